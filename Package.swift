@@ -1,0 +1,29 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let package = Package(
+  name: "larder",
+  platforms: [.macOS(.v15), .iOS(.v18)],
+  products: [
+    .library(name: "Larder", targets: ["Larder"])
+  ],
+  targets: [
+    // The layers, bottom to top. A target may import only what stands above it in this list.
+    .target(name: "CLarderLevelDB", linkerSettings: [.linkedLibrary("leveldb")]),
+    .target(name: "LarderEngine", dependencies: ["CLarderLevelDB"]),
+    .target(name: "LarderCoding"),
+    .target(name: "Larder", dependencies: ["LarderEngine", "LarderCoding"]),
+  ],
+  swiftLanguageModes: [.v6],
+  cxxLanguageStandard: .cxx17
+)
+
+// One set of compiler settings, applied to every Swift target so that none drifts.
+for target in package.targets where target.name != "CLarderLevelDB" {
+  target.swiftSettings = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .treatAllWarnings(as: .error),
+  ]
+}

@@ -1,0 +1,137 @@
+/// Ordered bytes to bytes: what a store stands on.
+///
+/// Keys are ordered by their bytes, as unsigned numbers, shorter first. Every engine keeps the same
+/// contract; one parametrised suite tests them all.
+///
+/// - Threads: every method may be called from any thread at once. A cursor belongs to one thread.
+/// - Atomicity: a batch is applied whole or not at all, and batches are applied one after another,
+///   in the order of their commit sequences.
+/// - After ``close()`` every method, and every cursor that is still open, throws
+///   ``EngineError/closed``.
+package protocol StorageEngine: AnyObject, Sendable {
+  /// Reads the value under `key` into `buffer`, replacing what the buffer held.
+  ///
+  /// - Returns: False when the key is absent; the buffer is then empty.
+  /// - Complexity: One point lookup. No copy beyond the engine's own into the buffer.
+  func get(_ key: RawSpan, into buffer: inout ValueBuffer) throws(EngineError) -> Bool
+
+  /// Applies a batch atomically, gives it the next commit sequence, and stamps its stamped rows.
+  ///
+  /// Conditions are checked against everything committed before. Rows whose condition failed are
+  /// left out, the others are applied. A batch of which no row is left writes nothing.
+  ///
+  /// - Parameter synced: Whether the batch must have reached the device when this returns.
+  /// - Throws: ``EngineError/invalidArgument(_:)`` when the batch is over ``EngineLimits``, and
+  ///   nothing is done; ``EngineError/diskFull`` or ``EngineError/io(_:)`` when the write failed.
+  /// - Complexity: One append to the log, one lookup per condition, one fsync if `synced`.
+  @discardableResult
+  func write(_ batch: inout WriteBatch, synced: Bool) throws(EngineError) -> Commit
+
+  /// A cursor over the keys in `range`, standing before the first of them.
+  func cursor(over range: EngineRange) throws(EngineError) -> any EngineCursor
+
+  /// Roughly how many bytes the entries of `range` take in files. What is only in memory is not
+  /// counted.
+  func approximateBytes(in range: EngineRange) throws(EngineError) -> UInt64
+
+  /// Rewrites the files that hold `range`, so that deleted and overwritten entries cost nothing.
+  func compact(_ range: EngineRange) throws(EngineError)
+
+  /// A figure about the engine by its LevelDB name, such as `leveldb.stats`; nil if not known.
+  func property(_ name: String) throws(EngineError) -> String?
+
+  /// Ends the engine: waits for the calls under way, ends open cursors, frees everything.
+  ///
+  /// Closing a closed engine does nothing.
+  func close() throws(EngineError)
+}
+
+extension StorageEngine {
+  /// Reads the value under `key` into an array of its own, or nil when it is absent.
+  package func get(_ key: RawSpan) throws(EngineError) -> [UInt8]? {
+    var buffer = ValueBuffer()
+    guard try get(key, into: &buffer) else { return nil }
+    return buffer.withBytes { bytes in bytes.withUnsafeBytes { [UInt8]($0) } }
+  }
+}
+
+/// A position in an engine's keys. It belongs to one thread.
+///
+/// A fresh cursor stands before the first key of its range, and ``seek(to:)`` puts it between two
+/// keys. It reads a consistent state for one slice (at most 100,000 steps or 10 seconds; LevelDB
+/// iterators pin files and memory) and then goes on from the same place in a newer state.
+package protocol EngineCursor: AnyObject {
+  /// Moves to the next entry, or returns false at the end of the range.
+  ///
+  /// - Throws: ``EngineError/corrupt(_:)`` at the end of the range when a part of it could not be
+  ///   read; everything readable has then been visited. ``EngineError/closed`` after a close.
+  func next() throws(EngineError) -> Bool
+
+  /// Moves to the entry before, or returns false at the start of the range. Throws as ``next()``.
+  func previous() throws(EngineError) -> Bool
+
+  /// Puts the cursor just before the first key that is `key` or greater, within the range.
+  func seek(to key: RawSpan) throws(EngineError)
+
+  /// Puts the cursor behind the last key of the range, so that ``previous()`` moves to it.
+  func seekToEnd() throws(EngineError)
+
+  /// Lends the key and value that the cursor stands on. They live as long as the call.
+  ///
+  /// The cursor must stand on an entry: the last move returned true. Anything else is a
+  /// programmer's error and traps.
+  func withEntry<R, E: Error>(
+    _ body: (_ key: RawSpan, _ value: RawSpan) throws(E) -> R
+  ) throws(E) -> R
+}
+
+/// A contiguous range of keys: `lower` and above, below `upper`, or without end.
+package struct EngineRange: Hashable, Sendable {
+  package var lower: [UInt8]
+  /// Exclusive. Nil means: to the last key there is.
+  package var upper: [UInt8]?
+
+  package init(from lower: [UInt8] = [], upTo upper: [UInt8]? = nil) {
+    self.lower = lower
+    self.upper = upper
+  }
+
+  /// All keys that begin with `prefix`.
+  package init(prefix: [UInt8]) {
+    self.init(from: prefix, upTo: EngineRange.successor(ofPrefix: prefix))
+  }
+
+  /// The least key above every key that begins with `prefix`; nil when there is none.
+  package static func successor(ofPrefix prefix: [UInt8]) -> [UInt8]? {
+    var bytes = prefix
+    while let last = bytes.popLast() {
+      if last < 0xFF {
+        bytes.append(last + 1)
+        return bytes
+      }
+    }
+    return nil
+  }
+}
+
+/// What a commit did.
+package struct Commit: Sendable {
+  /// The batch's place in the order of commits; 0 when every row was left out.
+  package var sequence: UInt64
+  /// The conditions that did not hold, by the index that ``WriteBatch/require(_:_:)`` returned.
+  package var failed: Set<Int>
+
+  package init(sequence: UInt64, failed: Set<Int> = []) {
+    self.sequence = sequence
+    self.failed = failed
+  }
+}
+
+/// The largest things an engine takes.
+package enum EngineLimits {
+  /// Room for a user's key of 64 KiB and what a store puts before and behind it.
+  package static let keyBytes = (64 << 10) + 64
+  /// Room for a payload of 32 MiB and its record header.
+  package static let valueBytes = (32 << 20) + (64 << 10)
+  package static let batchBytes = 64 << 20
+}

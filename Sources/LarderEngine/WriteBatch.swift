@@ -1,0 +1,117 @@
+/// Changes that are applied together or not at all.
+///
+/// Rows lie one behind another in one buffer, keys and values alike, so that a payload is encoded
+/// straight into what the engine writes. Later rows win over earlier ones for the same key.
+package struct WriteBatch: ~Copyable {
+  /// What must be true of the state before the batch for the rows that require it to be applied.
+  package enum Condition: Hashable, Sendable {
+    /// There is no value under the key.
+    case absent
+    /// There is a value under the key, whatever it is.
+    case present
+    /// The value under the key still carries this commit sequence (see ``Stamp``).
+    case unchanged(since: UInt64)
+  }
+
+  package enum Kind: UInt8, Sendable {
+    case put
+    /// A put whose value has room for a ``Stamp``, filled in when the batch is committed.
+    case stampedPut
+    case remove
+  }
+
+  /// One change, by its place in ``bytes``: the key, and for a put the value right behind it.
+  package struct Row: Sendable {
+    package let kind: Kind
+    package let start: Int
+    package let keyCount: Int
+    package let valueCount: Int
+    /// Index into ``requirements``, or -1.
+    package let requirement: Int
+
+    package var key: Range<Int> { start..<(start + keyCount) }
+    package var value: Range<Int> { (start + keyCount)..<(start + keyCount + valueCount) }
+  }
+
+  package struct Requirement: Sendable {
+    package let key: [UInt8]
+    package let condition: Condition
+  }
+
+  package private(set) var bytes: [UInt8] = []
+  package private(set) var rows: [Row] = []
+  package private(set) var requirements: [Requirement] = []
+
+  package init() {}
+
+  package var isEmpty: Bool { rows.isEmpty }
+
+  /// Forgets all rows and keeps the memory for the next ones.
+  package mutating func reset() {
+    bytes.removeAll(keepingCapacity: true)
+    rows.removeAll(keepingCapacity: true)
+    requirements.removeAll(keepingCapacity: true)
+  }
+
+  /// Adds a condition that rows may name. Returns its index.
+  package mutating func require(_ key: RawSpan, _ condition: Condition) -> Int {
+    requirements.append(
+      Requirement(key: key.withUnsafeBytes { [UInt8]($0) }, condition: condition))
+    return requirements.count - 1
+  }
+
+  package mutating func put(_ key: RawSpan, _ value: RawSpan, if requirement: Int? = nil) {
+    let start = append(key)
+    append(value)
+    addRow(.put, from: start, key: key, if: requirement)
+  }
+
+  /// Adds a put whose value `body` appends to the buffer; what it throws takes the row back.
+  ///
+  /// A stamped value is at least ``Stamp/byteCount`` long and leaves its stamp zero.
+  package mutating func put<E: Error>(
+    _ key: RawSpan, stamped: Bool, if requirement: Int? = nil,
+    encoding body: (inout [UInt8]) throws(E) -> Void
+  ) throws(E) {
+    let start = append(key)
+    do {
+      try body(&bytes)
+    } catch {
+      bytes.removeSubrange(start...)
+      throw error
+    }
+    addRow(stamped ? .stampedPut : .put, from: start, key: key, if: requirement)
+  }
+
+  package mutating func remove(_ key: RawSpan, if requirement: Int? = nil) {
+    let start = append(key)
+    addRow(.remove, from: start, key: key, if: requirement)
+  }
+
+  /// Fills in the stamp of every stamped row. The engine calls it once the sequence is known.
+  mutating func stamp(with sequence: UInt64) {
+    for row in rows where row.kind == .stampedPut {
+      bytes.withUnsafeMutableBytes { buffer in
+        Stamp.seal(
+          value: UnsafeMutableRawBufferPointer(rebasing: buffer[row.value]),
+          key: UnsafeRawBufferPointer(rebasing: buffer[row.key]), sequence: sequence)
+      }
+    }
+  }
+
+  @discardableResult
+  private mutating func append(_ more: RawSpan) -> Int {
+    let start = bytes.count
+    more.withUnsafeBytes { bytes.append(contentsOf: $0) }
+    return start
+  }
+
+  private mutating func addRow(_ kind: Kind, from start: Int, key: RawSpan, if requirement: Int?) {
+    let valueCount = bytes.count - start - key.byteCount
+    precondition(kind != .stampedPut || valueCount >= Stamp.byteCount, "no room for a stamp")
+    rows.append(
+      Row(
+        kind: kind, start: start, keyCount: key.byteCount, valueCount: valueCount,
+        requirement: requirement ?? -1))
+  }
+}
