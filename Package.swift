@@ -13,6 +13,14 @@ let package = Package(
     .target(name: "LarderEngine", dependencies: ["CLarderLevelDB"]),
     .target(name: "LarderCoding"),
     .target(name: "Larder", dependencies: ["LarderEngine", "LarderCoding"]),
+
+    // What tests share, and the process that they kill. Tests mirror the layers.
+    .target(name: "LarderTestSupport", path: "Tests/Support"),
+    .executableTarget(
+      name: "CrashWorker", dependencies: ["LarderEngine", "LarderTestSupport"],
+      path: "Tests/CrashWorker"),
+    .testTarget(
+      name: "LarderEngineTests", dependencies: ["LarderEngine", "LarderTestSupport", "CrashWorker"]),
   ],
   swiftLanguageModes: [.v6],
   cxxLanguageStandard: .cxx17
