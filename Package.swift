@@ -25,7 +25,8 @@ let package = Package(
       name: "LarderEngineTests", dependencies: ["LarderEngine", "LarderTestSupport", "CrashWorker"]),
     .testTarget(
       name: "LarderTests",
-      dependencies: ["Larder", "LarderEngine", "LarderTesting", "LarderTestSupport"]),
+      dependencies: ["Larder", "LarderEngine", "LarderTesting", "LarderTestSupport"],
+      exclude: ["Fixtures"]),
   ],
   swiftLanguageModes: [.v6],
   cxxLanguageStandard: .cxx17
