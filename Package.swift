@@ -7,6 +7,10 @@ let package = Package(
   products: [
     .library(name: "Larder", targets: ["Larder"]),
     .library(name: "LarderTesting", targets: ["LarderTesting"]),
+    .executable(name: "kvinspect", targets: ["kvinspect"]),
+  ],
+  dependencies: [
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2")
   ],
   targets: [
     // The layers, bottom to top. A target may import only what stands above it in this list.
@@ -15,6 +19,13 @@ let package = Package(
     .target(name: "LarderCoding"),
     .target(name: "Larder", dependencies: ["LarderEngine", "LarderCoding"]),
     .target(name: "LarderTesting", dependencies: ["Larder"]),
+    .target(name: "LarderInspection", dependencies: ["Larder", "LarderCoding", "LarderEngine"]),
+    .executableTarget(
+      name: "kvinspect",
+      dependencies: [
+        "LarderInspection",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ]),
 
     // What tests share, and the process that they kill. Tests mirror the layers.
     .target(name: "LarderTestSupport", path: "Tests/Support"),
@@ -27,6 +38,13 @@ let package = Package(
       name: "LarderTests",
       dependencies: ["Larder", "LarderEngine", "LarderTesting", "LarderTestSupport"],
       exclude: ["Fixtures"]),
+    .testTarget(
+      name: "LarderInspectionTests",
+      dependencies: [
+        "LarderInspection", "Larder", "LarderEngine", "LarderTesting", "LarderTestSupport",
+        "CrashWorker", "kvinspect",
+      ],
+      exclude: ["Snapshots"]),
   ],
   swiftLanguageModes: [.v6],
   cxxLanguageStandard: .cxx17
