@@ -13,6 +13,9 @@ let package = Package(
     .target(name: "LarderEngine", dependencies: ["CLarderLevelDB"]),
     .target(name: "LarderCoding"),
     .target(name: "Larder", dependencies: ["LarderEngine", "LarderCoding"]),
+
+    // The repository's own rules about its sources.
+    .testTarget(name: "TidyTests"),
   ],
   swiftLanguageModes: [.v6],
   cxxLanguageStandard: .cxx17
