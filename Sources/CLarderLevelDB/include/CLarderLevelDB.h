@@ -1,0 +1,216 @@
+// C interface to the part of LevelDB that this package uses, and a checksum.
+//
+// Conventions:
+//
+//   1. A function that can fail returns a `clarder_status *`. NULL means success. Anything else is
+//      owned by the caller, who frees it with `clarder_status_free`.
+//   2. A `clarder_slice` borrows. One that is passed in is read during the call only; one that is
+//      returned lives as long as its function says.
+//   3. A pointer from an `_open` or `_create` function is owned by the caller and has one matching
+//      `_close` or `_free`. Freeing NULL does nothing.
+//   4. Cursors are freed before their database is closed. What a database itself stands on (filter,
+//      logger, cache) is freed by closing it, in the right order.
+//   5. A `clarder_db` may be used from any thread at once, except that the caller lets one thread
+//      at a time into `clarder_write` and none into anything while it closes. A cursor and a buffer
+//      belong to one thread at a time.
+//   6. Absence is not a failure: a function that looks for something says whether it was there.
+//   7. No function throws or calls back into its caller. Running out of memory ends the process.
+//
+// Keys are ordered by their bytes, as unsigned numbers, shorter first. Every block that is read is
+// checked, and damage found by opening or compacting is never passed over (`paranoid_checks`).
+//
+// Missing on purpose:
+//
+//   - Snapshots: in LevelDB 1.23, one that is held across a compaction can expose old data.
+//     A cursor reads one consistent state, too.
+//   - Repair: it takes no lock and brings deleted keys back.
+//   - Classes derived from LevelDB's: builds of it differ in run-time type information.
+
+#ifndef CLARDER_LEVELDB_H
+#define CLARDER_LEVELDB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#pragma clang assume_nonnull begin
+
+// An exception must end the process at this boundary, not unwind into Swift.
+#ifdef __cplusplus
+#define CLARDER_NOEXCEPT noexcept
+extern "C" {
+#else
+#define CLARDER_NOEXCEPT
+#endif
+
+typedef struct clarder_status clarder_status;
+typedef struct clarder_buffer clarder_buffer;
+typedef struct clarder_db clarder_db;
+typedef struct clarder_cursor clarder_cursor;
+
+/// Bytes borrowed from someone else. `bytes` may be NULL only when `count` is 0.
+typedef struct clarder_slice {
+  const void *_Nullable bytes;
+  size_t count;
+} clarder_slice;
+
+// MARK: - Failures
+
+/// The kind of failure. The values are part of this interface; LevelDB's own are private.
+typedef enum __attribute__((enum_extensibility(closed))) clarder_code {
+  clarder_code_corruption = 1,
+  clarder_code_not_supported = 2,
+  clarder_code_invalid_argument = 3,
+  clarder_code_io_error = 4,
+  /// An I/O error that says: no space or no quota is left. Recognised by the message.
+  clarder_code_no_space = 5,
+  /// The lock of the database is held, in this process or another. Recognised by the message.
+  clarder_code_locked = 6,
+} clarder_code;
+
+/// The kind of failure that `status` reports.
+clarder_code clarder_status_code(const clarder_status *status) CLARDER_NOEXCEPT;
+
+/// LevelDB's message, NUL-terminated. Lives as long as `status`.
+const char *clarder_status_message(const clarder_status *status) CLARDER_NOEXCEPT;
+
+/// Frees a status.
+void clarder_status_free(clarder_status *_Nullable status) CLARDER_NOEXCEPT;
+
+// MARK: - Buffers
+
+/// Creates an empty buffer. Its memory grows with what is read into it and is kept until it is
+/// freed.
+clarder_buffer *clarder_buffer_create(void) CLARDER_NOEXCEPT;
+
+/// Frees a buffer.
+void clarder_buffer_free(clarder_buffer *_Nullable buffer) CLARDER_NOEXCEPT;
+
+/// The bytes of `buffer`. They live until the buffer is changed or freed.
+clarder_slice clarder_buffer_slice(const clarder_buffer *buffer) CLARDER_NOEXCEPT;
+
+/// Replaces what `buffer` holds by a copy of `bytes`.
+void clarder_buffer_assign(clarder_buffer *buffer, clarder_slice bytes) CLARDER_NOEXCEPT;
+
+// MARK: - Databases
+
+/// How a database is opened. Every member is read; there are no defaults here.
+typedef struct clarder_options {
+  /// Whether a missing database is created. Otherwise opening it fails.
+  bool create_if_missing;
+  /// Whether blocks are compressed with Snappy. Blocks that are there can be read either way.
+  bool compression;
+  /// Whether opening appends to the last log instead of writing it into a table.
+  bool reuse_logs;
+  /// Bits of Bloom filter for each key; 0 for no filter.
+  int filter_bits_per_key;
+  /// How many files the database may keep open.
+  int max_open_files;
+  /// Bytes of entries in a block, before compression.
+  size_t block_bytes;
+  /// Bytes collected in memory before they become a table. Up to two such buffers exist at once.
+  size_t write_buffer_bytes;
+  /// Bytes of uncompressed blocks kept in memory.
+  size_t block_cache_bytes;
+  /// Bytes of a table before the next one is begun.
+  size_t max_file_bytes;
+  /// Where LevelDB tells what it does, such as "/dev/null". The file is overwritten.
+  const char *info_log_path;
+} clarder_options;
+
+/// Opens the database in the directory `path`. On failure `*db` is NULL.
+///
+/// Opening writes to the directory even when nothing has to be recovered, and a refused one may
+/// have written too: look before you open.
+clarder_status *_Nullable clarder_open(const char *path, const clarder_options *options,
+                                       clarder_db *_Nullable *_Nonnull db) CLARDER_NOEXCEPT;
+
+/// Waits for the compaction under way to stop, and frees the database.
+void clarder_close(clarder_db *_Nullable db) CLARDER_NOEXCEPT;
+
+/// Reads the value under `key` into `buffer`, replacing what it held.
+///
+/// `*found` is false and the buffer is empty when the key is absent, and on failure.
+clarder_status *_Nullable clarder_get(clarder_db *db, clarder_slice key, clarder_buffer *buffer,
+                                      bool *found) CLARDER_NOEXCEPT;
+
+/// One change to a database: a put, or a removal, which has no value.
+typedef struct clarder_change {
+  clarder_slice key;
+  clarder_slice value;
+  bool removes;
+} clarder_change;
+
+/// Applies `count` changes in their order, all or none.
+///
+/// With `synced`, the log has reached the device when this returns. With no changes at all it
+/// appends an empty record, and so reports the failure of a compaction in the background, if any.
+/// One thread at a time: the batch that LevelDB gets is built in memory of the database's own.
+clarder_status *_Nullable clarder_write(clarder_db *db, const clarder_change *_Nullable changes,
+                                        size_t count, bool synced) CLARDER_NOEXCEPT;
+
+/// Roughly how many bytes of files the keys from `lower` on take, below `upper`. Without an
+/// `upper`, all of them.
+uint64_t clarder_approximate_bytes(clarder_db *db, clarder_slice lower,
+                                   const clarder_slice *_Nullable upper) CLARDER_NOEXCEPT;
+
+/// Writes what is in memory into a table and rewrites the tables that hold keys from `lower` to
+/// `upper` inclusive, or to the end without one. Returns when that is done or has failed;
+/// `clarder_write` reports the failure.
+void clarder_compact(clarder_db *db, clarder_slice lower,
+                     const clarder_slice *_Nullable upper) CLARDER_NOEXCEPT;
+
+/// Reads the figure that LevelDB calls `name` into `buffer`. False when there is none.
+bool clarder_property(clarder_db *db, const char *name, clarder_buffer *buffer) CLARDER_NOEXCEPT;
+
+// MARK: - Cursors
+
+/// Creates a cursor that reads the state as it is now. It stands nowhere until it seeks.
+///
+/// It keeps the files and the memory of that state alive: do not keep it for long.
+clarder_cursor *clarder_cursor_create(clarder_db *db) CLARDER_NOEXCEPT;
+
+/// Frees a cursor. Its database must still be open.
+void clarder_cursor_free(clarder_cursor *_Nullable cursor) CLARDER_NOEXCEPT;
+
+/// Moves to the first entry whose key is `key` or greater. False when there is none.
+///
+/// For this and every other move: entries in damaged blocks are passed over, and false may mean
+/// that the rest cannot be read. Ask `clarder_cursor_status` whenever a move returned false.
+bool clarder_cursor_seek(clarder_cursor *cursor, clarder_slice key) CLARDER_NOEXCEPT;
+
+/// Moves to the last entry. False when there is none.
+bool clarder_cursor_seek_to_last(clarder_cursor *cursor) CLARDER_NOEXCEPT;
+
+/// Moves to the next entry. The cursor must stand on one. False at the end.
+bool clarder_cursor_next(clarder_cursor *cursor) CLARDER_NOEXCEPT;
+
+/// Moves to the entry before. The cursor must stand on one. False at the start.
+bool clarder_cursor_previous(clarder_cursor *cursor) CLARDER_NOEXCEPT;
+
+/// The key of the entry that the cursor stands on. Lives until the cursor moves.
+clarder_slice clarder_cursor_key(const clarder_cursor *cursor) CLARDER_NOEXCEPT;
+
+/// The value of the entry that the cursor stands on. Lives until the cursor moves.
+clarder_slice clarder_cursor_value(const clarder_cursor *cursor) CLARDER_NOEXCEPT;
+
+/// The first failure that the cursor has met in all its moves, or NULL.
+clarder_status *_Nullable clarder_cursor_status(const clarder_cursor *cursor) CLARDER_NOEXCEPT;
+
+// MARK: - Checksum
+
+/// The CRC32C of what `crc` was taken over, followed by `bytes`. Begin with 0.
+///
+/// Uses the processor's instruction where there is one.
+uint32_t clarder_crc32c(uint32_t crc, clarder_slice bytes) CLARDER_NOEXCEPT;
+
+/// The same number by table, as on processors without the instruction. For tests.
+uint32_t clarder_crc32c_by_table(uint32_t crc, clarder_slice bytes) CLARDER_NOEXCEPT;
+
+#ifdef __cplusplus
+}
+#endif
+
+#pragma clang assume_nonnull end
+
+#endif  // CLARDER_LEVELDB_H

@@ -1,0 +1,88 @@
+/// A cursor over the entries of an ``InMemoryEngine``.
+final class InMemoryCursor: EngineCursor {
+  private let engine: InMemoryEngine
+  private let range: EngineRange
+  private let sliceEntries: Int
+
+  private var slice: CursorSlice
+  private var entries: SortedEntries
+  private var bounds: Range<SortedEntries.Place>
+  // The entry that the cursor stands on, or else the one behind the gap that it stands in.
+  private var place: SortedEntries.Place
+  private var isOnEntry = false
+
+  init(
+    over range: EngineRange, in engine: InMemoryEngine, reading entries: SortedEntries,
+    sliceEntries: Int
+  ) {
+    self.engine = engine
+    self.range = range
+    self.sliceEntries = sliceEntries
+    self.entries = entries
+    slice = CursorSlice(entries: sliceEntries, now: uptimeSeconds())
+    bounds = entries.bounds(of: range)
+    place = bounds.lowerBound
+  }
+
+  func next() throws(EngineError) -> Bool {
+    try refresh()
+    if isOnEntry { place = entries.place(after: place) }
+    isOnEntry = place < bounds.upperBound
+    return isOnEntry
+  }
+
+  func previous() throws(EngineError) -> Bool {
+    try refresh()
+    isOnEntry = place > bounds.lowerBound
+    if isOnEntry { place = entries.place(before: place) }
+    return isOnEntry
+  }
+
+  func seek(to key: RawSpan) throws(EngineError) {
+    try refresh()
+    let sought = key.withUnsafeBytes { entries.place(of: $0) }
+    place = min(max(sought, bounds.lowerBound), bounds.upperBound)
+    isOnEntry = false
+  }
+
+  func seekToEnd() throws(EngineError) {
+    try refresh()
+    place = bounds.upperBound
+    isOnEntry = false
+  }
+
+  func withEntry<R, E: Error>(
+    _ body: (_ key: RawSpan, _ value: RawSpan) throws(E) -> R
+  ) throws(E) -> R {
+    precondition(isOnEntry, "the cursor stands on no entry")
+    let entry = entries[place]
+    return try body(entry.key.span.bytes, entry.value.span.bytes)
+  }
+
+  /// Goes on in the engine's present state once the slice is spent.
+  private func refresh() throws(EngineError) {
+    let now = uptimeSeconds()
+    guard !slice.admitsStep(now: now) else { return try engine.checkOpen() }
+    slice = CursorSlice(entries: sliceEntries, now: now)
+
+    let isAtEnd = place == bounds.upperBound
+    let key = isAtEnd ? [] : entries[place].key
+    entries = try engine.snapshot()
+    bounds = entries.bounds(of: range)
+    guard !isAtEnd else {
+      place = bounds.upperBound
+      return
+    }
+    place = key.withUnsafeBytes { entries.place(of: $0) }
+    // What it stood on may be gone; then it stands in the gap that this left.
+    isOnEntry = isOnEntry && key.withUnsafeBytes { entries.holds($0, at: place) }
+  }
+}
+
+extension SortedEntries {
+  fileprivate func bounds(of range: EngineRange) -> Range<Place> {
+    let lower = range.lower.withUnsafeBytes { place(of: $0) }
+    let upper = range.upper.map { upper in upper.withUnsafeBytes { place(of: $0) } } ?? end
+    return lower..<max(lower, upper)
+  }
+}

@@ -1,0 +1,129 @@
+import Synchronization
+
+/// An engine that keeps everything in memory and forgets it when it is freed.
+///
+/// It keeps the contract of ``StorageEngine`` for tests, previews and stores that need not last;
+/// there are no files, so nothing can be corrupt or full.
+package final class InMemoryEngine: StorageEngine {
+  fileprivate struct State {
+    var entries = SortedEntries()
+    var sequence: CommitSequence
+    var isOpen = true
+  }
+
+  private let state: Mutex<State>
+  private let cursorSliceEntries: Int
+
+  /// - Parameter cursorSliceEntries: After how many steps a cursor goes on in a newer state.
+  package init(cursorSliceEntries: Int = 100_000) throws(EngineError) {
+    guard cursorSliceEntries > 0 else {
+      throw .invalidArgument("cursorSliceEntries is \(cursorSliceEntries), below 1")
+    }
+    self.cursorSliceEntries = cursorSliceEntries
+    state = Mutex(State(sequence: try CommitSequence(resumingAfter: nil)))
+  }
+
+  package func get(_ key: RawSpan, into buffer: inout ValueBuffer) throws(EngineError) -> Bool {
+    let value = try reading { entries in
+      key.withUnsafeBytes { key in entries.find(key).map { entries[$0].value } }
+    }
+    guard let value else {
+      buffer.clear()
+      return false
+    }
+    buffer.assign(value.span.bytes)
+    return true
+  }
+
+  @discardableResult
+  package func write(_ batch: inout WriteBatch, synced: Bool) throws(EngineError) -> Commit {
+    try batch.checkLimits()
+    return try state.withLock { state throws(EngineError) in
+      guard state.isOpen else { throw .closed }
+      return state.apply(&batch)
+    }
+  }
+
+  package func cursor(over range: EngineRange) throws(EngineError) -> any EngineCursor {
+    InMemoryCursor(
+      over: range, in: self, reading: try snapshot(), sliceEntries: cursorSliceEntries)
+  }
+
+  /// Always 0: nothing of it is in files.
+  package func approximateBytes(in range: EngineRange) throws(EngineError) -> UInt64 {
+    try reading { _ in 0 }
+  }
+
+  /// Does nothing: what is deleted or overwritten is gone already.
+  package func compact(_ range: EngineRange) throws(EngineError) {
+    try checkOpen()
+  }
+
+  /// Always nil: LevelDB's figures are about its files and memory.
+  package func property(_ name: String) throws(EngineError) -> String? {
+    try reading { _ in nil }
+  }
+
+  package func close() throws(EngineError) {
+    state.withLock { state in
+      state.isOpen = false
+      state.entries = SortedEntries()
+    }
+  }
+
+  /// The entries as they are now. Later changes do not show in them.
+  func snapshot() throws(EngineError) -> SortedEntries {
+    try reading { $0 }
+  }
+
+  func checkOpen() throws(EngineError) {
+    try reading { _ in }
+  }
+
+  // Under the lock, so that only cursors hold copies, which make the next write copy in its turn.
+  private func reading<R: Sendable>(_ body: (SortedEntries) -> R) throws(EngineError) -> R {
+    try state.withLock { state throws(EngineError) in
+      guard state.isOpen else { throw .closed }
+      return body(state.entries)
+    }
+  }
+}
+
+extension InMemoryEngine.State {
+  fileprivate mutating func apply(_ batch: inout WriteBatch) -> Commit {
+    var failed: Set<Int> = []
+    for (index, requirement) in batch.requirements.enumerated()
+    where !holds(requirement) {
+      failed.insert(index)
+    }
+    let rows = batch.rows.filter { !failed.contains($0.requirement) }
+    guard !rows.isEmpty else { return Commit(sequence: 0, failed: failed) }
+
+    let (sequence, reservation) = sequence.next()
+    batch.stamp(with: sequence)
+    batch.bytes.withUnsafeBytes { bytes in
+      for row in rows {
+        let key = UnsafeRawBufferPointer(rebasing: bytes[row.key])
+        switch row.kind {
+        case .put, .stampedPut: entries.put(key, [UInt8](bytes[row.value]))
+        case .remove: entries.remove(key)
+        }
+      }
+    }
+    // The row is of no use here, but a scan finds the same in every engine.
+    if let reservation {
+      withUnsafeBytes(of: reservation.littleEndian) { value in
+        CommitSequence.key.withUnsafeBytes { entries.put($0, [UInt8](value)) }
+      }
+      self.sequence.didReserve(reservation)
+    }
+    return Commit(sequence: sequence, failed: failed)
+  }
+
+  private func holds(_ requirement: WriteBatch.Requirement) -> Bool {
+    let place = requirement.key.withUnsafeBytes { entries.find($0) }
+    return requirement.condition.holds(
+      exists: place != nil,
+      sequence: place.flatMap { Stamp.sequence(of: entries[$0].value.span.bytes) })
+  }
+}

@@ -1,0 +1,20 @@
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Glibc
+#endif
+
+/// Seconds on the monotonic clock, to within a few milliseconds.
+///
+/// The coarse clock, because cursors read it at every step: it costs a fraction of the exact one.
+func uptimeSeconds() -> Int {
+  var time = timespec()
+  #if canImport(Darwin)
+    clock_gettime(CLOCK_MONOTONIC_RAW_APPROX, &time)
+  #else
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &time)
+  #endif
+  return time.tv_sec
+}
