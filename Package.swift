@@ -5,7 +5,8 @@ let package = Package(
   name: "larder",
   platforms: [.macOS(.v15), .iOS(.v18)],
   products: [
-    .library(name: "Larder", targets: ["Larder"])
+    .library(name: "Larder", targets: ["Larder"]),
+    .library(name: "LarderTesting", targets: ["LarderTesting"]),
   ],
   targets: [
     // The layers, bottom to top. A target may import only what stands above it in this list.
@@ -13,6 +14,10 @@ let package = Package(
     .target(name: "LarderEngine", dependencies: ["CLarderLevelDB"]),
     .target(name: "LarderCoding"),
     .target(name: "Larder", dependencies: ["LarderEngine", "LarderCoding"]),
+    .target(name: "LarderTesting", dependencies: ["Larder"]),
+
+    // Tests mirror the layers.
+    .testTarget(name: "LarderTests", dependencies: ["Larder", "LarderEngine", "LarderTesting"]),
 
     // The repository's own rules about its sources.
     .testTarget(name: "TidyTests"),

@@ -43,6 +43,7 @@ extension Cache {
   /// Reads a value and what is known about it, while it is fresh; nil as in ``value(for:)``.
   ///
   /// - Parameter key: Up to 64 KiB encoded.
+  /// - Returns: The entry, or nil.
   /// - Throws: As ``value(for:)``.
   /// - Complexity: One point lookup and one decode.
   public func entry(for key: Key) throws(StoreError) -> Entry<Value>? {
@@ -59,6 +60,7 @@ extension Cache {
   ///   - maxAge: How old the entry may be for this call; nil leaves it to the cache's lifetime, and
   ///     is the default. It can only shorten what the lifetime keeps; at that age and beyond the
   ///     answer is ``Lookup/expired(_:)``.
+  /// - Returns: One of the four answers.
   /// - Throws: As ``value(for:)``.
   /// - Complexity: One point lookup, and one decode unless the answer is expired or missing.
   public func lookup(for key: Key, maxAge: MaxAge? = nil) throws(StoreError) -> Lookup<Value> {
@@ -116,7 +118,9 @@ extension Cache {
     try store.write { $0.removeAll(from: self) }
   }
 
-  /// Stamps the entry of a key as saved now. Its payload is neither decoded nor encoded again.
+  /// Stamps the entry of a key as saved now.
+  ///
+  /// Its payload is neither decoded nor encoded again.
   ///
   /// It is for answers that say "what you have is still right", such as HTTP's 304; an expired
   /// entry comes to life again.

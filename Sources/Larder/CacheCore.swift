@@ -6,7 +6,9 @@ import Synchronization
 /// An open cache of any type, as the store keeps it.
 protocol OpenCache: AnyObject, Sendable {
   var name: String { get }
-  /// The number that the cache's keys carry on disk now. Clearing the cache gives it a new one.
+  /// The number that the cache's keys carry on disk now.
+  ///
+  /// Clearing the cache gives it a new one.
   var id: UInt64 { get set }
   /// What the store remembers of the cache when its id is `id`.
   func registration(id: UInt64) -> Registration
@@ -142,12 +144,14 @@ extension CacheCore {
   /// Checks the record `bytes` that was found under `recordKey`.
   func record(_ bytes: RawSpan, under recordKey: RawSpan) throws(StoreError) -> Record {
     let record: Record
-    do {
+    do throws(RecordFault) {
       record = try Record(bytes, under: recordKey)
-    } catch .damaged {
-      throw .corrupt(cache: name, key: describe(recordKey), file: nil)
-    } catch .unsupported(let what) {
-      throw .incompatible("\(what), under key \(describe(recordKey)) of cache \(name)")
+    } catch {
+      switch error {
+      case .damaged: throw .corrupt(cache: name, key: describe(recordKey), file: nil)
+      case .unsupported(let what):
+        throw .incompatible("\(what), under key \(describe(recordKey)) of cache \(name)")
+      }
     }
     let version = Int(record.schemaVersion)
     guard version <= schema.version else {

@@ -30,13 +30,17 @@ public struct EntryMetadata: Sendable, Hashable {
   public let payloadBytes: Int
 }
 
-/// What a cache has for a key. Four answers, so that none has to be guessed from another.
+/// What a cache has for a key.
+///
+/// Four answers, so that none has to be guessed from another.
 public enum Lookup<Value: Sendable>: Sendable {
   /// Young enough.
   case fresh(Entry<Value>)
   /// Past its fresh time and still kept: good for when nothing better is to be had.
   case stale(Entry<Value>)
-  /// Too old, by the cache's lifetime or by the call's maximum age. The value is not shown.
+  /// Too old, by the cache's lifetime or by the call's maximum age.
+  ///
+  /// The value is not shown.
   case expired(EntryMetadata)
   /// There is nothing under the key.
   case missing

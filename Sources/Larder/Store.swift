@@ -85,6 +85,7 @@ public final class Store: Sendable {
   /// It behaves as one on disk. Applications fall back on it when their directory cannot be opened.
   ///
   /// - Parameter options: See ``Options``; of them only the clock has a meaning here.
+  /// - Returns: An empty store.
   public static func inMemory(options: Options = Options()) -> Store {
     Store(engine: InMemoryEngine(), options: options, origin: .memory, registry: Registry())
   }
@@ -124,6 +125,7 @@ extension Store {
   ///     default.
   ///   - coder: How values become bytes; ``Coder/json`` by default. It may be another one each
   ///     time the store is opened.
+  /// - Returns: The cache.
   /// - Throws: ``StoreError/invalidArgument(_:)`` when the name is not allowed, when the cache is
   ///   open with other types or settings, or has keys of another kind;
   ///   ``StoreError/corrupt(cache:key:file:)`` when what the store remembers of the cache is

@@ -5,7 +5,9 @@ import LarderEngine
 /// A missing or expired entry is not an error: reads answer `nil`, or say so in a ``Lookup``. More
 /// cases may come before version 1.0; a `switch` over all of them wants a `default`.
 public enum StoreError: Error {
-  /// The value could not be encoded. Nothing was written; an older entry is as it was.
+  /// The value could not be encoded.
+  ///
+  /// Nothing was written; an older entry is as it was.
   case encoding(key: String, underlying: any Error)
 
   /// Intact bytes were found, but they do not decode as the cache's type.
@@ -18,36 +20,49 @@ public enum StoreError: Error {
   /// The entry is kept, by ``Cache/validate(maxAge:)`` too, for the program that can read it.
   case newerSchema(found: Int, known: Int)
 
-  /// A checksum or a length on disk is wrong. Only this entry is concerned, unless `key` is empty:
-  /// then it is the store's own bookkeeping, or a part of a file of which no key is known.
+  /// A checksum or a length on disk is wrong.
+  ///
+  /// Only this entry is concerned, unless `key` is empty: then it is the store's own bookkeeping,
+  /// or a part of a file of which no key is known.
   ///
   /// The bytes are kept until the key is saved, removed, or ``Cache/validate(maxAge:)`` runs.
   case corrupt(cache: String, key: String, file: String?)
 
-  /// Another process, or another `Store` in this one, has the directory open. Nothing was touched.
+  /// Another process, or another `Store` in this one, has the directory open.
+  ///
+  /// Nothing was touched.
   ///
   /// `pid` is the owner's, where it can be told.
   case locked(pid: Int32?)
 
-  /// The file system has no room left for a write. Whether the write took effect is unknown.
+  /// The file system has no room left for a write.
+  ///
+  /// Whether the write took effect is unknown.
   case diskFull
 
-  /// The store was closed. Nothing was read or written.
+  /// The store was closed.
+  ///
+  /// Nothing was read or written.
   case closed
 
-  /// The operating system refused a read or a write. After a failed write, whether it took effect
-  /// is unknown.
+  /// The operating system refused a read or a write.
+  ///
+  /// After a failed write, whether it took effect is unknown.
   case io(String)
 
   /// What is on disk must not be touched by this version: a newer format, or not a store at all.
   case incompatible(String)
 
-  /// A key, a value, a name or a setting is outside its limits. Nothing was done.
+  /// A key, a value, a name or a setting is outside its limits.
+  ///
+  /// Nothing was done.
   case invalidArgument(String)
 }
 
 extension StoreError: CustomStringConvertible {
-  /// A sentence for people. It may name the key and the cache, never the value.
+  /// A sentence for people.
+  ///
+  /// It may name the key and the cache, never the value.
   public var description: String {
     switch self {
     case .encoding(let key, let error): "The value for key \(key) could not be encoded: \(error)"
@@ -75,7 +90,9 @@ extension StoreError: CustomStringConvertible {
 }
 
 extension StoreError {
-  /// The same failure in users' words. `cache` and `key` say what was being read, if anything was.
+  /// The same failure in users' words.
+  ///
+  /// `cache` and `key` say what was being read, if anything was.
   init(_ error: EngineError, cache: String = "", key: String = "") {
     switch error {
     case .closed: self = .closed

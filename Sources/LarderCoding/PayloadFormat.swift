@@ -1,6 +1,8 @@
 import Foundation
 
-/// How a payload's bytes are to be read. The raw value is the coder byte of a record.
+/// How a payload's bytes are to be read.
+///
+/// The raw value is the coder byte of a record.
 ///
 /// These numbers are on users' disks: never change one, never use one again.
 package enum PayloadFormat: UInt8, Sendable, CaseIterable {
@@ -12,7 +14,9 @@ package enum PayloadFormat: UInt8, Sendable, CaseIterable {
 }
 
 extension PayloadFormat {
-  /// Appends the encoded value to `buffer`. Only for the formats of `Encodable` values.
+  /// Appends the encoded value to `buffer`.
+  ///
+  /// Only for the formats of `Encodable` values.
   package func encode<V: Encodable>(_ value: V, into buffer: inout [UInt8]) throws {
     switch self {
     case .json: buffer.append(contentsOf: try JSONEncoder().encode(value))
@@ -24,7 +28,9 @@ extension PayloadFormat {
     }
   }
 
-  /// Decodes a value from `bytes`. Only for the formats of `Decodable` values.
+  /// Decodes a value from `bytes`.
+  ///
+  /// Only for the formats of `Decodable` values.
   package func decode<V: Decodable>(_ type: V.Type, from bytes: RawSpan) throws -> V {
     let data = bytes.withUnsafeBytes { Data($0) }
     switch self {

@@ -45,7 +45,9 @@ public final class EntryCursor<Key: CacheKey, Value: Sendable> {
   }
 }
 
-/// The keys of a cache in the order of their bytes. Else as ``EntryCursor``.
+/// The keys of a cache in the order of their bytes.
+///
+/// Else as ``EntryCursor``.
 public final class KeyCursor<Key: CacheKey> {
   private let step: () throws(StoreError) -> Key?
 
@@ -70,6 +72,7 @@ extension Cache {
   /// The keys in a range whose entries are fresh, in the order of their bytes.
   ///
   /// - Parameter range: All keys by default.
+  /// - Returns: A cursor before the first of them.
   /// - Throws: ``StoreError/io(_:)``, ``StoreError/closed``.
   public func keys(in range: KeyRange<Key> = .all) throws(StoreError) -> KeyCursor<Key> {
     KeyCursor(try RecordWalk(self, range))
@@ -78,6 +81,7 @@ extension Cache {
   /// The fresh entries in a range, in the order of their keys' bytes.
   ///
   /// - Parameter range: All keys by default.
+  /// - Returns: A cursor before the first of them.
   /// - Throws: ``StoreError/io(_:)``, ``StoreError/closed``.
   public func entries(
     in range: KeyRange<Key> = .all

@@ -19,7 +19,9 @@ public protocol CacheKey: Sendable {
   /// another kind is ``StoreError/invalidArgument(_:)``.
   static var keyKind: KeyKind { get }
 
-  /// Appends the key's bytes to `buffer`. Equal bytes are the same key.
+  /// Appends the key's bytes to `buffer`.
+  ///
+  /// Equal bytes are the same key.
   func encodeKey(into buffer: inout KeyBuffer)
 
   /// Makes the key again from what ``encodeKey(into:)`` appended, or nil if it cannot have.

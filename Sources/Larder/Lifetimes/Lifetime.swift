@@ -16,7 +16,9 @@ public struct Lifetime: Sendable, Hashable, Codable {
   let fresh: MaxAge
   let stale: MaxAge
 
-  /// Fresh up to `limit`, then stale for `extra` more. `extra` is nothing by default.
+  /// Fresh up to `limit`, then stale for `extra` more.
+  ///
+  /// `extra` is nothing by default.
   public static func fresh(for limit: MaxAge, thenStaleFor extra: MaxAge = .seconds(0)) -> Lifetime
   {
     Lifetime(fresh: limit, stale: extra)
@@ -25,13 +27,19 @@ public struct Lifetime: Sendable, Hashable, Codable {
   /// Fresh for ever.
   public static var unlimited: Lifetime { .fresh(for: .unlimited) }
 
-  /// Fresh for so many seconds: finite, not negative. Then expired.
+  /// Fresh for so many seconds: finite, not negative.
+  ///
+  /// Then expired.
   public static func seconds(_ count: Double) -> Lifetime { .fresh(for: .seconds(count)) }
 
-  /// Fresh for so many days of 86,400 seconds, 0 to 3,650,000. Then expired.
+  /// Fresh for so many days of 86,400 seconds, 0 to 3,650,000.
+  ///
+  /// Then expired.
   public static func days(_ count: Int) -> Lifetime { .fresh(for: .days(count)) }
 
-  /// Fresh for so many days of `calendar`, in its time zone, 0 to 3,650,000. Then expired.
+  /// Fresh for so many days of `calendar`, in its time zone, 0 to 3,650,000.
+  ///
+  /// Then expired.
   public static func days(_ count: Int, calendar: Calendar) -> Lifetime {
     .fresh(for: .days(count, calendar: calendar))
   }

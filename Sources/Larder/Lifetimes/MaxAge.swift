@@ -1,6 +1,8 @@
 public import Foundation
 
-/// How old something may become. Below it is young enough; at it, to the second, it no longer is.
+/// How old something may become.
+///
+/// Below it is young enough; at it, to the second, it no longer is.
 ///
 /// ```swift
 /// MaxAge.days(7)                          // 604,800 seconds, in every time zone
@@ -18,8 +20,10 @@ public struct MaxAge: Sendable, Hashable {
     case days(Int, Calendar)
   }
 
-  /// The largest day count: ten thousand years. Beyond its range a calendar answers with the date
-  /// it was asked about, and everything would be expired at once.
+  /// The largest day count: ten thousand years.
+  ///
+  /// Beyond its range a calendar answers with the date it was asked about, and everything would be
+  /// expired at once.
   static let dayLimit = 3_650_000
 
   let rule: Rule
@@ -27,7 +31,9 @@ public struct MaxAge: Sendable, Hashable {
   /// No limit.
   public static var unlimited: MaxAge { MaxAge(rule: .unlimited) }
 
-  /// So many seconds. `count` is finite and not negative; anything else is a programmer's error.
+  /// So many seconds.
+  ///
+  /// `count` is finite and not negative; anything else is a programmer's error.
   public static func seconds(_ count: Double) -> MaxAge {
     precondition(count.isFinite && count >= 0, "a maximum age of \(count) seconds")
     return MaxAge(rule: .seconds(count))

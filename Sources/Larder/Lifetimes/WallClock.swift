@@ -8,12 +8,16 @@ public protocol WallClock: Sendable {
   /// The date that entries are stamped with and judged by.
   func now() -> Date
 
-  /// Time that passed since an arbitrary moment. It never goes back, whatever is done to the date;
-  /// only differences mean something. It tells a jump of ``now()`` from time that passed.
+  /// Time that passed since an arbitrary moment.
+  ///
+  /// It never goes back, whatever is done to the date; only differences mean something. It tells a
+  /// jump of ``now()`` from time that passed.
   func uptime() -> Duration
 }
 
-/// The clock of the system. The default of ``Store/Options/clock``.
+/// The clock of the system.
+///
+/// The default of ``Store/Options/clock``.
 public struct SystemClock: WallClock {
   private static let start = ContinuousClock.now
 

@@ -10,7 +10,9 @@ import LarderEngine
 
 /// What a store remembers of a cache, for itself and for tools.
 package struct Registration: Codable, Hashable, Sendable {
-  /// The number that the cache's keys carry on disk. Never used again for anything else.
+  /// The number that the cache's keys carry on disk.
+  ///
+  /// Never used again for anything else.
   package var id: UInt64
   package var keyKind: UInt8
   /// The coder and schema version that the cache was last opened with, and so writes with.

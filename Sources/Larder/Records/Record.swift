@@ -48,7 +48,9 @@ package struct Record: Sendable, Hashable {
   package var coder: UInt8
   package var schemaVersion: UInt32
   package var savedAt: Date
-  /// When the record may be deleted: the end of its stale time. Nil for never.
+  /// When the record may be deleted: the end of its stale time.
+  ///
+  /// Nil for never.
   package var expiresAt: Date?
   package var sequence: UInt64
   /// The validator's place in the record, without its length; nil if there is none.

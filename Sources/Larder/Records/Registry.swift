@@ -19,9 +19,11 @@ struct Registry: ~Copyable {
 
   init() {}
 
-  /// Reads what the store in `engine` remembers. Changes nothing.
+  /// Reads what the store in `engine` remembers.
+  ///
+  /// Changes nothing.
   init(readFrom engine: any StorageEngine) throws(StoreError) {
-    do {
+    do throws(EngineError) {
       if let format = try Self.number(under: Metadata.format, in: engine) {
         guard format <= Metadata.formatVersion else {
           throw EngineError.incompatible("store format \(format)")
@@ -174,7 +176,7 @@ extension Registry {
   /// its cache was cleared may still put a row there.
   mutating func reclaim(in engine: any StorageEngine, atOpen: Bool) throws(StoreError) {
     var budget = Self.reclaimSlice
-    do {
+    do throws(EngineError) {
       while let id = reclaimable.last {
         for space in [KeySpace.records, .expiry] {
           let range = EngineRange(prefix: space.prefix(ofCache: id))
@@ -192,7 +194,9 @@ extension Registry {
     }
   }
 
-  /// Deletes up to `budget` rows of `range`. True when the range is empty.
+  /// Deletes up to `budget` rows of `range`.
+  ///
+  /// True when the range is empty.
   private static func empty(
     _ range: EngineRange, in engine: any StorageEngine, budget: inout Int
   ) throws(EngineError) -> Bool {

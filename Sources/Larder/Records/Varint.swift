@@ -1,5 +1,7 @@
 /// Appends `number` seven bits at a time, lowest first; all bytes but the last have their top bit
-/// set. It is the form that LevelDB and Protocol Buffers use.
+/// set.
+///
+/// It is the form that LevelDB and Protocol Buffers use.
 func appendVarint(_ number: UInt64, to bytes: inout [UInt8]) {
   var rest = number
   while rest >= 0x80 {

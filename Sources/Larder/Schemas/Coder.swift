@@ -21,10 +21,14 @@ public struct Coder<Value: Sendable>: Sendable {
 }
 
 extension Coder where Value: Codable {
-  /// Foundation's JSON, with its default strategies. The default of a cache.
+  /// Foundation's JSON, with its default strategies.
+  ///
+  /// The default of a cache.
   public static var json: Coder { Coder(.json) }
 
-  /// Foundation's binary property list. Its top level cannot be a bare number, text or date.
+  /// Foundation's binary property list.
+  ///
+  /// Its top level cannot be a bare number, text or date.
   public static var propertyList: Coder { Coder(.propertyList) }
 
   init(_ format: PayloadFormat) {

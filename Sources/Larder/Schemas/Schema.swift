@@ -36,6 +36,7 @@ public struct Schema<Value: Sendable>: Sendable {
   ///   - type: The type that version was encoded from.
   ///   - upgrade: Makes the value. What it throws is the `underlying` error of
   ///     ``StoreError/undecodable(key:underlying:)``.
+  /// - Returns: A schema that reads this older version too.
   public func reading<Old: Codable & Sendable>(
     _ version: Int, as type: Old.Type, _ upgrade: @escaping @Sendable (Old) throws -> Value
   ) -> Schema {
