@@ -61,7 +61,7 @@ import Testing
 
   @Test(arguments: [
     (BannedCalls.printing, "func fingerprint(_ a: Int) {}"), (BannedCalls.clocks, "clock.now()"),
-    (BannedCalls.clocks, "Date(timeIntervalSince1970: 0)"), (BannedCalls.clocks, "let now = 1"),
+    (BannedCalls.clocks, "Date(timeIntervalSince1970: 0)"), (BannedCalls.clocks, "reading.now += 1"),
     (BannedCalls.clocks, "a.nowhere"), (BannedCalls.sleeping, "sleepless(1)"),
     (BannedCalls.droppedErrors, "let a = \"try! harder\""),
   ])
@@ -98,18 +98,18 @@ enum BannedCalls {
     "Sources/Larder/Lifetimes/WallClock.swift", "Sources/LarderEngine/System/Uptime.swift",
   ]
 
-  /// `clock.now()` of an injected clock is fine; a `.now` that is not called is the system's.
+  /// An implicit `.now` is always the system's; a property `now` of something may be anything's.
   static let clocks = Rule { file in
     let words = [
-      "Date()", "Date.init()", "DispatchTime.now", "ContinuousClock", "SuspendingClock",
-      "clock_gettime", "gettimeofday", "CFAbsoluteTimeGetCurrent", "time(nil)",
+      "Date()", "Date.init()", "Date.now", "DispatchTime.now", "ContinuousClock",
+      "SuspendingClock", "clock_gettime", "gettimeofday", "CFAbsoluteTimeGetCurrent", "time(nil)",
     ]
     return file.code.enumerated().flatMap { index, line in
       let bytes = Array(line.utf8)
-      let bare = line.places(ofWord: ".now").filter { start in
-        start + 4 >= bytes.count || bytes[start + 4] != UInt8(ascii: "(")
+      let implicit = line.places(ofWord: ".now").filter { start in
+        start == 0 || [UInt8(ascii: " "), UInt8(ascii: "(")].contains(bytes[start - 1])
       }
-      let found = words.filter(line.containsWord) + bare.map { _ in ".now" }
+      let found = words.filter(line.containsWord) + implicit.map { _ in ".now" }
       return found.map { Finding(file, line: index, "'\($0)': time enters through a WallClock") }
     }
   }
