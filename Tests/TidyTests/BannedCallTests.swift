@@ -60,9 +60,10 @@ import Testing
   }
 
   @Test(arguments: [
-    (BannedCalls.printing, "func fingerprint(_ a: Int) {}"), (BannedCalls.clocks, "clock.now()"),
-    (BannedCalls.clocks, "Date(timeIntervalSince1970: 0)"), (BannedCalls.clocks, "reading.now += 1"),
-    (BannedCalls.clocks, "a.nowhere"), (BannedCalls.sleeping, "sleepless(1)"),
+    (BannedCalls.printing, "func fingerprint(_ a: Int) {}"),
+    (BannedCalls.clocks, "clock.now()"), (BannedCalls.clocks, "reading.now += 1"),
+    (BannedCalls.clocks, "Date(timeIntervalSince1970: 0)"), (BannedCalls.clocks, "a.nowhere"),
+    (BannedCalls.sleeping, "sleepless(1)"),
     (BannedCalls.droppedErrors, "let a = \"try! harder\""),
   ])
   func ruleLeavesAGoodLine(rule: Rule, line: String) {
