@@ -11,7 +11,8 @@ struct CacheSuite {
   static let goal = 1.5
   private static let cacheName = "records"
 
-  private let plan: Plan
+  private let all: Plan
+  private let hot: Plan
   private let keys: [String]
   private let physicalKeys: [[UInt8]]
   private let store: Store
@@ -20,8 +21,10 @@ struct CacheSuite {
 
   init(_ scale: Scale, in workspace: Workspace) throws {
     let original = workspace.directory("cache")
-    plan = Plan(records: scale.filled, order: Plan.random(scale.visited, from: scale.filled))
-    let plan = plan
+    all = Plan(records: scale.filled, order: Plan.random(scale.visited, from: scale.filled))
+    let few = Int(Double(scale.filled) * Scale.hotShare)
+    hot = Plan(records: scale.filled, order: Plan.random(scale.visited, from: few))
+    let plan = all
     keys = (0..<UInt32(scale.filled)).map { record in
       plan.withKey(record) { String(decoding: $0.withUnsafeBytes { Array($0) }, as: UTF8.self) }
     }
@@ -40,16 +43,18 @@ struct CacheSuite {
   }
 
   var contests: [Contest] {
-    let count = plan.order.count
-    return [
-      Contest(
-        name: "Cache.value", operations: count, goal: Self.goal,
-        a: { try timed(expecting: count, readCache) },
-        b: { try timed(expecting: count, readEngine) })
-    ]
+    [contest("Cache.value", all), contest("Cache.value hot", hot)]
   }
 
-  private func readCache() throws -> Int {
+  private func contest(_ name: String, _ plan: Plan) -> Contest {
+    let count = plan.order.count
+    return Contest(
+      name: name, operations: count, goal: Self.goal,
+      a: { try timed(expecting: count) { try readCache(plan) } },
+      b: { try timed(expecting: count) { try readEngine(plan) } })
+  }
+
+  private func readCache(_ plan: Plan) throws -> Int {
     var right = 0
     for record in plan.order {
       guard let data = try cache.value(for: keys[Int(record)]) else { continue }
@@ -59,7 +64,7 @@ struct CacheSuite {
   }
 
   /// The payload is the end of its record.
-  private func readEngine() throws -> Int {
+  private func readEngine(_ plan: Plan) throws -> Int {
     var buffer = ValueBuffer()
     var right = 0
     for record in plan.order {

@@ -6,7 +6,7 @@ struct Contest {
   let name: String
   let operations: Int
   /// The largest ratio that is good enough, if one is set for this contest.
-  let goal: Double?
+  var goal: Double?
   let a: Run
   let b: Run
 
