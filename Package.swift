@@ -27,6 +27,9 @@ let package = Package(
       name: "LarderTests",
       dependencies: ["Larder", "LarderEngine", "LarderTesting", "LarderTestSupport"],
       exclude: ["Fixtures"]),
+
+    // The repository's own rules about its sources.
+    .testTarget(name: "TidyTests"),
   ],
   swiftLanguageModes: [.v6],
   cxxLanguageStandard: .cxx17
