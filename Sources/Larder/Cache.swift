@@ -32,9 +32,10 @@ extension Cache {
   /// - Parameter key: Up to 64 KiB encoded.
   /// - Returns: The value; ``lookup(for:maxAge:)`` tells the kinds of nil apart.
   /// - Throws: ``StoreError/undecodable(key:underlying:)``,
-  ///   ``StoreError/newerSchema(found:known:)``, ``StoreError/corrupt(cache:key:file:)`` or ``StoreError/incompatible(_:)`` when there is an
-  ///   entry and it cannot be read; it is kept. ``StoreError/io(_:)``, ``StoreError/closed``,
-  ///   ``StoreError/invalidArgument(_:)`` for a key over its limit.
+  ///   ``StoreError/newerSchema(found:known:)``, ``StoreError/corrupt(cache:key:file:)`` or
+  ///   ``StoreError/incompatible(_:)`` when there is an entry and it cannot be read; it is kept.
+  ///   ``StoreError/io(_:)``, ``StoreError/closed``, ``StoreError/invalidArgument(_:)`` for a key
+  ///   over its limit.
   /// - Complexity: One point lookup and one decode.
   public func value(for key: Key) throws(StoreError) -> Value? {
     try entry(for: key)?.value
