@@ -86,8 +86,8 @@ extension Cache {
   ///   - value: At most 32 MiB encoded.
   ///   - key: Up to 64 KiB encoded.
   /// - Throws: ``StoreError/encoding(key:underlying:)`` or ``StoreError/invalidArgument(_:)``
-  ///   before anything is written; ``StoreError/diskFull`` or ``StoreError/io(_:)`` when the write failed,
-  ///   and then the key holds the old value or the new one; ``StoreError/closed``.
+  ///   before anything is written; ``StoreError/diskFull`` or ``StoreError/io(_:)`` when the write
+  ///   failed, and then the key holds the old value or the new one; ``StoreError/closed``.
   /// - Complexity: One encode and one append. No read, no fsync.
   public func save(_ value: Value, for key: Key) throws(StoreError) {
     try store.write { $0.save(value, for: key, in: self) }
