@@ -15,7 +15,9 @@ let package = Package(
     .target(name: "Larder", dependencies: ["LarderEngine", "LarderCoding"]),
 
     // What tests share, and the process that they kill. Tests mirror the layers.
-    .target(name: "LarderTestSupport", path: "Tests/Support"),
+    .target(name: "ThreadSanitizer", path: "Tests/ThreadSanitizer"),
+    .target(
+      name: "LarderTestSupport", dependencies: ["ThreadSanitizer"], path: "Tests/Support"),
     .executableTarget(
       name: "CrashWorker", dependencies: ["LarderEngine", "LarderTestSupport"],
       path: "Tests/CrashWorker"),
