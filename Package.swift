@@ -5,7 +5,8 @@ let package = Package(
   name: "larder",
   platforms: [.macOS(.v15), .iOS(.v18)],
   products: [
-    .library(name: "Larder", targets: ["Larder"])
+    .library(name: "Larder", targets: ["Larder"]),
+    .library(name: "LarderTesting", targets: ["LarderTesting"]),
   ],
   targets: [
     // The layers, bottom to top. A target may import only what stands above it in this list.
@@ -13,6 +14,7 @@ let package = Package(
     .target(name: "LarderEngine", dependencies: ["CLarderLevelDB"]),
     .target(name: "LarderCoding"),
     .target(name: "Larder", dependencies: ["LarderEngine", "LarderCoding"]),
+    .target(name: "LarderTesting", dependencies: ["Larder"]),
 
     // What tests share, and the process that they kill. Tests mirror the layers.
     .target(name: "ThreadSanitizer", path: "Tests/ThreadSanitizer"),
@@ -23,6 +25,10 @@ let package = Package(
       path: "Tests/CrashWorker"),
     .testTarget(
       name: "LarderEngineTests", dependencies: ["LarderEngine", "LarderTestSupport", "CrashWorker"]),
+    .testTarget(
+      name: "LarderTests",
+      dependencies: ["Larder", "LarderEngine", "LarderTesting", "LarderTestSupport"],
+      exclude: ["Fixtures"]),
   ],
   swiftLanguageModes: [.v6],
   cxxLanguageStandard: .cxx17

@@ -10,8 +10,11 @@ package struct CommitSequence {
   package static let key: [UInt8] = [0x00] + Array("sequence".utf8)
   static let blockCount: UInt64 = 1 << 20
 
-  private var last: UInt64
-  private var lastReserved: UInt64
+  private var last: UInt64 = 0
+  private var lastReserved: UInt64 = 0
+
+  /// Begins at 1, for a new store.
+  init() {}
 
   /// Goes on behind what was reserved before.
   ///

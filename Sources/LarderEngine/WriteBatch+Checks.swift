@@ -22,12 +22,14 @@ extension WriteBatch {
 }
 
 extension WriteBatch.Condition {
-  /// Whether the condition holds for a value with this sequence; nil when it carries none.
-  func holds(exists: Bool, sequence: UInt64?) -> Bool {
-    switch self {
-    case .absent: !exists
-    case .present: exists
-    case .unchanged(let since): exists && sequence == since
+  /// Whether the condition holds while `value`, or nothing, is under `key`.
+  func holds(for value: RawSpan?, under key: RawSpan) -> Bool {
+    guard let value else { return self == .absent }
+    return switch self {
+    case .absent: false
+    case .present: true
+    case .unchanged(let since): Stamp.sequence(of: value) == since
+    case .damaged: !Stamp.isIntact(value, key: key)
     }
   }
 }

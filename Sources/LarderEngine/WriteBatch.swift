@@ -11,6 +11,8 @@ package struct WriteBatch: ~Copyable {
     case present
     /// The value under the key still carries this commit sequence (see ``Stamp``).
     case unchanged(since: UInt64)
+    /// There is a value under the key, and its ``Stamp`` does not fit it.
+    case damaged
   }
 
   package enum Kind: UInt8, Sendable {

@@ -202,7 +202,7 @@ import Testing
   }
 
   @Test func anyChangedBitOfAStampedValueOrItsKeyIsNoticed() throws {
-    let engine = try InMemoryEngine()
+    let engine = InMemoryEngine()
     let key = bytes("key")
     try engine.put(key, stampedValue(7, tail: 9), stamped: true)
     let value = try #require(try engine.value(key))

@@ -187,7 +187,7 @@ import Testing
   func rule11CursorKeepsItsEngineOpen(kind: EngineKind) throws {
     let directory = try TemporaryDirectory()
     var engine: (any StorageEngine)? =
-      kind == .levelDB ? try LevelDBEngine(at: directory.path) : try InMemoryEngine()
+      kind == .levelDB ? try LevelDBEngine(at: directory.path) : InMemoryEngine()
     try engine?.put("k", "v")
     let cursor = try engine?.cursor(over: EngineRange(from: [1]))
     engine = nil

@@ -20,7 +20,7 @@ func withEngine<R>(
   let engine: any StorageEngine =
     switch kind {
     case .levelDB: try LevelDBEngine(at: directory.path, options: options)
-    case .inMemory: try InMemoryEngine(cursorSliceEntries: cursorSliceEntries)
+    case .inMemory: InMemoryEngine(cursorSliceEntries: cursorSliceEntries)
     }
   let result = try body(engine)
   try engine.close()

@@ -15,12 +15,10 @@ package final class InMemoryEngine: StorageEngine {
   private let cursorSliceEntries: Int
 
   /// - Parameter cursorSliceEntries: After how many steps a cursor goes on in a newer state.
-  package init(cursorSliceEntries: Int = 100_000) throws(EngineError) {
-    guard cursorSliceEntries > 0 else {
-      throw .invalidArgument("cursorSliceEntries is \(cursorSliceEntries), below 1")
-    }
+  package init(cursorSliceEntries: Int = 100_000) {
+    precondition(cursorSliceEntries > 0, "a cursor slice of \(cursorSliceEntries) entries")
     self.cursorSliceEntries = cursorSliceEntries
-    state = Mutex(State(sequence: try CommitSequence(resumingAfter: nil)))
+    state = Mutex(State(sequence: CommitSequence()))
   }
 
   package func get(_ key: RawSpan, into buffer: inout ValueBuffer) throws(EngineError) -> Bool {
@@ -121,9 +119,10 @@ extension InMemoryEngine.State {
   }
 
   private func holds(_ requirement: WriteBatch.Requirement) -> Bool {
-    let place = requirement.key.withUnsafeBytes { entries.find($0) }
-    return requirement.condition.holds(
-      exists: place != nil,
-      sequence: place.flatMap { Stamp.sequence(of: entries[$0].value.span.bytes) })
+    let key = requirement.key.span.bytes
+    guard let place = key.withUnsafeBytes({ entries.find($0) }) else {
+      return requirement.condition.holds(for: nil, under: key)
+    }
+    return requirement.condition.holds(for: entries[place].value.span.bytes, under: key)
   }
 }

@@ -53,8 +53,11 @@ struct LevelDBWriter: ~Copyable {
         clarder_get(database, clarder_slice(key), value.handle, &exists)
       }
       try check(status)
-      let sequence = value.withBytes { Stamp.sequence(of: $0) }
-      if !requirement.condition.holds(exists: exists, sequence: sequence) {
+      let holds = value.withBytes { bytes in
+        requirement.condition.holds(
+          for: exists ? bytes : nil, under: requirement.key.span.bytes)
+      }
+      if !holds {
         failed.insert(index)
       }
     }

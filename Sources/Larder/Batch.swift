@@ -1,0 +1,89 @@
+import Foundation
+import LarderEngine
+
+/// Changes that ``Store/write(_:)`` applies together.
+///
+/// Changes take effect in the order they are made: the last one for a key counts. All saves of a
+/// batch carry the same date.
+public struct Batch: ~Copyable {
+  /// A cache that the batch empties, and the numbers that it gets by that, the last one to stay.
+  struct Clearing {
+    let cache: any OpenCache
+    var ids: [UInt64]
+  }
+
+  private let store: Store
+  private var savedAt: Date?
+  private(set) var failure: StoreError?
+  private(set) var rows = WriteBatch()
+  private(set) var clearings: [Clearing] = []
+
+  init(store: Store) { self.store = store }
+
+  /// Saves a value under a key, stamped with the date, in place of what was there.
+  ///
+  /// - Parameters:
+  ///   - value: At most 32 MiB encoded.
+  ///   - key: Up to 64 KiB encoded.
+  ///   - cache: A cache of the store that is written.
+  public mutating func save<Key, Value>(
+    _ value: Value, for key: Key, in cache: borrowing Cache<Key, Value>
+  ) {
+    let now = savedAt ?? store.clock.now()
+    savedAt = now
+    let core = cache.core
+    record(cache) { batch throws(StoreError) in
+      try core.add(value, for: key, id: batch.id(of: core), savedAt: now, to: &batch.rows)
+    }
+  }
+
+  /// Removes the entry of a key, if there is one.
+  ///
+  /// - Parameters:
+  ///   - key: Up to 64 KiB encoded.
+  ///   - cache: A cache of the store that is written.
+  public mutating func remove<Key, Value>(_ key: Key, from cache: borrowing Cache<Key, Value>) {
+    let core = cache.core
+    record(cache) { batch throws(StoreError) in
+      let recordKey = try core.recordKey(of: key, id: batch.id(of: core))
+      batch.rows.remove(recordKey.span.bytes)
+    }
+  }
+
+  /// Removes every entry of a cache, those saved earlier in this batch included.
+  ///
+  /// - Parameter cache: A cache of the store that is written.
+  public mutating func removeAll<Key, Value>(from cache: borrowing Cache<Key, Value>) {
+    let core = cache.core
+    record(cache) { batch in
+      let id = batch.store.newCacheID()
+      if let index = batch.clearings.firstIndex(where: { $0.cache === core }) {
+        batch.clearings[index].ids.append(id)
+      } else {
+        batch.clearings.append(Clearing(cache: core, ids: [id]))
+      }
+    }
+  }
+
+  /// The number that the cache's keys carry from here on in the batch.
+  private func id<Value>(of core: CacheCore<Value>) -> UInt64 {
+    clearings.first { $0.cache === core }?.ids.last ?? core.id
+  }
+
+  /// Makes one change unless an earlier one failed; keeps the failure if this one does.
+  private mutating func record<Key, Value>(
+    _ cache: borrowing Cache<Key, Value>,
+    _ change: (inout Batch) throws(StoreError) -> Void
+  ) {
+    guard failure == nil else { return }
+    guard cache.store === store else {
+      failure = .invalidArgument("cache \(cache.name) belongs to another store")
+      return
+    }
+    do {
+      try change(&self)
+    } catch {
+      failure = error
+    }
+  }
+}

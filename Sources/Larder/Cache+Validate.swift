@@ -1,0 +1,100 @@
+import Foundation
+import LarderEngine
+
+/// What ``Cache/validate(maxAge:)`` found.
+public struct ValidationReport: Sendable, Hashable {
+  /// Entries that were deleted because they had expired.
+  public var expired = 0
+  /// Entries that were deleted because their bytes were damaged or did not decode.
+  public var unreadable = 0
+  /// Entries that were left, the ``newer`` ones among them.
+  public var kept = 0
+  /// Entries that were left for a newer program: of a newer schema or record format.
+  public var newer = 0
+
+  init() {}
+}
+
+extension Cache {
+  /// Deletes the entries that have expired, and those that cannot be read.
+  ///
+  /// An entry with a newer schema version is kept and counted, whatever its age: a program that is
+  /// rolled back must not lose data. Stale entries are kept. An entry that is saved while this runs
+  /// is never deleted by it.
+  ///
+  /// - Parameter maxAge: Deletes what is as old as this or older, too; nil, the default, leaves it
+  ///   to the cache's lifetime.
+  /// - Returns: How many entries were deleted and kept.
+  /// - Throws: ``StoreError/corrupt(cache:key:file:)`` with an empty key, after everything readable
+  ///   was dealt with, when a part of a file could not be read; ``StoreError/diskFull`` or
+  ///   ``StoreError/io(_:)`` when deleting failed; ``StoreError/closed``.
+  /// - Complexity: One scan that decodes every entry; one append for up to 256 deletions.
+  @discardableResult public func validate(
+    maxAge: MaxAge? = nil
+  ) throws(StoreError) -> ValidationReport {
+    var report = ValidationReport()
+    let now = store.clock.now()
+    let prefix = KeySpace.records.prefix(ofCache: core.id)
+    let cursor = try store.cursor(over: EngineRange(prefix: prefix), in: core)
+    var deletions = Deletions()
+    while try store.advance(cursor, in: core) {
+      cursor.withEntry { key, value in
+        judge(value, under: key, at: now, maxAge: maxAge, report: &report, deletions: &deletions)
+      }
+      if deletions.causes.count >= 256 { try commit(&deletions, report: &report) }
+    }
+    try commit(&deletions, report: &report)
+    return report
+  }
+
+  private func judge(
+    _ bytes: RawSpan, under recordKey: RawSpan, at now: Date, maxAge: MaxAge?,
+    report: inout ValidationReport, deletions: inout Deletions
+  ) {
+    let record: Record
+    do throws(StoreError) {
+      record = try core.record(bytes, under: recordKey)
+    } catch .newerSchema, .incompatible {
+      report.kept += 1
+      report.newer += 1
+      return
+    } catch {
+      return deletions.add(recordKey, if: .damaged, because: \.unreadable)
+    }
+    do throws(StoreError) {
+      let found = try core.lookup(
+        record, in: bytes, under: recordKey, at: now, maxAge: maxAge, origin: store.origin)
+      guard case .expired = found else { return report.kept += 1 }
+      deletions.add(recordKey, if: .unchanged(since: record.sequence), because: \.expired)
+    } catch {
+      deletions.add(recordKey, if: .unchanged(since: record.sequence), because: \.unreadable)
+    }
+  }
+
+  private func commit(
+    _ deletions: inout Deletions, report: inout ValidationReport
+  ) throws(StoreError) {
+    guard !deletions.causes.isEmpty else { return }
+    let failed = try store.commit(&deletions.rows).failed
+    for (index, cause) in deletions.causes.enumerated() {
+      // What somebody saved or removed meanwhile is not ours to delete.
+      report[keyPath: failed.contains(index) ? \.kept : cause] += 1
+    }
+    deletions.rows.reset()
+    deletions.causes.removeAll(keepingCapacity: true)
+  }
+}
+
+/// Deletions that wait to be written together, and what each is counted as once it is done.
+private struct Deletions: ~Copyable {
+  var rows = WriteBatch()
+  var causes: [WritableKeyPath<ValidationReport, Int>] = []
+
+  mutating func add(
+    _ key: RawSpan, if condition: WriteBatch.Condition,
+    because cause: WritableKeyPath<ValidationReport, Int>
+  ) {
+    rows.remove(key, if: rows.require(key, condition))
+    causes.append(cause)
+  }
+}

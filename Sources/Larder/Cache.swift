@@ -1,0 +1,148 @@
+import Foundation
+import LarderEngine
+
+/// A named, typed part of a store.
+///
+/// ```swift
+/// let genres = try store.cache("genres", of: [Genre].self)   // fresh for 7 days, String keys
+/// try genres.save(list, for: "all")                          // stamped with the date
+/// let list = try genres.value(for: "all")                    // nil when missing or too old
+/// ```
+///
+/// A cache is a light value: copy it, keep it in several places, use it from any thread. Each call
+/// is atomic by itself; to change several entries together, use ``Store/write(_:)``. Reading
+/// changes no entry and no lifetime. Two caches of one store never see each other's entries.
+///
+/// Reads and writes wait for the disk. In code that runs on Swift's cooperative pool (`async`
+/// functions, actors) a write that LevelDB delays would hold up other tasks: move it to a thread of
+/// your own where that matters.
+public struct Cache<Key: CacheKey, Value: Sendable>: Sendable {
+  let store: Store
+  let core: CacheCore<Value>
+
+  /// The name that the cache was opened with.
+  public var name: String { core.name }
+}
+
+// MARK: - Reading
+
+extension Cache {
+  /// Reads the value for a key while it is fresh; nil when it is missing, stale or expired.
+  ///
+  /// - Parameter key: Up to 64 KiB encoded.
+  /// - Returns: The value; ``lookup(for:maxAge:)`` tells the kinds of nil apart.
+  /// - Throws: ``StoreError/undecodable(key:underlying:)``, ``StoreError/newerSchema(found:known:)``,
+  ///   ``StoreError/corrupt(cache:key:file:)`` or ``StoreError/incompatible(_:)`` when there is an
+  ///   entry and it cannot be read; it is kept. ``StoreError/io(_:)``, ``StoreError/closed``,
+  ///   ``StoreError/invalidArgument(_:)`` for a key over its limit.
+  /// - Complexity: One point lookup and one decode.
+  public func value(for key: Key) throws(StoreError) -> Value? {
+    try entry(for: key)?.value
+  }
+
+  /// Reads a value and what is known about it, while it is fresh; nil as in ``value(for:)``.
+  ///
+  /// - Parameter key: Up to 64 KiB encoded.
+  /// - Returns: The entry, or nil.
+  /// - Throws: As ``value(for:)``.
+  /// - Complexity: One point lookup and one decode.
+  public func entry(for key: Key) throws(StoreError) -> Entry<Value>? {
+    switch try lookup(for: key) {
+    case .fresh(let entry): entry
+    case .stale, .expired, .missing: nil
+    }
+  }
+
+  /// Reads what the cache has for a key, and says whether it is fresh, stale, expired or missing.
+  ///
+  /// - Parameters:
+  ///   - key: Up to 64 KiB encoded.
+  ///   - maxAge: How old the entry may be for this call; nil leaves it to the cache's lifetime, and
+  ///     is the default. It can only shorten what the lifetime keeps; at that age and beyond the
+  ///     answer is ``Lookup/expired(_:)``.
+  /// - Returns: One of the four answers.
+  /// - Throws: As ``value(for:)``.
+  /// - Complexity: One point lookup, and one decode unless the answer is expired or missing.
+  public func lookup(for key: Key, maxAge: MaxAge? = nil) throws(StoreError) -> Lookup<Value> {
+    let recordKey = try core.recordKey(of: key, id: core.id)
+    var buffer = ValueBuffer()
+    guard try store.get(recordKey, in: core, into: &buffer) else { return .missing }
+    return try buffer.withBytes { bytes throws(StoreError) in
+      let record = try core.record(bytes, under: recordKey.span.bytes)
+      return try core.lookup(
+        record, in: bytes, under: recordKey.span.bytes, at: store.clock.now(), maxAge: maxAge,
+        origin: store.origin)
+    }
+  }
+}
+
+// MARK: - Writing
+
+extension Cache {
+  /// Saves a value under a key, stamped with the date, in place of what was there.
+  ///
+  /// - Parameters:
+  ///   - value: At most 32 MiB encoded.
+  ///   - key: Up to 64 KiB encoded.
+  /// - Throws: ``StoreError/encoding(key:underlying:)`` or ``StoreError/invalidArgument(_:)`` before
+  ///   anything is written; ``StoreError/diskFull`` or ``StoreError/io(_:)`` when the write failed,
+  ///   and then the key holds the old value or the new one; ``StoreError/closed``.
+  /// - Complexity: One encode and one append. No read, no fsync.
+  public func save(_ value: Value, for key: Key) throws(StoreError) {
+    try store.write { $0.save(value, for: key, in: self) }
+  }
+
+  /// Removes the entry of a key.
+  ///
+  /// - Parameter key: Up to 64 KiB encoded.
+  /// - Returns: Whether there was an entry, in whatever state.
+  /// - Throws: As ``save(_:for:)``, without encoding.
+  /// - Complexity: One point lookup and, if there was an entry, one append.
+  @discardableResult public func remove(_ key: Key) throws(StoreError) -> Bool {
+    let recordKey = try core.recordKey(of: key, id: core.id)
+    var rows = WriteBatch()
+    let presence = rows.require(recordKey.span.bytes, .present)
+    rows.remove(recordKey.span.bytes, if: presence)
+    return try store.commit(&rows).failed.isEmpty
+  }
+
+  /// Removes every entry of the cache.
+  ///
+  /// The cache goes on under a new number on disk, so this does not take longer with more entries;
+  /// what the old ones occupy is given back in slices, now and each time the store is opened. A
+  /// save that is under way on another thread meanwhile counts as having come before.
+  ///
+  /// - Throws: As ``save(_:for:)``, without encoding.
+  /// - Complexity: One append and one fsync; then at most 10,000 deletions.
+  public func removeAll() throws(StoreError) {
+    try store.write { $0.removeAll(from: self) }
+  }
+
+  /// Stamps the entry of a key as saved now.
+  ///
+  /// Its payload is neither decoded nor encoded again.
+  ///
+  /// It is for answers that say "what you have is still right", such as HTTP's 304; an expired
+  /// entry comes to life again.
+  ///
+  /// - Parameter key: Up to 64 KiB encoded.
+  /// - Returns: False if there is no entry, or if it was changed by somebody else meanwhile: then
+  ///   nothing was written.
+  /// - Throws: ``StoreError/corrupt(cache:key:file:)``, ``StoreError/newerSchema(found:known:)`` or
+  ///   ``StoreError/incompatible(_:)`` when the entry cannot be read; else as ``save(_:for:)``.
+  /// - Complexity: Two point lookups and one append.
+  @discardableResult public func touch(_ key: Key) throws(StoreError) -> Bool {
+    let id = core.id
+    let recordKey = try core.recordKey(of: key, id: id)
+    var buffer = ValueBuffer()
+    guard try store.get(recordKey, in: core, into: &buffer) else { return false }
+    var rows = WriteBatch()
+    try buffer.withBytes { bytes throws(StoreError) in
+      let record = try core.record(bytes, under: recordKey.span.bytes)
+      let same = rows.require(recordKey.span.bytes, .unchanged(since: record.sequence))
+      core.addRestamped(
+        bytes, recordKey: recordKey, id: id, savedAt: store.clock.now(), if: same, to: &rows)
+    }
+    return try store.commit(&rows).failed.isEmpty
+  }
+}

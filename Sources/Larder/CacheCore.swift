@@ -1,0 +1,198 @@
+import Foundation
+import LarderCoding
+import LarderEngine
+import Synchronization
+
+/// An open cache of any type, as the store keeps it.
+protocol OpenCache: AnyObject, Sendable {
+  var name: String { get }
+  /// The number that the cache's keys carry on disk now.
+  ///
+  /// Clearing the cache gives it a new one.
+  var id: UInt64 { get set }
+  /// What the store remembers of the cache when its id is `id`.
+  func registration(id: UInt64) -> Registration
+}
+
+/// What is the same for all copies of a cache: its settings, and how it reads and writes records.
+///
+/// It does not hold the store, because the store holds it.
+final class CacheCore<Value: Sendable>: OpenCache {
+  let name: String
+  let keyType: ObjectIdentifier
+  let keyKind: KeyKind
+  let lifetime: Lifetime
+  let schema: Schema<Value>
+  let coder: Coder<Value>
+  private let readers: [UInt8: Coder<Value>]
+  private let currentID: Atomic<UInt64>
+
+  init<Key: CacheKey>(
+    name: String, keyedBy: Key.Type, lifetime: Lifetime, schema: Schema<Value>,
+    coder: Coder<Value>, readers: [UInt8: Coder<Value>]
+  ) {
+    self.name = name
+    self.keyType = ObjectIdentifier(keyedBy)
+    self.keyKind = Key.keyKind
+    self.lifetime = lifetime
+    self.schema = schema
+    self.coder = coder
+    self.readers = readers
+    self.currentID = Atomic(0)
+  }
+
+  var id: UInt64 {
+    get { currentID.load(ordering: .acquiring) }
+    set { currentID.store(newValue, ordering: .releasing) }
+  }
+
+  func registration(id: UInt64) -> Registration {
+    Registration(
+      id: id, keyKind: keyKind.code, coder: coder.format.rawValue, schemaVersion: schema.version,
+      lifetime: lifetime)
+  }
+
+  /// Whether a cache opened with the settings of `other` is this one.
+  ///
+  /// Schema readers are closures and cannot be compared; their versions can.
+  func isSame(as other: CacheCore) -> Bool {
+    keyType == other.keyType && lifetime == other.lifetime
+      && schema.version == other.schema.version
+      && schema.readers.keys == other.schema.readers.keys && coder.format == other.coder.format
+  }
+}
+
+// MARK: - Keys
+
+extension CacheCore {
+  /// The physical key of `key`'s record in the cache as it was numbered `id`.
+  func recordKey(of key: some CacheKey, id: UInt64) throws(StoreError) -> [UInt8] {
+    let prefix = KeySpace.records.prefix(ofCache: id)
+    let bytes = key.encoded(after: prefix)
+    guard bytes.count - prefix.count <= maximumKeyBytes else {
+      throw .invalidArgument(
+        "a key of \(bytes.count - prefix.count) bytes; the limit is \(maximumKeyBytes)")
+    }
+    return bytes
+  }
+
+  /// The user's key in the physical key of a record, for messages.
+  func describe(_ recordKey: RawSpan) -> String {
+    var offset = 1
+    _ = readVarint(recordKey, at: &offset)
+    return keyKind.describe(recordKey.extracting(offset..<recordKey.byteCount))
+  }
+}
+
+// MARK: - Records
+
+extension CacheCore {
+  /// Adds the record of `value`, and its row in the expiry index, to `rows`.
+  func add(
+    _ value: Value, for key: some CacheKey, id: UInt64, savedAt: Date, to rows: inout WriteBatch
+  ) throws(StoreError) {
+    let recordKey = try recordKey(of: key, id: id)
+    let expiresAt = lifetime.expiry(from: savedAt)
+    var payloadBytes = 0
+    try rows.put(recordKey.span.bytes, stamped: true) { buffer throws(StoreError) in
+      Record.appendHeader(
+        coder: coder.format.rawValue, schemaVersion: UInt32(schema.version), savedAt: savedAt,
+        expiresAt: expiresAt, to: &buffer)
+      let start = buffer.count
+      do {
+        try coder.encode(value, &buffer)
+      } catch {
+        throw .encoding(key: describe(recordKey.span.bytes), underlying: error)
+      }
+      payloadBytes = buffer.count - start
+      guard payloadBytes <= Record.maximumPayloadBytes else {
+        throw .invalidArgument(
+          "a payload of \(payloadBytes) bytes; the limit is \(Record.maximumPayloadBytes)")
+      }
+    }
+    let stored = recordKey.count + Record.headerBytes + payloadBytes
+    addExpiryRow(at: expiresAt, recordKey: recordKey, id: id, storedBytes: stored, to: &rows)
+  }
+
+  /// Adds the record `bytes`, found under `recordKey`, as saved at another date, to `rows`.
+  func addRestamped(
+    _ bytes: RawSpan, recordKey: [UInt8], id: UInt64, savedAt: Date, if requirement: Int,
+    to rows: inout WriteBatch
+  ) {
+    let expiresAt = lifetime.expiry(from: savedAt)
+    rows.put(recordKey.span.bytes, stamped: true, if: requirement) { buffer in
+      Record.appendRestamped(bytes, savedAt: savedAt, expiresAt: expiresAt, to: &buffer)
+    }
+    addExpiryRow(
+      at: expiresAt, recordKey: recordKey, id: id,
+      storedBytes: recordKey.count + bytes.byteCount, if: requirement, to: &rows)
+  }
+
+  private func addExpiryRow(
+    at expiresAt: Date?, recordKey: [UInt8], id: UInt64, storedBytes: Int,
+    if requirement: Int? = nil, to rows: inout WriteBatch
+  ) {
+    guard let expiresAt else { return }
+    let prefixCount = KeySpace.records.prefix(ofCache: id).count
+    let indexKey = KeySpace.expiryKey(
+      cache: id, bucket: lifetime.bucket(of: expiresAt), key: recordKey[prefixCount...])
+    rows.put(indexKey.span.bytes, stamped: false, if: requirement) { buffer in
+      appendVarint(UInt64(storedBytes), to: &buffer)
+    }
+  }
+
+  /// Checks the record `bytes` that was found under `recordKey`.
+  func record(_ bytes: RawSpan, under recordKey: RawSpan) throws(StoreError) -> Record {
+    let record: Record
+    do throws(RecordFault) {
+      record = try Record(bytes, under: recordKey)
+    } catch {
+      switch error {
+      case .damaged: throw .corrupt(cache: name, key: describe(recordKey), file: nil)
+      case .unsupported(let what):
+        throw .incompatible("\(what), under key \(describe(recordKey)) of cache \(name)")
+      }
+    }
+    let version = Int(record.schemaVersion)
+    guard version <= schema.version else {
+      throw .newerSchema(found: version, known: schema.version)
+    }
+    return record
+  }
+
+  /// The value of a record that was checked.
+  func value(
+    of record: Record, in bytes: RawSpan, under recordKey: RawSpan
+  ) throws(StoreError) -> Value {
+    do {
+      let payload = bytes.extracting(record.payload)
+      let version = Int(record.schemaVersion)
+      if version != schema.version {
+        guard let reader = schema.readers[version] else { throw UnreadablePayload.schema(version) }
+        return try reader(record.coder, payload)
+      }
+      if record.coder == coder.format.rawValue { return try coder.decode(payload) }
+      guard let reader = readers[record.coder] else { throw UnreadablePayload.coder(record.coder) }
+      return try reader.decode(payload)
+    } catch {
+      throw .undecodable(key: describe(recordKey), underlying: error)
+    }
+  }
+
+  /// What a record that was checked means at `now`.
+  func lookup(
+    _ record: Record, in bytes: RawSpan, under recordKey: RawSpan, at now: Date,
+    maxAge: MaxAge? = nil, origin: Origin
+  ) throws(StoreError) -> Lookup<Value> {
+    let age = now.timeIntervalSince(record.savedAt)
+    let freshness = lifetime.freshness(of: record.savedAt, at: now, maxAge: maxAge)
+    if freshness == .expired {
+      return .expired(
+        EntryMetadata(savedAt: record.savedAt, age: age, payloadBytes: record.payload.count))
+    }
+    let entry = Entry(
+      value: try value(of: record, in: bytes, under: recordKey), savedAt: record.savedAt, age: age,
+      origin: origin)
+    return freshness == .fresh ? .fresh(entry) : .stale(entry)
+  }
+}

@@ -1,0 +1,44 @@
+// Physical keys: what a store puts before a user's key, so that one ordered map holds everything.
+//
+//   0x00  metadata   "format" | "next-id" | "sequence" (the engine's) | "cache/" name
+//                    | "reclaim/" id as 8 bytes, big-endian
+//   0x10  records    cache id (varint), key
+//   0x20  expiry     cache id (varint), bucket (8 bytes, order-preserving), key
+//
+// This layout is on users' disks. Explained in Documentation.docc/StorageFormat.md.
+
+import LarderEngine
+
+/// The first byte of a physical key.
+package enum KeySpace: UInt8, CaseIterable {
+  case metadata = 0x00
+  case records = 0x10
+  case expiry = 0x20
+
+  /// What all keys of this space that belong to the cache with this id begin with.
+  package func prefix(ofCache id: UInt64) -> [UInt8] {
+    var bytes = [rawValue]
+    bytes.reserveCapacity(64)
+    appendVarint(id, to: &bytes)
+    return bytes
+  }
+}
+
+extension KeySpace {
+  /// The key of an index row: which bucket an entry expires in.
+  static func expiryKey(cache id: UInt64, bucket: Int64, key: some Sequence<UInt8>) -> [UInt8] {
+    var bytes = KeySpace.expiry.prefix(ofCache: id)
+    withUnsafeBytes(of: orderedBits(of: bucket).bigEndian) { bytes.append(contentsOf: $0) }
+    bytes.append(contentsOf: key)
+    return bytes
+  }
+}
+
+extension KeyRange {
+  /// The physical range of these keys in the cache whose records begin with `prefix`.
+  func engineRange(after prefix: [UInt8]) -> EngineRange {
+    EngineRange(
+      from: prefix + lower,
+      upTo: upper.map { prefix + $0 } ?? EngineRange.successor(ofPrefix: prefix))
+  }
+}

@@ -1,0 +1,83 @@
+// The store's own bookkeeping, in the metadata key space. Every value is
+//
+//   offset  bytes  field
+//   0       4      CRC32C over the physical key and everything from byte 4 on, little-endian
+//   4       rest   the body: a UInt64, little-endian ("format", "next-id"), JSON ("cache/..."),
+//                  or nothing ("reclaim/...")
+
+import Foundation
+import LarderEngine
+
+/// What a store remembers of a cache, for itself and for tools.
+package struct Registration: Codable, Hashable, Sendable {
+  /// The number that the cache's keys carry on disk.
+  ///
+  /// Never used again for anything else.
+  package var id: UInt64
+  package var keyKind: UInt8
+  /// The coder and schema version that the cache was last opened with, and so writes with.
+  package var coder: UInt8
+  package var schemaVersion: Int
+  package var lifetime: Lifetime
+}
+
+/// The names and values of the metadata key space.
+package enum Metadata {
+  /// The newest layout of key spaces and records that this library knows.
+  package static let formatVersion: UInt64 = 1
+
+  package static let format = key("format")
+  static let nextID = key("next-id")
+  package static let cachePrefix = key("cache/")
+  static let reclaimPrefix = key("reclaim/")
+
+  package static func cache(_ name: String) -> [UInt8] { cachePrefix + Array(name.utf8) }
+
+  /// The mark of a cache id that is no longer in use, whose rows are to be deleted.
+  static func reclaim(_ id: UInt64) -> [UInt8] {
+    reclaimPrefix + withUnsafeBytes(of: id.bigEndian, Array.init)
+  }
+
+  private static func key(_ name: String) -> [UInt8] {
+    [KeySpace.metadata.rawValue] + Array(name.utf8)
+  }
+
+  static func sealed(_ body: [UInt8], under key: [UInt8]) -> [UInt8] {
+    withUnsafeBytes(of: checksum(of: body, under: key).littleEndian, Array.init) + body
+  }
+
+  /// The body of a metadata value, or nil when it is damaged.
+  package static func body(of value: [UInt8], under key: [UInt8]) -> [UInt8]? {
+    guard value.count >= 4 else { return nil }
+    let stored = value.withUnsafeBytes { $0.loadUnaligned(as: UInt32.self) }
+    let body = Array(value[4...])
+    return UInt32(littleEndian: stored) == checksum(of: body, under: key) ? body : nil
+  }
+
+  /// The number in a metadata value, or nil when it is damaged.
+  package static func number(in value: [UInt8], under key: [UInt8]) -> UInt64? {
+    guard let body = body(of: value, under: key), body.count == 8 else { return nil }
+    return UInt64(littleEndian: body.withUnsafeBytes { $0.loadUnaligned(as: UInt64.self) })
+  }
+
+  static func sealed(_ number: UInt64, under key: [UInt8]) -> [UInt8] {
+    sealed(withUnsafeBytes(of: number.littleEndian, Array.init), under: key)
+  }
+
+  private static func checksum(of body: [UInt8], under key: [UInt8]) -> UInt32 {
+    let sum = key.withUnsafeBytes { crc32c($0) }
+    return body.withUnsafeBytes { crc32c($0, extending: sum) }
+  }
+}
+
+extension WriteBatch {
+  /// Adds a metadata row.
+  mutating func putMetadata(_ body: [UInt8], under key: [UInt8]) {
+    put(key.span.bytes, Metadata.sealed(body, under: key).span.bytes)
+  }
+
+  /// Adds a metadata row that is a number.
+  mutating func putMetadata(_ number: UInt64, under key: [UInt8]) {
+    put(key.span.bytes, Metadata.sealed(number, under: key).span.bytes)
+  }
+}

@@ -1,0 +1,225 @@
+import Foundation
+import LarderEngine
+
+/// Which caches a store has open, and the numbers that caches get.
+///
+/// A number, once taken, is never used again: the next one is written, with an fsync, together with
+/// whatever uses the number before it. All changes are made under the store's registry lock, which
+/// is held across the write on purpose: numbers must reach the disk in the order they are taken.
+/// It is needed for opening and clearing caches, never for reading or saving.
+struct Registry: ~Copyable {
+  /// How many rows of cleared caches are deleted at one time.
+  private static let reclaimSlice = 10_000
+
+  private var open: [String: any OpenCache] = [:]
+  private var nextID: UInt64 = 1
+  private var isFormatWritten = false
+  /// Numbers of cleared caches that may still have rows.
+  private var reclaimable: [UInt64] = []
+
+  init() {}
+
+  /// Reads what the store in `engine` remembers.
+  ///
+  /// Changes nothing.
+  init(readFrom engine: any StorageEngine) throws(StoreError) {
+    do throws(EngineError) {
+      if let format = try Self.number(under: Metadata.format, in: engine) {
+        guard format <= Metadata.formatVersion else {
+          throw EngineError.incompatible("store format \(format)")
+        }
+        isFormatWritten = true
+      }
+      nextID = try Self.number(under: Metadata.nextID, in: engine) ?? 1
+      let marks = try engine.cursor(over: EngineRange(prefix: Metadata.reclaimPrefix))
+      while try marks.next() {
+        let id = marks.withEntry { key, _ in
+          key.byteCount == Metadata.reclaimPrefix.count + 8
+            ? UInt64(
+              bigEndian: key.unsafeLoadUnaligned(
+                fromByteOffset: Metadata.reclaimPrefix.count, as: UInt64.self)) : nil
+        }
+        if let id { reclaimable.append(id) }
+      }
+    } catch {
+      throw StoreError(error)
+    }
+  }
+
+  private static func number(
+    under key: [UInt8], in engine: any StorageEngine
+  ) throws(EngineError) -> UInt64? {
+    guard let value = try engine.get(key.span.bytes) else { return nil }
+    guard let number = Metadata.number(in: value, under: key) else {
+      throw .corrupt("metadata \(String(decoding: key.dropFirst(), as: UTF8.self))")
+    }
+    return number
+  }
+
+  mutating func takeID() -> UInt64 {
+    defer { nextID += 1 }
+    return nextID
+  }
+}
+
+// MARK: - Opening caches
+
+extension Registry {
+  /// The open cache with the settings of `wanted`: one that is open already, or `wanted`.
+  mutating func open<Value>(
+    _ wanted: CacheCore<Value>, in engine: any StorageEngine
+  ) throws(StoreError) -> CacheCore<Value> {
+    if let cache = open[wanted.name] {
+      guard let core = cache as? CacheCore<Value>, core.isSame(as: wanted) else {
+        throw .invalidArgument("cache \(wanted.name) is open with other types or settings")
+      }
+      return core
+    }
+    let known = try registration(of: wanted.name, in: engine)
+    if let known {
+      let kind = KeyKind(code: known.keyKind)
+      guard kind == wanted.keyKind else {
+        throw .invalidArgument(
+          "cache \(wanted.name) has keys of kind \(kind), not \(wanted.keyKind)")
+      }
+    }
+    let id = known?.id ?? takeID()
+    let registration = wanted.registration(id: id)
+    if registration != known {
+      try write(registration, named: wanted.name, isNew: known == nil, in: engine)
+    }
+    wanted.id = id
+    open[wanted.name] = wanted
+    return wanted
+  }
+
+  private func registration(
+    of name: String, in engine: any StorageEngine
+  ) throws(StoreError) -> Registration? {
+    let key = Metadata.cache(name)
+    let value: [UInt8]?
+    do {
+      value = try engine.get(key.span.bytes)
+    } catch {
+      throw StoreError(error, cache: name)
+    }
+    guard let value else { return nil }
+    guard let body = Metadata.body(of: value, under: key) else {
+      throw .corrupt(cache: name, key: "", file: nil)
+    }
+    do {
+      return try JSONDecoder().decode(Registration.self, from: Data(body))
+    } catch {
+      throw .incompatible("what is remembered of cache \(name) cannot be read: \(error)")
+    }
+  }
+
+  private mutating func write(
+    _ registration: Registration, named name: String, isNew: Bool, in engine: any StorageEngine
+  ) throws(StoreError) {
+    var rows = WriteBatch()
+    if !isFormatWritten { rows.putMetadata(Metadata.formatVersion, under: Metadata.format) }
+    if isNew { rows.putMetadata(nextID, under: Metadata.nextID) }
+    try Self.add(registration, named: name, to: &rows)
+    do {
+      try engine.write(&rows, synced: isNew)
+    } catch {
+      throw StoreError(error, cache: name)
+    }
+    isFormatWritten = true
+  }
+
+  private static func add(
+    _ registration: Registration, named name: String, to rows: inout WriteBatch
+  ) throws(StoreError) {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = .sortedKeys
+    do {
+      rows.putMetadata(Array(try encoder.encode(registration)), under: Metadata.cache(name))
+    } catch {
+      throw .encoding(key: name, underlying: error)
+    }
+  }
+}
+
+// MARK: - Clearing caches
+
+extension Registry {
+  /// Commits `rows` together with new numbers for the caches that are cleared.
+  mutating func commit(
+    _ rows: inout WriteBatch, clearing clearings: [Batch.Clearing], in engine: any StorageEngine
+  ) throws(StoreError) {
+    var retired: [UInt64] = []
+    for clearing in clearings {
+      retired.append(clearing.cache.id)
+      retired += clearing.ids.dropLast()
+      guard let id = clearing.ids.last else { continue }
+      let registration = clearing.cache.registration(id: id)
+      try Self.add(registration, named: clearing.cache.name, to: &rows)
+    }
+    rows.putMetadata(nextID, under: Metadata.nextID)
+    for id in retired { rows.putMetadata([], under: Metadata.reclaim(id)) }
+    do {
+      try engine.write(&rows, synced: true)
+    } catch {
+      throw StoreError(error)
+    }
+    for clearing in clearings {
+      if let id = clearing.ids.last { clearing.cache.id = id }
+    }
+    reclaimable += retired
+  }
+
+  /// Deletes a slice of the rows that cleared caches left, and gives their room back.
+  ///
+  /// A number's mark goes only when a store is opened: until then a save that was under way when
+  /// its cache was cleared may still put a row there.
+  mutating func reclaim(in engine: any StorageEngine, atOpen: Bool) throws(StoreError) {
+    var budget = Self.reclaimSlice
+    do throws(EngineError) {
+      while let id = reclaimable.last {
+        for space in [KeySpace.records, .expiry] {
+          let range = EngineRange(prefix: space.prefix(ofCache: id))
+          guard try Self.empty(range, in: engine, budget: &budget) else { return }
+        }
+        if atOpen {
+          var mark = WriteBatch()
+          mark.remove(Metadata.reclaim(id).span.bytes)
+          try engine.write(&mark, synced: false)
+        }
+        reclaimable.removeLast()
+      }
+    } catch {
+      throw StoreError(error)
+    }
+  }
+
+  /// Deletes up to `budget` rows of `range`.
+  ///
+  /// True when the range is empty.
+  private static func empty(
+    _ range: EngineRange, in engine: any StorageEngine, budget: inout Int
+  ) throws(EngineError) -> Bool {
+    var rows = WriteBatch()
+    var deleted = 0
+    let cursor = try engine.cursor(over: range)
+    var isEmpty = true
+    while try cursor.next() {
+      guard budget > 0 else {
+        isEmpty = false
+        break
+      }
+      cursor.withEntry { key, _ in rows.remove(key) }
+      budget -= 1
+      deleted += 1
+      if rows.rows.count == 256 {
+        try engine.write(&rows, synced: false)
+        rows.reset()
+      }
+    }
+    if !rows.isEmpty { try engine.write(&rows, synced: false) }
+    // Deleted rows stay in the files and every scan steps over them until they are compacted away.
+    if deleted >= 1000 { try engine.compact(range) }
+    return isEmpty
+  }
+}

@@ -1,0 +1,33 @@
+/// Appends `number` seven bits at a time, lowest first; all bytes but the last have their top bit
+/// set.
+///
+/// It is the form that LevelDB and Protocol Buffers use.
+func appendVarint(_ number: UInt64, to bytes: inout [UInt8]) {
+  var rest = number
+  while rest >= 0x80 {
+    bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
+    rest >>= 7
+  }
+  bytes.append(UInt8(rest))
+}
+
+/// Reads a varint at `offset` and moves `offset` behind it; nil when there is none, or one that is
+/// longer than it need be.
+package func readVarint(_ bytes: RawSpan, at offset: inout Int) -> UInt64? {
+  var number: UInt64 = 0
+  var shift = 0
+  var next = offset
+  while next < bytes.byteCount, shift < 64 {
+    let byte = bytes.unsafeLoad(fromByteOffset: next, as: UInt8.self)
+    next += 1
+    guard shift < 63 || byte <= 1 else { return nil }
+    number |= UInt64(byte & 0x7F) << UInt64(shift)
+    if byte < 0x80 {
+      guard byte != 0 || shift == 0 else { return nil }
+      offset = next
+      return number
+    }
+    shift += 7
+  }
+  return nil
+}

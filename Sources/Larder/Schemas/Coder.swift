@@ -1,0 +1,70 @@
+public import Foundation
+import LarderCoding
+
+/// How a cache's values become bytes.
+///
+/// A cache writes with one coder and reads every record by the coder that the record names, so a
+/// cache may change its coder at any time: old entries stay readable.
+public struct Coder<Value: Sendable>: Sendable {
+  let format: PayloadFormat
+  let encode: @Sendable (Value, inout [UInt8]) throws -> Void
+  let decode: @Sendable (RawSpan) throws -> Value
+
+  private init(
+    format: PayloadFormat, encode: @escaping @Sendable (Value, inout [UInt8]) throws -> Void,
+    decode: @escaping @Sendable (RawSpan) throws -> Value
+  ) {
+    self.format = format
+    self.encode = encode
+    self.decode = decode
+  }
+}
+
+extension Coder where Value: Codable {
+  /// Foundation's JSON, with its default strategies.
+  ///
+  /// The default of a cache.
+  public static var json: Coder { Coder(.json) }
+
+  /// Foundation's binary property list.
+  ///
+  /// Its top level cannot be a bare number, text or date.
+  public static var propertyList: Coder { Coder(.propertyList) }
+
+  init(_ format: PayloadFormat) {
+    self.init(
+      format: format, encode: { try format.encode($0, into: &$1) },
+      decode: { try format.decode(Value.self, from: $0) })
+  }
+}
+
+extension Coder where Value == Data {
+  /// The bytes themselves, as they are.
+  public static var bytes: Coder {
+    Coder(
+      format: .bytes, encode: { $1.append(contentsOf: $0) },
+      decode: { $0.withUnsafeBytes { Data($0) } })
+  }
+}
+
+extension Coder where Value == [UInt8] {
+  /// The bytes themselves, as they are.
+  public static var bytes: Coder {
+    Coder(
+      format: .bytes, encode: { $1.append(contentsOf: $0) },
+      decode: { $0.withUnsafeBytes { Array($0) } })
+  }
+}
+
+extension Coder where Value: Codable {
+  /// Every coder that can read a record of `Value`, by the byte that the record names it with.
+  static var readers: [UInt8: Coder] {
+    var readers: [UInt8: Coder] = [
+      PayloadFormat.json.rawValue: .json, PayloadFormat.propertyList.rawValue: .propertyList,
+    ]
+    // The casts hold exactly when `Value` is the type named; then raw bytes are a value too.
+    if let raw = Coder<Data>.bytes as? Coder { readers[PayloadFormat.bytes.rawValue] = raw }
+    if let raw = Coder<[UInt8]>.bytes as? Coder { readers[PayloadFormat.bytes.rawValue] = raw }
+    return readers
+  }
+}

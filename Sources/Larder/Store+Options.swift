@@ -1,0 +1,90 @@
+import LarderEngine
+
+extension Store {
+  /// How a store behaves.
+  ///
+  /// Chosen when it is opened; it cannot change while it is open.
+  public struct Options: Sendable {
+    // MARK: Correctness
+
+    /// Where the date comes from.
+    ///
+    /// The default is the system's clock.
+    public var clock: any WallClock = SystemClock()
+
+    /// Whether a missing store is created.
+    ///
+    /// The default is true.
+    ///
+    /// When false, opening one that is not there is ``StoreError/io(_:)`` and creates nothing.
+    public var createIfMissing = true
+
+    // MARK: Performance
+
+    /// How many bytes of writes gather in memory before they become a sorted file.
+    ///
+    /// The default is 4 MiB; 64 KiB to 1 GiB are allowed.
+    ///
+    /// Larger makes bulk loads faster, and opening after a crash slower. Two such buffers exist at
+    /// most.
+    public var writeBufferBytes = 4 << 20
+
+    /// How many bytes of uncompressed file blocks are kept in memory.
+    ///
+    /// The default is 8 MiB; 0 keeps none.
+    public var blockCacheBytes = 8 << 20
+
+    /// How large a block of a file is, in bytes before compression: what one read from disk brings.
+    ///
+    /// The default is 4 KiB; 1 KiB to 4 MiB are allowed. Leave it alone unless you mostly scan.
+    public var blockBytes = 4 << 10
+
+    /// How large a file grows, in bytes.
+    ///
+    /// The default is 2 MiB; 1 MiB to 1 GiB are allowed.
+    ///
+    /// Larger makes fewer files, and longer compactions.
+    public var maxFileBytes = 2 << 20
+
+    /// Bits of Bloom filter for each key.
+    ///
+    /// The default of 10 lets about 1 % of the lookups of absent keys cost a read from disk; 0
+    /// turns the filter off, 100 is the limit. Leave it alone.
+    public var filterBitsPerKey = 10
+
+    /// Whether blocks are compressed with Snappy.
+    ///
+    /// The default is true; turn it off where payloads are compressed already.
+    public var compression = true
+
+    /// How many files may be open at once.
+    ///
+    /// The default is 1,000; at least 64.
+    public var maxOpenFiles = 1000
+
+    /// Whether opening goes on with the last log instead of starting a new one.
+    ///
+    /// The default is false. It makes opening a little faster and recovery less simple: leave it
+    /// alone.
+    public var reusesLogs = false
+
+    /// Makes the default options.
+    public init() {}
+  }
+}
+
+extension Store.Options {
+  var engineOptions: LevelDBOptions {
+    var options = LevelDBOptions()
+    options.createIfMissing = createIfMissing
+    options.writeBufferBytes = writeBufferBytes
+    options.blockCacheBytes = blockCacheBytes
+    options.blockBytes = blockBytes
+    options.maxFileBytes = maxFileBytes
+    options.filterBitsPerKey = filterBitsPerKey
+    options.compression = compression
+    options.maxOpenFiles = maxOpenFiles
+    options.reusesLogs = reusesLogs
+    return options
+  }
+}

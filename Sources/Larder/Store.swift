@@ -1,0 +1,259 @@
+public import Foundation
+package import LarderEngine
+import Synchronization
+
+/// An embedded key-value store: one directory, in which named caches keep typed values for as long
+/// as their lifetimes say.
+///
+/// ```swift
+/// let store = try Store(at: directory)                     // opens or creates
+/// let genres = try store.cache("genres", of: [Genre].self) // fresh for 7 days
+/// try genres.save(list, for: "all")
+/// let list = try genres.value(for: "all")
+/// ```
+///
+/// - Threads: a store and its caches may be used from any thread at once. Calls are synchronous.
+/// - Owner: one `Store` at a time has a directory open, in one process. Whoever comes second gets
+///   ``StoreError/locked(pid:)``.
+/// - Atomicity: each call, and each ``write(_:)``, takes effect whole or not at all, after a crash
+///   of the process too.
+/// - Durability: an acknowledged write survives a crash or kill of the process. A power loss may
+///   lose the last ones.
+///
+/// It is not a database: there are no queries but by key, key range and prefix, and no
+/// transactions that read.
+public final class Store: Sendable {
+  let engine: any StorageEngine
+  let clock: any WallClock
+  /// What entries of this store say of where they were read.
+  let origin: Origin
+  private let registry: Mutex<Registry>
+
+  private init(
+    engine: any StorageEngine, options: Options, origin: Origin, registry: consuming Registry
+  ) {
+    self.engine = engine
+    self.clock = options.clock
+    self.origin = origin
+    self.registry = Mutex(registry)
+  }
+
+  /// Opens the store in `engine`, which may hold one already.
+  package convenience init(
+    engine: any StorageEngine, options: Options = Options(), origin: Origin
+  ) throws(StoreError) {
+    self.init(
+      engine: engine, options: options, origin: origin, registry: try Registry(readFrom: engine))
+    try reclaim(atOpen: true)
+  }
+
+  /// Opens the store in a directory, or creates it there.
+  ///
+  /// A new store is made in a directory that is missing or empty. A directory with anything else in
+  /// it, another program's LevelDB for one, is refused and nothing in it is touched. Files are
+  /// readable by their owner only.
+  ///
+  /// - Parameters:
+  ///   - directory: A `file:` URL. Its parent must exist. Symbolic links are followed: a directory
+  ///     is the same one by whatever path it is reached.
+  ///   - options: See ``Options``.
+  /// - Throws: ``StoreError/locked(pid:)`` when it is open elsewhere;
+  ///   ``StoreError/incompatible(_:)`` when it is not a store, or a newer one;
+  ///   ``StoreError/corrupt(cache:key:file:)`` when the store's own bookkeeping is damaged;
+  ///   ``StoreError/invalidArgument(_:)`` for an option outside its range; ``StoreError/io(_:)``,
+  ///   ``StoreError/diskFull``. Nothing that was there is changed or renamed.
+  /// - Complexity: Reads LevelDB's log, at most two write buffers; and deletes up to 10,000 rows
+  ///   of caches that were cleared.
+  public convenience init(
+    at directory: URL, options: Options = Options()
+  ) throws(StoreError) {
+    guard directory.isFileURL else {
+      throw .invalidArgument("\(directory.absoluteString) is not a file URL")
+    }
+    let engine: LevelDBEngine
+    do {
+      engine = try LevelDBEngine(
+        at: directory.path(percentEncoded: false), options: options.engineOptions)
+    } catch {
+      throw StoreError(error)
+    }
+    try self.init(engine: engine, options: options, origin: .disk)
+  }
+
+  /// Makes a store that lives in memory and is gone with its last reference.
+  ///
+  /// It behaves as one on disk. Applications fall back on it when their directory cannot be opened.
+  ///
+  /// - Parameter options: See ``Options``; of them only the clock has a meaning here.
+  /// - Returns: An empty store.
+  public static func inMemory(options: Options = Options()) -> Store {
+    Store(engine: InMemoryEngine(), options: options, origin: .memory, registry: Registry())
+  }
+
+  /// Closes the store, waits for the calls that are under way, and lets go of its directory.
+  ///
+  /// From then on every call on it or its caches throws ``StoreError/closed``, and so does every
+  /// cursor that is still open. Closing twice does nothing. A store that is not closed is closed
+  /// with its last reference: caches and cursors hold one each.
+  ///
+  /// - Throws: ``StoreError/io(_:)`` when the system reports a failure; it is closed all the same.
+  public func close() throws(StoreError) {
+    do {
+      try engine.close()
+    } catch {
+      throw StoreError(error)
+    }
+  }
+}
+
+// MARK: - Caches
+
+extension Store {
+  /// Opens a cache, or creates it.
+  ///
+  /// Asking again for an open cache, with the same types and settings, gives the same cache.
+  ///
+  /// - Parameters:
+  ///   - name: 1 to 255 bytes of UTF-8.
+  ///   - type: The type of the values. In an app whose types belong to the main actor by default,
+  ///     it must be a `nonisolated struct`.
+  ///   - key: The type of the keys; `String` by default. A cache keeps the kind of its keys
+  ///     (text, integer, UUID, bytes) for good.
+  ///   - lifetime: How long entries stay fresh; 7 days by default. It is judged at every read and
+  ///     may be another one each time the store is opened.
+  ///   - schema: Which version of `type` is written, and how older ones are read. Version 1 by
+  ///     default.
+  ///   - coder: How values become bytes; ``Coder/json`` by default. It may be another one each
+  ///     time the store is opened.
+  /// - Returns: The cache.
+  /// - Throws: ``StoreError/invalidArgument(_:)`` when the name is not allowed, when the cache is
+  ///   open with other types or settings, or has keys of another kind;
+  ///   ``StoreError/corrupt(cache:key:file:)`` when what the store remembers of the cache is
+  ///   damaged; ``StoreError/incompatible(_:)`` when it was written by a later version;
+  ///   ``StoreError/io(_:)``, ``StoreError/diskFull``, ``StoreError/closed``.
+  /// - Complexity: One point lookup, and one append if anything is new: with an fsync for a new
+  ///   cache.
+  public func cache<Value: Codable & Sendable, Key: CacheKey>(
+    _ name: String, of type: Value.Type, keyedBy key: Key.Type = String.self,
+    lifetime: Lifetime = .days(7), schema: Schema<Value> = Schema(version: 1),
+    coder: Coder<Value> = .json
+  ) throws(StoreError) -> Cache<Key, Value> {
+    guard (1...255).contains(name.utf8.count) else {
+      throw .invalidArgument("a cache name of \(name.utf8.count) bytes; 1 to 255 are allowed")
+    }
+    let wanted = CacheCore(
+      name: name, keyedBy: Key.self, lifetime: lifetime, schema: schema, coder: coder,
+      readers: Coder<Value>.readers)
+    let core = try registry.withLock { registry throws(StoreError) in
+      try registry.open(wanted, in: engine)
+    }
+    return Cache(store: self, core: core)
+  }
+}
+
+// MARK: - Writing
+
+extension Store {
+  /// Changes entries of any of the store's caches together: all of it takes effect, or nothing.
+  ///
+  /// ```swift
+  /// try store.write { batch in
+  ///   batch.save(a, for: "a", in: genres)
+  ///   batch.remove("b", from: genres)
+  /// }
+  /// ```
+  ///
+  /// The first change that is not possible (a value that cannot be encoded, a key over its limit)
+  /// is kept, the ones after it are passed over, nothing is written, and it is thrown here.
+  ///
+  /// - Parameter body: Fills the batch. Nothing is locked meanwhile. Together the changes take
+  ///   64 MiB at most.
+  /// - Returns: What `body` returns, once everything is written.
+  /// - Throws: As ``Cache/save(_:for:)``.
+  /// - Complexity: One append; one fsync too if a cache is cleared.
+  public func write<R>(_ body: (inout Batch) -> R) throws(StoreError) -> R {
+    var batch = Batch(store: self)
+    let result = body(&batch)
+    try commit(batch)
+    return result
+  }
+
+  /// Changes entries together, with a closure that may throw an error of its own.
+  ///
+  /// - Parameter body: Fills the batch. When it throws, nothing is written.
+  /// - Returns: What `body` returns, once everything is written.
+  /// - Throws: What `body` throws, or as ``Cache/save(_:for:)``.
+  /// - Complexity: One append; one fsync too if a cache is cleared.
+  public func write<R>(_ body: (inout Batch) throws -> R) throws -> R {
+    var batch = Batch(store: self)
+    let result = try body(&batch)
+    try commit(batch)
+    return result
+  }
+
+  private func commit(_ batch: consuming Batch) throws(StoreError) {
+    if let failure = batch.failure { throw failure }
+    var rows = batch.rows
+    if batch.clearings.isEmpty {
+      try commit(&rows)
+      return
+    }
+    let clearings = batch.clearings
+    try registry.withLock { registry throws(StoreError) in
+      try registry.commit(&rows, clearing: clearings, in: engine)
+    }
+    try reclaim(atOpen: false)
+  }
+
+  /// A number for a cache that is about to be cleared.
+  func newCacheID() -> UInt64 { registry.withLock { $0.takeID() } }
+
+  private func reclaim(atOpen: Bool) throws(StoreError) {
+    try registry.withLock { registry throws(StoreError) in
+      try registry.reclaim(in: engine, atOpen: atOpen)
+    }
+  }
+}
+
+// MARK: - The engine, in users' words
+
+extension Store {
+  @discardableResult func commit(_ rows: inout WriteBatch) throws(StoreError) -> Commit {
+    guard !rows.isEmpty else { return Commit(sequence: 0) }
+    do {
+      return try engine.write(&rows, synced: false)
+    } catch {
+      throw StoreError(error)
+    }
+  }
+
+  func get<V>(
+    _ recordKey: [UInt8], in core: CacheCore<V>, into buffer: inout ValueBuffer
+  ) throws(StoreError) -> Bool {
+    do {
+      return try engine.get(recordKey.span.bytes, into: &buffer)
+    } catch {
+      throw StoreError(error, cache: core.name, key: core.describe(recordKey.span.bytes))
+    }
+  }
+
+  func cursor<V>(
+    over range: EngineRange, in core: CacheCore<V>
+  ) throws(StoreError) -> any EngineCursor {
+    do {
+      return try engine.cursor(over: range)
+    } catch {
+      throw StoreError(error, cache: core.name)
+    }
+  }
+
+  func advance<V>(
+    _ cursor: any EngineCursor, in core: CacheCore<V>
+  ) throws(StoreError) -> Bool {
+    do {
+      return try cursor.next()
+    } catch {
+      throw StoreError(error, cache: core.name)
+    }
+  }
+}

@@ -1,0 +1,107 @@
+import LarderEngine
+
+/// Why an operation on a store failed.
+///
+/// A missing or expired entry is not an error: reads answer `nil`, or say so in a ``Lookup``. More
+/// cases may come before version 1.0; a `switch` over all of them wants a `default`.
+public enum StoreError: Error {
+  /// The value could not be encoded.
+  ///
+  /// Nothing was written; an older entry is as it was.
+  case encoding(key: String, underlying: any Error)
+
+  /// Intact bytes were found, but they do not decode as the cache's type.
+  ///
+  /// The bytes are kept until the key is saved, removed, or ``Cache/validate(maxAge:)`` runs.
+  case undecodable(key: String, underlying: any Error)
+
+  /// The entry was written with a newer version of its type than this program knows.
+  ///
+  /// The entry is kept, by ``Cache/validate(maxAge:)`` too, for the program that can read it.
+  case newerSchema(found: Int, known: Int)
+
+  /// A checksum or a length on disk is wrong.
+  ///
+  /// Only this entry is concerned, unless `key` is empty: then it is the store's own bookkeeping,
+  /// or a part of a file of which no key is known.
+  ///
+  /// The bytes are kept until the key is saved, removed, or ``Cache/validate(maxAge:)`` runs.
+  case corrupt(cache: String, key: String, file: String?)
+
+  /// Another process, or another `Store` in this one, has the directory open.
+  ///
+  /// Nothing was touched.
+  ///
+  /// `pid` is the owner's, where it can be told.
+  case locked(pid: Int32?)
+
+  /// The file system has no room left for a write.
+  ///
+  /// Whether the write took effect is unknown.
+  case diskFull
+
+  /// The store was closed.
+  ///
+  /// Nothing was read or written.
+  case closed
+
+  /// The operating system refused a read or a write.
+  ///
+  /// After a failed write, whether it took effect is unknown.
+  case io(String)
+
+  /// What is on disk must not be touched by this version: a newer format, or not a store at all.
+  case incompatible(String)
+
+  /// A key, a value, a name or a setting is outside its limits.
+  ///
+  /// Nothing was done.
+  case invalidArgument(String)
+}
+
+extension StoreError: CustomStringConvertible {
+  /// A sentence for people.
+  ///
+  /// It may name the key and the cache, never the value.
+  public var description: String {
+    switch self {
+    case .encoding(let key, let error): "The value for key \(key) could not be encoded: \(error)"
+    case .undecodable(let key, let error): "The value of key \(key) could not be decoded: \(error)"
+    case .newerSchema(let found, let known):
+      "The entry has schema version \(found); this program knows versions up to \(known)"
+    case .corrupt(let cache, let key, let file):
+      Self.describeCorruption(cache: cache, key: key, file: file)
+    case .locked(let pid?): "The store is open elsewhere, in process \(pid)"
+    case .locked(nil): "The store is open elsewhere"
+    case .diskFull: "The file system is full"
+    case .closed: "The store is closed"
+    case .io(let message): "The store could not be read or written: \(message)"
+    case .incompatible(let message): "The store cannot be used by this version: \(message)"
+    case .invalidArgument(let message): "Not allowed: \(message)"
+    }
+  }
+
+  private static func describeCorruption(cache: String, key: String, file: String?) -> String {
+    let place = file.map { " (\($0))" } ?? ""
+    if key.isEmpty && cache.isEmpty { return "The store is damaged\(place)" }
+    if key.isEmpty { return "A part of cache \(cache) is damaged\(place)" }
+    return "The entry for key \(key) in cache \(cache) is damaged\(place)"
+  }
+}
+
+extension StoreError {
+  /// The same failure in users' words.
+  ///
+  /// `cache` and `key` say what was being read, if anything was.
+  init(_ error: EngineError, cache: String = "", key: String = "") {
+    switch error {
+    case .closed: self = .closed
+    case .locked(let pid): self = .locked(pid: pid)
+    case .diskFull: self = .diskFull
+    case .io(let message): self = .io(message)
+    case .corrupt(let message): self = .corrupt(cache: cache, key: key, file: message)
+    case .incompatible(let message): self = .incompatible(message)
+    case .invalidArgument(let message): self = .invalidArgument(message)
+    }
+  }
+}

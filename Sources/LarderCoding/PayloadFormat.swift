@@ -1,0 +1,49 @@
+import Foundation
+
+/// How a payload's bytes are to be read.
+///
+/// The raw value is the coder byte of a record.
+///
+/// These numbers are on users' disks: never change one, never use one again.
+package enum PayloadFormat: UInt8, Sendable, CaseIterable {
+  // 1 is kept for Larder's own binary coder.
+  case json = 2
+  case propertyList = 3
+  /// The payload is the value: bytes, as they are.
+  case bytes = 4
+}
+
+extension PayloadFormat {
+  /// Appends the encoded value to `buffer`.
+  ///
+  /// Only for the formats of `Encodable` values.
+  package func encode<V: Encodable>(_ value: V, into buffer: inout [UInt8]) throws {
+    switch self {
+    case .json: buffer.append(contentsOf: try JSONEncoder().encode(value))
+    case .propertyList:
+      let encoder = PropertyListEncoder()
+      encoder.outputFormat = .binary
+      buffer.append(contentsOf: try encoder.encode(value))
+    case .bytes: throw UnsuitableFormat(format: self)
+    }
+  }
+
+  /// Decodes a value from `bytes`.
+  ///
+  /// Only for the formats of `Decodable` values.
+  package func decode<V: Decodable>(_ type: V.Type, from bytes: RawSpan) throws -> V {
+    let data = bytes.withUnsafeBytes { Data($0) }
+    switch self {
+    case .json: return try JSONDecoder().decode(type, from: data)
+    case .propertyList: return try PropertyListDecoder().decode(type, from: data)
+    case .bytes: throw UnsuitableFormat(format: self)
+    }
+  }
+}
+
+/// Raw bytes were met where a value of a `Codable` type was wanted.
+package struct UnsuitableFormat: Error, CustomStringConvertible {
+  let format: PayloadFormat
+
+  package var description: String { "a payload of format \(format) holds no Codable value" }
+}
