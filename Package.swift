@@ -17,9 +17,9 @@ let package = Package(
     .target(name: "LarderTesting", dependencies: ["Larder"]),
 
     // What tests share, and the process that they kill. Tests mirror the layers.
-    .target(name: "ThreadSanitizer", path: "Tests/ThreadSanitizer"),
+    .target(name: "LarderThreadSanitizer", path: "Tests/ThreadSanitizer"),
     .target(
-      name: "LarderTestSupport", dependencies: ["ThreadSanitizer"], path: "Tests/Support"),
+      name: "LarderTestSupport", dependencies: ["LarderThreadSanitizer"], path: "Tests/Support"),
     .executableTarget(
       name: "CrashWorker", dependencies: ["LarderEngine", "LarderTestSupport"],
       path: "Tests/CrashWorker"),

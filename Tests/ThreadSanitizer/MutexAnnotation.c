@@ -11,7 +11,7 @@
 #include <dlfcn.h>
 #include <stdint.h>
 
-#include "ThreadSanitizer.h"
+#include "LarderThreadSanitizer.h"
 
 #define SWIFT __attribute__((swiftcall))
 #define SELF __attribute__((swift_context)) void *self
