@@ -24,7 +24,8 @@ let package = Package(
       name: "CrashWorker", dependencies: ["LarderEngine", "LarderTestSupport"],
       path: "Tests/CrashWorker"),
     .testTarget(
-      name: "LarderEngineTests", dependencies: ["LarderEngine", "LarderTestSupport", "CrashWorker"]),
+      name: "LarderEngineTests",
+      dependencies: ["LarderEngine", "LarderTestSupport", "CrashWorker"]),
     .testTarget(
       name: "LarderTests",
       dependencies: ["Larder", "LarderEngine", "LarderTesting", "LarderTestSupport"],
