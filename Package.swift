@@ -17,7 +17,9 @@ let package = Package(
     .target(name: "LarderTesting", dependencies: ["Larder"]),
 
     // What tests share, and the process that they kill. Tests mirror the layers.
-    .target(name: "LarderTestSupport", path: "Tests/Support"),
+    .target(name: "LarderThreadSanitizer", path: "Tests/ThreadSanitizer"),
+    .target(
+      name: "LarderTestSupport", dependencies: ["LarderThreadSanitizer"], path: "Tests/Support"),
     .executableTarget(
       name: "CrashWorker", dependencies: ["LarderEngine", "LarderTestSupport"],
       path: "Tests/CrashWorker"),

@@ -133,7 +133,9 @@ package struct ChildProcess: ~Copyable {
 /// Whether the tests run with the rights of the superuser, whom permissions do not stop.
 package var isSuperuser: Bool { geteuid() == 0 }
 
-/// Gives a file or directory to another user. Only the superuser can.
+/// Gives a file or directory to another user.
+///
+/// Only the superuser can.
 package func give(_ path: String, toUser user: UInt32) {
   _ = chown(path, user, user)
 }
