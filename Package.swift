@@ -16,8 +16,18 @@ let package = Package(
     .target(name: "Larder", dependencies: ["LarderEngine", "LarderCoding"]),
     .target(name: "LarderTesting", dependencies: ["Larder"]),
 
-    // Tests mirror the layers.
-    .testTarget(name: "LarderTests", dependencies: ["Larder", "LarderEngine", "LarderTesting"]),
+    // What tests share, and the process that they kill. Tests mirror the layers.
+    .target(name: "LarderTestSupport", path: "Tests/Support"),
+    .executableTarget(
+      name: "CrashWorker", dependencies: ["LarderEngine", "LarderTestSupport"],
+      path: "Tests/CrashWorker"),
+    .testTarget(
+      name: "LarderEngineTests",
+      dependencies: ["LarderEngine", "LarderTestSupport", "CrashWorker"]),
+    .testTarget(
+      name: "LarderTests",
+      dependencies: ["Larder", "LarderEngine", "LarderTesting", "LarderTestSupport"],
+      exclude: ["Fixtures"]),
 
     // The repository's own rules about its sources.
     .testTarget(name: "TidyTests"),
