@@ -19,14 +19,14 @@ import Testing
     for row in try goldenRows() where row.key != sequence {
       try fixture.put(row.value, under: row.key)
     }
-    fixture.clock.set(Self.savedAt + 3600)
+    fixture.clock.set(Self.savedAt + 60)
     try fixture.reopen()
     let (texts, notes, data) = try caches(of: fixture.store)
 
     let text = try #require(try texts.entry(for: "all"))
     #expect(text.value == ["Maritime History", "Schlaf \u{1F634}"])
     #expect(text.savedAt == Self.savedAt)
-    #expect(text.age == 3600)
+    #expect(text.age == 60)
     #expect(try notes.value(for: -2) == ["a property list"])
     #expect(try notes.value(for: 300) == [])
     #expect(try data.value(for: Data([0, 255])) == Data([1, 2, 3]))
