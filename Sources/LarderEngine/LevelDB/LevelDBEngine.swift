@@ -27,10 +27,9 @@ package final class LevelDBEngine: StorageEngine {
   /// - Throws: ``EngineError/invalidArgument(_:)`` for a setting out of range,
   ///   ``EngineError/locked(pid:)`` when the store is open already, by whatever path,
   ///   ``EngineError/incompatible(_:)`` for what is no store or a newer one,
-  ///   ``EngineError/corrupt(_:)`` for a store that is damaged,
-  ///   ``EngineError/io(_:)`` for a missing store or parent and for what the system refuses, and
-  ///   ``EngineError/diskFull``. What can be seen without opening LevelDB is refused first, and then
-  ///   nothing was changed.
+  ///   ``EngineError/corrupt(_:)`` for a store that is damaged, ``EngineError/io(_:)`` for a
+  ///   missing store or parent and for what the system refuses, and ``EngineError/diskFull``. What
+  ///   can be seen without opening LevelDB is refused first, and then nothing was changed.
   package init(
     at path: String, options: LevelDBOptions = LevelDBOptions()
   ) throws(EngineError) {
