@@ -1,11 +1,12 @@
 import Foundation
+import LarderTesting
 import Testing
 
 @testable import Larder
 
 /// Whether something is young enough is decided to the second, by the calendar that was asked for.
 @Suite struct LifetimeTests {
-  /// Rows of what seven calendar days are worth across changes of clocks.
+  /// What seven calendar days are worth across changes of clocks.
   static let calendarRows: [(id: String, zone: String, saved: String, expires: String)] = [
     ("TIM-01", "UTC", "2025-03-05T17:00:00Z", "2025-03-12T17:00:00Z"),
     ("TIM-02", "America/New_York", "2025-03-05T17:00:00Z", "2025-03-12T16:00:00Z"),
@@ -16,7 +17,7 @@ import Testing
     ("TIM-07", "America/New_York", "2025-10-26T05:30:00Z", "2025-11-02T05:30:00Z"),
   ]
 
-  @Test("TIM-01 to TIM-07 and TIM-16: seven calendar days end at the same time of day")
+  @Test("TIM-01 to TIM-07, TIM-16: seven calendar days end at the same time of day")
   func calendarDaysFollowTheCalendar() throws {
     for row in Self.calendarRows {
       var calendar = Calendar(identifier: .gregorian)
@@ -30,5 +31,139 @@ import Testing
       #expect(lifetime.freshness(of: saved, at: expires) == .expired, "\(row.id)")
       #expect(lifetime.freshness(of: saved, at: expires + 1) == .expired, "\(row.id)")
     }
+  }
+
+  @Test("TIM-10, TIM-11, TIM-12: below the limit is fresh, at it and above it is expired")
+  func theLimitItselfIsExpired() {
+    let saved = Date(timeIntervalSinceReferenceDate: 788_918_400.123_456_7)
+
+    for lifetime in [Lifetime.days(7), .seconds(604_800), .fresh(for: .days(7))] {
+      #expect(lifetime.freshness(of: saved, at: saved + (604_800 - 1)) == .fresh)
+      #expect(lifetime.freshness(of: saved, at: saved + 604_800) == .expired)
+      #expect(lifetime.freshness(of: saved, at: saved + (604_800 + 1)) == .expired)
+    }
+  }
+
+  @Test("TIM-11: the limit is exact for dates whose sum with it has to be rounded")
+  func theLimitIsExactForAnyDate() {
+    var random = SplitMix64(seed: 7)
+    for _ in 0..<10_000 {
+      let saved = Date(timeIntervalSinceReferenceDate: .random(in: -1e9...1e9, using: &random))
+      let end = saved + 604_800
+      let before = Date(
+        timeIntervalSinceReferenceDate: end.timeIntervalSinceReferenceDate.nextDown)
+      #expect(Lifetime.days(7).freshness(of: saved, at: end) == .expired)
+      #expect(Lifetime.days(7).freshness(of: saved, at: before) == .fresh)
+    }
+  }
+
+  @Test("TIM-13: what was saved in the future is fresh, for a limit of nothing too")
+  func theFutureIsFresh() {
+    let now = Date(timeIntervalSinceReferenceDate: 0)
+
+    #expect(Lifetime.days(7).freshness(of: now + 1e6, at: now) == .fresh)
+    #expect(Lifetime.days(0).freshness(of: now + 1, at: now) == .fresh)
+    #expect(Lifetime.days(0).freshness(of: now, at: now) == .expired)
+  }
+
+  @Test("TIM-14: unlimited is fresh at any age")
+  func unlimitedIsFreshForEver() {
+    #expect(Lifetime.unlimited.freshness(of: .distantPast, at: .distantFuture) == .fresh)
+    #expect(Lifetime.unlimited.expiry(from: .distantPast) == nil)
+  }
+
+  @Test("TIM-15: seven days of the default are 604,800 seconds")
+  func daysAreDaysOfUTC() {
+    #expect(Lifetime.days(7) == .seconds(604_800))
+  }
+
+  @Test("TIM-17: limits that mean nothing are refused", .timeLimit(.minutes(2)))
+  func limitsThatMeanNothingTrap() async {
+    await #expect(processExitsWith: .failure) { _ = MaxAge.days(-1) }
+    await #expect(processExitsWith: .failure) { _ = MaxAge.days(3_650_001) }
+    await #expect(processExitsWith: .failure) { _ = MaxAge.days(-1, calendar: .current) }
+    await #expect(processExitsWith: .failure) { _ = MaxAge.seconds(-0.5) }
+    await #expect(processExitsWith: .failure) { _ = MaxAge.seconds(.nan) }
+    await #expect(processExitsWith: .failure) { _ = MaxAge.seconds(.infinity) }
+    _ = MaxAge.days(3_650_000)
+  }
+
+  @Test func datesThatAreNoNumberAreExpired() {
+    let now = Date(timeIntervalSinceReferenceDate: 0)
+    for value in [Double.nan, .infinity, -.infinity] {
+      let saved = Date(timeIntervalSinceReferenceDate: value)
+      #expect(Lifetime.days(7).freshness(of: saved, at: now) == .expired)
+      #expect(Lifetime.unlimited.freshness(of: saved, at: now) == .expired)
+    }
+  }
+
+  @Test func staleTimeBeginsWhereFreshTimeEnds() {
+    let saved = Date(timeIntervalSinceReferenceDate: 0)
+    let lifetime = Lifetime.fresh(for: .seconds(10), thenStaleFor: .seconds(5))
+
+    #expect(lifetime.freshness(of: saved, at: saved + 9) == .fresh)
+    #expect(lifetime.freshness(of: saved, at: saved + 10) == .stale)
+    #expect(lifetime.freshness(of: saved, at: saved + 14) == .stale)
+    #expect(lifetime.freshness(of: saved, at: saved + 15) == .expired)
+    #expect(lifetime.expiry(from: saved) == saved + 15)
+    #expect(
+      Lifetime.fresh(for: .seconds(10), thenStaleFor: .unlimited).expiry(from: saved) == nil)
+  }
+
+  @Test func aMaximumAgeAtTheCallOnlyShortens() {
+    let saved = Date(timeIntervalSinceReferenceDate: 0)
+    let lifetime = Lifetime.fresh(for: .seconds(10), thenStaleFor: .seconds(5))
+
+    #expect(lifetime.freshness(of: saved, at: saved + 3, maxAge: .seconds(3)) == .expired)
+    #expect(lifetime.freshness(of: saved, at: saved + 2, maxAge: .seconds(3)) == .fresh)
+    #expect(lifetime.freshness(of: saved, at: saved + 12, maxAge: .unlimited) == .stale)
+    #expect(lifetime.freshness(of: saved, at: saved + 20, maxAge: .days(1)) == .expired)
+  }
+
+  @Test func bucketsAreNamedByTheirEndAndNeverEarly() {
+    var random = SplitMix64(seed: 11)
+    for _ in 0..<10_000 {
+      let seconds = Double.random(in: 0...1e8, using: &random)
+      let lifetime = Lifetime.seconds(seconds)
+      let saved = Date(timeIntervalSinceReferenceDate: .random(in: -1e9...1e9, using: &random))
+      let end = saved.timeIntervalSinceReferenceDate + seconds
+      let bucket = Double(lifetime.bucket(of: Date(timeIntervalSinceReferenceDate: end)))
+      #expect(bucket >= end)
+      #expect(bucket - end <= max(1, seconds / 64) + 1)
+    }
+    #expect(Lifetime.days(7).bucketSeconds == 9450)
+    let far = Date(timeIntervalSinceReferenceDate: 1e300)
+    #expect(Lifetime.days(7).bucket(of: far) == .max)
+  }
+
+  @Test func lifetimesSurviveTheirStoredForm() throws {
+    var calendar = Calendar(identifier: .gregorian)
+    calendar.timeZone = try #require(TimeZone(identifier: "Europe/London"))
+    for lifetime in [
+      Lifetime.unlimited, .days(7), .seconds(0.1), .days(3, calendar: calendar),
+      .fresh(for: .days(7), thenStaleFor: .unlimited),
+    ] {
+      let data = try JSONEncoder().encode(lifetime)
+      #expect(try JSONDecoder().decode(Lifetime.self, from: data) == lifetime)
+    }
+  }
+
+  @Test(arguments: [
+    #"{"seconds": -1}"#, #"{"days": 3650001, "calendar": {"identifier": "gregorian"}}"#,
+    #"{"unlimited": false}"#, "{}",
+  ])
+  func storedLimitsThatCouldNotBeMadeAreRefused(json: String) {
+    #expect(throws: (any Error).self) {
+      try JSONDecoder().decode(MaxAge.self, from: Data(json.utf8))
+    }
+  }
+
+  @Test func limitsDescribeThemselves() {
+    #expect("\(Lifetime.days(7))" == "fresh for 7 days")
+    #expect("\(MaxAge.seconds(90))" == "90 seconds")
+    #expect("\(MaxAge.days(1))" == "1 day")
+    #expect(
+      "\(Lifetime.fresh(for: .days(7), thenStaleFor: .unlimited))"
+        == "fresh for 7 days, then stale for unlimited")
   }
 }

@@ -137,7 +137,7 @@ extension MaxAge: CustomStringConvertible {
     switch rule {
     case .unlimited: "unlimited"
     case .seconds(let count) where count >= 86_400 && count.remainder(dividingBy: 86_400) == 0:
-      "\(Int(count / 86_400)) days"
+      count == 86_400 ? "1 day" : "\(Int(count / 86_400)) days"
     case .seconds(let count):
       count == count.rounded() && count < 1e15 ? "\(Int(count)) seconds" : "\(count) seconds"
     case .days(let count, let calendar):

@@ -1,0 +1,20 @@
+import CLarderLevelDB
+
+/// Throws when `status` is a failure, and frees it.
+///
+/// Every call into `CLarderLevelDB` that can fail passes through here, so no path can leak a
+/// status.
+func check(_ status: OpaquePointer?) throws(EngineError) {
+  guard let status else { return }
+  defer { clarder_status_free(status) }
+  let message = String(cString: clarder_status_message(status))
+  switch clarder_status_code(status) {
+  case .corruption: throw .corrupt(message)
+  case .io_error: throw .io(message)
+  case .no_space: throw .diskFull
+  case .locked: throw .locked(pid: nil)
+  // Neither is about what a caller passed: LevelDB says so of a comparator or a feature of the
+  // files that it does not have.
+  case .not_supported, .invalid_argument: throw .incompatible(message)
+  }
+}

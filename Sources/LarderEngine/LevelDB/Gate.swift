@@ -1,0 +1,38 @@
+import Dispatch
+import Synchronization
+
+/// Lets calls in until it is closed, and closes only once they are all out again.
+///
+/// What a call uses between ``enter()`` and ``leave()`` cannot be freed under it.
+struct Gate: ~Copyable {
+  // Twice the number of calls inside, plus 1 once the gate is closing.
+  private let state = Atomic<Int>(0)
+  private let isEmpty = DispatchSemaphore(value: 0)
+
+  /// Goes in, and returns true; or returns false when the gate is closing or closed.
+  func enter() -> Bool {
+    guard state.add(2, ordering: .acquiring).oldValue & 1 == 0 else {
+      leave()
+      return false
+    }
+    return true
+  }
+
+  /// Goes out. Every ``enter()`` that returned true is followed by one.
+  func leave() {
+    // The last one out wakes whoever closes. One that was turned away may do so once more, later,
+    // to no effect: nobody waits twice.
+    if state.subtract(2, ordering: .acquiringAndReleasing).newValue == 1 {
+      isEmpty.signal()
+    }
+  }
+
+  /// Lets nobody in from now on, and waits until everybody is out. Called once.
+  func close() {
+    if state.bitwiseOr(1, ordering: .acquiringAndReleasing).oldValue != 0 {
+      isEmpty.wait()
+    }
+    // What calls did before they left is visible to whatever comes now.
+    _ = state.load(ordering: .acquiring)
+  }
+}

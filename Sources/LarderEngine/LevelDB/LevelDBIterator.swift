@@ -1,0 +1,82 @@
+import CLarderLevelDB
+
+/// A LevelDB iterator that its cursor moves and its engine can end.
+final class LevelDBIterator {
+  typealias Entry = (key: [UInt8], value: [UInt8])
+
+  // Nil once it has ended.
+  private var handle: OpaquePointer?
+  private var isOnEntry = false
+
+  /// The entry that the iterator stood on when it ended with the engine.
+  private(set) var lastEntry: Entry?
+
+  init(over database: OpaquePointer) {
+    handle = clarder_cursor_create(database)
+  }
+
+  /// Moves to the first entry whose key is `key` or greater.
+  func seek(to key: [UInt8]) -> Bool {
+    move { handle in key.withUnsafeBytes { clarder_cursor_seek(handle, clarder_slice($0)) } }
+  }
+
+  /// Moves to the last entry whose key is less than `key`.
+  func seek(before key: [UInt8]) -> Bool {
+    seek(to: key) ? previous() : seekToLast()
+  }
+
+  func seekToLast() -> Bool {
+    move(clarder_cursor_seek_to_last)
+  }
+
+  func next() -> Bool {
+    move(clarder_cursor_next)
+  }
+
+  func previous() -> Bool {
+    move(clarder_cursor_previous)
+  }
+
+  /// The key that the iterator stands on, until it moves.
+  var key: UnsafeRawBufferPointer {
+    UnsafeRawBufferPointer(handle.map { clarder_cursor_key($0) } ?? clarder_slice())
+  }
+
+  /// The value that the iterator stands on, until it moves.
+  var value: UnsafeRawBufferPointer {
+    UnsafeRawBufferPointer(handle.map { clarder_cursor_value($0) } ?? clarder_slice())
+  }
+
+  /// Throws the first failure that the iterator has met.
+  func checkStatus() throws(EngineError) {
+    if let handle { try check(clarder_cursor_status(handle)) }
+  }
+
+  /// Starts anew, in the present state of the database and without its failures.
+  func renew(over database: OpaquePointer) {
+    clarder_cursor_free(handle)
+    handle = clarder_cursor_create(database)
+    isOnEntry = false
+  }
+
+  /// Frees the iterator. What it stands on can be kept for a cursor that lends it later.
+  func end(keepingEntry: Bool) {
+    guard let handle else { return }
+    if keepingEntry, isOnEntry {
+      lastEntry = ([UInt8](key), [UInt8](value))
+    }
+    clarder_cursor_free(handle)
+    self.handle = nil
+  }
+
+  private func move(_ step: (OpaquePointer) -> Bool) -> Bool {
+    guard let handle else { return false }
+    isOnEntry = step(handle)
+    return isOnEntry
+  }
+}
+
+// @unchecked: the thread of its cursor uses it within the engine's gate; `end` and `lastEntry` are
+// called under the engine's lock on its iterators, by that same thread or once the gate has closed,
+// when that thread cannot be inside.
+extension LevelDBIterator: @unchecked Sendable {}

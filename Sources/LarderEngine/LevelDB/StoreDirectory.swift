@@ -1,0 +1,134 @@
+// What makes a directory a store, beside LevelDB's own files:
+//
+//   LARDER        the marker. Its first line is "larder" and the format version of the directory.
+//                 Written once, before LevelDB makes its first file, and never changed.
+//   LARDER.lock   the guard. Whoever has the store open holds an flock on it and has written its
+//                 process id into it; a clean close empties it. It is never deleted: a lock on a
+//                 deleted file would keep nobody out.
+//
+// LevelDB writes to a directory even when it then refuses to open it, and it knows a store in its
+// own process only by the spelling of its path. So everything that can be refused is refused here,
+// before LevelDB sees the directory: a missing path, someone else's files, a newer format, a
+// directory that cannot be written, a store that is open. What is refused has not been changed.
+//
+// An flock belongs to the open file and not to the process, so the guard also keeps out a second
+// handle in this process, by whatever link or spelling it comes. LevelDB's own LOCK must not be
+// opened by us: closing it again would give up the process's lock on it.
+
+/// The directory of a store, checked and guarded for as long as this value lives.
+struct StoreDirectory: ~Copyable {
+  static let formatVersion = 1
+
+  private enum Name {
+    static let marker = "LARDER"
+    static let newMarker = "LARDER.new"
+    static let guardFile = "LARDER.lock"
+    static let current = "CURRENT"
+  }
+
+  private enum Contents {
+    /// Nothing, or what is left of a creation that ended before the marker was there.
+    case nothing
+    /// The marker, but no LevelDB: a creation that ended early.
+    case unfinished
+    case store
+  }
+
+  /// The absolute path without links.
+  let path: String
+  private let guardFile: OpenFile
+
+  /// Checks and guards the directory at `path`, and makes it one of a store if it may.
+  ///
+  /// - Parameters:
+  ///   - path: A directory, or where one is to be made. Its parent must be there.
+  ///   - createIfMissing: Whether a missing or empty directory becomes a store.
+  /// - Throws: As ``LevelDBEngine/init(at:options:)``. What was there is then unchanged.
+  init(at path: String, createIfMissing: Bool) throws(EngineError) {
+    guard !path.utf8.contains(0) else { throw .invalidArgument("the path contains a NUL") }
+    switch try FileSystem.kind(of: path) {
+    case .directory: break
+    case .other: throw .incompatible("\(path) is not a directory")
+    case nil:
+      guard createIfMissing else { throw .io("no store at \(path)") }
+      try FileSystem.makeDirectory(path)
+      try OpenFile(path + "/..", for: .directory).synchronize()
+    }
+    let real = try FileSystem.realPath(path)
+
+    _ = try StoreDirectory.inspect(real, createIfMissing: createIfMissing)
+    try FileSystem.requireWritable(real)
+    let guardFile = try OpenFile("\(real)/\(Name.guardFile)", for: .write)
+    guard try guardFile.lock() else {
+      throw .locked(pid: try StoreDirectory.processID(in: guardFile))
+    }
+
+    // Again, because somebody may have been here in between. From now on nobody is.
+    if try StoreDirectory.inspect(real, createIfMissing: createIfMissing) == .nothing {
+      try StoreDirectory.writeMarker(in: real)
+    }
+    try guardFile.replaceContents("\(FileSystem.processID)\n")
+    self.path = real
+    self.guardFile = guardFile
+  }
+
+  deinit {
+    do {
+      try guardFile.replaceContents("")
+    } catch {
+      // The lock ends all the same; what is left only names an owner that is gone.
+    }
+  }
+
+  private static func inspect(
+    _ path: String, createIfMissing: Bool
+  ) throws(EngineError) -> Contents {
+    let names = try FileSystem.names(in: path)
+    let contents: Contents
+    if names.contains(Name.marker) {
+      try checkMarker(in: path)
+      contents = names.contains(Name.current) ? .store : .unfinished
+      let hasData = names.contains { $0.hasSuffix(".ldb") || $0.hasSuffix(".log") }
+      if contents == .unfinished, hasData {
+        throw .corrupt("\(path)/\(Name.current) is missing, and there is data")
+      }
+    } else if names.contains(Name.current) {
+      throw .incompatible("\(path) is a LevelDB database of another program")
+    } else if names.isSubset(of: [Name.guardFile, Name.newMarker]) {
+      contents = .nothing
+    } else {
+      throw .incompatible("\(path) is not empty and not a store")
+    }
+    guard createIfMissing || contents == .store else { throw .io("no store at \(path)") }
+    return contents
+  }
+
+  private static func checkMarker(in path: String) throws(EngineError) {
+    let marker = "\(path)/\(Name.marker)"
+    let text = String(decoding: try OpenFile(marker, for: .read).readStart(64), as: UTF8.self)
+    let line = text.prefix { $0 != "\n" }
+    guard line.count < text.count, line.hasPrefix("larder "),
+      let version = Int(line.dropFirst("larder ".count)), version > 0
+    else {
+      throw .corrupt("\(marker) does not begin with the format version")
+    }
+    guard version <= formatVersion else {
+      throw .incompatible(
+        "\(path) has format version \(version); this library knows \(formatVersion) and below")
+    }
+  }
+
+  private static func writeMarker(in path: String) throws(EngineError) {
+    let new = "\(path)/\(Name.newMarker)"
+    let file = try OpenFile(new, for: .replace)
+    try file.replaceContents("larder \(formatVersion)\n")
+    try file.synchronize()
+    try FileSystem.move(new, to: "\(path)/\(Name.marker)")
+    try OpenFile(path, for: .directory).synchronize()
+  }
+
+  private static func processID(in guardFile: borrowing OpenFile) throws(EngineError) -> Int32? {
+    let text = String(decoding: try guardFile.readStart(32), as: UTF8.self)
+    return Int32(text.prefix { $0 != "\n" })
+  }
+}

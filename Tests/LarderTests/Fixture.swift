@@ -1,0 +1,125 @@
+import Foundation
+import LarderEngine
+import LarderTesting
+import Testing
+
+@testable import Larder
+
+/// Both kinds of store, for suites that hold for either.
+enum StoreKind: CaseIterable, CustomTestStringConvertible {
+  case disk, memory
+
+  var testDescription: String { self == .disk ? "on disk" : "in memory" }
+}
+
+/// A store under test, with the engine below it, so that a test can look at and change the bytes.
+final class Fixture {
+  let kind: StoreKind
+  let clock: ManualClock
+  let directory: URL
+  private(set) var engine: any StorageEngine
+  private(set) var store: Store
+
+  init(_ kind: StoreKind, clock: ManualClock = ManualClock()) throws {
+    self.kind = kind
+    self.clock = clock
+    directory = FileManager.default.temporaryDirectory
+      .appending(path: "larder-tests-\(UUID().uuidString)")
+    engine = try Self.openEngine(kind, at: directory)
+    store = try Self.openStore(engine, kind, clock)
+  }
+
+  /// Closes the store and removes its directory. Every test ends its fixture.
+  func end() {
+    do {
+      try store.close()
+      if kind == .disk { try FileManager.default.removeItem(at: directory) }
+    } catch {
+      Issue.record(error, "cleaning up")
+    }
+  }
+
+  /// Opens the store anew, as the next launch of a program would.
+  func reopen() throws {
+    if kind == .disk {
+      try store.close()
+      engine = try Self.openEngine(kind, at: directory)
+    }
+    store = try Self.openStore(engine, kind, clock)
+  }
+
+  private static func openEngine(
+    _ kind: StoreKind, at directory: URL
+  ) throws -> any StorageEngine {
+    switch kind {
+    case .disk:
+      try LevelDBEngine(at: directory.path(percentEncoded: false), options: LevelDBOptions())
+    case .memory: InMemoryEngine()
+    }
+  }
+
+  private static func openStore(
+    _ engine: any StorageEngine, _ kind: StoreKind, _ clock: ManualClock
+  ) throws -> Store {
+    var options = Store.Options()
+    options.clock = clock
+    return try Store(engine: engine, options: options, origin: kind == .disk ? .disk : .memory)
+  }
+}
+
+extension Fixture {
+  /// All physical rows in a key space, in order.
+  func rows(in space: KeySpace) throws -> [(key: [UInt8], value: [UInt8])] {
+    var rows: [(key: [UInt8], value: [UInt8])] = []
+    let cursor = try engine.cursor(over: EngineRange(prefix: [space.rawValue]))
+    while try cursor.next() {
+      rows.append(
+        cursor.withEntry { key, value in
+          (key.withUnsafeBytes { Array($0) }, value.withUnsafeBytes { Array($0) })
+        })
+    }
+    return rows
+  }
+
+  /// Writes a physical row as it is, past everything that would check or stamp it.
+  func put(_ value: [UInt8], under key: [UInt8]) throws {
+    var batch = WriteBatch()
+    batch.put(key.span.bytes, value.span.bytes)
+    try engine.write(&batch, synced: false)
+  }
+
+  /// The only record in the store.
+  func onlyRecord() throws -> (key: [UInt8], value: [UInt8]) {
+    let rows = try rows(in: .records)
+    precondition(rows.count == 1, "\(rows.count) records")
+    return rows[0]
+  }
+}
+
+/// Numbers that look random and come again with the same seed. After Steele, Lea and Flood,
+/// "Fast splittable pseudorandom number generators" (2014).
+struct SplitMix64: RandomNumberGenerator {
+  private var state: UInt64
+
+  init(seed: UInt64) { state = seed }
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var z = state
+    z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+    return z ^ (z >> 31)
+  }
+}
+
+extension Lookup {
+  /// The answer without what comes with it.
+  var kind: String {
+    switch self {
+    case .fresh: "fresh"
+    case .stale: "stale"
+    case .expired: "expired"
+    case .missing: "missing"
+    }
+  }
+}

@@ -1,0 +1,41 @@
+import LarderEngine
+
+/// An engine that lets something happen just before a write, once: what another thread might do.
+///
+/// It is used by one thread at a time.
+final class InterruptedEngine: StorageEngine, @unchecked Sendable {
+  private let base: any StorageEngine
+  var beforeNextWrite: (() throws -> Void)?
+
+  init(_ base: any StorageEngine) { self.base = base }
+
+  func write(_ batch: inout WriteBatch, synced: Bool) throws(EngineError) -> Commit {
+    if let interruption = beforeNextWrite {
+      beforeNextWrite = nil
+      do {
+        try interruption()
+      } catch {
+        throw .io("\(error)")
+      }
+    }
+    return try base.write(&batch, synced: synced)
+  }
+
+  func get(_ key: RawSpan, into buffer: inout ValueBuffer) throws(EngineError) -> Bool {
+    try base.get(key, into: &buffer)
+  }
+
+  func cursor(over range: EngineRange) throws(EngineError) -> any EngineCursor {
+    try base.cursor(over: range)
+  }
+
+  func approximateBytes(in range: EngineRange) throws(EngineError) -> UInt64 {
+    try base.approximateBytes(in: range)
+  }
+
+  func compact(_ range: EngineRange) throws(EngineError) { try base.compact(range) }
+
+  func property(_ name: String) throws(EngineError) -> String? { try base.property(name) }
+
+  func close() throws(EngineError) { try base.close() }
+}

@@ -1,0 +1,270 @@
+import Foundation
+import LarderTesting
+import Testing
+
+@testable import Larder
+
+struct Note: Codable, Hashable, Sendable {
+  var title: String
+  var body: String?
+}
+
+/// What a store promises to whoever saves and reads, on disk and in memory alike.
+@Suite struct StoreTests {
+  @Test("STO-01, STO-02: an empty cache has nothing, twice", arguments: StoreKind.allCases)
+  func anEmptyCacheHasNothing(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let notes = try fixture.store.cache("notes", of: Note.self)
+
+    for _ in 0..<2 {
+      #expect(try notes.value(for: "a") == nil)
+      #expect(try notes.lookup(for: "a").kind == "missing")
+    }
+  }
+
+  @Test(
+    "STO-03, STO-04: values come back with their date to the last bit, twice",
+    arguments: StoreKind.allCases)
+  func valuesComeBackWithTheirExactDate(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let notes = try fixture.store.cache("notes", of: [Note].self, lifetime: .unlimited)
+    let list = [
+      Note(title: "b", body: nil), Note(title: "a", body: ""), Note(title: "b", body: "é"),
+    ]
+    var random = SplitMix64(seed: 1)
+
+    for _ in 0..<1000 {
+      let date = Date(timeIntervalSinceReferenceDate: .random(in: -1e10...1e10, using: &random))
+      fixture.clock.set(date)
+      try notes.save(list, for: "all")
+      for _ in 0..<2 {
+        let entry = try #require(try notes.entry(for: "all"))
+        #expect(entry.value == list)
+        #expect(
+          entry.savedAt.timeIntervalSinceReferenceDate.bitPattern
+            == date.timeIntervalSinceReferenceDate.bitPattern)
+        #expect(entry.origin == (kind == .disk ? .disk : .memory))
+      }
+    }
+  }
+
+  @Test("STO-07: a save takes the place of what was there", arguments: StoreKind.allCases)
+  func aSaveReplaces(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let notes = try fixture.store.cache("notes", of: [Note].self)
+
+    try notes.save([Note(title: "old"), Note(title: "older")], for: "all")
+    try notes.save([Note(title: "new")], for: "all")
+
+    #expect(try notes.value(for: "all") == [Note(title: "new")])
+  }
+
+  @Test(
+    "STO-08 to STO-11: removing says whether there was something", arguments: StoreKind.allCases)
+  func removingSaysWhetherThereWasSomething(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let notes = try fixture.store.cache("notes", of: Note.self)
+
+    #expect(try notes.remove("a") == false)
+    try notes.save(Note(title: "a"), for: "a")
+    #expect(try notes.remove("a") == true)
+    #expect(try notes.remove("a") == false)
+    #expect(try notes.lookup(for: "a").kind == "missing")
+  }
+
+  @Test(
+    "STO-12, STO-13: bytes that do not decode are an error twice, and are kept",
+    arguments: StoreKind.allCases)
+  func undecodableBytesAreKept(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    try fixture.store.cache("notes", of: [Int].self).save([1, 2], for: "a")
+    try fixture.reopen()
+    let notes = try fixture.store.cache("notes", of: Note.self)
+
+    for _ in 0..<2 {
+      #expect(throwsUndecodable("a") { try notes.value(for: "a") })
+    }
+    #expect(try fixture.rows(in: .records).count == 1)
+  }
+
+  @Test("STO-19: what was saved is there after opening again", arguments: StoreKind.allCases)
+  func valuesOutliveTheStore(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    try fixture.store.cache("notes", of: Note.self).save(Note(title: "x"), for: "a")
+
+    try fixture.reopen()
+
+    #expect(
+      try fixture.store.cache("notes", of: Note.self).value(for: "a") == Note(title: "x"))
+  }
+
+  @Test(
+    "STO-20: nil stays nil and empty stays empty",
+    arguments: StoreKind.allCases, ["json", "propertyList"])
+  func nilStaysNil(kind: StoreKind, coder: String) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let notes = try fixture.store.cache(
+      "notes", of: Note.self, coder: coder == "json" ? .json : .propertyList)
+    for note in [
+      Note(title: "", body: nil), Note(title: "", body: ""), Note(title: "t", body: "b"),
+    ] {
+      try notes.save(note, for: "n")
+      #expect(try notes.value(for: "n") == note)
+    }
+  }
+
+  @Test("STO-21: caches do not see each other", arguments: StoreKind.allCases)
+  func cachesDoNotSeeEachOther(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let store = fixture.store
+    let one = try store.cache("one", of: Note.self)
+    let two = try store.cache("two", of: Note.self)
+    try one.save(Note(title: "1"), for: "k")
+    try two.save(Note(title: "2"), for: "k")
+
+    try one.removeAll()
+
+    #expect(try one.value(for: "k") == nil)
+    #expect(try two.value(for: "k") == Note(title: "2"))
+  }
+
+  @Test(
+    "STO-23: an entry of a newer schema is an error, and validate keeps it",
+    arguments: StoreKind.allCases)
+  func newerSchemasAreKept(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    try fixture.store.cache("notes", of: Note.self, schema: Schema(version: 3))
+      .save(Note(title: "3"), for: "a")
+    try fixture.reopen()
+    let notes = try fixture.store.cache("notes", of: Note.self, schema: Schema(version: 2))
+
+    #expect(
+      throwsStoreError(where: {
+        if case .newerSchema(found: 3, known: 2) = $0 { true } else { false }
+      }) {
+        try notes.value(for: "a")
+      })
+    fixture.clock.advance(by: 30 * 86_400)
+    let report = try notes.validate()
+    #expect(report.newer == 1)
+    #expect(report.kept == 1)
+    #expect(report.expired + report.unreadable == 0)
+    #expect(try fixture.rows(in: .records).count == 1)
+  }
+
+  @Test(
+    "TIM-10 to TIM-12: fresh, then stale, then expired, to the second",
+    arguments: StoreKind.allCases)
+  func freshThenStaleThenExpired(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let notes = try fixture.store.cache(
+      "notes", of: Note.self, lifetime: .fresh(for: .days(7), thenStaleFor: .days(23)))
+    let saved = fixture.clock.now()
+    try notes.save(Note(title: "x"), for: "a")
+
+    let day = 86_400.0
+    for (age, expected) in [
+      (0, "fresh"), (7 * day - 1, "fresh"), (7 * day, "stale"), (30 * day - 1, "stale"),
+      (30 * day, "expired"), (30 * day + 1, "expired"), (-1, "fresh"),
+    ] {
+      fixture.clock.set(saved + age)
+      let found = try notes.lookup(for: "a")
+      #expect(found.kind == expected, "at \(age) s")
+      #expect((try notes.value(for: "a") != nil) == (expected == "fresh"), "at \(age) s")
+      if case .expired(let metadata) = found {
+        #expect(metadata.savedAt == saved)
+        #expect(metadata.age == age)
+        #expect(metadata.payloadBytes == #"{"title":"x"}"#.utf8.count)
+      }
+      if case .stale(let entry) = found { #expect(entry.age == age) }
+    }
+  }
+
+  @Test(arguments: StoreKind.allCases)
+  func aMaximumAgeAtTheCallShortensOnly(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let notes = try fixture.store.cache("notes", of: Note.self, lifetime: .unlimited)
+    try notes.save(Note(title: "x"), for: "a")
+    fixture.clock.advance(by: 100)
+
+    #expect(try notes.lookup(for: "a", maxAge: .seconds(100)).kind == "expired")
+    #expect(try notes.lookup(for: "a", maxAge: .seconds(101)).kind == "fresh")
+    #expect(try notes.lookup(for: "a").kind == "fresh")
+  }
+
+  @Test("Reading asks the clock once, and only when there is something to judge")
+  func readingAsksTheClockOnce() throws {
+    let fixture = try Fixture(.memory)
+    defer { fixture.end() }
+    let notes = try fixture.store.cache("notes", of: Note.self)
+    let before = fixture.clock.readings
+
+    _ = try notes.value(for: "a")
+    #expect(fixture.clock.readings == before)
+
+    try notes.save(Note(title: "x"), for: "a")
+    #expect(fixture.clock.readings == before + 1)
+    _ = try notes.value(for: "a")
+    #expect(fixture.clock.readings == before + 2)
+  }
+
+  @Test(arguments: StoreKind.allCases)
+  func readingChangesNoRow(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let notes = try fixture.store.cache("notes", of: Note.self)
+    for number in 0..<20 { try notes.save(Note(title: "\(number)"), for: "\(number)") }
+    let rows = try KeySpace.allCases.map { try fixture.rows(in: $0).map { [$0.key, $0.value] } }
+
+    for day in [0, 6, 8] {
+      fixture.clock.advance(by: Double(day) * 86_400)
+      for number in 0..<20 { _ = try notes.lookup(for: "\(number)") }
+      let cursor = try notes.entries()
+      while try cursor.next() != nil {}
+      let keys = try notes.keys()
+      while try keys.next() != nil {}
+    }
+
+    let after = try KeySpace.allCases.map { try fixture.rows(in: $0).map { [$0.key, $0.value] } }
+    #expect(after == rows)
+  }
+}
+
+// MARK: - What is thrown
+
+/// Whether `body` throws a `StoreError` that `matches`.
+func throwsStoreError<R>(
+  where matches: (StoreError) -> Bool, _ body: () throws -> R
+) -> Bool {
+  do {
+    _ = try body()
+    return false
+  } catch let error as StoreError {
+    return matches(error)
+  } catch {
+    return false
+  }
+}
+
+func throwsUndecodable<R>(_ key: String, _ body: () throws -> R) -> Bool {
+  throwsStoreError(where: { if case .undecodable(key, _) = $0 { true } else { false } }, body)
+}
+
+func throwsInvalidArgument<R>(_ body: () throws -> R) -> Bool {
+  throwsStoreError(where: { if case .invalidArgument = $0 { true } else { false } }, body)
+}
+
+func throwsClosed<R>(_ body: () throws -> R) -> Bool {
+  throwsStoreError(where: { if case .closed = $0 { true } else { false } }, body)
+}

@@ -1,0 +1,334 @@
+import Foundation
+import LarderEngine
+import LarderTesting
+import Testing
+
+@testable import Larder
+
+/// What changes entries: batches, touching, clearing, validating.
+@Suite struct WritingTests {
+  @Test(arguments: StoreKind.allCases)
+  func aBatchTakesEffectAsAWhole(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let notes = try fixture.store.cache("notes", of: Note.self)
+    let numbers = try fixture.store.cache("numbers", of: Int.self, keyedBy: Int.self)
+    try notes.save(Note(title: "old"), for: "gone")
+
+    let result = try fixture.store.write { batch in
+      batch.save(Note(title: "a"), for: "a", in: notes)
+      batch.save(Note(title: "b"), for: "b", in: notes)
+      batch.save(Note(title: "a2"), for: "a", in: notes)
+      batch.remove("b", from: notes)
+      batch.remove("gone", from: notes)
+      batch.save(7, for: 7, in: numbers)
+      return "done"
+    }
+
+    #expect(result == "done")
+    #expect(try notes.value(for: "a") == Note(title: "a2"))
+    #expect(try notes.value(for: "b") == nil)
+    #expect(try notes.value(for: "gone") == nil)
+    #expect(try numbers.value(for: 7) == 7)
+  }
+
+  @Test(arguments: StoreKind.allCases)
+  func theFirstFailureOfABatchIsThrownAndNothingIsWritten(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let doubles = try fixture.store.cache("doubles", of: [Double].self)
+    try doubles.save([1], for: "a")
+    let before = try fixture.rows(in: .records).map(\.value)
+
+    #expect(
+      throwsStoreError(where: { if case .encoding("b", _) = $0 { true } else { false } }) {
+        try fixture.store.write { batch in
+          batch.save([2], for: "a", in: doubles)
+          batch.save([.nan], for: "b", in: doubles)
+          batch.save([3], for: String(repeating: "x", count: 70_000), in: doubles)
+        }
+      })
+
+    #expect(try fixture.rows(in: .records).map(\.value) == before)
+  }
+
+  @Test(arguments: StoreKind.allCases)
+  func anErrorOfTheCallersOwnWritesNothing(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let notes = try fixture.store.cache("notes", of: Note.self)
+
+    #expect(throws: CancellationError.self) {
+      try fixture.store.write { batch in
+        batch.save(Note(title: "a"), for: "a", in: notes)
+        throw CancellationError()
+      }
+    }
+
+    #expect(try notes.value(for: "a") == nil)
+  }
+
+  @Test func aCacheOfAnotherStoreIsRefused() throws {
+    let fixture = try Fixture(.memory)
+    defer { fixture.end() }
+    let other = Store.inMemory()
+    let foreign = try other.cache("notes", of: Note.self)
+
+    #expect(
+      throwsInvalidArgument {
+        try fixture.store.write { $0.save(Note(title: "a"), for: "a", in: foreign) }
+      })
+    #expect(
+      throwsInvalidArgument { try fixture.store.write { $0.removeAll(from: foreign) } })
+  }
+
+  @Test(arguments: StoreKind.allCases)
+  func theSavesOfABatchCarryOneDate(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let notes = try fixture.store.cache("notes", of: Note.self)
+    let clock = fixture.clock
+
+    try fixture.store.write { batch in
+      batch.save(Note(title: "a"), for: "a", in: notes)
+      clock.advance(by: 5)
+      batch.save(Note(title: "b"), for: "b", in: notes)
+    }
+
+    let dates = try ["a", "b"].map { try notes.entry(for: $0)?.savedAt }
+    #expect(dates[0] == dates[1])
+    #expect(dates[0] != nil)
+  }
+
+  @Test(arguments: StoreKind.allCases)
+  func savingPutsAnExpiryRowBesideTheRecord(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let notes = try fixture.store.cache("notes", of: Note.self)
+    let forever = try fixture.store.cache("forever", of: Note.self, lifetime: .unlimited)
+    try notes.save(Note(title: "a"), for: "k")
+    try forever.save(Note(title: "b"), for: "k")
+
+    let rows = try fixture.rows(in: .expiry)
+    #expect(rows.count == 1)
+    let expiry = try #require(Lifetime.days(7).expiry(from: fixture.clock.now()))
+    #expect(
+      rows[0].key
+        == KeySpace.expiryKey(
+          cache: notes.core.id, bucket: Lifetime.days(7).bucket(of: expiry), key: "k".utf8))
+    let record = try #require(
+      try fixture.rows(in: .records).first { $0.key[1] == UInt8(notes.core.id) })
+    var size: [UInt8] = []
+    appendVarint(UInt64(record.key.count + record.value.count), to: &size)
+    #expect(rows[0].value == size)
+  }
+
+  @Test(arguments: StoreKind.allCases)
+  func aKeySavedForEverLeavesFewExpiryRows(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let notes = try fixture.store.cache("notes", of: Note.self)
+
+    // A week of saves, one every ten minutes.
+    for _ in 0..<1008 {
+      try notes.save(Note(title: "a"), for: "k")
+      fixture.clock.advance(by: 600)
+    }
+
+    #expect(try fixture.rows(in: .expiry).count <= 65)
+    #expect(try fixture.rows(in: .records).count == 1)
+  }
+
+  @Test(arguments: StoreKind.allCases)
+  func touchingStampsAnewAndKeepsThePayload(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let notes = try fixture.store.cache("notes", of: Note.self)
+    try notes.save(Note(title: "a", body: "b"), for: "k")
+    let old = try fixture.onlyRecord().value
+    fixture.clock.advance(by: 8 * 86_400)
+    #expect(try notes.lookup(for: "k").kind == "expired")
+
+    #expect(try notes.touch("k") == true)
+    #expect(try notes.touch("absent") == false)
+
+    let entry = try #require(try notes.entry(for: "k"))
+    #expect(entry.savedAt == fixture.clock.now())
+    #expect(entry.value == Note(title: "a", body: "b"))
+    let new = try fixture.onlyRecord().value
+    #expect(new[Record.headerBytes...] == old[Record.headerBytes...])
+    #expect(try fixture.rows(in: .expiry).count == 2)
+  }
+
+  @Test(arguments: StoreKind.allCases)
+  func clearingACacheTakesEverySavedEntryAndNoLaterOne(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let notes = try fixture.store.cache("notes", of: Note.self)
+    let copy = notes
+    for number in 0..<100 { try notes.save(Note(title: "\(number)"), for: "\(number)") }
+    let id = notes.core.id
+
+    try notes.removeAll()
+    try copy.save(Note(title: "new"), for: "new")
+
+    #expect(notes.core.id > id)
+    #expect(try notes.value(for: "1") == nil)
+    #expect(try notes.value(for: "new") == Note(title: "new"))
+    #expect(try fixture.rows(in: .records).count == 1)
+    #expect(try fixture.rows(in: .expiry).count == 1)
+
+    try fixture.reopen()
+    let again = try fixture.store.cache("notes", of: Note.self)
+    #expect(try again.value(for: "1") == nil)
+    #expect(try again.value(for: "new") == Note(title: "new"))
+  }
+
+  @Test(arguments: StoreKind.allCases)
+  func clearingInABatchFollowsTheOrderOfTheBatch(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let notes = try fixture.store.cache("notes", of: Note.self)
+    try notes.save(Note(title: "0"), for: "0")
+
+    try fixture.store.write { batch in
+      batch.save(Note(title: "1"), for: "1", in: notes)
+      batch.removeAll(from: notes)
+      batch.save(Note(title: "2"), for: "2", in: notes)
+      batch.removeAll(from: notes)
+      batch.save(Note(title: "3"), for: "3", in: notes)
+    }
+
+    #expect(try ["0", "1", "2"].allSatisfy { try notes.value(for: $0) == nil })
+    #expect(try notes.value(for: "3") == Note(title: "3"))
+    #expect(try fixture.rows(in: .records).count == 1)
+  }
+
+  @Test(arguments: StoreKind.allCases)
+  func numbersOfCachesAreNeverUsedAgain(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    var seen: Set<UInt64> = []
+    for round in 0..<10 {
+      let notes = try fixture.store.cache("notes", of: Note.self)
+      let other = try fixture.store.cache("other \(round)", of: Note.self)
+      try notes.save(Note(title: "x"), for: "x")
+      try notes.removeAll()
+      #expect(seen.insert(notes.core.id).inserted)
+      #expect(seen.insert(other.core.id).inserted)
+      try fixture.reopen()
+    }
+  }
+
+  @Test(arguments: StoreKind.allCases)
+  func whatALateSaveLeftInAClearedCacheIsReclaimedAtTheNextOpening(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let notes = try fixture.store.cache("notes", of: Note.self)
+    let oldID = notes.core.id
+    try notes.removeAll()
+    // As a save would that read the cache's number before it was cleared.
+    var rows = WriteBatch()
+    try notes.core.add(
+      Note(title: "late"), for: "late", id: oldID, savedAt: fixture.clock.now(), to: &rows)
+    try fixture.engine.write(&rows, synced: false)
+    #expect(try notes.value(for: "late") == nil)
+
+    try fixture.reopen()
+
+    #expect(try fixture.rows(in: .records).isEmpty)
+    #expect(try fixture.rows(in: .expiry).isEmpty)
+    let marks = try fixture.rows(in: .metadata).filter {
+      $0.key.starts(with: Metadata.reclaimPrefix)
+    }
+    #expect(marks.isEmpty)
+  }
+
+  @Test(arguments: StoreKind.allCases)
+  func alargeClearedCacheIsReclaimedInSlices(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let numbers = try fixture.store.cache("numbers", of: Int.self, keyedBy: Int.self)
+    try fixture.store.write { batch in
+      for number in 0..<11_000 { batch.save(number, for: number, in: numbers) }
+    }
+
+    try numbers.removeAll()
+    #expect(try fixture.rows(in: .records).count == 1000)
+    #expect(try fixture.rows(in: .expiry).count == 11_000)
+    try fixture.reopen()
+    #expect(try fixture.rows(in: .records).isEmpty)
+    #expect(try fixture.rows(in: .expiry).count == 2000)
+    try fixture.reopen()
+    #expect(try fixture.rows(in: .expiry).isEmpty)
+  }
+
+  @Test(arguments: StoreKind.allCases)
+  func validatingDeletesWhatIsExpiredOrUnreadableAndKeepsTheRest(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let lifetime = Lifetime.fresh(for: .days(7), thenStaleFor: .days(1))
+    let notes = try fixture.store.cache("notes", of: Note.self, lifetime: lifetime)
+    for number in 0..<300 { try notes.save(Note(title: "\(number)"), for: "old \(number)") }
+    fixture.clock.advance(by: 86_400)
+    try notes.save(Note(title: "stale"), for: "stale")
+    fixture.clock.advance(by: 7 * 86_400)
+    try notes.save(Note(title: "fresh"), for: "fresh")
+    try notes.save(Note(title: "bad"), for: "damaged")
+    try notes.save(Note(title: "bad"), for: "short")
+    try flip(fixture, key: "damaged", in: notes)
+    try fixture.put([1, 2, 3], under: notes.core.recordKey(of: "short", id: notes.core.id))
+
+    let report = try notes.validate()
+
+    #expect(report.expired == 300)
+    #expect(report.unreadable == 2)
+    #expect(report.kept == 2)
+    #expect(try notes.lookup(for: "stale").kind == "stale")
+    #expect(try notes.lookup(for: "fresh").kind == "fresh")
+    #expect(try fixture.rows(in: .records).count == 2)
+    #expect(try notes.validate(maxAge: .days(1)).expired == 1)
+    #expect(try notes.validate(maxAge: .days(1)).kept == 1)
+  }
+
+  @Test func validatingDeletesNothingThatWasSavedMeanwhile() throws {
+    let clock = ManualClock()
+    let engine = InterruptedEngine(InMemoryEngine())
+    var options = Store.Options()
+    options.clock = clock
+    let store = try Store(engine: engine, options: options, origin: .memory)
+    let notes = try store.cache("notes", of: Note.self)
+    try notes.save(Note(title: "old"), for: "a")
+    try notes.save(Note(title: "old"), for: "b")
+    clock.advance(by: 8 * 86_400)
+
+    // Between validate's look at the entries and its deletion, one is saved again.
+    engine.beforeNextWrite = { try notes.save(Note(title: "new"), for: "a") }
+    let report = try notes.validate()
+
+    #expect(report.expired == 1)
+    #expect(report.kept == 1)
+    #expect(try notes.value(for: "a") == Note(title: "new"))
+    #expect(try notes.lookup(for: "b").kind == "missing")
+  }
+
+  @Test func touchingChangesNothingThatWasSavedMeanwhile() throws {
+    let engine = InterruptedEngine(InMemoryEngine())
+    let store = try Store(engine: engine, origin: .memory)
+    let notes = try store.cache("notes", of: Note.self)
+    try notes.save(Note(title: "old"), for: "a")
+
+    engine.beforeNextWrite = { try notes.save(Note(title: "new"), for: "a") }
+
+    #expect(try notes.touch("a") == false)
+    #expect(try notes.value(for: "a") == Note(title: "new"))
+  }
+
+  private func flip(_ fixture: Fixture, key: String, in notes: Cache<String, Note>) throws {
+    let recordKey = try notes.core.recordKey(of: key, id: notes.core.id)
+    let stored = try fixture.rows(in: .records).first { $0.key == recordKey }
+    var value = try #require(stored).value
+    value[value.count - 1] ^= 1
+    try fixture.put(value, under: recordKey)
+  }
+}
