@@ -40,11 +40,21 @@ let package = Package(
       ],
       path: "Tests/feed-server"),
 
-    // Tests mirror the layers.
-    .testTarget(name: "LarderTests", dependencies: ["Larder", "LarderEngine", "LarderTesting"]),
+    // What tests share, and the process that they kill. Tests mirror the layers.
+    .target(name: "LarderTestSupport", path: "Tests/Support"),
+    .executableTarget(
+      name: "CrashWorker", dependencies: ["LarderEngine", "LarderTestSupport"],
+      path: "Tests/CrashWorker"),
+    .testTarget(
+      name: "LarderEngineTests", dependencies: ["LarderEngine", "LarderTestSupport", "CrashWorker"]),
+    .testTarget(
+      name: "LarderTests",
+      dependencies: ["Larder", "LarderEngine", "LarderTesting", "LarderTestSupport"]),
     .testTarget(
       name: "LarderFeedsTests",
-      dependencies: ["LarderFeeds", "FeedServer", "LarderEngine", "LarderTesting", "feeds"]),
+      dependencies: [
+        "LarderFeeds", "LarderEngine", "LarderTesting", "LarderTestSupport", "FeedServer", "feeds",
+      ]),
   ],
   swiftLanguageModes: [.v6],
   cxxLanguageStandard: .cxx17

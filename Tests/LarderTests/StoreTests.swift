@@ -1,5 +1,6 @@
 import Foundation
 import LarderTesting
+import LarderTestSupport
 import Testing
 
 @testable import Larder

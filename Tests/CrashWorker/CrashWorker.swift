@@ -1,0 +1,83 @@
+// The other process in the tests: one that holds a store, tries to open one, or writes until it is
+// killed. What it has to say it says line by line on standard output, unbuffered.
+
+import LarderEngine
+import LarderTestSupport
+
+#if canImport(Darwin)
+  import Darwin
+#else
+  import Glibc
+#endif
+
+@main
+struct CrashWorker {
+  static func main() {
+    var arguments = Array(CommandLine.arguments.dropFirst())
+    if arguments.first == "--uid", arguments.count > 1, let user = UInt32(arguments[1]) {
+      guard setgid(user) == 0, setuid(user) == 0 else { return say("cannot become \(user)") }
+      arguments.removeFirst(2)
+    }
+    do throws(EngineError) {
+      switch (arguments.first, arguments.dropFirst().first, arguments.last.flatMap(UInt64.init)) {
+      case ("hold", let path?, _): try hold(path)
+      case ("open", let path?, _): try tryToOpen(path)
+      case ("write", let path?, let seed?): try writeForEver(to: path, seed: seed)
+      default: say("usage: [--uid N] hold DIR | open DIR | write DIR SEED")
+      }
+    } catch {
+      say("\(error)")
+    }
+  }
+
+  /// Keeps the store open until standard input ends.
+  private static func hold(_ path: String) throws(EngineError) {
+    let engine = try LevelDBEngine(at: path)
+    say("ready")
+    var byte: UInt8 = 0
+    while read(0, &byte, 1) > 0 {}
+    try engine.close()
+  }
+
+  private static func tryToOpen(_ path: String) throws(EngineError) {
+    try LevelDBEngine(at: path).close()
+    say("opened")
+  }
+
+  /// Writes batches for ever. After each one a line: its sequence, the keys that it put, and the
+  /// keys that it removed, those after a minus sign.
+  private static func writeForEver(to path: String, seed: UInt64) throws(EngineError) {
+    var random = SplitMix64(seed: seed)
+    var options = LevelDBOptions()
+    // Small, so that tables are written and compacted all the time.
+    options.writeBufferBytes = 64 << 10
+    options.maxFileBytes = 1 << 20
+    let engine = try LevelDBEngine(at: path, options: options)
+    var batch = WriteBatch()
+    while true {
+      batch.reset()
+      let rows = 1 + Int(random.next() % 8)
+      let first = Int(random.next() % 400)
+      let value = random.bytes(Stamp.byteCount) + [UInt8(rows)] + random.bytes(100)
+      var line = ""
+      for row in 0..<rows {
+        let key = "key\(first + row)"
+        let isPut = row > 0 || random.next() % 4 > 0
+        if isPut || rows == 1 {
+          batch.put(Array(key.utf8).span.bytes, stamped: true) { $0 += value }
+          line += " \(key)"
+        } else {
+          batch.remove(Array(key.utf8).span.bytes)
+          line += " -\(key)"
+        }
+      }
+      let commit = try engine.write(&batch, synced: random.next() % 64 == 0)
+      say("\(commit.sequence)\(line)")
+    }
+  }
+
+  private static func say(_ line: String) {
+    let bytes = Array("\(line)\n".utf8)
+    _ = bytes.withUnsafeBytes { write(1, $0.baseAddress, $0.count) }
+  }
+}

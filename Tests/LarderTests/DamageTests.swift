@@ -1,0 +1,206 @@
+import Foundation
+import LarderEngine
+import LarderTesting
+import Testing
+
+@testable import Larder
+
+/// Damage to one record is an error for that record, named, and for no other.
+@Suite struct DamageTests {
+  @Test(
+    "Any single flipped bit of a stored record is a typed error for that record alone",
+    arguments: StoreKind.allCases)
+  func everyFlippedBitIsNoticed(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let notes = try fixture.store.cache("notes", of: Note.self)
+    for key in ["a", "b", "c"] { try notes.save(Note(title: key, body: "text"), for: key) }
+    let recordKey = try notes.core.recordKey(of: "b", id: notes.core.id)
+    let intact = try #require(try fixture.rows(in: .records).first { $0.key == recordKey }).value
+
+    for bit in 0..<(intact.count * 8) {
+      var value = intact
+      value[bit / 8] ^= 1 << UInt8(bit % 8)
+      try fixture.put(value, under: recordKey)
+
+      #expect(throwsCorrupt("notes", "b") { try notes.value(for: "b") }, "bit \(bit)")
+      #expect(throwsCorrupt("notes", "b") { try notes.touch("b") }, "bit \(bit)")
+      #expect(try notes.value(for: "a")?.title == "a")
+      #expect(try notes.value(for: "c")?.title == "c")
+      #expect(try scan(notes) == ["a", "corrupt", "c"], "bit \(bit)")
+    }
+
+    try fixture.put(intact, under: recordKey)
+    #expect(try notes.value(for: "b")?.title == "b")
+  }
+
+  @Test(arguments: StoreKind.allCases)
+  func everyCutOfARecordIsNoticed(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let notes = try fixture.store.cache("notes", of: Note.self)
+    try notes.save(Note(title: "t"), for: "k")
+    let record = try fixture.onlyRecord()
+
+    for count in 0..<record.value.count {
+      try fixture.put(Array(record.value[..<count]), under: record.key)
+      #expect(throwsCorrupt("notes", "k") { try notes.value(for: "k") }, "\(count) bytes")
+    }
+    try fixture.put(record.value + [0], under: record.key)
+    #expect(throwsCorrupt("notes", "k") { try notes.value(for: "k") })
+  }
+
+  @Test("A record under another key than its own is damage")
+  func aRecordBelongsToItsKey() throws {
+    let fixture = try Fixture(.memory)
+    defer { fixture.end() }
+    let notes = try fixture.store.cache("notes", of: Note.self)
+    try notes.save(Note(title: "t"), for: "k")
+    let record = try fixture.onlyRecord()
+
+    try fixture.put(record.value, under: notes.core.recordKey(of: "l", id: notes.core.id))
+
+    #expect(throwsCorrupt("notes", "l") { try notes.value(for: "l") })
+  }
+
+  @Test(
+    "A damaged entry can be saved again, removed and validated away",
+    arguments: StoreKind.allCases)
+  func damageCanBeCured(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let notes = try fixture.store.cache("notes", of: Note.self)
+    for key in ["a", "b", "c"] {
+      try notes.save(Note(title: key), for: key)
+      try fixture.put([0], under: notes.core.recordKey(of: key, id: notes.core.id))
+    }
+
+    try notes.save(Note(title: "new"), for: "a")
+    #expect(try notes.remove("b") == true)
+    #expect(try notes.validate().unreadable == 1)
+
+    #expect(try notes.value(for: "a")?.title == "new")
+    #expect(try notes.lookup(for: "b").kind == "missing")
+    #expect(try notes.lookup(for: "c").kind == "missing")
+  }
+
+  @Test(
+    "A whole record of a later format is refused, and kept by validate",
+    arguments: [(offset: 0, value: UInt8(2)), (1, 0b100), (1, 0x80), (3, 1)])
+  func laterRecordFormatsAreRefusedAndKept(offset: Int, value: UInt8) throws {
+    let fixture = try Fixture(.memory)
+    defer { fixture.end() }
+    let notes = try fixture.store.cache("notes", of: Note.self)
+    try notes.save(Note(title: "t"), for: "k")
+    try rewrite(fixture) { $0[offset] = value }
+
+    #expect(
+      throwsStoreError(where: { if case .incompatible = $0 { true } else { false } }) {
+        try notes.value(for: "k")
+      })
+    #expect(try notes.validate().newer == 1)
+    #expect(try fixture.rows(in: .records).count == 1)
+  }
+
+  @Test("A validator is stepped over, and kept by touch")
+  func validatorsAreSteppedOver() throws {
+    let fixture = try Fixture(.memory)
+    defer { fixture.end() }
+    let notes = try fixture.store.cache("notes", of: Note.self)
+    try notes.save(Note(title: "t"), for: "k")
+    let validator = Array(#""etag""#.utf8)
+    try rewrite(fixture) { bytes in
+      bytes[1] |= Record.Flag.hasValidator
+      bytes.insert(contentsOf: [UInt8(validator.count)] + validator, at: Record.headerBytes)
+    }
+
+    #expect(try notes.value(for: "k") == Note(title: "t"))
+    #expect(try notes.touch("k"))
+    let record = try fixture.onlyRecord()
+    #expect(record.value[(Record.headerBytes + 1)...].starts(with: validator))
+    #expect(try notes.value(for: "k") == Note(title: "t"))
+  }
+
+  @Test("An unknown coder is an undecodable entry")
+  func unknownCodersAreUndecodable() throws {
+    let fixture = try Fixture(.memory)
+    defer { fixture.end() }
+    let notes = try fixture.store.cache("notes", of: Note.self)
+    try notes.save(Note(title: "t"), for: "k")
+    try rewrite(fixture) { $0[2] = 200 }
+
+    #expect(throwsUndecodable("k") { try notes.value(for: "k") })
+  }
+
+  @Test(
+    "Damaged bookkeeping is a typed error and costs no other cache",
+    arguments: StoreKind.allCases)
+  func damagedRegistrationsConcernTheirCacheAlone(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    try fixture.store.cache("a", of: Int.self).save(1, for: "k")
+    try fixture.store.cache("b", of: Int.self).save(2, for: "k")
+    let key = Metadata.cache("a")
+    let row = try #require(try fixture.rows(in: .metadata).first { $0.key == key })
+    for index in row.value.indices {
+      var value = row.value
+      value[index] ^= 0x10
+      try fixture.put(value, under: key)
+      try fixture.reopen()
+
+      #expect(throwsCorrupt("a", "") { try fixture.store.cache("a", of: Int.self) })
+      #expect(try fixture.store.cache("b", of: Int.self).value(for: "k") == 2)
+    }
+  }
+
+  @Test(
+    "A damaged counter, or a newer format, stops the store from opening",
+    arguments: StoreKind.allCases)
+  func damagedCountersStopOpening(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    try fixture.store.cache("a", of: Int.self).save(1, for: "k")
+    let row = try #require(try fixture.rows(in: .metadata).first { $0.key == Metadata.nextID })
+
+    try fixture.put([1, 2, 3], under: row.key)
+    #expect(throwsCorrupt("", "") { try Store(engine: fixture.engine, origin: .disk) })
+    try fixture.put(row.value, under: row.key)
+
+    var rows = WriteBatch()
+    rows.putMetadata(Metadata.formatVersion + 1, under: Metadata.format)
+    try fixture.engine.write(&rows, synced: false)
+    #expect(
+      throwsStoreError(where: { if case .incompatible = $0 { true } else { false } }) {
+        try Store(engine: fixture.engine, origin: .disk)
+      })
+  }
+
+  /// Changes the only record in a way that its checksum agrees with.
+  private func rewrite(_ fixture: Fixture, _ change: (inout [UInt8]) -> Void) throws {
+    let record = try fixture.onlyRecord()
+    var batch = WriteBatch()
+    batch.put(record.key.span.bytes, stamped: true) { buffer in
+      var value = record.value
+      change(&value)
+      buffer.append(contentsOf: value)
+    }
+    try fixture.engine.write(&batch, synced: false)
+  }
+
+  private func scan(_ notes: Cache<String, Note>) throws -> [String] {
+    var seen: [String] = []
+    let cursor = try notes.entries()
+    while let item = try cursor.next() {
+      switch item.entry {
+      case .success(let entry): seen.append(entry.value.title)
+      case .failure(.corrupt("notes", item.key, _)): seen.append("corrupt")
+      case .failure(let error): throw error
+      }
+    }
+    return seen
+  }
+}
+
+func throwsCorrupt<R>(_ cache: String, _ key: String, _ body: () throws -> R) -> Bool {
+  throwsStoreError(where: { if case .corrupt(cache, key, _) = $0 { true } else { false } }, body)
+}

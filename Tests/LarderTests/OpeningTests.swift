@@ -1,0 +1,99 @@
+import Foundation
+import LarderTestSupport
+import LarderTesting
+import Testing
+
+@testable import Larder
+
+/// Opening a directory gives a store or a typed error, and what is refused is left as it was.
+@Suite struct OpeningTests {
+  @Test func aMissingOrEmptyDirectoryBecomesAStore() throws {
+    let place = try TemporaryDirectory()
+    let missing = URL(filePath: place.path("new"))
+    let store = try Store(at: missing)
+    try store.cache("c", of: Int.self).save(1, for: "k")
+    try store.close()
+
+    #expect(try Store(at: missing).cache("c", of: Int.self).value(for: "k") == 1)
+  }
+
+  @Test func aStoreThatMayNotBeCreatedIsNot() throws {
+    let place = try TemporaryDirectory()
+    var options = Store.Options()
+    options.createIfMissing = false
+
+    #expect(throwsIO { try Store(at: URL(filePath: place.path("new")), options: options) })
+    #expect(throwsIO { try Store(at: URL(filePath: place.path("no/parent"))) })
+    #expect(try FileManager.default.contentsOfDirectory(atPath: place.path).isEmpty)
+  }
+
+  @Test func aDirectoryIsOpenOnceByWhateverPath() throws {
+    let place = try TemporaryDirectory()
+    let path = place.path("store")
+    let store = try Store(at: URL(filePath: path))
+    try store.cache("c", of: Int.self).save(1, for: "k")
+    try FileManager.default.createSymbolicLink(
+      atPath: place.path("link"), withDestinationPath: path)
+
+    for alias in [path, place.path("link"), place.path("store/../store/.")] {
+      #expect(
+        throwsStoreError(where: { if case .locked(getpid()) = $0 { true } else { false } }) {
+          try Store(at: URL(filePath: alias))
+        }, "\(alias)")
+    }
+
+    try store.close()
+    #expect(
+      try Store(at: URL(filePath: place.path("link"))).cache("c", of: Int.self).value(for: "k")
+        == 1)
+  }
+
+  @Test func aStoreIsClosedWithItsLastReference() throws {
+    let place = try TemporaryDirectory()
+    let url = URL(filePath: place.path("store"))
+    var cache: Cache<String, Int>? = try Store(at: url).cache("c", of: Int.self)
+    #expect(
+      throwsStoreError(where: { if case .locked = $0 { true } else { false } }) {
+        try Store(at: url)
+      })
+    #expect(try cache?.value(for: "k") == nil)
+    cache = nil
+    try Store(at: url).close()
+  }
+
+  @Test func whatIsNoStoreIsLeftAsItWas() throws {
+    let place = try TemporaryDirectory()
+    let file = place.path("file")
+    try Data("x".utf8).write(to: URL(filePath: file))
+    #expect(throwsIncompatible { try Store(at: URL(filePath: file)) })
+
+    let before = try FileFacts.all(in: place.path)
+    #expect(throwsIncompatible { try Store(at: URL(filePath: place.path)) })
+    #expect(try FileFacts.all(in: place.path) == before)
+  }
+
+  @Test func optionsAndURLsOutOfRangeAreRefused() throws {
+    let place = try TemporaryDirectory()
+    let url = URL(filePath: place.path("store"))
+    let changes: [(inout Store.Options) -> Void] = [
+      { $0.writeBufferBytes = 0 }, { $0.blockBytes = -1 }, { $0.maxFileBytes = 1 },
+      { $0.filterBitsPerKey = 101 }, { $0.maxOpenFiles = 0 }, { $0.blockCacheBytes = -1 },
+    ]
+    for change in changes {
+      var options = Store.Options()
+      change(&options)
+      #expect(throwsInvalidArgument { try Store(at: url, options: options) })
+    }
+    let remote = try #require(URL(string: "https://example.org/store"))
+    #expect(throwsInvalidArgument { try Store(at: remote) })
+    #expect(try FileManager.default.contentsOfDirectory(atPath: place.path).isEmpty)
+  }
+
+  private func throwsIO<R>(_ body: () throws -> R) -> Bool {
+    throwsStoreError(where: { if case .io = $0 { true } else { false } }, body)
+  }
+
+  private func throwsIncompatible<R>(_ body: () throws -> R) -> Bool {
+    throwsStoreError(where: { if case .incompatible = $0 { true } else { false } }, body)
+  }
+}

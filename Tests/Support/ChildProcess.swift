@@ -1,0 +1,130 @@
+import Synchronization
+
+#if canImport(Darwin)
+  import Darwin
+#else
+  import Glibc
+#endif
+
+/// A program started by a test, with a pipe to its input and one from its output.
+///
+/// When its value ends, it is killed and waited for.
+package struct ChildProcess: ~Copyable {
+  /// Why a program could not be started.
+  package struct StartFailure: Error {
+    package let message: String
+  }
+
+  private let process: pid_t
+  private let input: Int32
+  private let output: Int32
+  private var unread: [UInt8] = []
+
+  /// Starts a program that was built beside the tests.
+  package init(_ program: String, _ arguments: [String]) throws {
+    guard let path = ChildProcess.path(of: program) else {
+      throw StartFailure(message: "\(program) is not beside the tests")
+    }
+    // One at a time, so that no child inherits the ends of another's pipes.
+    (process, input, output) = try ChildProcess.starting.withLock { _ in
+      try ChildProcess.start([path] + arguments)
+    }
+  }
+
+  deinit {
+    kill()
+    close(input)
+    close(output)
+    var status: Int32 = 0
+    waitpid(process, &status, 0)
+  }
+
+  /// Its process id.
+  package var id: Int32 { process }
+
+  /// The next whole line of its output; nil once it has ended.
+  package mutating func readLine() -> String? {
+    while true {
+      if let end = unread.firstIndex(of: UInt8(ascii: "\n")) {
+        defer { unread.removeSubrange(...end) }
+        return String(decoding: unread[..<end], as: UTF8.self)
+      }
+      var chunk = [UInt8](repeating: 0, count: 4096)
+      let count = read(output, &chunk, chunk.count)
+      guard count > 0 else { return nil }
+      unread += chunk[..<count]
+    }
+  }
+
+  /// Ends it at once, without a chance to tidy up.
+  package func kill() {
+    #if canImport(Darwin)
+      _ = Darwin.kill(process, SIGKILL)
+    #else
+      _ = Glibc.kill(process, SIGKILL)
+    #endif
+  }
+
+  private static let starting = Mutex<Void>(())
+
+  private static func start(_ words: [String]) throws -> (pid_t, input: Int32, output: Int32) {
+    let (childInput, input) = try pipe()
+    let (output, childOutput) = try pipe()
+    defer {
+      close(childInput)
+      close(childOutput)
+    }
+    #if canImport(Darwin)
+      var actions: posix_spawn_file_actions_t?
+    #else
+      var actions = posix_spawn_file_actions_t()
+    #endif
+    posix_spawn_file_actions_init(&actions)
+    defer { posix_spawn_file_actions_destroy(&actions) }
+    posix_spawn_file_actions_adddup2(&actions, childInput, 0)
+    posix_spawn_file_actions_adddup2(&actions, childOutput, 1)
+
+    var arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
+    defer { for argument in arguments { free(argument) } }
+    var process: pid_t = 0
+    let failure = posix_spawn(&process, words[0], &actions, nil, &arguments, environ)
+    guard failure == 0 else {
+      throw StartFailure(message: "\(words[0]): \(String(cString: strerror(failure)))")
+    }
+    return (process, input, output)
+  }
+
+  private static func pipe() throws -> (reading: Int32, writing: Int32) {
+    var ends: [Int32] = [-1, -1]
+    #if canImport(Darwin)
+      let failed = Darwin.pipe(&ends) != 0
+    #else
+      let failed = Glibc.pipe(&ends) != 0
+    #endif
+    guard !failed else {
+      throw StartFailure(message: "no pipe: \(String(cString: strerror(errno)))")
+    }
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    return (ends[0], ends[1])
+  }
+
+  // Built programs lie beside the test bundle, which is named in the arguments of this process.
+  private static func path(of program: String) -> String? {
+    for argument in CommandLine.arguments where argument.contains(".xctest") {
+      var parts = argument.split(separator: "/", omittingEmptySubsequences: false)
+      while let _ = parts.popLast() {
+        let path = (parts + [Substring(program)]).joined(separator: "/")
+        if access(path, X_OK) == 0 { return path }
+      }
+    }
+    return nil
+  }
+}
+
+/// Whether the tests run with the rights of the superuser, whom permissions do not stop.
+package var isSuperuser: Bool { geteuid() == 0 }
+
+/// Gives a file or directory to another user. Only the superuser can.
+package func give(_ path: String, toUser user: UInt32) {
+  _ = chown(path, user, user)
+}
