@@ -61,6 +61,7 @@ struct FeedOptions: ParsableArguments {
     let hidden = loaded.value.count - shown.count
     if hidden > 0 { print("... and \(hidden) more") }
     print("\(loaded.value.count) in all, \(provenance(of: loaded))")
+    if let failure = loaded.remoteFailure { complain("warning: \(failure)") }
     if let failure = loaded.saveFailure { complain("warning: the list was not saved: \(failure)") }
   }
 
@@ -68,7 +69,7 @@ struct FeedOptions: ParsableArguments {
     guard let savedAt = loaded.savedAt, let age = loaded.age else {
       return loaded.isSaved ? "from the server, saved" : "from the server, not saved"
     }
-    return "from the cache, saved \(savedAt.formatted(.iso8601)), \(words(forAge: age)) old"
+    return "from the cache, saved \(savedAt.formatted(.iso8601)), \(words(forAge: age))"
   }
 
   private func complain(_ message: String) {
@@ -78,12 +79,11 @@ struct FeedOptions: ParsableArguments {
 
 /// An age in the largest unit that says something, rounded down.
 private func words(forAge seconds: TimeInterval) -> String {
-  let units: [(Double, String)] = [(86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second")]
-  for (length, name) in units where seconds >= length {
-    let count = (seconds / length).rounded(.down)
-    return "\(count.formatted(.number.grouping(.never))) \(name)\(count == 1 ? "" : "s")"
-  }
-  return "0 seconds"
+  guard seconds >= 0 else { return "later than it is now" }
+  let units = [(86_400.0, "day"), (3600, "hour"), (60, "minute"), (1, "second")]
+  guard let (length, name) = units.first(where: { seconds >= $0.0 }) else { return "just now" }
+  let count = Int(seconds / length)
+  return "\(count) \(name)\(count == 1 ? "" : "s") ago"
 }
 
 /// Plays a device without a connection.

@@ -36,6 +36,9 @@ public struct Loaded<Value: Sendable>: Sendable {
   /// Whether the cache still holds an older value is as ``Cache/save(_:for:)`` says.
   public let saveFailure: StoreError?
 
+  /// Why the server's value is not the one delivered, if it was asked before the cache.
+  public let remoteFailure: RemoteFailure?
+
   init(remote value: Value, isSaved: Bool, saveFailure: StoreError? = nil) {
     self.value = value
     self.source = .remote
@@ -43,14 +46,16 @@ public struct Loaded<Value: Sendable>: Sendable {
     self.age = nil
     self.isSaved = isSaved
     self.saveFailure = saveFailure
+    self.remoteFailure = nil
   }
 
-  init(cached entry: Entry<Value>) {
+  init(cached entry: Entry<Value>, after remoteFailure: RemoteFailure? = nil) {
     self.value = entry.value
     self.source = .cache
     self.savedAt = entry.savedAt
     self.age = entry.age
     self.isSaved = true
     self.saveFailure = nil
+    self.remoteFailure = remoteFailure
   }
 }

@@ -78,7 +78,7 @@ public struct Loader<Input: Sendable, Key: CacheKey, Value: Sendable>: Sendable 
       let remote = try await remote(input)
       guard case .failure(let failure) = remote else { return try delivered(remote) }
       // The server's failure is what is told, whatever the cache says.
-      switch try await local(input, maxAge) {
+      switch try await local(input, maxAge, after: failure) {
       case .success(let hit?): return hit
       case .success(nil): throw FeedError.remote(failure, cache: nil)
       case .failure(let error): throw FeedError.remote(failure, cache: error)
@@ -142,7 +142,7 @@ extension Loader where Value: RangeReplaceableCollection {
 extension Loader {
   /// Throws only `CancellationError`.
   private func local(
-    _ input: Input, _ maxAge: MaxAge?
+    _ input: Input, _ maxAge: MaxAge?, after remoteFailure: RemoteFailure? = nil
   ) async throws -> Result<Loaded<Value>?, StoreError> {
     try Task.checkCancellation()
     guard let cache else { return .success(nil) }
@@ -153,7 +153,7 @@ extension Loader {
         try cache.lookup(for: key, maxAge: maxAge)
       }
       switch lookup {
-      case .fresh(let entry): result = .success(Loaded(cached: entry))
+      case .fresh(let entry): result = .success(Loaded(cached: entry, after: remoteFailure))
       case .stale, .expired, .missing: result = .success(nil)
       }
     } catch {
