@@ -49,7 +49,8 @@ let package = Package(
       name: "LarderEngineTests", dependencies: ["LarderEngine", "LarderTestSupport", "CrashWorker"]),
     .testTarget(
       name: "LarderTests",
-      dependencies: ["Larder", "LarderEngine", "LarderTesting", "LarderTestSupport"]),
+      dependencies: ["Larder", "LarderEngine", "LarderTesting", "LarderTestSupport"],
+      exclude: ["Fixtures"]),
     .testTarget(
       name: "LarderFeedsTests",
       dependencies: [

@@ -38,6 +38,9 @@ struct OpenFile: ~Copyable {
   }
 
   deinit {
+    // Closing alone would leave the lock to a child process that is just being started, until it
+    // runs its program. Without a lock this does nothing.
+    _ = flock(descriptor, LOCK_UN)
     _ = close(descriptor)
   }
 

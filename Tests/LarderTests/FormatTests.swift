@@ -1,0 +1,102 @@
+import Foundation
+import LarderEngine
+import LarderTesting
+import Testing
+
+@testable import Larder
+
+/// What is on users' disks stays readable, and what is written stays what the documents say.
+///
+/// `Fixtures/format-1.txt` holds the rows of a small store: a key and a value in hex on each line.
+/// It is never changed; a new format version gets a fixture of its own.
+@Suite struct FormatTests {
+  @Test("Format 1: the rows of the fixture are read, to the last bit")
+  func theFixtureIsRead() throws {
+    let fixture = try Fixture(.memory)
+    defer { fixture.end() }
+    // The row of reserved sequences is the engine's, which lets nobody else write it.
+    let sequence = [0] + Array("sequence".utf8)
+    for row in try goldenRows() where row.key != sequence {
+      try fixture.put(row.value, under: row.key)
+    }
+    fixture.clock.set(Self.savedAt + 60)
+    try fixture.reopen()
+    let (texts, notes, data) = try caches(of: fixture.store)
+
+    let text = try #require(try texts.entry(for: "all"))
+    #expect(text.value == ["Maritime History", "Schlaf \u{1F634}"])
+    #expect(text.savedAt == Self.savedAt)
+    #expect(text.age == 60)
+    #expect(try notes.value(for: -2) == ["a property list"])
+    #expect(try notes.value(for: 300) == [])
+    #expect(try data.value(for: Data([0, 255])) == Data([1, 2, 3]))
+    #expect(texts.core.id == 5)
+    #expect(notes.core.id == 2)
+    #expect(data.core.id == 3)
+    let fourth = try fixture.store.cache("fourth", of: Int.self)
+    #expect(fourth.core.id == 6)
+  }
+
+  @Test("Format 1: the same store is written as the same rows")
+  func theFixtureIsWritten() throws {
+    let fixture = try Fixture(.memory)
+    defer { fixture.end() }
+    fixture.clock.set(Self.savedAt)
+    let (texts, notes, data) = try caches(of: fixture.store)
+    try texts.save([], for: "gone")
+    try texts.removeAll()
+    try fixture.store.write { $0.removeAll(from: texts) }
+    try texts.save(["Maritime History", "Schlaf \u{1F634}"], for: "all")
+    try notes.save(["a property list"], for: -2)
+    try notes.save([], for: 300)
+    try data.save(Data([1, 2, 3]), for: Data([0, 255]))
+
+    var written = ""
+    for row in try KeySpace.allCases.flatMap({ try fixture.rows(in: $0) }) {
+      written += "\(hex(row.key)) \(hex(row.value))\n"
+    }
+    var golden = ""
+    for row in try goldenRows() { golden += "\(hex(row.key)) \(hex(row.value))\n" }
+
+    #expect(written == golden)
+  }
+
+  /// 2026-01-01 00:00:00.1 UTC, which has no exact form in binary.
+  private static let savedAt = Date(timeIntervalSinceReferenceDate: 788_918_400.1)
+
+  private func caches(
+    of store: Store
+  ) throws -> (Cache<String, [String]>, Cache<Int, [String]>, Cache<Data, Data>) {
+    (
+      try store.cache("texts", of: [String].self),
+      try store.cache(
+        "notes", of: [String].self, keyedBy: Int.self,
+        lifetime: .fresh(for: .seconds(90), thenStaleFor: .days(30)), schema: Schema(version: 7),
+        coder: .propertyList),
+      try store.cache(
+        "data", of: Data.self, keyedBy: Data.self, lifetime: .unlimited, coder: .bytes)
+    )
+  }
+
+  private func goldenRows() throws -> [(key: [UInt8], value: [UInt8])] {
+    let file = URL(filePath: #filePath).deletingLastPathComponent()
+      .appending(path: "Fixtures/format-1.txt")
+    let text = try String(contentsOf: file, encoding: .utf8)
+    return try text.split(separator: "\n").filter { !$0.hasPrefix("#") }.map { line in
+      let parts = line.split(separator: " ", omittingEmptySubsequences: false)
+      try #require(parts.count == 2)
+      return (try bytes(parts[0]), try bytes(parts[1]))
+    }
+  }
+
+  private func hex(_ bytes: [UInt8]) -> String {
+    bytes.map { $0 < 16 ? "0" + String($0, radix: 16) : String($0, radix: 16) }.joined()
+  }
+
+  private func bytes(_ hex: Substring) throws -> [UInt8] {
+    let digits = Array(hex)
+    return try stride(from: 0, to: digits.count, by: 2).map { index in
+      try #require(UInt8(String(digits[index...(index + 1)]), radix: 16))
+    }
+  }
+}
