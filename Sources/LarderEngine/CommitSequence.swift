@@ -6,7 +6,9 @@
 /// on behind it and so leaves out the rest of the block, which costs nothing: there are blocks for
 /// a million opens a second for half a year.
 package struct CommitSequence {
-  /// Where the last reserved sequence is kept, as 8 bytes, little-endian. No batch may change it.
+  /// Where the last reserved sequence is kept, as 8 bytes, little-endian.
+  ///
+  /// No batch may change it.
   package static let key: [UInt8] = [0x00] + Array("sequence".utf8)
   static let blockCount: UInt64 = 1 << 20
 

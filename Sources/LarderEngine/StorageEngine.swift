@@ -55,7 +55,9 @@ extension StorageEngine {
   }
 }
 
-/// A position in an engine's keys. It belongs to one thread.
+/// A position in an engine's keys.
+///
+/// It belongs to one thread.
 ///
 /// A fresh cursor stands before the first key of its range, and ``seek(to:)`` puts it between two
 /// keys. It reads a consistent state for one slice (at most 100,000 steps or 10 seconds; LevelDB
@@ -88,7 +90,9 @@ package protocol EngineCursor: AnyObject {
 /// A contiguous range of keys: `lower` and above, below `upper`, or without end.
 package struct EngineRange: Hashable, Sendable {
   package var lower: [UInt8]
-  /// Exclusive. Nil means: to the last key there is.
+  /// Exclusive.
+  ///
+  /// Nil means: to the last key there is.
   package var upper: [UInt8]?
 
   package init(from lower: [UInt8] = [], upTo upper: [UInt8]? = nil) {

@@ -44,8 +44,10 @@ struct CrashWorker {
     say("opened")
   }
 
-  /// Writes batches for ever. After each one a line: its sequence, the keys that it put, and the
-  /// keys that it removed, those after a minus sign.
+  /// Writes batches for ever.
+  ///
+  /// After each one a line: its sequence, the keys that it put, and the keys that it removed, those
+  /// after a minus sign.
   private static func writeForEver(to path: String, seed: UInt64) throws(EngineError) {
     var random = SplitMix64(seed: seed)
     var options = LevelDBOptions()

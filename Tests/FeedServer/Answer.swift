@@ -6,6 +6,8 @@ package enum Answer: Sendable, Hashable {
   case payload
   /// This status, header and body.
   case reply(status: Int, body: Data = Data(), headers: [String: String] = [:])
+  /// Status 200 and this body, without a declared length.
+  case chunked(Data)
   /// The path's own payload under another status.
   case status(Int)
   /// Status 200 and JSON that ends in the middle.

@@ -6,7 +6,10 @@ import Foundation
 // the connection, which is all it takes to cut one off.
 
 extension FeedServer {
-  static func response(to request: HTTPRequest, _ answer: Answer) async throws -> HTTPResponse {
+  static func response(
+    to request: HTTPRequest, _ answer: Answer, _ book: Book
+  ) async throws -> HTTPResponse {
+    let end = End(of: request.path, in: book)
     switch answer {
     case .payload: return try payload(of: request)
     case .status(let code): return try payload(of: request, status: code)
@@ -15,16 +18,19 @@ extension FeedServer {
       for (name, value) in headers { fields[HTTPHeader(name)] = value }
       return HTTPResponse(
         statusCode: HTTPStatusCode(status, phrase: ""), headers: fields, body: body)
+    case .chunked(let bytes):
+      let body = Body(end) { sent in sent == 0 ? [UInt8](bytes) : nil }
+      return HTTPResponse(statusCode: .ok, body: HTTPBodySequence(from: body))
     case .brokenJSON:
       let whole = try body(of: request) ?? Data()
       return HTTPResponse(statusCode: .ok, headers: json, body: whole.prefix(whole.count / 2))
     case .empty: return HTTPResponse(statusCode: .ok, headers: json)
     case .cut:
       let whole = try body(of: request) ?? Data()
-      return piece(of: whole.prefix(whole.count / 2), declared: whole.count)
+      return piece(of: whole.prefix(whole.count / 2), end, declared: whole.count)
     case .wrongLength:
       let whole = try body(of: request) ?? Data()
-      return piece(of: whole, declared: whole.count + 1)
+      return piece(of: whole, end, declared: whole.count + 1)
     case .silence:
       try await forever()
       return HTTPResponse(statusCode: .ok)
@@ -32,16 +38,16 @@ extension FeedServer {
       await pause(milliseconds: milliseconds)
       return try payload(of: request)
     case .drip(let milliseconds):
-      let bytes = Body { _ in
+      let bytes = Body(end) { _ in
         await pause(milliseconds: milliseconds)
         return [0x20]
       }
       return HTTPResponse(statusCode: .ok, headers: json, body: HTTPBodySequence(from: bytes))
     case .endless:
       return HTTPResponse(
-        statusCode: .ok, headers: json, body: HTTPBodySequence(from: Body { _ in blanks }))
+        statusCode: .ok, headers: json, body: HTTPBodySequence(from: Body(end) { _ in blanks }))
     case .redirect(let target, let endless):
-      let body = endless ? HTTPBodySequence(from: Body { _ in blanks }) : HTTPBodySequence()
+      let body = endless ? HTTPBodySequence(from: Body(end) { _ in blanks }) : HTTPBodySequence()
       return HTTPResponse(statusCode: .found, headers: headers(to: target), body: body)
     case .redirectLoop:
       return HTTPResponse(
@@ -74,8 +80,8 @@ extension FeedServer {
   }
 
   /// `bytes` and then the end of the connection, `declared` bytes having been promised.
-  private static func piece(of bytes: Data, declared: Int) -> HTTPResponse {
-    let body = Body { sent in
+  private static func piece(of bytes: Data, _ end: End, declared: Int) -> HTTPResponse {
+    let body = Body(end) { sent in
       guard sent == 0 else { throw SocketError.disconnected }
       return [UInt8](bytes)
     }
@@ -102,18 +108,43 @@ extension FeedServer {
   }
 }
 
+/// Writes into the book when it goes: its response is over then, one way or another.
+private final class End: Sendable {
+  private let path: String
+  private let book: FeedServer.Book
+
+  init(of path: String, in book: FeedServer.Book) {
+    self.path = path
+    self.book = book
+  }
+
+  deinit { book.end(path) }
+}
+
 /// A body made piece by piece; `next` is given how many bytes have gone out before.
 private struct Body: AsyncBufferedSequence {
   typealias Element = UInt8
-  let next: @Sendable (_ sent: Int) async throws -> [UInt8]?
+  private let end: End
+  private let next: @Sendable (_ sent: Int) async throws -> [UInt8]?
 
-  init(_ next: @escaping @Sendable (_ sent: Int) async throws -> [UInt8]?) { self.next = next }
+  init(_ end: End, _ next: @escaping @Sendable (_ sent: Int) async throws -> [UInt8]?) {
+    self.end = end
+    self.next = next
+  }
 
-  func makeAsyncIterator() -> Iterator { Iterator(produce: next) }
+  func makeAsyncIterator() -> Iterator { Iterator(end: end, produce: next) }
 
   struct Iterator: AsyncBufferedIteratorProtocol {
-    let produce: @Sendable (_ sent: Int) async throws -> [UInt8]?
-    var sent = 0
+    fileprivate let end: End
+    fileprivate let produce: @Sendable (_ sent: Int) async throws -> [UInt8]?
+    private var sent = 0
+
+    fileprivate init(
+      end: End, produce: @escaping @Sendable (_ sent: Int) async throws -> [UInt8]?
+    ) {
+      self.end = end
+      self.produce = produce
+    }
 
     mutating func next() async throws -> UInt8? {
       preconditionFailure("bodies are read by the buffer")

@@ -20,14 +20,37 @@ package final class FeedServer: Sendable {
     package var headers: [String: String]
   }
 
-  private struct State {
+  fileprivate struct State {
     var plans: [String: [Answer]] = [:]
     var requests: [Request] = []
+    var ended: [String: Int] = [:]
+    var waiting: [(met: @Sendable (State) -> Bool, CheckedContinuation<Void, Never>)] = []
   }
 
-  /// The book of what was asked and what will be answered, shared with the handler.
-  private final class Book: Sendable {
-    let state = Mutex(State())
+  /// The book of what was asked and what will be answered, shared with the handlers.
+  final class Book: Sendable {
+    private let state = Mutex(State())
+
+    /// A body of this path is sent no further, or sent in full.
+    func end(_ path: String) { change { $0.ended[path, default: 0] += 1 } }
+
+    fileprivate func look<R: Sendable>(_ body: (State) -> R) -> R { state.withLock { body($0) } }
+
+    fileprivate func change<R: Sendable>(_ body: (inout State) -> R) -> R {
+      let (result, met) = state.withLock { state in
+        let result = body(&state)
+        let now = state
+        let met = now.waiting.filter { $0.met(now) }.map(\.1)
+        state.waiting.removeAll { $0.met(now) }
+        return (result, met)
+      }
+      for waiter in met { waiter.resume() }
+      return result
+    }
+
+    fileprivate func wait(until met: @escaping @Sendable (State) -> Bool) async {
+      await withCheckedContinuation { waiter in change { $0.waiting.append((met, waiter)) } }
+    }
   }
 
   package static let genresPath = "/api/v2/genres"
@@ -69,17 +92,28 @@ package final class FeedServer: Sendable {
 
   /// Answers the next requests for `path` with `answers`, one each; the last one stays.
   package func answer(_ path: String, with answers: [Answer]) {
-    book.state.withLock { $0.plans[path] = answers }
+    book.change { $0.plans[path] = answers }
   }
 
   /// What has arrived so far, in order.
-  package var requests: [Request] { book.state.withLock { $0.requests } }
+  package var requests: [Request] { book.look { $0.requests } }
 
   /// How many requests for `path` have arrived.
   package func count(_ path: String) -> Int { requests.count { $0.path == path } }
 
+  /// Waits until `count` requests for `path` have arrived in all.
+  package func arrived(_ count: Int, _ path: String) async {
+    await book.wait { state in state.requests.count { $0.path == path } >= count }
+  }
+
+  /// Waits until the server has stopped sending to `count` requests for `path`: because all was
+  /// sent, or because the connection was closed.
+  package func ended(_ count: Int, _ path: String) async {
+    await book.wait { $0.ended[path, default: 0] >= count }
+  }
+
   private static func respond(to request: HTTPRequest, by book: Book) async throws -> HTTPResponse {
-    let answer = book.state.withLock { state in
+    let answer = book.change { state in
       state.requests.append(
         Request(
           method: request.method.rawValue, path: request.path, query: request.target.query(),
@@ -91,6 +125,6 @@ package final class FeedServer: Sendable {
       if plan.count > 1 { state.plans[request.path] = Array(plan.dropFirst()) }
       return next
     }
-    return try await response(to: request, answer)
+    return try await response(to: request, answer, book)
   }
 }

@@ -3,7 +3,9 @@ import LarderTestSupport
 import Synchronization
 import Testing
 
-/// Every call may come from any thread at once. Worth running under the thread sanitizer.
+/// Every call may come from any thread at once.
+///
+/// Worth running under the thread sanitizer.
 @Suite struct ConcurrencyTests {
   @Test(arguments: EngineKind.allCases, [1, .random(in: 0 ... .max)] as [UInt64])
   func eightThreadsMixAllOperations(kind: EngineKind, seed: UInt64) throws {

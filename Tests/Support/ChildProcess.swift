@@ -118,7 +118,7 @@ package struct ChildProcess: ~Copyable {
   }
 
   // Built programs lie beside the test bundle, which is named in the arguments of this process.
-  private static func path(of program: String) -> String? {
+  package static func path(of program: String) -> String? {
     for argument in CommandLine.arguments where argument.contains(".xctest") {
       var parts = argument.split(separator: "/", omittingEmptySubsequences: false)
       while let _ = parts.popLast() {
@@ -133,7 +133,9 @@ package struct ChildProcess: ~Copyable {
 /// Whether the tests run with the rights of the superuser, whom permissions do not stop.
 package var isSuperuser: Bool { geteuid() == 0 }
 
-/// Gives a file or directory to another user. Only the superuser can.
+/// Gives a file or directory to another user.
+///
+/// Only the superuser can.
 package func give(_ path: String, toUser user: UInt32) {
   _ = chown(path, user, user)
 }

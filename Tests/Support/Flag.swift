@@ -12,7 +12,9 @@ package final class Flag {
     condition.withLock { isUp }
   }
 
-  /// Tells it. Telling it again does nothing.
+  /// Tells it.
+  ///
+  /// Telling it again does nothing.
   package func raise() {
     condition.withLock { isUp = true }
     condition.broadcast()
