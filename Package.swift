@@ -6,11 +6,15 @@ let package = Package(
   platforms: [.macOS(.v15), .iOS(.v18)],
   products: [
     .library(name: "Larder", targets: ["Larder"]),
+    .library(name: "LarderFeeds", targets: ["LarderFeeds"]),
     .library(name: "LarderTesting", targets: ["LarderTesting"]),
     .executable(name: "kvinspect", targets: ["kvinspect"]),
+    .executable(name: "feeds", targets: ["feeds"]),
   ],
   dependencies: [
-    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2")
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+    // Only the tests' server stands on it, no product does: users never resolve it.
+    .package(url: "https://github.com/swhitty/FlyingFox", from: "0.27.1"),
   ],
   targets: [
     // The layers, bottom to top. A target may import only what stands above it in this list.
@@ -18,6 +22,7 @@ let package = Package(
     .target(name: "LarderEngine", dependencies: ["CLarderLevelDB"]),
     .target(name: "LarderCoding"),
     .target(name: "Larder", dependencies: ["LarderEngine", "LarderCoding"]),
+    .target(name: "LarderFeeds", dependencies: ["Larder"]),
     .target(name: "LarderTesting", dependencies: ["Larder"]),
     .target(name: "LarderInspection", dependencies: ["Larder", "LarderCoding", "LarderEngine"]),
     .executableTarget(
@@ -26,14 +31,33 @@ let package = Package(
         "LarderInspection",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
+    .executableTarget(
+      name: "feeds",
+      dependencies: [
+        "Larder", "LarderFeeds", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ]),
+
+    // A real HTTP server for tests and demos.
+    .target(
+      name: "FeedServer", dependencies: [.product(name: "FlyingFox", package: "FlyingFox")],
+      path: "Tests/FeedServer"),
+    .executableTarget(
+      name: "feed-server",
+      dependencies: [
+        "FeedServer", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ],
+      path: "Tests/feed-server"),
 
     // What tests share, and the process that they kill. Tests mirror the layers.
-    .target(name: "LarderTestSupport", path: "Tests/Support"),
+    .target(name: "LarderThreadSanitizer", path: "Tests/ThreadSanitizer"),
+    .target(
+      name: "LarderTestSupport", dependencies: ["LarderThreadSanitizer"], path: "Tests/Support"),
     .executableTarget(
       name: "CrashWorker", dependencies: ["LarderEngine", "LarderTestSupport"],
       path: "Tests/CrashWorker"),
     .testTarget(
-      name: "LarderEngineTests", dependencies: ["LarderEngine", "LarderTestSupport", "CrashWorker"]),
+      name: "LarderEngineTests",
+      dependencies: ["LarderEngine", "LarderTestSupport", "CrashWorker"]),
     .testTarget(
       name: "LarderTests",
       dependencies: ["Larder", "LarderEngine", "LarderTesting", "LarderTestSupport"],
@@ -45,6 +69,13 @@ let package = Package(
         "CrashWorker", "kvinspect",
       ],
       exclude: ["Snapshots"]),
+      name: "LarderFeedsTests",
+      dependencies: [
+        "LarderFeeds", "LarderEngine", "LarderTesting", "LarderTestSupport", "FeedServer", "feeds",
+      ]),
+
+    // The repository's own rules about its sources.
+    .testTarget(name: "TidyTests"),
   ],
   swiftLanguageModes: [.v6],
   cxxLanguageStandard: .cxx17

@@ -5,9 +5,11 @@
 /// synced. Whatever is lost later, every sequence that was ever seen is below the row. Opening goes
 /// on behind it and so leaves out the rest of the block, which costs nothing: there are blocks for
 /// a million opens a second for half a year.
-struct CommitSequence {
-  /// Where the last reserved sequence is kept, as 8 bytes, little-endian. No batch may change it.
-  static let key: [UInt8] = [0x00] + Array("sequence".utf8)
+package struct CommitSequence {
+  /// Where the last reserved sequence is kept, as 8 bytes, little-endian.
+  ///
+  /// No batch may change it.
+  package static let key: [UInt8] = [0x00] + Array("sequence".utf8)
   static let blockCount: UInt64 = 1 << 20
 
   private var last: UInt64 = 0
@@ -16,8 +18,11 @@ struct CommitSequence {
   /// Begins at 1, for a new store.
   init() {}
 
+  /// Goes on behind what was reserved before.
+  ///
   /// - Parameter row: What is stored under ``key``; nil in a new store.
-  init(resumingAfter row: [UInt8]?) throws(EngineError) {
+  /// - Throws: ``EngineError/corrupt(_:)`` when that is not a sequence.
+  package init(resumingAfter row: [UInt8]?) throws(EngineError) {
     var value: UInt64 = 0
     if let row {
       guard row.count == 8 else {

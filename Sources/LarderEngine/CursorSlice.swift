@@ -2,19 +2,20 @@
 ///
 /// The state that a LevelDB iterator reads keeps files from being deleted and memory from being
 /// freed, so a scan that takes hours must not read one state all the time.
-struct CursorSlice {
-  static let seconds = 10
+package struct CursorSlice {
+  /// The longest time, however few entries it was.
+  package static let seconds = 10
 
   private var stepsLeft: Int
   private let end: Int
 
-  init(entries: Int, now: Int) {
+  package init(entries: Int, now: Int) {
     stepsLeft = entries
     end = now + CursorSlice.seconds
   }
 
   /// Counts a step, and returns whether the slice had room for it.
-  mutating func admitsStep(now: Int) -> Bool {
+  package mutating func admitsStep(now: Int) -> Bool {
     guard stepsLeft > 0, now < end else { return false }
     stepsLeft -= 1
     return true

@@ -20,7 +20,10 @@ package protocol StorageEngine: AnyObject, Sendable {
   /// Conditions are checked against everything committed before. Rows whose condition failed are
   /// left out, the others are applied. A batch of which no row is left writes nothing.
   ///
-  /// - Parameter synced: Whether the batch must have reached the device when this returns.
+  /// - Parameters:
+  ///   - batch: The rows, and the conditions that they name.
+  ///   - synced: Whether the batch must have reached the device when this returns.
+  /// - Returns: The sequence, and which conditions did not hold.
   /// - Throws: ``EngineError/invalidArgument(_:)`` when the batch is over ``EngineLimits``, and
   ///   nothing is done; ``EngineError/diskFull`` or ``EngineError/io(_:)`` when the write failed.
   /// - Complexity: One append to the log, one lookup per condition, one fsync if `synced`.
@@ -55,7 +58,9 @@ extension StorageEngine {
   }
 }
 
-/// A position in an engine's keys. It belongs to one thread.
+/// A position in an engine's keys.
+///
+/// It belongs to one thread.
 ///
 /// A fresh cursor stands before the first key of its range, and ``seek(to:)`` puts it between two
 /// keys. It reads a consistent state for one slice (at most 100,000 steps or 10 seconds; LevelDB
@@ -88,7 +93,9 @@ package protocol EngineCursor: AnyObject {
 /// A contiguous range of keys: `lower` and above, below `upper`, or without end.
 package struct EngineRange: Hashable, Sendable {
   package var lower: [UInt8]
-  /// Exclusive. Nil means: to the last key there is.
+  /// Exclusive.
+  ///
+  /// Nil means: to the last key there is.
   package var upper: [UInt8]?
 
   package init(from lower: [UInt8] = [], upTo upper: [UInt8]? = nil) {

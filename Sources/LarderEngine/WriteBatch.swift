@@ -52,10 +52,12 @@ package struct WriteBatch: ~Copyable {
   package mutating func reset() {
     bytes.removeAll(keepingCapacity: true)
     rows.removeAll(keepingCapacity: true)
-    requirements.removeAll(keepingCapacity: true)
+    if !requirements.isEmpty { requirements.removeAll(keepingCapacity: true) }
   }
 
-  /// Adds a condition that rows may name. Returns its index.
+  /// Adds a condition that rows may name.
+  ///
+  /// Returns its index.
   package mutating func require(_ key: RawSpan, _ condition: Condition) -> Int {
     requirements.append(
       Requirement(key: key.withUnsafeBytes { [UInt8]($0) }, condition: condition))
@@ -90,7 +92,9 @@ package struct WriteBatch: ~Copyable {
     addRow(.remove, from: start, key: key, if: requirement)
   }
 
-  /// Fills in the stamp of every stamped row. The engine calls it once the sequence is known.
+  /// Fills in the stamp of every stamped row.
+  ///
+  /// The engine calls it once the sequence is known.
   mutating func stamp(with sequence: UInt64) {
     for row in rows where row.kind == .stampedPut {
       bytes.withUnsafeMutableBytes { buffer in

@@ -64,6 +64,7 @@ package final class Inspection {
   private static func open(_ path: String) throws(InspectionError) -> LevelDBEngine {
     var options = LevelDBOptions()
     options.createIfMissing = false
+    options.refusesWrites = true
     do {
       return try LevelDBEngine(at: path, options: options)
     } catch {

@@ -44,8 +44,10 @@ struct CrashWorker {
     say("opened")
   }
 
-  /// Writes batches for ever. After each one a line: its sequence, the keys that it put, and the
-  /// keys that it removed, those after a minus sign.
+  /// Writes batches for ever.
+  ///
+  /// After each one a line: its sequence, the keys that it put, and the keys that it removed, those
+  /// after a minus sign.
   private static func writeForEver(to path: String, seed: UInt64) throws(EngineError) {
     var random = SplitMix64(seed: seed)
     var options = LevelDBOptions()
@@ -56,23 +58,24 @@ struct CrashWorker {
     var batch = WriteBatch()
     while true {
       batch.reset()
-      let rows = 1 + Int(random.next() % 8)
-      let first = Int(random.next() % 400)
-      let value = random.bytes(Stamp.byteCount) + [UInt8(rows)] + random.bytes(100)
-      var line = ""
-      for row in 0..<rows {
-        let key = "key\(first + row)"
-        let isPut = row > 0 || random.next() % 4 > 0
-        if isPut || rows == 1 {
-          batch.put(Array(key.utf8).span.bytes, stamped: true) { $0 += value }
-          line += " \(key)"
+      let first = Int.random(in: 0..<400, using: &random)
+      let rows = Int.random(in: 1...8, using: &random)
+      let removesFirst = rows > 1 && Bool.random(using: &random)
+      let names = (first..<(first + rows)).map { "key\($0)" }
+      let line = (removesFirst ? "-" : "") + names.joined(separator: " ")
+      // Each value names its whole batch.
+      let value =
+        [UInt8](repeating: 0, count: Stamp.byteCount) + Array("\(line)|".utf8) + random.bytes(100)
+      for (row, name) in names.enumerated() {
+        let key = Array(name.utf8)
+        if row == 0, removesFirst {
+          batch.remove(key.span.bytes)
         } else {
-          batch.remove(Array(key.utf8).span.bytes)
-          line += " -\(key)"
+          batch.put(key.span.bytes, stamped: true) { $0 += value }
         }
       }
-      let commit = try engine.write(&batch, synced: random.next() % 64 == 0)
-      say("\(commit.sequence)\(line)")
+      let commit = try engine.write(&batch, synced: Int.random(in: 0..<64, using: &random) == 0)
+      say("\(commit.sequence) \(line)")
     }
   }
 

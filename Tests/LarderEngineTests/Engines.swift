@@ -52,7 +52,7 @@ func sequence(of value: [UInt8]) -> UInt64? {
 }
 
 /// The one row that is not the tests': see `CommitSequence`.
-let engineRow = [0x00] + bytes("sequence")
+let engineRow = CommitSequence.key
 
 /// A value with room for a stamp, told from others by `mark`.
 func stampedValue(_ mark: UInt8, tail: Int = 5) -> [UInt8] {

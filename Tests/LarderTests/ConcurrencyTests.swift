@@ -6,7 +6,9 @@ import Testing
 
 @testable import Larder
 
-/// One store may be used from any thread at once. Run it under the thread sanitizer, too.
+/// One store may be used from any thread at once.
+///
+/// Run it under the thread sanitizer, too.
 @Suite struct ConcurrencyTests {
   @Test(arguments: StoreKind.allCases)
   func eightThreadsShareAStore(kind: StoreKind) throws {

@@ -30,7 +30,9 @@ final class Fixture {
     store = try Self.openStore(engine, kind, clock)
   }
 
-  /// Closes the store and removes its directory. Every test ends its fixture.
+  /// Closes the store and removes its directory.
+  ///
+  /// Every test ends its fixture.
   func end() {
     do {
       try store.close()

@@ -19,6 +19,7 @@ package struct ChildProcess: ~Copyable {
   private let input: Int32
   private let output: Int32
   private var unread: [UInt8] = []
+  private var isRunning = true
 
   /// Starts a program that was built beside the tests.
   package init(_ program: String, _ arguments: [String]) throws {
@@ -32,11 +33,9 @@ package struct ChildProcess: ~Copyable {
   }
 
   deinit {
-    kill()
+    ChildProcess.end(process, if: isRunning)
     close(input)
     close(output)
-    var status: Int32 = 0
-    waitpid(process, &status, 0)
   }
 
   /// Its process id.
@@ -56,13 +55,23 @@ package struct ChildProcess: ~Copyable {
     }
   }
 
-  /// Ends it at once, without a chance to tidy up.
-  package func kill() {
+  /// Ends it at once, without a chance to tidy up, and returns when it is gone.
+  ///
+  /// What it had written can still be read.
+  package mutating func kill() {
+    ChildProcess.end(process, if: isRunning)
+    isRunning = false
+  }
+
+  private static func end(_ process: pid_t, if isRunning: Bool) {
+    guard isRunning else { return }
     #if canImport(Darwin)
       _ = Darwin.kill(process, SIGKILL)
     #else
       _ = Glibc.kill(process, SIGKILL)
     #endif
+    var status: Int32 = 0
+    waitpid(process, &status, 0)
   }
 
   private static let starting = Mutex<Void>(())
@@ -126,7 +135,9 @@ package struct ChildProcess: ~Copyable {
 /// Whether the tests run with the rights of the superuser, whom permissions do not stop.
 package var isSuperuser: Bool { geteuid() == 0 }
 
-/// Gives a file or directory to another user. Only the superuser can.
+/// Gives a file or directory to another user.
+///
+/// Only the superuser can.
 package func give(_ path: String, toUser user: UInt32) {
   _ = chown(path, user, user)
 }

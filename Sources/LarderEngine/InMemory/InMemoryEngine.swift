@@ -69,7 +69,9 @@ package final class InMemoryEngine: StorageEngine {
     }
   }
 
-  /// The entries as they are now. Later changes do not show in them.
+  /// The entries as they are now.
+  ///
+  /// Later changes do not show in them.
   func snapshot() throws(EngineError) -> SortedEntries {
     try reading { $0 }
   }

@@ -8,7 +8,9 @@ struct SortedEntries {
     var value: [UInt8]
   }
 
-  /// Where an entry is, or would be. The end is chunk `chunks.count`, index 0.
+  /// Where an entry is, or would be.
+  ///
+  /// The end is chunk `chunks.count`, index 0.
   struct Place: Comparable {
     var chunk: Int
     var index: Int

@@ -5,7 +5,9 @@ package func crc32c(_ bytes: UnsafeRawBufferPointer, extending sum: UInt32 = 0) 
   clarder_crc32c(sum, clarder_slice(bytes))
 }
 
-/// The same as ``crc32c(_:extending:)``, as on processors without an instruction for it. For tests.
+/// The same as ``crc32c(_:extending:)``, as on processors without an instruction for it.
+///
+/// For tests.
 package func crc32cByTable(_ bytes: UnsafeRawBufferPointer, extending sum: UInt32 = 0) -> UInt32 {
   clarder_crc32c_by_table(sum, clarder_slice(bytes))
 }

@@ -18,7 +18,9 @@ struct Gate: ~Copyable {
     return true
   }
 
-  /// Goes out. Every ``enter()`` that returned true is followed by one.
+  /// Goes out.
+  ///
+  /// Every ``enter()`` that returned true is followed by one.
   func leave() {
     // The last one out wakes whoever closes. One that was turned away may do so once more, later,
     // to no effect: nobody waits twice.
@@ -27,7 +29,9 @@ struct Gate: ~Copyable {
     }
   }
 
-  /// Lets nobody in from now on, and waits until everybody is out. Called once.
+  /// Lets nobody in from now on, and waits until everybody is out.
+  ///
+  /// Called once.
   func close() {
     if state.bitwiseOr(1, ordering: .acquiringAndReleasing).oldValue != 0 {
       isEmpty.wait()

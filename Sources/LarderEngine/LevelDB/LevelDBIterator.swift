@@ -59,7 +59,9 @@ final class LevelDBIterator {
     isOnEntry = false
   }
 
-  /// Frees the iterator. What it stands on can be kept for a cursor that lends it later.
+  /// Frees the iterator.
+  ///
+  /// What it stands on can be kept for a cursor that lends it later.
   func end(keepingEntry: Bool) {
     guard let handle else { return }
     if keepingEntry, isOnEntry {

@@ -1,60 +1,89 @@
-/// How a ``LevelDBEngine`` works. Chosen when it opens; it cannot change while it is open.
+/// How a ``LevelDBEngine`` works.
+///
+/// Chosen when it opens; it cannot change while it is open.
 package struct LevelDBOptions: Sendable {
   // MARK: - Behaviour
 
-  /// Whether a missing or empty directory becomes a store. The default is true.
+  /// Whether a missing or empty directory becomes a store.
+  ///
+  /// The default is true.
   ///
   /// When false, opening one throws and changes nothing.
   package var createIfMissing = true
 
-  /// Where LevelDB tells what it does, for finding faults in it. The default is nowhere.
+  /// Where LevelDB tells what it does, for finding faults in it.
+  ///
+  /// The default is nowhere.
   ///
   /// The file is overwritten. Keep it out of the store's directory.
   package var infoLogPath: String?
 
+  /// Whether writes are refused, and what only they need is not read. The default is false.
+  ///
+  /// Then a store can be opened, for looking into, whose own bookkeeping is damaged.
+  package var refusesWrites = false
+
   // MARK: - Performance
 
-  /// Bits of Bloom filter for each key. The default is 10; the range is 0 (no filter) to 64.
+  /// Bits of Bloom filter for each key.
+  ///
+  /// The default is 10; the range is 0 (no filter) to 64.
   ///
   /// With 10, one absent key in a hundred costs a read of the disk. More bits take space in every
   /// file and in memory. Leave this alone unless nearly every key that is asked for is there.
   package var filterBitsPerKey = 10
 
-  /// Bytes of entries in a block, the unit of reading. The default is 4 KiB; 1 KiB to 4 MiB.
+  /// Bytes of entries in a block, the unit of reading.
+  ///
+  /// The default is 4 KiB; 1 KiB to 4 MiB.
   ///
   /// Larger blocks compress better and scan faster; every point read costs a whole one.
   package var blockBytes = 4 << 10
 
-  /// Bytes collected in memory before they become a file. The default is 4 MiB; 64 KiB to 1 GiB.
+  /// Bytes collected in memory before they become a file.
+  ///
+  /// The default is 4 MiB; 64 KiB to 1 GiB.
   ///
   /// Larger buffers make bulk loads faster, and opening after a crash slower. Up to two exist at
   /// once.
   package var writeBufferBytes = 4 << 20
 
-  /// Bytes of uncompressed blocks kept in memory. The default is 8 MiB; 0 keeps none.
+  /// Bytes of uncompressed blocks kept in memory.
+  ///
+  /// The default is 8 MiB; 0 keeps none.
   package var blockCacheBytes = 8 << 20
 
-  /// Bytes of a file before the next one is begun. The default is 2 MiB; 1 MiB to 1 GiB.
+  /// Bytes of a file before the next one is begun.
+  ///
+  /// The default is 2 MiB; 1 MiB to 1 GiB.
   ///
   /// Larger files are fewer, and each compaction takes longer.
   package var maxFileBytes = 2 << 20
 
-  /// Whether blocks are compressed with Snappy. The default is true.
+  /// Whether blocks are compressed with Snappy.
+  ///
+  /// The default is true.
   ///
   /// Turn it off when values are compressed already. What is stored stays readable either way.
   package var compression = true
 
-  /// Whether opening appends to the last log, not writing it into a file. The default is false.
+  /// Whether opening appends to the last log, not writing it into a file.
+  ///
+  /// The default is false.
   ///
   /// It makes opening after a crash faster. LevelDB calls it experimental; leave it alone.
   package var reusesLogs = false
 
-  /// How many files may be open at once. The default is 1,000; the range is 74 to 50,000.
+  /// How many files may be open at once.
+  ///
+  /// The default is 1,000; the range is 74 to 50,000.
   ///
   /// A store much larger than this times ``maxFileBytes`` reopens files all the time.
   package var maxOpenFiles = 1000
 
-  /// After how many steps a cursor goes on in a newer state. The default is 100,000; at least 1.
+  /// After how many steps a cursor goes on in a newer state.
+  ///
+  /// The default is 100,000; at least 1.
   ///
   /// The state that a cursor reads keeps deleted files on the disk and freed memory in use.
   package var cursorSliceEntries = 100_000

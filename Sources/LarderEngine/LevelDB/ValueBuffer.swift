@@ -4,7 +4,9 @@ import CLarderLevelDB
 ///
 /// It keeps its memory from one read to the next, so a loop of reads allocates once.
 package struct ValueBuffer: ~Copyable {
-  /// What the engine of this folder reads into. It belongs to this buffer alone.
+  /// What the engine of this folder reads into.
+  ///
+  /// It belongs to this buffer alone.
   let handle: OpaquePointer
 
   package init() {

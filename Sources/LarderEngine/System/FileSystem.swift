@@ -8,7 +8,9 @@
   import Glibc
 #endif
 
-/// A file or directory that is open, and closed when its value ends. No child process inherits it.
+/// A file or directory that is open, and closed when its value ends.
+///
+/// No child process inherits it.
 struct OpenFile: ~Copyable {
   enum Access {
     case directory
@@ -38,10 +40,15 @@ struct OpenFile: ~Copyable {
   }
 
   deinit {
+    // Closing alone would leave the lock to a child process that is just being started, until it
+    // runs its program. Without a lock this does nothing.
+    _ = flock(descriptor, LOCK_UN)
     _ = close(descriptor)
   }
 
-  /// Takes the exclusive lock of the file. False when another open file of it has it.
+  /// Takes the exclusive lock of the file.
+  ///
+  /// False when another open file of it has it.
   func lock() throws(EngineError) -> Bool {
     if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
     if errno == EWOULDBLOCK { return false }
@@ -90,7 +97,9 @@ enum FileSystem {
     return status.st_mode & S_IFMT == S_IFDIR ? .directory : .other
   }
 
-  /// Makes a directory for the owner alone. One that is there already is left as it is.
+  /// Makes a directory for the owner alone.
+  ///
+  /// One that is there already is left as it is.
   static func makeDirectory(_ path: String) throws(EngineError) {
     guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
       throw failure("cannot make the directory", path)

@@ -1,0 +1,123 @@
+import Foundation
+import LarderEngine
+import LarderTestSupport
+import Testing
+
+/// Damaged files are reported, and never taken for data or for absence.
+@Suite struct DamageTests {
+  private static let keys = (10_000..<14_000).map { "\($0)" }
+
+  /// A store with its entries in tables, and the path of one of those.
+  private func withDamagedStore(_ body: (_ path: String) throws -> Void) throws {
+    let directory = try TemporaryDirectory()
+    var random = SplitMix64(seed: 9)
+    let engine = try LevelDBEngine(at: directory.path)
+    for key in Self.keys { try engine.put(bytes(key), random.bytes(100)) }
+    try engine.compact(EngineRange())
+    try engine.close()
+    let table = try #require(try Damage.files(in: directory.path, endingIn: ".ldb").first)
+    try Damage.flipByte(at: 20_000, of: table)
+    try body(directory.path)
+  }
+
+  /// The keys that cannot be read, each for its being corrupt.
+  private func corruptKeys(in engine: LevelDBEngine) throws -> Set<String> {
+    var corrupt: Set<String> = []
+    for key in Self.keys {
+      do throws(EngineError) {
+        let value: [UInt8]? = try engine.value(bytes(key))
+        #expect(value?.count == 100, "\(key) seems absent")
+      } catch {
+        guard case .corrupt = error else { throw error }
+        corrupt.insert(key)
+      }
+    }
+    return corrupt
+  }
+
+  @Test func rule9ChangedByteInATableIsCorruptOnRead() throws {
+    try withDamagedStore { path in
+      let engine = try LevelDBEngine(at: path)
+      let corrupt = try corruptKeys(in: engine)
+
+      // One block of 4 KiB: some dozens of entries of 100 bytes.
+      #expect((1..<100).contains(corrupt.count))
+    }
+  }
+
+  @Test(arguments: [100_000, 7])
+  func scanVisitsAllThatIsReadableAndThenReportsTheDamage(sliceEntries: Int) throws {
+    try withDamagedStore { path in
+      var options = LevelDBOptions()
+      options.cursorSliceEntries = sliceEntries
+      let engine = try LevelDBEngine(at: path, options: options)
+      let readable = Set(Self.keys).subtracting(try corruptKeys(in: engine))
+      let cursor = try engine.cursor(over: EngineRange(from: [1]))
+
+      // Twice, because a cursor that has reported a walk is as good as new.
+      for _ in 0..<2 {
+        var forwards: [String] = []
+        #expect(throws: EngineError.self) {
+          while try cursor.next() { forwards.append(cursor.key) }
+        }
+        #expect(forwards == readable.sorted())
+        var backwards: [String] = []
+        #expect(throws: EngineError.self) {
+          while try cursor.previous() { backwards.append(cursor.key) }
+        }
+        #expect(backwards == readable.sorted().reversed())
+      }
+      // A walk that does not come by reports nothing.
+      let end = EngineRange(from: bytes("13990"))
+      #expect(try engine.entries(in: end).count == 10)
+    }
+  }
+
+  @Test func rule9CompactionReportsDamageAndDoesNotLaunderIt() throws {
+    try withDamagedStore { path in
+      let engine = try LevelDBEngine(at: path)
+      let corrupt = try corruptKeys(in: engine)
+      // Something at both ends to merge the damaged table with.
+      for key in ["10000", "13999"] {
+        try engine.put(bytes(key), [UInt8](repeating: 1, count: 100))
+      }
+
+      #expect(throws: EngineError.self) { try engine.compact(EngineRange()) }
+      try engine.close()
+
+      let reopened = try LevelDBEngine(at: path)
+      #expect(try corruptKeys(in: reopened) == corrupt)
+    }
+  }
+
+  @Test func conditionOnADamagedValueThrowsAndNothingIsWritten() throws {
+    try withDamagedStore { path in
+      let engine = try LevelDBEngine(at: path)
+      let corrupt = try #require(try corruptKeys(in: engine).first)
+      var batch = WriteBatch()
+      let requirement = batch.require(corrupt, .absent)
+      batch.put(corrupt, "new", if: requirement)
+      batch.put("other", "new")
+
+      #expect(throws: EngineError.self) { try engine.write(&batch, synced: false) }
+      #expect(try engine.value("other") == nil)
+    }
+  }
+
+  @Test func missingTableIsAnErrorAndNotAbsence() throws {
+    try withDamagedStore { path in
+      // Opening reads the row of commit sequences, and so opens a table. A newer one has it now.
+      let older = try Damage.files(in: path, endingIn: ".ldb")
+      let writer = try LevelDBEngine(at: path)
+      try writer.put("20000", "")
+      try writer.close()
+      let engine = try LevelDBEngine(at: path)
+      for table in older { try FileManager.default.removeItem(atPath: table) }
+
+      #expect(throws: EngineError.self) { try engine.value("10000") }
+      #expect(throws: EngineError.self) { try engine.entries() }
+      try engine.close()
+      #expect(throws: EngineError.self) { try LevelDBEngine(at: path) }
+    }
+  }
+}

@@ -1,0 +1,98 @@
+import Foundation
+import LarderEngine
+import LarderTestSupport
+import Testing
+
+/// A store is open once, in all processes and by whatever path, and never locked for nobody.
+@Suite struct LockTests {
+  private func outcome(ofOpening path: String) -> EngineError? {
+    do throws(EngineError) {
+      try LevelDBEngine(at: path).close()
+      return nil
+    } catch {
+      return error
+    }
+  }
+
+  @Test func rule4EveryOtherSpellingOfThePathIsLocked() throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("store")
+    let link = directory.path("link")
+    let engine = try LevelDBEngine(at: path)
+    try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: path)
+    let here = FileManager.default.currentDirectoryPath
+    let relative =
+      here.split(separator: "/").map { _ in "../" }.joined() + path.dropFirst()
+
+    for alias in [path, "\(path)/", "\(path)/.", "\(path)/../store", link, relative] {
+      #expect(
+        outcome(ofOpening: alias) == .locked(pid: ProcessInfo.processInfo.processIdentifier),
+        "\(alias)")
+    }
+    try engine.close()
+    for alias in [link, relative] { #expect(outcome(ofOpening: alias) == nil, "\(alias)") }
+  }
+
+  @Test func rule4OtherProcessIsKeptOutAndTold() throws {
+    let directory = try TemporaryDirectory()
+    let engine = try LevelDBEngine(at: directory.path)
+    let before = try FileFacts.all(in: directory.path)
+
+    var process = try ChildProcess("CrashWorker", ["open", directory.path])
+    let outcome = process.readLine()
+
+    let own = ProcessInfo.processInfo.processIdentifier
+    #expect(outcome == "\(EngineError.locked(pid: own))")
+    #expect(try FileFacts.all(in: directory.path) == before)
+    try engine.close()
+
+    var second = try ChildProcess("CrashWorker", ["open", directory.path])
+    let secondOutcome = second.readLine()
+    #expect(secondOutcome == "opened")
+  }
+
+  @Test func rule4OwnerIsNamedAndItsDeathFreesTheStore() throws {
+    let directory = try TemporaryDirectory()
+    var process = try ChildProcess("CrashWorker", ["hold", directory.path])
+    let answer = process.readLine()
+    #expect(answer == "ready")
+    let owner = process.id
+
+    #expect(outcome(ofOpening: directory.path) == .locked(pid: owner))
+    process.kill()
+    #expect(outcome(ofOpening: directory.path) == nil)
+  }
+
+  @Test func rule4DirectoryThatWasDeletedWhileOpenCanBeMadeAnew() throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("store")
+    var old: [LevelDBEngine] = []
+    for round in 0..<3 {
+      let engine = try LevelDBEngine(at: path)
+      #expect(try engine.entries() == [])
+      try engine.put("k", "round \(round)")
+      #expect(outcome(ofOpening: path) != nil)
+      old.append(engine)
+      try FileManager.default.removeItem(atPath: path)
+    }
+    let engine = try LevelDBEngine(at: path)
+    try engine.put("k", "last")
+    for engine in old { try engine.close() }
+
+    #expect(outcome(ofOpening: path) != nil)
+    try engine.close()
+    #expect(try LevelDBEngine(at: path).value("k") == "last")
+  }
+
+  @Test func droppingTheLastReferenceFreesTheStore() throws {
+    let directory = try TemporaryDirectory()
+    for round in 0..<3 {
+      let engine = try LevelDBEngine(at: directory.path)
+      try engine.put("\(round)", "v")
+      // Neither engine nor cursor is closed.
+      let cursor = try engine.cursor(over: EngineRange())
+      #expect(try cursor.next())
+    }
+    #expect(outcome(ofOpening: directory.path) == nil)
+  }
+}
