@@ -69,6 +69,7 @@ let package = Package(
         "CrashWorker", "kvinspect",
       ],
       exclude: ["Snapshots"]),
+    .testTarget(
       name: "LarderFeedsTests",
       dependencies: [
         "LarderFeeds", "LarderEngine", "LarderTesting", "LarderTestSupport", "FeedServer", "feeds",
