@@ -68,7 +68,7 @@ extension Inspection {
     } catch .corrupt(let message) {
       damage.append(inUsersWords(message))
     } catch {
-      throw InspectionError(error)
+      throw failure(error)
     }
     let ordered = ids.subtracting(catalog.cleared).sorted { a, b in
       KeySpace.records.prefix(ofCache: a).lexicographicallyPrecedes(
@@ -120,7 +120,7 @@ extension Inspection {
       cursor = try engine.cursor(over: range)
       if isReversed { try cursor.seekToEnd() }
     } catch {
-      throw InspectionError(error)
+      throw failure(error)
     }
     while true {
       let isOnRecord: Bool
@@ -129,7 +129,7 @@ extension Inspection {
       } catch .corrupt(let message) {
         return try body(.unreadable(in: cache, message: inUsersWords(message)))
       } catch {
-        throw InspectionError(error)
+        throw failure(error)
       }
       guard isOnRecord else { return true }
       let record = cursor.withEntry { key, value in

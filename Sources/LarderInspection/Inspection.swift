@@ -76,6 +76,11 @@ package final class Inspection {
   func inUsersWords(_ message: String) -> String {
     message.replacing(snapshot.directory.path, with: path)
   }
+
+  /// A failure of the engine, likewise.
+  func failure(_ error: EngineError) -> InspectionError {
+    InspectionError(error).naming(path, insteadOf: snapshot.directory.path)
+  }
 }
 
 /// The file that makes a directory a store.

@@ -10,12 +10,12 @@ import Testing
 /// What is damaged is told, and everything else is shown.
 @Suite struct DamageTests {
   /// A store whose records take many blocks of a table.
-  private func largeSpecimen() throws -> Specimen {
+  private func largeSpecimen(records: Int = 300) throws -> Specimen {
     let specimen = try Specimen()
     let store = try Specimen.open(specimen.path)
     let cache = try store.cache("large", of: [UInt8].self, coder: .bytes)
     var random = SplitMix64(seed: 1)
-    for index in 0..<300 { try cache.save(random.bytes(400), for: "key\(1000 + index)") }
+    for index in 0..<records { try cache.save(random.bytes(400), for: "key\(1000 + index)") }
     try store.close()
     try specimen.withEngine { try $0.compact(EngineRange()) }
     return specimen
@@ -59,6 +59,21 @@ import Testing
     }
 
     #expect((1..<30).contains(lost.count))
+  }
+
+  @Test func failuresNameTheStoreAndNotItsSnapshot() throws {
+    let specimen = try largeSpecimen(records: 6000)
+    let inspection = try specimen.inspect()
+    for table in try Damage.files(in: inspection.snapshot.directory.path, endingIn: ".ldb") {
+      try FileManager.default.removeItem(atPath: table)
+    }
+
+    #expect {
+      try inspection.listed()
+    } throws: { error in
+      "\(error)".contains(specimen.path) && outcome(of: error) == .io
+        && !"\(error)".contains(inspection.snapshot.directory.path)
+    }
   }
 
   @Test func theMetadataBlockMayBeUnreadable() throws {

@@ -61,11 +61,22 @@ import Testing
     try genres.removeAll()
     try genres.save(Specimen.Title(name: "new"), for: "new")
     try store.close()
+    try specimen.withEngine { engine in
+      // Rows that are not deleted yet, under the number 99 of another cleared cache.
+      let key = try #require(try engine.keys(from: [KeySpace.records.rawValue]).first)
+      let value = try #require(try engine.get(key.span.bytes))
+      var batch = WriteBatch()
+      batch.put(([0x10, 99] + Array("left".utf8)).span.bytes, value.span.bytes)
+      batch.put(
+        (Metadata.reclaimPrefix + [0, 0, 0, 0, 0, 0, 0, 99]).span.bytes, [UInt8]().span.bytes)
+      try engine.write(&batch, synced: false)
+    }
     let inspection = try specimen.inspect()
 
+    #expect(try keys(inspection) { _ in }.allSatisfy { !$0.hasPrefix("#") })
     #expect(try keys(inspection) { $0.cache = "genres" } == ["genres/new"])
     #expect(try keys(inspection) { $0.match = "fresh" } == [])
-    #expect(try inspection.told().text.contains("cleared  1 caches"))
+    #expect(try inspection.told().text.contains("cleared  2 caches"))
   }
 
   @Test(arguments: [1, 2, 3] as [UInt64])

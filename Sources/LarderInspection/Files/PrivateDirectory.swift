@@ -5,6 +5,7 @@ import Synchronization
 package final class PrivateDirectory: Sendable {
   private static let made = Mutex<Set<String>>([])
 
+  /// Absolute and without links, as the engine spells it in its messages.
   let path: String
 
   /// Makes one in `parent`; nil when that is refused there.
@@ -12,8 +13,9 @@ package final class PrivateDirectory: Sendable {
     // The lock is held while it is made, so that no signal finds it made and not yet noted.
     let path = Self.made.withLock { made -> String? in
       var template = Array("\(parent)/\(prefix)XXXXXX".utf8CString)
-      guard let name = mkdtemp(&template) else { return nil }
-      let path = String(cString: name)
+      guard let name = mkdtemp(&template), let real = realpath(name, nil) else { return nil }
+      defer { free(real) }
+      let path = String(cString: real)
       made.insert(path)
       return path
     }

@@ -91,10 +91,8 @@ extension Inspection {
     let bytes: [UInt8]?
     do {
       bytes = try engine.get(physicalKey.span.bytes)
-    } catch .corrupt(let message) {
-      throw InspectionError(.damaged, inUsersWords(message))
     } catch {
-      throw InspectionError(error)
+      throw failure(error)
     }
     guard let bytes else { return nil }
     let found = FoundRecord(
