@@ -84,7 +84,7 @@ final class Snapshot {
 
     let later = try FileAccess.names(in: source)
     for name in later where Self.isTable(name) && !tables.contains(name) { try transfer(name) }
-    let missing = try removeTables(notIn: manifest)
+    let missing = try keepTables(of: manifest)
     return missing.map { .missing(table: $0, names: later) } ?? .whole
   }
 
@@ -107,14 +107,20 @@ final class Snapshot {
   }
 
   /// Leaves only the tables that the MANIFEST names; answers one of those that are not there.
-  private func removeTables(notIn manifest: Manifest) throws(InspectionError) -> UInt64? {
+  private func keepTables(of manifest: Manifest) throws(InspectionError) -> UInt64? {
     var present: Set<UInt64> = []
     for name in try FileAccess.names(in: directory.path) where Self.isTable(name) {
-      if manifest.tables[Self.number(name)] == nil {
+      let path = "\(directory.path)/\(name)"
+      guard let table = manifest.tables[Self.number(name)] else {
         try directory.remove(name)
-      } else {
-        present.insert(Self.number(name))
+        continue
       }
+      if method == .copies, FileAccess.bytes(of: path) != table.bytes {
+        // It was still being written when it was copied; by now it is whole.
+        try directory.remove(name)
+        try transfer(name)
+      }
+      if FileAccess.bytes(of: path) != nil { present.insert(Self.number(name)) }
     }
     return manifest.tables.keys.filter { !present.contains($0) }.min()
   }
