@@ -44,10 +44,9 @@ extension FeedServer {
       }
       return HTTPResponse(statusCode: .ok, headers: json, body: HTTPBodySequence(from: bytes))
     case .endless:
-      return HTTPResponse(
-        statusCode: .ok, headers: json, body: HTTPBodySequence(from: Body(end) { _ in blanks }))
+      return HTTPResponse(statusCode: .ok, headers: json, body: blanks(end))
     case .redirect(let target, let endless):
-      let body = endless ? HTTPBodySequence(from: Body(end) { _ in blanks }) : HTTPBodySequence()
+      let body = endless ? blanks(end) : HTTPBodySequence()
       return HTTPResponse(statusCode: .found, headers: headers(to: target), body: body)
     case .redirectLoop:
       return HTTPResponse(
@@ -57,7 +56,16 @@ extension FeedServer {
 
   private static let json: HTTPHeaders = [.contentType: "application/json"]
   private static func headers(to target: String) -> HTTPHeaders { [.location: target] }
-  private static let blanks = [UInt8](repeating: 0x20, count: 16 << 10)
+
+  private static func blanks(_ end: End) -> HTTPBodySequence {
+    let piece = [UInt8](repeating: 0x20, count: 16 << 10)
+    let body = Body(end) { _ in
+      // The server shares its few threads with the tests that it serves.
+      await Task.yield()
+      return piece
+    }
+    return HTTPBodySequence(from: body)
+  }
 
   private static func payload(of request: HTTPRequest, status: Int = 200) throws -> HTTPResponse {
     guard let body = try body(of: request) else {

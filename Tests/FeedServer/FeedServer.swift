@@ -8,7 +8,7 @@ import Synchronization
 /// ```swift
 /// let server = try await FeedServer()
 /// server.answer(FeedServer.genresPath, with: [.status(500), .payload])  // the last one stays
-/// ...
+/// await server.arrived(1, FeedServer.genresPath)
 /// await server.stop()
 /// ```
 package final class FeedServer: Sendable {
