@@ -6,7 +6,14 @@ let package = Package(
   platforms: [.macOS(.v15), .iOS(.v18)],
   products: [
     .library(name: "Larder", targets: ["Larder"]),
+    .library(name: "LarderFeeds", targets: ["LarderFeeds"]),
     .library(name: "LarderTesting", targets: ["LarderTesting"]),
+    .executable(name: "feeds", targets: ["feeds"]),
+  ],
+  dependencies: [
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+    // Only the tests' server stands on it, no product does: users never resolve it.
+    .package(url: "https://github.com/swhitty/FlyingFox", from: "0.27.1"),
   ],
   targets: [
     // The layers, bottom to top. A target may import only what stands above it in this list.
@@ -14,7 +21,24 @@ let package = Package(
     .target(name: "LarderEngine", dependencies: ["CLarderLevelDB"]),
     .target(name: "LarderCoding"),
     .target(name: "Larder", dependencies: ["LarderEngine", "LarderCoding"]),
+    .target(name: "LarderFeeds", dependencies: ["Larder"]),
     .target(name: "LarderTesting", dependencies: ["Larder"]),
+    .executableTarget(
+      name: "feeds",
+      dependencies: [
+        "Larder", "LarderFeeds", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ]),
+
+    // A real HTTP server for tests and demos.
+    .target(
+      name: "FeedServer", dependencies: [.product(name: "FlyingFox", package: "FlyingFox")],
+      path: "Tests/FeedServer"),
+    .executableTarget(
+      name: "feed-server",
+      dependencies: [
+        "FeedServer", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ],
+      path: "Tests/feed-server"),
 
     // What tests share, and the process that they kill. Tests mirror the layers.
     .target(name: "LarderThreadSanitizer", path: "Tests/ThreadSanitizer"),
@@ -30,6 +54,11 @@ let package = Package(
       name: "LarderTests",
       dependencies: ["Larder", "LarderEngine", "LarderTesting", "LarderTestSupport"],
       exclude: ["Fixtures"]),
+    .testTarget(
+      name: "LarderFeedsTests",
+      dependencies: [
+        "LarderFeeds", "LarderEngine", "LarderTesting", "LarderTestSupport", "FeedServer", "feeds",
+      ]),
 
     // The repository's own rules about its sources.
     .testTarget(name: "TidyTests"),

@@ -118,7 +118,7 @@ package struct ChildProcess: ~Copyable {
   }
 
   // Built programs lie beside the test bundle, which is named in the arguments of this process.
-  private static func path(of program: String) -> String? {
+  package static func path(of program: String) -> String? {
     for argument in CommandLine.arguments where argument.contains(".xctest") {
       var parts = argument.split(separator: "/", omittingEmptySubsequences: false)
       while let _ = parts.popLast() {

@@ -5,8 +5,7 @@ struct LevelDBWriter: ~Copyable {
   private let database: OpaquePointer
   private var sequence: CommitSequence
 
-  // Kept from one batch to the next, so that a small one allocates nothing.
-  private var changes: [clarder_change] = []
+  // What conditions are about is read into this.
   private var value = ValueBuffer()
 
   init(of database: OpaquePointer) throws(EngineError) {
@@ -65,34 +64,39 @@ struct LevelDBWriter: ~Copyable {
     return failed
   }
 
-  private mutating func write(
+  private func write(
     _ batch: borrowing WriteBatch, except isDropped: (WriteBatch.Row) -> Bool,
     reservation: UInt64?, synced: Bool
   ) throws(EngineError) {
-    changes.removeAll(keepingCapacity: true)
-    let status = batch.bytes.withUnsafeBytes { bytes in
-      for row in batch.rows where !isDropped(row) {
-        changes.append(clarder_change(row, in: bytes))
-      }
-      guard let reservation else {
-        return clarder_write(database, changes, changes.count, synced)
-      }
-      return withUnsafeBytes(of: reservation.littleEndian) { value in
-        CommitSequence.key.withUnsafeBytes { key in
-          changes.append(
-            clarder_change(
-              key: clarder_slice(key), value: clarder_slice(value), removes: false))
-          return clarder_write(database, changes, changes.count, synced)
+    let ceiling = (reservation ?? 0).littleEndian
+    // On the stack, unless there are many rows.
+    let status = withUnsafeTemporaryAllocation(
+      of: clarder_change.self, capacity: batch.rows.count + 1
+    ) { changes in
+      batch.bytes.withUnsafeBytes { bytes in
+        withUnsafeBytes(of: ceiling) { ceiling in
+          CommitSequence.key.withUnsafeBytes { key in
+            var count = 0
+            for row in batch.rows where !isDropped(row) {
+              changes.initializeElement(at: count, to: clarder_change(row, in: bytes))
+              count += 1
+            }
+            if reservation != nil {
+              let row = clarder_change(
+                key: clarder_slice(key), value: clarder_slice(ceiling), removes: false)
+              changes.initializeElement(at: count, to: row)
+              count += 1
+            }
+            return clarder_write(database, changes.baseAddress, count, synced)
+          }
         }
       }
     }
-    if changes.count > LevelDBWriter.keptChanges { changes = [] }
     try check(status)
   }
 
-  // More than this is given back after the batch that needed it.
+  // A longer value's memory is given back after the batch that needed it.
   private static let keptBytes = 1 << 20
-  private static let keptChanges = 1 << 14
 }
 
 extension clarder_change {

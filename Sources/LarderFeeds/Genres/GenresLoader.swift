@@ -1,0 +1,53 @@
+public import Foundation
+public import Larder
+
+/// A podcast genre.
+public struct Genre: Codable, Hashable, Sendable {
+  /// The server's number for the genre.
+  public var id: Int
+  /// What listeners call it.
+  public var name: String
+
+  /// Makes a genre.
+  public init(id: Int, name: String) {
+    self.id = id
+    self.name = name
+  }
+}
+
+/// Loads the podcast genres of one server: from the cache for seven days, then from the server.
+public typealias GenresLoader = Loader<Void, String, [Genre]>
+
+extension Loader where Input == Void, Key == String, Value == [Genre] {
+  /// A loader for the genres that a server lists at `api/v2/genres`.
+  ///
+  /// The list in the cache is delivered without a request until it is seven days old: genres hardly
+  /// change, and a client that starts offline shows them at once. Data that is not valid is asked
+  /// for twice more, since such servers recover by themselves.
+  ///
+  /// - Parameters:
+  ///   - base: The server's URL; a port and a path are kept.
+  ///   - client: What sends the requests.
+  ///   - store: The store whose cache `genres` holds the list.
+  /// - Returns: The loader.
+  /// - Throws: As ``Store/cache(_:of:keyedBy:lifetime:schema:coder:)``.
+  public static func genres(
+    from base: URL, client: any HTTPClient, store: Store
+  ) throws(StoreError) -> GenresLoader {
+    var policy = LoadPolicy(.cacheThenRemote)
+    policy.retry = .extra(2, on: [.invalidData])
+    return GenresLoader(
+      .json(RemoteGenres.self, at: { base.appending(path: "api/v2/genres") }, \.models),
+      client: client, cache: try store.cache("genres", of: [Genre].self, lifetime: .days(7)),
+      key: { "all" }, policy: policy)
+  }
+}
+
+private struct RemoteGenres: Decodable {
+  struct Item: Decodable {
+    var id: Int
+    var name: String
+  }
+  var genres: [Item]
+  var models: [Genre] { genres.map { Genre(id: $0.id, name: $0.name) } }
+}

@@ -1,0 +1,57 @@
+import ArgumentParser
+import Foundation
+import Larder
+
+/// Reads `7d`, `12h`, `30m` or `3600s` as seconds.
+private func seconds(_ text: Substring) -> Double? {
+  let units: [Character: Double] = ["d": 86_400, "h": 3600, "m": 60, "s": 1]
+  guard let unit = text.last.flatMap({ units[$0] }), let count = Double(text.dropLast()) else {
+    return nil
+  }
+  let seconds = count * unit
+  // Ten thousand years; beyond that dates have no calendar.
+  return seconds.magnitude <= 3_650_000 * 86_400 ? seconds : nil
+}
+
+/// Reads a maximum age: a length of time, or `unlimited`.
+func maximumAge(_ text: String) throws -> MaxAge {
+  if text == "unlimited" { return .unlimited }
+  guard let seconds = seconds(text[...]), seconds >= 0 else {
+    throw ValidationError("\(text) is not an age such as 7d, 12h, 3600s or unlimited.")
+  }
+  return .seconds(seconds)
+}
+
+/// Reads the URL of a server.
+func webURL(_ text: String) throws -> URL {
+  guard let url = URL(string: text), url.host() != nil, ["http", "https"].contains(url.scheme)
+  else {
+    throw ValidationError("\(text) is not an http or https URL.")
+  }
+  return url
+}
+
+/// A clock that is always as far from the system's as it was when it was made, or stands still.
+struct ShiftedClock: WallClock {
+  private let system = SystemClock()
+  private let shift: TimeInterval
+  private let fixed: Date?
+
+  /// Reads a date, or a shift such as `+8d`.
+  init(argument text: String) throws {
+    if text.hasPrefix("+") || text.hasPrefix("-"), let shift = seconds(text[...]) {
+      self.shift = shift
+      fixed = nil
+    } else {
+      do {
+        fixed = try Date(text, strategy: .iso8601)
+        shift = 0
+      } catch {
+        throw ValidationError("\(text) is not a date such as 2026-01-31T12:00:00Z, nor +8d.")
+      }
+    }
+  }
+
+  func now() -> Date { fixed ?? system.now() + shift }
+  func uptime() -> Duration { system.uptime() }
+}

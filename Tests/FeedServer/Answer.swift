@@ -1,0 +1,63 @@
+package import Foundation
+
+/// How the server answers one request.
+package enum Answer: Sendable, Hashable {
+  /// The path's own payload, as a healthy server sends it.
+  case payload
+  /// This status, header and body.
+  case reply(status: Int, body: Data = Data(), headers: [String: String] = [:])
+  /// Status 200 and this body, without a declared length.
+  case chunked(Data)
+  /// The path's own payload under another status.
+  case status(Int)
+  /// Status 200 and JSON that ends in the middle.
+  case brokenJSON
+  /// Status 200 and no bytes.
+  case empty
+  /// Half of the payload, then the connection is closed.
+  case cut
+  /// A declared length of one byte more than is sent, then the connection is closed.
+  case wrongLength
+  /// No answer at all, for as long as the server runs.
+  case silence
+  /// The payload, after so many milliseconds.
+  case slow(milliseconds: Int)
+  /// One byte each so many milliseconds, without end.
+  case drip(milliseconds: Int)
+  /// Bytes without end, as fast as they go.
+  case endless
+  /// A redirect to this location, with a body that never ends if `endless`.
+  case redirect(to: String, endless: Bool = false)
+  /// A redirect to where the request came from.
+  case redirectLoop
+}
+
+extension Answer {
+  /// Reads an answer from a word such as `status:503`, as the demo's options spell it.
+  package init?(_ text: String) {
+    let parts = text.split(separator: ":", maxSplits: 1).map(String.init)
+    let number = parts.count == 2 ? Int(parts[1]) : nil
+    switch (parts.first, number) {
+    case ("status", let code?): self = .status(code)
+    case ("slow", let milliseconds?): self = .slow(milliseconds: milliseconds)
+    case ("drip", let milliseconds?): self = .drip(milliseconds: milliseconds)
+    case ("redirect", nil) where parts.count == 2: self = .redirect(to: parts[1])
+    case (let word?, nil) where parts.count == 1:
+      guard let plain = Answer.plain[word] else { return nil }
+      self = plain
+    default: return nil
+    }
+  }
+
+  private static let plain: [String: Answer] = [
+    "payload": .payload, "broken-json": .brokenJSON, "empty": .empty, "cut": .cut,
+    "wrong-length": .wrongLength, "silence": .silence, "endless": .endless,
+    "redirect-loop": .redirectLoop,
+  ]
+
+  /// Every word that ``init(_:)`` knows, for a help text.
+  package static var words: String {
+    (plain.keys.sorted() + ["status:CODE", "slow:MS", "drip:MS", "redirect:URL"])
+      .joined(separator: ", ")
+  }
+}

@@ -1,0 +1,159 @@
+import FlyingFox
+import FlyingSocks
+import Foundation
+
+// How each answer becomes bytes. A body that ends before its declared length makes the server close
+// the connection, which is all it takes to cut one off.
+
+extension FeedServer {
+  static func response(
+    to request: HTTPRequest, _ answer: Answer, _ book: Book
+  ) async throws -> HTTPResponse {
+    let end = End(of: request.path, in: book)
+    switch answer {
+    case .payload: return try payload(of: request)
+    case .status(let code): return try payload(of: request, status: code)
+    case .reply(let status, let body, let headers):
+      var fields = HTTPHeaders()
+      for (name, value) in headers { fields[HTTPHeader(name)] = value }
+      return HTTPResponse(
+        statusCode: HTTPStatusCode(status, phrase: ""), headers: fields, body: body)
+    case .chunked(let bytes):
+      let body = Body(end) { sent in sent == 0 ? [UInt8](bytes) : nil }
+      return HTTPResponse(statusCode: .ok, body: HTTPBodySequence(from: body))
+    case .brokenJSON:
+      let whole = try body(of: request) ?? Data()
+      return HTTPResponse(statusCode: .ok, headers: json, body: whole.prefix(whole.count / 2))
+    case .empty: return HTTPResponse(statusCode: .ok, headers: json)
+    case .cut:
+      let whole = try body(of: request) ?? Data()
+      return piece(of: whole.prefix(whole.count / 2), end, declared: whole.count)
+    case .wrongLength:
+      let whole = try body(of: request) ?? Data()
+      return piece(of: whole, end, declared: whole.count + 1)
+    case .silence:
+      try await forever()
+      return HTTPResponse(statusCode: .ok)
+    case .slow(let milliseconds):
+      await pause(milliseconds: milliseconds)
+      return try payload(of: request)
+    case .drip(let milliseconds):
+      let bytes = Body(end) { _ in
+        await pause(milliseconds: milliseconds)
+        return [0x20]
+      }
+      return HTTPResponse(statusCode: .ok, headers: json, body: HTTPBodySequence(from: bytes))
+    case .endless:
+      return HTTPResponse(
+        statusCode: .ok, headers: json, body: HTTPBodySequence(from: Body(end) { _ in blanks }))
+    case .redirect(let target, let endless):
+      let body = endless ? HTTPBodySequence(from: Body(end) { _ in blanks }) : HTTPBodySequence()
+      return HTTPResponse(statusCode: .found, headers: headers(to: target), body: body)
+    case .redirectLoop:
+      return HTTPResponse(
+        statusCode: .found, headers: headers(to: request.path), body: HTTPBodySequence())
+    }
+  }
+
+  private static let json: HTTPHeaders = [.contentType: "application/json"]
+  private static func headers(to target: String) -> HTTPHeaders { [.location: target] }
+  private static let blanks = [UInt8](repeating: 0x20, count: 16 << 10)
+
+  private static func payload(of request: HTTPRequest, status: Int = 200) throws -> HTTPResponse {
+    guard let body = try body(of: request) else {
+      let nothing = Data(#"{"error":"There is nothing here"}"#.utf8)
+      return HTTPResponse(statusCode: .notFound, headers: json, body: nothing)
+    }
+    return HTTPResponse(
+      statusCode: HTTPStatusCode(status, phrase: ""), headers: json, body: body)
+  }
+
+  private static func body(of request: HTTPRequest) throws -> Data? {
+    switch request.path {
+    case genresPath: return try Payloads.genresJSON()
+    case charactersPath:
+      let page = request.query["page"].flatMap(Int.init) ?? 1
+      guard (1...Payloads.characterPages).contains(page) else { return nil }
+      return try Payloads.charactersJSON(page: page)
+    default: return nil
+    }
+  }
+
+  /// `bytes` and then the end of the connection, `declared` bytes having been promised.
+  private static func piece(of bytes: Data, _ end: End, declared: Int) -> HTTPResponse {
+    let body = Body(end) { sent in
+      guard sent == 0 else { throw SocketError.disconnected }
+      return [UInt8](bytes)
+    }
+    return HTTPResponse(
+      statusCode: .ok, headers: json, body: HTTPBodySequence(from: body, count: declared))
+  }
+
+  private static func forever() async throws {
+    let (stream, continuation) = AsyncStream.makeStream(of: Never.self)
+    for await _ in stream {}
+    withExtendedLifetime(continuation) {}
+    try Task.checkCancellation()
+  }
+
+  /// The pace of a slow server.
+  ///
+  /// A test waits for what it sends, not for the time to pass.
+  private static func pause(milliseconds: Int) async {
+    await withCheckedContinuation { continuation in
+      DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(milliseconds)) {
+        continuation.resume()
+      }
+    }
+  }
+}
+
+/// Writes into the book when it goes: its response is over then, one way or another.
+private final class End: Sendable {
+  private let path: String
+  private let book: FeedServer.Book
+
+  init(of path: String, in book: FeedServer.Book) {
+    self.path = path
+    self.book = book
+  }
+
+  deinit { book.end(path) }
+}
+
+/// A body made piece by piece; `next` is given how many bytes have gone out before.
+private struct Body: AsyncBufferedSequence {
+  typealias Element = UInt8
+  private let end: End
+  private let next: @Sendable (_ sent: Int) async throws -> [UInt8]?
+
+  init(_ end: End, _ next: @escaping @Sendable (_ sent: Int) async throws -> [UInt8]?) {
+    self.end = end
+    self.next = next
+  }
+
+  func makeAsyncIterator() -> Iterator { Iterator(end: end, produce: next) }
+
+  struct Iterator: AsyncBufferedIteratorProtocol {
+    fileprivate let end: End
+    fileprivate let produce: @Sendable (_ sent: Int) async throws -> [UInt8]?
+    private var sent = 0
+
+    fileprivate init(
+      end: End, produce: @escaping @Sendable (_ sent: Int) async throws -> [UInt8]?
+    ) {
+      self.end = end
+      self.produce = produce
+    }
+
+    mutating func next() async throws -> UInt8? {
+      preconditionFailure("bodies are read by the buffer")
+    }
+
+    mutating func nextBuffer(suggested count: Int) async throws -> [UInt8]? {
+      let bytes = try await produce(sent)
+      sent += bytes?.count ?? 0
+      return bytes
+    }
+  }
+}

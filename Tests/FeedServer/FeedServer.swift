@@ -1,0 +1,130 @@
+import FlyingFox
+import FlyingSocks
+package import Foundation
+import Synchronization
+
+/// A real HTTP server on loopback that serves both feeds, and fails when it is told to.
+///
+/// ```swift
+/// let server = try await FeedServer()
+/// server.answer(FeedServer.genresPath, with: [.status(500), .payload])  // the last one stays
+/// ...
+/// await server.stop()
+/// ```
+package final class FeedServer: Sendable {
+  /// A request as it arrived.
+  package struct Request: Sendable, Hashable {
+    package var method: String
+    package var path: String
+    package var query: String
+    package var headers: [String: String]
+  }
+
+  fileprivate struct State {
+    var plans: [String: [Answer]] = [:]
+    var requests: [Request] = []
+    var ended: [String: Int] = [:]
+    var waiting: [(met: @Sendable (State) -> Bool, CheckedContinuation<Void, Never>)] = []
+  }
+
+  /// The book of what was asked and what will be answered, shared with the handlers.
+  final class Book: Sendable {
+    private let state = Mutex(State())
+
+    /// A body of this path is sent no further, or sent in full.
+    func end(_ path: String) { change { $0.ended[path, default: 0] += 1 } }
+
+    fileprivate func look<R: Sendable>(_ body: (State) -> R) -> R { state.withLock { body($0) } }
+
+    fileprivate func change<R: Sendable>(_ body: (inout State) -> R) -> R {
+      let (result, met) = state.withLock { state in
+        let result = body(&state)
+        let now = state
+        let met = now.waiting.filter { $0.met(now) }.map(\.1)
+        state.waiting.removeAll { $0.met(now) }
+        return (result, met)
+      }
+      for waiter in met { waiter.resume() }
+      return result
+    }
+
+    fileprivate func wait(until met: @escaping @Sendable (State) -> Bool) async {
+      await withCheckedContinuation { waiter in change { $0.waiting.append((met, waiter)) } }
+    }
+  }
+
+  package static let genresPath = "/api/v2/genres"
+  package static let charactersPath = "/api/character"
+
+  /// `http://127.0.0.1:PORT`.
+  package let url: URL
+  private let book: Book
+  private let server: HTTPServer
+  private let running: Task<Void, any Error>
+
+  /// Starts serving.
+  ///
+  /// Port 0 takes any free one.
+  package init(port: UInt16 = 0) async throws {
+    let book = Book()
+    let server = HTTPServer(
+      address: try sockaddr_in.inet(ip4: "127.0.0.1", port: port), timeout: 24 * 3600,
+      logger: .disabled, handler: ClosureHTTPHandler { try await Self.respond(to: $0, by: book) })
+    let running = Task { try await server.run() }
+    try await server.waitUntilListening()
+    guard case .ip4(_, let port) = await server.listeningAddress,
+      let url = URL(string: "http://127.0.0.1:\(port)")
+    else {
+      running.cancel()
+      throw CocoaError(.fileReadUnknown)
+    }
+    self.book = book
+    self.server = server
+    self.running = running
+    self.url = url
+  }
+
+  /// Stops serving: connections are closed, requests that got no answer never get one.
+  package func stop() async {
+    await server.stop()
+    _ = await running.result
+  }
+
+  /// Answers the next requests for `path` with `answers`, one each; the last one stays.
+  package func answer(_ path: String, with answers: [Answer]) {
+    book.change { $0.plans[path] = answers }
+  }
+
+  /// What has arrived so far, in order.
+  package var requests: [Request] { book.look { $0.requests } }
+
+  /// How many requests for `path` have arrived.
+  package func count(_ path: String) -> Int { requests.count { $0.path == path } }
+
+  /// Waits until `count` requests for `path` have arrived in all.
+  package func arrived(_ count: Int, _ path: String) async {
+    await book.wait { state in state.requests.count { $0.path == path } >= count }
+  }
+
+  /// Waits until the server has stopped sending to `count` requests for `path`: because all was
+  /// sent, or because the connection was closed.
+  package func ended(_ count: Int, _ path: String) async {
+    await book.wait { $0.ended[path, default: 0] >= count }
+  }
+
+  private static func respond(to request: HTTPRequest, by book: Book) async throws -> HTTPResponse {
+    let answer = book.change { state in
+      state.requests.append(
+        Request(
+          method: request.method.rawValue, path: request.path, query: request.target.query(),
+          headers: Dictionary(
+            request.headers.map { ($0.key.rawValue, $0.value) }, uniquingKeysWith: { a, _ in a })))
+      guard let plan = state.plans[request.path], let next = plan.first else {
+        return Answer.payload
+      }
+      if plan.count > 1 { state.plans[request.path] = Array(plan.dropFirst()) }
+      return next
+    }
+    return try await response(to: request, answer, book)
+  }
+}

@@ -1,0 +1,115 @@
+import Foundation
+import Larder
+import LarderEngine
+import LarderFeeds
+import LarderTestSupport
+import LarderTesting
+import Testing
+
+/// Both kinds of store.
+enum StoreKind: CaseIterable, CustomTestStringConvertible {
+  case disk, memory
+  var testDescription: String { self == .disk ? "on disk" : "in memory" }
+}
+
+/// A feed's loader over a scripted client and a real store whose engine is recorded.
+struct Bench: Sendable {
+  let feed: Feed
+  let client: ScriptedClient
+  let clock: ManualClock
+  let engine: RecordingEngine
+  let store: Store
+  let handles: Handles
+
+  init(
+    _ feed: Feed, _ client: ScriptedClient = ScriptedClient(), clock: ManualClock = ManualClock(),
+    engine: any StorageEngine = InMemoryEngine()
+  ) throws {
+    self.feed = feed
+    self.client = client
+    self.clock = clock
+    self.engine = RecordingEngine(engine)
+    var options = Store.Options()
+    options.clock = clock
+    store = try Store(engine: self.engine, options: options, origin: .memory)
+    handles = try feed.open(client, store)
+  }
+
+  /// Saves items as if `age` seconds had passed since.
+  func save(_ ids: Int..., age: TimeInterval = 0) throws {
+    let now = clock.now()
+    clock.set(now - age)
+    try handles.save(ids)
+    clock.set(now)
+  }
+
+  func items(_ ids: Int...) -> [String] { ids.map(handles.item) }
+
+  /// What the engine was told while `body` ran.
+  func messages<R>(_ body: () async throws -> R) async rethrows -> [RecordingEngine.Message] {
+    let before = engine.messages.count
+    _ = try await body()
+    return Array(engine.messages[before...])
+  }
+
+  /// Flips a bit in the payload of the only record.
+  func damageRecord() throws {
+    var (key, value) = try #require(try record())
+    value[value.count - 1] ^= 1
+    var rows = WriteBatch()
+    rows.put(key.span.bytes, value.span.bytes)
+    try engine.base.write(&rows, synced: false)
+  }
+
+  /// The only record with its header, as text.
+  func recordText() throws -> String? {
+    try record().map { String(decoding: $0.value, as: UTF8.self) }
+  }
+
+  private func record() throws -> (key: [UInt8], value: [UInt8])? {
+    let records = EngineRange(prefix: [KeySpace.records.rawValue])
+    let cursor = try engine.base.cursor(over: records)
+    guard try cursor.next() else { return nil }
+    return cursor.withEntry { key, value in
+      (key.withUnsafeBytes { [UInt8]($0) }, value.withUnsafeBytes { [UInt8]($0) })
+    }
+  }
+}
+
+/// Runs `body` with a bench on either kind of store, and cleans up after it.
+func withBench<R>(
+  _ feed: Feed, on kind: StoreKind, _ client: ScriptedClient = ScriptedClient(),
+  _ body: (Bench) async throws -> R
+) async throws -> R {
+  switch kind {
+  case .memory: return try await body(try Bench(feed, client))
+  case .disk:
+    let directory = try TemporaryDirectory()
+    let engine = try LevelDBEngine(at: directory.path("store"))
+    let bench = try Bench(feed, client, engine: engine)
+    let result = try await body(bench)
+    try bench.store.close()
+    return result
+  }
+}
+
+let day: TimeInterval = 86_400
+
+extension FeedError {
+  /// Why the server failed, if it did.
+  var reason: RemoteFailure? {
+    if case .remote(let reason, _) = self { reason } else { nil }
+  }
+}
+
+/// The error with which a load ends.
+func feedError<R>(
+  _ body: () async throws -> R, sourceLocation: SourceLocation = #_sourceLocation
+) async -> FeedError? {
+  await #expect(throws: FeedError.self, sourceLocation: sourceLocation) { _ = try await body() }
+}
+
+/// Records that something ended with another error than it should have.
+func unexpected(_ error: (any Error)?, sourceLocation: SourceLocation = #_sourceLocation) {
+  Issue.record("\(error.map { "\($0)" } ?? "no error")", sourceLocation: sourceLocation)
+}

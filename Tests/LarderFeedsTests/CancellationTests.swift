@@ -1,0 +1,115 @@
+import Foundation
+import LarderFeeds
+import Synchronization
+import Testing
+
+/// After a cancellation there is no delivery, no error, no retry, no fallback and no save.
+@Suite struct CancellationTests {
+  @Test(
+    "a cancelled load throws CancellationError, whatever its request then brings",
+    arguments: Feed.all, ["valid", "invalid", "failure"])
+  func cancelledRequest(feed: Feed, outcome: String) async throws {
+    let bench = try Bench(feed, ScriptedClient(last: .hold))
+    try bench.save(1, age: 7 * day - 1)
+    let order: SourceOrder = .remoteThenCache
+
+    let messages = await bench.messages {
+      let load = Task { try await bench.handles.load(order, nil) }
+      await bench.client.holds(1)
+      load.cancel()
+      await bench.client.isCancelled(0)
+      bench.client.release(0, result(outcome, feed))
+      await #expect(throws: CancellationError.self) { try await load.value }
+    }
+
+    #expect(messages == [])
+    #expect(bench.client.urls.count == 1)
+    #expect(try await bench.handles.cached(nil) == bench.items(1))
+  }
+
+  @Test("a cancelled load with a completion delivers nothing", arguments: Feed.all)
+  func cancelledCompletion(feed: Feed) async throws {
+    let bench = try Bench(feed, ScriptedClient(last: .hold))
+    let delivered = Counter()
+
+    let load = bench.handles.start { _ in _ = delivered.next() }
+    await bench.client.holds(1)
+    load.cancel()
+    load.cancel()
+    await bench.client.isCancelled(0)
+    bench.client.release(0, result("valid", feed))
+    // A second load is through when the first one's reply has long been handled.
+    let second = Task { try await bench.handles.load(nil, nil) }
+    await bench.client.holds(1)
+    bench.client.release(1, result("valid", feed))
+    _ = try await second.value
+
+    #expect(delivered.next() == 1)
+  }
+
+  @Test("cancelling one load leaves another one of the same URL alone")
+  func oneOfTwo() async throws {
+    let bench = try Bench(.genres, ScriptedClient(last: .hold))
+
+    let first = Task { try await bench.handles.load(nil, nil) }
+    await bench.client.holds(1)
+    let second = Task { try await bench.handles.load(nil, nil) }
+    await bench.client.holds(2)
+    first.cancel()
+    await bench.client.isCancelled(0)
+    bench.client.release(0, .failure(URLError(.cancelled)))
+    bench.client.release(1, result("valid", .genres))
+
+    #expect(try await second.value.items == bench.items(1))
+    await #expect(throws: CancellationError.self) { try await first.value }
+    #expect(bench.client.cancelled == [0])
+  }
+
+  @Test("a load that is cancelled while it reads the cache makes no request", arguments: Feed.all)
+  func cancelledWhileReading(feed: Feed) async throws {
+    let bench = try Bench(feed, ScriptedClient(last: .reply(200, feed.payload(1))))
+    let running = Mutex<Task<Delivery, any Error>?>(nil)
+    let (started, start) = AsyncStream.makeStream(of: Void.self)
+    bench.engine.beforeReads { running.withLock { $0?.cancel() } }
+
+    let load = Task {
+      for await _ in started { break }
+      return try await bench.handles.load(.cacheThenRemote, nil)
+    }
+    running.withLock { $0 = load }
+    start.yield()
+
+    await #expect(throws: CancellationError.self) { try await load.value }
+    #expect(bench.client.urls == [])
+  }
+
+  @Test("a task that is cancelled before it loads does nothing", arguments: Feed.all)
+  func cancelledBefore(feed: Feed) async throws {
+    let bench = try Bench(feed)
+    for order in [SourceOrder.remoteOnly, .cacheOnly, .remoteThenCache, .cacheThenRemote] {
+      let load = Task {
+        withUnsafeCurrentTask { $0?.cancel() }
+        return try await bench.handles.load(order, nil)
+      }
+      await #expect(throws: CancellationError.self) { try await load.value }
+    }
+    #expect(bench.client.urls == [] && bench.engine.messages == [])
+  }
+
+  @Test("a client that says it was cancelled when nobody did so has failed")
+  func foreignCancellation() async throws {
+    let bench = try Bench(.genres, ScriptedClient(.fail(CancellationError())))
+
+    let error = await feedError { try await bench.handles.load(nil, nil) }
+
+    #expect(error?.reason == .connectivity)
+  }
+
+  private func result(_ outcome: String, _ feed: Feed) -> Result<HTTPReply, any Error> {
+    switch outcome {
+    case "valid": .success(HTTPReply(status: 200, body: Data(feed.payload(1).utf8)))
+    case "invalid": .success(HTTPReply(status: 500, body: Data()))
+    default: .failure(URLError(.cancelled))
+    }
+  }
+}

@@ -1,0 +1,101 @@
+import Foundation
+import Larder
+import LarderFeeds
+import LarderTestSupport
+import Synchronization
+import Testing
+
+/// What is particular to each domain: URLs, and fields that need care.
+@Suite struct DomainTests {
+  @Test(
+    "GEN-72 GEN-73 the genres' path goes behind the server's own port and path",
+    arguments: [
+      ("https://host", "https://host/api/v2/genres"),
+      ("https://host/", "https://host/api/v2/genres"),
+      ("http://127.0.0.1:8080/x", "http://127.0.0.1:8080/x/api/v2/genres"),
+    ])
+  func genresURL(base: String, expected: String) async throws {
+    let client = ScriptedClient()
+    let loader = try GenresLoader.genres(from: web(base), client: client, store: .inMemory())
+
+    _ = await feedError { try await loader.load() }
+
+    #expect(client.urls.map(\.absoluteString) == [expected])
+  }
+
+  @Test("RAM-03 each load asks for its URL anew", arguments: [1, 2, 3] as [UInt64])
+  func randomPages(seed: UInt64) async throws {
+    let random = Mutex(SplitMix64(seed: seed))
+    let client = ScriptedClient(last: .reply(200, Feed.characters.payload(2, 1)))
+    let loader = try CharactersLoader.characters(
+      randomPage: { pages in random.withLock { Int.random(in: pages, using: &$0) } },
+      client: client, store: .inMemory())
+
+    for _ in 1...5 {
+      #expect(try await loader.load().value == [Feed.character(2), Feed.character(1)])
+    }
+
+    var same = SplitMix64(seed: seed)
+    let pages = (1...5).map { _ in Int.random(in: 1...42, using: &same) }
+    #expect(Set(pages).count > 1)
+    #expect(
+      client.urls.map(\.absoluteString)
+        == pages.map { "https://rickandmortyapi.com/api/character?page=\($0)" })
+  }
+
+  @Test("RAM-03 the URL may come from anywhere")
+  func anyURL() async throws {
+    let count = Counter()
+    let client = ScriptedClient()
+    let loader = try CharactersLoader.characters(
+      at: { web("https://host/\(count.next())") }, client: client, store: .inMemory())
+
+    _ = await feedError { try await loader.load() }
+    _ = await feedError { try await loader.load() }
+
+    #expect(client.urls == [web("https://host/1"), web("https://host/2")])
+  }
+
+  @Test("RAM-24 RAM-25 RAM-26 RAM-27 only the model's fields are read, and kept as they are")
+  func characterFields() async throws {
+    let body = """
+      {"info":7,"results":[{"id":1,"name":"N","status":"Presumed Dead","species":"S","type":null,
+      "gender":9,"origin":{"name":"","url":7},"location":[],"image":"https://host/a%20b.png",
+      "episode":"none","url":{},"created":false}]}
+      """
+    let loader = try CharactersLoader.characters(
+      client: ScriptedClient(.reply(200, body)), store: .inMemory())
+
+    let expected = CharacterItem(
+      id: 1, name: "N", status: "Presumed Dead", species: "S", origin: "",
+      imageURL: web("https://host/a%20b.png"))
+    #expect(try await loader.load().value == [expected])
+  }
+
+  @Test(
+    "RAM-25 RAM-28 an image that is no URL, or an origin that is no object, is invalid data",
+    arguments: [("image", ""), ("image", "http://[bad"), ("origin", "Earth")])
+  func badFields(field: String, value: String) async throws {
+    let bad = try item(Feed.characters.json(1), with: field, set: value)
+    let bench = try Bench(
+      .characters, ScriptedClient(.reply(200, Feed.characters.payload(of: [bad]))))
+
+    let error = await feedError { try await bench.handles.load(nil, nil) }
+
+    #expect(error?.reason == .invalidData)
+  }
+
+  @Test("both feeds share one store, each with a cache of its own")
+  func oneStore() async throws {
+    let store = Store.inMemory()
+    let genres = try GenresLoader.genres(from: Feed.base, client: ScriptedClient(), store: store)
+    let characters = try CharactersLoader.characters(client: ScriptedClient(), store: store)
+
+    try genres.cache?.save([Genre(id: 1, name: "a")], for: "all")
+    try characters.cache?.removeAll()
+
+    #expect([genres.cache?.name, characters.cache?.name] == ["genres", "characters"])
+    #expect(try await genres.cached() == [Genre(id: 1, name: "a")])
+    #expect(try await characters.cached() == [])
+  }
+}

@@ -1,0 +1,155 @@
+import Foundation
+import LarderFeeds
+import Testing
+
+/// What a load makes of the server's answers, for every feed of lists.
+@Suite struct RemoteTests {
+  @Test("GEN-15 RAM-12 a new loader has sent no request", arguments: Feed.all)
+  func newLoaderHasSentNothing(feed: Feed) throws {
+    let bench = try Bench(feed)
+
+    #expect(bench.client.urls == [])
+  }
+
+  @Test("GEN-16 RAM-13 a load requests exactly its URL, once", arguments: Feed.all)
+  func loadRequestsItsURL(feed: Feed) async throws {
+    let bench = try Bench(feed, ScriptedClient(.reply(200, feed.payload(1))))
+
+    _ = try await bench.handles.load(.remoteOnly, nil)
+
+    #expect(bench.client.urls.map(\.absoluteString) == feed.urls)
+  }
+
+  @Test("GEN-17 RAM-14 two loads that are both pending are two requests", arguments: Feed.all)
+  func twoLoadsAreTwoRequests(feed: Feed) async throws {
+    let bench = try Bench(feed, ScriptedClient(last: .hold))
+    let reply = HTTPReply(status: 200, body: Data(feed.payload(1).utf8))
+
+    async let first = bench.handles.load(nil, nil)
+    async let second = bench.handles.load(nil, nil)
+    await bench.client.holds(2)
+    bench.client.release(0, .success(reply))
+    bench.client.release(1, .success(reply))
+
+    #expect(try await first.items == second.items)
+    #expect(bench.client.urls.map(\.absoluteString) == feed.urls + feed.urls)
+  }
+
+  @Test(
+    "GEN-18 RAM-15 whatever the client fails with is connectivity", arguments: Feed.all,
+    [URLError(.timedOut), URLError(.cancelled), HTTPClientError.unexpectedResponse] as [any Error])
+  func clientFailureIsConnectivity(feed: Feed, failure: any Error) async throws {
+    let bench = try Bench(feed, ScriptedClient(.fail(failure)))
+
+    let error = await feedError { try await bench.handles.load(nil, nil) }
+
+    #expect(error?.reason == .connectivity)
+    #expect(bench.client.urls.count == 1)
+  }
+
+  @Test(
+    "GEN-19 RAM-16 any status but 200 is invalid data", arguments: Feed.all,
+    [199, 201, 300, 400, 500])
+  func statusIsInvalidData(feed: Feed, status: Int) async throws {
+    try await expectInvalid(feed, status: status, feed.payload(1))
+  }
+
+  @Test(
+    "GEN-20 GEN-23 RAM-17 RAM-20 RAM-29 a body that is not JSON is invalid data",
+    arguments: Feed.all, ["not json", "", "{\"genres\":[", "/* c */", "\u{FF}"])
+  func bodyThatIsNoJSONIsInvalidData(feed: Feed, body: String) async throws {
+    try await expectInvalid(feed, body)
+    try await expectInvalid(
+      feed, feed.payload(1).replacing("]", with: "\n// and more\n]", maxReplacements: 1))
+  }
+
+  @Test("GEN-21 RAM-18 JSON without the list is invalid data", arguments: Feed.all)
+  func listIsRequired(feed: Feed) async throws {
+    let root = feed.root
+    let bodies = [
+      "{}", "[]", "null", "7", "{\"\(root)\":null}", "{\"\(root)\":{}}", "{\"\(root)\":7}",
+      "[\(feed.json(1))]", "{\"\(root.uppercased())\":[]}",
+    ]
+    for body in bodies { try await expectInvalid(feed, body) }
+  }
+
+  @Test(
+    "GEN-22 RAM-19 RAM-28 one bad item spoils the whole list", arguments: Feed.all)
+  func oneBadItemSpoilsTheList(feed: Feed) async throws {
+    for field in feed.required {
+      for value in [nil, NSNull(), ["wrong type"]] as [Any?] {
+        let bad = try item(feed.json(2), with: field, set: value)
+        try await expectInvalid(feed, feed.payload(of: [feed.json(1), bad]))
+      }
+    }
+  }
+
+  @Test("GEN-24 RAM-21 an empty list is a list", arguments: Feed.all)
+  func emptyListIsAList(feed: Feed) async throws {
+    let bench = try Bench(feed, ScriptedClient(.reply(200, "{\"\(feed.root)\":[]}")))
+
+    #expect(try await bench.handles.load(nil, nil).items == [])
+  }
+
+  @Test(
+    "GEN-25 GEN-26 RAM-22 RAM-23 RAM-26 items keep order and number; other fields are ignored",
+    arguments: Feed.all)
+  func itemsKeepOrderAndDuplicates(feed: Feed) async throws {
+    let body = feed.payload(3, 1, 3, 2)
+    let bench = try Bench(feed, ScriptedClient(.reply(200, body)))
+
+    let loaded = try await bench.handles.load(nil, nil)
+
+    #expect(loaded.items == bench.items(3, 1, 3, 2))
+    #expect(!loaded.fromCache && loaded.savedAt == nil && loaded.isSaved)
+  }
+
+  @Test("GEN-27 RAM-30 a completion runs once, whatever comes", arguments: Feed.all)
+  func completionRunsOnce(feed: Feed) async throws {
+    let steps: [ScriptedClient.Step] = [
+      .reply(200, feed.payload(1)), .reply(500, ""), .fail(URLError(.timedOut)),
+    ]
+    for step in steps {
+      let bench = try Bench(feed, ScriptedClient(last: step))
+
+      // Resuming a checked continuation twice traps.
+      let result = await withCheckedContinuation { done in
+        _ = bench.handles.start { done.resume(returning: $0) }
+      }
+
+      switch step {
+      case .reply(200, _): #expect(try result.get().items == bench.items(1))
+      case .reply: #expect(throws: FeedError.self) { try result.get() }
+      default: #expect(throws: FeedError.self) { try result.get() }
+      }
+    }
+  }
+
+  private func expectInvalid(
+    _ feed: Feed, status: Int = 200, _ body: String,
+    sourceLocation: SourceLocation = #_sourceLocation
+  ) async throws {
+    let bench = try Bench(feed, ScriptedClient(last: .reply(status, body)))
+
+    let error = await feedError(
+      { try await bench.handles.load(nil, nil) }, sourceLocation: sourceLocation)
+
+    #expect(error?.reason == .invalidData, "\(body)", sourceLocation: sourceLocation)
+    #expect(bench.client.urls.count == feed.attempts, sourceLocation: sourceLocation)
+  }
+}
+
+/// An item's JSON with a field removed (nil) or replaced; a dot leads into an object.
+func item(_ json: String, with field: String, set value: Any?) throws -> String {
+  let parts = field.split(separator: ".").map(String.init)
+  let parsed = try JSONSerialization.jsonObject(with: Data(json.utf8))
+  var object = try #require(parsed as? [String: Any])
+  if parts.count == 2 {
+    var inner = try #require(object[parts[0]] as? [String: Any])
+    inner[parts[1]] = value
+    object[parts[0]] = inner
+  } else {
+    object[parts[0]] = value
+  }
+  return String(decoding: try JSONSerialization.data(withJSONObject: object), as: UTF8.self)
+}

@@ -1,0 +1,242 @@
+import Foundation
+import Larder
+import LarderEngine
+import LarderFeeds
+import LarderTesting
+import Testing
+
+/// Genres: the cache for seven days, then the server.
+@Suite struct GenresScenarioTests {
+  private let online = ScriptedClient(last: .reply(200, Feed.genres.payload(8, 9)))
+  private let offline = ScriptedClient()
+
+  @Test(
+    "GEN-01 GEN-03 GEN-09 without a fresh list, genres come from the server and are saved first",
+    arguments: [nil, 7 * day, 8 * day], StoreKind.allCases)
+  func missIsLoaded(age: TimeInterval?, kind: StoreKind) async throws {
+    try await withBench(.genres, on: kind, online) { bench in
+      if let age { try bench.save(1, age: age) }
+
+      let messages = try await bench.messages {
+        let loaded = try await bench.handles.load(nil, nil)
+        #expect(loaded.items == bench.items(8, 9) && !loaded.fromCache && loaded.isSaved)
+        // Saved before it is delivered.
+        #expect(bench.engine.messages.last == .replace(1))
+      }
+
+      #expect(messages == [.retrieve, .replace(1)])
+      bench.clock.advance(by: 7 * day - 1)
+      let again = try await bench.handles.load(nil, nil)
+      #expect(again.items == bench.items(8, 9) && again.fromCache && again.age == 7 * day - 1)
+      #expect(bench.client.urls.count == 1)
+    }
+  }
+
+  @Test(
+    "GEN-02 GEN-04 GEN-13 a fresh list is delivered without a request", arguments: [true, false],
+    StoreKind.allCases)
+  func hitNeedsNoRequest(isOnline: Bool, kind: StoreKind) async throws {
+    try await withBench(.genres, on: kind, isOnline ? online : offline) { bench in
+      try bench.save(1, 2, age: 7 * day - 1)
+
+      let messages = try await bench.messages {
+        let loaded = try await bench.handles.load(nil, nil)
+        #expect(loaded.items == bench.items(1, 2) && loaded.fromCache && loaded.isSaved)
+      }
+
+      #expect(messages == [.retrieve])
+      #expect(bench.client.urls == [])
+    }
+  }
+
+  @Test(
+    "GEN-05 GEN-06 GEN-11 offline and without a fresh list there is an error; nothing is deleted",
+    arguments: [nil, 7 * day, 8 * day], StoreKind.allCases)
+  func offlineMiss(age: TimeInterval?, kind: StoreKind) async throws {
+    try await withBench(.genres, on: kind, offline) { bench in
+      if let age { try bench.save(1, age: age) }
+
+      let messages = await bench.messages {
+        let error = await feedError { try await bench.handles.load(nil, nil) }
+        #expect(error?.reason == .connectivity)
+      }
+
+      #expect(messages == [.retrieve])
+      #expect(try bench.handles.lookup() == (age == nil ? "missing" : "expired"))
+    }
+  }
+
+  @Test("GEN-07 a cache that cannot be read is passed over", arguments: [true, false])
+  func unreadableOnline(isDamaged: Bool) async throws {
+    let bench = try Bench(.genres, online)
+    try bench.save(1)
+    if isDamaged { try bench.damageRecord() } else { bench.engine.failReads(.io("unreadable")) }
+
+    #expect(try await bench.handles.load(nil, nil).items == bench.items(8, 9))
+  }
+
+  @Test("GEN-08 offline, and with a cache that cannot be read, the server's error is told")
+  func unreadableOffline() async throws {
+    let bench = try Bench(.genres, offline)
+    bench.engine.failReads(.io("unreadable"))
+
+    let error = await feedError { try await bench.handles.load(nil, nil) }
+
+    #expect(error?.reason == .connectivity)
+  }
+
+  @Test("GEN-10 what was loaded is delivered even if it could not be saved")
+  func failedSave() async throws {
+    let bench = try Bench(.genres, online)
+    bench.engine.failWrites(.diskFull)
+
+    let loaded = try await bench.handles.load(nil, nil)
+
+    #expect(loaded.items == bench.items(8, 9) && !loaded.isSaved)
+    guard case .diskFull = loaded.saveFailure else {
+      return unexpected(loaded.saveFailure)
+    }
+  }
+
+  @Test("GEN-11 GEN-12 invalid data on all attempts is an error, and saves nothing")
+  func invalidData() async throws {
+    let bench = try Bench(.genres, ScriptedClient(last: .reply(200, "no")))
+    try bench.save(1, age: 8 * day)
+
+    let messages = await bench.messages {
+      let error = await feedError { try await bench.handles.load(nil, nil) }
+      #expect(error?.reason == .invalidData)
+    }
+
+    #expect(messages == [.retrieve])
+    #expect(try bench.handles.lookup() == "expired")
+  }
+
+  @Test("GEN-14 a fresh empty list is a list")
+  func emptyList() async throws {
+    let bench = try Bench(.genres, online)
+    try bench.save()
+
+    #expect(try await bench.handles.load(nil, nil).items == [])
+    #expect(bench.client.urls == [])
+  }
+}
+
+/// Characters: the server, and the last ones saved when it fails.
+@Suite struct CharactersScenarioTests {
+  private let online = ScriptedClient(last: .reply(200, Feed.characters.payload(8, 9)))
+  private let offline = ScriptedClient()
+
+  @Test(
+    "RAM-01 RAM-02 characters come from the server and replace the saved ones",
+    arguments: StoreKind.allCases)
+  func remoteFirst(kind: StoreKind) async throws {
+    try await withBench(.characters, on: kind, online) { bench in
+      try bench.save(1)
+
+      let messages = try await bench.messages {
+        let loaded = try await bench.handles.load(nil, nil)
+        #expect(loaded.items == bench.items(8, 9) && !loaded.fromCache && loaded.isSaved)
+      }
+
+      #expect(messages == [.replace(1)])
+      let saved = try await bench.handles.load(.cacheOnly, nil)
+      #expect(saved.items == bench.items(8, 9) && saved.savedAt == bench.clock.now())
+    }
+  }
+
+  @Test(
+    "RAM-04 RAM-07 RAM-11 when the server fails, the saved characters are delivered as they are",
+    arguments: StoreKind.allCases, [true, false])
+  func fallback(kind: StoreKind, isOffline: Bool) async throws {
+    let client = isOffline ? offline : ScriptedClient(last: .reply(200, "no"))
+    try await withBench(.characters, on: kind, client) { bench in
+      try bench.save(3, 1, 2, age: 7 * day - 1)
+
+      let messages = try await bench.messages {
+        let loaded = try await bench.handles.load(nil, nil)
+        #expect(loaded.items == bench.items(3, 1, 2) && loaded.fromCache)
+        #expect(loaded.age == 7 * day - 1)
+        #expect(loaded.remoteFailure == (isOffline ? .connectivity : .invalidData))
+      }
+
+      #expect(messages == [.retrieve])
+    }
+  }
+
+  @Test(
+    "RAM-05 RAM-06 RAM-08 RAM-11 with nothing usable saved, the server's failure is the error",
+    arguments: [nil, 7 * day, 8 * day], [true, false])
+  func nothingUsable(age: TimeInterval?, isOffline: Bool) async throws {
+    let client = isOffline ? offline : ScriptedClient(last: .reply(500, ""))
+    let bench = try Bench(.characters, client)
+    if let age { try bench.save(1, age: age) }
+
+    let messages = await bench.messages {
+      let error = await feedError { try await bench.handles.load(nil, nil) }
+      guard case .remote(let reason, cache: nil) = error else {
+        return unexpected(error)
+      }
+      #expect(reason == (isOffline ? .connectivity : .invalidData))
+    }
+
+    #expect(messages == [.retrieve])
+    #expect(try bench.handles.lookup() == (age == nil ? "missing" : "fresh"))
+  }
+
+  @Test("RAM-09 when neither source works, the server's failure carries the cache's")
+  func bothFail() async throws {
+    let bench = try Bench(.characters, offline)
+    bench.engine.failReads(.io("unreadable"))
+
+    let error = await feedError { try await bench.handles.load(nil, nil) }
+
+    guard case .remote(.connectivity, cache: .io("unreadable")) = error else {
+      return unexpected(error)
+    }
+  }
+
+  @Test("RAM-10 what was loaded is delivered even if it could not be saved")
+  func failedSave() async throws {
+    let bench = try Bench(.characters, online)
+    try bench.save(1)
+    bench.engine.failWrites(.io("read-only"))
+
+    let loaded = try await bench.handles.load(nil, nil)
+
+    #expect(loaded.items == bench.items(8, 9) && !loaded.isSaved && loaded.saveFailure != nil)
+    #expect(try await bench.handles.cached(nil) == bench.items(1))
+  }
+}
+
+/// The orders that no domain has by default.
+@Suite struct OrderTests {
+  @Test("the server only: nothing is read, and nothing saved unless the policy says so")
+  func remoteOnly() async throws {
+    let client = ScriptedClient(last: .reply(200, Feed.genres.payload(1)))
+    let bench = try Bench(.genres, client)
+    let genres = try GenresLoader.genres(from: Feed.base, client: client, store: bench.store)
+    let remoteOnly = GenresLoader(
+      .json([Genre].self, at: { Feed.base }) { $0 }, client: ScriptedClient(.reply(200, "[]")),
+      cache: genres.cache, key: { "all" }, policy: LoadPolicy(.remoteOnly))
+
+    let unsaved = try await remoteOnly.load()
+    #expect(unsaved.value == [] && !unsaved.isSaved && unsaved.saveFailure == nil)
+    #expect(bench.engine.messages == [])
+
+    var refresh = genres
+    refresh.policy.order = .remoteOnly
+    #expect(try await refresh.load().isSaved)
+    #expect(bench.engine.messages == [.replace(1)])
+  }
+
+  @Test("the cache only: no request is ever made")
+  func cacheOnly() async throws {
+    let bench = try Bench(.characters, ScriptedClient(last: .reply(200, "")))
+    try bench.save(1)
+
+    #expect(try await bench.handles.load(.cacheOnly, nil).items == bench.items(1))
+    _ = await feedError { try await bench.handles.load(.cacheOnly, .seconds(0)) }
+    #expect(bench.client.urls == [])
+  }
+}

@@ -1,0 +1,89 @@
+import Foundation
+import LarderFeeds
+import Synchronization
+
+/// A client that answers as it is told, one answer per request, and remembers what it was asked.
+///
+/// When the script has ended, it goes on with its last word: by default, that there is no
+/// connection.
+final class ScriptedClient: HTTPClient {
+  enum Step: Sendable {
+    case reply(Int, String)
+    case fail(any Error)
+    /// The request stays pending, cancelled or not, until ``release(_:_:)``.
+    case hold
+  }
+
+  private struct State {
+    var script: [Step]
+    var last: Step
+    var urls: [URL] = []
+    var held: [Int: CheckedContinuation<HTTPReply, any Error>] = [:]
+    var cancelled: Set<Int> = []
+    var waiting: [(met: @Sendable (State) -> Bool, CheckedContinuation<Void, Never>)] = []
+  }
+
+  private let state: Mutex<State>
+
+  init(_ script: Step..., last: Step = .fail(URLError(.notConnectedToInternet))) {
+    state = Mutex(State(script: script, last: last))
+  }
+
+  /// The requests so far, in order.
+  var urls: [URL] { state.withLock { $0.urls } }
+
+  /// The requests whose task was cancelled while they were held, by their place in ``urls``.
+  var cancelled: Set<Int> { state.withLock { $0.cancelled } }
+
+  /// What requests are answered with from now on.
+  func answer(_ step: Step) {
+    state.withLock { state in
+      state.script = []
+      state.last = step
+    }
+  }
+
+  /// Waits until `count` requests are held.
+  func holds(_ count: Int) async { await wait { $0.held.count == count } }
+
+  /// Waits until a held request's task is cancelled.
+  func isCancelled(_ index: Int) async { await wait { $0.cancelled.contains(index) } }
+
+  /// Ends a held request.
+  func release(_ index: Int, _ result: Result<HTTPReply, any Error>) {
+    state.withLock { $0.held.removeValue(forKey: index) }?.resume(with: result)
+  }
+
+  func get(_ url: URL) async throws -> HTTPReply {
+    let (index, step) = state.withLock { state in
+      state.urls.append(url)
+      let step = state.script.isEmpty ? nil : state.script.removeFirst()
+      return (state.urls.count - 1, step ?? state.last)
+    }
+    switch step {
+    case .reply(let status, let body): return HTTPReply(status: status, body: Data(body.utf8))
+    case .fail(let error): throw error
+    case .hold:
+      return try await withTaskCancellationHandler {
+        try await withCheckedThrowingContinuation { held in change { $0.held[index] = held } }
+      } onCancel: {
+        change { $0.cancelled.insert(index) }
+      }
+    }
+  }
+
+  private func change(_ body: (inout State) -> Void) {
+    let met = state.withLock { state in
+      body(&state)
+      let now = state
+      let met = now.waiting.filter { $0.met(now) }.map(\.1)
+      state.waiting.removeAll { $0.met(now) }
+      return met
+    }
+    for waiter in met { waiter.resume() }
+  }
+
+  private func wait(until met: @escaping @Sendable (State) -> Bool) async {
+    await withCheckedContinuation { waiter in change { $0.waiting.append((met, waiter)) } }
+  }
+}
