@@ -8,6 +8,7 @@ let package = Package(
     .library(name: "Larder", targets: ["Larder"]),
     .library(name: "LarderFeeds", targets: ["LarderFeeds"]),
     .library(name: "LarderTesting", targets: ["LarderTesting"]),
+    .executable(name: "kvinspect", targets: ["kvinspect"]),
     .executable(name: "feeds", targets: ["feeds"]),
   ],
   dependencies: [
@@ -23,6 +24,13 @@ let package = Package(
     .target(name: "Larder", dependencies: ["LarderEngine", "LarderCoding"]),
     .target(name: "LarderFeeds", dependencies: ["Larder"]),
     .target(name: "LarderTesting", dependencies: ["Larder"]),
+    .target(name: "LarderInspection", dependencies: ["Larder", "LarderCoding", "LarderEngine"]),
+    .executableTarget(
+      name: "kvinspect",
+      dependencies: [
+        "LarderInspection",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ]),
     .executableTarget(
       name: "feeds",
       dependencies: [
@@ -54,6 +62,13 @@ let package = Package(
       name: "LarderTests",
       dependencies: ["Larder", "LarderEngine", "LarderTesting", "LarderTestSupport"],
       exclude: ["Fixtures"]),
+    .testTarget(
+      name: "LarderInspectionTests",
+      dependencies: [
+        "LarderInspection", "Larder", "LarderEngine", "LarderTesting", "LarderTestSupport",
+        "CrashWorker", "kvinspect",
+      ],
+      exclude: ["Snapshots"]),
     .testTarget(
       name: "LarderFeedsTests",
       dependencies: [

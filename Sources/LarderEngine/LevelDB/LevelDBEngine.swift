@@ -38,7 +38,7 @@ package final class LevelDBEngine: StorageEngine {
     database = try LevelDBEngine.open(directory.path, options)
     cursorSliceEntries = options.cursorSliceEntries
     do throws(EngineError) {
-      writer = Mutex(try LevelDBWriter(of: database))
+      writer = Mutex(try LevelDBWriter(of: database, refusesWrites: options.refusesWrites))
     } catch {
       clarder_close(database)
       throw error

@@ -3,12 +3,15 @@ import CLarderLevelDB
 /// Applies batches to a LevelDB database, one at a time: its user holds a lock.
 struct LevelDBWriter: ~Copyable {
   private let database: OpaquePointer
-  private var sequence: CommitSequence
+  // Nil when writes are refused.
+  private var sequence: CommitSequence?
 
   // What conditions are about is read into this.
   private var value = ValueBuffer()
 
-  init(of database: OpaquePointer) throws(EngineError) {
+  init(of database: OpaquePointer, refusesWrites: Bool) throws(EngineError) {
+    self.database = database
+    guard !refusesWrites else { return }
     let row = ValueBuffer()
     var found = false
     let status = CommitSequence.key.withUnsafeBytes { key in
@@ -17,24 +20,25 @@ struct LevelDBWriter: ~Copyable {
     try check(status)
     let bytes = row.withBytes { bytes in bytes.withUnsafeBytes { [UInt8]($0) } }
     sequence = try CommitSequence(resumingAfter: found ? bytes : nil)
-    self.database = database
   }
 
   mutating func commit(
     _ batch: inout WriteBatch, synced: Bool
   ) throws(EngineError) -> Commit {
+    guard var sequence else { throw .invalidArgument("the engine was opened for reading only") }
     let failed = try failedRequirements(of: batch)
     let isDropped = { (row: WriteBatch.Row) in
       !failed.isEmpty && failed.contains(row.requirement)
     }
     guard !batch.rows.allSatisfy(isDropped) else { return Commit(sequence: 0, failed: failed) }
 
-    let (sequence, reservation) = sequence.next()
-    batch.stamp(with: sequence)
+    let (number, reservation) = sequence.next()
+    self.sequence = sequence
+    batch.stamp(with: number)
     try write(
       batch, except: isDropped, reservation: reservation, synced: synced || reservation != nil)
-    if let reservation { self.sequence.didReserve(reservation) }
-    return Commit(sequence: sequence, failed: failed)
+    if let reservation { self.sequence?.didReserve(reservation) }
+    return Commit(sequence: number, failed: failed)
   }
 
   /// Throws the failure of a compaction in the background, if there was one.
