@@ -42,16 +42,16 @@ import Testing
       while true {
         let lines = try lines()
         if lines.count >= count { return lines }
-        #expect(process.isRunning)
+        #expect(process.isRunning, "the worker ended: \(lines.suffix(2))")
         guard process.isRunning else { return lines }
       }
     }
   }
 
   /// The commit sequence under each of the worker's keys.
-  private func state(of inspection: Inspection) throws -> [String: UInt64] {
+  private func state(of engine: LevelDBEngine) throws -> [String: UInt64] {
     var state: [String: UInt64] = [:]
-    let cursor = try inspection.engine.cursor(over: EngineRange(prefix: Array("key".utf8)))
+    let cursor = try engine.cursor(over: EngineRange(prefix: Array("key".utf8)))
     while try cursor.next() {
       cursor.withEntry { key, value in
         let name = key.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
@@ -93,14 +93,19 @@ import Testing
       let acknowledged = try worker.lines().count
       let inspection = try Inspection(at: path, now: Specimen.now, linking: linking)
       _ = try inspection.told()
-      captures.append((acknowledged, try state(of: inspection)))
+      captures.append((acknowledged, try state(of: inspection.engine)))
     }
     // The batch that a snapshot may have one line before its worker says so.
     let last = try worker.lines().count
     let lines = try worker.waitForLines(last + 1)
     worker.kill()
 
-    let states = states(after: lines)
+    // First of all, the store has come to no harm.
+    let engine = try LevelDBEngine(at: path)
+    let states = states(after: try worker.lines())
+    let final = try state(of: engine)
+    try engine.close()
+    #expect(states[try #require(final.values.max())] ?? final == final)
     for (acknowledged, state) in captures {
       let sequence = try #require(state.values.max())
       #expect(states[sequence] == state)
@@ -121,7 +126,7 @@ import Testing
     let inspection = try Inspection(at: path, now: Specimen.now)
 
     #expect(try inspection.told().text.contains("which ended without closing the store"))
-    let state = try state(of: inspection)
+    let state = try state(of: inspection.engine)
     let sequence = try #require(state.values.max())
     #expect(sequence >= UInt64(try #require(lines.last)[0]) ?? 0)
     #expect(try FileFacts.all(in: path) == before)

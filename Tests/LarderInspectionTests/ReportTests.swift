@@ -114,7 +114,8 @@ import Testing
     }
 
     for word in [
-      Specimen.secret, "key\":\"stale", "  stale\n", "two", "00ff", "78797a7a79", "01020304", " -7", "\"-7",
+      Specimen.secret, "key\":\"stale", "  stale\n", "two", "00ff", "78797a7a79", "01020304", " -7",
+      "\"-7",
     ] {
       #expect(!text.contains(word), "\(word)")
     }

@@ -73,6 +73,25 @@ import Testing
     }
   #endif
 
+  // A table is in the directory before the MANIFEST names it. Its number is then one that LevelDB,
+  // opening the snapshot, takes for a table of its own, and it empties the file of that name.
+  @Test(arguments: [true, false])
+  func tablesThatAreStillBeingWrittenAreNotShared(linking: Bool) throws {
+    let specimen = try Specimen()
+    for number in 1...60 {
+      let name = "store/\(String(repeating: "0", count: number < 10 ? 5 : 4))\(number).ldb"
+      let path = specimen.directory.path(name)
+      if !FileManager.default.fileExists(atPath: path) {
+        try Data("being written".utf8).write(to: URL(filePath: path))
+      }
+    }
+    let before = try FileFacts.all(in: specimen.path)
+
+    try runEverything(at: specimen.path, linking: linking)
+
+    #expect(try FileFacts.all(in: specimen.path) == before)
+  }
+
   @Test func privateDirectoriesAreGoneAfterwards() throws {
     let specimen = try Specimen()
     var inspection: Inspection? = try specimen.inspect()
@@ -99,7 +118,9 @@ import Testing
       (directory.path("none"), Outcome.unavailable), (file, .unavailable),
       (directory.path, .unavailable), (foreign, .unsupported),
     ] {
-      #expect { try Inspection(at: path, now: Specimen.now) } throws: { outcome(of: $0) == expected }
+      #expect { try Inspection(at: path, now: Specimen.now) } throws: {
+        outcome(of: $0) == expected
+      }
     }
     #expect(try FileFacts.all(in: directory.path) == before)
   }

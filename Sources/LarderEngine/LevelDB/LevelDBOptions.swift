@@ -18,9 +18,10 @@ package struct LevelDBOptions: Sendable {
   /// The file is overwritten. Keep it out of the store's directory.
   package var infoLogPath: String?
 
-  /// Whether writes are refused, and what only they need is not read. The default is false.
+  /// Whether writes are refused, and what only they need is not read.
   ///
-  /// Then a store can be opened, for looking into, whose own bookkeeping is damaged.
+  /// The default is false. When true, a store whose own bookkeeping is damaged can still be opened
+  /// for looking into; a write throws ``EngineError/invalidArgument(_:)``.
   package var refusesWrites = false
 
   // MARK: - Performance

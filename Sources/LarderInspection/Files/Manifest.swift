@@ -22,6 +22,11 @@ struct Manifest {
 
   /// The live tables by their number.
   private(set) var tables: [UInt64: Table] = [:]
+  /// The number that the next new file gets; above that of every table.
+  private(set) var nextFile: UInt64 = 0
+
+  /// That of a database without tables.
+  init() {}
 
   /// Reads the bytes of a MANIFEST; nil when it is damaged.
   ///
@@ -31,7 +36,7 @@ struct Manifest {
     while let record = log.next() {
       guard apply(record.span.bytes) else { return nil }
     }
-    if log.isDamaged { return nil }
+    guard !log.isDamaged, tables.keys.allSatisfy({ $0 < nextFile }) else { return nil }
   }
 
   private mutating func apply(_ edit: RawSpan) -> Bool {
@@ -41,8 +46,11 @@ struct Manifest {
       switch tag {
       case 1:  // name of the comparator
         guard skipText(edit, at: &at) else { return false }
-      case 2, 3, 4, 9:  // numbers of the log, of the next file, of the last entry, of the log before
+      case 2, 4, 9:  // numbers of the log, of the last entry, of the log before
         guard readVarint(edit, at: &at) != nil else { return false }
+      case 3:
+        guard let number = readVarint(edit, at: &at) else { return false }
+        nextFile = number
       case 5:  // where a level's next compaction begins
         guard readVarint(edit, at: &at) != nil, skipText(edit, at: &at) else { return false }
       case 6:  // a table that is no longer

@@ -30,10 +30,13 @@ package final class PrivateDirectory: Sendable {
 
   /// Removes whatever is in the directory, and keeps it.
   func empty() throws(InspectionError) {
-    for name in try FileAccess.names(in: path) {
-      guard unlink("\(path)/\(name)") == 0 || errno == ENOENT else {
-        throw InspectionError(.io, "cannot remove \(path)/\(name)")
-      }
+    for name in try FileAccess.names(in: path) { try remove(name) }
+  }
+
+  /// Removes a file of the directory.
+  func remove(_ name: String) throws(InspectionError) {
+    guard unlink("\(path)/\(name)") == 0 || errno == ENOENT else {
+      throw InspectionError(.io, "cannot remove \(path)/\(name)")
     }
   }
 

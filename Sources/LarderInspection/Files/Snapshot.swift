@@ -9,10 +9,14 @@
 //   3. a copy of CURRENT and of the MANIFEST that it names. They are later than the logs: what the
 //      MANIFEST no longer takes from a log it has in a table;
 //   4. the tables that have appeared since.
+//   5. Then tables that the MANIFEST does not name are taken out again. That must be: they are
+//      still being written, and LevelDB, opening the snapshot, would give their numbers to tables
+//      of its own. It empties the file of that name first, which by the link is the store's.
 //
 // When the MANIFEST names a table that has been deleted meanwhile, or CURRENT has changed, it is
 // done over. Where links are refused (another file system, read-only media) tables are copied too.
-// Tables never change once they are written, so sharing them by a link is safe.
+// The tables that stay are safe to share: LevelDB never writes to a table that is in a MANIFEST,
+// and numbers new ones above them all.
 
 import Foundation
 
@@ -30,15 +34,17 @@ final class Snapshot {
 
   private(set) var method: SnapshotMethod
   let directory: PrivateDirectory
-  /// The live tables; nil when the MANIFEST is damaged.
-  private(set) var manifest: Manifest?
+  private(set) var manifest = Manifest()
   private(set) var logBytes = 0
 
   private let source: String
 
   /// Takes a snapshot of the store in `source`, an absolute path without links.
   ///
-  /// - Parameter linking: Whether hard links are tried before copying.
+  /// - Parameters:
+  ///   - source: The store's directory.
+  ///   - linking: Whether hard links are tried before copying.
+  /// - Throws: As ``Inspection/init(at:now:linking:)``.
   init(of source: String, linking: Bool) throws(InspectionError) {
     self.source = source
     (directory, method) = try Self.makeDirectory(for: source, linking: linking)
@@ -73,32 +79,44 @@ final class Snapshot {
     for name in tables { try transfer(name) }
     try transferLogs(logs)
 
-    guard let current = try FileAccess.read("\(source)/CURRENT") else { return .changed }
-    let text = String(decoding: current, as: UTF8.self)
-    let manifestName = String(text.prefix { $0 != "\n" })
-    guard manifestName.hasPrefix("MANIFEST-"), !manifestName.contains("/") else {
-      throw InspectionError(.damaged, "\(source)/CURRENT names no MANIFEST")
-    }
-    guard try FileAccess.copy("\(source)/\(manifestName)", to: "\(directory.path)/\(manifestName)")
-    else { return try isGone(manifestName, of: current) }
-    guard try FileAccess.read("\(source)/CURRENT") == current else { return .changed }
-    try FileAccess.create("\(directory.path)/CURRENT", with: current)
+    guard let manifest = try copyManifest() else { return .changed }
+    self.manifest = manifest
 
     let later = try FileAccess.names(in: source)
     for name in later where Self.isTable(name) && !tables.contains(name) { try transfer(name) }
-    manifest = try FileAccess.read("\(directory.path)/\(manifestName)").flatMap(Manifest.init)
-    let present = Set(
-      try FileAccess.names(in: directory.path).filter(Self.isTable).map(Self.number))
-    let missing = manifest?.tables.keys.sorted().first { !present.contains($0) }
+    let missing = try removeTables(notIn: manifest)
     return missing.map { .missing(table: $0, names: later) } ?? .whole
   }
 
-  /// A MANIFEST that is not there is damage, unless CURRENT names another one by now.
-  private func isGone(_ manifest: String, of current: [UInt8]) throws(InspectionError) -> Capture {
-    guard try FileAccess.read("\(source)/CURRENT") != current else {
-      throw InspectionError(.damaged, "\(source)/\(manifest) is missing")
+  /// Copies CURRENT and the MANIFEST that it names; nil when it names another one afterwards.
+  private func copyManifest() throws(InspectionError) -> Manifest? {
+    guard let current = try FileAccess.read("\(source)/CURRENT") else { return nil }
+    let name = String(decoding: current.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
+    guard name.hasPrefix("MANIFEST-"), !name.contains("/") else {
+      throw InspectionError(.damaged, "\(source)/CURRENT names no MANIFEST")
     }
-    return .changed
+    let copy = "\(directory.path)/\(name)"
+    let isThere = try FileAccess.copy("\(source)/\(name)", to: copy)
+    guard try FileAccess.read("\(source)/CURRENT") == current else { return nil }
+    guard isThere else { throw InspectionError(.damaged, "\(source)/\(name) is missing") }
+    try FileAccess.create("\(directory.path)/CURRENT", with: current)
+    guard let manifest = try FileAccess.read(copy).flatMap(Manifest.init) else {
+      throw InspectionError(.damaged, "\(source)/\(name) is damaged")
+    }
+    return manifest
+  }
+
+  /// Leaves only the tables that the MANIFEST names; answers one of those that are not there.
+  private func removeTables(notIn manifest: Manifest) throws(InspectionError) -> UInt64? {
+    var present: Set<UInt64> = []
+    for name in try FileAccess.names(in: directory.path) where Self.isTable(name) {
+      if manifest.tables[Self.number(name)] == nil {
+        try directory.remove(name)
+      } else {
+        present.insert(Self.number(name))
+      }
+    }
+    return manifest.tables.keys.filter { !present.contains($0) }.min()
   }
 
   private func transfer(_ name: String) throws(InspectionError) {

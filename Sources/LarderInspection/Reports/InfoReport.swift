@@ -56,16 +56,15 @@ extension Inspection {
   }
 
   private var tableSummary: String {
-    guard snapshot.manifest != nil else { return "unknown: the MANIFEST is damaged" }
     let count = levels.reduce(0) { $0 + $1.count }
     return "\(count), \(levels.reduce(0) { $0 + $1.bytes }) bytes"
   }
 
   private var levels: [(level: Int, count: Int, bytes: Int)] {
-    let tables = snapshot.manifest.map { Array($0.tables.values) } ?? []
-    return Dictionary(grouping: tables, by: \.level).sorted { $0.key < $1.key }.map {
-      ($0.key, $0.value.count, $0.value.reduce(0) { $0 + $1.bytes })
-    }
+    Dictionary(grouping: snapshot.manifest.tables.values, by: \.level).sorted { $0.key < $1.key }
+      .map {
+        ($0.key, $0.value.count, $0.value.reduce(0) { $0 + $1.bytes })
+      }
   }
 
   private func infoFields(owner: StoreOwner?) -> [(name: String, value: JSONValue)] {
@@ -79,15 +78,13 @@ extension Inspection {
       ("logBytes", .integer(snapshot.logBytes)),
       (
         "levels",
-        snapshot.manifest == nil
-          ? .null
-          : .array(
-            levels.map {
-              .object([
-                ("level", .integer($0.level)), ("tables", .integer($0.count)),
-                ("bytes", .integer($0.bytes)),
-              ])
-            })
+        .array(
+          levels.map {
+            .object([
+              ("level", .integer($0.level)), ("tables", .integer($0.count)),
+              ("bytes", .integer($0.bytes)),
+            ])
+          })
       ),
       ("caches", .array(catalog.caches.map(Self.json))),
       ("clearedCaches", .integer(catalog.cleared.count)),
