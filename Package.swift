@@ -8,6 +8,7 @@ let package = Package(
     .library(name: "Larder", targets: ["Larder"]),
     .library(name: "LarderFeeds", targets: ["LarderFeeds"]),
     .library(name: "LarderTesting", targets: ["LarderTesting"]),
+    .executable(name: "kvinspect", targets: ["kvinspect"]),
     .executable(name: "feeds", targets: ["feeds"]),
   ],
   dependencies: [
@@ -23,6 +24,13 @@ let package = Package(
     .target(name: "Larder", dependencies: ["LarderEngine", "LarderCoding"]),
     .target(name: "LarderFeeds", dependencies: ["Larder"]),
     .target(name: "LarderTesting", dependencies: ["Larder"]),
+    .target(name: "LarderInspection", dependencies: ["Larder", "LarderCoding", "LarderEngine"]),
+    .executableTarget(
+      name: "kvinspect",
+      dependencies: [
+        "LarderInspection",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ]),
     .executableTarget(
       name: "feeds",
       dependencies: [
@@ -42,21 +50,34 @@ let package = Package(
       path: "Tests/feed-server"),
 
     // What tests share, and the process that they kill. Tests mirror the layers.
-    .target(name: "LarderTestSupport", path: "Tests/Support"),
+    .target(name: "LarderThreadSanitizer", path: "Tests/ThreadSanitizer"),
+    .target(
+      name: "LarderTestSupport", dependencies: ["LarderThreadSanitizer"], path: "Tests/Support"),
     .executableTarget(
       name: "CrashWorker", dependencies: ["LarderEngine", "LarderTestSupport"],
       path: "Tests/CrashWorker"),
     .testTarget(
-      name: "LarderEngineTests", dependencies: ["LarderEngine", "LarderTestSupport", "CrashWorker"]),
+      name: "LarderEngineTests",
+      dependencies: ["LarderEngine", "LarderTestSupport", "CrashWorker"]),
     .testTarget(
       name: "LarderTests",
       dependencies: ["Larder", "LarderEngine", "LarderTesting", "LarderTestSupport"],
       exclude: ["Fixtures"]),
     .testTarget(
+      name: "LarderInspectionTests",
+      dependencies: [
+        "LarderInspection", "Larder", "LarderEngine", "LarderTesting", "LarderTestSupport",
+        "CrashWorker", "kvinspect",
+      ],
+      exclude: ["Snapshots"]),
+    .testTarget(
       name: "LarderFeedsTests",
       dependencies: [
         "LarderFeeds", "LarderEngine", "LarderTesting", "LarderTestSupport", "FeedServer", "feeds",
       ]),
+
+    // The repository's own rules about its sources.
+    .testTarget(name: "TidyTests"),
   ],
   swiftLanguageModes: [.v6],
   cxxLanguageStandard: .cxx17

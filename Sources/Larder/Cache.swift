@@ -31,10 +31,11 @@ extension Cache {
   ///
   /// - Parameter key: Up to 64 KiB encoded.
   /// - Returns: The value; ``lookup(for:maxAge:)`` tells the kinds of nil apart.
-  /// - Throws: ``StoreError/undecodable(key:underlying:)``, ``StoreError/newerSchema(found:known:)``,
-  ///   ``StoreError/corrupt(cache:key:file:)`` or ``StoreError/incompatible(_:)`` when there is an
-  ///   entry and it cannot be read; it is kept. ``StoreError/io(_:)``, ``StoreError/closed``,
-  ///   ``StoreError/invalidArgument(_:)`` for a key over its limit.
+  /// - Throws: ``StoreError/undecodable(key:underlying:)``,
+  ///   ``StoreError/newerSchema(found:known:)``, ``StoreError/corrupt(cache:key:file:)`` or
+  ///   ``StoreError/incompatible(_:)`` when there is an entry and it cannot be read; it is kept.
+  ///   ``StoreError/io(_:)``, ``StoreError/closed``, ``StoreError/invalidArgument(_:)`` for a key
+  ///   over its limit.
   /// - Complexity: One point lookup and one decode.
   public func value(for key: Key) throws(StoreError) -> Value? {
     try entry(for: key)?.value
@@ -84,9 +85,9 @@ extension Cache {
   /// - Parameters:
   ///   - value: At most 32 MiB encoded.
   ///   - key: Up to 64 KiB encoded.
-  /// - Throws: ``StoreError/encoding(key:underlying:)`` or ``StoreError/invalidArgument(_:)`` before
-  ///   anything is written; ``StoreError/diskFull`` or ``StoreError/io(_:)`` when the write failed,
-  ///   and then the key holds the old value or the new one; ``StoreError/closed``.
+  /// - Throws: ``StoreError/encoding(key:underlying:)`` or ``StoreError/invalidArgument(_:)``
+  ///   before anything is written; ``StoreError/diskFull`` or ``StoreError/io(_:)`` when the write
+  ///   failed, and then the key holds the old value or the new one; ``StoreError/closed``.
   /// - Complexity: One encode and one append. No read, no fsync.
   public func save(_ value: Value, for key: Key) throws(StoreError) {
     try store.write { $0.save(value, for: key, in: self) }

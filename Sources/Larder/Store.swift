@@ -44,7 +44,7 @@ public final class Store: Sendable {
   ) throws(StoreError) {
     self.init(
       engine: engine, options: options, origin: origin, registry: try Registry(readFrom: engine))
-    try reclaim(atOpen: true)
+    reclaim(atOpen: true)
   }
 
   /// Opens the store in a directory, or creates it there.
@@ -202,15 +202,21 @@ extension Store {
     try registry.withLock { registry throws(StoreError) in
       try registry.commit(&rows, clearing: clearings, in: engine)
     }
-    try reclaim(atOpen: false)
+    reclaim(atOpen: false)
   }
 
   /// A number for a cache that is about to be cleared.
   func newCacheID() -> UInt64 { registry.withLock { $0.takeID() } }
 
-  private func reclaim(atOpen: Bool) throws(StoreError) {
-    try registry.withLock { registry throws(StoreError) in
-      try registry.reclaim(in: engine, atOpen: atOpen)
+  /// Gives back a slice of what cleared caches left behind.
+  private func reclaim(atOpen: Bool) {
+    registry.withLock { registry in
+      do throws(EngineError) {
+        try registry.reclaim(in: engine, atOpen: atOpen)
+      } catch {
+        // What was asked for, opening or clearing, is done. The rows stay marked, and the next
+        // opening tries again; whatever is wrong, a read or write that it concerns will say so.
+      }
     }
   }
 }

@@ -20,7 +20,10 @@ package protocol StorageEngine: AnyObject, Sendable {
   /// Conditions are checked against everything committed before. Rows whose condition failed are
   /// left out, the others are applied. A batch of which no row is left writes nothing.
   ///
-  /// - Parameter synced: Whether the batch must have reached the device when this returns.
+  /// - Parameters:
+  ///   - batch: The rows, and the conditions that they name.
+  ///   - synced: Whether the batch must have reached the device when this returns.
+  /// - Returns: The sequence, and which conditions did not hold.
   /// - Throws: ``EngineError/invalidArgument(_:)`` when the batch is over ``EngineLimits``, and
   ///   nothing is done; ``EngineError/diskFull`` or ``EngineError/io(_:)`` when the write failed.
   /// - Complexity: One append to the log, one lookup per condition, one fsync if `synced`.

@@ -52,7 +52,7 @@ package struct WriteBatch: ~Copyable {
   package mutating func reset() {
     bytes.removeAll(keepingCapacity: true)
     rows.removeAll(keepingCapacity: true)
-    requirements.removeAll(keepingCapacity: true)
+    if !requirements.isEmpty { requirements.removeAll(keepingCapacity: true) }
   }
 
   /// Adds a condition that rows may name.

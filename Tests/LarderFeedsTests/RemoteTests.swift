@@ -92,7 +92,7 @@ import Testing
   }
 
   @Test(
-    "GEN-25 GEN-26 RAM-22 RAM-23 RAM-26 items keep their order and number; other fields are ignored",
+    "GEN-25 GEN-26 RAM-22 RAM-23 RAM-26 items keep order and number; other fields are ignored",
     arguments: Feed.all)
   func itemsKeepOrderAndDuplicates(feed: Feed) async throws {
     let body = feed.payload(3, 1, 3, 2)

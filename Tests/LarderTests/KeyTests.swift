@@ -8,7 +8,8 @@ import Testing
 @Suite struct KeyTests {
   @Test func everyKindOfKeyComesBack() throws {
     try expectRoundTrip([
-      "", "a", "a\0b", "\u{0}", "Ünï😀", "e\u{301}", String(repeating: "x", count: 65_536),
+      "", "a", "a\0b", "\u{0}", "\u{DC}n\u{EF}\u{1F600}", "e\u{301}",
+      String(repeating: "x", count: 65_536),
     ])
     try expectRoundTrip([0, 1, -1, .max, .min, 255, 256])
     try expectRoundTrip([UUID(), UUID()])

@@ -14,7 +14,8 @@ import Testing
     defer { fixture.end() }
     let texts = try fixture.store.cache("texts", of: Int.self)
     let keys = [
-      "", "\u{0}", "a\u{0}", "a", "é", "e\u{301}", "日本", "😀", String(repeating: "k", count: 65_536),
+      "", "\u{0}", "a\u{0}", "a", "\u{E9}", "e\u{301}", "\u{65E5}\u{672C}", "\u{1F600}",
+      String(repeating: "k", count: 65_536),
     ]
     for (number, key) in keys.enumerated() { try texts.save(number, for: key) }
     try fixture.reopen()

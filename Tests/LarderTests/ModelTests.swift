@@ -87,7 +87,7 @@ import Testing
 /// What a store is meant to do, said in the simplest way.
 private struct Model {
   static let names = ["one", "two", "another"]
-  static let keys = ["", "a", "ab", "abc", "b", "é", "\u{0}", "zzz", "k1", "k2", "k10"]
+  static let keys = ["", "a", "ab", "abc", "b", "\u{E9}", "\u{0}", "zzz", "k1", "k2", "k10"]
 
   let lifetime: Lifetime
   private var entries: [String: [String: (value: Int, savedAt: Date)]] = [:]

@@ -42,7 +42,7 @@ import Testing
     #expect(
       throwsInvalidArgument { try store.cache(String(repeating: "x", count: 256), of: Int.self) })
     _ = try store.cache(String(repeating: "x", count: 255), of: Int.self)
-    _ = try store.cache("cache/\0 é", of: Int.self)
+    _ = try store.cache("cache/\0 \u{E9}", of: Int.self)
   }
 
   @Test(arguments: StoreKind.allCases)

@@ -32,7 +32,7 @@ struct Note: Codable, Hashable, Sendable {
     defer { fixture.end() }
     let notes = try fixture.store.cache("notes", of: [Note].self, lifetime: .unlimited)
     let list = [
-      Note(title: "b", body: nil), Note(title: "a", body: ""), Note(title: "b", body: "é"),
+      Note(title: "b", body: nil), Note(title: "a", body: ""), Note(title: "b", body: "\u{E9}"),
     ]
     var random = SplitMix64(seed: 1)
 

@@ -324,6 +324,29 @@ import Testing
     #expect(try notes.value(for: "a") == Note(title: "new"))
   }
 
+  @Test("A full disk keeps a store from reclaiming, not from opening")
+  func aStoreOpensThoughReclaimingFails() throws {
+    let fixture = try Fixture(.memory)
+    defer { fixture.end() }
+    let notes = try fixture.store.cache("notes", of: Note.self, lifetime: .unlimited)
+    try notes.save(Note(title: "kept"), for: "kept")
+    let other = try fixture.store.cache("other", of: Note.self)
+    try other.removeAll()
+    let engine = InterruptedEngine(fixture.engine)
+    engine.beforeNextWrite = { throw EngineError.diskFull }
+
+    let again = try Store(engine: engine, origin: .memory)
+
+    #expect(engine.beforeNextWrite == nil)
+    #expect(
+      try again.cache("notes", of: Note.self, lifetime: .unlimited).value(for: "kept")?.title
+        == "kept")
+    let marks = try fixture.rows(in: .metadata).filter {
+      $0.key.starts(with: Metadata.reclaimPrefix)
+    }
+    #expect(marks.count == 1)
+  }
+
   private func flip(_ fixture: Fixture, key: String, in notes: Cache<String, Note>) throws {
     let recordKey = try notes.core.recordKey(of: key, id: notes.core.id)
     let stored = try fixture.rows(in: .records).first { $0.key == recordKey }

@@ -117,7 +117,9 @@ package struct ChildProcess: ~Copyable {
     return (ends[0], ends[1])
   }
 
-  // Built programs lie beside the test bundle, which is named in the arguments of this process.
+  /// Where a program that was built beside the tests is; nil when it was not.
+  ///
+  /// The test bundle is named in the arguments of this process.
   package static func path(of program: String) -> String? {
     for argument in CommandLine.arguments where argument.contains(".xctest") {
       var parts = argument.split(separator: "/", omittingEmptySubsequences: false)

@@ -79,7 +79,7 @@ public struct KeyBuffer: ~Copyable {
 
 extension CacheKey {
   /// The key's bytes behind `prefix`.
-  func encoded(after prefix: [UInt8] = []) -> [UInt8] {
+  package func encoded(after prefix: [UInt8] = []) -> [UInt8] {
     var buffer = KeyBuffer(prefix)
     encodeKey(into: &buffer)
     return buffer.bytes

@@ -29,7 +29,7 @@ package enum Metadata {
   package static let format = key("format")
   static let nextID = key("next-id")
   package static let cachePrefix = key("cache/")
-  static let reclaimPrefix = key("reclaim/")
+  package static let reclaimPrefix = key("reclaim/")
 
   package static func cache(_ name: String) -> [UInt8] { cachePrefix + Array(name.utf8) }
 

@@ -174,23 +174,19 @@ extension Registry {
   ///
   /// A number's mark goes only when a store is opened: until then a save that was under way when
   /// its cache was cleared may still put a row there.
-  mutating func reclaim(in engine: any StorageEngine, atOpen: Bool) throws(StoreError) {
+  mutating func reclaim(in engine: any StorageEngine, atOpen: Bool) throws(EngineError) {
     var budget = Self.reclaimSlice
-    do throws(EngineError) {
-      while let id = reclaimable.last {
-        for space in [KeySpace.records, .expiry] {
-          let range = EngineRange(prefix: space.prefix(ofCache: id))
-          guard try Self.empty(range, in: engine, budget: &budget) else { return }
-        }
-        if atOpen {
-          var mark = WriteBatch()
-          mark.remove(Metadata.reclaim(id).span.bytes)
-          try engine.write(&mark, synced: false)
-        }
-        reclaimable.removeLast()
+    while let id = reclaimable.last {
+      for space in [KeySpace.records, .expiry] {
+        let range = EngineRange(prefix: space.prefix(ofCache: id))
+        guard try Self.empty(range, in: engine, budget: &budget) else { return }
       }
-    } catch {
-      throw StoreError(error)
+      if atOpen {
+        var mark = WriteBatch()
+        mark.remove(Metadata.reclaim(id).span.bytes)
+        try engine.write(&mark, synced: false)
+      }
+      reclaimable.removeLast()
     }
   }
 

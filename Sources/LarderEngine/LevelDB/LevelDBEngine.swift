@@ -27,9 +27,9 @@ package final class LevelDBEngine: StorageEngine {
   /// - Throws: ``EngineError/invalidArgument(_:)`` for a setting out of range,
   ///   ``EngineError/locked(pid:)`` when the store is open already, by whatever path,
   ///   ``EngineError/incompatible(_:)`` for what is no store or a newer one,
-  ///   ``EngineError/corrupt(_:)`` for a store that is damaged, ``EngineError/io(_:)`` for a missing
-  ///   store or parent and for what the system refuses, ``EngineError/diskFull``. But for the last
-  ///   three, and a damaged or unwritable LevelDB, nothing was changed.
+  ///   ``EngineError/corrupt(_:)`` for a store that is damaged, ``EngineError/io(_:)`` for a
+  ///   missing store or parent and for what the system refuses, and ``EngineError/diskFull``. What
+  ///   can be seen without opening LevelDB is refused first, and then nothing was changed.
   package init(
     at path: String, options: LevelDBOptions = LevelDBOptions()
   ) throws(EngineError) {
@@ -38,7 +38,7 @@ package final class LevelDBEngine: StorageEngine {
     database = try LevelDBEngine.open(directory.path, options)
     cursorSliceEntries = options.cursorSliceEntries
     do throws(EngineError) {
-      writer = Mutex(try LevelDBWriter(of: database))
+      writer = Mutex(try LevelDBWriter(of: database, refusesWrites: options.refusesWrites))
     } catch {
       clarder_close(database)
       throw error

@@ -18,6 +18,11 @@ package struct LevelDBOptions: Sendable {
   /// The file is overwritten. Keep it out of the store's directory.
   package var infoLogPath: String?
 
+  /// Whether writes are refused, and what only they need is not read. The default is false.
+  ///
+  /// Then a store can be opened, for looking into, whose own bookkeeping is damaged.
+  package var refusesWrites = false
+
   // MARK: - Performance
 
   /// Bits of Bloom filter for each key.

@@ -3,13 +3,15 @@ import CLarderLevelDB
 /// Applies batches to a LevelDB database, one at a time: its user holds a lock.
 struct LevelDBWriter: ~Copyable {
   private let database: OpaquePointer
-  private var sequence: CommitSequence
+  // Nil when writes are refused.
+  private var sequence: CommitSequence?
 
-  // Kept from one batch to the next, so that a small one allocates nothing.
-  private var changes: [clarder_change] = []
+  // What conditions are about is read into this.
   private var value = ValueBuffer()
 
-  init(of database: OpaquePointer) throws(EngineError) {
+  init(of database: OpaquePointer, refusesWrites: Bool) throws(EngineError) {
+    self.database = database
+    guard !refusesWrites else { return }
     let row = ValueBuffer()
     var found = false
     let status = CommitSequence.key.withUnsafeBytes { key in
@@ -18,24 +20,25 @@ struct LevelDBWriter: ~Copyable {
     try check(status)
     let bytes = row.withBytes { bytes in bytes.withUnsafeBytes { [UInt8]($0) } }
     sequence = try CommitSequence(resumingAfter: found ? bytes : nil)
-    self.database = database
   }
 
   mutating func commit(
     _ batch: inout WriteBatch, synced: Bool
   ) throws(EngineError) -> Commit {
+    guard var sequence else { throw .invalidArgument("the engine was opened for reading only") }
     let failed = try failedRequirements(of: batch)
     let isDropped = { (row: WriteBatch.Row) in
       !failed.isEmpty && failed.contains(row.requirement)
     }
     guard !batch.rows.allSatisfy(isDropped) else { return Commit(sequence: 0, failed: failed) }
 
-    let (sequence, reservation) = sequence.next()
-    batch.stamp(with: sequence)
+    let (number, reservation) = sequence.next()
+    self.sequence = sequence
+    batch.stamp(with: number)
     try write(
       batch, except: isDropped, reservation: reservation, synced: synced || reservation != nil)
-    if let reservation { self.sequence.didReserve(reservation) }
-    return Commit(sequence: sequence, failed: failed)
+    if let reservation { self.sequence?.didReserve(reservation) }
+    return Commit(sequence: number, failed: failed)
   }
 
   /// Throws the failure of a compaction in the background, if there was one.
@@ -65,34 +68,39 @@ struct LevelDBWriter: ~Copyable {
     return failed
   }
 
-  private mutating func write(
+  private func write(
     _ batch: borrowing WriteBatch, except isDropped: (WriteBatch.Row) -> Bool,
     reservation: UInt64?, synced: Bool
   ) throws(EngineError) {
-    changes.removeAll(keepingCapacity: true)
-    let status = batch.bytes.withUnsafeBytes { bytes in
-      for row in batch.rows where !isDropped(row) {
-        changes.append(clarder_change(row, in: bytes))
-      }
-      guard let reservation else {
-        return clarder_write(database, changes, changes.count, synced)
-      }
-      return withUnsafeBytes(of: reservation.littleEndian) { value in
-        CommitSequence.key.withUnsafeBytes { key in
-          changes.append(
-            clarder_change(
-              key: clarder_slice(key), value: clarder_slice(value), removes: false))
-          return clarder_write(database, changes, changes.count, synced)
+    let ceiling = (reservation ?? 0).littleEndian
+    // On the stack, unless there are many rows.
+    let status = withUnsafeTemporaryAllocation(
+      of: clarder_change.self, capacity: batch.rows.count + 1
+    ) { changes in
+      batch.bytes.withUnsafeBytes { bytes in
+        withUnsafeBytes(of: ceiling) { ceiling in
+          CommitSequence.key.withUnsafeBytes { key in
+            var count = 0
+            for row in batch.rows where !isDropped(row) {
+              changes.initializeElement(at: count, to: clarder_change(row, in: bytes))
+              count += 1
+            }
+            if reservation != nil {
+              let row = clarder_change(
+                key: clarder_slice(key), value: clarder_slice(ceiling), removes: false)
+              changes.initializeElement(at: count, to: row)
+              count += 1
+            }
+            return clarder_write(database, changes.baseAddress, count, synced)
+          }
         }
       }
     }
-    if changes.count > LevelDBWriter.keptChanges { changes = [] }
     try check(status)
   }
 
-  // More than this is given back after the batch that needed it.
+  // A longer value's memory is given back after the batch that needed it.
   private static let keptBytes = 1 << 20
-  private static let keptChanges = 1 << 14
 }
 
 extension clarder_change {

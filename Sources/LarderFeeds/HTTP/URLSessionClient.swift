@@ -201,8 +201,9 @@ private final class Exchange: Sendable {
 /// Hands what a session tells about its tasks to their exchanges.
 ///
 /// Tasks are made, started and cancelled on a queue of our own, in that order. Each of these waits
-/// for the session's queue, which on Linux a fast server keeps busy for as long as it sends: neither
-/// a caller nor the delegate's queue, where the pieces of a body wait, may be held up with it.
+/// for the session's queue, which on Linux a fast server keeps busy for as long as it sends:
+/// neither a caller nor the delegate's queue, where the pieces of a body wait, may be held up with
+/// it.
 private final class Exchanges: NSObject, URLSessionDataDelegate, Sendable {
   let commands = DispatchQueue(label: "larder.feeds.http")
   private let running = Mutex<[Int: Exchange]>([:])

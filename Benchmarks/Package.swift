@@ -1,0 +1,31 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// The layers are links into the repository's Sources. Built as targets of this package, they lend
+// it their `package` declarations, so that the engine can be measured without becoming public.
+let package = Package(
+  name: "larder-benchmarks",
+  platforms: [.macOS(.v15)],
+  targets: [
+    .target(name: "CLarderLevelDB", linkerSettings: [.linkedLibrary("leveldb")]),
+    .target(name: "LarderEngine", dependencies: ["CLarderLevelDB"]),
+    .target(name: "LarderCoding"),
+    .target(name: "Larder", dependencies: ["LarderEngine", "LarderCoding"]),
+
+    .target(name: "RawLevelDB", linkerSettings: [.linkedLibrary("leveldb")]),
+    .executableTarget(
+      name: "larder-bench", dependencies: ["Larder", "LarderEngine", "RawLevelDB"]),
+  ],
+  swiftLanguageModes: [.v6],
+  cxxLanguageStandard: .cxx17
+)
+
+// The same compiler settings as in the manifest above.
+for target in package.targets where !["CLarderLevelDB", "RawLevelDB"].contains(target.name) {
+  target.swiftSettings = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .treatAllWarnings(as: .error),
+  ]
+}

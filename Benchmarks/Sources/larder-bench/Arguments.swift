@@ -1,0 +1,46 @@
+import Foundation
+
+/// What the command line asks for.
+struct Arguments {
+  static let usage = """
+    larder-bench: Larder against LevelDB in C++, in turns within one run.
+
+      --quick          a run of seconds that verifies the results; its times mean little
+      --check          end with exit code 1 unless every goal is met
+      --rounds N       how many rounds of A B B A (11; 3 with --quick)
+      --only NAME      measure this workload alone; may be given more than once
+      --output DIR     write the figures into a JSON file there
+    """
+
+  private(set) var scale = Scale.full
+  private(set) var rounds: Int?
+  private(set) var only: Set<String> = []
+  private(set) var checks = false
+  private(set) var output: URL?
+
+  /// Throws the message for what cannot be understood.
+  init(_ words: some Sequence<String>) throws {
+    var words = words.makeIterator()
+    while let word = words.next() {
+      switch word {
+      case "--quick": scale = .quick
+      case "--check": checks = true
+      case "--rounds":
+        guard let count = Int(words.next() ?? ""), count > 0 else {
+          throw Misuse(description: "--rounds takes a number above 0")
+        }
+        rounds = count
+      case "--only", "--output":
+        guard let value = words.next() else { throw Misuse(description: "\(word) takes a value") }
+        if word == "--only" { only.insert(value) } else { output = URL(filePath: value) }
+      default: throw Misuse(description: "'\(word)' is not known\n\n\(Self.usage)")
+      }
+    }
+  }
+
+  func wants(_ contest: Contest) -> Bool { only.isEmpty || only.contains(contest.name) }
+}
+
+struct Misuse: Error, CustomStringConvertible {
+  let description: String
+}

@@ -1,0 +1,77 @@
+/// Two ways to do the same work, measured in turns within one run.
+struct Contest {
+  /// Does the work once on one side and returns the time it took, set-up left out.
+  typealias Run = () throws -> Duration
+
+  let name: String
+  let operations: Int
+  /// The largest ratio that is good enough, if one is set for this contest.
+  var goal: Double?
+  let a: Run
+  let b: Run
+
+  /// Measures A B B A in every round, so that a drift of the machine weighs on both sides alike.
+  ///
+  /// One run of each side before the first round is not counted.
+  func measure(rounds: Int) throws -> Outcome {
+    _ = try (a(), b())
+    var outcome = Outcome(name: name, goal: goal, rounds: [])
+    for _ in 0..<rounds {
+      let runs = try [a(), b(), b(), a()].map { $0 / .nanoseconds(operations) }
+      outcome.rounds.append(Round(a: [runs[0], runs[3]], b: [runs[1], runs[2]]))
+    }
+    return outcome
+  }
+}
+
+/// Nanoseconds for one operation in the runs of one round.
+struct Round: Codable {
+  let a: [Double]
+  let b: [Double]
+
+  var ratio: Double { (a[0] + a[1]) / (b[0] + b[1]) }
+  /// The second run of A against the first: what the machine alone does to a ratio.
+  var noise: Double { a[1] / a[0] }
+}
+
+/// What came out of a contest: medians, and how far they can be trusted.
+struct Outcome {
+  let name: String
+  let goal: Double?
+  var rounds: [Round]
+
+  var a: Double { median(rounds.flatMap(\.a)) }
+  var b: Double { median(rounds.flatMap(\.b)) }
+  var ratio: Double { median(rounds.map(\.ratio)) }
+  var noise: Double { median(rounds.map(\.noise)) }
+
+  /// An interval that holds the true median ratio with at least 95 % certainty.
+  ///
+  /// It lies between two ranks of the sorted ratios (the sign test), so it assumes nothing about
+  /// how they are distributed. It takes 6 rounds or more.
+  var interval: ClosedRange<Double>? {
+    let sorted = rounds.map(\.ratio).sorted()
+    var rank = 0
+    var outside = 2 * binomialHalf(sorted.count, rank)
+    while outside <= 0.05 {
+      rank += 1
+      outside += 2 * binomialHalf(sorted.count, rank)
+    }
+    return rank == 0 ? nil : sorted[rank - 1]...sorted[sorted.count - rank]
+  }
+
+  var isGoalMet: Bool? { goal.map { ratio <= $0 } }
+}
+
+func median(_ values: [Double]) -> Double {
+  let sorted = values.sorted()
+  let middle = sorted.count / 2
+  return sorted.count.isMultiple(of: 2)
+    ? (sorted[middle - 1] + sorted[middle]) / 2 : sorted[middle]
+}
+
+/// The chance of exactly `k` heads in `n` fair tosses.
+private func binomialHalf(_ n: Int, _ k: Int) -> Double {
+  let ways = (0..<k).reduce(1.0) { $0 * Double(n - $1) / Double($1 + 1) }
+  return ways / Double(1 << n)
+}

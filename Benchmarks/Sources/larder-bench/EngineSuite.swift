@@ -1,0 +1,91 @@
+import Foundation
+
+/// Bytes in, bytes out through `LarderEngine`, against the same work in C++ on the same LevelDB
+/// with the same options.
+///
+/// The workloads have `db_bench`'s names. Fills and overwrites open a directory of their own for
+/// each run and close it behind the measured time, so that no compaction of one run works into the
+/// next. Reads go to byte-identical copies of one compacted database.
+struct EngineSuite {
+  static let goal = 1.10
+
+  private let scale: Scale
+  private let workspace: Workspace
+  private let original: URL
+  private let a: EngineSide
+  private let b: RawSide
+
+  init(_ scale: Scale, in workspace: Workspace) throws {
+    self.scale = scale
+    self.workspace = workspace
+    original = workspace.directory("original")
+    let filler = try EngineSide(at: original)
+    let all = Plan(records: scale.records, order: Plan.sequence(scale.records))
+    _ = try filler.putEach(all)
+    try filler.compact()
+    try filler.close()
+    a = try EngineSide(at: workspace.copy(of: original, as: "read-a"))
+    b = RawSide(at: try workspace.copy(of: original, as: "read-b"))
+  }
+
+  func close() throws {
+    try a.close()
+    b.close()
+  }
+
+  var contests: [Contest] {
+    let filled = scale.filled
+    let records = scale.records
+    let anyRecord = Plan.random(scale.visited, from: records)
+    let hot = Plan.random(scale.visited, from: Int(Double(records) * Scale.hotShare))
+    return [
+      fill("fillseq", Plan(records: filled, order: Plan.sequence(filled))),
+      fill("fillrandom", Plan(records: filled, order: Plan.random(filled, from: filled))),
+      overwrite("overwrite", Plan(records: records, order: anyRecord)),
+      read("readrandom", Plan(records: records, order: anyRecord)) { try $0.getEach($1) },
+      read("readmissing", Plan(records: records, order: anyRecord, suffix: ".")) {
+        try $0.missEach($1)
+      },
+      read("readhot", Plan(records: records, order: hot)) { try $0.getEach($1) },
+      read("readseq", Plan(records: records, order: Plan.sequence(records)), goal: nil) {
+        try $0.scan($1)
+      },
+    ]
+  }
+
+  private func fill(_ name: String, _ plan: Plan) -> Contest {
+    write(name, plan) { side in
+      try workspace.remove(side)
+      return workspace.directory(side)
+    }
+  }
+
+  private func overwrite(_ name: String, _ plan: Plan) -> Contest {
+    write(name, plan) { side in try workspace.copy(of: original, as: side) }
+  }
+
+  private func write(
+    _ name: String, _ plan: Plan, in directory: @escaping (String) throws -> URL
+  ) -> Contest {
+    func run(_ side: some Side) throws -> Duration {
+      let time = try timed(expecting: plan.order.count) { try side.putEach(plan) }
+      try side.close()
+      return time
+    }
+    return Contest(
+      name: name, operations: plan.order.count, goal: Self.goal,
+      a: { try run(EngineSide(at: directory("write-a"))) },
+      b: { try run(RawSide(at: directory("write-b"))) })
+  }
+
+  private func read(
+    _ name: String, _ plan: Plan, goal: Double? = Self.goal,
+    _ work: @escaping (any Side, Plan) throws -> Int
+  ) -> Contest {
+    let count = plan.order.count
+    return Contest(
+      name: name, operations: count, goal: goal,
+      a: { try timed(expecting: count) { try work(a, plan) } },
+      b: { try timed(expecting: count) { try work(b, plan) } })
+  }
+}

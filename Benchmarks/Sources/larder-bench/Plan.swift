@@ -1,0 +1,102 @@
+import Foundation
+import RawLevelDB
+
+/// Which records are visited in which order, and what they hold.
+///
+/// Both sides follow the same plan, made before the time starts. Record `r` has the key `r` in
+/// decimal, padded to 16 digits, and a value that follows from `r`, so that a read can be checked.
+struct Plan: Sendable {
+  private let keys: [UInt8]
+  private let pool: [UInt8]
+  let order: [UInt32]
+  let keyBytes: Int
+
+  private static var valueSpan: Int { Scale.poolBytes - Scale.valueBytes }
+
+  /// Plans to visit `order`, which names records below `records`.
+  ///
+  /// With a `suffix` behind every key, no key is in a database that was filled without.
+  init(records: Int, order: [UInt32], suffix: String = "") {
+    var keys: [UInt8] = []
+    for record in 0..<records {
+      let digits = String(record)
+      let zeros = String(repeating: "0", count: Scale.keyBytes - digits.count)
+      keys.append(contentsOf: (zeros + digits + suffix).utf8)
+    }
+    self.keys = keys
+    self.order = order
+    keyBytes = Scale.keyBytes + suffix.utf8.count
+    pool = Plan.makePool()
+  }
+
+  /// Pieces as long as a value: half random, and the same bytes once more.
+  private static func makePool() -> [UInt8] {
+    var random = SplitMix64(seed: Scale.seed)
+    var pool: [UInt8] = []
+    while pool.count < Scale.poolBytes {
+      let count = Int(Double(Scale.valueBytes) * Scale.compressedShare)
+      let piece = (0..<count).map { _ in UInt8.random(in: 32...126, using: &random) }
+      for at in 0..<Scale.valueBytes { pool.append(piece[at % count]) }
+    }
+    return pool
+  }
+
+  // MARK: - Orders
+
+  static func sequence(_ count: Int) -> [UInt32] { (0..<UInt32(count)).map { $0 } }
+
+  /// `count` records drawn from the first `records`, each as likely at every draw.
+  static func random(_ count: Int, from records: Int, seed: UInt64 = Scale.seed) -> [UInt32] {
+    var random = SplitMix64(seed: seed)
+    return (0..<count).map { _ in UInt32.random(in: 0..<UInt32(records), using: &random) }
+  }
+
+  // MARK: - Records
+
+  func withKey<R, E: Error>(_ record: UInt32, _ body: (RawSpan) throws(E) -> R) throws(E) -> R {
+    let start = Int(record) * keyBytes
+    return try body(keys.span.bytes.extracting(start..<start + keyBytes))
+  }
+
+  func withValue<R, E: Error>(_ record: UInt32, _ body: (RawSpan) throws(E) -> R) throws(E) -> R {
+    let start = Int(record) * Scale.valueBytes % Plan.valueSpan
+    return try body(pool.span.bytes.extracting(start..<start + Scale.valueBytes))
+  }
+
+  /// Whether `bytes` is the value of `record`.
+  func matches(_ bytes: RawSpan, _ record: UInt32) -> Bool {
+    withValue(record) { areEqual($0, bytes) }
+  }
+
+  func matches(key bytes: RawSpan, _ record: UInt32) -> Bool {
+    withKey(record) { areEqual($0, bytes) }
+  }
+
+  /// Lends the plan as the C++ side reads it.
+  func withRaw<R>(_ body: (UnsafePointer<raw_plan>) -> R) -> R {
+    keys.withUnsafeBufferPointer { keys in
+      pool.withUnsafeBufferPointer { pool in
+        order.withUnsafeBufferPointer { order in
+          guard let keys = keys.baseAddress, let pool = pool.baseAddress,
+            let order = order.baseAddress
+          else { preconditionFailure("an empty plan measures nothing") }
+          var plan = raw_plan(
+            keys: keys, key_bytes: keyBytes, pool: pool, value_span: Plan.valueSpan,
+            value_bytes: Scale.valueBytes, order: order, count: self.order.count)
+          return body(&plan)
+        }
+      }
+    }
+  }
+}
+
+/// Compares bytes with `memcmp`, as the C++ side does.
+private func areEqual(_ one: RawSpan, _ other: RawSpan) -> Bool {
+  guard one.byteCount == other.byteCount else { return false }
+  return one.withUnsafeBytes { one in
+    other.withUnsafeBytes { other in
+      guard let left = one.baseAddress, let right = other.baseAddress else { return true }
+      return memcmp(left, right, one.count) == 0
+    }
+  }
+}

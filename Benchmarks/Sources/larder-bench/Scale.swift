@@ -1,0 +1,45 @@
+/// How much a run does; keys and values have `db_bench`'s sizes at every scale.
+struct Scale {
+  static let keyBytes = 16
+  static let valueBytes = 100
+  /// The share of a value that is random; the rest repeats it, so that it compresses to about half.
+  static let compressedShare = 0.5
+  /// How many bytes of values are prepared; records share them.
+  static let poolBytes = 1 << 20
+  static let seed: UInt64 = 301
+  /// `readhot` keeps to this share of the records.
+  static let hotShare = 0.01
+
+  let name: String
+  /// Records in the database that is read and overwritten.
+  let records: Int
+  /// Records that a fill writes into an empty database.
+  let filled: Int
+  /// Records read or overwritten by one run; `readseq` walks all records.
+  let visited: Int
+  let rounds: Int
+  /// Whether the times mean enough to hold them against a goal.
+  let hasGoals: Bool
+
+  static let full = Scale(
+    name: "full", records: 1_000_000, filled: 200_000, visited: 200_000, rounds: 11,
+    hasGoals: true)
+  static let quick = Scale(
+    name: "quick", records: 20_000, filled: 10_000, visited: 10_000, rounds: 3,
+    hasGoals: false)
+}
+
+/// A small random generator whose sequence is the same everywhere (Steele, Lea and Flood, 2014).
+struct SplitMix64: RandomNumberGenerator {
+  private var state: UInt64
+
+  init(seed: UInt64) { state = seed }
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var z = state
+    z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+    return z ^ (z >> 31)
+  }
+}

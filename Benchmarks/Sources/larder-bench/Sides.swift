@@ -1,0 +1,103 @@
+import Foundation
+import LarderEngine
+import RawLevelDB
+
+/// One side of a contest: the same work, done by Larder's engine or by C++.
+///
+/// Every call returns how many results were what the plan says.
+protocol Side {
+  func putEach(_ plan: Plan) throws -> Int
+  func getEach(_ plan: Plan) throws -> Int
+  func missEach(_ plan: Plan) throws -> Int
+  func scan(_ plan: Plan) throws -> Int
+  func close() throws
+}
+
+/// Larder's engine, called as `Larder` calls it: through the protocol.
+struct EngineSide: Side {
+  private let engine: any StorageEngine
+
+  init(at directory: URL) throws {
+    engine = try LevelDBEngine(at: directory.path(percentEncoded: false), options: LevelDBOptions())
+  }
+
+  func putEach(_ plan: Plan) throws -> Int {
+    var batch = WriteBatch()
+    for record in plan.order {
+      batch.reset()
+      plan.withKey(record) { key in plan.withValue(record) { value in batch.put(key, value) } }
+      try engine.write(&batch, synced: false)
+    }
+    return plan.order.count
+  }
+
+  func getEach(_ plan: Plan) throws -> Int {
+    var buffer = ValueBuffer()
+    var right = 0
+    for record in plan.order {
+      let isFound = try plan.withKey(record) { key throws(EngineError) in
+        try engine.get(key, into: &buffer)
+      }
+      if isFound, buffer.withBytes({ plan.matches($0, record) }) { right += 1 }
+    }
+    return right
+  }
+
+  func missEach(_ plan: Plan) throws -> Int {
+    var buffer = ValueBuffer()
+    var missing = 0
+    for record in plan.order {
+      let isFound = try plan.withKey(record) { key throws(EngineError) in
+        try engine.get(key, into: &buffer)
+      }
+      missing += isFound ? 0 : 1
+    }
+    return missing
+  }
+
+  func scan(_ plan: Plan) throws -> Int {
+    let first = plan.withKey(plan.order[0]) { key in key.withUnsafeBytes { Array($0) } }
+    let cursor = try engine.cursor(over: EngineRange(from: first))
+    var right = 0
+    for record in plan.order {
+      guard try cursor.next() else { break }
+      right += cursor.withEntry { key, value in
+        plan.matches(key: key, record) && plan.matches(value, record) ? 1 : 0
+      }
+    }
+    return right
+  }
+
+  func compact() throws { try engine.compact(EngineRange()) }
+
+  func close() throws { try engine.close() }
+}
+
+/// LevelDB in C++, opened with the options that the engine opens it with.
+struct RawSide: Side {
+  private let database: OpaquePointer
+
+  init(at directory: URL) {
+    let settings = LevelDBOptions()
+    let options = raw_options(
+      compression: settings.compression, reuse_logs: settings.reusesLogs,
+      filter_bits_per_key: Int32(settings.filterBitsPerKey),
+      max_open_files: Int32(settings.maxOpenFiles), block_bytes: settings.blockBytes,
+      write_buffer_bytes: settings.writeBufferBytes,
+      block_cache_bytes: settings.blockCacheBytes, max_file_bytes: settings.maxFileBytes)
+    database = raw_open(directory.path(percentEncoded: false), options)
+  }
+
+  func putEach(_ plan: Plan) -> Int {
+    plan.withRaw { raw_put_each(database, $0) }
+    return plan.order.count
+  }
+
+  func getEach(_ plan: Plan) -> Int { plan.withRaw { raw_get_each(database, $0) } }
+
+  func missEach(_ plan: Plan) -> Int { plan.withRaw { raw_miss_each(database, $0) } }
+
+  func scan(_ plan: Plan) -> Int { plan.withRaw { raw_scan(database, $0) } }
+
+  func close() { raw_close(database) }
+}

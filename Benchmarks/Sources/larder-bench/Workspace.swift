@@ -1,0 +1,45 @@
+import Foundation
+
+/// The directories of a run, all in one that is removed at the end.
+struct Workspace {
+  private let root: URL
+
+  init() throws {
+    root = FileManager.default.temporaryDirectory
+      .appending(path: "larder-bench-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: root, withIntermediateDirectories: true)
+  }
+
+  func directory(_ name: String) -> URL { root.appending(path: name, directoryHint: .isDirectory) }
+
+  /// Makes `name` a copy of `original`, in place of what it was, and returns it.
+  func copy(of original: URL, as name: String) throws -> URL {
+    try remove(name)
+    try FileManager.default.copyItem(at: original, to: directory(name))
+    return directory(name)
+  }
+
+  /// Removes `name` if it is there.
+  func remove(_ name: String) throws {
+    let path = directory(name).path(percentEncoded: false)
+    guard FileManager.default.fileExists(atPath: path) else { return }
+    try FileManager.default.removeItem(at: directory(name))
+  }
+
+  func removeAll() throws { try FileManager.default.removeItem(at: root) }
+}
+
+/// Stops a benchmark whose results are wrong: its times mean nothing.
+struct WrongResults: Error, CustomStringConvertible {
+  let description: String
+}
+
+/// The time that `work` takes, which must get `expected` results right.
+func timed(expecting expected: Int, _ work: () throws -> Int) throws -> Duration {
+  var right = 0
+  let time = try ContinuousClock().measure { right = try work() }
+  guard right == expected else {
+    throw WrongResults(description: "\(right) of \(expected) results were right")
+  }
+  return time
+}

@@ -1,0 +1,46 @@
+# Everything this project does from the command line. `make` alone lists it.
+
+SWIFT ?= swift
+OS := $(shell uname -s)
+
+# Homebrew keeps LevelDB's headers and library outside the compiler's search paths.
+ifeq ($(OS),Darwin)
+BREW_LEVELDB := $(shell brew --prefix leveldb 2>/dev/null)
+export CPATH := $(BREW_LEVELDB)/include$(if $(CPATH),:$(CPATH))
+export LIBRARY_PATH := $(BREW_LEVELDB)/lib$(if $(LIBRARY_PATH),:$(LIBRARY_PATH))
+endif
+
+.DEFAULT_GOAL := help
+.PHONY: help deps demo test check lint consumer bench-smoke proof bench format
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+
+demo: deps ## load two feeds through the cache, past seven days, and inspect the store
+	Scripts/demo
+
+test: deps ## install what is missing, build, and run all tests
+	$(SWIFT) test
+
+check: lint test consumer bench-smoke ## all that must hold before a change lands
+
+lint: ## check the formatting, strictly
+	$(SWIFT) format lint --strict --recursive --parallel Package.swift Sources Tests Benchmarks
+
+consumer: deps ## build and run the README's code in packages that depend on a tag of HEAD
+	Scripts/consumer-check
+
+bench-smoke: deps ## run every benchmark briefly, and verify its results but not its times
+	cd Benchmarks && $(SWIFT) run -c release larder-bench --quick
+
+bench: deps ## measure, print the tables, and write Benchmarks/Results
+	cd Benchmarks && $(SWIFT) run -c release larder-bench --output Results
+
+proof: deps ## the slow proofs: longer tests, and the thread and address sanitizers
+	Scripts/proof
+
+format: ## format all Swift code in place
+	$(SWIFT) format --in-place --recursive --parallel Package.swift Sources Tests Benchmarks
+
+deps: ## install LevelDB's headers if they are missing
+	@Scripts/deps

@@ -1,0 +1,90 @@
+import Foundation
+import Larder
+import LarderEngine
+
+/// A cache as its store remembers it, or only as its number when it does not.
+struct KnownCache: Sendable {
+  let id: UInt64
+  /// Nil for rows of a number that no cache is registered under.
+  let name: String?
+  /// Nil when there is none, or none that can be read.
+  let registration: Registration?
+
+  /// What the keys mean; without a registration, bytes.
+  var keyKind: KeyKind { registration.map { KeyKind(code: $0.keyKind) } ?? .bytes }
+
+  /// The name as `--cache` takes it.
+  var label: String { name.map(KeyForm.text(ofName:)) ?? "#\(id)" }
+}
+
+/// What a store's metadata say.
+///
+/// What is damaged is left out and noted.
+struct Catalog {
+  private(set) var caches: [KnownCache] = []
+  /// Numbers of cleared caches.
+  ///
+  /// Rows under them are deleted when the store finds the time, and are no entries any more.
+  private(set) var cleared: Set<UInt64> = []
+  private(set) var damage: [String] = []
+
+  /// Reads the metadata key space.
+  init(readFrom engine: any StorageEngine) throws(InspectionError) {
+    do throws(EngineError) {
+      let cursor = try engine.cursor(over: EngineRange(prefix: [KeySpace.metadata.rawValue]))
+      while try cursor.next() {
+        let (key, value) = cursor.withEntry { key, value in
+          (key.withUnsafeBytes { Array($0) }, value.withUnsafeBytes { Array($0) })
+        }
+        try note(value, under: key)
+      }
+    } catch .corrupt(let message) {
+      damage.append("a part of the metadata cannot be read: \(message)")
+    } catch .incompatible(let message) {
+      throw InspectionError(.unsupported, message)
+    } catch {
+      throw InspectionError(error)
+    }
+  }
+
+  private mutating func note(_ value: [UInt8], under key: [UInt8]) throws(EngineError) {
+    if key == Metadata.format {
+      guard let format = Metadata.number(in: value, under: key) else {
+        return damage.append("the store's format version is damaged")
+      }
+      guard format <= Metadata.formatVersion else { throw .incompatible("store format \(format)") }
+    } else if key.starts(with: Metadata.reclaimPrefix) {
+      let digits = key.dropFirst(Metadata.reclaimPrefix.count)
+      if digits.count == 8 { cleared.insert(digits.reduce(0) { $0 << 8 | UInt64($1) }) }
+    } else if key.starts(with: Metadata.cachePrefix) {
+      let bytes = key.dropFirst(Metadata.cachePrefix.count)
+      let name = String(decoding: bytes, as: UTF8.self)
+      note(value, under: key, ofCache: name)
+    }
+  }
+
+  private mutating func note(_ value: [UInt8], under key: [UInt8], ofCache name: String) {
+    let label = KeyForm.text(ofName: name)
+    guard let body = Metadata.body(of: value, under: key) else {
+      return damage.append("what is remembered of cache \(label) is damaged")
+    }
+    do {
+      let registration = try JSONDecoder().decode(Registration.self, from: Data(body))
+      caches.append(KnownCache(id: registration.id, name: name, registration: registration))
+    } catch {
+      damage.append("what is remembered of cache \(label) cannot be read by this version")
+    }
+  }
+
+  /// The cache with this number.
+  func cache(numbered id: UInt64) -> KnownCache {
+    caches.first { $0.id == id } ?? KnownCache(id: id, name: nil, registration: nil)
+  }
+
+  /// The cache called `label`, by its name or as `#` and its number.
+  func cache(called label: String) throws(InspectionError) -> KnownCache {
+    if let cache = caches.first(where: { $0.label == label || $0.name == label }) { return cache }
+    if label.hasPrefix("#"), let id = UInt64(label.dropFirst()) { return cache(numbered: id) }
+    throw InspectionError(.notFound, "there is no cache \(label)")
+  }
+}

@@ -1,0 +1,142 @@
+import Larder
+import LarderEngine
+
+/// What a walk over records meets.
+enum WalkItem {
+  case record(FoundRecord)
+  /// A part of a cache's files that cannot be read; which keys were in it is not known.
+  case unreadable(in: KnownCache?, message: String)
+}
+
+extension Inspection {
+  /// Shows `body` the records of a selection, cache by cache, in the order of their keys, until it
+  /// answers false.
+  ///
+  /// - Complexity: One step and one checksum for each record. One record is held at a time.
+  func forEachItem(
+    in selection: Selection, keys form: KeyForm,
+    _ body: (WalkItem) throws(InspectionError) -> Bool
+  ) throws(InspectionError) {
+    let glob = try selection.match.map { pattern throws(InspectionError) in try Glob(pattern) }
+    var left = selection.limit ?? .max
+    let (caches, damage) = try caches(in: selection)
+    for message in self.damage + damage {
+      guard try body(.unreadable(in: nil, message: message)) else { return }
+    }
+    for cache in caches {
+      guard let range = try range(of: selection, in: cache, keys: form) else { continue }
+      let goesOn = try walk(cache, range, isReversed: selection.isReversed) {
+        item throws(InspectionError) in
+        if case .record(let record) = item {
+          let text = form.text(of: record.key, kind: cache.keyKind)
+          if let glob, !glob.matches(text) { return true }
+          guard left > 0 else { return false }
+          left -= 1
+        }
+        return try body(item)
+      }
+      guard goesOn else { return }
+    }
+  }
+
+  /// The caches to walk over, in the order that their records have, and what kept more of them from
+  /// being found.
+  func caches(
+    in selection: Selection
+  ) throws(InspectionError) -> (caches: [KnownCache], damage: [String]) {
+    if let name = selection.cache { return ([try catalog.cache(called: name)], []) }
+    var ids = Set(catalog.caches.map(\.id))
+    var damage: [String] = []
+    do throws(EngineError) {
+      let cursor = try engine.cursor(over: EngineRange(prefix: [KeySpace.records.rawValue]))
+      while try cursor.next() {
+        let (id, key) = cursor.withEntry { key, _ in
+          var offset = 1
+          return (readVarint(key, at: &offset), key.withUnsafeBytes { Array($0) })
+        }
+        let next: [UInt8]?
+        if let id {
+          ids.insert(id)
+          next = EngineRange.successor(ofPrefix: KeySpace.records.prefix(ofCache: id))
+        } else {
+          damage.append("the record key \(KeyForm.hex(key)) belongs to no cache")
+          next = key + [0]
+        }
+        guard let next else { break }
+        try cursor.seek(to: next.span.bytes)
+      }
+    } catch .corrupt(let message) {
+      damage.append(inUsersWords(message))
+    } catch {
+      throw InspectionError(error)
+    }
+    let ordered = ids.subtracting(catalog.cleared).sorted { a, b in
+      KeySpace.records.prefix(ofCache: a).lexicographicallyPrecedes(
+        KeySpace.records.prefix(ofCache: b))
+    }
+    let caches = ordered.map(catalog.cache(numbered:))
+    return (selection.isReversed ? caches.reversed() : caches, damage)
+  }
+
+  /// The physical range of a selection in a cache; nil when none of the cache's keys can be in it.
+  private func range(
+    of selection: Selection, in cache: KnownCache, keys form: KeyForm
+  ) throws(InspectionError) -> EngineRange? {
+    let isNamed = selection.cache != nil
+    func bound(
+      _ text: String, _ read: (String, KeyKind) -> [UInt8]?
+    ) throws(InspectionError) -> [UInt8]? {
+      if let bytes = read(text, cache.keyKind) { return bytes }
+      guard isNamed else { return nil }
+      throw InspectionError(
+        .usage, "\(text) is no key of cache \(cache.label), whose keys are \(cache.keyKind)")
+    }
+    let start = KeySpace.records.prefix(ofCache: cache.id)
+    var range = EngineRange(prefix: start)
+    if let text = selection.prefix {
+      guard let bytes = try bound(text, form.prefix) else { return nil }
+      range = EngineRange(prefix: start + bytes)
+    }
+    if let text = selection.from {
+      guard let bytes = try bound(text, form.bytes) else { return nil }
+      if range.lower.lexicographicallyPrecedes(start + bytes) { range.lower = start + bytes }
+    }
+    if let text = selection.to {
+      guard let bytes = try bound(text, form.bytes) else { return nil }
+      let upper = start + bytes
+      if range.upper.map(upper.lexicographicallyPrecedes) ?? true { range.upper = upper }
+    }
+    return range
+  }
+
+  /// Walks over one range of one cache; false when `body` wants no more.
+  private func walk(
+    _ cache: KnownCache, _ range: EngineRange, isReversed: Bool,
+    _ body: (WalkItem) throws(InspectionError) -> Bool
+  ) throws(InspectionError) -> Bool {
+    let prefixCount = KeySpace.records.prefix(ofCache: cache.id).count
+    let cursor: any EngineCursor
+    do {
+      cursor = try engine.cursor(over: range)
+      if isReversed { try cursor.seekToEnd() }
+    } catch {
+      throw InspectionError(error)
+    }
+    while true {
+      let isOnRecord: Bool
+      do throws(EngineError) {
+        isOnRecord = try isReversed ? cursor.previous() : cursor.next()
+      } catch .corrupt(let message) {
+        return try body(.unreadable(in: cache, message: inUsersWords(message)))
+      } catch {
+        throw InspectionError(error)
+      }
+      guard isOnRecord else { return true }
+      let record = cursor.withEntry { key, value in
+        let userKey = key.extracting(prefixCount..<key.byteCount).withUnsafeBytes { Array($0) }
+        return FoundRecord(value, under: key, key: userKey, in: cache, at: now)
+      }
+      guard try body(.record(record)) else { return false }
+    }
+  }
+}

@@ -1,0 +1,125 @@
+package import Foundation
+import Larder
+import LarderEngine
+
+/// A store as it was at one moment, open for looking into.
+///
+/// It reads a snapshot of the store's files in a private directory, so the store may be open in
+/// another process, and nothing in its directory is changed. Commands write to any
+/// `TextOutputStream` and answer what they found as an ``Outcome``.
+///
+/// An inspection belongs to one thread.
+package final class Inspection {
+  /// The store's directory, its path without links.
+  package let path: String
+  /// How the store's files came into the snapshot.
+  package let method: SnapshotMethod
+  /// The moment that ages and states are told for.
+  package let now: Date
+
+  let snapshot: Snapshot
+  let engine: LevelDBEngine
+  let catalog: Catalog
+  /// What was found damaged before any record was read.
+  private(set) var damage: [String]
+
+  /// Takes a snapshot of the store in a directory and opens it.
+  ///
+  /// - Parameters:
+  ///   - directory: A store's directory, by any path.
+  ///   - now: The moment to judge lifetimes by.
+  ///   - linking: Whether hard links are tried before the files are copied.
+  /// - Throws: An ``InspectionError`` with the status `unavailable` when there is no store or it
+  ///   could not be captured, `unsupported` when it is another program's or a later version's,
+  ///   `damaged` when it cannot be opened at all, `io`.
+  package init(
+    at directory: String, now: Date, linking: Bool = true
+  ) throws(InspectionError) {
+    guard let path = try FileAccess.realPath(directory), FileAccess.isDirectory(path) else {
+      throw InspectionError(.unavailable, "there is no store at \(directory)")
+    }
+    self.path = path
+    self.now = now
+    damage = try Marker.check(in: path).map { [$0] } ?? []
+    snapshot = try Snapshot(of: path, linking: linking)
+    method = snapshot.method
+    do throws(InspectionError) {
+      try Marker.write(to: snapshot.directory.path)
+      engine = try Self.open(snapshot.directory.path)
+      catalog = try Catalog(readFrom: engine)
+    } catch {
+      throw error.naming(path, insteadOf: snapshot.directory.path)
+    }
+    damage += catalog.damage
+  }
+
+  deinit {
+    do {
+      try engine.close()
+    } catch {
+      // The directory that it reads is about to go; nothing can be lost.
+    }
+  }
+
+  private static func open(_ path: String) throws(InspectionError) -> LevelDBEngine {
+    var options = LevelDBOptions()
+    options.createIfMissing = false
+    options.refusesWrites = true
+    do {
+      return try LevelDBEngine(at: path, options: options)
+    } catch {
+      throw InspectionError(error)
+    }
+  }
+
+  /// A message of the engine about the store's directory and not about the snapshot's.
+  func inUsersWords(_ message: String) -> String {
+    message.replacing(snapshot.directory.path, with: path)
+  }
+}
+
+/// The file that makes a directory a store.
+private enum Marker {
+  static let name = "LARDER"
+  static let version = 1
+
+  /// Checks a store's marker, and says what is wrong with it if the rest may still be read.
+  static func check(in path: String) throws(InspectionError) -> String? {
+    guard FileAccess.bytes(of: "\(path)/CURRENT") != nil else {
+      throw InspectionError(.unavailable, "there is no store at \(path)")
+    }
+    guard let bytes = try FileAccess.read("\(path)/\(name)", limit: 64) else {
+      throw InspectionError(.unsupported, "\(path) is a LevelDB database of another program")
+    }
+    let line = String(decoding: bytes.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
+    guard line.hasPrefix("larder "), let found = Int(line.dropFirst("larder ".count)), found > 0
+    else { return "\(path)/\(name) does not begin with the format version" }
+    guard found <= version else {
+      throw InspectionError(.unsupported, "\(path) has format version \(found)")
+    }
+    return nil
+  }
+
+  static func write(to path: String) throws(InspectionError) {
+    try FileAccess.create("\(path)/\(name)", with: Array("larder \(version)\n".utf8))
+  }
+}
+
+extension InspectionError {
+  /// The same failure as a tool says it.
+  init(_ error: EngineError) {
+    switch error {
+    case .closed: self.init(.io, "the snapshot was closed")
+    case .locked: self.init(.unavailable, "the snapshot is locked")
+    case .diskFull: self.init(.io, "there is no room for the snapshot")
+    case .io(let message): self.init(.io, message)
+    case .corrupt(let message): self.init(.damaged, "the store is damaged: \(message)")
+    case .incompatible(let message): self.init(.unsupported, message)
+    case .invalidArgument(let message): self.init(.usage, message)
+    }
+  }
+
+  func naming(_ path: String, insteadOf other: String) -> InspectionError {
+    InspectionError(status, description.replacing(other, with: path))
+  }
+}

@@ -1,0 +1,111 @@
+// How keys are written and read. What is written can be given back as an argument, whatever bytes
+// a key has:
+//
+//   text      as it is; but as 0x and hex when it is not UTF-8, is empty, has control or invisible
+//             characters, begins with "-" or begins or ends with a space, or could itself be read
+//             as hex
+//   integer   decimal
+//   UUID      as usual
+//   bytes     0x and hex
+//
+// Bytes that are no key of the cache's kind are hex too, so 0x is read as bytes by every cache.
+
+import Foundation
+import Larder
+
+/// How keys are written and read.
+package enum KeyForm: String, Sendable, CaseIterable {
+  /// By the kind of the cache's keys.
+  case auto
+  /// As text, whatever their kind.
+  case utf8
+  case hex
+  case base64
+}
+
+extension KeyForm {
+  /// The key in this form.
+  func text(of key: [UInt8], kind: KeyKind) -> String {
+    switch self {
+    case .auto where kind == .text: return Self.text(ofText: key)
+    case .auto where kind == .integer || kind == .uuid: return kind.describe(key.span.bytes)
+    case .auto, .hex: return Self.hex(key)
+    case .utf8: return Self.text(ofText: key)
+    case .base64: return Data(key).base64EncodedString()
+    }
+  }
+
+  /// The bytes of a key that was written in this form; nil when `text` is none of this kind.
+  func bytes(of text: String, kind: KeyKind) -> [UInt8]? {
+    if self == .base64 { return Data(base64Encoded: text).map(Array.init) }
+    if let bytes = Self.bytes(ofHex: text) { return bytes }
+    switch self {
+    case .hex: return Self.bytes(ofHex: "0x" + text)
+    case .auto where kind == .integer: return Int(text)?.encoded()
+    case .auto where kind == .uuid: return UUID(uuidString: text)?.encoded()
+    default: return Array(text.utf8)
+    }
+  }
+
+  /// The bytes that keys written in this form may begin with; nil when `text` can be none.
+  func prefix(of text: String, kind: KeyKind) -> [UInt8]? {
+    if self == .auto, kind == .integer || kind == .uuid { return Self.bytes(ofHex: text) }
+    return bytes(of: text, kind: kind)
+  }
+
+  /// The name of a cache, as keys that are text are written.
+  static func text(ofName name: String) -> String { text(ofText: Array(name.utf8)) }
+
+  static func hex(_ bytes: some Sequence<UInt8>) -> String {
+    let digits = Array("0123456789abcdef".utf8)
+    let text = bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
+    return "0x" + String(decoding: text, as: UTF8.self)
+  }
+
+  private static func text(ofText key: [UInt8]) -> String {
+    guard let text = String(validating: key, as: UTF8.self), isPlain(text) else { return hex(key) }
+    return text
+  }
+
+  private static func isPlain(_ text: String) -> Bool {
+    guard let first = text.unicodeScalars.first, text.unicodeScalars.last != " " else {
+      return false
+    }
+    return first != "-" && first != " " && text.unicodeScalars.allSatisfy(isVisible)
+      && bytes(ofHex: text) == nil
+  }
+
+  /// Whether a character shows on a terminal, moves nothing, and is told from every other.
+  static func isVisible(_ scalar: Unicode.Scalar) -> Bool {
+    switch scalar.properties.generalCategory {
+    case .control, .format, .surrogate, .privateUse, .unassigned, .lineSeparator,
+      .paragraphSeparator:
+      false
+    case .spaceSeparator: scalar == " "
+    default: true
+    }
+  }
+
+  private static func bytes(ofHex text: String) -> [UInt8]? {
+    let digits = Array(text.utf8.dropFirst(2))
+    guard text.hasPrefix("0x"), digits.count.isMultiple(of: 2) else { return nil }
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(digits.count / 2)
+    for index in stride(from: 0, to: digits.count, by: 2) {
+      guard let high = hexValue(digits[index]), let low = hexValue(digits[index + 1]) else {
+        return nil
+      }
+      bytes.append(high << 4 | low)
+    }
+    return bytes
+  }
+
+  private static func hexValue(_ digit: UInt8) -> UInt8? {
+    switch digit {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
+    case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
+    case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
+    default: nil
+    }
+  }
+}

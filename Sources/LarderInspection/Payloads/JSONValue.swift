@@ -1,0 +1,87 @@
+/// A JSON document, for writing.
+indirect enum JSONValue {
+  case null
+  case bool(Bool)
+  /// A number as it is to stand in the text.
+  case number(String)
+  case string(String)
+  case array([JSONValue])
+  case object([(name: String, value: JSONValue)])
+
+  static func integer(_ number: some BinaryInteger) -> JSONValue { .number("\(number)") }
+
+  /// The shortest text that reads back as the same number; null for what JSON has no number for.
+  static func real(_ number: Double) -> JSONValue {
+    number.isFinite ? .number("\(number)") : .null
+  }
+
+  static func optional(_ text: String?) -> JSONValue { text.map(JSONValue.string) ?? .null }
+}
+
+extension JSONValue {
+  /// Writes the document in one line.
+  func write(to output: inout some TextOutputStream) { write(to: &output, indent: nil) }
+
+  /// Writes the document over several lines, each behind `indent` spaces but for the first.
+  func writePretty(to output: inout some TextOutputStream, indent: Int = 0) {
+    write(to: &output, indent: indent)
+  }
+
+  private func write(to output: inout some TextOutputStream, indent: Int?) {
+    switch self {
+    case .null: output.write("null")
+    case .bool(let value): output.write(value ? "true" : "false")
+    case .number(let text): output.write(text)
+    case .string(let text): Self.write(text, to: &output)
+    case .array(let elements):
+      Self.writeList(elements, in: ("[", "]"), indent: indent, to: &output) {
+        element, output, inner in
+        element.write(to: &output, indent: inner)
+      }
+    case .object(let members):
+      Self.writeList(members, in: ("{", "}"), indent: indent, to: &output) {
+        member, output, inner in
+        Self.write(member.name, to: &output)
+        output.write(inner == nil ? ":" : ": ")
+        member.value.write(to: &output, indent: inner)
+      }
+    }
+  }
+
+  private static func writeList<Element, Output: TextOutputStream>(
+    _ elements: [Element], in brackets: (String, String), indent: Int?, to output: inout Output,
+    _ write: (Element, inout Output, Int?) -> Void
+  ) {
+    output.write(brackets.0)
+    let inner = indent.map { $0 + 2 }
+    for (index, element) in elements.enumerated() {
+      if index > 0 { output.write(",") }
+      if let inner { output.write("\n" + String(repeating: " ", count: inner)) }
+      write(element, &output, inner)
+    }
+    if let indent, !elements.isEmpty {
+      output.write("\n" + String(repeating: " ", count: indent))
+    }
+    output.write(brackets.1)
+  }
+
+  /// Writes a string, and escapes in it whatever could act on a terminal.
+  private static func write(_ text: String, to output: inout some TextOutputStream) {
+    var quoted = "\""
+    for scalar in text.unicodeScalars {
+      switch scalar {
+      case "\"": quoted += "\\\""
+      case "\\": quoted += "\\\\"
+      case "\n": quoted += "\\n"
+      case "\t": quoted += "\\t"
+      case "\r": quoted += "\\r"
+      case "\u{0}"..."\u{1F}", "\u{7F}"..."\u{9F}", "\u{2028}"..."\u{202E}",
+        "\u{2066}"..."\u{2069}":
+        let digits = String(scalar.value, radix: 16)
+        quoted += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+      default: quoted.unicodeScalars.append(scalar)
+      }
+    }
+    output.write(quoted + "\"")
+  }
+}

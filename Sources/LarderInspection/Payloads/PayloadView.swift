@@ -1,0 +1,78 @@
+import LarderCoding
+
+/// A payload as it can be shown without the program's types.
+enum PayloadView {
+  case json(JSONValue)
+  case text(String)
+  case hex([UInt8])
+  case size(Int)
+  case nothing
+
+  /// Reads a payload as far as the coder that wrote it lets it be understood.
+  init(_ payload: [UInt8], coder: UInt8, as form: ValueForm) {
+    let format = PayloadFormat(rawValue: coder)
+    switch form {
+    case .none: self = .nothing
+    case .size: self = .size(payload.count)
+    case .hex: self = .hex(payload)
+    case .json:
+      let value =
+        format == .propertyList ? PropertyListTree.read(payload) : JSONReader.read(payload)
+      self = value.map(PayloadView.json) ?? .hex(payload)
+    case .auto:
+      let value: JSONValue? =
+        switch format {
+        case .json: JSONReader.read(payload)
+        case .propertyList: PropertyListTree.read(payload)
+        default: nil
+        }
+      if let value {
+        self = .json(value)
+      } else if format == .bytes || format == .json, let text = Self.printable(payload) {
+        self = .text(text)
+      } else {
+        self = .hex(payload)
+      }
+    }
+  }
+
+  private static func printable(_ bytes: [UInt8]) -> String? {
+    guard !bytes.isEmpty, let text = String(validating: bytes, as: UTF8.self) else { return nil }
+    let isPrintable = text.unicodeScalars.allSatisfy { scalar in
+      // The joiners are in emoji and in Persian and Indian texts.
+      ["\n", "\t", "\u{200C}", "\u{200D}"].contains(scalar) || KeyForm.isVisible(scalar)
+        || scalar.properties.generalCategory == .spaceSeparator
+    }
+    return isPrintable ? text : nil
+  }
+}
+
+extension PayloadView {
+  /// Writes the payload for people, ending with a new line; nothing for a payload not to be shown.
+  func write(to output: inout some TextOutputStream) {
+    switch self {
+    case .json(let value):
+      value.writePretty(to: &output)
+      output.write("\n")
+    case .text(let text): output.write(text.hasSuffix("\n") ? text : text + "\n")
+    case .hex(let bytes): Self.dump(bytes, to: &output)
+    case .size, .nothing: break
+    }
+  }
+
+  /// Sixteen bytes a line: where they are, in hex, and those that are ASCII.
+  private static func dump(_ bytes: [UInt8], to output: inout some TextOutputStream) {
+    for start in stride(from: 0, to: bytes.count, by: 16) {
+      let row = bytes[start..<min(start + 16, bytes.count)]
+      let offset = String(start, radix: 16)
+      var line = String(repeating: "0", count: max(0, 8 - offset.count)) + offset + " "
+      for (index, byte) in row.enumerated() {
+        let digits = String(byte, radix: 16)
+        line += (index == 8 ? "  " : " ") + (digits.count == 1 ? "0" : "") + digits
+      }
+      line += String(repeating: " ", count: max(0, 60 - line.count))
+      line += row.map { (0x20...0x7E).contains($0) ? String(Unicode.Scalar($0)) : "." }.joined()
+      output.write(line + "\n")
+    }
+  }
+}

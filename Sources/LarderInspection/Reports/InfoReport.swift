@@ -1,0 +1,126 @@
+import Foundation
+import Larder
+import LarderEngine
+
+extension Inspection {
+  /// Writes what the store is made of: its caches and its files.
+  package func info(
+    style: Style, to output: inout some TextOutputStream
+  ) throws(InspectionError) -> Outcome {
+    let owner = try StoreOwner(of: path)
+    switch style.format {
+    case .table: writeInfo(owner: owner, style: style, to: &output)
+    case .json:
+      JSONValue.object(infoFields(owner: owner)).writePretty(to: &output)
+      output.write("\n")
+    case .jsonl:
+      JSONValue.object(infoFields(owner: owner)).write(to: &output)
+      output.write("\n")
+    case .csv: throw InspectionError(.usage, "info cannot be written as csv")
+    }
+    return damage.isEmpty ? .fine : .damaged
+  }
+
+  private func writeInfo(
+    owner: StoreOwner?, style: Style, to output: inout some TextOutputStream
+  ) {
+    output.write(style.isQuiet ? "" : heading + "\n\n")
+    output.write("format   \(Metadata.formatVersion)\n")
+    output.write("owner    \(owner.map { "\($0)" } ?? "none: it was closed")\n")
+    output.write("log      \(snapshot.logBytes) bytes\n")
+    output.write("tables   \(tableSummary)\n")
+    if !catalog.cleared.isEmpty {
+      output.write("cleared  \(catalog.cleared.count) caches, rows not all deleted\n")
+    }
+    for message in damage { output.write("damaged  \(message)\n") }
+    if !levels.isEmpty {
+      output.write("\n")
+      var table = Table(["LEVEL", "TABLES", "BYTES"])
+      for row in levels {
+        table.add(["\(row.level)", "\(row.count)", "\(row.bytes)"], to: &output)
+      }
+      table.flush(to: &output)
+    }
+    output.write("\n")
+    var table = Table(["ID", "CACHE", "KEYS", "CODER", "SCHEMA", "LIFETIME"])
+    for cache in catalog.caches {
+      guard let registration = cache.registration else { continue }
+      let kind = "\(cache.keyKind)"
+      table.add(
+        [
+          "\(cache.id)", cache.label, kind, coderName(registration.coder),
+          "\(registration.schemaVersion)", "\(registration.lifetime)",
+        ], to: &output)
+    }
+    table.flush(to: &output)
+  }
+
+  private var tableSummary: String {
+    guard snapshot.manifest != nil else { return "unknown: the MANIFEST is damaged" }
+    let count = levels.reduce(0) { $0 + $1.count }
+    return "\(count), \(levels.reduce(0) { $0 + $1.bytes }) bytes"
+  }
+
+  private var levels: [(level: Int, count: Int, bytes: Int)] {
+    let tables = snapshot.manifest.map { Array($0.tables.values) } ?? []
+    return Dictionary(grouping: tables, by: \.level).sorted { $0.key < $1.key }.map {
+      ($0.key, $0.value.count, $0.value.reduce(0) { $0 + $1.bytes })
+    }
+  }
+
+  private func infoFields(owner: StoreOwner?) -> [(name: String, value: JSONValue)] {
+    jsonHeading + [
+      ("formatVersion", .integer(Metadata.formatVersion)),
+      (
+        "owner",
+        owner.map { .object([("pid", .integer($0.pid)), ("isRunning", .bool($0.isRunning))]) }
+          ?? .null
+      ),
+      ("logBytes", .integer(snapshot.logBytes)),
+      (
+        "levels",
+        snapshot.manifest == nil
+          ? .null
+          : .array(
+            levels.map {
+              .object([
+                ("level", .integer($0.level)), ("tables", .integer($0.count)),
+                ("bytes", .integer($0.bytes)),
+              ])
+            })
+      ),
+      ("caches", .array(catalog.caches.map(Self.json))),
+      ("clearedCaches", .integer(catalog.cleared.count)),
+      ("damage", .array(damage.map(JSONValue.string))),
+    ]
+  }
+
+  private static func json(_ cache: KnownCache) -> JSONValue {
+    .object([
+      ("id", .integer(cache.id)), ("name", .string(cache.label)),
+      ("keyKind", .string("\(cache.keyKind)")),
+      ("coder", .optional(cache.registration.map { coderName($0.coder) })),
+      ("schemaVersion", cache.registration.map { .integer($0.schemaVersion) } ?? .null),
+      ("lifetime", .optional(cache.registration.map { "\($0.lifetime)" })),
+    ])
+  }
+}
+
+/// The process that has a store open, or had it when it ended without closing it.
+private struct StoreOwner: CustomStringConvertible {
+  let pid: Int32
+  let isRunning: Bool
+
+  /// Reads the guard file; nil when the store was closed.
+  init?(of path: String) throws(InspectionError) {
+    guard let bytes = try FileAccess.read("\(path)/LARDER.lock", limit: 32) else { return nil }
+    let line = bytes.prefix { $0 != UInt8(ascii: "\n") }
+    guard let pid = Int32(String(decoding: line, as: UTF8.self)), pid > 0 else { return nil }
+    self.pid = pid
+    isRunning = FileAccess.isRunning(pid)
+  }
+
+  var description: String {
+    isRunning ? "process \(pid)" : "process \(pid), which ended without closing the store"
+  }
+}

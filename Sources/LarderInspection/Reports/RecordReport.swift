@@ -1,0 +1,196 @@
+import Foundation
+import Larder
+import LarderEngine
+
+/// A record with its stored bytes.
+private struct StoredRecord {
+  let found: FoundRecord
+  let bytes: [UInt8]
+
+  /// Nil when the record cannot be read.
+  var payload: [UInt8]? {
+    guard case .success(let record) = found.content else { return nil }
+    return Array(bytes[record.payload])
+  }
+}
+
+extension Inspection {
+  /// Writes what is stored under a key: what is known about it, and its payload.
+  ///
+  /// An expired record is shown as one; so is a damaged one, with as much as can be told.
+  ///
+  /// - Throws: An ``InspectionError`` with the status `notFound` for a missing record, `usage` for
+  ///   a key that several caches have.
+  package func get(
+    _ key: String, cache name: String?, style: Style, to output: inout some TextOutputStream
+  ) throws(InspectionError) -> Outcome {
+    let stored = try record(under: key, cache: name, keys: style.keys)
+    switch style.format {
+    case .table: write(stored, style: style, to: &output)
+    case .json:
+      JSONValue.object(jsonFields(of: stored, style: style)).writePretty(to: &output)
+      output.write("\n")
+    case .jsonl:
+      JSONValue.object(jsonFields(of: stored, style: style)).write(to: &output)
+      output.write("\n")
+    case .csv: throw InspectionError(.usage, "a record cannot be written as csv")
+    }
+    return stored.found.outcome
+  }
+
+  /// The payload under a key, as it is, and the record's state.
+  ///
+  /// - Throws: As ``get(_:cache:style:to:)``, and for a record that cannot be read.
+  package func payload(
+    of key: String, cache name: String?, keys form: KeyForm
+  ) throws(InspectionError) -> (bytes: [UInt8], isExpired: Bool) {
+    let stored = try record(under: key, cache: name, keys: form)
+    guard let payload = stored.payload else {
+      throw InspectionError(
+        stored.found.outcome, "the record under \(key): \(stored.found.fault ?? "")")
+    }
+    return (payload, stored.found.state == .expired)
+  }
+
+  private func record(
+    under key: String, cache name: String?, keys form: KeyForm
+  ) throws(InspectionError) -> StoredRecord {
+    var selection = Selection()
+    selection.cache = name
+    let (candidates, hidden) = try caches(in: selection)
+    var found: [StoredRecord] = []
+    var isKey = false
+    for cache in candidates {
+      guard let bytes = form.bytes(of: key, kind: cache.keyKind) else { continue }
+      isKey = true
+      if let record = try record(under: bytes, in: cache) { found.append(record) }
+    }
+    if !isKey, let cache = candidates.first, candidates.count == 1 {
+      throw InspectionError(
+        .usage, "\(key) is no key of cache \(cache.label), whose keys are \(cache.keyKind)")
+    }
+    guard let record = found.first else {
+      let damage = damage + hidden
+      guard name == nil, !damage.isEmpty else {
+        throw InspectionError(.notFound, "\(key) is missing")
+      }
+      throw InspectionError(
+        .damaged, "\(key) is in no cache that can be found; \(damage.joined(separator: "; "))")
+    }
+    guard found.count == 1 else {
+      let names = found.map(\.found.cache.label).joined(separator: ", ")
+      throw InspectionError(.usage, "several caches have \(key): \(names); choose with --cache")
+    }
+    return record
+  }
+
+  private func record(
+    under key: [UInt8], in cache: KnownCache
+  ) throws(InspectionError) -> StoredRecord? {
+    let physicalKey = KeySpace.records.prefix(ofCache: cache.id) + key
+    let bytes: [UInt8]?
+    do {
+      bytes = try engine.get(physicalKey.span.bytes)
+    } catch .corrupt(let message) {
+      throw InspectionError(.damaged, inUsersWords(message))
+    } catch {
+      throw InspectionError(error)
+    }
+    guard let bytes else { return nil }
+    let found = FoundRecord(
+      bytes.span.bytes, under: physicalKey.span.bytes, key: key, in: cache, at: now)
+    return StoredRecord(found: found, bytes: bytes)
+  }
+}
+
+// MARK: - Writing
+
+extension Inspection {
+  private func write(
+    _ stored: StoredRecord, style: Style, to output: inout some TextOutputStream
+  ) {
+    if !style.isQuiet { output.write(heading + "\n\n") }
+    for (name, text) in lines(of: stored, style: style) {
+      output.write(name + String(repeating: " ", count: 11 - name.count) + text + "\n")
+    }
+    guard !style.isRedacted, let view = view(of: stored, as: style.values) else { return }
+    if case .nothing = view { return }
+    if case .size = view { return }
+    output.write("\n")
+    view.write(to: &output)
+  }
+
+  private func lines(of stored: StoredRecord, style: Style) -> [(name: String, text: String)] {
+    let found = stored.found
+    let kind = found.cache.keyKind
+    var lines = [
+      ("cache", "\(found.cache.label), keys: \(kind)"),
+      ("key", style.text(of: found.key, in: found.cache)), ("state", found.state.rawValue),
+    ]
+    guard case .success(let record) = found.content else {
+      return lines + [("fault", found.fault ?? ""), ("stored", "\(found.storedBytes) bytes")]
+    }
+    let age = now.timeIntervalSince(record.savedAt)
+    let span = Moment.text(ofSpan: abs(age))
+    lines.append(
+      ("saved", "\(text(of: record.savedAt)), " + (age < 0 ? "in \(span)" : "\(span) ago")))
+    if let expiry = found.expiry(of: record) {
+      let left = found.state == .expired ? "" : ", in \(found.timeLeft(of: record, at: now))"
+      lines.append(("expires", text(of: expiry) + left))
+    } else {
+      lines.append(("expires", "never"))
+    }
+    lines += [
+      ("schema", "version \(record.schemaVersion)"), ("coder", coderName(record.coder)),
+      ("sequence", "\(record.sequence)"),
+    ]
+    if let validator = validator(of: record, in: stored) {
+      lines.append(("validator", style.isRedacted ? "(redacted)" : validator))
+    }
+    return style.values == .none ? lines : lines + [("payload", "\(record.payload.count) bytes")]
+  }
+
+  private func jsonFields(
+    of stored: StoredRecord, style: Style
+  ) -> [(name: String, value: JSONValue)] {
+    var fields = jsonHeading + stored.found.jsonFields(at: now, style: style)
+    guard !style.isRedacted else { return fields }
+    if case .success(let record) = stored.found.content {
+      fields.append(("validator", .optional(validator(of: record, in: stored))))
+    }
+    switch view(of: stored, as: style.values) {
+    case .json(let value): fields += [("payloadForm", .string("json")), ("payload", value)]
+    case .text(let text): fields += [("payloadForm", .string("text")), ("payload", .string(text))]
+    case .hex(let bytes):
+      fields += [("payloadForm", .string("hex")), ("payload", .string(KeyForm.hex(bytes)))]
+    case .size, .nothing, nil: break
+    }
+    return fields
+  }
+
+  /// A record that cannot be read shows its bytes only when that is asked for.
+  private func view(of stored: StoredRecord, as form: ValueForm) -> PayloadView? {
+    guard case .success(let record) = stored.found.content, let payload = stored.payload else {
+      return form == .hex ? .hex(stored.bytes) : nil
+    }
+    return PayloadView(payload, coder: record.coder, as: form)
+  }
+
+  private func validator(of record: Record, in stored: StoredRecord) -> String? {
+    record.validator.map { KeyForm.utf8.text(of: Array(stored.bytes[$0]), kind: .bytes) }
+  }
+
+  private func text(of date: Date) -> String {
+    Moment.text(date) ?? "\(date.timeIntervalSinceReferenceDate) s since 2001"
+  }
+}
+
+extension FoundRecord {
+  fileprivate var outcome: Outcome {
+    switch state {
+    case .fresh, .stale, .expired: .fine
+    case .damaged: .damaged
+    case .unsupported: .unsupported
+    }
+  }
+}

@@ -1,0 +1,22 @@
+import ArgumentParser
+import LarderInspection
+
+@main
+struct Kvinspect: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "kvinspect",
+    abstract: "Look into a Larder store.",
+    discussion: """
+      Works on a private snapshot: the store may be open in another process, and nothing in its \
+      directory is changed.
+
+      Exit codes: 0 fine, 2 not found, 3 damage found, 4 no store or not available, 5 I/O error, \
+      6 unsupported format, 64 wrong usage.
+      """,
+    subcommands: [Info.self, List.self, Get.self])
+
+  static func main() {
+    Signals.removeSnapshotsWhenEnded()
+    main(nil)
+  }
+}

@@ -1,0 +1,65 @@
+import ArgumentParser
+import LarderInspection
+
+/// What every command takes.
+struct SharedOptions: ParsableArguments {
+  @Argument(help: "The store's directory.", completion: .directory)
+  var store: String
+
+  @Option(help: "How to write the answer: table, json, jsonl; csv for ls.")
+  var format: ReportFormat = .table
+
+  @Option(
+    help: """
+      How keys are written and read: auto (by the kind of the cache's keys), utf8, hex or base64. \
+      A key that is text and cannot be shown as it is, and one that is bytes, is 0x and hex.
+      """)
+  var keys: KeyForm = .auto
+
+  @Option(
+    parsing: .unconditional,
+    help: "Judge lifetimes as of this time: 2026-01-31T12:00:00Z, 2026-01-31, +8d, -90s.")
+  var now: String?
+
+  @Flag(help: "Write no values, and of keys only their lengths and checksums.")
+  var redact = false
+
+  @Flag(help: "Write data only: no heading, no message.")
+  var quiet = false
+
+  func style(values: ValueForm = .auto) -> Style {
+    var style = Style()
+    style.format = format
+    style.keys = keys
+    style.values = values
+    style.isRedacted = redact
+    style.isQuiet = quiet
+    return style
+  }
+
+  /// Opens the store, runs a command on it, and ends with the exit code of what it found.
+  func run(
+    _ command: (Inspection, inout StandardOutput) throws(InspectionError) -> Outcome
+  ) throws {
+    var output = StandardOutput()
+    let status: Outcome
+    do throws(InspectionError) {
+      let clock = Moment.now()
+      let moment = try now.map { text throws(InspectionError) in
+        try Moment.parse(text, from: clock)
+      }
+      let inspection = try Inspection(at: store, now: moment ?? clock)
+      status = try command(inspection, &output)
+    } catch {
+      output.flush()
+      if !quiet { say(error.description) }
+      throw ExitCode(error.status.rawValue)
+    }
+    output.flush()
+    if status != .fine { throw ExitCode(status.rawValue) }
+  }
+}
+
+extension ReportFormat: ExpressibleByArgument {}
+extension KeyForm: ExpressibleByArgument {}
+extension ValueForm: ExpressibleByArgument {}

@@ -1,0 +1,162 @@
+import Foundation
+import Larder
+import LarderEngine
+import LarderTestSupport
+import LarderTesting
+import Testing
+
+@testable import LarderInspection
+
+/// What is damaged is told, and everything else is shown.
+@Suite struct DamageTests {
+  /// A store whose records take many blocks of a table.
+  private func largeSpecimen() throws -> Specimen {
+    let specimen = try Specimen()
+    let store = try Specimen.open(specimen.path)
+    let cache = try store.cache("large", of: [UInt8].self, coder: .bytes)
+    var random = SplitMix64(seed: 1)
+    for index in 0..<300 { try cache.save(random.bytes(400), for: "key\(1000 + index)") }
+    try store.close()
+    try specimen.withEngine { try $0.compact(EngineRange()) }
+    return specimen
+  }
+
+  private func table(of specimen: Specimen) throws -> String {
+    try #require(try Damage.files(in: specimen.path, endingIn: ".ldb").first)
+  }
+
+  @Test(arguments: [false, true])
+  func aBlockThatCannotBeReadIsARowAndTheRestIsShown(isReversed: Bool) throws {
+    let specimen = try largeSpecimen()
+    try Damage.flipByte(at: 60_000, of: try table(of: specimen))
+    var selection = Selection()
+    selection.cache = "large"
+    selection.isReversed = isReversed
+    let inspection = try specimen.inspect()
+
+    let (text, status) = try inspection.listed(selection)
+    let shown = text.split(separator: "\n").filter { $0.contains(" key") }.count
+
+    #expect(status == .damaged)
+    #expect(text.split(separator: "\n").filter { $0.hasPrefix("damaged") }.count == 1)
+    #expect((270..<300).contains(shown), "\(shown)")
+    #expect(!text.contains(inspection.snapshot.directory.path))
+    #expect(try inspection.gotten("key1299").status == .fine)
+  }
+
+  @Test func aRecordInAnUnreadableBlockIsDamagedAndNotMissing() throws {
+    let specimen = try largeSpecimen()
+    try Damage.flipByte(at: 60_000, of: try table(of: specimen))
+    let inspection = try specimen.inspect()
+
+    let lost = (1000..<1300).filter { index in
+      do {
+        return try inspection.gotten("key\(index)").status != .fine
+      } catch {
+        #expect(outcome(of: error) == .damaged)
+        return true
+      }
+    }
+
+    #expect((1..<30).contains(lost.count))
+  }
+
+  @Test func theMetadataBlockMayBeUnreadable() throws {
+    let specimen = try largeSpecimen()
+    // The first block has the metadata, the engine's own row among them.
+    try Damage.flipByte(at: 20, of: try table(of: specimen))
+    let inspection = try specimen.inspect()
+
+    #expect(try inspection.told().status == .damaged)
+    let (text, status) = try inspection.listed()
+    #expect(status == .damaged)
+    #expect(text.contains("#5"))
+    #expect(text.split(separator: "\n").count > 250)
+  }
+
+  @Test func aDamagedRegistrationHidesOnlyTheName() throws {
+    let specimen = try Specimen()
+    try specimen.withEngine { try $0.flipByte(from: Metadata.cachePrefix, ending: "lists") }
+    let inspection = try specimen.inspect()
+
+    let (text, status) = try inspection.told()
+    #expect(status == .damaged)
+    #expect(text.contains("damaged  what is remembered of cache lists is damaged"))
+    let keys = try inspection.keys()
+    #expect(keys.filter { $0.cache == "#2" }.count == 2)
+    for (cache, key) in keys where cache == "#2" {
+      #expect(try inspection.gotten(key).status == .fine)
+    }
+    #expect { try inspection.gotten("42") } throws: { outcome(of: $0) == .damaged }
+  }
+
+  @Test func aDamagedMarkerIsToldAndTheStoreIsRead() throws {
+    let specimen = try Specimen()
+    try Data("mouse".utf8).write(to: URL(filePath: specimen.path + "/LARDER"))
+    let inspection = try specimen.inspect()
+
+    #expect(try inspection.told().status == .damaged)
+    #expect(try inspection.listed().status == .damaged)
+    #expect(try inspection.gotten("fresh").status == .fine)
+  }
+
+  @Test func whatCannotBeOpenedAtAllIsDamaged() throws {
+    for name in ["MANIFEST", "CURRENT", "ldb"] {
+      let specimen = try largeSpecimen()
+      let file = try #require(
+        try FileManager.default.contentsOfDirectory(atPath: specimen.path)
+          .first { $0.contains(name) })
+      if name == "MANIFEST" {
+        try Damage.flipByte(at: 30, of: "\(specimen.path)/\(file)")
+      } else if name == "CURRENT" {
+        try Data("x".utf8).write(to: URL(filePath: "\(specimen.path)/\(file)"))
+      } else {
+        try FileManager.default.removeItem(atPath: "\(specimen.path)/\(file)")
+      }
+      let before = try FileFacts.all(in: specimen.path)
+
+      #expect { try specimen.inspect() } throws: { outcome(of: $0) == .damaged }
+      #expect(try FileFacts.all(in: specimen.path) == before)
+    }
+  }
+}
+
+/// The parser of LevelDB's MANIFEST.
+@Suite struct ManifestTests {
+  @Test func tablesAreThoseInTheDirectory() throws {
+    let specimen = try Specimen()
+    try specimen.withEngine { try $0.compact(EngineRange()) }
+    let path = try #require(
+      try Damage.files(in: specimen.path, endingIn: "").first {
+        $0.contains("MANIFEST")
+      })
+    let bytes = Array(try Data(contentsOf: URL(filePath: path)))
+    let table = try #require(try Damage.files(in: specimen.path, endingIn: ".ldb").last)
+
+    let manifest = try #require(Manifest(bytes))
+
+    #expect(manifest.tables.values.map(\.bytes) == [try FileFacts(of: table).bytes])
+    #expect(table.hasSuffix("\(try #require(manifest.tables.keys.first)).ldb"))
+  }
+
+  @Test(arguments: [1, 2] as [UInt64])
+  func anyBytesAreReadWithoutATrap(seed: UInt64) throws {
+    var random = SplitMix64(seed: seed)
+    let specimen = try Specimen()
+    try specimen.withEngine { try $0.compact(EngineRange()) }
+    let path = try #require(
+      try Damage.files(in: specimen.path, endingIn: "").first {
+        $0.contains("MANIFEST")
+      })
+    let bytes = Array(try Data(contentsOf: URL(filePath: path)))
+
+    for count in 0...bytes.count { _ = Manifest(Array(bytes.prefix(count))) }
+    for index in bytes.indices {
+      var damaged = bytes
+      damaged[index] ^= UInt8(1 << (random.next() % 8))
+      // A length that now points past the end looks like a record that is cut off.
+      if let manifest = Manifest(damaged) { #expect(manifest.tables.count <= 1) }
+    }
+    for count in 0..<100 { _ = Manifest(random.bytes(count * 10)) }
+  }
+}

@@ -1,0 +1,128 @@
+import Foundation
+import Larder
+import LarderEngine
+import LarderTestSupport
+import Testing
+
+@testable import LarderInspection
+
+/// The program as it is run: exit codes, what goes where, and what it leaves behind.
+@Suite struct ExecutableTests {
+  /// A running `kvinspect` whose private directories are in a directory of the test's own.
+  private final class Run {
+    let process = Process()
+    let output = Pipe()
+    let errors = Pipe()
+
+    init(_ arguments: [String], temporary: String) throws {
+      process.executableURL = URL(filePath: try #require(ChildProcess.path(of: "kvinspect")))
+      process.arguments = arguments
+      process.environment = ProcessInfo.processInfo.environment.merging(
+        ["TMPDIR": temporary], uniquingKeysWith: { $1 })
+      process.standardOutput = output
+      process.standardError = errors
+      try process.run()
+    }
+
+    func finish() throws -> (status: Int32, output: String, errors: String) {
+      let text = try output.fileHandleForReading.readToEnd() ?? Data()
+      let message = try errors.fileHandleForReading.readToEnd() ?? Data()
+      process.waitUntilExit()
+      return (
+        process.terminationStatus, String(decoding: text, as: UTF8.self),
+        String(decoding: message, as: UTF8.self)
+      )
+    }
+  }
+
+  private func run(
+    _ arguments: String...
+  ) throws -> (status: Int32, output: String, errors: String) {
+    let temporary = try TemporaryDirectory()
+    let result = try Run(arguments, temporary: temporary.path).finish()
+    #expect(try FileManager.default.contentsOfDirectory(atPath: temporary.path) == [])
+    return result
+  }
+
+  @Test func exitCodesTellWhatWasFound() throws {
+    let specimen = try Specimen()
+    try specimen.withEngine { engine in
+      try engine.flipByte(from: [0x10], ending: "damaged")
+      try engine.makeUnsupported(from: [0x10], ending: "two\nlines")
+    }
+    let path = specimen.path
+
+    #expect(try run("info", path).status == 0)
+    #expect(try run("ls", path, "--cache", "lists").status == 0)
+    #expect(try run("get", path, "expired").status == 0)
+    #expect(try run("get", path, "nobody").status == 2)
+    #expect(try run("ls", path).status == 3)
+    #expect(try run("get", path, "damaged").status == 3)
+    #expect(try run("get", path, "damaged", "--raw").status == 3)
+    #expect(try run("info", path + "/none").status == 4)
+    #expect(try run("get", path, "0x74776f0a6c696e6573").status == 6)
+    #expect(try run("get", path, "fresh", "--format", "csv").status == 64)
+    #expect(try run("ls", path, "--limit", "-1").status == 64)
+    #expect(try run("ls", path, "--now", "soon").status == 64)
+    #expect(try run("nonsense").status == 64)
+  }
+
+  @Test func dataGoesToOutputAndMessagesToErrors() throws {
+    let specimen = try Specimen()
+
+    let fine = try run("get", specimen.path, "0x00ff", "--raw")
+    #expect(fine.output == "xyzzy as text" && fine.errors.contains("is expired"))
+    let missing = try run("get", specimen.path, "nobody")
+    #expect(missing.output.isEmpty && missing.errors == "kvinspect: nobody is missing\n")
+    #expect(try run("get", specimen.path, "nobody", "--quiet").errors.isEmpty)
+  }
+
+  @Test func keysThatLookLikeOptionsCanBeGivenBack() throws {
+    let specimen = try Specimen()
+
+    #expect(try run("get", specimen.path, "-7").status == 0)
+    #expect(try run("ls", specimen.path, "--cache", "lists", "--from", "-7").status == 0)
+    #expect(try run("ls", specimen.path, "--now", "-1d").status == 0)
+  }
+
+  private func largeStore() throws -> Specimen {
+    let specimen = try Specimen()
+    let store = try Specimen.open(specimen.path)
+    let cache = try store.cache("large", of: Int.self)
+    try store.write { batch in
+      for index in 0..<20_000 { batch.save(index, for: "key \(index)", in: cache) }
+    }
+    try store.close()
+    return specimen
+  }
+
+  @Test func aReaderThatHasEnoughEndsItWithoutFailure() throws {
+    let specimen = try largeStore()
+    let temporary = try TemporaryDirectory()
+    let run = try Run(["ls", specimen.path, "--format", "jsonl"], temporary: temporary.path)
+
+    #expect(try run.output.fileHandleForReading.read(upToCount: 10)?.count == 10)
+    try run.output.fileHandleForReading.close()
+    run.process.waitUntilExit()
+
+    #expect(run.process.terminationStatus == 0)
+    #expect(try run.errors.fileHandleForReading.readToEnd() ?? Data() == Data())
+    #expect(try FileManager.default.contentsOfDirectory(atPath: temporary.path) == [])
+  }
+
+  @Test(arguments: [SIGINT, SIGTERM])
+  func signalsRemoveTheSnapshot(number: Int32) throws {
+    let specimen = try largeStore()
+    let temporary = try TemporaryDirectory()
+    // It waits for its output to be read, so it is in the middle of its work.
+    let run = try Run(["ls", specimen.path, "--format", "jsonl"], temporary: temporary.path)
+    #expect(try run.output.fileHandleForReading.read(upToCount: 10)?.count == 10)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: temporary.path).count == 1)
+
+    kill(run.process.processIdentifier, number)
+    run.process.waitUntilExit()
+
+    #expect(run.process.terminationStatus == 128 + number)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: temporary.path) == [])
+  }
+}

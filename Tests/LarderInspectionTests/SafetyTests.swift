@@ -1,0 +1,114 @@
+import Foundation
+import Larder
+import LarderEngine
+import LarderTestSupport
+import Testing
+
+@testable import LarderInspection
+
+/// Looking into a store changes nothing in its directory, whoever has it open.
+@Suite struct SafetyTests {
+  /// All commands, and what each leaves in the directory.
+  private func runEverything(at path: String, linking: Bool) throws {
+    for format in [ReportFormat.table, .json] {
+      let inspection = try Inspection(at: path, now: Specimen.now, linking: linking)
+      #expect(inspection.method == (linking ? .links : .copies))
+      _ = try inspection.told(Style(format))
+      _ = try inspection.listed(Selection(), Style(format))
+      _ = try? inspection.gotten("fresh", Style(format))
+      _ = try? inspection.payload(of: "fresh", cache: nil, keys: .auto)
+    }
+  }
+
+  @Test(arguments: [true, false])
+  func nothingInTheDirectoryChanges(linking: Bool) throws {
+    let specimen = try Specimen()
+    try specimen.withEngine { try $0.compact(EngineRange()) }
+    let before = try FileFacts.all(in: specimen.path)
+
+    try runEverything(at: specimen.path, linking: linking)
+
+    #expect(try FileFacts.all(in: specimen.path) == before)
+  }
+
+  @Test(arguments: [true, false])
+  func nothingChangesAndNoLockIsLostWhileAnotherProcessHasItOpen(linking: Bool) throws {
+    let specimen = try Specimen()
+    var holder = try ChildProcess("CrashWorker", ["hold", specimen.path])
+    #expect(holder.readLine() == "ready")
+    let before = try FileFacts.all(in: specimen.path)
+
+    try runEverything(at: specimen.path, linking: linking)
+    let owner = try Inspection(at: specimen.path, now: Specimen.now).told().text
+
+    #expect(try FileFacts.all(in: specimen.path) == before)
+    #expect(owner.contains("owner    process \(holder.id)\n"))
+    #expect(throws: EngineError.locked(pid: holder.id)) { try LevelDBEngine(at: specimen.path) }
+  }
+
+  #if os(Linux)
+    /// A process that opens and closes a file loses its own locks on it: so if the inspection did,
+    /// the lock of LevelDB, which belongs to this process, would be gone.
+    @Test func neitherLockFileIsOpened() throws {
+      let specimen = try Specimen()
+      let store = try Specimen.open(specimen.path)
+      let nodes = try ["LOCK", "LARDER.lock"].map {
+        try FileFacts(of: specimen.directory.path("store/\($0)")).node
+      }
+      func lockedNodes() throws -> Set<UInt64> {
+        let table = String(
+          decoding: try Data(contentsOf: URL(filePath: "/proc/locks")), as: UTF8.self)
+        return Set(
+          table.split(separator: "\n").compactMap { line in
+            line.split(separator: " ").first { $0.filter { $0 == ":" }.count == 2 }
+              .flatMap { UInt64($0.split(separator: ":").last ?? "") }
+          })
+      }
+      #expect(try lockedNodes().isSuperset(of: nodes))
+
+      try runEverything(at: specimen.path, linking: true)
+
+      #expect(try lockedNodes().isSuperset(of: nodes))
+      try store.close()
+    }
+  #endif
+
+  @Test func privateDirectoriesAreGoneAfterwards() throws {
+    let specimen = try Specimen()
+    var inspection: Inspection? = try specimen.inspect()
+    let place = try #require(inspection?.snapshot.directory.path)
+    #expect(FileAccess.isDirectory(place))
+    var status = stat()
+    #expect(stat(place, &status) == 0 && status.st_mode & 0o777 == 0o700)
+
+    inspection = nil
+
+    #expect(!FileAccess.isDirectory(place))
+  }
+
+  @Test func whatIsNoStoreIsRefusedAndLeftAlone() throws {
+    let directory = try TemporaryDirectory()
+    let file = directory.path("file")
+    try Data().write(to: URL(filePath: file))
+    let foreign = directory.path("foreign")
+    try FileManager.default.createDirectory(atPath: foreign, withIntermediateDirectories: false)
+    try Data("MANIFEST-000001\n".utf8).write(to: URL(filePath: foreign + "/CURRENT"))
+    let before = try FileFacts.all(in: directory.path)
+
+    for (path, expected) in [
+      (directory.path("none"), Outcome.unavailable), (file, .unavailable),
+      (directory.path, .unavailable), (foreign, .unsupported),
+    ] {
+      #expect { try Inspection(at: path, now: Specimen.now) } throws: { outcome(of: $0) == expected }
+    }
+    #expect(try FileFacts.all(in: directory.path) == before)
+  }
+
+  @Test func laterFormatsAreRefused() throws {
+    let specimen = try Specimen()
+    let marker = URL(filePath: specimen.directory.path("store/LARDER"))
+    try Data("larder 2\n".utf8).write(to: marker)
+
+    #expect { try specimen.inspect() } throws: { outcome(of: $0) == .unsupported }
+  }
+}

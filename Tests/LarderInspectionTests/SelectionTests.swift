@@ -1,0 +1,138 @@
+import Foundation
+import Larder
+import LarderEngine
+import LarderTestSupport
+import Testing
+
+@testable import LarderInspection
+
+/// Which records a selection is about, and that every key that is printed can be given back.
+@Suite struct SelectionTests {
+  private func keys(
+    _ inspection: Inspection, _ change: (inout Selection) -> Void
+  ) throws -> [String] {
+    var selection = Selection()
+    change(&selection)
+    return try inspection.keys(selection).map { "\($0.cache)/\($0.key)" }
+  }
+
+  @Test func selectionsAreByCacheRangePatternAndNumber() throws {
+    let specimen = try Specimen()
+    let inspection = try specimen.inspect()
+    let odd = "genres/0x74776f0a6c696e6573"
+    let genres = ["genres/damaged", "genres/expired", "genres/fresh", "genres/stale", odd]
+
+    #expect(try keys(inspection) { $0.cache = "genres" } == genres)
+    #expect(try keys(inspection) { $0.cache = "#1" } == genres)
+    #expect(try keys(inspection) { $0.prefix = "st" } == ["genres/stale"])
+    #expect(
+      try keys(inspection) { ($0.cache, $0.from, $0.to) = ("genres", "expired", "stale") }
+        == ["genres/expired", "genres/fresh"])
+    #expect(
+      try keys(inspection) { ($0.cache, $0.from) = ("lists", "-7") }
+        == ["lists/-7", "lists/42"])
+    #expect(try keys(inspection) { ($0.cache, $0.to) = ("lists", "0") } == ["lists/-7"])
+    #expect(
+      try keys(inspection) { $0.match = "*e[!x]*e" } == ["genres/stale"].filter { _ in false })
+    #expect(try keys(inspection) { $0.match = "?res*" } == ["genres/fresh"])
+    #expect(try keys(inspection) { $0.limit = 2 } == ["genres/damaged", "genres/expired"])
+    #expect(try keys(inspection) { $0.limit = 0 } == [])
+    let all = try keys(inspection) { _ in }
+    #expect(try keys(inspection) { $0.isReversed = true } == all.reversed())
+    #expect(all.count == 10)
+  }
+
+  @Test func aBoundThatIsNoKeyOfTheNamedCacheIsRefused() throws {
+    let specimen = try Specimen()
+    let inspection = try specimen.inspect()
+
+    #expect { try keys(inspection) { ($0.cache, $0.from) = ("lists", "x") } } throws: {
+      outcome(of: $0) == .usage
+    }
+    #expect(try keys(inspection) { $0.prefix = "dam" } == ["genres/damaged"])
+  }
+
+  @Test func clearedCachesHaveNoRecordsAnyMore() throws {
+    let specimen = try Specimen()
+    let store = try Specimen.open(specimen.path)
+    let genres = try store.cache(
+      "genres", of: Specimen.Title.self,
+      lifetime: .fresh(for: .days(7), thenStaleFor: .days(23)))
+    try genres.removeAll()
+    try genres.save(Specimen.Title(name: "new"), for: "new")
+    try store.close()
+    let inspection = try specimen.inspect()
+
+    #expect(try keys(inspection) { $0.cache = "genres" } == ["genres/new"])
+    #expect(try keys(inspection) { $0.match = "fresh" } == [])
+    #expect(try inspection.told().text.contains("cleared  1 caches"))
+  }
+
+  @Test(arguments: [1, 2, 3] as [UInt64])
+  func everyPrintedKeyCanBeGivenBack(seed: UInt64) throws {
+    var random = SplitMix64(seed: seed)
+    let specimen = try Specimen()
+    let store = try Specimen.open(specimen.path)
+    let texts = try store.cache("text", of: Int.self)
+    let numbers = try store.cache("numbers", of: Int.self, keyedBy: Int.self)
+    let ids = try store.cache("ids", of: Int.self, keyedBy: UUID.self)
+    let bytes = try store.cache("bytes", of: Int.self, keyedBy: [UInt8].self)
+    let awkward = [
+      "", " ", "a ", "0x", "0x1", "0xzz", "0x41", "--help", "-", "a\u{0}b", "\u{202E}abc",
+      "e\u{301}",
+      "\u{E9}", "\\n", "a,\"b\"", "#1", "*", "\u{1F469}\u{200D}\u{1F680}", "-5", "+1",
+    ]
+    for (index, key) in awkward.enumerated() { try texts.save(index, for: key) }
+    for index in 0..<100 {
+      try texts.save(index, for: String(decoding: random.bytes(index % 9), as: UTF8.self))
+      try numbers.save(index, for: Int(truncatingIfNeeded: random.next()))
+      try ids.save(index, for: UUID(uuidString: UUID().uuidString) ?? UUID())
+      try bytes.save(index, for: random.bytes(index % 40))
+    }
+    try numbers.save(0, for: .min)
+    try store.close()
+    try specimen.withEngine { engine in
+      // Bytes that are no UTF-8 under a cache of texts: another program's, or an old bug's.
+      for key in try engine.keys(from: KeySpace.records.prefix(ofCache: 8)).prefix(5) {
+        let value = try #require(try engine.get(key.span.bytes))
+        var batch = WriteBatch()
+        let foreign = KeySpace.records.prefix(ofCache: 5) + key.dropFirst(2)
+        batch.put(foreign.span.bytes, stamped: true) { $0 += value }
+        try engine.write(&batch, synced: false)
+      }
+    }
+    let inspection = try specimen.inspect()
+
+    for form in KeyForm.allCases {
+      let keys = try inspection.keys(form: form)
+      #expect(Set(keys.map { Array("\($0.cache)/\($0.key)".utf8) }).count == keys.count)
+      for (cache, key) in keys {
+        var style = Style(.jsonl)
+        style.keys = form
+        let text = try inspection.gotten(key, cache: cache, style).text
+        let row = try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]
+        #expect(
+          (row?["key"] as? String)?.utf8.elementsEqual(key.utf8) == true, "seed \(seed), \(form)")
+        let isPlain = key.unicodeScalars.allSatisfy { $0.value >= 0x20 && $0.value != 0x7F }
+        #expect(isPlain && (form == .base64 || !key.isEmpty))
+      }
+    }
+  }
+}
+
+/// Patterns for whole texts.
+@Suite struct GlobTests {
+  @Test(arguments: [
+    ("", "", true), ("", "a", false), ("*", "", true), ("a*c", "abbc", true), ("a*c", "acb", false),
+    ("*b*", "abc", true), ("a?c", "ac", false), ("[a-c]x", "bx", true), ("[!a-c]x", "bx", false),
+    ("[]]", "]", true), ("\\*", "*", true), ("\\*", "a", false), ("a**b*", "ab", true),
+    ("\u{E9}?", "\u{E9}\u{E8}", true), ("[-a]", "-", true), ("*aab", "aaaaab", true),
+  ])
+  func patterns(pattern: String, text: String, matches: Bool) throws {
+    #expect(try Glob(pattern).matches(text) == matches)
+  }
+
+  @Test func anOpenSetIsRefused() {
+    #expect { try Glob("a[b") } throws: { outcome(of: $0) == .usage }
+  }
+}

@@ -1,0 +1,152 @@
+import Foundation
+import Larder
+import LarderEngine
+import LarderInspection
+import LarderTestSupport
+import LarderTesting
+import Testing
+
+/// A store with one of everything, closed, and the moment from which it is looked at.
+final class Specimen {
+  /// What every value in it holds, and nothing else does.
+  static let secret = "xyzzy"
+  static let now = Date(timeIntervalSinceReferenceDate: 788_918_400.1)
+  static let uuid = UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16))
+
+  struct Title: Codable {
+    var name: String
+    var tags = [secret, "a/b"]
+    var year = 1999
+    var ratio = 0.5
+  }
+
+  let directory: TemporaryDirectory
+  var path: String { directory.path("store") }
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    let clock = ManualClock(Self.now)
+    let store = try Self.open(path, clock)
+    let genres = try store.cache(
+      "genres", of: Title.self, lifetime: .fresh(for: .days(7), thenStaleFor: .days(23)))
+    let lists = try store.cache(
+      "lists", of: [String: [Int]].self, keyedBy: Int.self, coder: .propertyList)
+    let users = try store.cache(
+      "users", of: Title.self, keyedBy: UUID.self, lifetime: .unlimited,
+      schema: Schema(version: 3))
+    let blobs = try store.cache(
+      "blobs", of: [UInt8].self, keyedBy: [UInt8].self, lifetime: .seconds(90), coder: .bytes)
+
+    for (key, days) in [("fresh", 1), ("stale", 8), ("expired", 31)] {
+      clock.set(Self.now - Double(days) * 86_400)
+      try genres.save(Title(name: key), for: key)
+    }
+    clock.set(Self.now)
+    try genres.save(Title(name: "damaged"), for: "damaged")
+    try genres.save(Title(name: "odd"), for: "two\nlines")
+    try lists.save([Self.secret: [-1, 2]], for: -7)
+    try lists.save([:], for: 42)
+    try users.save(Title(name: "user"), for: Self.uuid)
+    clock.set(Self.now + 60)
+    try blobs.save(Array("\(Self.secret) as text".utf8), for: [0x00, 0xFF])
+    try blobs.save([0xDE, 0xAD] + Array("xyzzy".utf8) + Array(0...31), for: [])
+    try store.close()
+  }
+
+  /// Opens the store as a program would.
+  static func open(_ path: String, _ clock: ManualClock = ManualClock(now)) throws -> Store {
+    var options = Store.Options()
+    options.clock = clock
+    return try Store(at: URL(filePath: path), options: options)
+  }
+
+  func inspect(linking: Bool = true) throws -> Inspection {
+    try Inspection(at: path, now: Self.now, linking: linking)
+  }
+
+  /// Changes physical rows behind the library's back.
+  func withEngine(_ body: (LevelDBEngine) throws -> Void) throws {
+    let engine = try LevelDBEngine(at: path)
+    try body(engine)
+    try engine.close()
+  }
+}
+
+extension LevelDBEngine {
+  /// The physical keys that begin with `prefix`, in order.
+  func keys(from prefix: [UInt8]) throws -> [[UInt8]] {
+    var keys: [[UInt8]] = []
+    let cursor = try cursor(over: EngineRange(prefix: prefix))
+    while try cursor.next() {
+      keys.append(cursor.withEntry { key, _ in key.withUnsafeBytes { Array($0) } })
+    }
+    return keys
+  }
+
+  /// Inverts the last byte of the value under the first key from `prefix` that ends in `end`.
+  func flipByte(from prefix: [UInt8], ending end: String) throws {
+    let key = try #require(
+      try keys(from: prefix).first { $0.suffix(end.utf8.count) == Array(end.utf8)[...] })
+    var value = try #require(try get(key.span.bytes))
+    value[value.count - 1] ^= 0xFF
+    var batch = WriteBatch()
+    batch.put(key.span.bytes, value.span.bytes)
+    try write(&batch, synced: false)
+  }
+
+  /// Puts a record of a later format, whole, in place of the one whose key ends in `end`.
+  func makeUnsupported(from prefix: [UInt8], ending end: String) throws {
+    let key = try #require(
+      try keys(from: prefix).first { $0.suffix(end.utf8.count) == Array(end.utf8)[...] })
+    var value = try #require(try get(key.span.bytes))
+    value[0] = 2
+    var batch = WriteBatch()
+    batch.put(key.span.bytes, stamped: true) { $0 += value }
+    try write(&batch, synced: false)
+  }
+}
+
+extension Inspection {
+  /// What a command writes, and what it found.
+  func listed(
+    _ selection: Selection = Selection(), _ style: Style = Style()
+  ) throws -> (text: String, status: Outcome) {
+    var text = ""
+    let status = try list(selection, style: style, to: &text)
+    return (text, status)
+  }
+
+  func gotten(
+    _ key: String, cache: String? = nil, _ style: Style = Style()
+  ) throws -> (text: String, status: Outcome) {
+    var text = ""
+    let status = try get(key, cache: cache, style: style, to: &text)
+    return (text, status)
+  }
+
+  func told(_ style: Style = Style()) throws -> (text: String, status: Outcome) {
+    var text = ""
+    let status = try info(style: style, to: &text)
+    return (text, status)
+  }
+
+  /// The keys that `list` writes, in its order.
+  func keys(
+    _ selection: Selection = Selection(), form: KeyForm = .auto
+  ) throws -> [(cache: String, key: String)] {
+    var style = Style()
+    style.format = .jsonl
+    style.keys = form
+    return try listed(selection, style).text.split(separator: "\n").map { line in
+      let row = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
+      return (row?["cache"] as? String ?? "", row?["key"] as? String ?? "(none)")
+    }
+  }
+}
+
+extension Style {
+  init(_ format: ReportFormat) {
+    self.init()
+    self.format = format
+  }
+}

@@ -1,0 +1,139 @@
+import Testing
+
+/// Words that hide an error, read a clock, end the process or tie our hands stay out of the code.
+@Suite struct BannedCallTests {
+  private let tree = SourceTree.repository
+
+  @Test func errorsAreNeitherTrappedNorDropped() {
+    BannedCalls.droppedErrors.expectHolds(in: tree.files(under: "Sources"))
+  }
+
+  @Test func librariesDoNotPrint() {
+    let libraries = tree.files(under: "Sources").filter { file in
+      !Layers.executables.contains(file.target ?? "")
+    }
+    BannedCalls.printing.expectHolds(in: libraries)
+  }
+
+  @Test func apiHasNoSideDoors() {
+    BannedCalls.sideDoors.expectHolds(in: tree.files(under: "Sources"))
+  }
+
+  @Test func manifestsWorkForAVersionedDependency() {
+    let manifests = tree.code.filter { $0.path.hasSuffix("Package.swift") }
+    BannedCalls.unsafeSettings.expectHolds(in: manifests)
+  }
+
+  @Test func nothingInSourcesSleeps() {
+    let others = tree.files(under: "Sources").filter { !BannedCalls.timerFiles.contains($0.path) }
+    BannedCalls.sleeping.expectHolds(in: others)
+  }
+
+  @Test func onlyTheSystemClockReadsTheTime() {
+    let others = tree.files(under: "Sources").filter { !BannedCalls.clockFiles.contains($0.path) }
+    BannedCalls.clocks.expectHolds(in: others)
+  }
+
+  @Test func testsDoNotSleepOrLookAway() {
+    let tests = tree.files(under: "Tests").filter { !BannedCalls.timerFiles.contains($0.path) }
+    BannedCalls.sleeping.expectHolds(in: tests)
+    BannedCalls.skipping.expectHolds(in: tree.files(under: "Tests"))
+  }
+
+  // MARK: - The rules are seen to fail
+
+  @Test(arguments: [
+    (BannedCalls.droppedErrors, "let a = try! f()"), (BannedCalls.droppedErrors, "_ = try? f()"),
+    (BannedCalls.droppedErrors, "let a = b as! C"), (BannedCalls.printing, "print(1)"),
+    (BannedCalls.printing, "if a { debugPrint(a) }"), (BannedCalls.printing, "dump(a)"),
+    (BannedCalls.sideDoors, "@_spi(Tools) func f() {}"), (BannedCalls.sideDoors, "@inlinable"),
+    (BannedCalls.unsafeSettings, ".unsafeFlags([])"),
+    (BannedCalls.unsafeSettings, ".package(url: u, branch: b)"),
+    (BannedCalls.sleeping, "Thread.sleep(forTimeInterval: 1)"),
+    (BannedCalls.sleeping, "try await Task.sleep(for: .seconds(1))"),
+    (BannedCalls.sleeping, "usleep(1)"), (BannedCalls.clocks, "let a = Date()"),
+    (BannedCalls.clocks, "f(at: .now)"), (BannedCalls.clocks, "let a = Date.now"),
+    (BannedCalls.clocks, "ContinuousClock().measure {}"), (BannedCalls.clocks, "time(nil)"),
+    (BannedCalls.skipping, "@Test(.disabled(\"flaky\"))"),
+    (BannedCalls.skipping, "withKnownIssue { f() }"),
+  ])
+  func ruleSeesABadLine(rule: Rule, line: String) {
+    #expect(rule.lines(brokenBy: "// \(line)\n\"\(1)\"; \(line)\n", at: "a.swift") == [2])
+  }
+
+  @Test(arguments: [
+    (BannedCalls.printing, "func fingerprint(_ a: Int) {}"),
+    (BannedCalls.printing, "Self.dump(a, to: &b)"), (BannedCalls.printing, "func dump(_ a: A)"),
+    (BannedCalls.clocks, "clock.now()"), (BannedCalls.clocks, "reading.now += 1"),
+    (BannedCalls.clocks, "Date(timeIntervalSince1970: 0)"), (BannedCalls.clocks, "a.nowhere"),
+    (BannedCalls.sleeping, "sleepless(1)"),
+    (BannedCalls.droppedErrors, "let a = \"try! harder\""),
+  ])
+  func ruleLeavesAGoodLine(rule: Rule, line: String) {
+    #expect(rule.lines(brokenBy: line, at: "a.swift") == [])
+  }
+}
+
+enum BannedCalls {
+  static let droppedErrors = Rule.bans(
+    ["try!", "try?", "as!"], because: "an error is thrown on, or ignored in words with a reason")
+
+  /// Methods of these names, and their declarations, are something else.
+  static let printing = Rule { file in
+    file.code.enumerated().flatMap { index, line in
+      ["print(", "debugPrint(", "dump("].filter { word in
+        line.places(ofWord: word).contains { start in
+          let before = String(decoding: line.utf8.prefix(start), as: UTF8.self)
+          return !before.hasSuffix(".") && !before.hasSuffix("func ")
+        }
+      }.map {
+        Finding(file, line: index, "'\($0)': a library does not write to its user's terminal")
+      }
+    }
+  }
+
+  static let sideDoors = Rule.bans(
+    ["@_spi", "@inlinable", "@usableFromInline", "@_exported"],
+    because: "the public interface is what the documentation says and nothing else")
+
+  static let unsafeSettings = Rule.bans(
+    ["unsafeFlags", "branch:", "revision:"],
+    because: "SwiftPM refuses it in a versioned dependency")
+
+  /// Where time that passes is the very event.
+  ///
+  /// They are a time limit for requests, and the tests' server, which can be told to be slow.
+  static let timerFiles: Set = [
+    "Sources/LarderFeeds/HTTP/URLSessionClient.swift",
+    "Tests/FeedServer/FeedServer+Responses.swift",
+  ]
+
+  static let sleeping = Rule.bans(
+    ["sleep(", "usleep(", "nanosleep(", "asyncAfter("],
+    because: "wait for the event, not for the time it usually takes")
+
+  static let skipping = Rule.bans(
+    [".disabled(", "withKnownIssue", "XCTSkip"],
+    because: "a test that does not run protects nothing")
+
+  /// The system's clock behind ``WallClock``, and the engine's for the slices of its cursors.
+  static let clockFiles: Set = [
+    "Sources/Larder/Lifetimes/WallClock.swift", "Sources/LarderEngine/System/Uptime.swift",
+  ]
+
+  /// An implicit `.now` is always the system's; a property `now` of something may be anything's.
+  static let clocks = Rule { file in
+    let words = [
+      "Date()", "Date.init()", "Date.now", "DispatchTime.now", "ContinuousClock",
+      "SuspendingClock", "clock_gettime", "gettimeofday", "CFAbsoluteTimeGetCurrent", "time(nil)",
+    ]
+    return file.code.enumerated().flatMap { index, line in
+      let bytes = Array(line.utf8)
+      let implicit = line.places(ofWord: ".now").filter { start in
+        start == 0 || [UInt8(ascii: " "), UInt8(ascii: "(")].contains(bytes[start - 1])
+      }
+      let found = words.filter(line.containsWord) + implicit.map { _ in ".now" }
+      return found.map { Finding(file, line: index, "'\($0)': time enters through a WallClock") }
+    }
+  }
+}

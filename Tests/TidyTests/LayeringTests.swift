@@ -1,0 +1,159 @@
+import Testing
+
+/// The layers stand on each other in one direction, and users see one module, `Larder`.
+@Suite struct LayeringTests {
+  private let tree = SourceTree.repository
+  private var sources: [SourceFile] { tree.files(under: "Sources").filter(\.isSwift) }
+
+  @Test func importsStayWithinTheTable() {
+    Layers.allowedImports.expectHolds(in: sources)
+  }
+
+  @Test func targetsImportOnlyWhatStandsAboveThemInTheManifest() throws {
+    let manifest = try #require(tree.file(at: "Package.swift"))
+    Layers.order(of: Layers.targets(in: manifest)).expectHolds(in: sources)
+  }
+
+  @Test func everyTargetInSourcesHasARowInTheTable() {
+    let targets = Set(sources.compactMap(\.target))
+    #expect(targets.subtracting(Layers.table.keys) == [])
+  }
+
+  @Test func onlyTheLevelDBFolderSeesTheShim() {
+    Layers.shimImport.expectHolds(in: tree.files(under: "Sources"))
+  }
+
+  @Test func onlyTheShimSeesLevelDBsHeaders() {
+    Layers.levelDBHeaders.expectHolds(
+      in: tree.files(under: "Sources") + tree.files(under: "Tests"))
+  }
+
+  @Test func innerLayersDeclareNothingPublic() {
+    Layers.nothingPublic.expectHolds(
+      in: tree.files(under: "Sources/LarderEngine") + tree.files(under: "Sources/LarderCoding"))
+  }
+
+  // MARK: - The rules are seen to fail
+
+  @Test(arguments: [
+    ("Sources/Larder/a.swift", "import ArgumentParser"),
+    ("Sources/LarderCoding/a.swift", "package import LarderEngine"),
+    ("Sources/LarderFeeds/a.swift", "internal import LarderEngine"),
+    ("Sources/LarderEngine/a.swift", "@testable import struct Larder.Entry"),
+    ("Sources/Unheard/a.swift", "public import Larder"),
+  ])
+  func tableSeesAForeignImport(path: String, line: String) {
+    #expect(Layers.allowedImports.lines(brokenBy: "import Foundation\n" + line, at: path) == [2])
+  }
+
+  @Test func orderSeesAnImportFromBelow() {
+    let manifest = SourceFile(
+      path: "Package.swift",
+      text: "targets: [\n.target(name: \"A\"),\n.executableTarget(\n  name: \"B\")]")
+    let order = Layers.order(of: Layers.targets(in: manifest))
+    #expect(Layers.targets(in: manifest) == ["A", "B"])
+    #expect(order.lines(brokenBy: "import A", at: "Sources/B/b.swift") == [])
+    #expect(order.lines(brokenBy: "import B", at: "Sources/A/a.swift") == [1])
+  }
+
+  @Test func shimRuleSeesAnImportOutsideItsFolder() {
+    let line = "import CLarderLevelDB"
+    let rule = Layers.shimImport
+    #expect(rule.lines(brokenBy: line, at: "Sources/LarderEngine/LevelDB/a.swift") == [])
+    #expect(rule.lines(brokenBy: line, at: "Sources/LarderEngine/InMemory/a.swift") == [1])
+  }
+
+  @Test func headerRuleSeesALevelDBHeader() {
+    let line = "#include <leveldb/db.h>"
+    let rule = Layers.levelDBHeaders
+    #expect(rule.lines(brokenBy: line, at: "Sources/CLarderLevelDB/Database.cc") == [])
+    #expect(rule.lines(brokenBy: line, at: "Tests/CTests/a.cc") == [1])
+  }
+
+  @Test func publicRuleSeesAPublicDeclaration() {
+    let text = "package func f() {}\n// public\npublic import A\nopen class C {}\nopen(1)\n"
+    #expect(Layers.nothingPublic.lines(brokenBy: text, at: "a.swift") == [3, 4])
+  }
+}
+
+enum Layers {
+  /// Which of our modules, and of other packages', each target may import.
+  ///
+  /// Foundation and the rest of the system may be imported by all.
+  static let table: [String: Set<String>] = [
+    "CLarderLevelDB": [],
+    "LarderEngine": ["CLarderLevelDB"],
+    "LarderCoding": [],
+    "Larder": ["LarderEngine", "LarderCoding"],
+    "LarderFeeds": ["Larder"],
+    "LarderInspection": ["Larder", "LarderCoding", "LarderEngine"],
+    "LarderTesting": ["Larder", "LarderEngine"],
+    "kvinspect": ["LarderInspection", "ArgumentParser"],
+    "feeds": ["Larder", "LarderFeeds", "ArgumentParser"],
+  ]
+
+  static let executables: Set = ["kvinspect", "feeds"]
+
+  private static let systemModules: Set = [
+    "Android", "Darwin", "Dispatch", "Foundation", "FoundationEssentials", "FoundationNetworking",
+    "Glibc", "Musl", "Synchronization", "System",
+  ]
+
+  static let allowedImports = Rule { file in
+    let allowed = table[file.target ?? "", default: []].union(systemModules)
+    return imports(in: file).filter { !allowed.contains($0.module) }.map {
+      Finding(file, line: $0.line, "\(file.target ?? file.path) must not import \($0.module)")
+    }
+  }
+
+  static func order(of targets: [String]) -> Rule {
+    Rule { file in
+      guard let place = targets.firstIndex(of: file.target ?? "") else {
+        return [Finding(file, line: 0, "the manifest declares no target for this folder")]
+      }
+      return imports(in: file).filter { targets[place...].contains($0.module) }.map {
+        Finding(file, line: $0.line, "\($0.module) does not stand above \(targets[place])")
+      }
+    }
+  }
+
+  static let shimImport = Rule { file in
+    guard !file.isUnder("Sources/LarderEngine/LevelDB") else { return [] }
+    return imports(in: file).filter { $0.module == "CLarderLevelDB" }.map {
+      Finding(file, line: $0.line, "only Sources/LarderEngine/LevelDB sees the shim")
+    }
+  }
+
+  static let levelDBHeaders = Rule { file in
+    guard !file.isSwift, !file.isUnder("Sources/CLarderLevelDB") else { return [] }
+    return file.lines.enumerated().filter { $0.element.contains("leveldb/") }.map {
+      Finding(file, line: $0.offset, "only CLarderLevelDB includes LevelDB's headers")
+    }
+  }
+
+  static let nothingPublic = Rule.bans(
+    ["public", "open class", "open func", "open var", "open subscript", "open override"],
+    because: "users see one module, Larder; inner layers are 'package'")
+
+  /// The names of the manifest's targets, in its order.
+  static func targets(in manifest: SourceFile) -> [String] {
+    let list = manifest.text.split(separator: "targets: [\n").last ?? ""
+    return list.split(separator: "arget(").dropFirst().compactMap { declaration in
+      let quoted = declaration.split(separator: "\"", maxSplits: 2)
+      return quoted.count > 1 && quoted[0].contains("name:") ? String(quoted[1]) : nil
+    }
+  }
+
+  private static func imports(in file: SourceFile) -> [(line: Int, module: String)] {
+    guard file.isSwift else { return [] }
+    let kinds: Set<Substring> = ["struct", "class", "enum", "protocol", "func", "var", "typealias"]
+    return file.code.enumerated().compactMap { line, code in
+      let words = code.split(separator: " ")
+      guard let place = words.firstIndex(of: "import") else { return nil }
+      guard let name = words[(place + 1)...].first(where: { !kinds.contains($0) }) else {
+        return nil
+      }
+      return (line, String(name.prefix { $0 != "." }))
+    }
+  }
+}
