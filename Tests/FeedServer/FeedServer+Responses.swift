@@ -1,13 +1,14 @@
 import FlyingFox
 import FlyingSocks
 import Foundation
+import LarderTestSupport
 
 // How each answer becomes bytes. A body that ends before its declared length makes the server close
 // the connection, which is all it takes to cut one off.
 
 extension FeedServer {
   static func response(
-    to request: HTTPRequest, _ answer: Answer, _ book: Book
+    to request: HTTPRequest, _ answer: Answer, _ book: Watched<Book>
   ) async throws -> HTTPResponse {
     let end = End(of: request.path, in: book)
     switch answer {
@@ -119,14 +120,14 @@ extension FeedServer {
 /// Writes into the book when it goes: its response is over then, one way or another.
 private final class End: Sendable {
   private let path: String
-  private let book: FeedServer.Book
+  private let book: Watched<FeedServer.Book>
 
-  init(of path: String, in book: FeedServer.Book) {
+  init(of path: String, in book: Watched<FeedServer.Book>) {
     self.path = path
     self.book = book
   }
 
-  deinit { book.end(path) }
+  deinit { book.change { $0.ended[path, default: 0] += 1 } }
 }
 
 /// A body made piece by piece; `next` is given how many bytes have gone out before.
