@@ -11,7 +11,7 @@ export LIBRARY_PATH := $(BREW_LEVELDB)/lib$(if $(LIBRARY_PATH),:$(LIBRARY_PATH))
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help deps demo test check lint consumer bench-smoke proof bench format
+.PHONY: help deps demo test check lint consumer docs bench-smoke proof bench format
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -22,13 +22,16 @@ demo: deps ## load two feeds through the cache, past seven days, and inspect the
 test: deps ## install what is missing, build, and run all tests
 	$(SWIFT) test
 
-check: lint test consumer bench-smoke ## all that must hold before a change lands
+check: lint test consumer docs bench-smoke ## all that must hold before a change lands
 
 lint: ## check the formatting, strictly
 	$(SWIFT) format lint --strict --recursive --parallel Package.swift Sources Tests Benchmarks
 
 consumer: deps ## build and run the README's code in packages that depend on a tag of HEAD
 	Scripts/consumer-check
+
+docs: deps ## build the documentation; a link that leads nowhere is an error
+	Scripts/docs
 
 bench-smoke: deps ## run every benchmark briefly, and verify its results but not its times
 	cd Benchmarks && $(SWIFT) run -c release larder-bench --quick

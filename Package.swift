@@ -39,7 +39,8 @@ let package = Package(
 
     // A real HTTP server for tests and demos.
     .target(
-      name: "FeedServer", dependencies: [.product(name: "FlyingFox", package: "FlyingFox")],
+      name: "FeedServer",
+      dependencies: ["LarderTestSupport", .product(name: "FlyingFox", package: "FlyingFox")],
       path: "Tests/FeedServer"),
     .executableTarget(
       name: "feed-server",

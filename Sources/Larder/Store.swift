@@ -15,8 +15,8 @@ import Synchronization
 /// - Threads: a store and its caches may be used from any thread at once. Calls are synchronous.
 /// - Owner: one `Store` at a time has a directory open, in one process. Whoever comes second gets
 ///   ``StoreError/locked(pid:)``.
-/// - Atomicity: each call, and each ``write(_:)``, takes effect whole or not at all, after a crash
-///   of the process too.
+/// - Atomicity: each call, and each ``write(_:)-4pekk``, takes effect whole or not at all, after a
+///   crash of the process too.
 /// - Durability: an acknowledged write survives a crash or kill of the process. A power loss may
 ///   lose the last ones.
 ///

@@ -47,7 +47,11 @@ struct FeedOptions: ParsableArguments {
     do {
       try report(try await loader.load(maxAge: maxAge), line: line)
     } catch let error as FeedError {
-      complain("\(error)")
+      if case .remote(_, cache: nil) = error {
+        complain("\(error) Nothing that is saved is fresh enough to be shown.")
+      } else {
+        complain("\(error)")
+      }
       if case .remote(.invalidData, _) = error { throw ExitCode(3) }
       throw ExitCode(2)
     }

@@ -1,13 +1,14 @@
 import FlyingFox
 import FlyingSocks
 import Foundation
+import LarderTestSupport
 
 // How each answer becomes bytes. A body that ends before its declared length makes the server close
 // the connection, which is all it takes to cut one off.
 
 extension FeedServer {
   static func response(
-    to request: HTTPRequest, _ answer: Answer, _ book: Book
+    to request: HTTPRequest, _ answer: Answer, _ book: Watched<Book>
   ) async throws -> HTTPResponse {
     let end = End(of: request.path, in: book)
     switch answer {
@@ -44,10 +45,9 @@ extension FeedServer {
       }
       return HTTPResponse(statusCode: .ok, headers: json, body: HTTPBodySequence(from: bytes))
     case .endless:
-      return HTTPResponse(
-        statusCode: .ok, headers: json, body: HTTPBodySequence(from: Body(end) { _ in blanks }))
+      return HTTPResponse(statusCode: .ok, headers: json, body: blanks(end))
     case .redirect(let target, let endless):
-      let body = endless ? HTTPBodySequence(from: Body(end) { _ in blanks }) : HTTPBodySequence()
+      let body = endless ? blanks(end) : HTTPBodySequence()
       return HTTPResponse(statusCode: .found, headers: headers(to: target), body: body)
     case .redirectLoop:
       return HTTPResponse(
@@ -57,7 +57,16 @@ extension FeedServer {
 
   private static let json: HTTPHeaders = [.contentType: "application/json"]
   private static func headers(to target: String) -> HTTPHeaders { [.location: target] }
-  private static let blanks = [UInt8](repeating: 0x20, count: 16 << 10)
+
+  private static func blanks(_ end: End) -> HTTPBodySequence {
+    let piece = [UInt8](repeating: 0x20, count: 16 << 10)
+    let body = Body(end) { _ in
+      // The server shares its few threads with the tests that it serves.
+      await Task.yield()
+      return piece
+    }
+    return HTTPBodySequence(from: body)
+  }
 
   private static func payload(of request: HTTPRequest, status: Int = 200) throws -> HTTPResponse {
     guard let body = try body(of: request) else {
@@ -111,14 +120,14 @@ extension FeedServer {
 /// Writes into the book when it goes: its response is over then, one way or another.
 private final class End: Sendable {
   private let path: String
-  private let book: FeedServer.Book
+  private let book: Watched<FeedServer.Book>
 
-  init(of path: String, in book: FeedServer.Book) {
+  init(of path: String, in book: Watched<FeedServer.Book>) {
     self.path = path
     self.book = book
   }
 
-  deinit { book.end(path) }
+  deinit { book.change { $0.ended[path, default: 0] += 1 } }
 }
 
 /// A body made piece by piece; `next` is given how many bytes have gone out before.

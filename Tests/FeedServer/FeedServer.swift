@@ -1,14 +1,14 @@
 import FlyingFox
 import FlyingSocks
 package import Foundation
-import Synchronization
+import LarderTestSupport
 
 /// A real HTTP server on loopback that serves both feeds, and fails when it is told to.
 ///
 /// ```swift
 /// let server = try await FeedServer()
 /// server.answer(FeedServer.genresPath, with: [.status(500), .payload])  // the last one stays
-/// ...
+/// await server.arrived(1, FeedServer.genresPath)
 /// await server.stop()
 /// ```
 package final class FeedServer: Sendable {
@@ -20,37 +20,12 @@ package final class FeedServer: Sendable {
     package var headers: [String: String]
   }
 
-  fileprivate struct State {
+  /// What was asked, and what will be answered.
+  struct Book: Sendable {
     var plans: [String: [Answer]] = [:]
     var requests: [Request] = []
+    /// How many bodies of each path were sent in full, or are sent no further.
     var ended: [String: Int] = [:]
-    var waiting: [(met: @Sendable (State) -> Bool, CheckedContinuation<Void, Never>)] = []
-  }
-
-  /// The book of what was asked and what will be answered, shared with the handlers.
-  final class Book: Sendable {
-    private let state = Mutex(State())
-
-    /// A body of this path is sent no further, or sent in full.
-    func end(_ path: String) { change { $0.ended[path, default: 0] += 1 } }
-
-    fileprivate func look<R: Sendable>(_ body: (State) -> R) -> R { state.withLock { body($0) } }
-
-    fileprivate func change<R: Sendable>(_ body: (inout State) -> R) -> R {
-      let (result, met) = state.withLock { state in
-        let result = body(&state)
-        let now = state
-        let met = now.waiting.filter { $0.met(now) }.map(\.1)
-        state.waiting.removeAll { $0.met(now) }
-        return (result, met)
-      }
-      for waiter in met { waiter.resume() }
-      return result
-    }
-
-    fileprivate func wait(until met: @escaping @Sendable (State) -> Bool) async {
-      await withCheckedContinuation { waiter in change { $0.waiting.append((met, waiter)) } }
-    }
   }
 
   package static let genresPath = "/api/v2/genres"
@@ -58,7 +33,7 @@ package final class FeedServer: Sendable {
 
   /// `http://127.0.0.1:PORT`.
   package let url: URL
-  private let book: Book
+  private let book: Watched<Book>
   private let server: HTTPServer
   private let running: Task<Void, any Error>
 
@@ -66,7 +41,7 @@ package final class FeedServer: Sendable {
   ///
   /// Port 0 takes any free one.
   package init(port: UInt16 = 0) async throws {
-    let book = Book()
+    let book = Watched(Book())
     let server = HTTPServer(
       address: try sockaddr_in.inet(ip4: "127.0.0.1", port: port), timeout: 24 * 3600,
       logger: .disabled, handler: ClosureHTTPHandler { try await Self.respond(to: $0, by: book) })
@@ -96,7 +71,7 @@ package final class FeedServer: Sendable {
   }
 
   /// What has arrived so far, in order.
-  package var requests: [Request] { book.look { $0.requests } }
+  package var requests: [Request] { book.read { $0.requests } }
 
   /// How many requests for `path` have arrived.
   package func count(_ path: String) -> Int { requests.count { $0.path == path } }
@@ -112,7 +87,9 @@ package final class FeedServer: Sendable {
     await book.wait { $0.ended[path, default: 0] >= count }
   }
 
-  private static func respond(to request: HTTPRequest, by book: Book) async throws -> HTTPResponse {
+  private static func respond(to request: HTTPRequest, by book: Watched<Book>) async throws
+    -> HTTPResponse
+  {
     let answer = book.change { state in
       state.requests.append(
         Request(

@@ -1,6 +1,6 @@
 import Foundation
 import LarderFeeds
-import Synchronization
+import LarderTestSupport
 
 /// A client that answers as it is told, one answer per request, and remembers what it was asked.
 ///
@@ -20,42 +20,33 @@ final class ScriptedClient: HTTPClient {
     var urls: [URL] = []
     var held: [Int: CheckedContinuation<HTTPReply, any Error>] = [:]
     var cancelled: Set<Int> = []
-    var waiting: [(met: @Sendable (State) -> Bool, CheckedContinuation<Void, Never>)] = []
   }
 
-  private let state: Mutex<State>
+  private let state: Watched<State>
 
   init(_ script: Step..., last: Step = .fail(URLError(.notConnectedToInternet))) {
-    state = Mutex(State(script: script, last: last))
+    state = Watched(State(script: script, last: last))
   }
 
   /// The requests so far, in order.
-  var urls: [URL] { state.withLock { $0.urls } }
+  var urls: [URL] { state.read { $0.urls } }
 
   /// The requests whose task was cancelled while they were held, by their place in ``urls``.
-  var cancelled: Set<Int> { state.withLock { $0.cancelled } }
-
-  /// What requests are answered with from now on.
-  func answer(_ step: Step) {
-    state.withLock { state in
-      state.script = []
-      state.last = step
-    }
-  }
+  var cancelled: Set<Int> { state.read { $0.cancelled } }
 
   /// Waits until `count` requests are held.
-  func holds(_ count: Int) async { await wait { $0.held.count == count } }
+  func holds(_ count: Int) async { await state.wait { $0.held.count == count } }
 
   /// Waits until a held request's task is cancelled.
-  func isCancelled(_ index: Int) async { await wait { $0.cancelled.contains(index) } }
+  func isCancelled(_ index: Int) async { await state.wait { $0.cancelled.contains(index) } }
 
   /// Ends a held request.
   func release(_ index: Int, _ result: Result<HTTPReply, any Error>) {
-    state.withLock { $0.held.removeValue(forKey: index) }?.resume(with: result)
+    state.change { $0.held.removeValue(forKey: index) }?.resume(with: result)
   }
 
   func get(_ url: URL) async throws -> HTTPReply {
-    let (index, step) = state.withLock { state in
+    let (index, step) = state.change { state in
       state.urls.append(url)
       let step = state.script.isEmpty ? nil : state.script.removeFirst()
       return (state.urls.count - 1, step ?? state.last)
@@ -65,25 +56,10 @@ final class ScriptedClient: HTTPClient {
     case .fail(let error): throw error
     case .hold:
       return try await withTaskCancellationHandler {
-        try await withCheckedThrowingContinuation { held in change { $0.held[index] = held } }
+        try await withCheckedThrowingContinuation { held in state.change { $0.held[index] = held } }
       } onCancel: {
-        change { $0.cancelled.insert(index) }
+        state.change { _ = $0.cancelled.insert(index) }
       }
     }
-  }
-
-  private func change(_ body: (inout State) -> Void) {
-    let met = state.withLock { state in
-      body(&state)
-      let now = state
-      let met = now.waiting.filter { $0.met(now) }.map(\.1)
-      state.waiting.removeAll { $0.met(now) }
-      return met
-    }
-    for waiter in met { waiter.resume() }
-  }
-
-  private func wait(until met: @escaping @Sendable (State) -> Bool) async {
-    await withCheckedContinuation { waiter in change { $0.waiting.append((met, waiter)) } }
   }
 }

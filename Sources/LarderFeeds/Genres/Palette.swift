@@ -3,7 +3,7 @@
 /// ```swift
 /// var palette = Palette { Color(hex: $0) }
 /// try palette.setColors(["#C0FFEE", "BADA55"])
-/// let shown = try palette.colored(genres)     // by position: c0 c1 c0 c1 ...
+/// let shown = try palette.colored(genres)     // by position: c0 c1 c0 c1 ...and so on
 /// ```
 ///
 /// The library has no colours of its own, and knows no user interface: an application brings its
