@@ -87,9 +87,9 @@ package final class FeedServer: Sendable {
     await book.wait { $0.ended[path, default: 0] >= count }
   }
 
-  private static func respond(to request: HTTPRequest, by book: Watched<Book>) async throws
-    -> HTTPResponse
-  {
+  private static func respond(
+    to request: HTTPRequest, by book: Watched<Book>
+  ) async throws -> HTTPResponse {
     let answer = book.change { state in
       state.requests.append(
         Request(

@@ -65,9 +65,12 @@ import Testing
     #expect(bench.client.cancelled == [0])
   }
 
-  @Test("a load that is cancelled while it reads the cache makes no request", arguments: Feed.all)
-  func cancelledWhileReading(feed: Feed) async throws {
+  @Test(
+    "a load that is cancelled while it reads the cache delivers nothing, and makes no request",
+    arguments: Feed.all, [true, false])
+  func cancelledWhileReading(feed: Feed, isSaved: Bool) async throws {
     let bench = try Bench(feed, ScriptedClient(last: .reply(200, feed.payload(1))))
+    if isSaved { try bench.save(2) }
     let running = Mutex<Task<Delivery, any Error>?>(nil)
     let (started, start) = AsyncStream.makeStream(of: Void.self)
     bench.engine.beforeReads { running.withLock { $0?.cancel() } }

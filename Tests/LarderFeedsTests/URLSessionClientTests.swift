@@ -136,13 +136,15 @@ import Testing
     }
   }
 
-  @Test("HTTP-08 nothing is cached beneath, and no cookie comes back")
-  func nothingIsKept() async throws {
+  @Test(
+    "HTTP-08 nothing is cached beneath, and no cookie comes back",
+    arguments: [URLSessionConfiguration.ephemeral, .default])
+  func nothingIsKept(configuration: URLSessionConfiguration) async throws {
     try await withServer { server in
       let headers = ["Cache-Control": "max-age=3600", "Set-Cookie": "a=b; Path=/"]
       server.answer(
         path, with: [.reply(status: 200, body: Data("1".utf8), headers: headers), .empty])
-      let client = URLSessionClient()
+      let client = URLSessionClient(configuration: configuration)
 
       let first = try await client.get(server.genresURL)
       let second = try await client.get(server.genresURL)
@@ -168,6 +170,18 @@ import Testing
         } catch {
           #expect(!fits && error as? HTTPClientError == .responseTooLarge(limit: 100_000))
         }
+      }
+    }
+  }
+
+  @Test("a body that is declared too large is not waited for")
+  func declaredTooLarge() async throws {
+    try await withServer { server in
+      let headers = ["Content-Length": "\(1 << 40)"]
+      server.answer(path, with: [.reply(status: 200, headers: headers)])
+
+      await #expect(throws: HTTPClientError.responseTooLarge(limit: 16 << 20)) {
+        try await URLSessionClient().get(server.genresURL)
       }
     }
   }
@@ -224,8 +238,9 @@ import Testing
   func slow() async throws {
     try await withServer { server in
       server.answer(path, with: [.slow(milliseconds: 50)])
+      let client = URLSessionClient(requestTimeout: .milliseconds(500))
 
-      let reply = try await URLSessionClient().get(server.genresURL)
+      let reply = try await client.get(server.genresURL)
 
       #expect(reply.status == 200)
     }

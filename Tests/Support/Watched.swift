@@ -31,7 +31,7 @@ package final class Watched<State: Sendable>: Sendable {
     return result
   }
 
-  /// Waits until `isMet`.
+  /// Waits for the state to be as wanted.
   ///
   /// Returns early when the calling task is cancelled, by a time limit say.
   package func wait(until isMet: @escaping @Sendable (State) -> Bool) async {
