@@ -1,5 +1,6 @@
 /// What a command found, as the exit code of its process.
 package enum Outcome: Int32, Sendable {
+  /// Everything asked for was found, and nothing damaged.
   case fine = 0
   /// There is no such key or cache.
   case notFound = 2

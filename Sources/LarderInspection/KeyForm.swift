@@ -19,7 +19,9 @@ package enum KeyForm: String, Sendable, CaseIterable {
   case auto
   /// As text, whatever their kind.
   case utf8
+  /// As `0x` and hex.
   case hex
+  /// In Base64, as RFC 4648 says.
   case base64
 }
 

@@ -15,11 +15,13 @@ package struct Selection: Sendable {
   /// From the last key to the first.
   package var isReversed = false
 
+  /// Selects every record.
   package init() {}
 }
 
 /// How a report is written.
 package struct Style: Sendable {
+  /// What the report is made of.
   package var format = ReportFormat.table
   /// How keys are written, and read from a command's arguments.
   package var keys = KeyForm.auto
@@ -30,6 +32,7 @@ package struct Style: Sendable {
   /// Only data: no headings and no summary.
   package var isQuiet = false
 
+  /// A table for people, with everything in it.
   package init() {}
 }
 
@@ -51,6 +54,7 @@ package enum ValueForm: String, Sendable, CaseIterable {
   case auto
   /// As JSON where it can be, whatever coder wrote it; the rest in hex.
   case json
+  /// As a dump, or in JSON as `0x` and hex.
   case hex
   /// Only how long it is.
   case size

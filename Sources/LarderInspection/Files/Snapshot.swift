@@ -22,6 +22,7 @@ import Foundation
 
 /// How a store's files came into a snapshot.
 package enum SnapshotMethod: String, Sendable {
+  /// Tables are hard links to the store's.
   case links
   /// Links were refused, so everything was copied.
   case copies

@@ -13,7 +13,6 @@ extension Inspection {
     var hasDamage = !damage.isEmpty
     var hasUnsupported = false
     rows.begin(to: &output)
-    // Not a local variable to the closure: a throw in the middle leaves what was written.
     try forEachItem(in: selection, keys: style.keys) { item throws(InspectionError) in
       switch item {
       case .record(let record):
