@@ -38,7 +38,10 @@ extension Cache {
   ///   over its limit.
   /// - Complexity: One point lookup and one decode.
   public func value(for key: Key) throws(StoreError) -> Value? {
-    try entry(for: key)?.value
+    let recordKey = try core.recordKey(of: key, id: core.id)
+    var buffer = ValueBuffer()
+    guard try store.get(recordKey, in: core, into: &buffer) else { return nil }
+    return try core.freshValue(in: buffer, under: recordKey, by: store.clock)
   }
 
   /// Reads a value and what is known about it, while it is fresh; nil as in ``value(for:)``.

@@ -68,10 +68,11 @@ extension CacheCore {
   /// The physical key of `key`'s record in the cache as it was numbered `id`.
   func recordKey(of key: some CacheKey, id: UInt64) throws(StoreError) -> [UInt8] {
     let prefix = KeySpace.records.prefix(ofCache: id)
+    let prefixCount = prefix.count
     let bytes = key.encoded(after: prefix)
-    guard bytes.count - prefix.count <= maximumKeyBytes else {
+    guard bytes.count - prefixCount <= maximumKeyBytes else {
       throw .invalidArgument(
-        "a key of \(bytes.count - prefix.count) bytes; the limit is \(maximumKeyBytes)")
+        "a key of \(bytes.count - prefixCount) bytes; the limit is \(maximumKeyBytes)")
     }
     return bytes
   }
@@ -177,6 +178,24 @@ extension CacheCore {
     } catch {
       throw .undecodable(key: describe(recordKey), underlying: error)
     }
+  }
+
+  /// The value of the record in `buffer` if it is fresh at the clock's time.
+  ///
+  /// The same as ``lookup(_:in:under:at:maxAge:origin:)`` for those who want only that. Each
+  /// generic type that is named on the way is looked up at run time: an eighth of a read from
+  /// memory.
+  func freshValue(
+    in buffer: borrowing ValueBuffer, under recordKey: [UInt8], by clock: any WallClock
+  ) throws(StoreError) -> Value? {
+    var found: Value?
+    try buffer.withBytes { bytes throws(StoreError) in
+      let recordKey = recordKey.span.bytes
+      let record = try record(bytes, under: recordKey)
+      guard lifetime.freshness(of: record.savedAt, at: clock.now()) == .fresh else { return }
+      found = try value(of: record, in: bytes, under: recordKey)
+    }
+    return found
   }
 
   /// What a record that was checked means at `now`.

@@ -71,7 +71,7 @@ package let maximumKeyBytes = 64 << 10
 public struct KeyBuffer: ~Copyable {
   var bytes: [UInt8]
 
-  init(_ prefix: [UInt8] = []) { bytes = prefix }
+  init(_ prefix: consuming [UInt8] = []) { bytes = prefix }
 
   /// Appends `more` to the key.
   public mutating func append(_ more: some Sequence<UInt8>) { bytes.append(contentsOf: more) }
@@ -79,7 +79,8 @@ public struct KeyBuffer: ~Copyable {
 
 extension CacheKey {
   /// The key's bytes behind `prefix`.
-  package func encoded(after prefix: [UInt8] = []) -> [UInt8] {
+  package func encoded(after prefix: consuming [UInt8] = []) -> [UInt8] {
+    // Consumed, so that the key is appended in place.
     var buffer = KeyBuffer(prefix)
     encodeKey(into: &buffer)
     return buffer.bytes
