@@ -7,19 +7,19 @@ import Testing
 
 /// Random operations on a store and on a plain dictionary: both must say the same at every step.
 ///
-/// A failure names its seed. To run it again, put the seed into the argument list.
+/// 10,000 operations for each seed; `make proof` goes on for longer. A failure names its seed. To run it again, put the seed into the argument list.
 @Suite struct ModelTests {
   static let seeds: [UInt64] = [1, 2026, .random(in: 0 ... .max)]
 
   @Test(arguments: StoreKind.allCases, seeds)
-  func tenThousandOperationsAgreeWithAModel(kind: StoreKind, seed: UInt64) throws {
+  func randomOperationsAgreeWithAModel(kind: StoreKind, seed: UInt64) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     var random = SplitMix64(seed: seed)
     var model = Model(lifetime: .fresh(for: .seconds(100), thenStaleFor: .seconds(50)))
     var caches = try open(fixture, model)
 
-    for step in 0..<10_000 {
+    for step in 0..<(10_000 * proofFactor) {
       let name = Model.names.randomElement(using: &random) ?? ""
       let key = Model.keys.randomElement(using: &random) ?? ""
       let cache = try #require(caches[name])
