@@ -7,7 +7,8 @@ import Testing
 
 /// Random operations on a store and on a plain dictionary: both must say the same at every step.
 ///
-/// 10,000 operations for each seed; `make proof` goes on for longer. A failure names its seed. To run it again, put the seed into the argument list.
+/// 10,000 operations for each seed; `make proof` goes on for longer. A failure names its seed. To
+/// run it again, put the seed into the argument list.
 @Suite struct ModelTests {
   static let seeds: [UInt64] = [1, 2026, .random(in: 0 ... .max)]
 
