@@ -10,11 +10,6 @@ const std::string& end_of_keys() {
   return *key;
 }
 
-// One buffer a thread keeps, with its memory, from one read to the next: making both anew is a
-// twentieth of a read from memory. A buffer that grew larger is not kept.
-constexpr size_t kSpareBytes = 64 << 10;
-thread_local std::unique_ptr<clarder_buffer> spare_buffer;
-
 // An absent key has a status of its own without a message. One with a message is about a missing
 // file, whose keys must not seem absent.
 bool is_absent(const leveldb::Status& status) {
@@ -67,17 +62,9 @@ bool clarder_property(clarder_db* db, const char* name, clarder_buffer* buffer) 
   return db->rep->GetProperty(name, &buffer->bytes);
 }
 
-clarder_buffer* clarder_buffer_create() noexcept {
-  return spare_buffer ? spare_buffer.release() : new clarder_buffer;
-}
+clarder_buffer* clarder_buffer_create() noexcept { return new clarder_buffer; }
 
-void clarder_buffer_free(clarder_buffer* buffer) noexcept {
-  if (!buffer) return;
-  std::unique_ptr<clarder_buffer> owned(buffer);
-  if (spare_buffer || buffer->bytes.capacity() > kSpareBytes) return;
-  buffer->bytes.clear();
-  spare_buffer = std::move(owned);
-}
+void clarder_buffer_free(clarder_buffer* buffer) noexcept { delete buffer; }
 
 clarder_slice clarder_buffer_slice(const clarder_buffer* buffer) noexcept {
   return clarder::lend(buffer->bytes);

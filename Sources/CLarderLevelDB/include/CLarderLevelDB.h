@@ -83,7 +83,7 @@ void clarder_status_free(clarder_status *_Nullable status) CLARDER_NOEXCEPT;
 /// freed.
 clarder_buffer *clarder_buffer_create(void) CLARDER_NOEXCEPT;
 
-/// Frees a buffer. Its thread may keep a small one for the next that is created there.
+/// Frees a buffer.
 void clarder_buffer_free(clarder_buffer *_Nullable buffer) CLARDER_NOEXCEPT;
 
 /// The bytes of `buffer`. They live until the buffer is changed or freed.
