@@ -238,12 +238,20 @@ import Testing
   func slow() async throws {
     try await withServer { server in
       server.answer(path, with: [.slow(milliseconds: 50)])
-      let client = URLSessionClient(requestTimeout: .milliseconds(500))
+      let client = URLSessionClient(requestTimeout: .seconds(30))
 
       let reply = try await client.get(server.genresURL)
 
       #expect(reply.status == 200)
     }
+  }
+
+  @Test("a timeout is never rounded down, to nothing least of all")
+  func timeoutsAreRoundedUp() {
+    #expect(wholeSeconds(.milliseconds(1)) == 1)
+    #expect(wholeSeconds(.milliseconds(700)) == 1)
+    #expect(wholeSeconds(.seconds(30)) == 30)
+    #expect(wholeSeconds(.milliseconds(30_001)) == 31)
   }
 
   @Test("a redirect is followed, a bounded number of times")

@@ -49,9 +49,8 @@ public final class URLSessionClient: HTTPClient {
     limits = Limits(
       responseBytes: maximumResponseBytes, redirects: maximumRedirects, duration: resourceTimeout)
     let settings = configuration.copy() as? URLSessionConfiguration ?? .ephemeral
-    // Linux cuts off the fraction, and then 0 is over at once.
-    settings.timeoutIntervalForRequest = (requestTimeout / .seconds(1)).rounded(.up)
-    settings.timeoutIntervalForResource = (resourceTimeout / .seconds(1)).rounded(.up)
+    settings.timeoutIntervalForRequest = wholeSeconds(requestTimeout)
+    settings.timeoutIntervalForResource = wholeSeconds(resourceTimeout)
     settings.requestCachePolicy = .reloadIgnoringLocalCacheData
     settings.urlCache = nil
     settings.urlCredentialStorage = nil
@@ -275,6 +274,11 @@ private final class Exchanges: NSObject, URLSessionDataDelegate, Sendable {
     let exchange = running.withLock { $0.removeValue(forKey: task.taskIdentifier) }
     exchange?.complete(task.response, error)
   }
+}
+
+/// A timeout that Linux takes as it is: it cuts off the fraction, and then 0 is over at once.
+package func wholeSeconds(_ timeout: Duration) -> TimeInterval {
+  (timeout / .seconds(1)).rounded(.up)
 }
 
 /// Whether a redirect stays on the web and does not lose encryption on the way.
