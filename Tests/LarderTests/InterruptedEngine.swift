@@ -14,6 +14,8 @@ final class InterruptedEngine: StorageEngine, @unchecked Sendable {
       beforeNextWrite = nil
       do {
         try interruption()
+      } catch let error as EngineError {
+        throw error
       } catch {
         throw .io("\(error)")
       }

@@ -324,6 +324,44 @@ import Testing
     #expect(try notes.value(for: "a") == Note(title: "new"))
   }
 
+  @Test("STO-14 to STO-17: a write that fails is a typed error and leaves what was there")
+  func aFailedWriteLeavesWhatWasThere() throws {
+    let engine = InterruptedEngine(InMemoryEngine())
+    let store = try Store(engine: engine, origin: .memory)
+    let notes = try store.cache("notes", of: Note.self)
+    try notes.save(Note(title: "old"), for: "a")
+    let writes: [() throws -> Void] = [
+      { try notes.save(Note(title: "new"), for: "a") }, { try notes.remove("a") },
+      { try notes.removeAll() }, { try notes.touch("a") },
+      { try store.write { $0.save(Note(title: "new"), for: "b", in: notes) } },
+    ]
+
+    for write in writes {
+      engine.beforeNextWrite = { throw EngineError.diskFull }
+      #expect(
+        throwsStoreError(where: { if case .diskFull = $0 { true } else { false } }) {
+          try write()
+        })
+      #expect(try notes.value(for: "a") == Note(title: "old"))
+      #expect(try notes.lookup(for: "b").kind == "missing")
+    }
+  }
+
+  @Test("STO-18: what is asked for one after another takes effect in that order")
+  func changesTakeEffectInTheirOrder() throws {
+    let fixture = try Fixture(.disk)
+    defer { fixture.end() }
+    let notes = try fixture.store.cache("notes", of: Note.self)
+
+    try notes.save(Note(title: "first"), for: "a")
+    try notes.remove("a")
+    try notes.save(Note(title: "second"), for: "a")
+    let cursor = try notes.entries()
+
+    #expect(try cursor.next()?.entry.get().value == Note(title: "second"))
+    #expect(try cursor.next() == nil)
+  }
+
   @Test("A full disk keeps a store from reclaiming, not from opening")
   func aStoreOpensThoughReclaimingFails() throws {
     let fixture = try Fixture(.memory)
