@@ -79,8 +79,7 @@ extension CacheCore {
 
   /// The user's key in the physical key of a record, for messages.
   func describe(_ recordKey: RawSpan) -> String {
-    var offset = 1
-    _ = readVarint(recordKey, at: &offset)
+    let offset = KeySpace.userKeyOffset(in: recordKey)
     return keyKind.describe(recordKey.extracting(offset..<recordKey.byteCount))
   }
 }
@@ -134,9 +133,9 @@ extension CacheCore {
     if requirement: Int? = nil, to rows: inout WriteBatch
   ) {
     guard let expiresAt else { return }
-    let prefixCount = KeySpace.records.prefix(ofCache: id).count
     let indexKey = KeySpace.expiryKey(
-      cache: id, bucket: lifetime.bucket(of: expiresAt), key: recordKey[prefixCount...])
+      cache: id, bucket: lifetime.bucket(of: expiresAt),
+      key: recordKey[KeySpace.userKeyOffset(in: recordKey.span.bytes)...])
     rows.put(indexKey.span.bytes, stamped: false, if: requirement) { buffer in
       appendVarint(UInt64(storedBytes), to: &buffer)
     }

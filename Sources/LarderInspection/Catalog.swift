@@ -26,6 +26,8 @@ struct Catalog {
   ///
   /// Rows under them are deleted when the store finds the time, and are no entries any more.
   private(set) var cleared: Set<UInt64> = []
+  /// The format that the store names; a store without caches has not named one yet.
+  private(set) var formatVersion = Metadata.formatVersion
   private(set) var damage: [String] = []
 
   /// Reads the metadata key space.
@@ -53,9 +55,9 @@ struct Catalog {
         return damage.append("the store's format version is damaged")
       }
       guard format <= Metadata.formatVersion else { throw .incompatible("store format \(format)") }
+      formatVersion = format
     } else if key.starts(with: Metadata.reclaimPrefix) {
-      let digits = key.dropFirst(Metadata.reclaimPrefix.count)
-      if digits.count == 8 { cleared.insert(digits.reduce(0) { $0 << 8 | UInt64($1) }) }
+      if let id = Metadata.reclaimedID(in: key.span.bytes) { cleared.insert(id) }
     } else if key.starts(with: Metadata.cachePrefix) {
       let bytes = key.dropFirst(Metadata.cachePrefix.count)
       let name = String(decoding: bytes, as: UTF8.self)

@@ -40,11 +40,13 @@ package final class Inspection {
     }
     self.path = path
     self.now = now
-    damage = try Marker.check(in: path).map { [$0] } ?? []
+    damage = try Self.checkMarker(in: path).map { [$0] } ?? []
     snapshot = try Snapshot(of: path, linking: linking)
     method = snapshot.method
     do throws(InspectionError) {
-      try Marker.write(to: snapshot.directory.path)
+      try FileAccess.create(
+        "\(snapshot.directory.path)/\(StoreMarker.fileName)", with: Array(StoreMarker.contents.utf8)
+      )
       engine = try Self.open(snapshot.directory.path)
       catalog = try Catalog(readFrom: engine)
     } catch {
@@ -59,6 +61,24 @@ package final class Inspection {
     } catch {
       // The directory that it reads is about to go; nothing can be lost.
     }
+  }
+
+  /// Checks a store's marker, and says what is wrong with it if the rest may still be read.
+  private static func checkMarker(in path: String) throws(InspectionError) -> String? {
+    guard FileAccess.bytes(of: "\(path)/CURRENT") != nil else {
+      throw InspectionError(.unavailable, "there is no store at \(path)")
+    }
+    let marker = "\(path)/\(StoreMarker.fileName)"
+    guard let bytes = try FileAccess.read(marker, limit: StoreMarker.byteLimit) else {
+      throw InspectionError(.unsupported, "\(path) is a LevelDB database of another program")
+    }
+    guard let version = StoreMarker.formatVersion(in: bytes) else {
+      return "\(marker) does not begin with the format version"
+    }
+    guard version <= StoreMarker.formatVersion else {
+      throw InspectionError(.unsupported, "\(path) has format version \(version)")
+    }
+    return nil
   }
 
   private static func open(_ path: String) throws(InspectionError) -> LevelDBEngine {
@@ -80,33 +100,6 @@ package final class Inspection {
   /// A failure of the engine, likewise.
   func failure(_ error: EngineError) -> InspectionError {
     InspectionError(error).naming(path, insteadOf: snapshot.directory.path)
-  }
-}
-
-/// The file that makes a directory a store.
-private enum Marker {
-  static let name = "LARDER"
-  static let version = 1
-
-  /// Checks a store's marker, and says what is wrong with it if the rest may still be read.
-  static func check(in path: String) throws(InspectionError) -> String? {
-    guard FileAccess.bytes(of: "\(path)/CURRENT") != nil else {
-      throw InspectionError(.unavailable, "there is no store at \(path)")
-    }
-    guard let bytes = try FileAccess.read("\(path)/\(name)", limit: 64) else {
-      throw InspectionError(.unsupported, "\(path) is a LevelDB database of another program")
-    }
-    let line = String(decoding: bytes.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
-    guard line.hasPrefix("larder "), let found = Int(line.dropFirst("larder ".count)), found > 0
-    else { return "\(path)/\(name) does not begin with the format version" }
-    guard found <= version else {
-      throw InspectionError(.unsupported, "\(path) has format version \(found)")
-    }
-    return nil
-  }
-
-  static func write(to path: String) throws(InspectionError) {
-    try FileAccess.create("\(path)/\(name)", with: Array("larder \(version)\n".utf8))
   }
 }
 

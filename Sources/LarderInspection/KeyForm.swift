@@ -59,9 +59,7 @@ extension KeyForm {
   static func text(ofName name: String) -> String { text(ofText: Array(name.utf8)) }
 
   static func hex(_ bytes: some Sequence<UInt8>) -> String {
-    let digits = Array("0123456789abcdef".utf8)
-    let text = bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
-    return "0x" + String(decoding: text, as: UTF8.self)
+    KeyKind.bytes.describe(Array(bytes).span.bytes)
   }
 
   private static func text(ofText key: [UInt8]) -> String {

@@ -136,10 +136,11 @@ import Testing
     let specimen = try Specimen()
     let store = try Specimen.open(specimen.path)
     let pairs = try store.cache("pairs", of: Int.self)
-    let isDone = Flag()
+    let isEnough = Flag()
+    let hasEnded = Flag()
     let writer = Thread {
       var number = 0
-      while !isDone.isSet {
+      while !isEnough.isRaised {
         number += 1
         do {
           try store.write { batch in
@@ -151,7 +152,7 @@ import Testing
           break
         }
       }
-      isDone.end()
+      hasEnded.raise()
     }
     writer.start()
 
@@ -168,32 +169,10 @@ import Testing
       #expect(payloads[0] == payloads[1])
       seen.insert(payloads[0])
     }
-    isDone.set()
-    isDone.waitForEnd()
+    isEnough.raise()
+    hasEnded.wait()
     try store.close()
 
     #expect(seen.count > 1)
-  }
-}
-
-/// Tells a thread to end, and waits for it.
-private final class Flag: @unchecked Sendable {
-  private let condition = NSCondition()
-  private var isRaised = false
-  private var hasEnded = false
-
-  var isSet: Bool { condition.withLock { isRaised } }
-
-  func set() { condition.withLock { isRaised = true } }
-
-  func end() {
-    condition.withLock { hasEnded = true }
-    condition.broadcast()
-  }
-
-  func waitForEnd() {
-    condition.lock()
-    while !hasEnded { condition.wait() }
-    condition.unlock()
   }
 }

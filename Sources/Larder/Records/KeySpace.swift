@@ -25,6 +25,13 @@ package enum KeySpace: UInt8, CaseIterable {
 }
 
 extension KeySpace {
+  /// Where the user's key begins in a record's physical key: behind the space and the cache id.
+  static func userKeyOffset(in recordKey: RawSpan) -> Int {
+    var offset = 1
+    _ = readVarint(recordKey, at: &offset)
+    return offset
+  }
+
   /// The key of an index row: which bucket an entry expires in.
   static func expiryKey(cache id: UInt64, bucket: Int64, key: some Sequence<UInt8>) -> [UInt8] {
     var bytes = KeySpace.expiry.prefix(ofCache: id)

@@ -38,6 +38,13 @@ package enum Metadata {
     reclaimPrefix + withUnsafeBytes(of: id.bigEndian, Array.init)
   }
 
+  /// The id in a key that begins with ``reclaimPrefix``; nil when it is not of that form.
+  package static func reclaimedID(in key: RawSpan) -> UInt64? {
+    guard key.byteCount == reclaimPrefix.count + 8 else { return nil }
+    return UInt64(
+      bigEndian: key.unsafeLoadUnaligned(fromByteOffset: reclaimPrefix.count, as: UInt64.self))
+  }
+
   private static func key(_ name: String) -> [UInt8] {
     [KeySpace.metadata.rawValue] + Array(name.utf8)
   }

@@ -33,13 +33,9 @@ struct Registry: ~Copyable {
       nextID = try Self.number(under: Metadata.nextID, in: engine) ?? 1
       let marks = try engine.cursor(over: EngineRange(prefix: Metadata.reclaimPrefix))
       while try marks.next() {
-        let id = marks.withEntry { key, _ in
-          key.byteCount == Metadata.reclaimPrefix.count + 8
-            ? UInt64(
-              bigEndian: key.unsafeLoadUnaligned(
-                fromByteOffset: Metadata.reclaimPrefix.count, as: UInt64.self)) : nil
+        if let id = marks.withEntry({ key, _ in Metadata.reclaimedID(in: key) }) {
+          reclaimable.append(id)
         }
-        if let id { reclaimable.append(id) }
       }
     } catch {
       throw StoreError(error)

@@ -17,12 +17,10 @@
 
 /// The directory of a store, checked and guarded for as long as this value lives.
 struct StoreDirectory: ~Copyable {
-  static let formatVersion = 1
-
   private enum Name {
-    static let marker = "LARDER"
+    static let marker = StoreMarker.fileName
     static let newMarker = "LARDER.new"
-    static let guardFile = "LARDER.lock"
+    static let guardFile = StoreMarker.guardFileName
     static let current = "CURRENT"
   }
 
@@ -105,23 +103,21 @@ struct StoreDirectory: ~Copyable {
 
   private static func checkMarker(in path: String) throws(EngineError) {
     let marker = "\(path)/\(Name.marker)"
-    let text = String(decoding: try OpenFile(marker, for: .read).readStart(64), as: UTF8.self)
-    let line = text.prefix { $0 != "\n" }
-    guard line.count < text.count, line.hasPrefix("larder "),
-      let version = Int(line.dropFirst("larder ".count)), version > 0
-    else {
+    let bytes = try OpenFile(marker, for: .read).readStart(StoreMarker.byteLimit)
+    guard let version = StoreMarker.formatVersion(in: bytes) else {
       throw .corrupt("\(marker) does not begin with the format version")
     }
-    guard version <= formatVersion else {
+    let known = StoreMarker.formatVersion
+    guard version <= known else {
       throw .incompatible(
-        "\(path) has format version \(version); this library knows \(formatVersion) and below")
+        "\(path) has format version \(version); this library knows \(known) and below")
     }
   }
 
   private static func writeMarker(in path: String) throws(EngineError) {
     let new = "\(path)/\(Name.newMarker)"
     let file = try OpenFile(new, for: .replace)
-    try file.replaceContents("larder \(formatVersion)\n")
+    try file.replaceContents(StoreMarker.contents)
     try file.synchronize()
     try FileSystem.move(new, to: "\(path)/\(Name.marker)")
     try OpenFile(path, for: .directory).synchronize()

@@ -81,7 +81,7 @@ struct OpenFile: ~Copyable {
 }
 
 /// Operations on paths.
-enum FileSystem {
+package enum FileSystem {
   enum Kind {
     case directory
     case other
@@ -114,7 +114,7 @@ enum FileSystem {
   }
 
   /// The names in a directory, in no order, without "." and "..".
-  static func names(in path: String) throws(EngineError) -> Set<String> {
+  package static func names(in path: String) throws(EngineError) -> Set<String> {
     guard let stream = opendir(path) else { throw failure("cannot list", path) }
     defer { closedir(stream) }
     var names: Set<String> = []

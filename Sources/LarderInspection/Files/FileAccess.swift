@@ -1,4 +1,5 @@
 import Foundation
+import LarderEngine
 
 /// What inspection asks of the file system.
 ///
@@ -33,19 +34,11 @@ enum FileAccess {
 
   /// The names in a directory, in order.
   static func names(in path: String) throws(InspectionError) -> [String] {
-    guard let stream = opendir(path) else { throw failure("cannot list", path) }
-    defer { closedir(stream) }
-    var names: [String] = []
-    while true {
-      errno = 0
-      guard let entry = readdir(stream) else { break }
-      let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
-        String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-      }
-      if name != ".", name != ".." { names.append(name) }
+    do {
+      return try FileSystem.names(in: path).sorted()
+    } catch {
+      throw InspectionError(error)
     }
-    guard errno == 0 else { throw failure("cannot list", path) }
-    return names.sorted()
   }
 
   /// Makes `new` another name of the file `path`; false when links are refused here.

@@ -25,7 +25,7 @@ extension Inspection {
     owner: StoreOwner?, style: Style, to output: inout some TextOutputStream
   ) {
     output.write(style.isQuiet ? "" : heading + "\n\n")
-    output.write("format   \(Metadata.formatVersion)\n")
+    output.write("format   \(catalog.formatVersion)\n")
     output.write("owner    \(owner.map { "\($0)" } ?? "none: it was closed")\n")
     output.write("log      \(snapshot.logBytes) bytes\n")
     output.write("tables   \(tableSummary)\n")
@@ -69,7 +69,7 @@ extension Inspection {
 
   private func infoFields(owner: StoreOwner?) -> [(name: String, value: JSONValue)] {
     jsonHeading + [
-      ("formatVersion", .integer(Metadata.formatVersion)),
+      ("formatVersion", .integer(catalog.formatVersion)),
       (
         "owner",
         owner.map { .object([("pid", .integer($0.pid)), ("isRunning", .bool($0.isRunning))]) }
@@ -110,7 +110,8 @@ private struct StoreOwner: CustomStringConvertible {
 
   /// Reads the guard file; nil when the store was closed.
   init?(of path: String) throws(InspectionError) {
-    guard let bytes = try FileAccess.read("\(path)/LARDER.lock", limit: 32) else { return nil }
+    let file = "\(path)/\(StoreMarker.guardFileName)"
+    guard let bytes = try FileAccess.read(file, limit: 32) else { return nil }
     let line = bytes.prefix { $0 != UInt8(ascii: "\n") }
     guard let pid = Int32(String(decoding: line, as: UTF8.self)), pid > 0 else { return nil }
     self.pid = pid
