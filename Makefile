@@ -19,11 +19,7 @@ help: ## list the targets
 demo: deps ## load two feeds through the cache, past seven days, and inspect the store
 	Scripts/demo
 
-# What the build wrote goes to the disk first: every fsync of a test would wait for it, tests that
-# wait hold both threads of Swift's pool on two cores, and those of the network run out of time.
 test: deps ## install what is missing, build, and run all tests
-	$(SWIFT) build --build-tests
-	sync
 	$(SWIFT) test
 
 check: lint test consumer docs bench-smoke ## all that must hold before a change lands

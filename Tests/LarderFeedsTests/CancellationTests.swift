@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 
 /// After a cancellation there is no delivery, no error, no retry, no fallback and no save.
-@Suite(.timeLimit(.minutes(10))) struct CancellationTests {
+@Suite(.timeLimit(.minutes(1))) struct CancellationTests {
   @Test(
     "a cancelled load throws CancellationError, whatever its request then brings",
     arguments: Feed.all, ["valid", "invalid", "failure"])

@@ -6,7 +6,7 @@ import Synchronization
 import Testing
 
 /// What is particular to each domain: URLs, and fields that need care.
-@Suite(.timeLimit(.minutes(10))) struct DomainTests {
+@Suite(.timeLimit(.minutes(1))) struct DomainTests {
   @Test(
     "GEN-72 GEN-73 the genres' path goes behind the server's own port and path",
     arguments: [

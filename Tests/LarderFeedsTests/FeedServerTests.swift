@@ -5,7 +5,7 @@ import LarderFeeds
 import Testing
 
 /// Both feeds, all the way: a real server, the real client, a real store.
-@Suite(.timeLimit(.minutes(10))) struct FeedServerTests {
+@Suite(.timeLimit(.minutes(1))) struct FeedServerTests {
   @Test("GEN-01 GEN-25 the server's genres arrive, at least a hundred, with fields to ignore")
   func genres() async throws {
     try await withServer { server in

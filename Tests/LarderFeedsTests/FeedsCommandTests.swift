@@ -4,7 +4,7 @@ import LarderTestSupport
 import Testing
 
 /// The `feeds` program as users run it.
-@Suite(.timeLimit(.minutes(10))) struct FeedsCommandTests {
+@Suite(.timeLimit(.minutes(1))) struct FeedsCommandTests {
   struct Outcome: Sendable {
     var status: Int32
     var output: String

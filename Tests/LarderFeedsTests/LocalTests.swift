@@ -6,7 +6,7 @@ import LarderTesting
 import Testing
 
 /// What a loader finds in its cache, and that looking changes nothing.
-@Suite(.timeLimit(.minutes(10))) struct LocalTests {
+@Suite(.timeLimit(.minutes(1))) struct LocalTests {
   /// Ages around the limit of both feeds.
   static let ages: [(TimeInterval, isFresh: Bool)] = [
     (7 * day - 1, true), (7 * day, false), (7 * day + 1, false), (0, true), (-day, true),

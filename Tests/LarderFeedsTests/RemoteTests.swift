@@ -3,7 +3,7 @@ import LarderFeeds
 import Testing
 
 /// What a load makes of the server's answers, for every feed of lists.
-@Suite(.timeLimit(.minutes(10))) struct RemoteTests {
+@Suite(.timeLimit(.minutes(1))) struct RemoteTests {
   @Test("GEN-15 RAM-12 a new loader has sent no request", arguments: Feed.all)
   func newLoaderHasSentNothing(feed: Feed) throws {
     let bench = try Bench(feed)

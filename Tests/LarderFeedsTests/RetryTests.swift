@@ -4,7 +4,7 @@ import LarderFeeds
 import Testing
 
 /// Genres are asked for twice more when the data is not valid.
-@Suite(.timeLimit(.minutes(10))) struct RetryTests {
+@Suite(.timeLimit(.minutes(1))) struct RetryTests {
   private let valid = ScriptedClient.Step.reply(200, Feed.genres.payload(1, 2))
   private let invalid = ScriptedClient.Step.reply(200, "no json")
 

@@ -7,7 +7,7 @@ import LarderTesting
 import Testing
 
 /// What saving a list does, and what is left when it fails.
-@Suite(.timeLimit(.minutes(10))) struct SavingTests {
+@Suite(.timeLimit(.minutes(1))) struct SavingTests {
   @Test("GEN-64 RAM-45 RAM-47 a save is one atomic replace, stamped now", arguments: Feed.all)
   func oneAtomicReplace(feed: Feed) async throws {
     let bench = try Bench(feed)
@@ -83,7 +83,7 @@ import Testing
 }
 
 /// What validating deletes, and what it leaves.
-@Suite(.timeLimit(.minutes(10))) struct ValidationTests {
+@Suite(.timeLimit(.minutes(1))) struct ValidationTests {
   @Test("GEN-54 GEN-59 a list that cannot be read is deleted", arguments: StoreKind.allCases)
   func unreadableIsDeleted(kind: StoreKind) async throws {
     try await withBench(.genres, on: kind) { bench in

@@ -6,7 +6,7 @@ import LarderTesting
 import Testing
 
 /// Genres: the cache for seven days, then the server.
-@Suite(.timeLimit(.minutes(10))) struct GenresScenarioTests {
+@Suite(.timeLimit(.minutes(1))) struct GenresScenarioTests {
   private let online = ScriptedClient(last: .reply(200, Feed.genres.payload(8, 9)))
   private let offline = ScriptedClient()
 
@@ -123,7 +123,7 @@ import Testing
 }
 
 /// Characters: the server, and the last ones saved when it fails.
-@Suite(.timeLimit(.minutes(10))) struct CharactersScenarioTests {
+@Suite(.timeLimit(.minutes(1))) struct CharactersScenarioTests {
   private let online = ScriptedClient(last: .reply(200, Feed.characters.payload(8, 9)))
   private let offline = ScriptedClient()
 
@@ -210,7 +210,7 @@ import Testing
 }
 
 /// The orders that no domain has by default.
-@Suite(.timeLimit(.minutes(10))) struct OrderTests {
+@Suite(.timeLimit(.minutes(1))) struct OrderTests {
   @Test("the server only: nothing is read, and nothing saved unless the policy says so")
   func remoteOnly() async throws {
     let client = ScriptedClient(last: .reply(200, Feed.genres.payload(1)))

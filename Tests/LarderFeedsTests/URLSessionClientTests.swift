@@ -9,7 +9,7 @@ import Testing
 #endif
 
 /// The client over real connections to a server that behaves, and to one that does not.
-@Suite(.timeLimit(.minutes(10))) struct URLSessionClientTests {
+@Suite(.timeLimit(.minutes(1))) struct URLSessionClientTests {
   private let path = FeedServer.genresPath
 
   @Test("HTTP-01 a get is one GET request for exactly its URL")
@@ -343,7 +343,7 @@ import Testing
 }
 
 /// Every way in which data, response and error can arrive from a transport.
-@Suite(.serialized, .timeLimit(.minutes(10))) struct TransportStateTests {
+@Suite(.serialized, .timeLimit(.minutes(1))) struct TransportStateTests {
   struct Case: Sendable, CustomTestStringConvertible {
     enum Response: Sendable { case none, other, http }
     var data: Bool
