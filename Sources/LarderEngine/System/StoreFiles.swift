@@ -1,0 +1,74 @@
+/// The file layer: all that a store asks of the file system.
+///
+/// What the store does itself goes through these calls, and what LevelDB does through
+/// ``environment``. ``SystemFiles`` is the system's; tests give a store files that live in memory,
+/// fail on demand, and can be looked at as they would be after a power loss.
+///
+/// Every path is absolute, and every failure is ``EngineError/io(_:)`` or
+/// ``EngineError/diskFull``, except where it is said.
+package protocol StoreFiles: Sendable {
+  /// The `leveldb::Env` that LevelDB works with; nil is its own.
+  ///
+  /// It lives as long as this value.
+  var environment: OpaquePointer? { get }
+
+  /// What is at `path`, links followed; nil when nothing is.
+  func kind(of path: String) throws(EngineError) -> FileKind?
+
+  /// The absolute path without links.
+  func realPath(_ path: String) throws(EngineError) -> String
+
+  /// The names in a directory, in no order, without "." and "..".
+  func names(in path: String) throws(EngineError) -> Set<String>
+
+  /// Throws unless the process may create files in the directory.
+  func requireWritable(_ path: String) throws(EngineError)
+
+  /// Makes a directory for the owner alone; one that is there already is left as it is.
+  func makeDirectory(_ path: String) throws(EngineError)
+
+  /// The first bytes of a file, at most `limit`; all of it without one.
+  func read(_ path: String, limit: Int?) throws(EngineError) -> [UInt8]
+
+  /// Makes `bytes` all that a file holds, and waits until they are on the device.
+  ///
+  /// A missing file is made, for the owner alone; its name is not waited for.
+  func replace(_ path: String, with bytes: [UInt8]) throws(EngineError)
+
+  /// Makes a file end after `count` bytes, and waits until that is on the device.
+  func truncate(_ path: String, to count: Int) throws(EngineError)
+
+  /// Gives a file or directory another name, in place of what has that name.
+  func move(_ path: String, to other: String) throws(EngineError)
+
+  /// Removes a file.
+  func remove(_ path: String) throws(EngineError)
+
+  /// Waits until what is in the file is on the device.
+  func synchronize(_ path: String) throws(EngineError)
+
+  /// Waits until the names in the directory are on the device.
+  func synchronizeDirectory(_ path: String) throws(EngineError)
+
+  /// How many bytes a file in this directory may still take from the file system.
+  func availableBytes(in path: String) throws(EngineError) -> UInt64
+
+  /// Takes the exclusive lock of the file at `path`, which is made if missing, and writes the
+  /// process's id into it.
+  ///
+  /// - Throws: ``EngineError/locked(pid:)`` when it is taken, in this process or another one.
+  func takeGuard(at path: String) throws(EngineError) -> any FileGuard
+}
+
+package enum FileKind: Sendable {
+  case directory
+  case other
+}
+
+/// A lock on a file, held until it is given up or the last reference to it goes.
+package protocol FileGuard: AnyObject, Sendable {
+  /// Empties the file and gives up the lock.
+  ///
+  /// Doing it again does nothing.
+  func release()
+}
