@@ -5,6 +5,7 @@
 //   LARDER.lock   the guard. Whoever has the store open holds an flock on it and has written its
 //                 process id into it; a clean close empties it. It is never deleted: a lock on a
 //                 deleted file would keep nobody out.
+//   LARDER.aside  what was cut off logs after the last power loss. See `Recovery.swift`.
 //
 // LevelDB writes to a directory even when it then refuses to open it, and it knows a store in its
 // own process only by the spelling of its path. So everything that can be refused is refused here,

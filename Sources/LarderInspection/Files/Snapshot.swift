@@ -13,12 +13,13 @@
 //      still being written, and LevelDB, opening the snapshot, would give their numbers to tables
 //      of its own. It empties the file of that name first, which by the link is the store's.
 //
-// When the MANIFEST names a table that has been deleted meanwhile, or CURRENT has changed, it is
-// done over. Where links are refused (another file system, read-only media) tables are copied too.
-// The tables that stay are safe to share: LevelDB never writes to a table that is in a MANIFEST,
-// and numbers new ones above them all.
+// When the MANIFEST names a table that has been deleted meanwhile, or a log that has been begun, or
+// CURRENT has changed, it is done over. Where links are refused (another file system, read-only
+// media) tables are copied too. The tables that stay are safe to share: LevelDB never writes to a
+// table that is in a MANIFEST, and numbers new ones above them all.
 
 import Foundation
+import LarderEngine
 
 /// How a store's files came into a snapshot.
 package enum SnapshotMethod: String, Sendable {
@@ -54,10 +55,10 @@ final class Snapshot {
       switch try capture() {
       case .whole: return
       case .changed: seen = nil
-      case .missing(let table, let names):
-        // Nobody works on the store, and still the table is not there.
+      case .missing(let file, let names):
+        // Nobody works on the store, and still the file is not there.
         if seen == names {
-          throw InspectionError(.damaged, "table \(table) is missing in \(source)")
+          throw InspectionError(.damaged, "\(file) is missing in \(source)")
         }
         seen = names
       }
@@ -70,7 +71,7 @@ final class Snapshot {
     case whole
     /// CURRENT, or the MANIFEST that it named, is another one now.
     case changed
-    case missing(table: UInt64, names: [String])
+    case missing(file: String, names: [String])
   }
 
   private func capture() throws(InspectionError) -> Capture {
@@ -86,7 +87,13 @@ final class Snapshot {
     let later = try FileAccess.names(in: source)
     for name in later where Self.isTable(name) && !tables.contains(name) { try transfer(name) }
     let missing = try keepTables(of: manifest)
-    return missing.map { .missing(table: $0, names: later) } ?? .whole
+    if let missing { return .missing(file: "table \(missing)", names: later) }
+    // A log that was begun meanwhile; what it took the place of may be neither here nor in a table.
+    let log = LogSurvey.name(of: manifest.logNumber)
+    if manifest.logNumber > 0, FileAccess.bytes(of: "\(directory.path)/\(log)") == nil {
+      return .missing(file: log, names: later)
+    }
+    return .whole
   }
 
   /// Copies CURRENT and the MANIFEST that it names; nil when it names another one afterwards.
@@ -101,7 +108,7 @@ final class Snapshot {
     guard try FileAccess.read("\(source)/CURRENT") == current else { return nil }
     guard isThere else { throw InspectionError(.damaged, "\(source)/\(name) is missing") }
     try FileAccess.create("\(directory.path)/CURRENT", with: current)
-    guard let manifest = try FileAccess.read(copy).flatMap(Manifest.init) else {
+    guard let manifest = try FileAccess.read(copy).flatMap({ Manifest($0) }) else {
       throw InspectionError(.damaged, "\(source)/\(name) is damaged")
     }
     return manifest

@@ -2,7 +2,7 @@
 /// set.
 ///
 /// It is the form that LevelDB and Protocol Buffers use.
-func appendVarint(_ number: UInt64, to bytes: inout [UInt8]) {
+package func appendVarint(_ number: UInt64, to bytes: inout [UInt8]) {
   var rest = number
   while rest >= 0x80 {
     bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)

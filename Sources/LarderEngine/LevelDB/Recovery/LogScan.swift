@@ -1,0 +1,224 @@
+// A strict reader of LevelDB's logs: its write-ahead logs and its MANIFEST.
+//
+// A log is a sequence of blocks of 32 KiB. A block holds chunks; one begins with
+//
+//   offset  bytes  field
+//   0       4      CRC32C over type and data, masked, little-endian
+//   4       2      length of the data, little-endian
+//   6       1      type: 1 whole record, 2 first, 3 middle, 4 last part of one
+//
+// and less than seven bytes at the end of a block are zeros. A record of a write-ahead log is a
+// batch, and a batch begins with
+//
+//   0       8      LevelDB's sequence of its first row, little-endian
+//   8       4      how many rows it has, little-endian
+//
+// LevelDB takes what it cannot read for the end, or passes over it. So it is looked at here first:
+// what is cut off at the end was being written when the power went; what has something valid
+// behind it was changed after it had been written.
+
+/// The whole records of a log, one after another, and how the log ends.
+package struct LogScan {
+  package enum Kind: Sendable {
+    case manifest
+    /// A write-ahead log, whose sequences go on without a gap.
+    ///
+    /// A batch with a sequence below `minimumSequence` is what another file left on the device,
+    /// and proves nothing behind a tear.
+    case batches(minimumSequence: UInt64)
+  }
+
+  package enum End: Hashable, Sendable {
+    case complete
+    /// There is no whole record from here on.
+    case torn(at: Int)
+    /// What begins here is no record, and there is one further on.
+    case damaged(at: Int, resumingAt: Int)
+  }
+
+  /// A whole record, by its place.
+  package struct Record: Sendable {
+    /// Where its first chunk begins.
+    package let start: Int
+    fileprivate let place: Range<Int>
+    /// The data, when it is in more than one chunk.
+    fileprivate let joined: [UInt8]?
+  }
+
+  private static let blockBytes = 32 << 10
+  private static let headerBytes = 7
+  private static let batchHeaderBytes = 12
+  /// LevelDB's sequences are below this.
+  private static let sequenceLimit: UInt64 = 1 << 56
+
+  private enum ChunkType {
+    static let full: UInt8 = 1
+    static let first: UInt8 = 2
+    static let middle: UInt8 = 3
+    static let last: UInt8 = 4
+  }
+
+  /// How the log ends; nil until ``next()`` has answered nil.
+  package private(set) var end: End?
+  /// Where the last whole record ends.
+  package private(set) var validBytes = 0
+  /// The sequence of the first batch.
+  package private(set) var firstSequence: UInt64?
+  /// The sequence that the batch behind the last one must have.
+  package private(set) var nextSequence: UInt64?
+
+  private let bytes: [UInt8]
+  private let isOfBatches: Bool
+  private let minimumSequence: UInt64
+
+  package init(_ bytes: [UInt8], of kind: Kind) {
+    self.bytes = bytes
+    switch kind {
+    case .manifest: (isOfBatches, minimumSequence) = (false, 0)
+    case .batches(let sequence): (isOfBatches, minimumSequence) = (true, sequence)
+    }
+  }
+
+  /// Shows `body` the data of a record.
+  package func withBytes<R>(of record: Record, _ body: (RawSpan) -> R) -> R {
+    if let joined = record.joined { return body(joined.span.bytes) }
+    return body(bytes.span.bytes.extracting(record.place))
+  }
+
+  /// Reads on to the end, and says how it is.
+  package mutating func finish() -> End {
+    while true {
+      if let end { return end }
+      _ = next()
+    }
+  }
+
+  /// The next whole record; nil at the end, or at the first thing that is none.
+  package mutating func next() -> Record? {
+    guard end == nil else { return nil }
+    var at = validBytes
+    var start = at
+    var joined: [UInt8]?
+    while true {
+      let chunkStart = skippingFiller(from: at)
+      if joined == nil { start = chunkStart ?? at }
+      guard let chunkStart else { return stop(at: start, searchingFrom: at) }
+      if chunkStart == bytes.count {
+        end = joined == nil ? .complete : .torn(at: start)
+        return nil
+      }
+      guard let chunk = chunk(at: chunkStart) else {
+        return stop(at: start, searchingFrom: chunkStart)
+      }
+      at = chunk.data.upperBound
+      switch chunk.type {
+      case ChunkType.full where joined == nil:
+        return accept(Record(start: start, place: chunk.data, joined: nil), endingAt: at)
+      case ChunkType.first where joined == nil: joined = Array(bytes[chunk.data])
+      case ChunkType.middle where joined != nil: joined?.append(contentsOf: bytes[chunk.data])
+      case ChunkType.last where joined != nil:
+        joined?.append(contentsOf: bytes[chunk.data])
+        return accept(Record(start: start, place: start..<at, joined: joined), endingAt: at)
+      default: return stop(at: start, searchingFrom: chunkStart)
+      }
+    }
+  }
+
+  private mutating func accept(_ record: Record, endingAt place: Int) -> Record? {
+    if isOfBatches {
+      let header = withBytes(of: record) { data -> (sequence: UInt64, count: UInt32)? in
+        guard data.byteCount >= Self.batchHeaderBytes else { return nil }
+        return (
+          UInt64(littleEndian: data.unsafeLoadUnaligned(fromByteOffset: 0, as: UInt64.self)),
+          UInt32(littleEndian: data.unsafeLoadUnaligned(fromByteOffset: 8, as: UInt32.self))
+        )
+      }
+      guard let header, header.sequence < Self.sequenceLimit,
+        header.sequence == nextSequence ?? header.sequence
+      else { return stop(at: record.start, searchingFrom: record.start) }
+      firstSequence = firstSequence ?? header.sequence
+      nextSequence = header.sequence + UInt64(header.count)
+    }
+    validBytes = place
+    return record
+  }
+
+  private mutating func stop(at place: Int, searchingFrom start: Int) -> Record? {
+    end =
+      placeOfRecord(from: start).map { .damaged(at: place, resumingAt: $0) } ?? .torn(at: place)
+    return nil
+  }
+}
+
+// MARK: - Chunks
+
+extension LogScan {
+  private struct Chunk {
+    let type: UInt8
+    let data: Range<Int>
+  }
+
+  /// Where the chunk behind `offset` begins; nil when the filler before it is not zeros.
+  private func skippingFiller(from offset: Int) -> Int? {
+    let rest = Self.blockBytes - offset % Self.blockBytes
+    guard rest < Self.headerBytes else { return offset }
+    let next = min(offset + rest, bytes.count)
+    return bytes[offset..<next].allSatisfy { $0 == 0 } ? next : nil
+  }
+
+  /// The chunk at `offset`; nil when there is no valid one.
+  private func chunk(at offset: Int) -> Chunk? {
+    bytes.withUnsafeBytes { bytes in
+      guard let data = Self.data(at: offset, in: bytes) else { return nil }
+      let type = bytes[offset + 6]
+      guard (ChunkType.full...ChunkType.last).contains(type) else { return nil }
+      let stored = UInt32(
+        littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
+      let covered = UnsafeRawBufferPointer(rebasing: bytes[(offset + 6)..<data.upperBound])
+      let sum = crc32c(covered)
+      guard stored == (sum >> 15 | sum << 17) &+ 0xA282_EAD8 else { return nil }
+      return Chunk(type: type, data: data)
+    }
+  }
+
+  /// Where the data of a chunk at `offset` would be; nil when they would leave block or file.
+  private static func data(at offset: Int, in bytes: UnsafeRawBufferPointer) -> Range<Int>? {
+    let blockEnd = min(offset - offset % blockBytes + blockBytes, bytes.count)
+    let start = offset + headerBytes
+    guard start <= blockEnd else { return nil }
+    let length = Int(bytes[offset + 4]) | Int(bytes[offset + 5]) << 8
+    return start + length <= blockEnd ? start..<(start + length) : nil
+  }
+
+  /// The first place from `start` on where a record begins that belongs behind those before.
+  private func placeOfRecord(from start: Int) -> Int? {
+    guard start + Self.headerBytes <= bytes.count else { return nil }
+    return bytes.withUnsafeBytes { raw in
+      for place in start...(raw.count - Self.headerBytes) {
+        let type = raw[place + 6]
+        guard type == ChunkType.full || type == ChunkType.first,
+          let data = Self.data(at: place, in: raw),
+          !isOfBatches || mayBeginBatch(data, type: type, in: raw),
+          chunk(at: place) != nil
+        else { continue }
+        return place
+      }
+      return nil
+    }
+  }
+
+  /// Whether a batch may begin with these bytes, by its sequence.
+  private func mayBeginBatch(
+    _ data: Range<Int>, type: UInt8, in bytes: UnsafeRawBufferPointer
+  ) -> Bool {
+    var header = Array(bytes[data].prefix(8))
+    if header.count < 8, type == ChunkType.first {
+      let place = data.upperBound + Self.blockBytes - 1
+      let following = chunk(at: place - place % Self.blockBytes)
+      if let following { header += bytes[following.data].prefix(8 - header.count) }
+    }
+    guard header.count == 8 else { return false }
+    let sequence = header.reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+    return sequence >= nextSequence ?? minimumSequence && sequence < Self.sequenceLimit
+  }
+}
