@@ -182,6 +182,45 @@ import Testing
     return false
   }
 
+  // MARK: - LevelDB
+
+  /// 200 entries are some logs, tables and manifests.
+  @Test func databaseLivesOnIt() {
+    #expect(disk.fillDatabase(at: "/db", from: 0, count: 200) == 200)
+    #expect(disk.names.contains("/db/CURRENT"))
+    #expect(disk.fillDatabase(at: "/db", from: 200, count: 1) == 1)
+    #expect(disk.databaseCount(at: "/db") == 201)
+    #expect(disk.databaseCount(at: "/none") == nil)
+  }
+
+  @Test func databaseIsWholeAfterEachChange() {
+    _ = disk.fillDatabase(at: "/db", from: 0, count: 1)
+    let start = disk.journalCount
+    _ = disk.fillDatabase(at: "/db", from: 1, count: 150)
+    let replay = disk.replay()
+    var count = 1
+    while replay.step() != nil {
+      guard replay.position >= start, replay.position.isMultiple(of: 7) else { continue }
+      let found = replay.image(.everything).databaseCount(at: "/db") ?? -1
+      #expect(found >= count, "after \(replay.position) changes")
+      count = found
+    }
+    #expect(replay.image(.everything).databaseCount(at: "/db") == 151)
+  }
+
+  @Test(arguments: [SimulatedDisk.Fault.eio, .enospc, .shortWrite, .failedSync])
+  func databaseKeepsWhatItTookBeforeAFault(fault: SimulatedDisk.Fault) throws {
+    #expect(disk.fillDatabase(at: "/db", from: 0, count: 10) == 10)
+    let counts = disk.counts
+    let start = fault == .failedSync ? counts.syncs : counts.mutating
+    disk.fail(atCall: start + 100, fault, forever: true)
+    let taken = disk.fillDatabase(at: "/db", from: 10, count: 200)
+    #expect(taken > 0 && taken < 200)
+    disk.heal()
+    let found = try #require(disk.databaseCount(at: "/db"))
+    #expect(found >= 10 + taken)
+  }
+
   // MARK: - The file layer
 
   @Test func guardIsHeldByOne() throws {

@@ -129,6 +129,23 @@ package final class SimulatedDisk: @unchecked Sendable {
       all: Int(all), failed: Int(counts.failed))
   }
 
+  // MARK: - LevelDB, for the tests of the disk itself
+
+  /// Opens or makes a database and puts entries of 1000 bytes into it, each synced.
+  ///
+  /// Returns how many it took before a call failed.
+  package func fillDatabase(at path: String, from first: Int, count: Int) -> Int {
+    Int(csimdisk_database_fill(disk, path, Int32(first), Int32(count)))
+  }
+
+  /// How many entries of ``fillDatabase(at:from:count:)`` a database has.
+  ///
+  /// Nil when it cannot be opened or read, or when one before its last is missing.
+  package func databaseCount(at path: String) -> Int? {
+    let count = csimdisk_database_count(disk, path)
+    return count < 0 ? nil : Int(count)
+  }
+
   // MARK: - Crashes
 
   /// How many changes the journal holds.

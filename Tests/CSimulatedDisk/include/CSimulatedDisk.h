@@ -245,6 +245,17 @@ size_t csimdisk_replay_pending_names(const csimdisk_replay *replay) CSIMDISK_NOE
 csimdisk *csimdisk_replay_image(const csimdisk_replay *replay, csimdisk_model model,
                                 uint64_t number) CSIMDISK_NOEXCEPT;
 
+// MARK: - LevelDB on the disk, for the disk's own tests
+
+/// Opens or creates a database, and puts `count` entries of 1000 bytes into it, each synced.
+/// Returns how many it took: `first` is the number of the first, and a failure ends it.
+int csimdisk_database_fill(csimdisk *disk, const char *path, int first,
+                           int count) CSIMDISK_NOEXCEPT;
+
+/// How many entries the database has; -1 when it cannot be opened or read, or when one before its
+/// last is missing.
+int csimdisk_database_count(csimdisk *disk, const char *path) CSIMDISK_NOEXCEPT;
+
 #ifdef __cplusplus
 }
 #endif
