@@ -53,12 +53,19 @@ let package = Package(
     .target(name: "LarderThreadSanitizer", path: "Tests/ThreadSanitizer"),
     .target(
       name: "LarderTestSupport", dependencies: ["LarderThreadSanitizer"], path: "Tests/Support"),
+    // A disk in memory, with faults and power losses, for LevelDB and for the store around it.
+    .target(
+      name: "CSimulatedDisk", path: "Tests/CSimulatedDisk",
+      linkerSettings: [.linkedLibrary("leveldb")]),
+    .target(
+      name: "SimulatedDisk", dependencies: ["CSimulatedDisk", "LarderEngine"],
+      path: "Tests/SimulatedDisk"),
     .executableTarget(
       name: "CrashWorker", dependencies: ["LarderEngine", "LarderTestSupport"],
       path: "Tests/CrashWorker"),
     .testTarget(
       name: "LarderEngineTests",
-      dependencies: ["LarderEngine", "LarderTestSupport", "CrashWorker"]),
+      dependencies: ["LarderEngine", "LarderTestSupport", "SimulatedDisk", "CrashWorker"]),
     .testTarget(
       name: "LarderTests",
       dependencies: ["Larder", "LarderEngine", "LarderTesting", "LarderTestSupport"],
@@ -84,7 +91,8 @@ let package = Package(
 )
 
 // One set of compiler settings, applied to every Swift target so that none drifts.
-for target in package.targets where target.name != "CLarderLevelDB" {
+let targetsInC: Set = ["CLarderLevelDB", "CSimulatedDisk"]
+for target in package.targets where !targetsInC.contains(target.name) {
   target.swiftSettings = [
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("InternalImportsByDefault"),

@@ -1,0 +1,104 @@
+// A disk: its state behind a mutex, with counted calls, faults and a journal.
+
+#ifndef CSIMULATED_DISK_DISK_H
+#define CSIMULATED_DISK_DISK_H
+
+#include <array>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "State.h"
+
+namespace leveldb {
+class Env;
+}
+
+namespace simdisk {
+
+class Disk {
+ public:
+  Disk() = default;
+  /// A disk that has the state from the start.
+  explicit Disk(State state) : state_(state), origin_(std::move(state)) {}
+  Disk(const Disk&) = delete;
+  Disk& operator=(const Disk&) = delete;
+
+  // Calls: each is counted, may fail, and returns an errno.
+
+  int look(const std::string& path, csimdisk_kind* kind);
+  int list(const std::string& path, std::vector<std::string>* names);
+  int size(const std::string& path, uint64_t* count);
+  int open_to_read(const std::string& path, uint64_t* file);
+  int read(uint64_t file, uint64_t offset, size_t count, char* to, size_t* done);
+  /// Creates the file when missing.
+  int open_to_write(const std::string& path, bool emptied, uint64_t* file);
+  int write(uint64_t file, std::string bytes);
+  int sync(uint64_t file);
+  int truncate(const std::string& path, uint64_t count);
+  int sync_directory(const std::string& path);
+  int make_directory(const std::string& path);
+  int remove_directory(const std::string& path);
+  int rename(const std::string& from, const std::string& to);
+  int remove(const std::string& path);
+  int available(const std::string& path, uint64_t* bytes);
+  int lock(const std::string& path);
+
+  // The rest is not counted.
+
+  void close(uint64_t file);
+  void unlock(const std::string& path);
+  void fail(uint64_t number, csimdisk_calls calls, csimdisk_fault fault, bool forever);
+  void heal();
+  csimdisk_counts counts();
+  void set_available(uint64_t bytes);
+  std::unique_ptr<Disk> copy();
+  uint64_t hash();
+  std::string paths();
+  bool bytes(const std::string& path, std::string* bytes);
+  void set_bytes(const std::string& path, std::string bytes);
+  uint64_t unsynced(const std::string& path);
+  size_t journal_count();
+  /// The state before the journal, and the journal.
+  std::pair<State, std::vector<Entry>> history();
+
+ private:
+  struct Fault {
+    uint64_t number;
+    csimdisk_calls calls;
+    csimdisk_fault fault;
+    bool forever;
+    bool done = false;
+  };
+
+  /// Counts a call, and says how it has to fail: an errno, or 0. A failing write asks `is_short`.
+  int enter(csimdisk_calls calls, bool* is_short = nullptr);
+  int create(const std::string& path, uint64_t* file);
+  /// 0 when a name may be made at `path`.
+  int check_parent(const std::string& path) const;
+  csimdisk_kind kind(const std::string& path) const;
+  bool has_names_below(const std::string& path) const;
+  /// Changes the state and enters it in the journal.
+  void apply(Entry entry);
+
+  std::mutex mutex_;
+  State state_;
+  State origin_;
+  std::vector<Entry> journal_;
+  std::set<std::string> locks_;
+  std::vector<Fault> faults_;
+  csimdisk_counts counts_ = {};
+  uint64_t available_ = uint64_t{1} << 40;
+};
+
+/// Without what does not matter in it: "//", "/." and a slash at the end.
+std::string clean(const char* path);
+
+/// The system's files for LevelDB, on a disk that outlives them.
+std::unique_ptr<leveldb::Env> make_env(Disk* disk);
+
+}  // namespace simdisk
+
+#endif

@@ -1,0 +1,248 @@
+import SimulatedDisk
+import Testing
+
+@testable import LarderEngine
+
+/// The disk that other tests believe.
+@Suite struct SimulatedDiskTests {
+  private let disk = SimulatedDisk()
+  private var files: SimulatedFiles { SimulatedFiles(disk) }
+
+  /// A directory with one file: 8 bytes that are synced, and 8 that are not.
+  private func halfSynced() throws -> [UInt8] {
+    try files.makeDirectory("/store")
+    try files.append(Array(0..<8), to: "/store/a")
+    try files.synchronize("/store/a")
+    try files.synchronizeDirectory("/store")
+    try files.append(Array(8..<16), to: "/store/a")
+    return Array(0..<16)
+  }
+
+  /// What a crash after `count` changes leaves; without a count, after all.
+  private func crash(_ model: CrashModel, after count: Int? = nil) -> SimulatedDisk {
+    let replay = disk.replay()
+    while replay.position != count, replay.step() != nil {}
+    return replay.image(model)
+  }
+
+  // MARK: - Crashes
+
+  @Test func syncedBytesSurviveAndOthersDoNot() throws {
+    let all = try halfSynced()
+    #expect(disk.unsyncedCount(of: "/store/a") == 8)
+    #expect(crash(.everything).bytes(of: "/store/a") == all)
+    #expect(crash(.nothingUnsynced).bytes(of: "/store/a") == Array(all.prefix(8)))
+    #expect(crash(.unsyncedDataLost).bytes(of: "/store/a") == Array(all.prefix(8)))
+    #expect(crash(.oldFileTailLost).bytes(of: "/store/a") == Array(all.prefix(8)))
+    try files.synchronize("/store/a")
+    #expect(crash(.nothingUnsynced).bytes(of: "/store/a") == all)
+  }
+
+  @Test func fileIsGoneWithoutItsName() throws {
+    _ = try halfSynced()
+    try files.replace("/store/b", with: [1])
+    #expect(crash(.nothingUnsynced).names == ["/store/a"])
+    #expect(crash(.namesLost(keeping: 0)).names == ["/store/a"])
+    #expect(crash(.namesLost(keeping: 1)).names == ["/store/a", "/store/b"])
+    try files.synchronizeDirectory("/store")
+    #expect(crash(.nothingUnsynced).names == ["/store/a", "/store/b"])
+  }
+
+  @Test func emptiedFileIsStillWhole() throws {
+    let all = try halfSynced()
+    try files.append([99], to: "/store/b")
+    try files.synchronize("/store/a")
+    disk.fail(atCall: disk.counts.syncs + 1, .failedSync)
+    #expect(throws: EngineError.self) { try files.replace("/store/a", with: [1, 2, 3]) }
+    #expect(crash(.nothingUnsynced).bytes(of: "/store/a") == all)
+    #expect(crash(.everything).bytes(of: "/store/a") == [1, 2, 3])
+    let found = Set((0..<64).map { crash(.prefix(seed: $0)).bytes(of: "/store/a") ?? [] })
+    #expect(found == [all, [], [1], [1, 2], [1, 2, 3]])
+  }
+
+  @Test func renameIsAllOrNothing() throws {
+    _ = try halfSynced()
+    try files.makeDirectory("/store/sub")
+    try files.replace("/store/sub/b", with: [1])
+    try files.replace("/other", with: [2])
+    try files.synchronizeDirectory("/")
+    let before = disk.hash
+    try files.move("/store/sub/b", to: "/other")
+    try files.move("/store", to: "/moved")
+    let names = [
+      0: ["/other", "/store/a", "/store/sub/b"], 1: ["/other", "/store/a"],
+      2: ["/moved/a", "/other"],
+    ]
+    for (kept, names) in names { #expect(crash(.namesLost(keeping: kept)).names == names) }
+    #expect(crash(.namesLost(keeping: 0)).hash == before)
+    #expect(crash(.namesLost(keeping: 1)).bytes(of: "/other") == [1])
+    #expect(crash(.nothingUnsynced).bytes(of: "/other") == [2])
+    for seed in 0..<16 {
+      let found = crash(.prefix(seed: UInt64(seed))).names
+      #expect(names.values.contains(found))
+    }
+  }
+
+  @Test(arguments: 0..<32 as Range<UInt64>)
+  func damageIsInWhatWasNotSynced(seed: UInt64) throws {
+    let all = try halfSynced()
+    let models: [CrashModel] = [
+      .tornLastAppend(seed: seed), .zeroedTail(seed: seed), .garbageTail(seed: seed),
+      .prefix(seed: seed),
+    ]
+    for model in models {
+      let bytes = try #require(crash(model).bytes(of: "/store/a"))
+      #expect(bytes.prefix(8) == all.prefix(8))
+      #expect(bytes.count <= all.count)
+      #expect(crash(model).hash == crash(model).hash)
+    }
+    let zeroed = try #require(crash(.zeroedTail(seed: seed)).bytes(of: "/store/a"))
+    #expect(zeroed.count == 16 && zeroed.last == 0)
+    #expect(crash(.garbageTail(seed: seed)).hash != disk.hash)
+    #expect(crash(.tornLastAppend(seed: seed)).bytes(of: "/store/a") != all)
+    try files.synchronize("/store/a")
+    for model in models { #expect(crash(model).bytes(of: "/store/a") == all) }
+  }
+
+  @Test func seedsDiffer() throws {
+    _ = try halfSynced()
+    let seeds = 0..<32 as Range<UInt64>
+    #expect(Set(seeds.map { crash(.tornLastAppend(seed: $0)).hash }).count == 8)
+    #expect(Set(seeds.map { crash(.zeroedTail(seed: $0)).hash }).count == 8)
+    #expect(Set(seeds.map { crash(.garbageTail(seed: $0)).hash }).count > 16)
+  }
+
+  @Test func everyMomentCanBeLookedAt() throws {
+    _ = try halfSynced()
+    let replay = disk.replay()
+    var steps: [Replay.Step.Kind] = []
+    while let step = replay.step() { steps.append(step.kind) }
+    #expect(steps == [.makeDirectory, .create, .write, .sync, .syncDirectory, .write])
+    #expect(steps.count == disk.journalCount)
+    #expect(crash(.everything, after: 2).bytes(of: "/store/a") == [])
+    #expect(crash(.everything, after: 1).names == [])
+    let image = crash(.everything)
+    #expect(image.hash == disk.hash && image.journalCount == 0)
+    #expect(image.unsyncedCount(of: "/store/a") == 0)
+  }
+
+  @Test func copiesAndEditsStandAlone() throws {
+    let all = try halfSynced()
+    let copy = disk.copy()
+    copy.edit("/store/a") { $0[3] ^= 1 }
+    #expect(disk.bytes(of: "/store/a") == all)
+    #expect(copy.hash != disk.hash)
+    copy.edit("/store/a") { $0[3] ^= 1 }
+    #expect(copy.hash == disk.hash)
+  }
+
+  // MARK: - Faults
+
+  @Test func nthCallFailsOnce() throws {
+    _ = try halfSynced()
+    disk.fail(atCall: disk.counts.mutating + 2, .eio)
+    let failed = (0..<5).filter { number in fails { try files.append([number], to: "/store/a") } }
+    #expect(failed == [1])
+    #expect(disk.counts.failed == 1)
+    #expect(disk.bytes(of: "/store/a")?.suffix(4) == [0, 2, 3, 4])
+  }
+
+  @Test func callsFailUntilHealed() throws {
+    _ = try halfSynced()
+    #expect(try files.availableBytes(in: "/store") > 0)
+    disk.fail(atCall: disk.counts.writes + 1, .enospc, of: .writes, forever: true)
+    for _ in 0..<3 {
+      #expect(throws: EngineError.diskFull) { try files.append([1], to: "/store/a") }
+    }
+    #expect(try files.availableBytes(in: "/store") == 0)
+    try files.synchronize("/store/a")
+    disk.heal()
+    try files.append([1], to: "/store/a")
+    #expect(try files.availableBytes(in: "/store") > 0)
+  }
+
+  @Test func shortWriteLeavesHalf() throws {
+    let all = try halfSynced()
+    disk.fail(atCall: disk.counts.writes + 1, .shortWrite, of: .writes)
+    #expect(throws: EngineError.diskFull) {
+      try files.append([1, 2, 3, 4], to: "/store/a")
+    }
+    #expect(disk.bytes(of: "/store/a") == all + [1, 2])
+  }
+
+  @Test func failedSyncKeepsNothing() throws {
+    let all = try halfSynced()
+    disk.fail(atCall: disk.counts.syncs + 1, .failedSync)
+    #expect(fails { try files.synchronize("/store/a") })
+    #expect(crash(.nothingUnsynced).bytes(of: "/store/a") == Array(all.prefix(8)))
+  }
+
+  private func fails(_ body: () throws -> Void) -> Bool {
+    do { try body() } catch { return true }
+    return false
+  }
+
+  // MARK: - LevelDB
+
+  /// 200 entries are some logs, tables and manifests.
+  @Test func databaseLivesOnIt() {
+    #expect(disk.fillDatabase(at: "/db", from: 0, count: 200) == 200)
+    #expect(disk.names.contains("/db/CURRENT"))
+    #expect(disk.fillDatabase(at: "/db", from: 200, count: 1) == 1)
+    #expect(disk.databaseCount(at: "/db") == 201)
+    #expect(disk.databaseCount(at: "/none") == nil)
+  }
+
+  @Test func databaseIsWholeAfterEachChange() {
+    _ = disk.fillDatabase(at: "/db", from: 0, count: 1)
+    let start = disk.journalCount
+    _ = disk.fillDatabase(at: "/db", from: 1, count: 150)
+    let replay = disk.replay()
+    var count = 1
+    while replay.step() != nil {
+      guard replay.position >= start, replay.position.isMultiple(of: 7) else { continue }
+      let found = replay.image(.everything).databaseCount(at: "/db") ?? -1
+      #expect(found >= count, "after \(replay.position) changes")
+      count = found
+    }
+    #expect(replay.image(.everything).databaseCount(at: "/db") == 151)
+  }
+
+  @Test(arguments: [SimulatedDisk.Fault.eio, .enospc, .shortWrite, .failedSync])
+  func databaseKeepsWhatItTookBeforeAFault(fault: SimulatedDisk.Fault) throws {
+    #expect(disk.fillDatabase(at: "/db", from: 0, count: 10) == 10)
+    let counts = disk.counts
+    let start = fault == .failedSync ? counts.syncs : counts.mutating
+    disk.fail(atCall: start + 100, fault, forever: true)
+    let taken = disk.fillDatabase(at: "/db", from: 10, count: 200)
+    #expect(taken > 0 && taken < 200)
+    disk.heal()
+    let found = try #require(disk.databaseCount(at: "/db"))
+    #expect(found >= 10 + taken)
+  }
+
+  // MARK: - The file layer
+
+  @Test func guardIsHeldByOne() throws {
+    _ = try halfSynced()
+    let first = try files.takeGuard(at: "/store/guard")
+    #expect(throws: EngineError.locked(pid: FileSystem.processID)) {
+      try files.takeGuard(at: "/store/guard")
+    }
+    first.release()
+    #expect(disk.bytes(of: "/store/guard") == [])
+    try files.takeGuard(at: "/store/guard").release()
+  }
+
+  @Test func pathsAndKinds() throws {
+    _ = try halfSynced()
+    #expect(try files.realPath("/store/./") == "/store")
+    #expect(try files.kind(of: "/") == .directory)
+    #expect(try files.kind(of: "/store/") == .directory)
+    #expect(try files.kind(of: "/store/a") == .other)
+    #expect(try files.kind(of: "/none") == nil)
+    #expect(try files.names(in: "/") == ["store"])
+    #expect(try files.names(in: "/store") == ["a"])
+    #expect(throws: EngineError.self) { try files.replace("/none/a", with: []) }
+  }
+}

@@ -1,0 +1,145 @@
+internal import CSimulatedDisk
+package import LarderEngine
+import Synchronization
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Glibc
+#endif
+
+/// The file layer of a store on a simulated disk.
+package struct SimulatedFiles: StoreFiles {
+  package let disk: SimulatedDisk
+
+  package init(_ disk: SimulatedDisk) {
+    self.disk = disk
+  }
+
+  package var environment: OpaquePointer? { csimdisk_env(disk.disk) }
+
+  package func kind(of path: String) throws(EngineError) -> FileKind? {
+    var kind = csimdisk_kind.none
+    try check("cannot look at", path, csimdisk_look(disk.disk, path, &kind))
+    return switch kind {
+    case .none: nil
+    case .file: .other
+    case .directory: .directory
+    }
+  }
+
+  package func realPath(_ path: String) throws(EngineError) -> String {
+    let names = path.split(separator: "/").filter { $0 != "." }
+    return "/" + names.joined(separator: "/")
+  }
+
+  package func names(in path: String) throws(EngineError) -> Set<String> {
+    let (error, bytes) = CBuffer.filled { csimdisk_list(disk.disk, path, $0) }
+    try check("cannot list", path, error)
+    return Set(bytes.strings)
+  }
+
+  package func requireWritable(_ path: String) throws(EngineError) {
+    let what = "cannot write to the directory"
+    var kind = csimdisk_kind.none
+    try check(what, path, csimdisk_look(disk.disk, path, &kind))
+    try check(what, path, kind == .directory ? 0 : ENOENT)
+  }
+
+  package func makeDirectory(_ path: String) throws(EngineError) {
+    let error = csimdisk_make_directory(disk.disk, path)
+    if error != EEXIST { try check("cannot make the directory", path, error) }
+  }
+
+  package func read(_ path: String, limit: Int?) throws(EngineError) -> [UInt8] {
+    let (error, bytes) = CBuffer.filled { csimdisk_read(disk.disk, path, limit ?? .max, $0) }
+    try check("cannot read", path, error)
+    return bytes
+  }
+
+  package func replace(_ path: String, with bytes: [UInt8]) throws(EngineError) {
+    try check("cannot write", path, csimdisk_write(disk.disk, path, bytes, bytes.count))
+    try synchronize(path)
+  }
+
+  package func truncate(_ path: String, to count: Int) throws(EngineError) {
+    try check("cannot write", path, csimdisk_truncate(disk.disk, path, UInt64(count)))
+    try synchronize(path)
+  }
+
+  package func move(_ path: String, to other: String) throws(EngineError) {
+    try check("cannot rename", path, csimdisk_rename(disk.disk, path, other))
+  }
+
+  package func remove(_ path: String) throws(EngineError) {
+    try check("cannot remove", path, csimdisk_remove(disk.disk, path))
+  }
+
+  package func synchronize(_ path: String) throws(EngineError) {
+    try check("cannot sync", path, csimdisk_sync(disk.disk, path))
+  }
+
+  package func synchronizeDirectory(_ path: String) throws(EngineError) {
+    try check("cannot sync", path, csimdisk_sync_directory(disk.disk, path))
+  }
+
+  package func availableBytes(in path: String) throws(EngineError) -> UInt64 {
+    var bytes: UInt64 = 0
+    try check("cannot look at", path, csimdisk_available(disk.disk, path, &bytes))
+    return bytes
+  }
+
+  package func takeGuard(at path: String) throws(EngineError) -> any FileGuard {
+    let error = csimdisk_lock(disk.disk, path)
+    if error == EWOULDBLOCK {
+      let text = String(decoding: try read(path, limit: 32), as: UTF8.self)
+      throw .locked(pid: text.split(separator: "\n").first.flatMap { Int32($0) })
+    }
+    try check("cannot lock", path, error)
+    // From here on, the guard gives the lock up when it goes.
+    let taken = SimulatedGuard(disk: disk, path: path)
+    let text = Array("\(getpid())\n".utf8)
+    try check("cannot write", path, csimdisk_write(disk.disk, path, text, text.count))
+    return taken
+  }
+
+  /// Appends to a file without waiting for anything; creates it when missing.
+  ///
+  /// Stores leave that to LevelDB. It is for tests of the disk itself.
+  package func append(_ bytes: [UInt8], to path: String) throws(EngineError) {
+    try check("cannot write", path, csimdisk_append(disk.disk, path, bytes, bytes.count))
+  }
+
+  private func check(_ what: String, _ path: String, _ error: Int32) throws(EngineError) {
+    if error == 0 { return }
+    if error == ENOSPC || error == EDQUOT { throw .diskFull }
+    throw .io("\(what) \(path): \(String(cString: strerror(error)))")
+  }
+}
+
+private final class SimulatedGuard: FileGuard {
+  private let disk: SimulatedDisk
+  private let path: String
+  private let isHeld = Mutex(true)
+
+  init(disk: SimulatedDisk, path: String) {
+    self.disk = disk
+    self.path = path
+  }
+
+  deinit {
+    release()
+  }
+
+  /// What the file still holds if emptying it fails does no harm.
+  func release() {
+    isHeld.withLock { isHeld in
+      guard isHeld else { return }
+      isHeld = false
+      _ = csimdisk_truncate(disk.disk, path, 0)
+      csimdisk_unlock(disk.disk, path)
+    }
+  }
+}
