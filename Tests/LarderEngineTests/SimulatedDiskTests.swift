@@ -1,3 +1,4 @@
+import Foundation
 import SimulatedDisk
 import Testing
 
@@ -226,7 +227,7 @@ import Testing
   @Test func guardIsHeldByOne() throws {
     _ = try halfSynced()
     let first = try files.takeGuard(at: "/store/guard")
-    #expect(throws: EngineError.locked(pid: FileSystem.processID)) {
+    #expect(throws: EngineError.locked(pid: ProcessInfo.processInfo.processIdentifier)) {
       try files.takeGuard(at: "/store/guard")
     }
     first.release()

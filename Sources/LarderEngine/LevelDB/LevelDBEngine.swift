@@ -19,18 +19,14 @@ package final class LevelDBEngine: StorageEngine {
   private let queue: CommitQueue
   private let iterators = Mutex<[ObjectIdentifier: LevelDBIterator]>([:])
   private let options: LevelDBOptions
-  private let lifecycle: Mutex<Lifecycle>
+  // Nil once the engine is closed. Held while the database is closed or opened anew.
+  private let directory: Mutex<StoreDirectory?>
+  // Why there is no database, while the engine is open.
+  private let downCause = Mutex<String?>(nil)
   private let reopened = Mutex<(@Sendable (Reader) -> Void)?>(nil)
 
   /// What is read between a database's being opened anew and the first call that sees it.
   package typealias Reader = (_ key: [UInt8]) throws(EngineError) -> [UInt8]?
-
-  private struct Lifecycle: ~Copyable {
-    /// Nil once the engine is closed.
-    var directory: StoreDirectory?
-    /// Why there is no database, while the engine is open.
-    var downCause: String?
-  }
 
   /// LevelDB's database; only within the gate.
   var database: OpaquePointer { handle.load(ordering: .relaxed) }
@@ -68,7 +64,7 @@ package final class LevelDBEngine: StorageEngine {
     handle = Atomic(database)
     cursorSliceEntries = options.cursorSliceEntries
     self.options = options
-    lifecycle = Mutex(Lifecycle(directory: consume directory))
+    self.directory = Mutex(consume directory)
   }
 
   deinit {
@@ -92,7 +88,15 @@ package final class LevelDBEngine: StorageEngine {
     do throws(EngineError) {
       return try commit(&batch, synced: synced)
     } catch {
-      guard case .writesDisabled(let cause) = error, try reopen(because: cause) else { throw error }
+      let cause: String
+      if case .writesDisabled(let reason) = error {
+        cause = reason
+      } else if let reason = downCause.withLock({ $0 }) {
+        cause = reason
+      } else {
+        throw error
+      }
+      guard try reopen(because: cause) else { throw error }
     }
     return try commit(&batch, synced: synced)
   }
@@ -165,27 +169,33 @@ package final class LevelDBEngine: StorageEngine {
     }
   }
 
-  /// Goes in by the gate, waiting while the database is opened anew.
+  /// Goes in by the gate.
+  ///
+  /// It does not wait for a database that is being opened anew: the caller may be inside already,
+  /// in the closure of a cursor.
   func enter() throws(EngineError) {
-    while !gate.enter() {
-      try lifecycle.withLock { state throws(EngineError) in
-        guard state.directory != nil else { throw .closed }
-        if let cause = state.downCause { throw .io(cause) }
-      }
-    }
+    guard !gate.enter() else { return }
+    guard let cause = downCause.withLock({ $0 }) else { throw .closed }
+    throw .io("the store is being opened anew after a failure: \(cause)")
   }
 
   private func end() {
-    lifecycle.withLock { state in
-      guard state.directory != nil else { return }
-      gate.close()
-      iterators.withLock { iterators in
-        for iterator in iterators.values { iterator.end(keepingEntry: true) }
-        iterators = [:]
+    directory.withLock { directory in
+      guard directory != nil else { return }
+      let isDown = downCause.withLock { cause in
+        defer { cause = nil }
+        return cause != nil
       }
-      if state.downCause == nil { clarder_close(database) }
-      state.directory = nil
+      gate.close()
+      endIterators()
+      iterators.withLock { $0 = [:] }
+      if !isDown { clarder_close(database) }
+      directory = nil
     }
+  }
+
+  private func endIterators() {
+    iterators.withLock { for iterator in $0.values { iterator.end(keepingEntry: true) } }
   }
 
   private static func open(
@@ -241,22 +251,25 @@ extension LevelDBEngine {
 
   /// Closes the database and opens it again, if that is what writing waits for.
   ///
-  /// Calls wait meanwhile; cursors go on behind the entry they stand on. When it cannot be opened
-  /// again, every call throws until a later write succeeds in it.
+  /// Other calls throw meanwhile; cursors go on behind the entry they stand on. When it cannot be
+  /// opened again, every call throws until a later write succeeds in it.
   ///
   /// - Returns: False when there is no need, or no room for it yet.
   private func reopen(because cause: String) throws(EngineError) -> Bool {
-    try lifecycle.withLock { state throws(EngineError) in
-      guard let path = state.directory?.path else { throw .closed }
-      guard queue.withWriter({ $0.needsReopening }) else { return state.downCause == nil }
+    try directory.withLock { directory throws(EngineError) in
+      guard let path = directory?.path else { throw .closed }
+      guard queue.withWriter({ $0.needsReopening }) else { return false }
       guard try queue.withWriter({ writer throws(EngineError) in try writer.hasRoom() }) else {
         return false
       }
-      if state.downCause == nil {
+      let wasDown = downCause.withLock { old in
+        defer { old = cause }
+        return old != nil
+      }
+      if !wasDown {
         gate.close()
-        iterators.withLock { for iterator in $0.values { iterator.end(keepingEntry: true) } }
+        endIterators()
         clarder_close(database)
-        state.downCause = cause
       }
       _ = try recover(directory: path, files: options.files)
       var options = options
@@ -264,8 +277,8 @@ extension LevelDBEngine {
       let database = try LevelDBEngine.open(path, options)
       handle.store(database, ordering: .releasing)
       queue.withWriter { $0.goOn(with: database) }
-      state.downCause = nil
       reopened.withLock { $0 }?(read)
+      downCause.withLock { $0 = nil }
       gate.open()
       return true
     }
