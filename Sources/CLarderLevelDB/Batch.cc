@@ -7,10 +7,8 @@ constexpr size_t kKeptBytes = 1 << 20;
 
 }  // namespace
 
-clarder_status* clarder_write(clarder_db* db, const clarder_change* changes, size_t count,
-                              bool synced) noexcept {
+void clarder_stage(clarder_db* db, const clarder_change* changes, size_t count) noexcept {
   leveldb::WriteBatch& batch = *db->batch;
-  batch.Clear();
   for (const clarder_change* change = changes; change != changes + count; ++change) {
     if (change->removes) {
       batch.Delete(clarder::borrow(change->key));
@@ -18,9 +16,17 @@ clarder_status* clarder_write(clarder_db* db, const clarder_change* changes, siz
       batch.Put(clarder::borrow(change->key), clarder::borrow(change->value));
     }
   }
+}
+
+clarder_status* clarder_commit(clarder_db* db, bool synced) noexcept {
+  leveldb::WriteBatch& batch = *db->batch;
   leveldb::WriteOptions options;
   options.sync = synced;
   leveldb::Status status = db->rep->Write(options, &batch);
-  if (batch.ApproximateSize() > kKeptBytes) db->batch = std::make_unique<leveldb::WriteBatch>();
+  if (batch.ApproximateSize() > kKeptBytes) {
+    db->batch = std::make_unique<leveldb::WriteBatch>();
+  } else {
+    batch.Clear();
+  }
   return clarder::box(status);
 }

@@ -58,6 +58,12 @@ void clarder_compact(clarder_db* db, clarder_slice lower, const clarder_slice* u
   db->rep->CompactRange(&first, upper ? &last : nullptr);
 }
 
+void clarder_renew_log(clarder_db* db) noexcept {
+  // Compaction begins with what is in memory, whatever the range; above all keys it ends there.
+  leveldb::Slice first(end_of_keys());
+  db->rep->CompactRange(&first, nullptr);
+}
+
 bool clarder_property(clarder_db* db, const char* name, clarder_buffer* buffer) noexcept {
   return db->rep->GetProperty(name, &buffer->bytes);
 }

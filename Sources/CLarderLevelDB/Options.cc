@@ -2,6 +2,7 @@
 
 leveldb::Status clarder::make_options(const clarder_options& options, clarder_db* database,
                                       leveldb::Options* result) {
+  if (options.env != nullptr) result->env = reinterpret_cast<leveldb::Env*>(options.env);
   // Without a logger, LevelDB would make a file LOG in the directory and rename the one before it,
   // even when it then refuses to open.
   leveldb::Logger* logger = nullptr;

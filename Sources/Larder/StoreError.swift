@@ -40,6 +40,12 @@ public enum StoreError: Error {
   /// Whether the write took effect is unknown.
   case diskFull
 
+  /// An earlier write failed, and its reason, `cause`, is still there.
+  ///
+  /// Nothing was written, and reading goes on. Each write tries first whether the reason is gone:
+  /// there is nothing to reset.
+  case writesDisabled(cause: String)
+
   /// The store was closed.
   ///
   /// Nothing was read or written.
@@ -74,6 +80,7 @@ extension StoreError: CustomStringConvertible {
     case .locked(let pid?): "The store is open elsewhere, in process \(pid)"
     case .locked(nil): "The store is open elsewhere"
     case .diskFull: "The file system is full"
+    case .writesDisabled(let cause): "Writing is disabled since a write failed: \(cause)"
     case .closed: "The store is closed"
     case .io(let message): "The store could not be read or written: \(message)"
     case .incompatible(let message): "The store cannot be used by this version: \(message)"
@@ -98,6 +105,7 @@ extension StoreError {
     case .closed: self = .closed
     case .locked(let pid): self = .locked(pid: pid)
     case .diskFull: self = .diskFull
+    case .writesDisabled(let cause): self = .writesDisabled(cause: cause)
     case .io(let message): self = .io(message)
     case .corrupt(let message): self = .corrupt(cache: cache, key: key, file: message)
     case .incompatible(let message): self = .incompatible(message)

@@ -17,6 +17,11 @@ package enum EngineError: Error, Hashable {
   /// The operating system refused a read or a write. The message is LevelDB's or the system's.
   case io(String)
 
+  /// A write failed before, and the reason for it, `cause`, is still there.
+  ///
+  /// Nothing was written. Each write tries first whether it is over.
+  case writesDisabled(cause: String)
+
   /// A checksum or a length in LevelDB's files is wrong.
   case corrupt(String)
 

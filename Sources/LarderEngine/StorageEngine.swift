@@ -22,10 +22,14 @@ package protocol StorageEngine: AnyObject, Sendable {
   ///
   /// - Parameters:
   ///   - batch: The rows, and the conditions that they name.
-  ///   - synced: Whether the batch must have reached the device when this returns.
+  ///   - synced: Whether the batch, and everything committed before it, must have reached the
+  ///     device when this returns.
   /// - Returns: The sequence, and which conditions did not hold.
   /// - Throws: ``EngineError/invalidArgument(_:)`` when the batch is over ``EngineLimits``, and
-  ///   nothing is done; ``EngineError/diskFull`` or ``EngineError/io(_:)`` when the write failed.
+  ///   nothing is done; ``EngineError/diskFull`` or ``EngineError/io(_:)`` when the write failed:
+  ///   whether it took effect is unknown until another write succeeds or the store is opened
+  ///   again. ``EngineError/writesDisabled(cause:)`` when an earlier one failed and the reason for
+  ///   it is still there: nothing was written.
   /// - Complexity: One append to the log, one lookup per condition, one fsync if `synced`.
   @discardableResult
   func write(_ batch: inout WriteBatch, synced: Bool) throws(EngineError) -> Commit
@@ -50,6 +54,15 @@ package protocol StorageEngine: AnyObject, Sendable {
 }
 
 extension StorageEngine {
+  /// Waits until everything that was committed before is on the device.
+  ///
+  /// - Complexity: One append and one fsync, shared with others who wait; one or two more after
+  ///   LevelDB has started a new log.
+  package func flush() throws(EngineError) {
+    var nothing = WriteBatch()
+    try write(&nothing, synced: true)
+  }
+
   /// Reads the value under `key` into an array of its own, or nil when it is absent.
   package func get(_ key: RawSpan) throws(EngineError) -> [UInt8]? {
     var buffer = ValueBuffer()

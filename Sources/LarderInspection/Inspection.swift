@@ -109,6 +109,7 @@ extension InspectionError {
     switch error {
     case .closed: self.init(.io, "the snapshot was closed")
     case .locked: self.init(.unavailable, "the snapshot is locked")
+    case .writesDisabled(let cause): self.init(.io, "the snapshot cannot be written: \(cause)")
     case .diskFull: self.init(.io, "there is no room for the snapshot")
     case .io(let message): self.init(.io, message)
     case .corrupt(let message): self.init(.damaged, "the store is damaged: \(message)")

@@ -11,8 +11,8 @@
 //   4. Cursors are freed before their database is closed. What a database itself stands on (filter,
 //      logger, cache) is freed by closing it, in the right order.
 //   5. A `clarder_db` may be used from any thread at once, except that the caller lets one thread
-//      at a time into `clarder_write` and none into anything while it closes. A cursor and a buffer
-//      belong to one thread at a time.
+//      at a time into `clarder_stage` and `clarder_commit`, and none into anything while it closes.
+//      A cursor and a buffer belong to one thread at a time.
 //   6. Absence is not a failure: a function that looks for something says whether it was there.
 //   7. No function throws or calls back into its caller. Running out of memory ends the process.
 //
@@ -47,6 +47,8 @@ typedef struct clarder_status clarder_status;
 typedef struct clarder_buffer clarder_buffer;
 typedef struct clarder_db clarder_db;
 typedef struct clarder_cursor clarder_cursor;
+/// A `leveldb::Env`.
+typedef struct clarder_env clarder_env;
 
 /// Bytes borrowed from someone else. `bytes` may be NULL only when `count` is 0.
 typedef struct clarder_slice {
@@ -116,6 +118,9 @@ typedef struct clarder_options {
   size_t max_file_bytes;
   /// Where LevelDB tells what it does, such as "/dev/null". The file is overwritten.
   const char *info_log_path;
+  /// The `leveldb::Env` that files are reached through, or NULL for LevelDB's own. It must live
+  /// longer than the database.
+  clarder_env *_Nullable env;
 } clarder_options;
 
 /// Opens the database in the directory `path`. On failure `*db` is NULL.
@@ -141,13 +146,24 @@ typedef struct clarder_change {
   bool removes;
 } clarder_change;
 
-/// Applies `count` changes in their order, all or none.
+/// Adds `count` changes to those that the next `clarder_commit` applies.
+///
+/// One thread at a time, together with `clarder_commit`: the batch is built in memory of the
+/// database's own.
+void clarder_stage(clarder_db *db, const clarder_change *_Nullable changes,
+                   size_t count) CLARDER_NOEXCEPT;
+
+/// Applies the changes that were staged, in their order, all or none, and forgets them.
 ///
 /// With `synced`, the log has reached the device when this returns. With no changes at all it
 /// appends an empty record, and so reports the failure of a compaction in the background, if any.
-/// One thread at a time: the batch that LevelDB gets is built in memory of the database's own.
-clarder_status *_Nullable clarder_write(clarder_db *db, const clarder_change *_Nullable changes,
-                                        size_t count, bool synced) CLARDER_NOEXCEPT;
+/// After a failure the log may end in a part of the record, behind which nothing can be recovered:
+/// commit nothing more before `clarder_renew_log`.
+clarder_status *_Nullable clarder_commit(clarder_db *db, bool synced) CLARDER_NOEXCEPT;
+
+/// Starts a new log, and returns when what only the old one held is in a table, or when that has
+/// failed; `clarder_commit` reports the failure.
+void clarder_renew_log(clarder_db *db) CLARDER_NOEXCEPT;
 
 /// Roughly how many bytes of files the keys from `lower` on take, below `upper`. Without an
 /// `upper`, all of them.
@@ -156,7 +172,7 @@ uint64_t clarder_approximate_bytes(clarder_db *db, clarder_slice lower,
 
 /// Writes what is in memory into a table and rewrites the tables that hold keys from `lower` to
 /// `upper` inclusive, or to the end without one. Returns when that is done or has failed;
-/// `clarder_write` reports the failure.
+/// `clarder_commit` reports the failure.
 void clarder_compact(clarder_db *db, clarder_slice lower,
                      const clarder_slice *_Nullable upper) CLARDER_NOEXCEPT;
 

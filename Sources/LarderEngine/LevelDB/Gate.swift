@@ -1,7 +1,7 @@
 import Dispatch
 import Synchronization
 
-/// Lets calls in until it is closed, and closes only once they are all out again.
+/// Lets calls in until it is closed, and closes only once they are all out.
 ///
 /// What a call uses between ``enter()`` and ``leave()`` cannot be freed under it.
 struct Gate: ~Copyable {
@@ -23,7 +23,7 @@ struct Gate: ~Copyable {
   /// Every ``enter()`` that returned true is followed by one.
   func leave() {
     // The last one out wakes whoever closes. One that was turned away may do so once more, later,
-    // to no effect: nobody waits twice.
+    // to no effect: whoever waits looks again.
     if state.subtract(2, ordering: .acquiringAndReleasing).newValue == 1 {
       isEmpty.signal()
     }
@@ -31,12 +31,15 @@ struct Gate: ~Copyable {
 
   /// Lets nobody in from now on, and waits until everybody is out.
   ///
-  /// Called once.
+  /// By one thread at a time.
   func close() {
-    if state.bitwiseOr(1, ordering: .acquiringAndReleasing).oldValue != 0 {
-      isEmpty.wait()
-    }
+    _ = state.bitwiseOr(1, ordering: .acquiringAndReleasing)
     // What calls did before they left is visible to whatever comes now.
-    _ = state.load(ordering: .acquiring)
+    while state.load(ordering: .acquiring) != 1 { isEmpty.wait() }
+  }
+
+  /// Lets calls in again.
+  func open() {
+    _ = state.bitwiseAnd(~1, ordering: .acquiringAndReleasing)
   }
 }

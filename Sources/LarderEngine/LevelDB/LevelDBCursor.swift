@@ -34,7 +34,7 @@ final class LevelDBCursor: EngineCursor {
   }
 
   func next() throws(EngineError) -> Bool {
-    guard engine.gate.enter() else { throw .closed }
+    try engine.enter()
     defer { engine.gate.leave() }
     refresh(towardsEnd: true)
     let hasMoved =
@@ -48,7 +48,7 @@ final class LevelDBCursor: EngineCursor {
   }
 
   func previous() throws(EngineError) -> Bool {
-    guard engine.gate.enter() else { throw .closed }
+    try engine.enter()
     defer { engine.gate.leave() }
     refresh(towardsEnd: false)
     let hasMoved =
@@ -62,7 +62,7 @@ final class LevelDBCursor: EngineCursor {
   }
 
   func seek(to key: RawSpan) throws(EngineError) {
-    guard engine.gate.enter() else { throw .closed }
+    try engine.enter()
     defer { engine.gate.leave() }
     position = key.withUnsafeBytes { key in
       guard isAboveLower(key) else { return .start }
@@ -71,7 +71,7 @@ final class LevelDBCursor: EngineCursor {
   }
 
   func seekToEnd() throws(EngineError) {
-    guard engine.gate.enter() else { throw .closed }
+    try engine.enter()
     defer { engine.gate.leave() }
     position = .end
   }
@@ -82,9 +82,9 @@ final class LevelDBCursor: EngineCursor {
     guard case .onEntry = position else { preconditionFailure("the cursor stands on no entry") }
     if engine.gate.enter() {
       defer { engine.gate.leave() }
-      return try body(iterator.key.bytes, iterator.value.bytes)
+      if !iterator.hasEnded { return try body(iterator.key.bytes, iterator.value.bytes) }
     }
-    // Closed between the move and now: the entry was kept for this.
+    // The database was closed between the move and now: the entry was kept for this.
     guard let entry = engine.lastEntry(of: iterator) else {
       preconditionFailure("an iterator ended without its entry")
     }
@@ -108,13 +108,14 @@ final class LevelDBCursor: EngineCursor {
     return false
   }
 
-  /// Takes a fresh iterator once the slice is spent, keeping the place.
+  /// Takes a fresh iterator once the slice is spent or the database is another one, keeping the
+  /// place.
   private func refresh(towardsEnd: Bool) {
     let now = uptimeSeconds()
-    guard !slice.admitsStep(now: now) else { return }
+    guard !slice.admitsStep(now: now) || iterator.hasEnded else { return }
     slice = CursorSlice(entries: engine.cursorSliceEntries, now: now)
     if case .onEntry = position {
-      let key = [UInt8](iterator.key)
+      let key = iterator.lastEntry?.key ?? [UInt8](iterator.key)
       // No key lies between one and the same with a zero byte behind it.
       position = .before(towardsEnd ? key + [0] : key)
     }

@@ -7,16 +7,33 @@ import Synchronization
 /// being killed; what it wrote with `synced` survives power loss too. Close it, or let the last
 /// reference go, which closes it: a cursor keeps its engine alive.
 ///
-/// Inside: `gate` keeps the database from being freed under a call; `writer` lets one write in at
-/// a time; `iterators` are those of live cursors, for ``close()`` to free before the database.
+/// Inside: `gate` keeps the database from being freed under a call; `queue` lets writers in one
+/// after another, or in groups; `iterators` are those of live cursors, for ``close()`` to free
+/// before the database.
 package final class LevelDBEngine: StorageEngine {
-  let database: OpaquePointer
+  /// What opening had to set aside; nil when nothing.
+  package let recovery: Recovery?
   let gate = Gate()
   let cursorSliceEntries: Int
-  private let writer: Mutex<LevelDBWriter>
+  private let handle: Atomic<OpaquePointer>
+  private let queue: CommitQueue
   private let iterators = Mutex<[ObjectIdentifier: LevelDBIterator]>([:])
-  // Nil once the engine is closed.
-  private let directory: Mutex<StoreDirectory?>
+  private let options: LevelDBOptions
+  private let lifecycle: Mutex<Lifecycle>
+  private let reopened = Mutex<(@Sendable (Reader) -> Void)?>(nil)
+
+  /// What is read between a database's being opened anew and the first call that sees it.
+  package typealias Reader = (_ key: [UInt8]) throws(EngineError) -> [UInt8]?
+
+  private struct Lifecycle: ~Copyable {
+    /// Nil once the engine is closed.
+    var directory: StoreDirectory?
+    /// Why there is no database, while the engine is open.
+    var downCause: String?
+  }
+
+  /// LevelDB's database; only within the gate.
+  var database: OpaquePointer { handle.load(ordering: .relaxed) }
 
   /// Opens the store in the directory at `path`, and creates it if it may.
   ///
@@ -34,16 +51,24 @@ package final class LevelDBEngine: StorageEngine {
     at path: String, options: LevelDBOptions = LevelDBOptions()
   ) throws(EngineError) {
     try options.checkRanges()
-    let directory = try StoreDirectory(at: path, createIfMissing: options.createIfMissing)
-    database = try LevelDBEngine.open(directory.path, options)
-    cursorSliceEntries = options.cursorSliceEntries
+    let directory = try StoreDirectory(
+      at: path, createIfMissing: options.createIfMissing, files: options.files)
+    recovery = try recover(directory: directory.path, files: options.files)
+    let database = try LevelDBEngine.open(directory.path, options)
+    let logs = LogFiles(
+      in: directory.path, files: options.files, bufferBytes: options.writeBufferBytes)
     do throws(EngineError) {
-      writer = Mutex(try LevelDBWriter(of: database, refusesWrites: options.refusesWrites))
+      let writer = try LevelDBWriter(
+        of: database, logs: logs, refusesWrites: options.refusesWrites)
+      queue = CommitQueue(writer)
     } catch {
       clarder_close(database)
       throw error
     }
-    self.directory = Mutex(consume directory)
+    handle = Atomic(database)
+    cursorSliceEntries = options.cursorSliceEntries
+    self.options = options
+    lifecycle = Mutex(Lifecycle(directory: consume directory))
   }
 
   deinit {
@@ -64,11 +89,20 @@ package final class LevelDBEngine: StorageEngine {
   @discardableResult
   package func write(_ batch: inout WriteBatch, synced: Bool) throws(EngineError) -> Commit {
     try batch.checkLimits()
+    do throws(EngineError) {
+      return try commit(&batch, synced: synced)
+    } catch {
+      guard case .writesDisabled(let cause) = error, try reopen(because: cause) else { throw error }
+    }
+    return try commit(&batch, synced: synced)
+  }
+
+  private func commit(
+    _ batch: inout WriteBatch, synced: Bool
+  ) throws(EngineError) -> Commit {
     try enter()
     defer { gate.leave() }
-    return try writer.withLock { writer throws(EngineError) in
-      try writer.commit(&batch, synced: synced)
-    }
+    return try queue.commit(&batch, synced: synced)
   }
 
   package func cursor(over range: EngineRange) throws(EngineError) -> any EngineCursor {
@@ -88,9 +122,12 @@ package final class LevelDBEngine: StorageEngine {
   package func compact(_ range: EngineRange) throws(EngineError) {
     try enter()
     defer { gate.leave() }
+    // LevelDB begins with a new log. A log that is not the newest is never empty: recovery would
+    // take it for one whose contents were lost.
+    try queue.withWriter { writer throws(EngineError) in try writer.reportFailure() }
     withSlices(of: range) { clarder_compact(database, $0, $1) }
     // LevelDB keeps the failure of a compaction for the next write.
-    try writer.withLock { writer throws(EngineError) in try writer.reportFailure() }
+    try queue.withWriter { writer throws(EngineError) in try writer.reportFailure() }
   }
 
   package func property(_ name: String) throws(EngineError) -> String? {
@@ -128,20 +165,26 @@ package final class LevelDBEngine: StorageEngine {
     }
   }
 
-  private func enter() throws(EngineError) {
-    guard gate.enter() else { throw .closed }
+  /// Goes in by the gate, waiting while the database is opened anew.
+  func enter() throws(EngineError) {
+    while !gate.enter() {
+      try lifecycle.withLock { state throws(EngineError) in
+        guard state.directory != nil else { throw .closed }
+        if let cause = state.downCause { throw .io(cause) }
+      }
+    }
   }
 
   private func end() {
-    directory.withLock { directory in
-      guard directory != nil else { return }
+    lifecycle.withLock { state in
+      guard state.directory != nil else { return }
       gate.close()
       iterators.withLock { iterators in
         for iterator in iterators.values { iterator.end(keepingEntry: true) }
         iterators = [:]
       }
-      clarder_close(database)
-      directory = nil
+      if state.downCause == nil { clarder_close(database) }
+      state.directory = nil
     }
   }
 
@@ -158,7 +201,7 @@ package final class LevelDBEngine: StorageEngine {
           max_open_files: Int32(options.maxOpenFiles), block_bytes: options.blockBytes,
           write_buffer_bytes: options.writeBufferBytes,
           block_cache_bytes: options.blockCacheBytes, max_file_bytes: options.maxFileBytes,
-          info_log_path: log)
+          info_log_path: log, env: options.files.environment)
         return clarder_open(spelling, &settings, &database)
       }
       do throws(EngineError) {
@@ -186,6 +229,59 @@ package final class LevelDBEngine: StorageEngine {
   }
 }
 
-// @unchecked: `database` is never reassigned, LevelDB locks inside, and the gate and `writer` keep
-// the two rules that it leaves to its callers. Everything else is locked here.
+// MARK: - After a failure in the background
+
+extension LevelDBEngine {
+  /// Has `body` called whenever the database was opened anew, before any other call sees it.
+  ///
+  /// A write that failed before may have taken effect by that.
+  package func whenReopened(_ body: @escaping @Sendable (Reader) -> Void) {
+    reopened.withLock { $0 = body }
+  }
+
+  /// Closes the database and opens it again, if that is what writing waits for.
+  ///
+  /// Calls wait meanwhile; cursors go on behind the entry they stand on. When it cannot be opened
+  /// again, every call throws until a later write succeeds in it.
+  ///
+  /// - Returns: False when there is no need, or no room for it yet.
+  private func reopen(because cause: String) throws(EngineError) -> Bool {
+    try lifecycle.withLock { state throws(EngineError) in
+      guard let path = state.directory?.path else { throw .closed }
+      guard queue.withWriter({ $0.needsReopening }) else { return state.downCause == nil }
+      guard try queue.withWriter({ writer throws(EngineError) in try writer.hasRoom() }) else {
+        return false
+      }
+      if state.downCause == nil {
+        gate.close()
+        iterators.withLock { for iterator in $0.values { iterator.end(keepingEntry: true) } }
+        clarder_close(database)
+        state.downCause = cause
+      }
+      _ = try recover(directory: path, files: options.files)
+      var options = options
+      options.createIfMissing = false
+      let database = try LevelDBEngine.open(path, options)
+      handle.store(database, ordering: .releasing)
+      queue.withWriter { $0.goOn(with: database) }
+      state.downCause = nil
+      reopened.withLock { $0 }?(read)
+      gate.open()
+      return true
+    }
+  }
+
+  private func read(_ key: [UInt8]) throws(EngineError) -> [UInt8]? {
+    let buffer = ValueBuffer()
+    var found = false
+    let status = key.withUnsafeBytes { key in
+      clarder_get(database, clarder_slice(key), buffer.handle, &found)
+    }
+    try check(status)
+    return found ? buffer.withBytes { bytes in bytes.withUnsafeBytes { [UInt8]($0) } } : nil
+  }
+}
+
+// @unchecked: LevelDB locks inside, and the gate and `queue` keep the two rules that it leaves to its
+// callers. Everything else is locked here.
 extension LevelDBEngine: @unchecked Sendable {}

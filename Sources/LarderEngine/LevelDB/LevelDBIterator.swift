@@ -8,8 +8,11 @@ final class LevelDBIterator {
   private var handle: OpaquePointer?
   private var isOnEntry = false
 
-  /// The entry that the iterator stood on when it ended with the engine.
+  /// The entry that the iterator stood on when it ended with the database.
   private(set) var lastEntry: Entry?
+
+  /// Whether the database has ended under it; it can be renewed over another one.
+  var hasEnded: Bool { handle == nil }
 
   init(over database: OpaquePointer) {
     handle = clarder_cursor_create(database)
@@ -57,6 +60,7 @@ final class LevelDBIterator {
     clarder_cursor_free(handle)
     handle = clarder_cursor_create(database)
     isOnEntry = false
+    lastEntry = nil
   }
 
   /// Frees the iterator.

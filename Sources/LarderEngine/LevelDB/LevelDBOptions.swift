@@ -24,6 +24,11 @@ package struct LevelDBOptions: Sendable {
   /// for looking into; a write throws ``EngineError/invalidArgument(_:)``.
   package var refusesWrites = false
 
+  /// The files of the store.
+  ///
+  /// The default is the system's.
+  package var files: any StoreFiles = SystemFiles()
+
   // MARK: - Performance
 
   /// Bits of Bloom filter for each key.

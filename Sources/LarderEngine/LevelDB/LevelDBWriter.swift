@@ -1,17 +1,32 @@
 import CLarderLevelDB
 
-/// Applies batches to a LevelDB database, one at a time: its user holds a lock.
-struct LevelDBWriter: ~Copyable {
-  private let database: OpaquePointer
+/// Applies groups of batches to a LevelDB database: what the leader of the commit queue does.
+///
+/// After a failed append, LevelDB goes on acknowledging writes into a log that recovery cannot
+/// read. So a failure disables writing, here, before anybody else can get in. The next write tries
+/// to make good: it starts a new log, which LevelDB does by writing what is in memory into a table.
+final class LevelDBWriter {
+  private var database: OpaquePointer
   // Nil when writes are refused.
   private var sequence: CommitSequence?
+  private var logs: LogFiles
+  private var disabledCause: String?
+  /// Whether only opening the database anew can make it writable again.
+  private(set) var needsReopening = false
 
   // What conditions are about is read into this.
   private var value = ValueBuffer()
+  private var staged: [StagedBatch] = []
 
-  init(of database: OpaquePointer, refusesWrites: Bool) throws(EngineError) {
+  init(
+    of database: OpaquePointer, logs: LogFiles, refusesWrites: Bool
+  ) throws(EngineError) {
     self.database = database
-    guard !refusesWrites else { return }
+    self.logs = logs
+    sequence = refusesWrites ? nil : try LevelDBWriter.sequence(in: database)
+  }
+
+  private static func sequence(in database: OpaquePointer) throws(EngineError) -> CommitSequence {
     let row = ValueBuffer()
     var found = false
     let status = CommitSequence.key.withUnsafeBytes { key in
@@ -19,89 +34,199 @@ struct LevelDBWriter: ~Copyable {
     }
     try check(status)
     let bytes = row.withBytes { bytes in bytes.withUnsafeBytes { [UInt8]($0) } }
-    sequence = try CommitSequence(resumingAfter: found ? bytes : nil)
+    return try CommitSequence(resumingAfter: found ? bytes : nil)
   }
 
-  mutating func commit(
-    _ batch: inout WriteBatch, synced: Bool
-  ) throws(EngineError) -> Commit {
-    guard var sequence else { throw .invalidArgument("the engine was opened for reading only") }
-    let failed = try failedRequirements(of: batch)
-    let isDropped = { (row: WriteBatch.Row) in
-      !failed.isEmpty && failed.contains(row.requirement)
-    }
-    guard !batch.rows.allSatisfy(isDropped) else { return Commit(sequence: 0, failed: failed) }
+  /// Goes on with a database that was opened anew.
+  func goOn(with database: OpaquePointer) {
+    self.database = database
+    logs.mayHaveRotated()
+    disabledCause = nil
+    needsReopening = false
+  }
 
-    let (number, reservation) = sequence.next()
-    self.sequence = sequence
-    batch.stamp(with: number)
-    try write(
-      batch, except: isDropped, reservation: reservation, synced: synced || reservation != nil)
-    if let reservation { self.sequence?.didReserve(reservation) }
-    return Commit(sequence: number, failed: failed)
+  /// Whether there is room to write what is in memory into a table.
+  func hasRoom() throws(EngineError) -> Bool { try logs.hasRoom() }
+
+  /// Applies the leader's batch and those of others as one write.
+  ///
+  /// A batch whose conditions cannot be read fails alone. What is written together fails together.
+  func commit(
+    _ batch: UnsafeMutablePointer<WriteBatch>, synced: Bool, with others: [WaitingCommit]
+  ) -> GroupResults {
+    do throws(EngineError) {
+      guard sequence != nil else {
+        throw .invalidArgument("the engine was opened for reading only")
+      }
+      try makeWritable()
+    } catch {
+      return GroupResults(own: .failure(error), others: others.map { _ in .failure(error) })
+    }
+    defer { staged.removeAll(keepingCapacity: true) }
+    var reservation: UInt64?
+    var results = GroupResults(own: stage(batch, &reservation))
+    for other in others { results.others.append(stage(other.batch, &reservation)) }
+    if let reservation { stage(reservation) }
+
+    let isSynced = synced || reservation != nil || others.contains { $0.synced }
+    guard isSynced || !staged.isEmpty else { return results }
+    do throws(EngineError) {
+      try check(clarder_commit(database, isSynced))
+      if isSynced { try logs.synchronizeOlder() }
+      if let reservation { sequence?.didReserve(reservation) }
+    } catch {
+      disabledCause = "\(error)"
+      results.disabledCause = disabledCause
+      results.own = results.own.flatMap { _ in .failure(error) }
+      results.others = results.others.map { $0.flatMap { _ in .failure(error) } }
+    }
+    return results
   }
 
   /// Throws the failure of a compaction in the background, if there was one.
   func reportFailure() throws(EngineError) {
-    try check(clarder_write(database, nil, 0, false))
-  }
-
-  private mutating func failedRequirements(
-    of batch: borrowing WriteBatch
-  ) throws(EngineError) -> Set<Int> {
-    var failed: Set<Int> = []
-    for (index, requirement) in batch.requirements.enumerated() {
-      var exists = false
-      let status = requirement.key.withUnsafeBytes { key in
-        clarder_get(database, clarder_slice(key), value.handle, &exists)
-      }
-      try check(status)
-      let holds = value.withBytes { bytes in
-        requirement.condition.holds(
-          for: exists ? bytes : nil, under: requirement.key.span.bytes)
-      }
-      if !holds {
-        failed.insert(index)
-      }
+    guard disabledCause == nil else { return }
+    logs.mayHaveRotated()
+    do throws(EngineError) {
+      try check(clarder_commit(database, false))
+    } catch {
+      disabledCause = "\(error)"
+      throw error
     }
-    if value.count > LevelDBWriter.keptBytes { value = ValueBuffer() }
-    return failed
-  }
-
-  private func write(
-    _ batch: borrowing WriteBatch, except isDropped: (WriteBatch.Row) -> Bool,
-    reservation: UInt64?, synced: Bool
-  ) throws(EngineError) {
-    let ceiling = (reservation ?? 0).littleEndian
-    // On the stack, unless there are many rows.
-    let status = withUnsafeTemporaryAllocation(
-      of: clarder_change.self, capacity: batch.rows.count + 1
-    ) { changes in
-      batch.bytes.withUnsafeBytes { bytes in
-        withUnsafeBytes(of: ceiling) { ceiling in
-          CommitSequence.key.withUnsafeBytes { key in
-            var count = 0
-            for row in batch.rows where !isDropped(row) {
-              changes.initializeElement(at: count, to: clarder_change(row, in: bytes))
-              count += 1
-            }
-            if reservation != nil {
-              let row = clarder_change(
-                key: clarder_slice(key), value: clarder_slice(ceiling), removes: false)
-              changes.initializeElement(at: count, to: row)
-              count += 1
-            }
-            return clarder_write(database, changes.baseAddress, count, synced)
-          }
-        }
-      }
-    }
-    try check(status)
   }
 
   // A longer value's memory is given back after the batch that needed it.
   private static let keptBytes = 1 << 20
 }
+
+// MARK: - After a failure
+
+extension LevelDBWriter {
+  /// Starts a new log if the last write failed.
+  ///
+  /// What was acknowledged is in memory, and is in a table before the new log is used; the failed
+  /// write is in neither, so that from then on it has not taken effect.
+  private func makeWritable() throws(EngineError) {
+    guard let cause = disabledCause else { return }
+    guard !needsReopening, try logs.hasRoom() else { throw .writesDisabled(cause: cause) }
+    clarder_renew_log(database)
+    do throws(EngineError) {
+      try check(clarder_commit(database, false))
+    } catch {
+      needsReopening = true
+      throw .writesDisabled(cause: cause)
+    }
+    logs.mayHaveRotated()
+    disabledCause = nil
+  }
+}
+
+// MARK: - Staging
+
+/// A batch of the group that is being made, without the rows whose condition failed.
+private struct StagedBatch {
+  let batch: UnsafeMutablePointer<WriteBatch>
+  let failed: Set<Int>
+}
+
+extension LevelDBWriter {
+  /// Checks a batch's conditions against all before it, stamps it, and adds it to the write.
+  private func stage(
+    _ batch: UnsafeMutablePointer<WriteBatch>, _ reservation: inout UInt64?
+  ) -> Result<Commit, EngineError> {
+    let failed: Set<Int>
+    do throws(EngineError) {
+      failed = try failedRequirements(of: batch)
+    } catch {
+      return .failure(error)
+    }
+    let isDropped = { (row: WriteBatch.Row) in
+      !failed.isEmpty && failed.contains(row.requirement)
+    }
+    guard var sequence, !batch.pointee.rows.allSatisfy(isDropped) else {
+      return .success(Commit(sequence: 0, failed: failed))
+    }
+    let (number, newReservation) = sequence.next()
+    self.sequence = sequence
+    if let newReservation { reservation = newReservation }
+    batch.pointee.stamp(with: number)
+    stage(batch.pointee, except: isDropped)
+    staged.append(StagedBatch(batch: batch, failed: failed))
+    return .success(Commit(sequence: number, failed: failed))
+  }
+
+  private func failedRequirements(
+    of batch: UnsafeMutablePointer<WriteBatch>
+  ) throws(EngineError) -> Set<Int> {
+    guard !batch.pointee.requirements.isEmpty else { return [] }
+    var failed: Set<Int> = []
+    for (index, requirement) in batch.pointee.requirements.enumerated() {
+      let exists = try read(requirement.key)
+      let holds = value.withBytes { bytes in
+        requirement.condition.holds(
+          for: exists ? bytes : nil, under: requirement.key.span.bytes)
+      }
+      if !holds { failed.insert(index) }
+    }
+    if value.count > LevelDBWriter.keptBytes { value = ValueBuffer() }
+    return failed
+  }
+
+  /// Reads what is under `key` once the batches staged so far are applied.
+  ///
+  /// False when nothing is.
+  private func read(_ key: [UInt8]) throws(EngineError) -> Bool {
+    for member in staged.reversed() {
+      let row = member.batch.pointee.rows.last { row in
+        row.keyCount == key.count && !member.failed.contains(row.requirement)
+          && member.batch.pointee.bytes[row.key] == key[...]
+      }
+      guard let row else { continue }
+      guard row.kind != .remove else { return false }
+      let bytes = member.batch.pointee.bytes.span.bytes
+      value.assign(bytes.extracting(row.value))
+      return true
+    }
+    var exists = false
+    let status = key.withUnsafeBytes { key in
+      clarder_get(database, clarder_slice(key), value.handle, &exists)
+    }
+    try check(status)
+    return exists
+  }
+
+  private func stage(
+    _ batch: borrowing WriteBatch, except isDropped: (WriteBatch.Row) -> Bool
+  ) {
+    // On the stack, unless there are many rows.
+    withUnsafeTemporaryAllocation(
+      of: clarder_change.self, capacity: batch.rows.count
+    ) { changes in
+      batch.bytes.withUnsafeBytes { bytes in
+        var count = 0
+        for row in batch.rows where !isDropped(row) {
+          changes.initializeElement(at: count, to: clarder_change(row, in: bytes))
+          count += 1
+        }
+        clarder_stage(database, changes.baseAddress, count)
+      }
+    }
+    logs.willGrow(rows: batch.rows.count, bytes: batch.bytes.count)
+  }
+
+  private func stage(_ reservation: UInt64) {
+    withUnsafeBytes(of: reservation.littleEndian) { ceiling in
+      CommitSequence.key.withUnsafeBytes { key in
+        var row = clarder_change(
+          key: clarder_slice(key), value: clarder_slice(ceiling), removes: false)
+        clarder_stage(database, &row, 1)
+      }
+    }
+  }
+}
+
+// @unchecked: the commit queue lets one thread at a time use it.
+extension LevelDBWriter: @unchecked Sendable {}
 
 extension clarder_change {
   fileprivate init(_ row: WriteBatch.Row, in bytes: UnsafeRawBufferPointer) {

@@ -21,7 +21,6 @@ struct StoreDirectory: ~Copyable {
   private enum Name {
     static let marker = StoreMarker.fileName
     static let newMarker = "LARDER.new"
-    static let guardFile = StoreMarker.guardFileName
     static let current = "CURRENT"
   }
 
@@ -35,57 +34,52 @@ struct StoreDirectory: ~Copyable {
 
   /// The absolute path without links.
   let path: String
-  private let guardFile: OpenFile
+  private let lock: any FileGuard
 
   /// Checks and guards the directory at `path`, and makes it one of a store if it may.
   ///
   /// - Parameters:
   ///   - path: A directory, or where one is to be made. Its parent must be there.
   ///   - createIfMissing: Whether a missing or empty directory becomes a store.
+  ///   - files: Where it is.
   /// - Throws: As ``LevelDBEngine/init(at:options:)``. What was there is then unchanged.
-  init(at path: String, createIfMissing: Bool) throws(EngineError) {
+  init(
+    at path: String, createIfMissing: Bool, files: any StoreFiles
+  ) throws(EngineError) {
     guard !path.utf8.contains(0) else { throw .invalidArgument("the path contains a NUL") }
-    switch try FileSystem.kind(of: path) {
+    switch try files.kind(of: path) {
     case .directory: break
     case .other: throw .incompatible("\(path) is not a directory")
     case nil:
       guard createIfMissing else { throw .io("no store at \(path)") }
-      try FileSystem.makeDirectory(path)
-      try OpenFile(path + "/..", for: .directory).synchronize()
+      try files.makeDirectory(path)
+      try files.synchronizeDirectory(path + "/..")
     }
-    let real = try FileSystem.realPath(path)
+    let real = try files.realPath(path)
 
-    _ = try StoreDirectory.inspect(real, createIfMissing: createIfMissing)
-    try FileSystem.requireWritable(real)
-    let guardFile = try OpenFile("\(real)/\(Name.guardFile)", for: .write)
-    guard try guardFile.lock() else {
-      throw .locked(pid: try StoreDirectory.processID(in: guardFile))
-    }
+    _ = try StoreDirectory.inspect(real, createIfMissing: createIfMissing, files)
+    try files.requireWritable(real)
+    let lock = try files.takeGuard(at: "\(real)/\(StoreMarker.guardFileName)")
 
     // Again, because somebody may have been here in between. From now on nobody is.
-    if try StoreDirectory.inspect(real, createIfMissing: createIfMissing) == .nothing {
-      try StoreDirectory.writeMarker(in: real)
+    if try StoreDirectory.inspect(real, createIfMissing: createIfMissing, files) == .nothing {
+      try StoreDirectory.writeMarker(in: real, files)
     }
-    try guardFile.replaceContents("\(FileSystem.processID)\n")
     self.path = real
-    self.guardFile = guardFile
+    self.lock = lock
   }
 
   deinit {
-    do {
-      try guardFile.replaceContents("")
-    } catch {
-      // The lock ends all the same; what is left only names an owner that is gone.
-    }
+    lock.release()
   }
 
   private static func inspect(
-    _ path: String, createIfMissing: Bool
+    _ path: String, createIfMissing: Bool, _ files: any StoreFiles
   ) throws(EngineError) -> Contents {
-    let names = try FileSystem.names(in: path)
+    let names = try files.names(in: path)
     let contents: Contents
     if names.contains(Name.marker) {
-      try checkMarker(in: path)
+      try checkMarker(in: path, files)
       contents = names.contains(Name.current) ? .store : .unfinished
       let hasData = names.contains { $0.hasSuffix(".ldb") || $0.hasSuffix(".log") }
       if contents == .unfinished, hasData {
@@ -93,7 +87,7 @@ struct StoreDirectory: ~Copyable {
       }
     } else if names.contains(Name.current) {
       throw .incompatible("\(path) is a LevelDB database of another program")
-    } else if names.isSubset(of: [Name.guardFile, Name.newMarker]) {
+    } else if names.isSubset(of: [StoreMarker.guardFileName, Name.newMarker]) {
       contents = .nothing
     } else {
       throw .incompatible("\(path) is not empty and not a store")
@@ -102,9 +96,11 @@ struct StoreDirectory: ~Copyable {
     return contents
   }
 
-  private static func checkMarker(in path: String) throws(EngineError) {
+  private static func checkMarker(
+    in path: String, _ files: any StoreFiles
+  ) throws(EngineError) {
     let marker = "\(path)/\(Name.marker)"
-    let bytes = try OpenFile(marker, for: .read).readStart(StoreMarker.byteLimit)
+    let bytes = try files.read(marker, limit: StoreMarker.byteLimit)
     guard let version = StoreMarker.formatVersion(in: bytes) else {
       throw .corrupt("\(marker) does not begin with the format version")
     }
@@ -115,17 +111,10 @@ struct StoreDirectory: ~Copyable {
     }
   }
 
-  private static func writeMarker(in path: String) throws(EngineError) {
+  private static func writeMarker(in path: String, _ files: any StoreFiles) throws(EngineError) {
     let new = "\(path)/\(Name.newMarker)"
-    let file = try OpenFile(new, for: .replace)
-    try file.replaceContents(StoreMarker.contents)
-    try file.synchronize()
-    try FileSystem.move(new, to: "\(path)/\(Name.marker)")
-    try OpenFile(path, for: .directory).synchronize()
-  }
-
-  private static func processID(in guardFile: borrowing OpenFile) throws(EngineError) -> Int32? {
-    let text = String(decoding: try guardFile.readStart(32), as: UTF8.self)
-    return Int32(text.prefix { $0 != "\n" })
+    try files.replace(new, with: Array(StoreMarker.contents.utf8))
+    try files.move(new, to: "\(path)/\(Name.marker)")
+    try files.synchronizeDirectory(path)
   }
 }

@@ -35,7 +35,7 @@ enum FileAccess {
   /// The names in a directory, in order.
   static func names(in path: String) throws(InspectionError) -> [String] {
     do {
-      return try FileSystem.names(in: path).sorted()
+      return try SystemFiles().names(in: path).sorted()
     } catch {
       throw InspectionError(error)
     }

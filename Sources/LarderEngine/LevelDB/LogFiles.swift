@@ -1,0 +1,81 @@
+/// LevelDB's write-ahead logs, as far as durability asks for more than LevelDB does.
+///
+/// LevelDB syncs the log that it writes to. When it starts a new one, the end of the old one stays
+/// in the system's memory until its table is written: a synced write in the new log could survive a
+/// power loss that earlier ones do not. So after each synced write the older logs that are still
+/// there are synced too, and the directory, which has a new name in it. Recovery takes care of a
+/// power loss in between: what is in the new log counts only behind a whole old one.
+struct LogFiles {
+  private let directory: String
+  private let files: any StoreFiles
+  private let bufferBytes: Int
+
+  /// All logs below this number are on the device, and it was the newest at the last listing.
+  private var newest: UInt64 = 0
+  /// No less than what LevelDB's memory for the newest log had grown to at the last listing, and
+  /// what it has grown by since.
+  ///
+  /// As long as both fit its buffer, there is no newer log.
+  private var grownBytes = (before: 0, since: 0)
+  private var mustList = true
+
+  init(in directory: String, files: any StoreFiles, bufferBytes: Int) {
+    (self.directory, self.files, self.bufferBytes) = (directory, files, bufferBytes)
+  }
+
+  /// Counts what is about to be written.
+  ///
+  /// For each row LevelDB takes a node of up to 12 links, and less than 32 bytes for its numbers.
+  mutating func willGrow(rows: Int, bytes: Int) { grownBytes.since += bytes + rows * 128 }
+
+  /// Takes note that there may be a new log, however little was written.
+  mutating func mayHaveRotated() { mustList = true }
+
+  /// Waits until all logs but the newest are on the device, and the names of all of them.
+  ///
+  /// - Complexity: A look at the marker's name; when LevelDB may have started a new log, a listing
+  ///   of the directory; when it has, an fsync for each older log that is still there, and one for
+  ///   the directory.
+  mutating func synchronizeOlder() throws(EngineError) {
+    // A write to files of a deleted directory succeeds, and means nothing.
+    guard try files.kind(of: "\(directory)/\(StoreMarker.fileName)") != nil else {
+      throw .io("the directory \(directory) is gone")
+    }
+    let grown = grownBytes.before + grownBytes.since + Self.slackBytes
+    guard mustList || grown >= bufferBytes else { return }
+    let numbers = try files.names(in: directory).compactMap(Self.number(ofLog:)).sorted()
+    if let last = numbers.last, last > newest {
+      for number in numbers where number >= newest && number < last { try synchronize(number) }
+      try files.synchronizeDirectory(directory)
+      newest = last
+      // It was started at some moment since the last listing.
+      grownBytes.before = 0
+    }
+    grownBytes = (grownBytes.before + grownBytes.since, 0)
+    mustList = false
+  }
+
+  /// Whether there is room to write what is in memory into a table.
+  func hasRoom() throws(EngineError) -> Bool {
+    let needed = min(grownBytes.before + grownBytes.since, 2 * bufferBytes) + Self.slackBytes
+    return try files.availableBytes(in: directory) >= UInt64(needed)
+  }
+
+  private func synchronize(_ number: UInt64) throws(EngineError) {
+    let digits = String(number)
+    let name = String(repeating: "0", count: max(0, 6 - digits.count)) + digits + ".log"
+    do throws(EngineError) {
+      try files.synchronize("\(directory)/\(name)")
+    } catch {
+      // One that LevelDB has deleted meanwhile is in a table, which it synced before.
+      guard try files.kind(of: "\(directory)/\(name)") == nil else { throw error }
+    }
+  }
+
+  /// LevelDB takes memory in blocks of this size, and counts whole ones.
+  private static let slackBytes = 8 << 10
+
+  private static func number(ofLog name: String) -> UInt64? {
+    name.hasSuffix(".log") ? UInt64(name.dropLast(4)) : nil
+  }
+}

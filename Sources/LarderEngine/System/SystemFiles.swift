@@ -1,0 +1,217 @@
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Glibc
+#endif
+
+import Synchronization
+
+/// The system's files, with the system's errors made typed.
+///
+/// What it makes is for the owner alone, and no child process inherits what it opens.
+package struct SystemFiles: StoreFiles {
+  package init() {}
+
+  package var environment: OpaquePointer? { nil }
+
+  package func kind(of path: String) throws(EngineError) -> FileKind? {
+    var status = stat()
+    guard stat(path, &status) == 0 else {
+      if errno == ENOENT { return nil }
+      throw failure("cannot look at", path)
+    }
+    return status.st_mode & S_IFMT == S_IFDIR ? .directory : .other
+  }
+
+  package func realPath(_ path: String) throws(EngineError) -> String {
+    guard let real = realpath(path, nil) else { throw failure("cannot resolve", path) }
+    defer { free(real) }
+    return String(cString: real)
+  }
+
+  package func names(in path: String) throws(EngineError) -> Set<String> {
+    guard let stream = opendir(path) else { throw failure("cannot list", path) }
+    defer { closedir(stream) }
+    var names: Set<String> = []
+    while true {
+      errno = 0
+      guard let entry = readdir(stream) else { break }
+      let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+        String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+      }
+      if name != ".", name != ".." { names.insert(name) }
+    }
+    guard errno == 0 else { throw failure("cannot list", path) }
+    return names
+  }
+
+  package func requireWritable(_ path: String) throws(EngineError) {
+    guard faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) == 0 else {
+      throw failure("cannot write to the directory", path)
+    }
+  }
+
+  package func makeDirectory(_ path: String) throws(EngineError) {
+    guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
+      throw failure("cannot make the directory", path)
+    }
+  }
+
+  package func read(_ path: String, limit: Int?) throws(EngineError) -> [UInt8] {
+    let file = try OpenFile(path, O_RDONLY)
+    guard let limit else { return try file.read(upTo: file.count()) }
+    return try file.read(upTo: limit)
+  }
+
+  package func replace(_ path: String, with bytes: [UInt8]) throws(EngineError) {
+    let file = try OpenFile(path, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW)
+    try file.write(bytes)
+    try file.synchronize()
+  }
+
+  package func truncate(_ path: String, to count: Int) throws(EngineError) {
+    let file = try OpenFile(path, O_RDWR | O_NOFOLLOW)
+    try file.truncate(to: count)
+    try file.synchronize()
+  }
+
+  package func move(_ path: String, to other: String) throws(EngineError) {
+    guard rename(path, other) == 0 else { throw failure("cannot rename", path) }
+  }
+
+  package func remove(_ path: String) throws(EngineError) {
+    guard unlink(path) == 0 else { throw failure("cannot remove", path) }
+  }
+
+  package func synchronize(_ path: String) throws(EngineError) {
+    try OpenFile(path, O_RDONLY).synchronize()
+  }
+
+  package func synchronizeDirectory(_ path: String) throws(EngineError) {
+    try OpenFile(path, O_RDONLY | O_DIRECTORY).synchronize()
+  }
+
+  package func availableBytes(in path: String) throws(EngineError) -> UInt64 {
+    var status = statvfs()
+    guard statvfs(path, &status) == 0 else { throw failure("cannot look at", path) }
+    return UInt64(status.f_bavail) * UInt64(status.f_frsize)
+  }
+
+  package func takeGuard(at path: String) throws(EngineError) -> any FileGuard {
+    try SystemFileGuard(path)
+  }
+}
+
+/// A file with an `flock` on it.
+private final class SystemFileGuard: FileGuard {
+  private let file: Mutex<OpenFile?>
+
+  init(_ path: String) throws(EngineError) {
+    let file = try OpenFile(path, O_RDWR | O_CREAT | O_NOFOLLOW)
+    guard try file.lock() else {
+      let text = String(decoding: try file.read(upTo: 32), as: UTF8.self)
+      throw .locked(pid: Int32(text.prefix { $0 != "\n" }))
+    }
+    try file.truncate(to: 0)
+    try file.write(Array("\(getpid())\n".utf8))
+    self.file = Mutex(file)
+  }
+
+  deinit { release() }
+
+  func release() {
+    file.withLock { file in
+      do {
+        try file?.truncate(to: 0)
+      } catch {
+        // The lock ends all the same; what is left only names an owner that is gone.
+      }
+      file = nil
+    }
+  }
+}
+
+/// A file or directory that is open, and closed when its value ends.
+private struct OpenFile: ~Copyable {
+  private let path: String
+  private let descriptor: Int32
+
+  init(_ path: String, _ flags: Int32) throws(EngineError) {
+    self.path = path
+    descriptor = open(path, flags | O_CLOEXEC, 0o600 as mode_t)
+    guard descriptor >= 0 else { throw failure("cannot open", path) }
+  }
+
+  deinit {
+    // Closing alone would leave the lock to a child process that is just being started, until it
+    // runs its program. Without a lock this does nothing.
+    _ = flock(descriptor, LOCK_UN)
+    _ = close(descriptor)
+  }
+
+  /// Takes the exclusive lock of the file.
+  ///
+  /// False when another open file of it has it.
+  func lock() throws(EngineError) -> Bool {
+    if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
+    if errno == EWOULDBLOCK { return false }
+    throw failure("cannot lock", path)
+  }
+
+  func count() throws(EngineError) -> Int {
+    var status = stat()
+    guard fstat(descriptor, &status) == 0 else { throw failure("cannot look at", path) }
+    return Int(status.st_size)
+  }
+
+  /// The first bytes of the file, at most `limit`.
+  func read(upTo limit: Int) throws(EngineError) -> [UInt8] {
+    var isFailed = false
+    let bytes = [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
+      while count < limit {
+        let more = pread(descriptor, buffer.baseAddress! + count, limit - count, off_t(count))
+        isFailed = more < 0
+        guard more > 0 else { break }
+        count += more
+      }
+    }
+    guard !isFailed else { throw failure("cannot read", path) }
+    return bytes
+  }
+
+  func truncate(to count: Int) throws(EngineError) {
+    guard ftruncate(descriptor, off_t(count)) == 0 else { throw failure("cannot cut", path) }
+  }
+
+  /// Writes `bytes` at the start of the file.
+  func write(_ bytes: [UInt8]) throws(EngineError) {
+    var done = 0
+    while done < bytes.count {
+      let more = bytes.withUnsafeBytes { buffer in
+        pwrite(descriptor, buffer.baseAddress! + done, bytes.count - done, off_t(done))
+      }
+      guard more >= 0 else { throw failure("cannot write", path) }
+      done += more
+    }
+  }
+
+  /// Waits until the file, or the names in the directory, are on the device.
+  func synchronize() throws(EngineError) {
+    #if canImport(Darwin)
+      guard fcntl(descriptor, F_FULLFSYNC) == 0 || fsync(descriptor) == 0 else {
+        throw failure("cannot sync", path)
+      }
+    #else
+      guard fsync(descriptor) == 0 else { throw failure("cannot sync", path) }
+    #endif
+  }
+}
+
+/// The failure that `errno` tells of.
+private func failure(_ what: String, _ path: String) -> EngineError {
+  let number = errno
+  if number == ENOSPC || number == EDQUOT { return .diskFull }
+  return .io("\(what) \(path): \(String(cString: strerror(number)))")
+}
