@@ -65,7 +65,7 @@ extension Inspection {
       found.faults.append(
         Fault(
           cache: missing.value.cache, key: missing.value.key,
-          message: "it expires, and the index has no row for it"))
+          message: "it expires and has no row in the index"))
     }
     return found
   }
@@ -182,7 +182,7 @@ extension Inspection {
     found.faults.append(
       Fault(
         cache: cache, key: row.key,
-        message: "it has \(size) bytes, and the index says \(storedBytes)"))
+        message: "it has \(size) bytes where the index says \(storedBytes)"))
   }
 }
 
