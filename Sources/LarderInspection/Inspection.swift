@@ -22,6 +22,8 @@ package final class Inspection {
   let catalog: Catalog
   /// What was found damaged before any record was read.
   private(set) var damage: [String]
+  /// What of the store's logs is not shown, and why it need not be damage; nil for nothing.
+  let tornEnd: String?
 
   /// Takes a snapshot of the store in a directory and opens it.
   ///
@@ -44,6 +46,9 @@ package final class Inspection {
     snapshot = try Snapshot(of: path, linking: linking)
     method = snapshot.method
     do throws(InspectionError) {
+      let logs = try snapshot.cutLogs()
+      tornEnd = logs.torn
+      damage += logs.damage.map { [$0] } ?? []
       try FileAccess.create(
         "\(snapshot.directory.path)/\(StoreMarker.fileName)", with: Array(StoreMarker.contents.utf8)
       )

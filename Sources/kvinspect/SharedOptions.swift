@@ -6,7 +6,7 @@ struct SharedOptions: ParsableArguments {
   @Argument(help: "The store's directory.", completion: .directory)
   var store: String
 
-  @Option(help: "How to write the answer: table, json, jsonl; csv for ls.")
+  @Option(help: "How to write the answer: table, json, jsonl; csv for ls and verify.")
   var format: ReportFormat = .table
 
   @Option(

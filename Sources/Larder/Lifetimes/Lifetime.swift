@@ -79,7 +79,7 @@ extension Lifetime {
   }
 
   /// The bucket that `expiry` falls into, named by its end: seconds since the reference date.
-  func bucket(of expiry: Date) -> Int64 {
+  package func bucket(of expiry: Date) -> Int64 {
     let width = bucketSeconds
     let end = (expiry.timeIntervalSinceReferenceDate / width).rounded(.up) * width
     return Int64(exactly: end) ?? (end < 0 ? .min : .max)

@@ -33,7 +33,9 @@ extension KeySpace {
   }
 
   /// The key of an index row: which bucket an entry expires in.
-  static func expiryKey(cache id: UInt64, bucket: Int64, key: some Sequence<UInt8>) -> [UInt8] {
+  package static func expiryKey(
+    cache id: UInt64, bucket: Int64, key: some Sequence<UInt8>
+  ) -> [UInt8] {
     var bytes = KeySpace.expiry.prefix(ofCache: id)
     withUnsafeBytes(of: orderedBits(of: bucket).bigEndian) { bytes.append(contentsOf: $0) }
     bytes.append(contentsOf: key)

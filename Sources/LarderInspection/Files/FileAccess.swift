@@ -101,6 +101,11 @@ enum FileAccess {
     guard rename(path, new) == 0 else { throw failure("cannot rename", path) }
   }
 
+  /// Makes a file of a snapshot end after `count` bytes.
+  static func truncate(_ path: String, to count: Int) throws(InspectionError) {
+    guard Foundation.truncate(path, off_t(count)) == 0 else { throw failure("cannot cut", path) }
+  }
+
   /// Whether a process with this id runs now.
   static func isRunning(_ process: Int32) -> Bool { kill(process, 0) == 0 || errno == EPERM }
 

@@ -39,7 +39,7 @@ final class Snapshot {
   private(set) var manifest = Manifest()
   private(set) var logBytes = 0
 
-  private let source: String
+  let source: String
 
   /// Takes a snapshot of the store in `source`, an absolute path without links.
   ///

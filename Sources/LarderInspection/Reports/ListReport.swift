@@ -111,16 +111,11 @@ private struct ListRows {
     let fields = fields(of: item)
     let cells = Self.csvNames.map { name -> String in
       switch fields.first(where: { $0.name == name })?.value {
-      case .string(let text): Self.csvCell(text)
+      case .string(let text): csvCell(text)
       case .number(let text): text
       default: ""
       }
     }
     return cells.joined(separator: ",") + "\n"
-  }
-
-  private static func csvCell(_ text: String) -> String {
-    guard text.contains(where: { "\",\n\r".contains($0) }) else { return text }
-    return "\"" + text.replacing("\"", with: "\"\"") + "\""
   }
 }

@@ -8,6 +8,12 @@ import LarderEngine
 /// It rises when a member changes its meaning or goes away, not when one is added.
 let reportVersion = JSONValue.integer(1)
 
+/// A text as a cell of a CSV file.
+func csvCell(_ text: String) -> String {
+  guard text.contains(where: { "\",\n\r".contains($0) }) else { return text }
+  return "\"" + text.replacing("\"", with: "\"\"") + "\""
+}
+
 extension Style {
   /// A key as this style writes it.
   ///

@@ -16,7 +16,9 @@ package struct LogSurvey: Sendable {
     /// It is what a power loss leaves of what had not been synced.
     case torn(log: Int, at: Int)
     /// What was written has been changed, and it is not known what else is lost.
-    case damaged(message: String)
+    ///
+    /// `log` is the index of what is still there; up to `at` it is as it was.
+    case damaged(log: Int, at: Int, message: String)
   }
 
   /// The logs in the order in which they were written.
@@ -55,7 +57,8 @@ package struct LogSurvey: Sendable {
     }
     self.logs = logs
     if manifest.logNumber > 0, !numbers.contains(manifest.logNumber) {
-      finding = .damaged(message: "\(directory)/\(Self.name(of: manifest.logNumber)) is missing")
+      finding = .damaged(
+        log: 0, at: 0, message: "\(directory)/\(Self.name(of: manifest.logNumber)) is missing")
     } else {
       finding = Self.firstProblem(of: logs, in: directory)
     }
@@ -66,7 +69,8 @@ package struct LogSurvey: Sendable {
     for (index, log) in logs.enumerated() {
       if let first = log.firstSequence, let expected, first != expected {
         guard first > expected else {
-          return .damaged(message: "\(directory)/\(log.name): repeats what earlier logs hold")
+          return .damaged(
+            log: index, at: 0, message: "\(directory)/\(log.name): repeats what earlier logs hold")
         }
         // The end of the log before is lost, cut off between two records.
         return .torn(log: index, at: 0)
@@ -76,6 +80,7 @@ package struct LogSurvey: Sendable {
       case .torn(let place): return .torn(log: index, at: place)
       case .damaged(let place, let next):
         return .damaged(
+          log: index, at: place,
           message: "\(directory)/\(log.name): damaged at byte \(place), and valid again at \(next)")
       }
       let isFollowed = logs[(index + 1)...].contains { $0.firstSequence != nil }

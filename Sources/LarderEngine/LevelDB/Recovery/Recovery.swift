@@ -39,7 +39,7 @@ package func recover(
   let survey = try LogSurvey(
     of: table.manifest, in: path, names: try files.names(in: path)
   ) { name throws(EngineError) in try files.read("\(path)/\(name)", limit: nil) }
-  if case .damaged(let message) = survey.finding { throw .corrupt(message) }
+  if case .damaged(_, _, let message) = survey.finding { throw .corrupt(message) }
 
   var plan = CutPlan(directory: path, files: files)
   if case .torn(let place) = table.manifest.end {

@@ -1,0 +1,52 @@
+import Foundation
+import LarderEngine
+import Synchronization
+
+/// The system's files, with cuts that are noted and can be made to fail.
+final class DirectFiles: StoreFiles {
+  private let system = SystemFiles()
+  private let state: Mutex<(allowedCuts: Int, cut: [String])>
+
+  init(allowedCuts: Int = .max) { state = Mutex((allowedCuts, [])) }
+
+  /// The names of the files that were cut, in the order of it.
+  var cut: [String] { state.withLock { $0.cut } }
+
+  var environment: OpaquePointer? { nil }
+
+  func truncate(_ path: String, to count: Int) throws(EngineError) {
+    let isAllowed = state.withLock { state in
+      guard state.cut.count < state.allowedCuts else { return false }
+      state.cut.append((path as NSString).lastPathComponent)
+      return true
+    }
+    guard isAllowed else { throw .io("the power is gone") }
+    try system.truncate(path, to: count)
+  }
+
+  func kind(of path: String) throws(EngineError) -> FileKind? { try system.kind(of: path) }
+  func realPath(_ path: String) throws(EngineError) -> String { try system.realPath(path) }
+  func names(in path: String) throws(EngineError) -> Set<String> { try system.names(in: path) }
+  func requireWritable(_ path: String) throws(EngineError) { try system.requireWritable(path) }
+  func makeDirectory(_ path: String) throws(EngineError) { try system.makeDirectory(path) }
+  func read(_ path: String, limit: Int?) throws(EngineError) -> [UInt8] {
+    try system.read(path, limit: limit)
+  }
+  func replace(_ path: String, with bytes: [UInt8]) throws(EngineError) {
+    try system.replace(path, with: bytes)
+  }
+  func move(_ path: String, to other: String) throws(EngineError) {
+    try system.move(path, to: other)
+  }
+  func remove(_ path: String) throws(EngineError) { try system.remove(path) }
+  func synchronize(_ path: String) throws(EngineError) { try system.synchronize(path) }
+  func synchronizeDirectory(_ path: String) throws(EngineError) {
+    try system.synchronizeDirectory(path)
+  }
+  func availableBytes(in path: String) throws(EngineError) -> UInt64 {
+    try system.availableBytes(in: path)
+  }
+  func takeGuard(at path: String) throws(EngineError) -> any FileGuard {
+    try system.takeGuard(at: path)
+  }
+}

@@ -1,0 +1,177 @@
+import Foundation
+import Larder
+import LarderEngine
+import LarderTestSupport
+import LarderTesting
+import Testing
+
+@testable import LarderInspection
+
+/// `verify` finds what is damaged, names it, and finds nothing where nothing is.
+@Suite struct VerifyTests {
+  private func verified(
+    _ specimen: Specimen, _ style: Style = Style()
+  ) throws -> (text: String, status: Outcome) {
+    var text = ""
+    let status = try specimen.inspect().verify(style: style, to: &text)
+    return (text, status)
+  }
+
+  /// The cache, key and fault of each row.
+  private func faults(in specimen: Specimen) throws -> [[String]] {
+    try verified(specimen, Style(.csv)).text.split(separator: "\n").dropFirst().map { line in
+      line.split(separator: ",", maxSplits: 3, omittingEmptySubsequences: false).map(String.init)
+    }
+  }
+
+  private func log(of specimen: Specimen) throws -> String {
+    try #require(try Damage.files(in: specimen.path, endingIn: ".log").last)
+  }
+
+  @Test func aCleanStoreHasNoFaults() throws {
+    let specimen = try Specimen()
+    for isCompacted in [false, true] {
+      if isCompacted { try specimen.withEngine { try $0.compact(EngineRange()) } }
+      let (text, status) = try verified(specimen)
+      #expect(status == .fine)
+      #expect(text.contains("records   10\n") && text.contains("faults    0\n"), "\(text)")
+      #expect(try faults(in: specimen).isEmpty)
+      #expect(try verified(specimen, Style(.jsonl)).text.isEmpty)
+    }
+  }
+
+  @Test func rule13ADamagedRecordIsNamed() throws {
+    let specimen = try Specimen()
+    try specimen.withEngine { try $0.flipByte(from: [0x10], ending: "damaged") }
+    let before = try FileFacts.all(in: specimen.path)
+
+    #expect(
+      try faults(in: specimen) == [["genres", "damaged", "damaged", "its checksum does not fit"]])
+    #expect(try verified(specimen).status == .damaged)
+    #expect(try FileFacts.all(in: specimen.path) == before)
+
+    let text = try verified(specimen, Style(.json)).text
+    let report = try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]
+    let rows = try #require(report?["faults"] as? [[String: Any]])
+    #expect(rows.count == 1 && rows[0]["key"] as? String == "damaged")
+    #expect(report?["records"] as? Int == 10)
+
+    var style = Style(.csv)
+    style.isRedacted = true
+    let redacted = try verified(specimen, style).text
+    #expect(redacted.contains("(7 bytes, ") && !redacted.contains("genres,damaged"))
+  }
+
+  @Test func aRecordOfALaterVersionIsNoDamage() throws {
+    let specimen = try Specimen()
+    try specimen.withEngine { try $0.makeUnsupported(from: [0x10], ending: "fresh") }
+    #expect(try verified(specimen).status == .unsupported)
+    #expect(try faults(in: specimen).map { $0[2] } == ["unsupported"])
+  }
+
+  @Test func anExpiringRecordWithoutItsRowIsAFault() throws {
+    let specimen = try Specimen()
+    try specimen.withEngine { engine in
+      let row = try #require(
+        try engine.keys(from: [0x20]).first { $0.suffix(5) == Array("stale".utf8)[...] })
+      var batch = WriteBatch()
+      batch.remove(row.span.bytes)
+      try engine.write(&batch, synced: false)
+    }
+    #expect(
+      try faults(in: specimen)
+        == [["genres", "stale", "damaged", "it expires and has no row in the index"]])
+  }
+
+  @Test func whatOverwritesLeaveBehindIsCountedAndNoFault() throws {
+    let specimen = try Specimen()
+    let store = try Specimen.open(specimen.path, ManualClock(Specimen.now + 40 * 86_400))
+    let genres = try store.cache(
+      "genres", of: Specimen.Title.self,
+      lifetime: .fresh(for: .days(7), thenStaleFor: .days(23)))
+    try genres.save(Specimen.Title(name: "again"), for: "fresh")
+    try genres.remove("stale")
+    try store.close()
+
+    let (text, status) = try verified(specimen)
+    #expect(status == .fine, "\(text)")
+    #expect(text.contains(" 2 of them left over\n"), "\(text)")
+  }
+
+  @Test func recordsOfAnotherLifetimeHaveTheirRows() throws {
+    let specimen = try Specimen()
+    let store = try Specimen.open(specimen.path)
+    _ = try store.cache("genres", of: Specimen.Title.self, lifetime: .days(200))
+    try store.close()
+    let (text, status) = try verified(specimen)
+    #expect(status == .fine, "\(text)")
+  }
+
+  @Test func aRowOfTheIndexThatIsDamagedIsAFault() throws {
+    let specimen = try Specimen()
+    try specimen.withEngine { engine in
+      let row = try #require(
+        try engine.keys(from: [0x20]).first { $0.suffix(5) == Array("fresh".utf8)[...] })
+      var batch = WriteBatch()
+      batch.put(row.span.bytes, [UInt8](arrayLiteral: 1).span.bytes)
+      batch.put([UInt8](arrayLiteral: 0x20, 1, 2).span.bytes, [UInt8](arrayLiteral: 1).span.bytes)
+      batch.put((row + [1]).span.bytes, [UInt8](arrayLiteral: 0x80).span.bytes)
+      try engine.write(&batch, synced: false)
+    }
+    let faults = try faults(in: specimen)
+    #expect(faults.count == 3)
+    #expect(faults.contains { $0[1] == "fresh" && $0[3].hasSuffix(" where the index says 1") })
+  }
+
+  @Test func metadataOfAnyKindAreChecked() throws {
+    let specimen = try Specimen()
+    try specimen.withEngine { engine in
+      try engine.flipByte(from: [0x00], ending: "next-id")
+      try engine.flipByte(from: [0x00], ending: "lists")
+    }
+    let messages = try faults(in: specimen).map { $0[3] }
+    #expect(messages.contains("the metadata row next-id is damaged"))
+    #expect(messages.contains("what is remembered of cache lists is damaged"))
+  }
+
+  @Test func rule13ADamagedLogIsToldAndWhatIsBeforeItIsShown() throws {
+    let specimen = try Specimen()
+    let log = try log(of: specimen)
+    let size = try FileFacts(of: log).bytes
+    try Damage.flipByte(at: size / 2, of: log)
+    let before = try FileFacts.all(in: specimen.path)
+
+    let faults = try faults(in: specimen)
+    #expect(faults.count == 1 && faults[0][3].contains("\(log): damaged at byte "), "\(faults)")
+    #expect(try verified(specimen).status == .damaged)
+    #expect(try specimen.inspect().listed().status == .damaged)
+    #expect(try FileFacts.all(in: specimen.path) == before)
+  }
+
+  @Test func rule13ATornLogIsToldAndNoDamage() throws {
+    let specimen = try Specimen()
+    let log = try log(of: specimen)
+    let bytes = try Data(contentsOf: URL(filePath: log))
+    try bytes.dropLast(3).write(to: URL(filePath: log))
+
+    let (text, status) = try verified(specimen)
+    #expect(status == .fine)
+    #expect(text.contains("log       \(log) is torn at byte "), "\(text)")
+    #expect(text.contains("records   9\n"), "\(text)")
+  }
+
+  @Test func anUnreadableBlockIsAFaultOfItsCache() throws {
+    let specimen = try Specimen()
+    let store = try Specimen.open(specimen.path)
+    let cache = try store.cache("large", of: [UInt8].self, coder: .bytes)
+    var random = SplitMix64(seed: 1)
+    for index in 0..<300 { try cache.save(random.bytes(400), for: "key\(1000 + index)") }
+    try store.close()
+    try specimen.withEngine { try $0.compact(EngineRange()) }
+    let table = try #require(try Damage.files(in: specimen.path, endingIn: ".ldb").first)
+    try Damage.flipByte(at: 60_000, of: table)
+
+    #expect(try verified(specimen).status == .damaged)
+    #expect(try faults(in: specimen).map { $0[0] } == ["large"])
+  }
+}
