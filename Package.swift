@@ -68,7 +68,9 @@ let package = Package(
       dependencies: ["LarderEngine", "LarderTestSupport", "SimulatedDisk", "CrashWorker"]),
     .testTarget(
       name: "LarderTests",
-      dependencies: ["Larder", "LarderEngine", "LarderTesting", "LarderTestSupport"],
+      dependencies: [
+        "Larder", "LarderEngine", "LarderTesting", "LarderTestSupport", "SimulatedDisk",
+      ],
       exclude: ["Fixtures"]),
     .testTarget(
       name: "LarderInspectionTests",

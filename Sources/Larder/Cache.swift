@@ -10,8 +10,9 @@ import LarderEngine
 /// ```
 ///
 /// A cache is a light value: copy it, keep it in several places, use it from any thread. Each call
-/// is atomic by itself; to change several entries together, use ``Store/write(_:)-4pekk``. Reading
-/// changes no entry and no lifetime. Two caches of one store never see each other's entries.
+/// is atomic by itself; to change several entries together, use
+/// ``Store/write(durability:_:)-4pekk``. Reading changes no entry and no lifetime. Two caches of
+/// one store never see each other's entries.
 ///
 /// Reads and writes wait for the disk. In code that runs on Swift's cooperative pool (`async`
 /// functions, actors) a write that LevelDB delays would hold up other tasks: move it to a thread of
@@ -88,19 +89,27 @@ extension Cache {
   /// - Parameters:
   ///   - value: At most 32 MiB encoded.
   ///   - key: Up to 64 KiB encoded.
+  ///   - durability: What the entry survives; nil, the default, leaves it to the store's
+  ///     ``Store/Options/durability``. It belongs to this value: a later save of the key that asks
+  ///     for less gives it up.
   /// - Throws: ``StoreError/encoding(key:underlying:)`` or ``StoreError/invalidArgument(_:)``
   ///   before anything is written; ``StoreError/diskFull`` or ``StoreError/io(_:)`` when the write
-  ///   failed, and then the key holds the old value or the new one; ``StoreError/closed``.
-  /// - Complexity: One encode and one append. No read, no fsync.
-  public func save(_ value: Value, for key: Key) throws(StoreError) {
-    try store.write { $0.save(value, for: key, in: self) }
+  ///   failed, and then the key holds the old value or the new one;
+  ///   ``StoreError/writesDisabled(cause:)`` after a failure that is not over, and nothing was
+  ///   written; ``StoreError/closed``.
+  /// - Complexity: One encode and one append, shared with others who write at once. No read, and no
+  ///   fsync but for ``Durability/powerLoss``.
+  public func save(
+    _ value: Value, for key: Key, durability: Durability? = nil
+  ) throws(StoreError) {
+    try store.write(durability: durability) { $0.save(value, for: key, in: self) }
   }
 
   /// Removes the entry of a key.
   ///
   /// - Parameter key: Up to 64 KiB encoded.
   /// - Returns: Whether there was an entry, in whatever state.
-  /// - Throws: As ``save(_:for:)``, without encoding.
+  /// - Throws: As ``save(_:for:durability:)``, without encoding.
   /// - Complexity: One point lookup and, if there was an entry, one append.
   @discardableResult public func remove(_ key: Key) throws(StoreError) -> Bool {
     let recordKey = try core.recordKey(of: key, id: core.id)
@@ -116,7 +125,7 @@ extension Cache {
   /// what the old ones occupy is given back in slices, now and each time the store is opened. A
   /// save that is under way on another thread meanwhile counts as having come before.
   ///
-  /// - Throws: As ``save(_:for:)``, without encoding.
+  /// - Throws: As ``save(_:for:durability:)``, without encoding.
   /// - Complexity: One append and one fsync; then at most 10,000 deletions.
   public func removeAll() throws(StoreError) {
     try store.write { $0.removeAll(from: self) }
@@ -133,7 +142,8 @@ extension Cache {
   /// - Returns: False if there is no entry, or if it was changed by somebody else meanwhile: then
   ///   nothing was written.
   /// - Throws: ``StoreError/corrupt(cache:key:file:)``, ``StoreError/newerSchema(found:known:)`` or
-  ///   ``StoreError/incompatible(_:)`` when the entry cannot be read; else as ``save(_:for:)``.
+  ///   ``StoreError/incompatible(_:)`` when the entry cannot be read; else as
+  ///   ``save(_:for:durability:)``.
   /// - Complexity: Two point lookups and one append.
   @discardableResult public func touch(_ key: Key) throws(StoreError) -> Bool {
     let id = core.id

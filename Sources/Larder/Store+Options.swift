@@ -19,6 +19,16 @@ extension Store {
     /// When false, opening one that is not there is ``StoreError/io(_:)`` and creates nothing.
     public var createIfMissing = true
 
+    /// What writes survive that do not say it themselves.
+    ///
+    /// The default is ``Durability/processCrash``.
+    public var durability = Durability.processCrash
+
+    /// What opening does with a store that is damaged.
+    ///
+    /// The default is ``DamagePolicy/fail``. A damaged record is never the store's damage.
+    public var onDamage = DamagePolicy.fail
+
     // MARK: Performance
 
     /// How many bytes of writes gather in memory before they become a sorted file.

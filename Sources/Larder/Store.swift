@@ -15,10 +15,10 @@ import Synchronization
 /// - Threads: a store and its caches may be used from any thread at once. Calls are synchronous.
 /// - Owner: one `Store` at a time has a directory open, in one process. Whoever comes second gets
 ///   ``StoreError/locked(pid:)``.
-/// - Atomicity: each call, and each ``write(_:)-4pekk``, takes effect whole or not at all, after a
-///   crash of the process too.
+/// - Atomicity: each call, and each ``write(durability:_:)-4pekk``, takes effect whole or not at
+///   all, after a crash of the process too.
 /// - Durability: an acknowledged write survives a crash or kill of the process. A power loss may
-///   lose the last ones.
+///   lose the last ones, unless ``Durability/powerLoss`` or ``flush()`` asks for more.
 ///
 /// It is not a database: there are no queries but by key, key range and prefix, and no
 /// transactions that read.
@@ -27,23 +27,34 @@ public final class Store: Sendable {
   let clock: any WallClock
   /// What entries of this store say of where they were read.
   let origin: Origin
+  /// What opening had to set aside: the end of a log that a power loss tore off, or a damaged
+  /// store; nil when nothing.
+  public let recovery: RecoveryReport?
+  private let durability: Durability
   private let registry: Mutex<Registry>
 
   private init(
-    engine: any StorageEngine, options: Options, origin: Origin, registry: consuming Registry
+    engine: any StorageEngine, options: Options, origin: Origin, registry: consuming Registry,
+    recovery: RecoveryReport? = nil
   ) {
     self.engine = engine
     self.clock = options.clock
     self.origin = origin
+    self.durability = options.durability
+    self.recovery = recovery
     self.registry = Mutex(registry)
   }
 
   /// Opens the store in `engine`, which may hold one already.
   package convenience init(
-    engine: any StorageEngine, options: Options = Options(), origin: Origin
+    engine: any StorageEngine, options: Options = Options(), origin: Origin,
+    recovery: RecoveryReport? = nil
   ) throws(StoreError) {
+    let registry = try Registry(readFrom: engine)
+    let openCaches = registry.open
     self.init(
-      engine: engine, options: options, origin: origin, registry: try Registry(readFrom: engine))
+      engine: engine, options: options, origin: origin, registry: registry, recovery: recovery)
+    (engine as? LevelDBEngine)?.whenReopened { read in openCaches.readIDs(by: read) }
     reclaim(atOpen: true)
   }
 
@@ -70,14 +81,28 @@ public final class Store: Sendable {
     guard directory.isFileURL else {
       throw .invalidArgument("\(directory.absoluteString) is not a file URL")
     }
+    let path = directory.path(percentEncoded: false)
+    do throws(StoreError) {
+      try self.init(inDirectory: path, options: options)
+    } catch {
+      guard options.onDamage == .recreate, case .corrupt = error else { throw error }
+      let report = try RecoveryReport(settingAside: path, because: error)
+      try self.init(inDirectory: path, options: options, recovery: report)
+    }
+  }
+
+  private convenience init(
+    inDirectory path: String, options: Options, recovery: RecoveryReport? = nil
+  ) throws(StoreError) {
     let engine: LevelDBEngine
     do {
-      engine = try LevelDBEngine(
-        at: directory.path(percentEncoded: false), options: options.engineOptions)
+      engine = try LevelDBEngine(at: path, options: options.engineOptions)
     } catch {
       throw StoreError(error)
     }
-    try self.init(engine: engine, options: options, origin: .disk)
+    try self.init(
+      engine: engine, options: options, origin: .disk,
+      recovery: recovery ?? engine.recovery.map(RecoveryReport.init))
   }
 
   /// Makes a store that lives in memory and is gone with its last reference.
@@ -166,36 +191,64 @@ extension Store {
   /// The first change that is not possible (a value that cannot be encoded, a key over its limit)
   /// is kept, the ones after it are passed over, nothing is written, and it is thrown here.
   ///
-  /// - Parameter body: Fills the batch. Nothing is locked meanwhile. Together the changes take
-  ///   64 MiB at most.
+  /// - Parameters:
+  ///   - durability: What the changes survive; nil, the default, leaves it to the store's
+  ///     ``Options/durability``.
+  ///   - body: Fills the batch. Nothing is locked meanwhile. Together the changes take 64 MiB at
+  ///     most.
   /// - Returns: What `body` returns, once everything is written.
   /// - Throws: As ``Cache/save(_:for:)``.
-  /// - Complexity: One append; one fsync too if a cache is cleared.
-  public func write<R>(_ body: (inout Batch) -> R) throws(StoreError) -> R {
+  /// - Complexity: One append, shared with others who write at once; an fsync too if a cache is
+  ///   cleared or the changes are to survive power loss, and two more after a log was full.
+  public func write<R>(
+    durability: Durability? = nil, _ body: (inout Batch) -> R
+  ) throws(StoreError) -> R {
     var batch = Batch(store: self)
     let result = body(&batch)
-    try commit(batch)
+    try commit(batch, durability)
     return result
   }
 
   /// Changes entries together, with a closure that may throw an error of its own.
   ///
-  /// - Parameter body: Fills the batch. When it throws, nothing is written.
+  /// - Parameters:
+  ///   - durability: What the changes survive; nil, the default, leaves it to the store's
+  ///     ``Options/durability``.
+  ///   - body: Fills the batch. When it throws, nothing is written.
   /// - Returns: What `body` returns, once everything is written.
   /// - Throws: What `body` throws, or as ``Cache/save(_:for:)``.
-  /// - Complexity: One append; one fsync too if a cache is cleared.
-  public func write<R>(_ body: (inout Batch) throws -> R) throws -> R {
+  /// - Complexity: One append, shared with others who write at once; an fsync too if a cache is
+  ///   cleared or the changes are to survive power loss, and two more after a log was full.
+  public func write<R>(
+    durability: Durability? = nil, _ body: (inout Batch) throws -> R
+  ) throws -> R {
     var batch = Batch(store: self)
     let result = try body(&batch)
-    try commit(batch)
+    try commit(batch, durability)
     return result
   }
 
-  private func commit(_ batch: consuming Batch) throws(StoreError) {
+  /// Waits until every write that was acknowledged before is safe from power loss.
+  ///
+  /// - Throws: ``StoreError/diskFull`` or ``StoreError/io(_:)`` when the system cannot say so;
+  ///   ``StoreError/writesDisabled(cause:)``, ``StoreError/closed``.
+  /// - Complexity: One append and one fsync, shared with others who wait; two more fsyncs after a
+  ///   log was full.
+  public func flush() throws(StoreError) {
+    do {
+      try engine.flush()
+    } catch {
+      throw StoreError(error)
+    }
+  }
+
+  private func commit(
+    _ batch: consuming Batch, _ durability: Durability?
+  ) throws(StoreError) {
     if let failure = batch.failure { throw failure }
     var rows = batch.rows
     if batch.clearings.isEmpty {
-      try commit(&rows)
+      try commit(&rows, durability)
       return
     }
     let clearings = batch.clearings
@@ -224,10 +277,12 @@ extension Store {
 // MARK: - The engine, in users' words
 
 extension Store {
-  @discardableResult func commit(_ rows: inout WriteBatch) throws(StoreError) -> Commit {
+  @discardableResult func commit(
+    _ rows: inout WriteBatch, _ durability: Durability? = nil
+  ) throws(StoreError) -> Commit {
     guard !rows.isEmpty else { return Commit(sequence: 0) }
     do {
-      return try engine.write(&rows, synced: false)
+      return try engine.write(&rows, synced: (durability ?? self.durability) == .powerLoss)
     } catch {
       throw StoreError(error)
     }

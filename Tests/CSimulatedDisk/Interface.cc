@@ -167,6 +167,10 @@ int csimdisk_remove(csimdisk* disk, const char* path) noexcept {
   return disk->disk->remove(clean(path));
 }
 
+int csimdisk_remove_directory(csimdisk* disk, const char* path) noexcept {
+  return disk->disk->remove_directory(clean(path));
+}
+
 int csimdisk_sync(csimdisk* disk, const char* path) noexcept {
   Opened opened(disk);
   if (int error = disk->disk->open_to_read(clean(path), &opened.file)) return error;

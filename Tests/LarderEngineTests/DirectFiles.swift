@@ -39,6 +39,9 @@ final class DirectFiles: StoreFiles {
     try system.move(path, to: other)
   }
   func remove(_ path: String) throws(EngineError) { try system.remove(path) }
+  func removeDirectory(_ path: String) throws(EngineError) {
+    try system.removeDirectory(path)
+  }
   func synchronize(_ path: String) throws(EngineError) { try system.synchronize(path) }
   func synchronizeDirectory(_ path: String) throws(EngineError) {
     try system.synchronizeDirectory(path)

@@ -77,6 +77,10 @@ package struct SimulatedFiles: StoreFiles {
     try check("cannot remove", path, csimdisk_remove(disk.disk, path))
   }
 
+  package func removeDirectory(_ path: String) throws(EngineError) {
+    try check("cannot remove", path, csimdisk_remove_directory(disk.disk, path))
+  }
+
   package func synchronize(_ path: String) throws(EngineError) {
     try check("cannot sync", path, csimdisk_sync(disk.disk, path))
   }

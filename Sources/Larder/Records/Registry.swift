@@ -1,5 +1,6 @@
 import Foundation
 import LarderEngine
+import Synchronization
 
 /// Which caches a store has open, and the numbers that caches get.
 ///
@@ -11,7 +12,7 @@ struct Registry: ~Copyable {
   /// How many rows of cleared caches are deleted at one time.
   private static let reclaimSlice = 10_000
 
-  private var open: [String: any OpenCache] = [:]
+  let open = OpenCaches()
   private var nextID: UInt64 = 1
   private var isFormatWritten = false
   /// Numbers of cleared caches that may still have rows.
@@ -58,6 +59,35 @@ struct Registry: ~Copyable {
   }
 }
 
+/// The caches that are open, by name.
+///
+/// It has a lock of its own, below all others, so that it can be read while a write is under way.
+final class OpenCaches: Sendable {
+  private let caches = Mutex<[String: any OpenCache]>([:])
+
+  func cache(named name: String) -> (any OpenCache)? { caches.withLock { $0[name] } }
+
+  func add(_ cache: any OpenCache) { caches.withLock { $0[cache.name] = cache } }
+
+  /// Gives every cache the number that it has on disk.
+  ///
+  /// A clear whose write failed may have taken effect when the database was opened anew. What
+  /// cannot be read leaves a cache as it is; the next opening of it says why.
+  func readIDs(by read: LevelDBEngine.Reader) {
+    for (name, cache) in caches.withLock({ $0 }) {
+      let key = Metadata.cache(name)
+      do {
+        guard let value = try read(key), let body = Metadata.body(of: value, under: key) else {
+          continue
+        }
+        cache.id = try JSONDecoder().decode(Registration.self, from: Data(body)).id
+      } catch {
+        continue
+      }
+    }
+  }
+}
+
 // MARK: - Opening caches
 
 extension Registry {
@@ -65,7 +95,7 @@ extension Registry {
   mutating func open<Value>(
     _ wanted: CacheCore<Value>, in engine: any StorageEngine
   ) throws(StoreError) -> CacheCore<Value> {
-    if let cache = open[wanted.name] {
+    if let cache = open.cache(named: wanted.name) {
       guard let core = cache as? CacheCore<Value>, core.isSame(as: wanted) else {
         throw .invalidArgument("cache \(wanted.name) is open with other types or settings")
       }
@@ -85,7 +115,7 @@ extension Registry {
       try write(registration, named: wanted.name, isNew: known == nil, in: engine)
     }
     wanted.id = id
-    open[wanted.name] = wanted
+    open.add(wanted)
     return wanted
   }
 

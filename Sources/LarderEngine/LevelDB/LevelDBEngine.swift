@@ -239,6 +239,30 @@ package final class LevelDBEngine: StorageEngine {
   }
 }
 
+// MARK: - Setting a store aside
+
+extension LevelDBEngine {
+  /// Gives the directory of a damaged store another name.
+  ///
+  /// What an earlier time left under that name is deleted.
+  ///
+  /// - Returns: The name: the path with `.damaged` behind it.
+  /// - Throws: ``EngineError/locked(pid:)`` when it is open; ``EngineError/io(_:)``. Then it has
+  ///   its old name.
+  package static func setAside(
+    _ path: String, files: any StoreFiles = SystemFiles()
+  ) throws(EngineError) -> String {
+    let real = try files.realPath(path)
+    let aside = real + ".damaged"
+    let lock = try files.takeGuard(at: "\(real)/\(StoreMarker.guardFileName)")
+    defer { lock.release() }
+    if try files.kind(of: aside) != nil { try files.removeTree(aside) }
+    try files.move(real, to: aside)
+    try files.synchronizeDirectory(aside + "/..")
+    return aside
+  }
+}
+
 // MARK: - After a failure in the background
 
 extension LevelDBEngine {
@@ -295,6 +319,6 @@ extension LevelDBEngine {
   }
 }
 
-// @unchecked: LevelDB locks inside, and the gate and `queue` keep the two rules that it leaves to its
-// callers. Everything else is locked here.
+// @unchecked: LevelDB locks inside, and the gate and `queue` keep the two rules that it leaves to
+// its callers. Everything else is locked here.
 extension LevelDBEngine: @unchecked Sendable {}

@@ -43,7 +43,7 @@ struct LogFiles {
     }
     let grown = grownBytes.before + grownBytes.since + Self.slackBytes
     guard mustList || grown >= bufferBytes else { return }
-    let numbers = try files.names(in: directory).compactMap(Self.number(ofLog:)).sorted()
+    let numbers = try files.names(in: directory).compactMap(LogSurvey.number(of:)).sorted()
     if let last = numbers.last, last > newest {
       for number in numbers where number >= newest && number < last { try synchronize(number) }
       try files.synchronizeDirectory(directory)
@@ -62,8 +62,7 @@ struct LogFiles {
   }
 
   private func synchronize(_ number: UInt64) throws(EngineError) {
-    let digits = String(number)
-    let name = String(repeating: "0", count: max(0, 6 - digits.count)) + digits + ".log"
+    let name = LogSurvey.name(of: number)
     do throws(EngineError) {
       try files.synchronize("\(directory)/\(name)")
     } catch {
@@ -74,8 +73,4 @@ struct LogFiles {
 
   /// LevelDB takes memory in blocks of this size, and counts whole ones.
   private static let slackBytes = 8 << 10
-
-  private static func number(ofLog name: String) -> UInt64? {
-    name.hasSuffix(".log") ? UInt64(name.dropLast(4)) : nil
-  }
 }

@@ -44,6 +44,9 @@ package protocol StoreFiles: Sendable {
   /// Removes a file.
   func remove(_ path: String) throws(EngineError)
 
+  /// Removes an empty directory.
+  func removeDirectory(_ path: String) throws(EngineError)
+
   /// Waits until what is in the file is on the device.
   func synchronize(_ path: String) throws(EngineError)
 
@@ -58,6 +61,17 @@ package protocol StoreFiles: Sendable {
   ///
   /// - Throws: ``EngineError/locked(pid:)`` when it is taken, in this process or another one.
   func takeGuard(at path: String) throws(EngineError) -> any FileGuard
+}
+
+extension StoreFiles {
+  /// Removes a directory and all that is in it.
+  func removeTree(_ path: String) throws(EngineError) {
+    for name in try names(in: path) {
+      let place = "\(path)/\(name)"
+      if try kind(of: place) == .directory { try removeTree(place) } else { try remove(place) }
+    }
+    try removeDirectory(path)
+  }
 }
 
 package enum FileKind: Sendable {

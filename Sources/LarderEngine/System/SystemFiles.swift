@@ -85,6 +85,10 @@ package struct SystemFiles: StoreFiles {
     guard unlink(path) == 0 else { throw failure("cannot remove", path) }
   }
 
+  package func removeDirectory(_ path: String) throws(EngineError) {
+    guard rmdir(path) == 0 else { throw failure("cannot remove", path) }
+  }
+
   package func synchronize(_ path: String) throws(EngineError) {
     try OpenFile(path, O_RDONLY).synchronize()
   }
@@ -171,7 +175,8 @@ private struct OpenFile: ~Copyable {
     var isFailed = false
     let bytes = [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
       while count < limit {
-        let more = pread(descriptor, buffer.baseAddress! + count, limit - count, off_t(count))
+        let rest = UnsafeMutableBufferPointer(rebasing: buffer[count..<limit])
+        let more = pread(descriptor, rest.baseAddress, rest.count, off_t(count))
         isFailed = more < 0
         guard more > 0 else { break }
         count += more
@@ -190,7 +195,8 @@ private struct OpenFile: ~Copyable {
     var done = 0
     while done < bytes.count {
       let more = bytes.withUnsafeBytes { buffer in
-        pwrite(descriptor, buffer.baseAddress! + done, bytes.count - done, off_t(done))
+        let rest = UnsafeRawBufferPointer(rebasing: buffer[done...])
+        return pwrite(descriptor, rest.baseAddress, rest.count, off_t(done))
       }
       guard more >= 0 else { throw failure("cannot write", path) }
       done += more

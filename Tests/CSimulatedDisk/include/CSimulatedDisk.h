@@ -162,6 +162,9 @@ int csimdisk_rename(csimdisk *disk, const char *path, const char *other) CSIMDIS
 /// Removes a file.
 int csimdisk_remove(csimdisk *disk, const char *path) CSIMDISK_NOEXCEPT;
 
+/// Removes an empty directory.
+int csimdisk_remove_directory(csimdisk *disk, const char *path) CSIMDISK_NOEXCEPT;
+
 /// Makes the bytes of a file durable.
 int csimdisk_sync(csimdisk *disk, const char *path) CSIMDISK_NOEXCEPT;
 

@@ -1,0 +1,31 @@
+public import Foundation
+import LarderEngine
+
+/// What opening a store had to set aside.
+public struct RecoveryReport: Sendable {
+  /// What was found and done, in English.
+  public let summary: String
+  /// The commit sequences that are gone; nil when they are not known.
+  public let lostCommits: ClosedRange<UInt64>?
+  /// Where the bytes are now that were set aside.
+  public let setAside: URL?
+
+  init(_ recovery: Recovery) {
+    summary = recovery.summary
+    lostCommits = recovery.lostCommits
+    setAside = URL(filePath: recovery.asidePath, directoryHint: .isDirectory)
+  }
+
+  /// Moves the damaged store at `path` aside.
+  init(settingAside path: String, because error: StoreError) throws(StoreError) {
+    let aside: String
+    do {
+      aside = try LevelDBEngine.setAside(path)
+    } catch {
+      throw StoreError(error)
+    }
+    summary = "The store was damaged and was started afresh. \(error)"
+    lostCommits = nil
+    setAside = URL(filePath: aside, directoryHint: .isDirectory)
+  }
+}
