@@ -23,7 +23,8 @@ struct CrashWorker {
       case ("hold", let path?, _): try hold(path)
       case ("open", let path?, _): try tryToOpen(path)
       case ("write", let path?, let seed?): try writeForEver(to: path, seed: seed)
-      default: say("usage: [--uid N] hold DIR | open DIR | write DIR SEED")
+      case ("full", let path?, let limit?): try FullDisk.run(in: path, limit: limit)
+      default: say("usage: [--uid N] hold DIR | open DIR | write DIR SEED | full DIR LIMIT")
       }
     } catch {
       say("\(error)")
@@ -79,7 +80,7 @@ struct CrashWorker {
     }
   }
 
-  private static func say(_ line: String) {
+  static func say(_ line: String) {
     let bytes = Array("\(line)\n".utf8)
     _ = bytes.withUnsafeBytes { write(1, $0.baseAddress, $0.count) }
   }

@@ -1,0 +1,66 @@
+import LarderEngine
+import LarderTestSupport
+
+#if canImport(Darwin)
+  import Darwin
+#else
+  import Glibc
+#endif
+
+/// Writes on eight threads to a store whose files may not grow over a limit.
+///
+/// Each acknowledged write is a line: its sequence and its key. When every thread has had a write
+/// fail, the limit goes, and 200 more are written.
+enum FullDisk {
+  static func run(in path: String, limit: UInt64) throws(EngineError) {
+    signal(SIGXFSZ, SIG_IGN)
+    let engine = try LevelDBEngine(at: path)
+    setLimit(rlim_t(limit))
+    onThreads(8) { thread in
+      var index = 0
+      while write("t\(thread)-\(index)", to: engine) { index += 1 }
+      _ = write("t\(thread)-again", to: engine)
+    }
+    setLimit(nil)
+    onThreads(8) { thread in
+      for index in 0..<25 {
+        // The first ones may be told of a compaction that failed under the limit.
+        for _ in 0..<100_000 {
+          if write("later\(thread)-\(index)", to: engine) { break }
+          sched_yield()
+        }
+      }
+    }
+    try engine.close()
+    CrashWorker.say("done")
+  }
+
+  /// False when it failed, of which there is a line too.
+  private static func write(_ key: String, to engine: LevelDBEngine) -> Bool {
+    var random = SplitMix64(seed: UInt64(key.utf8.count))
+    let value = [UInt8](repeating: 0, count: Stamp.byteCount) + random.bytes(1000)
+    var batch = WriteBatch()
+    batch.put(Array(key.utf8).span.bytes, stamped: true) { $0 += value }
+    do throws(EngineError) {
+      let commit = try engine.write(&batch, synced: false)
+      CrashWorker.say("\(commit.sequence) \(key)")
+      return true
+    } catch {
+      CrashWorker.say("failed \(key) \(error)")
+      return false
+    }
+  }
+
+  /// Sets how large files may become; nil sets what the system allows at most.
+  private static func setLimit(_ bytes: rlim_t?) {
+    #if canImport(Darwin)
+      let resource = RLIMIT_FSIZE
+    #else
+      let resource = __rlimit_resource_t(RLIMIT_FSIZE.rawValue)
+    #endif
+    var limit = rlimit()
+    guard getrlimit(resource, &limit) == 0 else { return CrashWorker.say("no limit to read") }
+    limit.rlim_cur = bytes ?? limit.rlim_max
+    guard setrlimit(resource, &limit) == 0 else { return CrashWorker.say("no limit to set") }
+  }
+}

@@ -1,0 +1,38 @@
+import LarderEngine
+import LarderTestSupport
+import Testing
+
+/// A limit of the system, and not a simulated disk.
+extension WriteFailureTests {
+  @Test(arguments: [40_000, 150_000, 300_000, 1_000_000])
+  func acknowledgedWritesStayWhenFilesMayNotGrow(limit: Int) throws {
+    let directory = try TemporaryDirectory()
+    var worker = try ChildProcess("CrashWorker", ["full", directory.path, "\(limit)"])
+    var told: [String: UInt64] = [:]
+    var failed = 0
+    var last = ""
+    while let line = worker.readLine() {
+      last = line
+      let words = line.split(separator: " ")
+      if words[0] == "failed" {
+        failed += 1
+        #expect(["io", "writesDisabled"].contains(words[2].prefix { $0 != "(" }), "\(line)")
+      } else if let sequence = UInt64(words[0]) {
+        told[String(words[1])] = sequence
+      }
+    }
+    #expect(last == "done")
+    #expect(failed >= 8)
+    #expect(told.keys.count { $0.hasPrefix("later") } == 200)
+    print("limit \(limit): \(told.count) acknowledged, \(failed) failed")
+
+    let engine = try LevelDBEngine(at: directory.path)
+    var found: [String: UInt64] = [:]
+    for entry in try engine.entries() {
+      #expect(isIntact(entry.value, key: entry.key))
+      found[String(decoding: entry.key, as: UTF8.self)] = sequence(of: entry.value)
+    }
+    for (key, sequence) in told { #expect(found[key] == sequence, "\(key)") }
+    try engine.close()
+  }
+}
