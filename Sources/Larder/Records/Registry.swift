@@ -69,22 +69,26 @@ final class OpenCaches: Sendable {
 
   func add(_ cache: any OpenCache) { caches.withLock { $0[cache.name] = cache } }
 
-  /// Gives every cache the number that it has on disk.
+  /// Gives every cache the number that it has on disk; answers whether they all had it.
   ///
   /// A clear whose write failed may have taken effect when the database was opened anew. What
   /// cannot be read leaves a cache as it is; the next opening of it says why.
-  func readIDs(by read: LevelDBEngine.Reader) {
+  func readIDs(by read: LevelDBEngine.Reader) -> Bool {
+    var areSame = true
     for (name, cache) in caches.withLock({ $0 }) {
       let key = Metadata.cache(name)
       do {
         guard let value = try read(key), let body = Metadata.body(of: value, under: key) else {
           continue
         }
-        cache.id = try JSONDecoder().decode(Registration.self, from: Data(body)).id
+        let id = try JSONDecoder().decode(Registration.self, from: Data(body)).id
+        if id != cache.id { areSame = false }
+        cache.id = id
       } catch {
         continue
       }
     }
+    return areSame
   }
 }
 

@@ -23,7 +23,7 @@ package final class LevelDBEngine: StorageEngine {
   private let directory: Mutex<StoreDirectory?>
   // Why there is no database, while the engine is open.
   private let downCause = Mutex<String?>(nil)
-  private let reopened = Mutex<(@Sendable (Reader) -> Void)?>(nil)
+  private let reopened = Mutex<(@Sendable (Reader) -> Bool)?>(nil)
 
   /// What is read between a database's being opened anew and the first call that sees it.
   package typealias Reader = (_ key: [UInt8]) throws(EngineError) -> [UInt8]?
@@ -268,8 +268,9 @@ extension LevelDBEngine {
 extension LevelDBEngine {
   /// Has `body` called whenever the database was opened anew, before any other call sees it.
   ///
-  /// A write that failed before may have taken effect by that.
-  package func whenReopened(_ body: @escaping @Sendable (Reader) -> Void) {
+  /// A write that failed before may have taken effect by that. `body` answers whether batches that
+  /// were made before are still right; if not, the write that had it opened throws.
+  package func whenReopened(_ body: @escaping @Sendable (Reader) -> Bool) {
     reopened.withLock { $0 = body }
   }
 
@@ -278,7 +279,8 @@ extension LevelDBEngine {
   /// Other calls throw meanwhile; cursors go on behind the entry they stand on. When it cannot be
   /// opened again, every call throws until a later write succeeds in it.
   ///
-  /// - Returns: False when there is no need, or no room for it yet.
+  /// - Returns: Whether the write may be tried again. False when there is no need to open it anew,
+  ///   no room for it yet, or when the write stands on what is different now.
   private func reopen(because cause: String) throws(EngineError) -> Bool {
     try directory.withLock { directory throws(EngineError) in
       guard let path = directory?.path else { throw .closed }
@@ -301,10 +303,10 @@ extension LevelDBEngine {
       let database = try LevelDBEngine.open(path, options)
       handle.store(database, ordering: .releasing)
       queue.withWriter { $0.goOn(with: database) }
-      reopened.withLock { $0 }?(read)
+      let isBatchRight = reopened.withLock { $0 }?(read) ?? true
       downCause.withLock { $0 = nil }
       gate.open()
-      return true
+      return isBatchRight
     }
   }
 
