@@ -1,7 +1,7 @@
 import Foundation
 import LarderEngine
 
-/// Changes that ``Store/write(durability:_:)-4pekk`` applies together.
+/// Changes that ``Store/write(durability:_:)-4fqdt`` applies together.
 ///
 /// Changes take effect in the order they are made: the last one for a key counts. All saves of a
 /// batch carry the same date.

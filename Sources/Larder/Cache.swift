@@ -11,7 +11,7 @@ import LarderEngine
 ///
 /// A cache is a light value: copy it, keep it in several places, use it from any thread. Each call
 /// is atomic by itself; to change several entries together, use
-/// ``Store/write(durability:_:)-4pekk``. Reading changes no entry and no lifetime. Two caches of
+/// ``Store/write(durability:_:)-4fqdt``. Reading changes no entry and no lifetime. Two caches of
 /// one store never see each other's entries.
 ///
 /// Reads and writes wait for the disk. In code that runs on Swift's cooperative pool (`async`

@@ -15,7 +15,7 @@ import Synchronization
 /// - Threads: a store and its caches may be used from any thread at once. Calls are synchronous.
 /// - Owner: one `Store` at a time has a directory open, in one process. Whoever comes second gets
 ///   ``StoreError/locked(pid:)``.
-/// - Atomicity: each call, and each ``write(durability:_:)-4pekk``, takes effect whole or not at
+/// - Atomicity: each call, and each ``write(durability:_:)-4fqdt``, takes effect whole or not at
 ///   all, after a crash of the process too.
 /// - Durability: an acknowledged write survives a crash or kill of the process. A power loss may
 ///   lose the last ones, unless ``Durability/powerLoss`` or ``flush()`` asks for more.
