@@ -14,7 +14,12 @@ std::string clean(const char* path) {
     size_t slash = std::min(rest.find('/'), rest.size());
     std::string_view name = rest.substr(0, slash);
     rest.remove_prefix(std::min(slash + 1, rest.size()));
-    if (!name.empty() && name != ".") result.append("/").append(name);
+    if (name.empty() || name == ".") continue;
+    if (name == "..") {
+      result.erase(std::min(result.rfind('/'), result.size()));
+    } else {
+      result.append("/").append(name);
+    }
   }
   return result.empty() ? "/" : result;
 }
