@@ -81,8 +81,8 @@ struct PowerLossSearch {
   ///
   /// LevelDB writes the edit, then syncs the directory, then the MANIFEST. If the power goes in
   /// between, and the disk has kept the edit but not the older names, opening the store throws
-  /// that files are missing, and changes nothing. This is a weakness that is known; how often it
-  /// was met is counted, and printed.
+  /// that files are missing. This is a weakness that is known; how often it was met is counted, and
+  /// printed.
   private func isManifestAhead(_ replay: Replay, _ model: CrashModel) -> Bool {
     switch model {
     case .namesLost, .prefix: break

@@ -29,7 +29,8 @@ import Testing
     #expect(total.states >= 50_000)
     print(
       "power loss: \(total.states) states, \(total.images) distinct images, "
-        + "\(total.scripts) scripts, \(total.syncsWithOlderLog) synced writes with a table pending, "
+        + "\(total.scripts) scripts, "
+        + "\(total.syncsWithOlderLog) synced writes with a table pending, "
         + "\(total.refusals) refused for a MANIFEST ahead of the names, "
         + "\(total.violations.count) violations, seed \(seed)")
   }
