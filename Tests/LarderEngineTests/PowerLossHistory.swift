@@ -1,0 +1,139 @@
+import LarderEngine
+import SimulatedDisk
+
+/// The entries of a store: a hash of each value, without what the commit put into it.
+typealias StoreState = [[UInt8]: Int]
+
+/// Runs a script, and notes which state the store was in at which place in the disk's journal.
+struct PowerLossHistory {
+  /// A state, and when it came to be.
+  struct Moment {
+    let state: StoreState
+    /// How long the journal was before the operation that made the state, and after it.
+    let started: Int
+    let acknowledged: Int
+    /// Whether it must survive a power loss from then on, as all before it.
+    let isDurable: Bool
+  }
+
+  let disk = SimulatedDisk()
+  /// The first is the empty store.
+  private(set) var moments = [
+    Moment(state: [:], started: 0, acknowledged: 0, isDurable: true)
+  ]
+  /// How many synced writes ended while an older log was there, not yet in a table.
+  private(set) var syncsWithOlderLog = 0
+
+  private var engine: LevelDBEngine
+  private var state: StoreState = [:]
+  private var lastMark: UInt64 = 0
+
+  init(of script: PowerLossScript) throws {
+    engine = try PowerLossHistory.open(disk)
+    for operation in script.operations { try run(operation) }
+    try engine.close()
+  }
+
+  static func open(_ disk: SimulatedDisk) throws -> LevelDBEngine {
+    var options = LevelDBOptions()
+    options.files = SimulatedFiles(disk)
+    options.writeBufferBytes = 64 << 10
+    options.maxFileBytes = 1 << 20
+    return try LevelDBEngine(at: "/store", options: options)
+  }
+
+  // MARK: - Operations
+
+  private mutating func run(_ operation: ScriptOperation) throws {
+    let start = disk.journalCount
+    var isDurable = false
+    switch operation {
+    case .put(let key, let bytes, let synced):
+      try write([(key, bytes)], synced: synced)
+      isDurable = synced
+    case .batch(let rows): try write(rows, synced: false)
+    case .remove(let key): try remove(key, if: nil)
+    case .removeIf(let key, true): try remove(key, if: .present)
+    case .removeIf(let key, false): try remove(key, if: .unchanged(since: 1 << 60))
+    case .flush:
+      try engine.flush()
+      isDurable = true
+    case .reopen:
+      try engine.close()
+      engine = try PowerLossHistory.open(disk)
+    case .compact: try engine.compact(EngineRange())
+    case .fillLog: return try fillLog()
+    }
+    if isDurable, logNames.count > 1 { syncsWithOlderLog += 1 }
+    moments.append(
+      Moment(
+        state: state, started: start, acknowledged: disk.journalCount, isDurable: isDurable))
+  }
+
+  private mutating func fillLog() throws {
+    let last = logNames.max() ?? ""
+    for key in 8..<40 where logNames.max() ?? "" <= last {
+      try run(.put(key: key % 16, bytes: 9000 + key, synced: false))
+    }
+  }
+
+  private var logNames: [String] { disk.names.filter { $0.hasSuffix(".log") } }
+
+  private mutating func write(_ rows: [(key: Int, bytes: Int)], synced: Bool) throws {
+    var batch = WriteBatch()
+    for row in rows {
+      let key = PowerLossHistory.key(row.key)
+      let value = newValue(row.bytes)
+      batch.put(key.span.bytes, stamped: value.count >= Stamp.byteCount) { $0 += value }
+      state[key] = PowerLossHistory.fingerprint(of: value)
+    }
+    try engine.write(&batch, synced: synced)
+  }
+
+  private mutating func remove(_ key: Int, if condition: WriteBatch.Condition?) throws {
+    let key = PowerLossHistory.key(key)
+    var batch = WriteBatch()
+    let requirement = condition.map { batch.require(key.span.bytes, $0) }
+    batch.remove(key, if: requirement)
+    try engine.write(&batch, synced: false)
+    if condition == nil || condition == .present { state[key] = nil }
+  }
+
+  private static func key(_ number: Int) -> [UInt8] { bytes("key \(number)") }
+
+  /// A value like no other, which compression leaves much shorter.
+  private mutating func newValue(_ count: Int) -> [UInt8] {
+    lastMark += 1
+    var value = withUnsafeBytes(of: lastMark.littleEndian) { [UInt8]($0) }
+    value += Array(repeating: UInt8(truncatingIfNeeded: lastMark), count: count - value.count)
+    guard value.count >= Stamp.byteCount else { return value }
+    value.replaceSubrange(
+      Stamp.sequenceOffset..<Stamp.byteCount,
+      with: Array(repeating: 0, count: Stamp.byteCount - Stamp.sequenceOffset))
+    return value
+  }
+
+  // MARK: - States
+
+  /// What tells a value from all others, whatever its stamp.
+  static func fingerprint(of value: [UInt8]) -> Int {
+    var hasher = Hasher()
+    hasher.combine(value.count)
+    value.withUnsafeBytes { value in
+      if value.count < Stamp.byteCount { return hasher.combine(bytes: value) }
+      hasher.combine(bytes: UnsafeRawBufferPointer(rebasing: value[..<Stamp.sequenceOffset]))
+      hasher.combine(bytes: UnsafeRawBufferPointer(rebasing: value[Stamp.byteCount...]))
+    }
+    return hasher.finalize()
+  }
+
+  /// Which moments a store may be in that is opened after a crash at a place in the journal.
+  ///
+  /// The operation under way may have taken effect.
+  func allowed(at place: Int, after model: CrashModel) -> ClosedRange<Int> {
+    let acknowledged = moments.lastIndex { $0.acknowledged <= place } ?? 0
+    let durable = moments.lastIndex { $0.isDurable && $0.acknowledged <= place } ?? 0
+    let started = moments.lastIndex { $0.started < place } ?? 0
+    return (model == .everything ? acknowledged : durable)...max(acknowledged, started)
+  }
+}

@@ -1,0 +1,95 @@
+import LarderTestSupport
+
+/// What a script does to an engine.
+enum ScriptOperation: CustomStringConvertible {
+  case put(key: Int, bytes: Int, synced: Bool)
+  case batch([(key: Int, bytes: Int)])
+  case remove(key: Int)
+  /// A remove under a condition: that there is a value, or one that does not hold.
+  case removeIf(key: Int, holds: Bool)
+  case flush
+  case reopen
+  case compact
+  /// Puts, not synced, until LevelDB has started a new log.
+  case fillLog
+
+  var description: String {
+    switch self {
+    case .put(let key, let bytes, let synced): "put\(synced ? "Synced" : "")(\(key), \(bytes))"
+    case .batch(let rows):
+      "batch(" + rows.map { "\($0.key): \($0.bytes)" }.joined(separator: ", ") + ")"
+    case .remove(let key): "remove(\(key))"
+    case .removeIf(let key, let holds): "removeIf(\(key), \(holds))"
+    case .flush: "flush"
+    case .reopen: "reopen"
+    case .compact: "compact"
+    case .fillLog: "fillLog"
+    }
+  }
+}
+
+/// Operations one after another, on few keys.
+struct PowerLossScript: Sendable {
+  let name: String
+  let operations: [ScriptOperation]
+
+  /// The older log has what is not synced and in no table yet, and the newer has what is synced.
+  static let syncedAfterRotation = PowerLossScript(
+    name: "a synced write after a rotation, table pending",
+    operations: [
+      .put(key: 0, bytes: 100, synced: true), .fillLog, .put(key: 1, bytes: 10, synced: true),
+      .put(key: 2, bytes: 40_000, synced: false), .fillLog, .flush, .remove(key: 1),
+      .put(key: 3, bytes: 500, synced: false),
+    ])
+
+  /// Rotations one behind another, with nothing synced in between.
+  static let rotations = PowerLossScript(
+    name: "rotations, nothing synced",
+    operations: [
+      .fillLog, .fillLog, .compact, .put(key: 2, bytes: 3000, synced: false), .compact,
+      .put(key: 1, bytes: 10, synced: true), .reopen, .put(key: 4, bytes: 50, synced: false),
+    ])
+
+  init(name: String, operations: [ScriptOperation]) {
+    self.name = name
+    self.operations = operations
+  }
+
+  /// A random script; the same seed makes the same one.
+  init(seed: UInt64) {
+    var random = SplitMix64(seed: seed)
+    let operations = (0..<Int.random(in: 6...20, using: &random)).map { _ in
+      PowerLossScript.operation(&random)
+    }
+    self.init(name: "random script \(seed)", operations: operations)
+  }
+
+  private static func operation(_ random: inout SplitMix64) -> ScriptOperation {
+    let key = Int.random(in: 0..<8, using: &random)
+    switch Int.random(in: 0..<32, using: &random) {
+    case 0..<12: return .put(key: key, bytes: size(&random), synced: false)
+    case 12..<15: return .put(key: key, bytes: size(&random), synced: true)
+    case 15..<20:
+      let count = Int.random(in: 2...5, using: &random)
+      return .batch(
+        (0..<count).map { _ in (Int.random(in: 0..<8, using: &random), size(&random)) })
+    case 20..<22: return .remove(key: key)
+    case 22..<25: return .removeIf(key: key, holds: Bool.random(using: &random))
+    case 25..<28: return .flush
+    case 28..<30: return .reopen
+    case 30: return .compact
+    default: return .fillLog
+    }
+  }
+
+  /// Most values are small; some take several blocks of a log.
+  private static func size(_ random: inout SplitMix64) -> Int {
+    switch Int.random(in: 0..<8, using: &random) {
+    case 0..<4: Int.random(in: 10...200, using: &random)
+    case 4..<6: Int.random(in: 201...8000, using: &random)
+    default: Int.random(in: 8001...40_000, using: &random)
+    }
+  }
+}
+
+extension ScriptOperation: Sendable {}
