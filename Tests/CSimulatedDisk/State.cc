@@ -126,6 +126,7 @@ std::string parent(const std::string& path) {
 }
 
 void State::apply(const Entry& entry) {
+  next_file = std::max(next_file, entry.file + 1);
   auto file = files.find(entry.file);
   switch (entry.kind) {
     case csimdisk_entry_write:
