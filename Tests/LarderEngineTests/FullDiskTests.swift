@@ -24,7 +24,6 @@ extension WriteFailureTests {
     #expect(last == "done")
     #expect(failed >= 8)
     #expect(told.keys.count { $0.hasPrefix("later") } == 200)
-    print("limit \(limit): \(told.count) acknowledged, \(failed) failed")
 
     let engine = try LevelDBEngine(at: directory.path)
     var found: [String: UInt64] = [:]

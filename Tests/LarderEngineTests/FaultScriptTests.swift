@@ -1,0 +1,51 @@
+import LarderEngine
+import LarderTestSupport
+import SimulatedDisk
+import Testing
+
+/// Every call to the disk fails once, and for ever.
+extension WriteFailureTests {
+  private struct Failure {
+    let fault: SimulatedDisk.Fault
+    let calls: SimulatedDisk.Calls
+    let isForever: Bool
+  }
+
+  private static let failures: [Failure] = [false, true].flatMap { isForever in
+    [
+      Failure(fault: .eio, calls: .mutating, isForever: isForever),
+      Failure(fault: .enospc, calls: .mutating, isForever: isForever),
+      Failure(fault: .shortWrite, calls: .mutating, isForever: isForever),
+      Failure(fault: .failedSync, calls: .syncs, isForever: isForever),
+    ]
+  }
+
+  /// Each call fails in `proofFactor` of the ways, in another one for the next script.
+  @Test(arguments: 0..<20 as Range<Int>)
+  func nothingAcknowledgedIsLostWhicheverCallFails(seed: Int) throws {
+    var clean = FaultScript(seed: UInt64(seed))
+    clean.run(readsMustWork: true, "without a fault")
+    try clean.finish("without a fault")
+    #expect(clean.failures == 0)
+    let counts = clean.disk.counts
+    #expect(counts.mutating > 60 && counts.syncs > 10)
+
+    for (way, failure) in Self.failures.enumerated() {
+      for number in 1...(failure.calls == .syncs ? counts.syncs : counts.mutating) {
+        let turn = (number + seed + way) % Self.failures.count
+        if turn < proofFactor { try run(failure, at: number, seed) }
+      }
+    }
+  }
+
+  private func run(_ failure: Failure, at number: Int, _ seed: Int) throws {
+    let note: Comment = "script \(seed), \(failure) at call \(number)"
+    var script = FaultScript(seed: UInt64(seed))
+    let disk = script.disk
+    disk.fail(atCall: number, failure.fault, of: failure.calls, forever: failure.isForever)
+    // Without room nothing is tried that could fail halfway.
+    script.run(readsMustWork: failure.isForever && failure.fault == .enospc, note)
+    disk.heal()
+    try script.finish(note)
+  }
+}
