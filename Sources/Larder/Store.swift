@@ -197,7 +197,7 @@ extension Store {
   ///   - body: Fills the batch. Nothing is locked meanwhile. Together the changes take 64 MiB at
   ///     most.
   /// - Returns: What `body` returns, once everything is written.
-  /// - Throws: As ``Cache/save(_:for:)``.
+  /// - Throws: As ``Cache/save(_:for:durability:)``.
   /// - Complexity: One append, shared with others who write at once; an fsync too if a cache is
   ///   cleared or the changes are to survive power loss, and two more after a log was full.
   public func write<R>(
@@ -216,7 +216,7 @@ extension Store {
   ///     ``Options/durability``.
   ///   - body: Fills the batch. When it throws, nothing is written.
   /// - Returns: What `body` returns, once everything is written.
-  /// - Throws: What `body` throws, or as ``Cache/save(_:for:)``.
+  /// - Throws: What `body` throws, or as ``Cache/save(_:for:durability:)``.
   /// - Complexity: One append, shared with others who write at once; an fsync too if a cache is
   ///   cleared or the changes are to survive power loss, and two more after a log was full.
   public func write<R>(

@@ -147,7 +147,6 @@ void State::apply(const Entry& entry) {
       return edit(entry);
     case csimdisk_entry_create:
       files[entry.file];
-      next_file = std::max(next_file, entry.file + 1);
       break;
     case csimdisk_entry_rename:
     case csimdisk_entry_unlink:
@@ -194,7 +193,6 @@ void State::edit(const Entry& entry) {
     (*each)[entry.path] = entry.file;
     for (std::string up = parent(entry.path); up != "/"; up = parent(up)) (*each)[up] = kDirectory;
   }
-  next_file = std::max(next_file, entry.file + 1);
   File& file = files[entry.file];
   file.truncate(0);
   file.bytes.append(entry.chunk);
