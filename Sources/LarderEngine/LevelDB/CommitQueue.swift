@@ -19,12 +19,19 @@ struct CommitQueue: ~Copyable {
   }
 
   private let line = Mutex(Line())
-  private let writer: LevelDBWriter
+  // In memory of its own, so that using it costs no run-time check for exclusive access.
+  private let writer: UnsafeMutablePointer<LevelDBWriter>
   // Who uses the writer holds it: leaders, of whom there is one at a time, and `withWriter`.
   private let writing = Mutex(())
 
-  init(_ writer: LevelDBWriter) {
-    self.writer = writer
+  init(_ writer: consuming LevelDBWriter) {
+    self.writer = UnsafeMutablePointer.allocate(capacity: 1)
+    self.writer.initialize(to: writer)
+  }
+
+  deinit {
+    writer.deinitialize(count: 1)
+    writer.deallocate()
   }
 
   /// Applies a batch, together with those of others.
@@ -44,9 +51,9 @@ struct CommitQueue: ~Copyable {
 
   /// Calls `body` while nothing is committed.
   func withWriter<R: Sendable, E: Error>(
-    _ body: (LevelDBWriter) throws(E) -> R
+    _ body: (inout LevelDBWriter) throws(E) -> R
   ) throws(E) -> R {
-    try writing.withLock { _ throws(E) in try body(writer) }
+    try writing.withLock { _ throws(E) in try body(&writer.pointee) }
   }
 
   /// A place in line for the batch; nil when its writer leads.
@@ -110,6 +117,9 @@ struct CommitQueue: ~Copyable {
     for place in done { place.wakeUp.signal() }
   }
 }
+
+// @unchecked: the writer is used under `writing`.
+extension CommitQueue: @unchecked Sendable {}
 
 /// A batch in line, whose writer waits.
 final class WaitingCommit {

@@ -5,7 +5,7 @@ import CLarderLevelDB
 /// After a failed append, LevelDB goes on acknowledging writes into a log that recovery cannot
 /// read. So a failure disables writing, here, before anybody else can get in. The next write tries
 /// to make good: it starts a new log, which LevelDB does by writing what is in memory into a table.
-final class LevelDBWriter {
+struct LevelDBWriter: ~Copyable {
   private var database: OpaquePointer
   // Nil when writes are refused.
   private var sequence: CommitSequence?
@@ -38,7 +38,7 @@ final class LevelDBWriter {
   }
 
   /// Goes on with a database that was opened anew.
-  func goOn(with database: OpaquePointer) {
+  mutating func goOn(with database: OpaquePointer) {
     self.database = database
     logs.mayHaveRotated()
     disabledCause = nil
@@ -51,7 +51,7 @@ final class LevelDBWriter {
   /// Applies the leader's batch and those of others as one write.
   ///
   /// A batch whose conditions cannot be read fails alone. What is written together fails together.
-  func commit(
+  mutating func commit(
     _ batch: UnsafeMutablePointer<WriteBatch>, synced: Bool, with others: [WaitingCommit]
   ) -> GroupResults {
     do throws(EngineError) {
@@ -84,7 +84,7 @@ final class LevelDBWriter {
   }
 
   /// Throws the failure of a compaction in the background, if there was one.
-  func reportFailure() throws(EngineError) {
+  mutating func reportFailure() throws(EngineError) {
     guard disabledCause == nil else { return }
     logs.mayHaveRotated()
     do throws(EngineError) {
@@ -106,7 +106,7 @@ extension LevelDBWriter {
   ///
   /// What was acknowledged is in memory, and is in a table before the new log is used; the failed
   /// write is in neither, so that from then on it has not taken effect.
-  private func makeWritable() throws(EngineError) {
+  private mutating func makeWritable() throws(EngineError) {
     guard let cause = disabledCause else { return }
     guard !needsReopening, try logs.hasRoom() else { throw .writesDisabled(cause: cause) }
     clarder_renew_log(database)
@@ -131,7 +131,7 @@ private struct StagedBatch {
 
 extension LevelDBWriter {
   /// Checks a batch's conditions against all before it, stamps it, and adds it to the write.
-  private func stage(
+  private mutating func stage(
     _ batch: UnsafeMutablePointer<WriteBatch>, _ reservation: inout UInt64?
   ) -> Result<Commit, EngineError> {
     let failed: Set<Int>
@@ -155,7 +155,7 @@ extension LevelDBWriter {
     return .success(Commit(sequence: number, failed: failed))
   }
 
-  private func failedRequirements(
+  private mutating func failedRequirements(
     of batch: UnsafeMutablePointer<WriteBatch>
   ) throws(EngineError) -> Set<Int> {
     guard !batch.pointee.requirements.isEmpty else { return [] }
@@ -175,7 +175,7 @@ extension LevelDBWriter {
   /// Reads what is under `key` once the batches staged so far are applied.
   ///
   /// False when nothing is.
-  private func read(_ key: [UInt8]) throws(EngineError) -> Bool {
+  private mutating func read(_ key: [UInt8]) throws(EngineError) -> Bool {
     for member in staged.reversed() {
       let row = member.batch.pointee.rows.last { row in
         row.keyCount == key.count && !member.failed.contains(row.requirement)
@@ -195,7 +195,7 @@ extension LevelDBWriter {
     return exists
   }
 
-  private func stage(
+  private mutating func stage(
     _ batch: borrowing WriteBatch, except isDropped: (WriteBatch.Row) -> Bool
   ) {
     // On the stack, unless there are many rows.
@@ -224,9 +224,6 @@ extension LevelDBWriter {
     }
   }
 }
-
-// @unchecked: the commit queue lets one thread at a time use it.
-extension LevelDBWriter: @unchecked Sendable {}
 
 extension clarder_change {
   fileprivate init(_ row: WriteBatch.Row, in bytes: UnsafeRawBufferPointer) {
