@@ -5,14 +5,14 @@ import Testing
 /// A process that is killed loses nothing that it was told was written, and no batch is torn.
 @Suite struct CrashTests {
   @Test(arguments: [.random(in: 0 ... .max)] as [UInt64])
-  func noAcknowledgedWriteIsLostInFiftyKillsOrMore(seed: UInt64) throws {
+  func noAcknowledgedWriteIsLostInTwoHundredKillsOrMore(seed: UInt64) throws {
     var random = SplitMix64(seed: seed)
     let directory = try TemporaryDirectory()
     // The sequence of each key that is there.
     var model: [String: UInt64] = [:]
     var last: UInt64 = 0
 
-    for round in 0..<(50 * proofFactor) {
+    for round in 0..<(200 * proofFactor) {
       var worker = try ChildProcess("CrashWorker", ["write", directory.path, "\(random.next())"])
       for _ in 0..<Int.random(in: 1...400, using: &random) {
         let answer = worker.readLine()
