@@ -102,7 +102,10 @@ import Testing
 
 /// What opening does with a damaged store.
 @Suite struct DamagePolicyTests {
-  private func damaged(in directory: borrowing TemporaryDirectory) throws -> URL {
+  /// A closed store with a hundred entries, and its log.
+  private func filled(
+    in directory: borrowing TemporaryDirectory
+  ) throws -> (place: URL, log: URL) {
     let place = URL(filePath: directory.path).appending(path: "store")
     let store = try Store(at: place)
     let cache = try store.cache("numbers", of: Int.self)
@@ -110,6 +113,11 @@ import Testing
     try store.close()
     let names = try FileManager.default.contentsOfDirectory(atPath: place.path())
     let log = place.appending(path: try #require(names.first { $0.hasSuffix(".log") }))
+    return (place, log)
+  }
+
+  private func damaged(in directory: borrowing TemporaryDirectory) throws -> URL {
+    let (place, log) = try filled(in: directory)
     var bytes = try Data(contentsOf: log)
     bytes[200] ^= 0xFF
     try bytes.write(to: log)
@@ -151,13 +159,7 @@ import Testing
 
   @Test func aTornEndIsReportedAndTheRestIsThere() throws {
     let directory = try TemporaryDirectory()
-    let place = URL(filePath: directory.path).appending(path: "store")
-    let store = try Store(at: place)
-    let cache = try store.cache("numbers", of: Int.self)
-    for number in 0..<100 { try cache.save(number, for: "\(number)") }
-    try store.close()
-    let names = try FileManager.default.contentsOfDirectory(atPath: place.path())
-    let log = place.appending(path: try #require(names.first { $0.hasSuffix(".log") }))
+    let (place, log) = try filled(in: directory)
     let bytes = try Data(contentsOf: log)
     try bytes.dropLast(3).write(to: log)
 

@@ -74,12 +74,7 @@ package final class LevelDBEngine: StorageEngine {
   package func get(_ key: RawSpan, into buffer: inout ValueBuffer) throws(EngineError) -> Bool {
     try enter()
     defer { gate.leave() }
-    var found = false
-    let status = key.withUnsafeBytes { key in
-      clarder_get(database, clarder_slice(key), buffer.handle, &found)
-    }
-    try check(status)
-    return found
+    return try buffer.read(key, from: database)
   }
 
   @discardableResult
@@ -303,21 +298,14 @@ extension LevelDBEngine {
       let database = try LevelDBEngine.open(path, options)
       handle.store(database, ordering: .releasing)
       queue.withWriter { $0.goOn(with: database) }
+      let read: Reader = { key throws(EngineError) in
+        try ValueBuffer.value(under: key, of: database)
+      }
       let isBatchRight = reopened.withLock { $0 }?(read) ?? true
       downCause.withLock { $0 = nil }
       gate.open()
       return isBatchRight
     }
-  }
-
-  private func read(_ key: [UInt8]) throws(EngineError) -> [UInt8]? {
-    let buffer = ValueBuffer()
-    var found = false
-    let status = key.withUnsafeBytes { key in
-      clarder_get(database, clarder_slice(key), buffer.handle, &found)
-    }
-    try check(status)
-    return found ? buffer.withBytes { bytes in bytes.withUnsafeBytes { [UInt8]($0) } } : nil
   }
 }
 

@@ -23,18 +23,9 @@ struct LevelDBWriter: ~Copyable {
   ) throws(EngineError) {
     self.database = database
     self.logs = logs
-    sequence = refusesWrites ? nil : try LevelDBWriter.sequence(in: database)
-  }
-
-  private static func sequence(in database: OpaquePointer) throws(EngineError) -> CommitSequence {
-    let row = ValueBuffer()
-    var found = false
-    let status = CommitSequence.key.withUnsafeBytes { key in
-      clarder_get(database, clarder_slice(key), row.handle, &found)
-    }
-    try check(status)
-    let bytes = row.withBytes { bytes in bytes.withUnsafeBytes { [UInt8]($0) } }
-    return try CommitSequence(resumingAfter: found ? bytes : nil)
+    guard !refusesWrites else { return }
+    sequence = try CommitSequence(
+      resumingAfter: try ValueBuffer.value(under: CommitSequence.key, of: database))
   }
 
   /// Goes on with a database that was opened anew.
@@ -187,12 +178,7 @@ extension LevelDBWriter {
       value.assign(bytes.extracting(row.value))
       return true
     }
-    var exists = false
-    let status = key.withUnsafeBytes { key in
-      clarder_get(database, clarder_slice(key), value.handle, &exists)
-    }
-    try check(status)
-    return exists
+    return try value.read(key.span.bytes, from: database)
   }
 
   private mutating func stage(

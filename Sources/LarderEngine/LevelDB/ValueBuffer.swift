@@ -36,6 +36,31 @@ package struct ValueBuffer: ~Copyable {
   }
 }
 
+extension ValueBuffer {
+  /// Reads the value under `key` of a LevelDB database, replacing what the buffer held.
+  ///
+  /// False when the key is absent; the buffer is then empty.
+  mutating func read(
+    _ key: RawSpan, from database: OpaquePointer
+  ) throws(EngineError) -> Bool {
+    var found = false
+    let status = key.withUnsafeBytes { key in
+      clarder_get(database, clarder_slice(key), handle, &found)
+    }
+    try check(status)
+    return found
+  }
+
+  /// The value under `key` of a LevelDB database in an array of its own; nil when it is absent.
+  static func value(
+    under key: [UInt8], of database: OpaquePointer
+  ) throws(EngineError) -> [UInt8]? {
+    var buffer = ValueBuffer()
+    guard try buffer.read(key.span.bytes, from: database) else { return nil }
+    return buffer.withBytes { bytes in bytes.withUnsafeBytes { [UInt8]($0) } }
+  }
+}
+
 // @unchecked: the handle has one owner, and changes only through a `mutating` call or an `inout`.
 extension ValueBuffer: @unchecked Sendable {}
 
