@@ -63,7 +63,7 @@ struct LevelDBWriter: ~Copyable {
     guard isSynced || !staged.isEmpty else { return results }
     do throws(EngineError) {
       try check(clarder_commit(database, isSynced))
-      if isSynced { try logs.synchronizeOlder() }
+      if isSynced { try synchronizeOlderLogs() }
       if let reservation { sequence?.didReserve(reservation) }
     } catch {
       disabledCause = "\(error)"
@@ -72,6 +72,19 @@ struct LevelDBWriter: ~Copyable {
       results.others = results.others.map { $0.flatMap { _ in .failure(error) } }
     }
     return results
+  }
+
+  /// Makes durable what was written before the newest log was begun.
+  ///
+  /// When it fails, LevelDB has applied the write all the same: whoever keeps in memory what the
+  /// write changed must read it again, and that is done when the database is opened anew.
+  private mutating func synchronizeOlderLogs() throws(EngineError) {
+    do throws(EngineError) {
+      try logs.synchronizeOlder()
+    } catch {
+      needsReopening = true
+      throw error
+    }
   }
 
   /// Throws the failure of a compaction in the background, if there was one.
@@ -96,7 +109,8 @@ extension LevelDBWriter {
   /// Starts a new log if the last write failed.
   ///
   /// What was acknowledged is in memory, and is in a table before the new log is used; the failed
-  /// write is in neither, so that from then on it has not taken effect.
+  /// write is in neither, so that from then on it has not taken effect. (One that did get into
+  /// memory, and failed later, has the database opened anew instead.)
   private mutating func makeWritable() throws(EngineError) {
     guard let cause = disabledCause else { return }
     guard !needsReopening, try logs.hasRoom() else { throw .writesDisabled(cause: cause) }
