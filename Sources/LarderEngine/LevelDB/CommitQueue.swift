@@ -19,10 +19,9 @@ struct CommitQueue: ~Copyable {
   }
 
   private let line = Mutex(Line())
-  // In memory of its own, so that using it costs no run-time check for exclusive access.
+  // In memory of its own, so that using it costs no run-time check for exclusive access. Who leads
+  // uses it.
   private let writer: UnsafeMutablePointer<LevelDBWriter>
-  // Who uses the writer holds it: leaders, of whom there is one at a time, and `withWriter`.
-  private let writing = Mutex(())
 
   init(_ writer: consuming LevelDBWriter) {
     self.writer = UnsafeMutablePointer.allocate(capacity: 1)
@@ -40,12 +39,13 @@ struct CommitQueue: ~Copyable {
   func commit(_ batch: inout WriteBatch, synced: Bool) throws(EngineError) -> Commit {
     try withUnsafeMutablePointer(to: &batch) { batch throws(EngineError) in
       guard let place = getInLine(batch, synced: synced) else {
-        return try lead(batch, synced: synced)
+        // When nobody led, nobody was waiting.
+        return try lead(batch, synced: synced, with: [])
       }
       place.wakeUp.wait()
       // Either a leader has done it, or this is the next leader.
-      if let outcome = line.withLock({ _ in place.outcome }) { return try outcome.get() }
-      return try lead(batch, synced: synced)
+      if let outcome = place.outcome { return try outcome.get() }
+      return try lead(batch, synced: synced, with: takeGroup(behind: batch.pointee.bytes.count))
     }
   }
 
@@ -53,97 +53,98 @@ struct CommitQueue: ~Copyable {
   func withWriter<R: Sendable, E: Error>(
     _ body: (inout LevelDBWriter) throws(E) -> R
   ) throws(E) -> R {
-    try writing.withLock { _ throws(E) in try body(&writer.pointee) }
+    var nothing = WriteBatch()
+    withUnsafeMutablePointer(to: &nothing) { nothing in
+      getInLine(nothing, synced: false, alone: true)?.wakeUp.wait()
+    }
+    defer { handOver() }
+    return try body(&writer.pointee)
   }
 
-  /// A place in line for the batch; nil when its writer leads.
+  /// A place in line; nil when the caller leads.
   private func getInLine(
-    _ batch: UnsafeMutablePointer<WriteBatch>, synced: Bool
+    _ batch: UnsafeMutablePointer<WriteBatch>, synced: Bool, alone: Bool = false
   ) -> WaitingCommit? {
     line.withLock { line in
       guard line.isLed else {
         line.isLed = true
         return nil
       }
-      let place = WaitingCommit(batch: batch, synced: synced)
+      let place = WaitingCommit(batch: batch, synced: synced, isAlone: alone)
       line.waiting.append(place)
       return place
     }
   }
 
   private func lead(
-    _ batch: UnsafeMutablePointer<WriteBatch>, synced: Bool
+    _ batch: UnsafeMutablePointer<WriteBatch>, synced: Bool, with group: [WaitingCommit]
   ) throws(EngineError) -> Commit {
-    let others = takeGroup(behind: batch.pointee.bytes.count)
-    let results = withWriter { $0.commit(batch, synced: synced, with: others) }
-    end(others, results)
-    return try results.own.get()
+    defer {
+      for place in group { place.wakeUp.signal() }
+      handOver()
+    }
+    return try writer.pointee.commit(batch, synced: synced, with: group)
   }
 
   private func takeGroup(behind ownBytes: Int) -> [WaitingCommit] {
     line.withLock { line in
-      guard !line.waiting.isEmpty else { return [] }
       var bytes = ownBytes
-      var count = 0
-      while count < min(line.waiting.count, Self.groupBatches) {
-        bytes += line.waiting[count].batch.pointee.bytes.count
-        guard bytes <= Self.groupBytes else { break }
-        count += 1
+      let group = line.waiting.prefix(Self.groupBatches).prefix { place in
+        bytes += place.batch.pointee.bytes.count
+        return bytes <= Self.groupBytes && !place.isAlone
       }
-      let group = Array(line.waiting[..<count])
-      line.waiting.removeFirst(count)
-      return group
+      line.waiting.removeFirst(group.count)
+      return Array(group)
     }
   }
 
-  /// Tells the group how it went, and names the next leader.
-  private func end(_ group: [WaitingCommit], _ results: GroupResults) {
-    let (done, next) = line.withLock { line -> ([WaitingCommit], WaitingCommit?) in
-      for (place, outcome) in zip(group, results.others) { place.outcome = outcome }
-      var done = group
-      if let cause = results.disabledCause {
-        // They came while writing was possible, and it is not any more.
-        for place in line.waiting { place.outcome = .failure(.writesDisabled(cause: cause)) }
-        done += line.waiting
-        line.waiting = []
-      }
+  /// Ends leading: names the next leader, if anybody waits.
+  private func handOver() {
+    let disabledCause = writer.pointee.disabledCause
+    let next: WaitingCommit? = line.withLock { line in
+      if let disabledCause { line.turnAway(because: disabledCause) }
       guard !line.waiting.isEmpty else {
         line.isLed = false
-        return (done, nil)
+        return nil
       }
-      return (done, line.waiting.removeFirst())
+      return line.waiting.removeFirst()
     }
     next?.wakeUp.signal()
-    for place in done { place.wakeUp.signal() }
   }
 }
 
-// @unchecked: the writer is used under `writing`.
+extension CommitQueue.Line {
+  /// Fails the batches that came while writing was possible, now that it is not any more.
+  fileprivate mutating func turnAway(because cause: String) {
+    for place in waiting where !place.isAlone {
+      place.outcome = .failure(.writesDisabled(cause: cause))
+      place.wakeUp.signal()
+    }
+    waiting.removeAll { !$0.isAlone }
+  }
+}
+
+// @unchecked: there is one leader at a time, and it alone uses the writer.
 extension CommitQueue: @unchecked Sendable {}
 
-/// A batch in line, whose writer waits.
+/// Whoever is in line, and waits: with a batch, or to use the writer alone.
 final class WaitingCommit {
   let batch: UnsafeMutablePointer<WriteBatch>
   let synced: Bool
+  /// Whether it is there to use the writer, and not to have a batch applied by whoever leads.
+  let isAlone: Bool
   let wakeUp = DispatchSemaphore(value: 0)
-  /// What became of it; nil when its writer is to lead.
+  /// What became of the batch; nil when its writer is to lead.
   ///
-  /// Under the lock of the line.
+  /// It is set before the waiter is woken up, and read by the waiter alone.
   var outcome: Result<Commit, EngineError>?
 
-  init(batch: UnsafeMutablePointer<WriteBatch>, synced: Bool) {
+  init(batch: UnsafeMutablePointer<WriteBatch>, synced: Bool, isAlone: Bool) {
     self.batch = batch
     self.synced = synced
+    self.isAlone = isAlone
   }
 }
 
-// @unchecked: the writer's thread waits while a leader uses the batch; `outcome` has a lock.
+// @unchecked: the writer's thread waits while a leader uses the batch and sets the outcome.
 extension WaitingCommit: @unchecked Sendable {}
-
-/// What became of a leader's batch and of those that it took along.
-struct GroupResults {
-  var own: Result<Commit, EngineError>
-  var others: [Result<Commit, EngineError>] = []
-  /// Why nothing can be written any more, when this group found that out.
-  var disabledCause: String?
-}

@@ -10,13 +10,13 @@ struct LevelDBWriter: ~Copyable {
   // Nil when writes are refused.
   private var sequence: CommitSequence?
   private var logs: LogFiles
-  private var disabledCause: String?
+  /// Why the last write failed; nil when it did not.
+  private(set) var disabledCause: String?
   /// Whether only opening the database anew can make it writable again.
   private(set) var needsReopening = false
 
   // What conditions are about is read into this.
   private var value = ValueBuffer()
-  private var staged: [StagedBatch] = []
 
   init(
     of database: OpaquePointer, logs: LogFiles, refusesWrites: Bool
@@ -42,36 +42,40 @@ struct LevelDBWriter: ~Copyable {
   /// Applies the leader's batch and those of others as one write.
   ///
   /// A batch whose conditions cannot be read fails alone. What is written together fails together.
+  /// The others' outcomes are left in their places; the leader's is returned or thrown.
   mutating func commit(
     _ batch: UnsafeMutablePointer<WriteBatch>, synced: Bool, with others: [WaitingCommit]
-  ) -> GroupResults {
+  ) throws(EngineError) -> Commit {
     do throws(EngineError) {
       guard sequence != nil else {
         throw .invalidArgument("the engine was opened for reading only")
       }
       try makeWritable()
     } catch {
-      return GroupResults(own: .failure(error), others: others.map { _ in .failure(error) })
+      for other in others { other.outcome = .failure(error) }
+      throw error
     }
-    defer { staged.removeAll(keepingCapacity: true) }
-    var reservation: UInt64?
-    var results = GroupResults(own: stage(batch, &reservation))
-    for other in others { results.others.append(stage(other.batch, &reservation)) }
-    if let reservation { stage(reservation) }
+    var group = Group(isAlone: others.isEmpty)
+    let own = stage(batch, in: &group)
+    for other in others { other.outcome = stage(other.batch, in: &group) }
+    if let reservation = group.reservation { stage(reservation) }
 
-    let isSynced = synced || reservation != nil || others.contains { $0.synced }
-    guard isSynced || !staged.isEmpty else { return results }
+    let isSynced =
+      synced || group.reservation != nil || others.contains { $0.synced }
+    guard isSynced || !group.isEmpty else { return try own.get() }
     do throws(EngineError) {
       try check(clarder_commit(database, isSynced))
       if isSynced { try synchronizeOlderLogs() }
-      if let reservation { sequence?.didReserve(reservation) }
+      if let reservation = group.reservation { sequence?.didReserve(reservation) }
     } catch {
       disabledCause = "\(error)"
-      results.disabledCause = disabledCause
-      results.own = results.own.flatMap { _ in .failure(error) }
-      results.others = results.others.map { $0.flatMap { _ in .failure(error) } }
+      for other in others {
+        other.outcome = other.outcome?.flatMap { _ in .failure(error) }
+      }
+      _ = try own.get()
+      throw error
     }
-    return results
+    return try own.get()
   }
 
   /// Makes durable what was written before the newest log was begun.
@@ -128,20 +132,29 @@ extension LevelDBWriter {
 
 // MARK: - Staging
 
-/// A batch of the group that is being made, without the rows whose condition failed.
-private struct StagedBatch {
-  let batch: UnsafeMutablePointer<WriteBatch>
-  let failed: Set<Int>
+/// What has been staged of the group that is being made.
+private struct Group {
+  /// A batch without the rows whose condition failed.
+  struct Member {
+    let batch: UnsafeMutablePointer<WriteBatch>
+    let failed: Set<Int>
+  }
+
+  /// Whether no other batch follows the first, to look at what that one writes.
+  let isAlone: Bool
+  var isEmpty = true
+  var members: [Member] = []
+  var reservation: UInt64?
 }
 
 extension LevelDBWriter {
   /// Checks a batch's conditions against all before it, stamps it, and adds it to the write.
   private mutating func stage(
-    _ batch: UnsafeMutablePointer<WriteBatch>, _ reservation: inout UInt64?
+    _ batch: UnsafeMutablePointer<WriteBatch>, in group: inout Group
   ) -> Result<Commit, EngineError> {
     let failed: Set<Int>
     do throws(EngineError) {
-      failed = try failedRequirements(of: batch)
+      failed = try failedRequirements(of: batch, in: group)
     } catch {
       return .failure(error)
     }
@@ -151,22 +164,23 @@ extension LevelDBWriter {
     guard var sequence, !batch.pointee.rows.allSatisfy(isDropped) else {
       return .success(Commit(sequence: 0, failed: failed))
     }
-    let (number, newReservation) = sequence.next()
+    let (number, reservation) = sequence.next()
     self.sequence = sequence
-    if let newReservation { reservation = newReservation }
+    if let reservation { group.reservation = reservation }
     batch.pointee.stamp(with: number)
     stage(batch.pointee, except: isDropped)
-    staged.append(StagedBatch(batch: batch, failed: failed))
+    group.isEmpty = false
+    if !group.isAlone { group.members.append(Group.Member(batch: batch, failed: failed)) }
     return .success(Commit(sequence: number, failed: failed))
   }
 
   private mutating func failedRequirements(
-    of batch: UnsafeMutablePointer<WriteBatch>
+    of batch: UnsafeMutablePointer<WriteBatch>, in group: Group
   ) throws(EngineError) -> Set<Int> {
     guard !batch.pointee.requirements.isEmpty else { return [] }
     var failed: Set<Int> = []
     for (index, requirement) in batch.pointee.requirements.enumerated() {
-      let exists = try read(requirement.key)
+      let exists = try read(requirement.key, in: group)
       let holds = value.withBytes { bytes in
         requirement.condition.holds(
           for: exists ? bytes : nil, under: requirement.key.span.bytes)
@@ -177,11 +191,13 @@ extension LevelDBWriter {
     return failed
   }
 
-  /// Reads what is under `key` once the batches staged so far are applied.
+  /// Reads what is under `key` once what is staged of the group is applied.
   ///
   /// False when nothing is.
-  private mutating func read(_ key: [UInt8]) throws(EngineError) -> Bool {
-    for member in staged.reversed() {
+  private mutating func read(
+    _ key: [UInt8], in group: Group
+  ) throws(EngineError) -> Bool {
+    for member in group.members.reversed() {
       let row = member.batch.pointee.rows.last { row in
         row.keyCount == key.count && !member.failed.contains(row.requirement)
           && member.batch.pointee.bytes[row.key] == key[...]
