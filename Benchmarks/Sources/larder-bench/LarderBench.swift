@@ -28,7 +28,9 @@ import Foundation
     defer { discard(workspace) }
     let engines = try EngineSuite(scale, in: workspace)
     let caches = try CacheSuite(scale, in: workspace)
-    for var contest in engines.contests + caches.contests where arguments.wants(contest) {
+    let durability = try DurabilitySuite(scale, in: workspace)
+    let contests = engines.contests + durability.contests + caches.contests
+    for var contest in contests where arguments.wants(contest) {
       if !scale.hasGoals { contest.goal = nil }
       let outcome = try contest.measure(rounds: arguments.rounds ?? scale.rounds)
       say(Report.line(outcome))

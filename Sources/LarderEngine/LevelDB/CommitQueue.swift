@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// Whoever finds nobody at work leads: it takes what has gathered, applies all of it as one
 /// LevelDB write, syncs if any member asks, and only then wakes the others. So writers that meet
-/// share an append and an fsync, and one that is alone pays for uncontended locks only. A leader
+/// share an append and an fsync, and one that is alone pays for two uncontended locks. A leader
 /// works under no lock that others need to get in line.
 struct CommitQueue: ~Copyable {
   /// What a leader takes at most, beside its own batch.
@@ -16,6 +16,11 @@ struct CommitQueue: ~Copyable {
   struct Line {
     var isLed = false
     var waiting: [WaitingCommit] = []
+    /// How many writers were there when a group was last synced: its own, and those who came.
+    var regulars = 1
+    var syncNanoseconds = 0
+    /// What a leader that gathers its group waits for.
+    var awaited: (count: Int, arrival: DispatchSemaphore)?
   }
 
   private let line = Mutex(Line())
@@ -38,13 +43,15 @@ struct CommitQueue: ~Copyable {
   /// Throws as ``StorageEngine/write(_:synced:)``.
   func commit(_ batch: inout WriteBatch, synced: Bool) throws(EngineError) -> Commit {
     try withUnsafeMutablePointer(to: &batch) { batch throws(EngineError) in
-      guard let place = getInLine(batch, synced: synced) else {
+      if let place = getInLine(batch, synced: synced) {
+        place.wakeUp.wait()
+        // Either a leader has done it, or this is the next leader.
+        if let outcome = place.outcome { return try outcome.get() }
+      } else if !synced {
         // When nobody led, nobody was waiting.
-        return try lead(batch, synced: synced, with: [])
+        return try lead(batch, synced: false, with: [])
       }
-      place.wakeUp.wait()
-      // Either a leader has done it, or this is the next leader.
-      if let outcome = place.outcome { return try outcome.get() }
+      if synced { gather() }
       return try lead(batch, synced: synced, with: takeGroup(behind: batch.pointee.bytes.count))
     }
   }
@@ -72,18 +79,50 @@ struct CommitQueue: ~Copyable {
       }
       let place = WaitingCommit(batch: batch, synced: synced, isAlone: alone)
       line.waiting.append(place)
+      if let awaited = line.awaited, line.waiting.count >= awaited.count {
+        awaited.arrival.signal()
+        line.awaited = nil
+      }
       return place
     }
+  }
+
+  /// Waits for the writers that were there last time, to share an fsync with them again.
+  ///
+  /// Otherwise those of the last group would miss the next one by microseconds, and two halves take
+  /// turns. It waits for half the time that an fsync takes, at most, as PostgreSQL recommends for
+  /// its `commit_delay`; whoever is regularly alone does not wait.
+  private func gather() {
+    let wait = line.withLock { line -> (arrival: DispatchSemaphore, nanoseconds: Int)? in
+      guard line.waiting.count + 1 < line.regulars else { return nil }
+      let arrival = DispatchSemaphore(value: 0)
+      line.awaited = (line.regulars - 1, arrival)
+      return (arrival, line.syncNanoseconds / 2)
+    }
+    guard let wait else { return }
+    _ = wait.arrival.wait(timeout: .now() + .nanoseconds(wait.nanoseconds))
+    line.withLock { $0.awaited = nil }
   }
 
   private func lead(
     _ batch: UnsafeMutablePointer<WriteBatch>, synced: Bool, with group: [WaitingCommit]
   ) throws(EngineError) -> Commit {
+    let start = synced ? DispatchTime.now() : nil
     defer {
+      if let start { noteSync(since: start, groupCount: 1 + group.count) }
+      // Those of the group first: they may be back before the next leader takes its own.
       for place in group { place.wakeUp.signal() }
       handOver()
     }
     return try writer.pointee.commit(batch, synced: synced, with: group)
+  }
+
+  private func noteSync(since start: DispatchTime, groupCount: Int) {
+    let nanoseconds = DispatchTime.now().uptimeNanoseconds - start.uptimeNanoseconds
+    line.withLock { line in
+      line.syncNanoseconds = Int(nanoseconds)
+      line.regulars = groupCount + line.waiting.count
+    }
   }
 
   private func takeGroup(behind ownBytes: Int) -> [WaitingCommit] {
