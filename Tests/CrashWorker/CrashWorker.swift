@@ -45,39 +45,51 @@ struct CrashWorker {
     say("opened")
   }
 
-  /// Writes batches for ever.
+  /// Writes batches for ever, on eight threads, each to keys of its own.
   ///
-  /// After each one a line: its sequence, the keys that it put, and the keys that it removed, those
-  /// after a minus sign.
+  /// After each batch a line: its sequence, the keys that it put, and the keys that it removed,
+  /// those after a minus sign. Half of the threads wait for the disk each time.
   private static func writeForEver(to path: String, seed: UInt64) throws(EngineError) {
-    var random = SplitMix64(seed: seed)
     var options = LevelDBOptions()
     // Small, so that tables are written and compacted all the time.
     options.writeBufferBytes = 64 << 10
     options.maxFileBytes = 1 << 20
     let engine = try LevelDBEngine(at: path, options: options)
-    var batch = WriteBatch()
-    while true {
-      batch.reset()
-      let first = Int.random(in: 0..<400, using: &random)
-      let rows = Int.random(in: 1...8, using: &random)
-      let removesFirst = rows > 1 && Bool.random(using: &random)
-      let names = (first..<(first + rows)).map { "key\($0)" }
-      let line = (removesFirst ? "-" : "") + names.joined(separator: " ")
-      // Each value names its whole batch.
-      let value =
-        [UInt8](repeating: 0, count: Stamp.byteCount) + Array("\(line)|".utf8) + random.bytes(100)
-      for (row, name) in names.enumerated() {
-        let key = Array(name.utf8)
-        if row == 0, removesFirst {
-          batch.remove(key.span.bytes)
-        } else {
-          batch.put(key.span.bytes, stamped: true) { $0 += value }
+    onThreads(8) { thread in
+      var random = SplitMix64(seed: seed &+ UInt64(thread))
+      do throws(EngineError) {
+        while true {
+          let waits = thread.isMultiple(of: 2) || Int.random(in: 0..<64, using: &random) == 0
+          try writeBatch(to: engine, keys: "t\(thread)-", synced: waits, &random)
         }
+      } catch {
+        say("thread \(thread): \(error)")
       }
-      let commit = try engine.write(&batch, synced: Int.random(in: 0..<64, using: &random) == 0)
-      say("\(commit.sequence) \(line)")
     }
+  }
+
+  private static func writeBatch(
+    to engine: LevelDBEngine, keys: String, synced: Bool, _ random: inout SplitMix64
+  ) throws(EngineError) {
+    var batch = WriteBatch()
+    let first = Int.random(in: 0..<50, using: &random)
+    let rows = Int.random(in: 1...8, using: &random)
+    let removesFirst = rows > 1 && Bool.random(using: &random)
+    let names = (first..<(first + rows)).map { "\(keys)\($0)" }
+    let line = (removesFirst ? "-" : "") + names.joined(separator: " ")
+    // Each value names its whole batch.
+    let value =
+      [UInt8](repeating: 0, count: Stamp.byteCount) + Array("\(line)|".utf8) + random.bytes(100)
+    for (row, name) in names.enumerated() {
+      let key = Array(name.utf8)
+      if row == 0, removesFirst {
+        batch.remove(key.span.bytes)
+      } else {
+        batch.put(key.span.bytes, stamped: true) { $0 += value }
+      }
+    }
+    let commit = try engine.write(&batch, synced: synced)
+    say("\(commit.sequence) \(line)")
   }
 
   static func say(_ line: String) {
