@@ -166,12 +166,17 @@ package final class LevelDBEngine: StorageEngine {
 
   /// Goes in by the gate.
   ///
-  /// It does not wait for a database that is being opened anew: the caller may be inside already,
-  /// in the closure of a cursor.
+  /// Opens the database anew if an earlier attempt failed. It does not wait for one that is under
+  /// way: the caller may be inside already, in the closure of a cursor.
   func enter() throws(EngineError) {
     guard !gate.enter() else { return }
     guard let cause = downCause.withLock({ $0 }) else { throw .closed }
-    throw .io("the store is being opened anew after a failure: \(cause)")
+    let isUp = try directory.withLockIfAvailable { directory throws(EngineError) in
+      if let path = directory?.path { try reopen(path, because: cause) } else { false }
+    }
+    guard isUp != nil, gate.enter() else {
+      throw .io("the store is being opened anew after a failure: \(cause)")
+    }
   }
 
   private func end() {
@@ -272,39 +277,58 @@ extension LevelDBEngine {
   /// Closes the database and opens it again, if that is what writing waits for.
   ///
   /// Other calls throw meanwhile; cursors go on behind the entry they stand on. When it cannot be
-  /// opened again, every call throws until a later write succeeds in it.
+  /// opened again, the next call tries it.
   ///
   /// - Returns: Whether the write may be tried again. False when there is no need to open it anew,
-  ///   no room for it yet, or when the write stands on what is different now.
+  ///   when the disk does not take what is written yet, so that the database stays open for
+  ///   reading, or when the write stands on what is different now.
   private func reopen(because cause: String) throws(EngineError) -> Bool {
     try directory.withLock { directory throws(EngineError) in
       guard let path = directory?.path else { throw .closed }
-      guard queue.withWriter({ $0.needsReopening }) else { return false }
-      guard try queue.withWriter({ writer throws(EngineError) in try writer.hasRoom() }) else {
-        return false
-      }
-      let wasDown = downCause.withLock { old in
-        defer { old = cause }
-        return old != nil
-      }
-      if !wasDown {
-        gate.close()
-        endIterators()
-        clarder_close(database)
-      }
-      _ = try recover(directory: path, files: options.files)
-      var options = options
-      options.createIfMissing = false
-      let database = try LevelDBEngine.open(path, options)
-      handle.store(database, ordering: .releasing)
-      queue.withWriter { $0.goOn(with: database) }
-      let read: Reader = { key throws(EngineError) in
-        try ValueBuffer.value(under: key, of: database)
-      }
-      let isBatchRight = reopened.withLock { $0 }?(read) ?? true
-      downCause.withLock { $0 = nil }
-      gate.open()
-      return isBatchRight
+      return try reopen(path, because: cause)
+    }
+  }
+
+  // With `directory` locked.
+  private func reopen(_ path: String, because cause: String) throws(EngineError) -> Bool {
+    guard queue.withWriter({ $0.needsReopening }) else { return false }
+    guard try queue.withWriter({ writer throws(EngineError) in try writer.hasRoom() }),
+      canWrite(in: path)
+    else { return false }
+    let wasDown = downCause.withLock { old in
+      defer { old = cause }
+      return old != nil
+    }
+    if !wasDown {
+      gate.close()
+      endIterators()
+      clarder_close(database)
+    }
+    _ = try recover(directory: path, files: options.files)
+    var options = options
+    options.createIfMissing = false
+    let database = try LevelDBEngine.open(path, options)
+    handle.store(database, ordering: .releasing)
+    queue.withWriter { $0.goOn(with: database) }
+    let read: Reader = { key throws(EngineError) in
+      try ValueBuffer.value(under: key, of: database)
+    }
+    let isBatchRight = reopened.withLock { $0 }?(read) ?? true
+    downCause.withLock { $0 = nil }
+    gate.open()
+    return isBatchRight
+  }
+
+  /// Whether the disk takes a small file: what opening a database begins with.
+  private func canWrite(in path: String) -> Bool {
+    let probe = "\(path)/LARDER.probe"
+    do throws(EngineError) {
+      try options.files.replace(probe, with: Array(repeating: 0, count: 4096))
+      try options.files.synchronizeDirectory(path)
+      try options.files.remove(probe)
+      return true
+    } catch {
+      return false
     }
   }
 }
