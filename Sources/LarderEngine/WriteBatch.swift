@@ -44,14 +44,23 @@ package struct WriteBatch: ~Copyable {
   package private(set) var rows: [Row] = []
   package private(set) var requirements: [Requirement] = []
 
+  /// Whether what it puts is there to let go of more.
+  package var isClearing = false
+
   package init() {}
 
   package var isEmpty: Bool { rows.isEmpty }
+
+  /// Whether it is written on a full disk too, as long as there is a reserve.
+  var freesRoom: Bool {
+    isClearing || (!rows.isEmpty && rows.allSatisfy { $0.kind == .remove })
+  }
 
   /// Forgets all rows and keeps the memory for the next ones.
   package mutating func reset() {
     bytes.removeAll(keepingCapacity: true)
     rows.removeAll(keepingCapacity: true)
+    isClearing = false
     if !requirements.isEmpty { requirements.removeAll(keepingCapacity: true) }
   }
 

@@ -147,6 +147,12 @@ int Disk::write(uint64_t file, std::string bytes) {
   bool is_short = false;
   int error = enter(csimdisk_calls_writes, &is_short);
   if (is_short) bytes.resize(bytes.size() / 2);
+  if (!error && bytes.size() > room()) {
+    is_short = true;
+    error = ENOSPC;
+    ++counts_.failed;
+    bytes.resize(room());
+  }
   if ((error && !is_short) || bytes.empty()) return error;
   Entry entry{csimdisk_entry_write, file, bytes.size()};
   entry.chunk = std::make_shared<Chunk>(std::move(bytes));
@@ -232,8 +238,17 @@ int Disk::available(const std::string& path, uint64_t* bytes) {
     return fault.forever && fault.fault != csimdisk_fault_eio &&
            counts_.calls[fault.calls] + 1 >= fault.number;
   });
-  *bytes = full ? 0 : available_;
+  *bytes = full ? 0 : room();
   return 0;
+}
+
+uint64_t Disk::room() const {
+  if (capacity_ == kEndless) return kEndless;
+  uint64_t used = 0;
+  for (auto& [path, file] : state_.names) {
+    if (file != kDirectory) used += state_.files.at(file).bytes.size();
+  }
+  return capacity_ - std::min(capacity_, used);
 }
 
 int Disk::lock(const std::string& path) {
@@ -271,9 +286,9 @@ csimdisk_counts Disk::counts() {
   return counts_;
 }
 
-void Disk::set_available(uint64_t bytes) {
+void Disk::set_capacity(uint64_t bytes) {
   Guard guard(mutex_);
-  available_ = bytes;
+  capacity_ = bytes;
 }
 
 std::unique_ptr<Disk> Disk::copy() {
@@ -282,7 +297,7 @@ std::unique_ptr<Disk> Disk::copy() {
   for (auto& [number, file] : disk->state_.files) file.handles = 0;
   disk->origin_ = origin_;
   disk->journal_ = journal_;
-  disk->available_ = available_;
+  disk->capacity_ = capacity_;
   return disk;
 }
 

@@ -53,7 +53,7 @@ class Disk {
   void fail(uint64_t number, csimdisk_calls calls, csimdisk_fault fault, bool forever);
   void heal();
   csimdisk_counts counts();
-  void set_available(uint64_t bytes);
+  void set_capacity(uint64_t bytes);
   std::unique_ptr<Disk> copy();
   uint64_t hash();
   std::string paths();
@@ -80,6 +80,8 @@ class Disk {
   int check_parent(const std::string& path) const;
   csimdisk_kind kind(const std::string& path) const;
   bool has_names_below(const std::string& path) const;
+  /// How many bytes files may still take.
+  uint64_t room() const;
   /// Changes the state and enters it in the journal.
   void apply(Entry entry);
 
@@ -90,7 +92,8 @@ class Disk {
   std::set<std::string> locks_;
   std::vector<Fault> faults_;
   csimdisk_counts counts_ = {};
-  uint64_t available_ = uint64_t{1} << 40;
+  static constexpr uint64_t kEndless = uint64_t{1} << 40;
+  uint64_t capacity_ = kEndless;
 };
 
 /// Without what does not matter in it: "//", "/." and a slash at the end.

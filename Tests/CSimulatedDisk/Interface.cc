@@ -100,8 +100,8 @@ uint64_t csimdisk_unsynced(csimdisk* disk, const char* path) noexcept {
   return disk->disk->unsynced(clean(path));
 }
 
-void csimdisk_set_available(csimdisk* disk, uint64_t bytes) noexcept {
-  disk->disk->set_available(bytes);
+void csimdisk_set_capacity(csimdisk* disk, uint64_t bytes) noexcept {
+  disk->disk->set_capacity(bytes);
 }
 
 void csimdisk_fail(csimdisk* disk, uint64_t number, csimdisk_calls calls, csimdisk_fault fault,

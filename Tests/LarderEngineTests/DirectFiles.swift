@@ -35,6 +35,9 @@ final class DirectFiles: StoreFiles {
   func replace(_ path: String, with bytes: [UInt8]) throws(EngineError) {
     try system.replace(path, with: bytes)
   }
+  func allocate(_ path: String, count: Int) throws(EngineError) {
+    try system.allocate(path, count: count)
+  }
   func move(_ path: String, to other: String) throws(EngineError) {
     try system.move(path, to: other)
   }

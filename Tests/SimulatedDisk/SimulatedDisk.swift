@@ -63,9 +63,9 @@ package final class SimulatedDisk: @unchecked Sendable {
   /// Of all names and bytes; disks that hold the same have the same.
   package var hash: UInt64 { csimdisk_hash(disk) }
 
-  /// Sets how much space there is as long as no fault says otherwise.
-  package func setAvailableBytes(_ count: UInt64) {
-    csimdisk_set_available(disk, count)
+  /// Sets how many bytes all files together may have; what goes beyond finds no space.
+  package func setCapacity(_ byteCount: UInt64) {
+    csimdisk_set_capacity(disk, byteCount)
   }
 
   // MARK: - Faults

@@ -64,6 +64,11 @@ package struct SimulatedFiles: StoreFiles {
     try synchronize(path)
   }
 
+  package func allocate(_ path: String, count: Int) throws(EngineError) {
+    let bytes = [UInt8](repeating: 0, count: count)
+    try check("cannot make room for", path, csimdisk_write(disk.disk, path, bytes, bytes.count))
+  }
+
   package func truncate(_ path: String, to count: Int) throws(EngineError) {
     try check("cannot write", path, csimdisk_truncate(disk.disk, path, UInt64(count)))
     try synchronize(path)
@@ -105,7 +110,11 @@ package struct SimulatedFiles: StoreFiles {
     // From here on, the guard gives the lock up when it goes.
     let taken = SimulatedGuard(disk: disk, path: path)
     let text = Array("\(getpid())\n".utf8)
-    try check("cannot write", path, csimdisk_write(disk.disk, path, text, text.count))
+    do throws(EngineError) {
+      try check("cannot write", path, csimdisk_write(disk.disk, path, text, text.count))
+    } catch .diskFull {
+      // Others are kept out all the same; they only cannot be told by whom.
+    }
     return taken
   }
 

@@ -188,6 +188,7 @@ extension Registry {
       try Self.add(registration, named: clearing.cache.name, to: &rows)
     }
     rows.putMetadata(nextID, under: Metadata.nextID)
+    rows.isClearing = true
     for id in retired { rows.putMetadata([], under: Metadata.reclaim(id)) }
     do {
       try engine.write(&rows, synced: true)
@@ -244,8 +245,9 @@ extension Registry {
       }
     }
     if !rows.isEmpty { try engine.write(&rows, synced: false) }
-    // Deleted rows stay in the files and every scan steps over them until they are compacted away.
-    if deleted >= 1000 { try engine.compact(range) }
+    // Deleted rows stay in the files, and every scan steps over them, until they are compacted away.
+    let bytes = try engine.approximateBytes(in: range)
+    if deleted >= 1000 || bytes >= 1 << 20 { try engine.compact(range) }
     return isEmpty
   }
 }

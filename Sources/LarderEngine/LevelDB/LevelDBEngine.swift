@@ -49,13 +49,16 @@ package final class LevelDBEngine: StorageEngine {
     try options.checkRanges()
     let directory = try StoreDirectory(
       at: path, createIfMissing: options.createIfMissing, files: options.files)
+    var reserve = Reserve(in: directory.path, options: options)
+    try reserve.releaseToOpen()
     recovery = try recover(directory: directory.path, files: options.files)
     let database = try LevelDBEngine.open(directory.path, options)
+    if !options.refusesWrites, !reserve.isSpent { reserve.keep() }
     let logs = LogFiles(
       in: directory.path, files: options.files, bufferBytes: options.writeBufferBytes)
     do throws(EngineError) {
       let writer = try LevelDBWriter(
-        of: database, logs: logs, refusesWrites: options.refusesWrites)
+        of: database, logs: logs, reserve: reserve, refusesWrites: options.refusesWrites)
       queue = CommitQueue(writer)
     } catch {
       clarder_close(database)
@@ -91,7 +94,7 @@ package final class LevelDBEngine: StorageEngine {
       } else {
         throw error
       }
-      guard try reopen(because: cause) else { throw error }
+      guard try reopen(because: cause, forFreeing: batch.freesRoom) else { throw error }
     }
     return try commit(&batch, synced: synced)
   }
@@ -172,7 +175,11 @@ package final class LevelDBEngine: StorageEngine {
     guard !gate.enter() else { return }
     guard let cause = downCause.withLock({ $0 }) else { throw .closed }
     let isUp = try directory.withLockIfAvailable { directory throws(EngineError) in
-      if let path = directory?.path { try reopen(path, because: cause) } else { false }
+      if let path = directory?.path {
+        try reopen(path, because: cause, forFreeing: false)
+      } else {
+        false
+      }
     }
     guard isUp != nil, gate.enter() else {
       throw .io("the store is being opened anew after a failure: \(cause)")
@@ -282,19 +289,23 @@ extension LevelDBEngine {
   /// - Returns: Whether the write may be tried again. False when there is no need to open it anew,
   ///   when the disk does not take what is written yet, so that the database stays open for
   ///   reading, or when the write stands on what is different now.
-  private func reopen(because cause: String) throws(EngineError) -> Bool {
+  private func reopen(
+    because cause: String, forFreeing: Bool
+  ) throws(EngineError) -> Bool {
     try directory.withLock { directory throws(EngineError) in
       guard let path = directory?.path else { throw .closed }
-      return try reopen(path, because: cause)
+      return try reopen(path, because: cause, forFreeing: forFreeing)
     }
   }
 
   // With `directory` locked.
-  private func reopen(_ path: String, because cause: String) throws(EngineError) -> Bool {
-    guard queue.withWriter({ $0.needsReopening }) else { return false }
-    guard try queue.withWriter({ writer throws(EngineError) in try writer.hasRoom() }),
-      canWrite(in: path)
-    else { return false }
+  private func reopen(
+    _ path: String, because cause: String, forFreeing: Bool
+  ) throws(EngineError) -> Bool {
+    let mayTry = try queue.withWriter { writer throws(EngineError) in
+      if writer.needsReopening { try writer.hasRoom(forFreeing: forFreeing) } else { false }
+    }
+    guard mayTry, canWrite(in: path) else { return false }
     let wasDown = downCause.withLock { old in
       defer { old = cause }
       return old != nil

@@ -10,6 +10,7 @@ struct LevelDBWriter: ~Copyable {
   // Nil when writes are refused.
   private var sequence: CommitSequence?
   private var logs: LogFiles
+  private var reserve: Reserve
   /// Why the last write failed; nil when it did not.
   private(set) var disabledCause: String?
   /// Whether only opening the database anew can make it writable again.
@@ -19,10 +20,11 @@ struct LevelDBWriter: ~Copyable {
   private var value = ValueBuffer()
 
   init(
-    of database: OpaquePointer, logs: LogFiles, refusesWrites: Bool
+    of database: OpaquePointer, logs: LogFiles, reserve: Reserve, refusesWrites: Bool
   ) throws(EngineError) {
     self.database = database
     self.logs = logs
+    self.reserve = reserve
     guard !refusesWrites else { return }
     sequence = try CommitSequence(
       resumingAfter: try ValueBuffer.value(under: CommitSequence.key, of: database))
@@ -37,7 +39,13 @@ struct LevelDBWriter: ~Copyable {
   }
 
   /// Whether there is room to write what is in memory into a table.
-  func hasRoom() throws(EngineError) -> Bool { try logs.hasRoom() }
+  ///
+  /// `forFreeing` room, the reserve is used.
+  mutating func hasRoom(forFreeing: Bool) throws(EngineError) -> Bool {
+    if try logs.hasRoom() { return true }
+    guard forFreeing, try reserve.release() else { return false }
+    return try logs.hasRoom()
+  }
 
   /// Applies the leader's batch and those of others as one write.
   ///
@@ -50,7 +58,8 @@ struct LevelDBWriter: ~Copyable {
       guard sequence != nil else {
         throw .invalidArgument("the engine was opened for reading only")
       }
-      try makeWritable()
+      try makeWritable(
+        forFreeing: batch.pointee.freesRoom || others.contains { $0.batch.pointee.freesRoom })
     } catch {
       for other in others { other.outcome = .failure(error) }
       throw error
@@ -115,9 +124,12 @@ extension LevelDBWriter {
   /// What was acknowledged is in memory, and is in a table before the new log is used; the failed
   /// write is in neither, so that from then on it has not taken effect. (One that did get into
   /// memory, and failed later, has the database opened anew instead.)
-  private mutating func makeWritable() throws(EngineError) {
+  private mutating func makeWritable(forFreeing: Bool) throws(EngineError) {
+    if reserve.isSpent { reserve.keep() }
     guard let cause = disabledCause else { return }
-    guard !needsReopening, try logs.hasRoom() else { throw .writesDisabled(cause: cause) }
+    guard !needsReopening, try hasRoom(forFreeing: forFreeing) else {
+      throw .writesDisabled(cause: cause)
+    }
     clarder_renew_log(database)
     do throws(EngineError) {
       try check(clarder_commit(database, false))
@@ -154,6 +166,9 @@ extension LevelDBWriter {
   ) -> Result<Commit, EngineError> {
     let failed: Set<Int>
     do throws(EngineError) {
+      guard !reserve.isSpent || batch.pointee.freesRoom || batch.pointee.isEmpty else {
+        throw .diskFull
+      }
       failed = try failedRequirements(of: batch, in: group)
     } catch {
       return .failure(error)
@@ -228,6 +243,7 @@ extension LevelDBWriter {
       }
     }
     logs.willGrow(rows: batch.rows.count, bytes: batch.bytes.count)
+    reserve.willGrow(bytes: batch.bytes.count)
   }
 
   private func stage(_ reservation: UInt64) {

@@ -6,6 +6,8 @@
 //                 process id into it; a clean close empties it. It is never deleted: a lock on a
 //                 deleted file would keep nobody out.
 //   LARDER.aside  what was cut off logs after the last power loss. See `Recovery.swift`.
+//   LARDER.reserve  room that is kept while the disk is nearly full. See `Reserve.swift`.
+//   LARDER.probe  made and removed, to see whether the disk can be written to again.
 //
 // LevelDB writes to a directory even when it then refuses to open it, and it knows a store in its
 // own process only by the spelling of its path. So everything that can be refused is refused here,

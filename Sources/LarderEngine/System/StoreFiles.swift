@@ -35,6 +35,11 @@ package protocol StoreFiles: Sendable {
   /// A missing file is made, for the owner alone; its name is not waited for.
   func replace(_ path: String, with bytes: [UInt8]) throws(EngineError)
 
+  /// Makes a file of `count` bytes, whatever they are, that has its room on the device.
+  ///
+  /// One that is there already is lost.
+  func allocate(_ path: String, count: Int) throws(EngineError)
+
   /// Makes a file end after `count` bytes, and waits until that is on the device.
   func truncate(_ path: String, to count: Int) throws(EngineError)
 

@@ -71,6 +71,10 @@ package struct SystemFiles: StoreFiles {
     try file.synchronize()
   }
 
+  package func allocate(_ path: String, count: Int) throws(EngineError) {
+    try OpenFile(path, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW).allocate(count)
+  }
+
   package func truncate(_ path: String, to count: Int) throws(EngineError) {
     let file = try OpenFile(path, O_RDWR | O_NOFOLLOW)
     try file.truncate(to: count)
@@ -119,7 +123,11 @@ private final class SystemFileGuard: FileGuard {
       throw .locked(pid: Int32(text.prefix { $0 != "\n" }))
     }
     try file.truncate(to: 0)
-    try file.write(Array("\(getpid())\n".utf8))
+    do throws(EngineError) {
+      try file.write(Array("\(getpid())\n".utf8))
+    } catch .diskFull {
+      // Others are kept out all the same; they only cannot be told by whom.
+    }
     self.file = Mutex(file)
   }
 
@@ -188,6 +196,23 @@ private struct OpenFile: ~Copyable {
 
   func truncate(to count: Int) throws(EngineError) {
     guard ftruncate(descriptor, off_t(count)) == 0 else { throw failure("cannot cut", path) }
+  }
+
+  /// Makes the file `count` bytes long, all of which have their room.
+  func allocate(_ count: Int) throws(EngineError) {
+    #if canImport(Darwin)
+      var room = fstore_t(
+        fst_flags: UInt32(F_ALLOCATEALL), fst_posmode: F_PEOFPOSMODE, fst_offset: 0,
+        fst_length: off_t(count), fst_bytesalloc: 0)
+      guard fcntl(descriptor, F_PREALLOCATE, &room) != -1 else {
+        throw failure("cannot make room for", path)
+      }
+      try truncate(to: count)
+    #else
+      // It returns its error.
+      errno = posix_fallocate(descriptor, 0, off_t(count))
+      guard errno == 0 else { throw failure("cannot make room for", path) }
+    #endif
   }
 
   /// Writes `bytes` at the start of the file.

@@ -83,8 +83,8 @@ void csimdisk_set_bytes(csimdisk *disk, const char *path, const void *_Nullable 
 /// How many bytes of a file are written and not durable.
 uint64_t csimdisk_unsynced(csimdisk *disk, const char *path) CSIMDISK_NOEXCEPT;
 
-/// Sets what `csimdisk_available` tells when no fault says otherwise.
-void csimdisk_set_available(csimdisk *disk, uint64_t bytes) CSIMDISK_NOEXCEPT;
+/// Sets how many bytes all files together may have; what goes beyond finds no space.
+void csimdisk_set_capacity(csimdisk *disk, uint64_t bytes) CSIMDISK_NOEXCEPT;
 
 // MARK: - Faults
 
