@@ -73,6 +73,47 @@ import Testing
     }
   }
 
+  /// Two tables with the same keys, of which the newer one removes every other key and is damaged.
+  @Test(arguments: [100_000, 1])
+  func scanShowsNothingOldInThePlaceOfWhatIsDamaged(sliceEntries: Int) throws {
+    let directory = try TemporaryDirectory()
+    var random = SplitMix64(seed: 9)
+    for round in 0..<2 {
+      let engine = try LevelDBEngine(at: directory.path)
+      for (index, key) in Self.keys.prefix(400).enumerated() {
+        if round == 1, index.isMultiple(of: 2) {
+          try engine.remove(key)
+        } else {
+          try engine.put(bytes(key), random.bytes(100 + round))
+        }
+      }
+      // The first becomes a table by a compaction, the second by opening the store.
+      if round == 0 { try engine.compact(EngineRange()) }
+      try engine.close()
+    }
+    try LevelDBEngine(at: directory.path).close()
+    let table = try #require(try Damage.files(in: directory.path, endingIn: ".ldb").last)
+    try Damage.flipByte(at: 10_000, of: table)
+    var options = LevelDBOptions()
+    options.cursorSliceEntries = sliceEntries
+    let engine = try LevelDBEngine(at: directory.path, options: options)
+    let cursor = try engine.cursor(over: EngineRange(from: [1]))
+
+    for step in [cursor.next, cursor.previous] {
+      var seen = 0
+      #expect(throws: EngineError.self) {
+        while try step() {
+          seen += 1
+          let (key, value) = (cursor.key, cursor.entry.value)
+          #expect(value.count == 101, "\(key) has its old value")
+          #expect(Int(key)?.isMultiple(of: 2) == false, "\(key) is there again")
+        }
+      }
+      #expect((100..<200).contains(seen))
+    }
+    try engine.close()
+  }
+
   @Test func rule9CompactionReportsDamageAndDoesNotLaunderIt() throws {
     try withDamagedStore { path in
       let engine = try LevelDBEngine(at: path)
