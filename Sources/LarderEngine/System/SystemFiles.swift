@@ -111,6 +111,7 @@ package struct SystemFiles: StoreFiles {
 /// A file with an `flock` on it.
 private final class SystemFileGuard: FileGuard {
   private let file: Mutex<OpenFile?>
+  private let forks = ForkCount.watch()
 
   init(_ path: String) throws(EngineError) {
     let file = try OpenFile(path, O_RDWR | O_CREAT | O_NOFOLLOW)
@@ -126,6 +127,8 @@ private final class SystemFileGuard: FileGuard {
   deinit { release() }
 
   func release() {
+    // In a child process both belong to the parent, which shares the open file.
+    guard ForkCount.current == forks else { return }
     file.withLock { file in
       do {
         try file?.truncate(to: 0)
@@ -141,6 +144,7 @@ private final class SystemFileGuard: FileGuard {
 private struct OpenFile: ~Copyable {
   private let path: String
   private let descriptor: Int32
+  private let forks = ForkCount.current
 
   init(_ path: String, _ flags: Int32) throws(EngineError) {
     self.path = path
@@ -150,8 +154,9 @@ private struct OpenFile: ~Copyable {
 
   deinit {
     // Closing alone would leave the lock to a child process that is just being started, until it
-    // runs its program. Without a lock this does nothing.
-    _ = flock(descriptor, LOCK_UN)
+    // runs its program. Without a lock this does nothing. One that a fork has left in a child
+    // process, to run on, is the parent's lock.
+    if ForkCount.current == forks { _ = flock(descriptor, LOCK_UN) }
     _ = close(descriptor)
   }
 
