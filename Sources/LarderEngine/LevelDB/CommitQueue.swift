@@ -56,6 +56,9 @@ struct CommitQueue: ~Copyable {
     try writing.withLock { _ throws(E) in try body(&writer.pointee) }
   }
 
+  /// How many wait for the leader.
+  var writersInLine: Int { line.withLock { $0.waiting.count } }
+
   /// A place in line for the batch; nil when its writer leads.
   private func getInLine(
     _ batch: UnsafeMutablePointer<WriteBatch>, synced: Bool

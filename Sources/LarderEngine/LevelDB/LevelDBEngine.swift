@@ -60,14 +60,15 @@ package final class LevelDBEngine: StorageEngine {
     owner = (getpid(), ForkCount.watch())
     // LevelDB has one thread for all databases of a process, which a child does not inherit.
     guard owner.forks == 0 || options.files.environment != nil else {
-      throw .io("a store cannot be opened in a process that was forked from one that had opened one")
+      throw .io("no store can be opened in a process that was forked from one that had opened one")
     }
     let directory = try StoreDirectory(
       at: path, createIfMissing: options.createIfMissing, files: options.files)
     recovery = try recover(directory: directory.path, files: options.files)
     let database = try LevelDBEngine.open(directory.path, options)
     let logs = LogFiles(
-      in: directory.path, files: options.files, bufferBytes: options.writeBufferBytes)
+      in: directory.path, under: directory.lock, files: options.files,
+      bufferBytes: options.writeBufferBytes)
     do throws(EngineError) {
       let writer = try LevelDBWriter(
         of: database, logs: logs, refusesWrites: options.refusesWrites)
@@ -111,6 +112,9 @@ package final class LevelDBEngine: StorageEngine {
     }
     return try commit(&batch, synced: synced)
   }
+
+  /// How many writers wait for one that is at work.
+  package var writersInLine: Int { queue.writersInLine }
 
   private func commit(
     _ batch: inout WriteBatch, synced: Bool

@@ -50,6 +50,7 @@ struct LevelDBWriter: ~Copyable {
         throw .invalidArgument("the engine was opened for reading only")
       }
       try makeWritable()
+      try logs.prepareToGrow()
     } catch {
       return GroupResults(own: .failure(error), others: others.map { _ in .failure(error) })
     }
@@ -74,8 +75,10 @@ struct LevelDBWriter: ~Copyable {
     return results
   }
 
-  /// Throws the failure of a compaction in the background, if there was one.
+  /// Throws the failure of a compaction in the background, if there was one, and when there is no
+  /// place for another one.
   mutating func reportFailure() throws(EngineError) {
+    try logs.requireInPlace()
     guard disabledCause == nil else { return }
     logs.mayHaveRotated()
     do throws(EngineError) {

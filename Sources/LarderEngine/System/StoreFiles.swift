@@ -81,6 +81,11 @@ package enum FileKind: Sendable {
 
 /// A lock on a file, held until it is given up or the last reference to it goes.
 package protocol FileGuard: AnyObject, Sendable {
+  /// Whether the file's path still leads to it.
+  ///
+  /// It does not once the directory has been deleted, moved, or replaced by another one.
+  func isInPlace() throws(EngineError) -> Bool
+
   /// Empties the file and gives up the lock.
   ///
   /// Doing it again does nothing.

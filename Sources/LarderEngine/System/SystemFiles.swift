@@ -111,6 +111,8 @@ package struct SystemFiles: StoreFiles {
 /// A file with an `flock` on it.
 private final class SystemFileGuard: FileGuard {
   private let file: Mutex<OpenFile?>
+  private let path: String
+  private let identity: OpenFile.Identity
   private let forks = ForkCount.watch()
 
   init(_ path: String) throws(EngineError) {
@@ -121,7 +123,18 @@ private final class SystemFileGuard: FileGuard {
     }
     try file.truncate(to: 0)
     try file.write(Array("\(getpid())\n".utf8))
+    self.path = path
+    identity = try file.identity()
     self.file = Mutex(file)
+  }
+
+  func isInPlace() throws(EngineError) -> Bool {
+    var status = stat()
+    guard stat(path, &status) == 0 else {
+      if errno == ENOENT || errno == ENOTDIR { return false }
+      throw failure("cannot look at", path)
+    }
+    return OpenFile.Identity(status) == identity
   }
 
   deinit { release() }
@@ -169,10 +182,24 @@ private struct OpenFile: ~Copyable {
     throw failure("cannot lock", path)
   }
 
-  func count() throws(EngineError) -> Int {
+  func count() throws(EngineError) -> Int { Int(try status().st_size) }
+
+  /// What tells the file from all others for as long as it is open.
+  struct Identity: Equatable {
+    private let device: UInt64
+    private let number: UInt64
+
+    init(_ status: stat) {
+      (device, number) = (UInt64(truncatingIfNeeded: status.st_dev), UInt64(status.st_ino))
+    }
+  }
+
+  func identity() throws(EngineError) -> Identity { Identity(try status()) }
+
+  private func status() throws(EngineError) -> stat {
     var status = stat()
     guard fstat(descriptor, &status) == 0 else { throw failure("cannot look at", path) }
-    return Int(status.st_size)
+    return status
   }
 
   /// The first bytes of the file, at most `limit`.
