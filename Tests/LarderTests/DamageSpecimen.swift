@@ -29,6 +29,8 @@ struct DamageSpecimen: Sendable {
   let current: Int
   /// Where records of the logs end, by the log's path; 0 too.
   let edges: [String: Set<Int>]
+  /// Where the last whole record of each log begins.
+  let lastRecords: [String: Int]
 
   static let directory = "/store"
   static let cacheName = "notes"
@@ -45,6 +47,7 @@ struct DamageSpecimen: Sendable {
     self.shape = shape
     self.disk = disk
     self.edges = edges
+    lastRecords = Self.lastRecords(of: Self.logs(on: disk), on: disk)
     states = writer.states
     current =
       shape == .halfRecovered
@@ -88,6 +91,17 @@ struct DamageSpecimen: Sendable {
       edges[log] = places
     }
     return edges
+  }
+
+  private static func lastRecords(
+    of logs: [String], on disk: SimulatedDisk
+  ) -> [String: Int] {
+    var places: [String: Int] = [:]
+    for log in logs {
+      var scan = LogScan(disk.bytes(of: log) ?? [], of: .batches(minimumSequence: 0))
+      while let record = scan.next() { places[log] = record.start }
+    }
+    return places
   }
 
   /// How many whole records there are that change something.

@@ -112,10 +112,18 @@ enum DamagedFile: String, CaseIterable, Sendable {
     case (.aside, .earlier): specimen.shape == .halfRecovered
     case (.manifest, .refused): true
     case (.table, .right), (.table, .named), (.table, .refused): true
-    case (.olderLog, .refused), (.olderLog, .earlier): true
-    case (.lastLog, .refused), (.lastLog, .earlier): true
+    case (.olderLog, .refused), (.lastLog, .refused): true
+    case (.olderLog, .earlier), (.lastLog, .earlier): reachesTheEnd(damage, in: specimen)
     case (.lastLog, .unsaid), (.olderLog, .unsaid): mayBeUnsaid(damage, in: specimen)
     default: false
+    }
+  }
+
+  /// Whether no whole record lies behind the damage.
+  private func reachesTheEnd(_ damage: ByteDamage, in specimen: DamageSpecimen) -> Bool {
+    switch damage.kind {
+    case .cut, .zeroedToTheEnd, .missing: true
+    default: damage.offset >= specimen.lastRecords[damage.path] ?? 0
     }
   }
 
