@@ -53,7 +53,7 @@ struct Hardship {
     try hardship.engine.close()
     let (free, open) = (lowestFree, openDescriptors)
     var spare = 0
-    while true {
+    while spare < 40 {
       setLimit(free + spare)
       let isOpened = attempt("open") { () throws(EngineError) in
         try Self.open(path).close()

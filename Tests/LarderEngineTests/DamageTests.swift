@@ -73,6 +73,26 @@ import Testing
     }
   }
 
+  @Test(arguments: [0, 1, 47, 48, 500, 30_000])
+  func aTableThatIsCutIsDamage(count: Int) throws {
+    let directory = try TemporaryDirectory()
+    var random = SplitMix64(seed: 9)
+    let engine = try LevelDBEngine(at: directory.path)
+    for key in Self.keys.prefix(400) { try engine.put(bytes(key), random.bytes(100)) }
+    try engine.compact(EngineRange())
+    try engine.close()
+    let table = try #require(try Damage.files(in: directory.path, endingIn: ".ldb").first)
+    try Data(contentsOf: URL(filePath: table)).prefix(count).write(to: URL(filePath: table))
+
+    do throws(EngineError) {
+      // Opening reads the row of commit sequences.
+      try LevelDBEngine(at: directory.path).close()
+      Issue.record("a store without its tables was opened")
+    } catch {
+      guard case .corrupt = error else { throw error }
+    }
+  }
+
   /// Two tables with the same keys, of which the newer one removes every other key and is damaged.
   @Test(arguments: [100_000, 1])
   func scanShowsNothingOldInThePlaceOfWhatIsDamaged(sliceEntries: Int) throws {
