@@ -93,6 +93,28 @@ import Testing
     }
   }
 
+  /// A number that is far too large, for the offset and the size of either handle.
+  @Test(arguments: [0, 1, 2, 3])
+  func aTableWhoseEndLeadsOutOfItIsDamageAndNoTrap(handle: Int) throws {
+    let directory = try TemporaryDirectory()
+    let engine = try LevelDBEngine(at: directory.path)
+    try engine.put("k", "v")
+    try engine.compact(EngineRange())
+    try engine.close()
+    let table = try #require(try Damage.files(in: directory.path, endingIn: ".ldb").first)
+    var bytes = Array(try Data(contentsOf: URL(filePath: table)))
+    // LevelDB reads a zero that is longer than it need be.
+    var numbers: [[UInt8]] = Array(repeating: [0x80, 0], count: 4)
+    numbers[handle] = Array(repeating: 0xFF, count: 9) + [1]
+    let start = bytes.count - 48
+    let handles = numbers.flatMap(\.self)
+    bytes.replaceSubrange(start..<(start + handles.count), with: handles)
+    try Data(bytes).write(to: URL(filePath: table))
+
+    let message = "\(table) is damaged: its end leads out of it"
+    #expect(throws: EngineError.corrupt(message)) { try LevelDBEngine(at: directory.path) }
+  }
+
   /// Two tables with the same keys, of which the newer one removes every other key and is damaged.
   @Test(arguments: [100_000, 1])
   func scanShowsNothingOldInThePlaceOfWhatIsDamaged(sliceEntries: Int) throws {

@@ -65,6 +65,12 @@ package struct SystemFiles: StoreFiles {
     return try file.read(upTo: limit)
   }
 
+  package func read(
+    _ path: String, from offset: Int, count: Int
+  ) throws(EngineError) -> [UInt8] {
+    try OpenFile(path, O_RDONLY).read(upTo: count, from: offset)
+  }
+
   package func replace(_ path: String, with bytes: [UInt8]) throws(EngineError) {
     let file = try OpenFile(path, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW)
     try file.write(bytes)
@@ -202,13 +208,13 @@ private struct OpenFile: ~Copyable {
     return status
   }
 
-  /// The first bytes of the file, at most `limit`.
-  func read(upTo limit: Int) throws(EngineError) -> [UInt8] {
+  /// The bytes of the file from `offset` on, at most `limit`.
+  func read(upTo limit: Int, from offset: Int = 0) throws(EngineError) -> [UInt8] {
     var isFailed = false
     let bytes = [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
       while count < limit {
         let rest = UnsafeMutableBufferPointer(rebasing: buffer[count..<limit])
-        let more = pread(descriptor, rest.baseAddress, rest.count, off_t(count))
+        let more = pread(descriptor, rest.baseAddress, rest.count, off_t(offset + count))
         isFailed = more < 0
         guard more > 0 else { break }
         count += more

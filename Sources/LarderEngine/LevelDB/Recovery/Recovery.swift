@@ -42,6 +42,8 @@ package func recover(
   ) { name throws(EngineError) in try files.read("\(path)/\(name)", limit: nil) }
   if case .damaged(_, _, let message) = survey.finding { throw .corrupt(message) }
 
+  try table.manifest.requireSafeTables(in: path, names: names, files: files)
+
   var plan = CutPlan(directory: path, files: files)
   if case .torn(let place) = table.manifest.end {
     try table.requireTables(among: names, of: path)
@@ -87,8 +89,7 @@ extension TableOfContents {
   /// what comes last was not torn off by a power loss, but damaged later.
   func requireTables(among names: Set<String>, of path: String) throws(EngineError) {
     for number in manifest.tables.keys {
-      let digits = LogSurvey.name(of: number).dropLast(".log".utf8.count)
-      guard names.contains("\(digits).ldb") || names.contains("\(digits).sst") else {
+      guard Manifest.name(ofTable: number, among: names) != nil else {
         throw .corrupt("\(path)/\(name) is damaged: its last edit is lost")
       }
     }
