@@ -154,7 +154,7 @@ private struct SpecimenWriter {
   private var state: DamageSpecimen.State = [:]
   private var opened: DamageSpecimen.Opened
   private var random = SplitMix64(seed: 7)
-  /// A larger store has more blocks in its tables, and records over two blocks of a log.
+  /// A larger store has more blocks in its tables, and longer records in its logs.
   private let size = proofFactor > 1 ? 3 : 1
 
   init() throws {
