@@ -6,8 +6,8 @@
 //   8 bytes that say that it is a table: 57 fb 80 8b 24 75 47 db
 //
 // LevelDB takes memory of the size that a handle tells, before it reads. When there is not so much,
-// C++ ends the process; and an offset that overflows leads to memory that is not the table's. So both
-// are looked for first.
+// C++ ends the process; and an offset that overflows leads to memory that is not the table's. So
+// both are looked for first.
 
 /// The end of a table.
 struct TableFooter {
@@ -28,7 +28,7 @@ struct TableFooter {
     for _ in 0..<2 {
       guard let offset = Self.takeNumber(from: &rest), let size = Self.takeNumber(from: &rest)
       else { return true }
-      // An offset behind the end is refused by LevelDB, as long as adding the size does not overflow.
+      // LevelDB refuses an offset behind the end, unless adding the size to it overflows.
       guard size <= tableBytes, offset <= UInt64.max / 2 else { return false }
     }
     return true
