@@ -23,8 +23,14 @@ struct CrashWorker {
       case ("hold", let path?, _): try hold(path)
       case ("open", let path?, _): try tryToOpen(path)
       case ("write", let path?, let seed?): try writeForEver(to: path, seed: seed)
+      case ("fork", let path?, _): try Fork.run(in: path)
+      case ("files", let path?, _): try Hardship.fewFiles(in: path)
+      case ("rights", let path?, _): try Hardship.noRights(in: path)
       case ("full", let path?, let limit?): try FullDisk.run(in: path, limit: limit)
-      default: say("usage: [--uid N] hold DIR | open DIR | write DIR SEED | full DIR LIMIT")
+      default:
+        say(
+          "usage: [--uid N] hold DIR | open DIR | fork DIR | files DIR | rights DIR "
+            + "| write DIR SEED | full DIR LIMIT")
       }
     } catch {
       say("\(error)")

@@ -146,6 +146,10 @@ private final class SimulatedGuard: FileGuard {
     release()
   }
 
+  func isInPlace() throws(EngineError) -> Bool {
+    try SimulatedFiles(disk).kind(of: path) != nil
+  }
+
   /// What the file still holds if emptying it fails does no harm.
   func release() {
     isHeld.withLock { isHeld in

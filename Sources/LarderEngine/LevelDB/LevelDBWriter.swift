@@ -47,6 +47,15 @@ struct LevelDBWriter: ~Copyable {
     return try logs.hasRoom()
   }
 
+  /// Like ``hasRoom(forFreeing:)``; false when it cannot be told.
+  mutating func seemsToHaveRoom(forFreeing: Bool) -> Bool {
+    do throws(EngineError) {
+      return try hasRoom(forFreeing: forFreeing)
+    } catch {
+      return false
+    }
+  }
+
   /// Applies the leader's batch and those of others as one write.
   ///
   /// A batch whose conditions cannot be read fails alone. What is written together fails together.
@@ -60,6 +69,7 @@ struct LevelDBWriter: ~Copyable {
       }
       try makeWritable(
         forFreeing: batch.pointee.freesRoom || others.contains { $0.batch.pointee.freesRoom })
+      try logs.prepareToGrow()
     } catch {
       for other in others { other.outcome = .failure(error) }
       throw error
@@ -100,9 +110,11 @@ struct LevelDBWriter: ~Copyable {
     }
   }
 
-  /// Throws the failure of a compaction in the background, if there was one.
+  /// Throws the failure of a compaction in the background, if there was one, and when there is no
+  /// place for another one.
   mutating func reportFailure() throws(EngineError) {
-    guard disabledCause == nil else { return }
+    try logs.requireInPlace()
+    if let disabledCause { throw .writesDisabled(cause: disabledCause) }
     logs.mayHaveRotated()
     do throws(EngineError) {
       try check(clarder_commit(database, false))

@@ -36,13 +36,17 @@ package func recover(
   directory path: String, files: any StoreFiles
 ) throws(EngineError) -> Recovery? {
   guard let table = try TableOfContents(of: path, files: files) else { return nil }
+  let names = try files.names(in: path)
   let survey = try LogSurvey(
-    of: table.manifest, in: path, names: try files.names(in: path)
+    of: table.manifest, in: path, names: names
   ) { name throws(EngineError) in try files.read("\(path)/\(name)", limit: nil) }
   if case .damaged(_, _, let message) = survey.finding { throw .corrupt(message) }
 
+  try table.manifest.requireSafeTables(in: path, names: names, files: files)
+
   var plan = CutPlan(directory: path, files: files)
   if case .torn(let place) = table.manifest.end {
+    try table.requireTables(among: names, of: path)
     plan.add(table.name, bytes: table.bytes, keeping: place)
   }
   if case .torn(let index, let place) = survey.finding {
@@ -75,6 +79,20 @@ private struct TableOfContents {
     bytes = try files.read("\(path)/\(name)", limit: nil)
     guard let manifest = Manifest(bytes) else { throw .corrupt("\(path)/\(name) is damaged") }
     self.manifest = manifest
+  }
+}
+
+extension TableOfContents {
+  /// Throws unless the tables are there that the MANIFEST names before its torn end.
+  ///
+  /// LevelDB deletes tables only after the edit without them is on the device. Where some are gone,
+  /// what comes last was not torn off by a power loss, but damaged later.
+  func requireTables(among names: Set<String>, of path: String) throws(EngineError) {
+    for number in manifest.tables.keys {
+      guard Manifest.name(ofTable: number, among: names) != nil else {
+        throw .corrupt("\(path)/\(name) is damaged: its last edit is lost")
+      }
+    }
   }
 }
 
