@@ -5,8 +5,6 @@ import Synchronization
 import Testing
 
 /// Whenever the power goes, nothing durable is lost, and what is there is what once was.
-///
-/// One thing that is known is let pass, and counted: see `PowerLossSearch.isManifestAhead(_:_:)`.
 @Suite struct PowerLossTests {
   @Test("crash at every file call", arguments: [.random(in: 0 ... .max)] as [UInt64])
   func crashAtEveryFileCall(seed: UInt64) {
@@ -31,7 +29,6 @@ import Testing
       "power loss: \(total.states) states, \(total.images) distinct images, "
         + "\(total.scripts) scripts, "
         + "\(total.syncsWithOlderLog) synced writes with a table pending, "
-        + "\(total.refusals) refused for a MANIFEST ahead of the names, "
         + "\(total.violations.count) violations, seed \(seed)")
   }
 }
@@ -42,7 +39,6 @@ private final class PowerLossTally: Sendable {
     var scripts = 0
     var states = 0
     var images = 0
-    var refusals = 0
     var syncsWithOlderLog = 0
     var violations: [String] = []
   }
@@ -78,7 +74,6 @@ private final class PowerLossTally: Sendable {
     state.withLock { total in
       total.states += search.states
       total.images += search.images
-      total.refusals += search.refusals
       total.syncsWithOlderLog += search.history.syncsWithOlderLog
       total.violations += search.violations
     }
