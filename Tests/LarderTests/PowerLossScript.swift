@@ -1,14 +1,22 @@
 import LarderTestSupport
 
 /// A change of one cache, by the numbers of cache and key.
-enum CacheChange: Sendable {
+enum CacheChange: Sendable, CustomStringConvertible {
   case save(cache: Int, key: Int, bytes: Int)
   case remove(cache: Int, key: Int)
   case removeAll(cache: Int)
+
+  var description: String {
+    switch self {
+    case .save(let cache, let key, let bytes): "save(\(cache), \(key), \(bytes))"
+    case .remove(let cache, let key): "remove(\(cache), \(key))"
+    case .removeAll(let cache): "removeAll(\(cache))"
+    }
+  }
 }
 
 /// What a script does to a store.
-enum StoreOperation: Sendable {
+enum StoreOperation: Sendable, CustomStringConvertible {
   case change(CacheChange, synced: Bool)
   case batch([CacheChange], synced: Bool)
   case touch(cache: Int, key: Int)
@@ -19,6 +27,20 @@ enum StoreOperation: Sendable {
   case compact
   /// Saves, not synced, until LevelDB has started a new log.
   case fillLog
+
+  var description: String {
+    switch self {
+    case .change(let change, let synced): "\(change)\(synced ? " synced" : "")"
+    case .batch(let changes, let synced): "batch \(changes)\(synced ? " synced" : "")"
+    case .touch(let cache, let key): "touch(\(cache), \(key))"
+    case .validate(let cache): "validate(\(cache))"
+    case .advance(let seconds): "advance(\(seconds))"
+    case .flush: "flush"
+    case .reopen: "reopen"
+    case .compact: "compact"
+    case .fillLog: "fillLog"
+    }
+  }
 }
 
 extension StoreOperation {
