@@ -9,7 +9,7 @@ namespace {
 thread_local bool is_background = false;
 
 /// Longer than that nothing is held: somebody waits for the work.
-constexpr std::chrono::seconds kPatience(10);
+constexpr std::chrono::seconds kPatience(60);
 
 }  // namespace
 

@@ -183,7 +183,7 @@ void csimdisk_unlock(csimdisk *disk, const char *path) CSIMDISK_NOEXCEPT;
 
 /// From now on what LevelDB does in the background waits before it begins, and before each of its
 /// calls that change the disk. Nobody may wait for it meanwhile: not two logs may be filled, and no
-/// database be closed or compacted. Whoever does waits ten seconds; then it is released.
+/// database be closed or compacted. Whoever does waits a minute; then it is released.
 void csimdisk_hold_background(csimdisk *disk) CSIMDISK_NOEXCEPT;
 
 /// From now on calls of others that change the disk wait until there is nothing to do in the
