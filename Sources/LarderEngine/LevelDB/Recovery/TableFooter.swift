@@ -47,12 +47,6 @@ struct TableFooter {
 }
 
 extension Manifest {
-  /// The name of a table's file, which may have either of two endings; nil when it is not there.
-  static func name(ofTable number: UInt64, among names: Set<String>) -> String? {
-    let digits = LogSurvey.name(of: number).dropLast(".log".utf8.count)
-    return ["\(digits).ldb", "\(digits).sst"].first(where: names.contains)
-  }
-
   /// Throws when a table must not be given to LevelDB.
   ///
   /// - Complexity: A short read of each table.
