@@ -68,7 +68,6 @@ package final class LevelDBEngine: StorageEngine {
     try reserve.releaseToOpen()
     recovery = try recover(directory: directory.path, files: options.files)
     let database = try LevelDBEngine.open(directory.path, options)
-    if !options.refusesWrites, !reserve.isSpent { reserve.keep() }
     let logs = LogFiles(
       in: directory.path, under: directory.lock, files: options.files,
       bufferBytes: options.writeBufferBytes)

@@ -28,6 +28,7 @@ struct LevelDBWriter: ~Copyable {
     guard !refusesWrites else { return }
     sequence = try CommitSequence(
       resumingAfter: try ValueBuffer.value(under: CommitSequence.key, of: database))
+    if !reserve.isSpent { keepReserve() }
   }
 
   /// Goes on with a database that was opened anew.
@@ -137,7 +138,7 @@ extension LevelDBWriter {
   /// write is in neither, so that from then on it has not taken effect. (One that did get into
   /// memory, and failed later, has the database opened anew instead.)
   private mutating func makeWritable(forFreeing: Bool) throws(EngineError) {
-    if reserve.isSpent { reserve.keep() }
+    if reserve.isSpent { keepReserve() }
     guard let cause = disabledCause else { return }
     guard !needsReopening, try hasRoom(forFreeing: forFreeing) else {
       throw .writesDisabled(cause: cause)
@@ -255,7 +256,11 @@ extension LevelDBWriter {
       }
     }
     logs.willGrow(rows: batch.rows.count, bytes: batch.bytes.count)
-    reserve.willGrow(bytes: batch.bytes.count)
+    if reserve.willGrow(bytes: batch.bytes.count) { keepReserve() }
+  }
+
+  private mutating func keepReserve() {
+    reserve.keep(storeBytes: clarder_approximate_bytes(database, clarder_slice(), nil))
   }
 
   private func stage(_ reservation: UInt64) {

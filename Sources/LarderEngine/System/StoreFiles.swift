@@ -38,9 +38,9 @@ package protocol StoreFiles: Sendable {
   /// A missing file is made, for the owner alone; its name is not waited for.
   func replace(_ path: String, with bytes: [UInt8]) throws(EngineError)
 
-  /// Makes a file of `count` bytes, whatever they are, that has its room on the device.
+  /// Makes a file that has room on the device for `count` bytes, whatever they are.
   ///
-  /// One that is there already is lost.
+  /// One that is there already keeps its room, and is made larger if need be.
   func allocate(_ path: String, count: Int) throws(EngineError)
 
   /// Makes a file end after `count` bytes, and waits until that is on the device.

@@ -78,7 +78,9 @@ package struct SystemFiles: StoreFiles {
   }
 
   package func allocate(_ path: String, count: Int) throws(EngineError) {
-    try OpenFile(path, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW).allocate(count)
+    let file = try OpenFile(path, O_RDWR | O_CREAT | O_NOFOLLOW)
+    let held = try file.count()
+    if held < count { try file.allocate(count, from: held) }
   }
 
   package func truncate(_ path: String, to count: Int) throws(EngineError) {
@@ -236,19 +238,19 @@ private struct OpenFile: ~Copyable {
     guard ftruncate(descriptor, off_t(count)) == 0 else { throw failure("cannot cut", path) }
   }
 
-  /// Makes the file `count` bytes long, all of which have their room.
-  func allocate(_ count: Int) throws(EngineError) {
+  /// Makes the file `count` bytes long, where it had `held`; all of them have their room.
+  func allocate(_ count: Int, from held: Int) throws(EngineError) {
     #if canImport(Darwin)
       var room = fstore_t(
         fst_flags: UInt32(F_ALLOCATEALL), fst_posmode: F_PEOFPOSMODE, fst_offset: 0,
-        fst_length: off_t(count), fst_bytesalloc: 0)
+        fst_length: off_t(count - held), fst_bytesalloc: 0)
       guard fcntl(descriptor, F_PREALLOCATE, &room) != -1 else {
         throw failure("cannot make room for", path)
       }
       try truncate(to: count)
     #else
       // It returns its error.
-      errno = posix_fallocate(descriptor, 0, off_t(count))
+      errno = posix_fallocate(descriptor, off_t(held), off_t(count - held))
       guard errno == 0 else { throw failure("cannot make room for", path) }
     #endif
   }
