@@ -96,6 +96,18 @@ import Testing
     try again.store.close()
   }
 
+  @Test func aRemovalMayBeTheFirstToFindItFull() throws {
+    disk.setCapacity(8 << 20)
+    let (store, pictures, _) = try open()
+    for number in 0..<200 { try pictures.save(picture(number), for: number) }
+    let rest = try SimulatedFiles(disk).availableBytes(in: "/store")
+    disk.setBytes(Array(repeating: 1, count: Int(rest)), of: "/rest")
+    #expect(try pictures.remove(7))
+    #expect(try pictures.value(for: 7) == nil)
+    #expect(try pictures.value(for: 8) == picture(8))
+    try store.close()
+  }
+
   @Test func thereIsNoReserveWhileThereIsRoom() throws {
     let (store, pictures, _) = try open()
     for number in 0..<300 { try pictures.save(picture(number), for: number) }

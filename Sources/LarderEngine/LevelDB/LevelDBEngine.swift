@@ -100,6 +100,18 @@ package final class LevelDBEngine: StorageEngine {
     try batch.checkLimits()
     try requireOwner()
     do throws(EngineError) {
+      return try commitOrReopen(&batch, synced: synced)
+    } catch {
+      // Whatever has found the disk full, room is kept for this.
+      guard error == .diskFull, batch.freesRoom else { throw error }
+    }
+    return try commitOrReopen(&batch, synced: synced)
+  }
+
+  private func commitOrReopen(
+    _ batch: inout WriteBatch, synced: Bool
+  ) throws(EngineError) -> Commit {
+    do throws(EngineError) {
       return try commit(&batch, synced: synced)
     } catch {
       let cause: String

@@ -28,7 +28,7 @@ struct LevelDBWriter: ~Copyable {
     guard !refusesWrites else { return }
     sequence = try CommitSequence(
       resumingAfter: try ValueBuffer.value(under: CommitSequence.key, of: database))
-    if !reserve.isSpent { keepReserve() }
+    keepReserve(atOpen: true)
   }
 
   /// Goes on with a database that was opened anew.
@@ -259,8 +259,9 @@ extension LevelDBWriter {
     if reserve.willGrow(bytes: batch.bytes.count) { keepReserve() }
   }
 
-  private mutating func keepReserve() {
-    reserve.keep(storeBytes: clarder_approximate_bytes(database, clarder_slice(), nil))
+  private mutating func keepReserve(atOpen: Bool = false) {
+    let storeBytes = clarder_approximate_bytes(database, clarder_slice(), nil)
+    reserve.keep(storeBytes: storeBytes, atOpen: atOpen)
   }
 
   private func stage(_ reservation: UInt64) {

@@ -41,10 +41,10 @@ struct Reserve {
   /// It holds as much as a compaction of a store of `storeBytes` may write, and a few buffers. When
   /// it cannot be made there is no reserve, and a full disk can only be read: what is written will
   /// say what is wrong.
-  mutating func keep(storeBytes: UInt64) {
+  mutating func keep(storeBytes: UInt64, atOpen: Bool = false) {
     let wanted = Int(min(storeBytes, UInt64(compactionBytes))) + 4 * bufferBytes
-    // Room that was just given away must not be taken back before it is used.
-    let spare = isSpent ? wanted : 2 * bufferBytes
+    // Room that was given to a removal must not be taken back before it is used.
+    let spare = isSpent && !atOpen ? wanted : 2 * bufferBytes
     do throws(EngineError) {
       let available = try files.availableBytes(in: directory)
       let isThere = try files.kind(of: path) != nil
@@ -72,8 +72,10 @@ struct Reserve {
   }
 
   /// Gives the room to a database that is about to be opened, if it needs it.
+  ///
+  /// It writes what is in its logs into tables.
   mutating func releaseToOpen() throws(EngineError) {
-    guard try files.availableBytes(in: directory) < UInt64(4 * bufferBytes) else { return }
+    guard try files.availableBytes(in: directory) < UInt64(2 * bufferBytes) else { return }
     _ = try release()
   }
 }
