@@ -104,8 +104,13 @@ package final class LevelDBEngine: StorageEngine {
     } catch {
       // Whatever has found the disk full, room is kept for this.
       guard error == .diskFull, batch.freesRoom else { throw error }
+      do throws(EngineError) {
+        return try commitOrReopen(&batch, synced: synced)
+      } catch {
+        // What became of the first attempt is not known, whatever the second one says.
+        throw .diskFull
+      }
     }
-    return try commitOrReopen(&batch, synced: synced)
   }
 
   private func commitOrReopen(
