@@ -198,6 +198,8 @@ extension Loader {
       try Task.checkCancellation()
       return .failure(.connectivity)
     }
+    // So is what it still delivers then.
+    try Task.checkCancellation()
     do {
       return .success(try endpoint.map(reply))
     } catch {
