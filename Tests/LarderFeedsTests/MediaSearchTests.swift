@@ -144,7 +144,7 @@ import Testing
   /// The URL that is requested for a term.
   private func url(
     for term: String, from base: URL = MediaSearchLoader.iTunes,
-    _ parameters: KeyValuePairs<String, String> = [:]
+    _ parameters: [(name: String, value: String)] = []
   ) async throws -> String {
     let client = ScriptedClient()
     let loader = MediaSearchLoader.mediaSearch(from: base, parameters: parameters, client: client)
@@ -209,7 +209,8 @@ import Testing
     "ITN-36 parameters follow the term in their order, encoded alike; there are none by default")
   func parameters() async throws {
     let asked = try await url(
-      for: "a b", ["media": "music", "entity": "song", "at tribution": "x&y=z", "limit": "10"])
+      for: "a b",
+      [("media", "music"), ("entity", "song"), ("at tribution", "x&y=z"), ("limit", "10")])
 
     #expect(
       asked == "https://itunes.apple.com/search?term=a+b&media=music&entity=song"

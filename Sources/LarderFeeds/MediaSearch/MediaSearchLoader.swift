@@ -45,20 +45,18 @@ extension Loader where Input == String, Key == String, Value == [MediaItem] {
   /// - Parameters:
   ///   - base: The server's URL; a port and a path are kept. `https://itunes.apple.com` by default.
   ///   - parameters: What the server is told besides the term, in this order: for example
-  ///     `["media": "music", "entity": "song"]`. Nothing by default.
+  ///     `[("media", "music"), ("entity", "song")]`. Nothing by default.
   ///   - client: What sends the requests.
   /// - Returns: The loader.
   public static func mediaSearch(
-    from base: URL = iTunes, parameters: KeyValuePairs<String, String> = [:],
+    from base: URL = iTunes, parameters: [(name: String, value: String)] = [],
     client: any HTTPClient
   ) -> MediaSearchLoader {
     let search = base.appending(path: "search")
     return MediaSearchLoader(
       .json(
         RemoteMedia.self,
-        at: { term in
-          search.replacingQuery(with: [("term", term)] + parameters.map { ($0.key, $0.value) })
-        }, \.models),
+        at: { search.replacingQuery(with: [("term", $0)] + parameters) }, \.models),
       client: client, cache: nil, key: { $0 }, policy: LoadPolicy(.remoteOnly))
   }
 
