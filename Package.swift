@@ -58,7 +58,7 @@ let package = Package(
       name: "CSimulatedDisk", path: "Tests/CSimulatedDisk",
       linkerSettings: [.linkedLibrary("leveldb")]),
     .target(
-      name: "SimulatedDisk", dependencies: ["CSimulatedDisk", "LarderEngine"],
+      name: "SimulatedDisk", dependencies: ["CSimulatedDisk", "LarderEngine", "LarderTestSupport"],
       path: "Tests/SimulatedDisk"),
     .executableTarget(
       name: "CrashWorker", dependencies: ["LarderEngine", "LarderTestSupport"],

@@ -35,6 +35,10 @@ clarder_slice clarder_cursor_value(const clarder_cursor* cursor) noexcept {
   return clarder::lend(cursor->rep->value());
 }
 
+bool clarder_cursor_has_failed(const clarder_cursor* cursor) noexcept {
+  return !cursor->rep->status().ok();
+}
+
 clarder_status* clarder_cursor_status(const clarder_cursor* cursor) noexcept {
   return clarder::box(cursor->rep->status());
 }

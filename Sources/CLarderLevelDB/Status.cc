@@ -14,9 +14,16 @@ bool ends_with_error(const std::string& message, int number) {
   return ends_with(message, std::generic_category().message(number));
 }
 
+// A read behind the end of a table, which is mapped into memory, is not called a corruption: it is
+// one of the table, which is too short, or of the place in it that was read.
+bool is_read_behind_a_table(const std::string& message) {
+  const std::string reason = ": " + std::generic_category().message(EINVAL);
+  return ends_with(message, ".ldb" + reason) || ends_with(message, ".sst" + reason);
+}
+
 // LevelDB keeps the number of a system error as text only, at the end of its message.
 clarder_code code_of(const leveldb::Status& status, const std::string& message) {
-  if (status.IsCorruption()) return clarder_code_corruption;
+  if (status.IsCorruption() || is_read_behind_a_table(message)) return clarder_code_corruption;
   if (status.IsNotSupportedError()) return clarder_code_not_supported;
   if (status.IsInvalidArgument()) return clarder_code_invalid_argument;
   if (ends_with_error(message, ENOSPC) || ends_with_error(message, EDQUOT)) {

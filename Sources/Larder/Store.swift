@@ -73,8 +73,8 @@ public final class Store: Sendable {
   ///   ``StoreError/corrupt(cache:key:file:)`` when the store's own bookkeeping is damaged;
   ///   ``StoreError/invalidArgument(_:)`` for an option outside its range; ``StoreError/io(_:)``,
   ///   ``StoreError/diskFull``. Nothing that was there is changed or renamed.
-  /// - Complexity: Reads LevelDB's log, at most two write buffers; and deletes up to 10,000 rows
-  ///   of caches that were cleared.
+  /// - Complexity: Reads LevelDB's log, at most two write buffers, and the end of each file; and
+  ///   deletes up to 10,000 rows of caches that were cleared.
   public convenience init(
     at directory: URL, options: Options = Options()
   ) throws(StoreError) {

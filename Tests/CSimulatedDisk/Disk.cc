@@ -123,6 +123,7 @@ int Disk::create(const std::string& path, uint64_t* file) {
 }
 
 int Disk::open_to_write(const std::string& path, bool emptied, uint64_t* file) {
+  gate.pass();
   Guard guard(mutex_);
   csimdisk_kind found = kind(path);
   bool changes = emptied || found == csimdisk_kind_none;
@@ -143,6 +144,7 @@ int Disk::open_to_write(const std::string& path, bool emptied, uint64_t* file) {
 }
 
 int Disk::write(uint64_t file, std::string bytes) {
+  gate.pass();
   Guard guard(mutex_);
   bool is_short = false;
   int error = enter(csimdisk_calls_writes, &is_short);
@@ -161,6 +163,7 @@ int Disk::write(uint64_t file, std::string bytes) {
 }
 
 int Disk::sync(uint64_t file) {
+  gate.pass();
   Guard guard(mutex_);
   if (int error = enter(csimdisk_calls_syncs)) return error;
   apply({csimdisk_entry_sync, file, state_.files[file].bytes.size()});
@@ -168,6 +171,7 @@ int Disk::sync(uint64_t file) {
 }
 
 int Disk::truncate(const std::string& path, uint64_t count) {
+  gate.pass();
   Guard guard(mutex_);
   if (int error = enter(csimdisk_calls_mutating)) return error;
   if (kind(path) == csimdisk_kind_none) return ENOENT;
@@ -177,6 +181,7 @@ int Disk::truncate(const std::string& path, uint64_t count) {
 }
 
 int Disk::sync_directory(const std::string& path) {
+  gate.pass();
   Guard guard(mutex_);
   if (int error = enter(csimdisk_calls_syncs)) return error;
   if (kind(path) == csimdisk_kind_none) return ENOENT;
@@ -186,6 +191,7 @@ int Disk::sync_directory(const std::string& path) {
 }
 
 int Disk::make_directory(const std::string& path) {
+  gate.pass();
   Guard guard(mutex_);
   if (int error = enter(csimdisk_calls_mutating)) return error;
   if (kind(path) != csimdisk_kind_none) return EEXIST;
@@ -195,6 +201,7 @@ int Disk::make_directory(const std::string& path) {
 }
 
 int Disk::remove_directory(const std::string& path) {
+  gate.pass();
   Guard guard(mutex_);
   if (int error = enter(csimdisk_calls_mutating)) return error;
   if (path == "/") return EBUSY;
@@ -206,6 +213,7 @@ int Disk::remove_directory(const std::string& path) {
 }
 
 int Disk::rename(const std::string& from, const std::string& to) {
+  gate.pass();
   Guard guard(mutex_);
   if (int error = enter(csimdisk_calls_mutating)) return error;
   csimdisk_kind source = kind(from);
@@ -222,6 +230,7 @@ int Disk::rename(const std::string& from, const std::string& to) {
 }
 
 int Disk::remove(const std::string& path) {
+  gate.pass();
   Guard guard(mutex_);
   if (int error = enter(csimdisk_calls_mutating)) return error;
   if (kind(path) == csimdisk_kind_none) return ENOENT;

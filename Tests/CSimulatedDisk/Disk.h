@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "Gate.h"
 #include "State.h"
 
 namespace leveldb {
@@ -63,6 +64,9 @@ class Disk {
   size_t journal_count();
   /// The state before the journal, and the journal.
   std::pair<State, std::vector<Entry>> history();
+
+  /// Of the work that LevelDB has in the background.
+  Gate gate;
 
  private:
   struct Fault {

@@ -158,6 +158,8 @@ class SilentLogger final : public leveldb::Logger {
 /// A thread that runs what it is given, one after the other.
 class Worker {
  public:
+  explicit Worker(Gate* gate) : gate_(gate) {}
+
   ~Worker() {
     {
       std::lock_guard<std::mutex> guard(mutex_);
@@ -168,6 +170,7 @@ class Worker {
   }
 
   void add(void (*function)(void*), void* argument) {
+    gate_->scheduled();
     std::lock_guard<std::mutex> guard(mutex_);
     work_.emplace_back(function, argument);
     if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
@@ -183,11 +186,14 @@ class Worker {
       auto [function, argument] = work_.front();
       work_.pop_front();
       guard.unlock();
+      gate_->begin();
       function(argument);
+      gate_->end();
       guard.lock();
     }
   }
 
+  Gate* const gate_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::pair<void (*)(void*), void*>> work_;
@@ -197,7 +203,7 @@ class Worker {
 
 class DiskEnv final : public leveldb::Env {
  public:
-  explicit DiskEnv(Disk* disk) : disk_(disk) {}
+  explicit DiskEnv(Disk* disk) : disk_(disk), worker_(&disk->gate) {}
 
   Status NewSequentialFile(const std::string& name, leveldb::SequentialFile** result) override {
     return open_to_read<Sequential>(name, result);

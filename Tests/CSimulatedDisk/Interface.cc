@@ -192,6 +192,18 @@ int csimdisk_lock(csimdisk* disk, const char* path) noexcept {
 
 void csimdisk_unlock(csimdisk* disk, const char* path) noexcept { disk->disk->unlock(clean(path)); }
 
+// MARK: - The background
+
+void csimdisk_hold_background(csimdisk* disk) noexcept { disk->disk->gate.hold(); }
+
+void csimdisk_prefer_background(csimdisk* disk) noexcept { disk->disk->gate.prefer(); }
+
+void csimdisk_release_background(csimdisk* disk) noexcept { disk->disk->gate.release(); }
+
+void csimdisk_run_background(csimdisk* disk, size_t calls) noexcept {
+  disk->disk->gate.run(calls);
+}
+
 // MARK: - Crashes
 
 size_t csimdisk_journal_count(csimdisk* disk) noexcept { return disk->disk->journal_count(); }

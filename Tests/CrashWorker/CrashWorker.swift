@@ -22,9 +22,16 @@ struct CrashWorker {
       switch (arguments.first, arguments.dropFirst().first, arguments.last.flatMap(UInt64.init)) {
       case ("hold", let path?, _): try hold(path)
       case ("open", let path?, _): try tryToOpen(path)
-      case ("write", let path?, let seed?): try writeForEver(to: path, seed: seed)
+      case ("write", let path?, let seed?): try writeForEver(to: path, threads: 1, seed: seed)
+      case ("storm", let path?, let seed?): try writeForEver(to: path, threads: 8, seed: seed)
+      case ("fork", let path?, _): try Fork.run(in: path)
+      case ("files", let path?, _): try Hardship.fewFiles(in: path)
+      case ("rights", let path?, _): try Hardship.noRights(in: path)
       case ("full", let path?, let limit?): try FullDisk.run(in: path, limit: limit)
-      default: say("usage: [--uid N] hold DIR | open DIR | write DIR SEED | full DIR LIMIT")
+      default:
+        say(
+          "usage: [--uid N] hold DIR | open DIR | fork DIR | files DIR | rights DIR "
+            + "| write DIR SEED | storm DIR SEED | full DIR LIMIT")
       }
     } catch {
       say("\(error)")
@@ -45,21 +52,23 @@ struct CrashWorker {
     say("opened")
   }
 
-  /// Writes batches for ever, on eight threads, each to keys of its own.
+  /// Writes batches for ever, on so many threads, each to keys of its own.
   ///
   /// After each batch a line: its sequence, the keys that it put, and the keys that it removed,
-  /// those after a minus sign. Half of the threads wait for the disk each time.
-  private static func writeForEver(to path: String, seed: UInt64) throws(EngineError) {
+  /// those after a minus sign. Every other thread waits for the disk each time.
+  private static func writeForEver(
+    to path: String, threads: Int, seed: UInt64
+  ) throws(EngineError) {
     var options = LevelDBOptions()
     // Small, so that tables are written and compacted all the time.
     options.writeBufferBytes = 64 << 10
     options.maxFileBytes = 1 << 20
     let engine = try LevelDBEngine(at: path, options: options)
-    onThreads(8) { thread in
+    onThreads(threads) { thread in
       var random = SplitMix64(seed: seed &+ UInt64(thread))
       do throws(EngineError) {
         while true {
-          let waits = thread.isMultiple(of: 2) || Int.random(in: 0..<64, using: &random) == 0
+          let waits = !thread.isMultiple(of: 2) || Int.random(in: 0..<64, using: &random) == 0
           try writeBatch(to: engine, keys: "t\(thread)-", synced: waits, &random)
         }
       } catch {

@@ -18,7 +18,7 @@ import Testing
     var told: [Substring: Told] = [:]
     let rounds = 200 * (proofFactor > 1 ? 100 : 1)
     for round in 0..<rounds {
-      var worker = try ChildProcess("CrashWorker", ["write", directory.path, "\(random.next())"])
+      var worker = try ChildProcess("CrashWorker", ["storm", directory.path, "\(random.next())"])
       for _ in 0..<Int.random(in: 1...400, using: &random) {
         let answer = worker.readLine()
         let line = try #require(answer)

@@ -73,6 +73,89 @@ import Testing
     }
   }
 
+  @Test(arguments: [0, 1, 47, 48, 500, 30_000])
+  func aTableThatIsCutIsDamage(count: Int) throws {
+    let directory = try TemporaryDirectory()
+    var random = SplitMix64(seed: 9)
+    let engine = try LevelDBEngine(at: directory.path)
+    for key in Self.keys.prefix(400) { try engine.put(bytes(key), random.bytes(100)) }
+    try engine.compact(EngineRange())
+    try engine.close()
+    let table = try #require(try Damage.files(in: directory.path, endingIn: ".ldb").first)
+    try Data(contentsOf: URL(filePath: table)).prefix(count).write(to: URL(filePath: table))
+
+    do throws(EngineError) {
+      // Opening reads the row of commit sequences.
+      try LevelDBEngine(at: directory.path).close()
+      Issue.record("a store without its tables was opened")
+    } catch {
+      guard case .corrupt = error else { throw error }
+    }
+  }
+
+  /// A number that is far too large, for the offset and the size of either handle.
+  @Test(arguments: [0, 1, 2, 3])
+  func aTableWhoseEndLeadsOutOfItIsDamageAndNoTrap(handle: Int) throws {
+    let directory = try TemporaryDirectory()
+    let engine = try LevelDBEngine(at: directory.path)
+    try engine.put("k", "v")
+    try engine.compact(EngineRange())
+    try engine.close()
+    let table = try #require(try Damage.files(in: directory.path, endingIn: ".ldb").first)
+    var bytes = Array(try Data(contentsOf: URL(filePath: table)))
+    // LevelDB reads a zero that is longer than it need be.
+    var numbers: [[UInt8]] = Array(repeating: [0x80, 0], count: 4)
+    numbers[handle] = Array(repeating: 0xFF, count: 9) + [1]
+    let start = bytes.count - 48
+    let handles = numbers.flatMap(\.self)
+    bytes.replaceSubrange(start..<(start + handles.count), with: handles)
+    try Data(bytes).write(to: URL(filePath: table))
+
+    let message = "\(table) is damaged: its end leads out of it"
+    #expect(throws: EngineError.corrupt(message)) { try LevelDBEngine(at: directory.path) }
+  }
+
+  /// Two tables with the same keys, of which the newer one removes every other key and is damaged.
+  @Test(arguments: [100_000, 1])
+  func scanShowsNothingOldInThePlaceOfWhatIsDamaged(sliceEntries: Int) throws {
+    let directory = try TemporaryDirectory()
+    var random = SplitMix64(seed: 9)
+    for round in 0..<2 {
+      let engine = try LevelDBEngine(at: directory.path)
+      for (index, key) in Self.keys.prefix(400).enumerated() {
+        if round == 1, index.isMultiple(of: 2) {
+          try engine.remove(key)
+        } else {
+          try engine.put(bytes(key), random.bytes(100 + round))
+        }
+      }
+      // The first becomes a table by a compaction, the second by opening the store.
+      if round == 0 { try engine.compact(EngineRange()) }
+      try engine.close()
+    }
+    try LevelDBEngine(at: directory.path).close()
+    let table = try #require(try Damage.files(in: directory.path, endingIn: ".ldb").last)
+    try Damage.flipByte(at: 10_000, of: table)
+    var options = LevelDBOptions()
+    options.cursorSliceEntries = sliceEntries
+    let engine = try LevelDBEngine(at: directory.path, options: options)
+    let cursor = try engine.cursor(over: EngineRange(from: [1]))
+
+    for step in [cursor.next, cursor.previous] {
+      var seen = 0
+      #expect(throws: EngineError.self) {
+        while try step() {
+          seen += 1
+          let (key, value) = (cursor.key, cursor.entry.value)
+          #expect(value.count == 101, "\(key) has its old value")
+          #expect(Int(key)?.isMultiple(of: 2) == false, "\(key) is there again")
+        }
+      }
+      #expect((100..<200).contains(seen))
+    }
+    try engine.close()
+  }
+
   @Test func rule9CompactionReportsDamageAndDoesNotLaunderIt() throws {
     try withDamagedStore { path in
       let engine = try LevelDBEngine(at: path)

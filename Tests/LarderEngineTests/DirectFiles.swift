@@ -2,12 +2,20 @@ import Foundation
 import LarderEngine
 import Synchronization
 
-/// The system's files, with cuts that are noted and can be made to fail.
+/// The system's files, with cuts that are noted and can be made to fail, and with a word to say
+/// whenever a store looks after its directory.
 final class DirectFiles: StoreFiles {
   private let system = SystemFiles()
   private let state: Mutex<(allowedCuts: Int, cut: [String])>
+  private let look: Look
 
-  init(allowedCuts: Int = .max) { state = Mutex((allowedCuts, [])) }
+  /// Called before a store looks whether its directory is in its place.
+  typealias Look = @Sendable () throws(EngineError) -> Void
+
+  init(allowedCuts: Int = .max, look: @escaping Look = { () throws(EngineError) in }) {
+    state = Mutex((allowedCuts, []))
+    self.look = look
+  }
 
   /// The names of the files that were cut, in the order of it.
   var cut: [String] { state.withLock { $0.cut } }
@@ -53,6 +61,22 @@ final class DirectFiles: StoreFiles {
     try system.availableBytes(in: path)
   }
   func takeGuard(at path: String) throws(EngineError) -> any FileGuard {
-    try system.takeGuard(at: path)
+    LookingGuard(try system.takeGuard(at: path), look)
   }
+}
+
+private final class LookingGuard: FileGuard {
+  private let system: any FileGuard
+  private let look: DirectFiles.Look
+
+  init(_ system: any FileGuard, _ look: @escaping DirectFiles.Look) {
+    (self.system, self.look) = (system, look)
+  }
+
+  func isInPlace() throws(EngineError) -> Bool {
+    try look()
+    return try system.isInPlace()
+  }
+
+  func release() { system.release() }
 }

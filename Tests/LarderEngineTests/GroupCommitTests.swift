@@ -1,3 +1,4 @@
+import Foundation
 import LarderEngine
 import LarderTestSupport
 import Synchronization
@@ -65,6 +66,53 @@ extension WriteFailureTests {
       $0 += stampedValue(0, tail: 0) + [UInt8(count >> 8), UInt8(count & 0xFF)]
     }
     return try engine.write(&batch, synced: false).failed.isEmpty
+  }
+}
+
+/// Who waits while a leader's write fails is told so, and nothing of theirs is written.
+extension WriteFailureTests {
+  @Test func whoWaitsBehindAFailedWriteGetsWritesDisabled() throws {
+    let directory = try TemporaryDirectory()
+    let (isArmed, isInside, mayFail, isHealed) = (Flag(), Flag(), Flag(), Flag())
+    var options = LevelDBOptions()
+    // The leader of a synced write looks after the directory when all is written.
+    options.files = DirectFiles { () throws(EngineError) in
+      guard isArmed.isRaised, !isHealed.isRaised else { return }
+      isInside.raise()
+      mayFail.wait()
+      throw .io("the disk is gone")
+    }
+    let engine = try LevelDBEngine(at: directory.path, options: options)
+    try engine.put("before", "value")
+    isArmed.raise()
+    let outcomes = Mutex<[String: EngineError]>([:])
+    onThreads(4) { thread in
+      do throws(EngineError) {
+        if thread > 0 { isInside.wait() }
+        if thread == 3 {
+          while engine.writersInLine < 2 { sched_yield() }
+          return mayFail.raise()
+        }
+        var batch = WriteBatch()
+        batch.put("thread\(thread)", "value")
+        try engine.write(&batch, synced: thread == 0)
+      } catch {
+        outcomes.withLock { $0["thread\(thread)"] = error }
+      }
+    }
+
+    let cause = EngineError.io("the disk is gone")
+    let disabled = EngineError.writesDisabled(cause: "\(cause)")
+    let expected = ["thread0": cause, "thread1": disabled, "thread2": disabled]
+    #expect(outcomes.withLock { $0 } == expected)
+    isHealed.raise()
+    try engine.put("after", "value")
+    for key in ["thread1", "thread2"] { #expect(try engine.value(key) == nil) }
+    try engine.close()
+    let again = try LevelDBEngine(at: directory.path)
+    for key in ["before", "after"] { #expect(try again.value(key) == "value") }
+    for key in ["thread1", "thread2"] { #expect(try again.value(key) == nil) }
+    try again.close()
   }
 }
 

@@ -5,46 +5,61 @@ import SimulatedDisk
 typealias StoreState = [[UInt8]: Int]
 
 /// Runs a script, and notes which state the store was in at which place in the disk's journal.
+///
+/// What LevelDB does in the background goes on between operations, by chance, so that the same
+/// script and seed make the same journal.
 struct PowerLossHistory {
-  /// A state, and when it came to be.
-  struct Moment {
-    let state: StoreState
-    /// How long the journal was before the operation that made the state, and after it.
-    let started: Int
-    let acknowledged: Int
-    /// Whether it must survive a power loss from then on, as all before it.
-    let isDurable: Bool
-  }
-
-  let disk = SimulatedDisk()
-  /// The first is the empty store.
-  private(set) var moments = [
-    Moment(state: [:], started: 0, acknowledged: 0, isDurable: true)
-  ]
+  let disk: SimulatedDisk
+  private(set) var timeline = Timeline<StoreState>([:])
   /// How many synced writes ended while an older log was there, not yet in a table.
   private(set) var syncsWithOlderLog = 0
 
   private var engine: LevelDBEngine
   private var state: StoreState = [:]
   private var lastMark: UInt64 = 0
+  private var background: HeldBackground
+  private var isFillingLog = false
 
-  init(of script: PowerLossScript) throws {
+  init(of script: PowerLossScript, seed: UInt64) throws {
+    let disk = SimulatedDisk()
+    self.disk = disk
+    background = HeldBackground(of: disk, seed: seed)
+    defer { disk.releaseBackground() }
     engine = try PowerLossHistory.open(disk)
     for operation in script.operations { try run(operation) }
+    background.finish()
     try engine.close()
   }
 
   static func open(_ disk: SimulatedDisk) throws -> LevelDBEngine {
     var options = LevelDBOptions()
     options.files = SimulatedFiles(disk)
-    options.writeBufferBytes = 64 << 10
+    options.writeBufferBytes = HeldBackground.writeBufferBytes
     options.maxFileBytes = 1 << 20
     return try LevelDBEngine(at: "/store", options: options)
+  }
+
+  /// Opens the store that a crash has left, and reads all of it.
+  static func look(at image: SimulatedDisk) throws -> PowerLossSearch<StoreState>.Opened {
+    image.holdBackground()
+    defer { image.releaseBackground() }
+    let engine = try open(image)
+    image.runBackground()
+    var state: StoreState = [:]
+    for entry in try engine.entries() {
+      if entry.value.count >= Stamp.byteCount, !isIntact(entry.value, key: entry.key) {
+        throw EngineError.corrupt("the value of \(String(decoding: entry.key, as: UTF8.self))")
+      }
+      state[entry.key] = fingerprint(of: entry.value)
+    }
+    try engine.close()
+    return PowerLossSearch.Opened(state: state, hasSetAside: engine.recovery != nil)
   }
 
   // MARK: - Operations
 
   private mutating func run(_ operation: ScriptOperation) throws {
+    background.willWrite(operation.byteCount)
     let start = disk.journalCount
     var isDurable = false
     switch operation {
@@ -59,19 +74,23 @@ struct PowerLossHistory {
       try engine.flush()
       isDurable = true
     case .reopen:
+      background.finish()
       try engine.close()
       engine = try PowerLossHistory.open(disk)
-    case .compact: try engine.compact(EngineRange())
+    case .compact: try background.letRun { try engine.compact(EngineRange()) }
     case .fillLog: return try fillLog()
     }
     if isDurable, logNames.count > 1 { syncsWithOlderLog += 1 }
-    moments.append(
-      Moment(
-        state: state, started: start, acknowledged: disk.journalCount, isDurable: isDurable))
+    timeline.add(
+      state, started: start, acknowledged: disk.journalCount, isDurable: isDurable)
+    // As long as the operation behind it can meet a table that is not yet written.
+    if !isFillingLog { background.goOn() }
   }
 
   private mutating func fillLog() throws {
     let last = logNames.max() ?? ""
+    isFillingLog = true
+    defer { isFillingLog = false }
     for key in 8..<40 where logNames.max() ?? "" <= last {
       try run(.put(key: key % 16, bytes: 9000 + key, synced: false))
     }
@@ -125,15 +144,5 @@ struct PowerLossHistory {
       hasher.combine(bytes: UnsafeRawBufferPointer(rebasing: value[Stamp.byteCount...]))
     }
     return hasher.finalize()
-  }
-
-  /// Which moments a store may be in that is opened after a crash at a place in the journal.
-  ///
-  /// The operation under way may have taken effect.
-  func allowed(at place: Int, after model: CrashModel) -> ClosedRange<Int> {
-    let acknowledged = moments.lastIndex { $0.acknowledged <= place } ?? 0
-    let durable = moments.lastIndex { $0.isDurable && $0.acknowledged <= place } ?? 0
-    let started = moments.lastIndex { $0.started < place } ?? 0
-    return (model == .everything ? acknowledged : durable)...max(acknowledged, started)
   }
 }

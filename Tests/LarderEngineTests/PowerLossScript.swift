@@ -28,6 +28,17 @@ enum ScriptOperation: CustomStringConvertible {
   }
 }
 
+extension ScriptOperation {
+  /// No less than what it writes, as far as that is known.
+  var byteCount: Int {
+    switch self {
+    case .put(_, let bytes, _): bytes
+    case .batch(let rows): rows.reduce(0) { $0 + $1.bytes }
+    default: 0
+    }
+  }
+}
+
 /// Operations one after another, on few keys.
 struct PowerLossScript: Sendable {
   let name: String
@@ -75,9 +86,9 @@ struct PowerLossScript: Sendable {
         (0..<count).map { _ in (Int.random(in: 0..<8, using: &random), size(&random)) })
     case 20..<22: return .remove(key: key)
     case 22..<25: return .removeIf(key: key, holds: Bool.random(using: &random))
-    case 25..<28: return .flush
-    case 28..<30: return .reopen
-    case 30: return .compact
+    case 25..<27: return .flush
+    case 27..<29: return .reopen
+    case 29: return .compact
     default: return .fillLog
     }
   }

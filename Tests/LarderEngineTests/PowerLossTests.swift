@@ -1,86 +1,47 @@
 import LarderEngine
 import LarderTestSupport
 import SimulatedDisk
-import Synchronization
 import Testing
 
 /// Whenever the power goes, nothing durable is lost, and what is there is what once was.
 ///
-/// One thing that is known is let pass, and counted: see `PowerLossSearch.isManifestAhead(_:_:)`.
+/// `LARDER_SEED` repeats a run: it is printed with what was looked at.
 @Suite struct PowerLossTests {
-  @Test("crash at every file call", arguments: [.random(in: 0 ... .max)] as [UInt64])
+  private static let named: [PowerLossScript] = [
+    .syncedAfterRotation, .rotations, .syncedAfterRotation,
+  ]
+
+  @Test("crash at every file call", arguments: [testSeed()])
   func crashAtEveryFileCall(seed: UInt64) {
-    let tally = PowerLossTally(
-      scripts: [.syncedAfterRotation, .rotations, .syncedAfterRotation], seed: seed,
-      states: 50_000 * (proofFactor > 1 ? 100 : 1))
-    onThreads(2) { _ in
-      while let script = tally.nextScript() {
-        do {
-          var search = PowerLossSearch(of: try PowerLossHistory(of: script), script: script)
-          try search.run()
-          tally.add(search)
-        } catch {
-          tally.add("\(script.name) \(script.operations): \(error)")
-        }
+    let goal = proofFactor > 1 ? 5_000_000 : 60_000
+    let counts = PowerLossRun(seed: seed, states: goal)
+      .run { number, seed in
+        let script =
+          Self.named.indices.contains(number)
+          ? Self.named[number] : PowerLossScript(seed: seed)
+        let history = try PowerLossHistory(of: script, seed: seed)
+        var search = PowerLossSearch(
+          of: history.disk, history.timeline, script: "\(script.name) \(script.operations)",
+          open: PowerLossHistory.look)
+        search.run()
+        var counts = search.counts
+        counts.syncsWithOlderLog = history.syncsWithOlderLog
+        return counts
       }
-    }
-    let total = tally.total
-    #expect(total.violations.isEmpty, "\(total.violations.prefix(5).joined(separator: "\n"))")
-    #expect(total.states >= 50_000)
-    print(
-      "power loss: \(total.states) states, \(total.images) distinct images, "
-        + "\(total.scripts) scripts, "
-        + "\(total.syncsWithOlderLog) synced writes with a table pending, "
-        + "\(total.refusals) refused for a MANIFEST ahead of the names, "
-        + "\(total.violations.count) violations, seed \(seed)")
-  }
-}
-
-/// What all threads have found, and which script is next.
-private final class PowerLossTally: Sendable {
-  struct Total {
-    var scripts = 0
-    var states = 0
-    var images = 0
-    var refusals = 0
-    var syncsWithOlderLog = 0
-    var violations: [String] = []
+    #expect(counts.violations.isEmpty, "\(counts.violations.prefix(5).joined(separator: "\n"))")
+    #expect(counts.states >= goal && counts.openings > 0 && counts.syncsWithOlderLog > 0)
+    print("power loss: \(counts), seed \(seed)")
   }
 
-  private let named: [PowerLossScript]
-  private let seed: UInt64
-  private let goal: Int
-  private let state = Mutex(Total())
-
-  init(scripts: [PowerLossScript], seed: UInt64, states: Int) {
-    (named, self.seed, goal) = (scripts, seed, states)
-  }
-
-  var total: Total { state.withLock { $0 } }
-
-  /// The named scripts, then random ones until there are enough states or a violation.
-  func nextScript() -> PowerLossScript? {
-    let number: Int? = state.withLock { total in
-      guard total.scripts < named.count || total.states < goal, total.violations.isEmpty else {
-        return nil
+  @Test(arguments: [testSeed()])
+  func aScriptMakesTheSameJournalEachTime(seed: UInt64) throws {
+    for script in Self.named + (0..<200).map({ PowerLossScript(seed: seed &+ $0) }) {
+      let journals = try (0..<2).map { _ in
+        try PowerLossHistory(of: script, seed: seed).disk.replay().steps()
       }
-      defer { total.scripts += 1 }
-      return total.scripts
-    }
-    guard let number else { return nil }
-    return number < named.count
-      ? named[number] : PowerLossScript(seed: seed &+ UInt64(number))
-  }
-
-  func add(_ violation: String) { state.withLock { $0.violations.append(violation) } }
-
-  func add(_ search: PowerLossSearch) {
-    state.withLock { total in
-      total.states += search.states
-      total.images += search.images
-      total.refusals += search.refusals
-      total.syncsWithOlderLog += search.history.syncsWithOlderLog
-      total.violations += search.violations
+      // Both journals are long, so they are not in the message.
+      let isSame = journals[0] == journals[1]
+      #expect(isSame, "\(script.name) \(script.operations), seed \(seed)")
     }
   }
 }

@@ -222,6 +222,29 @@ import Testing
     #expect(found >= 10 + taken)
   }
 
+  @Test func workInTheBackgroundGoesOnCallByCall() throws {
+    let engine = try PowerLossHistory.open(disk)
+    disk.holdBackground()
+    defer { disk.releaseBackground() }
+    while disk.names.count(where: { $0.hasSuffix(".log") }) < 2 {
+      try engine.put(bytes("key"), stampedValue(1, tail: 9000), stamped: true)
+    }
+    let count = disk.journalCount
+    // It begins, and stands before its first change.
+    disk.runBackground(calls: 1)
+    #expect(disk.journalCount == count)
+    disk.runBackground(calls: 2)
+    #expect(disk.journalCount == count + 2)
+    try engine.put("meanwhile", "1")
+    let last = disk.journalCount
+    #expect(last > count + 2)
+    disk.runBackground()
+    #expect(disk.journalCount > last)
+    #expect(disk.names.contains { $0.hasSuffix(".ldb") })
+    #expect(disk.names.count { $0.hasSuffix(".log") } == 1)
+    try engine.close()
+  }
+
   // MARK: - The file layer
 
   @Test func guardIsHeldByOne() throws {

@@ -51,7 +51,7 @@ import Testing
   /// The commit sequence under each of the worker's keys.
   private func state(of engine: LevelDBEngine) throws -> [String: UInt64] {
     var state: [String: UInt64] = [:]
-    let cursor = try engine.cursor(over: EngineRange(prefix: Array("key".utf8)))
+    let cursor = try engine.cursor(over: EngineRange(prefix: Array("t0-".utf8)))
     while try cursor.next() {
       cursor.withEntry { key, value in
         let name = key.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }

@@ -75,6 +75,13 @@ package final class Replay {
       path: String(cString: entry.path))
   }
 
+  /// Goes past all changes that are left, and returns them.
+  package func steps() -> [Step] {
+    var steps: [Step] = []
+    while let step = step() { steps.append(step) }
+    return steps
+  }
+
   /// How many changes of names are not durable here.
   package var pendingNames: Int { csimdisk_replay_pending_names(replay) }
 

@@ -146,6 +146,24 @@ package final class SimulatedDisk: @unchecked Sendable {
     return count < 0 ? nil : Int(count)
   }
 
+  // MARK: - The background
+
+  /// Has the work that LevelDB does in the background wait, before it begins and before each of its
+  /// calls that change the disk.
+  ///
+  /// So the same script makes the same journal. Nobody may wait for that work meanwhile: not two
+  /// logs may be filled, and no database be closed or compacted.
+  package func holdBackground() { csimdisk_hold_background(disk) }
+
+  /// Has others wait with what changes the disk until the background has nothing to do.
+  package func preferBackground() { csimdisk_prefer_background(disk) }
+
+  /// Ends ``holdBackground()`` and ``preferBackground()``.
+  package func releaseBackground() { csimdisk_release_background(disk) }
+
+  /// Lets the work in the background go on for so many calls, or to its end, and waits for that.
+  package func runBackground(calls: Int = .max) { csimdisk_run_background(disk, calls) }
+
   // MARK: - Crashes
 
   /// How many changes the journal holds.

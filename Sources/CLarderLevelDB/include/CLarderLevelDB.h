@@ -210,6 +210,10 @@ clarder_slice clarder_cursor_key(const clarder_cursor *cursor) CLARDER_NOEXCEPT;
 /// The value of the entry that the cursor stands on. Lives until the cursor moves.
 clarder_slice clarder_cursor_value(const clarder_cursor *cursor) CLARDER_NOEXCEPT;
 
+/// Whether the cursor has passed over something that it could not read. From then on an entry may
+/// be older than one of the same key that was passed over, which may also have removed the key.
+bool clarder_cursor_has_failed(const clarder_cursor *cursor) CLARDER_NOEXCEPT;
+
 /// The first failure that the cursor has met in all its moves, or NULL.
 clarder_status *_Nullable clarder_cursor_status(const clarder_cursor *cursor) CLARDER_NOEXCEPT;
 

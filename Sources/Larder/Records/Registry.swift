@@ -245,7 +245,7 @@ extension Registry {
       }
     }
     if !rows.isEmpty { try engine.write(&rows, synced: false) }
-    // Deleted rows stay in the files, and every scan steps over them, until they are compacted away.
+    // Deleted rows stay in the files, and scans step over them, until they are compacted away.
     let bytes = try engine.approximateBytes(in: range)
     if deleted >= 1000 || bytes >= 1 << 20 { try engine.compact(range) }
     return isEmpty

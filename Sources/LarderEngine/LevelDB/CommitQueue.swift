@@ -68,6 +68,9 @@ struct CommitQueue: ~Copyable {
     return try body(&writer.pointee)
   }
 
+  /// How many wait for the leader.
+  var writersInLine: Int { line.withLock { $0.waiting.count } }
+
   /// A place in line; nil when the caller leads.
   private func getInLine(
     _ batch: UnsafeMutablePointer<WriteBatch>, synced: Bool, alone: Bool = false
@@ -100,14 +103,14 @@ struct CommitQueue: ~Copyable {
       return (arrival, line.syncNanoseconds / 2)
     }
     guard let wait else { return }
-    _ = wait.arrival.wait(timeout: .now() + .nanoseconds(wait.nanoseconds))
+    _ = wait.arrival.wait(timeout: .monotonicNow + .nanoseconds(wait.nanoseconds))
     line.withLock { $0.awaited = nil }
   }
 
   private func lead(
     _ batch: UnsafeMutablePointer<WriteBatch>, synced: Bool, with group: [WaitingCommit]
   ) throws(EngineError) -> Commit {
-    let start = synced ? DispatchTime.now() : nil
+    let start = synced ? DispatchTime.monotonicNow : nil
     defer {
       if let start { noteSync(since: start, groupCount: 1 + group.count) }
       // Those of the group first: they may be back before the next leader takes its own.
@@ -118,7 +121,7 @@ struct CommitQueue: ~Copyable {
   }
 
   private func noteSync(since start: DispatchTime, groupCount: Int) {
-    let nanoseconds = DispatchTime.now().uptimeNanoseconds - start.uptimeNanoseconds
+    let nanoseconds = DispatchTime.monotonicNow.uptimeNanoseconds - start.uptimeNanoseconds
     line.withLock { line in
       line.syncNanoseconds = Int(nanoseconds)
       line.regulars = groupCount + line.waiting.count

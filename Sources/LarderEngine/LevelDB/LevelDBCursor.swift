@@ -44,7 +44,9 @@ final class LevelDBCursor: EngineCursor {
       case .onEntry: iterator.next()
       case .end: false
       }
-    return try arrive(hasMoved && isBelowUpper(iterator.key), orElseAt: .end)
+    return try arrive(
+      hasMoved && isBelowUpper(iterator.key) && (!iterator.isDoubtful || settle(towardsEnd: true)),
+      orElseAt: .end)
   }
 
   func previous() throws(EngineError) -> Bool {
@@ -58,7 +60,9 @@ final class LevelDBCursor: EngineCursor {
       case .onEntry: iterator.previous()
       case .end: range.upper.map { iterator.seek(before: $0) } ?? iterator.seekToLast()
       }
-    return try arrive(hasMoved && isAboveLower(iterator.key), orElseAt: .start)
+    return try arrive(
+      hasMoved && isAboveLower(iterator.key) && (!iterator.isDoubtful || settle(towardsEnd: false)),
+      orElseAt: .start)
   }
 
   func seek(to key: RawSpan) throws(EngineError) {
@@ -89,6 +93,19 @@ final class LevelDBCursor: EngineCursor {
       preconditionFailure("an iterator ended without its entry")
     }
     return try body(entry.key.span.bytes, entry.value.span.bytes)
+  }
+
+  /// Steps on from an entry that may be an old one, until a lookup by key finds what it is now.
+  ///
+  /// False at the end of the range.
+  private func settle(towardsEnd: Bool) -> Bool {
+    while !iterator.confirm(in: engine.database) {
+      let hasMoved = towardsEnd ? iterator.next() : iterator.previous()
+      guard hasMoved, towardsEnd ? isBelowUpper(iterator.key) : isAboveLower(iterator.key) else {
+        return false
+      }
+    }
+    return true
   }
 
   /// Ends a move: on an entry, or at an edge of the range, where failures are reported.

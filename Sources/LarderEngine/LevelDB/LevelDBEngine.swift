@@ -1,6 +1,14 @@
 import CLarderLevelDB
 import Synchronization
 
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Glibc
+#endif
+
 /// An ordered map from bytes to bytes, kept by LevelDB in one directory.
 ///
 /// One engine has a directory open at a time, in all processes. What a process wrote survives its
@@ -19,6 +27,8 @@ package final class LevelDBEngine: StorageEngine {
   private let queue: CommitQueue
   private let iterators = Mutex<[ObjectIdentifier: LevelDBIterator]>([:])
   private let options: LevelDBOptions
+  // The process that opened the store: no other may use it.
+  private let owner: (process: Int32, forks: Int)
   // Nil once the engine is closed. Held while the database is closed or opened anew.
   private let directory: Mutex<StoreDirectory?>
   // Why there is no database, while the engine is open.
@@ -47,15 +57,20 @@ package final class LevelDBEngine: StorageEngine {
     at path: String, options: LevelDBOptions = LevelDBOptions()
   ) throws(EngineError) {
     try options.checkRanges()
+    owner = (getpid(), ForkCount.watch())
+    // LevelDB has one thread for all databases of a process, which a child does not inherit.
+    guard owner.forks == 0 || options.files.environment != nil else {
+      throw .io("no store can be opened in a process that was forked from one that had opened one")
+    }
     let directory = try StoreDirectory(
       at: path, createIfMissing: options.createIfMissing, files: options.files)
     var reserve = Reserve(in: directory.path, options: options)
     try reserve.releaseToOpen()
     recovery = try recover(directory: directory.path, files: options.files)
     let database = try LevelDBEngine.open(directory.path, options)
-    if !options.refusesWrites, !reserve.isSpent { reserve.keep() }
     let logs = LogFiles(
-      in: directory.path, files: options.files, bufferBytes: options.writeBufferBytes)
+      in: directory.path, under: directory.lock, files: options.files,
+      bufferBytes: options.writeBufferBytes)
     do throws(EngineError) {
       let writer = try LevelDBWriter(
         of: database, logs: logs, reserve: reserve, refusesWrites: options.refusesWrites)
@@ -83,6 +98,7 @@ package final class LevelDBEngine: StorageEngine {
   @discardableResult
   package func write(_ batch: inout WriteBatch, synced: Bool) throws(EngineError) -> Commit {
     try batch.checkLimits()
+    try requireOwner()
     do throws(EngineError) {
       return try commit(&batch, synced: synced)
     } catch {
@@ -98,6 +114,9 @@ package final class LevelDBEngine: StorageEngine {
     }
     return try commit(&batch, synced: synced)
   }
+
+  /// How many writers wait for one that is at work.
+  package var writersInLine: Int { queue.writersInLine }
 
   private func commit(
     _ batch: inout WriteBatch, synced: Bool
@@ -151,6 +170,7 @@ package final class LevelDBEngine: StorageEngine {
 
   /// Frees an iterator whose cursor goes away.
   func release(_ iterator: LevelDBIterator) {
+    guard isOwner else { return }
     iterators.withLock { iterators in
       iterators[ObjectIdentifier(iterator)] = nil
       iterator.end(keepingEntry: false)
@@ -172,6 +192,7 @@ package final class LevelDBEngine: StorageEngine {
   /// Opens the database anew if an earlier attempt failed. It does not wait for one that is under
   /// way: the caller may be inside already, in the closure of a cursor.
   func enter() throws(EngineError) {
+    try requireOwner()
     guard !gate.enter() else { return }
     guard let cause = downCause.withLock({ $0 }) else { throw .closed }
     let isUp = try directory.withLockIfAvailable { directory throws(EngineError) in
@@ -186,7 +207,18 @@ package final class LevelDBEngine: StorageEngine {
     }
   }
 
+  private var isOwner: Bool { ForkCount.current == owner.forks }
+
+  /// Throws in a child process of the one that opened the store.
+  ///
+  /// It comes before every lock: in the child, nobody may be left to give one up.
+  private func requireOwner() throws(EngineError) {
+    guard isOwner else { throw .locked(pid: owner.process) }
+  }
+
   private func end() {
+    // What is the parent's stays as it is; the child's copy in memory is left alone.
+    guard isOwner else { return }
     directory.withLock { directory in
       guard directory != nil else { return }
       let isDown = downCause.withLock { cause in
@@ -302,10 +334,9 @@ extension LevelDBEngine {
   private func reopen(
     _ path: String, because cause: String, forFreeing: Bool
   ) throws(EngineError) -> Bool {
-    let mayTry = try queue.withWriter { writer throws(EngineError) in
-      if writer.needsReopening { try writer.hasRoom(forFreeing: forFreeing) } else { false }
-    }
-    guard mayTry, canWrite(in: path) else { return false }
+    guard queue.withWriter({ $0.needsReopening && $0.seemsToHaveRoom(forFreeing: forFreeing) }),
+      canWrite(in: path)
+    else { return false }
     let wasDown = downCause.withLock { old in
       defer { old = cause }
       return old != nil

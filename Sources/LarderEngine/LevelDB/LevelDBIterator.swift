@@ -7,6 +7,7 @@ final class LevelDBIterator {
   // Nil once it has ended.
   private var handle: OpaquePointer?
   private var isOnEntry = false
+  private var confirmed: ConfirmedValue?
 
   /// The entry that the iterator stood on when it ended with the database.
   private(set) var lastEntry: Entry?
@@ -47,7 +48,29 @@ final class LevelDBIterator {
 
   /// The value that the iterator stands on, until it moves.
   var value: UnsafeRawBufferPointer {
-    UnsafeRawBufferPointer(handle.map { clarder_cursor_value($0) } ?? clarder_slice())
+    if let confirmed { return UnsafeRawBufferPointer(clarder_buffer_slice(confirmed.handle)) }
+    return UnsafeRawBufferPointer(handle.map { clarder_cursor_value($0) } ?? clarder_slice())
+  }
+
+  /// Whether the entry may be an old one, because something newer could not be read.
+  ///
+  /// LevelDB passes over damaged blocks. What older tables hold under the same keys, replaced or
+  /// removed long ago, then comes to light.
+  var isDoubtful: Bool { handle.map { clarder_cursor_has_failed($0) } ?? false }
+
+  /// Looks the entry up by its key, which finds the newest one or fails, and takes its value.
+  ///
+  /// False when the key is absent or cannot be read.
+  func confirm(in database: OpaquePointer) -> Bool {
+    let found = ConfirmedValue()
+    do throws(EngineError) {
+      guard try found.read(key.bytes, from: database) else { return false }
+    } catch {
+      // The iterator has a failure of its own to tell of, at the end of the walk.
+      return false
+    }
+    confirmed = found
+    return true
   }
 
   /// Throws the first failure that the iterator has met.
@@ -60,6 +83,7 @@ final class LevelDBIterator {
     clarder_cursor_free(handle)
     handle = clarder_cursor_create(database)
     isOnEntry = false
+    confirmed = nil
     lastEntry = nil
   }
 
@@ -77,8 +101,20 @@ final class LevelDBIterator {
 
   private func move(_ step: (OpaquePointer) -> Bool) -> Bool {
     guard let handle else { return false }
+    confirmed = nil
     isOnEntry = step(handle)
     return isOnEntry
+  }
+}
+
+/// The value that a lookup has found in the place of an iterator's.
+private final class ConfirmedValue {
+  private var buffer = ValueBuffer()
+
+  var handle: OpaquePointer { buffer.handle }
+
+  func read(_ key: RawSpan, from database: OpaquePointer) throws(EngineError) -> Bool {
+    try buffer.read(key, from: database)
   }
 }
 

@@ -28,6 +28,7 @@ struct LevelDBWriter: ~Copyable {
     guard !refusesWrites else { return }
     sequence = try CommitSequence(
       resumingAfter: try ValueBuffer.value(under: CommitSequence.key, of: database))
+    if !reserve.isSpent { keepReserve() }
   }
 
   /// Goes on with a database that was opened anew.
@@ -47,6 +48,15 @@ struct LevelDBWriter: ~Copyable {
     return try logs.hasRoom()
   }
 
+  /// Like ``hasRoom(forFreeing:)``; false when it cannot be told.
+  mutating func seemsToHaveRoom(forFreeing: Bool) -> Bool {
+    do throws(EngineError) {
+      return try hasRoom(forFreeing: forFreeing)
+    } catch {
+      return false
+    }
+  }
+
   /// Applies the leader's batch and those of others as one write.
   ///
   /// A batch whose conditions cannot be read fails alone. What is written together fails together.
@@ -60,6 +70,7 @@ struct LevelDBWriter: ~Copyable {
       }
       try makeWritable(
         forFreeing: batch.pointee.freesRoom || others.contains { $0.batch.pointee.freesRoom })
+      try logs.prepareToGrow()
     } catch {
       for other in others { other.outcome = .failure(error) }
       throw error
@@ -100,9 +111,11 @@ struct LevelDBWriter: ~Copyable {
     }
   }
 
-  /// Throws the failure of a compaction in the background, if there was one.
+  /// Throws the failure of a compaction in the background, if there was one, and when there is no
+  /// place for another one.
   mutating func reportFailure() throws(EngineError) {
-    guard disabledCause == nil else { return }
+    try logs.requireInPlace()
+    if let disabledCause { throw .writesDisabled(cause: disabledCause) }
     logs.mayHaveRotated()
     do throws(EngineError) {
       try check(clarder_commit(database, false))
@@ -125,7 +138,7 @@ extension LevelDBWriter {
   /// write is in neither, so that from then on it has not taken effect. (One that did get into
   /// memory, and failed later, has the database opened anew instead.)
   private mutating func makeWritable(forFreeing: Bool) throws(EngineError) {
-    if reserve.isSpent { reserve.keep() }
+    if reserve.isSpent { keepReserve() }
     guard let cause = disabledCause else { return }
     guard !needsReopening, try hasRoom(forFreeing: forFreeing) else {
       throw .writesDisabled(cause: cause)
@@ -243,7 +256,11 @@ extension LevelDBWriter {
       }
     }
     logs.willGrow(rows: batch.rows.count, bytes: batch.bytes.count)
-    reserve.willGrow(bytes: batch.bytes.count)
+    if reserve.willGrow(bytes: batch.bytes.count) { keepReserve() }
+  }
+
+  private mutating func keepReserve() {
+    reserve.keep(storeBytes: clarder_approximate_bytes(database, clarder_slice(), nil))
   }
 
   private func stage(_ reservation: UInt64) {

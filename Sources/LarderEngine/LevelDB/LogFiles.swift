@@ -7,6 +7,7 @@
 /// power loss in between: what is in the new log counts only behind a whole old one.
 struct LogFiles {
   private let directory: String
+  private let lock: any FileGuard
   private let files: any StoreFiles
   private let bufferBytes: Int
 
@@ -18,29 +19,51 @@ struct LogFiles {
   /// As long as both fit its buffer, there is no newer log.
   private var grownBytes = (before: 0, since: 0)
   private var mustList = true
+  /// What has been written since the directory was last seen in its place.
+  private var unseenBytes = 0
 
-  init(in directory: String, files: any StoreFiles, bufferBytes: Int) {
+  init(
+    in directory: String, under lock: any FileGuard, files: any StoreFiles, bufferBytes: Int
+  ) {
     (self.directory, self.files, self.bufferBytes) = (directory, files, bufferBytes)
+    self.lock = lock
+  }
+
+  /// Throws when the directory has been deleted, moved, or replaced by another one.
+  ///
+  /// A write to the open files of such a directory succeeds, and means nothing. What LevelDB does
+  /// next it does by path: it would make its files in what is there now, and delete files of that.
+  func requireInPlace() throws(EngineError) {
+    guard try lock.isInPlace() else {
+      throw .io("the directory \(directory) is gone, or another one is in its place")
+    }
+  }
+
+  /// Looks after the directory's place before so much is written that LevelDB starts a new log.
+  mutating func prepareToGrow() throws(EngineError) {
+    guard unseenBytes >= bufferBytes / 8 else { return }
+    try requireInPlace()
+    unseenBytes = 0
   }
 
   /// Counts what is about to be written.
   ///
   /// For each row LevelDB takes a node of up to 12 links, and less than 32 bytes for its numbers.
-  mutating func willGrow(rows: Int, bytes: Int) { grownBytes.since += bytes + rows * 128 }
+  mutating func willGrow(rows: Int, bytes: Int) {
+    grownBytes.since += bytes + rows * 128
+    unseenBytes += bytes + rows * 128
+  }
 
   /// Takes note that there may be a new log, however little was written.
   mutating func mayHaveRotated() { mustList = true }
 
   /// Waits until all logs but the newest are on the device, and the names of all of them.
   ///
-  /// - Complexity: A look at the marker's name; when LevelDB may have started a new log, a listing
+  /// - Complexity: A look at the guard's name; when LevelDB may have started a new log, a listing
   ///   of the directory; when it has, an fsync for each older log that is still there, and one for
   ///   the directory.
   mutating func synchronizeOlder() throws(EngineError) {
-    // A write to files of a deleted directory succeeds, and means nothing.
-    guard try files.kind(of: "\(directory)/\(StoreMarker.fileName)") != nil else {
-      throw .io("the directory \(directory) is gone")
-    }
+    try requireInPlace()
     let grown = grownBytes.before + grownBytes.since + Self.slackBytes
     guard mustList || grown >= bufferBytes else { return }
     let numbers = try files.names(in: directory).compactMap(LogSurvey.number(of:)).sorted()
@@ -56,7 +79,10 @@ struct LogFiles {
   }
 
   /// Whether there is room to write what is in memory into a table.
+  ///
+  /// Throws when the directory for it is not there.
   func hasRoom() throws(EngineError) -> Bool {
+    try requireInPlace()
     let needed = min(grownBytes.before + grownBytes.since, 2 * bufferBytes) + Self.slackBytes
     return try files.availableBytes(in: directory) >= UInt64(needed)
   }

@@ -6,51 +6,58 @@
 /// finds none; from then on only such batches are written, until there is room for the file again.
 struct Reserve {
   static let name = "LARDER.reserve"
-  /// A disk with less than this is nearly full.
+  /// A disk with less than this beside the reserve is nearly full.
   private static let tightBytes: UInt64 = 256 << 20
 
   private let directory: String
   private let files: any StoreFiles
-  private let byteCount: Int
-  /// The disk is looked at whenever so much was written.
-  private let growthBytes: Int
+  /// LevelDB's write buffer; the disk is looked at whenever so much was written.
+  private let bufferBytes: Int
+  /// What one compaction writes at most.
+  private let compactionBytes: Int
+  private var heldBytes = 0
+  private var grownBytes = 0
   /// Whether the file was deleted because there was no room.
   private(set) var isSpent = false
-  private var grownBytes = 0
 
   private var path: String { "\(directory)/\(Self.name)" }
 
   init(in directory: String, options: LevelDBOptions) {
     (self.directory, files) = (directory, options.files)
-    // A compaction writes at most so many files, and may be needed before the one that frees room.
-    byteCount = 25 * options.maxFileBytes + 2 * options.writeBufferBytes
-    growthBytes = options.writeBufferBytes
+    bufferBytes = options.writeBufferBytes
+    compactionBytes = 25 * options.maxFileBytes
   }
 
-  /// Counts what is about to be written, and looks at the disk whenever that is much.
-  mutating func willGrow(bytes: Int) {
+  /// Counts what is about to be written; true when it is time to look at the disk.
+  mutating func willGrow(bytes: Int) -> Bool {
     grownBytes += bytes
-    guard grownBytes >= growthBytes else { return }
+    guard grownBytes >= bufferBytes else { return false }
     grownBytes = 0
-    keep()
+    return true
   }
 
   /// Makes the file if the disk is nearly full, and deletes it if not.
   ///
-  /// When that fails there is no reserve, and a full disk can only be read: what is written will
+  /// It holds as much as a compaction of a store of `storeBytes` may write, and a few buffers. When
+  /// it cannot be made there is no reserve, and a full disk can only be read: what is written will
   /// say what is wrong.
-  mutating func keep() {
+  mutating func keep(storeBytes: UInt64) {
+    let wanted = Int(min(storeBytes, UInt64(compactionBytes))) + 4 * bufferBytes
+    // Room that was just given away must not be taken back before it is used.
+    let spare = isSpent ? wanted : 2 * bufferBytes
     do throws(EngineError) {
       let available = try files.availableBytes(in: directory)
       let isThere = try files.kind(of: path) != nil
-      if available >= Self.tightBytes + UInt64(byteCount) {
+      if available >= Self.tightBytes + UInt64(wanted) {
         if isThere { try files.remove(path) }
-      } else if !isThere {
-        // It must not be what fills the disk.
-        guard available >= UInt64(byteCount + 2 * growthBytes) else { return }
-        try make()
+        (heldBytes, isSpent) = (0, false)
+      } else if wanted <= heldBytes || available < UInt64(wanted - heldBytes + spare) {
+        // It is large enough, or more of it would be what fills the disk.
+        if isThere { isSpent = false }
+      } else {
+        try files.allocate(path, count: wanted)
+        (heldBytes, isSpent) = (wanted, false)
       }
-      isSpent = false
     } catch {
       return
     }
@@ -60,22 +67,13 @@ struct Reserve {
   mutating func release() throws(EngineError) -> Bool {
     guard try files.kind(of: path) != nil else { return false }
     try files.remove(path)
-    isSpent = true
+    (heldBytes, isSpent) = (0, true)
     return true
   }
 
   /// Gives the room to a database that is about to be opened, if it needs it.
   mutating func releaseToOpen() throws(EngineError) {
-    guard try files.availableBytes(in: directory) < UInt64(byteCount / 2) else { return }
+    guard try files.availableBytes(in: directory) < UInt64(4 * bufferBytes) else { return }
     _ = try release()
-  }
-
-  private func make() throws(EngineError) {
-    do throws(EngineError) {
-      try files.allocate(path, count: byteCount)
-    } catch {
-      try files.remove(path)
-      throw error
-    }
   }
 }

@@ -36,7 +36,7 @@ struct StoreDirectory: ~Copyable {
 
   /// The absolute path without links.
   let path: String
-  private let lock: any FileGuard
+  let lock: any FileGuard
 
   /// Checks and guards the directory at `path`, and makes it one of a store if it may.
   ///

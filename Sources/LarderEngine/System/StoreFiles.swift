@@ -30,14 +30,17 @@ package protocol StoreFiles: Sendable {
   /// The first bytes of a file, at most `limit`; all of it without one.
   func read(_ path: String, limit: Int?) throws(EngineError) -> [UInt8]
 
+  /// Some bytes of a file; less where it ends before.
+  func read(_ path: String, from offset: Int, count: Int) throws(EngineError) -> [UInt8]
+
   /// Makes `bytes` all that a file holds, and waits until they are on the device.
   ///
   /// A missing file is made, for the owner alone; its name is not waited for.
   func replace(_ path: String, with bytes: [UInt8]) throws(EngineError)
 
-  /// Makes a file of `count` bytes, whatever they are, that has its room on the device.
+  /// Makes a file that has room on the device for `count` bytes, whatever they are.
   ///
-  /// One that is there already is lost.
+  /// One that is there already keeps its room, and is made larger if need be.
   func allocate(_ path: String, count: Int) throws(EngineError)
 
   /// Makes a file end after `count` bytes, and waits until that is on the device.
@@ -69,6 +72,12 @@ package protocol StoreFiles: Sendable {
 }
 
 extension StoreFiles {
+  package func read(
+    _ path: String, from offset: Int, count: Int
+  ) throws(EngineError) -> [UInt8] {
+    Array(try read(path, limit: offset + count).dropFirst(offset))
+  }
+
   /// Removes a directory and all that is in it.
   func removeTree(_ path: String) throws(EngineError) {
     for name in try names(in: path) {
@@ -86,6 +95,11 @@ package enum FileKind: Sendable {
 
 /// A lock on a file, held until it is given up or the last reference to it goes.
 package protocol FileGuard: AnyObject, Sendable {
+  /// Whether the file's path still leads to it.
+  ///
+  /// It does not once the directory has been deleted, moved, or replaced by another one.
+  func isInPlace() throws(EngineError) -> Bool
+
   /// Empties the file and gives up the lock.
   ///
   /// Doing it again does nothing.

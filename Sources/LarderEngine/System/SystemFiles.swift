@@ -65,6 +65,12 @@ package struct SystemFiles: StoreFiles {
     return try file.read(upTo: limit)
   }
 
+  package func read(
+    _ path: String, from offset: Int, count: Int
+  ) throws(EngineError) -> [UInt8] {
+    try OpenFile(path, O_RDONLY).read(upTo: count, from: offset)
+  }
+
   package func replace(_ path: String, with bytes: [UInt8]) throws(EngineError) {
     let file = try OpenFile(path, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW)
     try file.write(bytes)
@@ -72,7 +78,9 @@ package struct SystemFiles: StoreFiles {
   }
 
   package func allocate(_ path: String, count: Int) throws(EngineError) {
-    try OpenFile(path, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW).allocate(count)
+    let file = try OpenFile(path, O_RDWR | O_CREAT | O_NOFOLLOW)
+    let held = try file.count()
+    if held < count { try file.allocate(count, from: held) }
   }
 
   package func truncate(_ path: String, to count: Int) throws(EngineError) {
@@ -115,6 +123,9 @@ package struct SystemFiles: StoreFiles {
 /// A file with an `flock` on it.
 private final class SystemFileGuard: FileGuard {
   private let file: Mutex<OpenFile?>
+  private let path: String
+  private let identity: OpenFile.Identity
+  private let forks = ForkCount.watch()
 
   init(_ path: String) throws(EngineError) {
     let file = try OpenFile(path, O_RDWR | O_CREAT | O_NOFOLLOW)
@@ -128,12 +139,25 @@ private final class SystemFileGuard: FileGuard {
     } catch .diskFull {
       // Others are kept out all the same; they only cannot be told by whom.
     }
+    self.path = path
+    identity = try file.identity()
     self.file = Mutex(file)
+  }
+
+  func isInPlace() throws(EngineError) -> Bool {
+    var status = stat()
+    guard stat(path, &status) == 0 else {
+      if errno == ENOENT || errno == ENOTDIR { return false }
+      throw failure("cannot look at", path)
+    }
+    return OpenFile.Identity(status) == identity
   }
 
   deinit { release() }
 
   func release() {
+    // In a child process both belong to the parent, which shares the open file.
+    guard ForkCount.current == forks else { return }
     file.withLock { file in
       do {
         try file?.truncate(to: 0)
@@ -149,6 +173,7 @@ private final class SystemFileGuard: FileGuard {
 private struct OpenFile: ~Copyable {
   private let path: String
   private let descriptor: Int32
+  private let forks = ForkCount.current
 
   init(_ path: String, _ flags: Int32) throws(EngineError) {
     self.path = path
@@ -158,8 +183,9 @@ private struct OpenFile: ~Copyable {
 
   deinit {
     // Closing alone would leave the lock to a child process that is just being started, until it
-    // runs its program. Without a lock this does nothing.
-    _ = flock(descriptor, LOCK_UN)
+    // runs its program. Without a lock this does nothing. One that a fork has left in a child
+    // process, to run on, is the parent's lock.
+    if ForkCount.current == forks { _ = flock(descriptor, LOCK_UN) }
     _ = close(descriptor)
   }
 
@@ -172,19 +198,33 @@ private struct OpenFile: ~Copyable {
     throw failure("cannot lock", path)
   }
 
-  func count() throws(EngineError) -> Int {
-    var status = stat()
-    guard fstat(descriptor, &status) == 0 else { throw failure("cannot look at", path) }
-    return Int(status.st_size)
+  func count() throws(EngineError) -> Int { Int(try status().st_size) }
+
+  /// What tells the file from all others for as long as it is open.
+  struct Identity: Equatable {
+    private let device: UInt64
+    private let number: UInt64
+
+    init(_ status: stat) {
+      (device, number) = (UInt64(truncatingIfNeeded: status.st_dev), UInt64(status.st_ino))
+    }
   }
 
-  /// The first bytes of the file, at most `limit`.
-  func read(upTo limit: Int) throws(EngineError) -> [UInt8] {
+  func identity() throws(EngineError) -> Identity { Identity(try status()) }
+
+  private func status() throws(EngineError) -> stat {
+    var status = stat()
+    guard fstat(descriptor, &status) == 0 else { throw failure("cannot look at", path) }
+    return status
+  }
+
+  /// The bytes of the file from `offset` on, at most `limit`.
+  func read(upTo limit: Int, from offset: Int = 0) throws(EngineError) -> [UInt8] {
     var isFailed = false
     let bytes = [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
       while count < limit {
         let rest = UnsafeMutableBufferPointer(rebasing: buffer[count..<limit])
-        let more = pread(descriptor, rest.baseAddress, rest.count, off_t(count))
+        let more = pread(descriptor, rest.baseAddress, rest.count, off_t(offset + count))
         isFailed = more < 0
         guard more > 0 else { break }
         count += more
@@ -198,19 +238,19 @@ private struct OpenFile: ~Copyable {
     guard ftruncate(descriptor, off_t(count)) == 0 else { throw failure("cannot cut", path) }
   }
 
-  /// Makes the file `count` bytes long, all of which have their room.
-  func allocate(_ count: Int) throws(EngineError) {
+  /// Makes the file `count` bytes long, where it had `held`; all of them have their room.
+  func allocate(_ count: Int, from held: Int) throws(EngineError) {
     #if canImport(Darwin)
       var room = fstore_t(
         fst_flags: UInt32(F_ALLOCATEALL), fst_posmode: F_PEOFPOSMODE, fst_offset: 0,
-        fst_length: off_t(count), fst_bytesalloc: 0)
+        fst_length: off_t(count - held), fst_bytesalloc: 0)
       guard fcntl(descriptor, F_PREALLOCATE, &room) != -1 else {
         throw failure("cannot make room for", path)
       }
       try truncate(to: count)
     #else
       // It returns its error.
-      errno = posix_fallocate(descriptor, 0, off_t(count))
+      errno = posix_fallocate(descriptor, off_t(held), off_t(count - held))
       guard errno == 0 else { throw failure("cannot make room for", path) }
     #endif
   }

@@ -6,6 +6,13 @@
   import Glibc
 #endif
 
+import Dispatch
+
+extension DispatchTime {
+  /// The exact time on the monotonic clock, to measure and to wait with.
+  static var monotonicNow: DispatchTime { .now() }
+}
+
 /// Seconds on the monotonic clock, to within a few milliseconds.
 ///
 /// The coarse clock, because cursors read it at every step: it costs a fraction of the exact one.

@@ -179,6 +179,24 @@ int csimdisk_lock(csimdisk *disk, const char *path) CSIMDISK_NOEXCEPT;
 /// Gives up a lock. Not counted.
 void csimdisk_unlock(csimdisk *disk, const char *path) CSIMDISK_NOEXCEPT;
 
+// MARK: - The background
+
+/// From now on what LevelDB does in the background waits before it begins, and before each of its
+/// calls that change the disk. Nobody may wait for it meanwhile: not two logs may be filled, and no
+/// database be closed or compacted. Whoever does waits a minute; then it is released.
+void csimdisk_hold_background(csimdisk *disk) CSIMDISK_NOEXCEPT;
+
+/// From now on calls of others that change the disk wait until there is nothing to do in the
+/// background.
+void csimdisk_prefer_background(csimdisk *disk) CSIMDISK_NOEXCEPT;
+
+/// Ends both.
+void csimdisk_release_background(csimdisk *disk) CSIMDISK_NOEXCEPT;
+
+/// Lets the work in the background go on for so many of those steps, and waits until it has, or has
+/// nothing to do; if it is not held, until it has nothing to do.
+void csimdisk_run_background(csimdisk *disk, size_t calls) CSIMDISK_NOEXCEPT;
+
 // MARK: - Crashes
 
 /// What an entry of the journal did.

@@ -23,6 +23,8 @@ package struct Manifest: Sendable {
   package private(set) var comparator: String?
   /// How the bytes end: ``LogScan/End/complete``, or torn.
   package private(set) var end = LogScan.End.complete
+  /// Where the last whole edit begins.
+  package private(set) var lastEdit = 0
 
   private var tags: Set<UInt64> = []
 
@@ -35,6 +37,7 @@ package struct Manifest: Sendable {
   package init?(_ bytes: [UInt8]) {
     var log = LogScan(bytes, of: .manifest)
     while let record = log.next() {
+      lastEdit = record.start
       guard log.withBytes(of: record, { apply($0) }) else { return nil }
     }
     end = log.finish()
@@ -48,6 +51,25 @@ package struct Manifest: Sendable {
   /// Whether the log with this number has to be read.
   package func needsLog(_ number: UInt64) -> Bool {
     number >= logNumber || (number == previousLogNumber && number > 0)
+  }
+
+  /// The name of a file that is needed and not among `names`; nil when all are there.
+  package func missingFile(in names: Set<String>) -> String? {
+    let log = LogSurvey.name(of: logNumber)
+    if logNumber > 0, !names.contains(log) { return log }
+    let table = tables.keys.sorted().first { Self.name(ofTable: $0, among: names) == nil }
+    return table.map { Self.names(ofTable: $0)[0] }
+  }
+
+  /// The name of a table's file; nil when it is not there.
+  static func name(ofTable number: UInt64, among names: Set<String>) -> String? {
+    self.names(ofTable: number).first(where: names.contains)
+  }
+
+  /// The names that a table may have: today's, and that of early versions of LevelDB.
+  private static func names(ofTable number: UInt64) -> [String] {
+    let stem = LogSurvey.name(of: number).dropLast(3)
+    return [stem + "ldb", stem + "sst"]
   }
 
   private mutating func apply(_ edit: RawSpan) -> Bool {

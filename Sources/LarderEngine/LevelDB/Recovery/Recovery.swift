@@ -8,6 +8,14 @@
 //   1. the copies are written and synced, their names too;
 //   2. then files are cut, the MANIFEST first, then later logs before earlier ones. If this ends
 //      early, the next opening finds the same tear. A log that is empty by then keeps its copy.
+//
+// An edit of the MANIFEST is written before the names of the files that it tells of are durable. It
+// is synced before LevelDB does what stands on it: delete what the edit made needless, or write the
+// next edit. So only the last edit may have outlived the names of its files, and then everything is
+// there that the state before it needs. When a file is missing that the MANIFEST names, its last
+// edit is cut off, if that leaves a state whose files are there. Nothing is lost by that: an edit
+// moves entries between files and adds none. Otherwise files went in another way, and the store is
+// refused.
 
 /// What was set aside when a store was opened after a power loss.
 package struct Recovery: Hashable, Sendable {
@@ -35,18 +43,11 @@ package struct Recovery: Hashable, Sendable {
 package func recover(
   directory path: String, files: any StoreFiles
 ) throws(EngineError) -> Recovery? {
-  guard let table = try TableOfContents(of: path, files: files) else { return nil }
-  let survey = try LogSurvey(
-    of: table.manifest, in: path, names: try files.names(in: path)
-  ) { name throws(EngineError) in try files.read("\(path)/\(name)", limit: nil) }
-  if case .damaged(_, _, let message) = survey.finding { throw .corrupt(message) }
-
+  guard let contents = try StoreContents(of: path, files: files) else { return nil }
   var plan = CutPlan(directory: path, files: files)
-  if case .torn(let place) = table.manifest.end {
-    plan.add(table.name, bytes: table.bytes, keeping: place)
-  }
-  if case .torn(let index, let place) = survey.finding {
-    try plan.add(survey.logs, from: index, at: place)
+  plan.add(contents.name, bytes: contents.bytes, keeping: contents.keptBytes)
+  if case .torn(let index, let place) = contents.survey.finding {
+    try plan.add(contents.survey.logs, from: index, at: place)
   }
   guard !plan.isEmpty else { return nil }
   try plan.setAside()
@@ -54,11 +55,14 @@ package func recover(
   return plan.recovery
 }
 
-/// The MANIFEST that CURRENT names.
-private struct TableOfContents {
+/// The MANIFEST that CURRENT names, and the logs that it needs, without damage.
+private struct StoreContents {
+  /// The MANIFEST's.
   let name: String
   let bytes: [UInt8]
-  let manifest: Manifest
+  /// How many bytes of the MANIFEST count.
+  let keptBytes: Int
+  let survey: LogSurvey
 
   /// Nil when there is no CURRENT.
   init?(of path: String, files: any StoreFiles) throws(EngineError) {
@@ -74,7 +78,47 @@ private struct TableOfContents {
     }
     bytes = try files.read("\(path)/\(name)", limit: nil)
     guard let manifest = Manifest(bytes) else { throw .corrupt("\(path)/\(name) is damaged") }
-    self.manifest = manifest
+
+    let names = try files.names(in: path)
+    guard let missing = manifest.missingFile(in: names) else {
+      survey = try Self.survey(of: manifest, in: path, names: names, files: files)
+      if case .torn(let place) = manifest.end { keptBytes = place } else { keptBytes = bytes.count }
+      if case .damaged(_, _, let message) = survey.finding { throw .corrupt(message) }
+      try manifest.requireSafeTables(in: path, names: names, files: files)
+      return
+    }
+    // A torn end is the last edit; the one before it was synced.
+    guard manifest.end == .complete,
+      let earlier = Manifest(Array(bytes[..<manifest.lastEdit])),
+      try earlier.isWhole(beside: manifest, in: path, names: names, files: files)
+    else { throw .corrupt("\(path)/\(missing) is missing") }
+    survey = try Self.survey(of: earlier, in: path, names: names, files: files)
+    keptBytes = manifest.lastEdit
+    if case .damaged = survey.finding { throw .corrupt("\(path)/\(missing) is missing") }
+    try earlier.requireSafeTables(in: path, names: names, files: files)
+  }
+
+  private static func survey(
+    of manifest: Manifest, in path: String, names: Set<String>, files: any StoreFiles
+  ) throws(EngineError) -> LogSurvey {
+    try LogSurvey(of: manifest, in: path, names: names) { name throws(EngineError) in
+      try files.read("\(path)/\(name)", limit: nil)
+    }
+  }
+}
+
+extension Manifest {
+  /// Whether all files are there, those that `later` no longer names in their full length.
+  fileprivate func isWhole(
+    beside later: Manifest, in path: String, names: Set<String>, files: any StoreFiles
+  ) throws(EngineError) -> Bool {
+    guard missingFile(in: names) == nil else { return false }
+    for (number, table) in tables where later.tables[number] == nil {
+      guard let name = Self.name(ofTable: number, among: names) else { return false }
+      let bytes = try files.read("\(path)/\(name)", limit: table.bytes + 1)
+      if bytes.count != table.bytes { return false }
+    }
+    return true
   }
 }
 
@@ -145,7 +189,7 @@ private struct CutPlan {
   func setAside() throws(EngineError) {
     try files.makeDirectory(aside)
     let done = cuts.filter(\.isDone).map(\.name)
-    for name in try files.names(in: aside) where !done.contains(name) {
+    for name in try files.names(in: aside).sorted() where !done.contains(name) {
       try files.remove("\(aside)/\(name)")
     }
     for cut in cuts where !cut.isDone {

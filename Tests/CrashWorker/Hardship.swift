@@ -1,0 +1,173 @@
+import LarderEngine
+import LarderTestSupport
+
+#if canImport(Darwin)
+  import Darwin
+#else
+  import Glibc
+#endif
+
+/// A store that the system takes something away from for a while.
+///
+/// Each thing tried is a line: "done" or "failed", what it was, and for a failure the error. Each
+/// acknowledged write is a line of its own, "wrote" and its key.
+struct Hardship {
+  private let path: String
+  private var engine: LevelDBEngine
+  private var written = 0
+
+  private static let tables = 12
+
+  /// Makes a store of some tables, and opens it so that none of them is open yet.
+  private init(in path: String) throws(EngineError) {
+    self.path = path
+    engine = try Hardship.open(path)
+    for table in 0..<Self.tables {
+      try put("table\(table)", synced: false)
+      try engine.compact(EngineRange(from: [0xFF]))
+    }
+    try reopen()
+  }
+
+  private static func open(_ path: String) throws(EngineError) -> LevelDBEngine {
+    var options = LevelDBOptions()
+    options.writeBufferBytes = 64 << 10
+    return try LevelDBEngine(at: path, options: options)
+  }
+
+  private mutating func reopen() throws(EngineError) {
+    try engine.close()
+    engine = try Self.open(path)
+  }
+
+  // MARK: - What is taken away
+
+  /// File descriptors: none is left beside those in use; for opening, then one, then two, and on.
+  static func fewFiles(in path: String) throws(EngineError) {
+    var hardship = try Hardship(in: path)
+    setLimit(lowestFree)
+    hardship.tryEverything()
+    setLimit(nil)
+    try hardship.goOn()
+
+    try hardship.engine.close()
+    let (free, open) = (lowestFree, openDescriptors)
+    var spare = 0
+    while spare < 40 {
+      setLimit(free + spare)
+      let isOpened = attempt("open") { () throws(EngineError) in
+        try Self.open(path).close()
+      }
+      setLimit(nil)
+      if openDescriptors != open { CrashWorker.say("leaked \(openDescriptors - open)") }
+      if isOpened { break }
+      spare += 1
+    }
+    CrashWorker.say("spare \(spare)")
+    hardship.engine = try Self.open(path)
+    try hardship.goOn()
+    try hardship.engine.close()
+    CrashWorker.say("end")
+  }
+
+  /// The rights to the store's directory.
+  static func noRights(in path: String) throws(EngineError) {
+    var hardship = try Hardship(in: path)
+    chmod(path, 0)
+    hardship.tryEverything()
+    attempt("open") { () throws(EngineError) in try Self.open(path).close() }
+    chmod(path, 0o700)
+    try hardship.goOn()
+    try hardship.engine.close()
+    CrashWorker.say("end")
+  }
+
+  // MARK: - What is tried
+
+  /// Reads every table, and writes until LevelDB needs new files.
+  private mutating func tryEverything() {
+    let engine = engine
+    for table in 0..<Self.tables {
+      Self.attempt("get") { () throws(EngineError) in try Self.read("table\(table)", from: engine) }
+    }
+    Self.attempt("scan") { () throws(EngineError) in
+      let cursor = try engine.cursor(over: EngineRange())
+      while try cursor.next() {}
+    }
+    for index in 0..<60 {
+      Self.attempt(index % 20 == 10 ? "flush" : "write") { () throws(EngineError) in
+        try put("hard\(index)", synced: index % 20 == 10)
+      }
+    }
+    Self.attempt("compact") { () throws(EngineError) in try engine.compact(EngineRange()) }
+  }
+
+  /// All works again: the first write may be told of what failed in the background before.
+  private mutating func goOn() throws(EngineError) {
+    for attempt in 0..<3 {
+      let isDone = Self.attempt("again") { () throws(EngineError) in
+        try put("again\(attempt)", synced: true)
+      }
+      if isDone { break }
+    }
+    try put("good", synced: true)
+    for table in 0..<Self.tables { try Self.read("table\(table)", from: engine) }
+    for index in 0..<60 { try put("good\(index)", synced: false) }
+    try engine.compact(EngineRange())
+    CrashWorker.say("good")
+  }
+
+  private static func read(_ key: String, from engine: LevelDBEngine) throws(EngineError) {
+    guard try engine.get(Array(key.utf8).span.bytes) != nil else {
+      throw .corrupt("\(key) seems absent")
+    }
+  }
+
+  private mutating func put(_ key: String, synced: Bool) throws(EngineError) {
+    written += 1
+    var random = SplitMix64(seed: UInt64(written))
+    let value = random.bytes(4000)
+    var batch = WriteBatch()
+    batch.put(Array(key.utf8).span.bytes, value.span.bytes)
+    try engine.write(&batch, synced: synced)
+    CrashWorker.say("wrote \(key)")
+  }
+
+  /// False when it failed.
+  @discardableResult private static func attempt(
+    _ what: String, _ body: () throws(EngineError) -> Void
+  ) -> Bool {
+    do throws(EngineError) {
+      try body()
+      CrashWorker.say("done \(what)")
+      return true
+    } catch {
+      CrashWorker.say("failed \(what) \(error)")
+      return false
+    }
+  }
+
+  // MARK: - Descriptors
+
+  private static var openDescriptors: Int {
+    (0..<1024).count { fcntl(Int32($0), F_GETFD) >= 0 }
+  }
+
+  /// The descriptor that the next file would get.
+  private static var lowestFree: Int {
+    (0..<1024).first { fcntl(Int32($0), F_GETFD) < 0 } ?? 1024
+  }
+
+  /// Sets how many descriptors there may be; nil sets what the system allows at most.
+  private static func setLimit(_ count: Int?) {
+    #if canImport(Darwin)
+      let resource = RLIMIT_NOFILE
+    #else
+      let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+    #endif
+    var limit = rlimit()
+    guard getrlimit(resource, &limit) == 0 else { return CrashWorker.say("no limit to read") }
+    limit.rlim_cur = count.map(rlim_t.init) ?? limit.rlim_max
+    guard setrlimit(resource, &limit) == 0 else { return CrashWorker.say("no limit to set") }
+  }
+}

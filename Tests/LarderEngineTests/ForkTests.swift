@@ -1,0 +1,37 @@
+import LarderEngine
+import LarderTestSupport
+import Testing
+
+/// A child process that came by `fork` can do nothing to its parent's store.
+@Suite struct ForkTests {
+  @Test func aForkedChildIsRefusedAndTheParentGoesOn() throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("store")
+    var worker = try ChildProcess("CrashWorker", ["fork", path])
+    var lines: [String] = []
+    while let line = worker.readLine() {
+      lines.append(line)
+      if line == "ready" { break }
+    }
+
+    let refused = "\(EngineError.locked(pid: worker.id))"
+    for what in ["get", "write", "flush", "compact", "next", "cursor"] {
+      #expect(lines.contains("child \(what): \(refused)"), "\(lines)")
+    }
+    // LevelDB's thread is missing there, without which a store stops in the middle of a write.
+    for what in ["open", "open another"] {
+      #expect(lines.contains { $0.hasPrefix("child \(what): io(") }, "\(lines)")
+    }
+    let end = ["child close: done", "child let go", "child ended with 0", "ready"]
+    #expect(lines.suffix(4) == end)
+
+    // The child's end has not given up the parent's lock.
+    #expect(throws: EngineError.locked(pid: worker.id)) { try LevelDBEngine(at: path) }
+    worker.kill()
+    let engine = try LevelDBEngine(at: path)
+    #expect(engine.recovery == nil)
+    let names = (0..<10).flatMap { ["after\($0)", "before\($0)"] } + ["last"]
+    #expect(try engine.entries() == names.sorted().map { Entry($0, "value") })
+    try engine.close()
+  }
+}

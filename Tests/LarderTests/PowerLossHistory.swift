@@ -1,0 +1,255 @@
+import Foundation
+import LarderEngine
+import LarderTesting
+import SimulatedDisk
+
+@testable import Larder
+
+/// What the caches of a store hold, by name and key; without caches that are empty.
+typealias CacheContents = [String: [String: SavedValue]]
+
+struct SavedValue: Hashable, Sendable {
+  /// Of the value.
+  let hash: Int
+  var savedAt: Date
+}
+
+/// Runs a script on a store, and notes what its caches held at which place in the disk's journal.
+struct PowerLossHistory {
+  let disk: SimulatedDisk
+  private(set) var timeline = Timeline<CacheContents>([:])
+  private(set) var syncsWithOlderLog = 0
+
+  private let clock = ManualClock()
+  private var open: OpenStore
+  private var contents: CacheContents = [:]
+  private var values = 0
+  private var background: HeldBackground
+  private var isFillingLog = false
+
+  init(of script: PowerLossScript, seed: UInt64) throws {
+    let disk = SimulatedDisk()
+    self.disk = disk
+    background = HeldBackground(of: disk, seed: seed)
+    defer { disk.releaseBackground() }
+    open = try OpenStore(on: disk, clock: clock)
+    for operation in script.operations { try run(operation) }
+    background.finish()
+    try open.store.close()
+  }
+
+  /// Opens the store that a crash has left, and reads all of it.
+  static func look(at image: SimulatedDisk) throws -> PowerLossSearch<CacheContents>.Opened {
+    image.holdBackground()
+    defer { image.releaseBackground() }
+    // At the clock's first date nothing has expired.
+    let open = try OpenStore(on: image, clock: ManualClock())
+    image.runBackground()
+    let contents = try open.contents()
+    try open.checkRows()
+    try open.store.close()
+    return PowerLossSearch.Opened(
+      state: contents, hasSetAside: open.engine.recovery != nil)
+  }
+
+  // MARK: - Operations
+
+  private mutating func run(_ operation: StoreOperation) throws {
+    background.willWrite(operation.byteCount)
+    let start = disk.journalCount
+    var isDurable = false
+    switch operation {
+    case .change(let change, let synced): isDurable = try apply([change], synced: synced)
+    case .batch(let changes, let synced): isDurable = try apply(changes, synced: synced)
+    case .touch(let cache, let key): try touch(cache, Self.key(key))
+    case .validate(let cache): try validate(cache)
+    case .advance(let seconds): return clock.advance(by: Double(seconds))
+    case .flush:
+      try open.store.flush()
+      isDurable = true
+    case .reopen:
+      background.finish()
+      try open.store.close()
+      open = try OpenStore(on: disk, clock: clock)
+    case .compact: try background.letRun { try open.engine.compact(EngineRange()) }
+    case .fillLog: return try fillLog()
+    }
+    if isDurable, logNames.count > 1 { syncsWithOlderLog += 1 }
+    timeline.add(
+      contents, started: start, acknowledged: disk.journalCount, isDurable: isDurable)
+    if !isFillingLog { background.goOn() }
+  }
+
+  private mutating func fillLog() throws {
+    isFillingLog = true
+    defer { isFillingLog = false }
+    let last = logNames.max() ?? ""
+    for key in 8..<40 where logNames.max() ?? "" <= last {
+      let change = CacheChange.save(cache: key % 3, key: 8 + key % 8, bytes: 9000 + key)
+      try run(.change(change, synced: false))
+    }
+  }
+
+  private var logNames: [String] { disk.names.filter { $0.hasSuffix(".log") } }
+
+  private static func key(_ number: Int) -> String { "key \(number)" }
+
+  /// Makes changes in one write, or in the call for a single one; answers whether they are durable.
+  private mutating func apply(_ changes: [CacheChange], synced: Bool) throws -> Bool {
+    var model = contents
+    var isDurable = synced
+    let steps = changes.map { change -> (change: CacheChange, value: String) in
+      values += 1
+      guard case .save(_, _, let bytes) = change else { return (change, "") }
+      return (change, "\(values) " + String(repeating: "abcdefghij", count: bytes / 10))
+    }
+    for (change, value) in steps {
+      switch change {
+      case .save(let cache, let key, _):
+        model[OpenStore.names[cache], default: [:]][Self.key(key)] = SavedValue(
+          hash: value.hashValue, savedAt: clock.now())
+      case .remove(let cache, let key): model[OpenStore.names[cache]]?[Self.key(key)] = nil
+      case .removeAll(let cache):
+        model[OpenStore.names[cache]] = nil
+        isDurable = true
+      }
+    }
+    let (store, caches) = (open.store, open.caches)
+    let durability: Durability = synced ? .powerLoss : .processCrash
+    if steps.count == 1 {
+      try applyAlone(steps[0].change, steps[0].value, durability)
+    } else {
+      try store.write(durability: durability) { batch in
+        for (change, value) in steps {
+          switch change {
+          case .save(let cache, let key, _):
+            batch.save(value, for: Self.key(key), in: caches[cache])
+          case .remove(let cache, let key): batch.remove(Self.key(key), from: caches[cache])
+          case .removeAll(let cache): batch.removeAll(from: caches[cache])
+          }
+        }
+      }
+    }
+    contents = model.filter { !$0.value.isEmpty }
+    return isDurable
+  }
+
+  private func applyAlone(
+    _ change: CacheChange, _ value: String, _ durability: Durability
+  ) throws {
+    switch change {
+    case .save(let cache, let key, _):
+      try open.caches[cache].save(value, for: Self.key(key), durability: durability)
+    case .remove(let cache, let key): try open.caches[cache].remove(Self.key(key))
+    case .removeAll(let cache): try open.caches[cache].removeAll()
+    }
+  }
+
+  private mutating func touch(_ cache: Int, _ key: String) throws {
+    guard try open.caches[cache].touch(key) else { return }
+    contents[OpenStore.names[cache]]?[key]?.savedAt = clock.now()
+  }
+
+  private mutating func validate(_ cache: Int) throws {
+    let lifetime = OpenStore.lifetimes[cache]
+    let now = clock.now()
+    let name = OpenStore.names[cache]
+    try open.caches[cache].validate()
+    contents[name] = contents[name]?.filter { _, value in
+      lifetime.freshness(of: value.savedAt, at: now) != .expired
+    }
+    if contents[name]?.isEmpty == true { contents[name] = nil }
+  }
+}
+
+/// A store with three caches: one of short life, one of long life, one without an end.
+struct OpenStore {
+  static let names = ["short", "long", "endless"]
+  static let lifetimes: [Lifetime] = [
+    .fresh(for: .seconds(100), thenStaleFor: .seconds(50)), .days(7), .unlimited,
+  ]
+
+  let engine: LevelDBEngine
+  let store: Store
+  let caches: [Cache<String, String>]
+
+  init(on disk: SimulatedDisk, clock: ManualClock) throws {
+    var engineOptions = LevelDBOptions()
+    engineOptions.files = SimulatedFiles(disk)
+    engineOptions.writeBufferBytes = HeldBackground.writeBufferBytes
+    engineOptions.maxFileBytes = 1 << 20
+    engine = try LevelDBEngine(at: "/store", options: engineOptions)
+    var options = Store.Options()
+    options.clock = clock
+    let store = try Store(engine: engine, options: options, origin: .disk)
+    self.store = store
+    caches = try zip(Self.names, Self.lifetimes).map { name, lifetime in
+      try store.cache(name, of: String.self, lifetime: lifetime)
+    }
+  }
+
+  func contents() throws -> CacheContents {
+    var contents: CacheContents = [:]
+    for cache in caches {
+      let cursor = try cache.entries()
+      while let item = try cursor.next() {
+        let entry = try item.entry.get()
+        contents[cache.name, default: [:]][item.key] = SavedValue(
+          hash: entry.value.hashValue, savedAt: entry.savedAt)
+      }
+    }
+    return contents
+  }
+
+  /// Throws unless every record has its row in the index, and every row belongs to a cache.
+  ///
+  /// Overwrites and removes leave rows of older buckets, and of records that are gone.
+  func checkRows() throws {
+    var lifetimes: [UInt64: Lifetime] = [:]
+    for (cache, lifetime) in zip(caches, Self.lifetimes) { lifetimes[cache.core.id] = lifetime }
+    var rows = try self.rows(in: .expiry)
+    for (key, value) in try self.rows(in: .records) {
+      let record = try Record(value.span.bytes, under: key.span.bytes)
+      let (id, userKey) = try Self.parts(of: key)
+      guard let lifetime = lifetimes[id] else { throw WrongRow("a record of no cache") }
+      guard record.expiresAt == lifetime.expiry(from: record.savedAt) else {
+        throw WrongRow("a record that expires at another date")
+      }
+      guard let expiresAt = record.expiresAt else { continue }
+      let row = KeySpace.expiryKey(
+        cache: id, bucket: lifetime.bucket(of: expiresAt), key: userKey)
+      var size: [UInt8] = []
+      appendVarint(UInt64(key.count + value.count), to: &size)
+      guard rows.removeValue(forKey: row) == size else {
+        throw WrongRow("a record without its row in the index")
+      }
+    }
+    for row in rows.keys where lifetimes[try Self.parts(of: row).id] == nil {
+      throw WrongRow("a row of no cache")
+    }
+  }
+
+  private func rows(in space: KeySpace) throws -> [[UInt8]: [UInt8]] {
+    var rows: [[UInt8]: [UInt8]] = [:]
+    let cursor = try engine.cursor(over: EngineRange(prefix: [space.rawValue]))
+    while try cursor.next() {
+      cursor.withEntry { key, value in
+        rows[key.withUnsafeBytes { Array($0) }] = value.withUnsafeBytes { Array($0) }
+      }
+    }
+    return rows
+  }
+
+  /// The number of the cache, and what stands behind it.
+  private static func parts(of key: [UInt8]) throws -> (id: UInt64, rest: ArraySlice<UInt8>) {
+    var offset = 1
+    guard let id = readVarint(key.span.bytes, at: &offset) else { throw WrongRow("a row's key") }
+    return (id, key[offset...])
+  }
+}
+
+private struct WrongRow: Error {
+  let what: String
+
+  init(_ what: String) { self.what = what }
+}

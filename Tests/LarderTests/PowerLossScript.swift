@@ -1,0 +1,146 @@
+import LarderTestSupport
+
+/// A change of one cache, by the numbers of cache and key.
+enum CacheChange: Sendable, CustomStringConvertible {
+  case save(cache: Int, key: Int, bytes: Int)
+  case remove(cache: Int, key: Int)
+  case removeAll(cache: Int)
+
+  var description: String {
+    switch self {
+    case .save(let cache, let key, let bytes): "save(\(cache), \(key), \(bytes))"
+    case .remove(let cache, let key): "remove(\(cache), \(key))"
+    case .removeAll(let cache): "removeAll(\(cache))"
+    }
+  }
+}
+
+/// What a script does to a store.
+enum StoreOperation: Sendable, CustomStringConvertible {
+  case change(CacheChange, synced: Bool)
+  case batch([CacheChange], synced: Bool)
+  case touch(cache: Int, key: Int)
+  case validate(cache: Int)
+  case advance(seconds: Int)
+  case flush
+  case reopen
+  case compact
+  /// Saves, not synced, until LevelDB has started a new log.
+  case fillLog
+
+  var description: String {
+    switch self {
+    case .change(let change, let synced): "\(change)\(synced ? " synced" : "")"
+    case .batch(let changes, let synced): "batch \(changes)\(synced ? " synced" : "")"
+    case .touch(let cache, let key): "touch(\(cache), \(key))"
+    case .validate(let cache): "validate(\(cache))"
+    case .advance(let seconds): "advance(\(seconds))"
+    case .flush: "flush"
+    case .reopen: "reopen"
+    case .compact: "compact"
+    case .fillLog: "fillLog"
+    }
+  }
+}
+
+extension StoreOperation {
+  /// About how much it writes.
+  var byteCount: Int {
+    let changes: [CacheChange]
+    switch self {
+    case .change(let change, _): changes = [change]
+    case .batch(let all, _): changes = all
+    case .touch: return 4000
+    default: return 0
+    }
+    return changes.reduce(0) { sum, change in
+      guard case .save(_, _, let bytes) = change else { return sum + 500 }
+      return sum + bytes + 200
+    }
+  }
+}
+
+/// Operations on three caches with few keys.
+struct PowerLossScript: Sendable {
+  let name: String
+  let operations: [StoreOperation]
+
+  /// Each operation once, and the ones that take several writes more often.
+  static let everything = PowerLossScript(
+    name: "every operation",
+    operations: [
+      .change(.save(cache: 0, key: 0, bytes: 100), synced: false),
+      .change(.save(cache: 1, key: 0, bytes: 100), synced: true),
+      .change(.save(cache: 0, key: 0, bytes: 300), synced: false), .touch(cache: 0, key: 0),
+      .change(.remove(cache: 1, key: 0), synced: false),
+      .batch(
+        [
+          .save(cache: 0, key: 1, bytes: 50), .removeAll(cache: 0),
+          .save(cache: 0, key: 2, bytes: 60), .save(cache: 2, key: 1, bytes: 2000),
+          .remove(cache: 2, key: 7),
+        ], synced: false),
+      .advance(seconds: 100), .change(.save(cache: 0, key: 3, bytes: 70), synced: false),
+      .advance(seconds: 60), .validate(cache: 0), .fillLog,
+      .batch([.save(cache: 0, key: 4, bytes: 3000), .remove(cache: 0, key: 3)], synced: true),
+      .change(.removeAll(cache: 0), synced: false), .flush,
+      .change(.save(cache: 0, key: 5, bytes: 40), synced: false), .compact,
+      .change(.removeAll(cache: 2), synced: false), .reopen, .validate(cache: 0),
+      .touch(cache: 0, key: 5),
+    ])
+
+  private init(name: String, operations: [StoreOperation]) {
+    self.name = name
+    self.operations = operations
+  }
+
+  /// A random script; the same seed makes the same one.
+  init(seed: UInt64) {
+    var random = SplitMix64(seed: seed)
+    let operations = (0..<Int.random(in: 6...16, using: &random)).map { _ in
+      PowerLossScript.operation(&random)
+    }
+    self.init(name: "random script \(seed)", operations: operations)
+  }
+
+  private static func operation(_ random: inout SplitMix64) -> StoreOperation {
+    let cache = cache(&random)
+    let isSynced = Int.random(in: 0..<5, using: &random) == 0
+    switch Int.random(in: 0..<32, using: &random) {
+    case 0..<11: return .change(save(&random), synced: isSynced)
+    case 11..<17:
+      let count = Int.random(in: 2...5, using: &random)
+      return .batch((0..<count).map { _ in change(&random) }, synced: isSynced)
+    case 17..<19: return .change(.remove(cache: cache, key: key(&random)), synced: false)
+    case 19..<21: return .change(.removeAll(cache: cache), synced: false)
+    case 21..<24: return .touch(cache: cache, key: key(&random))
+    case 24: return .validate(cache: cache)
+    case 25..<27: return .advance(seconds: Int.random(in: 1...120, using: &random))
+    case 27: return .flush
+    case 28: return .reopen
+    case 29: return .compact
+    default: return .fillLog
+    }
+  }
+
+  private static func change(_ random: inout SplitMix64) -> CacheChange {
+    switch Int.random(in: 0..<8, using: &random) {
+    case 0: .removeAll(cache: cache(&random))
+    case 1: .remove(cache: cache(&random), key: key(&random))
+    default: save(&random)
+    }
+  }
+
+  private static func save(_ random: inout SplitMix64) -> CacheChange {
+    let bytes =
+      Int.random(in: 0..<8, using: &random) == 0
+      ? Int.random(in: 8000...30_000, using: &random) : Int.random(in: 10...3000, using: &random)
+    return .save(cache: cache(&random), key: key(&random), bytes: bytes)
+  }
+
+  private static func cache(_ random: inout SplitMix64) -> Int {
+    Int.random(in: 0..<3, using: &random)
+  }
+  private static func key(_ random: inout SplitMix64) -> Int {
+    Int.random(in: 0..<6, using: &random)
+  }
+}

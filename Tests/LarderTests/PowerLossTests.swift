@@ -1,0 +1,39 @@
+import LarderTestSupport
+import SimulatedDisk
+import Testing
+
+/// Whenever the power goes, the caches hold what they once held, and the index agrees.
+///
+/// `LARDER_SEED` repeats a run: it is printed with what was looked at.
+@Suite struct PowerLossTests {
+  @Test("crash at every file call", arguments: [testSeed()])
+  func crashAtEveryFileCall(seed: UInt64) {
+    let goal = proofFactor > 1 ? 1_000_000 : 15_000
+    let counts = PowerLossRun(seed: seed, states: goal).run { number, seed in
+      let script = number == 0 ? .everything : PowerLossScript(seed: seed)
+      let history = try PowerLossHistory(of: script, seed: seed)
+      var search = PowerLossSearch(
+        of: history.disk, history.timeline, script: "\(script.name) \(script.operations)",
+        open: PowerLossHistory.look)
+      search.run()
+      var counts = search.counts
+      counts.syncsWithOlderLog = history.syncsWithOlderLog
+      return counts
+    }
+    #expect(counts.violations.isEmpty, "\(counts.violations.prefix(5).joined(separator: "\n"))")
+    #expect(counts.states >= goal && counts.openings > 0)
+    print("power loss of caches: \(counts), seed \(seed)")
+  }
+
+  @Test(arguments: [testSeed()])
+  func aScriptMakesTheSameJournalEachTime(seed: UInt64) throws {
+    for script in [.everything] + (0..<50).map({ PowerLossScript(seed: seed &+ $0) }) {
+      let journals = try (0..<2).map { _ in
+        try PowerLossHistory(of: script, seed: seed).disk.replay().steps()
+      }
+      // Both journals are long, so they are not in the message.
+      let isSame = journals[0] == journals[1]
+      #expect(isSame, "\(script.name) \(script.operations), seed \(seed)")
+    }
+  }
+}
