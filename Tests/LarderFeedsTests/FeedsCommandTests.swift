@@ -137,6 +137,9 @@ import Testing
       #expect(try await feeds(command + ["lamp"]).status == 3)
       #expect(try await feeds(command + ["lamp", "--parameter", "media"]).status == 64)
       #expect(try await feeds(command).status == 64)
+      // Without a server there is the real one, which this does not ask.
+      #expect(try await feeds(["search", "lamp", "--offline"]).status == 2)
+      #expect(try await feeds(["feed", "--offline", "--store", "unused"]).status == 64)
     }
   }
 
