@@ -16,7 +16,7 @@ endif
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
-demo: deps ## load two feeds through the cache, past seven days, and inspect the store
+demo: deps ## load five feeds through the cache, past seven days, and inspect the store
 	Scripts/demo
 
 test: deps ## install what is missing, build, and run all tests

@@ -74,8 +74,10 @@ extension FeedServer {
       let nothing = Data(#"{"error":"There is nothing here"}"#.utf8)
       return HTTPResponse(statusCode: .notFound, headers: json, body: nothing)
     }
+    let headers: HTTPHeaders =
+      request.path.hasPrefix(imagePath) ? [.contentType: "image/png"] : json
     return HTTPResponse(
-      statusCode: HTTPStatusCode(status, phrase: ""), headers: json, body: body)
+      statusCode: HTTPStatusCode(status, phrase: ""), headers: headers, body: body)
   }
 
   private static func body(of request: HTTPRequest) throws -> Data? {
@@ -85,7 +87,13 @@ extension FeedServer {
       let page = request.query["page"].flatMap(Int.init) ?? 1
       guard (1...Payloads.characterPages).contains(page) else { return nil }
       return try Payloads.charactersJSON(page: page)
-    default: return nil
+    case feedPath: return try Payloads.feedJSON()
+    case searchPath: return try Payloads.mediaJSON(query: request.target.query())
+    case imagesPath:
+      return try Payloads.imagesJSON(at: "http://\(request.headers[.host] ?? "127.0.0.1")")
+    default:
+      return (1...Payloads.imageCount).first { imagePath($0) == request.path }
+        .flatMap(Payloads.imageBytes)
     }
   }
 

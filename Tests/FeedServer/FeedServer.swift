@@ -3,7 +3,7 @@ import FlyingSocks
 package import Foundation
 import LarderTestSupport
 
-/// A real HTTP server on loopback that serves both feeds, and fails when it is told to.
+/// A real HTTP server on loopback that serves all feeds, and fails when it is told to.
 ///
 /// ```swift
 /// let server = try await FeedServer()
@@ -30,6 +30,15 @@ package final class FeedServer: Sendable {
 
   package static let genresPath = "/api/v2/genres"
   package static let charactersPath = "/api/character"
+  package static let feedPath = "/v1/feed"
+  package static let searchPath = "/search"
+  package static let imagesPath = "/v1/images"
+
+  /// Stands for all images that have no answers of their own.
+  package static let imagePath = "/images"
+
+  /// Where the bytes of an image are, 1 to ``Payloads/imageCount``.
+  package static func imagePath(_ number: Int) -> String { "\(imagePath)/\(number).png" }
 
   /// `http://127.0.0.1:PORT`.
   package let url: URL
@@ -39,12 +48,15 @@ package final class FeedServer: Sendable {
 
   /// Starts serving.
   ///
-  /// Port 0 takes any free one.
-  package init(port: UInt16 = 0) async throws {
+  /// Port 0 takes any free one. `onRequest` is told each request as it arrives.
+  package init(
+    port: UInt16 = 0, onRequest: @escaping @Sendable (Request) -> Void = { _ in }
+  ) async throws {
     let book = Watched(Book())
     let server = HTTPServer(
       address: try sockaddr_in.inet(ip4: "127.0.0.1", port: port), timeout: 24 * 3600,
-      logger: .disabled, handler: ClosureHTTPHandler { try await Self.respond(to: $0, by: book) })
+      logger: .disabled,
+      handler: ClosureHTTPHandler { try await Self.respond(to: $0, by: book, onRequest) })
     let running = Task { try await server.run() }
     try await server.waitUntilListening()
     guard case .ip4(_, let port) = await server.listeningAddress,
@@ -88,20 +100,22 @@ package final class FeedServer: Sendable {
   }
 
   private static func respond(
-    to request: HTTPRequest, by book: Watched<Book>
+    to request: HTTPRequest, by book: Watched<Book>, _ onRequest: @Sendable (Request) -> Void
   ) async throws -> HTTPResponse {
+    let arrived = Request(
+      method: request.method.rawValue, path: request.path, query: request.target.query(),
+      headers: Dictionary(
+        request.headers.map { ($0.key.rawValue, $0.value) }, uniquingKeysWith: { a, _ in a }))
     let answer = book.change { state in
-      state.requests.append(
-        Request(
-          method: request.method.rawValue, path: request.path, query: request.target.query(),
-          headers: Dictionary(
-            request.headers.map { ($0.key.rawValue, $0.value) }, uniquingKeysWith: { a, _ in a })))
-      guard let plan = state.plans[request.path], let next = plan.first else {
-        return Answer.payload
-      }
-      if plan.count > 1 { state.plans[request.path] = Array(plan.dropFirst()) }
+      state.requests.append(arrived)
+      let paths = [request.path, request.path.hasPrefix("\(imagePath)/") ? imagePath : ""]
+      guard let path = paths.first(where: { state.plans[$0] != nil }),
+        let plan = state.plans[path], let next = plan.first
+      else { return Answer.payload }
+      if plan.count > 1 { state.plans[path] = Array(plan.dropFirst()) }
       return next
     }
+    onRequest(arrived)
     return try await response(to: request, answer, book)
   }
 }

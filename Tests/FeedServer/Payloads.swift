@@ -1,6 +1,6 @@
 package import Foundation
 
-/// The payloads of both feeds, made up here and the same on every run.
+/// The payloads of all feeds, made up here and the same on every run.
 package enum Payloads {
   package static let genreCount = 120
   package static let characterPages = 42
@@ -99,7 +99,7 @@ package enum Payloads {
       created: "2019-02-11T08:15:\(seconds < 10 ? "0" : "")\(seconds).120Z")
   }
 
-  private static func encode(_ value: some Encodable) throws -> Data {
+  static func encode(_ value: some Encodable) throws -> Data {
     let encoder = JSONEncoder()
     encoder.outputFormatting = .sortedKeys
     return try encoder.encode(value)

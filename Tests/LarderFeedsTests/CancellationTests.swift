@@ -9,22 +9,23 @@ import Testing
     "a cancelled load throws CancellationError, whatever its request then brings",
     arguments: Feed.all, ["valid", "invalid", "failure"])
   func cancelledRequest(feed: Feed, outcome: String) async throws {
-    let bench = try Bench(feed, ScriptedClient(last: .hold))
-    try bench.save(1, age: 7 * day - 1)
-    let order: SourceOrder = .remoteThenCache
+    for order in [SourceOrder.remoteThenCache, .remoteOnly] {
+      let bench = try Bench(feed, ScriptedClient(last: .hold))
+      try bench.save(1, age: 7 * day - 1)
 
-    let messages = await bench.messages {
-      let load = Task { try await bench.handles.load(order, nil) }
-      await bench.client.holds(1)
-      load.cancel()
-      await bench.client.isCancelled(0)
-      bench.client.release(0, result(outcome, feed))
-      await #expect(throws: CancellationError.self) { try await load.value }
+      let messages = await bench.messages {
+        let load = Task { try await bench.handles.load(order, nil) }
+        await bench.client.holds(1)
+        load.cancel()
+        await bench.client.isCancelled(0)
+        bench.client.release(0, result(outcome, feed))
+        await #expect(throws: CancellationError.self) { try await load.value }
+      }
+
+      #expect(messages == [])
+      #expect(bench.client.urls.count == 1)
+      #expect(try await bench.handles.cached(nil) == bench.items(1))
     }
-
-    #expect(messages == [])
-    #expect(bench.client.urls.count == 1)
-    #expect(try await bench.handles.cached(nil) == bench.items(1))
   }
 
   @Test("a cancelled load with a completion delivers nothing", arguments: Feed.all)

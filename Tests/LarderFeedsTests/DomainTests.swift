@@ -85,16 +85,28 @@ import Testing
     #expect(error?.reason == .invalidData)
   }
 
-  @Test("both feeds share one store, each with a cache of its own")
+  @Test("feeds share one store, each with a cache of its own")
   func oneStore() async throws {
     let store = Store.inMemory()
     let genres = try GenresLoader.genres(from: Feed.base, client: ScriptedClient(), store: store)
     let characters = try CharactersLoader.characters(client: ScriptedClient(), store: store)
+    let feed = try EssentialFeedLoader.essentialFeed(
+      at: Feed.base, client: ScriptedClient(), store: store)
+    let images = try ImageFeedLoader.imageFeed(
+      at: Feed.base, client: ScriptedClient(), store: store)
+    let bytes = try ImageDataLoader.imageData(client: ScriptedClient(), store: store)
 
     try genres.cache?.save([Genre(id: 1, name: "a")], for: "all")
     try characters.cache?.removeAll()
 
+    try feed.cache?.save([Feed.feedItem(1)], for: "all")
+    try images.cache?.save([Feed.feedImage(2)], for: "all")
+
     #expect([genres.cache?.name, characters.cache?.name] == ["genres", "characters"])
+    #expect([feed.cache?.name, images.cache?.name] == ["essential-feed", "image-feed"])
+    #expect(bytes.cache?.name == "image-data")
+    #expect(try await feed.cached() == [Feed.feedItem(1)])
+    #expect(try await images.cached() == [Feed.feedImage(2)])
     #expect(try await genres.cached() == [Genre(id: 1, name: "a")])
     #expect(try await characters.cached() == [])
   }

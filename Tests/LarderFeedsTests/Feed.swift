@@ -13,7 +13,13 @@ struct Feed: Sendable, CustomTestStringConvertible {
   /// What an item cannot do without; a dot leads into an object.
   let required: [String]
   /// How many attempts a load makes that gets invalid data.
-  let attempts: Int
+  var attempts = 1
+  /// Whether what is loaded is saved, and can be loaded from the cache.
+  var isCached = true
+  /// Whether the cache keeps lists for ever, so that only a maximum age makes one too old.
+  var isKept = false
+  /// The maximum age to say with a call for a limit of seven days, if none holds without it.
+  var sevenDays: MaxAge?
   /// An item's payload, in JSON, with all the fields that servers send.
   let json: @Sendable (Int) -> String
   let open: @Sendable (any HTTPClient, Store) throws -> Handles
@@ -65,24 +71,30 @@ struct Cancellable: Sendable {
 }
 
 extension Handles {
-  init<Item: Sendable>(
-    _ loader: Loader<Void, String, [Item]>, cache: Cache<String, [Item]>,
+  /// A loader that has no cache is not asked to save or to look.
+  init<Input, Item: Sendable>(
+    _ loader: Loader<Input, String, [Item]>, _ input: Input,
     item: @escaping @Sendable (Int) -> Item
   ) {
+    let cache = loader.cache
     load = { order, maxAge in
       var loader = loader
       if let order { loader.policy.order = order }
-      return Delivery(try await loader.load(maxAge: maxAge))
+      return Delivery(try await loader.load(input, maxAge: maxAge))
     }
     start = { completion in
-      let task = loader.load { completion($0.map(Delivery.init)) }
+      let task = loader.load(input) { completion($0.map(Delivery.init)) }
       return Cancellable { task.cancel() }
     }
-    cached = { try await loader.cached(maxAge: $0).map { String(describing: $0) } }
-    save = { ids throws(StoreError) in try cache.save(ids.map(item), for: "all") }
+    cached = { try await loader.cached(input, maxAge: $0).map { String(describing: $0) } }
+    save = { ids throws(StoreError) in
+      guard let cache else { preconditionFailure("a feed without a cache saves nothing") }
+      try cache.save(ids.map(item), for: "all")
+    }
     validate = { maxAge throws(StoreError) in try loader.validate(maxAge: maxAge) }
     lookup = { () throws(StoreError) in
-      switch try cache.lookup(for: "all") {
+      switch try cache?.lookup(for: "all") {
+      case nil: "no cache"
       case .fresh: "fresh"
       case .stale: "stale"
       case .expired: "expired"
@@ -94,7 +106,14 @@ extension Handles {
 }
 
 extension Feed {
-  static let all = [genres, characters]
+  /// Those with a cache.
+  static let all = remoteFirst + [genres]
+
+  /// Those with a cache that ask the server first.
+  static let remoteFirst = [characters, essentialFeed, imageFeed]
+
+  /// Those without a cache, too.
+  static let lists = all + [mediaSearch]
 
   static let genres = Feed(
     name: "genres", root: "genres",
@@ -103,14 +122,14 @@ extension Feed {
     json: { "{\"id\":\($0),\"name\":\"Genre \($0)\",\"parent_id\":300}" },
     open: { client, store in
       let loader = try GenresLoader.genres(from: base, client: client, store: store)
-      return Handles(
-        loader, cache: try #require(loader.cache), item: { Genre(id: $0, name: "Genre \($0)") })
+      return Handles(loader, (), item: { Genre(id: $0, name: "Genre \($0)") })
     })
 
   static let characters = Feed(
     name: "characters", root: "results",
     urls: ["https://feeds.example.org:8443/base/api/character?page=7"],
-    required: ["id", "name", "status", "species", "origin", "origin.name", "image"], attempts: 1,
+    required: ["id", "name", "status", "species", "origin", "origin.name", "image"],
+    isKept: true,
     json: { id in
       """
       {"id":\(id),"name":"Doctor \(id)","status":"Alive","species":"Alien","type":"","gender":"x",\
@@ -121,7 +140,40 @@ extension Feed {
     open: { client, store in
       let loader = try CharactersLoader.characters(
         from: base, randomPage: { _ in 7 }, client: client, store: store)
-      return Handles(loader, cache: try #require(loader.cache), item: character)
+      return Handles(loader, (), item: character)
+    })
+
+  static let essentialFeed = Feed(
+    name: "essential feed", root: "items", urls: ["https://feeds.example.org/v1/feed?limit=10"],
+    required: ["id", "image"], isKept: true, sevenDays: .days(7), json: imageJSON,
+    open: { client, store in
+      let loader = try EssentialFeedLoader.essentialFeed(
+        at: web("https://feeds.example.org/v1/feed?limit=10"), client: client, store: store)
+      return Handles(loader, (), item: feedItem)
+    })
+
+  static let imageFeed = Feed(
+    name: "image feed", root: "items", urls: ["https://img.example.org/list"],
+    required: ["id", "image"], json: imageJSON,
+    open: { client, store in
+      let loader = try ImageFeedLoader.imageFeed(
+        at: web("https://img.example.org/list"), client: client, store: store)
+      return Handles(loader, (), item: feedImage)
+    })
+
+  static let mediaSearch = Feed(
+    name: "media search", root: "results",
+    urls: ["https://itunes.apple.com/search?term=jack+johnson"],
+    required: ["trackName", "artistName", "collectionName"], isCached: false,
+    json: { id in
+      """
+      {"wrapperType":"track","trackId":\(id),"trackName":"Track \(id)","artistName":"Artist",\
+      "collectionName":"Album \(id)","previewUrl":"https://audio.example.org/\(id).m4a",\
+      "artworkUrl30":7,"artworkUrl60":"a/60/\(id)","artworkUrl100":"a/100/\(id)","country":"USA"}
+      """
+    },
+    open: { client, _ in
+      Handles(MediaSearchLoader.mediaSearch(client: client), "jack johnson", item: mediaItem)
     })
 
   static let base = web("https://feeds.example.org:8443/base")
@@ -130,6 +182,41 @@ extension Feed {
     CharacterItem(
       id: id, name: "Doctor \(id)", status: "Alive", species: "Alien", origin: "Dock \(id)",
       imageURL: web("https://api.example.org/\(id).jpeg"))
+  }
+}
+
+/// Items of the feeds of images, alike in the payload; every second has no location.
+extension Feed {
+  static func feedItem(_ id: Int) -> FeedItem {
+    FeedItem(
+      id: uuid(id), description: "Fog \(id)", location: id % 2 == 0 ? nil : "Quay \(id)",
+      imageURL: web("https://img.example.org/\(id).png"))
+  }
+
+  static func feedImage(_ id: Int) -> FeedImage {
+    FeedImage(
+      id: uuid(id), description: "Fog \(id)", location: id % 2 == 0 ? nil : "Quay \(id)",
+      url: web("https://img.example.org/\(id).png"))
+  }
+
+  static func mediaItem(_ id: Int) -> MediaItem {
+    MediaItem(
+      trackName: "Track \(id)", artistName: "Artist", collectionName: "Album \(id)",
+      artworkUrl100: "a/100/\(id)", artworkUrl60: "a/60/\(id)",
+      previewURL: "https://audio.example.org/\(id).m4a")
+  }
+
+  @Sendable private static func imageJSON(_ id: Int) -> String {
+    """
+    {"id":"\(uuid(id).uuidString.lowercased())","description":"Fog \(id)",\
+    \(id % 2 == 0 ? "" : "\"location\":\"Quay \(id)\",")\
+    "image":"https://img.example.org/\(id).png","likes":\(id)}
+    """
+  }
+
+  private static func uuid(_ id: Int) -> UUID {
+    let byte = UInt8(truncatingIfNeeded: id)
+    return UUID(uuid: (0x0F, 0x3C, 0, 0, 0, 0, 0x4D, 0, 0x9B, 0, 0, 0, 0, 0, 0, byte))
   }
 }
 

@@ -4,7 +4,7 @@ import Larder
 import LarderFeeds
 import Testing
 
-/// Both feeds, all the way: a real server, the real client, a real store.
+/// All feeds, all the way: a real server, the real client, a real store.
 @Suite(.timeLimit(.minutes(1))) struct FeedServerTests {
   @Test("GEN-01 GEN-25 the server's genres arrive, at least a hundred, with fields to ignore")
   func genres() async throws {
@@ -36,6 +36,103 @@ import Testing
       #expect(loaded.value.map(\.id) == page.map(\.id))
       #expect(loaded.value.map(\.origin) == page.map(\.origin.name))
       #expect(loaded.value.map(\.imageURL.absoluteString) == page.map(\.image))
+    }
+  }
+
+  @Test("EFA-02 EFA-23 EFA-25 the server's feed arrives, with texts that may be missing")
+  func essentialFeed() async throws {
+    try await withServer { server in
+      let loader = try EssentialFeedLoader.essentialFeed(
+        at: server.url.appending(path: FeedServer.feedPath), client: URLSessionClient(),
+        store: .inMemory())
+
+      let loaded = try await loader.load()
+
+      #expect(loaded.value.map(\.id) == Payloads.feed.map { UUID(uuidString: $0.id) })
+      #expect(Set(loaded.value.map(\.id)).count == Payloads.feedCount)
+      #expect(loaded.value.map(\.description) == Payloads.feed.map(\.description))
+      #expect(loaded.value.map(\.location) == Payloads.feed.map(\.location))
+      #expect(loaded.value.map(\.imageURL.absoluteString) == Payloads.feed.map(\.image))
+      #expect(loaded.value.contains { $0.description == nil && $0.location == nil })
+    }
+  }
+
+  @Test(
+    "ITN-01 ITN-16 ITN-27 ITN-35 the server reads the term as it was, and finds what it names",
+    arguments: [
+      "lantern keepers", "lamp+moth", "rust & rain", "100% weather", "AC/Quay", "JOS\u{E9}", "none",
+    ])
+  func search(term: String) async throws {
+    try await withServer { server in
+      let loader = MediaSearchLoader.mediaSearch(from: server.url, client: URLSessionClient())
+
+      let loaded = try await loader.load(term)
+
+      let found = Payloads.songs(for: term)
+      #expect(found.isEmpty == (term == "none"))
+      #expect(loaded.value.map(\.trackName) == found.map(\.trackName))
+      #expect(loaded.value.map(\.previewURL) == found.map(\.previewUrl))
+      #expect(loaded.value.map(\.artworkUrl60) == found.map(\.artworkUrl60))
+    }
+  }
+
+  @Test("IMG-04 IMG-23 IMG-66 IMG-94 the images listed arrive, and come from the cache then")
+  func images() async throws {
+    try await withServer { server in
+      let store = Store.inMemory()
+      let feed = try ImageFeedLoader.imageFeed(
+        at: server.url.appending(path: FeedServer.imagesPath), client: URLSessionClient(),
+        store: store)
+      let images = try ImageDataLoader.imageData(client: URLSessionClient(), store: store)
+
+      let list = try await feed.load().value
+      #expect(list.count == Payloads.imageCount)
+      for (index, image) in list.enumerated() {
+        let loaded = try await images.load(image.url)
+        #expect(loaded.value == Payloads.imageBytes(index + 1) && loaded.source == .remote)
+      }
+      let asked = server.requests.count
+      for (index, image) in list.enumerated() {
+        #expect(try await images.load(image.url).value == Payloads.imageBytes(index + 1))
+      }
+      #expect(server.requests.count == asked)
+    }
+  }
+
+  @Test(
+    "IMG-62 IMG-63 IMG-64 IMG-65 failures of images over the wire are told apart",
+    arguments: [
+      (.status(500), .invalidData), (.status(404), .invalidData), (.empty, .invalidData),
+      (.cut, .connectivity), (.wrongLength, .connectivity), (.endless, .connectivity),
+    ] as [(Answer, RemoteFailure)])
+  func imageFailures(answer: Answer, reason: RemoteFailure) async throws {
+    try await withServer { server in
+      server.answer(FeedServer.imagePath, with: [answer])
+      let images = try ImageDataLoader.imageData(
+        client: URLSessionClient(maximumResponseBytes: 1 << 20), store: .inMemory())
+      let url = server.url.appending(path: FeedServer.imagePath(1))
+
+      let error = await feedError { try await images.load(url) }
+
+      #expect(error?.reason == reason)
+      #expect(try images.cache?.value(for: url) == nil)
+    }
+  }
+
+  @Test("IMG-68 IMG-74 a cancelled image's request is over on the server, and nothing is saved")
+  func cancelledImage() async throws {
+    try await withServer { server in
+      let path = FeedServer.imagePath(7)
+      server.answer(path, with: [.drip(milliseconds: 5)])
+      let images = try ImageDataLoader.imageData(client: URLSessionClient(), store: .inMemory())
+      let url = server.url.appending(path: path)
+
+      let load = images.load(url) { _ in Issue.record("a cancelled load delivered something") }
+      await server.arrived(1, path)
+      load.cancel()
+
+      await server.ended(1, path)
+      #expect(try images.cache?.value(for: url) == nil)
     }
   }
 

@@ -5,12 +5,6 @@ import Testing
 
 /// The `feeds` program as users run it.
 @Suite(.timeLimit(.minutes(1))) struct FeedsCommandTests {
-  struct Outcome: Sendable {
-    var status: Int32
-    var output: String
-    var complaints: String
-  }
-
   @Test("online, from the cache, offline, expired: genres")
   func genres() async throws {
     try await withServer { server in
@@ -77,6 +71,78 @@ import Testing
     }
   }
 
+  @Test("online, fallback at any age, offline, too old: the essential feed")
+  func essentialFeed() async throws {
+    try await withServer { server in
+      let directory = try TemporaryDirectory()
+      let command = [
+        "feed", "--server", server.url.absoluteString, "--store", directory.path("store"),
+      ]
+
+      let online = try await feeds(command)
+      #expect(online.status == 0 && online.complaints == "")
+      let first = "https://img.example.org/feed/1.png  Night market, no. 1; North ridge\n"
+      #expect(online.output.hasPrefix(first))
+      #expect(online.output.hasSuffix("... and 50 more\n60 in all, from the server, saved\n"))
+
+      server.answer(FeedServer.feedPath, with: [.brokenJSON])
+      let fallback = try await feeds(command + ["--now", "+400d", "--all"])
+      #expect(fallback.status == 0)
+      #expect(fallback.output.split(separator: "\n").count == 61)
+      #expect(fallback.output.hasSuffix("400 days ago\n"))
+      #expect(fallback.complaints == "feeds: warning: The server's answer is not valid.\n")
+
+      let old = ["--now", "+7d", "--max-age", "7d"]
+      #expect(try await feeds(command + ["--offline"] + old).status == 2)
+      #expect(try await feeds(command + old).status == 3)
+      #expect(server.count(FeedServer.feedPath) == 3)
+    }
+  }
+
+  @Test("online, fallback, expired: the list of images")
+  func images() async throws {
+    try await withServer { server in
+      let directory = try TemporaryDirectory()
+      let command = [
+        "images", "--server", server.url.absoluteString, "--store", directory.path("store"),
+      ]
+
+      let online = try await feeds(command)
+      #expect(online.status == 0 && online.complaints == "")
+      #expect(online.output.hasPrefix("\(server.url.absoluteString)/images/1.png  Night market"))
+      #expect(online.output.hasSuffix("60 in all, from the server, saved\n"))
+
+      let offline = try await feeds(command + ["--now", "+6d", "--offline"])
+      #expect(offline.status == 0 && offline.output.hasSuffix("6 days ago\n"))
+      let expired = ["--now", "+7d", "--max-age", "unlimited"]
+      #expect(try await feeds(command + ["--offline"] + expired).status == 2)
+    }
+  }
+
+  @Test("online and offline: the search, which keeps nothing")
+  func search() async throws {
+    try await withServer { server in
+      let command = ["search", "--server", server.url.absoluteString]
+
+      let online = try await feeds(command + ["lamp+moth", "--all", "--parameter", "media=a&b"])
+      #expect(online.status == 0 && online.complaints == "")
+      #expect(online.output.hasPrefix("Lamp+Moth No. 4 - The Lantern Keepers, Field Notes\n"))
+      #expect(online.output.hasSuffix("12 in all, from the server, not saved\n"))
+      #expect(server.requests.map(\.query) == ["term=lamp%2Bmoth&media=a%26b"])
+
+      let offline = try await feeds(command + ["lamp+moth", "--offline"])
+      #expect(offline.status == 2 && offline.output == "")
+      #expect(offline.complaints == "feeds: The server could not be reached.\n")
+      server.answer(FeedServer.searchPath, with: [.status(500)])
+      #expect(try await feeds(command + ["lamp"]).status == 3)
+      #expect(try await feeds(command + ["lamp", "--parameter", "media"]).status == 64)
+      #expect(try await feeds(command).status == 64)
+      // Without a server there is the real one, which this does not ask.
+      #expect(try await feeds(["search", "lamp", "--offline"]).status == 2)
+      #expect(try await feeds(["feed", "--offline", "--store", "unused"]).status == 64)
+    }
+  }
+
   @Test("a store that cannot be opened, and a wrong command line")
   func refusals() async throws {
     let directory = try TemporaryDirectory()
@@ -95,7 +161,9 @@ import Testing
     #expect(try await feeds(["genres", "--server", "file:///x", "--store", store]).status == 64)
     let help = try await feeds(["--help"])
     #expect(help.status == 0)
-    for code in ["0 ", "2 ", "3 ", "4 ", "64 "] { #expect(help.output.contains("\n  \(code)")) }
+    for code in ["0 ", "2 ", "3 ", "4 ", "5 ", "64 ", "130 "] {
+      #expect(help.output.contains("\n  \(code)"))
+    }
   }
 
   @Test("a date may be given as such")
@@ -111,32 +179,5 @@ import Testing
 
       #expect(cached.output.hasSuffix("from the cache, saved 2026-01-01T00:00:00Z, 2 hours ago\n"))
     }
-  }
-
-  /// Runs the program to its end.
-  private func feeds(_ arguments: [String]) async throws -> Outcome {
-    let process = Process()
-    let program = try #require(ChildProcess.path(of: "feeds"), "feeds is not beside the tests")
-    process.executableURL = URL(filePath: program)
-    process.arguments = arguments
-    let (output, complaints) = (Pipe(), Pipe())
-    process.standardInput = FileHandle.nullDevice
-    process.standardOutput = output
-    process.standardError = complaints
-    let status = try await withCheckedThrowingContinuation { ended in
-      process.terminationHandler = { ended.resume(returning: $0.terminationStatus) }
-      do {
-        try process.run()
-      } catch {
-        ended.resume(throwing: error)
-      }
-    }
-    return Outcome(
-      status: status, output: try text(of: output), complaints: try text(of: complaints))
-  }
-
-  /// What a program that has ended wrote; it is less than a pipe holds.
-  private func text(of pipe: Pipe) throws -> String {
-    String(decoding: try pipe.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
   }
 }

@@ -4,14 +4,17 @@ import Testing
 
 /// What a load makes of the server's answers, for every feed of lists.
 @Suite(.timeLimit(.minutes(1))) struct RemoteTests {
-  @Test("GEN-15 RAM-12 a new loader has sent no request", arguments: Feed.all)
+  @Test(
+    "GEN-15 RAM-12 EFA-13 ITN-06 IMG-13 a new loader has sent no request", arguments: Feed.lists)
   func newLoaderHasSentNothing(feed: Feed) throws {
     let bench = try Bench(feed)
 
     #expect(bench.client.urls == [])
   }
 
-  @Test("GEN-16 RAM-13 a load requests exactly its URL, once", arguments: Feed.all)
+  @Test(
+    "GEN-16 RAM-13 EFA-14 ITN-07 IMG-01 IMG-14 a load requests exactly its URL, once",
+    arguments: Feed.lists)
   func loadRequestsItsURL(feed: Feed) async throws {
     let bench = try Bench(feed, ScriptedClient(.reply(200, feed.payload(1))))
 
@@ -20,7 +23,9 @@ import Testing
     #expect(bench.client.urls.map(\.absoluteString) == feed.urls)
   }
 
-  @Test("GEN-17 RAM-14 two loads that are both pending are two requests", arguments: Feed.all)
+  @Test(
+    "GEN-17 RAM-14 EFA-15 ITN-08 IMG-15 two loads that are both pending are two requests",
+    arguments: Feed.lists)
   func twoLoadsAreTwoRequests(feed: Feed) async throws {
     let bench = try Bench(feed, ScriptedClient(last: .hold))
     let reply = HTTPReply(status: 200, body: Data(feed.payload(1).utf8))
@@ -36,7 +41,10 @@ import Testing
   }
 
   @Test(
-    "GEN-18 RAM-15 whatever the client fails with is connectivity", arguments: Feed.all,
+    """
+    GEN-18 RAM-15 EFA-16 ITN-09 IMG-02 IMG-03 IMG-16 \
+    whatever the client fails with is connectivity
+    """, arguments: Feed.lists,
     [URLError(.timedOut), URLError(.cancelled), HTTPClientError.unexpectedResponse] as [any Error])
   func clientFailureIsConnectivity(feed: Feed, failure: any Error) async throws {
     let bench = try Bench(feed, ScriptedClient(.fail(failure)))
@@ -48,22 +56,27 @@ import Testing
   }
 
   @Test(
-    "GEN-19 RAM-16 any status but 200 is invalid data", arguments: Feed.all,
+    "GEN-19 RAM-16 EFA-17 ITN-10 IMG-03 IMG-17 any status but 200 is invalid data",
+    arguments: Feed.lists,
     [199, 201, 300, 400, 500])
   func statusIsInvalidData(feed: Feed, status: Int) async throws {
     try await expectInvalid(feed, status: status, feed.payload(1))
   }
 
   @Test(
-    "GEN-20 GEN-23 RAM-17 RAM-20 RAM-29 a body that is not JSON is invalid data",
-    arguments: Feed.all, ["not json", "", "{\"genres\":[", "/* c */", "\u{FF}"])
+    """
+    GEN-20 GEN-23 RAM-17 RAM-20 RAM-29 EFA-18 EFA-21 ITN-11 ITN-14 IMG-18 IMG-21 \
+    a body that is not JSON is invalid data
+    """, arguments: Feed.lists, ["not json", "", "{\"genres\":[", "/* c */", "\u{FF}"])
   func bodyThatIsNoJSONIsInvalidData(feed: Feed, body: String) async throws {
     try await expectInvalid(feed, body)
     try await expectInvalid(
       feed, feed.payload(1).replacing("]", with: "\n// and more\n]", maxReplacements: 1))
   }
 
-  @Test("GEN-21 RAM-18 JSON without the list is invalid data", arguments: Feed.all)
+  @Test(
+    "GEN-21 RAM-18 EFA-19 ITN-12 IMG-19 JSON without the list is invalid data",
+    arguments: Feed.lists)
   func listIsRequired(feed: Feed) async throws {
     let root = feed.root
     let bodies = [
@@ -74,7 +87,8 @@ import Testing
   }
 
   @Test(
-    "GEN-22 RAM-19 RAM-28 one bad item spoils the whole list", arguments: Feed.all)
+    "GEN-22 RAM-19 RAM-28 EFA-20 ITN-13 IMG-20 one bad item spoils the whole list",
+    arguments: Feed.lists)
   func oneBadItemSpoilsTheList(feed: Feed) async throws {
     for field in feed.required {
       for value in [nil, NSNull(), ["wrong type"]] as [Any?] {
@@ -84,7 +98,7 @@ import Testing
     }
   }
 
-  @Test("GEN-24 RAM-21 an empty list is a list", arguments: Feed.all)
+  @Test("GEN-24 RAM-21 EFA-22 ITN-15 IMG-22 an empty list is a list", arguments: Feed.lists)
   func emptyListIsAList(feed: Feed) async throws {
     let bench = try Bench(feed, ScriptedClient(.reply(200, "{\"\(feed.root)\":[]}")))
 
@@ -92,8 +106,10 @@ import Testing
   }
 
   @Test(
-    "GEN-25 GEN-26 RAM-22 RAM-23 RAM-26 items keep order and number; other fields are ignored",
-    arguments: Feed.all)
+    """
+    GEN-25 GEN-26 RAM-22 RAM-23 RAM-26 EFA-23 EFA-24 ITN-16 ITN-17 IMG-23 IMG-24 \
+    items keep order and number; other fields are ignored
+    """, arguments: Feed.lists)
   func itemsKeepOrderAndDuplicates(feed: Feed) async throws {
     let body = feed.payload(3, 1, 3, 2)
     let bench = try Bench(feed, ScriptedClient(.reply(200, body)))
@@ -101,10 +117,13 @@ import Testing
     let loaded = try await bench.handles.load(nil, nil)
 
     #expect(loaded.items == bench.items(3, 1, 3, 2))
-    #expect(!loaded.fromCache && loaded.savedAt == nil && loaded.isSaved)
+    #expect(!loaded.fromCache && loaded.savedAt == nil)
+    #expect(loaded.isSaved == feed.isCached)
   }
 
-  @Test("GEN-27 RAM-30 a completion runs once, whatever comes", arguments: Feed.all)
+  @Test(
+    "GEN-27 RAM-30 EFA-27 ITN-24 IMG-26 a completion runs once, whatever comes",
+    arguments: Feed.lists)
   func completionRunsOnce(feed: Feed) async throws {
     let steps: [ScriptedClient.Step] = [
       .reply(200, feed.payload(1)), .reply(500, ""), .fail(URLError(.timedOut)),

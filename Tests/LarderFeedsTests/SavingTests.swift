@@ -8,7 +8,9 @@ import Testing
 
 /// What saving a list does, and what is left when it fails.
 @Suite(.timeLimit(.minutes(1))) struct SavingTests {
-  @Test("GEN-64 RAM-45 RAM-47 a save is one atomic replace, stamped now", arguments: Feed.all)
+  @Test(
+    "GEN-64 RAM-45 RAM-47 EFA-42 EFA-44 IMG-51 a save is one atomic replace, stamped now",
+    arguments: Feed.all)
   func oneAtomicReplace(feed: Feed) async throws {
     let bench = try Bench(feed)
     let readings = bench.clock.readings
@@ -23,8 +25,10 @@ import Testing
   }
 
   @Test(
-    "GEN-65 GEN-66 RAM-48 RAM-49 a replace that fails is the save's error, and the old list stays",
-    arguments: Feed.all)
+    """
+    GEN-65 GEN-66 RAM-48 RAM-49 EFA-45 EFA-46 IMG-52 IMG-53 \
+    a replace that fails is the save's error, and the old list stays
+    """, arguments: Feed.all)
   func failedSave(feed: Feed) async throws {
     let bench = try Bench(feed)
     try bench.save(1)
@@ -40,8 +44,10 @@ import Testing
   }
 
   @Test(
-    "GEN-67 GEN-68 RAM-50 RAM-51 a save succeeds and replaces: nothing is merged",
-    arguments: Feed.all, StoreKind.allCases)
+    """
+    GEN-67 GEN-68 RAM-50 RAM-51 EFA-47 EFA-48 IMG-54 IMG-55 \
+    a save succeeds and replaces: nothing is merged
+    """, arguments: Feed.all, StoreKind.allCases)
   func replaced(feed: Feed, kind: StoreKind) async throws {
     try await withBench(feed, on: kind) { bench in
       try bench.save(1, 2, 3)
@@ -51,7 +57,7 @@ import Testing
     }
   }
 
-  @Test("GEN-69 RAM-52 an empty list is saved with its date", arguments: Feed.all)
+  @Test("GEN-69 RAM-52 EFA-49 IMG-56 an empty list is saved with its date", arguments: Feed.all)
   func emptyList(feed: Feed) async throws {
     let bench = try Bench(feed)
     try bench.save(1)
@@ -62,7 +68,9 @@ import Testing
     #expect(loaded.items == [] && loaded.savedAt == bench.clock.now())
   }
 
-  @Test("GEN-70 RAM-53 another store on the same directory finds the list", arguments: Feed.all)
+  @Test(
+    "GEN-70 RAM-53 EFA-50 IMG-57 another store on the same directory finds the list",
+    arguments: Feed.all)
   func anotherInstance(feed: Feed) async throws {
     let directory = try TemporaryDirectory()
     let place = URL(filePath: directory.path("store"), directoryHint: .isDirectory)
@@ -84,9 +92,13 @@ import Testing
 
 /// What validating deletes, and what it leaves.
 @Suite(.timeLimit(.minutes(1))) struct ValidationTests {
-  @Test("GEN-54 GEN-59 a list that cannot be read is deleted", arguments: StoreKind.allCases)
-  func unreadableIsDeleted(kind: StoreKind) async throws {
-    try await withBench(.genres, on: kind) { bench in
+  private static let sevenDays = [Feed.genres, .imageFeed]
+
+  @Test(
+    "GEN-54 GEN-59 IMG-41 IMG-46 a list that cannot be read is deleted", arguments: sevenDays,
+    StoreKind.allCases)
+  func unreadableIsDeleted(feed: Feed, kind: StoreKind) async throws {
+    try await withBench(feed, on: kind) { bench in
       try bench.save(1)
       try bench.damageRecord()
 
@@ -98,38 +110,41 @@ import Testing
   }
 
   @Test(
-    "GEN-55 GEN-56 GEN-59 a list of seven days is deleted", arguments: [7 * day, 7 * day + 1],
-    StoreKind.allCases)
-  func expiredIsDeleted(age: TimeInterval, kind: StoreKind) async throws {
-    try await withBench(.genres, on: kind) { bench in
-      try bench.save(1, age: age)
+    "GEN-55 GEN-56 GEN-59 IMG-42 IMG-43 IMG-46 a list of seven days is deleted",
+    arguments: sevenDays, StoreKind.allCases)
+  func expiredIsDeleted(feed: Feed, kind: StoreKind) async throws {
+    for age in [7 * day, 7 * day + 1] {
+      try await withBench(feed, on: kind) { bench in
+        try bench.save(1, age: age)
 
-      let messages = try await bench.messages { try bench.handles.validate(nil) }
+        let messages = try await bench.messages { try bench.handles.validate(nil) }
 
-      #expect(messages == [.scan, .delete(1)])
-      #expect(try bench.handles.lookup() == "missing")
+        #expect(messages == [.scan, .delete(1)])
+        #expect(try bench.handles.lookup() == "missing")
+      }
     }
   }
 
-  @Test("GEN-57 a list a second younger is kept")
-  func freshIsKept() async throws {
-    let bench = try Bench(.genres)
+  @Test("GEN-57 IMG-44 a list a second younger is kept", arguments: sevenDays)
+  func freshIsKept(feed: Feed) async throws {
+    let bench = try Bench(feed)
     try bench.save(1, age: 7 * day - 1)
 
     #expect(try await bench.messages { try bench.handles.validate(nil) } == [.scan])
     #expect(try bench.handles.lookup() == "fresh")
   }
 
-  @Test("GEN-58 an empty cache is valid")
-  func emptyIsValid() async throws {
-    let bench = try Bench(.genres)
+  @Test("GEN-58 IMG-45 an empty cache is valid", arguments: sevenDays)
+  func emptyIsValid(feed: Feed) async throws {
+    let bench = try Bench(feed)
 
     #expect(try await bench.messages { try bench.handles.validate(nil) } == [.scan])
   }
 
-  @Test("GEN-60 a deletion that fails is validate's error", arguments: [false, true])
-  func deletionFails(damaged: Bool) throws {
-    let bench = try Bench(.genres)
+  @Test(
+    "GEN-60 IMG-47 a deletion that fails is validate's error", arguments: sevenDays, [false, true])
+  func deletionFails(feed: Feed, damaged: Bool) throws {
+    let bench = try Bench(feed)
     try bench.save(1, age: 7 * day)
     if damaged { try bench.damageRecord() }
     bench.engine.failWrites(.io("read-only"))
@@ -139,12 +154,14 @@ import Testing
     guard case .io("read-only") = error else { return unexpected(error) }
   }
 
-  @Test("RAM-55 saved characters are deleted by validate(maxAge:), and never by a load")
-  func charactersStay() async throws {
-    let bench = try Bench(.characters)
+  @Test(
+    "RAM-55 EFA-52 what is kept for ever is deleted by validate(maxAge:), and never by a load",
+    arguments: [Feed.characters, .essentialFeed])
+  func keptForEver(feed: Feed) async throws {
+    let bench = try Bench(feed)
     try bench.save(1, age: 1000 * day)
 
-    _ = await feedError { try await bench.handles.load(nil, nil) }
+    _ = await feedError { try await bench.handles.load(nil, .days(7)) }
     #expect(try bench.handles.lookup() == "fresh")
     try #expect(bench.handles.validate(nil)?.kept == 1)
     try #expect(bench.handles.validate(.days(1001))?.kept == 1)

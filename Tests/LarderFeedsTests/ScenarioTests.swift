@@ -122,16 +122,20 @@ import Testing
   }
 }
 
-/// Characters: the server, and the last ones saved when it fails.
-@Suite(.timeLimit(.minutes(1))) struct CharactersScenarioTests {
-  private let online = ScriptedClient(last: .reply(200, Feed.characters.payload(8, 9)))
+/// Feeds that ask the server first, and show what was saved last when it fails.
+@Suite(.timeLimit(.minutes(1))) struct RemoteFirstScenarioTests {
   private let offline = ScriptedClient()
+  private func online(_ feed: Feed) -> ScriptedClient {
+    ScriptedClient(last: .reply(200, feed.payload(8, 9)))
+  }
 
   @Test(
-    "RAM-01 RAM-02 characters come from the server and replace the saved ones",
-    arguments: StoreKind.allCases)
-  func remoteFirst(kind: StoreKind) async throws {
-    try await withBench(.characters, on: kind, online) { bench in
+    """
+    RAM-01 RAM-02 EFA-01 EFA-02 EFA-03 EFA-12 IMG-04 \
+    the list comes from the server and replaces the saved one, which is not read
+    """, arguments: Feed.remoteFirst, StoreKind.allCases)
+  func remoteFirst(feed: Feed, kind: StoreKind) async throws {
+    try await withBench(feed, on: kind, online(feed)) { bench in
       try bench.save(1)
 
       let messages = try await bench.messages {
@@ -146,47 +150,67 @@ import Testing
   }
 
   @Test(
-    "RAM-04 RAM-07 RAM-11 when the server fails, the saved characters are delivered as they are",
-    arguments: StoreKind.allCases, [true, false])
-  func fallback(kind: StoreKind, isOffline: Bool) async throws {
-    let client = isOffline ? offline : ScriptedClient(last: .reply(200, "no"))
-    try await withBench(.characters, on: kind, client) { bench in
-      try bench.save(3, 1, 2, age: 7 * day - 1)
+    """
+    RAM-04 RAM-07 RAM-11 EFA-04 EFA-07 EFA-11 IMG-05 IMG-08 IMG-12 \
+    when the server fails, what was saved is delivered as it is
+    """, arguments: Feed.remoteFirst, StoreKind.allCases)
+  func fallback(feed: Feed, kind: StoreKind) async throws {
+    let invalid = ScriptedClient(last: .reply(200, "no"))
+    for (client, failure) in [(offline, RemoteFailure.connectivity), (invalid, .invalidData)] {
+      try await withBench(feed, on: kind, client) { bench in
+        try bench.save(3, 1, 2, age: 7 * day - 1)
 
-      let messages = try await bench.messages {
-        let loaded = try await bench.handles.load(nil, nil)
-        #expect(loaded.items == bench.items(3, 1, 2) && loaded.fromCache)
-        #expect(loaded.age == 7 * day - 1)
-        #expect(loaded.remoteFailure == (isOffline ? .connectivity : .invalidData))
+        let messages = try await bench.messages {
+          let loaded = try await bench.handles.load(nil, feed.sevenDays)
+          #expect(loaded.items == bench.items(3, 1, 2) && loaded.fromCache)
+          #expect(loaded.age == 7 * day - 1)
+          #expect(loaded.remoteFailure == failure)
+        }
+
+        #expect(messages == [.retrieve])
       }
+    }
+  }
 
-      #expect(messages == [.retrieve])
+  @Test("EFA-04 EFA-07 a saved feed is delivered whatever its age, if the call does not say")
+  func anyAge() async throws {
+    for client in [offline, ScriptedClient(last: .reply(404, ""))] {
+      let bench = try Bench(.essentialFeed, client)
+      try bench.save(1, age: 1000 * day)
+
+      let loaded = try await bench.handles.load(nil, nil)
+
+      #expect(loaded.items == bench.items(1) && loaded.age == 1000 * day)
     }
   }
 
   @Test(
-    "RAM-05 RAM-06 RAM-08 RAM-11 with nothing usable saved, the server's failure is the error",
-    arguments: [nil, 7 * day, 8 * day], [true, false])
-  func nothingUsable(age: TimeInterval?, isOffline: Bool) async throws {
-    let client = isOffline ? offline : ScriptedClient(last: .reply(500, ""))
-    let bench = try Bench(.characters, client)
-    if let age { try bench.save(1, age: age) }
+    """
+    RAM-05 RAM-06 RAM-08 RAM-11 EFA-05 EFA-06 EFA-08 EFA-11 IMG-06 IMG-07 IMG-09 IMG-12 \
+    with nothing usable saved, the server's failure is the error
+    """, arguments: Feed.remoteFirst, [nil, 7 * day, 8 * day])
+  func nothingUsable(feed: Feed, age: TimeInterval?) async throws {
+    let invalid = ScriptedClient(last: .reply(500, ""))
+    for (client, failure) in [(offline, RemoteFailure.connectivity), (invalid, .invalidData)] {
+      let bench = try Bench(feed, client)
+      if let age { try bench.save(1, age: age) }
 
-    let messages = await bench.messages {
-      let error = await feedError { try await bench.handles.load(nil, nil) }
-      guard case .remote(let reason, cache: nil) = error else {
-        return unexpected(error)
+      let messages = await bench.messages {
+        let error = await feedError { try await bench.handles.load(nil, feed.sevenDays) }
+        guard case .remote(failure, cache: nil) = error else { return unexpected(error) }
       }
-      #expect(reason == (isOffline ? .connectivity : .invalidData))
-    }
 
-    #expect(messages == [.retrieve])
-    #expect(try bench.handles.lookup() == (age == nil ? "missing" : "fresh"))
+      #expect(messages == [.retrieve])
+      let left = feed.isKept ? "fresh" : "expired"
+      #expect(try bench.handles.lookup() == (age == nil ? "missing" : left))
+    }
   }
 
-  @Test("RAM-09 when neither source works, the server's failure carries the cache's")
-  func bothFail() async throws {
-    let bench = try Bench(.characters, offline)
+  @Test(
+    "RAM-09 EFA-09 IMG-10 when neither source works, the server's failure carries the cache's",
+    arguments: Feed.remoteFirst)
+  func bothFail(feed: Feed) async throws {
+    let bench = try Bench(feed, offline)
     bench.engine.failReads(.io("unreadable"))
 
     let error = await feedError { try await bench.handles.load(nil, nil) }
@@ -196,9 +220,11 @@ import Testing
     }
   }
 
-  @Test("RAM-10 what was loaded is delivered even if it could not be saved")
-  func failedSave() async throws {
-    let bench = try Bench(.characters, online)
+  @Test(
+    "RAM-10 EFA-10 IMG-11 what was loaded is delivered even if it could not be saved",
+    arguments: Feed.remoteFirst)
+  func failedSave(feed: Feed) async throws {
+    let bench = try Bench(feed, online(feed))
     try bench.save(1)
     bench.engine.failWrites(.io("read-only"))
 

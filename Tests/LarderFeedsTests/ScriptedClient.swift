@@ -9,6 +9,7 @@ import LarderTestSupport
 final class ScriptedClient: HTTPClient {
   enum Step: Sendable {
     case reply(Int, String)
+    case bytes([UInt8])
     case fail(any Error)
     /// The request stays pending, cancelled or not, until ``release(_:_:)``.
     case hold
@@ -52,6 +53,7 @@ final class ScriptedClient: HTTPClient {
       return (state.urls.count - 1, step ?? state.last)
     }
     switch step {
+    case .bytes(let bytes): return HTTPReply(status: 200, body: Data(bytes))
     case .reply(let status, let body): return HTTPReply(status: status, body: Data(body.utf8))
     case .fail(let error): throw error
     case .hold:

@@ -6,10 +6,10 @@ import Foundation
 @main struct Serve: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "feed-server",
-    abstract: "Serve made-up genres and characters on loopback.",
+    abstract: "Serve made-up feeds and images on loopback.",
     discussion: """
-      Paths: /api/v2/genres and /api/character?page=1 to 42. Serves until standard input ends or \
-      SIGTERM comes.
+      Paths: /api/v2/genres, /api/character?page=1 to 42, /v1/feed, /search?term=, /v1/images, and \
+      /images/1.png to 60.png. Serves until standard input ends or SIGTERM comes.
       """)
 
   @Option(help: "The port; 0 takes any free one.")
@@ -21,19 +21,42 @@ import Foundation
   @Option(help: "How /api/character answers, in turn; the last one stays.")
   var characters: [Answer] = []
 
+  @Option(help: "How /v1/feed answers, in turn; the last one stays.")
+  var feed: [Answer] = []
+
+  @Option(help: "How /search answers, in turn; the last one stays.")
+  var search: [Answer] = []
+
+  @Option(help: "How /v1/images answers, in turn; the last one stays.")
+  var images: [Answer] = []
+
+  @Option(help: "How the images answer, all of them in turn; the last one stays.")
+  var image: [Answer] = []
+
+  @Flag(help: "Print each request as it arrives.")
+  var log = false
+
   func run() async throws {
-    let server = try await FeedServer(port: port)
-    if !genres.isEmpty { server.answer(FeedServer.genresPath, with: genres) }
-    if !characters.isEmpty { server.answer(FeedServer.charactersPath, with: characters) }
-    say("listening on \(server.url.absoluteString)")
+    let server = try await FeedServer(port: port) { [log] request in
+      if log { Self.say("\(request.method) \(request.path)") }
+    }
+    let plans = [
+      (FeedServer.genresPath, genres), (FeedServer.charactersPath, characters),
+      (FeedServer.feedPath, feed), (FeedServer.searchPath, search),
+      (FeedServer.imagesPath, images), (FeedServer.imagePath, image),
+    ]
+    for (path, answers) in plans where !answers.isEmpty { server.answer(path, with: answers) }
+    Self.say("listening on \(server.url.absoluteString)")
     await untilStopped()
     await server.stop()
     for path in Set(server.requests.map(\.path)).sorted() {
-      say("\(server.count(path)) requests for \(path)")
+      Self.say("\(server.count(path)) requests for \(path)")
     }
   }
 
-  private func say(_ line: String) { FileHandle.standardOutput.write(Data("\(line)\n".utf8)) }
+  private static func say(_ line: String) {
+    FileHandle.standardOutput.write(Data("\(line)\n".utf8))
+  }
 
   private func untilStopped() async {
     let (stops, stop) = AsyncStream.makeStream(of: Void.self)

@@ -40,9 +40,27 @@ public struct Endpoint<Input: Sendable, Value: Sendable>: Sendable {
     _ remote: Remote.Type, at url: @escaping @Sendable (Input) -> URL,
     _ model: @escaping @Sendable (Remote) throws -> Value
   ) -> Endpoint {
+    Endpoint(url: url) { try model(JSONDecoder().decode(Remote.self, from: accepted($0))) }
+  }
+
+  private static func accepted(_ reply: HTTPReply) throws(RemoteFailure) -> Data {
+    guard reply.status == 200 else { throw .invalidData }
+    return reply.body
+  }
+}
+
+extension Endpoint where Value == Data {
+  /// An endpoint that answers with status 200 and at least one byte, whatever the bytes mean.
+  ///
+  /// Anything else is invalid data.
+  ///
+  /// - Parameter url: As in ``init(url:map:)``.
+  /// - Returns: The endpoint.
+  public static func bytes(at url: @escaping @Sendable (Input) -> URL) -> Endpoint {
     Endpoint(url: url) { reply in
-      guard reply.status == 200 else { throw RemoteFailure.invalidData }
-      return try model(JSONDecoder().decode(Remote.self, from: reply.body))
+      let body = try accepted(reply)
+      guard !body.isEmpty else { throw RemoteFailure.invalidData }
+      return body
     }
   }
 }

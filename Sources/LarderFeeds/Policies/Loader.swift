@@ -113,13 +113,12 @@ extension Loader where Input == Void {
   /// Reads the fresh list in the cache of a feed that needs no input.
   ///
   /// See ``cached(_:maxAge:)``.
-  public func cached(maxAge: MaxAge? = nil) async throws -> Value
-  where Value: RangeReplaceableCollection {
+  public func cached<Item>(maxAge: MaxAge? = nil) async throws -> [Item] where Value == [Item] {
     try await cached((), maxAge: maxAge)
   }
 }
 
-extension Loader where Value: RangeReplaceableCollection {
+extension Loader {
   /// Reads the fresh list in the cache; an empty one when there is none, or it is too old.
   ///
   /// No request is made, whatever the policy. To tell an empty list from none, load with
@@ -132,8 +131,10 @@ extension Loader where Value: RangeReplaceableCollection {
   /// - Throws: The `StoreError` with which the cache could not be read, as it is; the entry is
   ///   kept. `CancellationError` when the calling task was cancelled.
   /// - Complexity: One point lookup.
-  public func cached(_ input: Input, maxAge: MaxAge? = nil) async throws -> Value {
-    try await local(input, maxAge ?? policy.maxAge).get()?.value ?? Value()
+  public func cached<Item>(
+    _ input: Input, maxAge: MaxAge? = nil
+  ) async throws -> [Item] where Value == [Item] {
+    try await local(input, maxAge ?? policy.maxAge).get()?.value ?? []
   }
 }
 
@@ -197,6 +198,8 @@ extension Loader {
       try Task.checkCancellation()
       return .failure(.connectivity)
     }
+    // So is what it still delivers then.
+    try Task.checkCancellation()
     do {
       return .success(try endpoint.map(reply))
     } catch {

@@ -1,0 +1,76 @@
+import ArgumentParser
+import Dispatch
+import Foundation
+import LarderFeeds
+
+/// Runs a load; one that fails or is cancelled ends the program with words and an exit code.
+func load<Value: Sendable>(
+  hasCache: Bool = true, _ work: @escaping @Sendable () async throws -> Loaded<Value>
+) async throws -> Loaded<Value> {
+  do {
+    return try await cancelledByInterrupt(work)
+  } catch let error as FeedError {
+    if hasCache, case .remote(_, cache: nil) = error {
+      complain("\(error) Nothing that is saved is fresh enough to be shown.")
+    } else {
+      complain("\(error)")
+    }
+    if case .remote(.invalidData, _) = error { throw ExitCode(3) }
+    throw ExitCode(2)
+  } catch is CancellationError {
+    complain("The load was cancelled; nothing was saved.")
+    throw ExitCode(130)
+  }
+}
+
+/// Runs `work`, and cancels it when SIGINT comes; a second one ends the process.
+private func cancelledByInterrupt<R: Sendable>(
+  _ work: @escaping @Sendable () async throws -> R
+) async throws -> R {
+  let (interrupts, interrupt) = AsyncStream.makeStream(of: Void.self)
+  signal(SIGINT, SIG_IGN)
+  let source = DispatchSource.makeSignalSource(signal: SIGINT)
+  source.setEventHandler {
+    signal(SIGINT, SIG_DFL)
+    interrupt.yield()
+  }
+  // From here on no interrupt is lost, and there is no request yet.
+  await withCheckedContinuation { registered in
+    source.setRegistrationHandler { registered.resume() }
+    source.resume()
+  }
+  let task = Task { try await work() }
+  let watch = Task { for await _ in interrupts { task.cancel() } }
+  defer {
+    watch.cancel()
+    source.cancel()
+  }
+  return try await task.value
+}
+
+/// Where a value comes from and how old it is, in words.
+func provenance<Value>(of loaded: Loaded<Value>) -> String {
+  guard let savedAt = loaded.savedAt, let age = loaded.age else {
+    return loaded.isSaved ? "from the server, saved" : "from the server, not saved"
+  }
+  return "from the cache, saved \(savedAt.formatted(.iso8601)), \(words(forAge: age))"
+}
+
+/// Tells what went wrong on the way to a value.
+func warn<Value>(about loaded: Loaded<Value>, _ what: String) {
+  if let failure = loaded.remoteFailure { complain("warning: \(failure)") }
+  if let failure = loaded.saveFailure { complain("warning: \(what) was not saved: \(failure)") }
+}
+
+func complain(_ message: String) {
+  FileHandle.standardError.write(Data("feeds: \(message)\n".utf8))
+}
+
+/// An age in the largest unit that says something, rounded down.
+private func words(forAge seconds: TimeInterval) -> String {
+  guard seconds >= 0 else { return "later than it is now" }
+  let units = [(86_400.0, "day"), (3600, "hour"), (60, "minute"), (1, "second")]
+  guard let (length, name) = units.first(where: { seconds >= $0.0 }) else { return "just now" }
+  let count = Int(seconds / length)
+  return "\(count) \(name)\(count == 1 ? "" : "s") ago"
+}

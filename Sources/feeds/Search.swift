@@ -1,0 +1,46 @@
+import ArgumentParser
+import Foundation
+import LarderFeeds
+
+struct Search: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Find songs and other media by a term: from the server, each time.",
+    discussion: """
+      Nothing is saved. One item without a name spoils the whole answer: ask for media that have \
+      names, with --parameter media=music --parameter entity=song.
+      """)
+
+  @OptionGroup var connection: ConnectionOptions
+  @OptionGroup var list: ListOptions
+
+  @Option(help: "The server's URL; it is asked at search?term=TERM below it.", transform: webURL)
+  var server: URL = MediaSearchLoader.iTunes
+
+  @Option(help: "Something more to tell the server, as NAME=VALUE. May be repeated.")
+  var parameter: [Parameter] = []
+
+  @Argument(help: "What to look for.")
+  var term: String
+
+  func run() async throws {
+    let loader = MediaSearchLoader.mediaSearch(
+      from: server, parameters: parameter.map { ($0.name, $0.value) }, client: connection.client)
+    let term = term
+    let loaded = try await load(hasCache: false) { try await loader.load(term) }
+    try list.report(loaded) { _, item in
+      "\(item.trackName) - \(item.artistName), \(item.collectionName)"
+    }
+  }
+}
+
+/// A field of a search's URL, written as `NAME=VALUE`.
+struct Parameter: ExpressibleByArgument {
+  var name: String
+  var value: String
+
+  init?(argument: String) {
+    let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+    guard parts.count == 2, !parts[0].isEmpty else { return nil }
+    (name, value) = (String(parts[0]), String(parts[1]))
+  }
+}

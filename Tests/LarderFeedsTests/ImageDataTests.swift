@@ -1,0 +1,301 @@
+import Foundation
+import Larder
+import LarderEngine
+import LarderFeeds
+import LarderTestSupport
+import LarderTesting
+import Testing
+
+private let url = ImageBench.url
+private let bytes = ImageBench.bytes
+
+/// What a load of an image makes of the server's answers.
+@Suite(.timeLimit(.minutes(1))) struct ImageDataRemoteTests {
+  @Test("IMG-59 IMG-80 IMG-87 IMG-93 a new loader has asked nobody")
+  func newLoader() throws {
+    let bench = try ImageBench()
+
+    #expect(bench.client.urls == [] && bench.engine.messages == [])
+  }
+
+  @Test("IMG-60 a load requests exactly its URL, once")
+  func oneRequest() async throws {
+    let bench = try ImageBench(ScriptedClient(.bytes([1])))
+
+    _ = try await bench.loader(.remoteOnly).load(url)
+
+    #expect(bench.client.urls.map(\.absoluteString) == [url.absoluteString])
+  }
+
+  @Test("IMG-61 two loads that are both pending are two requests")
+  func twoRequests() async throws {
+    let bench = try ImageBench(ScriptedClient(last: .hold))
+
+    async let first = bench.loader.load(url)
+    async let second = bench.loader.load(url)
+    await bench.client.holds(2)
+    for index in 0...1 {
+      bench.client.release(index, .success(HTTPReply(status: 200, body: bytes)))
+    }
+
+    #expect(try await [first.value, second.value] == [bytes, bytes])
+    #expect(bench.client.urls == [url, url])
+  }
+
+  @Test(
+    "IMG-62 IMG-79 whatever the client fails with is connectivity, a foreign cancellation too",
+    arguments: [
+      URLError(.timedOut), URLError(.cancelled), CancellationError(),
+      HTTPClientError.unexpectedResponse,
+    ] as [any Error])
+  func clientFailure(failure: any Error) async throws {
+    let bench = try ImageBench(ScriptedClient(.fail(failure)))
+
+    let error = await feedError { try await bench.loader.load(url) }
+
+    guard case .remote(.connectivity, cache: nil) = error else { return unexpected(error) }
+    #expect(bench.client.urls.count == 1)
+  }
+
+  @Test(
+    "IMG-63 IMG-64 IMG-65 any status but 200, and no bytes, is invalid data",
+    arguments: [(199, "b"), (201, "b"), (300, "b"), (400, "b"), (404, ""), (500, "b"), (200, "")])
+  func invalid(status: Int, body: String) async throws {
+    let bench = try ImageBench(ScriptedClient(.reply(status, body), last: .bytes([1])))
+
+    let error = await feedError { try await bench.loader.load(url) }
+
+    guard case .remote(.invalidData, cache: nil) = error else { return unexpected(error) }
+    #expect(bench.client.urls.count == 1)
+  }
+
+  @Test(
+    "IMG-66 any bytes are delivered as they are", arguments: [[0], [0xFF, 0, 0x0A], [32, 10]])
+  func anyBytes(body: [UInt8]) async throws {
+    let bench = try ImageBench(ScriptedClient(.bytes(body)))
+
+    let loaded = try await bench.loader.load(url)
+
+    #expect(loaded.value == Data(body) && loaded.source == .remote)
+  }
+}
+
+/// What a load of an image finds in the cache, and what saving does.
+@Suite(.timeLimit(.minutes(1))) struct ImageDataLocalTests {
+  @Test("IMG-81 looking for an image is one lookup")
+  func oneLookup() async throws {
+    let bench = try ImageBench()
+
+    let messages = await bench.messages {
+      await feedError { try await bench.loader(.cacheOnly).load(url) }
+    }
+
+    #expect(messages == [.retrieve] && bench.client.urls == [])
+  }
+
+  @Test("IMG-82 a cache that cannot be read is the load's own error")
+  func retrievalError() async throws {
+    let bench = try ImageBench()
+    bench.engine.failReads(.io("unreadable"))
+
+    let error = await feedError { try await bench.loader(.cacheOnly).load(url) }
+
+    guard case .cache(.io("unreadable")) = error else { return unexpected(error) }
+  }
+
+  @Test("IMG-83 an image that was never saved is not found")
+  func notFound() async throws {
+    let bench = try ImageBench()
+
+    let error = await feedError { try await bench.loader(.cacheOnly).load(url) }
+
+    guard case .notFound = error else { return unexpected(error) }
+  }
+
+  @Test(
+    "IMG-84 IMG-85 IMG-94 a saved image is delivered without a request, whatever its age",
+    arguments: [0, 7 * day, 100 * 365 * day], StoreKind.allCases)
+  func saved(age: TimeInterval, kind: StoreKind) async throws {
+    try await withImageBench(on: kind, ScriptedClient(last: .bytes([7]))) { bench in
+      try bench.cache.save(bytes, for: url)
+      bench.clock.advance(by: age)
+
+      for order in [SourceOrder.cacheOnly, .cacheThenRemote] {
+        let messages = try await bench.messages {
+          let loaded = try await bench.loader(order).load(url)
+          #expect(loaded.value == bytes && loaded.source == .cache && loaded.age == age)
+        }
+        #expect(messages == [.retrieve])
+      }
+      #expect(bench.client.urls == [])
+    }
+  }
+
+  @Test("images can be given a lifetime")
+  func lifetime() async throws {
+    let bench = try ImageBench(ScriptedClient(last: .bytes([7])), lifetime: .seconds(60))
+    try bench.cache.save(bytes, for: url)
+
+    bench.clock.advance(by: 59)
+    #expect(try await bench.loader.load(url).value == bytes)
+    bench.clock.advance(by: 1)
+    #expect(try await bench.loader.load(url).value == Data([7]))
+  }
+
+  @Test("IMG-88 IMG-90 a save is one atomic replace", arguments: StoreKind.allCases)
+  func oneReplace(kind: StoreKind) async throws {
+    try await withImageBench(on: kind) { bench in
+      let messages = try await bench.messages { try bench.cache.save(bytes, for: url) }
+
+      #expect(messages == [.replace(1)])
+      #expect(try bench.saved() == bytes)
+    }
+  }
+
+  @Test("IMG-89 a replace that fails is the save's error, and the old image stays")
+  func failedSave() throws {
+    let bench = try ImageBench()
+    try bench.cache.save(bytes, for: url)
+    bench.engine.failWrites(.diskFull)
+
+    let error = #expect(throws: StoreError.self) { try bench.cache.save(Data([7]), for: url) }
+
+    guard case .diskFull = error else { return unexpected(error) }
+    #expect(try bench.saved() == bytes)
+  }
+}
+
+/// An image from the cache, or else from the server.
+@Suite(.timeLimit(.minutes(1))) struct ImageDataScenarioTests {
+  private let online = ScriptedClient(last: .bytes([UInt8](bytes)))
+
+  @Test("IMG-95 IMG-96 an image that is not saved is loaded, saved, and then delivered")
+  func missIsLoaded() async throws {
+    let bench = try ImageBench(online)
+
+    let messages = try await bench.messages {
+      let loaded = try await bench.loader.load(url)
+      #expect(loaded.value == bytes && loaded.source == .remote && loaded.isSaved)
+      #expect(bench.engine.messages.last == .replace(1))
+    }
+
+    #expect(messages == [.retrieve, .replace(1)])
+    #expect(try await bench.loader.load(url).source == .cache)
+    #expect(bench.client.urls == [url])
+  }
+
+  @Test("IMG-95 a cache that cannot be read is passed over")
+  func unreadable() async throws {
+    let bench = try ImageBench(online)
+    bench.engine.failReads(.io("unreadable"))
+
+    #expect(try await bench.loader.load(url).value == bytes)
+    #expect(bench.client.urls == [url])
+  }
+
+  @Test("IMG-96 an image that could not be saved is delivered")
+  func failedSave() async throws {
+    let bench = try ImageBench(online)
+    bench.engine.failWrites(.diskFull)
+
+    let loaded = try await bench.loader.load(url)
+
+    #expect(loaded.value == bytes && !loaded.isSaved)
+    guard case .diskFull = loaded.saveFailure else { return unexpected(loaded.saveFailure) }
+    #expect(try bench.saved() == nil)
+  }
+
+  @Test("IMG-97 the server's failure is the error, and nothing is saved", arguments: [true, false])
+  func failedLoad(isOffline: Bool) async throws {
+    let bench = try ImageBench(
+      ScriptedClient(last: isOffline ? .fail(URLError(.timedOut)) : .bytes([])))
+
+    let messages = await bench.messages {
+      let error = await feedError { try await bench.loader.load(url) }
+      #expect(error?.reason == (isOffline ? .connectivity : .invalidData))
+    }
+
+    #expect(messages == [.retrieve])
+  }
+}
+
+/// The cache of image bytes, on disk and in memory.
+@Suite(.timeLimit(.minutes(1))) struct ImageDataCacheTests {
+  private let other = web("https://img.example.org/other.png")
+
+  @Test("IDS-01 IDS-02 nothing is found where nothing was saved", arguments: StoreKind.allCases)
+  func nothing(kind: StoreKind) async throws {
+    try await withImageBench(on: kind) { bench in
+      #expect(try bench.saved() == nil)
+      try bench.cache.save(bytes, for: other)
+      #expect(try bench.saved() == nil)
+    }
+  }
+
+  @Test("IDS-03 IDS-04 IMG-91 the last image saved is found", arguments: StoreKind.allCases)
+  func lastSaved(kind: StoreKind) async throws {
+    try await withImageBench(on: kind) { bench in
+      try bench.cache.save(bytes, for: url)
+      #expect(try bench.saved() == bytes)
+      try bench.cache.save(Data([2]), for: url)
+      #expect(try bench.saved() == Data([2]))
+      #expect(try await bench.loader(.cacheOnly).load(url).value == Data([2]))
+    }
+  }
+
+  @Test("IDS-05 IMG-91 another store on the same directory finds the image, and may replace it")
+  func anotherInstance() async throws {
+    let directory = try TemporaryDirectory()
+    let place = URL(filePath: directory.path("store"), directoryHint: .isDirectory)
+    for (before, after) in [(nil, [1]), ([1], [2, 3]), ([2, 3], [4])] as [([UInt8]?, [UInt8])] {
+      let store = try Store(at: place)
+      let loader = try ImageDataLoader.imageData(client: ScriptedClient(), store: store)
+
+      #expect(try loader.cache?.value(for: url) == before.map { Data($0) })
+      try loader.cache?.save(Data(after), for: url)
+      try store.close()
+    }
+  }
+
+  @Test(
+    "IDS-06 IDS-07 images do not depend on a feed that names them", arguments: StoreKind.allCases)
+  func independent(kind: StoreKind) async throws {
+    try await withImageBench(on: kind) { bench in
+      let feed = try ImageFeedLoader.imageFeed(
+        at: Feed.base, client: ScriptedClient(), store: bench.store)
+      let cache = try #require(feed.cache)
+      try bench.cache.save(bytes, for: url)
+      #expect(try bench.saved() == bytes)
+
+      try cache.save([FeedImage(id: Feed.feedImage(1).id, url: url)], for: "all")
+      try cache.save([Feed.feedImage(2)], for: "all")
+      #expect(try bench.saved() == bytes)
+      bench.clock.advance(by: 8 * day)
+      #expect(try feed.validate()?.expired == 1)
+      #expect(try bench.saved() == bytes)
+      try cache.removeAll()
+      #expect(try bench.saved() == bytes)
+    }
+  }
+
+  @Test(
+    "IDS-08 two URLs are one image only if they are written alike", arguments: StoreKind.allCases)
+  func exactKeys(kind: StoreKind) async throws {
+    let urls = [
+      "https://host/a", "https://host/a/", "https://HOST/a", "HTTPS://host/a", "https://host/A",
+      "https://host/%61", "https://host/a?", "https://host/a#", "https://host:443/a",
+      "https://host/b/../a", "https://host/a%2fb", "https://host/a%2Fb",
+    ].map(web)
+    try await withImageBench(on: kind) { bench in
+      for (index, url) in urls.enumerated() {
+        #expect(try bench.saved(url) == nil, "\(url)")
+        try bench.cache.save(Data([UInt8(index)]), for: url)
+      }
+      for (index, url) in urls.enumerated() {
+        #expect(try bench.saved(url) == Data([UInt8(index)]), "\(url)")
+        let loaded = try await bench.loader(.cacheOnly).load(url)
+        #expect(loaded.value == Data([UInt8(index)]), "\(url)")
+      }
+    }
+  }
+}

@@ -1,0 +1,45 @@
+import Foundation
+import LarderTestSupport
+import Testing
+
+/// How the `feeds` program ended, and what it wrote.
+struct Outcome: Sendable {
+  var status: Int32
+  var bytes: Data
+  var complaints: String
+
+  var output: String { String(decoding: bytes, as: UTF8.self) }
+}
+
+/// Runs the `feeds` program to its end, and `body` meanwhile.
+///
+/// What it writes has to fit into a pipe.
+func feeds(
+  _ arguments: [String], _ body: (Process) async -> Void = { _ in }
+) async throws -> Outcome {
+  let process = Process()
+  let program = try #require(ChildProcess.path(of: "feeds"), "feeds is not beside the tests")
+  process.executableURL = URL(filePath: program)
+  process.arguments = arguments
+  let (output, complaints) = (Pipe(), Pipe())
+  process.standardInput = FileHandle.nullDevice
+  process.standardOutput = output
+  process.standardError = complaints
+  let (statuses, ended) = AsyncStream.makeStream(of: Int32.self)
+  process.terminationHandler = {
+    ended.yield($0.terminationStatus)
+    ended.finish()
+  }
+  try process.run()
+  await body(process)
+  let status = await statuses.first { _ in true }
+  return Outcome(
+    status: try #require(status, "the test was cancelled before feeds had ended"),
+    bytes: try written(to: output),
+    complaints: String(decoding: try written(to: complaints), as: UTF8.self))
+}
+
+/// What a program that has ended wrote.
+private func written(to pipe: Pipe) throws -> Data {
+  try pipe.fileHandleForReading.readToEnd() ?? Data()
+}

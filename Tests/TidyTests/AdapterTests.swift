@@ -1,0 +1,56 @@
+import Testing
+
+/// A feed is a model, an endpoint and a policy: its folder stays small, and knows no storage.
+@Suite struct AdapterTests {
+  private static let shared: Set = ["HTTP", "Policies"]
+
+  /// The files of each feed's folder.
+  private var adapters: [String: [SourceFile]] {
+    let files = SourceTree.repository.files(under: "Sources/LarderFeeds")
+    return Dictionary(grouping: files) { String($0.path.split(separator: "/")[2]) }
+      .filter { !Self.shared.contains($0.key) }
+  }
+
+  @Test func everyFeedHasAFolder() {
+    let expected = ["Characters", "EssentialFeed", "Genres", "ImageFeed", "MediaSearch"]
+    #expect(adapters.keys.sorted() == expected)
+  }
+
+  @Test func noFolderHasMoreThan120LinesOfCode() {
+    for (folder, files) in adapters {
+      let count = files.map(Adapters.lineCount).reduce(0, +)
+      #expect(count <= 120, "\(folder) has \(count) lines of code")
+    }
+  }
+
+  @Test func noLoaderKnowsHowValuesAreStored() {
+    Adapters.storage.expectHolds(in: adapters.values.flatMap { $0 })
+  }
+
+  // MARK: - The rules are seen to fail
+
+  @Test func countSeesCodeOnly() {
+    let text = "/// words\nlet a = 1\n\n/* two\nlines */\nlet b = \"\"\n"
+    #expect(Adapters.lineCount(SourceFile(path: "a.swift", text: text)) == 2)
+  }
+
+  @Test(arguments: [
+    "import LarderEngine", "let e = LevelDBEngine()", "JSONDecoder().decode(A.self, from: b)",
+    "FileManager.default", "URL(filePath: \"a\")", "try Data(contentsOf: url)",
+  ])
+  func storageRuleSeesABadLine(line: String) {
+    #expect(Adapters.storage.lines(brokenBy: "let a = 1\n" + line, at: "a.swift") == [2])
+  }
+}
+
+enum Adapters {
+  static func lineCount(_ file: SourceFile) -> Int {
+    file.code.count { line in !line.allSatisfy(\.isWhitespace) }
+  }
+
+  static let storage = Rule.bans(
+    [
+      "LarderEngine", "LarderCoding", "LevelDBEngine", "JSONDecoder", "JSONEncoder", "FileManager",
+      "FileHandle", "filePath", "contentsOf",
+    ], because: "a loader hands out a model; engine, coder and files are the store's")
+}
