@@ -7,15 +7,12 @@ constexpr size_t kKeptBytes = 1 << 20;
 
 }  // namespace
 
-void clarder_stage(clarder_db* db, const clarder_change* changes, size_t count) noexcept {
-  leveldb::WriteBatch& batch = *db->batch;
-  for (const clarder_change* change = changes; change != changes + count; ++change) {
-    if (change->removes) {
-      batch.Delete(clarder::borrow(change->key));
-    } else {
-      batch.Put(clarder::borrow(change->key), clarder::borrow(change->value));
-    }
-  }
+void clarder_stage_put(clarder_db* db, clarder_slice key, clarder_slice value) noexcept {
+  db->batch->Put(clarder::borrow(key), clarder::borrow(value));
+}
+
+void clarder_stage_removal(clarder_db* db, clarder_slice key) noexcept {
+  db->batch->Delete(clarder::borrow(key));
 }
 
 clarder_status* clarder_commit(clarder_db* db, bool synced) noexcept {

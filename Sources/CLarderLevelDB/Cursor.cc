@@ -1,5 +1,20 @@
 #include "Internal.h"
 
+namespace {
+
+clarder_place place_of(const leveldb::Iterator& iterator) {
+  clarder_place place = {};
+  place.is_entry = iterator.Valid();
+  place.has_failed = !iterator.status().ok();
+  if (place.is_entry) {
+    place.key = clarder::lend(iterator.key());
+    place.value = clarder::lend(iterator.value());
+  }
+  return place;
+}
+
+}  // namespace
+
 clarder_cursor* clarder_cursor_create(clarder_db* db) noexcept {
   std::unique_ptr<leveldb::Iterator> rep(db->rep->NewIterator(clarder::read_options()));
   return new clarder_cursor{std::move(rep)};
@@ -7,36 +22,24 @@ clarder_cursor* clarder_cursor_create(clarder_db* db) noexcept {
 
 void clarder_cursor_free(clarder_cursor* cursor) noexcept { delete cursor; }
 
-bool clarder_cursor_seek(clarder_cursor* cursor, clarder_slice key) noexcept {
+clarder_place clarder_cursor_seek(clarder_cursor* cursor, clarder_slice key) noexcept {
   cursor->rep->Seek(clarder::borrow(key));
-  return cursor->rep->Valid();
+  return place_of(*cursor->rep);
 }
 
-bool clarder_cursor_seek_to_last(clarder_cursor* cursor) noexcept {
+clarder_place clarder_cursor_seek_to_last(clarder_cursor* cursor) noexcept {
   cursor->rep->SeekToLast();
-  return cursor->rep->Valid();
+  return place_of(*cursor->rep);
 }
 
-bool clarder_cursor_next(clarder_cursor* cursor) noexcept {
+clarder_place clarder_cursor_next(clarder_cursor* cursor) noexcept {
   cursor->rep->Next();
-  return cursor->rep->Valid();
+  return place_of(*cursor->rep);
 }
 
-bool clarder_cursor_previous(clarder_cursor* cursor) noexcept {
+clarder_place clarder_cursor_previous(clarder_cursor* cursor) noexcept {
   cursor->rep->Prev();
-  return cursor->rep->Valid();
-}
-
-clarder_slice clarder_cursor_key(const clarder_cursor* cursor) noexcept {
-  return clarder::lend(cursor->rep->key());
-}
-
-clarder_slice clarder_cursor_value(const clarder_cursor* cursor) noexcept {
-  return clarder::lend(cursor->rep->value());
-}
-
-bool clarder_cursor_has_failed(const clarder_cursor* cursor) noexcept {
-  return !cursor->rep->status().ok();
+  return place_of(*cursor->rep);
 }
 
 clarder_status* clarder_cursor_status(const clarder_cursor* cursor) noexcept {

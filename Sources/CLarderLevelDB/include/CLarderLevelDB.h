@@ -11,7 +11,8 @@
 //   4. Cursors are freed before their database is closed. What a database itself stands on (filter,
 //      logger, cache) is freed by closing it, in the right order.
 //   5. A `clarder_db` may be used from any thread at once, except that the caller lets one thread
-//      at a time into `clarder_stage` and `clarder_commit`, and none into anything while it closes.
+//      at a time into `clarder_stage_...` and `clarder_commit`, and none into anything while it
+//      closes.
 //      A cursor and a buffer belong to one thread at a time.
 //   6. Absence is not a failure: a function that looks for something says whether it was there.
 //   7. No function throws or calls back into its caller. Running out of memory ends the process.
@@ -139,19 +140,14 @@ void clarder_close(clarder_db *_Nullable db) CLARDER_NOEXCEPT;
 clarder_status *_Nullable clarder_get(clarder_db *db, clarder_slice key, clarder_buffer *buffer,
                                       bool *found) CLARDER_NOEXCEPT;
 
-/// One change to a database: a put, or a removal, which has no value.
-typedef struct clarder_change {
-  clarder_slice key;
-  clarder_slice value;
-  bool removes;
-} clarder_change;
-
-/// Adds `count` changes to those that the next `clarder_commit` applies.
+/// Adds a put to the changes that the next `clarder_commit` applies.
 ///
 /// One thread at a time, together with `clarder_commit`: the batch is built in memory of the
 /// database's own.
-void clarder_stage(clarder_db *db, const clarder_change *_Nullable changes,
-                   size_t count) CLARDER_NOEXCEPT;
+void clarder_stage_put(clarder_db *db, clarder_slice key, clarder_slice value) CLARDER_NOEXCEPT;
+
+/// Adds a removal, as `clarder_stage_put` adds a put.
+void clarder_stage_removal(clarder_db *db, clarder_slice key) CLARDER_NOEXCEPT;
 
 /// Applies the changes that were staged, in their order, all or none, and forgets them.
 ///
@@ -189,30 +185,29 @@ clarder_cursor *clarder_cursor_create(clarder_db *db) CLARDER_NOEXCEPT;
 /// Frees a cursor. Its database must still be open.
 void clarder_cursor_free(clarder_cursor *_Nullable cursor) CLARDER_NOEXCEPT;
 
-/// Moves to the first entry whose key is `key` or greater. False when there is none.
-///
-/// For this and every other move: entries in damaged blocks are passed over, and false may mean
-/// that the rest cannot be read. Ask `clarder_cursor_status` whenever a move returned false.
-bool clarder_cursor_seek(clarder_cursor *cursor, clarder_slice key) CLARDER_NOEXCEPT;
+/// Where a move has led.
+typedef struct clarder_place {
+  /// The entry that the cursor stands on, empty without one. They live until the cursor moves.
+  clarder_slice key;
+  clarder_slice value;
+  bool is_entry;
+  /// Whether the cursor has passed over something that it could not read, in this move or before.
+  /// An entry may then be older than one of the same key that was passed over, which may also have
+  /// removed the key. Without an entry, it may be that the rest cannot be read.
+  bool has_failed;
+} clarder_place;
 
-/// Moves to the last entry. False when there is none.
-bool clarder_cursor_seek_to_last(clarder_cursor *cursor) CLARDER_NOEXCEPT;
+/// Moves to the first entry whose key is `key` or greater.
+clarder_place clarder_cursor_seek(clarder_cursor *cursor, clarder_slice key) CLARDER_NOEXCEPT;
 
-/// Moves to the next entry. The cursor must stand on one. False at the end.
-bool clarder_cursor_next(clarder_cursor *cursor) CLARDER_NOEXCEPT;
+/// Moves to the last entry.
+clarder_place clarder_cursor_seek_to_last(clarder_cursor *cursor) CLARDER_NOEXCEPT;
 
-/// Moves to the entry before. The cursor must stand on one. False at the start.
-bool clarder_cursor_previous(clarder_cursor *cursor) CLARDER_NOEXCEPT;
+/// Moves to the next entry. The cursor must stand on one.
+clarder_place clarder_cursor_next(clarder_cursor *cursor) CLARDER_NOEXCEPT;
 
-/// The key of the entry that the cursor stands on. Lives until the cursor moves.
-clarder_slice clarder_cursor_key(const clarder_cursor *cursor) CLARDER_NOEXCEPT;
-
-/// The value of the entry that the cursor stands on. Lives until the cursor moves.
-clarder_slice clarder_cursor_value(const clarder_cursor *cursor) CLARDER_NOEXCEPT;
-
-/// Whether the cursor has passed over something that it could not read. From then on an entry may
-/// be older than one of the same key that was passed over, which may also have removed the key.
-bool clarder_cursor_has_failed(const clarder_cursor *cursor) CLARDER_NOEXCEPT;
+/// Moves to the entry before. The cursor must stand on one.
+clarder_place clarder_cursor_previous(clarder_cursor *cursor) CLARDER_NOEXCEPT;
 
 /// The first failure that the cursor has met in all its moves, or NULL.
 clarder_status *_Nullable clarder_cursor_status(const clarder_cursor *cursor) CLARDER_NOEXCEPT;

@@ -6,7 +6,7 @@ final class LevelDBIterator {
 
   // Nil once it has ended.
   private var handle: OpaquePointer?
-  private var isOnEntry = false
+  private var place = clarder_place()
   private var confirmed: ConfirmedValue?
 
   /// The entry that the iterator stood on when it ended with the database.
@@ -43,20 +43,20 @@ final class LevelDBIterator {
 
   /// The key that the iterator stands on, until it moves.
   var key: UnsafeRawBufferPointer {
-    UnsafeRawBufferPointer(handle.map { clarder_cursor_key($0) } ?? clarder_slice())
+    UnsafeRawBufferPointer(place.key)
   }
 
   /// The value that the iterator stands on, until it moves.
   var value: UnsafeRawBufferPointer {
     if let confirmed { return UnsafeRawBufferPointer(clarder_buffer_slice(confirmed.handle)) }
-    return UnsafeRawBufferPointer(handle.map { clarder_cursor_value($0) } ?? clarder_slice())
+    return UnsafeRawBufferPointer(place.value)
   }
 
   /// Whether the entry may be an old one, because something newer could not be read.
   ///
   /// LevelDB passes over damaged blocks. What older tables hold under the same keys, replaced or
   /// removed long ago, then comes to light.
-  var isDoubtful: Bool { handle.map { clarder_cursor_has_failed($0) } ?? false }
+  var isDoubtful: Bool { place.has_failed }
 
   /// Looks the entry up by its key, which finds the newest one or fails, and takes its value.
   ///
@@ -82,7 +82,7 @@ final class LevelDBIterator {
   func renew(over database: OpaquePointer) {
     clarder_cursor_free(handle)
     handle = clarder_cursor_create(database)
-    isOnEntry = false
+    place = clarder_place()
     confirmed = nil
     lastEntry = nil
   }
@@ -92,18 +92,19 @@ final class LevelDBIterator {
   /// What it stands on can be kept for a cursor that lends it later.
   func end(keepingEntry: Bool) {
     guard let handle else { return }
-    if keepingEntry, isOnEntry {
+    if keepingEntry, place.is_entry {
       lastEntry = ([UInt8](key), [UInt8](value))
     }
+    place = clarder_place()
     clarder_cursor_free(handle)
     self.handle = nil
   }
 
-  private func move(_ step: (OpaquePointer) -> Bool) -> Bool {
+  private func move(_ step: (OpaquePointer) -> clarder_place) -> Bool {
     guard let handle else { return false }
     confirmed = nil
-    isOnEntry = step(handle)
-    return isOnEntry
+    place = step(handle)
+    return place.is_entry
   }
 }
 

@@ -68,8 +68,10 @@ struct LevelDBWriter: ~Copyable {
       guard sequence != nil else {
         throw .invalidArgument("the engine was opened for reading only")
       }
-      try makeWritable(
-        forFreeing: batch.pointee.freesRoom || others.contains { $0.batch.pointee.freesRoom })
+      if disabledCause != nil || reserve.isSpent {
+        try makeWritable(
+          forFreeing: batch.pointee.freesRoom || others.contains { $0.batch.pointee.freesRoom })
+      }
       try logs.prepareToGrow()
     } catch {
       for other in others { other.outcome = .failure(error) }
@@ -177,26 +179,21 @@ extension LevelDBWriter {
   private mutating func stage(
     _ batch: UnsafeMutablePointer<WriteBatch>, in group: inout Group
   ) -> Result<Commit, EngineError> {
+    guard !reserve.isSpent || batch.pointee.freesRoom || batch.pointee.isEmpty else {
+      return .failure(.diskFull)
+    }
     let failed: Set<Int>
     do throws(EngineError) {
-      guard !reserve.isSpent || batch.pointee.freesRoom || batch.pointee.isEmpty else {
-        throw .diskFull
-      }
       failed = try failedRequirements(of: batch, in: group)
     } catch {
       return .failure(error)
     }
-    let isDropped = { (row: WriteBatch.Row) in
-      !failed.isEmpty && failed.contains(row.requirement)
-    }
-    guard var sequence, !batch.pointee.rows.allSatisfy(isDropped) else {
-      return .success(Commit(sequence: 0, failed: failed))
-    }
-    let (number, reservation) = sequence.next()
-    self.sequence = sequence
+    guard batch.pointee.rows.contains(where: { $0.isKept(without: failed) }),
+      let (number, reservation) = sequence?.next()
+    else { return .success(Commit(sequence: 0, failed: failed)) }
     if let reservation { group.reservation = reservation }
     batch.pointee.stamp(with: number)
-    stage(batch.pointee, except: isDropped)
+    stage(batch.pointee, without: failed)
     group.isEmpty = false
     if !group.isAlone { group.members.append(Group.Member(batch: batch, failed: failed)) }
     return .success(Commit(sequence: number, failed: failed))
@@ -227,7 +224,7 @@ extension LevelDBWriter {
   ) throws(EngineError) -> Bool {
     for member in group.members.reversed() {
       let row = member.batch.pointee.rows.last { row in
-        row.keyCount == key.count && !member.failed.contains(row.requirement)
+        row.keyCount == key.count && row.isKept(without: member.failed)
           && member.batch.pointee.bytes[row.key] == key[...]
       }
       guard let row else { continue }
@@ -239,20 +236,16 @@ extension LevelDBWriter {
     return try value.read(key.span.bytes, from: database)
   }
 
-  private mutating func stage(
-    _ batch: borrowing WriteBatch, except isDropped: (WriteBatch.Row) -> Bool
-  ) {
-    // On the stack, unless there are many rows.
-    withUnsafeTemporaryAllocation(
-      of: clarder_change.self, capacity: batch.rows.count
-    ) { changes in
-      batch.bytes.withUnsafeBytes { bytes in
-        var count = 0
-        for row in batch.rows where !isDropped(row) {
-          changes.initializeElement(at: count, to: clarder_change(row, in: bytes))
-          count += 1
+  private mutating func stage(_ batch: borrowing WriteBatch, without failed: Set<Int>) {
+    batch.bytes.withUnsafeBytes { bytes in
+      for row in batch.rows where row.isKept(without: failed) {
+        let key = clarder_slice(UnsafeRawBufferPointer(rebasing: bytes[row.key]))
+        if row.kind == .remove {
+          clarder_stage_removal(database, key)
+        } else {
+          let value = clarder_slice(UnsafeRawBufferPointer(rebasing: bytes[row.value]))
+          clarder_stage_put(database, key, value)
         }
-        clarder_stage(database, changes.baseAddress, count)
       }
     }
     logs.willGrow(rows: batch.rows.count, bytes: batch.bytes.count)
@@ -267,19 +260,15 @@ extension LevelDBWriter {
   private func stage(_ reservation: UInt64) {
     withUnsafeBytes(of: reservation.littleEndian) { ceiling in
       CommitSequence.key.withUnsafeBytes { key in
-        var row = clarder_change(
-          key: clarder_slice(key), value: clarder_slice(ceiling), removes: false)
-        clarder_stage(database, &row, 1)
+        clarder_stage_put(database, clarder_slice(key), clarder_slice(ceiling))
       }
     }
   }
 }
 
-extension clarder_change {
-  fileprivate init(_ row: WriteBatch.Row, in bytes: UnsafeRawBufferPointer) {
-    self.init(
-      key: clarder_slice(UnsafeRawBufferPointer(rebasing: bytes[row.key])),
-      value: clarder_slice(UnsafeRawBufferPointer(rebasing: bytes[row.value])),
-      removes: row.kind == .remove)
+extension WriteBatch.Row {
+  /// Whether it is written when these requirements have failed.
+  fileprivate func isKept(without failed: Set<Int>) -> Bool {
+    failed.isEmpty || !failed.contains(requirement)
   }
 }
