@@ -66,6 +66,7 @@ let package = Package(
     .testTarget(
       name: "LarderEngineTests",
       dependencies: ["LarderEngine", "LarderTestSupport", "SimulatedDisk", "CrashWorker"]),
+    .testTarget(name: "LarderCodingTests", dependencies: ["LarderCoding", "LarderTestSupport"]),
     .testTarget(
       name: "LarderTests",
       dependencies: [
