@@ -66,7 +66,9 @@ let package = Package(
     .testTarget(
       name: "LarderEngineTests",
       dependencies: ["LarderEngine", "LarderTestSupport", "SimulatedDisk", "CrashWorker"]),
-    .testTarget(name: "LarderCodingTests", dependencies: ["LarderCoding", "LarderTestSupport"]),
+    .testTarget(
+      name: "LarderCodingTests", dependencies: ["LarderCoding", "LarderTestSupport"],
+      exclude: ["Fixtures"]),
     .testTarget(
       name: "LarderTests",
       dependencies: [
