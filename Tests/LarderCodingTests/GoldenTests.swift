@@ -1,4 +1,5 @@
 import Foundation
+import LarderTestSupport
 import Testing
 
 @testable import LarderCoding
@@ -135,5 +136,78 @@ import Testing
     try check(["a": Anything.list([.null, .object(["a": .text("b")])])])
     try check([["x"], []])
     try check([URL?.none, item.url])
+  }
+
+  /// A stream is used again, and knows the shapes of what it wrote before: none of that shows.
+  @Test func whatWasWrittenBeforeDoesNotShow() throws {
+    let item = RoundTripTests.item
+    let values: [any Encodable] = [
+      [Dynamic(["a", "b"]), Dynamic(["a"]), Dynamic(["b", "a"]), Dynamic([])],
+      [Dynamic(["a"]), Dynamic(["a", "b"]), Dynamic(["a", "c"])], [item],
+      Node(value: 1, children: [Node(value: 2)]), Optionals(d: item),
+      (0..<200).map { Dynamic(["\($0)"]) }, Dog(name: "Rex", age: 3),
+      [Expression.sum(.number(1), .nothing)], Data(repeating: 1, count: 1 << 19),
+    ]
+    let first = try values.map { hex(try encoded($0)) }
+    var random = SplitMix64(seed: 1)
+    for _ in 0..<300 {
+      let index = Int.random(in: 0..<values.count, using: &random)
+      #expect(hex(try encoded(values[index])) == first[index])
+    }
+  }
+
+  @Test func aValueMayEncodeAnotherPayloadWithinItself() throws {
+    struct Sealed: Codable, Equatable {
+      var item: Item
+      init(_ item: Item) { self.item = item }
+      init(from decoder: any Decoder) throws {
+        let bytes = try decoder.singleValueContainer().decode([UInt8].self)
+        item = try decoded(from: bytes)
+      }
+      func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(try encoded(item))
+      }
+    }
+    let item = RoundTripTests.item
+    try expectRoundTrip([["a": Sealed(item)], ["b": Sealed(item)]])
+  }
+
+  /// An encoder that outlives its call writes into nothing that anybody else uses.
+  @Test func encodersCanBeKept() throws {
+    final class Keeper: Encodable {
+      var kept: [any UnkeyedEncodingContainer] = []
+      func encode(to encoder: any Encoder) throws {
+        var container = encoder.unkeyedContainer()
+        try container.encode(1)
+        kept.append(container)
+      }
+    }
+    let keeper = Keeper()
+    #expect(try decoded(from: encoded(keeper)) == [1])
+    let value = [RoundTripTests.item]
+    let before = hex(try encoded(value))
+    for index in keeper.kept.indices { _ = tried { try keeper.kept[index].encode("late") } }
+    #expect(hex(try encoded(value)) == before)
+  }
+
+  @Test func manyThreadsEncodeAndDecodeAtOnce() async throws {
+    let results = await withTaskGroup(of: Bool.self) { group in
+      for task in 0..<8 {
+        group.addTask {
+          tried {
+            for step in 0..<500 {
+              let nodes = [Node(value: task, children: [Node(value: step)])]
+              let items = [RoundTripTests.item]
+              guard try decoded(from: encoded(nodes)) == nodes,
+                try decoded(from: encoded(items)) == items
+              else { throw Refusal() }
+            }
+          } != nil
+        }
+      }
+      return await group.reduce(into: []) { $0.append($1) }
+    }
+    #expect(results == Array(repeating: true, count: 8))
   }
 }

@@ -4,8 +4,9 @@
 final class ByteBuffer {
   // Unsafe: the buffer owns its memory, of which `count` of `capacity` bytes are set; only the
   // functions here touch it, and each makes sure of its room first.
-  private var start: UnsafeMutableRawPointer
-  private var capacity = 512
+  @exclusivity(unchecked) private var start: UnsafeMutableRawPointer
+  @exclusivity(unchecked) private var capacity = 512
+  @exclusivity(unchecked)
   private(set) var count = 0
 
   init() { start = .allocate(byteCount: capacity, alignment: 16) }
@@ -16,6 +17,12 @@ final class ByteBuffer {
   func truncate(to newCount: Int) {
     precondition(newCount <= count)
     count = newCount
+  }
+
+  /// Removes all bytes; false if their room is too large to be kept.
+  func truncateForReuse() -> Bool {
+    count = 0
+    return capacity <= 1 << 18
   }
 
   @inline(__always)

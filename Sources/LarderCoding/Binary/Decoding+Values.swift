@@ -1,4 +1,8 @@
 import Foundation
+import Synchronization
+
+/// The types of which it is known whether they are lists: to ask takes longer than a small value.
+private let listTypes = Mutex<[ObjectIdentifier: Bool]>([:])
 
 /// A list that is read without a container.
 protocol WireList {
@@ -78,18 +82,29 @@ extension ValueDecoder {
       var offset = 0
       let value = try S.read(payload, place, end: &offset)
       end = offset
-      // Unsafe: the caller has compared the types.
-      return unsafe unsafeBitCast(value, to: T.self)
+      return Self.same(value)
     } catch {
       throw self.error(error, S.self, below: name)
     }
   }
 
+  /// `value` as the type that it is of, as the caller has compared.
+  static func same<S, T>(_ value: S) -> T {
+    // Unsafe: the types are the same.
+    unsafe unsafeBitCast(value, to: T.self)
+  }
+
   /// `type` as a list, if it is one; known after it was asked for once.
   private func listType(_ type: Any.Type) -> (any WireList.Type)? {
-    if let known = payload.listTypes[ObjectIdentifier(type)] { return known }
-    let list = type as? any WireList.Type
-    payload.listTypes[ObjectIdentifier(type)] = .some(list)
+    let id = ObjectIdentifier(type)
+    if payload.lastListType.type == id { return payload.lastListType.list }
+    let known = listTypes.withLock { $0[id] }
+    let list = known == false ? nil : type as? any WireList.Type
+    if known == nil {
+      let isList = list != nil
+      listTypes.withLock { $0[id] = isList }
+    }
+    payload.lastListType = (id, list)
     return list
   }
 }
@@ -163,6 +178,7 @@ extension Binary {
   /// Apart, so that its own decoder is gone when `decode` asks who has kept one.
   @inline(never)
   private static func root<V: Decodable>(_ payload: Payload, _ place: Place) throws -> V {
-    try ValueDecoder(payload, place, depth: 1, parent: nil, name: .root).decode(V.self)
+    let decoder = ValueDecoder(payload, place, depth: 1, parent: nil, name: .root)
+    return try decoder.common(place) ?? decoder.composite(decoder)
   }
 }

@@ -28,18 +28,19 @@ final class ValueDecoder: Decoder {
   }
 
   let payload: Payload
+  @exclusivity(unchecked)
   private(set) var place: Place
   /// How many containers there are around the value, and this one.
   let depth: Int
   private let parent: ValueDecoder?
-  private var name: Name
+  @exclusivity(unchecked) private var name: Name
 
-  private var shape: Shape?
-  private var entries: MapEntries?
-  private var nextField = 0
-  private var nextOffset = 0
+  @exclusivity(unchecked) private var shape: Shape?
+  @exclusivity(unchecked) private var entries: MapEntries?
+  @exclusivity(unchecked) private var nextField = 0
+  @exclusivity(unchecked) private var nextOffset = 0
   /// Where the fields are, once one was asked for that had been passed.
-  private var offsets: [Int] = []
+  @exclusivity(unchecked) private var offsets: [Int] = []
 
   init(_ payload: Payload, _ place: Place, depth: Int, parent: ValueDecoder?, name: Name) {
     self.payload = payload
@@ -308,6 +309,12 @@ struct KeyedFields<Key: CodingKey>: KeyedDecodingContainerProtocol {
   }
 
   private func value<T: Decodable>(_ key: Key, _ index: Int, _ place: Place) throws -> T {
+    if T.self == URL.self, place.kind != .object, place.kind != .map {
+      return ValueDecoder.same(try scalar(key, index, place) as URL)
+    }
+    if T.self == UUID.self { return ValueDecoder.same(try scalar(key, index, place) as UUID) }
+    if T.self == Date.self { return ValueDecoder.same(try scalar(key, index, place) as Date) }
+    if T.self == Data.self { return ValueDecoder.same(try scalar(key, index, place) as Data) }
     var end: Int?
     let value: T = try decoder.decode(place, name: .key(key), end: &end)
     if let end { decoder.finishField(index, end: end) }

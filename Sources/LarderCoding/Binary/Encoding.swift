@@ -1,3 +1,5 @@
+import Synchronization
+
 extension Binary {
   /// Appends the payload of a value to `buffer`, which is left as it was if that fails.
   ///
@@ -7,13 +9,20 @@ extension Binary {
   /// - Throws: An `EncodingError`, or what the type's own `encode(to:)` throws.
   /// - Complexity: O(n) in the bytes.
   package static func encode<V: Encodable>(_ value: V, into buffer: inout [UInt8]) throws {
-    let stream = Stream()
-    if stream.write(value) {
-      stream.bytes.withBytes { buffer.append(contentsOf: $0) }
-    } else {
-      try encodeByTree(value, into: &buffer)
+    var stream = spare.withLock { spare in
+      defer { spare = nil }
+      return spare ?? Stream()
     }
+    guard stream.write(value) else { return try encodeByTree(value, into: &buffer) }
+    stream.bytes.withBytes { buffer.append(contentsOf: $0) }
+    // An encoder that outlives the call has its stream.
+    guard isKnownUniquelyReferenced(&stream), stream.reset() else { return }
+    let free = stream
+    spare.withLock { $0 = free }
   }
+
+  /// A stream that nobody uses: it has its room, and knows the shapes of what it has written.
+  private static let spare = Mutex<Stream?>(nil)
 
   /// The same, by way of a tree.
   static func encodeByTree<V: Encodable>(_ value: V, into buffer: inout [UInt8]) throws {

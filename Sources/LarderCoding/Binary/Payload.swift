@@ -3,7 +3,8 @@ import Foundation
 /// Where a value's body is, and what it is.
 struct Place {
   var kind: Kind
-  /// The number of an object's shape, or the offset of the type of a list's elements.
+  /// The number of an object's shape, or the place of the type of a list's elements: its offset, or
+  /// -1 less its distance from the start of the shapes.
   var argument: Int
   /// Where the body begins.
   var offset: Int
@@ -22,19 +23,23 @@ struct WireType {
 final class Payload {
   // Unsafe: the bytes are the caller's. `Binary.decode` lends them for the time of a call, and has
   // `keepBytes` copy them if a value kept its decoder. All reads go through `load` and `run`.
-  private var bytes: UnsafeRawBufferPointer
-  private var isOwner = false
+  @exclusivity(unchecked)
+  private(set) var bytes: UnsafeRawBufferPointer
+  @exclusivity(unchecked) private var isOwner = false
   /// Where the value ends and the shapes begin.
-  private let end: Int
-  private(set) var shapes: [Shape] = []
+  let end: Int
+  @exclusivity(unchecked)
+  var shapes: [Shape] = []
 
   // The value that was last read to its end, so that those around it need not look for that.
-  private var finished = -1
-  private var finishedDepth = -1
-  private var finishedEnd = -1
+  @exclusivity(unchecked) private var finished = -1
+  @exclusivity(unchecked) private var finishedDepth = -1
+  @exclusivity(unchecked) private var finishedEnd = -1
 
-  /// The types of which it is known whether they are lists.
-  var listTypes: [ObjectIdentifier: (any WireList.Type)?] = [:]
+  /// The type that was last asked whether it is a list.
+  @exclusivity(unchecked) var lastListType: (type: ObjectIdentifier, list: (any WireList.Type)?) = (
+    ObjectIdentifier(Never.self), nil
+  )
 
   init(_ bytes: UnsafeRawBufferPointer) throws(Fault) {
     self.bytes = bytes
@@ -84,7 +89,7 @@ extension Payload {
     return try longVarint(at: &offset, end: end)
   }
 
-  private func longVarint(at offset: inout Int, end: Int) throws(Fault) -> Int {
+  func longVarint(at offset: inout Int, end: Int) throws(Fault) -> Int {
     var number = 0
     var shift = 0
     while offset < end, shift <= 28 {
@@ -114,7 +119,7 @@ extension Payload {
     try Self.text(of: try run(at: &offset))
   }
 
-  private static func text(of bytes: UnsafeRawBufferPointer) throws(Fault) -> String {
+  static func text(of bytes: UnsafeRawBufferPointer) throws(Fault) -> String {
     let units = bytes.assumingMemoryBound(to: UInt8.self)
     if #available(macOS 26, iOS 26, *) {
       do {
@@ -201,7 +206,7 @@ extension Payload {
 
   /// The type of the elements of a list.
   func elementType(of list: Place) throws(Fault) -> WireType {
-    var offset = list.argument
+    var offset = list.argument >= 0 ? list.argument : end - list.argument - 1
     return try readType(at: &offset, end: bytes.count, shapeCount: shapes.count)
   }
 
@@ -215,7 +220,7 @@ extension Payload {
     }
   }
 
-  private func readType(
+  func readType(
     at offset: inout Int, end: Int, shapeCount: Int
   ) throws(Fault) -> WireType {
     let type = try readTypeHead(at: &offset, end: end, shapeCount: shapeCount)
@@ -250,82 +255,6 @@ extension Payload {
       offset += 1
     }
     return type
-  }
-}
-
-// MARK: - Shapes
-
-/// The fields of objects: their names and types, in the order of their bodies.
-final class Shape {
-  let names: [String]
-  let types: [WireType]
-  /// The smallest number of bytes that an object of this shape can have.
-  let minimumBytes: Int
-  private var indexes: [String: Int] = [:]
-
-  fileprivate init(names: [String], types: [WireType], minimumBytes: Int) {
-    self.names = names
-    self.types = types
-    self.minimumBytes = minimumBytes
-  }
-
-  /// The field of that name.
-  func index(of name: String) -> Int? {
-    if names.count <= 8 { return names.firstIndex(of: name) }
-    if indexes.isEmpty {
-      for (index, name) in names.enumerated() { indexes[name] = index }
-    }
-    return indexes[name]
-  }
-}
-
-extension Payload {
-  private func readShapes() throws(Fault) {
-    let limit = bytes.count
-    guard limit - end <= Binary.maximumTableBytes else { throw .malformed("too many shapes") }
-    let count = Int(bytes[end])
-    var offset = end + 1
-    shapes.reserveCapacity(count)
-    for _ in 0..<count { shapes.append(try readShape(at: &offset, end: limit, of: count)) }
-    guard offset == limit else { throw .malformed("bytes behind the shapes") }
-  }
-
-  private func readShape(
-    at offset: inout Int, end: Int, of count: Int
-  ) throws(Fault) -> Shape {
-    let fields = try longVarint(at: &offset, end: end)
-    // Each field has a type and a length. Objects without fields would take no bytes.
-    guard fields > 0, fields <= (end - offset) / 2 else { throw .malformed("a shape's size") }
-    var names: [String] = []
-    var types: [WireType] = []
-    names.reserveCapacity(fields)
-    types.reserveCapacity(fields)
-    var minimumBytes = 0
-    for _ in 0..<fields {
-      let type = try readType(at: &offset, end: end, shapeCount: count)
-      guard type.kind != .null else { throw .malformed("a field of nothing") }
-      // So objects cannot be within each other for ever, or without taking bytes.
-      guard type.kind != .object || type.isOptional || type.argument < shapes.count else {
-        throw .malformed("a shape within itself")
-      }
-      minimumBytes = min(minimumBytes + self.minimumBytes(of: type), Int(Int32.max))
-      types.append(type)
-      let size = try longVarint(at: &offset, end: end)
-      guard size <= end - offset else { throw .malformed("a name goes past the end") }
-      names.append(
-        try Self.text(of: UnsafeRawBufferPointer(rebasing: bytes[offset..<(offset + size)])))
-      offset += size
-    }
-    guard Self.areDistinct(names) else { throw .malformed("two fields of one name") }
-    return Shape(names: names, types: types, minimumBytes: minimumBytes)
-  }
-
-  private static func areDistinct(_ names: [String]) -> Bool {
-    if names.count > 8 { return Set(names).count == names.count }
-    for index in names.indices.dropFirst() where names[..<index].contains(names[index]) {
-      return false
-    }
-    return true
   }
 }
 

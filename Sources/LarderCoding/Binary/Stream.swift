@@ -5,7 +5,9 @@ import Foundation
 /// What a type does out of order cannot be done so: filling a container behind one that was begun
 /// later, an encoder for a superclass, setting a field twice, asking for the path. Then the stream
 /// is abandoned, and the value is encoded once more, into a tree.
-final class Stream {
+// @unchecked: a stream is used by one call at a time. `Spare` lends it to one call, and takes it back
+// only if nobody has kept it.
+final class Stream: @unchecked Sendable {
   /// A list, map or object that is not yet at its end.
   private struct Frame {
     enum Form { case list, map, object }
@@ -20,34 +22,33 @@ final class Stream {
     var shape = -1
     /// Whether the shape grows with the object.
     var isNew = false
-    var keyType: ObjectIdentifier?
-  }
-
-  private struct StreamShape {
-    let keyType: ObjectIdentifier?
-    var names: [String]
-    var kinds: [UInt8]
-    var isWhole = false
+    var keyType = ObjectIdentifier(Never.self)
   }
 
   /// What is to be known of a type to encode its values.
   private enum TypeForm { case scalar, list, map, other }
 
   let bytes = ByteBuffer()
+
+  // Unchecked here and in the coder's other classes: one call has one, on one thread, and no
+  // property is read or set while a call that could set it is under way. The checks took a fifth
+  // of the time.
+  @exclusivity(unchecked)
   private(set) var isAbandoned = false
-  private var frames: [Frame] = []
-  private var shapes: [StreamShape] = []
-  /// The shape that the last object with a type of keys had.
-  private var predictions: [(keyType: ObjectIdentifier?, shape: Int)] = []
-  private var forms: [ObjectIdentifier: TypeForm] = [:]
-  private var nesting = 0
-  private var lastID = 0
+  @exclusivity(unchecked) private var frames: [Frame] = []
+  @exclusivity(unchecked) private var shapes = StreamShapes()
+  @exclusivity(unchecked) private var forms: [ObjectIdentifier: TypeForm] = [:]
+  @exclusivity(unchecked) private var lastForm: (type: ObjectIdentifier, form: TypeForm) = (
+    ObjectIdentifier(Never.self), .other
+  )
+  @exclusivity(unchecked) private var nesting = 0
+  @exclusivity(unchecked) private var lastID = 0
 
   // The value that encodes itself: its number, where it begins, the frames around it.
-  fileprivate var activeID = 0
-  private var activeStart = 0
-  private var activeLevel = 0
-  private var activeIsMap = false
+  @exclusivity(unchecked) fileprivate var activeID = 0
+  @exclusivity(unchecked) private var activeStart = 0
+  @exclusivity(unchecked) private var activeLevel = 0
+  @exclusivity(unchecked) private var activeIsMap = false
 
   /// Gives the stream up.
   ///
@@ -60,6 +61,8 @@ final class Stream {
 
   /// Writes the payload of `value`; false if the stream was abandoned.
   func write(_ value: some Encodable) -> Bool {
+    nesting = 0
+    (activeID, activeStart, activeLevel, activeIsMap) = (0, 0, 0, false)
     bytes.append(Binary.version)
     bytes.append(littleEndian: UInt32(0))
     do {
@@ -75,15 +78,15 @@ final class Stream {
 
   private func writeShapes() -> Bool {
     let start = bytes.count
-    bytes.append(UInt8(shapes.count))
-    for shape in shapes {
-      bytes.append(varint: shape.names.count)
-      for (name, kind) in zip(shape.names, shape.kinds) {
-        bytes.append(kind)
-        bytes.append(text: name)
-      }
-    }
+    shapes.append(to: bytes)
     return bytes.count - start <= Binary.maximumTableBytes
+  }
+
+  /// Makes the stream ready for another payload; false if it should not be used again.
+  func reset() -> Bool {
+    guard !isAbandoned, bytes.truncateForReuse() else { return false }
+    shapes.reset()
+    return true
   }
 }
 
@@ -144,7 +147,11 @@ extension Stream {
   }
 
   private func form(of type: Any.Type) -> TypeForm {
-    if let form = forms[ObjectIdentifier(type)] { return form }
+    if lastForm.type == ObjectIdentifier(type) { return lastForm.form }
+    if let form = forms[ObjectIdentifier(type)] {
+      lastForm = (ObjectIdentifier(type), form)
+      return form
+    }
     let form: TypeForm
     if type is any WireScalar.Type {
       form = .scalar
@@ -228,10 +235,11 @@ extension Stream {
     switch form {
     case .object:
       bytes.append(Kind.object.rawValue)
-      let keyType = keyType.map { ObjectIdentifier($0) }
-      var frame = Frame(id: lastID, form: form, place: bytes.count, keyType: keyType)
-      frame.shape = predictedShape(keyType)
-      bytes.append(UInt8(truncatingIfNeeded: frame.shape))
+      var frame = Frame(id: lastID, form: form, place: bytes.count)
+      frame.keyType = ObjectIdentifier(keyType ?? Never.self)
+      frame.shape = shapes.predicted(for: frame.keyType)
+      // The number is set at the end.
+      bytes.append(0)
       frames.append(frame)
     case .list, .map:
       bytes.append(form == .list ? Kind.list.rawValue : Kind.map.rawValue)
@@ -298,9 +306,7 @@ extension Stream {
       frames[handle.level].count += 1
       return .entry
     }
-    if !frame.isNew, frame.shape >= 0, frame.count < shapes[frame.shape].kinds.count,
-      shapes[frame.shape].kinds[frame.count] == kind, shapes[frame.shape].names[frame.count] == name
-    {
+    if !frame.isNew, shapes.has(frame.shape, frame.count, name, kind) {
       frames[handle.level].count += 1
       return .body
     }
@@ -315,107 +321,35 @@ extension Stream {
       bytes.truncate(to: frame.place - 1)
       return writeEmptyMap()
     }
-    var shape = frame.shape
-    if frame.isNew {
-      shapes[shape].isWhole = true
-    } else if shapes[shape].kinds.count != frame.count {
-      // It has ended early.
-      guard let shorter = shapeOfFirst(frame.count, of: frame) else { return abandon() }
-      shape = shorter
-      bytes.set(UInt8(shape), at: frame.place)
-    }
-    predict(shape, for: frame.keyType)
-  }
-}
-
-// MARK: - Shapes
-
-extension Stream {
-  @inline(__always)
-  private func predictedShape(_ keyType: ObjectIdentifier?) -> Int {
-    for prediction in predictions where prediction.keyType == keyType { return prediction.shape }
-    return -1
-  }
-
-  private func predict(_ shape: Int, for keyType: ObjectIdentifier?) {
-    for index in predictions.indices where predictions[index].keyType == keyType {
-      predictions[index].shape = shape
-      return
-    }
-    predictions.append((keyType, shape))
+    guard
+      let number = shapes.end(
+        frame.shape, fields: frame.count, isNew: frame.isNew, keyType: frame.keyType)
+    else { return abandon() }
+    bytes.set(number, at: frame.place)
   }
 
   /// Finds another shape for an object whose next field is not that of the shape it seemed to have.
   private func addField(_ level: Int, _ name: String, _ kind: UInt8) -> Bool {
     let frame = frames[level]
-    if frame.isNew {
-      // One field of a name; that it is set twice is for the tree.
-      guard !shapes[frame.shape].names.contains(name) else { return giveUp() }
-      shapes[frame.shape].names.append(name)
-      shapes[frame.shape].kinds.append(kind)
-      frames[level].count += 1
-      return true
+    if !frame.isNew {
+      if let shape = shapes.whole(after: frame.count, of: frame.shape, name, kind) {
+        frames[level].shape = shape
+        frames[level].count += 1
+        return true
+      }
+      guard let shape = shapes.begin(frame.count, of: frame.shape) else { return giveUp() }
+      frames[level].shape = shape
+      frames[level].isNew = true
     }
-    for index in shapes.indices
-    where shapes[index].isWhole && shapes[index].keyType == frame.keyType
-      && isSame(index, frame, name, kind)
-    {
-      bytes.set(UInt8(index), at: frame.place)
-      frames[level].shape = index
-      frames[level].count += 1
-      return true
-    }
-    var shape = StreamShape(keyType: frame.keyType, names: [], kinds: [])
-    if frame.shape >= 0 {
-      shape.names = Array(shapes[frame.shape].names[..<frame.count])
-      shape.kinds = Array(shapes[frame.shape].kinds[..<frame.count])
-    }
-    guard shapes.count < Binary.maximumShapes, !shape.names.contains(name) else {
-      return giveUp()
-    }
-    shape.names.append(name)
-    shape.kinds.append(kind)
-    bytes.set(UInt8(shapes.count), at: frame.place)
-    frames[level].shape = shapes.count
-    frames[level].isNew = true
+    // One field of a name; that it is set twice is for the tree.
+    guard shapes.add(name, kind, to: frames[level].shape) else { return giveUp() }
     frames[level].count += 1
-    shapes.append(shape)
     return true
   }
 
   private func giveUp() -> Bool {
     abandon()
     return false
-  }
-
-  /// Whether a shape begins with the fields that an object has so far, and goes on with another.
-  private func isSame(_ index: Int, _ frame: Frame, _ name: String, _ kind: UInt8) -> Bool {
-    let shape = shapes[index]
-    guard shape.kinds.count > frame.count, shape.kinds[frame.count] == kind,
-      shape.names[frame.count] == name
-    else { return false }
-    return frame.shape < 0 || beginsAlike(shape, shapes[frame.shape], frame.count)
-  }
-
-  private func beginsAlike(_ one: StreamShape, _ other: StreamShape, _ count: Int) -> Bool {
-    one.kinds[..<count] == other.kinds[..<count] && one.names[..<count] == other.names[..<count]
-  }
-
-  /// The shape of an object that has only the first fields of the shape it seemed to have.
-  private func shapeOfFirst(_ count: Int, of frame: Frame) -> Int? {
-    let whole = shapes[frame.shape]
-    for index in shapes.indices
-    where shapes[index].isWhole && shapes[index].kinds.count == count
-      && shapes[index].keyType == frame.keyType && beginsAlike(shapes[index], whole, count)
-    {
-      return index
-    }
-    guard shapes.count < Binary.maximumShapes else { return nil }
-    shapes.append(
-      StreamShape(
-        keyType: frame.keyType, names: Array(whole.names[..<count]),
-        kinds: Array(whole.kinds[..<count]), isWhole: true))
-    return shapes.count - 1
   }
 }
 

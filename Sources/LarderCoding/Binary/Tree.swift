@@ -24,6 +24,8 @@ final class TreeContainer {
   let path: [any CodingKey]
   /// Whether the names are data, as those of a dictionary are, and not those of a type.
   let isMap: Bool
+  /// The number of the object's shape, if it has one.
+  var shape: UInt8?
   private(set) var names: [String] = []
   private(set) var values: [Tree] = []
   private var indexes: [String: Int] = [:]
@@ -63,6 +65,7 @@ struct TreeWriter {
     var writer = TreeWriter(bytes: bytes)
     bytes.append(Binary.version)
     bytes.append(littleEndian: UInt32(0))
+    writer.findShapes(of: tree)
     try writer.writeTagged(tree, depth: 1)
     bytes.set(count: bytes.count - Binary.headBytes, at: 1)
     bytes.append(UInt8(writer.shapes.count))
@@ -94,7 +97,7 @@ struct TreeWriter {
     switch container.content {
     case .list(let elements): try writeList(elements, depth: depth)
     case .fields where !container.names.isEmpty:
-      if !container.isMap, let shape = shape(of: container) {
+      if let shape = container.shape {
         try writeObject(container, shape: shape, depth: depth)
       } else {
         try writeMap(container, depth: depth)
@@ -144,6 +147,23 @@ struct TreeWriter {
           try writeTagged(value, depth: depth + 1)
         }
       case .null, .scalars, .container: try writeTagged(value, depth: depth + 1)
+      }
+    }
+  }
+
+  /// Gives objects the numbers of their shapes, those within an object before it.
+  private mutating func findShapes(of tree: Tree) {
+    switch tree {
+    case .null, .scalar, .scalars, .optional(_, nil): break
+    case .optional(_, let value?): findShapes(of: value)
+    case .container(let container):
+      switch container.content {
+      case .nothing: break
+      case .single(let value): findShapes(of: value)
+      case .list(let elements): for element in elements { findShapes(of: element) }
+      case .fields:
+        for value in container.values { findShapes(of: value) }
+        if !container.isMap, !container.names.isEmpty { container.shape = shape(of: container) }
       }
     }
   }
