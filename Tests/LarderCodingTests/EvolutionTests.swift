@@ -46,6 +46,17 @@ import Testing
     #expect(decodingFailure(Float.self, from: try encoded(1e300)) == "corrupted at []")
   }
 
+  @Test func textsMayBecomeURLsAndUUIDsAndBack() throws {
+    let item = RoundTripTests.item
+    let url = item.url.absoluteString
+    #expect(try decoded(String.self, from: encoded(item.url)) == url)
+    #expect(try decoded([URL].self, from: encoded([url])) == [item.url])
+    #expect(try decoded(from: encoded([item.id])) == [item.id.uuidString])
+    #expect(try decoded(from: encoded(["a": item.id.uuidString])) == ["a": item.id])
+    #expect(decodingFailure([UUID].self, from: try encoded(["x"])) == "corrupted at [0]")
+    #expect(decodingFailure(Data.self, from: try encoded("x")) == "not Data at []")
+  }
+
   private struct Outer<T: Codable>: Codable {
     var list: [[String: T]]
   }

@@ -58,6 +58,9 @@ import Testing
     #expect(isRefused(payload([tagged, Kind.bool.rawValue, 1])), "tagged in tagged")
     #expect(isRefused(payload([0x80 | Kind.bool.rawValue, 1, 1])), "optional in tagged")
     #expect(isRefused(payload([object, 0])), "a shape's number")
+    let optional = [1, 1] + field("a", [0x80 | Kind.bool.rawValue])
+    #expect(Binary.read(payload([object, 0, 1, 1], shapes: optional).span.bytes) != nil)
+    #expect(isRefused(payload([object, 0, 2, 1], shapes: optional)), "a presence")
     #expect(isRefused(payload([Kind.bool.rawValue, 1]) + [0]), "bytes behind the shapes")
     #expect(isRefused([1, 255, 255, 255, 255, 0, 0]), "a size")
   }

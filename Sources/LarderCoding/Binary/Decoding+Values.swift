@@ -15,19 +15,15 @@ extension ValueDecoder {
     ValueDecoder(payload, place, depth: depth + 1, parent: self, name: name)
   }
 
-  /// Decodes a value within this one.
-  ///
-  /// - Parameter end: Where the value ends, if that became known.
+  /// Decodes a value within this one; `end` is where it ends, if that became known.
   func decode<T: Decodable>(_ place: Place, name: Name, end: inout Int?) throws -> T {
     var last: ValueDecoder?
     return try decode(place, name: name, end: &end, again: &last)
   }
 
-  /// Decodes a value within this one.
+  /// Decodes a value within this one; `end` is where it ends, if that became known.
   ///
-  /// - Parameters:
-  ///   - end: Where the value ends, if that became known.
-  ///   - again: A decoder that was used for the element before.
+  /// `again` is the decoder that was used for the element before.
   func decode<T: Decodable>(
     _ place: Place, name: Name, end: inout Int?, again: inout ValueDecoder?
   ) throws -> T {

@@ -5,9 +5,7 @@ import Foundation
 /// What a type does out of order cannot be done so: filling a container behind one that was begun
 /// later, an encoder for a superclass, setting a field twice, asking for the path. Then the stream
 /// is abandoned, and the value is encoded once more, into a tree.
-// @unchecked: a stream is used by one call at a time. `Spare` lends it to one call, and takes it back
-// only if nobody has kept it.
-final class Stream: @unchecked Sendable {
+final class Stream {
   /// A list, map or object that is not yet at its end.
   private struct Frame {
     enum Form { case list, map, object }
@@ -89,6 +87,10 @@ final class Stream: @unchecked Sendable {
     return true
   }
 }
+
+// @unchecked: one call at a time has a stream. `Binary.spare` gives it away whole, and gets it back
+// only if nobody else has kept it.
+extension Stream: @unchecked Sendable {}
 
 /// The stream was given up.
 struct StreamAbandoned: Error {}

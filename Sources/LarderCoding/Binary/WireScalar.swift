@@ -148,7 +148,10 @@ extension String: WireScalar {
   func append(to bytes: ByteBuffer) { bytes.append(text: self) }
 
   static func read(_ payload: Payload, _ place: Place, end: inout Int) throws(Fault) -> String {
-    guard place.kind == .string else { throw .mismatch(found: place.kind) }
+    if place.kind == .uuid { return try UUID.read(payload, place, end: &end).uuidString }
+    guard place.kind == .string || place.kind == .url else {
+      throw .mismatch(found: place.kind)
+    }
     end = place.offset
     return try payload.text(at: &end)
   }
