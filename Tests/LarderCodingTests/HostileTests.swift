@@ -144,6 +144,10 @@ import Testing
     #expect(isRefused(payload([object, 0], shapes: [1, 1] + field("a", [object, 0]))))
     let later = [2, 1] + field("a", [object, 1]) + [1] + field("a", [object, 0])
     #expect(isRefused(payload([object, 0], shapes: later)))
+    let forward = [2, 1] + field("a", [object, 1]) + [1] + field("b", [Kind.bool.rawValue])
+    #expect(isRefused(payload([object, 0, 1], shapes: forward)), "a later shape")
+    let backward = [2, 1] + field("b", [Kind.bool.rawValue]) + [1] + field("a", [object, 0])
+    #expect(Binary.read(payload([object, 1, 1], shapes: backward).span.bytes) != nil)
     #expect(isRefused(payload([object, 0], shapes: [1, 0])), "a shape without fields")
     #expect(
       isRefused(payload([object, 0], shapes: [1, 1] + field("a", [0]))), "a field of nothing")
