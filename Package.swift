@@ -67,6 +67,9 @@ let package = Package(
       name: "LarderEngineTests",
       dependencies: ["LarderEngine", "LarderTestSupport", "SimulatedDisk", "CrashWorker"]),
     .testTarget(
+      name: "LarderCodingTests", dependencies: ["LarderCoding", "LarderTestSupport"],
+      exclude: ["Fixtures"]),
+    .testTarget(
       name: "LarderTests",
       dependencies: [
         "Larder", "LarderEngine", "LarderTesting", "LarderTestSupport", "SimulatedDisk",

@@ -14,7 +14,8 @@ let package = Package(
 
     .target(name: "RawLevelDB", linkerSettings: [.linkedLibrary("leveldb")]),
     .executableTarget(
-      name: "larder-bench", dependencies: ["Larder", "LarderEngine", "RawLevelDB"]),
+      name: "larder-bench",
+      dependencies: ["Larder", "LarderCoding", "LarderEngine", "RawLevelDB"]),
   ],
   swiftLanguageModes: [.v6],
   cxxLanguageStandard: .cxx17

@@ -148,7 +148,7 @@ extension Store {
   ///     may be another one each time the store is opened.
   ///   - schema: Which version of `type` is written, and how older ones are read. Version 1 by
   ///     default.
-  ///   - coder: How values become bytes; ``Coder/json`` by default. It may be another one each
+  ///   - coder: How values become bytes; ``Coder/binary`` by default. It may be another one each
   ///     time the store is opened.
   /// - Returns: The cache.
   /// - Throws: ``StoreError/invalidArgument(_:)`` when the name is not allowed, when the cache is
@@ -161,7 +161,7 @@ extension Store {
   public func cache<Value: Codable & Sendable, Key: CacheKey>(
     _ name: String, of type: Value.Type, keyedBy key: Key.Type = String.self,
     lifetime: Lifetime = .days(7), schema: Schema<Value> = Schema(version: 1),
-    coder: Coder<Value> = .json
+    coder: Coder<Value> = .binary
   ) throws(StoreError) -> Cache<Key, Value> {
     guard (1...255).contains(name.utf8.count) else {
       throw .invalidArgument("a cache name of \(name.utf8.count) bytes; 1 to 255 are allowed")

@@ -6,7 +6,8 @@ import Foundation
 ///
 /// These numbers are on users' disks: never change one, never use one again.
 package enum PayloadFormat: UInt8, Sendable, CaseIterable {
-  // 1 is kept for Larder's own binary coder.
+  /// Larder's own, see `Binary`.
+  case binary = 1
   case json = 2
   case propertyList = 3
   /// The payload is the value: bytes, as they are.
@@ -19,6 +20,7 @@ extension PayloadFormat {
   /// Only for the formats of `Encodable` values.
   package func encode<V: Encodable>(_ value: V, into buffer: inout [UInt8]) throws {
     switch self {
+    case .binary: try Binary.encode(value, into: &buffer)
     case .json: buffer.append(contentsOf: try JSONEncoder().encode(value))
     case .propertyList:
       let encoder = PropertyListEncoder()
@@ -32,10 +34,12 @@ extension PayloadFormat {
   ///
   /// Only for the formats of `Decodable` values.
   package func decode<V: Decodable>(_ type: V.Type, from bytes: RawSpan) throws -> V {
-    let data = bytes.withUnsafeBytes { Data($0) }
     switch self {
-    case .json: return try JSONDecoder().decode(type, from: data)
-    case .propertyList: return try PropertyListDecoder().decode(type, from: data)
+    case .binary: return try Binary.decode(type, from: bytes)
+    case .json:
+      return try JSONDecoder().decode(type, from: bytes.withUnsafeBytes { Data($0) })
+    case .propertyList:
+      return try PropertyListDecoder().decode(type, from: bytes.withUnsafeBytes { Data($0) })
     case .bytes: throw UnsuitableFormat(format: self)
     }
   }

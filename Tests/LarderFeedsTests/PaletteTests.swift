@@ -95,8 +95,8 @@ import Testing
 
     let raw = try #require(try bench.recordText())
 
-    #expect(
-      raw.hasSuffix(#"[{"id":1,"name":"Genre 1"}]"#)
-        || raw.hasSuffix(#"[{"name":"Genre 1","id":1}]"#))
+    // What the record ends with is the fields that it has: the one shape, of an integer and a text.
+    #expect(raw.contains("Genre 1"))
+    #expect(raw.hasSuffix("\u{1}\u{2}\u{5}\u{2}id\u{10}\u{4}name"))
   }
 }

@@ -28,12 +28,13 @@ final class Specimen {
     let clock = ManualClock(Self.now)
     let store = try Self.open(path, clock)
     let genres = try store.cache(
-      "genres", of: Title.self, lifetime: .fresh(for: .days(7), thenStaleFor: .days(23)))
+      "genres", of: Title.self, lifetime: .fresh(for: .days(7), thenStaleFor: .days(23)),
+      coder: .json)
     let lists = try store.cache(
       "lists", of: [String: [Int]].self, keyedBy: Int.self, coder: .propertyList)
     let users = try store.cache(
       "users", of: Title.self, keyedBy: UUID.self, lifetime: .unlimited,
-      schema: Schema(version: 3))
+      schema: Schema(version: 3), coder: .json)
     let blobs = try store.cache(
       "blobs", of: [UInt8].self, keyedBy: [UInt8].self, lifetime: .seconds(90), coder: .bytes)
 

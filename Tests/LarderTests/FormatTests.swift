@@ -68,7 +68,7 @@ import Testing
     of store: Store
   ) throws -> (Cache<String, [String]>, Cache<Int, [String]>, Cache<Data, Data>) {
     (
-      try store.cache("texts", of: [String].self),
+      try store.cache("texts", of: [String].self, coder: .json),
       try store.cache(
         "notes", of: [String].self, keyedBy: Int.self,
         lifetime: .fresh(for: .seconds(90), thenStaleFor: .days(30)), schema: Schema(version: 7),

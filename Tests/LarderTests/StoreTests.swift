@@ -107,12 +107,15 @@ struct Note: Codable, Hashable, Sendable {
 
   @Test(
     "STO-20: nil stays nil and empty stays empty",
-    arguments: StoreKind.allCases, ["json", "propertyList"])
+    arguments: StoreKind.allCases, ["binary", "json", "propertyList"])
   func nilStaysNil(kind: StoreKind, coder: String) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
+    let coders: [String: Coder<Note>] = [
+      "binary": .binary, "json": .json, "propertyList": .propertyList,
+    ]
     let notes = try fixture.store.cache(
-      "notes", of: Note.self, coder: coder == "json" ? .json : .propertyList)
+      "notes", of: Note.self, coder: try #require(coders[coder]))
     for note in [
       Note(title: "", body: nil), Note(title: "", body: ""), Note(title: "t", body: "b"),
     ] {
@@ -169,7 +172,8 @@ struct Note: Codable, Hashable, Sendable {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let notes = try fixture.store.cache(
-      "notes", of: Note.self, lifetime: .fresh(for: .days(7), thenStaleFor: .days(23)))
+      "notes", of: Note.self, lifetime: .fresh(for: .days(7), thenStaleFor: .days(23)),
+      coder: .json)
     let saved = fixture.clock.now()
     try notes.save(Note(title: "x"), for: "a")
 

@@ -36,7 +36,7 @@ import Testing
   func theFirstFailureOfABatchIsThrownAndNothingIsWritten(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
-    let doubles = try fixture.store.cache("doubles", of: [Double].self)
+    let doubles = try fixture.store.cache("doubles", of: [Double].self, coder: .json)
     try doubles.save([1], for: "a")
     let before = try fixture.rows(in: .records).map(\.value)
 

@@ -9,6 +9,7 @@ struct Arguments {
       --check          end with exit code 1 unless every goal is met
       --rounds N       how many rounds of A B B A (11; 3 with --quick)
       --only NAME      measure this workload alone; may be given more than once
+      --coding         measure encoding and decoding alone
       --output DIR     write the figures into a JSON file there
     """
 
@@ -16,6 +17,7 @@ struct Arguments {
   private(set) var rounds: Int?
   private(set) var only: Set<String> = []
   private(set) var checks = false
+  private(set) var codingOnly = false
   private(set) var output: URL?
 
   /// Throws the message for what cannot be understood.
@@ -25,6 +27,7 @@ struct Arguments {
       switch word {
       case "--quick": scale = .quick
       case "--check": checks = true
+      case "--coding": codingOnly = true
       case "--rounds":
         guard let count = Int(words.next() ?? ""), count > 0 else {
           throw Misuse(description: "--rounds takes a number above 0")

@@ -24,18 +24,22 @@ import Foundation
     var report = Report(machine: Machine(), scale: scale)
     introduce(report, scale, rounds: arguments.rounds ?? scale.rounds)
 
+    func measure(_ contests: [Contest]) throws {
+      for var contest in contests where arguments.wants(contest) {
+        if !scale.hasGoals { contest.goal = nil }
+        let outcome = try contest.measure(rounds: arguments.rounds ?? scale.rounds)
+        say(Report.line(outcome))
+        report.add(outcome)
+      }
+    }
+    try measure(try CodingSuite(scale).contests)
+    if arguments.codingOnly { return report }
     let workspace = try Workspace()
     defer { discard(workspace) }
     let engines = try EngineSuite(scale, in: workspace)
     let caches = try CacheSuite(scale, in: workspace)
     let durability = try DurabilitySuite(scale, in: workspace)
-    let contests = engines.contests + durability.contests + caches.contests
-    for var contest in contests where arguments.wants(contest) {
-      if !scale.hasGoals { contest.goal = nil }
-      let outcome = try contest.measure(rounds: arguments.rounds ?? scale.rounds)
-      say(Report.line(outcome))
-      report.add(outcome)
-    }
+    try measure(engines.contests + durability.contests + caches.contests)
     try engines.close()
     try caches.close()
     return report

@@ -16,12 +16,17 @@ enum PayloadView {
     case .size: self = .size(payload.count)
     case .hex: self = .hex(payload)
     case .json:
-      let value =
-        format == .propertyList ? PropertyListTree.read(payload) : JSONReader.read(payload)
+      let value: JSONValue? =
+        switch format {
+        case .binary: BinaryTree.read(payload)
+        case .propertyList: PropertyListTree.read(payload)
+        default: JSONReader.read(payload)
+        }
       self = value.map(PayloadView.json) ?? .hex(payload)
     case .auto:
       let value: JSONValue? =
         switch format {
+        case .binary: BinaryTree.read(payload)
         case .json: JSONReader.read(payload)
         case .propertyList: PropertyListTree.read(payload)
         default: nil

@@ -1,0 +1,180 @@
+import Foundation
+import Synchronization
+
+/// The types of which it is known whether they are lists: to ask takes longer than a small value.
+private let listTypes = Mutex<[ObjectIdentifier: Bool]>([:])
+
+/// A list that is read without a container.
+protocol WireList {
+  /// Reads the list of `decoder`, or gives nil if it must be read as any other type.
+  static func read(from decoder: ValueDecoder) throws -> Self?
+}
+
+extension ValueDecoder {
+  func child(_ place: Place, _ name: Name) -> ValueDecoder {
+    ValueDecoder(payload, place, depth: depth + 1, parent: self, name: name)
+  }
+
+  /// Decodes a value within this one; `end` is where it ends, if that became known.
+  func decode<T: Decodable>(_ place: Place, name: Name, end: inout Int?) throws -> T {
+    var last: ValueDecoder?
+    return try decode(place, name: name, end: &end, again: &last)
+  }
+
+  /// Decodes a value within this one; `end` is where it ends, if that became known.
+  ///
+  /// `again` is the decoder that was used for the element before.
+  func decode<T: Decodable>(
+    _ place: Place, name: Name, end: inout Int?, again: inout ValueDecoder?
+  ) throws -> T {
+    if let value: T = try common(place, name: name, end: &end) { return value }
+    let decoder: ValueDecoder
+    if case .index(let index) = name, isKnownUniquelyReferenced(&again), let free = again {
+      free.move(to: place, index: index)
+      decoder = free
+    } else {
+      decoder = child(place, name)
+      again = decoder
+    }
+    let value: T = try composite(decoder)
+    end = payload.knownEnd(of: place.offset, depth: depth + 1)
+    return value
+  }
+
+  /// Decodes a value that has no kind of its own from `decoder`.
+  func composite<T: Decodable>(_ decoder: ValueDecoder) throws -> T {
+    if let list = listType(T.self), let elements = try list.read(from: decoder) as? T {
+      return elements
+    }
+    return try T(from: decoder)
+  }
+
+  /// Decodes the types of Foundation that have kinds of their own; nil for any other.
+  private func common<T>(_ place: Place, name: Name, end: inout Int?) throws -> T? {
+    if T.self == String.self { return try same(String.self, place, name, &end) as T }
+    if T.self == URL.self {
+      // One with a base is an object.
+      guard place.kind != .object, place.kind != .map else { return nil }
+      return try same(URL.self, place, name, &end) as T
+    }
+    if T.self == UUID.self { return try same(UUID.self, place, name, &end) as T }
+    if T.self == Date.self { return try same(Date.self, place, name, &end) as T }
+    if T.self == Data.self { return try same(Data.self, place, name, &end) as T }
+    return nil
+  }
+
+  /// Decodes this value itself, as ``common(_:name:end:)``.
+  func common<T>(_ place: Place) throws -> T? {
+    var end: Int?
+    let value: T? = try common(place, name: .root, end: &end)
+    if let end { payload.finish(place.offset, depth: depth, end: end) }
+    return value
+  }
+
+  private func same<S: WireScalar, T>(
+    _ type: S.Type, _ place: Place, _ name: Name, _ end: inout Int?
+  ) throws -> T {
+    do throws(Fault) {
+      var offset = 0
+      let value = try S.read(payload, place, end: &offset)
+      end = offset
+      return Self.same(value)
+    } catch {
+      throw self.error(error, S.self, below: name)
+    }
+  }
+
+  /// `value` as the type that it is of, as the caller has compared.
+  static func same<S, T>(_ value: S) -> T {
+    // Unsafe: the types are the same.
+    unsafe unsafeBitCast(value, to: T.self)
+  }
+
+  /// `type` as a list, if it is one; known after it was asked for once.
+  private func listType(_ type: Any.Type) -> (any WireList.Type)? {
+    let id = ObjectIdentifier(type)
+    if payload.lastListType.type == id { return payload.lastListType.list }
+    let known = listTypes.withLock { $0[id] }
+    let list = known == false ? nil : type as? any WireList.Type
+    if known == nil {
+      let isList = list != nil
+      listTypes.withLock { $0[id] = isList }
+    }
+    payload.lastListType = (id, list)
+    return list
+  }
+}
+
+extension Array: WireList where Element: Decodable {
+  static func read(from decoder: ValueDecoder) throws -> [Element]? {
+    if let numbers = try readNumbers(from: decoder) { return numbers }
+    var elements = try Elements(decoder)
+    var array: [Element] = []
+    // Elements may be larger than their bytes: no more room than could be needed is taken.
+    array.reserveCapacity(Swift.min(elements.count ?? 0, 1024))
+    while !elements.isAtEnd { array.append(try elements.decode(Element.self)) }
+    return array
+  }
+
+  /// Reads numbers that stand one behind the other as they are in memory.
+  private static func readNumbers(from decoder: ValueDecoder) throws -> [Element]? {
+    guard let kind = numberKind(of: Element.self), decoder.place.kind == .list else { return nil }
+    do throws(Fault) {
+      let payload = decoder.payload
+      let type = try payload.elementType(of: decoder.place)
+      guard type.kind == kind, !type.isOptional else { return nil }
+      try payload.checkDepth(decoder.depth)
+      var end = decoder.place.offset
+      let numbers: [Element] = try payload.numbers(at: &end)
+      payload.finish(decoder.place.offset, depth: decoder.depth, end: end)
+      return numbers
+    } catch {
+      throw decoder.error(error, [Element].self)
+    }
+  }
+}
+
+/// The kind of the numbers whose bits in memory are their bodies; nil for any other type.
+func numberKind(of type: Any.Type) -> Kind? {
+  // An array of 64-bit numbers is an array of `Int` only where `Int` has 64 bits.
+  guard 1.littleEndian == 1, MemoryLayout<Int>.size == 8 else { return nil }
+  if type == Int.self || type == Int64.self { return .int64 }
+  if type == Double.self { return .double }
+  if type == Float.self { return .float }
+  if type == UInt8.self { return .uint8 }
+  if type == Int32.self { return .int32 }
+  if type == UInt32.self { return .uint32 }
+  if type == UInt.self || type == UInt64.self { return .uint64 }
+  return nil
+}
+
+// MARK: - The door
+
+extension Binary {
+  /// Decodes a value from a whole payload.
+  ///
+  /// - Throws: A `DecodingError`, or what the type's own `init(from:)` throws.
+  package static func decode<V: Decodable>(_ type: V.Type, from bytes: RawSpan) throws -> V {
+    try bytes.withUnsafeBytes { bytes in
+      var payload: Payload
+      let place: Place
+      do throws(Fault) {
+        payload = try Payload(bytes)
+        place = try payload.tagged(at: headBytes)
+      } catch {
+        throw DecodingError.dataCorrupted(
+          DecodingError.Context(codingPath: [], debugDescription: error.description))
+      }
+      // A decoder that outlives the call gets bytes that do so too.
+      defer { if !isKnownUniquelyReferenced(&payload) { payload.keepBytes() } }
+      return try root(payload, place)
+    }
+  }
+
+  /// Apart, so that its own decoder is gone when `decode` asks who has kept one.
+  @inline(never)
+  private static func root<V: Decodable>(_ payload: Payload, _ place: Place) throws -> V {
+    let decoder = ValueDecoder(payload, place, depth: 1, parent: nil, name: .root)
+    return try decoder.common(place) ?? decoder.composite(decoder)
+  }
+}

@@ -1,0 +1,320 @@
+import Foundation
+
+/// Where a value's body is, and what it is.
+struct Place {
+  var kind: Kind
+  /// The number of an object's shape, or the place of the type of a list's elements: its offset, or
+  /// -1 less its distance from the start of the shapes.
+  var argument: Int
+  /// Where the body begins.
+  var offset: Int
+}
+
+/// A type as it stands in a payload.
+struct WireType {
+  var kind: Kind
+  var isOptional: Bool
+  var argument: Int
+}
+
+/// The bytes of a payload, and what their table of shapes says.
+///
+/// Every read is checked against the end: bytes of any kind are read, or refused.
+final class Payload {
+  // Unsafe: the bytes are the caller's. `Binary.decode` lends them for the time of a call, and has
+  // `keepBytes` copy them if a value kept its decoder. All reads go through `load` and `run`.
+  @exclusivity(unchecked)
+  private(set) var bytes: UnsafeRawBufferPointer
+  @exclusivity(unchecked) private var isOwner = false
+  /// Where the value ends and the shapes begin.
+  let end: Int
+  @exclusivity(unchecked)
+  var shapes: [Shape] = []
+
+  // The value that was last read to its end, so that those around it need not look for that.
+  @exclusivity(unchecked) private var finished = -1
+  @exclusivity(unchecked) private var finishedDepth = -1
+  @exclusivity(unchecked) private var finishedEnd = -1
+
+  /// The type that was last asked whether it is a list.
+  @exclusivity(unchecked) var lastListType: (type: ObjectIdentifier, list: (any WireList.Type)?) = (
+    ObjectIdentifier(Never.self), nil
+  )
+
+  init(_ bytes: UnsafeRawBufferPointer) throws(Fault) {
+    self.bytes = bytes
+    guard bytes.count > Binary.headBytes else { throw .malformed("too few bytes") }
+    guard bytes[0] == Binary.version else { throw .malformed("another version of the format") }
+    let size = UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 1, as: UInt32.self))
+    guard size < bytes.count - Binary.headBytes else { throw .malformed("no table of shapes") }
+    end = Binary.headBytes + Int(size)
+    try readShapes()
+  }
+
+  deinit { if isOwner { bytes.deallocate() } }
+
+  /// Copies the bytes, so that they stay when the caller's are gone.
+  func keepBytes() {
+    let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 16)
+    copy.copyMemory(from: bytes)
+    bytes = UnsafeRawBufferPointer(copy)
+    isOwner = true
+  }
+}
+
+// MARK: - Reading
+
+extension Payload {
+  /// How many bytes of the value begin at `offset`.
+  func bytesLeft(from offset: Int) -> Int { end - offset }
+
+  @inline(__always)
+  func load<T: BitwiseCopyable>(_ type: T.Type = T.self, at offset: Int) throws(Fault) -> T {
+    guard offset >= 0, end - offset >= MemoryLayout<T>.size else {
+      throw .malformed("a value goes past the end")
+    }
+    // Unsafe: checked just above, and `T` may have any bits.
+    return unsafe bytes.baseAddress.unsafelyUnwrapped.loadUnaligned(
+      fromByteOffset: offset, as: T.self)
+  }
+
+  /// Reads a varint, of which no longer form is allowed than it needs, and at most 2^31.
+  @inline(__always)
+  func varint(at offset: inout Int) throws(Fault) -> Int {
+    let first: UInt8 = try load(at: offset)
+    if first < 0x80 {
+      offset += 1
+      return Int(first)
+    }
+    return try longVarint(at: &offset, end: end)
+  }
+
+  func longVarint(at offset: inout Int, end: Int) throws(Fault) -> Int {
+    var number = 0
+    var shift = 0
+    while offset < end, shift <= 28 {
+      let byte = bytes[offset]
+      offset += 1
+      number |= Int(byte & 0x7F) << shift
+      if byte < 0x80 {
+        guard byte != 0 || shift == 0 else { throw .malformed("a number in too many bytes") }
+        return number
+      }
+      shift += 7
+    }
+    throw .malformed("a number without an end")
+  }
+
+  /// Reads a length, and that many bytes.
+  @inline(__always)
+  func run(at offset: inout Int) throws(Fault) -> UnsafeRawBufferPointer {
+    let count = try varint(at: &offset)
+    guard count <= end - offset else { throw .malformed("a length goes past the end") }
+    defer { offset += count }
+    return UnsafeRawBufferPointer(rebasing: bytes[offset..<(offset + count)])
+  }
+
+  /// Reads a string.
+  func text(at offset: inout Int) throws(Fault) -> String {
+    try Self.text(of: try run(at: &offset))
+  }
+
+  static func text(of bytes: UnsafeRawBufferPointer) throws(Fault) -> String {
+    let units = bytes.assumingMemoryBound(to: UInt8.self)
+    if #available(macOS 26, iOS 26, *) {
+      do {
+        return String(copying: try UTF8Span(validating: units.span))
+      } catch {
+        throw .malformed("a string that is not UTF-8")
+      }
+    }
+    guard let text = String(validating: units, as: UTF8.self) else {
+      throw .malformed("a string that is not UTF-8")
+    }
+    return text
+  }
+
+  /// Reads the number of elements or entries of `minimum` bytes each.
+  func count(at offset: inout Int, minimum: Int) throws(Fault) -> Int {
+    let count = Int(UInt32(littleEndian: try load(at: offset)))
+    offset += 4
+    guard count <= bytesLeft(from: offset) / max(1, minimum) else {
+      throw .malformed("more elements than bytes")
+    }
+    return count
+  }
+
+  /// The numbers of a list, all at once; `offset` is where the list's body begins.
+  ///
+  /// Only for types that have a ``numberKind(of:)``.
+  func numbers<T>(at offset: inout Int) throws(Fault) -> [T] {
+    let count = try count(at: &offset, minimum: MemoryLayout<T>.size)
+    let size = count * MemoryLayout<T>.size
+    let source = UnsafeRawBufferPointer(rebasing: bytes[offset..<(offset + size)])
+    offset += size
+    // Unsafe: `T` is a number and may have any bits; `source` has `count` of them.
+    return unsafe [T](unsafeUninitializedCapacity: count) { target, initialized in
+      UnsafeMutableRawBufferPointer(target).copyMemory(from: source)
+      initialized = count
+    }
+  }
+
+  /// Remembers where a value ends that begins at `offset` and has at least one byte.
+  func finish(_ offset: Int, depth: Int, end: Int) {
+    finished = offset
+    finishedDepth = depth
+    finishedEnd = end
+  }
+
+  /// Where the value at `offset` ends, if it was the last to be read.
+  func knownEnd(of offset: Int, depth: Int) -> Int? {
+    finished == offset && finishedDepth == depth ? finishedEnd : nil
+  }
+}
+
+// MARK: - Types
+
+extension Payload {
+  /// Finds the body of a value of `type` at `offset`; nil if it is absent, which takes one byte.
+  @inline(__always)
+  func resolve(_ type: WireType, at offset: Int) throws(Fault) -> Place? {
+    var offset = offset
+    if type.isOptional {
+      let presence: UInt8 = try load(at: offset)
+      guard presence <= 1 else { throw .malformed("a presence that is neither 0 nor 1") }
+      if presence == 0 { return nil }
+      offset += 1
+    }
+    if type.kind == .tagged { return try tagged(at: offset) }
+    return Place(kind: type.kind, argument: type.argument, offset: offset)
+  }
+
+  /// Reads the type of a tagged value.
+  func tagged(at offset: Int) throws(Fault) -> Place {
+    let byte: UInt8 = try load(at: offset)
+    var place = offset
+    // A scalar's type is only its kind.
+    if byte < Kind.list.rawValue, let kind = Kind(rawValue: byte) {
+      return Place(kind: kind, argument: 0, offset: offset + 1)
+    }
+    let type = try readType(at: &place, end: end, shapeCount: shapes.count)
+    guard !type.isOptional, type.kind != .tagged else {
+      throw .malformed("a tagged value in a tagged value")
+    }
+    return Place(kind: type.kind, argument: type.argument, offset: place)
+  }
+
+  /// The type of the elements of a list.
+  func elementType(of list: Place) throws(Fault) -> WireType {
+    var offset = list.argument >= 0 ? list.argument : end - list.argument - 1
+    return try readType(at: &offset, end: bytes.count, shapeCount: shapes.count)
+  }
+
+  /// The smallest number of bytes that a value of `type` can have.
+  func minimumBytes(of type: WireType) -> Int {
+    if type.isOptional { return 1 }
+    switch type.kind {
+    case .object: return type.argument < shapes.count ? shapes[type.argument].minimumBytes : 1
+    case .list, .map: return 4
+    default: return type.kind.width ?? 1
+    }
+  }
+
+  func readType(
+    at offset: inout Int, end: Int, shapeCount: Int
+  ) throws(Fault) -> WireType {
+    let type = try readTypeHead(at: &offset, end: end, shapeCount: shapeCount)
+    guard type.kind == .list else { return type }
+    var levels = 1
+    while true {
+      let element = try readTypeHead(at: &offset, end: end, shapeCount: shapeCount)
+      // Else there would be lists that are long and take no bytes.
+      guard element.kind != .null else { throw .malformed("a list of nothing") }
+      guard element.kind == .list else { return type }
+      levels += 1
+      guard levels <= Binary.maximumDepth else { throw .malformed("nested too deeply") }
+    }
+  }
+
+  private func readTypeHead(
+    at offset: inout Int, end: Int, shapeCount: Int
+  ) throws(Fault) -> WireType {
+    guard offset < end else { throw .malformed("a type goes past the end") }
+    let byte = bytes[offset]
+    guard let kind = Kind(rawValue: byte & ~Kind.optionalBit) else {
+      throw .malformed("a kind that is not known")
+    }
+    offset += 1
+    var type = WireType(kind: kind, isOptional: byte & Kind.optionalBit != 0, argument: 0)
+    if kind == .list { type.argument = offset }
+    if kind == .object {
+      guard offset < end, bytes[offset] < shapeCount else {
+        throw .malformed("a shape that is not there")
+      }
+      type.argument = Int(bytes[offset])
+      offset += 1
+    }
+    return type
+  }
+}
+
+// MARK: - Skipping
+
+extension Payload {
+  /// Where the value of `type` at `offset` ends; `depth` is the value's own.
+  func end(of type: WireType, at offset: Int, depth: Int) throws(Fault) -> Int {
+    guard let place = try resolve(type, at: offset) else { return offset + 1 }
+    return try end(of: place, depth: depth)
+  }
+
+  /// Where the body at `place` ends.
+  func end(of place: Place, depth: Int) throws(Fault) -> Int {
+    if let end = knownEnd(of: place.offset, depth: depth) { return end }
+    if let width = place.kind.width {
+      guard width <= bytesLeft(from: place.offset) else {
+        throw .malformed("a value goes past the end")
+      }
+      return place.offset + width
+    }
+    var offset = place.offset
+    switch place.kind {
+    case .list: try skipList(place, depth: depth, at: &offset)
+    case .map:
+      try checkDepth(depth)
+      for _ in 0..<(try count(at: &offset, minimum: 2)) {
+        _ = try run(at: &offset)
+        offset = try end(of: try tagged(at: offset), depth: depth + 1)
+      }
+    case .object:
+      let shape = try enter(place, depth: depth)
+      for type in shape.types { offset = try end(of: type, at: offset, depth: depth + 1) }
+    default: _ = try run(at: &offset)
+    }
+    return offset
+  }
+
+  /// The shape of the object at `place`, for which there are bytes enough.
+  func enter(_ place: Place, depth: Int) throws(Fault) -> Shape {
+    try checkDepth(depth)
+    let shape = shapes[place.argument]
+    guard shape.minimumBytes <= bytesLeft(from: place.offset) else {
+      throw .malformed("an object goes past the end")
+    }
+    return shape
+  }
+
+  func checkDepth(_ depth: Int) throws(Fault) {
+    guard depth <= Binary.maximumDepth else { throw .malformed("nested too deeply") }
+  }
+
+  private func skipList(_ list: Place, depth: Int, at offset: inout Int) throws(Fault) {
+    try checkDepth(depth)
+    let type = try elementType(of: list)
+    let count = try count(at: &offset, minimum: minimumBytes(of: type))
+    if !type.isOptional, let width = type.kind.width {
+      offset += count * width
+      return
+    }
+    for _ in 0..<count { offset = try end(of: type, at: offset, depth: depth + 1) }
+  }
+}

@@ -1,0 +1,126 @@
+import Foundation
+import Synchronization
+
+/// The fields of objects: their names and types, in the order of their bodies.
+final class Shape: Sendable {
+  let names: [String]
+  let types: [WireType]
+  /// The smallest number of bytes that an object of this shape can have.
+  let minimumBytes: Int
+  private let indexes: [String: Int]
+
+  fileprivate init(names: [String], types: [WireType], minimumBytes: Int) {
+    self.names = names
+    self.types = types
+    self.minimumBytes = minimumBytes
+    var indexes: [String: Int] = [:]
+    if names.count > 8 {
+      for (index, name) in names.enumerated() { indexes[name] = index }
+    }
+    self.indexes = indexes
+  }
+
+  /// The field of that name.
+  func index(of name: String) -> Int? {
+    if names.count <= 8 { return names.firstIndex(of: name) }
+    return indexes[name]
+  }
+}
+
+/// Tables of shapes that were read before.
+///
+/// Payloads of one type have the same table, and reading it takes longer than a small value.
+private struct ShapeCache {
+  private struct Entry {
+    let table: [UInt8]
+    let shapes: [Shape]
+  }
+
+  static let shared = Mutex(ShapeCache())
+
+  private var entries: [Entry?] = Array(repeating: nil, count: 64)
+
+  /// The slot for a table: by its length and its last bytes, which are the name of a field.
+  private func slot(_ table: UnsafeRawBufferPointer) -> Int {
+    var hash = UInt64(table.count)
+    for byte in table.suffix(24) { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
+    return Int(truncatingIfNeeded: hash >> 32) & 63
+  }
+
+  func shapes(of table: UnsafeRawBufferPointer) -> [Shape]? {
+    guard let entry = entries[slot(table)], entry.table.count == table.count else { return nil }
+    let isSame = entry.table.withUnsafeBytes { known in
+      known.elementsEqual(table)
+    }
+    return isSame ? entry.shapes : nil
+  }
+
+  mutating func keep(_ shapes: [Shape], of table: UnsafeRawBufferPointer) {
+    entries[slot(table)] = Entry(table: Array(table), shapes: shapes)
+  }
+}
+
+extension Payload {
+  /// Reads the table of shapes, which are ``shapes`` then.
+  func readShapes() throws(Fault) {
+    let table = UnsafeRawBufferPointer(rebasing: bytes[end...])
+    if table.count == 1, table[0] == 0 { return }
+    if let known = ShapeCache.shared.withLock({ $0.shapes(of: table) }) {
+      shapes = known
+      return
+    }
+    try readNewShapes()
+    let shapes = shapes
+    ShapeCache.shared.withLock { $0.keep(shapes, of: table) }
+  }
+
+  private func readNewShapes() throws(Fault) {
+    let limit = bytes.count
+    guard limit - end <= Binary.maximumTableBytes else { throw .malformed("too many shapes") }
+    let count = Int(bytes[end])
+    var offset = end + 1
+    shapes.reserveCapacity(count)
+    for _ in 0..<count { shapes.append(try readShape(at: &offset, end: limit, of: count)) }
+    guard offset == limit else { throw .malformed("bytes behind the shapes") }
+  }
+
+  private func readShape(
+    at offset: inout Int, end: Int, of count: Int
+  ) throws(Fault) -> Shape {
+    let fields = try longVarint(at: &offset, end: end)
+    // Each field has a type and a length. Objects without fields would take no bytes.
+    guard fields > 0, fields <= (end - offset) / 2 else { throw .malformed("a shape's size") }
+    var names: [String] = []
+    var types: [WireType] = []
+    names.reserveCapacity(fields)
+    types.reserveCapacity(fields)
+    var minimumBytes = 0
+    for _ in 0..<fields {
+      var type = try readType(at: &offset, end: end, shapeCount: count)
+      // From the table's start, and so the same in any payload.
+      if type.kind == .list { type.argument = self.end - type.argument - 1 }
+      guard type.kind != .null else { throw .malformed("a field of nothing") }
+      // So objects cannot be within each other for ever, or without taking bytes.
+      guard type.kind != .object || type.isOptional || type.argument < shapes.count else {
+        throw .malformed("a shape within itself")
+      }
+      minimumBytes = min(minimumBytes + self.minimumBytes(of: type), Int(Int32.max))
+      types.append(type)
+      let size = try longVarint(at: &offset, end: end)
+      guard size <= end - offset else { throw .malformed("a name goes past the end") }
+      names.append(
+        try Self.text(of: UnsafeRawBufferPointer(rebasing: bytes[offset..<(offset + size)])))
+      offset += size
+    }
+    guard Self.areDistinct(names) else { throw .malformed("two fields of one name") }
+    return Shape(names: names, types: types, minimumBytes: minimumBytes)
+  }
+
+  private static func areDistinct(_ names: [String]) -> Bool {
+    if names.count > 8 { return Set(names).count == names.count }
+    for index in names.indices.dropFirst() where names[..<index].contains(names[index]) {
+      return false
+    }
+    return true
+  }
+}

@@ -1,0 +1,204 @@
+/// A value on its way into a payload.
+indirect enum Tree {
+  case null
+  case scalar(any WireScalar)
+  /// A list of scalars of one kind: their bodies, and how many they are.
+  case scalars(Kind, count: Int, ByteBuffer)
+  case container(TreeContainer)
+  /// A field that may be absent, of a kind that is known when it is.
+  case optional(Kind, Tree?)
+}
+
+/// What a list or an object is filled with as its type encodes itself.
+final class TreeContainer {
+  enum Content {
+    /// Nothing was asked for yet.
+    case nothing
+    case single(Tree)
+    case list([Tree])
+    case fields
+  }
+
+  var content = Content.nothing
+  /// The path to the value.
+  let path: [any CodingKey]
+  /// Whether the names are data, as those of a dictionary are, and not those of a type.
+  let isMap: Bool
+  /// The number of the object's shape, if it has one.
+  var shape: UInt8?
+  private(set) var names: [String] = []
+  private(set) var values: [Tree] = []
+  private var indexes: [String: Int] = [:]
+
+  init(path: [any CodingKey], isMap: Bool = false) {
+    self.path = path
+    self.isMap = isMap
+  }
+
+  /// Sets a field; one of the same name is replaced.
+  func set(_ value: Tree, named name: String) {
+    if let index = indexes[name] {
+      values[index] = value
+    } else {
+      indexes[name] = names.count
+      names.append(name)
+      values.append(value)
+    }
+  }
+}
+
+// MARK: - Writing
+
+/// Writes a tree as a payload.
+struct TreeWriter {
+  private struct ShapeKey: Hashable {
+    let names: [String]
+    let kinds: [UInt8]
+  }
+
+  private let bytes: ByteBuffer
+  private var shapes: [ShapeKey: UInt8] = [:]
+  private let table = ByteBuffer()
+
+  /// Writes the payload of `tree` into an empty buffer.
+  static func write(_ tree: Tree, to bytes: ByteBuffer) throws {
+    var writer = TreeWriter(bytes: bytes)
+    bytes.append(Binary.version)
+    bytes.append(littleEndian: UInt32(0))
+    writer.findShapes(of: tree)
+    try writer.writeTagged(tree, depth: 1)
+    bytes.set(count: bytes.count - Binary.headBytes, at: 1)
+    bytes.append(UInt8(writer.shapes.count))
+    writer.table.withBytes { bytes.append($0) }
+  }
+
+  private init(bytes: ByteBuffer) { self.bytes = bytes }
+
+  private mutating func writeTagged(_ tree: Tree, depth: Int) throws {
+    switch tree {
+    case .null, .optional(_, nil): bytes.append(Kind.null.rawValue)
+    case .optional(_, let value?): try writeTagged(value, depth: depth)
+    case .scalar(let scalar):
+      bytes.append(type(of: scalar).kind.rawValue)
+      scalar.append(to: bytes)
+    case .scalars(let kind, let count, let bodies):
+      guard depth <= Binary.maximumDepth else { throw tooDeep([]) }
+      bytes.append(Kind.list.rawValue)
+      bytes.append(kind.rawValue)
+      bytes.append(littleEndian: UInt32(count))
+      bodies.withBytes { bytes.append($0) }
+    case .container(let container): try write(container, depth: depth)
+    }
+  }
+
+  private mutating func write(_ container: TreeContainer, depth: Int) throws {
+    if case .single(let tree) = container.content { return try writeTagged(tree, depth: depth) }
+    guard depth <= Binary.maximumDepth else { throw tooDeep(container.path) }
+    switch container.content {
+    case .list(let elements): try writeList(elements, depth: depth)
+    case .fields where !container.names.isEmpty:
+      if let shape = container.shape {
+        try writeObject(container, shape: shape, depth: depth)
+      } else {
+        try writeMap(container, depth: depth)
+      }
+    case .fields, .nothing, .single:
+      // An empty map.
+      bytes.append(Kind.map.rawValue)
+      bytes.append(littleEndian: UInt32(0))
+    }
+  }
+
+  private mutating func writeList(_ elements: [Tree], depth: Int) throws {
+    bytes.append(Kind.list.rawValue)
+    bytes.append(Kind.tagged.rawValue)
+    bytes.append(littleEndian: UInt32(clamping: elements.count))
+    for element in elements { try writeTagged(element, depth: depth + 1) }
+  }
+
+  private mutating func writeMap(_ container: TreeContainer, depth: Int) throws {
+    bytes.append(Kind.map.rawValue)
+    let place = bytes.count
+    bytes.append(littleEndian: UInt32(0))
+    var count = 0
+    for (name, value) in zip(container.names, container.values) {
+      if case .optional(_, nil) = value { continue }
+      count += 1
+      bytes.append(text: name)
+      try writeTagged(value, depth: depth + 1)
+    }
+    bytes.set(count: count, at: place)
+  }
+
+  private mutating func writeObject(
+    _ container: TreeContainer, shape: UInt8, depth: Int
+  ) throws {
+    bytes.append(Kind.object.rawValue)
+    bytes.append(shape)
+    for value in container.values {
+      switch value {
+      case .scalar(let scalar): scalar.append(to: bytes)
+      case .optional(_, nil): bytes.append(0)
+      case .optional(let kind, let value?):
+        bytes.append(1)
+        if kind != .tagged, case .scalar(let scalar) = value {
+          scalar.append(to: bytes)
+        } else {
+          try writeTagged(value, depth: depth + 1)
+        }
+      case .null, .scalars, .container: try writeTagged(value, depth: depth + 1)
+      }
+    }
+  }
+
+  /// Gives objects the numbers of their shapes, those within an object before it.
+  private mutating func findShapes(of tree: Tree) {
+    switch tree {
+    case .null, .scalar, .scalars, .optional(_, nil): break
+    case .optional(_, let value?): findShapes(of: value)
+    case .container(let container):
+      switch container.content {
+      case .nothing: break
+      case .single(let value): findShapes(of: value)
+      case .list(let elements): for element in elements { findShapes(of: element) }
+      case .fields:
+        for value in container.values { findShapes(of: value) }
+        if !container.isMap, !container.names.isEmpty { container.shape = shape(of: container) }
+      }
+    }
+  }
+
+  /// The number of the container's shape; nil if there is no more room for shapes.
+  private mutating func shape(of container: TreeContainer) -> UInt8? {
+    let kinds = container.values.map { value in
+      switch value {
+      case .scalar(let scalar): type(of: scalar).kind.rawValue
+      case .optional(let kind, _): kind.rawValue | Kind.optionalBit
+      case .null, .scalars, .container: Kind.tagged.rawValue
+      }
+    }
+    let key = ShapeKey(names: container.names, kinds: kinds)
+    if let known = shapes[key] { return known }
+    let start = table.count
+    table.append(varint: kinds.count)
+    for (name, kind) in zip(container.names, kinds) {
+      table.append(kind)
+      table.append(text: name)
+    }
+    // One byte more is the number of shapes.
+    guard shapes.count < Binary.maximumShapes, table.count < Binary.maximumTableBytes else {
+      table.truncate(to: start)
+      return nil
+    }
+    let number = UInt8(shapes.count)
+    shapes[key] = number
+    return number
+  }
+}
+
+/// The error for a value that is nested too deeply.
+func tooDeep(_ path: [any CodingKey]) -> EncodingError {
+  let text = "Nested deeper than \(Binary.maximumDepth) lists and objects"
+  return .invalidValue(
+    "...", EncodingError.Context(codingPath: path, debugDescription: text))
+}

@@ -1,0 +1,188 @@
+import Foundation
+
+/// Encodes any value into a tree: in whatever order it fills its containers.
+struct TreeEncoder: Encoder {
+  let container: TreeContainer
+  /// What is the same for all encoders of one call.
+  let state: TreeState
+
+  var codingPath: [any CodingKey] { container.path }
+  var userInfo: [CodingUserInfoKey: Any] { [:] }
+
+  func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
+    switch container.content {
+    case .nothing: container.content = .fields
+    case .fields: break
+    case .single, .list: state.reject(container, as: "an object, and something else before")
+    }
+    return KeyedEncodingContainer(TreeFields<Key>(container: container, state: state))
+  }
+
+  func unkeyedContainer() -> any UnkeyedEncodingContainer {
+    switch container.content {
+    case .nothing: container.content = .list([])
+    case .list: break
+    case .single, .fields: state.reject(container, as: "a list, and something else before")
+    }
+    return TreeElements(container: container, state: state)
+  }
+
+  func singleValueContainer() -> any SingleValueEncodingContainer { self }
+}
+
+/// What is the same for all encoders of one call.
+final class TreeState {
+  /// What could not be thrown where it happened.
+  private(set) var fault: EncodingError?
+  fileprivate var nesting = 0
+
+  fileprivate func reject(_ container: TreeContainer, as text: String) {
+    guard fault == nil else { return }
+    fault = .invalidValue(
+      "...",
+      EncodingError.Context(codingPath: container.path, debugDescription: "Encoded as \(text)"))
+  }
+}
+
+extension TreeState {
+  /// The tree of a value of any type.
+  func tree<T: Encodable>(
+    _ value: T, path: @autoclosure () -> [any CodingKey]
+  ) throws -> Tree {
+    if let scalar = value as? any WireScalar {
+      guard let url = scalar as? URL, url.baseURL != nil else { return .scalar(scalar) }
+    }
+    if let array = value as? any ScalarList, let kind = array.scalarKind {
+      let bodies = ByteBuffer()
+      array.appendScalars(to: bodies)
+      return .scalars(kind, count: array.count, bodies)
+    }
+    let container = TreeContainer(
+      path: path(), isMap: (T.self as? any MapLike.Type)?.hasDistinctNames == true)
+    guard nesting < Binary.maximumNesting, container.path.count <= Binary.maximumDepth else {
+      throw tooDeep(container.path)
+    }
+    nesting += 1
+    defer { nesting -= 1 }
+    try value.encode(to: TreeEncoder(container: container, state: self))
+    return .container(container)
+  }
+}
+
+// MARK: - Containers
+
+struct TreeFields<Key: CodingKey>: KeyedEncodingContainerProtocol {
+  let container: TreeContainer
+  let state: TreeState
+
+  var codingPath: [any CodingKey] { container.path }
+
+  func put(_ value: Tree, _ key: Key) throws { container.set(value, named: key.stringValue) }
+
+  func put<S: WireScalar>(optional value: S?, _ key: Key) throws {
+    try put(.optional(S.kind, value.map { .scalar($0) }), key)
+  }
+
+  mutating func encodeNil(forKey key: Key) throws { try put(.null, key) }
+
+  mutating func encode<T: Encodable>(_ value: T, forKey key: Key) throws {
+    try put(try state.tree(value, path: container.path + [key]), key)
+  }
+
+  mutating func encodeIfPresent<T: Encodable>(_ value: T?, forKey key: Key) throws {
+    let tree = try value.map { try state.tree($0, path: container.path + [key]) }
+    var kind = (T.self as? any WireScalar.Type)?.kind ?? .tagged
+    if case .container? = tree { kind = .tagged }
+    try put(.optional(kind, tree), key)
+  }
+
+  private func child(_ key: any CodingKey) -> TreeContainer {
+    let child = TreeContainer(path: container.path + [key])
+    container.set(.container(child), named: key.stringValue)
+    return child
+  }
+
+  mutating func nestedContainer<NestedKey: CodingKey>(
+    keyedBy type: NestedKey.Type, forKey key: Key
+  ) -> KeyedEncodingContainer<NestedKey> {
+    TreeEncoder(container: child(key), state: state).container(keyedBy: type)
+  }
+
+  mutating func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer {
+    TreeEncoder(container: child(key), state: state).unkeyedContainer()
+  }
+
+  mutating func superEncoder() -> any Encoder {
+    TreeEncoder(container: child(PathKey(stringValue: "super")), state: state)
+  }
+
+  mutating func superEncoder(forKey key: Key) -> any Encoder {
+    TreeEncoder(container: child(key), state: state)
+  }
+}
+
+struct TreeElements: UnkeyedEncodingContainer {
+  let container: TreeContainer
+  let state: TreeState
+
+  var codingPath: [any CodingKey] { container.path }
+
+  var count: Int {
+    if case .list(let elements) = container.content { return elements.count }
+    return 0
+  }
+
+  func add(_ value: Tree) throws { append(value) }
+
+  private func append(_ value: Tree) {
+    guard case .list(var elements) = container.content else { return }
+    // So that the array is not copied.
+    container.content = .nothing
+    elements.append(value)
+    container.content = .list(elements)
+  }
+
+  mutating func encodeNil() throws { append(.null) }
+
+  mutating func encode<T: Encodable>(_ value: T) throws {
+    append(try state.tree(value, path: container.path + [PathKey(intValue: count)]))
+  }
+
+  private func child() -> TreeContainer {
+    let child = TreeContainer(path: container.path + [PathKey(intValue: count)])
+    append(.container(child))
+    return child
+  }
+
+  mutating func nestedContainer<NestedKey: CodingKey>(
+    keyedBy type: NestedKey.Type
+  ) -> KeyedEncodingContainer<NestedKey> {
+    TreeEncoder(container: child(), state: state).container(keyedBy: type)
+  }
+
+  mutating func nestedUnkeyedContainer() -> any UnkeyedEncodingContainer {
+    TreeEncoder(container: child(), state: state).unkeyedContainer()
+  }
+
+  mutating func superEncoder() -> any Encoder {
+    TreeEncoder(container: child(), state: state)
+  }
+}
+
+extension TreeEncoder: SingleValueEncodingContainer {
+  func put(_ value: Tree) throws {
+    guard case .nothing = container.content else {
+      throw EncodingError.invalidValue(
+        value,
+        EncodingError.Context(
+          codingPath: codingPath, debugDescription: "There is another value in its place"))
+    }
+    container.content = .single(value)
+  }
+
+  func encodeNil() throws { try put(.null) }
+
+  func encode<T: Encodable>(_ value: T) throws {
+    try put(try state.tree(value, path: container.path))
+  }
+}

@@ -1,0 +1,73 @@
+import Foundation
+import Testing
+
+@testable import LarderCoding
+
+func encoded(_ value: some Encodable) throws -> [UInt8] {
+  var bytes: [UInt8] = []
+  try Binary.encode(value, into: &bytes)
+  return bytes
+}
+
+func decoded<T: Decodable>(_ type: T.Type = T.self, from bytes: [UInt8]) throws -> T {
+  try Binary.decode(type, from: bytes.span.bytes)
+}
+
+/// Requires that a value comes back equal, and as JSON brings it back if JSON can.
+func expectRoundTrip<T: Codable & Equatable>(
+  _ value: T, _ comment: Comment? = nil, at place: SourceLocation = #_sourceLocation
+) throws {
+  let bytes = try encoded(value)
+  #expect(try decoded(T.self, from: bytes) == value, comment, sourceLocation: place)
+  #expect(
+    Binary.read(bytes.span.bytes) != nil, "it can be read without its type", sourceLocation: place)
+  var byTree: [UInt8] = []
+  try Binary.encodeByTree(value, into: &byTree)
+  #expect(try decoded(T.self, from: byTree) == value, "by tree", sourceLocation: place)
+  #expect(try jsonRoundTrip(value) ?? value == value, comment, sourceLocation: place)
+}
+
+/// What JSON makes of a value; nil where it refuses it.
+private func jsonRoundTrip<T: Codable>(_ value: T) throws -> T? {
+  do {
+    return try JSONDecoder().decode(T.self, from: try JSONEncoder().encode(value))
+  } catch is EncodingError {
+    return nil
+  }
+}
+
+/// The path and the kind of a decoding error, as text.
+func decodingFailure<T: Decodable>(_ type: T.Type, from bytes: [UInt8]) -> String {
+  do {
+    return "decoded \(try decoded(type, from: bytes))"
+  } catch let error as DecodingError {
+    return describe(error)
+  } catch {
+    return "\(error)"
+  }
+}
+
+/// The same of JSON, which tells how a decoder should say it.
+func jsonDecodingFailure<T: Decodable>(_ type: T.Type, from json: Data) -> String {
+  do {
+    return "decoded \(try JSONDecoder().decode(type, from: json))"
+  } catch let error as DecodingError {
+    return describe(error)
+  } catch {
+    return "\(error)"
+  }
+}
+
+private func describe(_ error: DecodingError) -> String {
+  func path(_ context: DecodingError.Context) -> String {
+    context.codingPath.map { $0.intValue.map(String.init) ?? $0.stringValue }
+      .joined(separator: ".")
+  }
+  switch error {
+  case .keyNotFound(let key, let context): return "no \(key.stringValue) at [\(path(context))]"
+  case .valueNotFound(let type, let context): return "null for \(type) at [\(path(context))]"
+  case .typeMismatch(let type, let context): return "not \(type) at [\(path(context))]"
+  case .dataCorrupted(let context): return "corrupted at [\(path(context))]"
+  @unknown default: return "unknown"
+  }
+}

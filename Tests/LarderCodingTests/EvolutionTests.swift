@@ -1,0 +1,157 @@
+import Foundation
+import Testing
+
+@testable import LarderCoding
+
+/// A type may change in the ways that JSON lets it change, and errors name the place.
+@Suite struct EvolutionTests {
+  private struct Old: Codable {
+    var a = 1
+    var b = "b"
+    var c = [1, 2]
+    var d = ["x": 1]
+  }
+
+  @Test func fieldsMayBeAddedRemovedReorderedAndMadeOptional() throws {
+    struct New: Codable, Equatable {
+      var d: [String: Int]
+      var new: String?
+      var list: [Int]?
+      var b: String?
+      var a: Int?
+    }
+    let new = New(d: ["x": 1], new: nil, list: nil, b: "b", a: 1)
+    #expect(try decoded(New.self, from: encoded(Old())) == new)
+    #expect(try decoded([New].self, from: encoded([Old(), Old()])) == [new, new])
+  }
+
+  @Test func optionalsThatArePresentMayBecomeRequired() throws {
+    struct Before: Codable { var a: Int? }
+    struct After: Codable, Equatable { var a: Int }
+    #expect(try decoded(After.self, from: encoded(Before(a: 3))) == After(a: 3))
+    #expect(decodingFailure(After.self, from: try encoded(Before())) == "no a at []")
+  }
+
+  @Test func numbersMayChangeTheirWidthIfTheyFit() throws {
+    #expect(try decoded(Int8.self, from: encoded(UInt64(127))) == 127)
+    #expect(try decoded(UInt128.self, from: encoded(Int8(5))) == 5)
+    #expect(try decoded([Int64].self, from: encoded([1, 2] as [UInt8])) == [1, 2])
+    #expect(try decoded([Int].self, from: encoded([1, 2] as [Int16])) == [1, 2])
+    #expect(try decoded(Double.self, from: encoded(3)) == 3)
+    #expect(try decoded(Int.self, from: encoded(3.0)) == 3)
+    #expect(try decoded(Float.self, from: encoded(0.1)) == 0.1)
+    #expect(decodingFailure(Int8.self, from: try encoded(128)) == "corrupted at []")
+    #expect(decodingFailure(UInt.self, from: try encoded(-1)) == "corrupted at []")
+    #expect(decodingFailure(Int.self, from: try encoded(0.5)) == "corrupted at []")
+    #expect(decodingFailure(Float.self, from: try encoded(1e300)) == "corrupted at []")
+  }
+
+  @Test func textsMayBecomeURLsAndUUIDsAndBack() throws {
+    let item = RoundTripTests.item
+    let url = item.url.absoluteString
+    #expect(try decoded(String.self, from: encoded(item.url)) == url)
+    #expect(try decoded([URL].self, from: encoded([url])) == [item.url])
+    #expect(try decoded(from: encoded([item.id])) == [item.id.uuidString])
+    #expect(try decoded(from: encoded(["a": item.id.uuidString])) == ["a": item.id])
+    #expect(decodingFailure([UUID].self, from: try encoded(["x"])) == "corrupted at [0]")
+    #expect(decodingFailure(Data.self, from: try encoded("x")) == "not Data at []")
+  }
+
+  private struct Outer<T: Codable>: Codable {
+    var list: [[String: T]]
+  }
+
+  /// The same mistakes, told by the same words as Foundation tells them.
+  @Test func errorsTellThePathAsJSONDoes() throws {
+    struct Missing: Codable { var nobody: Int }
+    struct Deep: Codable { var inner: [Missing] }
+    func check<From: Codable, To: Codable>(_ value: From, as type: To.Type) throws {
+      let json = jsonDecodingFailure(type, from: try JSONEncoder().encode(value))
+      #expect(decodingFailure(type, from: try encoded(value)) == json)
+      #expect(!json.hasPrefix("decoded"))
+    }
+    let outer = Outer(list: [[:], ["k": 1]])
+    try check(outer, as: Outer<String>.self)
+    try check(outer, as: Outer<Missing>.self)
+    try check(outer, as: Outer<[Int]>.self)
+    try check(Outer(list: [["k": [1, nil, 3]]]), as: Outer<[Int]>.self)
+    try check(Outer(list: [["k": ["inner": [["nobody": 1], [:]]]]]), as: Outer<Deep>.self)
+    try check(Old(), as: Missing.self)
+    try check(Old(), as: Int.self)
+    try check([1], as: Int.self)
+    try check([Int?.none], as: [Int].self)
+    try check(["a": "no url: \u{0}"], as: [String: UUID].self)
+    try check([1, 2], as: Pair.self)
+    try check([1], as: Pair.self)
+    try check(Outer(list: [["k": Suit.hearts.rawValue + "x"]]), as: Outer<Suit>.self)
+  }
+
+  @Test func whatCannotBeEncodedIsRefused() throws {
+    struct Mixed: Encodable {
+      func encode(to encoder: any Encoder) throws {
+        var list = encoder.unkeyedContainer()
+        try list.encode(1)
+        _ = encoder.container(keyedBy: Dynamic.Key.self)
+      }
+    }
+    struct Double: Encodable {
+      func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(1)
+        try container.encode(2)
+      }
+    }
+    struct Endless: Encodable {
+      func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(self)
+      }
+    }
+    struct Down: Encodable {
+      func encode(to encoder: any Encoder) throws {
+        var container = encoder.unkeyedContainer()
+        try container.encode(self)
+      }
+    }
+    #expect(throws: EncodingError.self) { try encoded(Mixed()) }
+    #expect(throws: EncodingError.self) { try encoded(["a": Mixed()]) }
+    #expect(throws: EncodingError.self) { try encoded(Double()) }
+    #expect(throws: EncodingError.self) { try encoded(Endless()) }
+    #expect(throws: EncodingError.self) { try encoded([Down()]) }
+  }
+
+  @Test func depthHasALimitOnBothSides() throws {
+    func nested(_ depth: Int) -> Node {
+      (1..<max(2, depth)).reduce(Node(value: 0)) { node, _ in Node(value: 1, children: [node]) }
+    }
+    // A node and the list in it are two levels.
+    try expectRoundTrip(nested(64))
+    #expect(throws: EncodingError.self) { try encoded(nested(65)) }
+  }
+
+  @Test func encodersKnowTheirPath() throws {
+    struct Teller: Encodable {
+      func encode(to encoder: any Encoder) throws {
+        let path = encoder.codingPath.map { $0.intValue.map(String.init) ?? $0.stringValue }
+        guard encoder.userInfo.isEmpty else { throw Refusal() }
+        var container = encoder.singleValueContainer()
+        try container.encode(path.joined(separator: "."))
+      }
+    }
+    let bytes = try encoded(["a": [[Teller()], [Teller(), Teller()]]])
+    #expect(try decoded(from: bytes) == ["a": [["a.0.0"], ["a.1.0", "a.1.1"]]])
+  }
+
+  @Test func decodersKnowTheirPath() throws {
+    struct Teller: Decodable, Equatable {
+      var path: String
+      init(path: String) { self.path = path }
+      init(from decoder: any Decoder) throws {
+        path = decoder.codingPath.map { $0.intValue.map(String.init) ?? $0.stringValue }
+          .joined(separator: ".")
+      }
+    }
+    let tellers = try decoded([String: [[Teller]]].self, from: encoded(["a": [[1], [2, 3]]]))
+    #expect(tellers["a"]?.flatMap { $0 }.map(\.path) == ["a.0.0", "a.1.0", "a.1.1"])
+  }
+}
