@@ -39,7 +39,7 @@ bench-smoke: deps ## run every benchmark briefly, and verify its results but not
 bench: deps ## measure, print the tables, and write Benchmarks/Results
 	cd Benchmarks && $(SWIFT) run -c release larder-bench --output Results
 
-address: deps ## the engine's and the store's tests under the address sanitizer
+address: deps ## the engine's, the store's and the coders' tests under the address sanitizer
 	Scripts/address
 
 proof: deps ## the slow proofs: longer tests, and the thread and address sanitizers
