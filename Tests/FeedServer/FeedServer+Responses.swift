@@ -32,6 +32,10 @@ extension FeedServer {
     case .wrongLength:
       let whole = try body(of: request) ?? Data()
       return piece(of: whole, end, declared: whole.count + 1)
+    case .stall, .stallChunked:
+      let whole = try body(of: request) ?? Data()
+      let count = answer == .stall ? whole.count : nil
+      return stall(after: whole.prefix(whole.count / 2), end, declared: count)
     case .silence:
       try await forever()
       return HTTPResponse(statusCode: .ok)
@@ -107,6 +111,19 @@ extension FeedServer {
       statusCode: .ok, headers: json, body: HTTPBodySequence(from: body, count: declared))
   }
 
+  /// `bytes`, a note in the book that they are sent, and then nothing.
+  private static func stall(after bytes: Data, _ end: End, declared: Int?) -> HTTPResponse {
+    let body = Body(end) { sent in
+      guard sent > 0 else { return [UInt8](bytes) }
+      end.noteStall()
+      try await forever()
+      return nil
+    }
+    let sequence = declared.map { HTTPBodySequence(from: body, count: $0) }
+    return HTTPResponse(
+      statusCode: .ok, headers: json, body: sequence ?? HTTPBodySequence(from: body))
+  }
+
   private static func forever() async throws {
     let (stream, continuation) = AsyncStream.makeStream(of: Never.self)
     for await _ in stream {}
@@ -135,6 +152,8 @@ private final class End: Sendable {
     self.path = path
     self.book = book
   }
+
+  func noteStall() { book.change { $0.stalled[path, default: 0] += 1 } }
 
   deinit { book.change { $0.ended[path, default: 0] += 1 } }
 }
