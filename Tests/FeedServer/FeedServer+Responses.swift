@@ -65,9 +65,9 @@ extension FeedServer {
   private static func blanks(_ end: End) -> HTTPBodySequence {
     let piece = [UInt8](repeating: 0x20, count: 16 << 10)
     let body = Body(end) { _ in
-      // 16 MB a second: the server shares its few threads with the tests that it serves, and one
+      // 4 MB a second: the server shares its few threads with the tests that it serves, and one
       // that sends as fast as it can has starved them, and its own client's cancellation, for good.
-      try await Task.sleep(for: .milliseconds(1))
+      try await Task.sleep(for: .milliseconds(4))
       return piece
     }
     return HTTPBodySequence(from: body)
