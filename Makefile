@@ -11,7 +11,7 @@ export LIBRARY_PATH := $(BREW_LEVELDB)/lib$(if $(LIBRARY_PATH),:$(LIBRARY_PATH))
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help deps demo test check lint consumer docs bench-smoke address proof bench format
+.PHONY: help deps demo test check lint consumer docs bench-smoke address zones proof bench format
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -41,6 +41,9 @@ bench: deps ## measure, print the tables, and write Benchmarks/Results
 
 address: deps ## the engine's, the store's and the coders' tests under the address sanitizer
 	Scripts/address
+
+zones: deps ## the store's and the feeds' tests in three time zones
+	Scripts/zones
 
 proof: deps ## the slow proofs: longer tests, and the thread and address sanitizers
 	Scripts/proof

@@ -85,7 +85,8 @@ let package = Package(
     .testTarget(
       name: "LarderFeedsTests",
       dependencies: [
-        "LarderFeeds", "LarderEngine", "LarderTesting", "LarderTestSupport", "FeedServer", "feeds",
+        "LarderFeeds", "LarderEngine", "LarderTesting", "LarderTestSupport", "SimulatedDisk",
+        "FeedServer", "feeds",
       ]),
 
     // The repository's own rules about its sources.

@@ -18,6 +18,10 @@ package enum Answer: Sendable, Hashable {
   case cut
   /// A declared length of one byte more than is sent, then the connection is closed.
   case wrongLength
+  /// Half of the payload, and nothing more for as long as the server runs.
+  case stall
+  /// The same without a declared length.
+  case stallChunked
   /// No answer at all, for as long as the server runs.
   case silence
   /// The payload, after so many milliseconds.

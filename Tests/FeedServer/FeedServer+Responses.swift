@@ -32,6 +32,10 @@ extension FeedServer {
     case .wrongLength:
       let whole = try body(of: request) ?? Data()
       return piece(of: whole, end, declared: whole.count + 1)
+    case .stall, .stallChunked:
+      let whole = try body(of: request) ?? Data()
+      let count = answer == .stall ? whole.count : nil
+      return stall(after: whole.prefix(whole.count / 2), end, declared: count)
     case .silence:
       try await forever()
       return HTTPResponse(statusCode: .ok)
@@ -61,9 +65,9 @@ extension FeedServer {
   private static func blanks(_ end: End) -> HTTPBodySequence {
     let piece = [UInt8](repeating: 0x20, count: 16 << 10)
     let body = Body(end) { _ in
-      // 16 MB a second: the server shares its few threads with the tests that it serves, and one
+      // 4 MB a second: the server shares its few threads with the tests that it serves, and one
       // that sends as fast as it can has starved them, and its own client's cancellation, for good.
-      try await Task.sleep(for: .milliseconds(1))
+      try await Task.sleep(for: .milliseconds(4))
       return piece
     }
     return HTTPBodySequence(from: body)
@@ -107,6 +111,19 @@ extension FeedServer {
       statusCode: .ok, headers: json, body: HTTPBodySequence(from: body, count: declared))
   }
 
+  /// `bytes`, a note in the book that they are sent, and then nothing.
+  private static func stall(after bytes: Data, _ end: End, declared: Int?) -> HTTPResponse {
+    let body = Body(end) { sent in
+      guard sent > 0 else { return [UInt8](bytes) }
+      end.noteStall()
+      try await forever()
+      return nil
+    }
+    let sequence = declared.map { HTTPBodySequence(from: body, count: $0) }
+    return HTTPResponse(
+      statusCode: .ok, headers: json, body: sequence ?? HTTPBodySequence(from: body))
+  }
+
   private static func forever() async throws {
     let (stream, continuation) = AsyncStream.makeStream(of: Never.self)
     for await _ in stream {}
@@ -135,6 +152,8 @@ private final class End: Sendable {
     self.path = path
     self.book = book
   }
+
+  func noteStall() { book.change { $0.stalled[path, default: 0] += 1 } }
 
   deinit { book.change { $0.ended[path, default: 0] += 1 } }
 }

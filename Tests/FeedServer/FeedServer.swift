@@ -26,6 +26,8 @@ package final class FeedServer: Sendable {
     var requests: [Request] = []
     /// How many bodies of each path were sent in full, or are sent no further.
     var ended: [String: Int] = [:]
+    /// How many bodies of each path were sent by half, and wait there.
+    var stalled: [String: Int] = [:]
   }
 
   package static let genresPath = "/api/v2/genres"
@@ -97,6 +99,11 @@ package final class FeedServer: Sendable {
   /// sent, or because the connection was closed.
   package func ended(_ count: Int, _ path: String) async {
     await book.wait { $0.ended[path, default: 0] >= count }
+  }
+
+  /// Waits until ``Answer/stall`` has sent all that it sends to `count` requests for `path`.
+  package func stalled(_ count: Int, _ path: String) async {
+    await book.wait { $0.stalled[path, default: 0] >= count }
   }
 
   private static func respond(

@@ -53,22 +53,27 @@ struct Bench: Sendable {
   }
 
   /// Flips a bit in the payload of the only record.
-  func damageRecord() throws {
-    var (key, value) = try #require(try record())
-    value[value.count - 1] ^= 1
-    var rows = WriteBatch()
-    rows.put(key.span.bytes, value.span.bytes)
-    try engine.base.write(&rows, synced: false)
-  }
+  func damageRecord() throws { try engine.base.damageOnlyRecord() }
 
   /// The only record with its header, as text.
   func recordText() throws -> String? {
-    try record().map { String(decoding: $0.value, as: UTF8.self) }
+    try engine.base.onlyRecord().map { String(decoding: $0.value, as: UTF8.self) }
+  }
+}
+
+extension StorageEngine {
+  /// Flips a bit in the payload of the only record.
+  func damageOnlyRecord() throws {
+    var (key, value) = try #require(try onlyRecord())
+    value[value.count - 1] ^= 1
+    var rows = WriteBatch()
+    rows.put(key.span.bytes, value.span.bytes)
+    try write(&rows, synced: false)
   }
 
-  private func record() throws -> (key: [UInt8], value: [UInt8])? {
+  func onlyRecord() throws -> (key: [UInt8], value: [UInt8])? {
     let records = EngineRange(prefix: [KeySpace.records.rawValue])
-    let cursor = try engine.base.cursor(over: records)
+    let cursor = try cursor(over: records)
     guard try cursor.next() else { return nil }
     return cursor.withEntry { key, value in
       (key.withUnsafeBytes { [UInt8]($0) }, value.withUnsafeBytes { [UInt8]($0) })

@@ -56,7 +56,11 @@ struct Delivery: Sendable {
   let remoteFailure: RemoteFailure?
 
   init<Item>(_ loaded: Loaded<[Item]>) {
-    items = loaded.value.map { String(describing: $0) }
+    self.init(loaded, items: loaded.value.map { String(describing: $0) })
+  }
+
+  init<Value>(_ loaded: Loaded<Value>, items: [String]) {
+    self.items = items
     fromCache = loaded.source == .cache
     savedAt = loaded.savedAt
     age = loaded.age

@@ -18,9 +18,11 @@ import Synchronization
 /// only to `http` and `https`, at most `maximumRedirects` times. Cancelling the calling task stops
 /// the request. Use it from any thread; requests under way keep the client and its session alive.
 ///
-/// One limit is the system's: on Linux the body of a *redirect* is not counted while it arrives.
-/// A server that sends one without end is given up after `resourceTimeout`, and the client should
-/// then be replaced by a new one.
+/// Two limits are the system's, on Linux. The body of a *redirect* is not counted while it arrives:
+/// a server that sends one without end is given up after `resourceTimeout`, and the client should
+/// then be replaced by a new one. And a *declared length* of 2^63 - 512 bytes or more, up to
+/// 2^63 - 1, ends the process: Foundation converts it without looking, before any of its clients
+/// are asked. Where servers are not trusted with that, put a proxy before them.
 public final class URLSessionClient: HTTPClient {
   private let session: URLSession
   private let exchanges = Exchanges()

@@ -24,7 +24,7 @@ extension Loader where Input == URL, Key == URL, Value == Data {
   ///   - store: The store whose cache `image-data` holds the bytes.
   ///   - lifetime: How long they are kept. Without a limit by default.
   /// - Returns: The loader.
-  /// - Throws: As ``Store/cache(_:of:keyedBy:lifetime:schema:coder:)``.
+  /// - Throws: As ``/Larder/Store/cache(_:of:keyedBy:lifetime:schema:coder:)``.
   public static func imageData(
     client: any HTTPClient, store: Store, lifetime: Lifetime = .unlimited
   ) throws(StoreError) -> ImageDataLoader {

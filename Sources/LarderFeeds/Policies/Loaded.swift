@@ -33,7 +33,8 @@ public struct Loaded<Value: Sendable>: Sendable {
 
   /// Why a value from the server could not be saved.
   ///
-  /// Whether the cache still holds an older value is as ``Cache/save(_:for:)`` says.
+  /// Whether the cache still holds an older value is as
+  /// ``/Larder/Cache/save(_:for:durability:)`` says.
   public let saveFailure: StoreError?
 
   /// Why the server's value is not the one delivered, if it was asked before the cache.

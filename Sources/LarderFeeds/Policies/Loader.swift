@@ -93,8 +93,8 @@ public struct Loader<Input: Sendable, Key: CacheKey, Value: Sendable>: Sendable 
   /// - Parameter maxAge: Deletes what is as old as this or older, too; nil, the default, leaves it
   ///   to the cache's lifetime.
   /// - Returns: How many entries were deleted and kept; nil when the loader has no cache.
-  /// - Throws: As ``Cache/validate(maxAge:)``.
-  /// - Complexity: As ``Cache/validate(maxAge:)``.
+  /// - Throws: As ``/Larder/Cache/validate(maxAge:)``.
+  /// - Complexity: As ``/Larder/Cache/validate(maxAge:)``.
   @discardableResult public func validate(
     maxAge: MaxAge? = nil
   ) throws(StoreError) -> ValidationReport? {

@@ -1,0 +1,125 @@
+import FeedServer
+import Foundation
+import Larder
+import LarderFeeds
+import Testing
+
+/// A feed with the real parts around it: what the server sends, and what a store keeps of it.
+struct Composition: Sendable, CustomTestStringConvertible {
+  let name: String
+  /// Where the server is asked.
+  let path: String
+  /// Whether a fresh value of the cache is delivered without a request.
+  let isCacheFirst: Bool
+  /// What the server sends, as a load delivers it.
+  let sent: [String]
+  let open: @Sendable (URL, any HTTPClient, Store) throws -> Parts
+
+  var testDescription: String { name }
+
+  /// What can be done with the loader.
+  struct Parts: Sendable {
+    let load: @Sendable (SourceOrder?) async throws -> Delivery
+    /// Puts ``old`` into the cache.
+    let save: @Sendable () throws(StoreError) -> Void
+    /// What ``save`` has put there, as a load delivers it.
+    let old: [String]
+  }
+}
+
+extension Composition {
+  static let all = cacheFirst + remoteFirst
+  static let cacheFirst = [genres, imageData]
+  static let remoteFirst = [essentialFeed, characters, imageFeed]
+
+  static let genres = Composition(
+    name: "genres", path: FeedServer.genresPath, isCacheFirst: true,
+    sent: Payloads.genres.map { text(Genre(id: $0.id, name: $0.name)) },
+    open: { server, client, store in
+      Parts(
+        try GenresLoader.genres(from: server, client: client, store: store),
+        old: [Genre(id: 1, name: "Old")])
+    })
+
+  static let essentialFeed = Composition(
+    name: "essential feed", path: FeedServer.feedPath, isCacheFirst: false,
+    sent: Payloads.feed.map { image in
+      text(
+        FeedItem(
+          id: uuid(image.id), description: image.description, location: image.location,
+          imageURL: web(image.image)))
+    },
+    open: { server, client, store in
+      let url = server.appending(path: FeedServer.feedPath)
+      return Parts(
+        try EssentialFeedLoader.essentialFeed(at: url, client: client, store: store),
+        old: [Feed.feedItem(1)])
+    })
+
+  static let characters = Composition(
+    name: "characters", path: FeedServer.charactersPath, isCacheFirst: false,
+    sent: Payloads.characters(page: 1).map { one in
+      text(
+        CharacterItem(
+          id: one.id, name: one.name, status: one.status, species: one.species,
+          origin: one.origin.name, imageURL: web(one.image)))
+    },
+    open: { server, client, store in
+      Parts(
+        try CharactersLoader.characters(
+          from: server, randomPage: { _ in 1 }, client: client, store: store),
+        old: [Feed.character(1)])
+    })
+
+  /// Its items name the server, whose port differs each time: their texts are compared without.
+  static let imageFeed = Composition(
+    name: "image feed", path: FeedServer.imagesPath, isCacheFirst: false,
+    sent: Payloads.images(at: "").map { "\(uuid($0.id)) \($0.image)" },
+    open: { server, client, store in
+      let url = server.appending(path: FeedServer.imagesPath)
+      return Parts(
+        try ImageFeedLoader.imageFeed(at: url, client: client, store: store),
+        old: [Feed.feedImage(1)], text: { "\($0.id) \($0.url.path)" })
+    })
+
+  static let imageData = Composition(
+    name: "image data", path: FeedServer.imagePath(1), isCacheFirst: true,
+    sent: [Payloads.imageBytes(1)?.base64EncodedString() ?? ""],
+    open: { server, client, store in
+      let url = server.appending(path: FeedServer.imagePath(1))
+      let loader = try ImageDataLoader.imageData(client: client, store: store)
+      let old = Data("old".utf8)
+      return Parts(loader, url, key: url, old: old) { [$0.base64EncodedString()] }
+    })
+
+  private static func text(_ value: some Any) -> String { String(describing: value) }
+
+  private static func uuid(_ text: String) -> UUID {
+    guard let uuid = UUID(uuidString: text) else { preconditionFailure("\(text) is no UUID") }
+    return uuid
+  }
+}
+
+extension Composition.Parts {
+  fileprivate init<Item>(
+    _ loader: Loader<Void, String, [Item]>, old: [Item],
+    text: @escaping @Sendable (Item) -> String = { String(describing: $0) }
+  ) {
+    self.init(loader, (), key: "all", old: old) { $0.map(text) }
+  }
+
+  fileprivate init<Input, Key, Value>(
+    _ loader: Loader<Input, Key, Value>, _ input: Input, key: Key, old: Value,
+    texts: @escaping @Sendable (Value) -> [String]
+  ) {
+    guard let cache = loader.cache else { preconditionFailure("a composition has a cache") }
+    load = { order in
+      var loader = loader
+      if let order { loader.policy.order = order }
+      let loaded = try await loader.load(input)
+      return Delivery(loaded, items: texts(loaded.value))
+    }
+    save = { () throws(StoreError) in try cache.save(old, for: key) }
+    self.old = texts(old)
+  }
+}

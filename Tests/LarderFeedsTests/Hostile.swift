@@ -1,0 +1,156 @@
+import FeedServer
+import Foundation
+import LarderFeeds
+import Synchronization
+import Testing
+
+/// An answer that is meant to harm, and the error in which it has to end.
+struct Hostile: Sendable, CustomTestStringConvertible {
+  /// Why the client gives up; nil when it does not, and the endpoint has to.
+  enum Refusal: Hashable, Sendable { case tooLarge, timedOut, redirect, broken }
+
+  let name: String
+  let answer: Answer
+  let refusal: Refusal?
+  /// Whether it is JSON that is wrong, which image data need not even be.
+  var isJSON = false
+
+  var testDescription: String { name }
+
+  /// What the load has to fail with.
+  var reason: RemoteFailure { refusal == nil ? .invalidData : .connectivity }
+
+  /// A client with limits that this answer breaks, and others that it does not.
+  ///
+  /// Timeouts that are not to be met are those by default, which the tests' own limit is below.
+  var client: URLSessionClient {
+    switch refusal {
+    case nil: URLSessionClient()
+    case .timedOut: URLSessionClient(resourceTimeout: .milliseconds(300))
+    case .tooLarge, .redirect, .broken: URLSessionClient(maximumResponseBytes: Self.limit)
+    }
+  }
+
+  /// How many bytes are taken where the size is what matters.
+  static let limit = 1 << 20
+}
+
+extension Hostile {
+  static let all = sizes + lengths + delays + redirects + depths
+
+  static let sizes = [
+    Hostile(name: "a body without end", answer: .endless, refusal: .tooLarge),
+    Hostile(name: "a chunked body over the limit", answer: .chunked(blanks), refusal: .tooLarge),
+    Hostile(name: "a body over the limit", answer: body(blanks), refusal: .tooLarge),
+    declared("\(8 << 30)", .tooLarge), declared("\(largest)", .tooLarge),
+    Hostile(
+      name: "124 MB in 780 KB, compressed",
+      answer: .reply(status: 200, body: bomb, headers: ["Content-Encoding": "gzip"]),
+      refusal: .tooLarge),
+  ]
+
+  static let lengths = [
+    declared("-1", .broken),
+    declared("many", .broken),
+    Hostile(name: "a byte less than declared", answer: .wrongLength, refusal: .broken),
+    Hostile(name: "a body cut in half", answer: .cut, refusal: .broken),
+  ]
+
+  static let delays = [
+    // Nobody can count so far: it is a body of no declared length, and the connection stays open.
+    declared("9999999999999999999999", .timedOut),
+    Hostile(name: "silence", answer: .silence, refusal: .timedOut),
+    Hostile(name: "silence after half of it", answer: .stall, refusal: .timedOut),
+    Hostile(name: "a byte at a time", answer: .drip(milliseconds: 5), refusal: .timedOut),
+    Hostile(
+      name: "a redirect with a body without end", answer: .redirect(to: "/", endless: true),
+      refusal: .timedOut),
+  ]
+
+  static let redirects = [
+    Hostile(name: "a circle of redirects", answer: .redirectLoop, refusal: .redirect),
+    Hostile(
+      name: "a redirect to a file", answer: .redirect(to: "file:///etc/passwd"),
+      refusal: .redirect),
+  ]
+
+  /// A million deep: without an end, as an item, and where nobody looks.
+  static let depths = {
+    func nested(_ opening: String, _ closing: String) -> String {
+      repeated(opening) + "0" + repeated(closing)
+    }
+    func repeated(_ text: String) -> String { String(repeating: text, count: 1_000_000) }
+    let unnoticed = #"{"ignored":\#(nested("[", "]")),"genres":[],"results":[],"items":[]}"#
+    let item = nested(#"{"":"#, "}")
+    let items = #"{"genres":[\#(item)],"results":[],"items":[\#(item)]}"#
+    return [
+      ("a million open lists", repeated("[")), ("an ignored field a million deep", unnoticed),
+      ("an item a million deep", items),
+    ].map { name, text in
+      Hostile(name: name, answer: body(Data(text.utf8)), refusal: nil, isJSON: true)
+    }
+  }()
+
+  private static func body(_ bytes: Data) -> Answer { .reply(status: 200, body: bytes) }
+
+  private static func declared(_ length: String, _ refusal: Refusal) -> Hostile {
+    Hostile(
+      name: "\(length) bytes declared",
+      answer: .reply(status: 200, body: Data("{}".utf8), headers: ["Content-Length": length]),
+      refusal: refusal)
+  }
+
+  /// The largest length that Foundation survives on Linux: it makes a `Double` of it, and of that
+  /// an `Int64`, which traps for those that are rounded to 2^63.
+  private static let largest = Int64.max - 1023
+
+  private static let blanks = Data(repeating: 0x20, count: limit + 1)
+
+  /// A compressed body without an end, of blanks: a literal, and copies of 258 bytes each.
+  static let bomb: Data = {
+    let head = [1, 1, 0] + [0, 1, 0, 1, 0, 0, 0, 0]
+    let copy = [1, 1, 0, 0, 0, 1, 0, 1] + [0, 0, 0, 0, 0]
+    func bit(_ index: Int) -> Int {
+      index < head.count ? head[index] : copy[(index - head.count) % copy.count]
+    }
+    func byte(_ index: Int) -> UInt8 {
+      (0..<8).reduce(0) { $0 | UInt8(bit(8 * index + $1)) << UInt8($1) }
+    }
+    // From the third byte on, they come again after thirteen.
+    let period = (2..<15).map(byte)
+    var data = Data([0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 0xFF, byte(0), byte(1)])
+    for _ in 0..<60_000 { data.append(contentsOf: period) }
+    return data
+  }()
+}
+
+/// The real client, and why it failed.
+final class WitnessClient: HTTPClient {
+  private let base: URLSessionClient
+  private let errors = Mutex<[any Error]>([])
+
+  init(_ base: URLSessionClient) { self.base = base }
+
+  /// Why each request failed that did.
+  var refusals: [Hostile.Refusal] {
+    errors.withLock { errors in
+      errors.map { error in
+        switch error {
+        case HTTPClientError.responseTooLarge: .tooLarge
+        case HTTPClientError.redirectRefused: .redirect
+        case let error as URLError where error.code == .timedOut: .timedOut
+        default: .broken
+        }
+      }
+    }
+  }
+
+  func get(_ url: URL) async throws -> HTTPReply {
+    do {
+      return try await base.get(url)
+    } catch {
+      errors.withLock { $0.append(error) }
+      throw error
+    }
+  }
+}

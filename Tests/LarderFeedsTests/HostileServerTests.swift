@@ -1,0 +1,125 @@
+import FeedServer
+import Foundation
+import Larder
+import LarderFeeds
+import Testing
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Glibc
+#endif
+
+/// Servers that mean harm, and feeds of each order: a typed error within the limits, or what was
+/// saved.
+///
+/// One after another: each keeps the tests' server, and with it a thread of two, busy.
+@Suite(.serialized, .timeLimit(.minutes(1))) struct HostileServerTests {
+  @Test("a hostile answer ends in an error, and nothing is saved", arguments: Hostile.all)
+  func error(hostile: Hostile) async throws {
+    for composition in victims(of: hostile) {
+      try await withServer { server in
+        server.answer(composition.path, with: [hostile.answer])
+        let client = WitnessClient(hostile.client)
+        let parts = try composition.open(server.url, client, .inMemory())
+
+        let error = await feedError { try await parts.load(nil) }
+
+        guard case .remote(hostile.reason, cache: nil) = error else { return unexpected(error) }
+        #expect(client.refusals == (hostile.refusal.map { [$0] } ?? []))
+        let saved = await feedError { try await parts.load(.cacheOnly) }
+        guard case .notFound = saved else { return unexpected(saved) }
+      }
+    }
+  }
+
+  @Test("a hostile answer hides nothing that was saved", arguments: Hostile.all)
+  func fallback(hostile: Hostile) async throws {
+    try await withServer { server in
+      let composition = Composition.essentialFeed
+      server.answer(composition.path, with: [hostile.answer])
+      let client = WitnessClient(hostile.client)
+      let parts = try composition.open(server.url, client, .inMemory())
+      try parts.save()
+
+      let loaded = try await parts.load(nil)
+
+      #expect(loaded.items == parts.old && loaded.remoteFailure == hostile.reason)
+      #expect(client.refusals == (hostile.refusal.map { [$0] } ?? []))
+    }
+  }
+
+  /// What goes beyond may be taken for the answer to the next request on that connection: it is the
+  /// same server's word either way.
+  @Test("a body that is longer than it says is as long as it says")
+  func moreThanDeclared() async throws {
+    try await withServer { server in
+      let answer = Answer.reply(
+        status: 200, body: Data("abcdef".utf8), headers: ["Content-Length": "3"])
+      server.answer(FeedServer.imagePath, with: [answer])
+      let images = try ImageDataLoader.imageData(client: URLSessionClient(), store: .inMemory())
+
+      let loaded = try await images.load(server.url.appending(path: FeedServer.imagePath(1)))
+
+      #expect(loaded.value == Data("abc".utf8))
+    }
+  }
+
+  @Test("a list that is longer than it says is cut off where it says, and invalid")
+  func moreThanDeclaredOfAList() async throws {
+    try await withServer { server in
+      let answer = Answer.reply(
+        status: 200, body: Data(#"{"items":[]}"#.utf8), headers: ["Content-Length": "11"])
+      server.answer(FeedServer.feedPath, with: [answer])
+      let client = WitnessClient(URLSessionClient())
+      let parts = try Composition.essentialFeed.open(server.url, client, .inMemory())
+
+      let error = await feedError { try await parts.load(nil) }
+
+      #expect(error?.reason == .invalidData && client.refusals == [])
+    }
+  }
+
+  @Test("what is too large is not held in memory")
+  func memory() async {
+    // In a process of its own, which does nothing else.
+    await #expect(processExitsWith: .success) {
+      let answers = Hostile.sizes.map(\.answer)
+      var least = 0
+      for answer in [.payload] + answers {
+        try await withServer { server in
+          server.answer(FeedServer.imagePath, with: [answer])
+          let client = URLSessionClient(maximumResponseBytes: Hostile.limit)
+          do {
+            _ = try await client.get(server.url.appending(path: FeedServer.imagePath(1)))
+            #expect(answer == .payload)
+          } catch {
+            #expect(error as? HTTPClientError == .responseTooLarge(limit: Hostile.limit))
+          }
+        }
+        // What a first request takes is not its answer's.
+        if least == 0 { least = peakBytes() }
+      }
+      #expect(peakBytes() - least < 32 << 20)
+    }
+  }
+
+  /// The feeds to which an answer is hostile: a list, and bytes.
+  private func victims(of hostile: Hostile) -> [Composition] {
+    hostile.isJSON ? [.genres] : [.genres, .imageData]
+  }
+}
+
+/// The most memory that this process has had.
+private func peakBytes() -> Int {
+  var usage = rusage()
+  #if canImport(Darwin)
+    getrusage(RUSAGE_SELF, &usage)
+    return usage.ru_maxrss
+  #else
+    getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
+    return usage.ru_maxrss << 10
+  #endif
+}

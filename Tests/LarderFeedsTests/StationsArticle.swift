@@ -1,0 +1,43 @@
+// The program of the article "Adding a feed", which must say the same: see ArticleTests.swift.
+import Foundation
+import Larder
+import LarderFeeds
+
+// What the application sees, and what the cache keeps.
+struct Station: Codable, Hashable, Sendable {
+  var id: Int
+  var name: String
+  var stream: URL
+}
+
+// What the server sends. Its names of fields go no further.
+private struct RemoteStations: Decodable {
+  struct Item: Decodable {
+    var id: Int
+    var title: String
+    var stream_url: URL
+  }
+  var stations: [Item]
+  var models: [Station] {
+    stations.map { Station(id: $0.id, name: $0.title, stream: $0.stream_url) }
+  }
+}
+
+// By country: the input of a load, and the key in the cache.
+typealias StationsLoader = Loader<String, String, [Station]>
+
+extension Loader where Input == String, Key == String, Value == [Station] {
+  static func stations(
+    from base: URL, client: any HTTPClient, store: Store
+  ) throws(StoreError) -> StationsLoader {
+    var policy = LoadPolicy(.remoteThenCache)
+    policy.maxAge = .days(1)
+    policy.retry = .extra(1, on: [.connectivity])
+    return StationsLoader(
+      .json(
+        RemoteStations.self, at: { base.appending(path: "stations/\($0)") }, \.models),
+      client: client,
+      cache: try store.cache("stations", of: [Station].self, lifetime: .days(30)),
+      key: { $0 }, policy: policy)
+  }
+}
