@@ -29,16 +29,19 @@ struct CacheOptions: ParsableArguments {
     transform: ShiftedClock.init(argument:))
   var now: ShiftedClock?
 
-  /// Opens the store and makes a loader over it, or ends the program.
-  func loader<L>(_ make: (Store) throws(StoreError) -> L) throws -> L {
+  /// Opens the store and makes a loader over it.
+  ///
+  /// When that fails, it says so, and the loader works over a store in memory, as an app would:
+  /// what the server has is worth showing without a cache.
+  func loader<L>(_ make: (Store) throws(StoreError) -> L) throws(StoreError) -> L {
+    var options = Store.Options()
+    if let now { options.clock = now }
     do throws(StoreError) {
-      var options = Store.Options()
-      if let now { options.clock = now }
       let directory = URL(filePath: store, directoryHint: .isDirectory)
       return try make(try Store(at: directory, options: options))
     } catch {
-      complain("The store at \(store) could not be opened: \(error)")
-      throw ExitCode(4)
+      complain("The store at \(store) could not be opened, nothing is kept: \(error)")
+      return try make(.inMemory(options: options))
     }
   }
 }
