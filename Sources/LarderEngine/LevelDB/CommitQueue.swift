@@ -11,6 +11,8 @@ struct CommitQueue: ~Copyable {
   /// What a leader takes at most, beside its own batch.
   private static let groupBytes = 1 << 20
   private static let groupBatches = 1000
+  /// What a leader waits for others at most, after an fsync that hung.
+  private static let longestWait = 5_000_000
 
   // Not private: Swift 6.3 cannot compile a private type in a lock of another file's property.
   struct Line {
@@ -94,13 +96,13 @@ struct CommitQueue: ~Copyable {
   ///
   /// Otherwise those of the last group would miss the next one by microseconds, and two halves take
   /// turns. It waits for half the time that an fsync takes, at most, as PostgreSQL recommends for
-  /// its `commit_delay`; whoever is regularly alone does not wait.
+  /// its `commit_delay`, and never over 5 ms; whoever is regularly alone does not wait.
   private func gather() {
     let wait = line.withLock { line -> (arrival: DispatchSemaphore, nanoseconds: Int)? in
       guard line.waiting.count + 1 < line.regulars else { return nil }
       let arrival = DispatchSemaphore(value: 0)
       line.awaited = (line.regulars - 1, arrival)
-      return (arrival, line.syncNanoseconds / 2)
+      return (arrival, min(line.syncNanoseconds / 2, Self.longestWait))
     }
     guard let wait else { return }
     _ = wait.arrival.wait(timeout: .monotonicNow + .nanoseconds(wait.nanoseconds))
