@@ -19,12 +19,15 @@ let package = Package(
   targets: [
     // The layers, bottom to top. A target may import only what stands above it in this list.
     .target(name: "CLarderLevelDB", linkerSettings: [.linkedLibrary("leveldb")]),
-    .target(name: "LarderEngine", dependencies: ["CLarderLevelDB"]),
-    .target(name: "LarderCoding"),
-    .target(name: "Larder", dependencies: ["LarderEngine", "LarderCoding"]),
+    .target(name: "LarderBytes"),
+    .target(name: "LarderEngine", dependencies: ["CLarderLevelDB", "LarderBytes"]),
+    .target(name: "LarderCoding", dependencies: ["LarderBytes"]),
+    .target(name: "Larder", dependencies: ["LarderEngine", "LarderCoding", "LarderBytes"]),
     .target(name: "LarderFeeds", dependencies: ["Larder"]),
     .target(name: "LarderTesting", dependencies: ["Larder"]),
-    .target(name: "LarderInspection", dependencies: ["Larder", "LarderCoding", "LarderEngine"]),
+    .target(
+      name: "LarderInspection",
+      dependencies: ["Larder", "LarderCoding", "LarderEngine", "LarderBytes"]),
     .executableTarget(
       name: "kvinspect",
       dependencies: [
@@ -61,32 +64,36 @@ let package = Package(
       name: "SimulatedDisk", dependencies: ["CSimulatedDisk", "LarderEngine", "LarderTestSupport"],
       path: "Tests/SimulatedDisk"),
     .executableTarget(
-      name: "CrashWorker", dependencies: ["LarderEngine", "LarderTestSupport"],
+      name: "CrashWorker", dependencies: ["LarderEngine", "LarderBytes", "LarderTestSupport"],
       path: "Tests/CrashWorker"),
     .testTarget(
       name: "LarderEngineTests",
-      dependencies: ["LarderEngine", "LarderTestSupport", "SimulatedDisk", "CrashWorker"]),
+      dependencies: [
+        "LarderEngine", "LarderBytes", "LarderTestSupport", "SimulatedDisk", "CrashWorker",
+      ]),
     .testTarget(
-      name: "LarderCodingTests", dependencies: ["LarderCoding", "LarderTestSupport"],
+      name: "LarderCodingTests",
+      dependencies: ["LarderCoding", "LarderBytes", "LarderTestSupport"],
       exclude: ["Fixtures"]),
     .testTarget(
       name: "LarderTests",
       dependencies: [
-        "Larder", "LarderEngine", "LarderTesting", "LarderTestSupport", "SimulatedDisk",
+        "Larder", "LarderEngine", "LarderBytes", "LarderTesting", "LarderTestSupport",
+        "SimulatedDisk",
       ],
       exclude: ["Fixtures"]),
     .testTarget(
       name: "LarderInspectionTests",
       dependencies: [
-        "LarderInspection", "Larder", "LarderEngine", "LarderTesting", "LarderTestSupport",
-        "CrashWorker", "kvinspect",
+        "LarderInspection", "Larder", "LarderEngine", "LarderBytes", "LarderTesting",
+        "LarderTestSupport", "CrashWorker", "kvinspect",
       ],
       exclude: ["Snapshots"]),
     .testTarget(
       name: "LarderFeedsTests",
       dependencies: [
-        "LarderFeeds", "LarderEngine", "LarderTesting", "LarderTestSupport", "SimulatedDisk",
-        "FeedServer", "feeds",
+        "LarderFeeds", "LarderEngine", "LarderBytes", "LarderTesting", "LarderTestSupport",
+        "SimulatedDisk", "FeedServer", "feeds",
       ]),
 
     // The repository's own rules about its sources.

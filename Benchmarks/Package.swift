@@ -8,14 +8,15 @@ let package = Package(
   platforms: [.macOS(.v15)],
   targets: [
     .target(name: "CLarderLevelDB", linkerSettings: [.linkedLibrary("leveldb")]),
-    .target(name: "LarderEngine", dependencies: ["CLarderLevelDB"]),
-    .target(name: "LarderCoding"),
-    .target(name: "Larder", dependencies: ["LarderEngine", "LarderCoding"]),
+    .target(name: "LarderBytes"),
+    .target(name: "LarderEngine", dependencies: ["CLarderLevelDB", "LarderBytes"]),
+    .target(name: "LarderCoding", dependencies: ["LarderBytes"]),
+    .target(name: "Larder", dependencies: ["LarderEngine", "LarderCoding", "LarderBytes"]),
 
     .target(name: "RawLevelDB", linkerSettings: [.linkedLibrary("leveldb")]),
     .executableTarget(
       name: "larder-bench",
-      dependencies: ["Larder", "LarderCoding", "LarderEngine", "RawLevelDB"]),
+      dependencies: ["Larder", "LarderCoding", "LarderEngine", "LarderBytes", "RawLevelDB"]),
   ],
   swiftLanguageModes: [.v6],
   cxxLanguageStandard: .cxx17

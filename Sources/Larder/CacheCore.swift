@@ -1,4 +1,5 @@
 import Foundation
+import LarderBytes
 import LarderCoding
 import LarderEngine
 import Synchronization
@@ -137,7 +138,7 @@ extension CacheCore {
       cache: id, bucket: lifetime.bucket(of: expiresAt),
       key: recordKey[KeySpace.userKeyOffset(in: recordKey.span.bytes)...])
     rows.put(indexKey.span.bytes, stamped: false, if: requirement) { buffer in
-      appendVarint(UInt64(storedBytes), to: &buffer)
+      buffer.append(varint: UInt64(storedBytes))
     }
   }
 

@@ -1,4 +1,5 @@
 import Foundation
+package import LarderBytes
 
 /// How a payload's bytes are to be read.
 ///
@@ -18,14 +19,14 @@ extension PayloadFormat {
   /// Appends the encoded value to `buffer`.
   ///
   /// Only for the formats of `Encodable` values.
-  package func encode<V: Encodable>(_ value: V, into buffer: inout [UInt8]) throws {
+  package func encode<V: Encodable>(_ value: V, into buffer: inout ByteBuffer) throws {
     switch self {
     case .binary: try Binary.encode(value, into: &buffer)
-    case .json: buffer.append(contentsOf: try JSONEncoder().encode(value))
+    case .json: try JSONEncoder().encode(value).withUnsafeBytes { buffer.append($0) }
     case .propertyList:
       let encoder = PropertyListEncoder()
       encoder.outputFormat = .binary
-      buffer.append(contentsOf: try encoder.encode(value))
+      try encoder.encode(value).withUnsafeBytes { buffer.append($0) }
     case .bytes: throw UnsuitableFormat(format: self)
     }
   }

@@ -1,3 +1,5 @@
+import LarderBytes
+
 extension WriteBatch {
   /// Refuses a batch that is over ``EngineLimits`` or would change the engine's own row.
   func checkLimits() throws(EngineError) {
@@ -14,7 +16,11 @@ extension WriteBatch {
         throw .invalidArgument(
           "a value of \(row.valueCount) bytes is over the limit of \(EngineLimits.valueBytes)")
       }
-      if row.keyCount == CommitSequence.key.count, bytes[row.key] == CommitSequence.key[...] {
+      let isReserved = bytes.withBytes { bytes in
+        row.keyCount == CommitSequence.key.count
+          && bytes[row.key].elementsEqual(CommitSequence.key)
+      }
+      if isReserved {
         throw .invalidArgument("the row of reserved commit sequences is the engine's own")
       }
     }

@@ -1,3 +1,5 @@
+package import LarderBytes
+
 /// Changes that are applied together or not at all.
 ///
 /// Rows lie one behind another in one buffer, keys and values alike, so that a payload is encoded
@@ -40,7 +42,7 @@ package struct WriteBatch: ~Copyable {
     package let condition: Condition
   }
 
-  package private(set) var bytes: [UInt8] = []
+  package private(set) var bytes = ByteBuffer()
   package private(set) var rows: [Row] = []
   package private(set) var requirements: [Requirement] = []
 
@@ -58,7 +60,7 @@ package struct WriteBatch: ~Copyable {
 
   /// Forgets all rows and keeps the memory for the next ones.
   package mutating func reset() {
-    bytes.removeAll(keepingCapacity: true)
+    bytes.removeAll()
     rows.removeAll(keepingCapacity: true)
     isClearing = false
     if !requirements.isEmpty { requirements.removeAll(keepingCapacity: true) }
@@ -84,13 +86,13 @@ package struct WriteBatch: ~Copyable {
   /// A stamped value is at least ``Stamp/byteCount`` long and leaves its stamp zero.
   package mutating func put<E: Error>(
     _ key: RawSpan, stamped: Bool, if requirement: Int? = nil,
-    encoding body: (inout [UInt8]) throws(E) -> Void
+    encoding body: (inout ByteBuffer) throws(E) -> Void
   ) throws(E) {
     let start = append(key)
     do {
       try body(&bytes)
     } catch {
-      bytes.removeSubrange(start...)
+      bytes.truncate(to: start)
       throw error
     }
     addRow(stamped ? .stampedPut : .put, from: start, key: key, if: requirement)
@@ -106,7 +108,7 @@ package struct WriteBatch: ~Copyable {
   /// The engine calls it once the sequence is known.
   mutating func stamp(with sequence: UInt64) {
     for row in rows where row.kind == .stampedPut {
-      bytes.withUnsafeMutableBytes { buffer in
+      bytes.withMutableBytes { buffer in
         Stamp.seal(
           value: UnsafeMutableRawBufferPointer(rebasing: buffer[row.value]),
           key: UnsafeRawBufferPointer(rebasing: buffer[row.key]), sequence: sequence)
@@ -117,7 +119,7 @@ package struct WriteBatch: ~Copyable {
   @discardableResult
   private mutating func append(_ more: RawSpan) -> Int {
     let start = bytes.count
-    more.withUnsafeBytes { bytes.append(contentsOf: $0) }
+    bytes.append(more)
     return start
   }
 

@@ -11,6 +11,7 @@
 
 import Foundation
 import Larder
+import LarderBytes
 import LarderEngine
 
 /// Something that is not as it was written.

@@ -1,4 +1,5 @@
 import Larder
+import LarderBytes
 import LarderEngine
 
 /// What a walk over records meets.

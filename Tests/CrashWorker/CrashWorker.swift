@@ -1,6 +1,7 @@
 // The other process in the tests: one that holds a store, tries to open one, or writes until it is
 // killed. What it has to say it says line by line on standard output, unbuffered.
 
+import LarderBytes
 import LarderEngine
 import LarderTestSupport
 
@@ -94,7 +95,7 @@ struct CrashWorker {
       if row == 0, removesFirst {
         batch.remove(key.span.bytes)
       } else {
-        batch.put(key.span.bytes, stamped: true) { $0 += value }
+        batch.put(key.span.bytes, stamped: true) { $0.append(value) }
       }
     }
     let commit = try engine.write(&batch, synced: synced)

@@ -1,3 +1,4 @@
+import LarderBytes
 import LarderEngine
 import LarderTestSupport
 
@@ -40,7 +41,7 @@ enum FullDisk {
     var random = SplitMix64(seed: UInt64(key.utf8.count))
     let value = [UInt8](repeating: 0, count: Stamp.byteCount) + random.bytes(1000)
     var batch = WriteBatch()
-    batch.put(Array(key.utf8).span.bytes, stamped: true) { $0 += value }
+    batch.put(Array(key.utf8).span.bytes, stamped: true) { $0.append(value) }
     do throws(EngineError) {
       let commit = try engine.write(&batch, synced: false)
       CrashWorker.say("\(commit.sequence) \(key)")

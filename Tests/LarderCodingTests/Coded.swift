@@ -1,12 +1,19 @@
 import Foundation
+import LarderBytes
 import Testing
 
 @testable import LarderCoding
 
 func encoded(_ value: some Encodable) throws -> [UInt8] {
-  var bytes: [UInt8] = []
+  var bytes = ByteBuffer()
   try Binary.encode(value, into: &bytes)
-  return bytes
+  return Array(bytes)
+}
+
+func encodedByTree(_ value: some Encodable) throws -> [UInt8] {
+  var bytes = ByteBuffer()
+  try Binary.encodeByTree(value, into: &bytes)
+  return Array(bytes)
 }
 
 func decoded<T: Decodable>(_ type: T.Type = T.self, from bytes: [UInt8]) throws -> T {
@@ -21,8 +28,7 @@ func expectRoundTrip<T: Codable & Equatable>(
   #expect(try decoded(T.self, from: bytes) == value, comment, sourceLocation: place)
   #expect(
     Binary.read(bytes.span.bytes) != nil, "it can be read without its type", sourceLocation: place)
-  var byTree: [UInt8] = []
-  try Binary.encodeByTree(value, into: &byTree)
+  let byTree = try encodedByTree(value)
   #expect(try decoded(T.self, from: byTree) == value, "by tree", sourceLocation: place)
   #expect(try jsonRoundTrip(value) ?? value == value, comment, sourceLocation: place)
 }

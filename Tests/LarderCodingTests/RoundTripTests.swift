@@ -1,4 +1,5 @@
 import Foundation
+import LarderBytes
 import LarderTestSupport
 import Testing
 
@@ -189,13 +190,18 @@ import Testing
   }
 
   @Test func bytesBeforeThePayloadStay() throws {
-    var bytes: [UInt8] = [7, 7]
-    try Binary.encode(["a"], into: &bytes)
-    #expect(bytes.starts(with: [7, 7]))
-    #expect(try decoded([String].self, from: Array(bytes.dropFirst(2))) == ["a"])
-    let whole = bytes
-    #expect(throws: Refusal.self) { try Binary.encode(["a": Halfway()], into: &bytes) }
-    #expect(bytes == whole)
+    var buffer = ByteBuffer()
+    buffer.append([7, 7])
+    try Binary.encode(["a"], into: &buffer)
+    let whole = Array(buffer)
+    #expect(whole.starts(with: [7, 7]))
+    #expect(try decoded([String].self, from: Array(whole.dropFirst(2))) == ["a"])
+    do {
+      try Binary.encode(["a": Halfway()], into: &buffer)
+      Issue.record("a value that refuses was encoded")
+    } catch is Refusal {
+    }
+    #expect(Array(buffer) == whole)
   }
 
   /// A decoder that a value keeps can still be used when the bytes are gone.

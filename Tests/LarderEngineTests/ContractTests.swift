@@ -1,3 +1,4 @@
+import LarderBytes
 import LarderEngine
 import LarderTestSupport
 import Testing
@@ -89,7 +90,7 @@ import Testing
       batch.put("a", "1")
       #expect(throws: Refusal.self) {
         try batch.put(bytes("b").span.bytes, stamped: false) { value throws(Refusal) in
-          value += [1, 2, 3]
+          value.append([1, 2, 3])
           throw Refusal()
         }
       }
@@ -178,7 +179,7 @@ import Testing
         var batch = WriteBatch()
         for row in 0..<3 as Range<UInt8> {
           batch.put([round, row].span.bytes, stamped: true) {
-            $0 += stampedValue(row, tail: Int(row))
+            $0.append(stampedValue(row, tail: Int(row)))
           }
         }
         let commit = try engine.write(&batch, synced: false)

@@ -1,3 +1,4 @@
+import LarderBytes
 import LarderEngine
 import LarderTestSupport
 import Testing
@@ -82,7 +83,7 @@ extension StorageEngine {
   @discardableResult
   func put(_ key: [UInt8], _ value: [UInt8], stamped: Bool = false) throws(EngineError) -> Commit {
     var batch = WriteBatch()
-    batch.put(key.span.bytes, stamped: stamped) { $0 += value }
+    batch.put(key.span.bytes, stamped: stamped) { $0.append(value) }
     return try write(&batch, synced: false)
   }
 

@@ -1,4 +1,5 @@
 import Foundation
+import LarderBytes
 import LarderEngine
 import LarderTestSupport
 import Synchronization
@@ -63,7 +64,7 @@ extension WriteFailureTests {
     var batch = WriteBatch()
     let isUnchanged = batch.require(key.span.bytes, .unchanged(since: since))
     batch.put(key.span.bytes, stamped: true, if: isUnchanged) {
-      $0 += stampedValue(0, tail: 0) + [UInt8(count >> 8), UInt8(count & 0xFF)]
+      $0.append(stampedValue(0, tail: 0) + [UInt8(count >> 8), UInt8(count & 0xFF)])
     }
     return try engine.write(&batch, synced: false).failed.isEmpty
   }

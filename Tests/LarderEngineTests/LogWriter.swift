@@ -1,3 +1,4 @@
+import LarderBytes
 import LarderEngine
 
 /// Writes LevelDB's log format, as LevelDB would.

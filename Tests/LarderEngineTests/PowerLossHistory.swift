@@ -1,3 +1,4 @@
+import LarderBytes
 import LarderEngine
 import SimulatedDisk
 
@@ -103,7 +104,7 @@ struct PowerLossHistory {
     for row in rows {
       let key = PowerLossHistory.key(row.key)
       let value = newValue(row.bytes)
-      batch.put(key.span.bytes, stamped: value.count >= Stamp.byteCount) { $0 += value }
+      batch.put(key.span.bytes, stamped: value.count >= Stamp.byteCount) { $0.append(value) }
       state[key] = PowerLossHistory.fingerprint(of: value)
     }
     try engine.write(&batch, synced: synced)

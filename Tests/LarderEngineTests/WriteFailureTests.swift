@@ -1,4 +1,5 @@
 import Foundation
+import LarderBytes
 import LarderEngine
 import LarderTestSupport
 import SimulatedDisk
@@ -114,7 +115,7 @@ import Testing
       do throws(EngineError) {
         var batch = WriteBatch()
         batch.put(bytes(key).span.bytes, stamped: true) {
-          $0 += stampedValue(UInt8(truncatingIfNeeded: attempt), tail: 2000)
+          $0.append(stampedValue(UInt8(truncatingIfNeeded: attempt), tail: 2000))
         }
         let commit = try engine.write(&batch, synced: synced)
         let isThere = try sequence(of: engine.value(bytes(key)) ?? []) == commit.sequence

@@ -1,4 +1,5 @@
 import Larder
+import LarderBytes
 import LarderEngine
 import Synchronization
 
@@ -47,7 +48,10 @@ final class RecordingEngine: StorageEngine {
   }
 
   func write(_ batch: inout WriteBatch, synced: Bool) throws(EngineError) -> Commit {
-    let records = batch.rows.filter { batch.bytes[$0.start] == KeySpace.records.rawValue }
+    let rows = batch.rows
+    let records = batch.bytes.withBytes { bytes in
+      rows.filter { bytes[$0.start] == KeySpace.records.rawValue }
+    }
     guard !records.isEmpty else { return try base.write(&batch, synced: synced) }
     let puts = records.count { $0.kind != .remove }
     let failure = state.withLock { state in

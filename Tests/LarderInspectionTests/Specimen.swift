@@ -1,5 +1,6 @@
 import Foundation
 import Larder
+import LarderBytes
 import LarderEngine
 import LarderInspection
 import LarderTestSupport
@@ -102,7 +103,7 @@ extension LevelDBEngine {
     var value = try #require(try get(key.span.bytes))
     value[0] = 2
     var batch = WriteBatch()
-    batch.put(key.span.bytes, stamped: true) { $0 += value }
+    batch.put(key.span.bytes, stamped: true) { $0.append(value) }
     try write(&batch, synced: false)
   }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import LarderBytes
 import LarderEngine
 import LarderTesting
 import Testing
@@ -182,7 +183,7 @@ import Testing
     batch.put(record.key.span.bytes, stamped: true) { buffer in
       var value = record.value
       change(&value)
-      buffer.append(contentsOf: value)
+      buffer.append(value)
     }
     try fixture.engine.write(&batch, synced: false)
   }

@@ -1,4 +1,5 @@
 import Foundation
+import LarderBytes
 import LarderEngine
 import LarderTesting
 import Testing

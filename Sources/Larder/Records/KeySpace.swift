@@ -7,6 +7,7 @@
 //
 // This layout is on users' disks. Explained in Documentation.docc/StorageFormat.md.
 
+import LarderBytes
 import LarderEngine
 
 /// The first byte of a physical key.

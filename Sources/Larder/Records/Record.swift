@@ -19,6 +19,7 @@
 // one, and add a fixture. Explained in Documentation.docc/StorageFormat.md.
 
 package import Foundation
+import LarderBytes
 import LarderEngine
 
 /// A record's header, checked: what stands before the payload.
@@ -105,49 +106,44 @@ extension Record {
 
   /// Appends a header for a new record, its stamp left for the commit to fill in.
   static func appendHeader(
-    coder: UInt8, schemaVersion: UInt32, savedAt: Date, expiresAt: Date?, to buffer: inout [UInt8]
+    coder: UInt8, schemaVersion: UInt32, savedAt: Date, expiresAt: Date?,
+    to buffer: inout ByteBuffer
   ) {
     buffer.append(formatVersion)
     buffer.append(expiresAt == nil ? 0 : Flag.expires)
     buffer.append(coder)
     buffer.append(0)
-    withUnsafeBytes(of: schemaVersion.littleEndian) { buffer.append(contentsOf: $0) }
-    appendDate(savedAt, to: &buffer)
-    if let expiresAt { appendDate(expiresAt, to: &buffer) } else { appendZeros(8, to: &buffer) }
-    appendZeros(headerBytes - Stamp.sequenceOffset, to: &buffer)
+    buffer.append(littleEndian: schemaVersion)
+    buffer.append(littleEndian: bits(of: savedAt))
+    buffer.append(littleEndian: expiresAt.map(bits) ?? 0)
+    buffer.append(zeros: headerBytes - Stamp.sequenceOffset)
   }
 
   /// Appends the record `bytes` as saved at another date, validator and payload as they are.
   static func appendRestamped(
-    _ bytes: RawSpan, savedAt: Date, expiresAt: Date?, to buffer: inout [UInt8]
+    _ bytes: RawSpan, savedAt: Date, expiresAt: Date?, to buffer: inout ByteBuffer
   ) {
     let start = buffer.count
-    bytes.withUnsafeBytes { buffer.append(contentsOf: $0) }
-    let flags = buffer[start + Offset.flags]
-    buffer[start + Offset.flags] =
-      expiresAt == nil ? flags & ~Flag.expires : flags | Flag.expires
-    var dates: [UInt8] = []
-    appendDate(savedAt, to: &dates)
-    if let expiresAt { appendDate(expiresAt, to: &dates) } else { appendZeros(8, to: &dates) }
-    let place = (start + Offset.savedAt)..<(start + Offset.savedAt + dates.count)
-    buffer.replaceSubrange(place, with: dates)
+    buffer.append(bytes)
+    buffer.withMutableBytes { buffer in
+      let flags = buffer[start + Offset.flags]
+      buffer[start + Offset.flags] =
+        expiresAt == nil ? flags & ~Flag.expires : flags | Flag.expires
+      buffer.storeBytes(
+        of: bits(of: savedAt).littleEndian, toByteOffset: start + Offset.savedAt, as: UInt64.self)
+      buffer.storeBytes(
+        of: (expiresAt.map(bits) ?? 0).littleEndian, toByteOffset: start + Offset.expiresAt,
+        as: UInt64.self)
+    }
   }
 }
 
 // A date is kept as the bits of its seconds since 2001: going through 1970 would change two dates
 // in five by a bit.
 
-private func appendDate(_ date: Date, to buffer: inout [UInt8]) {
-  withUnsafeBytes(of: date.timeIntervalSinceReferenceDate.bitPattern.littleEndian) {
-    buffer.append(contentsOf: $0)
-  }
-}
+private func bits(of date: Date) -> UInt64 { date.timeIntervalSinceReferenceDate.bitPattern }
 
 private func loadDate(_ bytes: RawSpan, at offset: Int) -> Date {
   let bits = bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self)
   return Date(timeIntervalSinceReferenceDate: Double(bitPattern: UInt64(littleEndian: bits)))
-}
-
-private func appendZeros(_ count: Int, to buffer: inout [UInt8]) {
-  buffer.append(contentsOf: repeatElement(0, count: count))
 }

@@ -1,4 +1,5 @@
 public import Foundation
+import LarderBytes
 import LarderCoding
 
 /// How a cache's values become bytes.
@@ -7,11 +8,11 @@ import LarderCoding
 /// cache may change its coder at any time: old entries stay readable.
 public struct Coder<Value: Sendable>: Sendable {
   let format: PayloadFormat
-  let encode: @Sendable (Value, inout [UInt8]) throws -> Void
+  let encode: @Sendable (Value, inout ByteBuffer) throws -> Void
   let decode: @Sendable (RawSpan) throws -> Value
 
   private init(
-    format: PayloadFormat, encode: @escaping @Sendable (Value, inout [UInt8]) throws -> Void,
+    format: PayloadFormat, encode: @escaping @Sendable (Value, inout ByteBuffer) throws -> Void,
     decode: @escaping @Sendable (RawSpan) throws -> Value
   ) {
     self.format = format
@@ -51,7 +52,7 @@ extension Coder where Value == Data {
   /// The bytes themselves, as they are.
   public static var bytes: Coder {
     Coder(
-      format: .bytes, encode: { $1.append(contentsOf: $0) },
+      format: .bytes, encode: { value, buffer in value.withUnsafeBytes { buffer.append($0) } },
       decode: { $0.withUnsafeBytes { Data($0) } })
   }
 }
@@ -60,7 +61,7 @@ extension Coder where Value == [UInt8] {
   /// The bytes themselves, as they are.
   public static var bytes: Coder {
     Coder(
-      format: .bytes, encode: { $1.append(contentsOf: $0) },
+      format: .bytes, encode: { $1.append($0.span.bytes) },
       decode: { $0.withUnsafeBytes { Array($0) } })
   }
 }

@@ -1,4 +1,5 @@
 import Synchronization
+package import LarderBytes
 
 extension Binary {
   /// Appends the payload of a value to `buffer`, which is left as it was if that fails.
@@ -8,13 +9,14 @@ extension Binary {
   ///
   /// - Throws: An `EncodingError`, or what the type's own `encode(to:)` throws.
   /// - Complexity: O(n) in the bytes.
-  package static func encode<V: Encodable>(_ value: V, into buffer: inout [UInt8]) throws {
+  package static func encode<V: Encodable>(_ value: V, into buffer: inout ByteBuffer) throws {
     var stream = spare.withLock { spare in
       defer { spare = nil }
       return spare ?? Stream()
     }
-    guard stream.write(value) else { return try encodeByTree(value, into: &buffer) }
-    stream.bytes.withBytes { buffer.append(contentsOf: $0) }
+    guard stream.write(value, into: &buffer) else {
+      return try encodeByTree(value, into: &buffer)
+    }
     // An encoder that outlives the call has its stream.
     guard isKnownUniquelyReferenced(&stream), stream.reset() else { return }
     let free = stream
@@ -25,12 +27,10 @@ extension Binary {
   private static let spare = Mutex<Stream?>(nil)
 
   /// The same, by way of a tree.
-  static func encodeByTree<V: Encodable>(_ value: V, into buffer: inout [UInt8]) throws {
+  static func encodeByTree<V: Encodable>(_ value: V, into buffer: inout ByteBuffer) throws {
     let state = TreeState()
     let tree = try state.tree(value, path: [])
     if let fault = state.fault { throw fault }
-    let bytes = ByteBuffer()
-    try TreeWriter.write(tree, to: bytes)
-    bytes.withBytes { buffer.append(contentsOf: $0) }
+    try TreeWriter.write(tree, to: &buffer)
   }
 }

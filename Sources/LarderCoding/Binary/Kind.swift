@@ -78,6 +78,8 @@ extension Kind {
 /// Larder's own coder: any `Codable` value as bytes that can be read without its type.
 package enum Binary {
   static let version: UInt8 = 1
+  /// Where the size of the value is.
+  static let sizeOffset = 1
   /// Bytes before the value.
   static let headBytes = 5
   /// How many lists, maps and objects can be within each other.

@@ -1,4 +1,5 @@
 import Foundation
+import LarderBytes
 
 /// A type whose names of fields are data, and differ from each other.
 protocol MapLike {
@@ -18,7 +19,7 @@ protocol ScalarList {
   /// Appends the bodies of all elements.
   ///
   /// Only for an array with a ``scalarKind``.
-  func appendScalars(to bytes: ByteBuffer)
+  func appendScalars(to bytes: inout ByteBuffer)
 }
 
 extension Array: ScalarList {
@@ -30,13 +31,13 @@ extension Array: ScalarList {
     return allSatisfy { ($0 as? URL)?.baseURL == nil } ? .url : nil
   }
 
-  func appendScalars(to bytes: ByteBuffer) {
+  func appendScalars(to bytes: inout ByteBuffer) {
     if numberKind(of: Element.self) != nil {
       withUnsafeBytes { bytes.append($0) }
     } else if let strings = self as? [String] {
       for string in strings { bytes.append(text: string) }
     } else {
-      for case let element as any WireScalar in self { element.append(to: bytes) }
+      for case let element as any WireScalar in self { element.append(to: &bytes) }
     }
   }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import LarderBytes
 
 /// Encodes a value straight into bytes, as its type hands over one part behind the other.
 ///
@@ -26,7 +27,8 @@ final class Stream {
   /// What is to be known of a type to encode its values.
   private enum TypeForm { case scalar, list, map, other }
 
-  let bytes = ByteBuffer()
+  /// What is written into: while a payload is, the caller's.
+  @exclusivity(unchecked) var bytes = ByteBuffer()
 
   // Unchecked here and in the coder's other classes: one call has one, on one thread, and no
   // property is read or set while a call that could set it is under way. The checks took a fifth
@@ -57,10 +59,20 @@ final class Stream {
     activeID = -1
   }
 
-  /// Writes the payload of `value`; false if the stream was abandoned.
-  func write(_ value: some Encodable) -> Bool {
+  /// Appends the payload of `value`; false if the stream was abandoned, and then `buffer` is as it
+  /// was.
+  func write(_ value: some Encodable, into buffer: inout ByteBuffer) -> Bool {
+    let start = buffer.count
+    swap(&bytes, &buffer)
+    defer { swap(&bytes, &buffer) }
+    if write(value, at: start) { return true }
+    bytes.truncate(to: start)
+    return false
+  }
+
+  private func write(_ value: some Encodable, at start: Int) -> Bool {
     nesting = 0
-    (activeID, activeStart, activeLevel, activeIsMap) = (0, 0, 0, false)
+    (activeID, activeStart, activeLevel, activeIsMap) = (0, start, 0, false)
     bytes.append(Binary.version)
     bytes.append(littleEndian: UInt32(0))
     do {
@@ -70,19 +82,20 @@ final class Stream {
       abandon()
     }
     guard !isAbandoned else { return false }
-    bytes.set(count: bytes.count - Binary.headBytes, at: 1)
+    let size = bytes.count - start - Binary.headBytes
+    bytes.set(UInt32(clamping: size), at: start + Binary.sizeOffset)
     return writeShapes()
   }
 
   private func writeShapes() -> Bool {
     let start = bytes.count
-    shapes.append(to: bytes)
+    shapes.append(to: &bytes)
     return bytes.count - start <= Binary.maximumTableBytes
   }
 
   /// Makes the stream ready for another payload; false if it should not be used again.
   func reset() -> Bool {
-    guard !isAbandoned, bytes.truncateForReuse() else { return false }
+    guard !isAbandoned else { return false }
     shapes.reset()
     return true
   }
@@ -107,7 +120,7 @@ extension Stream {
 
   func scalar<S: WireScalar>(_ value: S) {
     bytes.append(S.kind.rawValue)
-    value.append(to: bytes)
+    value.append(to: &bytes)
   }
 
   private func encodeCommon<T>(_ value: T) throws -> Bool {
@@ -317,7 +330,9 @@ extension Stream {
 
   func close() {
     let frame = frames.removeLast()
-    guard frame.form == .object else { return bytes.set(count: frame.count, at: frame.place) }
+    guard frame.form == .object else {
+      return bytes.set(UInt32(clamping: frame.count), at: frame.place)
+    }
     if frame.count == 0 {
       // An object without fields: a map without entries, in its place.
       bytes.truncate(to: frame.place - 1)
@@ -378,7 +393,7 @@ extension Stream {
     bytes.append(Kind.list.rawValue)
     bytes.append(kind.rawValue)
     bytes.append(littleEndian: UInt32(clamping: list.count))
-    list.appendScalars(to: bytes)
+    list.appendScalars(to: &bytes)
   }
 
   fileprivate func writeElements<T: Encodable>(of list: [T]) throws {

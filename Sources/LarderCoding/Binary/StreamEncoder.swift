@@ -1,4 +1,5 @@
 import Foundation
+import LarderBytes
 
 /// The encoder of one value in a ``Stream``.
 struct StreamEncoder: Encoder {
@@ -64,7 +65,7 @@ struct StreamFields<Key: CodingKey>: KeyedEncodingContainerProtocol {
   @inline(__always)
   func scalar<S: WireScalar>(_ value: S, _ key: Key) throws {
     switch stream.field(of: handle, key.stringValue, S.kind.rawValue) {
-    case .body: value.append(to: stream.bytes)
+    case .body: value.append(to: &stream.bytes)
     case .entry: stream.scalar(value)
     case .abandoned: throw StreamAbandoned()
     }
@@ -76,7 +77,7 @@ struct StreamFields<Key: CodingKey>: KeyedEncodingContainerProtocol {
     switch stream.field(of: handle, key.stringValue, kind, isAbsent: value == nil) {
     case .body:
       stream.bytes.append(value == nil ? 0 : 1)
-      value?.append(to: stream.bytes)
+      value?.append(to: &stream.bytes)
     case .entry: if let value { stream.scalar(value) }
     case .abandoned: throw StreamAbandoned()
     }

@@ -1,3 +1,5 @@
+import LarderBytes
+
 /// The shapes of objects that a stream has written, in this payload and in those before.
 ///
 /// A shape gets a number in a payload when the first object of it ends. So what was written before
@@ -36,10 +38,10 @@ struct StreamShapes {
   }
 
   /// Appends the table.
-  func append(to bytes: ByteBuffer) {
+  func append(to bytes: inout ByteBuffer) {
     bytes.append(UInt8(used.count))
     for index in used {
-      bytes.append(varint: shapes[index].names.count)
+      bytes.append(varint: UInt64(shapes[index].names.count))
       for (name, kind) in zip(shapes[index].names, shapes[index].kinds) {
         bytes.append(kind)
         bytes.append(text: name)

@@ -1,9 +1,11 @@
+import LarderBytes
+
 /// A value on its way into a payload.
 indirect enum Tree {
   case null
   case scalar(any WireScalar)
-  /// A list of scalars of one kind: their bodies, and how many they are.
-  case scalars(Kind, count: Int, ByteBuffer)
+  /// A list of scalars of one kind.
+  case scalars(Kind, any ScalarList)
   case container(TreeContainer)
   /// A field that may be absent, of a kind that is known when it is.
   case optional(Kind, Tree?)
@@ -50,29 +52,40 @@ final class TreeContainer {
 // MARK: - Writing
 
 /// Writes a tree as a payload.
-struct TreeWriter {
+struct TreeWriter: ~Copyable {
   private struct ShapeKey: Hashable {
     let names: [String]
     let kinds: [UInt8]
   }
 
-  private let bytes: ByteBuffer
+  private var bytes = ByteBuffer()
   private var shapes: [ShapeKey: UInt8] = [:]
-  private let table = ByteBuffer()
+  private var table = ByteBuffer()
 
-  /// Writes the payload of `tree` into an empty buffer.
-  static func write(_ tree: Tree, to bytes: ByteBuffer) throws {
-    var writer = TreeWriter(bytes: bytes)
-    bytes.append(Binary.version)
-    bytes.append(littleEndian: UInt32(0))
-    writer.findShapes(of: tree)
-    try writer.writeTagged(tree, depth: 1)
-    bytes.set(count: bytes.count - Binary.headBytes, at: 1)
-    bytes.append(UInt8(writer.shapes.count))
-    writer.table.withBytes { bytes.append($0) }
+  /// Appends the payload of `tree` to `buffer`, which is left as it was if that fails.
+  static func write(_ tree: Tree, to buffer: inout ByteBuffer) throws {
+    var writer = TreeWriter()
+    let start = buffer.count
+    swap(&writer.bytes, &buffer)
+    defer { swap(&writer.bytes, &buffer) }
+    do {
+      try writer.write(tree, at: start)
+    } catch {
+      writer.bytes.truncate(to: start)
+      throw error
+    }
   }
 
-  private init(bytes: ByteBuffer) { self.bytes = bytes }
+  private mutating func write(_ tree: Tree, at start: Int) throws {
+    bytes.append(Binary.version)
+    bytes.append(littleEndian: UInt32(0))
+    findShapes(of: tree)
+    try writeTagged(tree, depth: 1)
+    let size = bytes.count - start - Binary.headBytes
+    bytes.set(UInt32(clamping: size), at: start + Binary.sizeOffset)
+    bytes.append(UInt8(shapes.count))
+    table.withBytes { bytes.append($0) }
+  }
 
   private mutating func writeTagged(_ tree: Tree, depth: Int) throws {
     switch tree {
@@ -80,13 +93,13 @@ struct TreeWriter {
     case .optional(_, let value?): try writeTagged(value, depth: depth)
     case .scalar(let scalar):
       bytes.append(type(of: scalar).kind.rawValue)
-      scalar.append(to: bytes)
-    case .scalars(let kind, let count, let bodies):
+      scalar.append(to: &bytes)
+    case .scalars(let kind, let list):
       guard depth <= Binary.maximumDepth else { throw tooDeep([]) }
       bytes.append(Kind.list.rawValue)
       bytes.append(kind.rawValue)
-      bytes.append(littleEndian: UInt32(count))
-      bodies.withBytes { bytes.append($0) }
+      bytes.append(littleEndian: UInt32(clamping: list.count))
+      list.appendScalars(to: &bytes)
     case .container(let container): try write(container, depth: depth)
     }
   }
@@ -127,7 +140,7 @@ struct TreeWriter {
       bytes.append(text: name)
       try writeTagged(value, depth: depth + 1)
     }
-    bytes.set(count: count, at: place)
+    bytes.set(UInt32(clamping: count), at: place)
   }
 
   private mutating func writeObject(
@@ -137,12 +150,12 @@ struct TreeWriter {
     bytes.append(shape)
     for value in container.values {
       switch value {
-      case .scalar(let scalar): scalar.append(to: bytes)
+      case .scalar(let scalar): scalar.append(to: &bytes)
       case .optional(_, nil): bytes.append(0)
       case .optional(let kind, let value?):
         bytes.append(1)
         if kind != .tagged, case .scalar(let scalar) = value {
-          scalar.append(to: bytes)
+          scalar.append(to: &bytes)
         } else {
           try writeTagged(value, depth: depth + 1)
         }
@@ -180,7 +193,7 @@ struct TreeWriter {
     let key = ShapeKey(names: container.names, kinds: kinds)
     if let known = shapes[key] { return known }
     let start = table.count
-    table.append(varint: kinds.count)
+    table.append(varint: UInt64(kinds.count))
     for (name, kind) in zip(container.names, kinds) {
       table.append(kind)
       table.append(text: name)

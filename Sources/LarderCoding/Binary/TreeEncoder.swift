@@ -53,9 +53,7 @@ extension TreeState {
       guard let url = scalar as? URL, url.baseURL != nil else { return .scalar(scalar) }
     }
     if let array = value as? any ScalarList, let kind = array.scalarKind {
-      let bodies = ByteBuffer()
-      array.appendScalars(to: bodies)
-      return .scalars(kind, count: array.count, bodies)
+      return .scalars(kind, array)
     }
     let container = TreeContainer(
       path: path(), isMap: (T.self as? any MapLike.Type)?.hasDistinctNames == true)

@@ -1,11 +1,12 @@
 import Foundation
+import LarderBytes
 
 /// A value that has a kind of its own.
 protocol WireScalar {
   static var kind: Kind { get }
 
   /// Appends the body.
-  func append(to bytes: ByteBuffer)
+  func append(to bytes: inout ByteBuffer)
 
   /// Reads the value at `place`, and says where its body ends.
   static func read(
@@ -18,7 +19,7 @@ protocol WireScalar {
 protocol WireInteger: WireScalar, FixedWidthInteger, BitwiseCopyable {}
 
 extension WireInteger {
-  func append(to bytes: ByteBuffer) { bytes.append(littleEndian: self) }
+  func append(to bytes: inout ByteBuffer) { bytes.append(littleEndian: self) }
 
   static func read(
     _ payload: Payload, _ place: Place, end: inout Int
@@ -70,7 +71,7 @@ extension UInt128: WireInteger { static var kind: Kind { .uint128 } }
 extension Int: WireScalar {
   static var kind: Kind { .int64 }
 
-  func append(to bytes: ByteBuffer) { bytes.append(littleEndian: Int64(self)) }
+  func append(to bytes: inout ByteBuffer) { bytes.append(littleEndian: Int64(self)) }
 
   static func read(_ payload: Payload, _ place: Place, end: inout Int) throws(Fault) -> Int {
     guard let number = Int(exactly: try Int64.read(payload, place, end: &end)) else {
@@ -83,7 +84,7 @@ extension Int: WireScalar {
 extension UInt: WireScalar {
   static var kind: Kind { .uint64 }
 
-  func append(to bytes: ByteBuffer) { bytes.append(littleEndian: UInt64(self)) }
+  func append(to bytes: inout ByteBuffer) { bytes.append(littleEndian: UInt64(self)) }
 
   static func read(_ payload: Payload, _ place: Place, end: inout Int) throws(Fault) -> UInt {
     guard let number = UInt(exactly: try UInt64.read(payload, place, end: &end)) else {
@@ -96,7 +97,7 @@ extension UInt: WireScalar {
 extension Double: WireScalar {
   static var kind: Kind { .double }
 
-  func append(to bytes: ByteBuffer) { bytes.append(littleEndian: bitPattern) }
+  func append(to bytes: inout ByteBuffer) { bytes.append(littleEndian: bitPattern) }
 
   static func read(_ payload: Payload, _ place: Place, end: inout Int) throws(Fault) -> Double {
     switch place.kind {
@@ -112,7 +113,7 @@ extension Double: WireScalar {
 extension Float: WireScalar {
   static var kind: Kind { .float }
 
-  func append(to bytes: ByteBuffer) { bytes.append(littleEndian: bitPattern) }
+  func append(to bytes: inout ByteBuffer) { bytes.append(littleEndian: bitPattern) }
 
   static func read(_ payload: Payload, _ place: Place, end: inout Int) throws(Fault) -> Float {
     if place.kind == .float {
@@ -129,7 +130,7 @@ extension Float: WireScalar {
 extension Bool: WireScalar {
   static var kind: Kind { .bool }
 
-  func append(to bytes: ByteBuffer) { bytes.append(self ? 1 : 0) }
+  func append(to bytes: inout ByteBuffer) { bytes.append(self ? 1 : 0) }
 
   static func read(_ payload: Payload, _ place: Place, end: inout Int) throws(Fault) -> Bool {
     guard place.kind == .bool else { throw .mismatch(found: place.kind) }
@@ -145,7 +146,7 @@ extension Bool: WireScalar {
 extension String: WireScalar {
   static var kind: Kind { .string }
 
-  func append(to bytes: ByteBuffer) { bytes.append(text: self) }
+  func append(to bytes: inout ByteBuffer) { bytes.append(text: self) }
 
   static func read(_ payload: Payload, _ place: Place, end: inout Int) throws(Fault) -> String {
     if place.kind == .uuid { return try UUID.read(payload, place, end: &end).uuidString }
@@ -160,8 +161,8 @@ extension String: WireScalar {
 extension Data: WireScalar {
   static var kind: Kind { .data }
 
-  func append(to bytes: ByteBuffer) {
-    bytes.append(varint: count)
+  func append(to bytes: inout ByteBuffer) {
+    bytes.append(varint: UInt64(count))
     withUnsafeBytes { bytes.append($0) }
   }
 
@@ -176,7 +177,7 @@ extension URL: WireScalar {
   static var kind: Kind { .url }
 
   /// Only for URLs without a base.
-  func append(to bytes: ByteBuffer) { bytes.append(text: relativeString) }
+  func append(to bytes: inout ByteBuffer) { bytes.append(text: relativeString) }
 
   static func read(_ payload: Payload, _ place: Place, end: inout Int) throws(Fault) -> URL {
     guard place.kind == .url || place.kind == .string else {
@@ -191,7 +192,7 @@ extension URL: WireScalar {
 extension UUID: WireScalar {
   static var kind: Kind { .uuid }
 
-  func append(to bytes: ByteBuffer) {
+  func append(to bytes: inout ByteBuffer) {
     withUnsafeBytes(of: uuid) { bytes.append($0) }
   }
 
@@ -213,7 +214,7 @@ extension UUID: WireScalar {
 extension Date: WireScalar {
   static var kind: Kind { .date }
 
-  func append(to bytes: ByteBuffer) { timeIntervalSinceReferenceDate.append(to: bytes) }
+  func append(to bytes: inout ByteBuffer) { timeIntervalSinceReferenceDate.append(to: &bytes) }
 
   static func read(_ payload: Payload, _ place: Place, end: inout Int) throws(Fault) -> Date {
     var place = place

@@ -1,3 +1,4 @@
+import LarderBytes
 import Synchronization
 
 /// An engine that keeps everything in memory and forgets it when it is freed.
@@ -101,7 +102,7 @@ extension InMemoryEngine.State {
 
     let (sequence, reservation) = sequence.next()
     batch.stamp(with: sequence)
-    batch.bytes.withUnsafeBytes { bytes in
+    batch.bytes.withBytes { bytes in
       for row in rows {
         let key = UnsafeRawBufferPointer(rebasing: bytes[row.key])
         switch row.kind {

@@ -1,4 +1,5 @@
 import Dispatch
+import LarderBytes
 import Synchronization
 
 /// Lets writers in one after another, and whole groups of them at once.

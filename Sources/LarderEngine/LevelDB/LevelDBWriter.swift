@@ -1,4 +1,5 @@
 import CLarderLevelDB
+import LarderBytes
 
 /// Applies groups of batches to a LevelDB database: what the leader of the commit queue does.
 ///
@@ -223,21 +224,23 @@ extension LevelDBWriter {
     _ key: [UInt8], in group: Group
   ) throws(EngineError) -> Bool {
     for member in group.members.reversed() {
-      let row = member.batch.pointee.rows.last { row in
-        row.keyCount == key.count && row.isKept(without: member.failed)
-          && member.batch.pointee.bytes[row.key] == key[...]
+      let found: Bool? = member.batch.pointee.bytes.withBytes { bytes in
+        let row = member.batch.pointee.rows.last { row in
+          row.keyCount == key.count && row.isKept(without: member.failed)
+            && bytes[row.key].elementsEqual(key)
+        }
+        guard let row else { return nil }
+        guard row.kind != .remove else { return false }
+        value.assign(bytes.bytes.extracting(row.value))
+        return true
       }
-      guard let row else { continue }
-      guard row.kind != .remove else { return false }
-      let bytes = member.batch.pointee.bytes.span.bytes
-      value.assign(bytes.extracting(row.value))
-      return true
+      if let found { return found }
     }
     return try value.read(key.span.bytes, from: database)
   }
 
   private mutating func stage(_ batch: borrowing WriteBatch, without failed: Set<Int>) {
-    batch.bytes.withUnsafeBytes { bytes in
+    batch.bytes.withBytes { bytes in
       for row in batch.rows where row.isKept(without: failed) {
         let key = clarder_slice(UnsafeRawBufferPointer(rebasing: bytes[row.key]))
         if row.kind == .remove {

@@ -1,3 +1,5 @@
+import LarderBytes
+
 // What a batch in LevelDB's write-ahead log holds behind its header of twelve bytes: its rows.
 //
 //   put      1, length of the key (varint), key, length of the value (varint), value

@@ -1,3 +1,5 @@
+import LarderBytes
+
 // LevelDB's MANIFEST: a log of edits to the set of live files.
 //
 // A record of it is an edit: a sequence of fields, each a varint tag and what the tag says.
