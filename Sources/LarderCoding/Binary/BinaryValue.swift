@@ -56,8 +56,8 @@ extension Payload {
     case .double: return .double(try Double.read(self, place, end: &offset))
     case .date: return .date(try Date.read(self, place, end: &offset))
     case .uuid: return .uuid(try UUID.read(self, place, end: &offset))
-    case .string: return .string(try text(at: &offset))
-    case .url: return .url(try text(at: &offset))
+    case .string: return .string(try valueBytes.text(at: &offset))
+    case .url: return .url(try valueBytes.text(at: &offset))
     case .data: return .data(try Data.read(self, place, end: &offset))
     case .list: return .list(try elements(of: place, at: &offset, depth: depth))
     case .map: return .fields(try entries(at: &offset, depth: depth))
@@ -89,7 +89,7 @@ extension Payload {
     var entries: [(name: String, value: BinaryValue)] = []
     var names: Set<String> = []
     for _ in 0..<(try count(at: &offset, minimum: 2)) {
-      let name = try text(at: &offset)
+      let name = try valueBytes.text(at: &offset)
       guard names.insert(name).inserted else { throw .malformed("two entries of one name") }
       entries.append((name, try value(of: type, at: &offset, depth: depth + 1) ?? .null))
     }

@@ -136,7 +136,7 @@ extension ValueDecoder {
     var entries = MapEntries()
     var offset = place.offset
     for index in 0..<(try payload.count(at: &offset, minimum: 2)) {
-      let name = try payload.text(at: &offset)
+      let name = try payload.valueBytes.text(at: &offset)
       guard entries.indexes.updateValue(index, forKey: name) == nil else {
         throw .malformed("two entries of one name")
       }

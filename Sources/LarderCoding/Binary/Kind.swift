@@ -17,7 +17,7 @@
 /// What a body is.
 ///
 /// These numbers are on users' disks: never change one, never use one again.
-enum Kind: UInt8, Sendable, CaseIterable {
+package enum Kind: UInt8, Sendable, CaseIterable {
   /// No bytes.
   ///
   /// Only of tagged values.
@@ -94,7 +94,7 @@ package enum Binary {
 }
 
 /// Why bytes cannot be read as what was asked for.
-enum Fault: Error, CustomStringConvertible {
+package enum Fault: Error, CustomStringConvertible {
   /// The bytes break a rule of the format.
   case malformed(StaticString)
   /// There is a value of another kind.
@@ -102,7 +102,7 @@ enum Fault: Error, CustomStringConvertible {
   /// There is a value of the right kind that does not fit.
   case unfit(StaticString)
 
-  var description: String {
+  package var description: String {
     switch self {
     case .malformed(let reason): "Malformed payload: \(reason)"
     case .mismatch(let kind): "Found \(kind)"

@@ -1,7 +1,7 @@
 import Foundation
 
 /// Where a value's body is, and what it is.
-struct Place {
+package struct Place {
   var kind: Kind
   /// The number of an object's shape, or the place of the type of a list's elements: its offset, or
   /// -1 less its distance from the start of the shapes.
@@ -11,7 +11,7 @@ struct Place {
 }
 
 /// A type as it stands in a payload.
-struct WireType {
+package struct WireType {
   var kind: Kind
   var isOptional: Bool
   var argument: Int
@@ -20,14 +20,15 @@ struct WireType {
 /// The bytes of a payload, and what their table of shapes says.
 ///
 /// Every read is checked against the end: bytes of any kind are read, or refused.
-final class Payload {
+package final class Payload {
   // Unsafe: the bytes are the caller's. `Binary.decode` lends them for the time of a call, and has
-  // `keepBytes` copy them if a value kept its decoder. All reads go through `load` and `run`.
+  // `keepBytes` copy them if a value kept its decoder.
   @exclusivity(unchecked)
   private(set) var bytes: UnsafeRawBufferPointer
+  /// Those of the value.
+  @exclusivity(unchecked)
+  package private(set) var valueBytes: PayloadBytes
   @exclusivity(unchecked) private var isOwner = false
-  /// Where the value ends and the shapes begin.
-  let end: Int
   @exclusivity(unchecked)
   var shapes: [Shape] = []
 
@@ -47,9 +48,12 @@ final class Payload {
     guard bytes[0] == Binary.version else { throw .malformed("another version of the format") }
     let size = UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 1, as: UInt32.self))
     guard size < bytes.count - Binary.headBytes else { throw .malformed("no table of shapes") }
-    end = Binary.headBytes + Int(size)
+    valueBytes = PayloadBytes(bytes, upTo: Binary.headBytes + Int(size))
     try readShapes()
   }
+
+  /// Where the value ends and the shapes begin.
+  var end: Int { valueBytes.end }
 
   deinit { if isOwner { bytes.deallocate() } }
 
@@ -58,6 +62,7 @@ final class Payload {
     let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 16)
     copy.copyMemory(from: bytes)
     bytes = UnsafeRawBufferPointer(copy)
+    valueBytes = PayloadBytes(bytes, upTo: end)
     isOwner = true
   }
 }
@@ -68,75 +73,9 @@ extension Payload {
   /// How many bytes of the value begin at `offset`.
   func bytesLeft(from offset: Int) -> Int { end - offset }
 
-  @inline(__always)
-  func load<T: BitwiseCopyable>(_ type: T.Type = T.self, at offset: Int) throws(Fault) -> T {
-    guard offset >= 0, end - offset >= MemoryLayout<T>.size else {
-      throw .malformed("a value goes past the end")
-    }
-    // Unsafe: checked just above, and `T` may have any bits.
-    return unsafe bytes.baseAddress.unsafelyUnwrapped.loadUnaligned(
-      fromByteOffset: offset, as: T.self)
-  }
-
-  /// Reads a varint, of which no longer form is allowed than it needs, and at most 2^31.
-  @inline(__always)
-  func varint(at offset: inout Int) throws(Fault) -> Int {
-    let first: UInt8 = try load(at: offset)
-    if first < 0x80 {
-      offset += 1
-      return Int(first)
-    }
-    return try longVarint(at: &offset, end: end)
-  }
-
-  func longVarint(at offset: inout Int, end: Int) throws(Fault) -> Int {
-    var number = 0
-    var shift = 0
-    while offset < end, shift <= 28 {
-      let byte = bytes[offset]
-      offset += 1
-      number |= Int(byte & 0x7F) << shift
-      if byte < 0x80 {
-        guard byte != 0 || shift == 0 else { throw .malformed("a number in too many bytes") }
-        return number
-      }
-      shift += 7
-    }
-    throw .malformed("a number without an end")
-  }
-
-  /// Reads a length, and that many bytes.
-  @inline(__always)
-  func run(at offset: inout Int) throws(Fault) -> UnsafeRawBufferPointer {
-    let count = try varint(at: &offset)
-    guard count <= end - offset else { throw .malformed("a length goes past the end") }
-    defer { offset += count }
-    return UnsafeRawBufferPointer(rebasing: bytes[offset..<(offset + count)])
-  }
-
-  /// Reads a string.
-  func text(at offset: inout Int) throws(Fault) -> String {
-    try Self.text(of: try run(at: &offset))
-  }
-
-  static func text(of bytes: UnsafeRawBufferPointer) throws(Fault) -> String {
-    let units = bytes.assumingMemoryBound(to: UInt8.self)
-    if #available(macOS 26, iOS 26, *) {
-      do {
-        return String(copying: try UTF8Span(validating: units.span))
-      } catch {
-        throw .malformed("a string that is not UTF-8")
-      }
-    }
-    guard let text = String(validating: units, as: UTF8.self) else {
-      throw .malformed("a string that is not UTF-8")
-    }
-    return text
-  }
-
   /// Reads the number of elements or entries of `minimum` bytes each.
   func count(at offset: inout Int, minimum: Int) throws(Fault) -> Int {
-    let count = Int(UInt32(littleEndian: try load(at: offset)))
+    let count = Int(UInt32(littleEndian: try valueBytes.load(at: offset)))
     offset += 4
     guard count <= bytesLeft(from: offset) / max(1, minimum) else {
       throw .malformed("more elements than bytes")
@@ -180,7 +119,7 @@ extension Payload {
   func resolve(_ type: WireType, at offset: Int) throws(Fault) -> Place? {
     var offset = offset
     if type.isOptional {
-      let presence: UInt8 = try load(at: offset)
+      let presence: UInt8 = try valueBytes.load(at: offset)
       guard presence <= 1 else { throw .malformed("a presence that is neither 0 nor 1") }
       if presence == 0 { return nil }
       offset += 1
@@ -191,7 +130,7 @@ extension Payload {
 
   /// Reads the type of a tagged value.
   func tagged(at offset: Int) throws(Fault) -> Place {
-    let byte: UInt8 = try load(at: offset)
+    let byte: UInt8 = try valueBytes.load(at: offset)
     var place = offset
     // A scalar's type is only its kind.
     if byte < Kind.list.rawValue, let kind = Kind(rawValue: byte) {
@@ -282,13 +221,13 @@ extension Payload {
     case .map:
       try checkDepth(depth)
       for _ in 0..<(try count(at: &offset, minimum: 2)) {
-        _ = try run(at: &offset)
+        _ = try valueBytes.run(at: &offset)
         offset = try end(of: try tagged(at: offset), depth: depth + 1)
       }
     case .object:
       let shape = try enter(place, depth: depth)
       for type in shape.types { offset = try end(of: type, at: offset, depth: depth + 1) }
-    default: _ = try run(at: &offset)
+    default: _ = try valueBytes.run(at: &offset)
     }
     return offset
   }

@@ -75,30 +75,30 @@ extension Payload {
   }
 
   private func readNewShapes() throws(Fault) {
-    let limit = bytes.count
-    guard limit - end <= Binary.maximumTableBytes else { throw .malformed("too many shapes") }
+    let whole = PayloadBytes(bytes, upTo: bytes.count)
+    guard whole.end - end <= Binary.maximumTableBytes else { throw .malformed("too many shapes") }
     let count = Int(bytes[end])
     var offset = end + 1
     shapes.reserveCapacity(count)
-    for _ in 0..<count { shapes.append(try readShape(at: &offset, end: limit, of: count)) }
-    guard offset == limit else { throw .malformed("bytes behind the shapes") }
+    for _ in 0..<count { shapes.append(try readShape(in: whole, at: &offset, of: count)) }
+    guard offset == whole.end else { throw .malformed("bytes behind the shapes") }
   }
 
   private func readShape(
-    at offset: inout Int, end: Int, of count: Int
+    in whole: PayloadBytes, at offset: inout Int, of count: Int
   ) throws(Fault) -> Shape {
-    let fields = try longVarint(at: &offset, end: end)
+    let fields = try whole.varint(at: &offset)
     // Each field has a type and a length. Objects without fields would take no bytes.
-    guard fields > 0, fields <= (end - offset) / 2 else { throw .malformed("a shape's size") }
+    guard fields > 0, fields <= (whole.end - offset) / 2 else { throw .malformed("a shape's size") }
     var names: [String] = []
     var types: [WireType] = []
     names.reserveCapacity(fields)
     types.reserveCapacity(fields)
     var minimumBytes = 0
     for _ in 0..<fields {
-      var type = try readType(at: &offset, end: end, shapeCount: count)
+      var type = try readType(at: &offset, end: whole.end, shapeCount: count)
       // From the table's start, and so the same in any payload.
-      if type.kind == .list { type.argument = self.end - type.argument - 1 }
+      if type.kind == .list { type.argument = end - type.argument - 1 }
       guard type.kind != .null else { throw .malformed("a field of nothing") }
       // So objects cannot be within each other for ever, or without taking bytes.
       guard type.kind != .object || type.isOptional || type.argument < shapes.count else {
@@ -106,11 +106,7 @@ extension Payload {
       }
       minimumBytes = min(minimumBytes + self.minimumBytes(of: type), Int(Int32.max))
       types.append(type)
-      let size = try longVarint(at: &offset, end: end)
-      guard size <= end - offset else { throw .malformed("a name goes past the end") }
-      names.append(
-        try Self.text(of: UnsafeRawBufferPointer(rebasing: bytes[offset..<(offset + size)])))
-      offset += size
+      names.append(try whole.text(at: &offset))
     }
     guard Self.areDistinct(names) else { throw .malformed("two fields of one name") }
     return Shape(names: names, types: types, minimumBytes: minimumBytes)

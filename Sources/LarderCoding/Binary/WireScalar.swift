@@ -1,39 +1,54 @@
-import Foundation
-import LarderBytes
+package import Foundation
+package import LarderBytes
 
 /// A value that has a kind of its own.
-protocol WireScalar {
+package protocol WireScalar {
   static var kind: Kind { get }
 
   /// Appends the body.
   func append(to bytes: inout ByteBuffer)
 
-  /// Reads the value at `place`, and says where its body ends.
-  static func read(
+  /// Reads the body at `offset`, of the type's own kind, and moves `offset` behind it.
+  static func body(in bytes: PayloadBytes, at offset: inout Int) throws(Fault) -> Self
+
+  /// Reads the value at `place`, which is of another kind, and says where its body ends.
+  static func converted(
     _ payload: Payload, _ place: Place, end: inout Int
   ) throws(Fault) -> Self
 }
 
-// MARK: - Numbers
-
-protocol WireInteger: WireScalar, FixedWidthInteger, BitwiseCopyable {}
-
-extension WireInteger {
-  func append(to bytes: inout ByteBuffer) { bytes.append(littleEndian: self) }
-
-  static func read(
+extension WireScalar {
+  /// Reads the value at `place`, and says where its body ends.
+  @inline(__always)
+  package static func read(
     _ payload: Payload, _ place: Place, end: inout Int
   ) throws(Fault) -> Self {
-    if place.kind == kind {
-      end = place.offset + kindWidth
-      return Self(littleEndian: try payload.load(Self.self, at: place.offset))
-    }
-    return try readOther(payload, place, end: &end)
+    if place.kind != kind { return try converted(payload, place, end: &end) }
+    end = place.offset
+    return try body(in: payload.valueBytes, at: &end)
   }
 
-  private static var kindWidth: Int { MemoryLayout<Self>.size }
+  package static func converted(
+    _ payload: Payload, _ place: Place, end: inout Int
+  ) throws(Fault) -> Self {
+    throw .mismatch(found: place.kind)
+  }
+}
 
-  private static func readOther(
+// MARK: - Numbers
+
+package protocol WireInteger: WireScalar, FixedWidthInteger, BitwiseCopyable {}
+
+extension WireInteger {
+  package func append(to bytes: inout ByteBuffer) { bytes.append(littleEndian: self) }
+
+  package static func body(in bytes: PayloadBytes, at offset: inout Int) throws(Fault) -> Self {
+    let number: Self = try bytes.load(at: offset)
+    offset += MemoryLayout<Self>.size
+    return Self(littleEndian: number)
+  }
+
+  package static func converted(
     _ payload: Payload, _ place: Place, end: inout Int
   ) throws(Fault) -> Self {
     let number: Self?
@@ -57,69 +72,88 @@ extension WireInteger {
   }
 }
 
-extension Int8: WireInteger { static var kind: Kind { .int8 } }
-extension Int16: WireInteger { static var kind: Kind { .int16 } }
-extension Int32: WireInteger { static var kind: Kind { .int32 } }
-extension Int64: WireInteger { static var kind: Kind { .int64 } }
-extension Int128: WireInteger { static var kind: Kind { .int128 } }
-extension UInt8: WireInteger { static var kind: Kind { .uint8 } }
-extension UInt16: WireInteger { static var kind: Kind { .uint16 } }
-extension UInt32: WireInteger { static var kind: Kind { .uint32 } }
-extension UInt64: WireInteger { static var kind: Kind { .uint64 } }
-extension UInt128: WireInteger { static var kind: Kind { .uint128 } }
+extension Int8: WireInteger { package static var kind: Kind { .int8 } }
+extension Int16: WireInteger { package static var kind: Kind { .int16 } }
+extension Int32: WireInteger { package static var kind: Kind { .int32 } }
+extension Int64: WireInteger { package static var kind: Kind { .int64 } }
+extension Int128: WireInteger { package static var kind: Kind { .int128 } }
+extension UInt8: WireInteger { package static var kind: Kind { .uint8 } }
+extension UInt16: WireInteger { package static var kind: Kind { .uint16 } }
+extension UInt32: WireInteger { package static var kind: Kind { .uint32 } }
+extension UInt64: WireInteger { package static var kind: Kind { .uint64 } }
+extension UInt128: WireInteger { package static var kind: Kind { .uint128 } }
 
 extension Int: WireScalar {
-  static var kind: Kind { .int64 }
+  package static var kind: Kind { .int64 }
 
-  func append(to bytes: inout ByteBuffer) { bytes.append(littleEndian: Int64(self)) }
+  package func append(to bytes: inout ByteBuffer) { bytes.append(littleEndian: Int64(self)) }
 
-  static func read(_ payload: Payload, _ place: Place, end: inout Int) throws(Fault) -> Int {
-    guard let number = Int(exactly: try Int64.read(payload, place, end: &end)) else {
-      throw .unfit("the number does not fit")
-    }
+  package static func body(in bytes: PayloadBytes, at offset: inout Int) throws(Fault) -> Int {
+    try fitting(try Int64.body(in: bytes, at: &offset))
+  }
+
+  package static func converted(
+    _ payload: Payload, _ place: Place, end: inout Int
+  ) throws(Fault) -> Int {
+    try fitting(try Int64.converted(payload, place, end: &end))
+  }
+
+  private static func fitting(_ number: Int64) throws(Fault) -> Int {
+    guard let number = Int(exactly: number) else { throw .unfit("the number does not fit") }
     return number
   }
 }
 
 extension UInt: WireScalar {
-  static var kind: Kind { .uint64 }
+  package static var kind: Kind { .uint64 }
 
-  func append(to bytes: inout ByteBuffer) { bytes.append(littleEndian: UInt64(self)) }
+  package func append(to bytes: inout ByteBuffer) { bytes.append(littleEndian: UInt64(self)) }
 
-  static func read(_ payload: Payload, _ place: Place, end: inout Int) throws(Fault) -> UInt {
-    guard let number = UInt(exactly: try UInt64.read(payload, place, end: &end)) else {
-      throw .unfit("the number does not fit")
-    }
+  package static func body(in bytes: PayloadBytes, at offset: inout Int) throws(Fault) -> UInt {
+    try fitting(try UInt64.body(in: bytes, at: &offset))
+  }
+
+  package static func converted(
+    _ payload: Payload, _ place: Place, end: inout Int
+  ) throws(Fault) -> UInt {
+    try fitting(try UInt64.converted(payload, place, end: &end))
+  }
+
+  private static func fitting(_ number: UInt64) throws(Fault) -> UInt {
+    guard let number = UInt(exactly: number) else { throw .unfit("the number does not fit") }
     return number
   }
 }
 
 extension Double: WireScalar {
-  static var kind: Kind { .double }
+  package static var kind: Kind { .double }
 
-  func append(to bytes: inout ByteBuffer) { bytes.append(littleEndian: bitPattern) }
+  package func append(to bytes: inout ByteBuffer) { bytes.append(littleEndian: bitPattern) }
 
-  static func read(_ payload: Payload, _ place: Place, end: inout Int) throws(Fault) -> Double {
-    switch place.kind {
-    case .double:
-      end = place.offset + 8
-      return Double(bitPattern: UInt64(littleEndian: try payload.load(at: place.offset)))
-    case .float: return Double(try Float.read(payload, place, end: &end))
-    default: return Double(try Int128.read(payload, place, end: &end))
-    }
+  package static func body(in bytes: PayloadBytes, at offset: inout Int) throws(Fault) -> Double {
+    Double(bitPattern: try UInt64.body(in: bytes, at: &offset))
+  }
+
+  package static func converted(
+    _ payload: Payload, _ place: Place, end: inout Int
+  ) throws(Fault) -> Double {
+    if place.kind == .float { return Double(try Float.read(payload, place, end: &end)) }
+    return Double(try Int128.read(payload, place, end: &end))
   }
 }
 
 extension Float: WireScalar {
-  static var kind: Kind { .float }
+  package static var kind: Kind { .float }
 
-  func append(to bytes: inout ByteBuffer) { bytes.append(littleEndian: bitPattern) }
+  package func append(to bytes: inout ByteBuffer) { bytes.append(littleEndian: bitPattern) }
 
-  static func read(_ payload: Payload, _ place: Place, end: inout Int) throws(Fault) -> Float {
-    if place.kind == .float {
-      end = place.offset + 4
-      return Float(bitPattern: UInt32(littleEndian: try payload.load(at: place.offset)))
-    }
+  package static func body(in bytes: PayloadBytes, at offset: inout Int) throws(Fault) -> Float {
+    Float(bitPattern: try UInt32.body(in: bytes, at: &offset))
+  }
+
+  package static func converted(
+    _ payload: Payload, _ place: Place, end: inout Int
+  ) throws(Fault) -> Float {
     let wide = try Double.read(payload, place, end: &end)
     let number = Float(wide)
     guard number.isFinite || !wide.isFinite else { throw .unfit("the number does not fit") }
@@ -128,15 +162,13 @@ extension Float: WireScalar {
 }
 
 extension Bool: WireScalar {
-  static var kind: Kind { .bool }
+  package static var kind: Kind { .bool }
 
-  func append(to bytes: inout ByteBuffer) { bytes.append(self ? 1 : 0) }
+  package func append(to bytes: inout ByteBuffer) { bytes.append(self ? 1 : 0) }
 
-  static func read(_ payload: Payload, _ place: Place, end: inout Int) throws(Fault) -> Bool {
-    guard place.kind == .bool else { throw .mismatch(found: place.kind) }
-    let byte: UInt8 = try payload.load(at: place.offset)
+  package static func body(in bytes: PayloadBytes, at offset: inout Int) throws(Fault) -> Bool {
+    let byte = try UInt8.body(in: bytes, at: &offset)
     guard byte <= 1 else { throw .malformed("a truth value that is neither 0 nor 1") }
-    end = place.offset + 1
     return byte == 1
   }
 }
@@ -144,81 +176,96 @@ extension Bool: WireScalar {
 // MARK: - Texts, bytes, and what Foundation has
 
 extension String: WireScalar {
-  static var kind: Kind { .string }
+  package static var kind: Kind { .string }
 
-  func append(to bytes: inout ByteBuffer) { bytes.append(text: self) }
+  package func append(to bytes: inout ByteBuffer) { bytes.append(text: self) }
 
-  static func read(_ payload: Payload, _ place: Place, end: inout Int) throws(Fault) -> String {
+  package static func body(in bytes: PayloadBytes, at offset: inout Int) throws(Fault) -> String {
+    try bytes.text(at: &offset)
+  }
+
+  package static func converted(
+    _ payload: Payload, _ place: Place, end: inout Int
+  ) throws(Fault) -> String {
     if place.kind == .uuid { return try UUID.read(payload, place, end: &end).uuidString }
-    guard place.kind == .string || place.kind == .url else {
-      throw .mismatch(found: place.kind)
-    }
+    guard place.kind == .url else { throw .mismatch(found: place.kind) }
     end = place.offset
-    return try payload.text(at: &end)
+    return try payload.valueBytes.text(at: &end)
   }
 }
 
 extension Data: WireScalar {
-  static var kind: Kind { .data }
+  package static var kind: Kind { .data }
 
-  func append(to bytes: inout ByteBuffer) {
+  package func append(to bytes: inout ByteBuffer) {
     bytes.append(varint: UInt64(count))
     withUnsafeBytes { bytes.append($0) }
   }
 
-  static func read(_ payload: Payload, _ place: Place, end: inout Int) throws(Fault) -> Data {
-    guard place.kind == .data else { throw .mismatch(found: place.kind) }
-    end = place.offset
-    return Data(try payload.run(at: &end))
+  package static func body(in bytes: PayloadBytes, at offset: inout Int) throws(Fault) -> Data {
+    Data(try bytes.run(at: &offset))
   }
 }
 
 extension URL: WireScalar {
-  static var kind: Kind { .url }
+  package static var kind: Kind { .url }
 
   /// Only for URLs without a base.
-  func append(to bytes: inout ByteBuffer) { bytes.append(text: relativeString) }
+  package func append(to bytes: inout ByteBuffer) { bytes.append(text: relativeString) }
 
-  static func read(_ payload: Payload, _ place: Place, end: inout Int) throws(Fault) -> URL {
-    guard place.kind == .url || place.kind == .string else {
-      throw .mismatch(found: place.kind)
-    }
-    end = place.offset
-    guard let url = URL(string: try payload.text(at: &end)) else { throw .unfit("no URL") }
+  package static func body(in bytes: PayloadBytes, at offset: inout Int) throws(Fault) -> URL {
+    guard let url = URL(string: try bytes.text(at: &offset)) else { throw .unfit("no URL") }
     return url
+  }
+
+  package static func converted(
+    _ payload: Payload, _ place: Place, end: inout Int
+  ) throws(Fault) -> URL {
+    guard place.kind == .string else { throw .mismatch(found: place.kind) }
+    end = place.offset
+    return try body(in: payload.valueBytes, at: &end)
   }
 }
 
 extension UUID: WireScalar {
-  static var kind: Kind { .uuid }
+  package static var kind: Kind { .uuid }
 
-  func append(to bytes: inout ByteBuffer) {
+  package func append(to bytes: inout ByteBuffer) {
     withUnsafeBytes(of: uuid) { bytes.append($0) }
   }
 
-  static func read(_ payload: Payload, _ place: Place, end: inout Int) throws(Fault) -> UUID {
-    if place.kind == .string {
-      guard let uuid = UUID(uuidString: try String.read(payload, place, end: &end)) else {
-        throw .unfit("no UUID")
-      }
-      return uuid
-    }
-    guard place.kind == .uuid else { throw .mismatch(found: place.kind) }
-    end = place.offset + 16
+  package static func body(in bytes: PayloadBytes, at offset: inout Int) throws(Fault) -> UUID {
     // The number has the bytes in their order in memory.
-    let bits: UInt128 = try payload.load(at: place.offset)
+    let bits: UInt128 = try bytes.load(at: offset)
+    offset += MemoryLayout<UInt128>.size
     return withUnsafeBytes(of: bits) { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
+  }
+
+  package static func converted(
+    _ payload: Payload, _ place: Place, end: inout Int
+  ) throws(Fault) -> UUID {
+    guard place.kind == .string else { throw .mismatch(found: place.kind) }
+    guard let uuid = UUID(uuidString: try String.read(payload, place, end: &end)) else {
+      throw .unfit("no UUID")
+    }
+    return uuid
   }
 }
 
 extension Date: WireScalar {
-  static var kind: Kind { .date }
+  package static var kind: Kind { .date }
 
-  func append(to bytes: inout ByteBuffer) { timeIntervalSinceReferenceDate.append(to: &bytes) }
+  package func append(to bytes: inout ByteBuffer) {
+    timeIntervalSinceReferenceDate.append(to: &bytes)
+  }
 
-  static func read(_ payload: Payload, _ place: Place, end: inout Int) throws(Fault) -> Date {
-    var place = place
-    if place.kind == .date { place.kind = .double }
-    return Date(timeIntervalSinceReferenceDate: try Double.read(payload, place, end: &end))
+  package static func body(in bytes: PayloadBytes, at offset: inout Int) throws(Fault) -> Date {
+    Date(timeIntervalSinceReferenceDate: try Double.body(in: bytes, at: &offset))
+  }
+
+  package static func converted(
+    _ payload: Payload, _ place: Place, end: inout Int
+  ) throws(Fault) -> Date {
+    Date(timeIntervalSinceReferenceDate: try Double.read(payload, place, end: &end))
   }
 }
