@@ -167,14 +167,18 @@ extension Binary {
       }
       // A decoder that outlives the call gets bytes that do so too.
       defer { if !isKnownUniquelyReferenced(&payload) { payload.keepBytes() } }
-      return try root(payload, place)
+      return try decode(payload, place, depth: 1)
     }
   }
 
-  /// Apart, so that its own decoder is gone when `decode` asks who has kept one.
+  /// Decodes the value at `place`.
+  ///
+  /// Apart, so that its own decoder is gone when somebody asks who has kept one.
   @inline(never)
-  private static func root<V: Decodable>(_ payload: Payload, _ place: Place) throws -> V {
-    let decoder = ValueDecoder(payload, place, depth: 1, parent: nil, name: .root)
+  static func decode<V: Decodable>(
+    _ payload: Payload, _ place: Place, depth: Int
+  ) throws -> V {
+    let decoder = ValueDecoder(payload, place, depth: depth, parent: nil, name: .root)
     return try decoder.common(place) ?? decoder.composite(decoder)
   }
 }

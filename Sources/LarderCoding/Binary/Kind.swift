@@ -102,6 +102,9 @@ package enum Fault: Error, CustomStringConvertible {
   /// There is a value of the right kind that does not fit.
   case unfit(StaticString)
 
+  /// There is no value.
+  static var missing: Fault { .unfit("there is none") }
+
   package var description: String {
     switch self {
     case .malformed(let reason): "Malformed payload: \(reason)"

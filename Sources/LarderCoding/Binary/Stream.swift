@@ -36,19 +36,28 @@ final class Stream {
   @exclusivity(unchecked)
   private(set) var isAbandoned = false
   @exclusivity(unchecked) private var frames: [Frame] = []
-  @exclusivity(unchecked) private var shapes = StreamShapes()
+  @exclusivity(unchecked) private var shapes: StreamShapes
   @exclusivity(unchecked) private var forms: [ObjectIdentifier: TypeForm] = [:]
   @exclusivity(unchecked) private var lastForm: (type: ObjectIdentifier, form: TypeForm) = (
     ObjectIdentifier(Never.self), .other
   )
   @exclusivity(unchecked) private var nesting = 0
   @exclusivity(unchecked) private var lastID = 0
+  /// How many frames there can be.
+  private let maximumFrames: Int
 
   // The value that encodes itself: its number, where it begins, the frames around it.
   @exclusivity(unchecked) fileprivate var activeID = 0
   @exclusivity(unchecked) private var activeStart = 0
   @exclusivity(unchecked) private var activeLevel = 0
   @exclusivity(unchecked) private var activeIsMap = false
+
+  /// Makes a stream for whole payloads, or for values that are `depth` containers deep in one that
+  /// somebody else writes, and which has the first shape.
+  init(within depth: Int = 0) {
+    maximumFrames = Binary.maximumDepth - depth
+    shapes = StreamShapes(reserved: depth == 0 ? 0 : 1)
+  }
 
   /// Gives the stream up.
   ///
@@ -92,6 +101,26 @@ final class Stream {
     shapes.append(to: &bytes)
     return bytes.count - start <= Binary.maximumTableBytes
   }
+
+  /// Appends a value, tagged, to a payload that somebody else writes; false if the stream was
+  /// abandoned.
+  func writePart(_ value: some Encodable, into buffer: inout ByteBuffer) -> Bool {
+    swap(&bytes, &buffer)
+    defer { swap(&bytes, &buffer) }
+    (activeID, activeStart, activeLevel, activeIsMap) = (0, bytes.count, 0, false)
+    do {
+      try encode(value)
+    } catch {
+      abandon()
+    }
+    return !isAbandoned
+  }
+
+  /// How many shapes there are of the values that were written.
+  var shapeCount: Int { shapes.count }
+
+  /// Appends them to a table.
+  func appendShapes(to bytes: inout ByteBuffer) { shapes.appendEntries(to: &bytes) }
 
   /// Makes the stream ready for another payload; false if it should not be used again.
   func reset() -> Bool {
@@ -245,7 +274,7 @@ extension Stream {
   }
 
   private func open(_ form: Frame.Form, keyType: Any.Type? = nil) -> Handle {
-    guard frames.count < Binary.maximumDepth else { return abandoned() }
+    guard frames.count < maximumFrames else { return abandoned() }
     lastID += 1
     switch form {
     case .object:
@@ -389,7 +418,7 @@ extension Array: StreamList where Element: Encodable {
 
 extension Stream {
   fileprivate func writeScalars(of kind: Kind, in list: some ScalarList) throws {
-    guard frames.count < Binary.maximumDepth else { throw StreamAbandoned() }
+    guard frames.count < maximumFrames else { throw StreamAbandoned() }
     bytes.append(Kind.list.rawValue)
     bytes.append(kind.rawValue)
     bytes.append(littleEndian: UInt32(clamping: list.count))

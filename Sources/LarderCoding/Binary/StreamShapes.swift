@@ -20,12 +20,19 @@ struct StreamShapes {
   /// How many shapes one payload may begin with; most are equal in the end, or there is a limit.
   private static let maximum = 2048
 
+  /// How many shapes the payload has that are somebody else's, and come before these.
+  private let reserved: Int
   private var shapes: [Shape] = []
   /// The shapes of this payload, by their numbers.
   private var used: [Int] = []
   private var payload = 1
   /// The shape that the last object with a type of keys had.
   private var predictions: [(keyType: ObjectIdentifier, shape: Int)] = []
+
+  init(reserved: Int) { self.reserved = reserved }
+
+  /// How many shapes this payload has.
+  var count: Int { used.count }
 
   /// Begins another payload.
   mutating func reset() {
@@ -40,6 +47,11 @@ struct StreamShapes {
   /// Appends the table.
   func append(to bytes: inout ByteBuffer) {
     bytes.append(UInt8(used.count))
+    appendEntries(to: &bytes)
+  }
+
+  /// Appends the table without the number of shapes.
+  func appendEntries(to bytes: inout ByteBuffer) {
     for index in used {
       bytes.append(varint: UInt64(shapes[index].names.count))
       for (name, kind) in zip(shapes[index].names, shapes[index].kinds) {
@@ -109,9 +121,9 @@ struct StreamShapes {
     guard let index = whole(shape, count, isNew: isNew) else { return nil }
     predict(index, for: keyType)
     if shapes[index].payload == payload { return shapes[index].number }
-    guard used.count < Binary.maximumShapes else { return nil }
+    guard reserved + used.count < Binary.maximumShapes else { return nil }
     shapes[index].payload = payload
-    shapes[index].number = UInt8(used.count)
+    shapes[index].number = UInt8(reserved + used.count)
     used.append(index)
     return shapes[index].number
   }

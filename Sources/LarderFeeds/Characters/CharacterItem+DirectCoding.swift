@@ -1,0 +1,23 @@
+public import Larder
+
+extension CharacterItem: DirectCoding {
+  /// Makes a value of its saved fields.
+  public init(from fields: inout FieldReader) throws {
+    id = try fields.read("id")
+    name = try fields.read("name")
+    status = try fields.read("status")
+    species = try fields.read("species")
+    origin = try fields.read("origin")
+    imageURL = try fields.read("imageURL")
+  }
+
+  /// Hands over the fields to be saved.
+  public func write(to fields: inout FieldWriter) {
+    fields.write(id, as: "id")
+    fields.write(name, as: "name")
+    fields.write(status, as: "status")
+    fields.write(species, as: "species")
+    fields.write(origin, as: "origin")
+    fields.write(imageURL, as: "imageURL")
+  }
+}
