@@ -2,31 +2,31 @@
 ///
 /// What an array of bytes is, with less to be asked at each append: it has one owner, and so is
 /// never shared and never copied. A batch's rows and the payloads in them are written into one.
-package struct ByteBuffer: ~Copyable {
+@usableFromInline package struct ByteBuffer: ~Copyable {
   // Unsafe: the buffer owns its memory, of which `count` of `capacity` bytes are set; only the
   // functions here touch it, and each makes sure of its room first.
-  var start: UnsafeMutableRawPointer?
-  var capacity = 0
-  var used = 0
+  @usableFromInline internal var start: UnsafeMutableRawPointer?
+  @usableFromInline internal var capacity = 0
+  @usableFromInline internal var used = 0
 
   /// Makes an empty buffer, which has no memory yet.
-  package init() {}
+  @inlinable package init() {}
 
   deinit { start?.deallocate() }
 
   /// How many bytes there are.
-  package var count: Int { used }
+  @inlinable package var count: Int { used }
 
-  package var isEmpty: Bool { used == 0 }
+  @inlinable package var isEmpty: Bool { used == 0 }
 
   /// Removes the bytes from `newCount` on, and keeps their memory.
-  package mutating func truncate(to newCount: Int) {
+  @inlinable package mutating func truncate(to newCount: Int) {
     precondition(newCount >= 0 && newCount <= used)
     used = newCount
   }
 
   /// Removes all bytes, and their memory too if it is more than `limit` bytes.
-  package mutating func removeAll(keepingAtMost limit: Int = .max) {
+  @inlinable package mutating func removeAll(keepingAtMost limit: Int = .max) {
     used = 0
     guard capacity > limit else { return }
     start?.deallocate()
@@ -35,14 +35,14 @@ package struct ByteBuffer: ~Copyable {
   }
 
   /// Where `more` bytes can be put.
-  @inline(__always)
-  fileprivate mutating func room(for more: Int) -> UnsafeMutableRawPointer {
+  @inlinable @inline(__always)
+  internal mutating func room(for more: Int) -> UnsafeMutableRawPointer {
     if capacity - used < more || start == nil { grow(by: more) }
     return unsafe start.unsafelyUnwrapped + used
   }
 
-  @inline(never)
-  fileprivate mutating func grow(by more: Int) {
+  @usableFromInline @inline(never)
+  internal mutating func grow(by more: Int) {
     capacity = max(256, 2 * capacity, used + more)
     let larger = UnsafeMutableRawPointer.allocate(byteCount: capacity, alignment: 16)
     if let start {
@@ -59,44 +59,45 @@ extension ByteBuffer: @unchecked Sendable {}
 // MARK: - Appending
 
 extension ByteBuffer {
-  @inline(__always)
+  @inlinable @inline(__always)
   package mutating func append(_ byte: UInt8) {
     room(for: 1).storeBytes(of: byte, as: UInt8.self)
     used += 1
   }
 
-  @inline(__always)
+  @inlinable @inline(__always)
   package mutating func append<T: FixedWidthInteger & BitwiseCopyable>(littleEndian number: T) {
     room(for: MemoryLayout<T>.size).storeBytes(of: number.littleEndian, as: T.self)
     used += MemoryLayout<T>.size
   }
 
-  @inline(__always)
+  @inlinable @inline(__always)
   package mutating func append(_ bytes: UnsafeRawBufferPointer) {
     guard let source = bytes.baseAddress else { return }
     room(for: bytes.count).copyMemory(from: source, byteCount: bytes.count)
     used += bytes.count
   }
 
-  package mutating func append(_ bytes: RawSpan) {
+  @inlinable package mutating func append(_ bytes: RawSpan) {
     bytes.withUnsafeBytes { append($0) }
   }
 
-  package mutating func append(_ bytes: [UInt8]) { append(bytes.span.bytes) }
+  @inlinable package mutating func append(_ bytes: [UInt8]) { append(bytes.span.bytes) }
 
-  package mutating func append(zeros count: Int) {
+  @inlinable package mutating func append(zeros count: Int) {
     room(for: count).initializeMemory(as: UInt8.self, repeating: 0, count: count)
     used += count
   }
 
   /// Appends `number` as a varint (see ``appendVarint(_:to:)``).
-  @inline(__always)
+  @inlinable @inline(__always)
   package mutating func append(varint number: UInt64) {
     if number < 0x80 { return append(UInt8(truncatingIfNeeded: number)) }
     append(longVarint: number)
   }
 
-  fileprivate mutating func append(longVarint number: UInt64) {
+  @usableFromInline
+  internal mutating func append(longVarint number: UInt64) {
     var rest = number
     while rest >= 0x80 {
       append(UInt8(truncatingIfNeeded: rest) | 0x80)
@@ -106,7 +107,7 @@ extension ByteBuffer {
   }
 
   /// Appends the length of a text as a varint, and the text in UTF-8.
-  @inline(__always)
+  @inlinable @inline(__always)
   package mutating func append(text: String) {
     // One that Foundation keeps in another form is made a Swift string first.
     if text.utf8.withContiguousStorageIfAvailable({ append(utf8: $0) }) == nil {
@@ -115,8 +116,8 @@ extension ByteBuffer {
     }
   }
 
-  @inline(__always)
-  fileprivate mutating func append(utf8: UnsafeBufferPointer<UInt8>) {
+  @inlinable @inline(__always)
+  internal mutating func append(utf8: UnsafeBufferPointer<UInt8>) {
     append(varint: UInt64(utf8.count))
     append(UnsafeRawBufferPointer(utf8))
   }
@@ -126,27 +127,27 @@ extension ByteBuffer {
 
 extension ByteBuffer {
   /// Sets a byte that was appended before.
-  package mutating func set(_ byte: UInt8, at offset: Int) {
+  @inlinable package mutating func set(_ byte: UInt8, at offset: Int) {
     precondition(offset >= 0 && offset < used)
     unsafe start.unsafelyUnwrapped.storeBytes(of: byte, toByteOffset: offset, as: UInt8.self)
   }
 
   /// Sets four bytes that were appended before to a number.
-  package mutating func set(_ number: UInt32, at offset: Int) {
+  @inlinable package mutating func set(_ number: UInt32, at offset: Int) {
     precondition(offset >= 0 && offset <= used - 4)
     unsafe start.unsafelyUnwrapped.storeBytes(
       of: number.littleEndian, toByteOffset: offset, as: UInt32.self)
   }
 
   /// All bytes, for the time of the call.
-  package func withBytes<R, E: Error>(
+  @inlinable package func withBytes<R, E: Error>(
     _ body: (UnsafeRawBufferPointer) throws(E) -> R
   ) throws(E) -> R {
     try body(UnsafeRawBufferPointer(start: start, count: used))
   }
 
   /// All bytes, to be changed in the call.
-  package mutating func withMutableBytes<R, E: Error>(
+  @inlinable package mutating func withMutableBytes<R, E: Error>(
     _ body: (UnsafeMutableRawBufferPointer) throws(E) -> R
   ) throws(E) -> R {
     try body(UnsafeMutableRawBufferPointer(start: start, count: used))

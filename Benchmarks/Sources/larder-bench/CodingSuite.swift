@@ -1,4 +1,5 @@
 import Foundation
+import Larder
 import LarderBytes
 import LarderCoding
 
@@ -38,7 +39,7 @@ struct CodingSuite {
   }
 
   /// The same values as Swift has them, as the binary coder writes them, and as JSON.
-  private struct PayloadsOf<Value: Codable & Equatable>: Payloads {
+  private struct PayloadsOf<Value: Codable & Equatable & Sendable>: Payloads {
     /// Makes values from the binary coder's own strings, without a decoder.
     typealias Floor = (Value) throws -> () throws -> Value
 
@@ -84,6 +85,7 @@ struct CodingSuite {
         }
       }
       let buffer = Mutable(ByteBuffer())
+      let coder = Coder<Value>.binary
       let encode = Contest(
         name: "encode \(name)", operations: count,
         a: run { index in
@@ -102,14 +104,34 @@ struct CodingSuite {
           let value = try JSONDecoder().decode(Value.self, from: json[index])
           return withExtendedLifetime(value) { true }
         })
-      guard !floor.isEmpty else { return [encode, decode] }
+      let direct = Contest(
+        name: "encode \(name), directly", operations: count,
+        a: run { index in
+          buffer.value.truncate(to: 0)
+          try coder.encode(values[index], &buffer.value)
+          return buffer.value.count > 0
+        },
+        b: run { index in
+          buffer.value.truncate(to: 0)
+          try Binary.encode(values[index], into: &buffer.value)
+          return buffer.value.count == binary[index].count
+        })
+      let directDecode = Contest(
+        name: "decode \(name), directly", operations: count,
+        a: run { index in
+          let bytes = binary[index]
+          let value = try coder.decode(bytes.span.bytes)
+          return withExtendedLifetime(value) { true }
+        },
+        b: decodeBinary)
+      guard !floor.isEmpty else { return [encode, decode, direct, directDecode] }
       let made = Contest(
         name: "decode \(name), to making them", operations: count, goal: 1.4, a: decodeBinary,
         b: run { index in
           let value = try floor[index]()
           return withExtendedLifetime(value) { true }
         })
-      return [encode, decode, made]
+      return [encode, decode, made, direct, directDecode]
     }
   }
 }
@@ -129,7 +151,7 @@ struct WrongResult: Error {
 /// UTF-8 of a string, ready to become one.
 private func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
 
-private struct FeedItem: Codable, Equatable {
+private struct FeedItem: DirectCoding, Equatable {
   var id: UUID
   var description: String?
   var location: String?
@@ -169,7 +191,7 @@ private struct FeedItem: Codable, Equatable {
   }
 }
 
-private struct Character: Codable, Equatable {
+private struct Character: DirectCoding, Equatable {
   var id: Int
   var name, status, species, gender: String
   var image: URL
@@ -205,7 +227,7 @@ private struct Character: Codable, Equatable {
   }
 }
 
-private struct Small: Codable, Equatable {
+private struct Small: DirectCoding, Equatable {
   var id: Int
   var name: String
 
@@ -215,7 +237,7 @@ private struct Small: Codable, Equatable {
   }
 }
 
-private struct Blob: Codable, Equatable {
+private struct Blob: DirectCoding, Equatable {
   var data: Data
 
   init(_ random: inout SplitMix64) {
@@ -225,7 +247,7 @@ private struct Blob: Codable, Equatable {
   }
 }
 
-private struct Numbers: Codable, Equatable {
+private struct Numbers: DirectCoding, Equatable {
   var doubles: [Double]
   var integers: [Int]
 
@@ -238,4 +260,74 @@ private struct Numbers: Codable, Equatable {
 private func makeURL(_ text: String) -> URL {
   guard let url = URL(string: text) else { preconditionFailure("\(text) is no URL") }
   return url
+}
+
+extension FeedItem {
+  init(from fields: inout FieldReader) throws {
+    id = try fields.read("id")
+    description = try fields.readIfPresent("description")
+    location = try fields.readIfPresent("location")
+    url = try fields.read("url")
+  }
+
+  func write(to fields: inout FieldWriter) {
+    fields.write(id, as: "id")
+    fields.writeIfPresent(description, as: "description")
+    fields.writeIfPresent(location, as: "location")
+    fields.write(url, as: "url")
+  }
+}
+
+extension Character {
+  init(from fields: inout FieldReader) throws {
+    id = try fields.read("id")
+    name = try fields.read("name")
+    status = try fields.read("status")
+    species = try fields.read("species")
+    gender = try fields.read("gender")
+    image = try fields.read("image")
+  }
+
+  func write(to fields: inout FieldWriter) {
+    fields.write(id, as: "id")
+    fields.write(name, as: "name")
+    fields.write(status, as: "status")
+    fields.write(species, as: "species")
+    fields.write(gender, as: "gender")
+    fields.write(image, as: "image")
+  }
+}
+
+extension Small {
+  init(from fields: inout FieldReader) throws {
+    id = try fields.read("id")
+    name = try fields.read("name")
+  }
+
+  func write(to fields: inout FieldWriter) {
+    fields.write(id, as: "id")
+    fields.write(name, as: "name")
+  }
+}
+
+extension Blob {
+  init(from fields: inout FieldReader) throws {
+    data = try fields.read("data")
+  }
+
+  func write(to fields: inout FieldWriter) {
+    fields.write(data, as: "data")
+  }
+}
+
+extension Numbers {
+  init(from fields: inout FieldReader) throws {
+    doubles = try fields.read("doubles")
+    integers = try fields.read("integers")
+  }
+
+  func write(to fields: inout FieldWriter) {
+    fields.write(doubles, as: "doubles")
+    fields.write(integers, as: "integers")
+  }
 }

@@ -33,6 +33,12 @@ final class DirectRoute<Element: DirectCoding> {
   }
 }
 
+/// A value that is not copied, with a count for each of its fields, before something is asked of it:
+/// that was half of the time.
+private struct InPlace<Value>: ~Copyable {
+  let value: Value
+}
+
 // @unchecked: all it has is atomic, and what that points to does not change.
 extension DirectRoute: @unchecked Sendable {}
 
@@ -55,12 +61,19 @@ extension DirectRoute {
     }
     var fields = FieldWriter(DirectWriter(&buffer, shape: shape, listOf: values.count))
     values.withUnsafeBufferPointer { values in
+      // Unsafe: an element as `InPlace` has it is laid out as it is.
+      let elements = unsafe UnsafeRawPointer(values.baseAddress.unsafelyUnwrapped)
+        .assumingMemoryBound(to: InPlace<Element>.self)
       for index in values.indices {
-        values[index].write(to: &fields)
+        Self.write(elements[index], to: &fields)
         fields.base.endObject()
       }
     }
     if !fields.finish(into: &buffer) { try Binary.encode(values, into: &buffer) }
+  }
+
+  private static func write(_ place: borrowing InPlace<Element>, to fields: inout FieldWriter) {
+    place.value.write(to: &fields)
   }
 
   private func shape(
@@ -85,41 +98,43 @@ extension DirectRoute {
 
 extension DirectRoute {
   func decode(_ bytes: RawSpan) throws -> Element {
-    let value = bytes.withUnsafeBytes { payload in
-      read(payload, isList: false) { fields throws in try element(&fields) }
+    do {
+      return try bytes.withUnsafeBytes { try read($0) }
+    } catch {
+      // The bytes are asked once more, by `Codable`, which says what is wrong with them if it is.
+      return try Binary.decode(Element.self, from: bytes)
     }
-    return try value ?? Binary.decode(Element.self, from: bytes)
   }
 
   func decodeList(_ bytes: RawSpan) throws -> [Element] {
-    let values = bytes.withUnsafeBytes { payload in
-      read(payload, isList: true) { fields throws in
-        let count = fields.base.count ?? 0
-        var values: [Element] = []
-        // Elements may be larger than their bytes: no more room than could be needed is taken.
-        values.reserveCapacity(min(count, 1024))
-        for _ in 0..<count { values.append(try element(&fields)) }
-        return values
-      }
+    do {
+      return try bytes.withUnsafeBytes { try readList($0) }
+    } catch {
+      return try Binary.decode([Element].self, from: bytes)
     }
-    return try values ?? Binary.decode([Element].self, from: bytes)
   }
 
-  /// Reads a payload; nil if it is not for this route to say what it is.
-  private func read<Value>(
-    _ payload: UnsafeRawBufferPointer, isList: Bool,
-    _ body: (inout FieldReader) throws -> Value
-  ) -> Value? {
-    do {
-      var fields = FieldReader(try .begin(payload, isList: isList))
-      defer { fields.base.close() }
-      try followPlan(&fields)
-      let value = try body(&fields)
-      return fields.base.isAtEnd ? value : nil
-    } catch {
-      // The bytes are asked once more, by `Codable`, which says what is wrong with them.
-      return nil
-    }
+  /// Reads a value; an error if it is not for this route to say what it is.
+  func read(_ payload: UnsafeRawBufferPointer) throws -> Element {
+    var fields = FieldReader(try .begin(payload, isList: false))
+    defer { fields.base.close() }
+    try followPlan(&fields)
+    let value = try element(&fields)
+    try fields.base.expectEnd()
+    return value
+  }
+
+  func readList(_ payload: UnsafeRawBufferPointer) throws -> [Element] {
+    var fields = FieldReader(try .begin(payload, isList: true))
+    defer { fields.base.close() }
+    try followPlan(&fields)
+    var values: [Element] = []
+    let count = fields.base.count ?? 0
+    // Elements may be larger than their bytes: no more room than could be needed is taken.
+    values.reserveCapacity(min(count, 1024))
+    for _ in 0..<count { values.append(try element(&fields)) }
+    try fields.base.expectEnd()
+    return values
   }
 
   private func followPlan(_ fields: inout FieldReader) throws {

@@ -57,10 +57,7 @@ extension FieldWriter {
   public mutating func write(_ value: Date, as name: StaticString) { base.write(value, as: name) }
 
   /// Writes a URL.
-  public mutating func write(_ value: URL, as name: StaticString) {
-    if value.baseURL != nil { base.giveUp() }
-    base.write(value, as: name)
-  }
+  public mutating func write(_ value: URL, as name: StaticString) { base.write(value, as: name) }
 
   /// Writes a UUID.
   public mutating func write(_ value: UUID, as name: StaticString) { base.write(value, as: name) }
@@ -97,7 +94,6 @@ extension FieldWriter {
 
   /// Writes a URL, or that there is none.
   public mutating func writeIfPresent(_ value: URL?, as name: StaticString) {
-    if value?.baseURL != nil { base.giveUp() }
     base.writeIfPresent(value, as: name)
   }
 

@@ -48,16 +48,19 @@ private struct ShapeCache {
   }
 
   func shapes(of table: UnsafeRawBufferPointer) -> [Shape]? {
-    guard let entry = entries[slot(table)], entry.table.count == table.count else { return nil }
-    let isSame = entry.table.withUnsafeBytes { known in
-      known.elementsEqual(table)
-    }
-    return isSame ? entry.shapes : nil
+    guard let entry = entries[slot(table)] else { return nil }
+    return entry.table.withUnsafeBytes { areEqual($0, table) } ? entry.shapes : nil
   }
 
   mutating func keep(_ shapes: [Shape], of table: UnsafeRawBufferPointer) {
     entries[slot(table)] = Entry(table: Array(table), shapes: shapes)
   }
+}
+
+func areEqual(_ one: UnsafeRawBufferPointer, _ other: UnsafeRawBufferPointer) -> Bool {
+  guard one.count == other.count else { return false }
+  guard let start = one.baseAddress, let other = other.baseAddress else { return true }
+  return unsafe memcmp(start, other, one.count) == 0
 }
 
 extension Payload {

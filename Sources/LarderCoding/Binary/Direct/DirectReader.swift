@@ -31,8 +31,7 @@ package struct ReadingPlan {
 
   /// Whether the plan is for payloads with that table, whose objects have that shape.
   package func fits(_ table: UnsafeRawBufferPointer, _ shape: UInt8) -> Bool {
-    self.shape == shape && self.table.count == table.count
-      && self.table.elementsEqual(table)
+    self.shape == shape && areEqual(UnsafeRawBufferPointer(self.table), table)
   }
 }
 
@@ -170,7 +169,6 @@ extension DirectReader {
     return ReadingPlan(learned, end: end, table: table, shape: number)
   }
 
-  @inline(__always)
   package mutating func beginObject() throws(Fault) {
     if isTagged {
       guard try bytes.load(UInt8.self, at: offset) == Kind.object.rawValue,
@@ -187,7 +185,6 @@ extension DirectReader {
     }
   }
 
-  @inline(__always)
   package mutating func endObject() throws(Fault) {
     if reached >= 0 || !next.pointee.isAtEnd { try skipRest() }
   }
@@ -198,8 +195,10 @@ extension DirectReader {
     try seek(to: shape.types.count, from: reached, payload, shape)
   }
 
-  /// Whether nothing follows behind the last object.
-  package var isAtEnd: Bool { offset == bytes.end }
+  /// Checks that nothing follows behind the last object.
+  package func expectEnd() throws(Fault) {
+    guard offset == bytes.end else { throw .malformed("bytes behind the value") }
+  }
 
   /// Gives what has outlived the reading bytes that do so too.
   package mutating func close() {
@@ -212,13 +211,13 @@ extension DirectReader {
 
 extension DirectReader {
   @inline(__always)
-  package mutating func read<S: WireScalar>(_ name: StaticString) throws(Fault) -> S {
+  mutating func take<S: WireScalar>(_ name: StaticString) throws(Fault) -> S {
     if isNext(name, S.kind.rawValue) { return try S.body(in: bytes, at: &offset) }
     return try readOther(name)
   }
 
   @inline(__always)
-  package mutating func readIfPresent<S: WireScalar>(_ name: StaticString) throws(Fault) -> S? {
+  mutating func takeIfPresent<S: WireScalar>(_ name: StaticString) throws(Fault) -> S? {
     guard isNext(name, S.kind.rawValue | Kind.optionalBit) else {
       return try readOtherIfPresent(name)
     }

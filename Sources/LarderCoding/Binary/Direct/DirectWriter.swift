@@ -69,7 +69,7 @@ package struct DirectWriter: ~Copyable {
   /// How many containers there are around a field.
   private let depth: Int
   private var stream: Stream?
-  package private(set) var isUnfit = false
+  var isUnfit = false
 
   /// Where a type that has no shape yet looks for its next field.
   // Unsafe: made once, and never changed or freed.
@@ -102,7 +102,6 @@ package struct DirectWriter: ~Copyable {
   }
 
   /// Ends an object, and begins the next one if there is one.
-  @inline(__always)
   package mutating func endObject() {
     guard let shape else { return isUnfit = true }
     if next - UnsafePointer(shape.pointee.fields) != shape.pointee.count { isUnfit = true }
@@ -169,21 +168,18 @@ extension DirectWriter {
   }
 
   @inline(__always)
-  package mutating func write<S: WireScalar>(_ value: S, as name: StaticString) {
+  mutating func put<S: WireScalar>(_ value: S, _ name: StaticString) {
     guard begin(name, S.kind.rawValue) else { return }
     value.append(to: &bytes)
   }
 
   @inline(__always)
-  package mutating func writeIfPresent<S: WireScalar>(_ value: S?, as name: StaticString) {
+  mutating func putIfPresent<S: WireScalar>(_ value: S?, _ name: StaticString) {
     guard begin(name, S.kind.rawValue | Kind.optionalBit) else { return }
     guard let value else { return bytes.append(0) }
     bytes.append(1)
     value.append(to: &bytes)
   }
-
-  /// Says that a value cannot be written so.
-  package mutating func giveUp() { isUnfit = true }
 
   /// Writes a value by its `encode(to:)`.
   package mutating func encode<T: Encodable>(_ value: T, as name: StaticString) {
