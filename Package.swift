@@ -78,8 +78,8 @@ let package = Package(
     .testTarget(
       name: "LarderTests",
       dependencies: [
-        "Larder", "LarderEngine", "LarderBytes", "LarderTesting", "LarderTestSupport",
-        "SimulatedDisk",
+        "Larder", "LarderEngine", "LarderCoding", "LarderBytes", "LarderTesting",
+        "LarderTestSupport", "SimulatedDisk",
       ],
       exclude: ["Fixtures"]),
     .testTarget(
@@ -92,8 +92,8 @@ let package = Package(
     .testTarget(
       name: "LarderFeedsTests",
       dependencies: [
-        "LarderFeeds", "LarderEngine", "LarderBytes", "LarderTesting", "LarderTestSupport",
-        "SimulatedDisk", "FeedServer", "feeds",
+        "LarderFeeds", "LarderEngine", "LarderCoding", "LarderBytes", "LarderTesting",
+        "LarderTestSupport", "SimulatedDisk", "FeedServer", "feeds",
       ]),
 
     // The repository's own rules about its sources.

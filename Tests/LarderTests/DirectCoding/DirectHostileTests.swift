@@ -1,0 +1,149 @@
+import Foundation
+import LarderBytes
+import LarderCoding
+import LarderTestSupport
+import Synchronization
+import Testing
+
+@testable import Larder
+
+/// Bytes of any kind, and threads of any number: what goes directly is what `Codable` makes of it.
+@Suite struct DirectHostileTests {
+  private func bytes(_ encode: (inout ByteBuffer) throws -> Void) rethrows -> [UInt8] {
+    var buffer = ByteBuffer()
+    try encode(&buffer)
+    return Array(buffer)
+  }
+
+  /// A value, or what is wrong with the bytes, as text.
+  private func outcome(_ body: () throws -> some Any) -> String {
+    do {
+      return "\(try body())"
+    } catch {
+      return "\(error)"
+    }
+  }
+
+  /// Changes payloads at random, and reads each by a route that knows their shape, by one that does
+  /// not, and by `Codable`.
+  private func expectSame<T: DirectCoding>(
+    _ values: [T], rounds: Int, at place: SourceLocation = #_sourceLocation
+  ) throws {
+    var random = SplitMix64(seed: testSeed())
+    let route = DirectRoute<T>()
+    let payloads = [
+      try bytes { try route.encode(values, into: &$0) },
+      try bytes { try Binary.encode(values, into: &$0) },
+    ]
+    for payload in payloads { _ = try route.decodeList(payload.span.bytes) }
+    for round in 0..<rounds {
+      var changed = payloads[round % payloads.count]
+      for _ in 0...Int.random(in: 0...2, using: &random) { random.change(&changed) }
+      let expected = outcome { try Binary.decode([T].self, from: changed.span.bytes) }
+      let known = outcome { try route.decodeList(changed.span.bytes) }
+      let unknown = outcome { try DirectRoute<T>().decodeList(changed.span.bytes) }
+      #expect(known == expected, "\(changed)", sourceLocation: place)
+      #expect(unknown == expected, "\(changed)", sourceLocation: place)
+      if known != expected || unknown != expected { return }
+    }
+  }
+
+  @Test func changedPayloadsAreWhatCodableMakesOfThem() throws {
+    try expectSame([Everything(), .full], rounds: 3000)
+    try expectSame(
+      (0..<3).map { Song.First(id: $0, title: "Song \($0)", length: 0.5) }, rounds: 6000)
+    let added = try JSONDecoder().decode(
+      [Song.Added].self,
+      from: Data(#"[{"id":1,"title":"a","length":2,"year":3},{"id":2,"title":"","length":0}]"#.utf8)
+    )
+    try expectSame(added, rounds: 6000)
+  }
+
+  @Test func aListOfMoreThanThereIsTakesNoRoom() throws {
+    let route = DirectRoute<Song.First>()
+    var list = try bytes {
+      try route.encode([Song.First(id: 1, title: "a", length: 2)], into: &$0)
+    }
+    _ = try route.decodeList(list.span.bytes)
+    // The number of elements stands behind the types.
+    list.replaceSubrange(8..<12, with: [0xFF, 0xFF, 0xFF, 0x7F])
+    #expect(throws: DecodingError.self) { try route.decodeList(list.span.bytes) }
+    list.replaceSubrange(8..<12, with: [2, 0, 0, 0])
+    #expect(throws: DecodingError.self) { try route.decodeList(list.span.bytes) }
+  }
+
+  @Test func threadsLearnTogether() {
+    for _ in 0..<50 {
+      let route = DirectRoute<Everything>()
+      let older = DirectRoute<Song.Added>()
+      let value = Everything.full
+      let failures = Mutex<[String]>([])
+      onThreads(4) { thread in
+        do {
+          let whole = try bytes { try route.encode([value, value], into: &$0) }
+          let one = try bytes {
+            try DirectRoute().encode([Song.First(id: thread, title: "a", length: 1)], into: &$0)
+          }
+          let isRight =
+            try route.decodeList(whole.span.bytes) == [value, value]
+            && older.decodeList(one.span.bytes).map(\.id) == [thread]
+          if !isRight { failures.withLock { $0.append("a wrong value") } }
+        } catch {
+          failures.withLock { $0.append("\(error)") }
+        }
+      }
+      #expect(failures.withLock { $0 } == [])
+    }
+  }
+
+  /// A decoder of a field that outlives the reading has bytes of its own.
+  @Test func aKeptDecoderGoesOn() throws {
+    let route = DirectRoute<Keeper>()
+    let values = [Keeper(Kept(names: ["a", "b"])), Keeper(Kept(names: ["c"]))]
+    var payload = try bytes { try route.encode(values, into: &$0) }
+    for _ in 0..<2 {
+      let read = try payload.withUnsafeBytes { try route.readList($0) }
+      for index in payload.indices { payload[index] = 0xFF }
+      #expect(try read.map { try $0.kept.readNames() } == [["a", "b"], ["c"]])
+      payload = try bytes { try route.encode(values, into: &$0) }
+    }
+  }
+}
+
+struct Keeper: DirectCoding {
+  var kept: Kept
+  init(_ kept: Kept) { self.kept = kept }
+  init(from fields: inout FieldReader) throws { kept = try fields.read("kept") }
+  func write(to fields: inout FieldWriter) { fields.write(kept, as: "kept") }
+}
+
+/// Reads its names later.
+struct Kept: Codable, @unchecked Sendable {
+  // @unchecked: only the test's own thread has it.
+  private var names: [String] = []
+  private var decoder: (any Decoder)?
+
+  init(names: [String]) { self.names = names }
+  init(from decoder: any Decoder) throws { self.decoder = decoder }
+  func encode(to encoder: any Encoder) throws { try names.encode(to: encoder) }
+  func readNames() throws -> [String] {
+    guard let decoder else { return names }
+    return try [String](from: decoder)
+  }
+}
+
+extension SplitMix64 {
+  /// Changes bytes as damage would, or somebody who knows the format.
+  fileprivate mutating func change(_ bytes: inout [UInt8]) {
+    guard !bytes.isEmpty else { return }
+    let place = Int.random(in: 0..<bytes.count, using: &self)
+    switch next() % 6 {
+    case 0: bytes[place] ^= 1 << UInt8(next() % 8)
+    case 1: bytes[place] = UInt8.random(in: 0...30, using: &self)
+    case 2: bytes.removeSubrange(place...)
+    case 3: bytes.remove(at: place)
+    case 4: bytes.insert(UInt8.random(in: 0...255, using: &self), at: place)
+    default: bytes.swapAt(place, Int.random(in: 0..<bytes.count, using: &self))
+    }
+  }
+}
