@@ -119,9 +119,7 @@ extension DirectRoute {
     var fields = FieldReader(try .begin(payload, isList: false))
     defer { fields.base.close() }
     try followPlan(&fields)
-    let value = try element(&fields)
-    try fields.base.expectEnd()
-    return value
+    return try element(&fields)
   }
 
   func readList(_ payload: UnsafeRawBufferPointer) throws -> [Element] {
@@ -133,7 +131,6 @@ extension DirectRoute {
     // Elements may be larger than their bytes: no more room than could be needed is taken.
     values.reserveCapacity(min(count, 1024))
     for _ in 0..<count { values.append(try element(&fields)) }
-    try fields.base.expectEnd()
     return values
   }
 

@@ -215,6 +215,15 @@ import Testing
         #expect(try route.decode(bytes.span.bytes) == value)
       }
     }
+    for list in [
+      [Fickle(x: 1, z: 2), Fickle(y: 3, z: 4)], [Fickle(x: 1, z: 2), Fickle(x: 3)],
+      [Fickle(x: 1), Fickle(x: 2, y: 3)],
+    ] {
+      let route = DirectRoute<Fickle>()
+      let bytes = try directly(list, route)
+      #expect(!isDirectList(bytes))
+      #expect(try route.decodeList(bytes.span.bytes) == list)
+    }
     let route = DirectRoute<Doubled>()
     for _ in 0..<2 {
       let bytes = try directly(Doubled(), route)

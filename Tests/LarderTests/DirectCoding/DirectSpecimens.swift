@@ -238,6 +238,28 @@ struct Wayward: DirectCoding, Equatable {
   }
 }
 
+/// A type that does not keep to the rules: it has one name or another for a field, and may leave
+/// out the last.
+struct Fickle: DirectCoding, Equatable {
+  var x: Int?
+  var y: Int?
+  var z: Int?
+
+  init(x: Int? = nil, y: Int? = nil, z: Int? = nil) { (self.x, self.y, self.z) = (x, y, z) }
+
+  init(from fields: inout FieldReader) throws {
+    x = try fields.readIfPresent("x")
+    y = try fields.readIfPresent("y")
+    z = try fields.readIfPresent("z")
+  }
+
+  func write(to fields: inout FieldWriter) {
+    if let x { fields.write(x, as: "x") }
+    if let y { fields.write(y, as: "y") }
+    if let z { fields.write(z, as: "z") }
+  }
+}
+
 /// A type without a shape: two fields of one name.
 struct Doubled: DirectCoding, Equatable {
   var a = 1

@@ -195,11 +195,6 @@ extension DirectReader {
     try seek(to: shape.types.count, from: reached, payload, shape)
   }
 
-  /// Checks that nothing follows behind the last object.
-  package func expectEnd() throws(Fault) {
-    guard offset == bytes.end else { throw .malformed("bytes behind the value") }
-  }
-
   /// Gives what has outlived the reading bytes that do so too.
   package mutating func close() {
     guard var payload = payload.take() else { return }
