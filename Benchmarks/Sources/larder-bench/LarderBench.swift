@@ -32,10 +32,12 @@ import Foundation
         report.add(outcome)
       }
     }
-    try measure(try CodingSuite(scale).contests)
-    if arguments.codingOnly { return report }
     let workspace = try Workspace()
     defer { discard(workspace) }
+    let feeds = try FeedSuite(scale, in: workspace)
+    try measure(try CodingSuite(scale).contests + feeds.contests)
+    try feeds.close()
+    if arguments.codingOnly { return report }
     let engines = try EngineSuite(scale, in: workspace)
     let caches = try CacheSuite(scale, in: workspace)
     let durability = try DurabilitySuite(scale, in: workspace)

@@ -46,7 +46,7 @@ struct Report: Encodable {
       "\(decimals($0.lowerBound, 3)) to \(decimals($0.upperBound, 3))"
     }
     let goal = outcome.goal.map {
-      "\(decimals($0, 2)) \(outcome.isGoalMet == true ? "met" : "NOT met")"
+      "\(decimals($0, 3)) \(outcome.isGoalMet == true ? "met" : "NOT met")"
     }
     let cells = [
       outcome.name, decimals(outcome.a, 0), decimals(outcome.b, 0), decimals(outcome.ratio, 3),

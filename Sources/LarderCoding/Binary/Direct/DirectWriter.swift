@@ -157,7 +157,7 @@ extension DirectWriter {
     let field = WrittenField(name, kind)
     if shape == nil {
       learned.append(field)
-    } else if next.pointee.name != nil, next.pointee.kind == kind, next.pointee.text == field.text {
+    } else if next.pointee.kind == kind, next.pointee.text == field.text {
       // The same name from another place in the program.
       next += 1
       return true
