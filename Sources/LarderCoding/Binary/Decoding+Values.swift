@@ -6,8 +6,8 @@ private let listTypes = Mutex<[ObjectIdentifier: Bool]>([:])
 
 /// A list that is read without a container.
 protocol WireList {
-  /// Reads the list of `decoder`, or gives nil if it must be read as any other type.
-  static func read(from decoder: ValueDecoder) throws -> Self?
+  /// Reads the list of `decoder`.
+  static func read(from decoder: ValueDecoder) throws -> Self
 }
 
 extension ValueDecoder {
@@ -43,6 +43,9 @@ extension ValueDecoder {
 
   /// Decodes a value that has no kind of its own from `decoder`.
   func composite<T: Decodable>(_ decoder: ValueDecoder) throws -> T {
+    if T.self == [Int].self { return same(try [Int].read(from: decoder)) }
+    if T.self == [Double].self { return same(try [Double].read(from: decoder)) }
+    if T.self == [String].self { return same(try [String].read(from: decoder)) }
     if let list = listType(T.self), let elements = try list.read(from: decoder) as? T {
       return elements
     }
@@ -51,15 +54,15 @@ extension ValueDecoder {
 
   /// Decodes the types of Foundation that have kinds of their own; nil for any other.
   private func common<T>(_ place: Place, name: Name, end: inout Int?) throws -> T? {
-    if T.self == String.self { return try same(String.self, place, name, &end) as T }
+    if T.self == String.self { return try read(String.self, place, name, &end) as T }
     if T.self == URL.self {
       // One with a base is an object.
       guard place.kind != .object, place.kind != .map else { return nil }
-      return try same(URL.self, place, name, &end) as T
+      return try read(URL.self, place, name, &end) as T
     }
-    if T.self == UUID.self { return try same(UUID.self, place, name, &end) as T }
-    if T.self == Date.self { return try same(Date.self, place, name, &end) as T }
-    if T.self == Data.self { return try same(Data.self, place, name, &end) as T }
+    if T.self == UUID.self { return try read(UUID.self, place, name, &end) as T }
+    if T.self == Date.self { return try read(Date.self, place, name, &end) as T }
+    if T.self == Data.self { return try read(Data.self, place, name, &end) as T }
     return nil
   }
 
@@ -71,23 +74,17 @@ extension ValueDecoder {
     return value
   }
 
-  private func same<S: WireScalar, T>(
+  private func read<S: WireScalar, T>(
     _ type: S.Type, _ place: Place, _ name: Name, _ end: inout Int?
   ) throws -> T {
     do throws(Fault) {
       var offset = 0
       let value = try S.read(payload, place, end: &offset)
       end = offset
-      return Self.same(value)
+      return same(value)
     } catch {
       throw self.error(error, S.self, below: name)
     }
-  }
-
-  /// `value` as the type that it is of, as the caller has compared.
-  static func same<S, T>(_ value: S) -> T {
-    // Unsafe: the types are the same.
-    unsafe unsafeBitCast(value, to: T.self)
   }
 
   /// `type` as a list, if it is one; known after it was asked for once.
@@ -106,7 +103,7 @@ extension ValueDecoder {
 }
 
 extension Array: WireList where Element: Decodable {
-  static func read(from decoder: ValueDecoder) throws -> [Element]? {
+  static func read(from decoder: ValueDecoder) throws -> [Element] {
     if let numbers = try readNumbers(from: decoder) { return numbers }
     var elements = try Elements(decoder)
     var array: [Element] = []

@@ -310,11 +310,11 @@ struct KeyedFields<Key: CodingKey>: KeyedDecodingContainerProtocol {
 
   private func value<T: Decodable>(_ key: Key, _ index: Int, _ place: Place) throws -> T {
     if T.self == URL.self, place.kind != .object, place.kind != .map {
-      return ValueDecoder.same(try scalar(key, index, place) as URL)
+      return same(try scalar(key, index, place) as URL)
     }
-    if T.self == UUID.self { return ValueDecoder.same(try scalar(key, index, place) as UUID) }
-    if T.self == Date.self { return ValueDecoder.same(try scalar(key, index, place) as Date) }
-    if T.self == Data.self { return ValueDecoder.same(try scalar(key, index, place) as Data) }
+    if T.self == UUID.self { return same(try scalar(key, index, place) as UUID) }
+    if T.self == Date.self { return same(try scalar(key, index, place) as Date) }
+    if T.self == Data.self { return same(try scalar(key, index, place) as Data) }
     var end: Int?
     let value: T = try decoder.decode(place, name: .key(key), end: &end)
     if let end { decoder.finishField(index, end: end) }

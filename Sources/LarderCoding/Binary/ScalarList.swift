@@ -41,3 +41,37 @@ extension Array: ScalarList {
     }
   }
 }
+
+extension ByteBuffer {
+  /// Appends the commonest lists, tagged; false for any other value.
+  ///
+  /// Each of them is known by its type alone: to ask for a conformance takes longer than to copy a
+  /// thousand numbers.
+  @inline(__always)
+  mutating func appendCommonList<T>(_ value: T) -> Bool {
+    if T.self == [Int].self {
+      append(same(value, [Int].self), of: .int64)
+    } else if T.self == [Double].self {
+      append(same(value, [Double].self), of: .double)
+    } else if T.self == [String].self {
+      append(same(value, [String].self), of: .string)
+    } else {
+      return false
+    }
+    return true
+  }
+
+  /// Appends a list of scalars of one kind, tagged.
+  mutating func append(_ list: some ScalarList, of kind: Kind) {
+    append(Kind.list.rawValue)
+    append(kind.rawValue)
+    append(littleEndian: UInt32(clamping: list.count))
+    list.appendScalars(to: &self)
+  }
+}
+
+/// `value` as the type that it is of, as the caller has compared.
+func same<T, S>(_ value: T, _ type: S.Type = S.self) -> S {
+  // Unsafe: the types are the same.
+  unsafe unsafeBitCast(value, to: type)
+}

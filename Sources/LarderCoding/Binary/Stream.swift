@@ -154,32 +154,27 @@ extension Stream {
 
   private func encodeCommon<T>(_ value: T) throws -> Bool {
     if T.self == String.self {
-      scalar(Self.same(value, String.self))
+      scalar(same(value, String.self))
     } else if T.self == Int.self {
-      scalar(Self.same(value, Int.self))
+      scalar(same(value, Int.self))
     } else if T.self == URL.self {
-      let url = Self.same(value, URL.self)
+      let url = same(value, URL.self)
       guard url.baseURL == nil else { return false }
       scalar(url)
     } else if T.self == UUID.self {
-      scalar(Self.same(value, UUID.self))
+      scalar(same(value, UUID.self))
     } else if T.self == Date.self {
-      scalar(Self.same(value, Date.self))
+      scalar(same(value, Date.self))
     } else if T.self == Data.self {
-      scalar(Self.same(value, Data.self))
+      scalar(same(value, Data.self))
     } else {
       return false
     }
     return true
   }
 
-  /// `value` as the type that it is of, as the caller has compared.
-  static func same<T, S>(_ value: T, _ type: S.Type) -> S {
-    // Unsafe: the types are the same.
-    unsafe unsafeBitCast(value, to: type)
-  }
-
   private func encodeOther<T: Encodable>(_ value: T) throws {
+    if frames.count < maximumFrames, bytes.appendCommonList(value) { return }
     let form = form(of: T.self)
     if form == .scalar, T.self != URL.self, let scalar = value as? any WireScalar {
       self.scalar(scalar)
@@ -419,10 +414,7 @@ extension Array: StreamList where Element: Encodable {
 extension Stream {
   fileprivate func writeScalars(of kind: Kind, in list: some ScalarList) throws {
     guard frames.count < maximumFrames else { throw StreamAbandoned() }
-    bytes.append(Kind.list.rawValue)
-    bytes.append(kind.rawValue)
-    bytes.append(littleEndian: UInt32(clamping: list.count))
-    list.appendScalars(to: &bytes)
+    bytes.append(list, of: kind)
   }
 
   fileprivate func writeElements<T: Encodable>(of list: [T]) throws {

@@ -92,13 +92,13 @@ struct StreamFields<Key: CodingKey>: KeyedEncodingContainerProtocol {
 
   mutating func encode<T: Encodable>(_ value: T, forKey key: Key) throws {
     if T.self == URL.self {
-      let url = Stream.same(value, URL.self)
+      let url = same(value, URL.self)
       if url.baseURL == nil { return try scalar(url, key) }
     }
-    if T.self == UUID.self { return try scalar(Stream.same(value, UUID.self), key) }
-    if T.self == Date.self { return try scalar(Stream.same(value, Date.self), key) }
-    if T.self == Data.self { return try scalar(Stream.same(value, Data.self), key) }
-    if T.self == String.self { return try scalar(Stream.same(value, String.self), key) }
+    if T.self == UUID.self { return try scalar(same(value, UUID.self), key) }
+    if T.self == Date.self { return try scalar(same(value, Date.self), key) }
+    if T.self == Data.self { return try scalar(same(value, Data.self), key) }
+    if T.self == String.self { return try scalar(same(value, String.self), key) }
     guard stream.field(of: handle, key.stringValue, Kind.tagged.rawValue) != .abandoned else {
       throw StreamAbandoned()
     }
@@ -107,12 +107,12 @@ struct StreamFields<Key: CodingKey>: KeyedEncodingContainerProtocol {
 
   mutating func encodeIfPresent<T: Encodable>(_ value: T?, forKey key: Key) throws {
     if T.self == URL.self {
-      let url = Stream.same(value, URL?.self)
+      let url = same(value, URL?.self)
       if url?.baseURL == nil { return try optional(url, key) }
     }
-    if T.self == UUID.self { return try optional(Stream.same(value, UUID?.self), key) }
-    if T.self == Date.self { return try optional(Stream.same(value, Date?.self), key) }
-    if T.self == Data.self { return try optional(Stream.same(value, Data?.self), key) }
+    if T.self == UUID.self { return try optional(same(value, UUID?.self), key) }
+    if T.self == Date.self { return try optional(same(value, Date?.self), key) }
+    if T.self == Data.self { return try optional(same(value, Data?.self), key) }
     let kind = Kind.tagged.rawValue | Kind.optionalBit
     switch stream.field(of: handle, key.stringValue, kind, isAbsent: value == nil) {
     case .body: stream.bytes.append(value == nil ? 0 : 1)

@@ -96,10 +96,7 @@ struct TreeWriter: ~Copyable {
       scalar.append(to: &bytes)
     case .scalars(let kind, let list):
       guard depth <= Binary.maximumDepth else { throw tooDeep([]) }
-      bytes.append(Kind.list.rawValue)
-      bytes.append(kind.rawValue)
-      bytes.append(littleEndian: UInt32(clamping: list.count))
-      list.appendScalars(to: &bytes)
+      bytes.append(list, of: kind)
     case .container(let container): try write(container, depth: depth)
     }
   }

@@ -195,6 +195,7 @@ extension DirectWriter {
   }
 
   private mutating func encode<T: Encodable>(_ value: T) {
+    if bytes.appendCommonList(value) { return }
     let stream = stream ?? Stream(within: depth)
     self.stream = stream
     if isUnfit || !stream.writePart(value, into: &bytes) { isUnfit = true }
