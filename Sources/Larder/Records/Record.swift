@@ -132,6 +132,23 @@ extension Record {
     let place = (start + Offset.savedAt)..<(start + Offset.savedAt + dates.count)
     buffer.replaceSubrange(place, with: dates)
   }
+
+  /// Appends this record, which is `bytes`, with another payload; dates and validator stay.
+  func appendReencoded(
+    _ bytes: RawSpan, coder: UInt8, schemaVersion: UInt32, payload: [UInt8],
+    to buffer: inout [UInt8]
+  ) {
+    let start = buffer.count
+    bytes.extracting(0..<self.payload.lowerBound).withUnsafeBytes {
+      buffer.append(contentsOf: $0)
+    }
+    buffer[start + Offset.coder] = coder
+    let place = (start + Offset.schemaVersion)..<(start + Offset.savedAt)
+    withUnsafeBytes(of: schemaVersion.littleEndian) {
+      buffer.replaceSubrange(place, with: $0)
+    }
+    buffer.append(contentsOf: payload)
+  }
 }
 
 // A date is kept as the bits of its seconds since 2001: going through 1970 would change two dates
