@@ -61,7 +61,7 @@ let package = Package(
       name: "SimulatedDisk", dependencies: ["CSimulatedDisk", "LarderEngine", "LarderTestSupport"],
       path: "Tests/SimulatedDisk"),
     .executableTarget(
-      name: "CrashWorker", dependencies: ["LarderEngine", "LarderTestSupport"],
+      name: "CrashWorker", dependencies: ["Larder", "LarderEngine", "LarderTestSupport"],
       path: "Tests/CrashWorker"),
     .testTarget(
       name: "LarderEngineTests",
@@ -73,6 +73,7 @@ let package = Package(
       name: "LarderTests",
       dependencies: [
         "Larder", "LarderEngine", "LarderTesting", "LarderTestSupport", "SimulatedDisk",
+        "CrashWorker",
       ],
       exclude: ["Fixtures"]),
     .testTarget(

@@ -54,14 +54,20 @@ struct Migration<Value: Sendable>: ~Copyable {
     if let mark { range.lower = prefix + mark.reached + [0] }
     let cursor = try store.cursor(over: range, in: core)
     var isComplete = true
+    var passed = 0
     while try advance(cursor) {
       isComplete = isComplete && cursor.isComplete
+      passed += 1
       cursor.withEntry { key, bytes in look(at: bytes, under: key) }
-      guard isSliceFull else { continue }
-      try commit()
-      // Cleared meanwhile: what is left under the old number is reclaimed.
-      guard core.id == id else { return }
+      if isSliceFull {
+        try commit()
+        // Cleared meanwhile: what is left under the old number is reclaimed.
+        guard core.id == id else { return }
+      } else if !rows.isEmpty || passed < Self.sliceRecords {
+        continue
+      }
       guard isComplete else { continue }
+      passed = 0
       let key = cursor.withEntry { key, _ in
         key.extracting(prefix.count..<key.byteCount).withUnsafeBytes { Data($0) }
       }

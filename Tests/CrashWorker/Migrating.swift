@@ -1,0 +1,38 @@
+import Foundation
+import Larder
+
+/// Migrates the numbers of a store, which version 1 had as text.
+///
+/// A line says "at" and how many it has read, now and then, and the last one "done", and how many
+/// were migrated and how many were current.
+enum Migrating {
+  /// How many numbers are read for each line.
+  private static let stride = 64
+
+  static func run(in path: String) {
+    var options = Store.Options()
+    // Small, so that tables are written and compacted all the time.
+    options.writeBufferBytes = 64 << 10
+    options.maxFileBytes = 1 << 20
+    // The reader runs on the thread that migrates, and on no other.
+    nonisolated(unsafe) var count = 0
+    let schema = Schema<Int>(version: 3).reading(1, as: String.self) { text in
+      count += 1
+      if count.isMultiple(of: stride) { CrashWorker.say("at \(count)") }
+      guard let number = Int(text) else { throw NotANumber() }
+      return number
+    }
+    do {
+      let store = try Store(at: URL(filePath: path), options: options)
+      let numbers = try store.cache(
+        "numbers", of: Int.self, keyedBy: Int.self, lifetime: .days(3000), schema: schema)
+      let report = try store.migrate(numbers)
+      try store.close()
+      CrashWorker.say("done \(report.migrated) \(report.current)")
+    } catch {
+      CrashWorker.say("\(error)")
+    }
+  }
+}
+
+private struct NotANumber: Error {}
