@@ -88,8 +88,9 @@ package protocol EngineCursor: AnyObject {
   /// Moves to the entry before, or returns false at the start of the range. Throws as ``next()``.
   func previous() throws(EngineError) -> Bool
 
-  /// Whether all that the walk has come by so far could be read: ``next()`` and ``previous()`` would
-  /// not throw ``EngineError/corrupt(_:)`` for it.
+  /// Whether all that the walk has come by so far could be read.
+  ///
+  /// When false, the walk ends in an error.
   var isComplete: Bool { get }
 
   /// Puts the cursor just before the first key that is `key` or greater, within the range.

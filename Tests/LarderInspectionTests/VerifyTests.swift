@@ -150,7 +150,8 @@ import Testing
     try specimen.withEngine { try $0.flipByte(from: Metadata.migration(5), ending: "") }
     let messages = try faults(in: specimen).map { $0[3] }
     #expect(messages.count == 2)
-    #expect(messages.allSatisfy { $0.hasPrefix("the metadata row ") && $0.hasSuffix(" is damaged") })
+    #expect(
+      messages.allSatisfy { $0.hasPrefix("the metadata row ") && $0.hasSuffix(" is damaged") })
   }
 
   @Test func rule13ADamagedLogIsToldAndWhatIsBeforeItIsShown() throws {

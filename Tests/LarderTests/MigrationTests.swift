@@ -269,5 +269,7 @@ extension Fixture {
 }
 
 extension [UInt8] {
-  fileprivate func ends(with text: String) -> Bool { suffix(text.utf8.count).elementsEqual(text.utf8) }
+  fileprivate func ends(with text: String) -> Bool {
+    suffix(text.utf8.count).elementsEqual(text.utf8)
+  }
 }

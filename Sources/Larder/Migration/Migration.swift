@@ -3,8 +3,8 @@ import LarderEngine
 
 /// One call of ``Store/migrate(_:)``.
 ///
-/// It walks over the cache and gathers records to be rewritten into slices. A slice is one batch, in
-/// which each record is put only if it is still the one that was read. The cursor takes a newer
+/// It walks over the cache and gathers records to be rewritten into slices. A slice is one batch,
+/// in which each record is put only if it is still the one that was read. The cursor takes a newer
 /// state of the store from time to time, so no state is kept from being compacted for long.
 struct Migration<Value: Sendable>: ~Copyable {
   private static var sliceRecords: Int { 256 }

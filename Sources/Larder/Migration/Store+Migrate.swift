@@ -22,29 +22,29 @@ public struct MigrationReport: Sendable, Hashable, Codable {
 }
 
 extension Store {
-  /// Writes every entry of a cache anew that is of an older schema version or of another coder than
-  /// the cache's, so that the readers of old versions can go from the program.
+  /// Writes every entry of a cache anew that is of an older schema version or another coder.
   ///
-  /// An entry keeps its dates; its age and its expiry stay the same. What has expired, is newer, or
-  /// cannot be read stays as it is, byte for byte. Readers can go once ``MigrationReport/unreadable``
-  /// is 0, and none of what was ``MigrationReport/expired`` is to be shown again.
+  /// Afterwards the readers of older versions can go from the program: see <doc:Migration>.
+  ///
+  /// An entry keeps its dates, and so its age and its expiry. What has expired, is newer, or cannot
+  /// be read stays as it is, byte for byte.
   ///
   /// The cache can be used meanwhile: what is saved or removed while this runs is never undone.
   /// ``Cache/touch(_:)`` may answer false for an entry that is written anew in the same moment. A
   /// cache that is cleared meanwhile has nothing left to migrate, and this ends.
   ///
-  /// When it is interrupted, by an error or the end of the process, all that was done stays, and the
-  /// next call goes on from there, if the cache has the same schema version and coder. A program
-  /// that opens the cache with others in between makes it start anew.
+  /// When it is interrupted, by an error or the end of the process, all that was done stays, and
+  /// the next call goes on from there, if the cache has the same schema version and coder. A
+  /// program that opens the cache with others in between makes it start anew.
   ///
   /// - Parameter cache: A cache of this store.
   /// - Returns: How many entries were written anew and left. Once it returns, what it has written
   ///   survives power loss.
-  /// - Throws: ``StoreError/invalidArgument(_:)`` for a cache of another store, and nothing is done;
+  /// - Throws: ``StoreError/invalidArgument(_:)`` for a cache of another store: nothing is done.
   ///   ``StoreError/corrupt(cache:key:file:)`` with an empty key, after everything readable was
-  ///   dealt with, when a part of a file could not be read: later calls go on before that part;
+  ///   dealt with, when a part of a file could not be read: later calls go on before that part.
   ///   ``StoreError/diskFull``, ``StoreError/io(_:)`` or ``StoreError/writesDisabled(cause:)``
-  ///   when a write failed; ``StoreError/closed``.
+  ///   when a write failed: the slices before it are kept. ``StoreError/closed``.
   /// - Complexity: One scan with a checksum for each entry, and for each that is written anew one
   ///   decode, one encode and one lookup; one append for up to 256 of them or about 1 MiB, and one
   ///   fsync at the end. Memory for such a slice and the largest value.
