@@ -1,12 +1,18 @@
 import Foundation
 import Larder
 
+#if canImport(Darwin)
+  import Darwin
+#else
+  import Glibc
+#endif
+
 /// Migrates the numbers of a store, which version 1 had as text.
 ///
-/// A line says "at" and how many it has read, now and then, and the last one "done", and how many
-/// were migrated and how many were current.
+/// For each byte of its input it goes on by some numbers, and says then at which one it is. Its last
+/// line says "done", and how many were migrated and how many were current.
 enum Migrating {
-  /// How many numbers are read for each line.
+  /// How many numbers are read for each byte.
   private static let stride = 64
 
   static func run(in path: String) {
@@ -18,7 +24,11 @@ enum Migrating {
     nonisolated(unsafe) var count = 0
     let schema = Schema<Int>(version: 3).reading(1, as: String.self) { text in
       count += 1
-      if count.isMultiple(of: stride) { CrashWorker.say("at \(count)") }
+      if count.isMultiple(of: stride) {
+        var byte: UInt8 = 0
+        guard read(0, &byte, 1) == 1 else { throw NotANumber() }
+        CrashWorker.say("at \(count)")
+      }
       guard let number = Int(text) else { throw NotANumber() }
       return number
     }

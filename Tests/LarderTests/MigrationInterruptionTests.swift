@@ -100,7 +100,7 @@ import Testing
     // The second slice is written without the entry that is touched; what deals with that fails.
     let (store, opened, start) = try open(fixture) { count in
       if count == 2 { try notes?.touch("0300") }
-      if count == 4 { throw EngineError.diskFull }
+      if count == 3 { throw EngineError.diskFull }
     }
     notes = opened
     start()
