@@ -37,8 +37,8 @@ enum Migrating {
       let numbers = try store.cache(
         "numbers", of: Int.self, keyedBy: Int.self, lifetime: .days(3000), schema: schema)
       let report = try store.migrate(numbers)
-      try store.close()
       CrashWorker.say("done \(report.migrated) \(report.current)")
+      try store.close()
     } catch {
       CrashWorker.say("\(error)")
     }
