@@ -9,8 +9,8 @@ import Larder
 
 /// Migrates the numbers of a store, which version 1 had as text.
 ///
-/// For each byte of its input it goes on by some numbers, and says then at which one it is. Its last
-/// line says "done", and how many were migrated and how many were current.
+/// For each byte of its input it goes on by some numbers, and says then at which one it is. Its
+/// last line says "done", and how many were migrated and how many were current.
 enum Migrating {
   /// How many numbers are read for each byte.
   private static let stride = 64
