@@ -64,7 +64,8 @@ let package = Package(
       name: "SimulatedDisk", dependencies: ["CSimulatedDisk", "LarderEngine", "LarderTestSupport"],
       path: "Tests/SimulatedDisk"),
     .executableTarget(
-      name: "CrashWorker", dependencies: ["LarderEngine", "LarderBytes", "LarderTestSupport"],
+      name: "CrashWorker",
+      dependencies: ["Larder", "LarderEngine", "LarderBytes", "LarderTestSupport"],
       path: "Tests/CrashWorker"),
     .testTarget(
       name: "LarderEngineTests",
@@ -79,7 +80,7 @@ let package = Package(
       name: "LarderTests",
       dependencies: [
         "Larder", "LarderEngine", "LarderCoding", "LarderBytes", "LarderTesting",
-        "LarderTestSupport", "SimulatedDisk",
+        "LarderTestSupport", "SimulatedDisk", "CrashWorker",
       ],
       exclude: ["Fixtures"]),
     .testTarget(

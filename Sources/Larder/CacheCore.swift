@@ -99,20 +99,56 @@ extension CacheCore {
       Record.appendHeader(
         coder: coder.format.rawValue, schemaVersion: UInt32(schema.version), savedAt: savedAt,
         expiresAt: expiresAt, to: &buffer)
-      let start = buffer.count
-      do {
-        try coder.encode(value, &buffer)
-      } catch {
-        throw .encoding(key: describe(recordKey.span.bytes), underlying: error)
-      }
-      payloadBytes = buffer.count - start
-      guard payloadBytes <= Record.maximumPayloadBytes else {
-        throw .invalidArgument(
-          "a payload of \(payloadBytes) bytes; the limit is \(Record.maximumPayloadBytes)")
-      }
+      payloadBytes = try appendPayload(of: value, under: recordKey.span.bytes, to: &buffer)
     }
     let stored = recordKey.count + Record.headerBytes + payloadBytes
     addExpiryRow(at: expiresAt, recordKey: recordKey, id: id, storedBytes: stored, to: &rows)
+  }
+
+  /// Appends the payload of a value; answers how long it is.
+  private func appendPayload(
+    of value: Value, under recordKey: RawSpan, to buffer: inout ByteBuffer
+  ) throws(StoreError) -> Int {
+    let start = buffer.count
+    do {
+      try coder.encode(value, &buffer)
+    } catch {
+      throw .encoding(key: describe(recordKey), underlying: error)
+    }
+    let count = buffer.count - start
+    guard count <= Record.maximumPayloadBytes else {
+      throw .invalidArgument(
+        "a payload of \(count) bytes; the limit is \(Record.maximumPayloadBytes)")
+    }
+    return count
+  }
+
+  /// Whether a record is as ``add(_:for:id:savedAt:to:)`` would write it: schema version and coder.
+  func isCurrent(_ record: Record) -> Bool {
+    Int(record.schemaVersion) == schema.version && record.coder == coder.format.rawValue
+  }
+
+  /// Adds a record that was checked, with its value encoded anew and its dates as they are, to
+  /// `rows`, if it is still the one that is there.
+  ///
+  /// `payload` is room for the value. When this throws, `rows` is as it was.
+  func addMigrated(
+    _ record: Record, in bytes: RawSpan, under recordKey: RawSpan, id: UInt64,
+    encodingInto payload: inout ByteBuffer, to rows: inout WriteBatch
+  ) throws(StoreError) {
+    let value = try value(of: record, in: bytes, under: recordKey)
+    payload.removeAll()
+    _ = try appendPayload(of: value, under: recordKey, to: &payload)
+    let same = rows.require(recordKey, .unchanged(since: record.sequence))
+    rows.put(recordKey, stamped: true, if: same) { buffer in
+      record.appendReencoded(
+        bytes, coder: coder.format.rawValue, schemaVersion: UInt32(schema.version),
+        payload: payload, to: &buffer)
+    }
+    let stored = recordKey.byteCount + record.payload.lowerBound + payload.count
+    addExpiryRow(
+      at: record.expiresAt, recordKey: recordKey.withUnsafeBytes { Array($0) }, id: id,
+      storedBytes: stored, if: same, to: &rows)
   }
 
   /// Adds the record `bytes`, found under `recordKey`, as saved at another date, to `rows`.

@@ -88,6 +88,11 @@ package protocol EngineCursor: AnyObject {
   /// Moves to the entry before, or returns false at the start of the range. Throws as ``next()``.
   func previous() throws(EngineError) -> Bool
 
+  /// Whether all that the walk has come by so far could be read.
+  ///
+  /// When false, the walk ends in an error.
+  var isComplete: Bool { get }
+
   /// Puts the cursor just before the first key that is `key` or greater, within the range.
   func seek(to key: RawSpan) throws(EngineError)
 

@@ -82,7 +82,13 @@ extension Inspection {
         // The catalog has looked at these.
         guard key != Metadata.format, !key.starts(with: Metadata.cachePrefix) else { continue }
         let isWhole =
-          key == CommitSequence.key ? value.count == 8 : Metadata.body(of: value, under: key) != nil
+          if key == CommitSequence.key {
+            value.count == 8
+          } else if key.starts(with: Metadata.migratePrefix) {
+            MigrationMark(in: value, under: key) != nil
+          } else {
+            Metadata.body(of: value, under: key) != nil
+          }
         guard !isWhole else { continue }
         let name = KeyForm.text(ofName: String(decoding: key.dropFirst(), as: UTF8.self))
         found.faults.append(Fault(message: "the metadata row \(name) is damaged"))

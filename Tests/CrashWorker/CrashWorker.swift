@@ -29,10 +29,11 @@ struct CrashWorker {
       case ("files", let path?, _): try Hardship.fewFiles(in: path)
       case ("rights", let path?, _): try Hardship.noRights(in: path)
       case ("full", let path?, let limit?): try FullDisk.run(in: path, limit: limit)
+      case ("migrate", let path?, _): Migrating.run(in: path)
       default:
         say(
           "usage: [--uid N] hold DIR | open DIR | fork DIR | files DIR | rights DIR "
-            + "| write DIR SEED | storm DIR SEED | full DIR LIMIT")
+            + "| write DIR SEED | storm DIR SEED | full DIR LIMIT | migrate DIR")
       }
     } catch {
       say("\(error)")

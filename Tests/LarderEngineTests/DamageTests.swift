@@ -57,10 +57,16 @@ import Testing
       // Twice, because a cursor that has reported a walk is as good as new.
       for _ in 0..<2 {
         var forwards: [String] = []
+        var complete = 0
         #expect(throws: EngineError.self) {
-          while try cursor.next() { forwards.append(cursor.key) }
+          while try cursor.next() {
+            forwards.append(cursor.key)
+            complete += cursor.isComplete ? 1 : 0
+          }
         }
         #expect(forwards == readable.sorted())
+        // Complete up to the damage, and not from there on.
+        #expect(complete == Self.keys.firstIndex { !readable.contains($0) })
         var backwards: [String] = []
         #expect(throws: EngineError.self) {
           while try cursor.previous() { backwards.append(cursor.key) }

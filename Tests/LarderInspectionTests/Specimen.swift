@@ -66,6 +66,18 @@ final class Specimen {
     try Inspection(at: path, now: Self.now, linking: linking)
   }
 
+  /// Puts a metadata row, sealed as the store does it.
+  func put(_ body: [UInt8], under key: [UInt8]) throws {
+    var sum = key.withUnsafeBytes { crc32c($0) }
+    sum = body.withUnsafeBytes { crc32c($0, extending: sum) }
+    let value = withUnsafeBytes(of: sum.littleEndian, Array.init) + body
+    try withEngine { engine in
+      var batch = WriteBatch()
+      batch.put(key.span.bytes, value.span.bytes)
+      try engine.write(&batch, synced: false)
+    }
+  }
+
   /// Changes physical rows behind the library's back.
   func withEngine(_ body: (LevelDBEngine) throws -> Void) throws {
     let engine = try LevelDBEngine(at: path)

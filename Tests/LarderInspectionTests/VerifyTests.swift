@@ -134,6 +134,26 @@ import Testing
     #expect(messages.contains("what is remembered of cache lists is damaged"))
   }
 
+  @Test func theMarkOfAMigrationIsChecked() throws {
+    let specimen = try Specimen()
+    let body = """
+      {"coder":1,"reached":"a2V5","report":{"current":0,"expired":1,"migrated":256,"newer":0,\
+      "unreadable":0},"schemaVersion":3}
+      """
+    try specimen.put(Array(body.utf8), under: Metadata.migration(5))
+    let (text, status) = try verified(specimen)
+    #expect(status == .fine && text.contains("faults    0\n"), "\(text)")
+    #expect(try specimen.inspect().told().status == .fine)
+
+    // Whole, and not a mark.
+    try specimen.put(Array("{}".utf8), under: Metadata.migration(6))
+    try specimen.withEngine { try $0.flipByte(from: Metadata.migration(5), ending: "") }
+    let messages = try faults(in: specimen).map { $0[3] }
+    #expect(messages.count == 2)
+    #expect(
+      messages.allSatisfy { $0.hasPrefix("the metadata row ") && $0.hasSuffix(" is damaged") })
+  }
+
   @Test func rule13ADamagedLogIsToldAndWhatIsBeforeItIsShown() throws {
     let specimen = try Specimen()
     let log = try log(of: specimen)

@@ -13,6 +13,8 @@ struct SavedValue: Hashable, Sendable {
   /// Of the value.
   let hash: Int
   var savedAt: Date
+  /// The schema version that it is in.
+  var schema: Int
 }
 
 /// Runs a script on a store, and notes what its caches held at which place in the disk's journal.
@@ -33,7 +35,7 @@ struct PowerLossHistory {
     self.disk = disk
     background = HeldBackground(of: disk, seed: seed)
     defer { disk.releaseBackground() }
-    open = try OpenStore(on: disk, clock: clock)
+    open = try OpenStore(on: disk, clock: clock, schema: 1)
     for operation in script.operations { try run(operation) }
     background.finish()
     try open.store.close()
@@ -44,7 +46,7 @@ struct PowerLossHistory {
     image.holdBackground()
     defer { image.releaseBackground() }
     // At the clock's first date nothing has expired.
-    let open = try OpenStore(on: image, clock: ManualClock())
+    let open = try OpenStore(on: image, clock: ManualClock(), schema: OpenStore.lastSchema)
     image.runBackground()
     let contents = try open.contents()
     try open.checkRows()
@@ -64,14 +66,12 @@ struct PowerLossHistory {
     case .batch(let changes, let synced): isDurable = try apply(changes, synced: synced)
     case .touch(let cache, let key): try touch(cache, Self.key(key))
     case .validate(let cache): try validate(cache)
+    case .migrate(let cache): isDurable = try migrate(cache)
     case .advance(let seconds): return clock.advance(by: Double(seconds))
     case .flush:
       try open.store.flush()
       isDurable = true
-    case .reopen:
-      background.finish()
-      try open.store.close()
-      open = try OpenStore(on: disk, clock: clock)
+    case .reopen: try reopen(schema: open.schema)
     case .compact: try background.letRun { try open.engine.compact(EngineRange()) }
     case .fillLog: return try fillLog()
     }
@@ -108,7 +108,7 @@ struct PowerLossHistory {
       switch change {
       case .save(let cache, let key, _):
         model[OpenStore.names[cache], default: [:]][Self.key(key)] = SavedValue(
-          hash: value.hashValue, savedAt: clock.now())
+          hash: value.hashValue, savedAt: clock.now(), schema: open.schema)
       case .remove(let cache, let key): model[OpenStore.names[cache]]?[Self.key(key)] = nil
       case .removeAll(let cache):
         model[OpenStore.names[cache]] = nil
@@ -151,6 +151,25 @@ struct PowerLossHistory {
     contents[OpenStore.names[cache]]?[key]?.savedAt = clock.now()
   }
 
+  private mutating func reopen(schema: Int) throws {
+    background.finish()
+    try open.store.close()
+    open = try OpenStore(on: disk, clock: clock, schema: schema)
+  }
+
+  /// Migrates a cache, in one slice; answers whether there was anything to be migrated.
+  private mutating func migrate(_ cache: Int) throws -> Bool {
+    try reopen(schema: min(open.schema + 1, OpenStore.lastSchema))
+    let (store, opened) = (open.store, open.caches[cache])
+    let report = try background.letRun { try store.migrate(opened) }
+    let now = clock.now()
+    for (key, value) in contents[opened.name] ?? [:]
+    where OpenStore.lifetimes[cache].freshness(of: value.savedAt, at: now) != .expired {
+      contents[opened.name]?[key]?.schema = open.schema
+    }
+    return report.migrated > 0
+  }
+
   private mutating func validate(_ cache: Int) throws {
     let lifetime = OpenStore.lifetimes[cache]
     let now = clock.now()
@@ -169,12 +188,21 @@ struct OpenStore {
   static let lifetimes: [Lifetime] = [
     .fresh(for: .seconds(100), thenStaleFor: .seconds(50)), .days(7), .unlimited,
   ]
+  static let lastSchema = 20
+  /// Each reads all versions before it.
+  private static let schemas = (0...lastSchema).map { version in
+    (0..<version).reduce(Schema<String>(version: version)) { schema, older in
+      schema.reading(older, as: String.self) { $0 }
+    }
+  }
 
+  let schema: Int
   let engine: LevelDBEngine
   let store: Store
   let caches: [Cache<String, String>]
 
-  init(on disk: SimulatedDisk, clock: ManualClock) throws {
+  init(on disk: SimulatedDisk, clock: ManualClock, schema: Int) throws {
+    self.schema = schema
     var engineOptions = LevelDBOptions()
     engineOptions.files = SimulatedFiles(disk)
     engineOptions.writeBufferBytes = HeldBackground.writeBufferBytes
@@ -185,7 +213,8 @@ struct OpenStore {
     let store = try Store(engine: engine, options: options, origin: .disk)
     self.store = store
     caches = try zip(Self.names, Self.lifetimes).map { name, lifetime in
-      try store.cache(name, of: String.self, lifetime: lifetime)
+      try store.cache(
+        name, of: String.self, lifetime: lifetime, schema: Self.schemas[schema])
     }
   }
 
@@ -195,8 +224,11 @@ struct OpenStore {
       let cursor = try cache.entries()
       while let item = try cursor.next() {
         let entry = try item.entry.get()
+        let recordKey = try cache.core.recordKey(of: item.key, id: cache.core.id)
+        let bytes = try engine.get(recordKey.span.bytes) ?? []
+        let record = try Record(bytes.span.bytes, under: recordKey.span.bytes)
         contents[cache.name, default: [:]][item.key] = SavedValue(
-          hash: entry.value.hashValue, savedAt: entry.savedAt)
+          hash: entry.value.hashValue, savedAt: entry.savedAt, schema: Int(record.schemaVersion))
       }
     }
     return contents

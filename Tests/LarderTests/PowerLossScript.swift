@@ -21,6 +21,8 @@ enum StoreOperation: Sendable, CustomStringConvertible {
   case batch([CacheChange], synced: Bool)
   case touch(cache: Int, key: Int)
   case validate(cache: Int)
+  /// Opens the store with the next schema version, and migrates one cache.
+  case migrate(cache: Int)
   case advance(seconds: Int)
   case flush
   case reopen
@@ -34,6 +36,7 @@ enum StoreOperation: Sendable, CustomStringConvertible {
     case .batch(let changes, let synced): "batch \(changes)\(synced ? " synced" : "")"
     case .touch(let cache, let key): "touch(\(cache), \(key))"
     case .validate(let cache): "validate(\(cache))"
+    case .migrate(let cache): "migrate(\(cache))"
     case .advance(let seconds): "advance(\(seconds))"
     case .flush: "flush"
     case .reopen: "reopen"
@@ -85,7 +88,7 @@ struct PowerLossScript: Sendable {
       .change(.removeAll(cache: 0), synced: false), .flush,
       .change(.save(cache: 0, key: 5, bytes: 40), synced: false), .compact,
       .change(.removeAll(cache: 2), synced: false), .reopen, .validate(cache: 0),
-      .touch(cache: 0, key: 5),
+      .touch(cache: 0, key: 5), .migrate(cache: 0), .migrate(cache: 1), .reopen,
     ])
 
   private init(name: String, operations: [StoreOperation]) {
@@ -105,7 +108,7 @@ struct PowerLossScript: Sendable {
   private static func operation(_ random: inout SplitMix64) -> StoreOperation {
     let cache = cache(&random)
     let isSynced = Int.random(in: 0..<5, using: &random) == 0
-    switch Int.random(in: 0..<32, using: &random) {
+    switch Int.random(in: 0..<34, using: &random) {
     case 0..<11: return .change(save(&random), synced: isSynced)
     case 11..<17:
       let count = Int.random(in: 2...5, using: &random)
@@ -118,6 +121,7 @@ struct PowerLossScript: Sendable {
     case 27: return .flush
     case 28: return .reopen
     case 29: return .compact
+    case 30..<32: return .migrate(cache: cache)
     default: return .fillLog
     }
   }

@@ -55,6 +55,12 @@ package struct ChildProcess: ~Copyable {
     }
   }
 
+  /// Writes to its input, which it must not have closed.
+  package func send(_ text: String) {
+    let bytes = Array(text.utf8)
+    _ = bytes.withUnsafeBytes { write(input, $0.baseAddress, $0.count) }
+  }
+
   /// Ends it at once, without a chance to tidy up, and returns when it is gone.
   ///
   /// What it had written can still be read.

@@ -7,6 +7,8 @@ struct Contest {
   let operations: Int
   /// The largest ratio that is good enough, if one is set for this contest.
   var goal: Double?
+  /// How many rounds are enough, if one takes long.
+  var mostRounds = Int.max
   let a: Run
   let b: Run
 
@@ -16,7 +18,7 @@ struct Contest {
   func measure(rounds: Int) throws -> Outcome {
     _ = try (a(), b())
     var outcome = Outcome(name: name, goal: goal, rounds: [])
-    for _ in 0..<rounds {
+    for _ in 0..<min(rounds, mostRounds) {
       let runs = try [a(), b(), b(), a()].map { $0 / .nanoseconds(operations) }
       outcome.rounds.append(Round(a: [runs[0], runs[3]], b: [runs[1], runs[2]]))
     }

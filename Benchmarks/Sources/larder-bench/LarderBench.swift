@@ -41,7 +41,9 @@ import Foundation
     let engines = try EngineSuite(scale, in: workspace)
     let caches = try CacheSuite(scale, in: workspace)
     let durability = try DurabilitySuite(scale, in: workspace)
-    try measure(engines.contests + durability.contests + caches.contests)
+    let migration = try MigrationSuite(scale, in: workspace)
+    try measure(
+      engines.contests + durability.contests + caches.contests + migration.contests)
     try engines.close()
     try caches.close()
     return report

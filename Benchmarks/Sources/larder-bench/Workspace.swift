@@ -19,6 +19,15 @@ struct Workspace {
     return directory(name)
   }
 
+  /// Makes `name` a copy of `original` unless it is there, and returns it.
+  func copyOnce(of original: URL, as name: String) throws -> URL {
+    let copied = directory(name)
+    if !FileManager.default.fileExists(atPath: copied.path(percentEncoded: false)) {
+      try FileManager.default.copyItem(at: original, to: copied)
+    }
+    return copied
+  }
+
   /// Removes `name` if it is there.
   func remove(_ name: String) throws {
     let path = directory(name).path(percentEncoded: false)

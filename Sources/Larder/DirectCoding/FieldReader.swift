@@ -13,6 +13,8 @@ public struct FieldReader: ~Copyable {
   /// Reads a value of any other type, by its `init(from:)`.
   ///
   /// - Parameter name: That of the field's coding key.
+  /// - Returns: The value.
+  /// - Throws: What is for the library alone.
   public mutating func read<T: Decodable>(_ name: StaticString) throws -> T {
     try base.decode(name)
   }
@@ -20,6 +22,8 @@ public struct FieldReader: ~Copyable {
   /// Reads a value of any other type, by its `init(from:)`; nil if there is none.
   ///
   /// - Parameter name: That of the field's coding key.
+  /// - Returns: The value, or nil.
+  /// - Throws: What is for the library alone.
   public mutating func readIfPresent<T: Decodable>(_ name: StaticString) throws -> T? {
     try base.decodeIfPresent(name)
   }

@@ -2,8 +2,8 @@
 //
 //   offset  bytes  field
 //   0       4      CRC32C over the physical key and everything from byte 4 on, little-endian
-//   4       rest   the body: a UInt64, little-endian ("format", "next-id"), JSON ("cache/..."),
-//                  or nothing ("reclaim/...")
+//   4       rest   the body: a UInt64, little-endian ("format", "next-id"), JSON ("cache/...",
+//                  "migrate/..."), or nothing ("reclaim/...")
 
 import Foundation
 import LarderEngine
@@ -19,6 +19,11 @@ package struct Registration: Codable, Hashable, Sendable {
   package var coder: UInt8
   package var schemaVersion: Int
   package var lifetime: Lifetime
+
+  /// Whether records are written as they were with `other`.
+  func writesAs(_ other: Registration) -> Bool {
+    coder == other.coder && schemaVersion == other.schemaVersion
+  }
 }
 
 /// The names and values of the metadata key space.
@@ -30,12 +35,18 @@ package enum Metadata {
   static let nextID = key("next-id")
   package static let cachePrefix = key("cache/")
   package static let reclaimPrefix = key("reclaim/")
+  package static let migratePrefix = key("migrate/")
 
   package static func cache(_ name: String) -> [UInt8] { cachePrefix + Array(name.utf8) }
 
   /// The mark of a cache id that is no longer in use, whose rows are to be deleted.
   static func reclaim(_ id: UInt64) -> [UInt8] {
     reclaimPrefix + withUnsafeBytes(of: id.bigEndian, Array.init)
+  }
+
+  /// The ``MigrationMark`` of the cache with this id.
+  package static func migration(_ id: UInt64) -> [UInt8] {
+    migratePrefix + withUnsafeBytes(of: id.bigEndian, Array.init)
   }
 
   /// The id in a key that begins with ``reclaimPrefix``; nil when it is not of that form.

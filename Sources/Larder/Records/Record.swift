@@ -136,6 +136,18 @@ extension Record {
         as: UInt64.self)
     }
   }
+
+  /// Appends this record, which is `bytes`, with another payload; dates and validator stay.
+  func appendReencoded(
+    _ bytes: RawSpan, coder: UInt8, schemaVersion: UInt32, payload: borrowing ByteBuffer,
+    to buffer: inout ByteBuffer
+  ) {
+    let start = buffer.count
+    buffer.append(bytes.extracting(0..<self.payload.lowerBound))
+    buffer.set(coder, at: start + Offset.coder)
+    buffer.set(schemaVersion, at: start + Offset.schemaVersion)
+    payload.withBytes { buffer.append($0) }
+  }
 }
 
 // A date is kept as the bits of its seconds since 2001: going through 1970 would change two dates

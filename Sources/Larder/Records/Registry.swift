@@ -116,7 +116,7 @@ extension Registry {
     let id = known?.id ?? takeID()
     let registration = wanted.registration(id: id)
     if registration != known {
-      try write(registration, named: wanted.name, isNew: known == nil, in: engine)
+      try write(registration, named: wanted.name, insteadOf: known, in: engine)
     }
     wanted.id = id
     open.add(wanted)
@@ -145,14 +145,19 @@ extension Registry {
   }
 
   private mutating func write(
-    _ registration: Registration, named name: String, isNew: Bool, in engine: any StorageEngine
+    _ registration: Registration, named name: String, insteadOf known: Registration?,
+    in engine: any StorageEngine
   ) throws(StoreError) {
     var rows = WriteBatch()
     if !isFormatWritten { rows.putMetadata(Metadata.formatVersion, under: Metadata.format) }
-    if isNew { rows.putMetadata(nextID, under: Metadata.nextID) }
+    if known == nil { rows.putMetadata(nextID, under: Metadata.nextID) }
+    // What is saved from here on may lie before the key that a migration has reached.
+    if let known, !known.writesAs(registration) {
+      rows.remove(Metadata.migration(known.id).span.bytes)
+    }
     try Self.add(registration, named: name, to: &rows)
     do {
-      try engine.write(&rows, synced: isNew)
+      try engine.write(&rows, synced: known == nil)
     } catch {
       throw StoreError(error, cache: name)
     }
@@ -203,8 +208,8 @@ extension Registry {
 
   /// Deletes a slice of the rows that cleared caches left, and gives their room back.
   ///
-  /// A number's mark goes only when a store is opened: until then a save that was under way when
-  /// its cache was cleared may still put a row there.
+  /// A number's marks go only when a store is opened: until then a save or a migration that was
+  /// under way when its cache was cleared may still put a row there.
   mutating func reclaim(in engine: any StorageEngine, atOpen: Bool) throws(EngineError) {
     var budget = Self.reclaimSlice
     while let id = reclaimable.last {
@@ -213,9 +218,10 @@ extension Registry {
         guard try Self.empty(range, in: engine, budget: &budget) else { return }
       }
       if atOpen {
-        var mark = WriteBatch()
-        mark.remove(Metadata.reclaim(id).span.bytes)
-        try engine.write(&mark, synced: false)
+        var marks = WriteBatch()
+        marks.remove(Metadata.reclaim(id).span.bytes)
+        marks.remove(Metadata.migration(id).span.bytes)
+        try engine.write(&marks, synced: false)
       }
       reclaimable.removeLast()
     }

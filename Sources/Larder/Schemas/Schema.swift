@@ -11,8 +11,8 @@ import LarderCoding
 /// ```
 ///
 /// Every record carries the version it was written with. A record of an older version that has a
-/// reader is upgraded as it is read and stays on disk as it is; one without a reader is
-/// ``StoreError/undecodable(key:underlying:)``; a newer one is
+/// reader is upgraded as it is read and stays on disk as it is, until ``Store/migrate(_:)`` writes
+/// it anew; one without a reader is ``StoreError/undecodable(key:underlying:)``; a newer one is
 /// ``StoreError/newerSchema(found:known:)`` and is kept for the program that wrote it.
 public struct Schema<Value: Sendable>: Sendable {
   /// The version that is written: 0 to 4,294,967,295.

@@ -38,6 +38,8 @@ final class InMemoryCursor: EngineCursor {
     return isOnEntry
   }
 
+  var isComplete: Bool { true }
+
   func seek(to key: RawSpan) throws(EngineError) {
     try refresh()
     let sought = key.withUnsafeBytes { entries.place(of: $0) }

@@ -65,6 +65,8 @@ final class LevelDBCursor: EngineCursor {
       orElseAt: .start)
   }
 
+  var isComplete: Bool { failure == nil && !iterator.isDoubtful }
+
   func seek(to key: RawSpan) throws(EngineError) {
     try engine.enter()
     defer { engine.gate.leave() }
