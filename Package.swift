@@ -63,11 +63,17 @@ let package = Package(
     .executableTarget(
       name: "CrashWorker", dependencies: ["LarderEngine", "LarderTestSupport"],
       path: "Tests/CrashWorker"),
+    // Counts allocations, in a process of its own.
+    .target(name: "LarderAllocationCount", path: "Tests/AllocationCount"),
+    .executableTarget(
+      name: "AllocationWorker", dependencies: ["LarderCoding", "LarderAllocationCount"],
+      path: "Tests/AllocationWorker"),
     .testTarget(
       name: "LarderEngineTests",
       dependencies: ["LarderEngine", "LarderTestSupport", "SimulatedDisk", "CrashWorker"]),
     .testTarget(
-      name: "LarderCodingTests", dependencies: ["LarderCoding", "LarderTestSupport"],
+      name: "LarderCodingTests",
+      dependencies: ["LarderCoding", "LarderTestSupport", "AllocationWorker"],
       exclude: ["Fixtures"]),
     .testTarget(
       name: "LarderTests",
