@@ -168,7 +168,7 @@ extension Stream {
 
   private func encodeItself(_ value: some Encodable, isMap: Bool) throws {
     let outer = (activeID, activeStart, activeLevel, activeIsMap)
-    guard nesting < Binary.maximumNesting, !isAbandoned else { throw StreamAbandoned() }
+    guard nesting < Binary.maximumNesting, !isAbandoned else { throw givenUp() }
     nesting += 1
     lastID += 1
     (activeID, activeStart, activeLevel, activeIsMap) = (lastID, bytes.count, frames.count, isMap)
@@ -184,6 +184,12 @@ extension Stream {
     if bytes.count == activeStart { writeEmptyMap() }
     nesting -= 1
     (activeID, activeStart, activeLevel, activeIsMap) = outer
+  }
+
+  /// Gives the stream up for good: whoever catches the error may go on behind what has no value.
+  private func givenUp() -> StreamAbandoned {
+    abandon()
+    return StreamAbandoned()
   }
 
   private func writeEmptyMap() {
@@ -374,7 +380,7 @@ extension Array: StreamList where Element: Encodable {
 
 extension Stream {
   fileprivate func writeScalars(of kind: Kind, in list: some ScalarList) throws {
-    guard frames.count < Binary.maximumDepth else { throw StreamAbandoned() }
+    guard frames.count < Binary.maximumDepth else { throw givenUp() }
     bytes.append(Kind.list.rawValue)
     bytes.append(kind.rawValue)
     bytes.append(littleEndian: UInt32(clamping: list.count))
