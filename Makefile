@@ -11,7 +11,7 @@ export LIBRARY_PATH := $(BREW_LEVELDB)/lib$(if $(LIBRARY_PATH),:$(LIBRARY_PATH))
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help deps demo test check lint consumer docs bench-smoke address zones proof bench format
+.PHONY: help deps demo test check lint consumer docs bench-smoke address zones fuzz proof bench format
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -45,7 +45,10 @@ address: deps ## the engine's, the store's and the coders' tests under the addre
 zones: deps ## the store's and the feeds' tests in three time zones
 	Scripts/zones
 
-proof: deps ## the slow proofs: longer tests, and the thread and address sanitizers
+fuzz: ## fuzz the binary coder for a minute; `Scripts/fuzz SECONDS` for longer
+	Scripts/fuzz
+
+proof: deps ## the slow proofs: longer tests, fuzzing, and the thread and address sanitizers
 	Scripts/proof
 
 format: ## format all Swift code in place

@@ -67,6 +67,12 @@ let package = Package(
       name: "CrashWorker",
       dependencies: ["Larder", "LarderEngine", "LarderBytes", "LarderTestSupport"],
       path: "Tests/CrashWorker"),
+    // Counts allocations, in a process of its own.
+    .target(name: "LarderAllocationCount", path: "Tests/AllocationCount"),
+    .executableTarget(
+      name: "AllocationWorker",
+      dependencies: ["Larder", "LarderCoding", "LarderBytes", "LarderAllocationCount"],
+      path: "Tests/AllocationWorker"),
     .testTarget(
       name: "LarderEngineTests",
       dependencies: [
@@ -74,7 +80,7 @@ let package = Package(
       ]),
     .testTarget(
       name: "LarderCodingTests",
-      dependencies: ["LarderCoding", "LarderBytes", "LarderTestSupport"],
+      dependencies: ["LarderCoding", "LarderBytes", "LarderTestSupport", "AllocationWorker"],
       exclude: ["Fixtures"]),
     .testTarget(
       name: "LarderTests",

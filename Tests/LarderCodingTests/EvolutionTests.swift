@@ -129,6 +129,43 @@ import Testing
     #expect(throws: EncodingError.self) { try encoded(nested(65)) }
   }
 
+  /// A type that goes on when it could not go deeper leaves nothing in its payload of the attempt.
+  @Test func whatIsTooDeepIsNoPartOfWhatGoesOnWithoutIt() throws {
+    struct Persistent: Encodable {
+      enum Keys: CodingKey { case bad, good }
+      var depth: Int
+      var isInLists: Bool
+      func encode(to encoder: any Encoder) throws {
+        let inner = Persistent(depth: depth - 1, isInLists: isInLists)
+        if depth > 0, isInLists {
+          var container = encoder.unkeyedContainer()
+          try container.encode(inner)
+        } else if depth > 0 {
+          var container = encoder.singleValueContainer()
+          try container.encode(inner)
+        } else {
+          var container = encoder.container(keyedBy: Keys.self)
+          _ = tried {
+            if isInLists {
+              try container.encode(["a"], forKey: .bad)
+            } else {
+              try container.encode(Level.low, forKey: .bad)
+            }
+          }
+          try container.encode(7, forKey: .good)
+        }
+      }
+    }
+    let lists = try encoded(Persistent(depth: 126, isInLists: true))
+    #expect(Binary.read(lists.span.bytes) != nil)
+    #expect(throws: EncodingError.self) { try encoded(Persistent(depth: 127, isInLists: true)) }
+    let values = try encoded(Persistent(depth: 511, isInLists: false))
+    #expect(try decoded([String: Int].self, from: values) == ["good": 7])
+    #expect(
+      try decoded([String: Int].self, from: encoded(Persistent(depth: 510, isInLists: false)))
+        == ["bad": -1, "good": 7])
+  }
+
   @Test func encodersKnowTheirPath() throws {
     struct Teller: Encodable {
       func encode(to encoder: any Encoder) throws {

@@ -175,22 +175,51 @@ import Testing
     try expectRoundTrip([["a": Sealed(item)], ["b": Sealed(item)]])
   }
 
+  /// Keeps the containers that it was given.
+  private final class Keeper: Encodable {
+    var kept: [any UnkeyedEncodingContainer] = []
+    func encode(to encoder: any Encoder) throws {
+      var container = encoder.unkeyedContainer()
+      try container.encode(1)
+      kept.append(container)
+    }
+    func encodeLate() {
+      for index in kept.indices { _ = tried { try kept[index].encode("late") } }
+    }
+  }
+
   /// An encoder that outlives its call writes into nothing that anybody else uses.
   @Test func encodersCanBeKept() throws {
-    final class Keeper: Encodable {
-      var kept: [any UnkeyedEncodingContainer] = []
-      func encode(to encoder: any Encoder) throws {
-        var container = encoder.unkeyedContainer()
-        try container.encode(1)
-        kept.append(container)
-      }
-    }
     let keeper = Keeper()
     #expect(try decoded(from: encoded(keeper)) == [1])
     let value = [RoundTripTests.item]
     let before = hex(try encoded(value))
-    for index in keeper.kept.indices { _ = tried { try keeper.kept[index].encode("late") } }
+    keeper.encodeLate()
     #expect(hex(try encoded(value)) == before)
+  }
+
+  /// Nor does it make another value that is encoded meanwhile encode itself a second time.
+  @Test func aKeptEncoderDoesNotDisturbTheNextValue() throws {
+    final class Disturbed: Encodable {
+      let keeper: Keeper
+      var calls = 0
+      init(_ keeper: Keeper) { self.keeper = keeper }
+      func encode(to encoder: any Encoder) throws {
+        calls += 1
+        var container = encoder.unkeyedContainer()
+        try container.encode(1)
+        keeper.encodeLate()
+        try container.encode(2)
+      }
+    }
+    // Often, as another test that runs just then may take the stream that the next value would get.
+    for _ in 0..<50 {
+      let keeper = Keeper()
+      #expect(try decoded(from: encoded(keeper)) == [1])
+      let value = Disturbed(keeper)
+      #expect(try decoded(from: encoded(value)) == [1, 2])
+      #expect(value.calls == 1)
+    }
   }
 
   @Test func manyThreadsEncodeAndDecodeAtOnce() async throws {

@@ -164,6 +164,19 @@ import Testing
     try expectRoundTrip(Forgiving(value: 7))
     try expectRoundTrip([Forgiving(value: 7), Forgiving(value: 8)])
     try expectRoundTrip(["a": Forgiving(value: 7), "b": Forgiving(value: 8)])
+    // With nothing behind what was refused.
+    struct Last: Codable, Equatable {
+      var good = 7
+      var bad: String?
+      func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(good, forKey: .good)
+        _ = tried { try container.encode(Halfway(), forKey: .bad) }
+      }
+    }
+    try expectRoundTrip(Last())
+    try expectRoundTrip([Last(), Last()])
+    try expectRoundTrip(["a": Wrapped(Last())])
     try expectRoundTrip(
       Backwards(a: [1, 2], b: Self.item, c: "c", d: ["x": "y", "": ""]))
     try expectRoundTrip(
@@ -214,5 +227,37 @@ import Testing
     let lazy = try decoded(Lazy.self, from: bytes)
     for index in bytes.indices { bytes[index] = 0xFF }
     #expect(try [String: [Item]](from: lazy.decoder) == ["a": [Self.item]])
+  }
+
+  /// A null has no bytes: the field behind it begins where it does.
+  @Test func aFieldThatWasReadIsNotTakenForTheNullBeforeIt() throws {
+    struct Fields: Codable, Equatable {
+      var second = Level.high
+      var third = "third"
+      private enum Keys: CodingKey { case first, second, third }
+
+      init() {}
+      init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: Keys.self)
+        second = try container.decode(Level.self, forKey: .second)
+        guard try container.decode(Anything.self, forKey: .first) == .null else { throw Refusal() }
+        third = try container.decode(String.self, forKey: .third)
+      }
+      func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: Keys.self)
+        try container.encodeNil(forKey: .first)
+        try container.encode(second.rawValue, forKey: .second)
+        try container.encode(third, forKey: .third)
+      }
+    }
+    try expectRoundTrip(Fields())
+    struct Second: Codable, Equatable { var second: Level }
+    struct Outer<T: Codable & Equatable>: Codable, Equatable {
+      var inner: T
+      var after = "after"
+    }
+    // What was read in part is skipped to its end.
+    #expect(
+      try decoded(from: encoded(Outer(inner: Fields()))) == Outer(inner: Second(second: .high)))
   }
 }

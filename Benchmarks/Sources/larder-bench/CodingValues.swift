@@ -1,8 +1,8 @@
 import Foundation
 import Larder
 
-// The values that are encoded and decoded, and how each is made from bytes that lie ready: no decoder
-// can take less time than that.
+// The values that are encoded and decoded, and how each is made from bytes that lie ready: no
+// decoder can take less time than that.
 
 /// UTF-8 of a string, ready to become one.
 private func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }

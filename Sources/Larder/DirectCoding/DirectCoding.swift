@@ -38,8 +38,8 @@
 public protocol DirectCoding: Codable, Sendable {
   /// Makes a value of its fields.
   ///
-  /// A field that was removed, added or moved needs nothing here, as long as one that may be missing
-  /// is read with ``FieldReader/readIfPresent(_:)-(StaticString)->String?``.
+  /// A field that was removed, added or moved needs nothing here, as long as one that may be
+  /// missing is read with ``FieldReader/readIfPresent(_:)-(StaticString)->String?``.
   init(from fields: inout FieldReader) throws
 
   /// Hands over the fields.

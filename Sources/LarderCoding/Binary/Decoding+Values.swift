@@ -37,7 +37,7 @@ extension ValueDecoder {
       again = decoder
     }
     let value: T = try composite(decoder)
-    end = payload.knownEnd(of: place.offset, depth: depth + 1)
+    end = payload.knownEnd(of: place, depth: depth + 1)
     return value
   }
 

@@ -105,9 +105,11 @@ extension Payload {
     finishedEnd = end
   }
 
-  /// Where the value at `offset` ends, if it was the last to be read.
-  func knownEnd(of offset: Int, depth: Int) -> Int? {
-    finished == offset && finishedDepth == depth ? finishedEnd : nil
+  /// Where the value at `place` ends, if it was the last to be read.
+  func knownEnd(of place: Place, depth: Int) -> Int? {
+    // A null has no bytes: what is behind it begins where it does, and may have been the last.
+    if place.kind == .null { return place.offset }
+    return finished == place.offset && finishedDepth == depth ? finishedEnd : nil
   }
 }
 
@@ -208,7 +210,7 @@ extension Payload {
 
   /// Where the body at `place` ends.
   func end(of place: Place, depth: Int) throws(Fault) -> Int {
-    if let end = knownEnd(of: place.offset, depth: depth) { return end }
+    if let end = knownEnd(of: place, depth: depth) { return end }
     if let width = place.kind.width {
       guard width <= bytesLeft(from: place.offset) else {
         throw .malformed("a value goes past the end")

@@ -205,7 +205,7 @@ extension Stream {
 
   private func encodeItself(_ value: some Encodable, isMap: Bool) throws {
     let outer = (activeID, activeStart, activeLevel, activeIsMap)
-    guard nesting < Binary.maximumNesting, !isAbandoned else { throw StreamAbandoned() }
+    guard nesting < Binary.maximumNesting, !isAbandoned else { throw givenUp() }
     nesting += 1
     lastID += 1
     (activeID, activeStart, activeLevel, activeIsMap) = (lastID, bytes.count, frames.count, isMap)
@@ -221,6 +221,12 @@ extension Stream {
     if bytes.count == activeStart { writeEmptyMap() }
     nesting -= 1
     (activeID, activeStart, activeLevel, activeIsMap) = outer
+  }
+
+  /// Gives the stream up for good: whoever catches the error may go on behind what has no value.
+  private func givenUp() -> StreamAbandoned {
+    abandon()
+    return StreamAbandoned()
   }
 
   private func writeEmptyMap() {
@@ -413,7 +419,7 @@ extension Array: StreamList where Element: Encodable {
 
 extension Stream {
   fileprivate func writeScalars(of kind: Kind, in list: some ScalarList) throws {
-    guard frames.count < maximumFrames else { throw StreamAbandoned() }
+    guard frames.count < maximumFrames else { throw givenUp() }
     bytes.append(list, of: kind)
   }
 

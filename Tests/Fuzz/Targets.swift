@@ -1,0 +1,89 @@
+import Foundation
+import LarderBytes
+
+/// A type that payloads are decoded as, and what must hold then.
+///
+/// What is decoded must be encoded, as a stream and by way of a tree, and decoded to an equal
+/// value.
+struct Target: Sendable {
+  let check: @Sendable ([UInt8]) -> Void
+
+  private init<T: Codable & Equatable & SendableMetatype>(_ type: T.Type) {
+    self.init(type) { $0 == $1 }
+  }
+
+  private init<T: Codable & SendableMetatype>(
+    _ type: T.Type, isEqual: @escaping @Sendable (T, T) -> Bool
+  ) {
+    check = { payload in
+      guard let value = tried({ try decode(type, from: payload) }) else { return }
+      do {
+        // What is read twice and then not equal has a NaN in it: of that the bits are compared.
+        let hasNaN = !isEqual(try decode(type, from: payload), value)
+        let streamed = try written { try Binary.encode(value, into: &$0) }
+        let byTree = try written { try Binary.encodeByTree(value, into: &$0) }
+        for bytes in [streamed, byTree] {
+          let back = try decode(type, from: bytes)
+          let again = try written { try Binary.encode(back, into: &$0) }
+          guard hasNaN ? isSame(again, streamed) : isEqual(back, value) else {
+            fatalError("\(type): \(back) came back for \(value)")
+          }
+        }
+      } catch {
+        fatalError("\(type): \(error) for \(value)")
+      }
+    }
+  }
+
+  static let all: [Target] = [
+    Target([Item].self), Target(Optionals.self), Target([Widths].self),
+    Target([String: [Int]].self), Target(Node.self), Target([Expression].self),
+    Target(Interleaved.self), Target(Anything.self), Target(Backwards.self),
+    Target([Double].self), Target(Dog.self) { $0.name == $1.name && $0.age == $1.age },
+    Target([Data].self), Target(Cat.self) { $0.name == $1.name && $0.lives == $1.lives },
+    Target([Character].self), Target(Suit.self), Target(Level.self), Target([Empty].self),
+    Target(Twice.self), Target(TwoLists.self), Target(Pair.self),
+    Target(Wrapped<Wrapped<String>>.self), Target(Sliders.self), Target(Forgiving.self),
+    Target([Dynamic].self), Target([Int: [String]].self), Target([UUID: Bool].self),
+    Target(Set<Int>.self), Target([[Int]].self), Target([Float].self), Target([Bool].self),
+    Target([String?].self), Target([URL].self), Target(Bool.self), Target(String.self),
+    Target(Data.self), Target(URL.self), Target(Int?.self), Target(Date.self), Target(UUID.self),
+    Target(Decimal.self), Target(Nothing.self), Target([String: Optionals].self),
+    Target([Wrapped<[Int16?]>].self), Target([UInt8].self), Target([Int128].self),
+    Target(Double.self),
+  ]
+}
+
+func decode<T: Decodable>(_ type: T.Type, from bytes: [UInt8]) throws -> T {
+  try Binary.decode(type, from: bytes.span.bytes)
+}
+
+/// Whether two payloads hold the same, to the last bit, in whichever order maps have it.
+private func isSame(_ one: [UInt8], _ other: [UInt8]) -> Bool {
+  guard let one = Binary.read(one.span.bytes), let other = Binary.read(other.span.bytes) else {
+    return false
+  }
+  return text(of: one) == text(of: other)
+}
+
+/// A text that is the same for the same values only.
+func text(of value: BinaryValue) -> String {
+  switch value {
+  case .float(let number): "float \(number.bitPattern)"
+  case .double(let number): "double \(number.bitPattern)"
+  case .date(let date): "date \(date.timeIntervalSinceReferenceDate.bitPattern)"
+  case .data(let data): "data \(Array(data))"
+  case .string(let text): "string \(Array(text.utf8))"
+  case .url(let text): "url \(Array(text.utf8))"
+  case .list(let elements): "[\(elements.map(text(of:)).joined(separator: ", "))]"
+  case .fields(let fields):
+    "{\(fields.map { "\(Array($0.name.utf8)): \(text(of: $0.value))" }.sorted())}"
+  case .null, .bool, .integer, .large, .uuid: "\(value)"
+  }
+}
+
+private func written(_ encode: (inout ByteBuffer) throws -> Void) rethrows -> [UInt8] {
+  var buffer = ByteBuffer()
+  try encode(&buffer)
+  return Array(buffer)
+}

@@ -1,0 +1,75 @@
+import Foundation
+import LarderTestSupport
+import Testing
+
+/// How often the coder asks for memory, once it has met a type.
+///
+/// `AllocationWorker` counts, in a process of its own: `swift run -c release AllocationWorker`.
+@Suite struct AllocationTests {
+  /// The most allocations of one call, built as `swift build -c release` does, and for debugging.
+  private struct Limit {
+    let encode: Int
+    let decode: Int
+
+    init(encode: (release: Int, debug: Int), decode: (release: Int, debug: Int)) {
+      #if DEBUG
+        self.encode = encode.debug
+        self.decode = decode.debug
+      #else
+        self.encode = encode.release
+        self.decode = decode.release
+      #endif
+    }
+  }
+
+  /// The limits are what it takes today.
+  ///
+  /// The goal is that encoding into a buffer that has room allocates nothing, and decoding as often
+  /// as making the value by hand. Behind a limit that misses it stands the goal, for release.
+  private static let limits: [String: Limit] = [
+    "numbers": Limit(encode: (1, 23), decode: (3, 75)),  // 0, 0
+    "100 numbers": Limit(encode: (100, 321), decode: (104, 176)),  // 0, 1
+    "numbers, directly": Limit(encode: (0, 0), decode: (0, 0)),
+    "100 numbers, directly": Limit(encode: (1, 1), decode: (1, 1)),  // 0, 1
+    "100 items, directly": Limit(encode: (1, 1), decode: (401, 401)),  // 0, 401
+    "texts": Limit(encode: (1, 10), decode: (5, 74)),  // 0, 2
+    "item": Limit(encode: (1, 13), decode: (7, 83)),  // 0, 4
+    "100 items": Limit(encode: (100, 509), decode: (504, 976)),  // 0, 401
+    "tree": Limit(encode: (3, 22), decode: (10, 67)),  // 0, 1
+    "events": Limit(encode: (6, 87), decode: (34, 115)),  // 0, 1
+    "dictionary": Limit(encode: (1, 1), decode: (36, 36)),  // 0, 1
+    "1000 doubles": Limit(encode: (0, 0), decode: (3, 3)),  // decode: 1
+    "100 strings": Limit(encode: (0, 101), decode: (103, 103)),  // decode: 101
+    "string": Limit(encode: (0, 0), decode: (3, 3)),  // decode: 1
+    "integer": Limit(encode: (0, 0), decode: (2, 2)),  // decode: 0
+    "data": Limit(encode: (0, 0), decode: (4, 4)),  // decode: 2
+  ]
+
+  @Test(
+    .enabled("only glibc's functions can be counted, and no sanitizer's") {
+      try AllocationTests.workerLines().first?.hasPrefix("cannot count") == false
+    })
+  func allocationsStayWithinTheirLimits() throws {
+    var limits = Self.limits
+    for line in try Self.workerLines() {
+      let parts = line.components(separatedBy: ": ")
+      let counts = try #require(parts.last).split(separator: " ").compactMap { Int($0) }
+      try #require(parts.count == 2 && counts.count == 3, "\(line)")
+      let limit = try #require(limits[parts[0]], "\(line)")
+      limits[parts[0]] = nil
+      #expect(counts[0] <= limit.encode, "encoding: \(line)")
+      #expect(counts[1] <= limit.decode, "decoding: \(line)")
+      // What is known without counting: else a count of nothing would do.
+      if parts[0] == "numbers" { #expect(counts[2] == 0, "by hand: \(line)") }
+      if parts[0] == "texts" { #expect(counts[2] == 2, "by hand: \(line)") }
+    }
+    #expect(limits.isEmpty, "counted for nothing: \(limits.keys)")
+  }
+
+  private static func workerLines() throws -> [String] {
+    var worker = try ChildProcess("AllocationWorker", [])
+    var lines: [String] = []
+    while let line = worker.readLine() { lines.append(line) }
+    return lines
+  }
+}
