@@ -3,8 +3,8 @@ import LarderCoding
 
 /// Where a value of a ``DirectCoding`` type takes its fields from.
 ///
-/// What these functions throw is for the library alone: hand it on. The type's `Codable` conformance
-/// then says what is wrong.
+/// What these functions throw is for the library alone: hand it on. The type's `Codable`
+/// conformance then says what is wrong.
 public struct FieldReader: ~Copyable {
   var base: DirectReader
 
