@@ -33,12 +33,6 @@ final class DirectRoute<Element: DirectCoding> {
   }
 }
 
-/// A value that is not copied before something is asked of it: to copy all fields was half of the
-/// time.
-private struct InPlace<Value>: ~Copyable {
-  let value: Value
-}
-
 // @unchecked: all it has is atomic, and what that points to does not change.
 extension DirectRoute: @unchecked Sendable {}
 
@@ -66,12 +60,9 @@ extension DirectRoute {
 
   private static func write(_ values: [Element], to fields: inout FieldWriter) {
     values.withUnsafeBufferPointer { values in
-      guard let start = values.baseAddress else { return }
-      // Unsafe: an element as `InPlace` has it is laid out as it is.
-      let elements = unsafe UnsafeRawPointer(start)
-        .assumingMemoryBound(to: InPlace<Element>.self)
+      guard let places = values.inPlace else { return }
       for index in values.indices {
-        write(elements[index], to: &fields)
+        write(places[index], to: &fields)
         fields.base.endObject()
       }
     }

@@ -181,7 +181,7 @@ extension Stream {
     } else if form == .list, let list = value as? any StreamList {
       try list.write(to: self)
     } else {
-      try encodeItself(value, isMap: form == .map)
+      try encodeItself(InPlace(value: value), isMap: form == .map)
     }
   }
 
@@ -203,14 +203,16 @@ extension Stream {
     return form
   }
 
-  private func encodeItself(_ value: some Encodable, isMap: Bool) throws {
+  private func encodeItself<T: Encodable>(
+    _ place: borrowing InPlace<T>, isMap: Bool
+  ) throws {
     let outer = (activeID, activeStart, activeLevel, activeIsMap)
     guard nesting < Binary.maximumNesting, !isAbandoned else { throw givenUp() }
     nesting += 1
     lastID += 1
     (activeID, activeStart, activeLevel, activeIsMap) = (lastID, bytes.count, frames.count, isMap)
     do {
-      try value.encode(to: StreamEncoder(stream: self, id: lastID, level: frames.count))
+      try place.value.encode(to: StreamEncoder(stream: self, id: lastID, level: frames.count))
     } catch {
       // Somebody may go on after it, and what was written so far would stay.
       abandon()
@@ -427,7 +429,15 @@ extension Stream {
     let handle = open(.list)
     guard handle.id >= 0 else { throw StreamAbandoned() }
     frames[handle.level].count = list.count
-    for element in list { try encode(element) }
+    let form = form(of: T.self)
+    if form == .map || form == .other {
+      try list.withUnsafeBufferPointer { list in
+        guard let places = list.inPlace else { return }
+        for index in list.indices { try encodeItself(places[index], isMap: form == .map) }
+      }
+    } else {
+      for element in list { try encode(element) }
+    }
     close()
   }
 }
