@@ -19,7 +19,7 @@ public struct FieldWriter: ~Copyable {
   /// Writes a value of any other type, by its `encode(to:)`.
   ///
   /// - Parameters:
-  ///   - value: The field's value. What its encoding throws is thrown by what saves the whole value.
+  ///   - value: The field's value. What its encoding throws, saving the whole value throws.
   ///   - name: That of the field's coding key.
   public mutating func write(_ value: some Encodable, as name: StaticString) {
     base.encode(value, as: name)
@@ -28,7 +28,7 @@ public struct FieldWriter: ~Copyable {
   /// Writes a value of any other type, by its `encode(to:)`, or that there is none.
   ///
   /// - Parameters:
-  ///   - value: The field's value. What its encoding throws is thrown by what saves the whole value.
+  ///   - value: The field's value. What its encoding throws, saving the whole value throws.
   ///   - name: That of the field's coding key.
   public mutating func writeIfPresent<T: Encodable>(_ value: T?, as name: StaticString) {
     base.encodeIfPresent(value, as: name)

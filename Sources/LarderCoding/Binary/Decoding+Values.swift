@@ -28,17 +28,26 @@ extension ValueDecoder {
     _ place: Place, name: Name, end: inout Int?, again: inout ValueDecoder?
   ) throws -> T {
     if let value: T = try common(place, name: name, end: &end) { return value }
-    let decoder: ValueDecoder
-    if case .index(let index) = name, isKnownUniquelyReferenced(&again), let free = again {
-      free.move(to: place, index: index)
-      decoder = free
-    } else {
-      decoder = child(place, name)
-      again = decoder
-    }
-    let value: T = try composite(decoder)
+    let value: T = try composite(child(place, name, again: &again))
     end = payload.knownEnd(of: place, depth: depth + 1)
     return value
+  }
+
+  /// The decoder of an element: that of the element before, if nobody has kept it.
+  func child(_ place: Place, _ name: Name, again: inout ValueDecoder?) -> ValueDecoder {
+    if case .index(let index) = name, isKnownUniquelyReferenced(&again), let free = again {
+      free.move(to: place, index: index)
+      return free
+    }
+    let decoder = child(place, name)
+    again = decoder
+    return decoder
+  }
+
+  /// Whether values of a type have nobody but their `init(from:)` to decode them.
+  func isOwnDecoder<T>(_ type: T.Type) -> Bool {
+    T.self != String.self && T.self != URL.self && T.self != UUID.self && T.self != Date.self
+      && T.self != Data.self && listType(T.self) == nil
   }
 
   /// Decodes a value that has no kind of its own from `decoder`.
@@ -109,7 +118,11 @@ extension Array: WireList where Element: Decodable {
     var array: [Element] = []
     // Elements may be larger than their bytes: no more room than could be needed is taken.
     array.reserveCapacity(Swift.min(elements.count ?? 0, 1024))
-    while !elements.isAtEnd { array.append(try elements.decode(Element.self)) }
+    if decoder.isOwnDecoder(Element.self) {
+      while !elements.isAtEnd { array.append(try elements.decodeItself()) }
+    } else {
+      while !elements.isAtEnd { array.append(try elements.decode(Element.self)) }
+    }
     return array
   }
 

@@ -444,6 +444,15 @@ struct Elements: UnkeyedDecodingContainer {
     return value
   }
 
+  /// Decodes an element by its type's `init(from:)`.
+  mutating func decodeItself<T: Decodable>() throws -> T {
+    let place = try next(T.self)
+    let value = try T(from: decoder.child(place, .index(currentIndex), again: &last))
+    let end = decoder.payload.knownEnd(of: place, depth: decoder.depth + 1)
+    finish(end: try end ?? self.end(of: place))
+    return value
+  }
+
   /// Where an element ends that was not read to its end.
   private func end(of place: Place) throws -> Int {
     do throws(Fault) {
