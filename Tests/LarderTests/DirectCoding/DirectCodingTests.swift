@@ -88,6 +88,26 @@ import Testing
     #expect(found.hasPrefix("[{bool.int."))
   }
 
+  /// The second example of `StorageFormat.md`, read from there.
+  @Test func theDocumentsExampleIsWhatIsWritten() throws {
+    let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+      .deletingLastPathComponent().deletingLastPathComponent()
+    let file = root.appending(path: "Sources/Larder/Documentation.docc/StorageFormat.md")
+    let text = try String(contentsOf: file, encoding: .utf8)
+    let chapter = try #require(text.components(separatedBy: "## Binary payloads").last)
+    let blocks = chapter.components(separatedBy: "```")
+    try #require(blocks.count > 3)
+    let bytes = blocks[3].split(separator: "\n").dropFirst().flatMap { line in
+      line.split(separator: " ").prefix { $0.count == 2 && UInt8($0, radix: 16) != nil }
+        .compactMap { UInt8($0, radix: 16) }
+    }
+    let people = [Person(name: "Ada", age: 36), Person(name: "Bob", age: nil)]
+    let route = DirectRoute<Person>()
+    #expect(try directly(people, route) == bytes)
+    #expect(try readList(bytes, route) == people)
+    #expect(try Binary.decode([Person].self, from: bytes.span.bytes) == people)
+  }
+
   @Test func bytesBeforeThePayloadStay() throws {
     let route = DirectRoute<Song.First>()
     var buffer = ByteBuffer()

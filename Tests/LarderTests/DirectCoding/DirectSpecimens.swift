@@ -272,3 +272,21 @@ struct Doubled: DirectCoding, Equatable {
     fields.write(a, as: "a")
   }
 }
+
+/// The document's example.
+struct Person: DirectCoding, Equatable {
+  var name: String
+  var age: Int?
+
+  init(name: String, age: Int?) { (self.name, self.age) = (name, age) }
+
+  init(from fields: inout FieldReader) throws {
+    name = try fields.read("name")
+    age = try fields.readIfPresent("age")
+  }
+
+  func write(to fields: inout FieldWriter) {
+    fields.write(name, as: "name")
+    fields.writeIfPresent(age, as: "age")
+  }
+}

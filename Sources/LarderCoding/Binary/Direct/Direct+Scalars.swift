@@ -1,7 +1,7 @@
 package import Foundation
 
-// What ``FieldWriter`` and ``FieldReader`` of the layer above ask for each type by itself. Every one
-// is the same call, compiled for its type here: across modules it would not be.
+// What ``FieldWriter`` and ``FieldReader`` of the layer above ask for each type by itself. Every
+// one is the same call, compiled for its type here: across modules it would not be.
 
 extension DirectWriter {
   package mutating func write(_ value: Bool, as name: StaticString) { put(value, name) }
