@@ -94,7 +94,8 @@ private struct Deletions: ~Copyable {
     _ key: RawSpan, if condition: WriteBatch.Condition,
     because cause: WritableKeyPath<ValidationReport, Int>
   ) {
-    rows.remove(key, if: rows.require(key, condition))
+    let deletion: Deletion = cause == \.expired ? .expired : .removed
+    rows.remove(key, if: rows.require(key, condition), note: deletion.rawValue)
     causes.append(cause)
   }
 }

@@ -140,7 +140,7 @@ extension CacheCore {
     payload.removeAll()
     _ = try appendPayload(of: value, under: recordKey, to: &payload)
     let same = rows.require(recordKey, .unchanged(since: record.sequence))
-    rows.put(recordKey, stamped: true, if: same) { buffer in
+    rows.put(recordKey, stamped: true, if: same, note: CommittedChange.sameValue) { buffer in
       record.appendReencoded(
         bytes, coder: coder.format.rawValue, schemaVersion: UInt32(schema.version),
         payload: payload, to: &buffer)

@@ -32,6 +32,7 @@ public final class Store: Sendable {
   public let recovery: RecoveryReport?
   private let durability: Durability
   private let registry: Mutex<Registry>
+  let observations = Observations()
 
   private init(
     engine: any StorageEngine, options: Options, origin: Origin, registry: consuming Registry,
@@ -115,6 +116,8 @@ public final class Store: Sendable {
     Store(engine: InMemoryEngine(), options: options, origin: .memory, registry: Registry())
   }
 
+  deinit { observations.finish() }
+
   /// Closes the store, waits for the calls that are under way, and lets go of its directory.
   ///
   /// From then on every call on it or its caches throws ``StoreError/closed``, and so does every
@@ -123,6 +126,7 @@ public final class Store: Sendable {
   ///
   /// - Throws: ``StoreError/io(_:)`` when the system reports a failure; it is closed all the same.
   public func close() throws(StoreError) {
+    defer { observations.finish() }
     do {
       try engine.close()
     } catch {
@@ -253,7 +257,7 @@ extension Store {
     }
     let clearings = batch.clearings
     try registry.withLock { registry throws(StoreError) in
-      try registry.commit(&rows, clearing: clearings, in: engine)
+      try registry.commit(&rows, clearing: clearings, in: engine, telling: observations)
     }
     reclaim(atOpen: false)
   }
@@ -281,6 +285,7 @@ extension Store {
     _ rows: inout WriteBatch, _ durability: Durability? = nil
   ) throws(StoreError) -> Commit {
     guard !rows.isEmpty else { return Commit(sequence: 0) }
+    if !observations.isEmpty { rows.observer = Announcement(to: observations) }
     do {
       return try engine.write(&rows, synced: (durability ?? self.durability) == .powerLoss)
     } catch {

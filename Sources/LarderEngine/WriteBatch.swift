@@ -32,6 +32,8 @@ package struct WriteBatch: ~Copyable {
     package let valueCount: Int
     /// Index into ``requirements``, or -1.
     package let requirement: Int
+    /// What the writer has to say of the change to an observer; the engine does not look at it.
+    package let note: UInt8
 
     package var key: Range<Int> { start..<(start + keyCount) }
     package var value: Range<Int> { (start + keyCount)..<(start + keyCount + valueCount) }
@@ -49,6 +51,9 @@ package struct WriteBatch: ~Copyable {
   /// Whether what it puts is there to let go of more.
   package var isClearing = false
 
+  /// Who is told once the batch has taken effect.
+  package var observer: (any CommitObserver)?
+
   package init() {}
 
   package var isEmpty: Bool { rows.isEmpty }
@@ -63,6 +68,7 @@ package struct WriteBatch: ~Copyable {
     bytes.removeAll()
     rows.removeAll(keepingCapacity: true)
     isClearing = false
+    observer = nil
     if !requirements.isEmpty { requirements.removeAll(keepingCapacity: true) }
   }
 
@@ -85,7 +91,7 @@ package struct WriteBatch: ~Copyable {
   ///
   /// A stamped value is at least ``Stamp/byteCount`` long and leaves its stamp zero.
   package mutating func put<E: Error>(
-    _ key: RawSpan, stamped: Bool, if requirement: Int? = nil,
+    _ key: RawSpan, stamped: Bool, if requirement: Int? = nil, note: UInt8 = 0,
     encoding body: (inout ByteBuffer) throws(E) -> Void
   ) throws(E) {
     let start = append(key)
@@ -95,12 +101,12 @@ package struct WriteBatch: ~Copyable {
       bytes.truncate(to: start)
       throw error
     }
-    addRow(stamped ? .stampedPut : .put, from: start, key: key, if: requirement)
+    addRow(stamped ? .stampedPut : .put, from: start, key: key, if: requirement, note: note)
   }
 
-  package mutating func remove(_ key: RawSpan, if requirement: Int? = nil) {
+  package mutating func remove(_ key: RawSpan, if requirement: Int? = nil, note: UInt8 = 0) {
     let start = append(key)
-    addRow(.remove, from: start, key: key, if: requirement)
+    addRow(.remove, from: start, key: key, if: requirement, note: note)
   }
 
   /// Fills in the stamp of every stamped row.
@@ -123,12 +129,30 @@ package struct WriteBatch: ~Copyable {
     return start
   }
 
-  private mutating func addRow(_ kind: Kind, from start: Int, key: RawSpan, if requirement: Int?) {
+  private mutating func addRow(
+    _ kind: Kind, from start: Int, key: RawSpan, if requirement: Int?, note: UInt8 = 0
+  ) {
     let valueCount = bytes.count - start - key.byteCount
     precondition(kind != .stampedPut || valueCount >= Stamp.byteCount, "no room for a stamp")
     rows.append(
       Row(
         kind: kind, start: start, keyCount: key.byteCount, valueCount: valueCount,
-        requirement: requirement ?? -1))
+        requirement: requirement ?? -1, note: note))
+  }
+}
+
+/// Is told of a batch once it has taken effect.
+package protocol CommitObserver: AnyObject, Sendable {
+  /// Called for one batch after another, in the order of their commits, before the writer returns.
+  ///
+  /// Others wait meanwhile: it must not wait for anything itself. A batch whose write failed is not
+  /// told, even if it turns out to have taken effect when the engine is opened anew.
+  func didCommit(_ batch: borrowing WriteBatch, _ commit: Commit)
+}
+
+extension WriteBatch {
+  /// Tells the observer, if there is one and any row was applied.
+  func tellObserver(_ commit: Commit) {
+    if commit.sequence > 0 { observer?.didCommit(self, commit) }
   }
 }

@@ -182,18 +182,24 @@ extension Registry {
 extension Registry {
   /// Commits `rows` together with new numbers for the caches that are cleared.
   mutating func commit(
-    _ rows: inout WriteBatch, clearing clearings: [Batch.Clearing], in engine: any StorageEngine
+    _ rows: inout WriteBatch, clearing clearings: [Batch.Clearing], in engine: any StorageEngine,
+    telling observations: Observations
   ) throws(StoreError) {
     var retired: [UInt64] = []
+    var renumbered: [(from: [UInt64], to: UInt64)] = []
     for clearing in clearings {
-      retired.append(clearing.cache.id)
-      retired += clearing.ids.dropLast()
+      let ids = [clearing.cache.id] + clearing.ids.dropLast()
+      retired += ids
       guard let id = clearing.ids.last else { continue }
+      renumbered.append((ids, id))
       let registration = clearing.cache.registration(id: id)
       try Self.add(registration, named: clearing.cache.name, to: &rows)
     }
     rows.putMetadata(nextID, under: Metadata.nextID)
     rows.isClearing = true
+    if !observations.isEmpty {
+      rows.observer = Announcement(to: observations, renumbered: renumbered)
+    }
     for id in retired { rows.putMetadata([], under: Metadata.reclaim(id)) }
     do {
       try engine.write(&rows, synced: true)

@@ -118,7 +118,9 @@ extension InMemoryEngine.State {
       }
       self.sequence.didReserve(reservation)
     }
-    return Commit(sequence: sequence, failed: failed)
+    let commit = Commit(sequence: sequence, failed: failed)
+    batch.tellObserver(commit)
+    return commit
   }
 
   private func holds(_ requirement: WriteBatch.Requirement) -> Bool {

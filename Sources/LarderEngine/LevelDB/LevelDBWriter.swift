@@ -98,6 +98,10 @@ struct LevelDBWriter: ~Copyable {
       _ = try own.get()
       throw error
     }
+    if case .success(let commit) = own { batch.pointee.tellObserver(commit) }
+    for other in others {
+      if case .success(let commit)? = other.outcome { other.batch.pointee.tellObserver(commit) }
+    }
     return try own.get()
   }
 

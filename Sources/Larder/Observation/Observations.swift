@@ -1,0 +1,176 @@
+import LarderBytes
+import LarderEngine
+import Synchronization
+
+/// Why an entry was deleted, as its row in a batch says it.
+enum Deletion: UInt8 {
+  case removed = 0
+  case expired = 1
+  case evicted = 2
+}
+
+/// A change that was committed, as it stands in the batch.
+struct CommittedChange: Sendable {
+  enum What: Sendable {
+    case set(record: [UInt8])
+    case removed(Deletion)
+    case cleared
+  }
+
+  /// The physical key of the record; nil for a change of the whole cache.
+  let recordKey: [UInt8]?
+  let what: What
+}
+
+/// Who observes which cache of a store.
+final class Observations: Sendable {
+  fileprivate struct Observer {
+    let cache: any OpenCache
+    /// The number that the cache had when the last change was told.
+    var id: UInt64
+    /// The user's key whose changes are wanted; nil for all.
+    let key: [UInt8]?
+    let stream: AsyncStream<CommittedChange>.Continuation
+  }
+
+  fileprivate struct State {
+    var observers: [Int: Observer] = [:]
+    var lastNumber = 0
+    var isFinished = false
+  }
+
+  private let state = Mutex(State())
+  private let count = Atomic<Int>(0)
+
+  /// Whether there is somebody to be told: else a write has nothing to do with this.
+  var isEmpty: Bool { count.load(ordering: .relaxed) == 0 }
+
+  func stream(
+    of cache: any OpenCache, key: [UInt8]?, buffered: Int
+  ) -> AsyncStream<CommittedChange> {
+    precondition(buffered >= 1, "a buffer for \(buffered) changes")
+    let (stream, continuation) = AsyncStream.makeStream(
+      of: CommittedChange.self, bufferingPolicy: .bufferingNewest(buffered))
+    let number: Int? = state.withLock { state in
+      guard !state.isFinished else { return nil }
+      state.lastNumber += 1
+      state.observers[state.lastNumber] = Observer(
+        cache: cache, id: cache.id, key: key, stream: continuation)
+      count.store(state.observers.count, ordering: .relaxed)
+      return state.lastNumber
+    }
+    guard let number else {
+      continuation.finish()
+      return stream
+    }
+    continuation.onTermination = { [weak self] _ in self?.remove(number) }
+    return stream
+  }
+
+  private func remove(_ number: Int) {
+    // Out of the lock: what goes with an observer may be anything.
+    let removed = state.withLock { state in
+      defer { count.store(state.observers.count, ordering: .relaxed) }
+      return state.observers.removeValue(forKey: number)
+    }
+    _ = removed
+  }
+
+  /// Ends all streams, and those to come.
+  func finish() {
+    let observers = state.withLock { state in
+      defer { state.observers = [:] }
+      state.isFinished = true
+      count.store(0, ordering: .relaxed)
+      return state.observers
+    }
+    for observer in observers.values { observer.stream.finish() }
+  }
+}
+
+// MARK: - Telling
+
+/// Tells the observers of a store what a batch has changed.
+final class Announcement: CommitObserver {
+  private let observations: Observations
+  /// The numbers that caches lose and get by the batch.
+  private let renumbered: [(from: [UInt64], to: UInt64)]
+
+  init(to observations: Observations, renumbered: [(from: [UInt64], to: UInt64)] = []) {
+    self.observations = observations
+    self.renumbered = renumbered
+  }
+
+  func didCommit(_ batch: borrowing WriteBatch, _ commit: Commit) {
+    observations.tell(batch, failed: commit.failed, renumbered: renumbered)
+  }
+}
+
+extension Observations {
+  fileprivate func tell(
+    _ batch: borrowing WriteBatch, failed: Set<Int>, renumbered: [(from: [UInt64], to: UInt64)]
+  ) {
+    let rows = batch.rows
+    batch.bytes.withBytes { bytes in
+      state.withLock { state in
+        state.followCaches()
+        state.tell(rows, in: bytes, without: failed)
+        guard !renumbered.isEmpty else { return }
+        for (from, to) in renumbered { state.clear(from, to: to) }
+        // What the batch saves behind the clear is under the new number.
+        state.tell(rows, in: bytes, without: failed)
+      }
+    }
+  }
+}
+
+extension Observations.State {
+  /// Tells those whose cache got another number although the write that gave it had failed.
+  fileprivate mutating func followCaches() {
+    for (number, observer) in observers where observer.cache.id > observer.id {
+      observers[number]?.id = observer.cache.id
+      observer.stream.yield(CommittedChange(recordKey: nil, what: .cleared))
+    }
+  }
+
+  fileprivate mutating func clear(_ ids: [UInt64], to id: UInt64) {
+    for (number, observer) in observers where ids.contains(observer.id) {
+      observers[number]?.id = id
+      observer.stream.yield(CommittedChange(recordKey: nil, what: .cleared))
+    }
+  }
+
+  fileprivate func tell(
+    _ rows: [WriteBatch.Row], in bytes: UnsafeRawBufferPointer, without failed: Set<Int>
+  ) {
+    for row in rows where !failed.contains(row.requirement) {
+      let recordKey = UnsafeRawBufferPointer(rebasing: bytes[row.key])
+      guard recordKey.first == KeySpace.records.rawValue else { continue }
+      var offset = 1
+      let id = readVarint(recordKey.bytes, at: &offset)
+      var change: CommittedChange?
+      for observer in observers.values where observer.id == id {
+        if let key = observer.key, !recordKey[offset...].elementsEqual(key) { continue }
+        let told = change ?? CommittedChange(row, in: bytes)
+        change = told
+        if let told { observer.stream.yield(told) }
+      }
+    }
+  }
+}
+
+extension CommittedChange {
+  /// The change of a record; nil for one that is none to an observer.
+  fileprivate init?(_ row: WriteBatch.Row, in bytes: UnsafeRawBufferPointer) {
+    recordKey = Array(bytes[row.key])
+    switch row.kind {
+    case .put, .stampedPut:
+      guard row.note != Self.sameValue else { return nil }
+      what = .set(record: Array(bytes[row.value]))
+    case .remove: what = .removed(Deletion(rawValue: row.note) ?? .removed)
+    }
+  }
+
+  /// The note of a put that writes the same value in another form.
+  static let sameValue: UInt8 = 1
+}

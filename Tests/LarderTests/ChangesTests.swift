@@ -1,0 +1,216 @@
+import Foundation
+import LarderEngine
+import LarderTestSupport
+import LarderTesting
+import Synchronization
+import Testing
+
+@testable import Larder
+
+/// Who observes a cache is told what was committed, in that order, and holds up nobody.
+@Suite(.timeLimit(.minutes(2))) struct ChangesTests {
+  /// The changes that come until the store is closed, or `count` of them.
+  private func read<V: Sendable>(
+    _ changes: Changes<String, V>, _ count: Int = .max
+  ) async -> [String] {
+    var found: [String] = []
+    for await change in changes {
+      let key = change.key ?? "*"
+      switch change.kind {
+      case .set(let value): found.append("\(key)=\(value)")
+      case .removed: found.append("\(key) removed")
+      case .expired: found.append("\(key) expired")
+      case .evicted: found.append("\(key) evicted")
+      case .cleared: found.append("\(key) cleared")
+      }
+      if found.count == count { break }
+    }
+    return found
+  }
+
+  @Test(arguments: StoreKind.allCases)
+  func changesComeInTheirOrder(kind: StoreKind) async throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let cache = try fixture.store.cache("a", of: Int.self)
+    let other = try fixture.store.cache("b", of: Int.self)
+    try cache.save(0, for: "x")
+    let changes = cache.changes()
+    try cache.save(1, for: "x")
+    try cache.save(2, for: "y")
+    try other.save(9, for: "x")
+    try cache.remove("x")
+    try cache.remove("x")
+    try cache.touch("y")
+    fixture.clock.advance(by: 8 * 86_400)
+    try cache.validate()
+    try fixture.store.write { batch in
+      batch.save(3, for: "z", in: cache)
+      batch.remove("w", from: cache)
+    }
+    try fixture.store.close()
+    #expect(
+      await read(changes) == [
+        "x=1", "y=2", "x removed", "y=2", "y expired", "z=3", "w removed",
+      ])
+  }
+
+  @Test(arguments: StoreKind.allCases)
+  func oneKeyIsObservedByItself(kind: StoreKind) async throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let cache = try fixture.store.cache("a", of: Int.self)
+    let changes = cache.changes(for: "x")
+    for (number, key) in ["x", "xx", "", "x"].enumerated() { try cache.save(number, for: key) }
+    try cache.removeAll()
+    try cache.save(7, for: "y")
+    try cache.save(8, for: "x")
+    try fixture.store.close()
+    #expect(await read(changes) == ["x=0", "x=3", "* cleared", "x=8"])
+  }
+
+  @Test(arguments: StoreKind.allCases)
+  func aClearStandsWhereItIsInItsBatch(kind: StoreKind) async throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let cache = try fixture.store.cache("a", of: Int.self)
+    let changes = cache.changes()
+    try cache.save(1, for: "x")
+    try fixture.store.write { batch in
+      batch.save(2, for: "y", in: cache)
+      batch.removeAll(from: cache)
+      batch.save(3, for: "z", in: cache)
+    }
+    try cache.save(4, for: "x")
+    try cache.removeAll()
+    try cache.save(5, for: "x")
+    try fixture.store.close()
+    #expect(
+      await read(changes) == ["x=1", "y=2", "* cleared", "z=3", "x=4", "* cleared", "x=5"])
+  }
+
+  @Test func aClearThatTookEffectLaterIsToldWithTheNextChange() async throws {
+    let fixture = try Fixture(.memory)
+    defer { fixture.end() }
+    let cache = try fixture.store.cache("a", of: Int.self)
+    let changes = cache.changes()
+    // As when the database is opened anew after a failed write that had reached the disk.
+    cache.core.id += 1
+    try cache.save(1, for: "x")
+    try fixture.store.close()
+    #expect(await read(changes) == ["* cleared", "x=1"])
+  }
+
+  @Test func whatFailedIsNotTold() async throws {
+    let base = InMemoryEngine()
+    let engine = InterruptedEngine(base)
+    let store = try Store(engine: engine, origin: .memory)
+    let cache = try store.cache("a", of: Int.self)
+    try cache.save(1, for: "x")
+    let changes = cache.changes()
+    engine.beforeNextWrite = { throw EngineError.diskFull }
+    #expect(throws: StoreError.self) { try cache.save(2, for: "x") }
+    // A condition that does not hold: somebody else has saved the entry in between.
+    engine.beforeNextWrite = { try cache.save(3, for: "x") }
+    #expect(try cache.touch("x") == false)
+    try store.close()
+    #expect(await read(changes) == ["x=3"])
+  }
+
+  @Test func aMigrationChangesNoValue() async throws {
+    let engine = InMemoryEngine()
+    let old = try Store(engine: engine, origin: .memory)
+    try old.cache("a", of: Int.self, coder: .json).save(1, for: "x")
+    let store = try Store(engine: engine, origin: .memory)
+    let cache = try store.cache("a", of: Int.self)
+    let changes = cache.changes()
+    #expect(try store.migrate(cache).migrated == 1)
+    try cache.save(2, for: "y")
+    try store.close()
+    #expect(await read(changes) == ["y=2"])
+  }
+
+  @Test func aSlowReaderKeepsTheNewest() async throws {
+    let store = Store.inMemory()
+    let cache = try store.cache("a", of: Int.self)
+    let changes = cache.changes(buffered: 3)
+    for number in 0..<1000 { try cache.save(number, for: "x") }
+    try store.close()
+    #expect(await read(changes) == ["x=997", "x=998", "x=999"])
+  }
+
+  @Test func aStreamEndsWithItsTaskAndWithItsStore() async throws {
+    let store = Store.inMemory()
+    let cache = try store.cache("a", of: Int.self)
+    let changes = cache.changes()
+    let task = Task { await read(changes) }
+    task.cancel()
+    #expect(await task.value == [])
+    #expect(store.observations.isEmpty, "nobody is told any more")
+
+    let closed = cache.changes()
+    try store.close()
+    #expect(await read(closed) == [])
+    #expect(await read(cache.changes()) == [], "of a closed store")
+  }
+
+  @Test func aStreamEndsWithTheLastReferenceToItsStore() async throws {
+    func observe() throws -> Changes<String, Int> {
+      let cache = try Store.inMemory().cache("a", of: Int.self)
+      let changes = cache.changes()
+      try cache.save(1, for: "x")
+      return changes
+    }
+    #expect(await read(try observe()) == ["x=1"])
+  }
+
+  @Test func whatNobodyReadsIsNotKept() throws {
+    let store = Store.inMemory()
+    let cache = try store.cache("a", of: Int.self)
+    do {
+      _ = cache.changes()
+    }
+    #expect(store.observations.isEmpty)
+  }
+
+  @Test(arguments: StoreKind.allCases)
+  func threadsAreToldInTheOrderOfTheirCommits(kind: StoreKind) async throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let cache = try fixture.store.cache("a", of: [Int].self)
+    let (threads, steps) = (4, 500)
+    let changes = cache.changes(buffered: threads * steps * 2)
+    let failures = Mutex<[String]>([])
+    onThreads(threads) { thread in
+      for step in 0..<steps {
+        do {
+          try cache.save([thread, step], for: "key \(step % 7)")
+          if step % 5 == 0 { try cache.remove("key \(step % 7)") }
+        } catch {
+          failures.withLock { $0.append("\(error)") }
+        }
+      }
+    }
+    #expect(failures.withLock { $0 } == [])
+    // What is told last of a key is what is there.
+    var last: [String: [Int]] = [:]
+    var state: [String: [Int]] = [:]
+    for key in (0..<7).map({ "key \($0)" }) { state[key] = try cache.value(for: key) }
+    try fixture.store.close()
+    var seen = Array(repeating: -1, count: threads)
+    var sets = 0
+    for await change in changes {
+      let key = try #require(change.key)
+      guard case .set(let value) = change.kind else {
+        last[key] = nil
+        continue
+      }
+      #expect(value[1] > seen[value[0]], "each thread's own in their order")
+      seen[value[0]] = value[1]
+      last[key] = value
+      sets += 1
+    }
+    #expect(sets == threads * steps)
+    #expect(last == state)
+  }
+}
