@@ -117,6 +117,40 @@ import Testing
     #expect(await read(changes) == ["x=3"])
   }
 
+  @Test func ofABatchOnlyWhatTookEffectIsTold() async throws {
+    let engine = InterruptedEngine(InMemoryEngine())
+    let clock = ManualClock()
+    var options = Store.Options()
+    options.clock = clock
+    let store = try Store(engine: engine, options: options, origin: .memory)
+    let cache = try store.cache("a", of: Int.self)
+    for key in ["x", "y", "z"] { try cache.save(1, for: key) }
+    clock.advance(by: 8 * 86_400)
+    let changes = cache.changes()
+    // Saved anew just before what has expired is deleted.
+    engine.beforeNextWrite = { try cache.save(2, for: "y") }
+    try cache.validate()
+    try store.close()
+    #expect(await read(changes) == ["y=2", "x expired", "z expired"])
+  }
+
+  /// A save that was made before a clear, and comes behind it, counts as having come before.
+  @Test func whatWasMadeBeforeAClearIsNotToldBehindIt() async throws {
+    let fixture = try Fixture(.memory)
+    defer { fixture.end() }
+    let cache = try fixture.store.cache("a", of: Int.self)
+    let changes = cache.changes()
+    let number = cache.core.id
+    try cache.removeAll()
+    let newNumber = cache.core.id
+    cache.core.id = number
+    try cache.save(1, for: "x")
+    cache.core.id = newNumber
+    try cache.save(2, for: "y")
+    try fixture.store.close()
+    #expect(await read(changes) == ["* cleared", "y=2"])
+  }
+
   @Test func aMigrationChangesNoValue() async throws {
     let engine = InMemoryEngine()
     let old = try Store(engine: engine, origin: .memory)

@@ -42,8 +42,11 @@ import Foundation
     let caches = try CacheSuite(scale, in: workspace)
     let durability = try DurabilitySuite(scale, in: workspace)
     let migration = try MigrationSuite(scale, in: workspace)
+    let observation = try ObservationSuite(scale, in: workspace)
     try measure(
-      engines.contests + durability.contests + caches.contests + migration.contests)
+      engines.contests + durability.contests + caches.contests + observation.contests
+        + migration.contests)
+    try observation.close()
     try engines.close()
     try caches.close()
     return report
