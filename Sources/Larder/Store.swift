@@ -285,7 +285,7 @@ extension Store {
     _ rows: inout WriteBatch, _ durability: Durability? = nil
   ) throws(StoreError) -> Commit {
     guard !rows.isEmpty else { return Commit(sequence: 0) }
-    if !observations.isEmpty { rows.observer = Announcement(to: observations) }
+    if !observations.isEmpty { rows.observer = observations }
     do {
       return try engine.write(&rows, synced: (durability ?? self.durability) == .powerLoss)
     } catch {

@@ -103,25 +103,36 @@ extension CacheCore {
   fileprivate func change<Key: CacheKey>(
     _ change: CommittedChange, of type: Key.Type
   ) -> Change<Key, Value>? {
-    guard let recordKey = change.recordKey else { return Change(key: nil, kind: .cleared) }
-    let bytes = recordKey.span.bytes
-    let offset = KeySpace.userKeyOffset(in: bytes)
-    guard let key = Key(encodedKey: bytes.extracting(offset..<bytes.byteCount)) else { return nil }
+    let bytes = change.bytes.span.bytes
+    let recordKey = bytes.extracting(0..<change.keyCount)
+    func key() -> Key? {
+      let offset = KeySpace.userKeyOffset(in: recordKey)
+      return Key(encodedKey: recordKey.extracting(offset..<recordKey.byteCount))
+    }
     switch change.what {
     case .cleared: return Change(key: nil, kind: .cleared)
-    case .removed(.removed): return Change(key: key, kind: .removed)
-    case .removed(.expired): return Change(key: key, kind: .expired)
-    case .removed(.evicted): return Change(key: key, kind: .evicted)
-    case .set(let record):
-      let bytes = record.span.bytes
+    case .removed(let deletion):
+      return key().map { Change(key: $0, kind: Change.Kind(deletion)) }
+    case .set:
+      let record = bytes.extracting(change.keyCount..<bytes.byteCount)
       do throws(StoreError) {
-        let header = try self.record(bytes, under: recordKey.span.bytes)
-        let value = try value(of: header, in: bytes, under: recordKey.span.bytes)
-        return Change(key: key, kind: .set(value))
+        let header = try self.record(record, under: recordKey)
+        let value = try value(of: header, in: record, under: recordKey)
+        return key().map { Change(key: $0, kind: .set(value)) }
       } catch {
         // A type that encodes what it does not decode. Reading the entry says so.
         return nil
       }
+    }
+  }
+}
+
+extension Change.Kind {
+  fileprivate init(_ deletion: Deletion) {
+    switch deletion {
+    case .removed: self = .removed
+    case .expired: self = .expired
+    case .evicted: self = .evicted
     }
   }
 }

@@ -12,14 +12,16 @@ enum Deletion: UInt8 {
 /// A change that was committed, as it stands in the batch.
 struct CommittedChange: Sendable {
   enum What: Sendable {
-    case set(record: [UInt8])
+    case set
     case removed(Deletion)
     case cleared
   }
 
-  /// The physical key of the record; nil for a change of the whole cache.
-  let recordKey: [UInt8]?
   let what: What
+  /// The physical key of the record, and the record behind it if it was set; nothing for a change of
+  /// the whole cache.
+  let bytes: [UInt8]
+  let keyCount: Int
 }
 
 /// Who observes which cache of a store.
@@ -90,13 +92,13 @@ final class Observations: Sendable {
 
 // MARK: - Telling
 
-/// Tells the observers of a store what a batch has changed.
-final class Announcement: CommitObserver {
+/// Tells the observers of a store of a batch that clears caches.
+final class ClearAnnouncement: CommitObserver {
   private let observations: Observations
   /// The numbers that caches lose and get by the batch.
   private let renumbered: [(from: [UInt64], to: UInt64)]
 
-  init(to observations: Observations, renumbered: [(from: [UInt64], to: UInt64)] = []) {
+  init(to observations: Observations, renumbered: [(from: [UInt64], to: UInt64)]) {
     self.observations = observations
     self.renumbered = renumbered
   }
@@ -106,13 +108,17 @@ final class Announcement: CommitObserver {
   }
 }
 
-extension Observations {
+extension Observations: CommitObserver {
+  func didCommit(_ batch: borrowing WriteBatch, _ commit: Commit) {
+    tell(batch, failed: commit.failed, renumbered: [])
+  }
+
   fileprivate func tell(
     _ batch: borrowing WriteBatch, failed: Set<Int>, renumbered: [(from: [UInt64], to: UInt64)]
   ) {
-    let rows = batch.rows
     batch.bytes.withBytes { bytes in
       state.withLock { state in
+        let rows = batch.rows
         state.followCaches()
         state.tell(rows, in: bytes, without: failed)
         guard !renumbered.isEmpty else { return }
@@ -129,14 +135,14 @@ extension Observations.State {
   fileprivate mutating func followCaches() {
     for (number, observer) in observers where observer.cache.id > observer.id {
       observers[number]?.id = observer.cache.id
-      observer.stream.yield(CommittedChange(recordKey: nil, what: .cleared))
+      observer.stream.yield(.cleared)
     }
   }
 
   fileprivate mutating func clear(_ ids: [UInt64], to id: UInt64) {
     for (number, observer) in observers where ids.contains(observer.id) {
       observers[number]?.id = id
-      observer.stream.yield(CommittedChange(recordKey: nil, what: .cleared))
+      observer.stream.yield(.cleared)
     }
   }
 
@@ -162,13 +168,19 @@ extension Observations.State {
 extension CommittedChange {
   /// The change of a record; nil for one that is none to an observer.
   fileprivate init?(_ row: WriteBatch.Row, in bytes: UnsafeRawBufferPointer) {
-    recordKey = Array(bytes[row.key])
     switch row.kind {
     case .put, .stampedPut:
       guard row.note != Self.sameValue else { return nil }
-      what = .set(record: Array(bytes[row.value]))
+      what = .set
     case .remove: what = .removed(Deletion(rawValue: row.note) ?? .removed)
     }
+    // A value stands right behind its key.
+    self.bytes = Array(bytes[row.key.lowerBound..<row.value.upperBound])
+    keyCount = row.keyCount
+  }
+
+  fileprivate static var cleared: CommittedChange {
+    CommittedChange(what: .cleared, bytes: [], keyCount: 0)
   }
 
   /// The note of a put that writes the same value in another form.

@@ -198,7 +198,7 @@ extension Registry {
     rows.putMetadata(nextID, under: Metadata.nextID)
     rows.isClearing = true
     if !observations.isEmpty {
-      rows.observer = Announcement(to: observations, renumbered: renumbered)
+      rows.observer = ClearAnnouncement(to: observations, renumbered: renumbered)
     }
     for id in retired { rows.putMetadata([], under: Metadata.reclaim(id)) }
     do {
