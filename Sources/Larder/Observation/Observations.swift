@@ -18,8 +18,8 @@ struct CommittedChange: Sendable {
   }
 
   let what: What
-  /// The physical key of the record, and the record behind it if it was set; nothing for a change of
-  /// the whole cache.
+  /// The physical key of the record, and the record behind it if it was set; nothing for a change
+  /// of the whole cache.
   let bytes: [UInt8]
   let keyCount: Int
 }
