@@ -137,7 +137,7 @@ extension CacheCore {
     encodingInto payload: inout ByteBuffer, to rows: inout WriteBatch
   ) throws(StoreError) {
     let value = try value(of: record, in: bytes, under: recordKey)
-    payload.removeAll()
+    payload.truncate(to: 0)
     _ = try appendPayload(of: value, under: recordKey, to: &payload)
     let same = rows.require(recordKey, .unchanged(since: record.sequence))
     rows.put(recordKey, stamped: true, if: same, note: CommittedChange.sameValue) { buffer in

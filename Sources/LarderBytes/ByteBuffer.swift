@@ -25,15 +25,6 @@
     used = newCount
   }
 
-  /// Removes all bytes, and their memory too if it is more than `limit` bytes.
-  @inlinable package mutating func removeAll(keepingAtMost limit: Int = .max) {
-    used = 0
-    guard capacity > limit else { return }
-    start?.deallocate()
-    start = nil
-    capacity = 0
-  }
-
   /// Where `more` bytes can be put.
   @inlinable @inline(__always)
   internal mutating func room(for more: Int) -> UnsafeMutableRawPointer {

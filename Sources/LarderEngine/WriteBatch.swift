@@ -65,7 +65,7 @@ package struct WriteBatch: ~Copyable {
 
   /// Forgets all rows and keeps the memory for the next ones.
   package mutating func reset() {
-    bytes.removeAll()
+    bytes.truncate(to: 0)
     rows.removeAll(keepingCapacity: true)
     isClearing = false
     observer = nil
