@@ -36,7 +36,7 @@ import Testing
       try bytes { try Binary.encode(values, into: &$0) },
     ]
     for payload in payloads { _ = try route.decodeList(payload.span.bytes) }
-    for round in 0..<rounds {
+    for round in 0..<rounds * proofFactor {
       var changed = payloads[round % payloads.count]
       for _ in 0...Int.random(in: 0...2, using: &random) { random.change(&changed) }
       let expected = outcome { try Binary.decode([T].self, from: changed.span.bytes) }
