@@ -194,7 +194,7 @@ extension Inspection {
 }
 
 /// The key of a row of the index, in its parts.
-private struct IndexRow {
+struct IndexRow {
   let id: UInt64
   let bucket: Int64
   let key: [UInt8]

@@ -34,6 +34,10 @@ import Foundation
     }
     let workspace = try Workspace()
     defer { discard(workspace) }
+    if arguments.sweepOnly {
+      try measure(try SweepSuite(scale, in: workspace).contests)
+      return report
+    }
     let feeds = try FeedSuite(scale, in: workspace)
     try measure(try CodingSuite(scale).contests + feeds.contests)
     try feeds.close()
@@ -46,6 +50,7 @@ import Foundation
       engines.contests + durability.contests + caches.contests + migration.contests)
     try engines.close()
     try caches.close()
+    try measure(try SweepSuite(scale, in: workspace).contests)
     return report
   }
 
