@@ -38,7 +38,12 @@ final class InterruptedEngine: StorageEngine, @unchecked Sendable {
     try base.approximateBytes(in: range)
   }
 
-  func compact(_ range: EngineRange) throws(EngineError) { try base.compact(range) }
+  private(set) var compacted: [EngineRange] = []
+
+  func compact(_ range: EngineRange) throws(EngineError) {
+    compacted.append(range)
+    try base.compact(range)
+  }
 
   func property(_ name: String) throws(EngineError) -> String? { try base.property(name) }
 

@@ -1,5 +1,6 @@
 import Foundation
 import LarderEngine
+import LarderTestSupport
 import LarderTesting
 import Testing
 
@@ -201,6 +202,73 @@ import Testing
     }
     #expect(most == 65)
     #expect(try cache.value(for: "a") == 9 * 86_400 - 1)
+  }
+}
+
+// MARK: - What is compacted, and dates that are none
+
+extension SweepTests {
+  /// Sweeps what has expired of so many keys, every `stride`th of them; answers what is compacted.
+  private func compacted(
+    _ count: Int, every stride: Int, bytes: Int = 10
+  ) throws -> (ranges: [EngineRange], prefixes: [[UInt8]]) {
+    let fixture = try Fixture(.disk)
+    defer { fixture.end() }
+    let engine = InterruptedEngine(fixture.engine)
+    var options = Store.Options()
+    options.clock = fixture.clock
+    let store = try Store(engine: engine, options: options, origin: .disk)
+    let cache = try store.cache(
+      "cache", of: [UInt8].self, keyedBy: Int.self, lifetime: .seconds(100), coder: .bytes)
+    var random = SplitMix64(seed: 1)
+    for part in 0..<stride {
+      try store.write { batch in
+        for key in Swift.stride(from: part, to: count, by: stride) {
+          // Random, because the files are compressed.
+          let value = part == 0 ? [] : random.bytes(bytes)
+          batch.save(value, for: key, in: cache)
+        }
+      }
+      if part == 0 { fixture.clock.advance(by: 99) }
+    }
+    try fixture.engine.compact(EngineRange())
+    fixture.clock.advance(by: 10)
+    #expect(try store.sweep() == (count + stride - 1) / stride)
+    let id = cache.core.id
+    return (
+      engine.compacted,
+      [KeySpace.expiry.prefix(ofCache: id), KeySpace.records.prefix(ofCache: id)]
+    )
+  }
+
+  @Test func manyDeletionsAreCompactedAwayAndFewAreNot() throws {
+    let many = try compacted(2000, every: 1)
+    #expect(many.ranges.map { Array($0.lower.prefix(2)) } == many.prefixes)
+    #expect(many.ranges.allSatisfy { $0.upper?.starts(with: $0.lower.prefix(2)) == true })
+    #expect(try compacted(900, every: 1).ranges.isEmpty)
+  }
+
+  @Test func recordsThatLieFarApartAreNotWrittenAnewForTheRoomOfFew() throws {
+    let dense = try compacted(4000, every: 2)
+    #expect(dense.ranges.count == 2)
+    let sparse = try compacted(4000, every: 2, bytes: 1200)
+    #expect(sparse.ranges.map { Array($0.lower.prefix(2)) } == [sparse.prefixes[0]])
+  }
+
+  @Test(arguments: [Double.nan, .infinity, -.infinity])
+  func aDateThatIsNoneDeletesNothing(seconds: Double) throws {
+    let fixture = try Fixture(.memory)
+    defer { fixture.end() }
+    let cache = try fixture.store.cache("cache", of: Int.self, lifetime: .seconds(100))
+    let start = fixture.clock.now()
+    try cache.save(1, for: "a")
+    fixture.clock.set(Date(timeIntervalSinceReferenceDate: seconds))
+    #expect(try fixture.store.sweep() == 0)
+    fixture.clock.set(start)
+    #expect(try cache.value(for: "a") == 1)
+    #expect(try fixture.disagreement(at: start) == nil)
+    fixture.clock.set(start + 200)
+    #expect(try fixture.store.sweep() == 1)
   }
 }
 

@@ -68,9 +68,10 @@ struct CacheSweep: ~Copyable {
     indexPrefix = KeySpace.expiry.prefix(ofCache: cache.id)
   }
 
-  /// The last bucket that is over at `now`.
-  static func lastBucket(at now: Date) -> Int64 {
+  /// The last bucket that is over at `now`; nil when that is no date.
+  static func lastBucket(at now: Date) -> Int64? {
     let seconds = now.timeIntervalSinceReferenceDate.rounded(.down)
+    guard seconds.isFinite else { return nil }
     return Int64(exactly: seconds) ?? (seconds < 0 ? .min : .max - 1)
   }
 
@@ -197,7 +198,7 @@ struct CacheSweep: ~Copyable {
     _ indexKeys: ArraySlice<[UInt8]>, _ recordKey: [UInt8], if condition: WriteBatch.Condition,
     deleting bytes: Int? = nil
   ) {
-    let requirement = rows.require(recordKey.span.bytes, condition)
+    let requirement = rows.require(recordKey, condition)
     for key in indexKeys { rows.remove(key.span.bytes, if: requirement) }
     if bytes != nil { rows.remove(recordKey.span.bytes, if: requirement) }
     findings.append(

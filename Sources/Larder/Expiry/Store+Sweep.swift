@@ -78,7 +78,7 @@ struct Sweeper {
     _ store: Store, slices: Int
   ) throws(StoreError) -> Int {
     let now = store.clock.now()
-    let last = CacheSweep.lastBucket(at: now)
+    guard let last = CacheSweep.lastBucket(at: now) else { return 0 }
     var (deleted, slicesLeft) = (0, slices)
     var damage: StoreError?
     if dormant == nil { try findDormant(in: store) }
