@@ -17,6 +17,7 @@ public struct Batch: ~Copyable {
   private(set) var failure: StoreError?
   private(set) var rows = WriteBatch()
   private(set) var clearings: [Clearing] = []
+  private(set) var dueNotes = DueNotes()
 
   init(store: Store) { self.store = store }
 
@@ -33,7 +34,9 @@ public struct Batch: ~Copyable {
     savedAt = now
     let core = cache.core
     record(cache) { batch throws(StoreError) in
-      try core.add(value, for: key, id: batch.id(of: core), savedAt: now, to: &batch.rows)
+      let bucket = try core.add(
+        value, for: key, id: batch.id(of: core), savedAt: now, to: &batch.rows)
+      batch.dueNotes.add(bucket, core.nextDue)
     }
   }
 

@@ -151,12 +151,13 @@ extension Cache {
     var buffer = ValueBuffer()
     guard try store.get(recordKey, in: core, into: &buffer) else { return false }
     var rows = WriteBatch()
-    try buffer.withBytes { bytes throws(StoreError) in
+    let bucket = try buffer.withBytes { bytes throws(StoreError) in
       let record = try core.record(bytes, under: recordKey.span.bytes)
       let same = rows.require(recordKey.span.bytes, .unchanged(since: record.sequence))
-      core.addRestamped(
+      return core.addRestamped(
         bytes, recordKey: recordKey, id: id, savedAt: store.clock.now(), if: same, to: &rows)
     }
+    defer { if let bucket { core.nextDue.note(bucket) } }
     return try store.commit(&rows).failed.isEmpty
   }
 }

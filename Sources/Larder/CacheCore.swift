@@ -13,6 +13,8 @@ protocol OpenCache: AnyObject, Sendable {
   var id: UInt64 { get set }
   /// What the store remembers of the cache when its id is `id`.
   func registration(id: UInt64) -> Registration
+  /// From when on something of it may be due to be swept.
+  var nextDue: NextDue { get }
 }
 
 /// What is the same for all copies of a cache: its settings, and how it reads and writes records.
@@ -27,6 +29,7 @@ final class CacheCore<Value: Sendable>: OpenCache {
   let coder: Coder<Value>
   private let readers: [UInt8: Coder<Value>]
   private let currentID: Atomic<UInt64>
+  let nextDue = NextDue()
 
   init<Key: CacheKey>(
     name: String, keyedBy: Key.Type, lifetime: Lifetime, schema: Schema<Value>,
@@ -89,9 +92,12 @@ extension CacheCore {
 
 extension CacheCore {
   /// Adds the record of `value`, and its row in the expiry index, to `rows`.
+  ///
+  /// It answers the bucket of that row, if there is one, to be noted in ``nextDue`` after the
+  /// commit; so do the others that add records.
   func add(
     _ value: Value, for key: some CacheKey, id: UInt64, savedAt: Date, to rows: inout WriteBatch
-  ) throws(StoreError) {
+  ) throws(StoreError) -> Int64? {
     let recordKey = try recordKey(of: key, id: id)
     let expiresAt = lifetime.expiry(from: savedAt)
     var payloadBytes = 0
@@ -102,7 +108,8 @@ extension CacheCore {
       payloadBytes = try appendPayload(of: value, under: recordKey.span.bytes, to: &buffer)
     }
     let stored = recordKey.count + Record.headerBytes + payloadBytes
-    addExpiryRow(at: expiresAt, recordKey: recordKey, id: id, storedBytes: stored, to: &rows)
+    return addExpiryRow(
+      at: expiresAt, recordKey: recordKey, id: id, storedBytes: stored, to: &rows)
   }
 
   /// Appends the payload of a value; answers how long it is.
@@ -135,7 +142,7 @@ extension CacheCore {
   func addMigrated(
     _ record: Record, in bytes: RawSpan, under recordKey: RawSpan, id: UInt64,
     encodingInto payload: inout ByteBuffer, to rows: inout WriteBatch
-  ) throws(StoreError) {
+  ) throws(StoreError) -> Int64? {
     let value = try value(of: record, in: bytes, under: recordKey)
     payload.truncate(to: 0)
     _ = try appendPayload(of: value, under: recordKey, to: &payload)
@@ -146,7 +153,7 @@ extension CacheCore {
         payload: payload, to: &buffer)
     }
     let stored = recordKey.byteCount + record.payload.lowerBound + payload.count
-    addExpiryRow(
+    return addExpiryRow(
       at: record.expiresAt, recordKey: recordKey.withUnsafeBytes { Array($0) }, id: id,
       storedBytes: stored, if: same, to: &rows)
   }
@@ -155,12 +162,12 @@ extension CacheCore {
   func addRestamped(
     _ bytes: RawSpan, recordKey: [UInt8], id: UInt64, savedAt: Date, if requirement: Int,
     to rows: inout WriteBatch
-  ) {
+  ) -> Int64? {
     let expiresAt = lifetime.expiry(from: savedAt)
     rows.put(recordKey.span.bytes, stamped: true, if: requirement) { buffer in
       Record.appendRestamped(bytes, savedAt: savedAt, expiresAt: expiresAt, to: &buffer)
     }
-    addExpiryRow(
+    return addExpiryRow(
       at: expiresAt, recordKey: recordKey, id: id,
       storedBytes: recordKey.count + bytes.byteCount, if: requirement, to: &rows)
   }
@@ -168,14 +175,15 @@ extension CacheCore {
   private func addExpiryRow(
     at expiresAt: Date?, recordKey: [UInt8], id: UInt64, storedBytes: Int,
     if requirement: Int? = nil, to rows: inout WriteBatch
-  ) {
-    guard let expiresAt else { return }
-    let indexKey = KeySpace.expiryKey(
-      cache: id, bucket: lifetime.bucket(of: expiresAt),
-      key: recordKey[KeySpace.userKeyOffset(in: recordKey.span.bytes)...])
+  ) -> Int64? {
+    guard let expiresAt else { return nil }
+    let bucket = lifetime.bucket(of: expiresAt)
+    let userKey = recordKey[KeySpace.userKeyOffset(in: recordKey.span.bytes)...]
+    let indexKey = KeySpace.expiryKey(cache: id, bucket: bucket, key: userKey)
     rows.put(indexKey.span.bytes, stamped: false, if: requirement) { buffer in
       buffer.append(varint: UInt64(storedBytes))
     }
+    return bucket
   }
 
   /// Checks the record `bytes` that was found under `recordKey`.

@@ -29,6 +29,23 @@ extension Store {
     /// The default is ``DamagePolicy/fail``. A damaged record is never the store's damage.
     public var onDamage = DamagePolicy.fail
 
+    // MARK: Deleting what has expired
+
+    /// How often the store looks, in seconds, whether something has expired, and deletes it.
+    ///
+    /// The default is nil: never by itself, only when ``Store/sweep()`` or
+    /// ``Cache/validate(maxAge:)`` is called. At least 1.
+    ///
+    /// It deletes about 10,000 entries at a time, on a thread of its own, and nothing until ten
+    /// minutes after the store was opened, and after the date was set to another one: what is
+    /// deleted for a wrong date is lost. A store in memory does not do it.
+    public var sweepInterval: Double?
+
+    /// What calls for a sweep in the background.
+    ///
+    /// The default is a timer.
+    package var sweepTrigger: SweepTrigger = sweepTimer
+
     // MARK: Performance
 
     /// How many bytes of writes gather in memory before they become a sorted file.
@@ -84,6 +101,14 @@ extension Store {
 }
 
 extension Store.Options {
+  func checkedSweepInterval() throws(StoreError) -> Double? {
+    guard let sweepInterval else { return nil }
+    guard sweepInterval >= 1, sweepInterval.isFinite else {
+      throw .invalidArgument("sweepInterval is \(sweepInterval), not a number from 1 on")
+    }
+    return sweepInterval
+  }
+
   var engineOptions: LevelDBOptions {
     var options = LevelDBOptions()
     options.createIfMissing = createIfMissing

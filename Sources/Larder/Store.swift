@@ -33,6 +33,10 @@ public final class Store: Sendable {
   private let durability: Durability
   private let registry: Mutex<Registry>
   let observations = Observations()
+  private let openCaches: OpenCaches
+  private let sweeper = Mutex(Sweeper())
+  /// Ends the sweeps in the background; nil when there are none.
+  private let endSweeps = Mutex<(@Sendable () -> Void)?>(nil)
 
   private init(
     engine: any StorageEngine, options: Options, origin: Origin, registry: consuming Registry,
@@ -43,7 +47,13 @@ public final class Store: Sendable {
     self.origin = origin
     self.durability = options.durability
     self.recovery = recovery
+    self.openCaches = registry.open
     self.registry = Mutex(registry)
+  }
+
+  deinit {
+    endSweepsInBackground()
+    observations.finish()
   }
 
   /// Opens the store in `engine`, which may hold one already.
@@ -52,11 +62,13 @@ public final class Store: Sendable {
     recovery: RecoveryReport? = nil
   ) throws(StoreError) {
     let registry = try Registry(readFrom: engine)
-    let openCaches = registry.open
+    let sweepInterval = try options.checkedSweepInterval()
     self.init(
       engine: engine, options: options, origin: origin, registry: registry, recovery: recovery)
+    let openCaches = openCaches
     (engine as? LevelDBEngine)?.whenReopened { read in openCaches.readIDs(by: read) }
     reclaim(atOpen: true)
+    if let sweepInterval { sweepInBackground(every: sweepInterval, by: options.sweepTrigger) }
   }
 
   /// Opens the store in a directory, or creates it there.
@@ -116,8 +128,6 @@ public final class Store: Sendable {
     Store(engine: InMemoryEngine(), options: options, origin: .memory, registry: Registry())
   }
 
-  deinit { observations.finish() }
-
   /// Closes the store, waits for the calls that are under way, and lets go of its directory.
   ///
   /// From then on every call on it or its caches throws ``StoreError/closed``, and so does every
@@ -127,6 +137,7 @@ public final class Store: Sendable {
   /// - Throws: ``StoreError/io(_:)`` when the system reports a failure; it is closed all the same.
   public func close() throws(StoreError) {
     defer { observations.finish() }
+    endSweepsInBackground()
     do {
       try engine.close()
     } catch {
@@ -251,6 +262,8 @@ extension Store {
   ) throws(StoreError) {
     if let failure = batch.failure { throw failure }
     var rows = batch.rows
+    let dueNotes = batch.dueNotes
+    defer { dueNotes.note() }
     if batch.clearings.isEmpty {
       try commit(&rows, durability)
       return
@@ -275,6 +288,46 @@ extension Store {
         // opening tries again; whatever is wrong, a read or write that it concerns will say so.
       }
     }
+  }
+}
+
+// MARK: - Sweeping
+
+extension Store {
+  /// Runs `body` with what sweeps know, one sweep at a time.
+  func withSweeper<R>(
+    _ body: (inout Sweeper) throws(StoreError) -> R
+  ) throws(StoreError) -> R {
+    try sweeper.withLock { sweeper throws(StoreError) in try body(&sweeper) }
+  }
+
+  /// The same, unless a sweep is under way.
+  func withSweeperIfAvailable(_ body: (inout Sweeper) -> Void) {
+    sweeper.withLockIfAvailable { body(&$0) }
+  }
+
+  /// The caches that are open.
+  var allOpenCaches: [String: any OpenCache] { openCaches.all }
+
+  /// Runs `body` with the registry, so that no cache is opened meanwhile.
+  func withRegistry<R>(
+    _ body: (borrowing Registry) throws(EngineError) -> R
+  ) throws(EngineError) -> R {
+    try registry.withLock { registry throws(EngineError) in try body(registry) }
+  }
+
+  private func sweepInBackground(every seconds: Double, by trigger: SweepTrigger) {
+    withSweeperIfAvailable { $0.watch(clock) }
+    let end = trigger(seconds) { [weak self] in self?.sweepUnasked() }
+    endSweeps.withLock { $0 = end }
+  }
+
+  private func endSweepsInBackground() {
+    let end = endSweeps.withLock { end in
+      defer { end = nil }
+      return end
+    }
+    end?()
   }
 }
 

@@ -47,6 +47,9 @@ package protocol StorageEngine: AnyObject, Sendable {
   /// A figure about the engine by its LevelDB name, such as `leveldb.stats`; nil if not known.
   func property(_ name: String) throws(EngineError) -> String?
 
+  /// Throws what every call would throw: that it was closed, or is another process's.
+  func checkOpen() throws(EngineError)
+
   /// Ends the engine: waits for the calls under way, ends open cursors, frees everything.
   ///
   /// Closing a closed engine does nothing.

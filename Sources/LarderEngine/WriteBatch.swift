@@ -76,8 +76,12 @@ package struct WriteBatch: ~Copyable {
   ///
   /// Returns its index.
   package mutating func require(_ key: RawSpan, _ condition: Condition) -> Int {
-    requirements.append(
-      Requirement(key: key.withUnsafeBytes { [UInt8]($0) }, condition: condition))
+    require(key.withUnsafeBytes { [UInt8]($0) }, condition)
+  }
+
+  /// The same for a key that is an array already, which is not copied.
+  package mutating func require(_ key: [UInt8], _ condition: Condition) -> Int {
+    requirements.append(Requirement(key: key, condition: condition))
     return requirements.count - 1
   }
 

@@ -194,7 +194,7 @@ extension Inspection {
 }
 
 /// The key of a row of the index, in its parts.
-private struct IndexRow {
+struct IndexRow {
   let id: UInt64
   let bucket: Int64
   let key: [UInt8]
@@ -202,12 +202,11 @@ private struct IndexRow {
   /// Nil when the bytes are no key of a row.
   init?(_ bytes: [UInt8]) {
     var offset = 1
-    guard let id = readVarint(bytes.span.bytes, at: &offset), bytes.count >= offset + 8 else {
-      return nil
-    }
-    let bits = bytes[offset..<(offset + 8)].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+    guard let id = readVarint(bytes.span.bytes, at: &offset),
+      let bucket = KeySpace.bucket(in: bytes, at: offset)
+    else { return nil }
     self.id = id
-    bucket = Int64(bitPattern: bits ^ (1 << 63))
+    self.bucket = bucket
     key = Array(bytes[(offset + 8)...])
   }
 

@@ -8,12 +8,12 @@ struct Kvinspect: ParsableCommand {
     abstract: "Look into a Larder store.",
     discussion: """
       Works on a private snapshot: the store may be open in another process, and nothing in its \
-      directory is changed.
+      directory is changed, but by sweep --write.
 
       Exit codes: 0 fine, 2 not found, 3 damage found, 4 no store or not available, 5 I/O error, \
       6 unsupported format, 64 wrong usage.
       """,
-    subcommands: [Info.self, List.self, Get.self, Verify.self])
+    subcommands: [Info.self, List.self, Get.self, TTL.self, Verify.self, Sweep.self])
 
   static func main() {
     Signals.removeSnapshotsWhenEnded()

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Foundation
 import LarderInspection
 
 /// What every command takes.
@@ -6,7 +7,7 @@ struct SharedOptions: ParsableArguments {
   @Argument(help: "The store's directory.", completion: .directory)
   var store: String
 
-  @Option(help: "How to write the answer: table, json, jsonl; csv for ls and verify.")
+  @Option(help: "How to write the answer: table, json, jsonl; csv for ls, ttl and verify.")
   var format: ReportFormat = .table
 
   @Option(
@@ -37,9 +38,19 @@ struct SharedOptions: ParsableArguments {
     return style
   }
 
-  /// Opens the store, runs a command on it, and ends with the exit code of what it found.
+  /// Opens a snapshot of the store, runs a command on it, and ends with the exit code of what it
+  /// found.
   func run(
     _ command: (Inspection, inout StandardOutput) throws(InspectionError) -> Outcome
+  ) throws {
+    try run { (moment: Date, output: inout StandardOutput) throws(InspectionError) in
+      try command(try Inspection(at: store, now: moment), &output)
+    }
+  }
+
+  /// Runs a command with the moment that it is to judge by, and ends likewise.
+  func run(
+    _ command: (Date, inout StandardOutput) throws(InspectionError) -> Outcome
   ) throws {
     var output = StandardOutput()
     let status: Outcome
@@ -48,8 +59,7 @@ struct SharedOptions: ParsableArguments {
       let moment = try now.map { text throws(InspectionError) in
         try Moment.parse(text, from: clock)
       }
-      let inspection = try Inspection(at: store, now: moment ?? clock)
-      status = try command(inspection, &output)
+      status = try command(moment ?? clock, &output)
     } catch {
       output.flush()
       if !quiet { say(error.description) }

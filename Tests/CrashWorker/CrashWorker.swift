@@ -30,10 +30,11 @@ struct CrashWorker {
       case ("rights", let path?, _): try Hardship.noRights(in: path)
       case ("full", let path?, let limit?): try FullDisk.run(in: path, limit: limit)
       case ("migrate", let path?, _): Migrating.run(in: path)
+      case ("sweep", let path?, let seed?): Sweeping.run(in: path, seed: seed)
       default:
         say(
           "usage: [--uid N] hold DIR | open DIR | fork DIR | files DIR | rights DIR "
-            + "| write DIR SEED | storm DIR SEED | full DIR LIMIT | migrate DIR")
+            + "| write DIR SEED | storm DIR SEED | full DIR LIMIT | migrate DIR | sweep DIR SEED")
       }
     } catch {
       say("\(error)")

@@ -77,6 +77,8 @@ final class RecordingEngine: StorageEngine {
 
   func property(_ name: String) throws(EngineError) -> String? { try base.property(name) }
 
+  func checkOpen() throws(EngineError) { try base.checkOpen() }
+
   func close() throws(EngineError) { try base.close() }
 
   private static func isRecord(_ key: RawSpan) -> Bool {

@@ -64,7 +64,30 @@ import Testing
     #expect(try run("get", path, "fresh", "--format", "csv").status == 64)
     #expect(try run("ls", path, "--limit", "-1").status == 64)
     #expect(try run("ls", path, "--now", "soon").status == 64)
+    #expect(try run("ttl", path, "--cache", "lists").status == 0)
+    #expect(try run("ttl", path).status == 3)
     #expect(try run("nonsense").status == 64)
+  }
+
+  @Test func sweepDeletesNothingUnlessItIsToldTo() throws {
+    let specimen = try Specimen()
+    func sweep(_ flags: String...) throws -> (status: Int32, output: String, errors: String) {
+      let temporary = try TemporaryDirectory()
+      return try Run(
+        ["sweep", specimen.path, "--now", "2027-01-01"] + flags, temporary: temporary.path
+      ).finish()
+    }
+    let refused = try sweep()
+    #expect(refused.status == 64 && refused.output.isEmpty)
+    #expect(refused.errors.contains("--write"))
+    for _ in 0..<2 {
+      let dry = try sweep("--write", "--dry-run", "--quiet")
+      #expect(dry.status == 0 && dry.output == "9\n")
+    }
+    let swept = try sweep("--write", "--quiet")
+    #expect(swept.status == 0 && swept.output == "9\n")
+    #expect(try sweep("--write", "--quiet").output == "0\n")
+    #expect(try run("sweep", specimen.path + "/none", "--write").status == 4)
   }
 
   @Test func dataGoesToOutputAndMessagesToErrors() throws {

@@ -37,6 +37,24 @@ import Testing
     try expectSnapshot(text, named: "info.\(format)", masking: [(fresh.path, "STORE")])
   }
 
+  @Test(arguments: ReportFormat.allCases)
+  func ttlTellsWhenRecordsExpire(format: ReportFormat) throws {
+    var text = ""
+    let status = try inspection.timeToLive(ofCache: nil, style: Style(format), to: &text)
+
+    #expect(status == .damaged)
+    try expectSnapshot(text, named: "ttl.\(format)", masking: masks)
+  }
+
+  @Test func ttlIsOfTheMomentAndTheCacheAskedFor() throws {
+    let specimen = try Specimen()
+    let later = try Inspection(at: specimen.path, now: Specimen.now + 40 * 86_400)
+    var text = ""
+    #expect(try later.timeToLive(ofCache: "genres", style: Style(.csv), to: &text) == .fine)
+    #expect(text.hasPrefix("cache,expires,records,bytes\ngenres,already,5,"))
+    #expect(!text.contains("lists"))
+  }
+
   @Test(arguments: ["fresh", "stale", "expired", "damaged"])
   func getTellsTheStatesOfARecordApart(key: String) throws {
     let (text, status) = try inspection.gotten(key)

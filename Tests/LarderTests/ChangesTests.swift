@@ -134,6 +134,20 @@ import Testing
     #expect(await read(changes) == ["y=2", "x expired", "z expired"])
   }
 
+  @Test(arguments: StoreKind.allCases)
+  func whatASweepDeletesHasExpired(kind: StoreKind) async throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let cache = try fixture.store.cache("a", of: Int.self)
+    for key in ["x", "y"] { try cache.save(1, for: key) }
+    fixture.clock.advance(by: 8 * 86_400)
+    let changes = cache.changes()
+    try cache.save(2, for: "y")
+    #expect(try fixture.store.sweep() == 1)
+    try fixture.store.close()
+    #expect(await read(changes) == ["y=2", "x expired"])
+  }
+
   /// A save that was made before a clear, and comes behind it, counts as having come before.
   @Test func whatWasMadeBeforeAClearIsNotToldBehindIt() async throws {
     let fixture = try Fixture(.memory)

@@ -27,17 +27,27 @@ final class InterruptedEngine: StorageEngine, @unchecked Sendable {
     try base.get(key, into: &buffer)
   }
 
+  private(set) var cursorCount = 0
+
   func cursor(over range: EngineRange) throws(EngineError) -> any EngineCursor {
-    try base.cursor(over: range)
+    cursorCount += 1
+    return try base.cursor(over: range)
   }
 
   func approximateBytes(in range: EngineRange) throws(EngineError) -> UInt64 {
     try base.approximateBytes(in: range)
   }
 
-  func compact(_ range: EngineRange) throws(EngineError) { try base.compact(range) }
+  private(set) var compacted: [EngineRange] = []
+
+  func compact(_ range: EngineRange) throws(EngineError) {
+    compacted.append(range)
+    try base.compact(range)
+  }
 
   func property(_ name: String) throws(EngineError) -> String? { try base.property(name) }
+
+  func checkOpen() throws(EngineError) { try base.checkOpen() }
 
   func close() throws(EngineError) { try base.close() }
 }

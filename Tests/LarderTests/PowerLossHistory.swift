@@ -22,6 +22,7 @@ struct PowerLossHistory {
   let disk: SimulatedDisk
   private(set) var timeline = Timeline<CacheContents>([:])
   private(set) var syncsWithOlderLog = 0
+  private(set) var swept = 0
 
   private let clock = ManualClock()
   private var open: OpenStore
@@ -66,6 +67,7 @@ struct PowerLossHistory {
     case .batch(let changes, let synced): isDurable = try apply(changes, synced: synced)
     case .touch(let cache, let key): try touch(cache, Self.key(key))
     case .validate(let cache): try validate(cache)
+    case .sweep: try sweep()
     case .migrate(let cache): isDurable = try migrate(cache)
     case .advance(let seconds): return clock.advance(by: Double(seconds))
     case .flush:
@@ -179,6 +181,22 @@ struct PowerLossHistory {
       lifetime.freshness(of: value.savedAt, at: now) != .expired
     }
     if contents[name]?.isEmpty == true { contents[name] = nil }
+  }
+}
+
+extension PowerLossHistory {
+  /// Sweeps; what of it is due is in one cache and fits into one slice.
+  private mutating func sweep() throws {
+    let now = clock.now()
+    let deleted = try open.store.sweep()
+    for (name, lifetime) in zip(OpenStore.names, OpenStore.lifetimes) {
+      contents[name] = contents[name]?.filter { _, value in
+        guard let expiry = lifetime.expiry(from: value.savedAt) else { return true }
+        return Double(lifetime.bucket(of: expiry)) > now.timeIntervalSinceReferenceDate
+      }
+      if contents[name]?.isEmpty == true { contents[name] = nil }
+    }
+    swept += deleted
   }
 }
 

@@ -21,6 +21,7 @@ enum StoreOperation: Sendable, CustomStringConvertible {
   case batch([CacheChange], synced: Bool)
   case touch(cache: Int, key: Int)
   case validate(cache: Int)
+  case sweep
   /// Opens the store with the next schema version, and migrates one cache.
   case migrate(cache: Int)
   case advance(seconds: Int)
@@ -36,6 +37,7 @@ enum StoreOperation: Sendable, CustomStringConvertible {
     case .batch(let changes, let synced): "batch \(changes)\(synced ? " synced" : "")"
     case .touch(let cache, let key): "touch(\(cache), \(key))"
     case .validate(let cache): "validate(\(cache))"
+    case .sweep: "sweep"
     case .migrate(let cache): "migrate(\(cache))"
     case .advance(let seconds): "advance(\(seconds))"
     case .flush: "flush"
@@ -83,7 +85,7 @@ struct PowerLossScript: Sendable {
           .remove(cache: 2, key: 7),
         ], synced: false),
       .advance(seconds: 100), .change(.save(cache: 0, key: 3, bytes: 70), synced: false),
-      .advance(seconds: 60), .validate(cache: 0), .fillLog,
+      .advance(seconds: 60), .validate(cache: 0), .fillLog, .advance(seconds: 200), .sweep,
       .batch([.save(cache: 0, key: 4, bytes: 3000), .remove(cache: 0, key: 3)], synced: true),
       .change(.removeAll(cache: 0), synced: false), .flush,
       .change(.save(cache: 0, key: 5, bytes: 40), synced: false), .compact,
@@ -108,7 +110,7 @@ struct PowerLossScript: Sendable {
   private static func operation(_ random: inout SplitMix64) -> StoreOperation {
     let cache = cache(&random)
     let isSynced = Int.random(in: 0..<5, using: &random) == 0
-    switch Int.random(in: 0..<34, using: &random) {
+    switch Int.random(in: 0..<36, using: &random) {
     case 0..<11: return .change(save(&random), synced: isSynced)
     case 11..<17:
       let count = Int.random(in: 2...5, using: &random)
@@ -122,6 +124,7 @@ struct PowerLossScript: Sendable {
     case 28: return .reopen
     case 29: return .compact
     case 30..<32: return .migrate(cache: cache)
+    case 32..<34: return .sweep
     default: return .fillLog
     }
   }

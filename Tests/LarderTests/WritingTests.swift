@@ -230,7 +230,7 @@ import Testing
     try notes.removeAll()
     // As a save would that read the cache's number before it was cleared.
     var rows = WriteBatch()
-    try notes.core.add(
+    _ = try notes.core.add(
       Note(title: "late"), for: "late", id: oldID, savedAt: fixture.clock.now(), to: &rows)
     try fixture.engine.write(&rows, synced: false)
     #expect(try notes.value(for: "late") == nil)

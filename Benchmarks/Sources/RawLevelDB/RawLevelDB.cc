@@ -4,6 +4,7 @@
 #include <leveldb/db.h>
 #include <leveldb/env.h>
 #include <leveldb/filter_policy.h>
+#include <leveldb/write_batch.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -124,4 +125,63 @@ size_t raw_scan(raw_db* db, const raw_plan* plan) {
   }
   check(cursor->status());
   return right;
+}
+
+void raw_put_pairs(raw_db* db, const raw_plan* plan, const uint8_t* row_prefix,
+                   size_t row_prefix_bytes) {
+  const leveldb::WriteOptions options;
+  leveldb::WriteBatch batch;
+  std::string record_key, record, row_key;
+  for (size_t i = 0; i < plan->count; i++) {
+    const uint32_t number = plan->order[i];
+    const leveldb::Slice key = key_of(plan, number);
+    const leveldb::Slice value = value_of(plan, number);
+    record_key.assign("\x10\x01", 2);
+    record_key.append(key.data(), key.size());
+    record.assign(36, '\0');
+    record.append(value.data(), value.size());
+    row_key.assign(reinterpret_cast<const char*>(row_prefix), row_prefix_bytes);
+    row_key.append(key.data(), key.size());
+    batch.Clear();
+    batch.Put(record_key, record);
+    batch.Put(row_key, leveldb::Slice("\x9a\x01", 2));
+    check(db->rep->Write(options, &batch));
+  }
+}
+
+size_t raw_sweep(raw_db* db, const uint8_t* first, const uint8_t* end, size_t row_prefix_bytes,
+                 const uint8_t* record_prefix, double now, size_t batch_rows) {
+  const leveldb::WriteOptions options;
+  const leveldb::ReadOptions reads = reading();
+  const std::unique_ptr<leveldb::Iterator> cursor(db->rep->NewIterator(reads));
+  const leveldb::Slice limit(reinterpret_cast<const char*>(end), row_prefix_bytes);
+  leveldb::WriteBatch batch;
+  std::string record_key, record;
+  size_t deleted = 0;
+  size_t rows = 0;
+  cursor->Seek(leveldb::Slice(reinterpret_cast<const char*>(first), row_prefix_bytes));
+  for (; cursor->Valid() && cursor->key().compare(limit) < 0; cursor->Next()) {
+    const leveldb::Slice row = cursor->key();
+    record_key.assign(reinterpret_cast<const char*>(record_prefix), 2);
+    record_key.append(row.data() + row_prefix_bytes, row.size() - row_prefix_bytes);
+    const leveldb::Status status = db->rep->Get(reads, record_key, &record);
+    if (status.ok()) {
+      double expiry;
+      std::memcpy(&expiry, record.data() + 16, sizeof expiry);
+      if (expiry <= now) {
+        batch.Delete(record_key);
+        deleted += 1;
+      }
+    } else if (!status.IsNotFound()) {
+      check(status);
+    }
+    batch.Delete(row);
+    if (++rows % batch_rows == 0) {
+      check(db->rep->Write(options, &batch));
+      batch.Clear();
+    }
+  }
+  check(cursor->status());
+  check(db->rep->Write(options, &batch));
+  return deleted;
 }

@@ -34,6 +34,10 @@ import Foundation
     }
     let workspace = try Workspace()
     defer { discard(workspace) }
+    if arguments.sweepOnly {
+      try measure(try SweepSuite(scale, in: workspace).contests)
+      return report
+    }
     let feeds = try FeedSuite(scale, in: workspace)
     try measure(try CodingSuite(scale).contests + feeds.contests)
     try feeds.close()
@@ -49,6 +53,7 @@ import Foundation
     try observation.close()
     try engines.close()
     try caches.close()
+    try measure(try SweepSuite(scale, in: workspace).contests)
     return report
   }
 

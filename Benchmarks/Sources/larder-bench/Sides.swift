@@ -99,5 +99,20 @@ struct RawSide: Side {
 
   func scan(_ plan: Plan) -> Int { plan.withRaw { raw_scan(database, $0) } }
 
+  /// Puts each record with a row of an index, as a save with a lifetime does.
+  func putPairs(_ plan: Plan, rowPrefix: [UInt8]) -> Int {
+    plan.withRaw { raw_put_pairs(database, $0, rowPrefix, rowPrefix.count) }
+    return plan.order.count
+  }
+
+  /// Deletes what has expired at `now`, with its rows from `first` on, below `end`.
+  func sweep(
+    from first: [UInt8], to end: [UInt8], recordPrefix: [UInt8], now: Date, batchRows: Int
+  ) -> Int {
+    raw_sweep(
+      database, first, end, first.count, recordPrefix, now.timeIntervalSinceReferenceDate,
+      batchRows)
+  }
+
   func close() { raw_close(database) }
 }

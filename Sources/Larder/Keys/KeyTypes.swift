@@ -31,12 +31,15 @@ extension Int: CacheKey {
   public init?(encodedKey: RawSpan) {
     guard encodedKey.byteCount == 8 else { return nil }
     let raw = UInt64(bigEndian: encodedKey.unsafeLoadUnaligned(as: UInt64.self))
-    self = Int(Int64(bitPattern: raw ^ (1 << 63)))
+    self = Int(number(ofOrderedBits: raw))
   }
 }
 
 /// A signed number as bits whose unsigned order is the number's own.
 func orderedBits(of number: Int64) -> UInt64 { UInt64(bitPattern: number) ^ (1 << 63) }
+
+/// The number that ``orderedBits(of:)`` was given.
+func number(ofOrderedBits bits: UInt64) -> Int64 { Int64(bitPattern: bits ^ (1 << 63)) }
 
 extension UUID: CacheKey {
   /// A UUID.

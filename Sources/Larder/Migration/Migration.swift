@@ -26,6 +26,7 @@ struct Migration<Value: Sendable>: ~Copyable {
   /// Whether there may be a mark in the store.
   private var isMarked: Bool
   private var rows = WriteBatch()
+  private var dueNotes = DueNotes()
   private var payload = ByteBuffer()
 
   init(of core: CacheCore<Value>, in store: Store) throws(StoreError) {
@@ -108,8 +109,9 @@ struct Migration<Value: Sendable>: ~Copyable {
       return report.expired += 1
     }
     do throws(StoreError) {
-      try core.addMigrated(
+      let bucket = try core.addMigrated(
         record, in: bytes, under: recordKey, id: id, encodingInto: &payload, to: &rows)
+      dueNotes.add(bucket, core.nextDue)
     } catch {
       report.unreadable += 1
     }
@@ -120,6 +122,7 @@ struct Migration<Value: Sendable>: ~Copyable {
     if let mark, !rows.isEmpty { try put(mark) }
     while !rows.isEmpty {
       let count = rows.requirements.count
+      defer { dueNotes.note() }
       let failed = try store.commit(&rows).failed
       report.migrated += count - failed.count
       let changed = failed.map { rows.requirements[$0].key }

@@ -44,6 +44,18 @@ extension KeySpace {
   }
 }
 
+extension KeySpace {
+  /// The bucket in the key of an index row, behind the `offset` bytes of its prefix; nil when the
+  /// key is too short for one.
+  package static func bucket(in indexKey: [UInt8], at offset: Int) -> Int64? {
+    guard indexKey.count >= offset + 8 else { return nil }
+    let bits = indexKey.withUnsafeBytes {
+      UInt64(bigEndian: $0.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+    }
+    return number(ofOrderedBits: bits)
+  }
+}
+
 extension KeyRange {
   /// The physical range of these keys in the cache whose records begin with `prefix`.
   func engineRange(after prefix: [UInt8]) -> EngineRange {

@@ -67,6 +67,9 @@ final class OpenCaches: Sendable {
 
   func cache(named name: String) -> (any OpenCache)? { caches.withLock { $0[name] } }
 
+  /// All of them.
+  var all: [String: any OpenCache] { caches.withLock { $0 } }
+
   func add(_ cache: any OpenCache) { caches.withLock { $0[cache.name] = cache } }
 
   /// Gives every cache the number that it has on disk; answers whether they all had it.
@@ -75,7 +78,7 @@ final class OpenCaches: Sendable {
   /// cannot be read leaves a cache as it is; the next opening of it says why.
   func readIDs(by read: LevelDBEngine.Reader) -> Bool {
     var areSame = true
-    for (name, cache) in caches.withLock({ $0 }) {
+    for (name, cache) in all {
       let key = Metadata.cache(name)
       do {
         guard let value = try read(key), let body = Metadata.body(of: value, under: key) else {
@@ -121,6 +124,34 @@ extension Registry {
     wanted.id = id
     open.add(wanted)
     return wanted
+  }
+
+  /// The caches that are registered and not open, and the names of those that are damaged.
+  ///
+  /// What a later version has registered is left to it.
+  func dormant(
+    in engine: any StorageEngine
+  ) throws(EngineError) -> (caches: [String: Registration], damaged: [String]) {
+    var caches: [String: Registration] = [:]
+    var damaged: [String] = []
+    let cursor = try engine.cursor(over: EngineRange(prefix: Metadata.cachePrefix))
+    while try cursor.next() {
+      let (key, value) = cursor.withEntry { key, value in
+        (key.withUnsafeBytes { Array($0) }, value.withUnsafeBytes { Array($0) })
+      }
+      let name = String(decoding: key.dropFirst(Metadata.cachePrefix.count), as: UTF8.self)
+      guard open.cache(named: name) == nil else { continue }
+      guard let body = Metadata.body(of: value, under: key) else {
+        damaged.append(name)
+        continue
+      }
+      do {
+        caches[name] = try JSONDecoder().decode(Registration.self, from: Data(body))
+      } catch {
+        continue
+      }
+    }
+    return (caches, damaged)
   }
 
   private func registration(

@@ -77,7 +77,7 @@ package final class InMemoryEngine: StorageEngine {
     try reading { $0 }
   }
 
-  func checkOpen() throws(EngineError) {
+  package func checkOpen() throws(EngineError) {
     try reading { _ in }
   }
 

@@ -178,6 +178,11 @@ package final class LevelDBEngine: StorageEngine {
     }
   }
 
+  package func checkOpen() throws(EngineError) {
+    try enter()
+    gate.leave()
+  }
+
   /// Ends the engine: waits for the calls under way, ends open cursors, frees everything.
   ///
   /// Do not call it from within a cursor's `withEntry`: it would wait for itself.

@@ -6,11 +6,11 @@
   import Glibc
 #endif
 
-import Dispatch
+package import Dispatch
 
 extension DispatchTime {
   /// The exact time on the monotonic clock, to measure and to wait with.
-  static var monotonicNow: DispatchTime { .now() }
+  package static var monotonicNow: DispatchTime { .now() }
 }
 
 /// Seconds on the monotonic clock, to within a few milliseconds.

@@ -64,6 +64,20 @@ size_t raw_miss_each(raw_db *db, const raw_plan *plan);
 /// order of their keys. Returns how many were what the plan says.
 size_t raw_scan(raw_db *db, const raw_plan *plan);
 
+/// Puts each planned record in a batch of two: a record with a header of 36 bytes before the value,
+/// and a row of an index of `row_prefix_bytes` bytes and the key, with a value of 2 bytes.
+void raw_put_pairs(raw_db *db, const raw_plan *plan, const uint8_t *row_prefix,
+                   size_t row_prefix_bytes);
+
+/// Deletes the rows from `first` on, below `end`, and the records they name, in batches of
+/// `batch_rows`.
+///
+/// A record has the key behind the first `row_prefix_bytes` bytes of its row's, behind
+/// `record_prefix`, both prefixes of records being 2 bytes long. It is deleted if the double at its
+/// byte 16 is not above `now`. Returns how many records were deleted.
+size_t raw_sweep(raw_db *db, const uint8_t *first, const uint8_t *end, size_t row_prefix_bytes,
+                 const uint8_t *record_prefix, double now, size_t batch_rows);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,265 @@
+import Foundation
+import Larder
+import LarderEngine
+import Synchronization
+
+/// Deleting what has expired, and what the index that it needs costs a save.
+struct SweepSuite {
+  private static let name = "items"
+  private static let lifetime = Lifetime.days(7)
+  private static let day = 86_400.0
+  private static let now = Date(timeIntervalSinceReferenceDate: 788_918_400)
+  /// One record in so many has expired, spread over the keys, and over a day.
+  private static let share = 10
+  private static let emptySweeps = 1000
+
+  private let plan: Plan
+  private let keys: [String]
+  private let workspace: Workspace
+  private let original: URL
+  private let savePlan: Plan
+  private let saveKeys: [String]
+
+  init(_ scale: Scale, in workspace: Workspace) throws {
+    self.workspace = workspace
+    plan = Plan(records: scale.records, order: Plan.sequence(scale.records))
+    keys = Self.keys(of: plan)
+    savePlan = Plan(records: scale.filled, order: Plan.random(scale.filled, from: scale.filled))
+    saveKeys = Self.keys(of: Plan(records: scale.filled, order: Plan.sequence(scale.filled)))
+    original = workspace.directory("expiring")
+    try fill(original, plan.order, now: Self.now)
+  }
+
+  var contests: [Contest] { [sweeping, nothingDue, scanning, saving] }
+
+  private var expired: Int { (keys.count + Self.share - 1) / Self.share }
+
+  // MARK: - Contests
+
+  private var sweeping: Contest {
+    Contest(
+      name: "sweep", operations: expired, goal: 1.2, mostRounds: 6,
+      a: {
+        let engine = try engine(at: workspace.copy(of: original, as: "swept"))
+        let store = try store(on: UncompactedEngine(engine))
+        _ = try cache(in: store)
+        let time = try timed(expecting: expired) { try store.sweep() }
+        try expectSwept(engine)
+        try store.close()
+        return time
+      },
+      b: {
+        let directory = try workspace.copy(of: original, as: "swept-raw")
+        let side = RawSide(at: directory)
+        let time = timed {
+          side.sweep(
+            from: row(.min), to: row(Int64(Self.now.timeIntervalSinceReferenceDate) + 1),
+            recordPrefix: KeySpace.records.prefix(ofCache: 1), now: Self.now, batchRows: 256)
+        }
+        side.close()
+        guard time.result == expired else {
+          throw WrongResults(description: "\(time.result) of \(expired) were deleted")
+        }
+        let engine = try engine(at: directory)
+        try expectSwept(engine)
+        try engine.close()
+        return time.time
+      })
+  }
+
+  /// With nothing due, in a store of this many records, and in one of a tenth of them.
+  private var nothingDue: Contest {
+    Contest(
+      name: "sweep with nothing due", operations: Self.emptySweeps,
+      a: { try sweepInVain(plan.order.count / 10) },
+      b: { try sweepInVain(plan.order.count / 100) })
+  }
+
+  /// All that is fresh, behind a sweep and before it.
+  private var scanning: Contest {
+    Contest(
+      name: "scan after a sweep, to before", operations: keys.count - expired, mostRounds: 6,
+      a: {
+        let directory = workspace.directory("swept-and-compacted")
+        let isThere = FileManager.default.fileExists(
+          atPath: directory.path(percentEncoded: false))
+        let store = try store(
+          on: engine(at: workspace.copyOnce(of: original, as: "swept-and-compacted")))
+        let cache = try cache(in: store)
+        if !isThere { try store.sweep() }
+        return try scanned(cache)
+      },
+      b: {
+        try scanned(cache(in: store(on: engine(at: original))))
+      })
+  }
+
+  private var saving: Contest {
+    let count = savePlan.order.count
+    return Contest(
+      name: "save with a lifetime", operations: count, goal: 1.1,
+      a: {
+        try workspace.remove("saved")
+        let store = try store(on: engine(at: workspace.directory("saved")))
+        let cache = try cache(in: store)
+        let time = try timed(expecting: count) {
+          for record in savePlan.order {
+            try cache.save(value(record), for: saveKeys[Int(record)])
+          }
+          return count
+        }
+        try store.close()
+        return time
+      },
+      b: {
+        try workspace.remove("saved-raw")
+        let side = RawSide(at: workspace.directory("saved-raw"))
+        let time = timed { side.putPairs(savePlan, rowPrefix: row(789_523_200)) }
+        side.close()
+        return time.time
+      })
+  }
+
+  // MARK: - Parts
+
+  private func sweepInVain(_ count: Int) throws -> Duration {
+    let directory = workspace.directory("fresh-\(count)")
+    if !FileManager.default.fileExists(atPath: directory.path(percentEncoded: false)) {
+      let fresh = plan.order.prefix(count).filter { $0 % UInt32(Self.share) != 0 }
+      try fill(directory, fresh, now: SystemClock().now())
+    }
+    let store = try Store(at: directory)
+    _ = try cache(in: store)
+    try store.sweep()
+    var swept = 0
+    let time = try timed(expecting: 0) {
+      for _ in 0..<Self.emptySweeps { swept += try store.sweep() }
+      return swept
+    }
+    try store.close()
+    return time
+  }
+
+  private func scanned(_ cache: Cache<String, Data>) throws -> Duration {
+    let time = try timed(expecting: keys.count - expired) {
+      let cursor = try cache.entries()
+      var right = 0
+      while let item = try cursor.next() {
+        if try item.entry.get().value.count == Scale.valueBytes { right += 1 }
+      }
+      return right
+    }
+    return time
+  }
+
+  /// The index rows of the cache before a bucket.
+  private func row(_ bucket: Int64) -> [UInt8] {
+    KeySpace.expiryKey(cache: 1, bucket: bucket, key: [])
+  }
+
+  private func expectSwept(_ engine: any StorageEngine) throws {
+    for space in [KeySpace.records, .expiry] {
+      var left = 0
+      let cursor = try engine.cursor(over: EngineRange(prefix: space.prefix(ofCache: 1)))
+      while try cursor.next() { left += 1 }
+      guard left == keys.count - expired else {
+        throw WrongResults(description: "\(left) of \(keys.count - expired) rows are left")
+      }
+    }
+  }
+
+  private static func keys(of plan: Plan) -> [String] {
+    plan.order.map { record in
+      plan.withKey(record) { String(decoding: $0.withUnsafeBytes { Array($0) }, as: UTF8.self) }
+    }
+  }
+
+  private func value(_ record: UInt32) -> Data {
+    plan.withValue(record) { $0.withUnsafeBytes { Data($0) } }
+  }
+
+  private func engine(at directory: URL) throws -> LevelDBEngine {
+    try LevelDBEngine(at: directory.path(percentEncoded: false), options: LevelDBOptions())
+  }
+
+  private func store(
+    on engine: any StorageEngine, clock: any WallClock = StandingClock(Self.now)
+  ) throws -> Store {
+    var options = Store.Options()
+    options.clock = clock
+    return try Store(engine: engine, options: options, origin: .disk)
+  }
+
+  private func cache(in store: Store) throws -> Cache<String, Data> {
+    try store.cache(Self.name, of: Data.self, lifetime: Self.lifetime, coder: .bytes)
+  }
+
+  /// Saves records, one in ten of them more than seven days ago, and compacts the store.
+  private func fill(
+    _ directory: URL, _ records: some Sequence<UInt32>, now: Date
+  ) throws {
+    let engine = try engine(at: directory)
+    let clock = StandingClock(now)
+    let store = try store(on: engine, clock: clock)
+    let cache = try cache(in: store)
+    for record in records {
+      let isOld = record % UInt32(Self.share) == 0
+      let second = Double(record &* 2_654_435_761 % 86_400)
+      clock.set(isOld ? now - 9 * Self.day + second : now - second)
+      try cache.save(value(record), for: keys[Int(record)])
+    }
+    try engine.compact(EngineRange())
+    try store.close()
+  }
+}
+
+/// The time that `work` takes, and what it answers.
+private func timed<R>(_ work: () -> R) -> (time: Duration, result: R) {
+  let clock = ContinuousClock()
+  let start = clock.now
+  let result = work()
+  return (start.duration(to: clock.now), result)
+}
+
+/// A clock that stands still.
+private final class StandingClock: WallClock {
+  private let date: Mutex<Date>
+
+  init(_ date: Date) { self.date = Mutex(date) }
+
+  func now() -> Date { date.withLock { $0 } }
+  func uptime() -> Duration { .zero }
+  func set(_ date: Date) { self.date.withLock { $0 = date } }
+}
+
+/// An engine that compacts nothing when it is told to: what a sweep does there is no part of its
+/// time.
+private final class UncompactedEngine: StorageEngine {
+  private let base: LevelDBEngine
+
+  init(_ base: LevelDBEngine) { self.base = base }
+
+  func get(_ key: RawSpan, into buffer: inout ValueBuffer) throws(EngineError) -> Bool {
+    try base.get(key, into: &buffer)
+  }
+
+  func write(_ batch: inout WriteBatch, synced: Bool) throws(EngineError) -> Commit {
+    try base.write(&batch, synced: synced)
+  }
+
+  func cursor(over range: EngineRange) throws(EngineError) -> any EngineCursor {
+    try base.cursor(over: range)
+  }
+
+  func approximateBytes(in range: EngineRange) throws(EngineError) -> UInt64 {
+    try base.approximateBytes(in: range)
+  }
+
+  func compact(_ range: EngineRange) throws(EngineError) {}
+
+  func property(_ name: String) throws(EngineError) -> String? { try base.property(name) }
+
+  func checkOpen() throws(EngineError) { try base.checkOpen() }
+
+  func close() throws(EngineError) { try base.close() }
+}

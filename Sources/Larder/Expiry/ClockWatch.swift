@@ -1,0 +1,31 @@
+import Foundation
+
+/// Tells when the date can be trusted so far that entries may be deleted by it unasked.
+///
+/// A read is right for the date in force, whatever it was before. A deletion cannot be undone. So
+/// what nobody asked for waits until date and uptime have gone on together for ten minutes, to
+/// within an hour, since the first look or since the last jump.
+struct ClockWatch {
+  static let steadySeconds = 600.0
+  static let toleratedSeconds = 3600.0
+
+  private var start: (now: Date, uptime: Duration)?
+
+  /// Looks at the clock, and answers whether deleting is allowed.
+  ///
+  /// A drift is counted from the start, so that many small jumps make a large one.
+  mutating func isSteady(_ clock: any WallClock) -> Bool {
+    let (now, uptime) = (clock.now(), clock.uptime())
+    guard let start else {
+      self.start = (now, uptime)
+      return false
+    }
+    let passed = (uptime - start.uptime) / .seconds(1)
+    let drift = now.timeIntervalSince(start.now) - passed
+    guard abs(drift) <= Self.toleratedSeconds else {
+      self.start = (now, uptime)
+      return false
+    }
+    return passed >= Self.steadySeconds
+  }
+}

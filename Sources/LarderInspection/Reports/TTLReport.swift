@@ -1,0 +1,112 @@
+import Foundation
+import Larder
+
+extension Inspection {
+  /// Writes when records expire, how many bytes that frees, and what a sweep would delete now.
+  ///
+  /// - Complexity: One step and one checksum for each record, and one step for each row of the
+  ///   index.
+  package func timeToLive(
+    ofCache cache: String?, style: Style, to output: inout some TextOutputStream
+  ) throws(InspectionError) -> Outcome {
+    var selection = Selection()
+    selection.cache = cache
+    var spans: [Span] = []
+    var outcome = damage.isEmpty ? Outcome.fine : .damaged
+    try forEachItem(in: selection, keys: style.keys) { item throws(InspectionError) in
+      guard case .record(let record) = item else {
+        outcome = .damaged
+        return true
+      }
+      if record.state == .damaged { outcome = .damaged }
+      if record.state == .unsupported, outcome == .fine { outcome = .unsupported }
+      if spans.last?.cache != record.cache.label { spans += Span.all(of: record.cache.label) }
+      let first = spans.count - Span.names.count
+      spans[first + Span.index(of: record, at: now)].add(record)
+      return true
+    }
+    let backlog = try backlog()
+    if !backlog.isWhole { outcome = .damaged }
+    write(spans.filter { $0.records > 0 }, backlog, style: style, to: &output)
+    return outcome
+  }
+
+  private func write(
+    _ spans: [Span], _ backlog: Backlog, style: Style, to output: inout some TextOutputStream
+  ) {
+    let rows = spans.map { $0.fields }
+    switch style.format {
+    case .table:
+      output.write(style.isQuiet ? "" : heading + "\n\n")
+      output.write("index    \(backlog.indexRows) rows, \(backlog.dueRows) of them due\n")
+      output.write("backlog  \(backlog.records) records, \(backlog.bytes) bytes\n\n")
+      var table = Table(["CACHE", "EXPIRES", "RECORDS", "BYTES"])
+      for span in spans {
+        table.add([span.cache, span.name, "\(span.records)", "\(span.bytes)"], to: &output)
+      }
+      table.flush(to: &output)
+    case .json:
+      let fields: [(name: String, value: JSONValue)] = [
+        ("indexRows", .integer(backlog.indexRows)), ("dueIndexRows", .integer(backlog.dueRows)),
+        ("backlogRecords", .integer(backlog.records)), ("backlogBytes", .integer(backlog.bytes)),
+        ("spans", .array(rows.map(JSONValue.object))),
+      ]
+      JSONValue.object(jsonHeading + fields).writePretty(to: &output)
+      output.write("\n")
+    case .jsonl:
+      for row in rows {
+        JSONValue.object([("schemaVersion", reportVersion)] + row).write(to: &output)
+        output.write("\n")
+      }
+    case .csv:
+      if !style.isQuiet { output.write("cache,expires,records,bytes\n") }
+      for span in spans {
+        output.write("\(csvCell(span.cache)),\(span.name),\(span.records),\(span.bytes)\n")
+      }
+    }
+  }
+}
+
+/// The records of a cache that expire within some span of time from now.
+private struct Span {
+  /// Up to which time they expire, from the end of the span before; and those without a time.
+  private static let ends: [(name: String, seconds: TimeInterval)] = [
+    ("already", 0), ("within 1m", 60), ("within 1h", 3600), ("within 1d", 86_400),
+    ("within 7d", 7 * 86_400), ("within 30d", 30 * 86_400), ("within 365d", 365 * 86_400),
+    ("later", .infinity),
+  ]
+  static let names = ends.map(\.name) + ["never", "unknown"]
+
+  let cache: String
+  let name: String
+  private(set) var records = 0
+  /// With their keys.
+  private(set) var bytes = 0
+
+  static func all(of cache: String) -> [Span] { names.map { Span(cache: cache, name: $0) } }
+
+  static func index(of found: FoundRecord, at now: Date) -> Int {
+    guard case .success(let record) = found.content else { return names.count - 1 }
+    guard found.state != .expired else { return 0 }
+    guard let expiry = found.expiry(of: record) else { return names.count - 2 }
+    let seconds = expiry.timeIntervalSince(now)
+    return ends.firstIndex { seconds <= $0.seconds } ?? ends.count - 1
+  }
+
+  private init(cache: String, name: String) {
+    self.cache = cache
+    self.name = name
+  }
+
+  mutating func add(_ record: FoundRecord) {
+    records += 1
+    bytes += record.key.count + record.storedBytes
+  }
+
+  var fields: [(name: String, value: JSONValue)] {
+    [
+      ("cache", .string(cache)), ("expires", .string(name)), ("records", .integer(records)),
+      ("bytes", .integer(bytes)),
+    ]
+  }
+}

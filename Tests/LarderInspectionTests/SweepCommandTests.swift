@@ -1,0 +1,64 @@
+import Foundation
+import Larder
+import LarderInspection
+import LarderTestSupport
+import Testing
+
+/// Sweeping a store from the command line.
+@Suite struct SweepCommandTests {
+  private let specimen: Specimen
+  /// All but the user, who never expires, and what was saved lately.
+  private let later = Specimen.now + 20 * 86_400
+
+  init() throws { specimen = try Specimen() }
+
+  @Test func aDryRunTellsWhatASweepDeletesAndChangesNothing() throws {
+    let before = try files()
+    var text = ""
+    let inspection = try Inspection(at: specimen.path, now: later)
+    #expect(try inspection.dryRun(style: Style(.table), to: &text) == .fine)
+    #expect(text.hasSuffix("\n\n5 records would be deleted\n"))
+    #expect(try files() == before)
+
+    text = ""
+    #expect(try Inspection.sweep(specimen.path, now: later, style: Style(), to: &text) == .fine)
+    #expect(text.hasSuffix("\n\n5 records deleted\n"))
+    text = ""
+    #expect(
+      try Inspection.sweep(specimen.path, now: later, style: Style(.json), to: &text) == .fine)
+    #expect(text.contains("\"isDryRun\":false,\"deleted\":0,\"due\":0"))
+    let keys = try Inspection(at: specimen.path, now: later).keys().map(\.key).sorted()
+    let odd = "0x" + "two\nlines".utf8.map { String(format: "%02x", $0) }.joined()
+    #expect(keys == ["\(Specimen.uuid)", odd, "damaged", "fresh", "stale"])
+  }
+
+  @Test func aStoreThatIsOpenIsNotSwept() throws {
+    let store = try Specimen.open(specimen.path)
+    var text = ""
+    #expect { try Inspection.sweep(specimen.path, now: later, style: Style(), to: &text) } throws: {
+      outcome(of: $0) == .unavailable
+    }
+    try store.close()
+    #expect(text.isEmpty)
+  }
+
+  @Test func whatIsNoStoreIsNeitherSweptNorMade() throws {
+    let directory = try TemporaryDirectory()
+    var text = ""
+    for path in [directory.path("none"), directory.path] {
+      #expect { try Inspection.sweep(path, now: later, style: Style(), to: &text) } throws: { _ in
+        true
+      }
+    }
+    #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).isEmpty)
+  }
+
+  /// The files of the store, and their contents.
+  private func files() throws -> [String: Data] {
+    var files: [String: Data] = [:]
+    for name in try FileManager.default.contentsOfDirectory(atPath: specimen.path) {
+      files[name] = try Data(contentsOf: URL(filePath: specimen.path).appending(path: name))
+    }
+    return files
+  }
+}

@@ -1,0 +1,92 @@
+import Foundation
+import LarderEngine
+import LarderTestSupport
+import LarderTesting
+import Testing
+
+@testable import Larder
+
+/// Sweeps in a process that is killed.
+@Suite struct SweepCrashTests {
+  private static let count = 20_000
+  private static let kept = 100
+
+  @Test func aKilledOneLosesNothingThatLivesAndGoesOn() throws {
+    let seed = testSeed()
+    var random = SplitMix64(seed: seed)
+    let temporary = try TemporaryDirectory()
+    let directory = URL(filePath: temporary.path)
+    try fill(directory)
+    var saved: Set<Int> = [0]
+    var kills = 0
+    var isDone = false
+    while !isDone {
+      var worker = try ChildProcess(
+        "CrashWorker", ["sweep", temporary.path, "\(seed &+ UInt64(kills))"])
+      var lines = kills < 12 ? Int.random(in: 1...40, using: &random) : .max
+      while let line = worker.readLine() {
+        if line == "done" {
+          isDone = true
+        } else {
+          saved.insert(try #require(Int(line), "\(line), seed \(seed)"))
+        }
+        lines -= 1
+        if lines == 0 {
+          worker.kill()
+          kills += 1
+        }
+      }
+    }
+    #expect(kills > 0)
+
+    var store = try Store(at: directory)
+    try store.sweep()
+    let numbers = try cache(in: store)
+    for number in saved { try #require(try numbers.value(for: number) == -number, "seed \(seed)") }
+    var left = 0
+    let keys = try numbers.keys()
+    while let key = try keys.next() {
+      left += 1
+      // One may have been saved and not yet said.
+      let value = try numbers.value(for: key)
+      try #require(value == (key < Self.count ? -key : key - Self.count), "seed \(seed)")
+    }
+    #expect(left >= saved.count + Self.kept)
+    try store.close()
+
+    // Every one that is left is found by its row.
+    let clock = ManualClock(Date(timeIntervalSinceReferenceDate: 4e9))
+    var options = Store.Options()
+    options.clock = clock
+    store = try Store(at: directory, options: options)
+    #expect(try store.sweep() == left, "seed \(seed)")
+    try store.close()
+    let engine = try LevelDBEngine(at: temporary.path)
+    for space in [KeySpace.records, .expiry] {
+      #expect(try !engine.cursor(over: EngineRange(prefix: [space.rawValue])).next())
+    }
+    try engine.close()
+  }
+
+  /// Saves numbers in 2009, and some, which are to be kept, in 2101.
+  private func fill(_ directory: URL) throws {
+    let clock = ManualClock(Date(timeIntervalSinceReferenceDate: 2.6e8))
+    var options = Store.Options()
+    options.clock = clock
+    let store = try Store(at: directory, options: options)
+    let numbers = try cache(in: store)
+    for start in stride(from: 0, to: Self.count, by: 1000) {
+      try store.write { batch in
+        for number in start..<(start + 1000) { batch.save(number, for: number, in: numbers) }
+      }
+      clock.advance(by: 10_000)
+    }
+    clock.set(Date(timeIntervalSinceReferenceDate: 3.16e9))
+    for number in 0..<Self.kept { try numbers.save(number, for: Self.count + number) }
+    try store.close()
+  }
+
+  private func cache(in store: Store) throws -> Cache<Int, Int> {
+    try store.cache("numbers", of: Int.self, keyedBy: Int.self, lifetime: .days(10))
+  }
+}

@@ -1,0 +1,147 @@
+import Foundation
+import LarderEngine
+import LarderTestSupport
+import LarderTesting
+import Synchronization
+import Testing
+
+@testable import Larder
+
+/// Sweeps while others write.
+@Suite struct SweepRaceTests {
+  /// What somebody does to the entry `a`, which has expired, just before it is deleted.
+  enum Change: CaseIterable {
+    case save, saveIntoTheSameBucket, touch, remove, removeAndSave, migrate, clear
+  }
+
+  @Test(arguments: StoreKind.allCases, Change.allCases)
+  func whatIsWrittenMeanwhileIsNeverDeleted(kind: StoreKind, change: Change) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let clock = fixture.clock
+    let engine = InterruptedEngine(fixture.engine)
+    var options = Store.Options()
+    options.clock = clock
+    let store = try Store(engine: engine, options: options, origin: .disk)
+    let cache = try store.cache("cache", of: Int.self, lifetime: .seconds(100))
+    let start = clock.now()
+    try cache.save(1, for: "a")
+    try cache.save(1, for: "b")
+    clock.advance(by: 150)
+    engine.beforeNextWrite = {
+      switch change {
+      case .save: try cache.save(2, for: "a")
+      case .saveIntoTheSameBucket:
+        clock.set(start)
+        try cache.save(2, for: "a")
+      case .touch: try cache.touch("a")
+      case .remove: try cache.remove("a")
+      case .removeAndSave:
+        try cache.remove("a")
+        try cache.save(2, for: "a")
+      case .migrate: try store.migrate(cache)
+      case .clear: try cache.removeAll()
+      }
+    }
+    let deleted = try store.sweep()
+
+    switch change {
+    case .save, .removeAndSave:
+      #expect(deleted == 1)
+      #expect(try cache.value(for: "a") == 2)
+    case .touch:
+      #expect(deleted == 1)
+      #expect(try cache.value(for: "a") == 1)
+    case .saveIntoTheSameBucket:
+      // Judged by the date that the sweep began with, it had expired by then, too.
+      #expect(deleted == 2)
+      #expect(try cache.lookup(for: "a").kind == "missing")
+    case .migrate: #expect(deleted == 2)
+    case .remove, .clear: #expect(try cache.lookup(for: "a").kind == "missing")
+    }
+    #expect(try cache.lookup(for: "b").kind == "missing")
+    #expect(try fixture.disagreement(at: start + 150) == nil)
+    clock.set(start + 500)
+    try store.sweep()
+    #expect(try fixture.rows(in: .expiry).isEmpty)
+    #expect(try fixture.rows(in: .records).isEmpty)
+  }
+
+  @Test(arguments: StoreKind.allCases)
+  func aRowWithoutARecordStaysWhenTheRecordComes(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let clock = fixture.clock
+    let engine = InterruptedEngine(fixture.engine)
+    var options = Store.Options()
+    options.clock = clock
+    let store = try Store(engine: engine, options: options, origin: .disk)
+    let cache = try store.cache("cache", of: Int.self, lifetime: .seconds(100))
+    try cache.save(1, for: "a")
+    try cache.remove("a")
+    let start = clock.now()
+    clock.advance(by: 150)
+    engine.beforeNextWrite = {
+      // A date between: the row is the same one again, and the entry lives for those who go by it.
+      clock.set(start)
+      try cache.save(2, for: "a")
+      engine.beforeNextWrite = {
+        // What the sweep has to look at again.
+        try cache.save(3, for: "a")
+        clock.set(start + 150)
+        try cache.save(4, for: "a")
+      }
+    }
+    #expect(try store.sweep() == 0)
+    #expect(try cache.value(for: "a") == 4)
+    #expect(try fixture.disagreement(at: clock.now()) == nil)
+  }
+
+  @Test(arguments: StoreKind.allCases)
+  func eightThreadsWriteWhileOneSweeps(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let store = fixture.store
+    let clock = fixture.clock
+    let cache = try store.cache("cache", of: Int.self, lifetime: .seconds(100))
+    let swept = Atomic(0)
+    let failures = Mutex<[String]>([])
+    onThreads(9) { thread in
+      var random = SplitMix64(seed: UInt64(thread))
+      do {
+        for step in 0..<300 {
+          guard thread < 8 else {
+            swept.add(try store.sweep(), ordering: .relaxed)
+            clock.advance(by: Double.random(in: 0..<10, using: &random))
+            continue
+          }
+          let key = "\(thread) \(Int.random(in: 0..<20, using: &random))"
+          switch step % 10 {
+          case 0: try cache.remove(key)
+          case 1, 2: try cache.touch(key)
+          case 3:
+            try store.write { batch in
+              for key in 0..<20 { batch.save(step, for: "\(thread) \(key)", in: cache) }
+            }
+          case 4: swept.add(try store.sweep(), ordering: .relaxed)
+          default:
+            let before = clock.now()
+            try cache.save(step, for: key)
+            guard try cache.value(for: key) != step, clock.now() < before + 100 else { continue }
+            failures.withLock { $0.append("thread \(thread), step \(step): lost") }
+          }
+        }
+      } catch {
+        failures.withLock { $0.append("thread \(thread): \(error)") }
+      }
+    }
+    #expect(failures.withLock { $0 } == [])
+    try store.sweep()
+    #expect(try fixture.disagreement(at: clock.now()) == nil)
+    clock.advance(by: 200)
+    let left = try fixture.rows(in: .records).count
+    #expect(try store.sweep() == left)
+    #expect(try fixture.rows(in: .expiry).isEmpty)
+    #expect(swept.load(ordering: .relaxed) > 0)
+  }
+}

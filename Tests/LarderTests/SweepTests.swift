@@ -1,0 +1,376 @@
+import Foundation
+import LarderEngine
+import LarderTestSupport
+import LarderTesting
+import Testing
+
+@testable import Larder
+
+/// Deleting what has expired by the index of it.
+@Suite struct SweepTests {
+  @Test(arguments: StoreKind.allCases)
+  func whatHasExpiredGoesWithItsRowsAndTheRestStays(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let days = try fixture.store.cache("days", of: Int.self)
+    let minutes = try fixture.store.cache("minutes", of: Int.self, lifetime: .seconds(60))
+    let endless = try fixture.store.cache("endless", of: Int.self, lifetime: .unlimited)
+    try days.save(1, for: "old")
+    try minutes.save(1, for: "a")
+    try minutes.save(2, for: "b")
+    try endless.save(1, for: "a")
+    fixture.clock.advance(by: 30)
+    try minutes.save(3, for: "b")
+
+    fixture.clock.advance(by: 29)
+    #expect(try fixture.store.sweep() == 0)
+    fixture.clock.advance(by: 1)
+    #expect(try fixture.store.sweep() == 1)
+    #expect(try minutes.lookup(for: "a").kind == "missing")
+    #expect(try minutes.value(for: "b") == 3)
+    #expect(try fixture.buckets(of: minutes)["b"]?.count == 1)
+    #expect(try fixture.rows(in: .records).count == 3)
+
+    fixture.clock.advance(by: 8 * 86_400)
+    #expect(try fixture.store.sweep() == 2)
+    #expect(try fixture.store.sweep() == 0)
+    #expect(try fixture.rows(in: .expiry).isEmpty)
+    #expect(try fixture.rows(in: .records).count == 1)
+    #expect(try endless.value(for: "a") == 1)
+  }
+
+  @Test func anEntryIsKeptToTheEndOfItsStaleTimeAndOfItsBucket() throws {
+    let fixture = try Fixture(.memory)
+    defer { fixture.end() }
+    // 640 seconds in all, in buckets of 10.
+    let cache = try fixture.store.cache(
+      "cache", of: Int.self, lifetime: .fresh(for: .seconds(600), thenStaleFor: .seconds(40)))
+    let start = fixture.clock.now()
+    fixture.clock.set(start + 0.5)
+    try cache.save(1, for: "a")
+    fixture.clock.set(start + 639)
+    #expect(try fixture.store.sweep() == 0)
+    #expect(try cache.lookup(for: "a").kind == "stale")
+    fixture.clock.set(start + 649.999)
+    #expect(try cache.lookup(for: "a").kind == "expired")
+    #expect(try fixture.store.sweep() == 0)
+    fixture.clock.set(start + 650)
+    #expect(try fixture.store.sweep() == 1)
+    #expect(try cache.lookup(for: "a").kind == "missing")
+  }
+
+  @Test(arguments: StoreKind.allCases)
+  func manySlicesAndKeysThatWereOverwrittenAreCountedOnce(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let cache = try fixture.store.cache("cache", of: Int.self, lifetime: .seconds(100))
+    for round in 0..<3 {
+      try fixture.store.write { batch in
+        for key in 0..<700 { batch.save(key, for: "\(key)", in: cache) }
+      }
+      fixture.clock.advance(by: round == 2 ? 200 : 7)
+    }
+    try cache.save(-1, for: "5")
+    #expect(try fixture.store.sweep() == 699)
+    #expect(try fixture.rows(in: .records).count == 1)
+    #expect(try fixture.buckets(of: cache).mapValues(\.count) == ["5": 1])
+    #expect(try cache.value(for: "5") == -1)
+  }
+
+  @Test func whatWasRemovedLeavesNoRowsBehind() throws {
+    let fixture = try Fixture(.disk)
+    defer { fixture.end() }
+    let cache = try fixture.store.cache("cache", of: Int.self, lifetime: .seconds(100))
+    try cache.save(1, for: "a")
+    try cache.remove("a")
+    fixture.clock.advance(by: 101)
+    #expect(try fixture.store.sweep() == 0)
+    #expect(try fixture.rows(in: .expiry).isEmpty)
+  }
+
+  @Test(arguments: StoreKind.allCases)
+  func cachesThatAreNotOpenAreSweptByTheLifetimeTheyHadLast(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let short = try fixture.store.cache("short", of: Int.self, lifetime: .seconds(50))
+    let long = try fixture.store.cache("long", of: Int.self, lifetime: .seconds(5000))
+    for key in ["a", "b"] {
+      try short.save(1, for: key)
+      try long.save(1, for: key)
+    }
+    fixture.clock.advance(by: 60)
+    try fixture.reopen()
+    #expect(try fixture.store.sweep() == 2)
+    #expect(try fixture.rows(in: .records).count == 2)
+    // Opened after that, it is swept by what it is opened with.
+    let longer = try fixture.store.cache("long", of: Int.self, lifetime: .seconds(10_000))
+    fixture.clock.advance(by: 6000)
+    #expect(try fixture.store.sweep() == 0)
+    #expect(try longer.value(for: "a") == 1)
+    fixture.clock.advance(by: 6000)
+    #expect(try fixture.store.sweep() == 2)
+  }
+
+  @Test func aCacheThatIsClearedIsSweptUnderItsNewNumber() throws {
+    let fixture = try Fixture(.disk)
+    defer { fixture.end() }
+    let cache = try fixture.store.cache("cache", of: Int.self, lifetime: .seconds(100))
+    try cache.save(1, for: "a")
+    fixture.clock.advance(by: 200)
+    #expect(try fixture.store.sweep() == 1)
+    try fixture.store.write { batch in
+      batch.removeAll(from: cache)
+      batch.save(2, for: "b", in: cache)
+    }
+    fixture.clock.advance(by: 200)
+    #expect(try fixture.store.sweep() == 1)
+    #expect(try fixture.rows(in: .expiry).isEmpty)
+  }
+
+  @Test func aClosedStoreSaysSo() throws {
+    let fixture = try Fixture(.disk)
+    defer { fixture.end() }
+    try fixture.store.close()
+    #expect { try fixture.store.sweep() } throws: { error in
+      if case StoreError.closed = error { true } else { false }
+    }
+  }
+
+  @Test func withNothingDueNothingIsRead() throws {
+    let clock = ManualClock()
+    let engine = InterruptedEngine(InMemoryEngine())
+    var options = Store.Options()
+    options.clock = clock
+    let store = try Store(engine: engine, options: options, origin: .memory)
+    let cache = try store.cache("cache", of: Int.self, lifetime: .seconds(100))
+    try cache.save(1, for: "a")
+    #expect(try store.sweep() == 0)
+    let cursors = engine.cursorCount
+    for second in 0..<99 {
+      clock.advance(by: 1)
+      try cache.save(second, for: "b")
+      #expect(try store.sweep() == 0)
+    }
+    #expect(engine.cursorCount == cursors)
+    clock.advance(by: 1)
+    #expect(try store.sweep() == 1)
+    #expect(engine.cursorCount == cursors + 1)
+  }
+
+  @Test(arguments: StoreKind.allCases)
+  func aDateThatIsSetBackAndForthHidesNoRows(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let cache = try fixture.store.cache("cache", of: Int.self, lifetime: .seconds(100))
+    let start = fixture.clock.now()
+    try cache.save(1, for: "a")
+    fixture.clock.set(start + 100_000)
+    #expect(try fixture.store.sweep() == 1)
+    fixture.clock.set(start - 5000)
+    try cache.save(1, for: "b")
+    try fixture.store.write { batch in
+      for key in 0..<300 { batch.save(key, for: "\(key)", in: cache) }
+    }
+    #expect(try fixture.store.sweep() == 0)
+    #expect(try cache.value(for: "b") == 1)
+    fixture.clock.set(start)
+    #expect(try fixture.store.sweep() == 301)
+    #expect(try fixture.rows(in: .expiry).isEmpty)
+    // What was touched is noted, too.
+    try cache.save(1, for: "c")
+    fixture.clock.set(start + 50_000)
+    try cache.touch("c")
+    #expect(try fixture.store.sweep() == 0)
+    fixture.clock.set(start - 50_000)
+    try cache.touch("c")
+    fixture.clock.set(start - 40_000)
+    #expect(try fixture.store.sweep() == 1)
+  }
+
+  @Test func aKeyThatIsOverwrittenEverySecondOfAWeekLeavesAtMost65Rows() throws {
+    let fixture = try Fixture(.memory)
+    defer { fixture.end() }
+    let cache = try fixture.store.cache("cache", of: Int.self, lifetime: .days(7))
+    var most = 0
+    for second in 0..<(9 * 86_400) {
+      try cache.save(second, for: "a")
+      fixture.clock.advance(by: 1)
+      if second.isMultiple(of: 9450) {
+        #expect(try fixture.store.sweep() == 0)
+        most = max(most, try fixture.rows(in: .expiry).count)
+      }
+    }
+    #expect(most == 65)
+    #expect(try cache.value(for: "a") == 9 * 86_400 - 1)
+  }
+}
+
+// MARK: - What is compacted, and dates that are none
+
+extension SweepTests {
+  /// Sweeps what has expired of so many keys, every `stride`th of them; answers what is compacted.
+  private func compacted(
+    _ count: Int, every stride: Int, bytes: Int = 10
+  ) throws -> (ranges: [EngineRange], prefixes: [[UInt8]]) {
+    let fixture = try Fixture(.disk)
+    defer { fixture.end() }
+    let engine = InterruptedEngine(fixture.engine)
+    var options = Store.Options()
+    options.clock = fixture.clock
+    let store = try Store(engine: engine, options: options, origin: .disk)
+    let cache = try store.cache(
+      "cache", of: [UInt8].self, keyedBy: Int.self, lifetime: .seconds(100), coder: .bytes)
+    var random = SplitMix64(seed: 1)
+    for part in 0..<stride {
+      try store.write { batch in
+        for key in Swift.stride(from: part, to: count, by: stride) {
+          // Random, because the files are compressed.
+          let value = part == 0 ? [] : random.bytes(bytes)
+          batch.save(value, for: key, in: cache)
+        }
+      }
+      if part == 0 { fixture.clock.advance(by: 99) }
+    }
+    try fixture.engine.compact(EngineRange())
+    fixture.clock.advance(by: 10)
+    #expect(try store.sweep() == (count + stride - 1) / stride)
+    let id = cache.core.id
+    return (
+      engine.compacted,
+      [KeySpace.expiry.prefix(ofCache: id), KeySpace.records.prefix(ofCache: id)]
+    )
+  }
+
+  @Test func manyDeletionsAreCompactedAwayAndFewAreNot() throws {
+    let many = try compacted(2000, every: 1)
+    #expect(many.ranges.map { Array($0.lower.prefix(2)) } == many.prefixes)
+    #expect(many.ranges.allSatisfy { $0.upper?.starts(with: $0.lower.prefix(2)) == true })
+    #expect(try compacted(900, every: 1).ranges.isEmpty)
+  }
+
+  @Test func recordsThatLieFarApartAreNotWrittenAnewForTheRoomOfFew() throws {
+    let dense = try compacted(4000, every: 2)
+    #expect(dense.ranges.count == 2)
+    let sparse = try compacted(4000, every: 2, bytes: 1200)
+    #expect(sparse.ranges.map { Array($0.lower.prefix(2)) } == [sparse.prefixes[0]])
+  }
+
+  @Test(arguments: [Double.nan, .infinity, -.infinity])
+  func aDateThatIsNoneDeletesNothing(seconds: Double) throws {
+    let fixture = try Fixture(.memory)
+    defer { fixture.end() }
+    let cache = try fixture.store.cache("cache", of: Int.self, lifetime: .seconds(100))
+    let start = fixture.clock.now()
+    try cache.save(1, for: "a")
+    fixture.clock.set(Date(timeIntervalSinceReferenceDate: seconds))
+    #expect(try fixture.store.sweep() == 0)
+    fixture.clock.set(start)
+    #expect(try cache.value(for: "a") == 1)
+    #expect(try fixture.disagreement(at: start) == nil)
+    fixture.clock.set(start + 200)
+    #expect(try fixture.store.sweep() == 1)
+  }
+}
+
+// MARK: - Lifetimes that change, and what is left
+
+extension SweepTests {
+  @Test(arguments: StoreKind.allCases)
+  func aLongerLifetimeKeepsWhatItCoversUntilItEnds(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let cache = try fixture.store.cache("cache", of: Int.self, lifetime: .seconds(6400))
+    try cache.save(1, for: "a")
+    try fixture.reopen()
+    let longer = try fixture.store.cache("cache", of: Int.self, lifetime: .seconds(10_000))
+    fixture.clock.advance(by: 7000)
+    #expect(try fixture.store.sweep() == 0)
+    #expect(try longer.value(for: "a") == 1)
+    #expect(try fixture.disagreement(at: fixture.clock.now()) == nil)
+    fixture.clock.advance(by: 3500)
+    #expect(try fixture.store.sweep() == 1)
+    #expect(try fixture.rows(in: .expiry).isEmpty)
+  }
+
+  @Test func aShorterLifetimeHidesAtOnceAndIsSweptByTheFirstRowThatIsDue() throws {
+    let fixture = try Fixture(.memory)
+    defer { fixture.end() }
+    let cache = try fixture.store.cache("cache", of: Int.self, lifetime: .seconds(6400))
+    try cache.save(1, for: "a")
+    try fixture.reopen()
+    let shorter = try fixture.store.cache("cache", of: Int.self, lifetime: .seconds(10))
+    fixture.clock.advance(by: 20)
+    #expect(try shorter.lookup(for: "a").kind == "expired")
+    #expect(try fixture.store.sweep() == 0)
+    fixture.clock.advance(by: 6400)
+    #expect(try fixture.store.sweep() == 1)
+  }
+
+  @Test func aCacheWithoutALimitKeepsEverythingAndItsRowsForLater() throws {
+    let fixture = try Fixture(.memory)
+    defer { fixture.end() }
+    let cache = try fixture.store.cache("cache", of: Int.self, lifetime: .seconds(100))
+    try cache.save(1, for: "a")
+    fixture.clock.advance(by: 1000)
+    try fixture.reopen()
+    let endless = try fixture.store.cache("cache", of: Int.self, lifetime: .unlimited)
+    #expect(try fixture.store.sweep() == 0)
+    #expect(try endless.value(for: "a") == 1)
+    try fixture.reopen()
+    _ = try fixture.store.cache("cache", of: Int.self, lifetime: .seconds(100))
+    #expect(try fixture.store.sweep() == 1)
+  }
+
+  @Test(arguments: StoreKind.allCases)
+  func aDamagedRecordStaysAndItsRowGoes(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let cache = try fixture.store.cache("cache", of: Int.self, lifetime: .seconds(100))
+    try cache.save(1, for: "a")
+    try cache.save(1, for: "b")
+    let key = try fixture.recordKey("a", in: cache)
+    var bytes = try #require(try fixture.engine.get(key.span.bytes))
+    bytes[bytes.count - 1] ^= 1
+    try fixture.put(bytes, under: key)
+    fixture.clock.advance(by: 200)
+    #expect(try fixture.store.sweep() == 1)
+    #expect(try fixture.onlyRecord() == (key, bytes))
+    #expect(try fixture.rows(in: .expiry).isEmpty)
+    #expect(try cache.validate().unreadable == 1)
+  }
+
+  @Test func aNewerProgramsEntriesStayWithTheirRowsAndAreSweptByIt() throws {
+    let fixture = try Fixture(.disk)
+    defer { fixture.end() }
+    func open(_ version: Int) throws -> Cache<String, Int> {
+      try fixture.store.cache(
+        "cache", of: Int.self, lifetime: .seconds(100), schema: Schema(version: version))
+    }
+    try open(2).save(1, for: "a")
+    fixture.clock.advance(by: 200)
+    try fixture.reopen()
+    let old = try open(1)
+    #expect(try fixture.store.sweep() == 0)
+    #expect(try fixture.rows(in: .records).count == 1)
+    #expect(try fixture.buckets(of: old)["a"]?.count == 1)
+    try fixture.reopen()
+    _ = try open(2)
+    #expect(try fixture.store.sweep() == 1)
+    #expect(try fixture.rows(in: .expiry).isEmpty)
+  }
+
+  @Test func aDamagedRegistrationIsToldAfterTheOtherCachesWereSwept() throws {
+    let fixture = try Fixture(.disk)
+    defer { fixture.end() }
+    for name in ["a", "b"] {
+      try fixture.store.cache(name, of: Int.self, lifetime: .seconds(100)).save(1, for: "k")
+    }
+    try fixture.put([1, 2, 3, 4, 5], under: Metadata.cache("a"))
+    fixture.clock.advance(by: 200)
+    try fixture.reopen()
+    #expect { try fixture.store.sweep() } throws: { error in
+      if case StoreError.corrupt("a", "", nil) = error { true } else { false }
+    }
+    #expect(try fixture.rows(in: .records).count == 1)
+  }
+}

@@ -1,0 +1,239 @@
+import Foundation
+import LarderEngine
+import LarderTesting
+import Synchronization
+import Testing
+
+@testable import Larder
+
+/// Sweeps that a timer calls for, with a timer that is told when to fire.
+@Suite struct UnaskedSweepTests {
+  private static let day = 86_400.0
+
+  @Test(arguments: StoreKind.allCases)
+  func nothingIsDeletedInTheFirstTenMinutes(kind: StoreKind) throws {
+    let bench = try Bench(kind)
+    defer { bench.end() }
+    for _ in 0..<10 {
+      bench.timer.fire()
+      #expect(try bench.records() == 3)
+      bench.clock.advance(by: 59)
+    }
+    bench.clock.advance(by: 10)
+    bench.timer.fire()
+    #expect(try bench.records() == 0)
+    #expect(bench.timer.seconds == 60)
+  }
+
+  @Test func eightDaysForthAndBackLoseNothing() throws {
+    let bench = try Bench(.memory, lifetime: .days(7))
+    defer { bench.end() }
+    bench.clock.advance(by: 3600)
+    let right = bench.clock.now()
+    // However often it looks meanwhile.
+    bench.clock.set(right + 8 * Self.day)
+    for _ in 0..<9 {
+      bench.timer.fire()
+      bench.clock.advance(by: 60)
+    }
+    #expect(try bench.records() == 3)
+    bench.clock.set(right + 540)
+    bench.timer.fire()
+    #expect(try bench.records() == 3)
+    // A date that stays is believed in the end.
+    bench.clock.set(right + 8 * Self.day)
+    bench.timer.fire()
+    bench.clock.advance(by: 599)
+    bench.timer.fire()
+    #expect(try bench.records() == 3)
+    bench.clock.advance(by: 1)
+    bench.timer.fire()
+    #expect(try bench.records() == 0)
+  }
+
+  @Test func aJumpBackWaitsToo() throws {
+    let bench = try Bench(.memory)
+    defer { bench.end() }
+    bench.clock.advance(by: 3600)
+    bench.clock.set(bench.clock.now() - 3601)
+    bench.timer.fire()
+    try bench.cache.save(1, for: "new")
+    bench.clock.advance(by: 599)
+    bench.timer.fire()
+    #expect(try bench.records() == 4)
+    bench.clock.advance(by: 1)
+    bench.timer.fire()
+    #expect(try bench.records() == 0)
+  }
+
+  @Test func upToAnHourIsNoJumpAndManySmallOnesAre() throws {
+    let bench = try Bench(.memory, lifetime: .days(7))
+    defer { bench.end() }
+    bench.clock.advance(by: 8 * Self.day)
+    bench.clock.set(bench.clock.now() + 1799)
+    bench.clock.set(bench.clock.now() + 1799)
+    bench.timer.fire()
+    #expect(try bench.records() == 0)
+    try bench.cache.save(1, for: "a")
+    for _ in 0..<2 {
+      bench.clock.set(bench.clock.now() + 4 * Self.day)
+      bench.timer.fire()
+      bench.clock.set(bench.clock.now() + 3000)
+      bench.timer.fire()
+      bench.clock.set(bench.clock.now() + 3000)
+      bench.timer.fire()
+      bench.clock.advance(by: 599)
+    }
+    bench.timer.fire()
+    #expect(try bench.records() == 1)
+  }
+
+  @Test func anExplicitSweepObeysTheClockAtOnce() throws {
+    let bench = try Bench(.memory)
+    defer { bench.end() }
+    bench.clock.set(bench.clock.now() + 8 * Self.day)
+    #expect(try bench.store?.sweep() == 3)
+  }
+
+  @Test func oneTakesTenThousandRowsAndTheNextGoesOn() throws {
+    let bench = try Bench(.memory)
+    defer { bench.end() }
+    try bench.store?.write { batch in
+      for key in 0..<25_000 { batch.save(key, for: "\(key)", in: bench.cache) }
+    }
+    bench.clock.advance(by: 1000)
+    var left = [Int]()
+    for _ in 0..<3 {
+      bench.timer.fire()
+      left.append(try bench.records())
+    }
+    let slice = Sweeper.unaskedSlices * 256
+    #expect(left == [25_003 - slice, 25_003 - 2 * slice, 0])
+    #expect(try bench.rows() == 0)
+  }
+
+  @Test func aSaveIntoABucketThatIsHalfSweptIsNotPassedOver() throws {
+    let bench = try Bench(.memory)
+    defer { bench.end() }
+    let start = bench.clock.now()
+    try bench.store?.write { batch in
+      for key in 0..<11_000 { batch.save(key, for: "\(key)", in: bench.cache) }
+    }
+    bench.clock.advance(by: 1000)
+    bench.timer.fire()
+    #expect(try bench.records() > 0)
+    // Before the key that the sweep has reached.
+    bench.clock.set(start)
+    try bench.cache.save(1, for: "")
+    bench.clock.set(start + 1000)
+    bench.timer.fire()
+    #expect(try bench.records() == 0)
+  }
+
+  @Test func itEndsWithTheStore() throws {
+    let closed = try Bench(.disk)
+    defer { closed.end() }
+    #expect(closed.timer.isRunning)
+    try closed.store?.close()
+    #expect(!closed.timer.isRunning)
+
+    let freed = try Bench(.memory)
+    freed.forget()
+    #expect(!freed.timer.isRunning)
+    freed.timer.fire()
+  }
+
+  @Test func withoutAnIntervalThereIsNoTimerAndOneThatIsNoneIsRefused() throws {
+    let timer = HandTimer()
+    var options = Store.Options()
+    options.sweepTrigger = timer.trigger
+    _ = try Store(engine: InMemoryEngine(), options: options, origin: .memory)
+    #expect(timer.seconds == nil)
+    for interval in [0.5, -1, .nan, .infinity] {
+      options.sweepInterval = interval
+      #expect {
+        try Store(engine: InMemoryEngine(), options: options, origin: .memory)
+      } throws: { error in
+        if case StoreError.invalidArgument = error { true } else { false }
+      }
+    }
+  }
+
+  @Test func theSystemsTimerFiresAndEnds() async {
+    let fired = Mutex(0)
+    let end = await withCheckedContinuation { done in
+      let end = Mutex<(@Sendable () -> Void)?>(nil)
+      end.withLock { slot in
+        slot = sweepTimer(0.001) {
+          let end = end.withLock { end in
+            defer { end = nil }
+            return end
+          }
+          fired.withLock { $0 += 1 }
+          if let end { done.resume(returning: end) }
+        }
+      }
+    }
+    end()
+    #expect(fired.withLock { $0 } > 0)
+  }
+}
+
+/// A timer that fires when it is told to.
+private final class HandTimer: Sendable {
+  private struct State {
+    var seconds: Double?
+    var fire: (@Sendable () -> Void)?
+  }
+
+  private let state = Mutex(State())
+
+  var trigger: SweepTrigger {
+    { [self] seconds, fire in
+      state.withLock { $0 = State(seconds: seconds, fire: fire) }
+      return { [self] in state.withLock { $0.fire = nil } }
+    }
+  }
+
+  var seconds: Double? { state.withLock { $0.seconds } }
+  var isRunning: Bool { state.withLock { $0.fire != nil } }
+
+  func fire() { state.withLock { $0.fire }?() }
+}
+
+/// A store with three entries and a timer.
+private final class Bench {
+  let clock = ManualClock()
+  let timer = HandTimer()
+  private let fixture: Fixture
+  private(set) var store: Store?
+  private var opened: Cache<String, Int>?
+
+  init(_ kind: StoreKind, lifetime: Lifetime = .seconds(100)) throws {
+    fixture = try Fixture(kind)
+    var options = Store.Options()
+    options.clock = clock
+    options.sweepInterval = 60
+    options.sweepTrigger = timer.trigger
+    let store = try Store(engine: fixture.engine, options: options, origin: .disk)
+    let cache = try store.cache("cache", of: Int.self, lifetime: lifetime)
+    for key in ["a", "b", "c"] { try cache.save(1, for: key) }
+    self.store = store
+    opened = cache
+  }
+
+  var cache: Cache<String, Int> {
+    guard let opened else { preconditionFailure("the store was forgotten") }
+    return opened
+  }
+
+  func records() throws -> Int { try fixture.rows(in: .records).count }
+  func rows() throws -> Int { try fixture.rows(in: .expiry).count }
+
+  func forget() {
+    opened = nil
+    store = nil
+  }
+
+  func end() { fixture.end() }
+}
