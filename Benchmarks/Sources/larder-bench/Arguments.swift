@@ -10,6 +10,7 @@ struct Arguments {
       --rounds N       how many rounds of A B B A (11; 3 with --quick)
       --only NAME      measure this workload alone; may be given more than once
       --coding         measure encoding and decoding alone
+      --backup         measure backups under load, and nothing else
       --output DIR     write the figures into a JSON file there
     """
 
@@ -18,6 +19,7 @@ struct Arguments {
   private(set) var only: Set<String> = []
   private(set) var checks = false
   private(set) var codingOnly = false
+  private(set) var backupsOnly = false
   private(set) var output: URL?
 
   /// Throws the message for what cannot be understood.
@@ -28,6 +30,7 @@ struct Arguments {
       case "--quick": scale = .quick
       case "--check": checks = true
       case "--coding": codingOnly = true
+      case "--backup": backupsOnly = true
       case "--rounds":
         guard let count = Int(words.next() ?? ""), count > 0 else {
           throw Misuse(description: "--rounds takes a number above 0")

@@ -34,6 +34,10 @@ import Foundation
     }
     let workspace = try Workspace()
     defer { discard(workspace) }
+    if arguments.backupsOnly {
+      try BackupSuite(scale, rounds: arguments.rounds, in: workspace).run(say)
+      return report
+    }
     let feeds = try FeedSuite(scale, in: workspace)
     try measure(try CodingSuite(scale).contests + feeds.contests)
     try feeds.close()

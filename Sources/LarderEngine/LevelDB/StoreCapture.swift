@@ -39,6 +39,7 @@ package struct StoreCapture {
   private let directory: String
   private let files: any StoreFiles
   private var linked: Set<String> = []
+  private var manifestName = ""
 
   private enum Attempt {
     case whole
@@ -81,6 +82,15 @@ package struct StoreCapture {
 
   /// Whether a file is the store's own, by another name, and not a copy.
   func isLinked(_ name: String) -> Bool { linked.contains(name) }
+
+  /// Waits until the store's MANIFEST, as far as it was captured, and all names are on the device.
+  ///
+  /// Needed before tables are shared for good. If a power loss took back the edit that names a
+  /// table, LevelDB would give the table's number again, and empty the file of that name.
+  func makeSourceDurable() throws(EngineError) {
+    try files.synchronize("\(source)/\(manifestName)")
+    try files.synchronizeDirectory(source)
+  }
 
   private mutating func attempt() throws(EngineError) -> Attempt {
     let first = try files.names(in: source)
@@ -142,7 +152,7 @@ package struct StoreCapture {
     if case .torn(let place) = manifest.end { whole = bytes[..<place] }
     try files.create("\(directory)/CURRENT", with: current)
     try files.create("\(directory)/\(name)", with: Array(whole))
-    self.manifest = manifest
+    (self.manifest, manifestName) = (manifest, name)
     return true
   }
 

@@ -45,6 +45,20 @@ import Testing
     #expect(lines.last.map(String.init) == "crc32c \(hexadecimal(crc32c(covered)))")
   }
 
+  @Test func theExampleInTheDocumentationIsOne() throws {
+    let tests = URL(filePath: #filePath).deletingLastPathComponent()
+    let article = tests.appending(
+      path: "../../../Sources/Larder/Documentation.docc/StorageFormat.md")
+    let text = try String(contentsOf: article, encoding: .utf8)
+    let start = try #require(text.range(of: "```text\nlarder-backup")).lowerBound
+    let block = text[start...].split(separator: "```")[0].dropFirst("text\n".count)
+    let manifest = try BackupManifest(Array(block.utf8), at: "the example")
+    #expect(manifest.date == 788_918_400.1)
+    #expect(
+      manifest.files.map(\.name) == ["000005.ldb", "000009.log", "CURRENT", "MANIFEST-000004"])
+    #expect(manifest.files[0].byteCount == 1834 && manifest.files[0].checksum == 0x0a1b_2c3d)
+  }
+
   @Test func isNotOpenedAsAStore() throws {
     let fixture = try BackupFixture()
     try fixture.makeBackup()

@@ -2,7 +2,9 @@
 //
 // Tables are hard links to the store's where links are possible. They can be shared, because nobody
 // changes the bytes of a table: LevelDB makes tables and deletes them, and deleting one takes away
-// a name. Logs and the MANIFEST are appended to, and so are copies.
+// a name. It would empty one whose number it gives again, which it does if a power loss takes back
+// the edit that named it; so the edit is made durable first. Logs and the MANIFEST are appended to,
+// and so are copies.
 //
 // A backup has no marker, so it is no store, and `StoreDirectory` refuses to open it: opening would
 // write to logs and MANIFEST, and delete what the backup is made of. If another program opens it as
@@ -129,6 +131,7 @@ extension LevelDBEngine {
       try writer.endOfLogs()
     }
     let capture = try StoreCapture(of: path, into: directory, files: options.files)
+    try capture.makeSourceDurable()
     let survey = try capture.cutLogs()
     switch survey.finding {
     case .whole: break
