@@ -91,10 +91,7 @@ public final class Store: Sendable {
   public convenience init(
     at directory: URL, options: Options = Options()
   ) throws(StoreError) {
-    guard directory.isFileURL else {
-      throw .invalidArgument("\(directory.absoluteString) is not a file URL")
-    }
-    let path = directory.path(percentEncoded: false)
+    let path = try Self.path(of: directory)
     do throws(StoreError) {
       try self.init(inDirectory: path, options: options)
     } catch {
@@ -102,6 +99,13 @@ public final class Store: Sendable {
       let report = try RecoveryReport(settingAside: path, because: error)
       try self.init(inDirectory: path, options: options, recovery: report)
     }
+  }
+
+  static func path(of directory: URL) throws(StoreError) -> String {
+    guard directory.isFileURL else {
+      throw .invalidArgument("\(directory.absoluteString) is not a file URL")
+    }
+    return directory.path(percentEncoded: false)
   }
 
   private convenience init(

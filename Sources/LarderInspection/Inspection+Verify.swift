@@ -1,6 +1,7 @@
 // What is checked of a store, beside the logs and the MANIFEST, which were read before it was
 // opened:
 //
+//   - the files of a backup are what its manifest says;
 //   - every block of its tables can be read, as far as one walk over everything goes;
 //   - every metadata value and every record fits its checksum;
 //   - a record that expires has a row in the index, in a bucket that is not over before it;
@@ -50,6 +51,11 @@ extension Inspection {
   /// - Complexity: Two walks over records and index, one checksum and one point read for each row.
   func verification() throws(InspectionError) -> Verification {
     var found = Verification()
+    do {
+      for message in try backup?.faults() ?? [] { found.faults.append(Fault(message: message)) }
+    } catch {
+      throw InspectionError(error)
+    }
     try verifyMetadata(&found)
     try forEachItem(in: Selection(), keys: .auto) { item throws(InspectionError) in
       switch item {

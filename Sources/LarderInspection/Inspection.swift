@@ -1,8 +1,8 @@
 package import Foundation
 import Larder
-import LarderEngine
+package import LarderEngine
 
-/// A store as it was at one moment, open for looking into.
+/// A store as it was at one moment, or a backup of one, open for looking into.
 ///
 /// It reads a snapshot of the store's files in a private directory, so the store may be open in
 /// another process, and nothing in its directory is changed. Commands write to any
@@ -13,7 +13,7 @@ package final class Inspection {
   /// The store's directory, its path without links.
   package let path: String
   /// How the store's files came into the snapshot.
-  package let method: SnapshotMethod
+  package let method: StoreCapture.Method
   /// The moment that ages and states are told for.
   package let now: Date
 
@@ -22,6 +22,8 @@ package final class Inspection {
   let catalog: Catalog
   /// What was found damaged before any record was read.
   private(set) var damage: [String]
+  /// What a backup says of itself; nil when it is a store.
+  let backup: Backup?
   /// What of the store's logs is not shown, and why it need not be damage; nil for nothing.
   let tornEnd: String?
 
@@ -42,16 +44,14 @@ package final class Inspection {
     }
     self.path = path
     self.now = now
-    damage = try Self.checkMarker(in: path).map { [$0] } ?? []
+    let found = try Self.look(at: path)
+    (backup, damage) = (found.backup, found.damage)
     snapshot = try Snapshot(of: path, linking: linking)
     method = snapshot.method
     do throws(InspectionError) {
       let logs = try snapshot.cutLogs()
       tornEnd = logs.torn
       damage += logs.damage.map { [$0] } ?? []
-      try FileAccess.create(
-        "\(snapshot.directory.path)/\(StoreMarker.fileName)", with: Array(StoreMarker.contents.utf8)
-      )
       engine = try Self.open(snapshot.directory.path)
       catalog = try Catalog(readFrom: engine)
     } catch {
@@ -68,7 +68,24 @@ package final class Inspection {
     }
   }
 
-  /// Checks a store's marker, and says what is wrong with it if the rest may still be read.
+  /// Looks whether a directory is a store or a backup, and what is wrong with what says so if the
+  /// rest may still be read.
+  private static func look(
+    at path: String
+  ) throws(InspectionError) -> (backup: Backup?, damage: [String]) {
+    guard FileAccess.bytes(of: "\(path)/\(BackupManifest.fileName)") != nil else {
+      return (nil, try checkMarker(in: path).map { [$0] } ?? [])
+    }
+    do {
+      return (try Backup(at: path), [])
+    } catch .corrupt(let message) {
+      return (nil, [message])
+    } catch {
+      throw InspectionError(error)
+    }
+  }
+
+  /// Checks a store's marker, and says what is wrong with it.
   private static func checkMarker(in path: String) throws(InspectionError) -> String? {
     guard FileAccess.bytes(of: "\(path)/CURRENT") != nil else {
       throw InspectionError(.unavailable, "there is no store at \(path)")
@@ -87,10 +104,12 @@ package final class Inspection {
   }
 
   private static func open(_ path: String) throws(InspectionError) -> LevelDBEngine {
+    let marker = "\(path)/\(StoreMarker.fileName)"
     var options = LevelDBOptions()
     options.createIfMissing = false
     options.refusesWrites = true
     do {
+      try SystemFiles().create(marker, with: Array(StoreMarker.contents.utf8))
       return try LevelDBEngine(at: path, options: options)
     } catch {
       throw InspectionError(error)

@@ -229,6 +229,18 @@ int Disk::rename(const std::string& from, const std::string& to) {
   return 0;
 }
 
+int Disk::link(const std::string& from, const std::string& to) {
+  gate.pass();
+  Guard guard(mutex_);
+  if (int error = enter(csimdisk_calls_mutating)) return error;
+  if (kind(from) == csimdisk_kind_none) return ENOENT;
+  if (kind(from) == csimdisk_kind_directory) return EPERM;
+  if (int error = check_parent(to)) return error;
+  if (kind(to) != csimdisk_kind_none) return EEXIST;
+  apply({csimdisk_entry_create, state_.names[from], 0, to});
+  return 0;
+}
+
 int Disk::remove(const std::string& path) {
   gate.pass();
   Guard guard(mutex_);

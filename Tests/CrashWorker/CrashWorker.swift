@@ -31,10 +31,13 @@ struct CrashWorker {
       case ("full", let path?, let limit?): try FullDisk.run(in: path, limit: limit)
       case ("migrate", let path?, _): Migrating.run(in: path)
       case ("sweep", let path?, let seed?): Sweeping.run(in: path, seed: seed)
+      case ("backup", let path?, _): try BackingUp.run(in: path, restoring: false)
+      case ("restore", let path?, _): try BackingUp.run(in: path, restoring: true)
       default:
         say(
           "usage: [--uid N] hold DIR | open DIR | fork DIR | files DIR | rights DIR "
-            + "| write DIR SEED | storm DIR SEED | full DIR LIMIT | migrate DIR | sweep DIR SEED")
+            + "| write DIR SEED | storm DIR SEED | full DIR LIMIT | migrate DIR | sweep DIR SEED "
+            + "| backup DIR | restore DIR")
       }
     } catch {
       say("\(error)")

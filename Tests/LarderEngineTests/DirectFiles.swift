@@ -7,12 +7,17 @@ import Synchronization
 final class DirectFiles: StoreFiles {
   private let system = SystemFiles()
   private let state: Mutex<(allowedCuts: Int, cut: [String])>
+  private let refusesLinks: Bool
   private let look: Look
 
   /// Called before a store looks whether its directory is in its place.
   typealias Look = @Sendable () throws(EngineError) -> Void
 
-  init(allowedCuts: Int = .max, look: @escaping Look = { () throws(EngineError) in }) {
+  init(
+    allowedCuts: Int = .max, refusesLinks: Bool = false,
+    look: @escaping Look = { () throws(EngineError) in }
+  ) {
+    self.refusesLinks = refusesLinks
     state = Mutex((allowedCuts, []))
     self.look = look
   }
@@ -42,6 +47,12 @@ final class DirectFiles: StoreFiles {
   }
   func replace(_ path: String, with bytes: [UInt8]) throws(EngineError) {
     try system.replace(path, with: bytes)
+  }
+  func create(_ path: String, with bytes: [UInt8]) throws(EngineError) {
+    try system.create(path, with: bytes)
+  }
+  func link(_ path: String, as other: String) throws(EngineError) -> LinkOutcome {
+    refusesLinks ? .refused : try system.link(path, as: other)
   }
   func allocate(_ path: String, count: Int) throws(EngineError) {
     try system.allocate(path, count: count)

@@ -13,9 +13,10 @@ import Synchronization
 /// The file layer of a store on a simulated disk.
 package struct SimulatedFiles: StoreFiles {
   package let disk: SimulatedDisk
+  private let refusesLinks: Bool
 
-  package init(_ disk: SimulatedDisk) {
-    self.disk = disk
+  package init(_ disk: SimulatedDisk, refusesLinks: Bool = false) {
+    (self.disk, self.refusesLinks) = (disk, refusesLinks)
   }
 
   package var environment: OpaquePointer? { csimdisk_env(disk.disk) }
@@ -62,6 +63,18 @@ package struct SimulatedFiles: StoreFiles {
   package func replace(_ path: String, with bytes: [UInt8]) throws(EngineError) {
     try check("cannot write", path, csimdisk_write(disk.disk, path, bytes, bytes.count))
     try synchronize(path)
+  }
+
+  package func create(_ path: String, with bytes: [UInt8]) throws(EngineError) {
+    try check("cannot write", path, csimdisk_write(disk.disk, path, bytes, bytes.count))
+  }
+
+  package func link(_ path: String, as other: String) throws(EngineError) -> LinkOutcome {
+    if refusesLinks { return .refused }
+    let error = csimdisk_link(disk.disk, path, other)
+    if error == ENOENT { return .missing }
+    try check("cannot link", path, error)
+    return .made
   }
 
   package func allocate(_ path: String, count: Int) throws(EngineError) {

@@ -11,6 +11,7 @@ struct Arguments {
       --only NAME      measure this workload alone; may be given more than once
       --coding         measure encoding and decoding alone
       --sweep          measure sweeping alone
+      --backup         measure backups under load, and nothing else
       --output DIR     write the figures into a JSON file there
     """
 
@@ -20,6 +21,7 @@ struct Arguments {
   private(set) var checks = false
   private(set) var codingOnly = false
   private(set) var sweepOnly = false
+  private(set) var backupsOnly = false
   private(set) var output: URL?
 
   /// Throws the message for what cannot be understood.
@@ -31,6 +33,7 @@ struct Arguments {
       case "--check": checks = true
       case "--coding": codingOnly = true
       case "--sweep": sweepOnly = true
+      case "--backup": backupsOnly = true
       case "--rounds":
         guard let count = Int(words.next() ?? ""), count > 0 else {
           throw Misuse(description: "--rounds takes a number above 0")

@@ -38,6 +38,10 @@ import Foundation
       try measure(try SweepSuite(scale, in: workspace).contests)
       return report
     }
+    if arguments.backupsOnly {
+      try BackupSuite(scale, rounds: arguments.rounds, in: workspace).run(say)
+      return report
+    }
     let feeds = try FeedSuite(scale, in: workspace)
     try measure(try CodingSuite(scale).contests + feeds.contests)
     try feeds.close()

@@ -24,9 +24,11 @@ package final class LevelDBEngine: StorageEngine {
   let gate = Gate()
   let cursorSliceEntries: Int
   private let handle: Atomic<OpaquePointer>
-  private let queue: CommitQueue
+  let queue: CommitQueue
   private let iterators = Mutex<[ObjectIdentifier: LevelDBIterator]>([:])
-  private let options: LevelDBOptions
+  let options: LevelDBOptions
+  /// The store's directory, its path without links.
+  let path: String
   // The process that opened the store: no other may use it.
   private let owner: (process: Int32, forks: Int)
   // Nil once the engine is closed. Held while the database is closed or opened anew.
@@ -82,6 +84,7 @@ package final class LevelDBEngine: StorageEngine {
     handle = Atomic(database)
     cursorSliceEntries = options.cursorSliceEntries
     self.options = options
+    self.path = directory.path
     self.directory = Mutex(consume directory)
   }
 

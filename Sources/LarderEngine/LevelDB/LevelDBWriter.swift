@@ -132,6 +132,15 @@ struct LevelDBWriter: ~Copyable {
     }
   }
 
+  /// Where the logs end, all of which is whole up to there; nil when the end of a write may be
+  /// missing that failed.
+  ///
+  /// Throws when the directory is not in its place.
+  func endOfLogs() throws(EngineError) -> LogPlace? {
+    try logs.requireInPlace()
+    return disabledCause == nil ? try logs.end() : nil
+  }
+
   // A longer value's memory is given back after the batch that needed it.
   private static let keptBytes = 1 << 20
 }

@@ -78,6 +78,13 @@ struct LogFiles {
     mustList = false
   }
 
+  /// Where the newest log ends; nil when there is none.
+  func end() throws(EngineError) -> LogPlace? {
+    let newest = try files.names(in: directory).compactMap(LogSurvey.number(of:)).max()
+    guard let newest else { return nil }
+    return LogPlace(log: newest, byte: try files.byteCount(of: path(of: newest)) ?? 0)
+  }
+
   /// Whether there is room to write what is in memory into a table.
   ///
   /// Throws when the directory for it is not there.
@@ -88,15 +95,24 @@ struct LogFiles {
   }
 
   private func synchronize(_ number: UInt64) throws(EngineError) {
-    let name = LogSurvey.name(of: number)
     do throws(EngineError) {
-      try files.synchronize("\(directory)/\(name)")
+      try files.synchronize(path(of: number))
     } catch {
       // One that LevelDB has deleted meanwhile is in a table, which it synced before.
-      guard try files.kind(of: "\(directory)/\(name)") == nil else { throw error }
+      guard try files.kind(of: path(of: number)) == nil else { throw error }
     }
   }
 
+  private func path(of number: UInt64) -> String { "\(directory)/\(LogSurvey.name(of: number))" }
+
   /// LevelDB takes memory in blocks of this size, and counts whole ones.
   private static let slackBytes = 8 << 10
+}
+
+/// A place in a store's logs, and so in the order of its commits.
+struct LogPlace: Comparable, Sendable {
+  let log: UInt64
+  let byte: Int
+
+  static func < (a: LogPlace, b: LogPlace) -> Bool { (a.log, a.byte) < (b.log, b.byte) }
 }

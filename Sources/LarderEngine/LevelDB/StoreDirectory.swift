@@ -80,7 +80,10 @@ struct StoreDirectory: ~Copyable {
   ) throws(EngineError) -> Contents {
     let names = try files.names(in: path)
     let contents: Contents
-    if names.contains(Name.marker) {
+    if names.contains(BackupManifest.fileName) {
+      throw .incompatible(
+        "\(path) is a backup, which stays as it is: Store.restore(from:to:) makes a store of it")
+    } else if names.contains(Name.marker) {
       try checkMarker(in: path, files)
       contents = names.contains(Name.current) ? .store : .unfinished
       let hasData = names.contains { $0.hasSuffix(".ldb") || $0.hasSuffix(".log") }
@@ -113,9 +116,12 @@ struct StoreDirectory: ~Copyable {
     }
   }
 
-  private static func writeMarker(in path: String, _ files: any StoreFiles) throws(EngineError) {
+  /// Makes what is in a directory a store of a format version.
+  static func writeMarker(
+    in path: String, of version: Int = StoreMarker.formatVersion, _ files: any StoreFiles
+  ) throws(EngineError) {
     let new = "\(path)/\(Name.newMarker)"
-    try files.replace(new, with: Array(StoreMarker.contents.utf8))
+    try files.replace(new, with: Array(StoreMarker.contents(of: version).utf8))
     try files.move(new, to: "\(path)/\(Name.marker)")
     try files.synchronizeDirectory(path)
   }

@@ -9,9 +9,12 @@ package enum StoreMarker {
   /// The newest format of a directory that this library knows, and the one it writes.
   package static let formatVersion = 1
   /// What a marker holds.
-  package static let contents = "larder \(formatVersion)\n"
+  package static let contents = contents(of: formatVersion)
   /// No marker is longer.
   package static let byteLimit = 64
+
+  /// What the marker of a directory in this format holds.
+  static func contents(of version: Int) -> String { "larder \(version)\n" }
 
   /// The format version that a marker's first line names; nil when it is no marker's.
   package static func formatVersion(in bytes: [UInt8]) -> Int? {

@@ -27,6 +27,9 @@ package protocol StoreFiles: Sendable {
   /// Makes a directory for the owner alone; one that is there already is left as it is.
   func makeDirectory(_ path: String) throws(EngineError)
 
+  /// How many bytes a file has; nil when there is none.
+  func byteCount(of path: String) throws(EngineError) -> Int?
+
   /// The first bytes of a file, at most `limit`; all of it without one.
   func read(_ path: String, limit: Int?) throws(EngineError) -> [UInt8]
 
@@ -37,6 +40,14 @@ package protocol StoreFiles: Sendable {
   ///
   /// A missing file is made, for the owner alone; its name is not waited for.
   func replace(_ path: String, with bytes: [UInt8]) throws(EngineError)
+
+  /// Makes a file with these bytes, for the owner alone, where there is none; waits for nothing.
+  func create(_ path: String, with bytes: [UInt8]) throws(EngineError)
+
+  /// Makes `other` another name of the file at `path`.
+  ///
+  /// Nothing is at `other` before.
+  func link(_ path: String, as other: String) throws(EngineError) -> LinkOutcome
 
   /// Makes a file that has room on the device for `count` bytes, whatever they are.
   ///
@@ -78,6 +89,20 @@ extension StoreFiles {
     Array(try read(path, limit: offset + count).dropFirst(offset))
   }
 
+  package func byteCount(of path: String) throws(EngineError) -> Int? {
+    try kind(of: path) == .other ? read(path, limit: nil).count : nil
+  }
+
+  /// All bytes of a file; nil when there is none.
+  func readIfPresent(_ path: String) throws(EngineError) -> [UInt8]? {
+    do throws(EngineError) {
+      return try read(path, limit: nil)
+    } catch {
+      guard try kind(of: path) == nil else { throw error }
+      return nil
+    }
+  }
+
   /// Removes a directory and all that is in it.
   func removeTree(_ path: String) throws(EngineError) {
     for name in try names(in: path) {
@@ -91,6 +116,14 @@ extension StoreFiles {
 package enum FileKind: Sendable {
   case directory
   case other
+}
+
+package enum LinkOutcome: Sendable {
+  case made
+  /// There is no such file.
+  case missing
+  /// There are no links here: between two file systems, for one.
+  case refused
 }
 
 /// A lock on a file, held until it is given up or the last reference to it goes.

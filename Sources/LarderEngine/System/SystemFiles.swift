@@ -59,6 +59,15 @@ package struct SystemFiles: StoreFiles {
     }
   }
 
+  package func byteCount(of path: String) throws(EngineError) -> Int? {
+    var status = stat()
+    guard stat(path, &status) == 0 else {
+      if errno == ENOENT || errno == ENOTDIR { return nil }
+      throw failure("cannot look at", path)
+    }
+    return Int(status.st_size)
+  }
+
   package func read(_ path: String, limit: Int?) throws(EngineError) -> [UInt8] {
     let file = try OpenFile(path, O_RDONLY)
     guard let limit else { return try file.read(upTo: file.count()) }
@@ -75,6 +84,15 @@ package struct SystemFiles: StoreFiles {
     let file = try OpenFile(path, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW)
     try file.write(bytes)
     try file.synchronize()
+  }
+
+  package func create(_ path: String, with bytes: [UInt8]) throws(EngineError) {
+    try OpenFile(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW).write(bytes)
+  }
+
+  package func link(_ path: String, as other: String) throws(EngineError) -> LinkOutcome {
+    if linkat(AT_FDCWD, path, AT_FDCWD, other, 0) == 0 { return .made }
+    return errno == ENOENT ? .missing : .refused
   }
 
   package func allocate(_ path: String, count: Int) throws(EngineError) {

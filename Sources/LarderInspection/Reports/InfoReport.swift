@@ -26,6 +26,9 @@ extension Inspection {
   ) {
     output.write(style.isQuiet ? "" : heading + "\n\n")
     output.write("format   \(catalog.formatVersion)\n")
+    if let backup {
+      output.write("backup   made \(Moment.text(backup.date) ?? "at no date")\n")
+    }
     output.write("owner    \(owner.map { "\($0)" } ?? "none: it was closed")\n")
     output.write("log      \(snapshot.logBytes) bytes\n")
     output.write("tables   \(tableSummary)\n")
@@ -68,7 +71,10 @@ extension Inspection {
   }
 
   private func infoFields(owner: StoreOwner?) -> [(name: String, value: JSONValue)] {
-    jsonHeading + [
+    let backup = backup.map { backup in
+      [("backup", JSONValue.object([("madeAt", .optional(Moment.text(backup.date)))]))]
+    }
+    return jsonHeading + (backup ?? []) + [
       ("formatVersion", .integer(catalog.formatVersion)),
       (
         "owner",
@@ -101,6 +107,11 @@ extension Inspection {
       ("lifetime", .optional(cache.registration.map { "\($0.lifetime)" })),
     ])
   }
+}
+
+extension Backup {
+  /// When it was made, by the clock of its store.
+  fileprivate var date: Date { Date(timeIntervalSinceReferenceDate: manifest.date) }
 }
 
 /// The process that has a store open, or had it when it ended without closing it.

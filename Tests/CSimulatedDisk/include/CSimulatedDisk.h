@@ -159,6 +159,9 @@ int csimdisk_truncate(csimdisk *disk, const char *path, uint64_t count) CSIMDISK
 
 int csimdisk_rename(csimdisk *disk, const char *path, const char *other) CSIMDISK_NOEXCEPT;
 
+/// Makes `other` another name of a file. The journal tells of it as of a creation.
+int csimdisk_link(csimdisk *disk, const char *path, const char *other) CSIMDISK_NOEXCEPT;
+
 /// Removes a file.
 int csimdisk_remove(csimdisk *disk, const char *path) CSIMDISK_NOEXCEPT;
 

@@ -68,6 +68,13 @@ package struct Manifest: Sendable {
     self.names(ofTable: number).first(where: names.contains)
   }
 
+  /// The number in the name of a table; nil when it is no table's name.
+  static func number(ofTable name: String) -> UInt64? {
+    guard let number = UInt64(name.prefix { $0 != "." }), names(ofTable: number).contains(name)
+    else { return nil }
+    return number
+  }
+
   /// The names that a table may have: today's, and that of early versions of LevelDB.
   private static func names(ofTable number: UInt64) -> [String] {
     let stem = LogSurvey.name(of: number).dropLast(3)

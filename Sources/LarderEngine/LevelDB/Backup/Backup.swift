@@ -1,0 +1,151 @@
+// A backup is a directory with a store's tables, logs, CURRENT and MANIFEST, and LARDER.backup.
+//
+// Tables are hard links to the store's where links are possible. They can be shared, because nobody
+// changes the bytes of a table: LevelDB makes tables and deletes them, and deleting one takes away
+// a name. It would empty one whose number it gives again, which it does if a power loss takes back
+// the edit that named it; so the edit is made durable first. Logs and the MANIFEST are appended to,
+// and so are copies.
+//
+// A backup has no marker, so it is no store, and `StoreDirectory` refuses to open it: opening would
+// write to logs and MANIFEST, and delete what the backup is made of. If another program opens it as
+// a LevelDB database all the same, the backup is spoilt and the store is not: CURRENT and the
+// MANIFEST are there, so LevelDB knows the tables for its own, and gives no number again. (Without
+// them it would take the directory for an empty one, begin to count at 1, and sooner or later open
+// a table for writing under a number that is there.)
+
+/// A backup in a directory.
+package struct Backup {
+  package let manifest: BackupManifest
+  private let path: String
+  private let files: any StoreFiles
+
+  /// Reads what the backup in the directory at `path` says of itself.
+  ///
+  /// - Throws: ``EngineError/incompatible(_:)`` when it is none, or one of a later version;
+  ///   ``EngineError/corrupt(_:)`` when its manifest is damaged; ``EngineError/io(_:)``.
+  package init(at path: String, files: any StoreFiles = SystemFiles()) throws(EngineError) {
+    guard !path.utf8.contains(0) else { throw .invalidArgument("the path contains a NUL") }
+    self.path = try files.realPath(path)
+    self.files = files
+    let file = "\(self.path)/\(BackupManifest.fileName)"
+    guard try files.kind(of: self.path) == .directory, let bytes = try files.readIfPresent(file)
+    else { throw .incompatible("\(path) is not a backup: \(BackupManifest.fileName) is missing") }
+    manifest = try BackupManifest(bytes, at: file)
+  }
+
+  /// What is wrong with the backup's files, each fault with the file's name.
+  ///
+  /// - Complexity: Reads every file.
+  package func faults() throws(EngineError) -> [String] {
+    let names = try files.names(in: path)
+    let known = Set(
+      manifest.files.map(\.name) + [
+        BackupManifest.fileName, StoreMarker.guardFileName,
+      ])
+    var faults = names.subtracting(known).sorted().map { "\(path)/\($0) is not of the backup" }
+    for file in manifest.files {
+      do throws(EngineError) {
+        _ = try read(file)
+      } catch .corrupt(let message) {
+        faults.append(message)
+      }
+    }
+    return faults
+  }
+
+  /// Makes a store of the backup, in a directory that is missing or empty.
+  ///
+  /// Every file is checked before anything is made, and copied.
+  ///
+  /// - Throws: ``EngineError/corrupt(_:)`` with the name of a file that is damaged, missing, or not
+  ///   of the backup; ``EngineError/invalidArgument(_:)`` and ``EngineError/locked(pid:)`` for
+  ///   `target`; ``EngineError/io(_:)``, ``EngineError/diskFull``. Nothing is at `target` then that
+  ///   was not there before.
+  package func restore(to target: String) throws(EngineError) {
+    if let fault = try faults().first { throw .corrupt(fault) }
+    var partial = try PartialDirectory(for: target, outside: path, files: files)
+    for file in manifest.files {
+      try files.replace("\(partial.path)/\(file.name)", with: try read(file))
+    }
+    // The marker comes last: without it the directory is no store.
+    try partial.synchronize()
+    try StoreDirectory.writeMarker(
+      in: partial.path, of: manifest.storeFormatVersion, files)
+    try partial.finish()
+  }
+
+  private func read(_ file: BackupManifest.File) throws(EngineError) -> [UInt8] {
+    let place = "\(path)/\(file.name)"
+    guard let bytes = try files.readIfPresent(place) else { throw .corrupt("\(place) is missing") }
+    guard BackupManifest.File(file.name, bytes) == file else {
+      throw .corrupt("\(place) is damaged: size or checksum are not the backup's")
+    }
+    return bytes
+  }
+}
+
+extension LevelDBEngine {
+  /// Makes a backup, in a directory that is missing or empty, while others read and write.
+  ///
+  /// It holds everything that was acknowledged before the call, and of later commits those up to
+  /// some moment.
+  ///
+  /// - Parameters:
+  ///   - target: Where it is to be. Its parent must be there, and it must lie outside the store.
+  ///   - date: For the backup's manifest, in seconds since 2001-01-01 00:00 UTC.
+  /// - Throws: ``EngineError/invalidArgument(_:)`` and ``EngineError/locked(pid:)`` for `target`;
+  ///   ``EngineError/corrupt(_:)`` when the store's MANIFEST or a log is damaged, or a file is
+  ///   missing; ``EngineError/io(_:)``, ``EngineError/diskFull``, ``EngineError/closed``. Nothing
+  ///   is at `target` then that was not there before.
+  package func backup(to target: String, date: Double) throws(EngineError) {
+    try enter()
+    gate.leave()
+    let files = options.files
+    var partial = try PartialDirectory(for: target, outside: path, files: files)
+    let capture = try capture(into: partial.path)
+    var listed: [BackupManifest.File] = []
+    for name in try files.names(in: partial.path).sorted() {
+      guard let kind = LevelDBFile(name) else { continue }
+      let place = "\(partial.path)/\(name)"
+      let file = BackupManifest.File(name, try files.read(place, limit: nil))
+      if case .table(let number) = kind, file.byteCount != capture.manifest.tables[number]?.bytes {
+        throw .corrupt("\(path)/\(name) is damaged: it has \(file.byteCount) bytes")
+      }
+      // LevelDB syncs a table before it is in the MANIFEST.
+      if !capture.isLinked(name) { try files.synchronize(place) }
+      listed.append(file)
+    }
+    // The manifest comes last: without it the directory is no backup.
+    try partial.synchronize()
+    let manifest = BackupManifest(
+      storeFormatVersion: StoreMarker.formatVersion, date: date, files: listed)
+    try files.replace("\(partial.path)/\(BackupManifest.fileName)", with: manifest.bytes)
+    try partial.finish()
+  }
+
+  /// Captures the store, with all that is acknowledged by now.
+  private func capture(into directory: String) throws(EngineError) -> StoreCapture {
+    try enter()
+    defer { gate.leave() }
+    let acknowledged = try queue.withWriter { writer throws(EngineError) in
+      try writer.endOfLogs()
+    }
+    let capture = try StoreCapture(of: path, into: directory, files: options.files)
+    try capture.makeSourceDurable()
+    let survey = try capture.cutLogs()
+    switch survey.finding {
+    case .whole: break
+    case .damaged(_, _, let message): throw .corrupt(message)
+    case .torn(let index, let byte):
+      // Only the last log may end within a record, one that nobody was told is there.
+      let log = survey.logs[index]
+      let isNeeded = acknowledged.map { LogPlace(log: log.number, byte: byte) < $0 } ?? false
+      guard !isNeeded, index == survey.logs.count - 1 else {
+        throw .corrupt("\(path)/\(log.name) is damaged at byte \(byte)")
+      }
+    }
+    // LevelDB's files were found by their path.
+    _ = try queue.withWriter { writer throws(EngineError) in try writer.endOfLogs() }
+    return capture
+  }
+}

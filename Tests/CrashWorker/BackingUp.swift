@@ -1,0 +1,22 @@
+import LarderEngine
+
+/// Makes backups of a store, or restores one, again and again until it is killed.
+///
+/// Before each it says the name, and after each "made".
+enum BackingUp {
+  static func run(in path: String, restoring: Bool) throws(EngineError) {
+    let engine = restoring ? nil : try LevelDBEngine(at: "\(path)/store")
+    var number = 0
+    while true {
+      let name = "\(path)/\(restoring ? "restored" : "backup")-\(number)"
+      CrashWorker.say(name)
+      if let engine {
+        try engine.backup(to: name, date: 0)
+      } else {
+        try Backup(at: "\(path)/backup").restore(to: name)
+      }
+      CrashWorker.say("made")
+      number += 1
+    }
+  }
+}

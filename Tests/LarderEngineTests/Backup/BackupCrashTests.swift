@@ -1,0 +1,66 @@
+import Foundation
+import LarderEngine
+import LarderTestSupport
+import Testing
+
+/// A process that is killed while it makes a backup, or a store of one, leaves nothing half made.
+@Suite struct BackupCrashTests {
+  @Test(arguments: ["backup", "restore"])
+  func nothingHalfMadeIsTakenForWhole(task: String) throws {
+    let seed = testSeed()
+    var random = SplitMix64(seed: seed)
+    var interrupted = 0
+    for _ in 0..<(30 * proofFactor) {
+      let fixture = try BackupFixture()
+      // So many bytes that copying them takes a moment.
+      for number in 0..<40 {
+        try fixture.engine.put(Array("x\(number)".utf8), random.bytes(20_000))
+        if number.isMultiple(of: 10) { try fixture.engine.compact(EngineRange()) }
+      }
+      let expected = try fixture.engine.entries()
+      if task == "restore" { try fixture.makeBackup() }
+      try fixture.engine.close()
+
+      var worker = try ChildProcess("CrashWorker", [task, fixture.directory.path])
+      var lines: [String] = []
+      // An odd number: it is killed while it works, however long that takes.
+      for _ in 0..<(2 * Int.random(in: 0..<8, using: &random) + 1) {
+        lines.append(worker.readLine() ?? "")
+      }
+      // A moment of another length each time.
+      for _ in 0..<Int.random(in: 0..<40, using: &random) {
+        _ = FileManager.default.fileExists(atPath: fixture.partial("restored"))
+      }
+      worker.kill()
+      while let line = worker.readLine() { lines.append(line) }
+      let names = lines.filter { $0 != "made" }
+      try #require(names.allSatisfy { $0.hasPrefix(fixture.directory.path) }, "\(lines)")
+
+      for name in names {
+        let isMade = FileManager.default.fileExists(atPath: name)
+        let wasTold = name != names.last || lines.last == "made"
+        try #require(isMade || !wasTold, "\(name), seed \(seed)")
+        let partial = fixture.partial((name as NSString).lastPathComponent)
+        if FileManager.default.fileExists(atPath: partial) {
+          interrupted += 1
+          #expect(throws: EngineError.self) { try entriesOfStore(at: partial) }
+        }
+        if !isMade { try make(name, task, fixture) }
+        #expect(!FileManager.default.fileExists(atPath: partial))
+        let store = task == "restore" ? name : fixture.restored
+        if task == "backup" { try Backup(at: name).restore(to: store) }
+        try #require(try entriesOfStore(at: store) == expected, "\(name), seed \(seed)")
+        try FileManager.default.removeItem(atPath: store)
+      }
+    }
+    print("killed \(task): \(interrupted) interrupted, seed \(seed)")
+    #expect(interrupted > 0)
+  }
+
+  private func make(_ name: String, _ task: String, _ fixture: BackupFixture) throws {
+    if task == "restore" { return try Backup(at: fixture.backup).restore(to: name) }
+    let engine = try LevelDBEngine(at: fixture.store)
+    try engine.backup(to: name, date: 0)
+    try engine.close()
+  }
+}

@@ -1,0 +1,152 @@
+import Foundation
+import LarderEngine
+import LarderTestSupport
+import Testing
+
+/// Damage to a backup is found before anything is made of it, and damage to a store before it goes
+/// into a backup.
+@Suite struct BackupDamageTests {
+  /// Restores, which must be refused with the file's name, and must make nothing.
+  private func expectRefused(
+    _ fixture: BackupFixture, naming name: String, _ comment: String
+  ) throws {
+    do throws(EngineError) {
+      try Backup(at: fixture.backup).restore(to: fixture.restored)
+      Issue.record("restored: \(comment)")
+    } catch {
+      switch error {
+      case .corrupt(let message) where message.contains("/\(name) "): break
+      default: Issue.record("\(comment): \(error)")
+      }
+    }
+    try #require(try fixture.names() == ["backup", "store"], "\(comment)")
+  }
+
+  @Test func damageToEveryByteIsRefusedWithTheNameOfTheFile() throws {
+    let fixture = try BackupFixture()
+    try fixture.makeBackup()
+    var cases = 0
+    for name in try FileManager.default.contentsOfDirectory(atPath: fixture.backup).sorted()
+    where name != "LARDER.lock" {
+      // A file of its own: what tables share with the store must stay.
+      let place = URL(filePath: "\(fixture.backup)/\(name)")
+      let bytes = try Data(contentsOf: place)
+      try FileManager.default.removeItem(at: place)
+      for offset in bytes.indices {
+        var damaged = bytes
+        damaged[offset] ^= 1 << (offset % 8)
+        try damaged.write(to: place)
+        try expectRefused(fixture, naming: name, "\(name), byte \(offset)")
+        if offset.isMultiple(of: 7) {
+          try bytes[..<offset].write(to: place)
+          try expectRefused(fixture, naming: name, "\(name), cut to \(offset)")
+        }
+        cases += 1
+      }
+      try (bytes + [0]).write(to: place)
+      try expectRefused(fixture, naming: name, "\(name), longer")
+      try bytes.write(to: place)
+    }
+    #expect(cases > 1000)
+    try fixture.restore()
+    #expect(try entriesOfStore(at: fixture.restored) == entriesForBackup)
+  }
+
+  @Test func missingAndAdditionalFilesAreRefusedByName() throws {
+    let fixture = try BackupFixture()
+    try fixture.makeBackup()
+    let files = FileManager.default
+    for name in try files.contentsOfDirectory(atPath: fixture.backup).sorted()
+    where !name.hasPrefix("LARDER") {
+      let place = "\(fixture.backup)/\(name)"
+      try files.moveItem(atPath: place, toPath: fixture.directory.path("store/away"))
+      try expectRefused(fixture, naming: name, "without \(name)")
+      try files.moveItem(atPath: fixture.directory.path("store/away"), toPath: place)
+    }
+    for name in ["000099.ldb", "000099.log", "LARDER", "notes.txt"] {
+      try Data().write(to: URL(filePath: "\(fixture.backup)/\(name)"))
+      try expectRefused(fixture, naming: name, "with \(name)")
+      try files.removeItem(atPath: "\(fixture.backup)/\(name)")
+    }
+    try files.removeItem(atPath: "\(fixture.backup)/LARDER.backup")
+    for path in [fixture.backup, fixture.store, fixture.directory.path] {
+      #expect(
+        performing: { try Backup(at: path) },
+        throws: { error in
+          guard case EngineError.incompatible(let message) = error else { return false }
+          return message.contains("LARDER.backup is missing")
+        })
+    }
+    try fixture.engine.close()
+  }
+
+  /// The manifest with some of its lines changed, and the checksum that fits them.
+  private func rewrite(_ path: String, _ change: (inout [String]) -> Void) throws {
+    let text = try String(contentsOfFile: path, encoding: .utf8)
+    var lines = text.split(separator: "\n").dropLast().map(String.init)
+    change(&lines)
+    let covered = lines.map { "\($0)\n" }.joined()
+    let sum = hexadecimal(crc32c(Array(covered.utf8)))
+    try Data("\(covered)crc32c \(sum)\n".utf8).write(to: URL(filePath: path))
+  }
+
+  @Test func laterFormatsAreIncompatible() throws {
+    let fixture = try BackupFixture()
+    try fixture.makeBackup()
+    for (index, line) in [(0, "larder-backup 2"), (1, "store 2")] {
+      let manifest = "\(fixture.backup)/LARDER.backup"
+      let before = try Data(contentsOf: URL(filePath: manifest))
+      try rewrite(manifest) { $0[index] = line }
+      #expect(
+        performing: { try fixture.restore() },
+        throws: { error in
+          if case EngineError.incompatible = error { true } else { false }
+        })
+      try before.write(to: URL(filePath: manifest))
+    }
+    #expect(try fixture.names() == ["backup", "store"])
+  }
+
+  // The checksum keeps out damage, and not who makes a manifest up: its names lead nowhere else.
+  @Test(arguments: [
+    "file ../store/CURRENT 16 00000000", "file /etc/passwd 16 00000000", "file LARDER 9 00000000",
+    "file CURRENT 16 00000000", "file 000005.ldb -1 00000000", "file 000005.ldb 1", "",
+  ])
+  func namesThatAreNotLevelDBsAreDamage(line: String) throws {
+    let fixture = try BackupFixture()
+    try fixture.makeBackup()
+    try rewrite("\(fixture.backup)/LARDER.backup") { $0.append(line) }
+    try expectRefused(fixture, naming: "LARDER.backup", line)
+  }
+
+  @Test func aDamagedLogOfTheStoreIsNotBackedUp() throws {
+    let fixture = try BackupFixture()
+    let log = try #require(try Damage.files(in: fixture.store, endingIn: ".log").last)
+    let whole = try Data(contentsOf: URL(filePath: log))
+    let handle = try #require(FileHandle(forUpdatingAtPath: log))
+    // The last record, and one with others behind it.
+    for offset in [whole.count - 1, 20] {
+      try handle.seek(toOffset: UInt64(offset))
+      handle.write(Data([whole[offset] ^ 1]))
+      let error = #expect(throws: EngineError.self) { try fixture.makeBackup() }
+      let name = (log as NSString).lastPathComponent
+      #expect("\(try #require(error))".contains("\(name)"))
+      try handle.seek(toOffset: UInt64(offset))
+      handle.write(whole[offset..<(offset + 1)])
+    }
+    #expect(try fixture.names() == ["store"])
+    try fixture.makeBackup()
+  }
+
+  @Test func aMissingOrCutTableOfTheStoreIsNotBackedUp() throws {
+    let fixture = try BackupFixture()
+    let table = try #require(try Damage.files(in: fixture.store, endingIn: ".ldb").first)
+    let name = (table as NSString).lastPathComponent
+    let whole = try Data(contentsOf: URL(filePath: table))
+    try whole.dropLast().write(to: URL(filePath: table))
+    #expect(performing: { try fixture.makeBackup() }, throws: { "\($0)".contains(name) })
+    try FileManager.default.removeItem(atPath: table)
+    #expect(performing: { try fixture.makeBackup() }, throws: { "\($0)".contains("is missing") })
+    #expect(try fixture.names() == ["store"])
+  }
+}

@@ -1,0 +1,236 @@
+import Foundation
+import LarderEngine
+import LarderTestSupport
+import SimulatedDisk
+import Synchronization
+import Testing
+
+/// What a backup is made of, and where it may be made.
+@Suite struct BackupTests {
+  @Test(arguments: [true, false])
+  func holdsTheStoreAndSharesItsTablesWhereItCan(linking: Bool) throws {
+    let fixture = try BackupFixture(files: DirectFiles(refusesLinks: !linking))
+    try fixture.makeBackup()
+    try fixture.restore()
+
+    #expect(try fixture.names() == ["backup", "restored", "store"])
+    #expect(try entriesOfStore(at: fixture.restored) == entriesForBackup)
+    let names = try FileManager.default.contentsOfDirectory(atPath: fixture.backup)
+    #expect(names.count { $0.hasSuffix(".ldb") } == 2)
+    for name in names where name != "LARDER.backup" && name != "LARDER.lock" {
+      let original = try FileFacts(of: "\(fixture.store)/\(name)").node
+      let isShared = try FileFacts(of: "\(fixture.backup)/\(name)").node == original
+      #expect(isShared == (linking && name.hasSuffix(".ldb")), "\(name)")
+      // The store that is made of it shares nothing.
+      let copy = "\(fixture.restored)/\(name)"
+      if FileManager.default.fileExists(atPath: copy) {
+        #expect(try FileFacts(of: copy).node != FileFacts(of: "\(fixture.backup)/\(name)").node)
+      }
+    }
+  }
+
+  @Test func itsManifestIsWhatTheFormatSays() throws {
+    let fixture = try BackupFixture()
+    try fixture.makeBackup()
+    let text = try String(contentsOfFile: "\(fixture.backup)/LARDER.backup", encoding: .utf8)
+    let lines = text.split(separator: "\n")
+    #expect(lines[..<3] == ["larder-backup 1", "store 1", "date 788918400.1"])
+    let names = try FileManager.default.contentsOfDirectory(atPath: fixture.backup).sorted()
+    let expected = try names.filter { !$0.hasPrefix("LARDER") }.map { name in
+      let bytes = Array(try Data(contentsOf: URL(filePath: "\(fixture.backup)/\(name)")))
+      return "file \(name) \(bytes.count) \(hexadecimal(crc32c(bytes)))"
+    }
+    #expect(lines[3..<(lines.count - 1)].map(String.init) == expected)
+    let covered = Array(lines.dropLast().map { "\($0)\n" }.joined().utf8)
+    #expect(lines.last.map(String.init) == "crc32c \(hexadecimal(crc32c(covered)))")
+  }
+
+  @Test func theExampleInTheDocumentationIsOne() throws {
+    let tests = URL(filePath: #filePath).deletingLastPathComponent()
+    let article = tests.appending(
+      path: "../../../Sources/Larder/Documentation.docc/StorageFormat.md")
+    let text = try String(contentsOf: article, encoding: .utf8)
+    let start = try #require(text.range(of: "```text\nlarder-backup")).lowerBound
+    let block = text[start...].split(separator: "```")[0].dropFirst("text\n".count)
+    let manifest = try BackupManifest(Array(block.utf8), at: "the example")
+    #expect(manifest.date == 788_918_400.1)
+    #expect(
+      manifest.files.map(\.name) == ["000005.ldb", "000009.log", "CURRENT", "MANIFEST-000004"])
+    #expect(manifest.files[0].byteCount == 1834 && manifest.files[0].checksum == 0x0a1b_2c3d)
+  }
+
+  @Test func isNotOpenedAsAStore() throws {
+    let fixture = try BackupFixture()
+    try fixture.makeBackup()
+    let before = try FileFacts.all(in: fixture.backup)
+    let error = #expect(throws: EngineError.self) { try LevelDBEngine(at: fixture.backup) }
+    #expect("\(try #require(error))".contains("restore"))
+    #expect(try FileFacts.all(in: fixture.backup) == before)
+  }
+
+  // Whoever opens a backup by force makes it a database that writes and deletes. The tables that it
+  // shares with the store stay as they are.
+  @Test func theStoreIsUnharmedWhenItsBackupIsOpenedByForceAndDeleted() throws {
+    let fixture = try BackupFixture()
+    try fixture.makeBackup()
+    try FileManager.default.removeItem(atPath: "\(fixture.backup)/LARDER.backup")
+    try Data("larder 1\n".utf8).write(to: URL(filePath: "\(fixture.backup)/LARDER"))
+    let before = try FileFacts.all(in: fixture.store)
+    var options = LevelDBOptions()
+    options.reusesLogs = true
+    let forced = try LevelDBEngine(at: fixture.backup, options: options)
+    #expect(try forced.entries() == entriesForBackup)
+    for number in 0..<2000 {
+      try forced.put(Array("\(number % 10)".utf8), [UInt8](repeating: 7, count: 10_000))
+    }
+    try forced.compact(EngineRange())
+    try forced.close()
+    #expect(try FileFacts.all(in: fixture.store) == before)
+
+    try FileManager.default.removeItem(atPath: fixture.backup)
+    #expect(try fixture.engine.entries() == entriesForBackup)
+    try fixture.engine.compact(EngineRange())
+    try fixture.engine.close()
+    #expect(try entriesOfStore(at: fixture.store) == entriesForBackup)
+  }
+
+  @Test func theBackupIsUnharmedByWhatTheStoreDoesLater() throws {
+    let fixture = try BackupFixture()
+    try fixture.makeBackup()
+    for number in 0..<200 { try fixture.engine.put("0-\(number)", "other") }
+    try fixture.engine.compact(EngineRange())
+    try fixture.engine.close()
+    try FileManager.default.removeItem(atPath: fixture.store)
+    try fixture.restore()
+    #expect(try entriesOfStore(at: fixture.restored) == entriesForBackup)
+  }
+
+  @Test func theyAreMadeOnlyWhereNothingIs() throws {
+    let fixture = try BackupFixture()
+    let made = FileManager.default
+    try made.createDirectory(atPath: fixture.backup, withIntermediateDirectories: false)
+    try fixture.makeBackup()
+    let before = try FileFacts.all(in: fixture.backup)
+    try Data().write(to: URL(filePath: fixture.directory.path("file")))
+    let isRefused = { (error: any Error) in
+      if case EngineError.invalidArgument = error { true } else { false }
+    }
+    for target in [
+      fixture.backup, fixture.backup + "/", fixture.directory.path("file"), fixture.store,
+      fixture.store + "/inside", "/", "", fixture.directory.path("a\0b"),
+    ] {
+      #expect(performing: { try fixture.engine.backup(to: target, date: 0) }, throws: isRefused)
+    }
+    for target in [fixture.backup, fixture.directory.path("file"), fixture.backup + "/inside"] {
+      #expect(
+        performing: { try Backup(at: fixture.backup).restore(to: target) }, throws: isRefused)
+    }
+    #expect(
+      performing: {
+        try fixture.engine.backup(to: fixture.directory.path("none/backup"), date: 0)
+      }, throws: { if case EngineError.io = $0 { true } else { false } })
+    #expect(try FileFacts.all(in: fixture.backup) == before)
+    #expect(try fixture.names() == ["backup", "file", "store"])
+  }
+
+  @Test func pathsAreTakenAsTheyComeAndLinksFollowed() throws {
+    let fixture = try BackupFixture()
+    let place = fixture.directory.path("place")
+    let files = FileManager.default
+    try files.createDirectory(atPath: place, withIntermediateDirectories: false)
+    try files.createSymbolicLink(
+      atPath: fixture.directory.path("link"), withDestinationPath: place)
+    try files.createSymbolicLink(
+      atPath: fixture.directory.path("inside"), withDestinationPath: fixture.store)
+    try fixture.engine.backup(to: fixture.directory.path("link"), date: 0)
+    try Backup(at: fixture.directory.path("link//.")).restore(to: "\(fixture.restored)//")
+    #expect(try entriesOfStore(at: fixture.restored) == entriesForBackup)
+    #expect(throws: EngineError.self) {
+      try fixture.engine.backup(to: fixture.directory.path("inside/backup"), date: 0)
+    }
+  }
+
+  @Test func whatAKilledProcessLeftIsRemovedAndWhatOthersLeftIsNot() throws {
+    let fixture = try BackupFixture()
+    let files = FileManager.default
+    for name in ["backup", "restored"] {
+      let place = fixture.partial(name)
+      try files.createDirectory(atPath: place, withIntermediateDirectories: false)
+      try Data().write(to: URL(filePath: "\(place)/something"))
+      #expect(throws: EngineError.invalidArgument("\(place) is in the way")) {
+        if name == "backup" { try fixture.makeBackup() } else { try fixture.restore() }
+      }
+      #expect(files.fileExists(atPath: "\(place)/something"))
+      try Data("7\n".utf8).write(to: URL(filePath: "\(place)/LARDER.lock"))
+      if name == "backup" { try fixture.makeBackup() } else { try fixture.restore() }
+    }
+    #expect(try entriesOfStore(at: fixture.restored) == entriesForBackup)
+    #expect(try fixture.names() == ["backup", "restored", "store"])
+  }
+
+  @Test func ofTwoForOnePlaceOneIsMade() throws {
+    let fixture = try BackupFixture()
+    let outcomes = Mutex<[EngineError?]>([])
+    let (engine, backup) = (fixture.engine, fixture.backup)
+    for round in 0..<20 {
+      onThreads(4) { _ in
+        do throws(EngineError) {
+          try engine.backup(to: "\(backup)-\(round)", date: 0)
+          outcomes.withLock { $0.append(nil) }
+        } catch {
+          outcomes.withLock { $0.append(error) }
+        }
+      }
+      try Backup(at: "\(backup)-\(round)").restore(to: "\(fixture.restored)-\(round)")
+      #expect(try entriesOfStore(at: "\(fixture.restored)-\(round)") == entriesForBackup)
+    }
+    let all = outcomes.withLock { $0 }
+    #expect(all.count { $0 == nil } == 20)
+    for case let error? in all {
+      switch error {
+      case .locked, .invalidArgument, .io: break
+      default: Issue.record(error)
+      }
+    }
+    #expect(try fixture.names().allSatisfy { !$0.hasSuffix("partial") })
+  }
+
+  @Test func aClosedStoreHasNone() throws {
+    let fixture = try BackupFixture()
+    try fixture.engine.close()
+    #expect(throws: EngineError.closed) { try fixture.makeBackup() }
+    #expect(try fixture.names() == ["store"])
+  }
+
+  @Test func aDirectoryInThePlaceOfTheStoresIsNotBackedUp() throws {
+    let fixture = try BackupFixture()
+    try FileManager.default.moveItem(
+      atPath: fixture.store, toPath: fixture.directory.path("moved"))
+    try LevelDBEngine(at: fixture.store).close()
+    let error = #expect(throws: EngineError.self) { try fixture.makeBackup() }
+    #expect("\(try #require(error))".contains("another one is in its place"))
+    #expect(try fixture.names() == ["moved", "store"])
+  }
+
+  @Test func onAnotherFileSystemEverythingIsCopied() throws {
+    let shared = "/dev/shm"
+    let fixture = try BackupFixture()
+    let files = FileManager.default
+    guard files.isWritableFile(atPath: shared),
+      let other = try files.attributesOfItem(atPath: shared)[.systemNumber] as? Int,
+      try files.attributesOfItem(atPath: fixture.store)[.systemNumber] as? Int != other
+    else {
+      print("backups: there is no second file system here; links are only refused by the test")
+      return
+    }
+    let backup = "\(shared)/larder-\(UUID().uuidString)"
+    defer { try? files.removeItem(atPath: backup) }
+    try fixture.engine.backup(to: backup, date: 0)
+    try Backup(at: backup).restore(to: fixture.restored)
+    #expect(try entriesOfStore(at: fixture.restored) == entriesForBackup)
+  }
+}
+
+func crc32c(_ bytes: [UInt8]) -> UInt32 { bytes.withUnsafeBytes { crc32c($0) } }
+
+func hexadecimal(_ number: UInt32) -> String { String(format: "%08x", number) }
