@@ -33,9 +33,9 @@ package final class Inspection {
   ///   - directory: A store's directory, by any path.
   ///   - now: The moment to judge lifetimes by.
   ///   - linking: Whether hard links are tried before the files are copied.
-  /// - Throws: An ``InspectionError`` with the status `unavailable` when there is no store or it
-  ///   could not be captured, `unsupported` when it is another program's or a later version's,
-  ///   `damaged` when it cannot be opened at all, `io`.
+  /// - Throws: An ``InspectionError`` with the status `unavailable` when there is no store,
+  ///   `unsupported` when it is another program's or a later version's,
+  ///   `damaged` when it cannot be opened at all, `io`, also when it could not be captured.
   package init(
     at directory: String, now: Date, linking: Bool = true
   ) throws(InspectionError) {

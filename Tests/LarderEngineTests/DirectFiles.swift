@@ -8,16 +8,22 @@ final class DirectFiles: StoreFiles {
   private let system = SystemFiles()
   private let state: Mutex<(allowedCuts: Int, cut: [String])>
   private let refusesLinks: Bool
+  private let watch: Watch
   private let look: Look
+
+  /// Called before what captures a store lists it, links a file of it, or moves what was made.
+  typealias Watch = @Sendable (Call) -> Void
+  enum Call { case list, link, move }
 
   /// Called before a store looks whether its directory is in its place.
   typealias Look = @Sendable () throws(EngineError) -> Void
 
   init(
     allowedCuts: Int = .max, refusesLinks: Bool = false,
-    look: @escaping Look = { () throws(EngineError) in }
+    look: @escaping Look = { () throws(EngineError) in },
+    watch: @escaping Watch = { _ in }
   ) {
-    self.refusesLinks = refusesLinks
+    (self.refusesLinks, self.watch) = (refusesLinks, watch)
     state = Mutex((allowedCuts, []))
     self.look = look
   }
@@ -39,7 +45,10 @@ final class DirectFiles: StoreFiles {
 
   func kind(of path: String) throws(EngineError) -> FileKind? { try system.kind(of: path) }
   func realPath(_ path: String) throws(EngineError) -> String { try system.realPath(path) }
-  func names(in path: String) throws(EngineError) -> Set<String> { try system.names(in: path) }
+  func names(in path: String) throws(EngineError) -> Set<String> {
+    watch(.list)
+    return try system.names(in: path)
+  }
   func requireWritable(_ path: String) throws(EngineError) { try system.requireWritable(path) }
   func makeDirectory(_ path: String) throws(EngineError) { try system.makeDirectory(path) }
   func read(_ path: String, limit: Int?) throws(EngineError) -> [UInt8] {
@@ -52,12 +61,14 @@ final class DirectFiles: StoreFiles {
     try system.create(path, with: bytes)
   }
   func link(_ path: String, as other: String) throws(EngineError) -> LinkOutcome {
-    refusesLinks ? .refused : try system.link(path, as: other)
+    watch(.link)
+    return refusesLinks ? .refused : try system.link(path, as: other)
   }
   func allocate(_ path: String, count: Int) throws(EngineError) {
     try system.allocate(path, count: count)
   }
   func move(_ path: String, to other: String) throws(EngineError) {
+    watch(.move)
     try system.move(path, to: other)
   }
   func remove(_ path: String) throws(EngineError) { try system.remove(path) }

@@ -128,8 +128,8 @@ import Testing
     #expect(counts.none > 10 && counts.whole > 0, "\(counts)")
   }
 
-  // A table is shared from the moment that the MANIFEST names it. If that were lost, the store would
-  // give its number again, and empty the file. So a backup is made of what cannot be lost.
+  // A table is shared from the moment that the MANIFEST names it. If that were lost, the store
+  // would give its number again, and empty the file. So a backup is made of what cannot be lost.
   @Test func itIsNotHarmedByWhatAPowerLossTakesFromItsStore() throws {
     var calls = 0
     var isAtEnd = false

@@ -195,6 +195,27 @@ import Testing
     #expect(try fixture.names().allSatisfy { !$0.hasSuffix("partial") })
   }
 
+  @Test func nobodyGetsInWhileOneIsMovedToItsPlace() throws {
+    let work = Mutex<(engine: LevelDBEngine?, path: String)>((nil, ""))
+    let failures = Mutex<[EngineError]>([])
+    let fixture = try BackupFixture(
+      files: DirectFiles(watch: { call in
+        let (engine, path) = work.withLock { $0 }
+        guard call == .move, let engine else { return }
+        do throws(EngineError) {
+          try engine.backup(to: path, date: 0)
+        } catch {
+          failures.withLock { $0.append(error) }
+        }
+      }))
+    work.withLock { $0 = (fixture.engine, fixture.backup) }
+    try fixture.makeBackup()
+    work.withLock { $0.engine = nil }
+    #expect(failures.withLock { $0 } == [.locked(pid: ProcessInfo.processInfo.processIdentifier)])
+    try fixture.restore()
+    #expect(try entriesOfStore(at: fixture.restored) == entriesForBackup)
+  }
+
   @Test func aClosedStoreHasNone() throws {
     let fixture = try BackupFixture()
     try fixture.engine.close()

@@ -165,4 +165,42 @@ import Testing
       return next
     }
   }
+
+  // Between the first listing and the MANIFEST a table comes, and before the second listing it is
+  // replaced by another one: it can be linked at no time.
+  @Test func itIsDoneOverWhenATableIsGoneBeforeItCouldBeLinked() throws {
+    let directory = try TemporaryDirectory()
+    let work = Mutex<(engine: LevelDBEngine?, links: Int, hasComeLate: Bool)>((nil, 0, false))
+    var options = LevelDBOptions()
+    options.files = DirectFiles(watch: { call in
+      let engine: LevelDBEngine? = work.withLock { work in
+        if call == .link {
+          work.links += 1
+          return work.links == 1 ? work.engine : nil
+        }
+        guard call == .list, work.links > 0, !work.hasComeLate else { return nil }
+        work.hasComeLate = true
+        return work.engine
+      }
+      do {
+        // Around all others, so that no table stays as it is.
+        try engine?.put("0", "\(call)")
+        try engine?.put("z", "\(call)")
+        try engine?.compact(EngineRange())
+      } catch {
+        Issue.record(error)
+      }
+    })
+    let engine = try LevelDBEngine(at: directory.path("store"), options: options)
+    try fillForBackup(engine)
+    work.withLock { $0.engine = engine }
+    try engine.backup(to: directory.path("backup"), date: 0)
+    work.withLock { $0.engine = nil }
+    #expect(work.withLock { $0.links } > 3)
+    try Backup(at: directory.path("backup")).restore(to: directory.path("restored"))
+    #expect(
+      try entriesOfStore(at: directory.path("restored"))
+        == [Entry("0", "list")] + entriesForBackup + [Entry("z", "list")])
+    try engine.close()
+  }
 }

@@ -68,7 +68,6 @@ package struct Backup {
       try files.replace("\(partial.path)/\(file.name)", with: try read(file))
     }
     // The marker comes last: without it the directory is no store.
-    try partial.synchronize()
     try StoreDirectory.writeMarker(
       in: partial.path, of: manifest.storeFormatVersion, files)
     try partial.finish()
@@ -116,7 +115,6 @@ extension LevelDBEngine {
       listed.append(file)
     }
     // The manifest comes last: without it the directory is no backup.
-    try partial.synchronize()
     let manifest = BackupManifest(
       storeFormatVersion: StoreMarker.formatVersion, date: date, files: listed)
     try files.replace("\(partial.path)/\(BackupManifest.fileName)", with: manifest.bytes)

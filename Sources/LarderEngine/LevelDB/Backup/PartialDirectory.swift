@@ -62,12 +62,9 @@ struct PartialDirectory: ~Copyable {
     lock.release()
   }
 
-  /// Waits until all names in it are on the device.
-  func synchronize() throws(EngineError) { try files.synchronizeDirectory(path) }
-
   /// Gives the directory, whose files are on the device, its place and name.
   mutating func finish() throws(EngineError) {
-    try synchronize()
+    try files.synchronizeDirectory(path)
     try Self.requireFree(target, files)
     try files.move(path, to: target)
     path = target
