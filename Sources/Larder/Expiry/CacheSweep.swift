@@ -188,7 +188,7 @@ struct CacheSweep: ~Copyable {
       let isExpired = cache.lifetime.freshness(of: record.savedAt, at: now) == .expired
       let bytes = recordKey.count + buffer.count
       add(
-        indexKeys, recordKey, if: .present,
+        indexKeys, recordKey, if: .unchanged(since: record.sequence),
         deleting: isExpired ? bytes : nil)
       if !isExpired { move(record, recordKey: recordKey, bytes: bytes) }
     }
