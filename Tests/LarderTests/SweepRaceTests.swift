@@ -98,6 +98,32 @@ import Testing
   }
 
   @Test(arguments: StoreKind.allCases)
+  func aRowThatWasWrittenAgainStaysWhenTheSweepEndsThere(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let clock = fixture.clock
+    let engine = InterruptedEngine(fixture.engine)
+    var options = Store.Options()
+    options.clock = clock
+    let store = try Store(engine: engine, options: options, origin: .disk)
+    let cache = try store.cache("cache", of: Int.self, lifetime: .seconds(100))
+    let start = clock.now()
+    for key in ["a", "b"] { try cache.save(1, for: key) }
+    try cache.remove("b")
+    clock.advance(by: 150)
+    engine.beforeNextWrite = {
+      clock.set(start)
+      for key in ["a", "b"] { try cache.save(2, for: key) }
+      engine.beforeNextWrite = { throw EngineError.io("cut off") }
+    }
+    #expect(throws: StoreError.self) { try store.sweep() }
+    #expect(try fixture.buckets(of: cache).keys.sorted() == ["a", "b"])
+    clock.set(start + 150)
+    #expect(try store.sweep() == 2)
+    #expect(try fixture.rows(in: .expiry).isEmpty)
+  }
+
+  @Test(arguments: StoreKind.allCases)
   func eightThreadsWriteWhileOneSweeps(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }

@@ -140,6 +140,7 @@ struct Sweeper {
       of: registration, in: store.engine, telling: store.observations, at: now, last: last,
       from: place, due: cache.due)
     defer { places[cache.name] = sweep.place }
+    // What was found under another number says nothing of this one.
     try sweep.run(from: place == nil ? (.min, .min) : due, slices: &slices) {
       slice throws(EngineError) in
       guard !cache.isOpen else {
