@@ -20,6 +20,8 @@ final class Fixture {
   let directory: URL
   private(set) var engine: any StorageEngine
   private(set) var store: Store
+  /// Lets go of what holds itself: an engine, for one, that calls the test that uses it.
+  var atEnd: (() -> Void)?
 
   init(_ kind: StoreKind, clock: ManualClock = ManualClock()) throws {
     self.kind = kind
@@ -34,6 +36,7 @@ final class Fixture {
   ///
   /// Every test ends its fixture.
   func end() {
+    atEnd?()
     do {
       try store.close()
       if kind == .disk { try FileManager.default.removeItem(at: directory) }

@@ -26,6 +26,7 @@ import Testing
         arm()
       }
     }
+    fixture.atEnd = { engine.beforeNextWrite = nil }
     return (store, notes, arm)
   }
 
