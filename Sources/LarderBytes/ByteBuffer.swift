@@ -17,8 +17,6 @@
   /// How many bytes there are.
   @inlinable package var count: Int { used }
 
-  @inlinable package var isEmpty: Bool { used == 0 }
-
   /// Removes the bytes from `newCount` on, and keeps their memory.
   @inlinable package mutating func truncate(to newCount: Int) {
     precondition(newCount >= 0 && newCount <= used)

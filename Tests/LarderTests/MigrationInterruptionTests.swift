@@ -43,6 +43,14 @@ import Testing
     #expect(throwsStoreError(where: isDiskFull) { try store.migrate(notes) })
   }
 
+  /// Saves 1,000 old notes, migrates some of them until a write fails, and opens the store anew.
+  private func interruptMigration(of fixture: Fixture) throws {
+    try fixture.saveOldNotes(1000)
+    try fixture.reopen()
+    try migrate(fixture, failingAt: 4)
+    try fixture.reopen()
+  }
+
   @Test(arguments: StoreKind.allCases)
   func whatIsSavedOrRemovedMeanwhileIsNotUndone(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
@@ -153,10 +161,7 @@ import Testing
   func aClearedCacheHasNoUseForTheOldMark(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
-    try fixture.saveOldNotes(1000)
-    try fixture.reopen()
-    try migrate(fixture, failingAt: 4)
-    try fixture.reopen()
+    try interruptMigration(of: fixture)
     let cleared = try fixture.store.cache("notes", of: Note.self, schema: .reading1And2)
     try cleared.removeAll()
     #expect(try fixture.store.migrate(cleared) == MigrationReport())
@@ -201,10 +206,7 @@ import Testing
   func whatAnOlderProgramSavesInBetweenIsNotPassedOver(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
-    try fixture.saveOldNotes(1000)
-    try fixture.reopen()
-    try migrate(fixture, failingAt: 4)
-    try fixture.reopen()
+    try interruptMigration(of: fixture)
     try fixture.store.cache("notes", of: NoteV1.self).save(NoteV1(name: "0"), for: "0000")
     try fixture.reopen()
 
@@ -219,10 +221,7 @@ import Testing
   func whatIsSavedWithAnotherCoderInBetweenIsNotPassedOver(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
-    try fixture.saveOldNotes(1000)
-    try fixture.reopen()
-    try migrate(fixture, failingAt: 4)
-    try fixture.reopen()
+    try interruptMigration(of: fixture)
     try fixture.store.cache("notes", of: Note.self, schema: .reading1And2, coder: .json)
       .save(Note(title: "0", body: "was 1"), for: "0000")
     try fixture.reopen()
@@ -238,10 +237,7 @@ import Testing
   func anotherLifetimeKeepsTheMark(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
-    try fixture.saveOldNotes(1000)
-    try fixture.reopen()
-    try migrate(fixture, failingAt: 4)
-    try fixture.reopen()
+    try interruptMigration(of: fixture)
     let notes = try fixture.store.cache(
       "notes", of: Note.self, lifetime: .days(70), schema: .reading1And2)
     #expect(try fixture.store.migrate(notes).current == 256)

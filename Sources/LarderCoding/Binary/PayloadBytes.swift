@@ -35,7 +35,7 @@ package struct PayloadBytes {
     return try longVarint(at: &offset)
   }
 
-  package func longVarint(at offset: inout Int) throws(Fault) -> Int {
+  private func longVarint(at offset: inout Int) throws(Fault) -> Int {
     var number = 0
     var shift = 0
     while offset < end, shift <= 28 {
