@@ -74,6 +74,7 @@ extension Cache {
     guard try store.get(recordKey, in: core, into: &buffer) else { return .missing }
     return try buffer.withBytes { bytes throws(StoreError) in
       let record = try core.record(bytes, under: recordKey.span.bytes)
+      core.marks?.mark(recordKey.span.bytes)
       return try core.lookup(
         record, in: bytes, under: recordKey.span.bytes, at: store.clock.now(), maxAge: maxAge,
         origin: store.origin)

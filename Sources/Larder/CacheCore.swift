@@ -15,6 +15,8 @@ protocol OpenCache: AnyObject, Sendable {
   func registration(id: UInt64) -> Registration
   /// From when on something of it may be due to be swept.
   var nextDue: NextDue { get }
+  var byteBudget: Int? { get }
+  var marks: ReadMarks? { get }
 }
 
 /// What is the same for all copies of a cache: its settings, and how it reads and writes records.
@@ -27,13 +29,17 @@ final class CacheCore<Value: Sendable>: OpenCache {
   let lifetime: Lifetime
   let schema: Schema<Value>
   let coder: Coder<Value>
+  let byteBudget: Int?
+  /// Where reads are noted, if the cache, or the store, has a budget: then it is counted, and each
+  /// record has a row in the index.
+  let marks: ReadMarks?
   private let readers: [UInt8: Coder<Value>]
   private let currentID: Atomic<UInt64>
   let nextDue = NextDue()
 
   init<Key: CacheKey>(
     name: String, keyedBy: Key.Type, lifetime: Lifetime, schema: Schema<Value>,
-    coder: Coder<Value>, readers: [UInt8: Coder<Value>]
+    coder: Coder<Value>, readers: [UInt8: Coder<Value>], byteBudget: Int?, marks: ReadMarks?
   ) {
     self.name = name
     self.keyType = ObjectIdentifier(keyedBy)
@@ -42,6 +48,8 @@ final class CacheCore<Value: Sendable>: OpenCache {
     self.schema = schema
     self.coder = coder
     self.readers = readers
+    self.byteBudget = byteBudget
+    self.marks = marks
     self.currentID = Atomic(0)
   }
 
@@ -53,7 +61,7 @@ final class CacheCore<Value: Sendable>: OpenCache {
   func registration(id: UInt64) -> Registration {
     Registration(
       id: id, keyKind: keyKind.code, coder: coder.format.rawValue, schemaVersion: schema.version,
-      lifetime: lifetime)
+      lifetime: lifetime, byteBudget: byteBudget)
   }
 
   /// Whether a cache opened with the settings of `other` is this one.
@@ -63,6 +71,7 @@ final class CacheCore<Value: Sendable>: OpenCache {
     keyType == other.keyType && lifetime == other.lifetime
       && schema.version == other.schema.version
       && schema.readers.keys == other.schema.readers.keys && coder.format == other.coder.format
+      && byteBudget == other.byteBudget
   }
 }
 
@@ -109,7 +118,8 @@ extension CacheCore {
     }
     let stored = recordKey.count + Record.headerBytes + payloadBytes
     return addExpiryRow(
-      at: expiresAt, recordKey: recordKey, id: id, storedBytes: stored, to: &rows)
+      at: expiresAt, savedAt: savedAt, recordKey: recordKey, id: id, storedBytes: stored,
+      to: &rows)
   }
 
   /// Appends the payload of a value; answers how long it is.
@@ -154,8 +164,9 @@ extension CacheCore {
     }
     let stored = recordKey.byteCount + record.payload.lowerBound + payload.count
     return addExpiryRow(
-      at: record.expiresAt, recordKey: recordKey.withUnsafeBytes { Array($0) }, id: id,
-      storedBytes: stored, if: same, to: &rows)
+      at: record.expiresAt, savedAt: record.savedAt,
+      recordKey: recordKey.withUnsafeBytes { Array($0) }, id: id, storedBytes: stored, if: same,
+      to: &rows)
   }
 
   /// Adds the record `bytes`, found under `recordKey`, as saved at another date, to `rows`.
@@ -168,22 +179,22 @@ extension CacheCore {
       Record.appendRestamped(bytes, savedAt: savedAt, expiresAt: expiresAt, to: &buffer)
     }
     return addExpiryRow(
-      at: expiresAt, recordKey: recordKey, id: id,
+      at: expiresAt, savedAt: savedAt, recordKey: recordKey, id: id,
       storedBytes: recordKey.count + bytes.byteCount, if: requirement, to: &rows)
   }
 
   private func addExpiryRow(
-    at expiresAt: Date?, recordKey: [UInt8], id: UInt64, storedBytes: Int,
+    at expiresAt: Date?, savedAt: Date, recordKey: [UInt8], id: UInt64, storedBytes: Int,
     if requirement: Int? = nil, to rows: inout WriteBatch
   ) -> Int64? {
-    guard let expiresAt else { return nil }
-    let bucket = lifetime.bucket(of: expiresAt)
+    guard expiresAt != nil || marks != nil else { return nil }
+    let bucket = expiresAt.map(lifetime.bucket) ?? lifetime.evictionBucket(of: savedAt)
     let userKey = recordKey[KeySpace.userKeyOffset(in: recordKey.span.bytes)...]
     let indexKey = KeySpace.expiryKey(cache: id, bucket: bucket, key: userKey)
     rows.put(indexKey.span.bytes, stamped: false, if: requirement) { buffer in
       buffer.append(varint: UInt64(storedBytes))
     }
-    return bucket
+    return expiresAt == nil ? nil : bucket
   }
 
   /// Checks the record `bytes` that was found under `recordKey`.
@@ -237,6 +248,7 @@ extension CacheCore {
       let recordKey = recordKey.span.bytes
       let record = try record(bytes, under: recordKey)
       guard lifetime.freshness(of: record.savedAt, at: clock.now()) == .fresh else { return }
+      marks?.mark(recordKey)
       found = try value(of: record, in: bytes, under: recordKey)
     }
     return found

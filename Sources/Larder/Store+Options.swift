@@ -29,7 +29,16 @@ extension Store {
     /// The default is ``DamagePolicy/fail``. A damaged record is never the store's damage.
     public var onDamage = DamagePolicy.fail
 
-    // MARK: Deleting what has expired
+    // MARK: Deleting what has expired, or takes too much room
+
+    /// How many bytes all caches of the store may hold together: keys, records, and their rows in
+    /// the index.
+    ///
+    /// The default is nil, no limit; at least 1. See <doc:Budgets>.
+    ///
+    /// The first time that a store is opened with one, everything in it is read once to be counted.
+    /// A store in memory keeps to it, too.
+    public var byteBudget: Int?
 
     /// How often the store looks, in seconds, whether something has expired, and deletes it.
     ///
@@ -101,6 +110,12 @@ extension Store {
 }
 
 extension Store.Options {
+  func checkBudget() throws(StoreError) {
+    if let byteBudget, byteBudget < 1 {
+      throw .invalidArgument("byteBudget is \(byteBudget), not at least 1")
+    }
+  }
+
   func checkedSweepInterval() throws(StoreError) -> Double? {
     guard let sweepInterval else { return nil }
     guard sweepInterval >= 1, sweepInterval.isFinite else {

@@ -32,7 +32,8 @@ public final class Store: Sendable {
   public let recovery: RecoveryReport?
   private let durability: Durability
   private let registry: Mutex<Registry>
-  let observations = Observations()
+  let observations: Observations
+  let space: Space
   private let openCaches: OpenCaches
   private let sweeper = Mutex(Sweeper())
   /// Ends the sweeps in the background; nil when there are none.
@@ -48,6 +49,9 @@ public final class Store: Sendable {
     self.durability = options.durability
     self.recovery = recovery
     self.openCaches = registry.open
+    observations = Observations()
+    space = Space(
+      in: engine, budget: options.byteBudget, clock: options.clock, telling: observations)
     self.registry = Mutex(registry)
   }
 
@@ -63,10 +67,19 @@ public final class Store: Sendable {
   ) throws(StoreError) {
     let registry = try Registry(readFrom: engine)
     let sweepInterval = try options.checkedSweepInterval()
+    try options.checkBudget()
     self.init(
       engine: engine, options: options, origin: origin, registry: registry, recovery: recovery)
-    let openCaches = openCaches
-    (engine as? LevelDBEngine)?.whenReopened { read in openCaches.readIDs(by: read) }
+    let (openCaches, accounting) = (openCaches, space.accounting)
+    (engine as? LevelDBEngine)?.whenReopened { read in
+      defer { accounting.readAgain(openCaches, by: read) }
+      return openCaches.readIDs(by: read)
+    }
+    do throws(EngineError) {
+      try withRegistry { registry throws(EngineError) in try space.open(registry) }
+    } catch {
+      throw StoreError(error)
+    }
     reclaim(atOpen: true)
     if let sweepInterval { sweepInBackground(every: sweepInterval, by: options.sweepTrigger) }
   }
@@ -126,10 +139,12 @@ public final class Store: Sendable {
   ///
   /// It behaves as one on disk. Applications fall back on it when their directory cannot be opened.
   ///
-  /// - Parameter options: See ``Options``; of them only the clock has a meaning here.
+  /// - Parameter options: See ``Options``; of them only the clock and the budget have a meaning
+  ///   here. A budget below 1 is a programmer's error.
   /// - Returns: An empty store.
   public static func inMemory(options: Options = Options()) -> Store {
-    Store(engine: InMemoryEngine(), options: options, origin: .memory, registry: Registry())
+    precondition(options.byteBudget ?? 1 >= 1, "a byteBudget below 1")
+    return Store(engine: InMemoryEngine(), options: options, origin: .memory, registry: Registry())
   }
 
   /// Closes the store, waits for the calls that are under way, and lets go of its directory.
@@ -169,27 +184,36 @@ extension Store {
   ///     default.
   ///   - coder: How values become bytes; ``Coder/binary`` by default. It may be another one each
   ///     time the store is opened.
+  ///   - byteBudget: How many bytes the cache may hold: keys, records, and their rows in the index.
+  ///     Nil, the default, is no limit; at least 1. It may be another one each time the store is
+  ///     opened. See <doc:Budgets>.
   /// - Returns: The cache.
-  /// - Throws: ``StoreError/invalidArgument(_:)`` when the name is not allowed, when the cache is
-  ///   open with other types or settings, or has keys of another kind;
+  /// - Throws: ``StoreError/invalidArgument(_:)`` when the name or the budget is not allowed, when
+  ///   the cache is open with other types or settings, or has keys of another kind;
   ///   ``StoreError/corrupt(cache:key:file:)`` when what the store remembers of the cache is
   ///   damaged; ``StoreError/incompatible(_:)`` when it was written by a later version;
   ///   ``StoreError/io(_:)``, ``StoreError/diskFull``, ``StoreError/closed``.
   /// - Complexity: One point lookup, and one append if anything is new: with an fsync for a new
-  ///   cache.
+  ///   cache. The first time that it has a budget, one scan, and an append for each 256 entries
+  ///   that have no row in the index.
   public func cache<Value: Codable & Sendable, Key: CacheKey>(
     _ name: String, of type: Value.Type, keyedBy key: Key.Type = String.self,
     lifetime: Lifetime = .days(7), schema: Schema<Value> = Schema(version: 1),
-    coder: Coder<Value> = .binary
+    coder: Coder<Value> = .binary, byteBudget: Int? = nil
   ) throws(StoreError) -> Cache<Key, Value> {
     guard (1...255).contains(name.utf8.count) else {
       throw .invalidArgument("a cache name of \(name.utf8.count) bytes; 1 to 255 are allowed")
     }
+    if let byteBudget, byteBudget < 1 {
+      throw .invalidArgument("a budget of \(byteBudget) bytes; at least 1 is allowed")
+    }
+    // A cache that is open has its marks.
+    let marks = openCaches.cache(named: name)?.marks ?? space.marks(byteBudget: byteBudget)
     let wanted = CacheCore(
       name: name, keyedBy: Key.self, lifetime: lifetime, schema: schema, coder: coder,
-      readers: Coder<Value>.readers)
+      readers: Coder<Value>.readers, byteBudget: byteBudget, marks: marks)
     let core = try registry.withLock { registry throws(StoreError) in
-      try registry.open(wanted, in: engine)
+      try registry.open(wanted, in: engine, space)
     }
     return Cache(store: self, core: core)
   }
@@ -274,7 +298,7 @@ extension Store {
     }
     let clearings = batch.clearings
     try registry.withLock { registry throws(StoreError) in
-      try registry.commit(&rows, clearing: clearings, in: engine, telling: observations)
+      try registry.commit(&rows, clearing: clearings, to: space, telling: observations)
     }
     reclaim(atOpen: false)
   }
@@ -343,11 +367,7 @@ extension Store {
   ) throws(StoreError) -> Commit {
     guard !rows.isEmpty else { return Commit(sequence: 0) }
     if !observations.isEmpty { rows.observer = observations }
-    do {
-      return try engine.write(&rows, synced: (durability ?? self.durability) == .powerLoss)
-    } catch {
-      throw StoreError(error)
-    }
+    return try space.write(&rows, synced: (durability ?? self.durability) == .powerLoss)
   }
 
   func get<V>(

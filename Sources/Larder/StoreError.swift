@@ -46,6 +46,12 @@ public enum StoreError: Error {
   /// there is nothing to reset.
   case writesDisabled(cause: String)
 
+  /// A cache, or the store, would hold more than its budget, and nothing can be evicted for that.
+  ///
+  /// Nothing was written. `bytes` is what it would hold at least. When what is to be written is
+  /// larger than the budget by itself, nothing was evicted either.
+  case budgetExceeded(bytes: Int, budget: Int)
+
   /// The store was closed.
   ///
   /// Nothing was read or written.
@@ -81,6 +87,8 @@ extension StoreError: CustomStringConvertible {
     case .locked(nil): "The store is open elsewhere"
     case .diskFull: "The file system is full"
     case .writesDisabled(let cause): "Writing is disabled since a write failed: \(cause)"
+    case .budgetExceeded(let bytes, let budget):
+      "\(bytes) bytes are over the budget of \(budget) bytes"
     case .closed: "The store is closed"
     case .io(let message): "The store could not be read or written: \(message)"
     case .incompatible(let message): "The store cannot be used by this version: \(message)"
@@ -110,6 +118,8 @@ extension StoreError {
     case .corrupt(let message): self = .corrupt(cache: cache, key: key, file: message)
     case .incompatible(let message): self = .incompatible(message)
     case .invalidArgument(let message): self = .invalidArgument(message)
+    case .overBudget(let shortage):
+      self = .budgetExceeded(bytes: shortage.limit + shortage.excess, budget: shortage.limit)
     }
   }
 }

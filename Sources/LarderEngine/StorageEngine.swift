@@ -29,8 +29,10 @@ package protocol StorageEngine: AnyObject, Sendable {
   ///   nothing is done; ``EngineError/diskFull`` or ``EngineError/io(_:)`` when the write failed:
   ///   whether it took effect is unknown until another write succeeds or the store is opened
   ///   again. ``EngineError/writesDisabled(cause:)`` when an earlier one failed and the reason for
-  ///   it is still there: nothing was written.
-  /// - Complexity: One append to the log, one lookup per condition, one fsync if `synced`.
+  ///   it is still there: nothing was written. ``EngineError/overBudget(_:)`` when the meter does
+  ///   not admit it: nothing was written.
+  /// - Complexity: One append to the log, one lookup per condition and per row that is counted, one
+  ///   fsync if `synced`.
   @discardableResult
   func write(_ batch: inout WriteBatch, synced: Bool) throws(EngineError) -> Commit
 
@@ -46,6 +48,9 @@ package protocol StorageEngine: AnyObject, Sendable {
 
   /// A figure about the engine by its LevelDB name, such as `leveldb.stats`; nil if not known.
   func property(_ name: String) throws(EngineError) -> String?
+
+  /// Has `meter` count what is written from now on.
+  func measure(by meter: any CommitMeter)
 
   /// Throws what every call would throw: that it was closed, or is another process's.
   func checkOpen() throws(EngineError)

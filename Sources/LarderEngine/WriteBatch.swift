@@ -51,6 +51,9 @@ package struct WriteBatch: ~Copyable {
   /// Whether what it puts is there to let go of more.
   package var isClearing = false
 
+  /// Whether it is written however full a budget is: because it is there to make room.
+  package var mayExceedBudget = false
+
   /// Who is told once the batch has taken effect.
   package var observer: (any CommitObserver)?
 
@@ -68,6 +71,7 @@ package struct WriteBatch: ~Copyable {
     bytes.truncate(to: 0)
     rows.removeAll(keepingCapacity: true)
     isClearing = false
+    mayExceedBudget = false
     observer = nil
     if !requirements.isEmpty { requirements.removeAll(keepingCapacity: true) }
   }

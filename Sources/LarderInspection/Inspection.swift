@@ -139,6 +139,7 @@ extension InspectionError {
     case .corrupt(let message): self.init(.damaged, "the store is damaged: \(message)")
     case .incompatible(let message): self.init(.unsupported, message)
     case .invalidArgument(let message): self.init(.usage, message)
+    case .overBudget: self.init(.io, "the snapshot has a budget")
     }
   }
 

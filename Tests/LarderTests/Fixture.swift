@@ -20,16 +20,19 @@ final class Fixture {
   let directory: URL
   private(set) var engine: any StorageEngine
   private(set) var store: Store
+  /// The store's budget the next time that it is opened.
+  var byteBudget: Int?
   /// Lets go of what holds itself: an engine, for one, that calls the test that uses it.
   var atEnd: (() -> Void)?
 
-  init(_ kind: StoreKind, clock: ManualClock = ManualClock()) throws {
+  init(_ kind: StoreKind, clock: ManualClock = ManualClock(), byteBudget: Int? = nil) throws {
     self.kind = kind
     self.clock = clock
+    self.byteBudget = byteBudget
     directory = FileManager.default.temporaryDirectory
       .appending(path: "larder-tests-\(UUID().uuidString)")
     engine = try Self.openEngine(kind, at: directory)
-    store = try Self.openStore(engine, kind, clock)
+    store = try Self.openStore(engine, kind, clock, byteBudget)
   }
 
   /// Closes the store and removes its directory.
@@ -51,7 +54,7 @@ final class Fixture {
       try store.close()
       engine = try Self.openEngine(kind, at: directory)
     }
-    store = try Self.openStore(engine, kind, clock)
+    store = try Self.openStore(engine, kind, clock, byteBudget)
   }
 
   private static func openEngine(
@@ -65,9 +68,10 @@ final class Fixture {
   }
 
   private static func openStore(
-    _ engine: any StorageEngine, _ kind: StoreKind, _ clock: ManualClock
+    _ engine: any StorageEngine, _ kind: StoreKind, _ clock: ManualClock, _ byteBudget: Int?
   ) throws -> Store {
     var options = Store.Options()
+    options.byteBudget = byteBudget
     options.clock = clock
     return try Store(engine: engine, options: options, origin: kind == .disk ? .disk : .memory)
   }

@@ -47,6 +47,8 @@ final class InterruptedEngine: StorageEngine, @unchecked Sendable {
 
   func property(_ name: String) throws(EngineError) -> String? { try base.property(name) }
 
+  func measure(by meter: any CommitMeter) { base.measure(by: meter) }
+
   func checkOpen() throws(EngineError) { try base.checkOpen() }
 
   func close() throws(EngineError) { try base.close() }

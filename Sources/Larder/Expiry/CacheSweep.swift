@@ -149,6 +149,7 @@ struct CacheSweep: ~Copyable {
       slice.removeAll(keepingCapacity: true)
       sliceBytes = 0
       guard !rows.isEmpty else { return }
+      rows.mayExceedBudget = true
       if !observations.isEmpty { rows.observer = observations }
       let failed = try engine.write(&rows, synced: false).failed
       for (index, finding) in findings.enumerated() {

@@ -86,6 +86,18 @@ extension Lifetime {
   }
 }
 
+extension Lifetime {
+  /// Where the index of a cache with a budget has an entry: where it expires.
+  ///
+  /// What never expires is evicted as if after the seven days that are the default: a limit that a
+  /// store has for all its caches must compare it with what does.
+  package func evictionBucket(of savedAt: Date) -> Int64 {
+    if let expiry = expiry(from: savedAt) { return bucket(of: expiry) }
+    let usual = Lifetime.days(7)
+    return usual.expiry(from: savedAt).map(usual.bucket) ?? .max
+  }
+}
+
 extension Lifetime: CustomStringConvertible {
   /// The lifetime in words, such as `fresh for 7 days`.
   public var description: String {

@@ -3,7 +3,7 @@
 //   offset  bytes  field
 //   0       4      CRC32C over the physical key and everything from byte 4 on, little-endian
 //   4       rest   the body: a UInt64, little-endian ("format", "next-id"), JSON ("cache/...",
-//                  "migrate/..."), or nothing ("reclaim/...")
+//                  "migrate/..."), or nothing ("reclaim/..."); "bytes/..." is a UInt64 as well
 
 import Foundation
 import LarderEngine
@@ -19,6 +19,8 @@ package struct Registration: Codable, Hashable, Sendable {
   package var coder: UInt8
   package var schemaVersion: Int
   package var lifetime: Lifetime
+  /// The budget that the cache was last opened with; nil for none.
+  package var byteBudget: Int?
 
   /// Whether records are written as they were with `other`.
   func writesAs(_ other: Registration) -> Bool {
@@ -36,6 +38,7 @@ package enum Metadata {
   package static let cachePrefix = key("cache/")
   package static let reclaimPrefix = key("reclaim/")
   package static let migratePrefix = key("migrate/")
+  package static let bytesPrefix = key("bytes/")
 
   package static func cache(_ name: String) -> [UInt8] { cachePrefix + Array(name.utf8) }
 
@@ -47,6 +50,11 @@ package enum Metadata {
   /// The ``MigrationMark`` of the cache with this id.
   package static func migration(_ id: UInt64) -> [UInt8] {
     migratePrefix + withUnsafeBytes(of: id.bigEndian, Array.init)
+  }
+
+  /// How many bytes the cache with this id holds, while it is counted.
+  package static func bytes(_ id: UInt64) -> [UInt8] {
+    bytesPrefix + withUnsafeBytes(of: id.bigEndian, Array.init)
   }
 
   /// The id in a key that begins with ``reclaimPrefix``; nil when it is not of that form.

@@ -100,7 +100,7 @@ final class OpenCaches: Sendable {
 extension Registry {
   /// The open cache with the settings of `wanted`: one that is open already, or `wanted`.
   mutating func open<Value>(
-    _ wanted: CacheCore<Value>, in engine: any StorageEngine
+    _ wanted: CacheCore<Value>, in engine: any StorageEngine, _ space: Space
   ) throws(StoreError) -> CacheCore<Value> {
     if let cache = open.cache(named: wanted.name) {
       guard let core = cache as? CacheCore<Value>, core.isSame(as: wanted) else {
@@ -122,6 +122,12 @@ extension Registry {
       try write(registration, named: wanted.name, insteadOf: known, in: engine)
     }
     wanted.id = id
+    do throws(EngineError) {
+      try space.open(
+        registration, wanted.name, byteBudget: wanted.byteBudget, marks: wanted.marks)
+    } catch {
+      throw StoreError(error, cache: wanted.name)
+    }
     open.add(wanted)
     return wanted
   }
@@ -213,7 +219,7 @@ extension Registry {
 extension Registry {
   /// Commits `rows` together with new numbers for the caches that are cleared.
   mutating func commit(
-    _ rows: inout WriteBatch, clearing clearings: [Batch.Clearing], in engine: any StorageEngine,
+    _ rows: inout WriteBatch, clearing clearings: [Batch.Clearing], to space: Space,
     telling observations: Observations
   ) throws(StoreError) {
     var retired: [UInt64] = []
@@ -221,6 +227,7 @@ extension Registry {
     for clearing in clearings {
       let ids = [clearing.cache.id] + clearing.ids.dropLast()
       retired += ids
+      for id in clearing.ids { space.accounting.open(id, inPlaceOf: clearing.cache.id) }
       guard let id = clearing.ids.last else { continue }
       renumbered.append((ids, id))
       let registration = clearing.cache.registration(id: id)
@@ -232,14 +239,11 @@ extension Registry {
       rows.observer = ClearAnnouncement(to: observations, renumbered: renumbered)
     }
     for id in retired { rows.putMetadata([], under: Metadata.reclaim(id)) }
-    do {
-      try engine.write(&rows, synced: true)
-    } catch {
-      throw StoreError(error)
-    }
+    _ = try space.write(&rows, synced: true)
     for clearing in clearings {
       if let id = clearing.ids.last { clearing.cache.id = id }
     }
+    space.accounting.close(retired)
     reclaimable += retired
   }
 
@@ -258,6 +262,7 @@ extension Registry {
         var marks = WriteBatch()
         marks.remove(Metadata.reclaim(id).span.bytes)
         marks.remove(Metadata.migration(id).span.bytes)
+        marks.remove(Metadata.bytes(id).span.bytes)
         try engine.write(&marks, synced: false)
       }
       reclaimable.removeLast()

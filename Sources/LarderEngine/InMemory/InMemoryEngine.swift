@@ -10,6 +10,7 @@ package final class InMemoryEngine: StorageEngine {
     var entries = SortedEntries()
     var sequence: CommitSequence
     var isOpen = true
+    var meter: (any CommitMeter)?
   }
 
   private let state: Mutex<State>
@@ -39,7 +40,7 @@ package final class InMemoryEngine: StorageEngine {
     try batch.checkLimits()
     return try state.withLock { state throws(EngineError) in
       guard state.isOpen else { throw .closed }
-      return state.apply(&batch)
+      return try state.apply(&batch)
     }
   }
 
@@ -62,6 +63,8 @@ package final class InMemoryEngine: StorageEngine {
   package func property(_ name: String) throws(EngineError) -> String? {
     try reading { _ in nil }
   }
+
+  package func measure(by meter: any CommitMeter) { state.withLock { $0.meter = meter } }
 
   package func close() throws(EngineError) {
     state.withLock { state in
@@ -91,7 +94,7 @@ package final class InMemoryEngine: StorageEngine {
 }
 
 extension InMemoryEngine.State {
-  fileprivate mutating func apply(_ batch: inout WriteBatch) -> Commit {
+  fileprivate mutating func apply(_ batch: inout WriteBatch) throws(EngineError) -> Commit {
     var failed: Set<Int> = []
     for (index, requirement) in batch.requirements.enumerated()
     where !holds(requirement) {
@@ -100,16 +103,15 @@ extension InMemoryEngine.State {
     let rows = batch.rows.filter { !failed.contains($0.requirement) }
     guard !rows.isEmpty else { return Commit(sequence: 0, failed: failed) }
 
+    try requireRoom(for: batch, without: failed)
     let (sequence, reservation) = sequence.next()
     batch.stamp(with: sequence)
-    batch.bytes.withBytes { bytes in
-      for row in rows {
-        let key = UnsafeRawBufferPointer(rebasing: bytes[row.key])
-        switch row.kind {
-        case .put, .stampedPut: entries.put(key, [UInt8](bytes[row.value]))
-        case .remove: entries.remove(key)
-        }
-      }
+    apply(rows, of: batch)
+    if let meter, meter.isCounting {
+      var counts = WriteBatch()
+      meter.putCounts(in: &counts)
+      apply(counts.rows, of: counts)
+      meter.end(didCommit: true)
     }
     // The row is of no use here, but a scan finds the same in every engine.
     if let reservation {
@@ -121,6 +123,29 @@ extension InMemoryEngine.State {
     let commit = Commit(sequence: sequence, failed: failed)
     batch.tellObserver(commit)
     return commit
+  }
+
+  private mutating func apply(_ rows: [WriteBatch.Row], of batch: borrowing WriteBatch) {
+    batch.bytes.withBytes { bytes in
+      for row in rows {
+        let key = UnsafeRawBufferPointer(rebasing: bytes[row.key])
+        switch row.kind {
+        case .put, .stampedPut: entries.put(key, [UInt8](bytes[row.value]))
+        case .remove: entries.remove(key)
+        }
+      }
+    }
+  }
+
+  private func requireRoom(
+    for batch: borrowing WriteBatch, without failed: Set<Int>
+  ) throws(EngineError) {
+    guard let meter, meter.isCounting else { return }
+    var staged = StagedSizes()
+    let shortage = staged.add(batch, without: failed, to: meter) { key in
+      entries.find(key).map { key.count + entries[$0].value.count } ?? 0
+    }
+    if let shortage { throw .overBudget(shortage) }
   }
 
   private func holds(_ requirement: WriteBatch.Requirement) -> Bool {

@@ -181,6 +181,8 @@ package final class LevelDBEngine: StorageEngine {
     }
   }
 
+  package func measure(by meter: any CommitMeter) { queue.withWriter { $0.meter = meter } }
+
   package func checkOpen() throws(EngineError) {
     try enter()
     gate.leave()

@@ -16,6 +16,8 @@ struct LevelDBWriter: ~Copyable {
   private(set) var disabledCause: String?
   /// Whether only opening the database anew can make it writable again.
   private(set) var needsReopening = false
+  /// Who counts what is written, if anybody does.
+  var meter: (any CommitMeter)?
 
   // What conditions are about is read into this.
   private var value = ValueBuffer()
@@ -78,10 +80,12 @@ struct LevelDBWriter: ~Copyable {
       for other in others { other.outcome = .failure(error) }
       throw error
     }
-    var group = Group(isAlone: others.isEmpty)
+    let meter = meter?.isCounting == true ? meter : nil
+    var group = Group(isAlone: others.isEmpty, meter: meter)
     let own = stage(batch, in: &group)
     for other in others { other.outcome = stage(other.batch, in: &group) }
     if let reservation = group.reservation { stage(reservation) }
+    if let meter, !group.isEmpty { stageCounts(of: meter) }
 
     let isSynced =
       synced || group.reservation != nil || others.contains { $0.synced }
@@ -90,7 +94,9 @@ struct LevelDBWriter: ~Copyable {
       try check(clarder_commit(database, isSynced))
       if isSynced { try synchronizeOlderLogs() }
       if let reservation = group.reservation { sequence?.didReserve(reservation) }
+      meter?.end(didCommit: true)
     } catch {
+      meter?.end(didCommit: false)
       disabledCause = "\(error)"
       for other in others {
         other.outcome = other.outcome?.flatMap { _ in .failure(error) }
@@ -183,9 +189,11 @@ private struct Group {
 
   /// Whether no other batch follows the first, to look at what that one writes.
   let isAlone: Bool
+  let meter: (any CommitMeter)?
   var isEmpty = true
   var members: [Member] = []
   var reservation: UInt64?
+  var sizes = StagedSizes()
 }
 
 extension LevelDBWriter {
@@ -196,15 +204,25 @@ extension LevelDBWriter {
     guard !reserve.isSpent || batch.pointee.freesRoom || batch.pointee.isEmpty else {
       return .failure(.diskFull)
     }
+    defer { if value.count > Self.keptBytes { value = ValueBuffer() } }
     let failed: Set<Int>
     do throws(EngineError) {
       failed = try failedRequirements(of: batch, in: group)
     } catch {
       return .failure(error)
     }
-    guard batch.pointee.rows.contains(where: { $0.isKept(without: failed) }),
-      let (number, reservation) = sequence?.next()
-    else { return .success(Commit(sequence: 0, failed: failed)) }
+    guard batch.pointee.rows.contains(where: { $0.isKept(without: failed) }) else {
+      return .success(Commit(sequence: 0, failed: failed))
+    }
+    if let meter = group.meter {
+      let shortage = group.sizes.add(batch.pointee, without: failed, to: meter) { key in
+        storedBytes(under: key)
+      }
+      if let shortage { return .failure(.overBudget(shortage)) }
+    }
+    guard let (number, reservation) = sequence?.next() else {
+      return .success(Commit(sequence: 0, failed: failed))
+    }
     if let reservation { group.reservation = reservation }
     batch.pointee.stamp(with: number)
     stage(batch.pointee, without: failed)
@@ -226,7 +244,6 @@ extension LevelDBWriter {
       }
       if !holds { failed.insert(index) }
     }
-    if value.count > LevelDBWriter.keptBytes { value = ValueBuffer() }
     return failed
   }
 
@@ -266,6 +283,22 @@ extension LevelDBWriter {
     }
     logs.willGrow(rows: batch.rows.count, bytes: batch.bytes.count)
     if reserve.willGrow(bytes: batch.bytes.count) { keepReserve() }
+  }
+
+  /// How long a key that is in the database is with its value; 0 when it is not there, nil when that
+  /// cannot be read.
+  private mutating func storedBytes(under key: UnsafeRawBufferPointer) -> Int? {
+    do throws(EngineError) {
+      return try value.read(key.bytes, from: database) ? key.count + value.count : 0
+    } catch {
+      return nil
+    }
+  }
+
+  private mutating func stageCounts(of meter: any CommitMeter) {
+    var counts = WriteBatch()
+    meter.putCounts(in: &counts)
+    stage(counts, without: [])
   }
 
   private mutating func keepReserve(atOpen: Bool = false) {

@@ -1,0 +1,38 @@
+import Foundation
+import LarderBytes
+import LarderEngine
+
+@testable import Larder
+
+extension Fixture {
+  /// How many bytes the rows of each cache take, by its number: what the count must be.
+  func heldBytes() throws -> [UInt64: Int] {
+    var bytes: [UInt64: Int] = [:]
+    for space in [KeySpace.records, .expiry] {
+      for (key, value) in try rows(in: space) {
+        var offset = 1
+        guard let id = readVarint(key.span.bytes, at: &offset) else { continue }
+        bytes[id, default: 0] += key.count + value.count
+      }
+    }
+    return bytes
+  }
+
+  /// How many bytes a cache is said to hold; nil when it is not counted.
+  func countedBytes<Value>(_ cache: Cache<String, Value>) -> Int? {
+    store.space.accounting.account(cache.core.id)?.bytes
+  }
+
+  /// What is wrong with the counts, in memory and on disk; nil for nothing.
+  func miscount<Value>(of cache: Cache<String, Value>) throws -> String? {
+    let held = try heldBytes()[cache.core.id] ?? 0
+    guard let counted = countedBytes(cache) else { return "not counted" }
+    guard counted == held else { return "\(counted) counted, \(held) held" }
+    let key = Metadata.bytes(cache.core.id)
+    let onDisk = try engine.get(key.span.bytes).flatMap { Metadata.number(in: $0, under: key) }
+    return onDisk == UInt64(held) ? nil : "\(onDisk.map { "\($0)" } ?? "nothing") on disk"
+  }
+}
+
+/// A payload of so many bytes.
+func bytes(_ count: Int, _ byte: UInt8 = 7) -> Data { Data(repeating: byte, count: count) }

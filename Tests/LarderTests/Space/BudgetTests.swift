@@ -1,0 +1,257 @@
+import Foundation
+import LarderEngine
+import LarderTestSupport
+import LarderTesting
+import Testing
+
+@testable import Larder
+
+/// Byte budgets: what is counted, what is evicted, and what is refused.
+@Suite struct BudgetTests {
+  /// What an entry of `bytes(100)` takes under a key of two bytes: key, record, and its row.
+  private static let entryBytes = (2 + 2) + (36 + 100) + (2 + 8 + 2) + 2
+
+  private func open(
+    _ fixture: Fixture, _ name: String = "cache", lifetime: Lifetime = .days(7),
+    byteBudget: Int? = nil
+  ) throws -> Cache<String, Data> {
+    try fixture.store.cache(
+      name, of: Data.self, lifetime: lifetime, coder: .bytes, byteBudget: byteBudget)
+  }
+
+  /// Saves `k0`, `k1` and so on, an hour apart.
+  private func fill(
+    _ cache: Cache<String, Data>, _ numbers: Range<Int>, _ fixture: Fixture
+  ) throws {
+    for number in numbers {
+      try cache.save(bytes(100), for: "k\(number)")
+      fixture.clock.advance(by: 3 * 3600)
+    }
+  }
+
+  private func keys(_ cache: Cache<String, Data>) throws -> [String] {
+    var keys: [String] = []
+    let cursor = try cache.keys()
+    while let key = try cursor.next() { keys.append(key) }
+    return keys
+  }
+
+  @Test(arguments: StoreKind.allCases, [Lifetime.days(7), .unlimited])
+  func theOldestGoesWhenTheBudgetIsFull(kind: StoreKind, lifetime: Lifetime) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let cache = try open(fixture, lifetime: lifetime, byteBudget: 5 * Self.entryBytes)
+    try fill(cache, 0..<5, fixture)
+    #expect(fixture.countedBytes(cache) == 5 * Self.entryBytes)
+    #expect(try keys(cache) == ["k0", "k1", "k2", "k3", "k4"])
+    try fill(cache, 5..<7, fixture)
+    #expect(try keys(cache) == ["k2", "k3", "k4", "k5", "k6"])
+    #expect(try fixture.miscount(of: cache) == nil)
+    // Saved again, an entry is the newest one.
+    try cache.save(bytes(100), for: "k2")
+    try fill(cache, 7..<9, fixture)
+    #expect(try keys(cache) == ["k2", "k5", "k6", "k7", "k8"])
+    #expect(try fixture.miscount(of: cache) == nil)
+  }
+
+  @Test(arguments: StoreKind.allCases)
+  func whatWasReadStaysForOneMoreRound(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let cache = try open(fixture, byteBudget: 4 * Self.entryBytes)
+    try fill(cache, 0..<4, fixture)
+    #expect(try cache.value(for: "k0") != nil)
+    #expect(try cache.lookup(for: "k2").kind == "fresh")
+    try fill(cache, 4..<6, fixture)
+    #expect(try keys(cache) == ["k0", "k2", "k4", "k5"])
+    // The hand goes on behind k3, to the newest, and then comes by those that it has spared.
+    try fill(cache, 6..<8, fixture)
+    #expect(try keys(cache) == ["k0", "k2", "k6", "k7"])
+    #expect(try cache.value(for: "k6") != nil)
+    #expect(try cache.value(for: "k7") != nil)
+    try fill(cache, 8..<9, fixture)
+    try fill(cache, 9..<10, fixture)
+    #expect(try keys(cache).contains("k0") == false)
+    #expect(try keys(cache).contains("k6"))
+  }
+
+  @Test(arguments: StoreKind.allCases)
+  func aSaveLargerThanTheBudgetIsRefusedAndNothingIsEvicted(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let budget = 4 * Self.entryBytes
+    let cache = try open(fixture, byteBudget: budget)
+    try fill(cache, 0..<4, fixture)
+    let largest = budget - (Self.entryBytes - 100)
+    #expect {
+      try cache.save(bytes(largest + 1), for: "k9")
+    } throws: { error in
+      guard case StoreError.budgetExceeded(budget + 1, budget) = error else { return false }
+      return true
+    }
+    #expect(throws: StoreError.self) {
+      try fixture.store.write { batch in
+        for number in 0..<5 { batch.save(bytes(100), for: "n\(number)", in: cache) }
+      }
+    }
+    #expect(try keys(cache) == ["k0", "k1", "k2", "k3"])
+    try cache.save(bytes(largest), for: "k9")
+    #expect(try keys(cache) == ["k9"])
+    #expect(fixture.countedBytes(cache) == budget)
+    #expect(try fixture.miscount(of: cache) == nil)
+  }
+
+  @Test(arguments: StoreKind.allCases)
+  func theBudgetOfAStoreIsForAllItsCaches(kind: StoreKind) throws {
+    let fixture = try Fixture(kind, byteBudget: 6 * Self.entryBytes)
+    defer { fixture.end() }
+    let week = try open(fixture, "w")
+    let endless = try open(fixture, "e", lifetime: .unlimited)
+    let small = try open(fixture, "s", byteBudget: 2 * Self.entryBytes)
+    for number in 0..<2 {
+      for cache in [week, endless, small] { try cache.save(bytes(100), for: "k\(number)") }
+      fixture.clock.advance(by: 3 * 3600)
+    }
+    try small.save(bytes(100), for: "k2")
+    #expect(try keys(small) == ["k1", "k2"])
+    #expect(try keys(week) == ["k0", "k1"])
+    // With no limit of its own a cache is as old as one of a week.
+    fixture.clock.advance(by: 3 * 3600)
+    try week.save(bytes(100), for: "k2")
+    try week.save(bytes(100), for: "k3")
+    #expect(try keys(week) == ["k1", "k2", "k3"])
+    #expect(try keys(endless) == ["k1"])
+    #expect(try keys(small) == ["k1", "k2"])
+    for cache in [week, endless, small] { #expect(try fixture.miscount(of: cache) == nil) }
+  }
+
+  @Test(arguments: StoreKind.allCases)
+  func whatHasExpiredGoesFirstHoweverOftenItWasRead(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let cache = try open(fixture, lifetime: .seconds(64), byteBudget: 3 * Self.entryBytes)
+    for number in 0..<3 {
+      try cache.save(bytes(100), for: "k\(number)")
+      #expect(try cache.value(for: "k\(number)") != nil)
+      fixture.clock.advance(by: 10)
+    }
+    fixture.clock.advance(by: 34)
+    try cache.save(bytes(100), for: "k3")
+    #expect(try keys(cache) == ["k1", "k2", "k3"])
+  }
+
+  @Test(arguments: StoreKind.allCases)
+  func countsSurviveOpeningAndEveryWayToWrite(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    var cache = try open(fixture, lifetime: .seconds(640), byteBudget: 1 << 20)
+    func check(_ what: Comment) throws {
+      #expect(try fixture.miscount(of: cache) == nil, what)
+    }
+    try fixture.store.write { batch in
+      for number in 0..<20 { batch.save(bytes(number * 10), for: "k\(number)", in: cache) }
+      batch.save(bytes(3), for: "k3", in: cache)
+      batch.remove("k4", from: cache)
+    }
+    try check("a batch")
+    #expect(try keys(cache).count == 19)
+    fixture.clock.advance(by: 100)
+    try cache.save(bytes(500), for: "k5")
+    try check("longer")
+    try cache.save(bytes(1), for: "k5")
+    try check("shorter")
+    #expect(try cache.touch("k6"))
+    try check("touch")
+    #expect(try cache.remove("k7"))
+    #expect(try !cache.remove("k7"))
+    try check("remove")
+    fixture.clock.advance(by: 560)
+    #expect(try fixture.store.sweep() == 16)
+    try check("sweep")
+    try fixture.reopen()
+    cache = try open(fixture, lifetime: .seconds(640), byteBudget: 1 << 20)
+    try check("opened again")
+    fixture.clock.advance(by: 1000)
+    #expect(try cache.validate().expired == 2)
+    try check("validate")
+    try fixture.store.write { batch in
+      batch.save(bytes(9), for: "before", in: cache)
+      batch.removeAll(from: cache)
+      batch.save(bytes(9), for: "after", in: cache)
+    }
+    try check("clear")
+    #expect(try keys(cache) == ["after"])
+    try fixture.reopen()
+    cache = try open(fixture, lifetime: .seconds(640), byteBudget: 1 << 20)
+    try check("cleared and opened again")
+  }
+
+  @Test(arguments: StoreKind.allCases)
+  func aCacheThatGetsABudgetIsCounted(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    for lifetime in [Lifetime.unlimited, .days(7), .unlimited] {
+      // Without a budget, and then with one; what was saved before counts, and can be evicted.
+      try fixture.reopen()
+      var cache = try open(fixture, lifetime: lifetime)
+      try cache.removeAll()
+      try fill(cache, 0..<4, fixture)
+      try cache.save(bytes(90), for: "k3")
+      #expect(fixture.countedBytes(cache) == nil)
+      #expect(try fixture.engine.get(Metadata.bytes(cache.core.id).span.bytes) == nil)
+      try fixture.reopen()
+      cache = try open(fixture, lifetime: lifetime, byteBudget: 4 * Self.entryBytes)
+      #expect(try fixture.miscount(of: cache) == nil)
+      try fill(cache, 5..<8, fixture)
+      #expect(try keys(cache) == ["k3", "k5", "k6", "k7"])
+      #expect(try fixture.miscount(of: cache) == nil)
+    }
+  }
+
+  @Test(arguments: StoreKind.allCases)
+  func aBudgetThatIsLoweredHoldsFromTheNextSaveOn(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    var cache = try open(fixture, byteBudget: 9 * Self.entryBytes)
+    try fill(cache, 0..<9, fixture)
+    try fixture.reopen()
+    cache = try open(fixture, byteBudget: 3 * Self.entryBytes)
+    #expect(try keys(cache).count == 9)
+    try fill(cache, 9..<10, fixture)
+    #expect(try keys(cache) == ["k7", "k8", "k9"])
+  }
+
+  @Test(arguments: StoreKind.allCases)
+  func cachesThatAreNotOpenBelongToTheStoresBudget(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    try fill(try open(fixture, "old", lifetime: .unlimited), 0..<4, fixture)
+    fixture.byteBudget = 4 * Self.entryBytes
+    try fixture.reopen()
+    let cache = try open(fixture, "new")
+    try fill(cache, 0..<2, fixture)
+    #expect(try keys(cache) == ["k0", "k1"])
+    let old = try open(fixture, "old", lifetime: .unlimited)
+    #expect(try keys(old) == ["k2", "k3"])
+    #expect(try fixture.miscount(of: old) == nil)
+    // What is swept in a cache that is counted and not open is counted, too.
+    try fixture.reopen()
+    fixture.clock.advance(by: 8 * 86_400)
+    #expect(try fixture.store.sweep() == 2)
+    let swept = try open(fixture, "new")
+    #expect(try fixture.miscount(of: swept) == nil)
+    #expect(fixture.countedBytes(swept) == 0)
+  }
+
+  @Test func aBudgetIsAtLeastOne() throws {
+    let fixture = try Fixture(.memory)
+    defer { fixture.end() }
+    #expect(throws: StoreError.self) { try self.open(fixture, byteBudget: 0) }
+    fixture.byteBudget = 0
+    #expect(throws: StoreError.self) { try fixture.reopen() }
+    fixture.byteBudget = nil
+    let cache = try open(fixture, byteBudget: 1000)
+    #expect(throws: StoreError.self) { try self.open(fixture, byteBudget: 1001) }
+    #expect(try open(fixture, byteBudget: 1000).core === cache.core)
+  }
+}
