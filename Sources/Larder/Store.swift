@@ -170,7 +170,8 @@ public final class Store: Sendable {
 extension Store {
   /// Opens a cache, or creates it.
   ///
-  /// Asking again for an open cache, with the same types and settings, gives the same cache.
+  /// Asking again for an open cache, with the same types and settings, gives the same cache. What
+  /// a budget means is told in <doc:Budgets>.
   ///
   /// - Parameters:
   ///   - name: 1 to 255 bytes of UTF-8.
@@ -184,9 +185,9 @@ extension Store {
   ///     default.
   ///   - coder: How values become bytes; ``Coder/binary`` by default. It may be another one each
   ///     time the store is opened.
-  ///   - byteBudget: How many bytes the cache may hold: keys, records, and their rows in the index.
-  ///     Nil, the default, is no limit; at least 1. It may be another one each time the store is
-  ///     opened. See <doc:Budgets>.
+  ///   - byteBudget: How many bytes the cache may hold, at least 1: keys, records, and their rows
+  ///     in the index. Nil, the default, is no limit. It may be another one each time the store is
+  ///     opened.
   /// - Returns: The cache.
   /// - Throws: ``StoreError/invalidArgument(_:)`` when the name or the budget is not allowed, when
   ///   the cache is open with other types or settings, or has keys of another kind;

@@ -31,13 +31,14 @@ struct CrashWorker {
       case ("full", let path?, let limit?): try FullDisk.run(in: path, limit: limit)
       case ("migrate", let path?, _): Migrating.run(in: path)
       case ("sweep", let path?, let seed?): Sweeping.run(in: path, seed: seed)
+      case ("evict", let path?, let first?): Evicting.run(in: path, first: Int(first))
       case ("backup", let path?, _): try BackingUp.run(in: path, restoring: false)
       case ("restore", let path?, _): try BackingUp.run(in: path, restoring: true)
       default:
         say(
           "usage: [--uid N] hold DIR | open DIR | fork DIR | files DIR | rights DIR "
             + "| write DIR SEED | storm DIR SEED | full DIR LIMIT | migrate DIR | sweep DIR SEED "
-            + "| backup DIR | restore DIR")
+            + "| evict DIR FIRST | backup DIR | restore DIR")
       }
     } catch {
       say("\(error)")

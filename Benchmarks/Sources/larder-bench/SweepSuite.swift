@@ -259,6 +259,8 @@ private final class UncompactedEngine: StorageEngine {
 
   func property(_ name: String) throws(EngineError) -> String? { try base.property(name) }
 
+  func measure(by meter: any CommitMeter) { base.measure(by: meter) }
+
   func checkOpen() throws(EngineError) { try base.checkOpen() }
 
   func close() throws(EngineError) { try base.close() }

@@ -285,8 +285,7 @@ extension LevelDBWriter {
     if reserve.willGrow(bytes: batch.bytes.count) { keepReserve() }
   }
 
-  /// How long a key that is in the database is with its value; 0 when it is not there, nil when that
-  /// cannot be read.
+  /// How long a key is with its value; 0 when it is not there, nil when that cannot be read.
   private mutating func storedBytes(under key: UnsafeRawBufferPointer) -> Int? {
     do throws(EngineError) {
       return try value.read(key.bytes, from: database) ? key.count + value.count : 0

@@ -1,0 +1,255 @@
+import Foundation
+import Larder
+import LarderBytes
+import LarderEngine
+
+/// A byte budget under far more than it holds: whether it is kept, what the disk takes meanwhile,
+/// how often what is read is still there, and what saving costs.
+struct BudgetSuite {
+  static let valueBytes = 400
+  /// How often, per run, what is counted is compared with what is there.
+  private static let checks = 8
+  private static let diskGoals = (afterCompaction: 1.1, atAnyTime: 3.0)
+  /// By how many points LRU may be better.
+  private static let hitGoal = 3.0
+
+  private let scale: Scale
+  private let workspace: Workspace
+  private let payloads: [Data]
+  private let budget: Int
+  private let records: Int
+
+  init(_ scale: Scale, in workspace: Workspace) {
+    (self.scale, self.workspace) = (scale, workspace)
+    // 64 MB and 1 GB at full scale.
+    budget = scale.records * 64
+    records = scale.records * 1000 / Self.valueBytes
+    var random = SplitMix64(seed: Scale.seed)
+    // What compresses would take less of the disk than of the budget.
+    payloads = (0..<4096).map { _ in
+      Data((0..<Self.valueBytes).map { _ in UInt8.random(in: 0...255, using: &random) })
+    }
+  }
+
+  func run(_ say: (String) -> Void) throws {
+    try fill(say)
+    try readByZipf(say)
+  }
+
+  private func payload(_ number: Int) -> Data { payloads[number % payloads.count] }
+
+  /// A store with one cache, and the engine below it, to look at the bytes.
+  private struct Opened {
+    let engine: LevelDBEngine
+    let store: Store
+    let cache: Cache<Int, Data>
+
+    init(at directory: URL, budget: Int) throws {
+      engine = try LevelDBEngine(
+        at: directory.path(percentEncoded: false), options: LevelDBOptions())
+      store = try Store(engine: engine, origin: .disk)
+      cache = try store.cache(
+        "records", of: Data.self, keyedBy: Int.self, coder: .bytes, byteBudget: budget)
+    }
+
+    /// What the store says that the cache holds: the row that is written with every change.
+    func countedBytes() throws -> Int {
+      let rows = try engine.cursor(over: EngineRange(prefix: Metadata.bytesPrefix))
+      guard try rows.next() else { return 0 }
+      return rows.withEntry { key, value in
+        let (key, value) = (
+          key.withUnsafeBytes { Array($0) }, value.withUnsafeBytes { Array($0) }
+        )
+        return Metadata.number(in: value, under: key).map { Int($0) } ?? 0
+      }
+    }
+
+    func heldBytes() throws -> Int {
+      var sum = 0
+      for space in [KeySpace.records, .expiry] {
+        let rows = try engine.cursor(over: EngineRange(prefix: [space.rawValue]))
+        while try rows.next() {
+          sum += rows.withEntry { key, value in key.byteCount + value.byteCount }
+        }
+      }
+      return sum
+    }
+  }
+
+  private func open(_ name: String) throws -> Opened {
+    try Opened(at: workspace.directory(name), budget: budget)
+  }
+
+  // MARK: - Filling
+
+  /// Saves so many times the budget, and looks now and then.
+  private func fill(_ say: (String) -> Void) throws {
+    let name = "budget"
+    var opened = try open(name)
+    var random = SplitMix64(seed: Scale.seed)
+    var most = (counted: 0, disk: 0)
+    var time = Duration.zero
+    say(
+      "\n\(records) records of \(Self.valueBytes) bytes into a budget of \(budget) bytes\n\n"
+        + "| records | counted, of the budget | disk, of the budget |\n|---:|---:|---:|")
+    let step = records / Self.checks
+    for check in 0..<Self.checks {
+      // A hundred looks at the disk between two at the count.
+      for part in 0..<100 {
+        time += try ContinuousClock().measure {
+          for number in (check * step + part * step / 100)..<(check * step + (part + 1) * step / 100)
+          {
+            try opened.cache.save(
+              payload(number), for: Int.random(in: 0...Int.max, using: &random))
+          }
+        }
+        let counted = try opened.countedBytes()
+        guard counted <= budget else {
+          throw WrongResults(description: "\(counted) bytes in a budget of \(budget)")
+        }
+        most = (max(most.counted, counted), max(most.disk, try diskBytes(of: name)))
+      }
+      let held = try opened.heldBytes()
+      let counted = try opened.countedBytes()
+      guard held == counted else {
+        throw WrongResults(description: "\(counted) bytes counted, \(held) held")
+      }
+      say("| \((check + 1) * step) | \(share(counted)) | \(share(try diskBytes(of: name))) |")
+    }
+    try opened.engine.compact(EngineRange())
+    try opened.store.close()
+    let after = try diskBytes(of: name)
+    say(
+      """
+
+      at most \(share(most.counted)) counted, and \(share(most.disk)) on disk (goal \
+      \(Self.diskGoals.atAnyTime)); after compaction \(share(after)) (goal \
+      \(Self.diskGoals.afterCompaction)); \
+      \(Int(time / .nanoseconds(records))) ns a save
+      """)
+    opened = try open(name)
+    guard try opened.countedBytes() == opened.heldBytes() else {
+      throw WrongResults(description: "another count after the store was opened again")
+    }
+    try opened.store.close()
+    try workspace.remove(name)
+  }
+
+  private func share(_ bytes: Int) -> String {
+    String(format: "%.3f", Double(bytes) / Double(budget))
+  }
+
+  private func diskBytes(of name: String) throws -> Int {
+    var sum = 0
+    let directory = workspace.directory(name).path(percentEncoded: false)
+    for file in try FileManager.default.contentsOfDirectory(atPath: directory) {
+      // A file that has gone meanwhile takes nothing.
+      var facts = stat()
+      if stat("\(directory)\(file)", &facts) == 0 { sum += Int(facts.st_size) }
+    }
+    return sum
+  }
+
+  // MARK: - Reading
+
+  /// Reads as Zipf's law says, saves what is missing, and compares with LRU of the same bytes.
+  private func readByZipf(_ say: (String) -> Void) throws {
+    let entryBytes = Self.entryBytes
+    let capacity = budget / entryBytes
+    let keys = Zipf(count: capacity * 10, exponent: 0.99)
+    let reads = capacity * 50
+    let zipf = try open("zipf")
+    var lru = LRU(capacity: capacity)
+    var random = SplitMix64(seed: Scale.seed)
+    var hits = 0
+    var time = Duration.zero
+    for start in stride(from: 0, to: reads, by: 10_000) {
+      let wanted = (start..<min(start + 10_000, reads)).map { _ in keys.next(&random) }
+      for key in wanted { lru.use(key) }
+      time += try ContinuousClock().measure {
+        for key in wanted {
+          if let data = try zipf.cache.value(for: key) {
+            guard data == payload(key) else {
+              throw WrongResults(description: "another value under key \(key)")
+            }
+            hits += 1
+          } else {
+            try zipf.cache.save(payload(key), for: key)
+          }
+        }
+      }
+    }
+    let (ours, theirs) = (
+      100 * Double(hits) / Double(reads), 100 * Double(lru.hits) / Double(reads)
+    )
+    let isGood = ours >= theirs - Self.hitGoal
+    say(
+      String(
+        format: """
+
+          Zipf %.2f over ten times what fits, %d reads: hits %.1f %%, LRU of the same bytes %.1f %% \
+          (goal: at most 3 points less, %@); %d ns a read with what it saves
+          """, 0.99, reads, ours, theirs, isGood ? "met" : "NOT met",
+        Int(time / .nanoseconds(reads))))
+    try zipf.store.close()
+    try workspace.remove("zipf")
+  }
+
+  /// What a record takes with its row: a key of 8 bytes, and the prefixes and headers around it.
+  private static var entryBytes: Int { (2 + 8) + (36 + valueBytes) + (2 + 8 + 8) + 2 }
+}
+
+/// Numbers of which the k-th most frequent comes with a chance of 1 / k^exponent; which one that is
+/// is shuffled.
+private struct Zipf {
+  private let cumulative: [Double]
+  private let names: [Int]
+
+  init(count: Int, exponent: Double) {
+    var sum = 0.0
+    cumulative = (1...count).map { rank in
+      sum += 1 / pow(Double(rank), exponent)
+      return sum
+    }
+    var random = SplitMix64(seed: Scale.seed)
+    names = (0..<count).shuffled(using: &random)
+  }
+
+  func next(_ random: inout SplitMix64) -> Int {
+    let at = Double.random(in: 0..<(cumulative.last ?? 1), using: &random)
+    var range = 0..<cumulative.count - 1
+    while !range.isEmpty {
+      let middle = range.lowerBound + range.count / 2
+      if cumulative[middle] <= at {
+        range = (middle + 1)..<range.upperBound
+      } else {
+        range = range.lowerBound..<middle
+      }
+    }
+    return names[range.lowerBound]
+  }
+}
+
+/// How often a cache of so many entries that forgets the least recently used one has what is asked.
+private struct LRU {
+  private let capacity: Int
+  private var times: [Int: Int] = [:]
+  /// Keys in the order of their use, those that were used again since left in.
+  private var queue: [(key: Int, time: Int)] = []
+  private var head = 0
+  private var now = 0
+  private(set) var hits = 0
+
+  init(capacity: Int) { self.capacity = capacity }
+
+  mutating func use(_ key: Int) {
+    now += 1
+    if times.updateValue(now, forKey: key) != nil { hits += 1 }
+    queue.append((key, now))
+    while times.count > capacity {
+      let oldest = queue[head]
+      head += 1
+      if times[oldest.key] == oldest.time { times[oldest.key] = nil }
+    }
+  }
+}

@@ -1,0 +1,108 @@
+import Foundation
+import LarderEngine
+import LarderTestSupport
+import LarderTesting
+import Synchronization
+import Testing
+
+@testable import Larder
+
+/// Budgets while others write.
+@Suite struct BudgetRaceTests {
+  /// What somebody does to the entry that is about to be evicted.
+  enum Change: CaseIterable {
+    case save, touch, remove, removeAndSave, clear
+  }
+
+  @Test(arguments: StoreKind.allCases, Change.allCases)
+  func whatIsWrittenMeanwhileIsNeverEvicted(kind: StoreKind, change: Change) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let engine = InterruptedEngine(fixture.engine)
+    var options = Store.Options()
+    options.clock = fixture.clock
+    let store = try Store(engine: engine, options: options, origin: .disk)
+    let cache = try store.cache("cache", of: Data.self, coder: .bytes, byteBudget: 1000)
+    for key in ["a", "b", "c"] {
+      try cache.save(bytes(200), for: key)
+      fixture.clock.advance(by: 3 * 3600)
+    }
+    // The first write is that of the new entry, which does not fit, the second one evicts `a`.
+    engine.beforeNextWrite = {
+      engine.beforeNextWrite = {
+        switch change {
+        case .save: try cache.save(bytes(200, 2), for: "a")
+        case .touch: try cache.touch("a")
+        case .remove: try cache.remove("a")
+        case .removeAndSave:
+          try cache.remove("a")
+          try cache.save(bytes(200, 2), for: "a")
+        case .clear: try cache.removeAll()
+        }
+      }
+    }
+    try cache.save(bytes(200), for: "d")
+    // A save that is under way when its cache is cleared counts as having come before.
+    #expect(try cache.value(for: "d") == (change == .clear ? nil : bytes(200)))
+    switch change {
+    case .save, .removeAndSave:
+      #expect(try cache.value(for: "a") == bytes(200, 2))
+      #expect(try cache.value(for: "b") == nil)
+    case .touch:
+      #expect(try cache.value(for: "a") == bytes(200))
+      #expect(try cache.value(for: "b") == nil)
+    case .remove:
+      #expect(try cache.value(for: "a") == nil)
+      #expect(try cache.value(for: "b") == bytes(200))
+    case .clear: #expect(try cache.value(for: "b") == nil)
+    }
+    let account = try #require(store.space.accounting.account(cache.core.id))
+    #expect(try fixture.heldBytes()[cache.core.id] ?? 0 == account.bytes)
+    #expect(account.bytes <= 1000)
+  }
+
+  @Test(arguments: StoreKind.allCases)
+  func countsAreRightAndBudgetsKeptWithEightThreads(kind: StoreKind) throws {
+    let fixture = try Fixture(kind, byteBudget: 60_000)
+    defer { fixture.end() }
+    let small = try fixture.store.cache("small", of: Data.self, coder: .bytes, byteBudget: 20_000)
+    let large = try fixture.store.cache(
+      "large", of: Data.self, lifetime: .seconds(1000), coder: .bytes)
+    let seed = testSeed()
+    let failures = Mutex<[String]>([])
+    let most = Atomic(0)
+    let (store, clock) = (fixture.store, fixture.clock)
+    onThreads(8) { thread in
+      var random = SplitMix64(seed: seed &+ UInt64(thread))
+      do {
+        for step in 0..<(250 * proofFactor) {
+          let cache = Bool.random(using: &random) ? small : large
+          let key = "k\(Int.random(in: 0..<300, using: &random))"
+          switch Int.random(in: 0..<20, using: &random) {
+          case 0..<11:
+            try cache.save(bytes(Int.random(in: 0...800, using: &random)), for: key)
+          case 11, 12: try cache.remove(key)
+          case 13: try cache.touch(key)
+          case 14..<18: _ = try cache.value(for: key)
+          case 18: clock.advance(by: 1)
+          default:
+            if thread == 0, step.isMultiple(of: 5) {
+              try store.sweep()
+            } else if thread == 1, step.isMultiple(of: 9) {
+              try cache.removeAll()
+            }
+          }
+          let used = store.space.accounting.budget(0).used
+          most.max(used, ordering: .relaxed)
+        }
+      } catch {
+        failures.withLock { $0.append("thread \(thread): \(error)") }
+      }
+    }
+    #expect(failures.withLock { $0 } == [], "seed \(seed)")
+    #expect(most.load(ordering: .relaxed) <= 60_000, "seed \(seed)")
+    #expect(most.load(ordering: .relaxed) > 50_000, "seed \(seed)")
+    for cache in [small, large] { #expect(try fixture.miscount(of: cache) == nil, "seed \(seed)") }
+    #expect(try #require(fixture.countedBytes(small)) <= 20_000, "seed \(seed)")
+  }
+}
