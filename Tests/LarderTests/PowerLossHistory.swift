@@ -23,6 +23,7 @@ struct PowerLossHistory {
   private(set) var timeline = Timeline<CacheContents>([:])
   private(set) var syncsWithOlderLog = 0
   private(set) var swept = 0
+  private(set) var evicted = 0
 
   private let clock = ManualClock()
   private var open: OpenStore
@@ -68,6 +69,7 @@ struct PowerLossHistory {
     case .touch(let cache, let key): try touch(cache, Self.key(key))
     case .validate(let cache): try validate(cache)
     case .sweep: try sweep()
+    case .saveWithinBudget(let bytes): try saveWithinBudget(bytes, since: start)
     case .migrate(let cache): isDurable = try migrate(cache)
     case .advance(let seconds): return clock.advance(by: Double(seconds))
     case .flush:
@@ -200,12 +202,33 @@ extension PowerLossHistory {
   }
 }
 
-/// A store with three caches: one of short life, one of long life, one without an end.
+extension PowerLossHistory {
+  /// Saves a new key in the cache with the budget.
+  ///
+  /// Which entries go for it is left to the store; they go before it comes, and together.
+  private mutating func saveWithinBudget(_ bytes: Int, since start: Int) throws {
+    let name = OpenStore.names[3]
+    values += 1
+    let value = "\(values) " + String(repeating: "abcdefghij", count: bytes / 10)
+    try open.caches[3].save(value, for: Self.key(values))
+    let left = try open.contents()[name] ?? [:]
+    let before = contents[name] ?? [:]
+    contents[name] = before.filter { left[$0.key] != nil }
+    if contents[name]?.isEmpty == true { contents[name] = nil }
+    evicted += before.count - (contents[name]?.count ?? 0)
+    timeline.add(contents, started: start, acknowledged: disk.journalCount, isDurable: false)
+    contents[name] = left
+  }
+}
+
+/// A store with four caches: one of short life, one of long life, one without an end, and one with
+/// a budget.
 struct OpenStore {
-  static let names = ["short", "long", "endless"]
+  static let names = ["short", "long", "endless", "few"]
   static let lifetimes: [Lifetime] = [
-    .fresh(for: .seconds(100), thenStaleFor: .seconds(50)), .days(7), .unlimited,
+    .fresh(for: .seconds(100), thenStaleFor: .seconds(50)), .days(7), .unlimited, .unlimited,
   ]
+  private static let budget = 8000
   static let lastSchema = 20
   /// Each reads all versions before it.
   private static let schemas = (0...lastSchema).map { version in
@@ -232,7 +255,8 @@ struct OpenStore {
     self.store = store
     caches = try zip(Self.names, Self.lifetimes).map { name, lifetime in
       try store.cache(
-        name, of: String.self, lifetime: lifetime, schema: Self.schemas[schema])
+        name, of: String.self, lifetime: lifetime, schema: Self.schemas[schema],
+        byteBudget: name == Self.names[3] ? Self.budget : nil)
     }
   }
 
@@ -252,7 +276,8 @@ struct OpenStore {
     return contents
   }
 
-  /// Throws unless every record has its row in the index, and every row belongs to a cache.
+  /// Throws unless every record has its row in the index, every row belongs to a cache, and what is
+  /// counted is what is there, and no more than the budget.
   ///
   /// Overwrites and removes leave rows of older buckets, and of records that are gone.
   func checkRows() throws {
@@ -275,9 +300,23 @@ struct OpenStore {
         throw WrongRow("a record without its row in the index")
       }
     }
+    try checkCount()
     for row in rows.keys where lifetimes[try Self.parts(of: row).id] == nil {
       throw WrongRow("a row of no cache")
     }
+  }
+
+  private func checkCount() throws {
+    let id = caches[3].core.id
+    var bytes = 0
+    for space in [KeySpace.records, .expiry] {
+      for (key, value) in try rows(in: space) where try Self.parts(of: key).id == id {
+        bytes += key.count + value.count
+      }
+    }
+    guard let account = store.space.accounting.account(id), account.isExact,
+      account.bytes == bytes, bytes <= Self.budget
+    else { throw WrongRow("\(bytes) bytes are not counted right") }
   }
 
   private func rows(in space: KeySpace) throws -> [[UInt8]: [UInt8]] {

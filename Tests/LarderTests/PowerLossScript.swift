@@ -22,6 +22,8 @@ enum StoreOperation: Sendable, CustomStringConvertible {
   case touch(cache: Int, key: Int)
   case validate(cache: Int)
   case sweep
+  /// Saves a new key in the cache that has a budget, and so may evict others.
+  case saveWithinBudget(bytes: Int)
   /// Opens the store with the next schema version, and migrates one cache.
   case migrate(cache: Int)
   case advance(seconds: Int)
@@ -38,6 +40,7 @@ enum StoreOperation: Sendable, CustomStringConvertible {
     case .touch(let cache, let key): "touch(\(cache), \(key))"
     case .validate(let cache): "validate(\(cache))"
     case .sweep: "sweep"
+    case .saveWithinBudget(let bytes): "saveWithinBudget(\(bytes))"
     case .migrate(let cache): "migrate(\(cache))"
     case .advance(let seconds): "advance(\(seconds))"
     case .flush: "flush"
@@ -56,6 +59,7 @@ extension StoreOperation {
     case .change(let change, _): changes = [change]
     case .batch(let all, _): changes = all
     case .touch: return 4000
+    case .saveWithinBudget(let bytes): return bytes + 1000
     default: return 0
     }
     return changes.reduce(0) { sum, change in
@@ -65,7 +69,7 @@ extension StoreOperation {
   }
 }
 
-/// Operations on three caches with few keys.
+/// Operations on three caches with few keys, and one with a budget and a new key each time.
 struct PowerLossScript: Sendable {
   let name: String
   let operations: [StoreOperation]
@@ -91,6 +95,9 @@ struct PowerLossScript: Sendable {
       .change(.save(cache: 0, key: 5, bytes: 40), synced: false), .compact,
       .change(.removeAll(cache: 2), synced: false), .reopen, .validate(cache: 0),
       .touch(cache: 0, key: 5), .migrate(cache: 0), .migrate(cache: 1), .reopen,
+      .saveWithinBudget(bytes: 3000), .saveWithinBudget(bytes: 3000), .reopen,
+      .saveWithinBudget(bytes: 3000), .change(.removeAll(cache: 3), synced: false),
+      .saveWithinBudget(bytes: 5000), .saveWithinBudget(bytes: 4000), .reopen,
     ])
 
   private init(name: String, operations: [StoreOperation]) {
@@ -110,7 +117,7 @@ struct PowerLossScript: Sendable {
   private static func operation(_ random: inout SplitMix64) -> StoreOperation {
     let cache = cache(&random)
     let isSynced = Int.random(in: 0..<5, using: &random) == 0
-    switch Int.random(in: 0..<36, using: &random) {
+    switch Int.random(in: 0..<43, using: &random) {
     case 0..<11: return .change(save(&random), synced: isSynced)
     case 11..<17:
       let count = Int.random(in: 2...5, using: &random)
@@ -125,6 +132,8 @@ struct PowerLossScript: Sendable {
     case 29: return .compact
     case 30..<32: return .migrate(cache: cache)
     case 32..<34: return .sweep
+    case 34..<40: return .saveWithinBudget(bytes: Int.random(in: 100...4000, using: &random))
+    case 40: return .change(.removeAll(cache: 3), synced: false)
     default: return .fillLog
     }
   }
