@@ -26,6 +26,9 @@ struct Catalog {
   ///
   /// Rows under them are deleted when the store finds the time, and are no entries any more.
   private(set) var cleared: Set<UInt64> = []
+  /// How many bytes the caches hold that are counted, by their numbers; nil for a count that is
+  /// damaged.
+  private(set) var counts: [UInt64: Int?] = [:]
   /// The format that the store names; a store without caches has not named one yet.
   private(set) var formatVersion = Metadata.formatVersion
   private(set) var damage: [String] = []
@@ -58,6 +61,8 @@ struct Catalog {
       formatVersion = format
     } else if key.starts(with: Metadata.reclaimPrefix) {
       if let id = Metadata.reclaimedID(in: key.span.bytes) { cleared.insert(id) }
+    } else if let id = Metadata.countedID(in: key.span.bytes) {
+      counts[id] = .some(Metadata.number(in: value, under: key).map { Int(clamping: $0) })
     } else if key.starts(with: Metadata.cachePrefix) {
       let bytes = key.dropFirst(Metadata.cachePrefix.count)
       let name = String(decoding: bytes, as: UTF8.self)

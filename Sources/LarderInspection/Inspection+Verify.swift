@@ -5,7 +5,8 @@
 //   - every block of its tables can be read, as far as one walk over everything goes;
 //   - every metadata value and every record fits its checksum;
 //   - a record that expires has a row in the index, in a bucket that is not over before it;
-//   - a row has the form of one, and the row of a record tells its size.
+//   - a row has the form of one, and the row of a record tells its size;
+//   - a cache that is counted holds as many bytes as its count says.
 //
 // Rows of older buckets, of records that are gone, and of cleared caches are no faults: they are
 // left behind by overwrites, and are only counted.
@@ -68,6 +69,7 @@ extension Inspection {
       return true
     }
     try verifyIndex(&found)
+    try verifyCounts(&found)
     for missing in found.unindexed.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
       found.faults.append(
         Fault(
@@ -185,7 +187,10 @@ extension Inspection {
       // Told by the walk over the records, too.
       return
     }
-    let bucket = record.expiresAt.flatMap { cache.registration?.lifetime.bucket(of: $0) }
+    let lifetime = cache.registration?.lifetime
+    let bucket =
+      record.expiresAt.flatMap { lifetime?.bucket(of: $0) }
+      ?? lifetime?.evictionBucket(of: record.savedAt)
     guard bucket == row.bucket else {
       found.leftoverRows += 1
       return
@@ -196,6 +201,34 @@ extension Inspection {
       Fault(
         cache: cache, key: row.key,
         message: "it has \(size) bytes where the index says \(storedBytes)"))
+  }
+}
+
+extension Inspection {
+  private func verifyCounts(_ found: inout Verification) throws(InspectionError) {
+    for (id, count) in catalog.counts.sorted(by: { $0.key < $1.key }) {
+      // Of a cleared cache nothing is counted; a count that is damaged has been told.
+      guard !catalog.cleared.contains(id), let count else { continue }
+      var bytes = 0
+      do throws(EngineError) {
+        for space in [KeySpace.records, .expiry] {
+          let cursor = try engine.cursor(over: EngineRange(prefix: space.prefix(ofCache: id)))
+          while try cursor.next() {
+            bytes += cursor.withEntry { key, value in key.byteCount + value.byteCount }
+          }
+        }
+      } catch .corrupt {
+        // The other walks tell it.
+        continue
+      } catch {
+        throw failure(error)
+      }
+      guard bytes != count else { continue }
+      found.faults.append(
+        Fault(
+          cache: catalog.cache(numbered: id),
+          message: "it holds \(bytes) bytes and is counted as \(count)"))
+    }
   }
 }
 

@@ -10,7 +10,7 @@ public struct Change<Key: CacheKey, Value: Sendable>: Sendable {
     ///
     /// That an entry expires is not told by itself: it is by whoever deletes it.
     case expired
-    /// The entry was deleted to make room, which no store does by itself yet.
+    /// The entry was deleted to make room within a budget: see <doc:Budgets>.
     case evicted
     /// All entries of the cache were removed; there is no key.
     case cleared

@@ -58,10 +58,17 @@ package enum Metadata {
   }
 
   /// The id in a key that begins with ``reclaimPrefix``; nil when it is not of that form.
-  package static func reclaimedID(in key: RawSpan) -> UInt64? {
-    guard key.byteCount == reclaimPrefix.count + 8 else { return nil }
+  package static func reclaimedID(in key: RawSpan) -> UInt64? { id(in: key, after: reclaimPrefix) }
+
+  /// The id in a key that begins with ``bytesPrefix``; nil when it is another key.
+  package static func countedID(in key: RawSpan) -> UInt64? { id(in: key, after: bytesPrefix) }
+
+  private static func id(in key: RawSpan, after prefix: [UInt8]) -> UInt64? {
+    guard key.byteCount == prefix.count + 8,
+      key.withUnsafeBytes({ $0.starts(with: prefix) })
+    else { return nil }
     return UInt64(
-      bigEndian: key.unsafeLoadUnaligned(fromByteOffset: reclaimPrefix.count, as: UInt64.self))
+      bigEndian: key.unsafeLoadUnaligned(fromByteOffset: prefix.count, as: UInt64.self))
   }
 
   private static func key(_ name: String) -> [UInt8] {

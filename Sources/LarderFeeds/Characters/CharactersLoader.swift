@@ -44,7 +44,7 @@ extension Loader where Input == Void, Key == String, Value == [CharacterItem] {
   ///   - store: The store whose cache `characters` holds the last page.
   ///   - maxAge: How old a saved page may be, for loads that do not say. Seven days by default.
   /// - Returns: The loader.
-  /// - Throws: As ``/Larder/Store/cache(_:of:keyedBy:lifetime:schema:coder:)``.
+  /// - Throws: As ``/Larder/Store/cache(_:of:keyedBy:lifetime:schema:coder:byteBudget:)``.
   public static func characters(
     from base: URL = rickAndMorty, pages: ClosedRange<Int> = 1...42,
     randomPage: @escaping @Sendable (ClosedRange<Int>) -> Int = { .random(in: $0) },
@@ -69,7 +69,7 @@ extension Loader where Input == Void, Key == String, Value == [CharacterItem] {
   ///   - store: The store whose cache `characters` holds the last list.
   ///   - maxAge: How old a saved list may be, for loads that do not say. Seven days by default.
   /// - Returns: The loader.
-  /// - Throws: As ``/Larder/Store/cache(_:of:keyedBy:lifetime:schema:coder:)``.
+  /// - Throws: As ``/Larder/Store/cache(_:of:keyedBy:lifetime:schema:coder:byteBudget:)``.
   public static func characters(
     at url: @escaping @Sendable () -> URL, client: any HTTPClient, store: Store,
     maxAge: MaxAge = .days(7)

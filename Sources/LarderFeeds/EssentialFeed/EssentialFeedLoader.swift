@@ -38,7 +38,7 @@ extension Loader where Input == Void, Key == String, Value == [FeedItem] {
   ///   - client: What sends the requests.
   ///   - store: The store whose cache `essential-feed` holds the last items.
   /// - Returns: The loader.
-  /// - Throws: As ``/Larder/Store/cache(_:of:keyedBy:lifetime:schema:coder:)``.
+  /// - Throws: As ``/Larder/Store/cache(_:of:keyedBy:lifetime:schema:coder:byteBudget:)``.
   public static func essentialFeed(
     at url: URL, client: any HTTPClient, store: Store
   ) throws(StoreError) -> EssentialFeedLoader {

@@ -30,7 +30,7 @@ extension Loader where Input == Void, Key == String, Value == [Genre] {
   ///   - client: What sends the requests.
   ///   - store: The store whose cache `genres` holds the list.
   /// - Returns: The loader.
-  /// - Throws: As ``/Larder/Store/cache(_:of:keyedBy:lifetime:schema:coder:)``.
+  /// - Throws: As ``/Larder/Store/cache(_:of:keyedBy:lifetime:schema:coder:byteBudget:)``.
   public static func genres(
     from base: URL, client: any HTTPClient, store: Store
   ) throws(StoreError) -> GenresLoader {

@@ -23,15 +23,19 @@ extension Loader where Input == URL, Key == URL, Value == Data {
   ///   - client: What sends the requests.
   ///   - store: The store whose cache `image-data` holds the bytes.
   ///   - lifetime: How long they are kept. Without a limit by default.
+  ///   - byteBudget: How many bytes are kept; what was saved first and not loaded since goes first.
+  ///     64 MiB by default; nil for no limit, else at least 1.
   /// - Returns: The loader.
-  /// - Throws: As ``/Larder/Store/cache(_:of:keyedBy:lifetime:schema:coder:)``.
+  /// - Throws: As ``/Larder/Store/cache(_:of:keyedBy:lifetime:schema:coder:byteBudget:)``.
   public static func imageData(
-    client: any HTTPClient, store: Store, lifetime: Lifetime = .unlimited
+    client: any HTTPClient, store: Store, lifetime: Lifetime = .unlimited,
+    byteBudget: Int? = 64 << 20
   ) throws(StoreError) -> ImageDataLoader {
     ImageDataLoader(
       .bytes(at: { $0 }), client: client,
       cache: try store.cache(
-        "image-data", of: Data.self, keyedBy: URL.self, lifetime: lifetime, coder: .bytes),
+        "image-data", of: Data.self, keyedBy: URL.self, lifetime: lifetime, coder: .bytes,
+        byteBudget: byteBudget),
       key: { $0 }, policy: LoadPolicy(.cacheThenRemote))
   }
 }

@@ -38,7 +38,7 @@ extension Loader where Input == Void, Key == String, Value == [FeedImage] {
   ///   - client: What sends the requests.
   ///   - store: The store whose cache `image-feed` holds the last list for seven days.
   /// - Returns: The loader.
-  /// - Throws: As ``/Larder/Store/cache(_:of:keyedBy:lifetime:schema:coder:)``.
+  /// - Throws: As ``/Larder/Store/cache(_:of:keyedBy:lifetime:schema:coder:byteBudget:)``.
   public static func imageFeed(
     at url: URL, client: any HTTPClient, store: Store
   ) throws(StoreError) -> ImageFeedLoader {

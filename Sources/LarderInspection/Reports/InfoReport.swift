@@ -45,7 +45,8 @@ extension Inspection {
       table.flush(to: &output)
     }
     output.write("\n")
-    var table = Table(["ID", "CACHE", "KEYS", "CODER", "SCHEMA", "LIFETIME"])
+    let counts = catalog.counts.isEmpty ? [] : ["BYTES", "BUDGET"]
+    var table = Table(["ID", "CACHE", "KEYS", "CODER", "SCHEMA", "LIFETIME"] + counts)
     for cache in catalog.caches {
       guard let registration = cache.registration else { continue }
       let kind = "\(cache.keyKind)"
@@ -53,9 +54,17 @@ extension Inspection {
         [
           "\(cache.id)", cache.label, kind, coderName(registration.coder),
           "\(registration.schemaVersion)", "\(registration.lifetime)",
-        ], to: &output)
+        ] + (counts.isEmpty ? [] : [count(of: cache), budget(of: registration)]), to: &output)
     }
     table.flush(to: &output)
+  }
+
+  private func count(of cache: KnownCache) -> String {
+    (catalog.counts[cache.id] ?? nil).map { "\($0)" } ?? "-"
+  }
+
+  private func budget(of cache: Registration) -> String {
+    cache.byteBudget.map { "\($0)" } ?? "-"
   }
 
   private var tableSummary: String {
@@ -92,19 +101,21 @@ extension Inspection {
             ])
           })
       ),
-      ("caches", .array(catalog.caches.map(Self.json))),
+      ("caches", .array(catalog.caches.map(json))),
       ("clearedCaches", .integer(catalog.cleared.count)),
       ("damage", .array(damage.map(JSONValue.string))),
     ]
   }
 
-  private static func json(_ cache: KnownCache) -> JSONValue {
+  private func json(_ cache: KnownCache) -> JSONValue {
     .object([
       ("id", .integer(cache.id)), ("name", .string(cache.label)),
       ("keyKind", .string("\(cache.keyKind)")),
       ("coder", .optional(cache.registration.map { coderName($0.coder) })),
       ("schemaVersion", cache.registration.map { .integer($0.schemaVersion) } ?? .null),
       ("lifetime", .optional(cache.registration.map { "\($0.lifetime)" })),
+      ("bytes", (catalog.counts[cache.id] ?? nil).map { .integer($0) } ?? .null),
+      ("byteBudget", (cache.registration?.byteBudget).map { .integer($0) } ?? .null),
     ])
   }
 }
