@@ -1,3 +1,5 @@
+#include <cstring>
+
 #include "Internal.h"
 
 namespace {
@@ -40,6 +42,30 @@ clarder_place clarder_cursor_next(clarder_cursor* cursor) noexcept {
 clarder_place clarder_cursor_previous(clarder_cursor* cursor) noexcept {
   cursor->rep->Prev();
   return place_of(*cursor->rep);
+}
+
+clarder_place clarder_cursor_copy(clarder_cursor* cursor, const clarder_slice* upper,
+                                  size_t max_entries, void* bytes, size_t* count) noexcept {
+  leveldb::Iterator& iterator = *cursor->rep;
+  char* const start = static_cast<char*>(bytes);
+  char* const end = start + *count;
+  char* at = start;
+  for (size_t entries = 0; entries < max_entries && iterator.Valid(); ++entries) {
+    const leveldb::Slice key = iterator.key();
+    if (upper != nullptr && key.compare(clarder::borrow(*upper)) >= 0) break;
+    const leveldb::Slice value = iterator.value();
+    // No key or value is as long as 4 GiB.
+    const uint32_t sizes[] = {static_cast<uint32_t>(key.size()),
+                              static_cast<uint32_t>(value.size())};
+    if (sizeof sizes + key.size() + value.size() > static_cast<size_t>(end - at)) break;
+    std::memcpy(at, sizes, sizeof sizes);
+    std::memcpy(at + sizeof sizes, key.data(), key.size());
+    std::memcpy(at + sizeof sizes + key.size(), value.data(), value.size());
+    at += sizeof sizes + key.size() + value.size();
+    iterator.Next();
+  }
+  *count = static_cast<size_t>(at - start);
+  return place_of(iterator);
 }
 
 clarder_status* clarder_cursor_status(const clarder_cursor* cursor) noexcept {

@@ -20,4 +20,11 @@ package struct CursorSlice {
     stepsLeft -= 1
     return true
   }
+
+  /// Counts as many of `count` steps as the slice has room for, and returns how many.
+  mutating func takeSteps(upTo count: Int) -> Int {
+    let taken = min(count, stepsLeft)
+    stepsLeft -= taken
+    return taken
+  }
 }

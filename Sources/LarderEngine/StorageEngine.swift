@@ -96,7 +96,7 @@ package protocol EngineCursor: AnyObject {
   /// Moves to the entry before, or returns false at the start of the range. Throws as ``next()``.
   func previous() throws(EngineError) -> Bool
 
-  /// Whether all that the walk has come by so far could be read.
+  /// Whether all that the walk has come by so far could be read, and what it has read ahead.
   ///
   /// When false, the walk ends in an error.
   var isComplete: Bool { get }

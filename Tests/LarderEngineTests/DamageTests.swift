@@ -65,8 +65,9 @@ import Testing
           }
         }
         #expect(forwards == readable.sorted())
-        // Complete up to the damage, and not from there on.
-        #expect(complete == Self.keys.firstIndex { !readable.contains($0) })
+        // Complete almost up to the damage, because it reads ahead, and not from there on.
+        let damaged = try #require(Self.keys.firstIndex { !readable.contains($0) })
+        #expect((damaged - EntryRun.mostEntries...damaged).contains(complete))
         var backwards: [String] = []
         #expect(throws: EngineError.self) {
           while try cursor.previous() { backwards.append(cursor.key) }

@@ -209,6 +209,16 @@ clarder_place clarder_cursor_next(clarder_cursor *cursor) CLARDER_NOEXCEPT;
 /// Moves to the entry before. The cursor must stand on one.
 clarder_place clarder_cursor_previous(clarder_cursor *cursor) CLARDER_NOEXCEPT;
 
+/// Copies entries to `bytes`, from the one that the cursor stands on, and moves behind them.
+///
+/// Each is copied as the lengths of its key and value, two numbers of 4 bytes, and then both. It
+/// ends before an entry that is `upper` or greater if there is one, or that has no room any more in
+/// the `*count` bytes, and after `max_entries`. `*count` is then how many bytes were copied. The
+/// cursor must stand on an entry.
+clarder_place clarder_cursor_copy(clarder_cursor *cursor, const clarder_slice *_Nullable upper,
+                                  size_t max_entries, void *bytes,
+                                  size_t *count) CLARDER_NOEXCEPT;
+
 /// The first failure that the cursor has met in all its moves, or NULL.
 clarder_status *_Nullable clarder_cursor_status(const clarder_cursor *cursor) CLARDER_NOEXCEPT;
 

@@ -18,6 +18,9 @@ struct Gate: ~Copyable {
     return true
   }
 
+  /// Whether it lets calls in.
+  var isOpen: Bool { state.load(ordering: .acquiring) & 1 == 0 }
+
   /// Goes out.
   ///
   /// Every ``enter()`` that returned true is followed by one.

@@ -3,6 +3,10 @@
 /// It reads slice by slice. At the end of one it remembers its key, takes a fresh iterator, and
 /// goes on behind that key; what the old iterator could not read is remembered too, and reported
 /// at the end of the walk.
+///
+/// Forwards, small entries are read ahead in runs, which are longer the longer the walk is. A run
+/// behind which the iterator has failed is thrown away: it may have the old values of damaged ones.
+/// From then on each entry is looked at by itself.
 final class LevelDBCursor: EngineCursor {
   private enum Position {
     /// Before the first key of the range.
@@ -10,6 +14,8 @@ final class LevelDBCursor: EngineCursor {
     /// In the gap before this key, which may or may not be there. It is within the range.
     case before([UInt8])
     case onEntry
+    /// On an entry of ``run``. The iterator stands behind the last one of it.
+    case inRun
     /// Behind the last key of the range.
     case end
   }
@@ -19,6 +25,9 @@ final class LevelDBCursor: EngineCursor {
   private let range: EngineRange
 
   private var position = Position.start
+  private var run = EntryRun(over: UnsafeRawBufferPointer(start: nil, count: 0))
+  /// How many entries the next run has.
+  private var runEntries = 1
   private var slice: CursorSlice
   private var failure: EngineError?
 
@@ -34,6 +43,13 @@ final class LevelDBCursor: EngineCursor {
   }
 
   func next() throws(EngineError) -> Bool {
+    if case .inRun = position {
+      if !engine.isUp {
+        try engine.enter()
+        engine.gate.leave()
+      }
+      if run.advance() { return true }
+    }
     try engine.enter()
     defer { engine.gate.leave() }
     refresh(towardsEnd: true)
@@ -42,20 +58,39 @@ final class LevelDBCursor: EngineCursor {
       case .start: iterator.seek(to: range.lower)
       case .before(let key): iterator.seek(to: key)
       case .onEntry: iterator.next()
+      case .inRun: iterator.isOnEntry
       case .end: false
       }
-    return try arrive(
-      hasMoved && isBelowUpper(iterator.key) && (!iterator.isDoubtful || settle(towardsEnd: true)),
-      orElseAt: .end)
+    guard hasMoved, isBelowUpper(iterator.key) else { return try arrive(false, orElseAt: .end) }
+    if readRun() { return true }
+    return try arrive(!iterator.isDoubtful || settle(towardsEnd: true), orElseAt: .end)
+  }
+
+  /// Reads ahead from the entry that the iterator stands on; false when that is not to be done.
+  private func readRun() -> Bool {
+    defer { runEntries = min(2 * runEntries, EntryRun.mostEntries) }
+    guard runEntries > 1, !iterator.isDoubtful else { return false }
+    // The first of its steps is counted.
+    let count = 1 + slice.takeSteps(upTo: runEntries - 1)
+    guard let run = iterator.copyEntries(below: range.upper, count: count) else { return false }
+    guard !iterator.isDoubtful else {
+      _ = iterator.seek(to: [UInt8](run.key))
+      return false
+    }
+    self.run = run
+    position = .inRun
+    return true
   }
 
   func previous() throws(EngineError) -> Bool {
     try engine.enter()
     defer { engine.gate.leave() }
     refresh(towardsEnd: false)
+    if case .inRun = position { position = .before([UInt8](run.key)) }
+    runEntries = 1
     let hasMoved =
       switch position {
-      case .start: false
+      case .start, .inRun: false
       case .before(let key): iterator.seek(before: key)
       case .onEntry: iterator.previous()
       case .end: range.upper.map { iterator.seek(before: $0) } ?? iterator.seekToLast()
@@ -70,6 +105,7 @@ final class LevelDBCursor: EngineCursor {
   func seek(to key: RawSpan) throws(EngineError) {
     try engine.enter()
     defer { engine.gate.leave() }
+    runEntries = 1
     position = key.withUnsafeBytes { key in
       guard isAboveLower(key) else { return .start }
       return isBelowUpper(key) ? .before([UInt8](key)) : .end
@@ -85,6 +121,7 @@ final class LevelDBCursor: EngineCursor {
   func withEntry<R, E: Error>(
     _ body: (_ key: RawSpan, _ value: RawSpan) throws(E) -> R
   ) throws(E) -> R {
+    if case .inRun = position { return try body(run.key.bytes, run.value.bytes) }
     guard case .onEntry = position else { preconditionFailure("the cursor stands on no entry") }
     if engine.gate.enter() {
       defer { engine.gate.leave() }
@@ -133,11 +170,14 @@ final class LevelDBCursor: EngineCursor {
     let now = uptimeSeconds()
     guard !slice.admitsStep(now: now) || iterator.hasEnded else { return }
     slice = CursorSlice(entries: engine.cursorSliceEntries, now: now)
-    if case .onEntry = position {
-      let key = iterator.lastEntry?.key ?? [UInt8](iterator.key)
-      // No key lies between one and the same with a zero byte behind it.
-      position = .before(towardsEnd ? key + [0] : key)
-    }
+    let key: [UInt8]? =
+      switch position {
+      case .onEntry: iterator.lastEntry?.key ?? [UInt8](iterator.key)
+      case .inRun: [UInt8](run.key)
+      case .start, .before, .end: nil
+      }
+    // No key lies between one and the same with a zero byte behind it.
+    if let key { position = .before(towardsEnd ? key + [0] : key) }
     noteFailure()
     iterator.renew(over: engine.database)
   }

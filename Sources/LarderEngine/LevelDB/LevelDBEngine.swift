@@ -234,6 +234,9 @@ package final class LevelDBEngine: StorageEngine {
     }
   }
 
+  /// Whether a call may go on that needs nothing of the database.
+  var isUp: Bool { gate.isOpen && isOwner }
+
   private var isOwner: Bool { ForkCount.current == owner.forks }
 
   /// Throws in a child process of the one that opened the store.

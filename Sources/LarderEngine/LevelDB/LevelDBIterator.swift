@@ -8,6 +8,8 @@ final class LevelDBIterator {
   private var handle: OpaquePointer?
   private var place = clarder_place()
   private var confirmed: ConfirmedValue?
+  // Where entries are copied to. Made when it is first used: most cursors read few entries.
+  private var runBytes: UnsafeMutableRawBufferPointer?
 
   /// The entry that the iterator stood on when it ended with the database.
   private(set) var lastEntry: Entry?
@@ -18,6 +20,8 @@ final class LevelDBIterator {
   init(over database: OpaquePointer) {
     handle = clarder_cursor_create(database)
   }
+
+  deinit { runBytes?.deallocate() }
 
   /// Moves to the first entry whose key is `key` or greater.
   func seek(to key: [UInt8]) -> Bool {
@@ -36,6 +40,30 @@ final class LevelDBIterator {
   func next() -> Bool {
     move(clarder_cursor_next)
   }
+
+  /// Copies entries from the one that it stands on, and moves behind them.
+  ///
+  /// They end below `upper`, and are `count` at most. Nil when the first one is too large; then it
+  /// stands there still.
+  func copyEntries(below upper: [UInt8]?, count: Int) -> EntryRun? {
+    let bytes = runBytes ?? .allocate(byteCount: EntryRun.mostBytes, alignment: 1)
+    runBytes = bytes
+    guard let start = bytes.baseAddress else { return nil }
+    var copied = bytes.count
+    _ = move { handle in
+      guard let upper else { return clarder_cursor_copy(handle, nil, count, start, &copied) }
+      return upper.withUnsafeBytes { upper in
+        withUnsafePointer(to: clarder_slice(upper)) { upper in
+          clarder_cursor_copy(handle, upper, count, start, &copied)
+        }
+      }
+    }
+    var run = EntryRun(over: UnsafeRawBufferPointer(start: start, count: copied))
+    return run.advance() ? run : nil
+  }
+
+  /// Whether it stands on an entry.
+  var isOnEntry: Bool { place.is_entry }
 
   func previous() -> Bool {
     move(clarder_cursor_previous)
