@@ -33,6 +33,7 @@ public final class Store: Sendable {
   private let durability: Durability
   private let registry: Mutex<Registry>
   let observations = Observations()
+  let counts = StoreCounts()
   private let openCaches: OpenCaches
   private let sweeper = Mutex(Sweeper())
   /// Ends the sweeps in the background; nil when there are none.
@@ -187,7 +188,7 @@ extension Store {
     }
     let wanted = CacheCore(
       name: name, keyedBy: Key.self, lifetime: lifetime, schema: schema, coder: coder,
-      readers: Coder<Value>.readers)
+      readers: Coder<Value>.readers, counts: counts.ofCache(name))
     let core = try registry.withLock { registry throws(StoreError) in
       try registry.open(wanted, in: engine)
     }
@@ -268,14 +269,17 @@ extension Store {
     var rows = batch.rows
     let dueNotes = batch.dueNotes
     defer { dueNotes.note() }
+    let changes = batch.changes
     if batch.clearings.isEmpty {
       try commit(&rows, durability)
+      changes.count()
       return
     }
     let clearings = batch.clearings
     try registry.withLock { registry throws(StoreError) in
       try registry.commit(&rows, clearing: clearings, in: engine, telling: observations)
     }
+    changes.count()
     reclaim(atOpen: false)
   }
 
