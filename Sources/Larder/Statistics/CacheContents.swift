@@ -20,7 +20,7 @@ public struct CacheContents: Sendable, Hashable {
   ///
   /// An entry has one for each time it was overwritten, 65 at most.
   public var indexRows = 0
-  /// Those of the rows that are due, and go with the next sweep.
+  /// Those of the rows that the next sweep looks at: the moment that they name is over.
   public var dueRows = 0
   /// Entries that the next sweep deletes: those of the expired ones that have a row that is due.
   public var due = EntryTotal()
@@ -144,7 +144,9 @@ extension CacheContents {
         else { continue }
         dueRows += 1
         let key = recordPrefix + row[(indexPrefix.count + 8)...]
-        guard !deleted.contains(key), try Self.read(key, in: engine, into: &buffer) else { continue }
+        guard !deleted.contains(key), try Self.read(key, in: engine, into: &buffer) else {
+          continue
+        }
         let isExpired = buffer.withBytes { bytes in
           Self.state(of: bytes, under: key.span.bytes, in: cache, at: now) == \.expired
         }
