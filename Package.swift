@@ -16,7 +16,7 @@ let package = Package(
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
-    // Only with the trait.
+    // Only with the trait `Metrics`: without it users never resolve it.
     .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
     // Only the tests' server stands on it, no product does: users never resolve it.
     .package(url: "https://github.com/swhitty/FlyingFox", from: "0.27.1"),
