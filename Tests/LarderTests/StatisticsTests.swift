@@ -116,9 +116,7 @@ import Testing
   @Test func whatFailedIsNotCounted() throws {
     let fixture = try Fixture(.memory)
     defer { fixture.end() }
-    let engine = InterruptedEngine(fixture.engine)
-    let store = try Store(engine: engine, origin: .memory)
-    let cache = try store.cache("cache", of: Int.self)
+    let (engine, store, cache) = try interrupted(fixture)
     let changes: [() throws -> Void] = [
       { try cache.save(1, for: "a") }, { try cache.remove("a") }, { try cache.removeAll() },
     ]
@@ -185,14 +183,42 @@ import Testing
     #expect(store.statistics.sweeps == 2)
   }
 
-  @Test func whatWasSavedMeanwhileIsNoDeletionOfASweep() throws {
-    let fixture = try Fixture(.memory)
-    defer { fixture.end() }
+  /// A store on whose writes something happens, with a cache.
+  private func interrupted(
+    _ fixture: Fixture
+  ) throws -> (engine: InterruptedEngine, store: Store, cache: Cache<String, Int>) {
     let engine = InterruptedEngine(fixture.engine)
     var options = Store.Options()
     options.clock = fixture.clock
     let store = try Store(engine: engine, options: options, origin: .memory)
-    let cache = try store.cache("cache", of: Int.self, lifetime: .seconds(100))
+    return (engine, store, try store.cache("cache", of: Int.self, lifetime: .seconds(100)))
+  }
+
+  @Test func aSweepThatIsUnderWayHoldsUpNobodyAndLeavesABacklog() throws {
+    let fixture = try Fixture(.memory)
+    defer { fixture.end() }
+    let (engine, store, cache) = try interrupted(fixture)
+    try store.sweep()
+    try cache.save(1, for: "a")
+    fixture.clock.advance(by: 200)
+    let seen = Mutex<Statistics?>(nil)
+    engine.beforeNextWrite = {
+      onThreads(1) { _ in
+        let statistics = store.statistics
+        seen.withLock { $0 = statistics }
+      }
+    }
+    try store.sweep()
+    let statistics = try #require(seen.withLock { $0 })
+    #expect(statistics.mayHaveBacklog)
+    #expect(statistics.sweeps == 2)
+    #expect(!store.statistics.mayHaveBacklog)
+  }
+
+  @Test func whatWasSavedMeanwhileIsNoDeletionOfASweep() throws {
+    let fixture = try Fixture(.memory)
+    defer { fixture.end() }
+    let (engine, store, cache) = try interrupted(fixture)
     for key in ["a", "b"] { try cache.save(1, for: key) }
     fixture.clock.advance(by: 200)
     engine.beforeNextWrite = { try cache.save(2, for: "a") }
@@ -256,8 +282,12 @@ import Testing
     try fixture.reopen()
     let store = fixture.store
     #expect(store.statistics.caches == [:])
+    #expect(store.statistics.mayHaveBacklog)
     try store.sweep()
     #expect(store.statistics.caches.keys.sorted() == ["swept"])
+    #expect(!store.statistics.mayHaveBacklog)
+    fixture.clock.advance(by: 1000)
+    #expect(store.statistics.mayHaveBacklog)
 
     let cache = try store.cache("swept", of: Int.self, lifetime: .seconds(10))
     try cache.save(1, for: "b")
@@ -300,6 +330,15 @@ import Testing
     try store.close()
     #expect(throwsClosed { try cache.save(2, for: "a") })
     #expect(try counts(of: store).saves == 1)
+  }
+
+  /// Nothing but counting, so that threads meet in the middle of it.
+  @Test func noCountOfEightThreadsIsLost() {
+    let counts = CacheCounts(of: "cache")
+    onThreads(8) { _ in
+      for _ in 0..<1_000_000 { counts.saves.add() }
+    }
+    #expect(counts.saves.value == 8_000_000)
   }
 
   @Test func countsOfEightThreadsAddUp() throws {

@@ -81,7 +81,7 @@ public struct EntryTotal: Sendable, Hashable {
 extension Store {
   /// What the store has done since it was opened.
   ///
-  /// After ``close()`` it tells what was done until then.
+  /// It can be asked after ``close()``, too; of what is called then only reads count, as failed.
   ///
   /// ```swift
   /// let reads = store.statistics.caches["genres"]?.reads
