@@ -11,7 +11,7 @@ export LIBRARY_PATH := $(BREW_LEVELDB)/lib$(if $(LIBRARY_PATH),:$(LIBRARY_PATH))
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help deps demo test check lint consumer docs bench-smoke address zones fuzz proof bench format
+.PHONY: help deps demo test check lint consumer metrics docs bench-smoke address zones fuzz proof bench format
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -22,10 +22,13 @@ demo: deps ## load five feeds through the cache, past seven days, and inspect th
 test: deps ## install what is missing, build, and run all tests
 	$(SWIFT) test
 
-check: lint test consumer docs bench-smoke ## all that must hold before a change lands
+check: lint test metrics consumer docs bench-smoke ## all that must hold before a change lands
 
 lint: ## check the formatting, strictly
 	$(SWIFT) format lint --strict --recursive --parallel Package.swift Sources Tests Benchmarks
+
+metrics: deps ## test what goes to swift-metrics with the trait `Metrics`
+	$(SWIFT) test --package-path Tests/MetricsTests --scratch-path .build-metrics
 
 consumer: deps ## build and run the README's code in packages that depend on a tag of HEAD
 	Scripts/consumer-check

@@ -11,8 +11,13 @@ let package = Package(
     .executable(name: "kvinspect", targets: ["kvinspect"]),
     .executable(name: "feeds", targets: ["feeds"]),
   ],
+  traits: [
+    .trait(name: "Metrics", description: "What a store counts goes to swift-metrics, too.")
+  ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+    // Only with the trait `Metrics`: without it users never resolve it.
+    .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
     // Only the tests' server stands on it, no product does: users never resolve it.
     .package(url: "https://github.com/swhitty/FlyingFox", from: "0.27.1"),
   ],
@@ -22,7 +27,13 @@ let package = Package(
     .target(name: "LarderBytes"),
     .target(name: "LarderEngine", dependencies: ["CLarderLevelDB", "LarderBytes"]),
     .target(name: "LarderCoding", dependencies: ["LarderBytes"]),
-    .target(name: "Larder", dependencies: ["LarderEngine", "LarderCoding", "LarderBytes"]),
+    .target(
+      name: "Larder",
+      dependencies: [
+        "LarderEngine", "LarderCoding", "LarderBytes",
+        .product(
+          name: "CoreMetrics", package: "swift-metrics", condition: .when(traits: ["Metrics"])),
+      ]),
     .target(name: "LarderFeeds", dependencies: ["Larder"]),
     .target(name: "LarderTesting", dependencies: ["Larder"]),
     .target(

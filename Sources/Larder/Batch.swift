@@ -18,6 +18,7 @@ public struct Batch: ~Copyable {
   private(set) var rows = WriteBatch()
   private(set) var clearings: [Clearing] = []
   private(set) var dueNotes = DueNotes()
+  private(set) var changes = ChangeNotes()
 
   init(store: Store) { self.store = store }
 
@@ -37,6 +38,7 @@ public struct Batch: ~Copyable {
       let bucket = try core.add(
         value, for: key, id: batch.id(of: core), savedAt: now, to: &batch.rows)
       batch.dueNotes.add(bucket, core.nextDue)
+      batch.changes.add(.save, core.counts)
     }
   }
 
@@ -50,6 +52,7 @@ public struct Batch: ~Copyable {
     record(cache) { batch throws(StoreError) in
       let recordKey = try core.recordKey(of: key, id: batch.id(of: core))
       batch.rows.remove(recordKey.span.bytes)
+      batch.changes.add(.removal, core.counts)
     }
   }
 
@@ -65,6 +68,7 @@ public struct Batch: ~Copyable {
       } else {
         batch.clearings.append(Clearing(cache: core, ids: [id]))
       }
+      batch.changes.add(.clear, core.counts)
     }
   }
 

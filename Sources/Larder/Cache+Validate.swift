@@ -41,7 +41,7 @@ extension Cache {
       cursor.withEntry { key, value in
         judge(value, under: key, at: now, maxAge: maxAge, report: &report, deletions: &deletions)
       }
-      if deletions.causes.count >= 256 { try commit(&deletions, report: &report) }
+      if deletions.deleted.count >= 256 { try commit(&deletions, report: &report) }
     }
     try commit(&deletions, report: &report)
     return report
@@ -59,43 +59,50 @@ extension Cache {
       report.newer += 1
       return
     } catch {
-      return deletions.add(recordKey, if: .damaged, because: \.unreadable)
+      return deletions.add(recordKey, bytes, if: .damaged, because: \.unreadable)
     }
     do throws(StoreError) {
       let found = try core.lookup(
         record, in: bytes, under: recordKey, at: now, maxAge: maxAge, origin: store.origin)
       guard case .expired = found else { return report.kept += 1 }
-      deletions.add(recordKey, if: .unchanged(since: record.sequence), because: \.expired)
+      deletions.add(
+        recordKey, bytes, if: .unchanged(since: record.sequence), because: \.expired)
     } catch {
-      deletions.add(recordKey, if: .unchanged(since: record.sequence), because: \.unreadable)
+      deletions.add(
+        recordKey, bytes, if: .unchanged(since: record.sequence), because: \.unreadable)
     }
   }
 
   private func commit(
     _ deletions: inout Deletions, report: inout ValidationReport
   ) throws(StoreError) {
-    guard !deletions.causes.isEmpty else { return }
+    guard !deletions.deleted.isEmpty else { return }
     let failed = try store.commit(&deletions.rows).failed
-    for (index, cause) in deletions.causes.enumerated() {
-      // What somebody saved or removed meanwhile is not ours to delete.
-      report[keyPath: failed.contains(index) ? \.kept : cause] += 1
+    for (index, (cause, bytes)) in deletions.deleted.enumerated() {
+      guard !failed.contains(index) else {
+        // What somebody saved or removed meanwhile is not ours to delete.
+        report.kept += 1
+        continue
+      }
+      report[keyPath: cause] += 1
+      core.counts.validated.add(bytes: bytes)
     }
     deletions.rows.reset()
-    deletions.causes.removeAll(keepingCapacity: true)
+    deletions.deleted.removeAll(keepingCapacity: true)
   }
 }
 
 /// Deletions that wait to be written together, and what each is counted as once it is done.
 private struct Deletions: ~Copyable {
   var rows = WriteBatch()
-  var causes: [WritableKeyPath<ValidationReport, Int>] = []
+  var deleted: [(cause: WritableKeyPath<ValidationReport, Int>, bytes: Int)] = []
 
   mutating func add(
-    _ key: RawSpan, if condition: WriteBatch.Condition,
+    _ key: RawSpan, _ record: RawSpan, if condition: WriteBatch.Condition,
     because cause: WritableKeyPath<ValidationReport, Int>
   ) {
     let deletion: Deletion = cause == \.expired ? .expired : .removed
     rows.remove(key, if: rows.require(key, condition), note: deletion.rawValue)
-    causes.append(cause)
+    deleted.append((cause, key.byteCount + record.byteCount))
   }
 }

@@ -39,10 +39,16 @@ extension Cache {
   ///   over its limit.
   /// - Complexity: One point lookup and one decode.
   public func value(for key: Key) throws(StoreError) -> Value? {
+    var outcome = ReadOutcome.failed
+    defer { core.counts.reads.add(outcome) }
     let recordKey = try core.recordKey(of: key, id: core.id)
     var buffer = ValueBuffer()
-    guard try store.get(recordKey, in: core, into: &buffer) else { return nil }
-    return try core.freshValue(in: buffer, under: recordKey, by: store.clock)
+    guard try store.get(recordKey, in: core, into: &buffer) else {
+      outcome = .missing
+      return nil
+    }
+    return try core.freshValue(
+      in: buffer, under: recordKey, by: store.clock, outcome: &outcome)
   }
 
   /// Reads a value and what is known about it, while it is fresh; nil as in ``value(for:)``.
@@ -69,16 +75,23 @@ extension Cache {
   /// - Throws: As ``value(for:)``.
   /// - Complexity: One point lookup, and one decode unless the answer is expired or missing.
   public func lookup(for key: Key, maxAge: MaxAge? = nil) throws(StoreError) -> Lookup<Value> {
+    var outcome = ReadOutcome.failed
+    defer { core.counts.reads.add(outcome) }
     let recordKey = try core.recordKey(of: key, id: core.id)
     var buffer = ValueBuffer()
-    guard try store.get(recordKey, in: core, into: &buffer) else { return .missing }
-    return try buffer.withBytes { bytes throws(StoreError) in
+    guard try store.get(recordKey, in: core, into: &buffer) else {
+      outcome = .missing
+      return .missing
+    }
+    let found = try buffer.withBytes { bytes throws(StoreError) in
       let record = try core.record(bytes, under: recordKey.span.bytes)
       core.marks?.mark(recordKey.span.bytes)
       return try core.lookup(
         record, in: bytes, under: recordKey.span.bytes, at: store.clock.now(), maxAge: maxAge,
         origin: store.origin)
     }
+    outcome = ReadOutcome(found)
+    return found
   }
 }
 
@@ -117,7 +130,9 @@ extension Cache {
     var rows = WriteBatch()
     let presence = rows.require(recordKey.span.bytes, .present)
     rows.remove(recordKey.span.bytes, if: presence)
-    return try store.commit(&rows).failed.isEmpty
+    let isRemoved = try store.commit(&rows).failed.isEmpty
+    core.counts.removals.add()
+    return isRemoved
   }
 
   /// Removes every entry of the cache.

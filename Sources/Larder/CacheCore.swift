@@ -36,10 +36,12 @@ final class CacheCore<Value: Sendable>: OpenCache {
   private let readers: [UInt8: Coder<Value>]
   private let currentID: Atomic<UInt64>
   let nextDue = NextDue()
+  let counts: CacheCounts
 
   init<Key: CacheKey>(
     name: String, keyedBy: Key.Type, lifetime: Lifetime, schema: Schema<Value>,
-    coder: Coder<Value>, readers: [UInt8: Coder<Value>], byteBudget: Int?, marks: ReadMarks?
+    coder: Coder<Value>, readers: [UInt8: Coder<Value>], counts: CacheCounts, byteBudget: Int?,
+    marks: ReadMarks?
   ) {
     self.name = name
     self.keyType = ObjectIdentifier(keyedBy)
@@ -48,6 +50,7 @@ final class CacheCore<Value: Sendable>: OpenCache {
     self.schema = schema
     self.coder = coder
     self.readers = readers
+    self.counts = counts
     self.byteBudget = byteBudget
     self.marks = marks
     self.currentID = Atomic(0)
@@ -241,15 +244,19 @@ extension CacheCore {
   /// generic type that is named on the way is looked up at run time: an eighth of a read from
   /// memory.
   func freshValue(
-    in buffer: borrowing ValueBuffer, under recordKey: [UInt8], by clock: any WallClock
+    in buffer: borrowing ValueBuffer, under recordKey: [UInt8], by clock: any WallClock,
+    outcome: inout ReadOutcome
   ) throws(StoreError) -> Value? {
     var found: Value?
     try buffer.withBytes { bytes throws(StoreError) in
       let recordKey = recordKey.span.bytes
       let record = try record(bytes, under: recordKey)
-      guard lifetime.freshness(of: record.savedAt, at: clock.now()) == .fresh else { return }
-      marks?.mark(recordKey)
-      found = try value(of: record, in: bytes, under: recordKey)
+      let freshness = lifetime.freshness(of: record.savedAt, at: clock.now())
+      if freshness == .fresh {
+        marks?.mark(recordKey)
+        found = try value(of: record, in: bytes, under: recordKey)
+      }
+      outcome = ReadOutcome(freshness)
     }
     return found
   }

@@ -33,6 +33,7 @@ public final class Store: Sendable {
   private let durability: Durability
   private let registry: Mutex<Registry>
   let observations: Observations
+  let counts = StoreCounts()
   let space: Space
   private let openCaches: OpenCaches
   private let sweeper = Mutex(Sweeper())
@@ -51,7 +52,8 @@ public final class Store: Sendable {
     self.openCaches = registry.open
     observations = Observations()
     space = Space(
-      in: engine, budget: options.byteBudget, clock: options.clock, telling: observations)
+      in: engine, budget: options.byteBudget, clock: options.clock, telling: observations,
+      counting: counts)
     self.registry = Mutex(registry)
   }
 
@@ -212,7 +214,8 @@ extension Store {
     let marks = openCaches.cache(named: name)?.marks ?? space.marks(byteBudget: byteBudget)
     let wanted = CacheCore(
       name: name, keyedBy: Key.self, lifetime: lifetime, schema: schema, coder: coder,
-      readers: Coder<Value>.readers, byteBudget: byteBudget, marks: marks)
+      readers: Coder<Value>.readers, counts: counts.ofCache(name), byteBudget: byteBudget,
+      marks: marks)
     let core = try registry.withLock { registry throws(StoreError) in
       try registry.open(wanted, in: engine, space)
     }
@@ -293,14 +296,17 @@ extension Store {
     var rows = batch.rows
     let dueNotes = batch.dueNotes
     defer { dueNotes.note() }
+    let changes = batch.changes
     if batch.clearings.isEmpty {
       try commit(&rows, durability)
+      changes.count()
       return
     }
     let clearings = batch.clearings
     try registry.withLock { registry throws(StoreError) in
       try registry.commit(&rows, clearing: clearings, to: space, telling: observations)
     }
+    changes.count()
     reclaim(atOpen: false)
   }
 

@@ -1,7 +1,8 @@
 import Foundation
-import LarderEngine
 import LarderTestSupport
 import Testing
+
+@testable import LarderEngine
 
 /// Damaged files are reported, and never taken for data or for absence.
 @Suite struct DamageTests {

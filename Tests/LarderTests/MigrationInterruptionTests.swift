@@ -169,7 +169,7 @@ import Testing
     var rows = WriteBatch()
     let core = CacheCore<NoteV1>(
       name: "notes", keyedBy: String.self, lifetime: .days(7), schema: Schema(version: 1),
-      coder: .binary, readers: [:], byteBudget: nil, marks: nil)
+      coder: .binary, readers: [:], counts: CacheCounts(of: "notes"), byteBudget: nil, marks: nil)
     _ = try core.add(
       NoteV1(name: "0"), for: "0000", id: cleared.core.id, savedAt: fixture.clock.now(), to: &rows)
     try fixture.engine.write(&rows, synced: false)

@@ -88,7 +88,7 @@ enum Layers {
     "LarderBytes": [],
     "LarderEngine": ["CLarderLevelDB", "LarderBytes"],
     "LarderCoding": ["LarderBytes"],
-    "Larder": ["LarderEngine", "LarderCoding", "LarderBytes"],
+    "Larder": ["LarderEngine", "LarderCoding", "LarderBytes", "CoreMetrics"],
     "LarderFeeds": ["Larder"],
     "LarderInspection": ["Larder", "LarderCoding", "LarderEngine", "LarderBytes"],
     "LarderTesting": ["Larder", "LarderEngine"],

@@ -27,6 +27,7 @@ struct CacheSweep: ~Copyable {
 
   private let engine: any StorageEngine
   private let observations: Observations
+  private let counts: CacheCounts
   private let cache: Registration
   private let due: NextDue
   private let now: Date
@@ -57,10 +58,11 @@ struct CacheSweep: ~Copyable {
 
   init(
     of cache: Registration, in engine: any StorageEngine, telling observations: Observations,
-    at now: Date, last: Int64, from place: SweepPlace?, due: NextDue
+    counting counts: CacheCounts, at now: Date, last: Int64, from place: SweepPlace?, due: NextDue
   ) {
     self.engine = engine
     self.observations = observations
+    self.counts = counts
     self.cache = cache
     self.due = due
     self.now = now
@@ -157,6 +159,7 @@ struct CacheSweep: ~Copyable {
           slice += finding.indexKeys
         } else if let bytes = finding.deletedBytes {
           deleted += 1
+          counts.swept.add(bytes: bytes)
           place.emptied.addRecord(finding.recordKey, bytes: bytes)
         }
       }

@@ -79,6 +79,7 @@ struct Sweeper {
   ) throws(StoreError) -> Int {
     let now = store.clock.now()
     guard let last = CacheSweep.lastBucket(at: now) else { return 0 }
+    store.counts.sweeps.add()
     var (deleted, slicesLeft) = (0, slices)
     var damage: StoreError?
     if dormant == nil { try findDormant(in: store) }
@@ -96,6 +97,12 @@ struct Sweeper {
     }
     if let damage { throw damage }
     return deleted
+  }
+
+  /// Whether a sweep of `store` might find rows that are due, as far as is known without looking.
+  func mayFindSomething(in store: Store) -> Bool {
+    guard let last = CacheSweep.lastBucket(at: store.clock.now()) else { return false }
+    return dormant == nil || !dueCaches(of: store, last: last).isEmpty
   }
 
   private mutating func findDormant(in store: Store) throws(StoreError) {
@@ -137,8 +144,9 @@ struct Sweeper {
     }
     let place = places[cache.name].flatMap { $0.id == registration.id ? $0 : nil }
     var sweep = CacheSweep(
-      of: registration, in: store.engine, telling: store.observations, at: now, last: last,
-      from: place, due: cache.due)
+      of: registration, in: store.engine, telling: store.observations,
+      counting: store.counts.ofCache(cache.name), at: now, last: last, from: place,
+      due: cache.due)
     defer { places[cache.name] = sweep.place }
     // What was found under another number says nothing of this one.
     try sweep.run(from: place == nil ? (.min, .min) : due, slices: &slices) {

@@ -26,20 +26,28 @@ struct Eviction: ~Copyable {
   private let accounting: Accounting
   private let engine: any StorageEngine
   private let observations: Observations
+  private let counts: StoreCounts
+  /// Whether it is the budget of the store, and not of a cache.
+  private let isWhole: Bool
   private let now: Date
   private(set) var hand: Hand
 
   private var rows = WriteBatch()
+  /// The records among them, with the condition that they stand under.
+  private var records: [(cache: String, bytes: Int, requirement: Int)] = []
   private var buffer = ValueBuffer()
 
   init(
-    of budget: Int, by accounting: Accounting, in engine: any StorageEngine,
-    telling observations: Observations, at now: Date, from hand: Hand
+    of budget: Int, isWhole: Bool, by accounting: Accounting, in engine: any StorageEngine,
+    telling observations: Observations, counting counts: StoreCounts, at now: Date,
+    from hand: Hand
   ) {
     self.budget = budget
     self.accounting = accounting
     self.engine = engine
     self.observations = observations
+    self.counts = counts
+    self.isWhole = isWhole
     self.now = now
     self.hand = hand
   }
@@ -106,7 +114,16 @@ struct Eviction: ~Copyable {
     guard !rows.isEmpty else { return }
     rows.mayExceedBudget = true
     if !observations.isEmpty { rows.observer = observations }
-    try engine.write(&rows, synced: false)
+    let failed = try engine.write(&rows, synced: false).failed
+    for (cache, bytes, requirement) in records where !failed.contains(requirement) {
+      let counts = counts.ofCache(cache)
+      if isWhole {
+        counts.evictedByStoreBudget.add(bytes: bytes)
+      } else {
+        counts.evictedByOwnBudget.add(bytes: bytes)
+      }
+    }
+    records.removeAll(keepingCapacity: true)
     rows.reset()
   }
 
@@ -164,6 +181,7 @@ struct Eviction: ~Copyable {
     _ row: Row, if requirement: Int, record recordKey: [UInt8], _ bytes: Int, _ why: Deletion
   ) -> Int {
     rows.remove(recordKey.span.bytes, if: requirement, note: why.rawValue)
+    records.append((row.cache.name, bytes, requirement))
     return remove(row, if: requirement) + bytes
   }
 

@@ -8,6 +8,7 @@ final class Space: Sendable {
   let accounting = Accounting()
   private let engine: any StorageEngine
   private let observations: Observations
+  private let counts: StoreCounts
   private let clock: any WallClock
   /// The store's own budget, and what was read of all its caches.
   private let whole: (budget: Int, marks: ReadMarks)?
@@ -15,11 +16,13 @@ final class Space: Sendable {
   private let hands = Mutex<[Int: Eviction.Hand]>([:])
 
   init(
-    in engine: any StorageEngine, budget: Int?, clock: any WallClock, telling: Observations
+    in engine: any StorageEngine, budget: Int?, clock: any WallClock,
+    telling observations: Observations, counting counts: StoreCounts
   ) {
     self.engine = engine
     self.clock = clock
-    observations = telling
+    self.observations = observations
+    self.counts = counts
     whole = budget.map { [accounting] in (accounting.addBudget($0), ReadMarks(budget: $0)) }
     engine.measure(by: accounting)
   }
@@ -61,7 +64,8 @@ extension Space {
     try engine.checkOpen()
     return try hands.withLock { hands throws(EngineError) in
       var eviction = Eviction(
-        of: shortage.budget, by: accounting, in: engine, telling: observations, at: clock.now(),
+        of: shortage.budget, isWhole: shortage.budget == whole?.budget, by: accounting,
+        in: engine, telling: observations, counting: counts, at: clock.now(),
         from: hands[shortage.budget] ?? Eviction.Hand())
       defer { hands[shortage.budget] = eviction.hand }
       return try eviction.makeRoom(for: shortage)

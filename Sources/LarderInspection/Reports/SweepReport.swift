@@ -7,9 +7,9 @@ extension Inspection {
     style: Style, to output: inout some TextOutputStream
   ) throws(InspectionError) -> Outcome {
     let backlog = try backlog()
-    try SweepReport(path: path, now: now, records: backlog.records, isDryRun: true)
+    try SweepReport(path: path, now: now, records: backlog.due.entries, isDryRun: true)
       .write(style: style, to: &output)
-    return damage.isEmpty && backlog.isWhole ? .fine : .damaged
+    return damage.isEmpty && backlog.isComplete ? .fine : .damaged
   }
 
   /// Sweeps the store in a directory itself, and writes how much that deleted.

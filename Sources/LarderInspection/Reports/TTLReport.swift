@@ -26,20 +26,20 @@ extension Inspection {
       return true
     }
     let backlog = try backlog()
-    if !backlog.isWhole { outcome = .damaged }
+    if !backlog.isComplete { outcome = .damaged }
     write(spans.filter { $0.records > 0 }, backlog, style: style, to: &output)
     return outcome
   }
 
   private func write(
-    _ spans: [Span], _ backlog: Backlog, style: Style, to output: inout some TextOutputStream
+    _ spans: [Span], _ backlog: CacheContents, style: Style, to output: inout some TextOutputStream
   ) {
     let rows = spans.map { $0.fields }
     switch style.format {
     case .table:
       output.write(style.isQuiet ? "" : heading + "\n\n")
       output.write("index    \(backlog.indexRows) rows, \(backlog.dueRows) of them due\n")
-      output.write("backlog  \(backlog.records) records, \(backlog.bytes) bytes\n\n")
+      output.write("backlog  \(backlog.due.entries) records, \(backlog.due.bytes) bytes\n\n")
       var table = Table(["CACHE", "EXPIRES", "RECORDS", "BYTES"])
       for span in spans {
         table.add([span.cache, span.name, "\(span.records)", "\(span.bytes)"], to: &output)
@@ -48,7 +48,8 @@ extension Inspection {
     case .json:
       let fields: [(name: String, value: JSONValue)] = [
         ("indexRows", .integer(backlog.indexRows)), ("dueIndexRows", .integer(backlog.dueRows)),
-        ("backlogRecords", .integer(backlog.records)), ("backlogBytes", .integer(backlog.bytes)),
+        ("backlogRecords", .integer(backlog.due.entries)),
+        ("backlogBytes", .integer(backlog.due.bytes)),
         ("spans", .array(rows.map(JSONValue.object))),
       ]
       JSONValue.object(jsonHeading + fields).writePretty(to: &output)
@@ -100,7 +101,8 @@ private struct Span {
 
   mutating func add(_ record: FoundRecord) {
     records += 1
-    bytes += record.key.count + record.storedBytes
+    bytes += KeySpace.records.prefix(ofCache: record.cache.id).count + record.key.count
+    bytes += record.storedBytes
   }
 
   var fields: [(name: String, value: JSONValue)] {

@@ -46,6 +46,10 @@ import Testing
     #expect(try keys(cache) == ["k0", "k1", "k2", "k3", "k4"])
     try fill(cache, 5..<7, fixture)
     #expect(try keys(cache) == ["k2", "k3", "k4", "k5", "k6"])
+    let statistics = try #require(fixture.store.statistics.caches["cache"])
+    #expect(statistics.deletions.cacheBudget == EntryTotal(entries: 2, bytes: 2 * (4 + 136)))
+    #expect(statistics.deletions.storeBudget == EntryTotal())
+    #expect(statistics.heldBytes == 5 * Self.entryBytes)
     #expect(try fixture.miscount(of: cache) == nil)
     // Saved again, an entry is the newest one.
     try cache.save(bytes(100), for: "k2")
@@ -123,6 +127,11 @@ import Testing
     #expect(try keys(endless) == ["k1"])
     #expect(try keys(small) == ["k1", "k2"])
     for cache in [week, endless, small] { #expect(try fixture.miscount(of: cache) == nil) }
+    let statistics = fixture.store.statistics.caches
+    #expect(statistics["w"]?.deletions.storeBudget.entries == 1)
+    #expect(statistics["e"]?.deletions.storeBudget.entries == 1)
+    #expect(statistics["s"]?.deletions.cacheBudget.entries == 1)
+    #expect(statistics["s"]?.deletions.storeBudget.entries == 0)
   }
 
   @Test(arguments: StoreKind.allCases)

@@ -1,0 +1,179 @@
+import Synchronization
+
+/// What a read of a key came to.
+enum ReadOutcome: String {
+  case fresh, stale, expired, missing, failed
+
+  /// A read of an entry that could be read.
+  init(_ freshness: Freshness) {
+    switch freshness {
+    case .fresh: self = .fresh
+    case .stale: self = .stale
+    case .expired: self = .expired
+    }
+  }
+
+  init<Value>(_ found: Lookup<Value>) {
+    switch found {
+    case .fresh: self = .fresh
+    case .stale: self = .stale
+    case .expired: self = .expired
+    case .missing: self = .missing
+    }
+  }
+}
+
+/// What an open store counts.
+///
+/// The counts of a cache are found by its name, and so go on when a cache that a sweep knew only
+/// from its registration is opened.
+final class StoreCounts: Sendable {
+  let sweeps = EventCount("larder_sweeps_total", [])
+  private let caches = Mutex<[String: CacheCounts]>([:])
+
+  func ofCache(_ name: String) -> CacheCounts {
+    caches.withLock { caches in
+      if let counts = caches[name] { return counts }
+      let counts = CacheCounts(of: name)
+      caches[name] = counts
+      return counts
+    }
+  }
+
+  /// All of them: also those of caches whose opening has failed.
+  var ofCaches: [String: CacheCounts] { caches.withLock { $0 } }
+}
+
+/// What a store counts for one cache.
+final class CacheCounts: Sendable {
+  let reads: ReadCounts
+  let saves: EventCount
+  let removals: EventCount
+  let clears: EventCount
+  // What the store deletes by itself, by cause.
+  let swept: DeletionCount
+  let validated: DeletionCount
+  let evictedByOwnBudget: DeletionCount
+  let evictedByStoreBudget: DeletionCount
+
+  init(of name: String) {
+    let cache = ("cache", name)
+    reads = ReadCounts(of: cache)
+    saves = EventCount("larder_saves_total", [cache])
+    removals = EventCount("larder_removals_total", [cache])
+    clears = EventCount("larder_clears_total", [cache])
+    swept = DeletionCount(of: cache, cause: "sweep")
+    validated = DeletionCount(of: cache, cause: "validation")
+    evictedByOwnBudget = DeletionCount(of: cache, cause: "cache-budget")
+    evictedByStoreBudget = DeletionCount(of: cache, cause: "store-budget")
+  }
+}
+
+/// Reads of a cache, by what they came to.
+struct ReadCounts: ~Copyable, Sendable {
+  private let fresh: EventCount
+  private let stale: EventCount
+  private let expired: EventCount
+  private let missing: EventCount
+  private let failed: EventCount
+
+  init(of cache: (String, String)) {
+    func count(_ outcome: ReadOutcome) -> EventCount {
+      EventCount("larder_reads_total", [cache, ("outcome", outcome.rawValue)])
+    }
+    fresh = count(.fresh)
+    stale = count(.stale)
+    expired = count(.expired)
+    missing = count(.missing)
+    failed = count(.failed)
+  }
+
+  func add(_ outcome: ReadOutcome) {
+    switch outcome {
+    case .fresh: fresh.add()
+    case .stale: stale.add()
+    case .expired: expired.add()
+    case .missing: missing.add()
+    case .failed: failed.add()
+    }
+  }
+
+  var value: CacheStatistics.Reads {
+    CacheStatistics.Reads(
+      fresh: fresh.value, stale: stale.value, expired: expired.value, missing: missing.value,
+      failed: failed.value)
+  }
+}
+
+/// Entries that were deleted for one cause, and their bytes.
+struct DeletionCount: ~Copyable, Sendable {
+  private let entries: EventCount
+  private let bytes: EventCount
+
+  init(of cache: (String, String), cause: String) {
+    let dimensions = [cache, ("cause", cause)]
+    entries = EventCount("larder_deletions_total", dimensions)
+    bytes = EventCount("larder_deleted_bytes_total", dimensions)
+  }
+
+  /// Adds an entry.
+  ///
+  /// - Parameter bytes: Its record with the physical key.
+  func add(bytes: Int) {
+    entries.add()
+    self.bytes.add(bytes)
+  }
+
+  var value: EntryTotal { EntryTotal(entries: entries.value, bytes: bytes.value) }
+}
+
+/// What a batch changes in each cache, until the batch is committed.
+struct ChangeNotes {
+  enum Change {
+    case save, removal, clear
+  }
+
+  private struct Note {
+    let counts: CacheCounts
+    var saves = 0
+    var removals = 0
+    var clears = 0
+
+    mutating func add(_ change: Change) {
+      switch change {
+      case .save: saves += 1
+      case .removal: removals += 1
+      case .clear: clears += 1
+      }
+    }
+
+    func count() {
+      if saves > 0 { counts.saves.add(saves) }
+      if removals > 0 { counts.removals.add(removals) }
+      if clears > 0 { counts.clears.add(clears) }
+    }
+  }
+
+  // As in `DueNotes`: a batch of one cache allocates nothing.
+  private var first: Note?
+  private var others: [Note] = []
+
+  mutating func add(_ change: Change, _ counts: CacheCounts) {
+    if first == nil { first = Note(counts: counts) }
+    if first?.counts === counts {
+      first?.add(change)
+    } else {
+      let index = others.firstIndex { $0.counts === counts } ?? others.count
+      if index == others.count { others.append(Note(counts: counts)) }
+      others[index].add(change)
+    }
+  }
+
+  /// Counts them.
+  ///
+  /// After a commit that succeeded: of one that failed nobody knows whether it took effect.
+  func count() {
+    first?.count()
+    for other in others { other.count() }
+  }
+}
