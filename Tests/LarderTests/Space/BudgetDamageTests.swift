@@ -1,0 +1,98 @@
+import Foundation
+import LarderBytes
+import LarderEngine
+import LarderTestSupport
+import LarderTesting
+import Testing
+
+@testable import Larder
+
+/// Budgets of caches that are damaged.
+@Suite struct BudgetDamageTests {
+  private func open(_ path: String, byteBudget: Int? = 1 << 20) throws -> (
+    engine: LevelDBEngine, store: Store, cache: Cache<String, Data>
+  ) {
+    let engine = try LevelDBEngine(at: path)
+    var options = Store.Options()
+    options.clock = ManualClock()
+    let store = try Store(engine: engine, options: options, origin: .disk)
+    let cache = try store.cache("cache", of: Data.self, coder: .bytes, byteBudget: byteBudget)
+    return (engine, store, cache)
+  }
+
+  @Test func aCountThatMayBeWrongIsTooHighAndIsNotKept() throws {
+    let temporary = try TemporaryDirectory()
+    let path = temporary.path
+    var (engine, store, cache) = try open(path)
+    var random = SplitMix64(seed: 5)
+    let names = (0..<900).map { "k\(10_000 + $0)" }
+    try store.write { batch in
+      for name in names { batch.save(Data(random.bytes(200)), for: name, in: cache) }
+    }
+    try engine.compact(EngineRange())
+    try store.close()
+    let table = try #require(try Damage.files(in: path, endingIn: ".ldb").first)
+    try Damage.flipByte(at: 50_000, of: table)
+
+    (engine, store, cache) = try open(path)
+    let account = { try #require(store.space.accounting.account(cache.core.id)) }
+    #expect(try account().isExact)
+    let before = try account().bytes
+    // Among them those whose old records cannot be read; each is shorter than it was.
+    for name in names { try cache.save(bytes(100), for: name) }
+    #expect(try !account().isExact)
+    #expect(try account().bytes > before - names.count * 100)
+    #expect(try engine.get(Metadata.bytes(cache.core.id).span.bytes) == nil)
+    for name in names { #expect(try cache.value(for: name) == bytes(100)) }
+    try store.close()
+
+    // Cleared, it is a cache without damage.
+    (engine, store, cache) = try open(path)
+    try cache.removeAll()
+    try cache.save(bytes(100), for: "new")
+    #expect(try account().isExact)
+    #expect(try account().bytes == 2 + 3 + 136 + 2 + 8 + 3 + 2)
+    try store.close()
+  }
+
+  @Test(arguments: StoreKind.allCases)
+  func aDamagedEntryIsEvictedLikeAnyOther(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let cache = try fixture.store.cache("cache", of: Data.self, coder: .bytes, byteBudget: 1000)
+    for number in 0..<5 {
+      try cache.save(bytes(120), for: "k\(number)")
+      fixture.clock.advance(by: 3 * 3600)
+    }
+    let record = try #require(try fixture.rows(in: .records).first)
+    var value = record.value
+    value[40] ^= 1
+    try fixture.put(value, under: record.key)
+    for number in 5..<7 { try cache.save(bytes(120), for: "k\(number)") }
+    #expect(try fixture.rows(in: .records).allSatisfy { $0.key != record.key })
+    #expect(try cache.value(for: "k6") == bytes(120))
+    #expect(try fixture.miscount(of: cache) == nil)
+  }
+
+  @Test(arguments: StoreKind.allCases)
+  func whatCannotBeEvictedIsAReasonToRefuse(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let cache = try fixture.store.cache("cache", of: Data.self, coder: .bytes, byteBudget: 1000)
+    for number in 0..<5 { try cache.save(bytes(120), for: "k\(number)") }
+    // Of a later version of this library.
+    for record in try fixture.rows(in: .records) {
+      var batch = WriteBatch()
+      batch.put(record.key.span.bytes, stamped: true) { $0.append([9] + record.value.dropFirst()) }
+      try fixture.engine.write(&batch, synced: false)
+    }
+    #expect {
+      try cache.save(bytes(500), for: "k9")
+    } throws: { error in
+      guard case StoreError.budgetExceeded(let bytes, 1000) = error else { return false }
+      return bytes > 1000
+    }
+    #expect(try fixture.rows(in: .records).count == 5)
+    #expect(try fixture.miscount(of: cache) == nil)
+  }
+}
