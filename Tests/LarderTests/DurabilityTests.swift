@@ -105,6 +105,40 @@ import Testing
   }
 }
 
+extension DurabilityTests {
+  /// Whatever a write that failed has done by the time the database was opened anew, it is counted.
+  @Test(arguments: 1...6) func countsAreReadAgainWhenTheDatabaseWasOpenedAnew(sync: Int) throws {
+    let (store, _) = try open(disk)
+    let cache = try store.cache("few", of: Int.self, byteBudget: 1 << 20)
+    for number in 0..<20 { try cache.save(number, for: "\(number)") }
+    try store.engine.compact(EngineRange())
+    disk.fail(atCall: disk.counts.syncs + sync, .failedSync, of: .syncs)
+    var failures = 0
+    for number in 20..<30 {
+      do {
+        try cache.save(number, for: "\(number)", durability: .powerLoss)
+        if number.isMultiple(of: 3) { try cache.removeAll() }
+      } catch {
+        // Whether it took effect is unknown until the next write.
+        failures += 1
+        continue
+      }
+      var held = 0
+      for space in [KeySpace.records, .expiry] {
+        let cursor = try store.engine.cursor(
+          over: EngineRange(prefix: space.prefix(ofCache: cache.core.id)))
+        while try cursor.next() {
+          held += cursor.withEntry { key, value in key.byteCount + value.byteCount }
+        }
+      }
+      let account = try #require(store.space.accounting.account(cache.core.id), "\(number)")
+      #expect(account.bytes == held && account.isExact, "\(number)")
+    }
+    #expect(failures > 0)
+    try store.close()
+  }
+}
+
 /// What opening does with a damaged store.
 @Suite struct DamagePolicyTests {
   /// A closed store with a hundred entries, and its log.

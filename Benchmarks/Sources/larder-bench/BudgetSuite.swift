@@ -96,9 +96,9 @@ struct BudgetSuite {
     for check in 0..<Self.checks {
       // A hundred looks at the disk between two at the count.
       for part in 0..<100 {
+        let numbers = (check * step + part * step / 100)..<(check * step + (part + 1) * step / 100)
         time += try ContinuousClock().measure {
-          for number in (check * step + part * step / 100)..<(check * step + (part + 1) * step / 100)
-          {
+          for number in numbers {
             try opened.cache.save(
               payload(number), for: Int.random(in: 0...Int.max, using: &random))
           }
