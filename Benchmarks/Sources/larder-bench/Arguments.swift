@@ -12,6 +12,7 @@ struct Arguments {
       --coding         measure encoding and decoding alone
       --sweep          measure sweeping alone
       --backup         measure backups under load, and nothing else
+      --week           simulate ten days of saves and sweeps, and nothing else
       --output DIR     write the figures into a JSON file there
     """
 
@@ -22,6 +23,7 @@ struct Arguments {
   private(set) var codingOnly = false
   private(set) var sweepOnly = false
   private(set) var backupsOnly = false
+  private(set) var weekOnly = false
   private(set) var output: URL?
 
   /// Throws the message for what cannot be understood.
@@ -34,6 +36,7 @@ struct Arguments {
       case "--coding": codingOnly = true
       case "--sweep": sweepOnly = true
       case "--backup": backupsOnly = true
+      case "--week": weekOnly = true
       case "--rounds":
         guard let count = Int(words.next() ?? ""), count > 0 else {
           throw Misuse(description: "--rounds takes a number above 0")

@@ -42,6 +42,10 @@ import Foundation
       try BackupSuite(scale, rounds: arguments.rounds, in: workspace).run(say)
       return report
     }
+    if arguments.weekOnly {
+      try WeekSuite(scale, in: workspace).run(say)
+      return report
+    }
     let feeds = try FeedSuite(scale, in: workspace)
     try measure(try CodingSuite(scale).contests + feeds.contests)
     try feeds.close()
