@@ -18,18 +18,23 @@ final class Fixture {
   let kind: StoreKind
   let clock: ManualClock
   let directory: URL
+  /// What calls for sweeps in the background; nil for a store that has none.
+  let timer: HandTimer?
   private(set) var engine: any StorageEngine
   private(set) var store: Store
   /// Lets go of what holds itself: an engine, for one, that calls the test that uses it.
   var atEnd: (() -> Void)?
 
-  init(_ kind: StoreKind, clock: ManualClock = ManualClock()) throws {
+  init(
+    _ kind: StoreKind, clock: ManualClock = ManualClock(), timer: HandTimer? = nil
+  ) throws {
     self.kind = kind
     self.clock = clock
+    self.timer = timer
     directory = FileManager.default.temporaryDirectory
       .appending(path: "larder-tests-\(UUID().uuidString)")
     engine = try Self.openEngine(kind, at: directory)
-    store = try Self.openStore(engine, kind, clock)
+    store = try Self.openStore(engine, kind, clock, timer)
   }
 
   /// Closes the store and removes its directory.
@@ -51,7 +56,7 @@ final class Fixture {
       try store.close()
       engine = try Self.openEngine(kind, at: directory)
     }
-    store = try Self.openStore(engine, kind, clock)
+    store = try Self.openStore(engine, kind, clock, timer)
   }
 
   private static func openEngine(
@@ -65,10 +70,14 @@ final class Fixture {
   }
 
   private static func openStore(
-    _ engine: any StorageEngine, _ kind: StoreKind, _ clock: ManualClock
+    _ engine: any StorageEngine, _ kind: StoreKind, _ clock: ManualClock, _ timer: HandTimer?
   ) throws -> Store {
     var options = Store.Options()
     options.clock = clock
+    if let timer {
+      options.sweepInterval = 60
+      options.sweepTrigger = timer.trigger
+    }
     return try Store(engine: engine, options: options, origin: kind == .disk ? .disk : .memory)
   }
 }

@@ -41,16 +41,16 @@ extension Store {
       throw StoreError(error)
     }
     return try withSweeper { sweeper throws(StoreError) in
-      try sweeper.sweep(self, slices: .max)
+      try sweeper.sweep(self, at: clock.now(), slices: .max)
     }
   }
 
   /// A bounded sweep that nobody asked for: only while the clock goes steadily.
   func sweepUnasked() {
     withSweeperIfAvailable { sweeper in
-      guard sweeper.watch(clock) else { return }
+      guard let now = sweeper.watch(clock) else { return }
       do throws(StoreError) {
-        try sweeper.sweep(self, slices: Sweeper.unaskedSlices)
+        try sweeper.sweep(self, at: now, slices: Sweeper.unaskedSlices)
       } catch {
         // Nobody waits for it. What is left is tried again the next time; whatever is wrong, a
         // read or write that it concerns will say so.
@@ -70,14 +70,16 @@ struct Sweeper {
   private var dormant: [String: (registration: Registration, due: NextDue)]?
   private var damaged: [String] = []
 
-  /// Looks at the clock, and answers whether deleting unasked is allowed.
-  @discardableResult mutating func watch(_ clock: any WallClock) -> Bool { watch.isSteady(clock) }
+  /// Looks at the clock, and answers the date that may be deleted by unasked, if there is one.
+  @discardableResult mutating func watch(_ clock: any WallClock) -> Date? {
+    watch.steadyDate(of: clock)
+  }
 
-  /// Sweeps every cache of `store`, with so many slices in all at most.
+  /// Sweeps every cache of `store` of what has expired at `now`, with so many slices in all at
+  /// most.
   @discardableResult mutating func sweep(
-    _ store: Store, slices: Int
+    _ store: Store, at now: Date, slices: Int
   ) throws(StoreError) -> Int {
-    let now = store.clock.now()
     guard let last = CacheSweep.lastBucket(at: now) else { return 0 }
     var (deleted, slicesLeft) = (0, slices)
     var damage: StoreError?
