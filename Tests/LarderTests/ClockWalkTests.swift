@@ -7,8 +7,8 @@ import Testing
 
 /// A clock that is set at random, and what a store and a plain dictionary make of it.
 ///
-/// `make proof` goes on for longer. A failure names its seed. To run it again, put the seed into the
-/// argument list.
+/// `make proof` goes on for longer. A failure names its seed. To run it again, put the seed into
+/// the argument list.
 @Suite struct ClockWalkTests {
   private static let keys = ["", "a", "ab", "b", "k1", "k2"]
   private static let coders: [Coder<Int>] = [.binary, .json]
@@ -116,8 +116,8 @@ private struct Model {
   private static let bucket = 9450.0
 
   var entries: [String: (value: Int, savedAt: Date)] = [:]
-  /// When a sweep in the background has looked since the store was opened, in seconds of uptime, and
-  /// how far the date was ahead of that then.
+  /// When a sweep in the background has looked since the store was opened, in seconds of uptime,
+  /// and how far the date was ahead of that then.
   private var looks: [(uptime: Double, offset: Double)] = []
 
   func kind(of key: String, at now: Date) -> String {

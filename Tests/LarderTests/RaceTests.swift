@@ -10,8 +10,8 @@ import Testing
 /// Everything that a store can do, by eight threads at once, while its clock goes on.
 ///
 /// Each commit and each read is held against the order of all commits. `make proof` goes on for
-/// longer, to a million calls; run it under the thread sanitizer, too. A failure names its seed, which
-/// `LARDER_SEED` sets: the same calls, and another interleaving.
+/// longer, to a million calls; run it under the thread sanitizer, too. A failure names its seed,
+/// which `LARDER_SEED` sets: the same calls, and another interleaving.
 @Suite struct RaceTests {
   @Test(arguments: StoreKind.allCases)
   func eightThreadsAgreeOnOneOrder(kind: StoreKind) throws {

@@ -9,8 +9,8 @@ import Synchronization
 /// at every entry, and a wrong one ends the run.
 struct WeekSuite {
   static let heading = """
-    | day | live entries | live MB | disk MB | disk to live | records | index rows | written to saved \
-    | longest sweep s | seconds |
+    | day | live entries | live MB | disk MB | disk to live | records | index rows \
+    | written to saved | longest sweep s | seconds |
     |---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|
     """
 
