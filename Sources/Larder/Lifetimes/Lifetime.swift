@@ -59,8 +59,7 @@ extension Lifetime {
   ) -> Freshness {
     guard savedAt.timeIntervalSinceReferenceDate.isFinite else { return .expired }
     if let maxAge, !maxAge.admits(savedAt, at: now) { return .expired }
-    // Not `now >= freshEnd`: by a date that is not a number nothing is young enough.
-    guard let freshEnd = fresh.end(from: savedAt), !(now < freshEnd) else { return .fresh }
+    guard let freshEnd = fresh.end(from: savedAt), now >= freshEnd else { return .fresh }
     return stale.admits(freshEnd, at: now) ? .stale : .expired
   }
 
