@@ -128,8 +128,12 @@ extension CommitHistory {
     if row.kind == .remove {
       remove(key, old, row, if: condition, at: place, &state)
     } else {
-      if condition != nil { state.counts.restamps += 1 }
       put(UnsafeRawBufferPointer(rebasing: bytes[row.value]), recordKey, key, at: place, &state)
+      guard condition != nil else { return }
+      state.counts.restamps += 1
+      if state.changes[key]?.last?.value != old?.value {
+        state.faults.append("\(key), batch \(place): stamped anew, with another value")
+      }
     }
   }
 

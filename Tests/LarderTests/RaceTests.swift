@@ -30,9 +30,8 @@ import Testing
       #expect(history.faults(in: readings).prefix(5) == [], place)
       totals.add(race.totals)
       #expect(readings.count > 1000, place)
-      // What nobody can read any more is given back.
-      try fixture.reopen()
-      try race.expectStore(of: fixture, toHave: history, place)
+      try race.expectRecords(of: fixture, toBe: history, place)
+      try race.expectAllToBeSwept(from: fixture, place)
     }
     // What was acknowledged was committed, and nothing was removed that nobody had removed.
     let counts = history.counts
@@ -251,23 +250,31 @@ extension Race {
 // MARK: - The end
 
 extension Race {
-  /// What is on the disk must be what was committed, each record with its row in the index.
-  func expectStore(of fixture: Fixture, toHave history: CommitHistory, _ place: Comment) throws {
-    let store = fixture.store
-    let again = try store.cache(
-      "cache", of: Int.self, lifetime: .seconds(Self.lifetime), coder: cache.core.coder)
-    let core = again.core
+  /// What is on the disk must be what was committed.
+  func expectRecords(of fixture: Fixture, toBe history: CommitHistory, _ place: Comment) throws {
+    let core = cache.core
     let prefix = KeySpace.records.prefix(ofCache: core.id)
     var found: [String: Int] = [:]
-    for (key, value) in try fixture.rows(in: .records) {
-      #expect(key.starts(with: prefix), place)
+    for (key, value) in try fixture.rows(in: .records) where key.starts(with: prefix) {
       let record = try core.record(value.span.bytes, under: key.span.bytes)
       found[String(decoding: key[prefix.count...], as: UTF8.self)] =
         try core.value(of: record, in: value.span.bytes, under: key.span.bytes)
     }
     #expect(found == history.values, place)
+  }
+
+  /// Each record must have a row in the index by which it goes, and no row may outlive that.
+  func expectAllToBeSwept(from fixture: Fixture, _ place: Comment) throws {
+    clock.advance(by: 3 * Self.lifetime)
     try store.sweep()
-    #expect(try fixture.disagreement(at: clock.now()) == nil, place)
+    for space in [KeySpace.records, .expiry] {
+      let prefix = space.prefix(ofCache: cache.core.id)
+      #expect(try !fixture.rows(in: space).contains { $0.key.starts(with: prefix) }, place)
+    }
+    // And what was saved under a number that was cleared just then goes at the next opening.
+    try fixture.reopen()
+    #expect(try fixture.rows(in: .records).isEmpty, place)
+    #expect(try fixture.rows(in: .expiry).isEmpty, place)
   }
 }
 
