@@ -176,7 +176,8 @@ extension Date {
   /// Where somebody might set a clock.
   fileprivate static func turned(from now: Date, by random: inout SplitMix64) -> Date {
     let start = ManualClock().now()
-    let steps = [60.0, 1800, 3601, 86_400, 604_800, 691_200, 3e7]
+    // No few of them make an hour, to within the rounding of a date.
+    let steps = [61.0, 1700, 3601, 86_400, 604_800, 691_200, 3e7]
     switch Int.random(in: 0..<40, using: &random) {
     case 0: return Date(timeIntervalSinceReferenceDate: .nan)
     case 1: return Date(timeIntervalSinceReferenceDate: .infinity)
