@@ -30,9 +30,15 @@ package protocol StorageEngine: AnyObject, Sendable {
   ///   whether it took effect is unknown until another write succeeds or the store is opened
   ///   again. ``EngineError/writesDisabled(cause:)`` when an earlier one failed and the reason for
   ///   it is still there: nothing was written.
-  /// - Complexity: One append to the log, one lookup per condition, one fsync if `synced`.
+  /// - Complexity: One append to the log, one fsync if `synced`, and one lookup per condition, unless
+  ///   nothing was written since the batch's ``WriteBatch/writeCountBeforeReading``.
   @discardableResult
   func write(_ batch: inout WriteBatch, synced: Bool) throws(EngineError) -> Commit
+
+  /// How many writes there have been: while it is the same, so is what ``get(_:into:)`` reads.
+  ///
+  /// Nil for an engine that does not count them.
+  var writeCount: Int? { get }
 
   /// A cursor over the keys in `range`, standing before the first of them.
   func cursor(over range: EngineRange) throws(EngineError) -> any EngineCursor
@@ -57,6 +63,8 @@ package protocol StorageEngine: AnyObject, Sendable {
 }
 
 extension StorageEngine {
+  package var writeCount: Int? { nil }
+
   /// Waits until everything that was committed before is on the device.
   ///
   /// - Complexity: One append and one fsync, shared with others who wait; one or two more after

@@ -51,6 +51,11 @@ package struct WriteBatch: ~Copyable {
   /// Whether what it puts is there to let go of more.
   package var isClearing = false
 
+  /// What ``StorageEngine/writeCount`` was before all was read that the conditions go by.
+  ///
+  /// If it still is that, they hold without another look. Nil, the default, has them checked.
+  package var writeCountBeforeReading: Int?
+
   /// Who is told once the batch has taken effect.
   package var observer: (any CommitObserver)?
 
@@ -68,6 +73,7 @@ package struct WriteBatch: ~Copyable {
     bytes.truncate(to: 0)
     rows.removeAll(keepingCapacity: true)
     isClearing = false
+    writeCountBeforeReading = nil
     observer = nil
     if !requirements.isEmpty { requirements.removeAll(keepingCapacity: true) }
   }

@@ -138,6 +138,7 @@ struct CacheSweep: ~Copyable {
     // this order already.
     slice.sort { $0[userKeyOffset...].lexicographicallyPrecedes($1[userKeyOffset...]) }
     while !slice.isEmpty {
+      rows.writeCountBeforeReading = engine.writeCount
       var first = 0
       while first < slice.count {
         let key = slice[first][userKeyOffset...]
