@@ -144,7 +144,8 @@ extension Cache {
   /// - Throws: ``StoreError/corrupt(cache:key:file:)``, ``StoreError/newerSchema(found:known:)`` or
   ///   ``StoreError/incompatible(_:)`` when the entry cannot be read; else as
   ///   ``save(_:for:durability:)``.
-  /// - Complexity: One point lookup, a second one if anything was written meanwhile, and one append.
+  /// - Complexity: One point lookup, a second one if anything was written meanwhile, and one
+  ///   append.
   @discardableResult public func touch(_ key: Key) throws(StoreError) -> Bool {
     let id = core.id
     let recordKey = try core.recordKey(of: key, id: id)

@@ -30,8 +30,8 @@ package protocol StorageEngine: AnyObject, Sendable {
   ///   whether it took effect is unknown until another write succeeds or the store is opened
   ///   again. ``EngineError/writesDisabled(cause:)`` when an earlier one failed and the reason for
   ///   it is still there: nothing was written.
-  /// - Complexity: One append to the log, one fsync if `synced`, and one lookup per condition, unless
-  ///   nothing was written since the batch's ``WriteBatch/writeCountBeforeReading``.
+  /// - Complexity: One append to the log, one fsync if `synced`, and one lookup per condition,
+  ///   unless nothing was written since the batch's ``WriteBatch/writeCountBeforeReading``.
   @discardableResult
   func write(_ batch: inout WriteBatch, synced: Bool) throws(EngineError) -> Commit
 

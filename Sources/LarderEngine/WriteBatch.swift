@@ -144,6 +144,8 @@ package struct WriteBatch: ~Copyable {
   ) {
     let valueCount = bytes.count - start - key.byteCount
     precondition(kind != .stampedPut || valueCount >= Stamp.byteCount, "no room for a stamp")
+    // A save has two rows: without this the array grows twice.
+    if rows.isEmpty { rows.reserveCapacity(2) }
     rows.append(
       Row(
         kind: kind, start: start, keyCount: key.byteCount, valueCount: valueCount,
