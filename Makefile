@@ -39,6 +39,7 @@ docs: deps ## build the documentation; a link that leads nowhere is an error
 bench-smoke: deps ## run every benchmark briefly, and verify its results but not its times
 	cd Benchmarks && $(SWIFT) run -c release larder-bench --quick
 	cd Benchmarks && $(SWIFT) run -c release larder-bench --quick --backup --rounds 1
+	cd Benchmarks && $(SWIFT) run -c release larder-bench --quick --week
 
 bench: deps ## measure, print the tables, and write Benchmarks/Results
 	cd Benchmarks && $(SWIFT) run -c release larder-bench --output Results

@@ -64,7 +64,10 @@ extension Cache {
     do throws(StoreError) {
       let found = try core.lookup(
         record, in: bytes, under: recordKey, at: now, maxAge: maxAge, origin: store.origin)
-      guard case .expired = found else { return report.kept += 1 }
+      // By a date that is none everything has expired, and nothing is deleted.
+      guard case .expired = found, now.timeIntervalSinceReferenceDate.isFinite else {
+        return report.kept += 1
+      }
       deletions.add(
         recordKey, bytes, if: .unchanged(since: record.sequence), because: \.expired)
     } catch {

@@ -160,13 +160,15 @@ extension Cache {
   /// - Throws: ``StoreError/corrupt(cache:key:file:)``, ``StoreError/newerSchema(found:known:)`` or
   ///   ``StoreError/incompatible(_:)`` when the entry cannot be read; else as
   ///   ``save(_:for:durability:)``.
-  /// - Complexity: Two point lookups and one append.
+  /// - Complexity: One point lookup, a second one if anything was written meanwhile, and one
+  ///   append.
   @discardableResult public func touch(_ key: Key) throws(StoreError) -> Bool {
     let id = core.id
     let recordKey = try core.recordKey(of: key, id: id)
     var buffer = ValueBuffer()
-    guard try store.get(recordKey, in: core, into: &buffer) else { return false }
     var rows = WriteBatch()
+    rows.writeCountBeforeReading = store.engine.writeCount
+    guard try store.get(recordKey, in: core, into: &buffer) else { return false }
     let bucket = try buffer.withBytes { bytes throws(StoreError) in
       let record = try core.record(bytes, under: recordKey.span.bytes)
       let same = rows.require(recordKey.span.bytes, .unchanged(since: record.sequence))

@@ -31,10 +31,16 @@ package protocol StorageEngine: AnyObject, Sendable {
   ///   again. ``EngineError/writesDisabled(cause:)`` when an earlier one failed and the reason for
   ///   it is still there: nothing was written. ``EngineError/overBudget(_:)`` when the meter does
   ///   not admit it: nothing was written.
-  /// - Complexity: One append to the log, one lookup per condition and per row that is counted, one
-  ///   fsync if `synced`.
+  /// - Complexity: One append to the log, one fsync if `synced`; one lookup for a row that is
+  ///   counted, and one for a condition, unless nothing was written since the batch's
+  ///   ``WriteBatch/writeCountBeforeReading``.
   @discardableResult
   func write(_ batch: inout WriteBatch, synced: Bool) throws(EngineError) -> Commit
+
+  /// How many writes there have been: while it is the same, so is what ``get(_:into:)`` reads.
+  ///
+  /// Nil for an engine that does not count them.
+  var writeCount: Int? { get }
 
   /// A cursor over the keys in `range`, standing before the first of them.
   func cursor(over range: EngineRange) throws(EngineError) -> any EngineCursor
@@ -62,6 +68,8 @@ package protocol StorageEngine: AnyObject, Sendable {
 }
 
 extension StorageEngine {
+  package var writeCount: Int? { nil }
+
   /// Waits until everything that was committed before is on the device.
   ///
   /// - Complexity: One append and one fsync, shared with others who wait; one or two more after

@@ -54,6 +54,11 @@ package struct WriteBatch: ~Copyable {
   /// Whether it is written however full a budget is: because it is there to make room.
   package var mayExceedBudget = false
 
+  /// What ``StorageEngine/writeCount`` was before all was read that the conditions go by.
+  ///
+  /// If it still is that, they hold without another look. Nil, the default, has them checked.
+  package var writeCountBeforeReading: Int?
+
   /// Who is told once the batch has taken effect.
   package var observer: (any CommitObserver)?
 
@@ -72,6 +77,7 @@ package struct WriteBatch: ~Copyable {
     rows.removeAll(keepingCapacity: true)
     isClearing = false
     mayExceedBudget = false
+    writeCountBeforeReading = nil
     observer = nil
     if !requirements.isEmpty { requirements.removeAll(keepingCapacity: true) }
   }
@@ -142,6 +148,8 @@ package struct WriteBatch: ~Copyable {
   ) {
     let valueCount = bytes.count - start - key.byteCount
     precondition(kind != .stampedPut || valueCount >= Stamp.byteCount, "no room for a stamp")
+    // A save has two rows: without this the array grows twice.
+    if rows.isEmpty { rows.reserveCapacity(2) }
     rows.append(
       Row(
         kind: kind, start: start, keyCount: key.byteCount, valueCount: valueCount,

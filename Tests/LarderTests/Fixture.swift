@@ -18,6 +18,8 @@ final class Fixture {
   let kind: StoreKind
   let clock: ManualClock
   let directory: URL
+  /// What calls for sweeps in the background; nil for a store that has none.
+  let timer: HandTimer?
   private(set) var engine: any StorageEngine
   private(set) var store: Store
   /// The store's budget the next time that it is opened.
@@ -25,14 +27,18 @@ final class Fixture {
   /// Lets go of what holds itself: an engine, for one, that calls the test that uses it.
   var atEnd: (() -> Void)?
 
-  init(_ kind: StoreKind, clock: ManualClock = ManualClock(), byteBudget: Int? = nil) throws {
+  init(
+    _ kind: StoreKind, clock: ManualClock = ManualClock(), timer: HandTimer? = nil,
+    byteBudget: Int? = nil
+  ) throws {
     self.kind = kind
     self.clock = clock
+    self.timer = timer
     self.byteBudget = byteBudget
     directory = FileManager.default.temporaryDirectory
       .appending(path: "larder-tests-\(UUID().uuidString)")
     engine = try Self.openEngine(kind, at: directory)
-    store = try Self.openStore(engine, kind, clock, byteBudget)
+    store = try Self.openStore(engine, kind, clock, timer, byteBudget)
   }
 
   /// Closes the store and removes its directory.
@@ -54,7 +60,7 @@ final class Fixture {
       try store.close()
       engine = try Self.openEngine(kind, at: directory)
     }
-    store = try Self.openStore(engine, kind, clock, byteBudget)
+    store = try Self.openStore(engine, kind, clock, timer, byteBudget)
   }
 
   private static func openEngine(
@@ -68,11 +74,16 @@ final class Fixture {
   }
 
   private static func openStore(
-    _ engine: any StorageEngine, _ kind: StoreKind, _ clock: ManualClock, _ byteBudget: Int?
+    _ engine: any StorageEngine, _ kind: StoreKind, _ clock: ManualClock, _ timer: HandTimer?,
+    _ byteBudget: Int?
   ) throws -> Store {
     var options = Store.Options()
     options.byteBudget = byteBudget
     options.clock = clock
+    if let timer {
+      options.sweepInterval = 60
+      options.sweepTrigger = timer.trigger
+    }
     return try Store(engine: engine, options: options, origin: kind == .disk ? .disk : .memory)
   }
 }

@@ -23,6 +23,8 @@ final class InterruptedEngine: StorageEngine, @unchecked Sendable {
     return try base.write(&batch, synced: synced)
   }
 
+  var writeCount: Int? { base.writeCount }
+
   func get(_ key: RawSpan, into buffer: inout ValueBuffer) throws(EngineError) -> Bool {
     try base.get(key, into: &buffer)
   }

@@ -1,6 +1,7 @@
 import Foundation
 import LarderBytes
 import LarderEngine
+import Synchronization
 import Testing
 
 @testable import Larder
@@ -52,4 +53,34 @@ extension Fixture {
     }
     return nil
   }
+}
+
+/// A timer for sweeps in the background that fires when it is told to.
+final class HandTimer: Sendable {
+  private struct State {
+    var seconds: Double?
+    var fire: (@Sendable () -> Void)?
+    /// How many stores have started it.
+    var starts = 0
+  }
+
+  private let state = Mutex(State())
+
+  var trigger: SweepTrigger {
+    { [self] seconds, fire in
+      let start = state.withLock { state in
+        state = State(seconds: seconds, fire: fire, starts: state.starts + 1)
+        return state.starts
+      }
+      // A store that was opened anew in memory ends later than the next one begins.
+      return { [self] in
+        state.withLock { state in if state.starts == start { state.fire = nil } }
+      }
+    }
+  }
+
+  var seconds: Double? { state.withLock { $0.seconds } }
+  var isRunning: Bool { state.withLock { $0.fire != nil } }
+
+  func fire() { state.withLock { $0.fire }?() }
 }

@@ -1,8 +1,6 @@
 import Foundation
 import LarderEngine
-import LarderTestSupport
 import LarderTesting
-import Synchronization
 import Testing
 
 @testable import Larder
@@ -121,53 +119,5 @@ import Testing
     clock.set(start + 150)
     #expect(try store.sweep() == 2)
     #expect(try fixture.rows(in: .expiry).isEmpty)
-  }
-
-  @Test(arguments: StoreKind.allCases)
-  func eightThreadsWriteWhileOneSweeps(kind: StoreKind) throws {
-    let fixture = try Fixture(kind)
-    defer { fixture.end() }
-    let store = fixture.store
-    let clock = fixture.clock
-    let cache = try store.cache("cache", of: Int.self, lifetime: .seconds(100))
-    let swept = Atomic(0)
-    let failures = Mutex<[String]>([])
-    onThreads(9) { thread in
-      var random = SplitMix64(seed: UInt64(thread))
-      do {
-        for step in 0..<300 {
-          guard thread < 8 else {
-            swept.add(try store.sweep(), ordering: .relaxed)
-            clock.advance(by: Double.random(in: 0..<10, using: &random))
-            continue
-          }
-          let key = "\(thread) \(Int.random(in: 0..<20, using: &random))"
-          switch step % 10 {
-          case 0: try cache.remove(key)
-          case 1, 2: try cache.touch(key)
-          case 3:
-            try store.write { batch in
-              for key in 0..<20 { batch.save(step, for: "\(thread) \(key)", in: cache) }
-            }
-          case 4: swept.add(try store.sweep(), ordering: .relaxed)
-          default:
-            let before = clock.now()
-            try cache.save(step, for: key)
-            guard try cache.value(for: key) != step, clock.now() < before + 100 else { continue }
-            failures.withLock { $0.append("thread \(thread), step \(step): lost") }
-          }
-        }
-      } catch {
-        failures.withLock { $0.append("thread \(thread): \(error)") }
-      }
-    }
-    #expect(failures.withLock { $0 } == [])
-    try store.sweep()
-    #expect(try fixture.disagreement(at: clock.now()) == nil)
-    clock.advance(by: 200)
-    let left = try fixture.rows(in: .records).count
-    #expect(try store.sweep() == left)
-    #expect(try fixture.rows(in: .expiry).isEmpty)
-    #expect(swept.load(ordering: .relaxed) > 0)
   }
 }

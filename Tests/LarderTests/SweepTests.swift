@@ -157,36 +157,6 @@ import Testing
     #expect(engine.cursorCount == cursors + 1)
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func aDateThatIsSetBackAndForthHidesNoRows(kind: StoreKind) throws {
-    let fixture = try Fixture(kind)
-    defer { fixture.end() }
-    let cache = try fixture.store.cache("cache", of: Int.self, lifetime: .seconds(100))
-    let start = fixture.clock.now()
-    try cache.save(1, for: "a")
-    fixture.clock.set(start + 100_000)
-    #expect(try fixture.store.sweep() == 1)
-    fixture.clock.set(start - 5000)
-    try cache.save(1, for: "b")
-    try fixture.store.write { batch in
-      for key in 0..<300 { batch.save(key, for: "\(key)", in: cache) }
-    }
-    #expect(try fixture.store.sweep() == 0)
-    #expect(try cache.value(for: "b") == 1)
-    fixture.clock.set(start)
-    #expect(try fixture.store.sweep() == 301)
-    #expect(try fixture.rows(in: .expiry).isEmpty)
-    // What was touched is noted, too.
-    try cache.save(1, for: "c")
-    fixture.clock.set(start + 50_000)
-    try cache.touch("c")
-    #expect(try fixture.store.sweep() == 0)
-    fixture.clock.set(start - 50_000)
-    try cache.touch("c")
-    fixture.clock.set(start - 40_000)
-    #expect(try fixture.store.sweep() == 1)
-  }
-
   @Test func aKeyThatIsOverwrittenEverySecondOfAWeekLeavesAtMost65Rows() throws {
     let fixture = try Fixture(.memory)
     defer { fixture.end() }
@@ -205,7 +175,7 @@ import Testing
   }
 }
 
-// MARK: - What is compacted, and dates that are none
+// MARK: - What is compacted
 
 extension SweepTests {
   /// Sweeps what has expired of so many keys, every `stride`th of them; answers what is compacted.
@@ -253,22 +223,6 @@ extension SweepTests {
     #expect(dense.ranges.count == 2)
     let sparse = try compacted(4000, every: 2, bytes: 1200)
     #expect(sparse.ranges.map { Array($0.lower.prefix(2)) } == [sparse.prefixes[0]])
-  }
-
-  @Test(arguments: [Double.nan, .infinity, -.infinity])
-  func aDateThatIsNoneDeletesNothing(seconds: Double) throws {
-    let fixture = try Fixture(.memory)
-    defer { fixture.end() }
-    let cache = try fixture.store.cache("cache", of: Int.self, lifetime: .seconds(100))
-    let start = fixture.clock.now()
-    try cache.save(1, for: "a")
-    fixture.clock.set(Date(timeIntervalSinceReferenceDate: seconds))
-    #expect(try fixture.store.sweep() == 0)
-    fixture.clock.set(start)
-    #expect(try cache.value(for: "a") == 1)
-    #expect(try fixture.disagreement(at: start) == nil)
-    fixture.clock.set(start + 200)
-    #expect(try fixture.store.sweep() == 1)
   }
 }
 

@@ -8,8 +8,6 @@ import Testing
 
 /// Sweeps that a timer calls for, with a timer that is told when to fire.
 @Suite struct UnaskedSweepTests {
-  private static let day = 86_400.0
-
   @Test(arguments: StoreKind.allCases)
   func nothingIsDeletedInTheFirstTenMinutes(kind: StoreKind) throws {
     let bench = try Bench(kind)
@@ -23,76 +21,6 @@ import Testing
     bench.timer.fire()
     #expect(try bench.records() == 0)
     #expect(bench.timer.seconds == 60)
-  }
-
-  @Test func eightDaysForthAndBackLoseNothing() throws {
-    let bench = try Bench(.memory, lifetime: .days(7))
-    defer { bench.end() }
-    bench.clock.advance(by: 3600)
-    let right = bench.clock.now()
-    // However often it looks meanwhile.
-    bench.clock.set(right + 8 * Self.day)
-    for _ in 0..<9 {
-      bench.timer.fire()
-      bench.clock.advance(by: 60)
-    }
-    #expect(try bench.records() == 3)
-    bench.clock.set(right + 540)
-    bench.timer.fire()
-    #expect(try bench.records() == 3)
-    // A date that stays is believed in the end.
-    bench.clock.set(right + 8 * Self.day)
-    bench.timer.fire()
-    bench.clock.advance(by: 599)
-    bench.timer.fire()
-    #expect(try bench.records() == 3)
-    bench.clock.advance(by: 1)
-    bench.timer.fire()
-    #expect(try bench.records() == 0)
-  }
-
-  @Test func aJumpBackWaitsToo() throws {
-    let bench = try Bench(.memory)
-    defer { bench.end() }
-    bench.clock.advance(by: 3600)
-    bench.clock.set(bench.clock.now() - 3601)
-    bench.timer.fire()
-    try bench.cache.save(1, for: "new")
-    bench.clock.advance(by: 599)
-    bench.timer.fire()
-    #expect(try bench.records() == 4)
-    bench.clock.advance(by: 1)
-    bench.timer.fire()
-    #expect(try bench.records() == 0)
-  }
-
-  @Test func upToAnHourIsNoJumpAndManySmallOnesAre() throws {
-    let bench = try Bench(.memory, lifetime: .days(7))
-    defer { bench.end() }
-    bench.clock.advance(by: 8 * Self.day)
-    bench.clock.set(bench.clock.now() + 1799)
-    bench.clock.set(bench.clock.now() + 1799)
-    bench.timer.fire()
-    #expect(try bench.records() == 0)
-    try bench.cache.save(1, for: "a")
-    for _ in 0..<2 {
-      bench.clock.set(bench.clock.now() + 4 * Self.day)
-      bench.timer.fire()
-      bench.clock.set(bench.clock.now() + 3000)
-      bench.timer.fire()
-      bench.clock.set(bench.clock.now() + 3000)
-      bench.timer.fire()
-      bench.clock.advance(by: 599)
-    }
-    bench.timer.fire()
-    #expect(try bench.records() == 1)
-  }
-
-  @Test func anExplicitSweepObeysTheClockAtOnce() throws {
-    let bench = try Bench(.memory)
-    defer { bench.end() }
-    bench.clock.set(bench.clock.now() + 8 * Self.day)
-    #expect(try bench.store?.sweep() == 3)
   }
 
   @Test func oneTakesTenThousandRowsAndTheNextGoesOn() throws {
@@ -179,28 +107,6 @@ import Testing
   }
 }
 
-/// A timer that fires when it is told to.
-private final class HandTimer: Sendable {
-  private struct State {
-    var seconds: Double?
-    var fire: (@Sendable () -> Void)?
-  }
-
-  private let state = Mutex(State())
-
-  var trigger: SweepTrigger {
-    { [self] seconds, fire in
-      state.withLock { $0 = State(seconds: seconds, fire: fire) }
-      return { [self] in state.withLock { $0.fire = nil } }
-    }
-  }
-
-  var seconds: Double? { state.withLock { $0.seconds } }
-  var isRunning: Bool { state.withLock { $0.fire != nil } }
-
-  func fire() { state.withLock { $0.fire }?() }
-}
-
 /// A store with three entries and a timer.
 private final class Bench {
   let clock = ManualClock()
@@ -209,14 +115,14 @@ private final class Bench {
   private(set) var store: Store?
   private var opened: Cache<String, Int>?
 
-  init(_ kind: StoreKind, lifetime: Lifetime = .seconds(100)) throws {
+  init(_ kind: StoreKind) throws {
     fixture = try Fixture(kind)
     var options = Store.Options()
     options.clock = clock
     options.sweepInterval = 60
     options.sweepTrigger = timer.trigger
     let store = try Store(engine: fixture.engine, options: options, origin: .disk)
-    let cache = try store.cache("cache", of: Int.self, lifetime: lifetime)
+    let cache = try store.cache("cache", of: Int.self, lifetime: .seconds(100))
     for key in ["a", "b", "c"] { try cache.save(1, for: key) }
     self.store = store
     opened = cache

@@ -9,6 +9,7 @@
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "LarderThreadSanitizer.h"
@@ -16,22 +17,31 @@
 #define SWIFT __attribute__((swiftcall))
 #define SELF __attribute__((swift_context)) void *self
 
-// Synchronization._MutexHandle._lockSlow(UInt32) and ._unlockSlow()
+// Synchronization._MutexHandle._lockSlow(UInt32), ._tryLockSlow() -> Bool and ._unlockSlow()
 #define LOCK "$s15Synchronization12_MutexHandleV9_lockSlowyys6UInt32VF"
+#define TRY_LOCK "$s15Synchronization12_MutexHandleV12_tryLockSlowSbyF"
 #define UNLOCK "$s15Synchronization12_MutexHandleV11_unlockSlowyyF"
 
 void __tsan_acquire(void *address);
 void __tsan_release(void *address);
 
 typedef SWIFT void (*Lock)(uint32_t thread, SELF);
+typedef SWIFT bool (*TryLock)(SELF);
 typedef SWIFT void (*Unlock)(SELF);
 
 SWIFT void larder_lock(uint32_t thread, SELF) __asm__(LOCK);
+SWIFT bool larder_try_lock(SELF) __asm__(TRY_LOCK);
 SWIFT void larder_unlock(SELF) __asm__(UNLOCK);
 
 SWIFT void larder_lock(uint32_t thread, SELF) {
   ((Lock)dlsym(RTLD_NEXT, LOCK))(thread, self);
   __tsan_acquire(self);
+}
+
+SWIFT bool larder_try_lock(SELF) {
+  bool is_locked = ((TryLock)dlsym(RTLD_NEXT, TRY_LOCK))(self);
+  if (is_locked) __tsan_acquire(self);
+  return is_locked;
 }
 
 SWIFT void larder_unlock(SELF) {

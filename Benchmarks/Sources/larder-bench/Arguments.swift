@@ -13,6 +13,7 @@ struct Arguments {
       --sweep          measure sweeping alone
       --backup         measure backups under load, and nothing else
       --budget         fill caches that have a budget, and nothing else
+      --week           simulate ten days of saves and sweeps, and nothing else
       --output DIR     write the figures into a JSON file there
     """
 
@@ -24,6 +25,7 @@ struct Arguments {
   private(set) var sweepOnly = false
   private(set) var backupsOnly = false
   private(set) var budgetsOnly = false
+  private(set) var weekOnly = false
   private(set) var output: URL?
 
   /// Throws the message for what cannot be understood.
@@ -37,6 +39,7 @@ struct Arguments {
       case "--sweep": sweepOnly = true
       case "--backup": backupsOnly = true
       case "--budget": budgetsOnly = true
+      case "--week": weekOnly = true
       case "--rounds":
         guard let count = Int(words.next() ?? ""), count > 0 else {
           throw Misuse(description: "--rounds takes a number above 0")

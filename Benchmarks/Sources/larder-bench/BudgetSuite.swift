@@ -187,8 +187,8 @@ struct BudgetSuite {
       String(
         format: """
 
-          Zipf %.2f over ten times what fits, %d reads: hits %.1f %%, LRU of the same bytes %.1f %% \
-          (goal: at most 3 points less, %@); %d ns a read with what it saves
+          Zipf %.2f over ten times what fits, %d reads: hits %.1f %%, LRU of the same bytes \
+          %.1f %% (goal: at most 3 points less, %@); %d ns a read with what it saves
           """, 0.99, reads, ours, theirs, isGood ? "met" : "NOT met",
         Int(time / .nanoseconds(reads))))
     try zipf.store.close()

@@ -46,6 +46,10 @@ import Foundation
       try BudgetSuite(scale, in: workspace).run(say)
       return report
     }
+    if arguments.weekOnly {
+      try WeekSuite(scale, in: workspace).run(say)
+      return report
+    }
     let feeds = try FeedSuite(scale, in: workspace)
     try measure(try CodingSuite(scale).contests + feeds.contests)
     try feeds.close()

@@ -26,17 +26,17 @@ struct Plan: Sendable {
     self.keys = keys
     self.order = order
     keyBytes = Scale.keyBytes + suffix.utf8.count
-    pool = Plan.makePool()
+    pool = Plan.makePool(valueBytes: Scale.valueBytes)
   }
 
   /// Pieces as long as a value: half random, and the same bytes once more.
-  private static func makePool() -> [UInt8] {
+  static func makePool(valueBytes: Int) -> [UInt8] {
     var random = SplitMix64(seed: Scale.seed)
     var pool: [UInt8] = []
     while pool.count < Scale.poolBytes {
-      let count = Int(Double(Scale.valueBytes) * Scale.compressedShare)
+      let count = Int(Double(valueBytes) * Scale.compressedShare)
       let piece = (0..<count).map { _ in UInt8.random(in: 32...126, using: &random) }
-      for at in 0..<Scale.valueBytes { pool.append(piece[at % count]) }
+      for at in 0..<valueBytes { pool.append(piece[at % count]) }
     }
     return pool
   }

@@ -18,15 +18,19 @@ struct Scale {
   /// Records read or overwritten by one run; `readseq` walks all records.
   let visited: Int
   let rounds: Int
+  /// Saves of a simulated day.
+  let savesADay: Int
+  /// How far apart a key is overwritten that is overwritten for a simulated week.
+  let secondsBetweenOverwrites: Int
   /// Whether the times mean enough to hold them against a goal.
   let hasGoals: Bool
 
   static let full = Scale(
     name: "full", records: 1_000_000, filled: 200_000, visited: 200_000, rounds: 11,
-    hasGoals: true)
+    savesADay: 1_000_000, secondsBetweenOverwrites: 1, hasGoals: true)
   static let quick = Scale(
     name: "quick", records: 20_000, filled: 10_000, visited: 10_000, rounds: 3,
-    hasGoals: false)
+    savesADay: 5000, secondsBetweenOverwrites: 600, hasGoals: false)
 }
 
 /// A small random generator whose sequence is the same everywhere (Steele, Lea and Flood, 2014).

@@ -239,6 +239,8 @@ private final class UncompactedEngine: StorageEngine {
 
   init(_ base: LevelDBEngine) { self.base = base }
 
+  var writeCount: Int? { base.writeCount }
+
   func get(_ key: RawSpan, into buffer: inout ValueBuffer) throws(EngineError) -> Bool {
     try base.get(key, into: &buffer)
   }

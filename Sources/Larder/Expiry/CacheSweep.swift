@@ -124,7 +124,9 @@ struct CacheSweep: ~Copyable {
   }
 
   /// Compacts what was emptied, if that is worth it.
-  mutating func compact() throws(EngineError) { try place.emptied.compact(in: engine) }
+  mutating func compact(asked: Bool) throws(EngineError) {
+    try place.emptied.compact(in: engine, asked: asked)
+  }
 
   private mutating func key(toBeginAt bucket: (found: Int64, noted: Int64)) -> [UInt8] {
     if let reached = place.reached, bucket.noted > reached.bucket { return reached.key }
@@ -140,6 +142,7 @@ struct CacheSweep: ~Copyable {
     // this order already.
     slice.sort { $0[userKeyOffset...].lexicographicallyPrecedes($1[userKeyOffset...]) }
     while !slice.isEmpty {
+      rows.writeCountBeforeReading = engine.writeCount
       var first = 0
       while first < slice.count {
         let key = slice[first][userKeyOffset...]

@@ -11,21 +11,22 @@ struct ClockWatch {
 
   private var start: (now: Date, uptime: Duration)?
 
-  /// Looks at the clock, and answers whether deleting is allowed.
+  /// Looks at the clock, and answers the date that may be deleted by; nil when there is none.
   ///
-  /// A drift is counted from the start, so that many small jumps make a large one.
-  mutating func isSteady(_ clock: any WallClock) -> Bool {
+  /// Asked again, the clock may have been set to another one. A drift is counted from the start, so
+  /// that many small jumps make a large one.
+  mutating func steadyDate(of clock: any WallClock) -> Date? {
     let (now, uptime) = (clock.now(), clock.uptime())
     guard let start else {
       self.start = (now, uptime)
-      return false
+      return nil
     }
     let passed = (uptime - start.uptime) / .seconds(1)
     let drift = now.timeIntervalSince(start.now) - passed
     guard abs(drift) <= Self.toleratedSeconds else {
       self.start = (now, uptime)
-      return false
+      return nil
     }
-    return passed >= Self.steadySeconds
+    return passed >= Self.steadySeconds ? now : nil
   }
 }

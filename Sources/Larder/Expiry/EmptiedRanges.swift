@@ -6,9 +6,12 @@ import LarderEngine
 struct EmptiedRanges {
   /// So many deletions cost a scan less than a millisecond.
   private static let toleratedRows = 1000
-  /// How many bytes may be written anew for each byte that is freed: about what LevelDB's own
-  /// compactions take.
-  private static let writtenForEachFreed = 16
+  /// How many bytes may be written anew for each byte that is freed.
+  ///
+  /// Who asks for a sweep gets scans as fast as before if a 16th of the records went. Sweeps in the
+  /// background delete a few at a time, for ever, and others write meanwhile: there a compaction
+  /// has to free more.
+  private static let written = (asked: 16, unasked: 4)
 
   private var rows = 0
   private var rowRange: EngineRange?
@@ -32,7 +35,7 @@ struct EmptiedRanges {
   ///
   /// The index is emptied from one end to the other. Records may lie far apart, with others between
   /// them that would be written anew.
-  mutating func compact(in engine: any StorageEngine) throws(EngineError) {
+  mutating func compact(in engine: any StorageEngine, asked: Bool) throws(EngineError) {
     if rows >= Self.toleratedRows, let range = rowRange {
       try engine.compact(range)
       rows = 0
@@ -40,7 +43,8 @@ struct EmptiedRanges {
     }
     if records >= Self.toleratedRows, let range = recordRange {
       let written = try engine.approximateBytes(in: range)
-      guard written <= UInt64(recordBytes) * UInt64(Self.writtenForEachFreed) else { return }
+      let forEachFreed = asked ? Self.written.asked : Self.written.unasked
+      guard written <= UInt64(recordBytes) * UInt64(forEachFreed) else { return }
       try engine.compact(range)
       records = 0
       recordBytes = 0

@@ -31,8 +31,9 @@ extension Store {
   ///   deleting failed; ``StoreError/closed``.
   /// - Complexity: With nothing to be deleted one look at each cache, without a lookup. Else, for
   ///   each entry that has expired and for each time one was overwritten, one step, one checksum
-  ///   and two lookups; one append for 256 of them. After many deletions the ranges that they
-  ///   emptied are compacted. Memory for 256 keys and the largest value.
+  ///   and one lookup, or two if anything was written meanwhile; one append for 256 of them. After
+  ///   many deletions the ranges that they emptied are compacted. Memory for 256 keys and the
+  ///   largest value.
   @discardableResult public func sweep() throws(StoreError) -> Int {
     do throws(EngineError) {
       // Before the lock: in a forked child nobody may be left to give it up.
@@ -41,16 +42,16 @@ extension Store {
       throw StoreError(error)
     }
     return try withSweeper { sweeper throws(StoreError) in
-      try sweeper.sweep(self, slices: .max)
+      try sweeper.sweep(self, at: clock.now(), asked: true)
     }
   }
 
   /// A bounded sweep that nobody asked for: only while the clock goes steadily.
   func sweepUnasked() {
     withSweeperIfAvailable { sweeper in
-      guard sweeper.watch(clock) else { return }
+      guard let now = sweeper.watch(clock) else { return }
       do throws(StoreError) {
-        try sweeper.sweep(self, slices: Sweeper.unaskedSlices)
+        try sweeper.sweep(self, at: now, asked: false)
       } catch {
         // Nobody waits for it. What is left is tried again the next time; whatever is wrong, a
         // read or write that it concerns will say so.
@@ -70,17 +71,19 @@ struct Sweeper {
   private var dormant: [String: (registration: Registration, due: NextDue)]?
   private var damaged: [String] = []
 
-  /// Looks at the clock, and answers whether deleting unasked is allowed.
-  @discardableResult mutating func watch(_ clock: any WallClock) -> Bool { watch.isSteady(clock) }
+  /// Looks at the clock, and answers the date that may be deleted by unasked, if there is one.
+  @discardableResult mutating func watch(_ clock: any WallClock) -> Date? {
+    watch.steadyDate(of: clock)
+  }
 
-  /// Sweeps every cache of `store`, with so many slices in all at most.
+  /// Sweeps every cache of `store` of what has expired at `now`; unless somebody asked for it, a
+  /// part of that at most.
   @discardableResult mutating func sweep(
-    _ store: Store, slices: Int
+    _ store: Store, at now: Date, asked: Bool
   ) throws(StoreError) -> Int {
-    let now = store.clock.now()
     guard let last = CacheSweep.lastBucket(at: now) else { return 0 }
     store.counts.sweeps.add()
-    var (deleted, slicesLeft) = (0, slices)
+    var (deleted, slicesLeft) = (0, asked ? .max : Self.unaskedSlices)
     var damage: StoreError?
     if dormant == nil { try findDormant(in: store) }
     for name in damaged where store.allOpenCaches[name] == nil {
@@ -88,7 +91,8 @@ struct Sweeper {
     }
     for cache in dueCaches(of: store, last: last) where slicesLeft > 0 {
       do throws(EngineError) {
-        deleted += try sweep(cache, of: store, at: now, last: last, slices: &slicesLeft)
+        deleted += try sweep(
+          cache, of: store, at: now, last: last, asked: asked, slices: &slicesLeft)
       } catch .corrupt(let message) {
         damage = StoreError(.corrupt(message), cache: cache.name)
       } catch {
@@ -132,7 +136,8 @@ struct Sweeper {
   }
 
   private mutating func sweep(
-    _ cache: DueCache, of store: Store, at now: Date, last: Int64, slices: inout Int
+    _ cache: DueCache, of store: Store, at now: Date, last: Int64, asked: Bool,
+    slices: inout Int
   ) throws(EngineError) -> Int {
     let due = cache.due.take()
     // After that: a cache that is cleared from here on notes the rows that it gets.
@@ -162,7 +167,7 @@ struct Sweeper {
         return true
       }
     }
-    try sweep.compact()
+    try sweep.compact(asked: asked)
     return sweep.deleted
   }
 }

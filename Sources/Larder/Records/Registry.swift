@@ -119,12 +119,15 @@ extension Registry {
     let id = known?.id ?? takeID()
     let registration = wanted.registration(id: id)
     if registration != known {
-      try write(registration, named: wanted.name, insteadOf: known, in: engine)
+      let isCounted = space.counts(byteBudget: wanted.byteBudget)
+      try write(
+        registration, named: wanted.name, insteadOf: known, counted: isCounted, in: engine)
     }
     wanted.id = id
     do throws(EngineError) {
       try space.open(
-        registration, wanted.name, byteBudget: wanted.byteBudget, marks: wanted.marks)
+        registration, wanted.name, isNew: known == nil, byteBudget: wanted.byteBudget,
+        marks: wanted.marks)
     } catch {
       throw StoreError(error, cache: wanted.name)
     }
@@ -183,11 +186,14 @@ extension Registry {
 
   private mutating func write(
     _ registration: Registration, named name: String, insteadOf known: Registration?,
-    in engine: any StorageEngine
+    counted: Bool, in engine: any StorageEngine
   ) throws(StoreError) {
     var rows = WriteBatch()
     if !isFormatWritten { rows.putMetadata(Metadata.formatVersion, under: Metadata.format) }
-    if known == nil { rows.putMetadata(nextID, under: Metadata.nextID) }
+    if known == nil {
+      rows.putMetadata(nextID, under: Metadata.nextID)
+      if counted { rows.putMetadata(0, under: Metadata.bytes(registration.id)) }
+    }
     // What is saved from here on may lie before the key that a migration has reached.
     if let known, !known.writesAs(registration) {
       rows.remove(Metadata.migration(known.id).span.bytes)

@@ -94,6 +94,7 @@ struct Eviction: ~Copyable {
     var lines = try accounting.accounts(of: budget).map { cache throws(EngineError) in
       try IndexLine(of: cache, in: engine, behind: hand)
     }
+    rows.writeCountBeforeReading = engine.writeCount
     var freed = 0
     while freed < wanted, rows.rows.count < Self.sliceRows {
       guard let next = lines.indices.min(by: { lines[$0].comesBefore(lines[$1]) }),

@@ -91,11 +91,12 @@ extension Space {
     }
   }
 
-  /// Begins, or ends, to count a cache that is being opened.
+  /// Begins, or ends, to count a cache that is being opened, or made.
   ///
   /// Nobody writes to it meanwhile.
   func open(
-    _ registration: Registration, _ name: String, byteBudget: Int?, marks: ReadMarks?
+    _ registration: Registration, _ name: String, isNew: Bool, byteBudget: Int?,
+    marks: ReadMarks?
   ) throws(EngineError) {
     let id = registration.id
     let known = accounting.account(id)
@@ -108,9 +109,8 @@ extension Space {
       return
     }
     let own = byteBudget.map(accounting.addBudget)
-    if let known, known.isExact {
-      accounting.open(
-        account(of: registration, name, bytes: known.bytes, own: own, marks: marks))
+    if let bytes = isNew ? 0 : known.flatMap({ $0.isExact ? $0.bytes : nil }) {
+      accounting.open(account(of: registration, name, bytes: bytes, own: own, marks: marks))
     } else {
       accounting.close([id])
       try count(registration, name, own: own, marks: marks)

@@ -25,6 +25,7 @@ package final class LevelDBEngine: StorageEngine {
   let cursorSliceEntries: Int
   private let handle: Atomic<OpaquePointer>
   let queue: CommitQueue
+  private let writes = WriteCount()
   private let iterators = Mutex<[ObjectIdentifier: LevelDBIterator]>([:])
   let options: LevelDBOptions
   /// The store's directory, its path without links.
@@ -75,7 +76,8 @@ package final class LevelDBEngine: StorageEngine {
       bufferBytes: options.writeBufferBytes)
     do throws(EngineError) {
       let writer = try LevelDBWriter(
-        of: database, logs: logs, reserve: reserve, refusesWrites: options.refusesWrites)
+        of: database, logs: logs, reserve: reserve, counting: writes,
+        refusesWrites: options.refusesWrites)
       queue = CommitQueue(writer)
     } catch {
       clarder_close(database)
@@ -137,6 +139,8 @@ package final class LevelDBEngine: StorageEngine {
 
   /// How many writers wait for one that is at work.
   package var writersInLine: Int { queue.writersInLine }
+
+  package var writeCount: Int? { writes.now }
 
   private func commit(
     _ batch: inout WriteBatch, synced: Bool

@@ -12,6 +12,7 @@ struct LevelDBWriter: ~Copyable {
   private var sequence: CommitSequence?
   private var logs: LogFiles
   private var reserve: Reserve
+  private let writeCount: WriteCount
   /// Why the last write failed; nil when it did not.
   private(set) var disabledCause: String?
   /// Whether only opening the database anew can make it writable again.
@@ -23,11 +24,13 @@ struct LevelDBWriter: ~Copyable {
   private var value = ValueBuffer()
 
   init(
-    of database: OpaquePointer, logs: LogFiles, reserve: Reserve, refusesWrites: Bool
+    of database: OpaquePointer, logs: LogFiles, reserve: Reserve, counting writeCount: WriteCount,
+    refusesWrites: Bool
   ) throws(EngineError) {
     self.database = database
     self.logs = logs
     self.reserve = reserve
+    self.writeCount = writeCount
     guard !refusesWrites else { return }
     sequence = try CommitSequence(
       resumingAfter: try ValueBuffer.value(under: CommitSequence.key, of: database))
@@ -37,6 +40,7 @@ struct LevelDBWriter: ~Copyable {
   /// Goes on with a database that was opened anew.
   mutating func goOn(with database: OpaquePointer) {
     self.database = database
+    writeCount.increase()
     logs.mayHaveRotated()
     disabledCause = nil
     needsReopening = false
@@ -90,6 +94,7 @@ struct LevelDBWriter: ~Copyable {
     let isSynced =
       synced || group.reservation != nil || others.contains { $0.synced }
     guard isSynced || !group.isEmpty else { return try own.get() }
+    defer { writeCount.increase() }
     do throws(EngineError) {
       try check(clarder_commit(database, isSynced))
       if isSynced { try synchronizeOlderLogs() }
@@ -235,6 +240,7 @@ extension LevelDBWriter {
     of batch: UnsafeMutablePointer<WriteBatch>, in group: Group
   ) throws(EngineError) -> Set<Int> {
     guard !batch.pointee.requirements.isEmpty else { return [] }
+    if group.isEmpty, batch.pointee.writeCountBeforeReading == writeCount.now { return [] }
     var failed: Set<Int> = []
     for (index, requirement) in batch.pointee.requirements.enumerated() {
       let exists = try read(requirement.key, in: group)

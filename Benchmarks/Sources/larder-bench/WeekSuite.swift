@@ -1,0 +1,302 @@
+import Foundation
+import Larder
+import LarderEngine
+import Synchronization
+
+/// Ten simulated days of a store whose entries live for seven, swept as it would be unasked.
+///
+/// It is no contest: what is left on the disk is held against what lives. Each day ends with a look
+/// at every entry, and a wrong one ends the run.
+struct WeekSuite {
+  static let heading = """
+    | day | live entries | live MB | disk MB | disk to live | records | index rows \
+    | written to saved | longest sweep s | seconds |
+    |---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|
+    """
+
+  private static let days = 10
+  private static let lifetime = 7 * 86_400.0
+  private static let sweepSeconds = 60.0
+  private static let valueBytes = 400
+  private static let refreshedShare = 0.3
+  /// A record with its key, and its row in the index with its key.
+  private static let entryBytes = (2 + 16 + 36 + valueBytes) + (2 + 8 + 16 + 2)
+
+  private static let overwrittenKeys = 50
+  private static let mostRowsOfAKey = 65
+  private static let mostOverwrittenBytes = 1 << 20
+
+  private let scale: Scale
+  private let workspace: Workspace
+  private let pool = Plan.makePool(valueBytes: valueBytes)
+
+  init(_ scale: Scale, in workspace: Workspace) {
+    (self.scale, self.workspace) = (scale, workspace)
+  }
+
+  func run(_ say: (String) -> Void) throws {
+    try simulateDays(say)
+    try overwrite(say)
+  }
+}
+
+// MARK: - Ten days
+
+extension WeekSuite {
+  /// Which save of each key was the last one; a save is named by how many came before it.
+  private struct Model {
+    private(set) var lastSaves: [Int32] = []
+    private var random = SplitMix64(seed: Scale.seed)
+
+    /// The key that is saved next: one that lives for three saves in ten, else a new one.
+    mutating func takeKey(isLive: (_ save: Int) -> Bool) -> Int {
+      if !lastSaves.isEmpty, Double.random(in: 0..<1, using: &random) < refreshedShare {
+        while true {
+          let key = Int.random(in: 0..<lastSaves.count, using: &random)
+          if isLive(Int(lastSaves[key])) { return key }
+        }
+      }
+      lastSaves.append(0)
+      return lastSaves.count - 1
+    }
+
+    mutating func note(_ save: Int, of key: Int) { lastSaves[key] = Int32(save) }
+  }
+
+  private func simulateDays(_ say: (String) -> Void) throws {
+    say(
+      """
+      \(scale.savesADay) saves a day of 16 + \(Self.valueBytes) bytes, three in ten of an entry \
+      that lives; 7 days of life; a sweep every minute
+
+      \(Self.heading)
+      """)
+    let bench = try Bench(at: workspace.directory("week"), saves: scale.savesADay)
+    var model = Model()
+    var save = 0
+    for day in 1...Self.days {
+      let writtenBefore = try bytesWritten()
+      var longest = Duration.zero
+      let time = try ContinuousClock().measure {
+        for _ in 0..<scale.savesADay {
+          let now = bench.clock.now()
+          let key = model.takeKey { now < bench.clock.date(of: $0) + Self.lifetime }
+          try bench.cache.save(value(of: save), for: UUID(number: key))
+          model.note(save, of: key)
+          save += 1
+          if bench.clock.tick() { longest = max(longest, ContinuousClock().measure(bench.sweep)) }
+        }
+      }
+      let written = try bytesWritten().flatMap { now in writtenBefore.map { now - $0 } }
+      let live = try check(model, bench)
+      let cells =
+        ["\(day)", "\(live)"]
+        + sizes(live: live * Self.entryBytes, disk: try bench.diskBytes())
+        + [
+          "\(try bench.countRows(in: .records))", "\(try bench.countRows(in: .expiry))",
+          written.map { ratio($0, scale.savesADay * Self.entryBytes) } ?? "not known",
+          seconds(longest), seconds(time),
+        ]
+      say("| " + cells.joined(separator: " | ") + " |")
+      guard day == Self.days else { continue }
+      try bench.engine.compact(EngineRange())
+      let compacted = sizes(live: live * Self.entryBytes, disk: try bench.diskBytes())
+      say("\nall of it compacted: \(compacted[1]) MB, \(compacted[2]) of what lives")
+    }
+    try bench.close()
+    try workspace.remove("week")
+  }
+
+  /// Every entry that lives must be shown, as it was saved last, and no other; answers how many.
+  private func check(_ model: Model, _ bench: Bench) throws -> Int {
+    let now = bench.clock.now()
+    let limits = model.lastSaves.map { bench.clock.date(of: Int($0)) + Self.lifetime }
+    var shown = 0
+    let cursor = try bench.cache.entries()
+    while let item = try cursor.next() {
+      let entry = try item.entry.get()
+      let key = item.key.number
+      guard limits.indices.contains(key), now < limits[key] else {
+        throw WrongResults(description: "key \(key) is shown and does not live")
+      }
+      let save = Int(model.lastSaves[key])
+      guard entry.savedAt == bench.clock.date(of: save), entry.value == value(of: save) else {
+        throw WrongResults(description: "key \(key) is not as it was saved last")
+      }
+      shown += 1
+    }
+    let live = limits.count { now < $0 }
+    guard shown == live else {
+      throw WrongResults(description: "\(shown) of \(live) entries that live are shown")
+    }
+    return live
+  }
+
+  /// A value that tells which save it is of: else half random, and the same bytes once more.
+  private func value(of save: Int) -> Data {
+    let start = save * Self.valueBytes % (pool.count - Self.valueBytes)
+    var value = Data(pool[start..<start + Self.valueBytes])
+    withUnsafeBytes(of: UInt64(save).littleEndian) { value.replaceSubrange(0..<8, with: $0) }
+    return value
+  }
+}
+
+// MARK: - The same keys for a week
+
+extension WeekSuite {
+  /// Saves the same keys again and again, for a week.
+  private func overwrite(_ say: (String) -> Void) throws {
+    let rounds = Int(Self.lifetime) / scale.secondsBetweenOverwrites
+    let bench = try Bench(
+      at: workspace.directory("overwritten"), saves: 86_400 / scale.secondsBetweenOverwrites)
+    var mostRows = 0
+    for round in 0..<rounds {
+      try bench.store.write { batch in
+        for key in 0..<Self.overwrittenKeys {
+          batch.save(value(of: round + key), for: UUID(number: key), in: bench.cache)
+        }
+      }
+      if bench.clock.tick() { bench.sweep() }
+      if round % (rounds / 50) == 0 || round == rounds - 1 {
+        mostRows = max(mostRows, try mostRowsOfAKey(bench))
+      }
+    }
+    try bench.engine.compact(EngineRange())
+    let bytes = try bench.diskBytes()
+    say(
+      """
+
+      \(Self.overwrittenKeys) keys saved every \(scale.secondsBetweenOverwrites) s of a week: \
+      at most \(mostRows) index rows of a key, \(bytes) bytes compacted
+      """)
+    for key in 0..<Self.overwrittenKeys {
+      guard try bench.cache.value(for: UUID(number: key)) == value(of: rounds - 1 + key) else {
+        throw WrongResults(description: "key \(key) is not as it was saved last")
+      }
+    }
+    guard mostRows <= Self.mostRowsOfAKey, bytes < Self.mostOverwrittenBytes else {
+      throw WrongResults(description: "too many rows or bytes are left")
+    }
+    try bench.close()
+    try workspace.remove("overwritten")
+  }
+
+  private func mostRowsOfAKey(_ bench: Bench) throws -> Int {
+    var counts: [[UInt8]: Int] = [:]
+    _ = try bench.countRows(in: .expiry) { row in
+      let key = row.extracting(last: 16).withUnsafeBytes { Array($0) }
+      counts[key, default: 0] += 1
+    }
+    return counts.values.max() ?? 0
+  }
+
+  private func sizes(live: Int, disk: Int) -> [String] {
+    ["\(live / 1_000_000)", "\(disk / 1_000_000)", ratio(disk, live)]
+  }
+
+  private func ratio(_ one: Int, _ other: Int) -> String {
+    String(format: "%.2f", Double(one) / Double(other))
+  }
+
+  private func seconds(_ time: Duration) -> String { String(format: "%.2f", time / .seconds(1)) }
+
+  /// What this process has given the system to write: logs, tables and all; nil where it is not
+  /// told.
+  private func bytesWritten() throws -> Int? {
+    #if os(Linux)
+      let text = try String(contentsOfFile: "/proc/self/io", encoding: .utf8)
+      let line = text.split(separator: "\n").first { $0.hasPrefix("wchar:") }
+      return line?.split(separator: " ").last.flatMap { Int($0) }
+    #else
+      return nil
+    #endif
+  }
+}
+
+// MARK: - What is measured
+
+extension WeekSuite {
+  /// A store whose sweeps in the background are called for by its clock.
+  private struct Bench {
+    let directory: URL
+    let clock: TickingClock
+    let engine: LevelDBEngine
+    let store: Store
+    let cache: Cache<UUID, Data>
+    let sweep: () -> Void
+
+    init(at directory: URL, saves savesADay: Int) throws {
+      self.directory = directory
+      clock = TickingClock(ticksADay: savesADay)
+      engine = try LevelDBEngine(
+        at: directory.path(percentEncoded: false), options: LevelDBOptions())
+      let fire = Mutex<@Sendable () -> Void>({})
+      var options = Store.Options()
+      options.clock = clock
+      options.sweepInterval = sweepSeconds
+      // Called here and now, on the thread that saves: what a sweep costs is in the time.
+      options.sweepTrigger = { _, sweep in
+        fire.withLock { $0 = sweep }
+        return {}
+      }
+      store = try Store(engine: engine, options: options, origin: .disk)
+      cache = try store.cache(
+        "items", of: Data.self, keyedBy: UUID.self, lifetime: .seconds(lifetime), coder: .bytes)
+      let sweep = fire.withLock { $0 }
+      self.sweep = { sweep() }
+    }
+
+    /// How many rows of the cache there are in a space; `look` is lent the key of each.
+    func countRows(in space: KeySpace, _ look: (RawSpan) -> Void = { _ in }) throws -> Int {
+      var count = 0
+      let cursor = try engine.cursor(over: EngineRange(prefix: space.prefix(ofCache: 1)))
+      while try cursor.next() {
+        cursor.withEntry { key, _ in look(key) }
+        count += 1
+      }
+      return count
+    }
+
+    func diskBytes() throws -> Int {
+      try FileManager.default.contentsOfDirectory(
+        at: directory, includingPropertiesForKeys: [.fileSizeKey]
+      ).reduce(0) { try $0 + ($1.resourceValues(forKeys: [.fileSizeKey]).fileSize ?? 0) }
+    }
+
+    func close() throws { try store.close() }
+  }
+
+  /// A clock that goes on by the same part of a day at each tick.
+  private final class TickingClock: WallClock {
+    private let ticks = Atomic(0)
+    private let seconds: Double
+
+    init(ticksADay: Int) { seconds = 86_400 / Double(ticksADay) }
+
+    func now() -> Date { date(of: ticks.load(ordering: .relaxed)) }
+    func uptime() -> Duration { .seconds(Double(ticks.load(ordering: .relaxed)) * seconds) }
+    func date(of tick: Int) -> Date {
+      Date(timeIntervalSinceReferenceDate: 788_918_400 + Double(tick) * seconds)
+    }
+
+    /// Goes on, and answers whether a sweep is due.
+    func tick() -> Bool {
+      let (old, new) = ticks.add(1, ordering: .relaxed)
+      return (Double(old) * seconds / sweepSeconds).rounded(.down)
+        < (Double(new) * seconds / sweepSeconds).rounded(.down)
+    }
+  }
+}
+
+extension UUID {
+  /// A key whose place among the others tells nothing of its number.
+  fileprivate init(number: Int) {
+    var random = SplitMix64(seed: UInt64(number))
+    let bits = (random.next(), UInt64(number))
+    self = withUnsafeBytes(of: bits) { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
+  }
+
+  fileprivate var number: Int {
+    withUnsafeBytes(of: uuid) { Int($0.loadUnaligned(fromByteOffset: 8, as: UInt64.self)) }
+  }
+}

@@ -1,0 +1,196 @@
+import Foundation
+import LarderTestSupport
+import LarderTesting
+import Testing
+
+@testable import Larder
+
+/// A clock that is set at random, and what a store and a plain dictionary make of it.
+///
+/// `make proof` goes on for longer. A failure names its seed. To run it again, put the seed into
+/// the argument list.
+@Suite struct ClockWalkTests {
+  private static let keys = ["", "a", "ab", "b", "k1", "k2"]
+  private static let coders: [Coder<Int>] = [.binary, .json]
+
+  @Test(arguments: StoreKind.allCases, [1, 2026, UInt64.random(in: 0 ... .max)])
+  func storeAndModelAgreeWhateverTheClockDoes(kind: StoreKind, seed: UInt64) throws {
+    let fixture = try Fixture(kind, timer: HandTimer())
+    defer { fixture.end() }
+    let clock = fixture.clock
+    var random = SplitMix64(seed: seed)
+    var model = Model()
+    var cache = try open(fixture, .binary)
+    model.look(at: clock, isNew: true)
+
+    for step in 0..<(3000 * proofFactor) {
+      let place: Comment = "seed \(seed), step \(step)"
+      let key = Self.keys.randomElement(using: &random) ?? ""
+      switch Int.random(in: 0..<100, using: &random) {
+      case 0..<22:
+        try cache.save(step, for: key)
+        model.entries[key] = (step, clock.now())
+      case 22..<27:
+        #expect(try cache.touch(key) == (model.entries[key] != nil), place)
+        model.entries[key]?.savedAt = clock.now()
+      case 27..<30:
+        #expect(try cache.remove(key) == (model.entries[key] != nil), place)
+        model.entries[key] = nil
+      case 30..<45: clock.set(.turned(from: clock.now(), by: &random))
+      case 45..<60: clock.advance(by: .random(in: 0...700, using: &random))
+      case 60..<63: clock.advance(by: .random(in: 0...500_000, using: &random))
+      case 63..<83:
+        let (isAllowed, isCertain) = model.look(at: clock, isNew: false)
+        fixture.timer?.fire()
+        let gone = try takeMissing(from: &model, cache, place)
+        #expect(isAllowed || gone.isEmpty, place)
+        #expect(!isCertain || model.due(at: clock.now()).isEmpty, place)
+      case 83..<89:
+        let swept = try fixture.store.sweep()
+        #expect(try takeMissing(from: &model, cache, place).count == swept, place)
+        #expect(model.due(at: clock.now()).isEmpty, place)
+        guard clock.now().timeIntervalSinceReferenceDate.isFinite else { continue }
+        #expect(try fixture.disagreement(at: clock.now()) == nil, place)
+      case 89..<92:
+        let expired = model.expired(at: clock.now())
+        #expect(try cache.validate().expired == expired.count, place)
+        for key in expired { model.entries[key] = nil }
+      case 92..<96: try fixture.store.migrate(cache)
+      default:
+        try fixture.reopen()
+        cache = try open(fixture, Self.coders.randomElement(using: &random) ?? .binary)
+        model.look(at: clock, isNew: true)
+      }
+      try expectSame(cache, model, clock.now(), place)
+    }
+  }
+
+  private func open(_ fixture: Fixture, _ coder: Coder<Int>) throws -> Cache<String, Int> {
+    try fixture.store.cache(
+      "cache", of: Int.self,
+      lifetime: .fresh(for: .seconds(Model.fresh), thenStaleFor: .seconds(Model.stale)),
+      coder: coder)
+  }
+
+  /// Takes what a sweep has deleted from the model; all of it must have expired.
+  ///
+  /// That may be before its bucket is over, by an earlier row of the same key.
+  private func takeMissing(
+    from model: inout Model, _ cache: Cache<String, Int>, _ place: Comment
+  ) throws -> Set<String> {
+    let expired = model.expired(at: cache.store.clock.now())
+    let gone = Set(try model.entries.keys.filter { try cache.lookup(for: $0).kind == "missing" })
+    #expect(gone.isSubset(of: expired), place)
+    for key in gone { model.entries[key] = nil }
+    return gone
+  }
+
+  private func expectSame(
+    _ cache: Cache<String, Int>, _ model: Model, _ now: Date, _ place: Comment
+  ) throws {
+    var fresh: [String: Int] = [:]
+    for key in Self.keys {
+      let kind = model.kind(of: key, at: now)
+      let lookup = try cache.lookup(for: key)
+      #expect(lookup.kind == kind, place)
+      switch lookup {
+      case .fresh(let entry), .stale(let entry):
+        #expect(entry.value == model.entries[key]?.value, place)
+        #expect(entry.savedAt == model.entries[key]?.savedAt, place)
+        if kind == "fresh" { fresh[key] = entry.value }
+      case .expired, .missing: break
+      }
+    }
+    var shown: [String: Int] = [:]
+    let cursor = try cache.entries()
+    while let item = try cursor.next() { shown[item.key] = try item.entry.get().value }
+    #expect(shown == fresh, place)
+  }
+}
+
+/// What a store is meant to make of its clock, said in the simplest way.
+private struct Model {
+  static let fresh = 432_000.0
+  static let stale = 172_800.0
+  /// A 64th of both.
+  private static let bucket = 9450.0
+
+  var entries: [String: (value: Int, savedAt: Date)] = [:]
+  /// When a sweep in the background has looked since the store was opened, in seconds of uptime,
+  /// and how far the date was ahead of that then.
+  private var looks: [(uptime: Double, offset: Double)] = []
+
+  func kind(of key: String, at now: Date) -> String {
+    guard let savedAt = entries[key]?.savedAt else { return "missing" }
+    guard savedAt.timeIntervalSinceReferenceDate.isFinite else { return "expired" }
+    if now < savedAt + Self.fresh { return "fresh" }
+    return now < savedAt + Self.fresh + Self.stale ? "stale" : "expired"
+  }
+
+  func expired(at now: Date) -> Set<String> {
+    guard now.timeIntervalSinceReferenceDate.isFinite else { return [] }
+    return Set(entries.keys.filter { kind(of: $0, at: now) == "expired" })
+  }
+
+  /// What has expired and whose bucket is over.
+  func due(at now: Date) -> Set<String> {
+    expired(at: now).filter { key in
+      guard let savedAt = entries[key]?.savedAt else { return false }
+      let isDate = savedAt.timeIntervalSinceReferenceDate.isFinite
+      let end = (isDate ? savedAt + Self.fresh : .distantPast) + Self.stale
+      let bucket = (end.timeIntervalSinceReferenceDate / Self.bucket).rounded(.up) * Self.bucket
+      return bucket <= now.timeIntervalSinceReferenceDate
+    }
+  }
+
+  /// Notes a look of a sweep in the background, and answers whether it may delete, and whether it
+  /// must.
+  ///
+  /// It may if there was a look ten minutes ago or more, and the date has kept to within an hour of
+  /// its uptime in all since. It must if it was not set at all since.
+  @discardableResult mutating func look(
+    at clock: ManualClock, isNew: Bool
+  ) -> (isAllowed: Bool, isCertain: Bool) {
+    let uptime = clock.uptime() / .seconds(1)
+    let offset = clock.now().timeIntervalSinceReferenceDate - uptime
+    if isNew { looks = [] }
+    looks.append((uptime, offset))
+    func hasKept(to seconds: Double) -> Bool {
+      looks.indices.contains { first in
+        uptime - looks[first].uptime >= 600
+          && looks[first...].allSatisfy { abs($0.offset - looks[first].offset) <= seconds }
+      }
+    }
+    let isAllowed = hasKept(to: 3600.001)
+    let isCertain = hasKept(to: 0.001)
+    // What is behind a jump is of no more use.
+    if let last = looks.lastIndex(where: { !(abs($0.offset - offset) <= 10_000) }) {
+      looks.removeFirst(last + 1)
+      if looks.isEmpty { looks = [(uptime, offset)] }
+    }
+    return (isAllowed, isCertain)
+  }
+}
+
+extension Date {
+  /// Where somebody might set a clock.
+  fileprivate static func turned(from now: Date, by random: inout SplitMix64) -> Date {
+    let start = ManualClock().now()
+    // No few of them make an hour, to within the rounding of a date.
+    let steps = [61.0, 1700, 3601, 86_400, 604_800, 691_200, 3e7]
+    switch Int.random(in: 0..<40, using: &random) {
+    case 0: return Date(timeIntervalSinceReferenceDate: .nan)
+    case 1: return Date(timeIntervalSinceReferenceDate: .infinity)
+    case 2: return Date(timeIntervalSinceReferenceDate: -.infinity)
+    case 3: return .distantFuture
+    case 4: return .distantPast
+    case 5: return Date(timeIntervalSince1970: 0x7FFF_FFFF)
+    case 6: return Date(timeIntervalSince1970: 0xFFFF_FFFF)
+    case 7..<12: return start
+    default:
+      let base = now.timeIntervalSinceReferenceDate.isFinite ? now : start
+      let seconds = steps.randomElement(using: &random) ?? 0
+      return base + (Bool.random(using: &random) ? seconds : -seconds)
+    }
+  }
+}

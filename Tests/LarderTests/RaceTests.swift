@@ -1,0 +1,281 @@
+import Foundation
+import LarderEngine
+import LarderTestSupport
+import LarderTesting
+import Synchronization
+import Testing
+
+@testable import Larder
+
+/// Everything that a store can do, by eight threads at once, while its clock goes on.
+///
+/// Each commit and each read is held against the order of all commits. `make proof` goes on for
+/// longer, to a million calls; run it under the thread sanitizer, too. A failure names its seed,
+/// which `LARDER_SEED` sets: the same calls, and another interleaving.
+@Suite struct RaceTests {
+  @Test(arguments: StoreKind.allCases)
+  func eightThreadsAgreeOnOneOrder(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let seed = testSeed()
+    let history = CommitHistory(clock: fixture.clock, lifetime: Race.lifetime)
+    var totals = Race.Totals()
+    for round in 0..<4 {
+      let place: Comment = "LARDER_SEED=\(seed), round \(round)"
+      let coders: [Coder<Int>] = round.isMultiple(of: 2) ? [.json, .binary] : [.binary, .json]
+      let race = try Race(on: fixture, history, from: coders[0], to: coders[1])
+      let readings = race.run(seed: seed &+ UInt64(round), steps: 800 * proofFactor)
+      #expect(race.failures == [], place)
+      #expect(history.faults == [], place)
+      #expect(history.faults(in: readings).prefix(5) == [], place)
+      totals.add(race.totals)
+      #expect(readings.count > 1000, place)
+      try race.expectRecords(of: fixture, toBe: history, place)
+      try race.expectAllToBeSwept(from: fixture, place)
+    }
+    // What was acknowledged was committed, and nothing was removed that nobody had removed.
+    let counts = history.counts
+    #expect(counts.saves == totals.saves)
+    #expect(counts.removals <= totals.removals)
+    #expect(counts.clears == totals.clears)
+    #expect(counts.restamps >= totals.migrated)
+    for count in [totals.swept, totals.validated, totals.migrated, totals.touched, totals.unasked] {
+      #expect(count > 0, "the race does not do all of it: \(totals)")
+    }
+  }
+}
+
+/// One opening of a store, and eight threads on it.
+private final class Race: Sendable {
+  static let lifetime = 1000.0
+  private static let threads = 8
+  private static let keys = (0..<32).map { "k\($0)" }
+
+  /// What was acknowledged.
+  struct Totals {
+    var saves = 0
+    var removals = 0
+    var touched = 0
+    var clears = 0
+    var swept = 0
+    var unasked = 0
+    var validated = 0
+    var migrated = 0
+
+    mutating func add(_ other: Totals) {
+      saves += other.saves
+      removals += other.removals
+      touched += other.touched
+      clears += other.clears
+      swept += other.swept
+      unasked += other.unasked
+      validated += other.validated
+      migrated += other.migrated
+    }
+  }
+
+  private struct State {
+    var totals = Totals()
+    var readings: [CommitHistory.Reading] = []
+    var failures: [String] = []
+  }
+
+  private let store: Store
+  private let cache: Cache<String, Int>
+  private let clock: ManualClock
+  private let timer = HandTimer()
+  private let history: CommitHistory
+  private let state = Mutex(State())
+  private let values: Atomic<Int>
+  private let clearsBegun = Atomic(0)
+  private let clearsEnded = Atomic(0)
+
+  init(
+    on fixture: Fixture, _ history: CommitHistory, from old: Coder<Int>, to coder: Coder<Int>
+  ) throws {
+    self.history = history
+    clock = fixture.clock
+    // No value twice, in another round neither.
+    values = Atomic(history.place << 24)
+    var options = Store.Options()
+    options.clock = clock
+    options.sweepInterval = 60
+    options.sweepTrigger = timer.trigger
+    let engine = HistoryEngine(fixture.engine, history)
+    func open(_ coder: Coder<Int>) throws -> (Store, Cache<String, Int>) {
+      let store = try Store(engine: engine, options: options, origin: .disk)
+      let cache = try store.cache(
+        "cache", of: Int.self, lifetime: .seconds(Self.lifetime), coder: coder)
+      history.follow(cache)
+      return (store, cache)
+    }
+    // Something to be swept, and something to be migrated.
+    let (_, before) = try open(old)
+    try before.save(values.add(1, ordering: .relaxed).newValue, for: "old")
+    clock.advance(by: 2 * Self.lifetime)
+    for key in Self.keys { try before.save(values.add(1, ordering: .relaxed).newValue, for: key) }
+    (store, cache) = try open(coder)
+    // From here on sweeps that nobody asked for delete, too.
+    clock.advance(by: ClockWatch.steadySeconds)
+    let expirations = history.counts.expirations
+    timer.fire()
+    count {
+      $0.saves = Self.keys.count + 1
+      $0.unasked = history.counts.expirations - expirations
+    }
+  }
+
+  var totals: Totals { state.withLock { $0.totals } }
+  var failures: [String] { state.withLock { $0.failures } }
+
+  /// Runs so many calls on each thread; answers what was read.
+  func run(seed: UInt64, steps: Int) -> [CommitHistory.Reading] {
+    let isMigrating = Flag()
+    onThreads(Self.threads) { [self] thread in
+      var random = SplitMix64(seed: seed &+ UInt64(thread) << 32)
+      do {
+        // Before all that there is to migrate has been saved anew, or has expired.
+        if thread == 0 {
+          isMigrating.raise()
+          try migrate()
+        } else {
+          isMigrating.wait()
+        }
+        for step in 0..<steps { try call(&random, letsTimePass: step > 50) }
+      } catch {
+        state.withLock { $0.failures.append("thread \(thread): \(error)") }
+      }
+    }
+    return state.withLock { $0.readings }
+  }
+}
+
+// MARK: - Calls
+
+extension Race {
+  private func call(_ random: inout SplitMix64, letsTimePass: Bool) throws {
+    let key = Self.keys.randomElement(using: &random) ?? ""
+    switch Int.random(in: 0..<100, using: &random) {
+    case 0..<25: try save(key)
+    case 25..<32: if try cache.remove(key) { count { $0.removals += 1 } }
+    case 32..<42: if try cache.touch(key) { count { $0.touched += 1 } }
+    case 42..<50: try saveTogether(key, &random)
+    case 50..<78: try read(key)
+    case 78..<80: try scan()
+    case 80..<83:
+      let report = try cache.validate()
+      if report.unreadable + report.newer > 0 { throw WrongReport(report: "\(report)") }
+      count { $0.validated += report.expired }
+    case 83..<87:
+      let swept = try store.sweep()
+      count { $0.swept += swept }
+    case 87..<90: timer.fire()
+    case 90..<92: try migrate()
+    case 92: if Int.random(in: 0..<16, using: &random) == 0 { try clear() }
+    default: if letsTimePass { clock.advance(by: .random(in: 0..<600, using: &random)) }
+    }
+  }
+
+  private func save(_ key: String) throws {
+    try cache.save(newValue(), for: key)
+    count { $0.saves += 1 }
+  }
+
+  /// The last change of a key counts, whatever was done to it before in the batch.
+  private func saveTogether(_ key: String, _ random: inout SplitMix64) throws {
+    let others = Self.keys.shuffled(using: &random).prefix(3)
+    try store.write { batch in
+      for other in others { batch.save(newValue(), for: other, in: cache) }
+      batch.remove(key, from: cache)
+      batch.save(newValue(), for: key, in: cache)
+      batch.remove(others[0], from: cache)
+    }
+    count {
+      $0.saves += 4
+      $0.removals += 2
+    }
+  }
+
+  /// Reads while no clear is under way: what that takes away, and when, is not told key by key.
+  private func read(_ key: String) throws {
+    try reading {
+      switch try cache.lookup(for: key) {
+      case .fresh(let entry), .stale(let entry): [(key, entry.value)]
+      case .expired, .missing: [(key, nil)]
+      }
+    }
+  }
+
+  private func scan() throws {
+    try reading {
+      let cursor = try cache.entries()
+      var found: [String: Int] = [:]
+      while let item = try cursor.next() { found[item.key] = try item.entry.get().value }
+      return Self.keys.map { ($0, found[$0]) }
+    }
+  }
+
+  private func reading(_ body: () throws -> [(key: String, value: Int?)]) throws {
+    let ended = clearsEnded.load(ordering: .sequentiallyConsistent)
+    let (first, began) = (history.place, clock.now())
+    let found = try body()
+    let (last, now) = (history.place, clock.now())
+    guard clearsBegun.load(ordering: .sequentiallyConsistent) == ended else { return }
+    state.withLock { state in
+      state.readings += found.map {
+        CommitHistory.Reading(
+          key: $0.key, value: $0.value, first: first, last: last, began: began, ended: now)
+      }
+    }
+  }
+
+  private func migrate() throws {
+    let report = try store.migrate(cache)
+    if report.unreadable + report.newer > 0 { throw WrongReport(report: "\(report)") }
+    count { $0.migrated += report.migrated }
+  }
+
+  private func clear() throws {
+    clearsBegun.add(1, ordering: .sequentiallyConsistent)
+    try cache.removeAll()
+    clearsEnded.add(1, ordering: .sequentiallyConsistent)
+    count { $0.clears += 1 }
+  }
+
+  private func newValue() -> Int { values.add(1, ordering: .relaxed).newValue }
+
+  private func count(_ change: (inout Totals) -> Void) { state.withLock { change(&$0.totals) } }
+}
+
+// MARK: - The end
+
+extension Race {
+  /// What is on the disk must be what was committed.
+  func expectRecords(of fixture: Fixture, toBe history: CommitHistory, _ place: Comment) throws {
+    let core = cache.core
+    let prefix = KeySpace.records.prefix(ofCache: core.id)
+    var found: [String: Int] = [:]
+    for (key, value) in try fixture.rows(in: .records) where key.starts(with: prefix) {
+      let record = try core.record(value.span.bytes, under: key.span.bytes)
+      found[String(decoding: key[prefix.count...], as: UTF8.self)] =
+        try core.value(of: record, in: value.span.bytes, under: key.span.bytes)
+    }
+    #expect(found == history.values, place)
+  }
+
+  /// Each record must have a row in the index by which it goes, and no row may outlive that.
+  func expectAllToBeSwept(from fixture: Fixture, _ place: Comment) throws {
+    clock.advance(by: 3 * Self.lifetime)
+    try store.sweep()
+    for space in [KeySpace.records, .expiry] {
+      let prefix = space.prefix(ofCache: cache.core.id)
+      #expect(try !fixture.rows(in: space).contains { $0.key.starts(with: prefix) }, place)
+    }
+    // And what was saved under a number that was cleared just then goes at the next opening.
+    try fixture.reopen()
+    #expect(try fixture.rows(in: .records).isEmpty, place)
+    #expect(try fixture.rows(in: .expiry).isEmpty, place)
+  }
+}
+
+private struct WrongReport: Error { let report: String }
