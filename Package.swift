@@ -36,9 +36,13 @@ let package = Package(
       ]),
     .target(name: "LarderFeeds", dependencies: ["Larder"]),
     .target(name: "LarderTesting", dependencies: ["Larder"]),
+    // What the benchmarks and `kvinspect bench` have in common.
+    .target(
+      name: "LarderWorkloads",
+      dependencies: ["Larder", "LarderCoding", "LarderEngine", "LarderBytes", "CLarderLevelDB"]),
     .target(
       name: "LarderInspection",
-      dependencies: ["Larder", "LarderCoding", "LarderEngine", "LarderBytes"]),
+      dependencies: ["LarderWorkloads", "Larder", "LarderCoding", "LarderEngine", "LarderBytes"]),
     .executableTarget(
       name: "kvinspect",
       dependencies: [
