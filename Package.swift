@@ -107,8 +107,8 @@ let package = Package(
     .testTarget(
       name: "LarderInspectionTests",
       dependencies: [
-        "LarderInspection", "Larder", "LarderEngine", "LarderBytes", "LarderTesting",
-        "LarderTestSupport", "CrashWorker", "kvinspect",
+        "LarderInspection", "LarderWorkloads", "Larder", "LarderEngine", "LarderCoding",
+        "LarderBytes", "LarderTesting", "LarderTestSupport", "CrashWorker", "kvinspect",
       ],
       exclude: ["Snapshots"]),
     .testTarget(

@@ -24,9 +24,9 @@ package struct Contest {
   /// Measures A B B A in every round, so that a drift of the machine weighs on both sides alike.
   ///
   /// One run of each side before the first round is not counted.
-  package func measure(rounds: Int) throws -> Outcome {
+  package func measure(rounds: Int) throws -> Comparison {
     _ = try (a(), b())
-    var outcome = Outcome(name: name, goal: goal, rounds: [])
+    var outcome = Comparison(name: name, goal: goal, rounds: [])
     for _ in 0..<min(rounds, mostRounds) {
       let runs = try [a(), b(), b(), a()].map { $0 / .nanoseconds(operations) }
       outcome.rounds.append(Round(a: [runs[0], runs[3]], b: [runs[1], runs[2]]))
@@ -46,7 +46,7 @@ package struct Round: Codable, Sendable {
 }
 
 /// What came out of a contest: medians, and how far they can be trusted.
-package struct Outcome: Sendable {
+package struct Comparison: Sendable {
   package let name: String
   package let goal: Double?
   package var rounds: [Round]

@@ -10,10 +10,10 @@ package enum MachineWorkloads {
   ///   - rounds: How many rounds of A B B A; at least 1.
   ///   - directory: Where the databases go; it must not be there.
   ///   - body: Is told each outcome, and what Larder was measured against.
-  /// - Throws: ``WrongResults`` for a result that is not what it must be, and what the stores throw.
+  /// - Throws: ``WrongResults`` for a result that is not what it must be, or what a store throws.
   package static func measure(
     records: Int, rounds: Int, in directory: URL,
-    _ body: (_ outcome: Outcome, _ other: String) -> Void
+    _ body: (_ outcome: Comparison, _ other: String) -> Void
   ) throws {
     let some = min(records, 20_000)
     let scale = Scale(

@@ -42,7 +42,7 @@ import Foundation
     }
   }
 
-  /// Measures contests, a table for each suite, and ends the process by the goals if it is asked to.
+  /// Measures contests, a table for each suite, and ends the process by the goals if asked to.
   private static func measure(_ arguments: Arguments) throws {
     let scale = arguments.scale
     let rounds = arguments.rounds ?? scale.rounds
@@ -82,13 +82,13 @@ import Foundation
       try Served(by: new, with: arguments.forServing),
       try Served(by: base, with: arguments.forServing)
     )
-    say("\(Machine().summary)\n\(rounds) rounds of new base base new.\n\n\(Report.comparison)")
+    say("\(Machine().summary)\n\(rounds) rounds of new base base new.\n\n\(Report.buildsHeading)")
     while let name = try new.nextWorkload(), let other = try base.nextWorkload() {
       guard name == other else {
         throw Misuse(description: "the two builds have other workloads: \(name), \(other)")
       }
       let contest = Contest(name: name, operations: 1, a: new.run, b: base.run)
-      say(Report.comparisonLine(try contest.measure(rounds: rounds)))
+      say(Report.buildsLine(try contest.measure(rounds: rounds)))
     }
     try new.end()
     try base.end()

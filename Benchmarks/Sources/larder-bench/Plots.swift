@@ -1,5 +1,4 @@
-/// What is drawn of a report: what depends on the number of records, on the size of values, and what
-/// JSON would take.
+/// What is drawn of a report: times by the number of records, by the size of values, and to JSON.
 ///
 /// Which rows are meant follows from their names: `retrieve one of 10000`, `read 20 KB, to LMDB`,
 /// `encode 100 feed items`.

@@ -31,7 +31,7 @@ struct Report: Codable {
   }
 
   /// Adds an outcome, and returns its line of the table.
-  mutating func add(_ outcome: Outcome, of suite: Suite, diskReads: Int) -> String {
+  mutating func add(_ outcome: Comparison, of suite: Suite, diskReads: Int) -> String {
     rows.append(
       Row(
         name: outcome.name, suite: suite.name, larder: outcome.a, other: outcome.b,
@@ -52,18 +52,18 @@ struct Report: Codable {
     |---|---:|---:|---:|---|---:|---|
     """
 
-  static let comparison = """
+  static let buildsHeading = """
     | workload | new ns | base ns | new/base | 95 % interval | A/A |
     |---|---:|---:|---:|---|---:|
     """
 
-  static func comparisonLine(_ outcome: Outcome) -> String { line(cells(outcome)) }
+  static func buildsLine(_ outcome: Comparison) -> String { line(cells(outcome)) }
 
   private static func line(_ cells: [String]) -> String {
     "| " + cells.joined(separator: " | ") + " |"
   }
 
-  private static func cells(_ outcome: Outcome) -> [String] {
+  private static func cells(_ outcome: Comparison) -> [String] {
     let interval = outcome.interval.map {
       "\(decimals($0.lowerBound, 3)) to \(decimals($0.upperBound, 3))"
     }
