@@ -11,10 +11,10 @@ export LIBRARY_PATH := $(BREW_LEVELDB)/lib$(if $(LIBRARY_PATH),:$(LIBRARY_PATH))
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help deps demo test check lint consumer metrics docs bench-smoke address zones fuzz proof bench format
+.PHONY: help deps demo test check lint consumer metrics docs bench-quick address zones fuzz proof bench bench-compare format
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
 demo: deps ## load five feeds through the cache, past seven days, and inspect the store
 	Scripts/demo
@@ -22,7 +22,7 @@ demo: deps ## load five feeds through the cache, past seven days, and inspect th
 test: deps ## install what is missing, build, and run all tests
 	$(SWIFT) test
 
-check: lint test metrics consumer docs bench-smoke ## all that must hold before a change lands
+check: lint test metrics consumer docs bench-quick ## all that must hold before a change lands
 
 lint: ## check the formatting, strictly
 	$(SWIFT) format lint --strict --recursive --parallel Package.swift Sources Tests Benchmarks
@@ -36,13 +36,17 @@ consumer: deps ## build and run the README's code in packages that depend on a t
 docs: deps ## build the documentation; a link that leads nowhere is an error
 	Scripts/docs
 
-bench-smoke: deps ## run every benchmark briefly, and verify its results but not its times
+bench-quick: deps ## run every benchmark briefly, and verify its results but not its times
 	cd Benchmarks && $(SWIFT) run -c release larder-bench --quick
 	cd Benchmarks && $(SWIFT) run -c release larder-bench --quick --backup --rounds 1
 	cd Benchmarks && $(SWIFT) run -c release larder-bench --quick --week
 
-bench: deps ## measure, print the tables, and write Benchmarks/Results
+bench: deps ## measure, print the tables, and write and draw Benchmarks/Results
 	cd Benchmarks && $(SWIFT) run -c release larder-bench --output Results
+
+bench-compare: deps ## measure HEAD against BASE=commit; ONLY=workload, SUITE=suite, ROUNDS=n
+	Scripts/bench-compare "$(BASE)" $(if $(SUITE),--suite "$(SUITE)") $(if $(ONLY),--only "$(ONLY)") \
+	  $(if $(ROUNDS),--rounds "$(ROUNDS)")
 
 address: deps ## the engine's, the store's and the coders' tests under the address sanitizer
 	Scripts/address

@@ -36,9 +36,13 @@ let package = Package(
       ]),
     .target(name: "LarderFeeds", dependencies: ["Larder"]),
     .target(name: "LarderTesting", dependencies: ["Larder"]),
+    // What the benchmarks and `kvinspect bench` have in common.
+    .target(
+      name: "LarderWorkloads",
+      dependencies: ["Larder", "LarderCoding", "LarderEngine", "LarderBytes", "CLarderLevelDB"]),
     .target(
       name: "LarderInspection",
-      dependencies: ["Larder", "LarderCoding", "LarderEngine", "LarderBytes"]),
+      dependencies: ["LarderWorkloads", "Larder", "LarderCoding", "LarderEngine", "LarderBytes"]),
     .executableTarget(
       name: "kvinspect",
       dependencies: [
@@ -103,8 +107,8 @@ let package = Package(
     .testTarget(
       name: "LarderInspectionTests",
       dependencies: [
-        "LarderInspection", "Larder", "LarderEngine", "LarderBytes", "LarderTesting",
-        "LarderTestSupport", "CrashWorker", "kvinspect",
+        "LarderInspection", "LarderWorkloads", "Larder", "LarderEngine", "LarderCoding",
+        "LarderBytes", "LarderTesting", "LarderTestSupport", "CrashWorker", "kvinspect",
       ],
       exclude: ["Snapshots"]),
     .testTarget(

@@ -13,7 +13,7 @@ struct Kvinspect: ParsableCommand {
       Exit codes: 0 fine, 2 not found, 3 damage found, 4 no store or not available, 5 I/O error, \
       6 unsupported format, 64 wrong usage.
       """,
-    subcommands: [Info.self, List.self, Get.self, TTL.self, Verify.self, Sweep.self])
+    subcommands: [Info.self, List.self, Get.self, TTL.self, Verify.self, Sweep.self, Bench.self])
 
   static func main() {
     Signals.removeSnapshotsWhenEnded()

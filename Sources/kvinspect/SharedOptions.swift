@@ -52,22 +52,31 @@ struct SharedOptions: ParsableArguments {
   func run(
     _ command: (Date, inout StandardOutput) throws(InspectionError) -> Outcome
   ) throws {
-    var output = StandardOutput()
-    let status: Outcome
-    do throws(InspectionError) {
+    try runCommand(quiet: quiet) { output throws(InspectionError) in
       let clock = Moment.now()
       let moment = try now.map { text throws(InspectionError) in
         try Moment.parse(text, from: clock)
       }
-      status = try command(moment ?? clock, &output)
-    } catch {
-      output.flush()
-      if !quiet { say(error.description) }
-      throw ExitCode(error.status.rawValue)
+      return try command(moment ?? clock, &output)
     }
-    output.flush()
-    if status != .fine { throw ExitCode(status.rawValue) }
   }
+}
+
+/// Runs a command, and ends with the exit code of what it found or why it failed.
+func runCommand(
+  quiet: Bool, _ command: (inout StandardOutput) throws(InspectionError) -> Outcome
+) throws {
+  var output = StandardOutput()
+  let status: Outcome
+  do throws(InspectionError) {
+    status = try command(&output)
+  } catch {
+    output.flush()
+    if !quiet { say(error.description) }
+    throw ExitCode(error.status.rawValue)
+  }
+  output.flush()
+  if status != .fine { throw ExitCode(status.rawValue) }
 }
 
 extension ReportFormat: ExpressibleByArgument {}

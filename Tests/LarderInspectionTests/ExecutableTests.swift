@@ -38,6 +38,12 @@ import Testing
   private func run(
     _ arguments: String...
   ) throws -> (status: Int32, output: String, errors: String) {
+    try run(arguments)
+  }
+
+  private func run(
+    _ arguments: [String]
+  ) throws -> (status: Int32, output: String, errors: String) {
     let temporary = try TemporaryDirectory()
     let result = try Run(arguments, temporary: temporary.path).finish()
     #expect(try FileManager.default.contentsOfDirectory(atPath: temporary.path) == [])
@@ -67,6 +73,22 @@ import Testing
     #expect(try run("ttl", path, "--cache", "lists").status == 0)
     #expect(try run("ttl", path).status == 3)
     #expect(try run("nonsense").status == 64)
+  }
+
+  @Test func benchMeasuresAndLeavesNothingBehind() throws {
+    let specimen = try Specimen()
+    let quick = ["bench", "--rounds", "1", "--quiet"]
+
+    let machine = try run(quick + ["--records", "100", "--format", "jsonl"])
+    #expect(machine.status == 0 && machine.errors.isEmpty)
+    #expect(machine.output.split(separator: "\n").count == 9)
+    let store = try run(quick + ["--store", specimen.path])
+    #expect(store.status == 0 && store.output.contains("genres"))
+    #expect(try run(quick + ["--store", specimen.path + "/none"]).status == 4)
+    #expect(try run(quick + ["--store", specimen.path, "--records", "100"]).status == 64)
+    #expect(try run(["bench", "--rounds", "0"]).status == 64)
+    #expect(try run(["bench", "--records", "-1"]).status == 64)
+    #expect(try run(quick + ["--records", "100", "--format", "csv"]).status == 64)
   }
 
   @Test func sweepDeletesNothingUnlessItIsToldTo() throws {

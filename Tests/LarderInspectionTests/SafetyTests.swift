@@ -17,6 +17,9 @@ import Testing
       _ = try inspection.listed(Selection(), Style(format))
       _ = try? inspection.gotten("fresh", Style(format))
       _ = try? inspection.payload(of: "fresh", cache: nil, keys: .auto)
+      var text = ""
+      let settings = try BenchSettings(rounds: 1, records: nil)
+      #expect(try inspection.bench(settings, style: Style(format), to: &text) == .fine)
     }
   }
 

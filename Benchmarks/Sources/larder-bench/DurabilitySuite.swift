@@ -31,36 +31,39 @@ struct DurabilitySuite {
     logMegabytes = max(1, Int(bytes >> 20))
   }
 
-  var contests: [Contest] {
+  /// Fills by eight threads, to fills by one.
+  var sharing: Contest {
     let synced = scale.hasGoals ? 4000 : 400
     let plan = Plan(records: synced, order: Plan.sequence(synced))
-    return [
-      Contest(
-        name: "fillsync, 8 threads to 1", operations: synced, goal: Self.sharedGoal,
-        a: { try fill(plan, threads: Self.threads) }, b: { try fill(plan, threads: 1) }),
-      Contest(
-        name: "open after kill, by MB of log", operations: logMegabytes, goal: nil,
-        a: {
-          let directory = try workspace.copy(of: killed, as: "open-a")
-          var side: EngineSide?
-          let time = try timed(expecting: 1) {
-            side = try EngineSide(at: directory)
-            return 1
-          }
-          try side?.close()
-          return time
-        },
-        b: {
-          let directory = try workspace.copy(of: killed, as: "open-b")
-          var side: RawSide?
-          let time = try timed(expecting: 1) {
-            side = RawSide(at: directory)
-            return 1
-          }
-          side?.close()
-          return time
-        }),
-    ]
+    return Contest(
+      name: "fillsync, 8 threads to 1", operations: synced, goal: Self.sharedGoal,
+      a: { try fill(plan, threads: Self.threads) }, b: { try fill(plan, threads: 1) })
+  }
+
+  /// Opening what a killed writer left.
+  var opening: Contest {
+    Contest(
+      name: "open after kill, by MB of log", operations: logMegabytes,
+      a: {
+        let directory = try workspace.copy(of: killed, as: "open-a")
+        var side: EngineSide?
+        let time = try timed(expecting: 1) {
+          side = try EngineSide(at: directory)
+          return 1
+        }
+        try side?.close()
+        return time
+      },
+      b: {
+        let directory = try workspace.copy(of: killed, as: "open-b")
+        var side: RawSide?
+        let time = try timed(expecting: 1) {
+          side = RawSide(at: directory)
+          return 1
+        }
+        side?.close()
+        return time
+      })
   }
 
   private func fill(_ plan: Plan, threads: Int) throws -> Duration {

@@ -5,98 +5,128 @@ import Foundation
   static func main() {
     do {
       let arguments = try Arguments(CommandLine.arguments.dropFirst())
-      let report = try run(arguments)
-      if let directory = arguments.output {
-        print("\nwritten to \(try report.write(to: directory).path())")
+      if case .plot(let file) = arguments.mode {
+        guard let directory = arguments.output else {
+          throw Misuse(description: "--plot needs --output DIR")
+        }
+        return try draw(try Report(contentsOf: file), from: file, into: directory)
       }
-      let missed = report.rows.filter { $0.isGoalMet == false }.map(\.name)
-      guard arguments.checks else { return }
-      print(missed.isEmpty ? "\nall goals met" : "\nnot met: \(missed.joined(separator: ", "))")
-      exit(missed.isEmpty ? 0 : 1)
+      try refuseDebugBuild()
+      try run(arguments)
     } catch {
       FileHandle.standardError.write(Data("larder-bench: \(error)\n".utf8))
       exit(error is Misuse ? 64 : 2)
     }
   }
 
-  private static func run(_ arguments: Arguments) throws -> Report {
-    let scale = arguments.scale
-    var report = Report(machine: Machine(), scale: scale)
-    introduce(report, scale, rounds: arguments.rounds ?? scale.rounds)
-
-    func measure(_ contests: [Contest]) throws {
-      for var contest in contests where arguments.wants(contest) {
-        if !scale.hasGoals { contest.goal = nil }
-        let outcome = try contest.measure(rounds: arguments.rounds ?? scale.rounds)
-        say(Report.line(outcome))
-        report.add(outcome)
-      }
-    }
-    let workspace = try Workspace()
-    defer { discard(workspace) }
-    if arguments.sweepOnly {
-      try measure(try SweepSuite(scale, in: workspace).contests)
-      return report
-    }
-    if arguments.backupsOnly {
-      try BackupSuite(scale, rounds: arguments.rounds, in: workspace).run(say)
-      return report
-    }
-    if arguments.budgetsOnly {
-      try BudgetSuite(scale, in: workspace).run(say)
-      return report
-    }
-    if arguments.weekOnly {
-      try WeekSuite(scale, in: workspace).run(say)
-      return report
-    }
-    let feeds = try FeedSuite(scale, in: workspace)
-    try measure(try CodingSuite(scale).contests + feeds.contests)
-    try feeds.close()
-    if arguments.codingOnly { return report }
-    let engines = try EngineSuite(scale, in: workspace)
-    let caches = try CacheSuite(scale, in: workspace)
-    let durability = try DurabilitySuite(scale, in: workspace)
-    let migration = try MigrationSuite(scale, in: workspace)
-    let observation = try ObservationSuite(scale, in: workspace)
-    try measure(
-      engines.contests + durability.contests + caches.contests + observation.contests
-        + migration.contests)
-    try observation.close()
-    try engines.close()
-    try caches.close()
-    try measure(try SweepSuite(scale, in: workspace).contests)
-    return report
+  /// Without the optimizer, Larder's side of a contest would take many times as long, and C++ not.
+  private static func refuseDebugBuild() throws {
+    #if DEBUG
+      throw Misuse(description: "a debug build measures nothing: use swift run -c release")
+    #endif
   }
 
-  private static func introduce(_ report: Report, _ scale: Scale, rounds: Int) {
-    #if DEBUG
-      print("THIS IS A DEBUG BUILD: its times mean nothing.\n")
-    #endif
-    say(
-      """
-      \(report.machine.summary)
-      \(scale.records) records of \(Scale.keyBytes) + \(Scale.valueBytes) bytes, \(scale.filled) \
-      filled, \(scale.visited) visited, \(rounds) rounds of A B B A.
-      The system keeps all files in memory. LevelDB's block cache (8 MiB) holds all that 'hot' reads
-      touch; \(scale.hasGoals ? "of the rest it holds a part." : "at this scale, the rest too.")
+  private static func run(_ arguments: Arguments) throws {
+    let scale = arguments.scale
+    switch arguments.mode {
+    case .contests: try measure(arguments)
+    case .backups:
+      try withWorkspace { workspace in
+        try BackupSuite(scale, rounds: arguments.rounds, in: workspace).run(say)
+      }
+    case .budgets:
+      try withWorkspace { workspace in try BudgetSuite(scale, in: workspace).run(say) }
+    case .week:
+      try withWorkspace { workspace in try WeekSuite(scale, in: workspace).run(say) }
+    case .compare(let base, let new): try compare(base: base, new: new, arguments)
+    case .serve: try Server.serve(arguments)
+    case .plot: break
+    }
+  }
 
-      \(Report.heading)
-      """)
+  /// Measures contests, a table for each suite, and ends the process by the goals if asked to.
+  private static func measure(_ arguments: Arguments) throws {
+    let scale = arguments.scale
+    let rounds = arguments.rounds ?? scale.rounds
+    var report = Report(machine: Machine(), scale: scale)
+    say(report.introduction(scale, rounds: rounds))
+    for suite in arguments.wantedSuites {
+      try withWorkspace { workspace in
+        let (contests, close) = try suite.prepare(scale, workspace)
+        let wanted = contests.filter(arguments.wants)
+        if !wanted.isEmpty { say("\n## \(suite.name): \(suite.title)\n\n\(Report.heading)") }
+        let before = DiskReads.soFar
+        for var contest in wanted {
+          if !scale.hasGoals { contest.goal = nil }
+          let read = DiskReads.soFar
+          let outcome = try contest.measure(rounds: rounds)
+          say(report.add(outcome, of: suite, diskReads: DiskReads.soFar - read))
+        }
+        if !wanted.isEmpty { say("\n\(DiskReads.text(DiskReads.soFar - before))") }
+        try close()
+      }
+    }
+    say("\n\(report.goals)")
+    if let directory = arguments.output {
+      let file = try report.write(to: directory)
+      say("\nwritten to \(file.path())")
+      try draw(report, from: file, into: directory)
+    }
+    if arguments.checks, !report.missed.isEmpty { exit(1) }
+  }
+
+  /// Compares two builds, each in a process of its own, that run every workload in turns.
+  private static func compare(base: URL, new: URL, _ arguments: Arguments) throws {
+    // One that ended early is told from what it does not say any more.
+    signal(SIGPIPE, SIG_IGN)
+    let rounds = arguments.rounds ?? arguments.scale.rounds
+    let (new, base) = (
+      try Served(by: new, with: arguments.forServing),
+      try Served(by: base, with: arguments.forServing)
+    )
+    say("\(Machine().summary)\n\(rounds) rounds of new base base new.\n\n\(Report.buildsHeading)")
+    while let name = try new.nextWorkload(), let other = try base.nextWorkload() {
+      guard name == other else {
+        throw Misuse(description: "the two builds have other workloads: \(name), \(other)")
+      }
+      let contest = Contest(name: name, operations: 1, a: new.run, b: base.run)
+      say(Report.buildsLine(try contest.measure(rounds: rounds)))
+    }
+    try new.end()
+    try base.end()
+  }
+
+  private static func draw(_ report: Report, from file: URL, into directory: URL) throws {
+    try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+    let name = file.deletingPathExtension().lastPathComponent
+    for (kind, image) in Plots.all(of: report) {
+      let place = directory.appending(path: "\(name)-\(kind).svg")
+      try Data(image.utf8).write(to: place)
+      say("drawn: \(place.path())")
+    }
   }
 
   /// Prints a line at once, into a pipe too: a run takes minutes.
-  private static func say(_ text: String) {
+  static func say(_ text: String) {
     print(text)
     fflush(nil)
   }
 
-  /// What cannot be removed stays in the temporary directory; the figures are good all the same.
-  private static func discard(_ workspace: Workspace) {
-    do {
-      try workspace.removeAll()
-    } catch {
-      print("left behind: \(error)")
+  /// Lends a directory.
+  ///
+  /// When it cannot be removed it stays in the temporary directory; the figures are good all the
+  /// same.
+  static func withWorkspace(_ body: (Workspace) throws -> Void) throws {
+    let workspace = try Workspace(
+      at: FileManager.default.temporaryDirectory
+        .appending(path: "larder-bench-\(UUID().uuidString)"))
+    defer {
+      do {
+        try workspace.removeAll()
+      } catch {
+        FileHandle.standardError.write(Data("left behind: \(error)\n".utf8))
+      }
     }
+    try body(workspace)
   }
 }

@@ -1,14 +1,16 @@
 import Foundation
 
-/// What a run found, as a table for people and as JSON for programs.
-struct Report: Encodable {
+/// What a run found, as tables for people and as JSON for programs and for plots.
+struct Report: Codable {
   let machine: Machine
   let scale: String
   private(set) var rows: [Row] = []
 
   /// The figures of one contest, in nanoseconds for one operation.
-  struct Row: Encodable {
+  struct Row: Codable {
     let name: String
+    /// Nil in files of before there were suites.
+    let suite: String?
     let larder: Double
     let other: Double
     let ratio: Double
@@ -17,6 +19,9 @@ struct Report: Encodable {
     let sameAgainstSame: Double
     let goal: Double?
     let isGoalMet: Bool?
+    /// What both sides and their set-up between the runs had to read from a disk, in bytes; nil as
+    /// `suite`.
+    let diskReads: Int?
     let rounds: [Round]
   }
 
@@ -25,98 +30,125 @@ struct Report: Encodable {
     self.scale = scale.name
   }
 
-  mutating func add(_ outcome: Outcome) {
+  /// Adds an outcome, and returns its line of the table.
+  mutating func add(_ outcome: Comparison, of suite: Suite, diskReads: Int) -> String {
     rows.append(
       Row(
-        name: outcome.name, larder: outcome.a, other: outcome.b, ratio: outcome.ratio,
+        name: outcome.name, suite: suite.name, larder: outcome.a, other: outcome.b,
+        ratio: outcome.ratio,
         ratioInterval: outcome.interval.map { [$0.lowerBound, $0.upperBound] },
         sameAgainstSame: outcome.noise, goal: outcome.goal, isGoalMet: outcome.isGoalMet,
-        rounds: outcome.rounds))
+        diskReads: diskReads, rounds: outcome.rounds))
+    let goal = outcome.goal.map {
+      "\(decimals($0, 3)) \(outcome.isGoalMet == true ? "met" : "NOT met")"
+    }
+    return Self.line(Self.cells(outcome) + [goal ?? "-"])
   }
 
-  // MARK: - The table
+  // MARK: - The tables
 
   static let heading = """
     | workload | Larder ns | other ns | ratio | 95 % interval | A/A | goal |
     |---|---:|---:|---:|---|---:|---|
     """
 
-  static func line(_ outcome: Outcome) -> String {
+  static let buildsHeading = """
+    | workload | new ns | base ns | new/base | 95 % interval | A/A |
+    |---|---:|---:|---:|---|---:|
+    """
+
+  static func buildsLine(_ outcome: Comparison) -> String { line(cells(outcome)) }
+
+  private static func line(_ cells: [String]) -> String {
+    "| " + cells.joined(separator: " | ") + " |"
+  }
+
+  private static func cells(_ outcome: Comparison) -> [String] {
     let interval = outcome.interval.map {
       "\(decimals($0.lowerBound, 3)) to \(decimals($0.upperBound, 3))"
     }
-    let goal = outcome.goal.map {
-      "\(decimals($0, 3)) \(outcome.isGoalMet == true ? "met" : "NOT met")"
-    }
-    let cells = [
+    return [
       outcome.name, decimals(outcome.a, 0), decimals(outcome.b, 0), decimals(outcome.ratio, 3),
-      interval ?? "too few rounds", decimals(outcome.noise, 3), goal ?? "-",
+      interval ?? "too few rounds", decimals(outcome.noise, 3),
     ]
-    return "| " + cells.joined(separator: " | ") + " |"
   }
 
-  private static func decimals(_ value: Double, _ count: Int) -> String {
-    String(format: "%.\(count)f", value)
+  func introduction(_ scale: Scale, rounds: Int) -> String {
+    """
+    \(machine.summary)
+    \(scale.records) records of \(Scale.keyBytes) + \(Scale.valueBytes) bytes, \(scale.filled) \
+    filled, \(scale.visited) visited, \(rounds) rounds of A B B A.
+    LevelDB's block cache (8 MiB) holds all that 'hot' reads touch; \
+    \(scale.hasGoals ? "of the rest it holds a part." : "at this scale, the rest too.") Whether \
+    the system had the files in memory stands below each table.
+    """
+  }
+
+  var missed: [Row] { rows.filter { $0.isGoalMet == false } }
+
+  /// Which goals are met, and which are not.
+  var goals: String {
+    func list(_ rows: [Row]) -> String {
+      rows.map { row in
+        let goal = row.goal.map { decimals($0, 3) } ?? "-"
+        return "- \(row.name): \(decimals(row.ratio, 3)), goal \(goal)\n"
+      }.joined()
+    }
+    let met = rows.filter { $0.isGoalMet == true }
+    guard !met.isEmpty || !missed.isEmpty else { return "No goals at this scale." }
+    return """
+      ## Goals
+
+      met: \(met.count)
+      \(list(met))
+      NOT met: \(missed.count)
+      \(list(missed))
+      """
   }
 
   // MARK: - The file
 
-  /// Writes the report into a file of `directory` named after the commit, and returns its place.
+  /// Writes the report into a file of `directory` named after the day and the commit, and returns
+  /// its place.
   func write(to directory: URL) throws -> URL {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
     encoder.dateEncodingStrategy = .iso8601
     try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-    let file = directory.appending(path: "\(scale)-\(machine.commit).json")
+    let suffix = scale == Scale.full.name ? "" : "-\(scale)"
+    let file = directory.appending(path: "\(machine.day)-\(machine.commit)\(suffix).json")
     try encoder.encode(self).write(to: file)
     return file
   }
+
+  /// Reads such a file.
+  init(contentsOf file: URL) throws {
+    let decoder = JSONDecoder()
+    decoder.dateDecodingStrategy = .iso8601
+    self = try decoder.decode(Report.self, from: Data(contentsOf: file))
+  }
 }
 
-/// Where and from what the figures come.
-struct Machine: Encodable {
-  let processor: String
-  let cores: Int
-  let memoryBytes: UInt64
-  let system: String
-  let commit: String
-  let date: Date
+func decimals(_ value: Double, _ count: Int) -> String {
+  String(format: "%.\(count)f", value)
+}
 
-  init() {
-    let process = ProcessInfo.processInfo
-    processor = Self.processorName() ?? "unknown"
-    cores = process.activeProcessorCount
-    memoryBytes = process.physicalMemory
-    system = process.operatingSystemVersionString
-    commit = Self.output(of: ["git", "describe", "--always", "--dirty"]) ?? "unknown"
-    date = Date()
-  }
-
-  var summary: String {
-    "\(processor), \(cores) cores, \(memoryBytes >> 30) GiB, \(system), commit \(commit)"
-  }
-
-  private static func processorName() -> String? {
+/// What this process has had to wait for a disk to read, in bytes: nothing, when the system had all
+/// files in memory.
+enum DiskReads {
+  static var soFar: Int {
+    var usage = rusage()
     #if os(Linux)
-      let text = try? String(contentsOfFile: "/proc/cpuinfo", encoding: .utf8)
-      let line = text?.split(separator: "\n").first { $0.hasPrefix("model name") }
-      return line?.split(separator: ":").last.map { $0.trimmingCharacters(in: .whitespaces) }
+      getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
     #else
-      return output(of: ["sysctl", "-n", "machdep.cpu.brand_string"])
+      getrusage(RUSAGE_SELF, &usage)
     #endif
+    return usage.ru_inblock * 512
   }
 
-  private static func output(of command: [String]) -> String? {
-    let process = Process()
-    let pipe = Pipe()
-    process.executableURL = URL(filePath: "/usr/bin/env")
-    process.arguments = command
-    process.standardOutput = pipe
-    process.standardError = FileHandle.nullDevice
-    guard (try? process.run()) != nil else { return nil }
-    let data = pipe.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
-    let text = String(decoding: data, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
-    return process.terminationStatus == 0 && !text.isEmpty ? text : nil
+  static func text(_ bytes: Int) -> String {
+    bytes == 0
+      ? "In memory: nothing was read from a disk."
+      : "NOT all in memory: \(decimals(Double(bytes) / 1e3, 1)) KB were read from a disk."
   }
 }

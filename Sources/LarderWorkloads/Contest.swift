@@ -1,23 +1,32 @@
 /// Two ways to do the same work, measured in turns within one run.
-struct Contest {
+package struct Contest {
   /// Does the work once on one side and returns the time it took, set-up left out.
-  typealias Run = () throws -> Duration
+  package typealias Run = () throws -> Duration
 
-  let name: String
-  let operations: Int
+  package let name: String
+  package let operations: Int
   /// The largest ratio that is good enough, if one is set for this contest.
-  var goal: Double?
+  package var goal: Double?
   /// How many rounds are enough, if one takes long.
-  var mostRounds = Int.max
-  let a: Run
-  let b: Run
+  package var mostRounds = Int.max
+  package let a: Run
+  package let b: Run
+
+  /// A contest in which each run of a side does `operations` operations.
+  package init(
+    name: String, operations: Int, goal: Double? = nil, mostRounds: Int = .max,
+    a: @escaping Run, b: @escaping Run
+  ) {
+    (self.name, self.operations, self.goal) = (name, operations, goal)
+    (self.mostRounds, self.a, self.b) = (mostRounds, a, b)
+  }
 
   /// Measures A B B A in every round, so that a drift of the machine weighs on both sides alike.
   ///
   /// One run of each side before the first round is not counted.
-  func measure(rounds: Int) throws -> Outcome {
+  package func measure(rounds: Int) throws -> Comparison {
     _ = try (a(), b())
-    var outcome = Outcome(name: name, goal: goal, rounds: [])
+    var outcome = Comparison(name: name, goal: goal, rounds: [])
     for _ in 0..<min(rounds, mostRounds) {
       let runs = try [a(), b(), b(), a()].map { $0 / .nanoseconds(operations) }
       outcome.rounds.append(Round(a: [runs[0], runs[3]], b: [runs[1], runs[2]]))
@@ -27,31 +36,31 @@ struct Contest {
 }
 
 /// Nanoseconds for one operation in the runs of one round.
-struct Round: Codable {
-  let a: [Double]
-  let b: [Double]
+package struct Round: Codable, Sendable {
+  package let a: [Double]
+  package let b: [Double]
 
-  var ratio: Double { (a[0] + a[1]) / (b[0] + b[1]) }
+  package var ratio: Double { (a[0] + a[1]) / (b[0] + b[1]) }
   /// The second run of A against the first: what the machine alone does to a ratio.
-  var noise: Double { a[1] / a[0] }
+  package var noise: Double { a[1] / a[0] }
 }
 
 /// What came out of a contest: medians, and how far they can be trusted.
-struct Outcome {
-  let name: String
-  let goal: Double?
-  var rounds: [Round]
+package struct Comparison: Sendable {
+  package let name: String
+  package let goal: Double?
+  package var rounds: [Round]
 
-  var a: Double { median(rounds.flatMap(\.a)) }
-  var b: Double { median(rounds.flatMap(\.b)) }
-  var ratio: Double { median(rounds.map(\.ratio)) }
-  var noise: Double { median(rounds.map(\.noise)) }
+  package var a: Double { median(rounds.flatMap(\.a)) }
+  package var b: Double { median(rounds.flatMap(\.b)) }
+  package var ratio: Double { median(rounds.map(\.ratio)) }
+  package var noise: Double { median(rounds.map(\.noise)) }
 
   /// An interval that holds the true median ratio with at least 95 % certainty.
   ///
   /// It lies between two ranks of the sorted ratios (the sign test), so it assumes nothing about
   /// how they are distributed. It takes 6 rounds or more.
-  var interval: ClosedRange<Double>? {
+  package var interval: ClosedRange<Double>? {
     let sorted = rounds.map(\.ratio).sorted()
     var rank = 0
     var outside = 2 * binomialHalf(sorted.count, rank)
@@ -62,10 +71,10 @@ struct Outcome {
     return rank == 0 ? nil : sorted[rank - 1]...sorted[sorted.count - rank]
   }
 
-  var isGoalMet: Bool? { goal.map { ratio <= $0 } }
+  package var isGoalMet: Bool? { goal.map { ratio <= $0 } }
 }
 
-func median(_ values: [Double]) -> Double {
+package func median(_ values: [Double]) -> Double {
   let sorted = values.sorted()
   let middle = sorted.count / 2
   return sorted.count.isMultiple(of: 2)

@@ -4,9 +4,9 @@ import Foundation
 struct Workspace {
   private let root: URL
 
-  init() throws {
-    root = FileManager.default.temporaryDirectory
-      .appending(path: "larder-bench-\(UUID().uuidString)")
+  /// Makes the directory `root`.
+  init(at root: URL) throws {
+    self.root = root
     try FileManager.default.createDirectory(at: root, withIntermediateDirectories: true)
   }
 
@@ -36,19 +36,4 @@ struct Workspace {
   }
 
   func removeAll() throws { try FileManager.default.removeItem(at: root) }
-}
-
-/// Stops a benchmark whose results are wrong: its times mean nothing.
-struct WrongResults: Error, CustomStringConvertible {
-  let description: String
-}
-
-/// The time that `work` takes, which must get `expected` results right.
-func timed(expecting expected: Int, _ work: () throws -> Int) throws -> Duration {
-  var right = 0
-  let time = try ContinuousClock().measure { right = try work() }
-  guard right == expected else {
-    throw WrongResults(description: "\(right) of \(expected) results were right")
-  }
-  return time
 }

@@ -1,6 +1,5 @@
 import Foundation
 import LarderEngine
-import RawLevelDB
 
 /// One side of a contest: the same work, done by Larder's engine or by C++.
 ///
@@ -71,48 +70,4 @@ struct EngineSide: Side {
   func compact() throws { try engine.compact(EngineRange()) }
 
   func close() throws { try engine.close() }
-}
-
-/// LevelDB in C++, opened with the options that the engine opens it with.
-struct RawSide: Side {
-  private let database: OpaquePointer
-
-  init(at directory: URL) {
-    let settings = LevelDBOptions()
-    let options = raw_options(
-      compression: settings.compression, reuse_logs: settings.reusesLogs,
-      filter_bits_per_key: Int32(settings.filterBitsPerKey),
-      max_open_files: Int32(settings.maxOpenFiles), block_bytes: settings.blockBytes,
-      write_buffer_bytes: settings.writeBufferBytes,
-      block_cache_bytes: settings.blockCacheBytes, max_file_bytes: settings.maxFileBytes)
-    database = raw_open(directory.path(percentEncoded: false), options)
-  }
-
-  func putEach(_ plan: Plan) -> Int {
-    plan.withRaw { raw_put_each(database, $0) }
-    return plan.order.count
-  }
-
-  func getEach(_ plan: Plan) -> Int { plan.withRaw { raw_get_each(database, $0) } }
-
-  func missEach(_ plan: Plan) -> Int { plan.withRaw { raw_miss_each(database, $0) } }
-
-  func scan(_ plan: Plan) -> Int { plan.withRaw { raw_scan(database, $0) } }
-
-  /// Puts each record with a row of an index, as a save with a lifetime does.
-  func putPairs(_ plan: Plan, rowPrefix: [UInt8]) -> Int {
-    plan.withRaw { raw_put_pairs(database, $0, rowPrefix, rowPrefix.count) }
-    return plan.order.count
-  }
-
-  /// Deletes what has expired at `now`, with its rows from `first` on, below `end`.
-  func sweep(
-    from first: [UInt8], to end: [UInt8], recordPrefix: [UInt8], now: Date, batchRows: Int
-  ) -> Int {
-    raw_sweep(
-      database, first, end, first.count, recordPrefix, now.timeIntervalSinceReferenceDate,
-      batchRows)
-  }
-
-  func close() { raw_close(database) }
 }

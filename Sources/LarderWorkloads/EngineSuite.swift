@@ -1,7 +1,7 @@
 import Foundation
 
-/// Bytes in, bytes out through `LarderEngine`, against the same work in C++ on the same LevelDB
-/// with the same options.
+/// Bytes in, bytes out through `LarderEngine`, against the same work on the same LevelDB with the
+/// same options and without the engine.
 ///
 /// The workloads have `db_bench`'s names. Fills and overwrites open a directory of their own for
 /// each run and close it behind the measured time, so that no compaction of one run works into the
@@ -13,11 +13,14 @@ struct EngineSuite {
   private let workspace: Workspace
   private let original: URL
   private let a: EngineSide
-  private let b: RawSide
+  private let b: any Side
+  private let open: (URL) throws -> any Side
 
-  init(_ scale: Scale, in workspace: Workspace) throws {
-    self.scale = scale
-    self.workspace = workspace
+  /// Makes the databases; `open` opens one without the engine.
+  init(
+    _ scale: Scale, in workspace: Workspace, against open: @escaping (URL) throws -> any Side
+  ) throws {
+    (self.scale, self.workspace, self.open) = (scale, workspace, open)
     original = workspace.directory("original")
     let filler = try EngineSide(at: original)
     let all = Plan(records: scale.records, order: Plan.sequence(scale.records))
@@ -25,12 +28,12 @@ struct EngineSuite {
     try filler.compact()
     try filler.close()
     a = try EngineSide(at: workspace.copy(of: original, as: "read-a"))
-    b = RawSide(at: try workspace.copy(of: original, as: "read-b"))
+    b = try open(workspace.copy(of: original, as: "read-b"))
   }
 
   func close() throws {
     try a.close()
-    b.close()
+    try b.close()
   }
 
   var contests: [Contest] {
@@ -67,7 +70,7 @@ struct EngineSuite {
   private func write(
     _ name: String, _ plan: Plan, in directory: @escaping (String) throws -> URL
   ) -> Contest {
-    func run(_ side: some Side) throws -> Duration {
+    func run(_ side: any Side) throws -> Duration {
       let time = try timed(expecting: plan.order.count) { try side.putEach(plan) }
       try side.close()
       return time
@@ -75,7 +78,7 @@ struct EngineSuite {
     return Contest(
       name: name, operations: plan.order.count, goal: Self.goal,
       a: { try run(EngineSide(at: directory("write-a"))) },
-      b: { try run(RawSide(at: directory("write-b"))) })
+      b: { try run(open(directory("write-b"))) })
   }
 
   private func read(

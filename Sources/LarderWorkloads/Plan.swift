@@ -1,17 +1,16 @@
 import Foundation
-import RawLevelDB
 
 /// Which records are visited in which order, and what they hold.
 ///
 /// Both sides follow the same plan, made before the time starts. Record `r` has the key `r` in
 /// decimal, padded to 16 digits, and a value that follows from `r`, so that a read can be checked.
 struct Plan: Sendable {
-  private let keys: [UInt8]
-  private let pool: [UInt8]
+  let keys: [UInt8]
+  let pool: [UInt8]
   let order: [UInt32]
   let keyBytes: Int
 
-  private static var valueSpan: Int { Scale.poolBytes - Scale.valueBytes }
+  static var valueSpan: Int { Scale.poolBytes - Scale.valueBytes }
 
   /// Plans to visit `order`, which names records below `records`.
   ///
@@ -70,23 +69,6 @@ struct Plan: Sendable {
 
   func matches(key bytes: RawSpan, _ record: UInt32) -> Bool {
     withKey(record) { areEqual($0, bytes) }
-  }
-
-  /// Lends the plan as the C++ side reads it.
-  func withRaw<R>(_ body: (UnsafePointer<raw_plan>) -> R) -> R {
-    keys.withUnsafeBufferPointer { keys in
-      pool.withUnsafeBufferPointer { pool in
-        order.withUnsafeBufferPointer { order in
-          guard let keys = keys.baseAddress, let pool = pool.baseAddress,
-            let order = order.baseAddress
-          else { preconditionFailure("an empty plan measures nothing") }
-          var plan = raw_plan(
-            keys: keys, key_bytes: keyBytes, pool: pool, value_span: Plan.valueSpan,
-            value_bytes: Scale.valueBytes, order: order, count: self.order.count)
-          return body(&plan)
-        }
-      }
-    }
   }
 }
 

@@ -13,7 +13,7 @@ struct CodingSuite {
   let contests: [Contest]
 
   init(_ scale: Scale) throws {
-    let operations = max(Self.variants, scale.visited / 400)
+    let operations = Self.operations(scale)
     var random = SplitMix64(seed: Scale.seed)
     var contests: [Contest] = []
     func add<Value>(_ payloads: PayloadsOf<Value>, _ goals: CodingGoals, weight: Int = 1) {
@@ -22,9 +22,7 @@ struct CodingSuite {
     // Goals for a time were set on a machine where JSON took 338 and 463 us for the feed items, 247
     // and 426 us for the characters, and 1372 and 2066 ns for the small struct.
     add(
-      try PayloadsOf("100 feed items", floor: FeedItem.floor) {
-        (0..<100).map { _ in FeedItem(&random) }
-      },
+      try Self.feedItems(&random),
       CodingGoals(
         encode: 1 / 20, decode: nil, directEncode: 1 / 80, directDecode: nil,
         floor: 1.4, directFloor: 1.05))
@@ -49,6 +47,14 @@ struct CodingSuite {
       CodingGoals(
         copyEncode: 2, copyDecode: 4, directCopyEncode: 1.5, directCopyDecode: 3))
     self.contests = contests
+  }
+
+  static func operations(_ scale: Scale) -> Int { max(variants, scale.visited / 400) }
+
+  static func feedItems(_ random: inout SplitMix64) throws -> PayloadsOf<[FeedItem]> {
+    try PayloadsOf("100 feed items", floor: FeedItem.floor) {
+      (0..<100).map { _ in FeedItem(&random) }
+    }
   }
 }
 

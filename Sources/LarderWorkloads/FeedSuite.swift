@@ -19,7 +19,7 @@ struct FeedSuite {
   }
 
   init(_ scale: Scale, in workspace: Workspace) throws {
-    operations = max(Self.keys, scale.visited / 400)
+    operations = CodingSuite.operations(scale)
     var random = SplitMix64(seed: Scale.seed)
     feeds = (0..<Self.keys).map { _ in (0..<100).map { _ in FeedItem(&random) } }
     store = try Store(at: workspace.directory("feeds"))

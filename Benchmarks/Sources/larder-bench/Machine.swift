@@ -1,0 +1,52 @@
+import Foundation
+
+/// Where and from what the figures come.
+struct Machine: Codable {
+  let processor: String
+  let cores: Int
+  let memoryBytes: UInt64
+  let system: String
+  let commit: String
+  let date: Date
+
+  init() {
+    let process = ProcessInfo.processInfo
+    processor = Self.processorName() ?? "unknown"
+    cores = process.activeProcessorCount
+    memoryBytes = process.physicalMemory
+    system = process.operatingSystemVersionString
+    commit = Self.output(of: ["git", "describe", "--always", "--dirty"]) ?? "unknown"
+    date = Date()
+  }
+
+  var summary: String {
+    "\(processor), \(cores) cores, \(memoryBytes >> 30) GiB, \(system), commit \(commit)"
+  }
+
+  /// The day that the figures are from, in UTC.
+  var day: String { date.formatted(.iso8601.year().month().day()) }
+
+  private static func processorName() -> String? {
+    #if os(Linux)
+      let text = try? String(contentsOfFile: "/proc/cpuinfo", encoding: .utf8)
+      let line = text?.split(separator: "\n").first { $0.hasPrefix("model name") }
+      return line?.split(separator: ":").last.map { $0.trimmingCharacters(in: .whitespaces) }
+    #else
+      return output(of: ["sysctl", "-n", "machdep.cpu.brand_string"])
+    #endif
+  }
+
+  private static func output(of command: [String]) -> String? {
+    let process = Process()
+    let pipe = Pipe()
+    process.executableURL = URL(filePath: "/usr/bin/env")
+    process.arguments = command
+    process.standardOutput = pipe
+    process.standardError = FileHandle.nullDevice
+    guard (try? process.run()) != nil else { return nil }
+    let data = pipe.fileHandleForReading.readDataToEndOfFile()
+    process.waitUntilExit()
+    let text = String(decoding: data, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
+    return process.terminationStatus == 0 && !text.isEmpty ? text : nil
+  }
+}

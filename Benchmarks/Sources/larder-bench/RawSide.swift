@@ -1,0 +1,66 @@
+import Foundation
+import LarderEngine
+import RawLevelDB
+
+/// LevelDB in C++, opened with the options that the engine opens it with.
+struct RawSide: Side {
+  private let database: OpaquePointer
+
+  init(at directory: URL) {
+    let settings = LevelDBOptions()
+    let options = raw_options(
+      compression: settings.compression, reuse_logs: settings.reusesLogs,
+      filter_bits_per_key: Int32(settings.filterBitsPerKey),
+      max_open_files: Int32(settings.maxOpenFiles), block_bytes: settings.blockBytes,
+      write_buffer_bytes: settings.writeBufferBytes,
+      block_cache_bytes: settings.blockCacheBytes, max_file_bytes: settings.maxFileBytes)
+    database = raw_open(directory.path(percentEncoded: false), options)
+  }
+
+  func putEach(_ plan: Plan) -> Int {
+    plan.withRaw { raw_put_each(database, $0) }
+    return plan.order.count
+  }
+
+  func getEach(_ plan: Plan) -> Int { plan.withRaw { raw_get_each(database, $0) } }
+
+  func missEach(_ plan: Plan) -> Int { plan.withRaw { raw_miss_each(database, $0) } }
+
+  func scan(_ plan: Plan) -> Int { plan.withRaw { raw_scan(database, $0) } }
+
+  /// Puts each record with a row of an index, as a save with a lifetime does.
+  func putPairs(_ plan: Plan, rowPrefix: [UInt8]) -> Int {
+    plan.withRaw { raw_put_pairs(database, $0, rowPrefix, rowPrefix.count) }
+    return plan.order.count
+  }
+
+  /// Deletes what has expired at `now`, with its rows from `first` on, below `end`.
+  func sweep(
+    from first: [UInt8], to end: [UInt8], recordPrefix: [UInt8], now: Date, batchRows: Int
+  ) -> Int {
+    raw_sweep(
+      database, first, end, first.count, recordPrefix, now.timeIntervalSinceReferenceDate,
+      batchRows)
+  }
+
+  func close() { raw_close(database) }
+}
+
+extension Plan {
+  /// Lends the plan as the C++ side reads it.
+  func withRaw<R>(_ body: (UnsafePointer<raw_plan>) -> R) -> R {
+    keys.withUnsafeBufferPointer { keys in
+      pool.withUnsafeBufferPointer { pool in
+        order.withUnsafeBufferPointer { order in
+          guard let keys = keys.baseAddress, let pool = pool.baseAddress,
+            let order = order.baseAddress
+          else { preconditionFailure("an empty plan measures nothing") }
+          var plan = raw_plan(
+            keys: keys, key_bytes: keyBytes, pool: pool, value_span: Plan.valueSpan,
+            value_bytes: Scale.valueBytes, order: order, count: self.order.count)
+          return body(&plan)
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,46 @@
+/// Contests that stand on the same databases: one table.
+struct Suite: Sendable {
+  /// The contests, once their databases are there, and what closes those.
+  typealias Prepared = (contests: [Contest], close: () throws -> Void)
+
+  /// What `--suite` calls it.
+  let name: String
+  /// What is measured against what, for the heading of the table.
+  let title: String
+  let prepare: @Sendable (Scale, Workspace) throws -> Prepared
+
+  /// All of them, in the order of the tables.
+  static let all = [
+    Suite(name: "engine", title: "bytes in, bytes out: the engine, to C++ on the same LevelDB") {
+      let suite = try EngineSuite($0, in: $1) { RawSide(at: $0) }
+      return (suite.contests, suite.close)
+    },
+    Suite(name: "records", title: "Cache.value of raw bytes, to the engine's own read") {
+      let suite = try CacheSuite($0, in: $1)
+      return (suite.contests, suite.close)
+    },
+    Suite(name: "feeds", title: "100 feed items in a cache, to a file of JSON for each key") {
+      let suite = try FeedSuite($0, in: $1)
+      return (suite.contests, suite.close)
+    },
+    Suite(name: "coding", title: "the binary coder, to JSON or what the row names") { scale, _ in
+      (try CodingSuite(scale).contests, {})
+    },
+    Suite(name: "expiry", title: "sweeping and its index, to C++ on the same LevelDB") {
+      (try SweepSuite($0, in: $1).contests, {})
+    },
+    Suite(name: "open", title: "opening what a killed writer left, to C++ on the same LevelDB") {
+      ([try DurabilitySuite($0, in: $1).opening], {})
+    },
+    Suite(name: "durable", title: "writes that survive a power loss, by threads") {
+      ([try DurabilitySuite($0, in: $1).sharing], {})
+    },
+    Suite(name: "observation", title: "saving while somebody observes, to nobody") {
+      let suite = try ObservationSuite($0, in: $1)
+      return (suite.contests, suite.close)
+    },
+    Suite(name: "migration", title: "older schema versions, to today's or by hand") {
+      (try MigrationSuite($0, in: $1).contests, {})
+    },
+  ]
+}

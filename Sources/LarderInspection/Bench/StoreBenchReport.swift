@@ -1,0 +1,50 @@
+import LarderWorkloads
+
+extension Inspection {
+  func write(
+    _ caches: [CacheTimes], _ settings: BenchSettings, style: Style,
+    to output: inout some TextOutputStream
+  ) {
+    guard style.format == .table else {
+      let rows = caches.map { JSONValue.object($0.fields) }
+      return rows.write(
+        under: jsonHeading + settings.fields.dropFirst(), style: style, to: &output)
+    }
+    if !style.isQuiet {
+      output.write(
+        """
+        \(heading)
+
+        \(settings.heading)cold: the first read behind an opening, the files in the system's memory
+        hot: from LevelDB's block cache; ldb: LevelDB alone
+        decode and encode: as values without the program's types
+
+        """ + "\n")
+    }
+    var table = Table([
+      "CACHE", "CODER", "RECORDS", "BYTES", "READ", "COLD", "COLD LDB", "HOT", "HOT LDB", "DECODE",
+      "ENCODE",
+    ])
+    for cache in caches { table.add(cache.cells, to: &output) }
+    table.flush(to: &output)
+  }
+}
+
+extension CacheTimes {
+  fileprivate var cells: [String] {
+    let times = [cold?.a, cold?.b, hot?.a, hot?.b, decode, encode].map { $0.map(whole) ?? "-" }
+    return [cache, coders.joined(separator: " "), "\(records)", "\(bytes)", "\(sample)"] + times
+  }
+
+  fileprivate var fields: [(name: String, value: JSONValue)] {
+    func optional(_ time: Double?) -> JSONValue { time.map(JSONValue.real) ?? .null }
+    return [
+      ("cache", .string(cache)), ("coders", .array(coders.map(JSONValue.string))),
+      ("records", .integer(records)), ("bytes", .integer(bytes)),
+      ("recordsRead", .integer(sample)), ("coldNanoseconds", optional(cold?.a)),
+      ("coldLevelDBNanoseconds", optional(cold?.b)), ("hotNanoseconds", optional(hot?.a)),
+      ("hotLevelDBNanoseconds", optional(hot?.b)), ("decodeNanoseconds", optional(decode)),
+      ("encodeNanoseconds", optional(encode)),
+    ]
+  }
+}
