@@ -6,6 +6,7 @@ import PackageDescription
 let package = Package(
   name: "larder-benchmarks",
   platforms: [.macOS(.v15)],
+  dependencies: [.package(url: "https://github.com/groue/GRDB.swift", exact: "7.10.0")],
   targets: [
     .target(name: "CLarderLevelDB", linkerSettings: [.linkedLibrary("leveldb")]),
     .target(name: "LarderBytes"),
@@ -14,16 +15,22 @@ let package = Package(
     .target(name: "Larder", dependencies: ["LarderEngine", "LarderCoding", "LarderBytes"]),
 
     .target(name: "RawLevelDB", linkerSettings: [.linkedLibrary("leveldb")]),
+    .target(
+      name: "Peers", dependencies: ["RawLevelDB"],
+      linkerSettings: [.linkedLibrary("lmdb"), .linkedLibrary("rocksdb")]),
     .executableTarget(
       name: "larder-bench",
-      dependencies: ["Larder", "LarderCoding", "LarderEngine", "LarderBytes", "RawLevelDB"]),
+      dependencies: [
+        "Larder", "LarderCoding", "LarderEngine", "LarderBytes", "RawLevelDB", "Peers",
+        .product(name: "GRDB", package: "GRDB.swift"),
+      ]),
   ],
   swiftLanguageModes: [.v6],
   cxxLanguageStandard: .cxx17
 )
 
 // The same compiler settings as in the manifest above.
-for target in package.targets where !["CLarderLevelDB", "RawLevelDB"].contains(target.name) {
+for target in package.targets where !["CLarderLevelDB", "RawLevelDB", "Peers"].contains(target.name) {
   target.swiftSettings = [
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("InternalImportsByDefault"),

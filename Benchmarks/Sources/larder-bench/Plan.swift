@@ -8,15 +8,18 @@ import RawLevelDB
 struct Plan: Sendable {
   private let keys: [UInt8]
   private let pool: [UInt8]
+  /// Values begin in the pool below this.
+  private let valueSpan: Int
   let order: [UInt32]
   let keyBytes: Int
-
-  private static var valueSpan: Int { Scale.poolBytes - Scale.valueBytes }
+  let valueBytes: Int
 
   /// Plans to visit `order`, which names records below `records`.
   ///
   /// With a `suffix` behind every key, no key is in a database that was filled without.
-  init(records: Int, order: [UInt32], suffix: String = "") {
+  init(
+    records: Int, order: [UInt32], suffix: String = "", valueBytes: Int = Scale.valueBytes
+  ) {
     var keys: [UInt8] = []
     for record in 0..<records {
       let digits = String(record)
@@ -26,14 +29,23 @@ struct Plan: Sendable {
     self.keys = keys
     self.order = order
     keyBytes = Scale.keyBytes + suffix.utf8.count
-    pool = Plan.makePool()
+    self.valueBytes = valueBytes
+    pool = Plan.makePool(max(Scale.poolBytes, 2 * valueBytes))
+    valueSpan = pool.count - valueBytes
   }
 
-  /// Pieces as long as a value: half random, and the same bytes once more.
-  private static func makePool() -> [UInt8] {
+  /// Plans to visit `order` among records whose keys and values are given, one behind the other.
+  init(keys: [UInt8], keyBytes: Int, values: [UInt8], valueBytes: Int, order: [UInt32]) {
+    precondition(values.count / valueBytes == keys.count / keyBytes)
+    (self.keys, self.keyBytes, self.order) = (keys, keyBytes, order)
+    (pool, valueSpan, self.valueBytes) = (values, values.count, valueBytes)
+  }
+
+  /// Pieces of 100 bytes: half random, and the same bytes once more.
+  private static func makePool(_ count: Int) -> [UInt8] {
     var random = SplitMix64(seed: Scale.seed)
     var pool: [UInt8] = []
-    while pool.count < Scale.poolBytes {
+    while pool.count < count {
       let count = Int(Double(Scale.valueBytes) * Scale.compressedShare)
       let piece = (0..<count).map { _ in UInt8.random(in: 32...126, using: &random) }
       for at in 0..<Scale.valueBytes { pool.append(piece[at % count]) }
@@ -51,6 +63,12 @@ struct Plan: Sendable {
     return (0..<count).map { _ in UInt32.random(in: 0..<UInt32(records), using: &random) }
   }
 
+  /// All records once, in no order.
+  static func shuffled(_ count: Int, seed: UInt64 = Scale.seed) -> [UInt32] {
+    var random = SplitMix64(seed: seed)
+    return sequence(count).shuffled(using: &random)
+  }
+
   // MARK: - Records
 
   func withKey<R, E: Error>(_ record: UInt32, _ body: (RawSpan) throws(E) -> R) throws(E) -> R {
@@ -59,8 +77,8 @@ struct Plan: Sendable {
   }
 
   func withValue<R, E: Error>(_ record: UInt32, _ body: (RawSpan) throws(E) -> R) throws(E) -> R {
-    let start = Int(record) * Scale.valueBytes % Plan.valueSpan
-    return try body(pool.span.bytes.extracting(start..<start + Scale.valueBytes))
+    let start = Int(record) * valueBytes % valueSpan
+    return try body(pool.span.bytes.extracting(start..<start + valueBytes))
   }
 
   /// Whether `bytes` is the value of `record`.
@@ -81,8 +99,8 @@ struct Plan: Sendable {
             let order = order.baseAddress
           else { preconditionFailure("an empty plan measures nothing") }
           var plan = raw_plan(
-            keys: keys, key_bytes: keyBytes, pool: pool, value_span: Plan.valueSpan,
-            value_bytes: Scale.valueBytes, order: order, count: self.order.count)
+            keys: keys, key_bytes: keyBytes, pool: pool, value_span: valueSpan,
+            value_bytes: valueBytes, order: order, count: self.order.count)
           return body(&plan)
         }
       }
@@ -91,7 +109,7 @@ struct Plan: Sendable {
 }
 
 /// Compares bytes with `memcmp`, as the C++ side does.
-private func areEqual(_ one: RawSpan, _ other: RawSpan) -> Bool {
+func areEqual(_ one: RawSpan, _ other: RawSpan) -> Bool {
   guard one.byteCount == other.byteCount else { return false }
   return one.withUnsafeBytes { one in
     other.withUnsafeBytes { other in

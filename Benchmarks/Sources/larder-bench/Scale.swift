@@ -17,16 +17,23 @@ struct Scale {
   let filled: Int
   /// Records read or overwritten by one run; `readseq` walks all records.
   let visited: Int
+  /// Small records saved, read and swept in stores of other makers too.
+  let small: Int
+  /// How many records the stores have that are compared by size.
+  let grown: [Int]
+  /// How many bytes of values one run writes or reads where those are large.
+  let largeBytes: Int
   let rounds: Int
   /// Whether the times mean enough to hold them against a goal.
   let hasGoals: Bool
 
   static let full = Scale(
-    name: "full", records: 1_000_000, filled: 200_000, visited: 200_000, rounds: 11,
+    name: "full", records: 1_000_000, filled: 200_000, visited: 200_000, small: 100_000,
+    grown: [10_000, 100_000, 1_000_000, 5_000_000], largeBytes: 32 << 20, rounds: 11,
     hasGoals: true)
   static let quick = Scale(
-    name: "quick", records: 20_000, filled: 10_000, visited: 10_000, rounds: 3,
-    hasGoals: false)
+    name: "quick", records: 20_000, filled: 10_000, visited: 10_000, small: 500,
+    grown: [1000, 10_000], largeBytes: 256 << 10, rounds: 3, hasGoals: false)
 }
 
 /// A small random generator whose sequence is the same everywhere (Steele, Lea and Flood, 2014).
