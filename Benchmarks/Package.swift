@@ -30,7 +30,8 @@ let package = Package(
 )
 
 // The same compiler settings as in the manifest above.
-for target in package.targets where !["CLarderLevelDB", "RawLevelDB", "Peers"].contains(target.name) {
+let cxxTargets = ["CLarderLevelDB", "RawLevelDB", "Peers"]
+for target in package.targets where !cxxTargets.contains(target.name) {
   target.swiftSettings = [
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("InternalImportsByDefault"),

@@ -167,8 +167,8 @@ struct PeerRecords<Value: Codable & Sendable> {
 
   private func cache(in store: Store) throws -> Cache<Int, Value> {
     try store.cache(
-      "records", of: Value.self, keyedBy: Int.self, lifetime: expires == nil ? .unlimited : .days(7),
-      coder: coder)
+      "records", of: Value.self, keyedBy: Int.self,
+      lifetime: expires == nil ? .unlimited : .days(7), coder: coder)
   }
 
   private func save(

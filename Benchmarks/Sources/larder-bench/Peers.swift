@@ -137,8 +137,10 @@ private final class SQLitePeer: Peer {
   }
 }
 
-/// A file for each record, written as `Data.write(to:)` does. Its date of modification says when it
-/// expires; a put gives it one of its own only when that is long ago.
+/// A file for each record, which `Data` writes and reads.
+///
+/// Its date of modification says when it expires; a put gives it one of its own only when that is
+/// in the past.
 private final class FilePeer: Peer {
   private static let lifetime = PeerSuite.lifetime
   private let directory: URL
@@ -201,4 +203,3 @@ func withData<R>(_ bytes: RawSpan, _ body: (Data) throws -> R) throws -> R {
         deallocator: .none))
   }
 }
-
