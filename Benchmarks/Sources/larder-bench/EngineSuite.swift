@@ -90,8 +90,12 @@ struct EngineSuite {
     _ name: String, _ plan: Plan, _ goal: Double, _ work: @escaping Work,
     in directory: @escaping (String) throws -> URL
   ) -> Contest {
+    let last = plan.visitingLast(100)
     func run(_ side: any Side) throws -> Duration {
       let time = try timed(expecting: plan.order.count) { try work(side, plan) }
+      guard try side.getEach(last) == last.order.count else {
+        throw WrongResults(description: "\(name) has not written everything")
+      }
       try side.close()
       return time
     }

@@ -87,14 +87,19 @@ struct PeerRecords<Value: Codable & Sendable> {
         let store = try Store(at: emptied("larder-saved"))
         let cache = try cache(in: store)
         let time = try timed(expecting: operations) { try save(order, in: cache, store, saving) }
+        try expectSaved(order) { key in
+          try cache.value(for: key).map { isSame($0, values[key]) } ?? false
+        }
         try store.close()
         return time
       },
       b: {
         let peer = try kind.open(emptied("peer-saved"))
-        return try timed(expecting: operations) {
-          try put(order, in: peer, peerCoder, saving)
+        let time = try timed(expecting: operations) { try put(order, in: peer, peerCoder, saving) }
+        try expectSaved(order) { key in
+          try peer.get(key) { try peerCoder.holds($0, values[key]) }
         }
+        return time
       })
   }
 
@@ -206,6 +211,13 @@ struct PeerRecords<Value: Codable & Sendable> {
       }
     }
     return order.count
+  }
+
+  /// Looks at the last ones that were saved.
+  private func expectSaved(_ order: [Int], _ isThere: (Int) throws -> Bool) throws {
+    guard try order.suffix(100).allSatisfy(isThere) else {
+      throw WrongResults(description: "not every record was saved")
+    }
   }
 
   // MARK: - Directories

@@ -10,7 +10,7 @@ struct Plan: Sendable {
   private let pool: [UInt8]
   /// Values begin in the pool below this.
   private let valueSpan: Int
-  let order: [UInt32]
+  private(set) var order: [UInt32]
   let keyBytes: Int
   let valueBytes: Int
 
@@ -67,6 +67,13 @@ struct Plan: Sendable {
   static func shuffled(_ count: Int, seed: UInt64 = Scale.seed) -> [UInt32] {
     var random = SplitMix64(seed: seed)
     return sequence(count).shuffled(using: &random)
+  }
+
+  /// The same records, of which only the last ones of the order are visited.
+  func visitingLast(_ count: Int) -> Plan {
+    var plan = self
+    plan.order = Array(order.suffix(count))
+    return plan
   }
 
   // MARK: - Records
