@@ -77,12 +77,12 @@ struct PeerRecords<Value: Codable & Sendable> {
 
   func saving(
     _ label: String, _ kind: PeerKind, _ peerCoder: PeerCoder<Value>, goal: Double?,
-    _ saving: Saving = .each, rounds: Int = 6
+    _ saving: Saving = .each
   ) -> Contest {
     let order = order(seed: Scale.seed)
     return Contest(
       name: label + against(kind, peerCoder), operations: operations, goal: goal,
-      mostRounds: rounds,
+      mostRounds: kind.saveRounds,
       a: {
         let store = try Store(at: emptied("larder-saved"))
         let cache = try cache(in: store)
@@ -104,11 +104,11 @@ struct PeerRecords<Value: Codable & Sendable> {
   }
 
   func overwriting(
-    _ label: String, _ kind: PeerKind, _ peerCoder: PeerCoder<Value>, rounds: Int
+    _ label: String, _ kind: PeerKind, _ peerCoder: PeerCoder<Value>
   ) -> Contest {
     let order = order(seed: Scale.seed + 1)
     return Contest(
-      name: label + against(kind, peerCoder), operations: operations, mostRounds: rounds,
+      name: label + against(kind, peerCoder), operations: operations, mostRounds: kind.saveRounds,
       a: {
         let store = try Store(at: filled())
         let cache = try cache(in: store)
@@ -123,13 +123,12 @@ struct PeerRecords<Value: Codable & Sendable> {
   }
 
   func retrieving(
-    _ label: String, _ kind: PeerKind, _ peerCoder: PeerCoder<Value>, goal: Double?,
-    rounds: Int = 6
+    _ label: String, _ kind: PeerKind, _ peerCoder: PeerCoder<Value>, goal: Double?
   ) -> Contest {
     let order = order(seed: Scale.seed + 2)
     return Contest(
       name: label + against(kind, peerCoder), operations: operations, goal: goal,
-      mostRounds: rounds,
+      mostRounds: 6,
       a: {
         let store = try Store(at: filled())
         let cache = try cache(in: store)

@@ -193,14 +193,15 @@ struct LargeValueSuite {
         name: name, values: values, operations: count, coder: .bytes, isSame: ==,
         workspace: workspace)
       let stores = ([.files] + PeerKind.databases).map { ($0, records.atMost($0.mostRecords)) }
+      let writing = stores.map { $1.saving("write \(name)", $0, .bytes, goal: nil) }
+      let reading = stores.map { $1.retrieving("read \(name)", $0, .bytes, goal: nil) }
       // What is overwritten is what was read before.
-      return stores.map {
-        $1.saving("write \(name)", $0, .bytes, goal: nil, rounds: Self.rounds)
+      let overwriting = stores.map { $1.overwriting("overwrite \(name)", $0, .bytes) }
+      return (writing + reading + overwriting).map { contest in
+        var contest = contest
+        contest.mostRounds = Self.rounds
+        return contest
       }
-        + stores.map {
-          $1.retrieving("read \(name)", $0, .bytes, goal: nil, rounds: Self.rounds)
-        }
-        + stores.map { $1.overwriting("overwrite \(name)", $0, .bytes, rounds: Self.rounds) }
     }
   }
 }

@@ -29,7 +29,7 @@ struct Scale {
 
   static let full = Scale(
     name: "full", records: 1_000_000, filled: 200_000, visited: 200_000, small: 100_000,
-    grown: [10_000, 100_000, 1_000_000, 5_000_000], largeBytes: 32 << 20, rounds: 11,
+    grown: [10_000, 100_000, 1_000_000, 5_000_000], largeBytes: 16 << 20, rounds: 11,
     hasGoals: true)
   static let quick = Scale(
     name: "quick", records: 20_000, filled: 10_000, visited: 10_000, small: 500,
