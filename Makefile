@@ -3,15 +3,16 @@
 SWIFT ?= swift
 OS := $(shell uname -s)
 
-# Homebrew keeps LevelDB's headers and library outside the compiler's search paths.
+# Homebrew keeps headers and libraries outside the compiler's search paths.
 ifeq ($(OS),Darwin)
-BREW_LEVELDB := $(shell brew --prefix leveldb 2>/dev/null)
-export CPATH := $(BREW_LEVELDB)/include$(if $(CPATH),:$(CPATH))
-export LIBRARY_PATH := $(BREW_LEVELDB)/lib$(if $(LIBRARY_PATH),:$(LIBRARY_PATH))
+BREW := $(shell brew --prefix 2>/dev/null)
+export CPATH := $(BREW)/include$(if $(CPATH),:$(CPATH))
+export LIBRARY_PATH := $(BREW)/lib$(if $(LIBRARY_PATH),:$(LIBRARY_PATH))
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help deps demo test check lint consumer metrics docs bench-quick address zones fuzz proof bench bench-compare format
+.PHONY: help deps demo test check lint consumer metrics docs bench-quick address zones fuzz proof bench \
+  bench-compare bench-deps format
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -36,17 +37,20 @@ consumer: deps ## build and run the README's code in packages that depend on a t
 docs: deps ## build the documentation; a link that leads nowhere is an error
 	Scripts/docs
 
-bench-quick: deps ## run every benchmark briefly, and verify its results but not its times
+bench-quick: bench-deps ## run every benchmark briefly, and verify its results but not its times
 	cd Benchmarks && $(SWIFT) run -c release larder-bench --quick
 	cd Benchmarks && $(SWIFT) run -c release larder-bench --quick --backup --rounds 1
 	cd Benchmarks && $(SWIFT) run -c release larder-bench --quick --week
 
-bench: deps ## measure, print the tables, and write and draw Benchmarks/Results
+bench: bench-deps ## measure, print the tables, and write and draw Benchmarks/Results
 	cd Benchmarks && $(SWIFT) run -c release larder-bench --output Results
 
-bench-compare: deps ## measure HEAD against BASE=commit; ONLY=workload, SUITE=suite, ROUNDS=n
+bench-compare: bench-deps ## measure HEAD against BASE=commit; ONLY=workload, SUITE=suite, ROUNDS=n
 	Scripts/bench-compare "$(BASE)" $(if $(SUITE),--suite "$(SUITE)") $(if $(ONLY),--only "$(ONLY)") \
 	  $(if $(ROUNDS),--rounds "$(ROUNDS)")
+
+bench-deps: ## install what the benchmarks compare with if it is missing
+	@Scripts/deps bench
 
 address: deps ## the engine's, the store's and the coders' tests under the address sanitizer
 	Scripts/address

@@ -6,6 +6,7 @@ import PackageDescription
 let package = Package(
   name: "larder-benchmarks",
   platforms: [.macOS(.v15)],
+  dependencies: [.package(url: "https://github.com/groue/GRDB.swift", exact: "7.10.0")],
   targets: [
     .target(name: "CLarderLevelDB", linkerSettings: [.linkedLibrary("leveldb")]),
     .target(name: "LarderBytes"),
@@ -14,12 +15,16 @@ let package = Package(
     .target(name: "Larder", dependencies: ["LarderEngine", "LarderCoding", "LarderBytes"]),
 
     .target(name: "RawLevelDB", linkerSettings: [.linkedLibrary("leveldb")]),
+    .target(
+      name: "Peers", dependencies: ["RawLevelDB"],
+      linkerSettings: [.linkedLibrary("lmdb"), .linkedLibrary("rocksdb")]),
     // The workloads that kvinspect has too are a link in its folder, and so part of its module: no
     // call of a measured loop leads to another one.
     .executableTarget(
       name: "larder-bench",
       dependencies: [
         "Larder", "LarderCoding", "LarderEngine", "LarderBytes", "CLarderLevelDB", "RawLevelDB",
+        "Peers", .product(name: "GRDB", package: "GRDB.swift"),
       ]),
   ],
   swiftLanguageModes: [.v6],
@@ -27,7 +32,8 @@ let package = Package(
 )
 
 // The same compiler settings as in the manifest above.
-for target in package.targets where !["CLarderLevelDB", "RawLevelDB"].contains(target.name) {
+let cxxTargets = ["CLarderLevelDB", "RawLevelDB", "Peers"]
+for target in package.targets where !cxxTargets.contains(target.name) {
   target.swiftSettings = [
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("InternalImportsByDefault"),

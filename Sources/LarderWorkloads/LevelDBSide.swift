@@ -51,8 +51,10 @@ package final class LevelDBSide: Side {
     return body(UnsafeRawBufferPointer(start: value.bytes, count: value.count).bytes)
   }
 
-  func putEach(_ plan: Plan) throws -> Int {
-    for record in plan.order {
+  func putEach(_ plan: Plan) throws -> Int { try putBatches(plan, of: 1) }
+
+  func putBatches(_ plan: Plan, of count: Int) throws -> Int {
+    for (step, record) in plan.order.enumerated() {
       plan.withKey(record) { key in
         plan.withValue(record) { value in
           key.withUnsafeBytes { key in
@@ -63,6 +65,7 @@ package final class LevelDBSide: Side {
           }
         }
       }
+      guard (step + 1).isMultiple(of: count) || step + 1 == plan.order.count else { continue }
       try check(clarder_commit(database, false))
     }
     return plan.order.count

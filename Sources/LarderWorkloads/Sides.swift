@@ -6,6 +6,7 @@ import LarderEngine
 /// Every call returns how many results were what the plan says.
 protocol Side {
   func putEach(_ plan: Plan) throws -> Int
+  func putBatches(_ plan: Plan, of count: Int) throws -> Int
   func getEach(_ plan: Plan) throws -> Int
   func missEach(_ plan: Plan) throws -> Int
   func scan(_ plan: Plan) throws -> Int
@@ -26,6 +27,17 @@ struct EngineSide: Side {
       batch.reset()
       plan.withKey(record) { key in plan.withValue(record) { value in batch.put(key, value) } }
       try engine.write(&batch, synced: false)
+    }
+    return plan.order.count
+  }
+
+  func putBatches(_ plan: Plan, of count: Int) throws -> Int {
+    var batch = WriteBatch()
+    for (step, record) in plan.order.enumerated() {
+      plan.withKey(record) { key in plan.withValue(record) { value in batch.put(key, value) } }
+      guard (step + 1).isMultiple(of: count) || step + 1 == plan.order.count else { continue }
+      try engine.write(&batch, synced: false)
+      batch.reset()
     }
     return plan.order.count
   }

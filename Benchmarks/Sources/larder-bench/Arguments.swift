@@ -10,6 +10,7 @@ struct Arguments {
       --rounds N       how many rounds of A B B A (11; 3 with --quick)
       --suite NAME     measure this suite alone: \(Suite.all.map(\.name).joined(separator: ", "))
       --only NAME      measure this workload alone; this and --suite may be given more than once
+      --huge           read from 10,000,000 records at most in growth, not 5,000,000
       --backup         measure backups under load, and nothing else
       --budget         fill caches that have a budget, and nothing else
       --week           simulate ten days of saves and sweeps, and nothing else
@@ -49,6 +50,7 @@ struct Arguments {
       switch word {
       case "--quick": scale = .quick
       case "--check": checks = true
+      case "--huge": scale.grown.append(10_000_000)
       case "--backup": mode = .backups
       case "--budget": mode = .budgets
       case "--week": mode = .week
@@ -76,6 +78,9 @@ struct Arguments {
 
   /// The suites to be measured.
   var wantedSuites: [Suite] { Suite.all.filter { suites.isEmpty || suites.contains($0.name) } }
+
+  /// Whether no workload is left out.
+  var wantsAll: Bool { only.isEmpty && suites.isEmpty }
 
   func wants(_ contest: Contest) -> Bool { only.isEmpty || only.contains(contest.name) }
 

@@ -6,19 +6,28 @@ import RawLevelDB
 struct RawSide: Side {
   private let database: OpaquePointer
 
-  init(at directory: URL) {
+  /// What the engine opens its databases with.
+  static let options = {
     let settings = LevelDBOptions()
-    let options = raw_options(
+    return raw_options(
       compression: settings.compression, reuse_logs: settings.reusesLogs,
       filter_bits_per_key: Int32(settings.filterBitsPerKey),
       max_open_files: Int32(settings.maxOpenFiles), block_bytes: settings.blockBytes,
       write_buffer_bytes: settings.writeBufferBytes,
       block_cache_bytes: settings.blockCacheBytes, max_file_bytes: settings.maxFileBytes)
-    database = raw_open(directory.path(percentEncoded: false), options)
+  }()
+
+  init(at directory: URL) {
+    database = raw_open(directory.path(percentEncoded: false), Self.options)
   }
 
   func putEach(_ plan: Plan) -> Int {
     plan.withRaw { raw_put_each(database, $0) }
+    return plan.order.count
+  }
+
+  func putBatches(_ plan: Plan, of count: Int) -> Int {
+    plan.withRaw { raw_put_batches(database, $0, count) }
     return plan.order.count
   }
 
@@ -29,8 +38,8 @@ struct RawSide: Side {
   func scan(_ plan: Plan) -> Int { plan.withRaw { raw_scan(database, $0) } }
 
   /// Puts each record with a row of an index, as a save with a lifetime does.
-  func putPairs(_ plan: Plan, rowPrefix: [UInt8]) -> Int {
-    plan.withRaw { raw_put_pairs(database, $0, rowPrefix, rowPrefix.count) }
+  func putPairs(_ plan: Plan, rowPrefix: [UInt8], batchRecords: Int = 1) -> Int {
+    plan.withRaw { raw_put_pairs(database, $0, rowPrefix, rowPrefix.count, batchRecords) }
     return plan.order.count
   }
 
@@ -56,8 +65,8 @@ extension Plan {
             let order = order.baseAddress
           else { preconditionFailure("an empty plan measures nothing") }
           var plan = raw_plan(
-            keys: keys, key_bytes: keyBytes, pool: pool, value_span: Plan.valueSpan,
-            value_bytes: Scale.valueBytes, order: order, count: self.order.count)
+            keys: keys, key_bytes: keyBytes, pool: pool, value_span: valueSpan,
+            value_bytes: valueBytes, order: order, count: self.order.count)
           return body(&plan)
         }
       }

@@ -19,6 +19,9 @@ struct Suite: Sendable {
       let suite = try CacheSuite($0, in: $1)
       return (suite.contests, suite.close)
     },
+    Suite(name: "small", title: "small records in a cache, to the same bytes in C++") {
+      (try SmallSuite($0, in: $1).contests, {})
+    },
     Suite(name: "feeds", title: "100 feed items in a cache, to a file of JSON for each key") {
       let suite = try FeedSuite($0, in: $1)
       return (suite.contests, suite.close)
@@ -29,11 +32,20 @@ struct Suite: Sendable {
     Suite(name: "expiry", title: "sweeping and its index, to C++ on the same LevelDB") {
       (try SweepSuite($0, in: $1).contests, {})
     },
+    Suite(name: "growth", title: "a typed read as the store grows, to the same bytes in C++") {
+      (GrowthSuite($0, in: $1).contests, {})
+    },
     Suite(name: "open", title: "opening what a killed writer left, to C++ on the same LevelDB") {
       ([try DurabilitySuite($0, in: $1).opening], {})
     },
     Suite(name: "durable", title: "writes that survive a power loss, by threads") {
       ([try DurabilitySuite($0, in: $1).sharing], {})
+    },
+    Suite(name: "peers", title: "a cache, to other stores used as one") {
+      (PeerSuite($0, in: $1).contests, {})
+    },
+    Suite(name: "values", title: "large values, to other stores") {
+      (LargeValueSuite($0, in: $1).contests, {})
     },
     Suite(name: "observation", title: "saving while somebody observes, to nobody") {
       let suite = try ObservationSuite($0, in: $1)
