@@ -17,6 +17,7 @@ let package = Package(
     .executableTarget(
       name: "larder-bench",
       dependencies: ["Larder", "LarderCoding", "LarderEngine", "LarderBytes", "RawLevelDB"]),
+    .executableTarget(name: "larder-counts", dependencies: ["Larder"]),
   ],
   swiftLanguageModes: [.v6],
   cxxLanguageStandard: .cxx17
