@@ -11,7 +11,7 @@ export LIBRARY_PATH := $(BREW)/lib$(if $(LIBRARY_PATH),:$(LIBRARY_PATH))
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help deps demo test check lint consumer metrics docs bench-quick address zones fuzz proof bench \
+.PHONY: help deps demo test check lint consumer metrics docs bench-quick address zones fuzz counts proof bench \
   bench-compare bench-deps format
 
 help: ## list the targets
@@ -60,6 +60,9 @@ zones: deps ## the store's and the feeds' tests in three time zones
 
 fuzz: ## fuzz the binary coder for a minute; `Scripts/fuzz SECONDS` for longer
 	Scripts/fuzz
+
+counts: deps ## instructions and allocations of single operations, against those committed
+	Scripts/counts
 
 proof: deps ## the slow proofs: longer tests, fuzzing, and the thread and address sanitizers
 	Scripts/proof

@@ -26,6 +26,7 @@ let package = Package(
         "Larder", "LarderCoding", "LarderEngine", "LarderBytes", "CLarderLevelDB", "RawLevelDB",
         "Peers", .product(name: "GRDB", package: "GRDB.swift"),
       ]),
+    .executableTarget(name: "larder-counts", dependencies: ["Larder"]),
   ],
   swiftLanguageModes: [.v6],
   cxxLanguageStandard: .cxx17

@@ -42,7 +42,7 @@ extension Cache {
     var outcome = ReadOutcome.failed
     defer { core.counts.reads.add(outcome) }
     let recordKey = try core.recordKey(of: key, id: core.id)
-    var buffer = ValueBuffer()
+    var buffer = ValueBuffer(from: core.spareBuffer)
     guard try store.get(recordKey, in: core, into: &buffer) else {
       outcome = .missing
       return nil
@@ -78,7 +78,7 @@ extension Cache {
     var outcome = ReadOutcome.failed
     defer { core.counts.reads.add(outcome) }
     let recordKey = try core.recordKey(of: key, id: core.id)
-    var buffer = ValueBuffer()
+    var buffer = ValueBuffer(from: core.spareBuffer)
     guard try store.get(recordKey, in: core, into: &buffer) else {
       outcome = .missing
       return .missing

@@ -36,6 +36,8 @@ final class CacheCore<Value: Sendable>: OpenCache {
   private let readers: [UInt8: Coder<Value>]
   private let currentID: Atomic<UInt64>
   let nextDue = NextDue()
+  /// Where reads of a key read to.
+  let spareBuffer = SpareBuffer()
   let counts: CacheCounts
 
   init<Key: CacheKey>(

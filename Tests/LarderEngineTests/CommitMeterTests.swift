@@ -125,7 +125,7 @@ import Testing
 
   @Test func whatABatchWouldHaveReplacedIsForgottenWithIt() {
     let meter = Meter(limit: 30)
-    var staged = StagedSizes()
+    var staged = StagedSizes(isAlone: false)
     func add(_ value: String) -> Shortage? {
       var batch = WriteBatch()
       batch.put(bytes("a").span.bytes, bytes(value).span.bytes)

@@ -131,7 +131,7 @@ extension DurabilityTests {
           held += cursor.withEntry { key, value in key.byteCount + value.byteCount }
         }
       }
-      let account = try #require(store.space.accounting.account(cache.core.id), "\(number)")
+      let account = try #require(store.space.accounting.count(cache.core.id), "\(number)")
       #expect(account.bytes == held && account.isExact, "\(number)")
     }
     #expect(failures > 0)

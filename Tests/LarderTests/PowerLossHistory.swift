@@ -314,7 +314,7 @@ struct OpenStore {
         bytes += key.count + value.count
       }
     }
-    guard let account = store.space.accounting.account(id), account.isExact,
+    guard let account = store.space.accounting.count(id), account.isExact,
       account.bytes == bytes, bytes <= Self.budget
     else { throw WrongRow("\(bytes) bytes are not counted right") }
   }

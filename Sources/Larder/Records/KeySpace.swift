@@ -19,8 +19,10 @@ package enum KeySpace: UInt8, CaseIterable {
 
   /// What all keys of this space that belong to the cache with this id begin with.
   package func prefix(ofCache id: UInt64) -> [UInt8] {
-    var bytes = [rawValue]
+    // Room for a key behind it, in one allocation.
+    var bytes: [UInt8] = []
     bytes.reserveCapacity(64)
+    bytes.append(rawValue)
     appendVarint(id, to: &bytes)
     return bytes
   }

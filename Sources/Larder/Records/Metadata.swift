@@ -6,6 +6,7 @@
 //                  "migrate/..."), or nothing ("reclaim/..."); "bytes/..." is a UInt64 as well
 
 import Foundation
+import LarderBytes
 import LarderEngine
 
 /// What a store remembers of a cache, for itself and for tools.
@@ -111,6 +112,12 @@ extension WriteBatch {
 
   /// Adds a metadata row that is a number.
   mutating func putMetadata(_ number: UInt64, under key: [UInt8]) {
-    put(key.span.bytes, Metadata.sealed(number, under: key).span.bytes)
+    // Without an array: a count is written with each save.
+    put(key.span.bytes, stamped: false) { buffer in
+      var sum = key.withUnsafeBytes { crc32c($0) }
+      withUnsafeBytes(of: number.littleEndian) { sum = crc32c($0, extending: sum) }
+      buffer.append(littleEndian: sum)
+      buffer.append(littleEndian: number)
+    }
   }
 }

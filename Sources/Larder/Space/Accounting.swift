@@ -1,4 +1,3 @@
-import Foundation
 import LarderBytes
 import LarderEngine
 import Synchronization
@@ -13,18 +12,24 @@ import Synchronization
 /// as what is there. It is not kept on disk, and so is counted again when the cache is next opened.
 final class Accounting: Sendable {
   /// What is known of a cache that is counted.
-  struct Account {
+  final class Account {
     let name: String
-    fileprivate(set) var id: UInt64
+    let id: UInt64
     let lifetime: Lifetime
     /// Which of its entries were read; nil while nothing of it is to be evicted.
     let marks: ReadMarks?
     /// By their place in the list of budgets.
     let budgets: [Int]
-    fileprivate(set) var bytes: Int
-    fileprivate(set) var isExact: Bool
+    fileprivate let countKey: [UInt8]
+
+    fileprivate var bytes: Int
+    fileprivate var isExact: Bool
     /// Whether another count is on disk, or none.
     fileprivate var isChanged = false
+    /// What the batch that is being told of changes.
+    fileprivate var batch = Change()
+    /// What the batches change that were admitted to the write.
+    fileprivate var write = Change()
 
     init(
       _ name: String, id: UInt64, lifetime: Lifetime, marks: ReadMarks?, budgets: [Int],
@@ -37,118 +42,117 @@ final class Accounting: Sendable {
       self.budgets = budgets
       self.bytes = bytes
       self.isExact = isExact
+      countKey = Metadata.bytes(id)
     }
   }
 
-  /// So many bytes for one cache, or for all caches of the store.
-  struct Budget {
-    let limit: Int
-    fileprivate(set) var used = 0
+  fileprivate struct Change {
+    var growth = 0
+    /// Whether anything is put.
+    var puts = false
+    /// Whether what is replaced cannot be told.
+    ///
+    /// It is at least nothing, so a count is never too low.
+    var isDoubtful = false
   }
 
-  fileprivate struct State {
+  /// So many bytes for one cache, or for all caches of the store.
+  private struct Budget {
+    let limit: Int
+    var used = 0
+  }
+
+  private struct State {
     var accounts: [UInt64: Account] = [:]
     var budgets: [Budget] = []
-    /// What the rows of the batch that is being told of change.
-    var batch: [Change] = []
-    /// The same for the batches of a write that were admitted.
-    var write: [Change] = []
-  }
-
-  /// What a row changes.
-  fileprivate struct Change {
-    let id: UInt64
-    let written: Int
-    /// Nil when it cannot be told.
-    let replaced: Int?
-
-    /// What cannot be told is at least nothing: so a count is never too low.
-    var growth: Int { written - (replaced ?? 0) }
+    /// The accounts that the batch, and the write, change.
+    var inBatch: [Account] = []
+    var inWrite: [Account] = []
   }
 
   private let state = Mutex(State())
   private let accountCount = Atomic<Int>(0)
-
-  private func withState<R>(_ body: (inout sending State) -> sending R) -> sending R {
-    state.withLock { state in
-      defer { accountCount.store(state.accounts.count, ordering: .releasing) }
-      return body(&state)
-    }
-  }
+  private let smallestLimit = Atomic<Int>(.max)
 }
+
+// @unchecked: what changes of it is used under the lock of its accounting alone.
+extension Accounting.Account: @unchecked Sendable {}
 
 // MARK: - Budgets and accounts
 
 extension Accounting {
   /// Adds a budget of so many bytes; answers its place in the list.
   func addBudget(_ limit: Int) -> Int {
-    withState { state in
+    smallestLimit.min(limit, ordering: .relaxed)
+    return state.withLock { state in
       state.budgets.append(Budget(limit: limit))
       return state.budgets.count - 1
     }
   }
 
-  /// Counts a cache from now on, or goes on counting it with these settings.
+  /// Counts a cache from now on, or goes on counting it with other settings.
   func open(_ account: Account) {
-    withState { state in
-      state.close(account.id)
+    state.withLock { state in
+      Self.close(account.id, in: &state)
       state.accounts[account.id] = account
       for budget in account.budgets { state.budgets[budget].used += account.bytes }
+      accountCount.store(state.accounts.count, ordering: .releasing)
     }
   }
 
   /// Counts what is written under `id`, too, as the same cache: it is cleared by that.
   func open(_ id: UInt64, inPlaceOf old: UInt64) {
-    withState { state in
+    state.withLock { state in
       guard let account = state.accounts[old] else { return }
-      var new = account
-      new.id = id
-      new.bytes = 0
-      new.isExact = true
+      let new = Account(
+        account.name, id: id, lifetime: account.lifetime, marks: account.marks,
+        budgets: account.budgets, bytes: 0)
       new.isChanged = true
       state.accounts[id] = new
+      accountCount.store(state.accounts.count, ordering: .releasing)
     }
   }
 
   /// Counts what is under these numbers no longer.
   func close(_ ids: [UInt64]) {
-    withState { state in for id in ids { state.close(id) } }
+    state.withLock { state in
+      for id in ids { Self.close(id, in: &state) }
+      accountCount.store(state.accounts.count, ordering: .releasing)
+    }
   }
 
-  func account(_ id: UInt64) -> Account? { state.withLock { $0.accounts[id] } }
+  private static func close(_ id: UInt64, in state: inout State) {
+    guard let account = state.accounts.removeValue(forKey: id) else { return }
+    for budget in account.budgets { state.budgets[budget].used -= account.bytes }
+  }
+
+  /// How many bytes a cache holds, and whether that is certain; nil when it is not counted.
+  func count(_ id: UInt64) -> (bytes: Int, isExact: Bool)? {
+    state.withLock { state in state.accounts[id].map { ($0.bytes, $0.isExact) } }
+  }
 
   /// The caches that a budget is for.
   func accounts(of budget: Int) -> [Account] {
     state.withLock { $0.accounts.values.filter { $0.budgets.contains(budget) } }
   }
 
-  func budget(_ place: Int) -> Budget { state.withLock { $0.budgets[place] } }
+  /// How many bytes are used of a budget.
+  func used(of budget: Int) -> Int { state.withLock { $0.budgets[budget].used } }
 
-  /// The first budget that is smaller than what `rows` puts, and how much that is.
+  /// A budget that is smaller than what `rows` puts, and how much that is.
   func budgetBelow(_ rows: borrowing WriteBatch) -> (limit: Int, bytes: Int)? {
-    var sizes: [(id: UInt64, bytes: Int)] = []
-    rows.bytes.withBytes { bytes in
-      for row in rows.rows where row.kind != .remove {
-        guard let id = Self.cache(of: UnsafeRawBufferPointer(rebasing: bytes[row.key])) else {
-          continue
-        }
-        let size = row.keyCount + row.valueCount
-        if let index = sizes.firstIndex(where: { $0.id == id }) {
-          sizes[index].bytes += size
-        } else {
-          sizes.append((id, size))
-        }
-      }
-    }
+    guard rows.bytes.count > smallestLimit.load(ordering: .relaxed) else { return nil }
     return state.withLock { state in
       var needs = state.budgets.map { _ in 0 }
-      for (id, bytes) in sizes {
-        for budget in state.accounts[id]?.budgets ?? [] { needs[budget] += bytes }
+      rows.bytes.withBytes { bytes in
+        for row in rows.rows where row.kind != .remove {
+          let id = Self.cache(of: UnsafeRawBufferPointer(rebasing: bytes[row.key]))
+          for budget in id.flatMap({ state.accounts[$0]?.budgets }) ?? [] {
+            needs[budget] += row.keyCount + row.valueCount
+          }
+        }
       }
-      for (budget, need) in zip(state.budgets, needs) where need > budget.limit {
-        return (budget.limit, need)
-      }
-      return nil
+      return zip(state.budgets, needs).first { $0.limit < $1 }.map { ($0.limit, $1) }
     }
   }
 
@@ -174,42 +178,84 @@ extension Accounting: CommitMeter {
 
   func add(_ key: UnsafeRawBufferPointer, written: Int, replaced: Int?) {
     guard let id = Self.cache(of: key) else { return }
-    state.withLock { $0.batch.append(Change(id: id, written: written, replaced: replaced)) }
+    state.withLock { state in
+      guard let account = state.accounts[id] else { return }
+      if !state.inBatch.contains(where: { $0 === account }) { state.inBatch.append(account) }
+      account.batch.growth += written - (replaced ?? 0)
+      if written > 0 { account.batch.puts = true }
+      if replaced == nil { account.batch.isDoubtful = true }
+    }
   }
 
   func admit(mayGrow: Bool) -> Shortage? {
     state.withLock { state in
-      defer { state.batch.removeAll(keepingCapacity: true) }
-      if !mayGrow, let shortage = state.shortage { return shortage }
-      state.write += state.batch
-      return nil
+      let shortage = mayGrow ? nil : Self.shortage(in: state)
+      for account in state.inBatch {
+        if shortage == nil {
+          if !state.inWrite.contains(where: { $0 === account }) { state.inWrite.append(account) }
+          account.write.growth += account.batch.growth
+          if account.batch.isDoubtful { account.write.isDoubtful = true }
+        }
+        account.batch = Change()
+      }
+      state.inBatch.removeAll(keepingCapacity: true)
+      return shortage
     }
   }
 
+  /// What the batch is short of, behind all that were admitted before it; nil for nothing.
+  ///
+  /// What only removes is never short of anything.
+  private static func shortage(in state: State) -> Shortage? {
+    // The store's own budget is the first one: what makes room in a cache does so in the store.
+    for place in state.budgets.indices.reversed() {
+      var (growth, puts) = (0, false)
+      for account in state.inBatch where account.budgets.contains(place) {
+        growth += account.batch.growth
+        if account.batch.puts { puts = true }
+      }
+      guard puts else { continue }
+      var used = state.budgets[place].used
+      for account in state.inWrite where account.budgets.contains(place) {
+        used += account.write.growth
+      }
+      let limit = state.budgets[place].limit
+      guard used + growth > limit else { continue }
+      return Shortage(budget: place, limit: limit, growth: growth, excess: used + growth - limit)
+    }
+    return nil
+  }
+
   func putCounts(in rows: inout WriteBatch) {
-    let counts = state.withLock { state in state.counts }
-    for (id, bytes) in counts {
-      let key = Metadata.bytes(id)
-      if let bytes {
-        rows.putMetadata(UInt64(bytes), under: key)
-      } else {
-        rows.remove(key.span.bytes)
+    state.withLock { state in
+      for account in state.accounts.values where account.isChanged {
+        if !state.inWrite.contains(where: { $0 === account }) { state.inWrite.append(account) }
+      }
+      for account in state.inWrite {
+        if account.isExact, !account.write.isDoubtful {
+          rows.putMetadata(
+            UInt64(account.bytes + account.write.growth), under: account.countKey)
+        } else {
+          let key = account.countKey
+          rows.remove(key.span.bytes)
+        }
       }
     }
   }
 
   func end(didCommit: Bool) {
     state.withLock { state in
-      if didCommit {
-        for change in state.write {
-          state.add(change.growth, to: change.id)
-          if change.replaced == nil { state.accounts[change.id]?.isExact = false }
+      for account in state.inWrite {
+        // A cache that was closed meanwhile is no longer part of what is used.
+        if didCommit, state.accounts[account.id] === account {
+          account.bytes += account.write.growth
+          for budget in account.budgets { state.budgets[budget].used += account.write.growth }
+          if account.write.isDoubtful { account.isExact = false }
+          account.isChanged = false
         }
-        for id in state.accounts.keys where state.accounts[id]?.isChanged == true {
-          state.accounts[id]?.isChanged = false
-        }
+        account.write = Change()
       }
-      state.write.removeAll(keepingCapacity: true)
+      state.inWrite.removeAll(keepingCapacity: true)
     }
   }
 
@@ -226,66 +272,19 @@ extension Accounting: CommitMeter {
       }
       var count: UInt64?
       do throws(EngineError) {
-        let key = Metadata.bytes(id)
-        count = try read(key).flatMap { Metadata.number(in: $0, under: key) }
+        count = try read(account.countKey).flatMap {
+          Metadata.number(in: $0, under: account.countKey)
+        }
       } catch {
         count = nil
       }
       state.withLock { state in
-        if let count {
-          state.add(Int(clamping: count) - account.bytes, to: id)
-        } else {
-          state.accounts[id]?.isExact = false
+        guard let count else { return account.isExact = false }
+        for budget in account.budgets {
+          state.budgets[budget].used += Int(clamping: count) - account.bytes
         }
+        account.bytes = Int(clamping: count)
       }
-    }
-  }
-}
-
-extension Accounting.State {
-  fileprivate mutating func add(_ bytes: Int, to id: UInt64) {
-    guard let account = accounts[id] else { return }
-    accounts[id]?.bytes += bytes
-    for budget in account.budgets { budgets[budget].used += bytes }
-  }
-
-  fileprivate mutating func close(_ id: UInt64) {
-    guard let account = accounts.removeValue(forKey: id) else { return }
-    for budget in account.budgets { budgets[budget].used -= account.bytes }
-  }
-
-  /// What the batch is short of, behind all that were admitted before it; nil for nothing.
-  ///
-  /// What only removes is never short of anything.
-  fileprivate var shortage: Shortage? {
-    // The store's own budget is the first one: what makes room in a cache does so in the store.
-    for place in budgets.indices.reversed() {
-      func isConcerned(_ change: Accounting.Change) -> Bool {
-        accounts[change.id]?.budgets.contains(place) == true
-      }
-      guard batch.contains(where: { $0.written > 0 && isConcerned($0) }) else { continue }
-      let growth = batch.lazy.filter(isConcerned).map(\.growth).reduce(0, +)
-      let before = budgets[place].used + write.lazy.filter(isConcerned).map(\.growth).reduce(0, +)
-      let limit = budgets[place].limit
-      guard before + growth > limit else { continue }
-      return Shortage(
-        budget: place, limit: limit, growth: growth, excess: before + growth - limit)
-    }
-    return nil
-  }
-
-  /// The counts that are other than on disk once the write is done; nil for one that is in doubt.
-  fileprivate var counts: [(id: UInt64, bytes: Int?)] {
-    var sums: [UInt64: Int] = [:]
-    var doubtful: Set<UInt64> = []
-    for change in write {
-      sums[change.id, default: 0] += change.growth
-      if change.replaced == nil { doubtful.insert(change.id) }
-    }
-    return accounts.values.compactMap { account in
-      guard account.isChanged || sums[account.id] != nil else { return nil }
-      guard account.isExact, !doubtful.contains(account.id) else { return (account.id, nil) }
-      return (account.id, account.bytes + (sums[account.id] ?? 0))
     }
   }
 }

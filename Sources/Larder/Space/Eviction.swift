@@ -83,7 +83,7 @@ struct Eviction: ~Copyable {
     return used <= allowed
   }
 
-  private var used: Int { accounting.budget(budget).used }
+  private var used: Int { accounting.used(of: budget) }
 
   /// Evicts some entries, as much as is wanted or as fits into one batch.
   ///

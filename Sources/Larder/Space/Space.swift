@@ -99,7 +99,7 @@ extension Space {
     marks: ReadMarks?
   ) throws(EngineError) {
     let id = registration.id
-    let known = accounting.account(id)
+    let known = accounting.count(id)
     guard counts(byteBudget: byteBudget) else {
       guard known != nil else { return }
       var rows = WriteBatch()

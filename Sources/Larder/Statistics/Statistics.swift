@@ -100,7 +100,7 @@ extension Store {
     let open = allOpenCaches
     for (name, counts) in counts.ofCaches {
       var cache = counts.value
-      if let id = open[name]?.id { cache.heldBytes = space.accounting.account(id)?.bytes }
+      if let id = open[name]?.id { cache.heldBytes = space.accounting.count(id)?.bytes }
       guard open[name] != nil || cache != CacheStatistics() else { continue }
       statistics.caches[name] = cache
     }

@@ -141,7 +141,7 @@ extension InMemoryEngine.State {
     for batch: borrowing WriteBatch, without failed: Set<Int>
   ) throws(EngineError) {
     guard let meter, meter.isCounting else { return }
-    var staged = StagedSizes()
+    var staged = StagedSizes(isAlone: true)
     let shortage = staged.add(batch, without: failed, to: meter) { key in
       entries.find(key).map { key.count + entries[$0].value.count } ?? 0
     }

@@ -85,7 +85,8 @@ struct LevelDBWriter: ~Copyable {
       throw error
     }
     let meter = meter?.isCounting == true ? meter : nil
-    var group = Group(isAlone: others.isEmpty, meter: meter)
+    var group = Group(
+      isAlone: others.isEmpty, meter: meter, sizes: StagedSizes(isAlone: others.isEmpty))
     let own = stage(batch, in: &group)
     for other in others { other.outcome = stage(other.batch, in: &group) }
     if let reservation = group.reservation { stage(reservation) }
@@ -198,7 +199,7 @@ private struct Group {
   var isEmpty = true
   var members: [Member] = []
   var reservation: UInt64?
-  var sizes = StagedSizes()
+  var sizes: StagedSizes
 }
 
 extension LevelDBWriter {
@@ -322,7 +323,7 @@ extension LevelDBWriter {
 
 extension WriteBatch.Row {
   /// Whether it is written when these requirements have failed.
-  fileprivate func isKept(without failed: Set<Int>) -> Bool {
+  func isKept(without failed: Set<Int>) -> Bool {
     failed.isEmpty || !failed.contains(requirement)
   }
 }

@@ -8,13 +8,25 @@ package struct ValueBuffer: ~Copyable {
   ///
   /// It belongs to this buffer alone.
   let handle: OpaquePointer
+  private let spare: SpareBuffer?
 
   package init() {
     handle = clarder_buffer_create()
+    spare = nil
+  }
+
+  /// Takes what an earlier buffer has left in `spare`, and leaves it there when it goes.
+  package init(from spare: SpareBuffer) {
+    handle = spare.take() ?? clarder_buffer_create()
+    self.spare = spare
   }
 
   deinit {
-    clarder_buffer_free(handle)
+    if let spare {
+      spare.leave(handle)
+    } else {
+      clarder_buffer_free(handle)
+    }
   }
 
   /// How many bytes the buffer holds.
