@@ -15,10 +15,10 @@ package enum MachineWorkloads {
     records: Int, rounds: Int, in directory: URL,
     _ body: (_ outcome: Comparison, _ other: String) -> Void
   ) throws {
-    let some = min(records, 20_000)
-    let scale = Scale(
-      name: "machine", records: records, filled: some, visited: some, rounds: rounds,
-      hasGoals: false)
+    var scale = Scale.quick
+    scale.records = records
+    scale.filled = min(records, 20_000)
+    scale.visited = scale.filled
     let workspace = try Workspace(at: directory)
     func measure(_ contests: [Contest], _ names: Set<String>, _ other: String) throws {
       for contest in contests where names.contains(contest.name) {

@@ -12,11 +12,11 @@ struct Scale {
 
   let name: String
   /// Records in the database that is read and overwritten.
-  let records: Int
+  var records: Int
   /// Records that a fill writes into an empty database.
-  let filled: Int
+  var filled: Int
   /// Records read or overwritten by one run; `readseq` walks all records.
-  let visited: Int
+  var visited: Int
   let rounds: Int
   /// Whether the times mean enough to hold them against a goal.
   let hasGoals: Bool
