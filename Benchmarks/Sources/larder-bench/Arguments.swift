@@ -74,6 +74,9 @@ struct Arguments {
   /// The suites to be measured.
   var wantedSuites: [Suite] { Suite.all.filter { suites.isEmpty || suites.contains($0.name) } }
 
+  /// Whether no workload is left out.
+  var wantsAll: Bool { only.isEmpty && suites.isEmpty }
+
   func wants(_ contest: Contest) -> Bool { only.isEmpty || only.contains(contest.name) }
 
   /// The same wishes for a process that serves.

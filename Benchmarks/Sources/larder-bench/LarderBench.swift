@@ -66,7 +66,7 @@ import Foundation
     }
     say("\n\(report.goals)")
     if let directory = arguments.output {
-      let file = try report.write(to: directory)
+      let file = try report.write(to: directory, isWhole: arguments.wantsAll)
       say("\nwritten to \(file.path())")
       try draw(report, from: file, into: directory)
     }

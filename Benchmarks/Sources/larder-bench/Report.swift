@@ -110,12 +110,14 @@ struct Report: Codable {
 
   /// Writes the report into a file of `directory` named after the day and the commit, and returns
   /// its place.
-  func write(to directory: URL) throws -> URL {
+  ///
+  /// A run of less than everything has another name, so that it takes the place of no whole one.
+  func write(to directory: URL, isWhole: Bool) throws -> URL {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
     encoder.dateEncodingStrategy = .iso8601
     try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-    let suffix = scale == Scale.full.name ? "" : "-\(scale)"
+    let suffix = (scale == Scale.full.name ? "" : "-\(scale)") + (isWhole ? "" : "-part")
     let file = directory.appending(path: "\(machine.day)-\(machine.commit)\(suffix).json")
     try encoder.encode(self).write(to: file)
     return file
