@@ -64,12 +64,11 @@ struct PeerRecords<Value: Codable & Sendable> {
 
   enum Saving { case each, together }
 
-  /// The same with as many records at most.
-  func atMost(_ count: Int) -> PeerRecords {
-    guard count < values.count else { return self }
+  /// The same with no more than is enough for that store.
+  func limited(for kind: PeerKind) -> PeerRecords {
     var fewer = self
-    fewer.values = Array(values.prefix(count))
-    fewer.operations = count
+    fewer.values = Array(values.prefix(kind.mostRecords))
+    fewer.operations = min(operations, kind.mostOperations)
     return fewer
   }
 
@@ -79,7 +78,7 @@ struct PeerRecords<Value: Codable & Sendable> {
     _ label: String, _ kind: PeerKind, _ peerCoder: PeerCoder<Value>, goal: Double?,
     _ saving: Saving = .each
   ) -> Contest {
-    let order = order(seed: Scale.seed)
+    let order = order(seed: Scale.seed, operations)
     return Contest(
       name: label + against(kind, peerCoder), operations: operations, goal: goal,
       mostRounds: kind.saveRounds,
@@ -106,7 +105,7 @@ struct PeerRecords<Value: Codable & Sendable> {
   func overwriting(
     _ label: String, _ kind: PeerKind, _ peerCoder: PeerCoder<Value>
   ) -> Contest {
-    let order = order(seed: Scale.seed + 1)
+    let order = order(seed: Scale.seed + 1, operations)
     return Contest(
       name: label + against(kind, peerCoder), operations: operations, mostRounds: kind.saveRounds,
       a: {
@@ -125,7 +124,7 @@ struct PeerRecords<Value: Codable & Sendable> {
   func retrieving(
     _ label: String, _ kind: PeerKind, _ peerCoder: PeerCoder<Value>, goal: Double?
   ) -> Contest {
-    let order = order(seed: Scale.seed + 2)
+    let order = order(seed: Scale.seed + 2, operations)
     return Contest(
       name: label + against(kind, peerCoder), operations: operations, goal: goal,
       mostRounds: 6,
@@ -160,14 +159,16 @@ struct PeerRecords<Value: Codable & Sendable> {
     ", to \(kind.name)" + (coder.name.map { ", \($0)" } ?? "")
   }
 
-  /// All values, as often as there are operations, each time in another order.
-  private func order(seed: UInt64) -> [Int] {
+  /// All values in turns until there are so many, each time in another order.
+  private func order(seed: UInt64, _ count: Int) -> [Int] {
     var order: [Int] = []
-    while order.count < operations {
+    while order.count < count {
       order += Plan.shuffled(values.count, seed: seed + UInt64(order.count)).map { Int($0) }
     }
-    return Array(order.prefix(operations))
+    return Array(order.prefix(count))
   }
+
+  private var everything: [Int] { order(seed: Scale.seed, max(values.count, operations)) }
 
   private func cache(in store: Store) throws -> Cache<Int, Value> {
     try store.cache(
@@ -232,7 +233,7 @@ struct PeerRecords<Value: Codable & Sendable> {
   private func filled() throws -> URL {
     try filled("larder") { directory in
       let store = try Store(at: directory)
-      _ = try save(order(seed: Scale.seed), in: cache(in: store), store, .each)
+      _ = try save(everything, in: cache(in: store), store, .each)
       try store.close()
     }
   }
@@ -240,7 +241,7 @@ struct PeerRecords<Value: Codable & Sendable> {
   /// A peer's store with every value in it.
   private func filled(_ kind: PeerKind, _ coder: PeerCoder<Value>) throws -> URL {
     try filled([kind.name, coder.name ?? ""].joined()) { directory in
-      _ = try put(order(seed: Scale.seed), in: kind.open(directory), coder, .each)
+      _ = try put(everything, in: kind.open(directory), coder, .each)
     }
   }
 

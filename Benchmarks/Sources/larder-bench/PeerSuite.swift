@@ -47,14 +47,14 @@ struct PeerSuite {
     let coders = [json, .binary(records.isSame)]
     let stores = PeerKind.databases.flatMap { kind in coders.map { (kind, $0) } }
     let each = (stores + [(.files, json)]).map { kind, coder in
-      records.atMost(kind.mostRecords).saving("save \(records.name)", kind, coder, goal: Self.goal)
+      records.limited(for: kind).saving("save \(records.name)", kind, coder, goal: Self.goal)
     }
     // There are no batches of files.
     let together = stores.map { kind, coder in
       records.saving("save \(records.name) in batches", kind, coder, goal: Self.goal, .together)
     }
     let retrieving = (stores + [(.files, json)]).map { kind, coder in
-      records.atMost(kind.mostRecords).retrieving(
+      records.limited(for: kind).retrieving(
         "retrieve \(records.name)", kind, coder, goal: coder.name == json.name ? Self.goal : nil)
     }
     return each + together + retrieving
@@ -69,7 +69,7 @@ struct PeerSuite {
     let records = PeerRecords(
       name: "100 bytes", values: values, operations: values.count, coder: .bytes, isSame: ==,
       workspace: workspace)
-    let all = (PeerKind.databases + [.files]).map { ($0, records.atMost($0.mostRecords)) }
+    let all = (PeerKind.databases + [.files]).map { ($0, records.limited(for: $0)) }
     return all.map { $1.saving("save 100 bytes", $0, .bytes, goal: Self.goal) }
       + PeerKind.databases.map {
         records.saving("save 100 bytes in batches", $0, .bytes, goal: Self.goal, .together)
@@ -192,7 +192,7 @@ struct LargeValueSuite {
       let records = PeerRecords(
         name: name, values: values, operations: count, coder: .bytes, isSame: ==,
         workspace: workspace)
-      let stores = ([.files] + PeerKind.databases).map { ($0, records.atMost($0.mostRecords)) }
+      let stores = ([.files] + PeerKind.databases).map { ($0, records.limited(for: $0)) }
       let writing = stores.map { $1.saving("write \(name)", $0, .bytes, goal: nil) }
       let reading = stores.map { $1.retrieving("read \(name)", $0, .bytes, goal: nil) }
       // What is overwritten is what was read before.

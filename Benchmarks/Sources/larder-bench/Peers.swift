@@ -22,6 +22,8 @@ struct PeerKind: Sendable {
   let name: String
   /// How many records are enough, if making one takes long.
   var mostRecords = Int.max
+  /// How many operations of a run are enough then.
+  var mostOperations = Int.max
   /// How many rounds of saves are enough: fewer than 6 where they take long, and then by far.
   var saveRounds = 6
   /// Opens the store in a directory that is there.
@@ -32,9 +34,9 @@ struct PeerKind: Sendable {
   static let rocksdb = PeerKind(name: "RocksDB") { KeyValuePeer(peer_kind_rocksdb, in: $0) }
   static let leveldb = PeerKind(name: "LevelDB") { KeyValuePeer(peer_kind_leveldb, in: $0) }
   static let databases = [sqlite, lmdb, rocksdb, leveldb]
-  static let files = PeerKind(name: "files", mostRecords: 10_000, saveRounds: 3) {
-    FilePeer(in: $0)
-  }
+  static let files = PeerKind(
+    name: "files", mostRecords: 10_000, mostOperations: 1000, saveRounds: 3
+  ) { FilePeer(in: $0) }
 }
 
 /// LMDB, RocksDB or LevelDB, by `Sources/Peers`.
