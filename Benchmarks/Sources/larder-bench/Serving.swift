@@ -70,18 +70,26 @@ final class Served {
 /// The other end of ``Served``.
 enum Server {
   static func serve(_ arguments: Arguments) throws {
+    // Whoever compares may end at any time; the databases are removed all the same.
+    signal(SIGPIPE, SIG_IGN)
     for suite in arguments.wantedSuites {
       try LarderBench.withWorkspace { workspace in
         let (contests, close) = try suite.prepare(arguments.scale, workspace)
         for contest in contests where arguments.wants(contest) {
           LarderBench.say("workload \(contest.name)")
-          while readLine() == "run" {
-            LarderBench.say("\(try contest.a() / .nanoseconds(contest.operations))")
-          }
+          try serve(contest)
         }
         try close()
       }
     }
     LarderBench.say("end")
+  }
+
+  private static func serve(_ contest: Contest) throws {
+    while let line = readLine() {
+      guard line == "run" else { return }
+      LarderBench.say("\(try contest.a() / .nanoseconds(contest.operations))")
+    }
+    throw Misuse(description: "nobody asks any more")
   }
 }
