@@ -3,15 +3,16 @@
 SWIFT ?= swift
 OS := $(shell uname -s)
 
-# Homebrew keeps LevelDB's headers and library outside the compiler's search paths.
+# Homebrew keeps headers and libraries outside the compiler's search paths.
 ifeq ($(OS),Darwin)
-BREW_LEVELDB := $(shell brew --prefix leveldb 2>/dev/null)
-export CPATH := $(BREW_LEVELDB)/include$(if $(CPATH),:$(CPATH))
-export LIBRARY_PATH := $(BREW_LEVELDB)/lib$(if $(LIBRARY_PATH),:$(LIBRARY_PATH))
+BREW := $(shell brew --prefix 2>/dev/null)
+export CPATH := $(BREW)/include$(if $(CPATH),:$(CPATH))
+export LIBRARY_PATH := $(BREW)/lib$(if $(LIBRARY_PATH),:$(LIBRARY_PATH))
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help deps demo test check lint consumer metrics docs bench-smoke address zones fuzz counts proof bench format
+.PHONY: help deps demo test check lint consumer metrics docs bench-smoke address zones fuzz counts \
+  proof bench bench-deps format
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -36,13 +37,17 @@ consumer: deps ## build and run the README's code in packages that depend on a t
 docs: deps ## build the documentation; a link that leads nowhere is an error
 	Scripts/docs
 
-bench-smoke: deps ## run every benchmark briefly, and verify its results but not its times
+bench-smoke: bench-deps ## run every benchmark briefly, and verify its results but not its times
 	cd Benchmarks && $(SWIFT) run -c release larder-bench --quick
 	cd Benchmarks && $(SWIFT) run -c release larder-bench --quick --backup --rounds 1
 	cd Benchmarks && $(SWIFT) run -c release larder-bench --quick --week
+	cd Benchmarks && $(SWIFT) run -c release larder-bench --quick --budget
 
-bench: deps ## measure, print the tables, and write Benchmarks/Results
+bench: bench-deps ## measure, print the tables, and write Benchmarks/Results
 	cd Benchmarks && $(SWIFT) run -c release larder-bench --output Results
+
+bench-deps: ## install what the benchmarks compare with if it is missing
+	@Scripts/deps bench
 
 address: deps ## the engine's, the store's and the coders' tests under the address sanitizer
 	Scripts/address

@@ -6,6 +6,7 @@ import PackageDescription
 let package = Package(
   name: "larder-benchmarks",
   platforms: [.macOS(.v15)],
+  dependencies: [.package(url: "https://github.com/groue/GRDB.swift", exact: "7.10.0")],
   targets: [
     .target(name: "CLarderLevelDB", linkerSettings: [.linkedLibrary("leveldb")]),
     .target(name: "LarderBytes"),
@@ -14,9 +15,15 @@ let package = Package(
     .target(name: "Larder", dependencies: ["LarderEngine", "LarderCoding", "LarderBytes"]),
 
     .target(name: "RawLevelDB", linkerSettings: [.linkedLibrary("leveldb")]),
+    .target(
+      name: "Peers", dependencies: ["RawLevelDB"],
+      linkerSettings: [.linkedLibrary("lmdb"), .linkedLibrary("rocksdb")]),
     .executableTarget(
       name: "larder-bench",
-      dependencies: ["Larder", "LarderCoding", "LarderEngine", "LarderBytes", "RawLevelDB"]),
+      dependencies: [
+        "Larder", "LarderCoding", "LarderEngine", "LarderBytes", "RawLevelDB", "Peers",
+        .product(name: "GRDB", package: "GRDB.swift"),
+      ]),
     .executableTarget(name: "larder-counts", dependencies: ["Larder"]),
   ],
   swiftLanguageModes: [.v6],
@@ -24,7 +31,8 @@ let package = Package(
 )
 
 // The same compiler settings as in the manifest above.
-for target in package.targets where !["CLarderLevelDB", "RawLevelDB"].contains(target.name) {
+let cxxTargets = ["CLarderLevelDB", "RawLevelDB", "Peers"]
+for target in package.targets where !cxxTargets.contains(target.name) {
   target.swiftSettings = [
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("InternalImportsByDefault"),

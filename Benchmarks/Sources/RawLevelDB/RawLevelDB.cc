@@ -45,6 +45,11 @@ leveldb::Slice value_of(const raw_plan* plan, uint32_t record) {
   return leveldb::Slice(reinterpret_cast<const char*>(plan->pool) + start, plan->value_bytes);
 }
 
+void append_varint(std::string* bytes, size_t number) {
+  for (; number >= 0x80; number >>= 7) bytes->push_back(static_cast<char>(number | 0x80));
+  bytes->push_back(static_cast<char>(number));
+}
+
 }  // namespace
 
 raw_db* raw_open(const char* path, raw_options options) {
@@ -77,11 +82,24 @@ raw_db* raw_open(const char* path, raw_options options) {
 
 void raw_close(raw_db* db) { delete db; }
 
+leveldb::DB* raw_database(raw_db* db) { return db->rep.get(); }
+
 void raw_put_each(raw_db* db, const raw_plan* plan) {
   const leveldb::WriteOptions options;
   for (size_t i = 0; i < plan->count; i++) {
     const uint32_t record = plan->order[i];
     check(db->rep->Put(options, key_of(plan, record), value_of(plan, record)));
+  }
+}
+
+void raw_put_batches(raw_db* db, const raw_plan* plan, size_t batch_records) {
+  const leveldb::WriteOptions options;
+  leveldb::WriteBatch batch;
+  for (size_t i = 0; i < plan->count; i++) {
+    batch.Put(key_of(plan, plan->order[i]), value_of(plan, plan->order[i]));
+    if ((i + 1) % batch_records != 0 && i + 1 < plan->count) continue;
+    check(db->rep->Write(options, &batch));
+    batch.Clear();
   }
 }
 
@@ -128,10 +146,10 @@ size_t raw_scan(raw_db* db, const raw_plan* plan) {
 }
 
 void raw_put_pairs(raw_db* db, const raw_plan* plan, const uint8_t* row_prefix,
-                   size_t row_prefix_bytes) {
+                   size_t row_prefix_bytes, size_t batch_records) {
   const leveldb::WriteOptions options;
   leveldb::WriteBatch batch;
-  std::string record_key, record, row_key;
+  std::string record_key, record, row_key, row;
   for (size_t i = 0; i < plan->count; i++) {
     const uint32_t number = plan->order[i];
     const leveldb::Slice key = key_of(plan, number);
@@ -142,10 +160,13 @@ void raw_put_pairs(raw_db* db, const raw_plan* plan, const uint8_t* row_prefix,
     record.append(value.data(), value.size());
     row_key.assign(reinterpret_cast<const char*>(row_prefix), row_prefix_bytes);
     row_key.append(key.data(), key.size());
-    batch.Clear();
+    row.clear();
+    append_varint(&row, record_key.size() + record.size());
     batch.Put(record_key, record);
-    batch.Put(row_key, leveldb::Slice("\x9a\x01", 2));
+    batch.Put(row_key, row);
+    if ((i + 1) % batch_records != 0 && i + 1 < plan->count) continue;
     check(db->rep->Write(options, &batch));
+    batch.Clear();
   }
 }
 

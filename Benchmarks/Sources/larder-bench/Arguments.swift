@@ -11,6 +11,10 @@ struct Arguments {
       --only NAME      measure this workload alone; may be given more than once
       --coding         measure encoding and decoding alone
       --sweep          measure sweeping alone
+      --peers          measure against the stores of others alone
+      --large          the same with large values alone
+      --growth         measure reading from larger and larger stores alone
+      --huge           have 10,000,000 records at most in those, not 5,000,000
       --backup         measure backups under load, and nothing else
       --budget         fill caches that have a budget, and nothing else
       --week           simulate ten days of saves and sweeps, and nothing else
@@ -23,6 +27,10 @@ struct Arguments {
   private(set) var checks = false
   private(set) var codingOnly = false
   private(set) var sweepOnly = false
+  private(set) var peersOnly = false
+  private(set) var largeOnly = false
+  private(set) var growthOnly = false
+  private(set) var isHuge = false
   private(set) var backupsOnly = false
   private(set) var budgetsOnly = false
   private(set) var weekOnly = false
@@ -37,6 +45,10 @@ struct Arguments {
       case "--check": checks = true
       case "--coding": codingOnly = true
       case "--sweep": sweepOnly = true
+      case "--peers": peersOnly = true
+      case "--large": largeOnly = true
+      case "--growth": growthOnly = true
+      case "--huge": isHuge = true
       case "--backup": backupsOnly = true
       case "--budget": budgetsOnly = true
       case "--week": weekOnly = true

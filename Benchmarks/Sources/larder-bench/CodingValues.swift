@@ -92,7 +92,7 @@ struct Small: DirectCoding, Equatable {
     name = "Genre number \(random.next() % 100_000)"
   }
 
-  private init(id: Int, name: String) { (self.id, self.name) = (id, name) }
+  init(id: Int, name: String) { (self.id, self.name) = (id, name) }
 
   static func floor(_ value: Small) -> () -> Small {
     let bytes = Array(value.name.utf8)

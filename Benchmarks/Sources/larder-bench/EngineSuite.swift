@@ -8,6 +8,11 @@ import Foundation
 /// next. Reads go to byte-identical copies of one compacted database.
 struct EngineSuite {
   static let goal = 1.10
+  /// Where what Larder adds is shared by many records, or by many bytes.
+  private static let largeGoal = 1.05
+  /// As `db_bench` has them.
+  private static let batchRecords = 1000
+  private static let largeValueBytes = 100_000
 
   private let scale: Scale
   private let workspace: Workspace
@@ -36,11 +41,21 @@ struct EngineSuite {
   var contests: [Contest] {
     let filled = scale.filled
     let records = scale.records
+    // As many bytes of values as four fills of small ones have.
+    let large = filled * 4 * Scale.valueBytes / Self.largeValueBytes
     let anyRecord = Plan.random(scale.visited, from: records)
     let hot = Plan.random(scale.visited, from: Int(Double(records) * Scale.hotShare))
     return [
       fill("fillseq", Plan(records: filled, order: Plan.sequence(filled))),
       fill("fillrandom", Plan(records: filled, order: Plan.random(filled, from: filled))),
+      fill("fillbatch", Plan(records: filled, order: Plan.sequence(filled)), goal: Self.largeGoal) {
+        try $0.putBatches($1, of: Self.batchRecords)
+      },
+      fill(
+        "fill100K",
+        Plan(
+          records: large, order: Plan.random(large, from: large), valueBytes: Self.largeValueBytes),
+        goal: Self.largeGoal),
       overwrite("overwrite", Plan(records: records, order: anyRecord)),
       read("readrandom", Plan(records: records, order: anyRecord)) { try $0.getEach($1) },
       read("readmissing", Plan(records: records, order: anyRecord, suffix: ".")) {
@@ -53,34 +68,46 @@ struct EngineSuite {
     ]
   }
 
-  private func fill(_ name: String, _ plan: Plan) -> Contest {
-    write(name, plan) { side in
+  private typealias Work = (any Side, Plan) throws -> Int
+
+  private func fill(
+    _ name: String, _ plan: Plan, goal: Double = Self.goal,
+    _ work: @escaping Work = { try $0.putEach($1) }
+  ) -> Contest {
+    write(name, plan, goal, work) { side in
       try workspace.remove(side)
       return workspace.directory(side)
     }
   }
 
   private func overwrite(_ name: String, _ plan: Plan) -> Contest {
-    write(name, plan) { side in try workspace.copy(of: original, as: side) }
+    write(name, plan, Self.goal, { try $0.putEach($1) }) { side in
+      try workspace.copy(of: original, as: side)
+    }
   }
 
   private func write(
-    _ name: String, _ plan: Plan, in directory: @escaping (String) throws -> URL
+    _ name: String, _ plan: Plan, _ goal: Double, _ work: @escaping Work,
+    in directory: @escaping (String) throws -> URL
   ) -> Contest {
-    func run(_ side: some Side) throws -> Duration {
-      let time = try timed(expecting: plan.order.count) { try side.putEach(plan) }
+    let last = plan.visitingLast(100)
+    func run(_ side: any Side) throws -> Duration {
+      let time = try timed(expecting: plan.order.count) { try work(side, plan) }
+      guard try side.getEach(last) == last.order.count else {
+        throw WrongResults(description: "\(name) has not written everything")
+      }
       try side.close()
       return time
     }
     return Contest(
-      name: name, operations: plan.order.count, goal: Self.goal,
+      name: name, operations: plan.order.count, goal: goal,
       a: { try run(EngineSide(at: directory("write-a"))) },
       b: { try run(RawSide(at: directory("write-b"))) })
   }
 
   private func read(
     _ name: String, _ plan: Plan, goal: Double? = Self.goal,
-    _ work: @escaping (any Side, Plan) throws -> Int
+    _ work: @escaping Work
   ) -> Contest {
     let count = plan.order.count
     return Contest(

@@ -38,6 +38,12 @@ import Foundation
       try measure(try SweepSuite(scale, in: workspace).contests)
       return report
     }
+    if arguments.peersOnly || arguments.largeOnly || arguments.growthOnly {
+      if arguments.growthOnly { try measure(growth(arguments, in: workspace)) }
+      if arguments.peersOnly { try measure(PeerSuite(scale, in: workspace).contests) }
+      if arguments.largeOnly { try measure(LargeValueSuite(scale, in: workspace).contests) }
+      return report
+    }
     if arguments.backupsOnly {
       try BackupSuite(scale, rounds: arguments.rounds, in: workspace).run(say)
       return report
@@ -66,7 +72,15 @@ import Foundation
     try engines.close()
     try caches.close()
     try measure(try SweepSuite(scale, in: workspace).contests)
+    try measure(SmallSuite(scale, in: workspace).contests)
+    try measure(growth(arguments, in: workspace))
+    try measure(PeerSuite(scale, in: workspace).contests)
+    try measure(LargeValueSuite(scale, in: workspace).contests)
     return report
+  }
+
+  private static func growth(_ arguments: Arguments, in workspace: Workspace) -> [Contest] {
+    GrowthSuite(arguments.scale, isHuge: arguments.isHuge, in: workspace).contests
   }
 
   private static func introduce(_ report: Report, _ scale: Scale, rounds: Int) {

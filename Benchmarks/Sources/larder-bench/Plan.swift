@@ -8,15 +8,18 @@ import RawLevelDB
 struct Plan: Sendable {
   private let keys: [UInt8]
   private let pool: [UInt8]
-  let order: [UInt32]
+  /// Values begin in the pool below this.
+  private let valueSpan: Int
+  private(set) var order: [UInt32]
   let keyBytes: Int
-
-  private static var valueSpan: Int { Scale.poolBytes - Scale.valueBytes }
+  let valueBytes: Int
 
   /// Plans to visit `order`, which names records below `records`.
   ///
   /// With a `suffix` behind every key, no key is in a database that was filled without.
-  init(records: Int, order: [UInt32], suffix: String = "") {
+  init(
+    records: Int, order: [UInt32], suffix: String = "", valueBytes: Int = Scale.valueBytes
+  ) {
     var keys: [UInt8] = []
     for record in 0..<records {
       let digits = String(record)
@@ -26,14 +29,25 @@ struct Plan: Sendable {
     self.keys = keys
     self.order = order
     keyBytes = Scale.keyBytes + suffix.utf8.count
-    pool = Plan.makePool(valueBytes: Scale.valueBytes)
+    self.valueBytes = valueBytes
+    pool = Plan.makePool(max(Scale.poolBytes, 2 * valueBytes))
+    valueSpan = pool.count - valueBytes
   }
 
-  /// Pieces as long as a value: half random, and the same bytes once more.
-  static func makePool(valueBytes: Int) -> [UInt8] {
+  /// Plans to visit `order` among records whose keys and values are given, one behind the other.
+  init(keys: [UInt8], keyBytes: Int, values: [UInt8], valueBytes: Int, order: [UInt32]) {
+    precondition(values.count / valueBytes == keys.count / keyBytes)
+    (self.keys, self.keyBytes, self.order) = (keys, keyBytes, order)
+    (pool, valueSpan, self.valueBytes) = (values, values.count, valueBytes)
+  }
+
+  /// So many bytes and more, in pieces: half random, and the same bytes once more.
+  static func makePool(
+    _ bytes: Int = Scale.poolBytes, valueBytes: Int = Scale.valueBytes
+  ) -> [UInt8] {
     var random = SplitMix64(seed: Scale.seed)
     var pool: [UInt8] = []
-    while pool.count < Scale.poolBytes {
+    while pool.count < bytes {
       let count = Int(Double(valueBytes) * Scale.compressedShare)
       let piece = (0..<count).map { _ in UInt8.random(in: 32...126, using: &random) }
       for at in 0..<valueBytes { pool.append(piece[at % count]) }
@@ -51,6 +65,19 @@ struct Plan: Sendable {
     return (0..<count).map { _ in UInt32.random(in: 0..<UInt32(records), using: &random) }
   }
 
+  /// All records once, in no order.
+  static func shuffled(_ count: Int, seed: UInt64 = Scale.seed) -> [UInt32] {
+    var random = SplitMix64(seed: seed)
+    return sequence(count).shuffled(using: &random)
+  }
+
+  /// The same records, of which only the last ones of the order are visited.
+  func visitingLast(_ count: Int) -> Plan {
+    var plan = self
+    plan.order = Array(order.suffix(count))
+    return plan
+  }
+
   // MARK: - Records
 
   func withKey<R, E: Error>(_ record: UInt32, _ body: (RawSpan) throws(E) -> R) throws(E) -> R {
@@ -59,8 +86,8 @@ struct Plan: Sendable {
   }
 
   func withValue<R, E: Error>(_ record: UInt32, _ body: (RawSpan) throws(E) -> R) throws(E) -> R {
-    let start = Int(record) * Scale.valueBytes % Plan.valueSpan
-    return try body(pool.span.bytes.extracting(start..<start + Scale.valueBytes))
+    let start = Int(record) * valueBytes % valueSpan
+    return try body(pool.span.bytes.extracting(start..<start + valueBytes))
   }
 
   /// Whether `bytes` is the value of `record`.
@@ -81,8 +108,8 @@ struct Plan: Sendable {
             let order = order.baseAddress
           else { preconditionFailure("an empty plan measures nothing") }
           var plan = raw_plan(
-            keys: keys, key_bytes: keyBytes, pool: pool, value_span: Plan.valueSpan,
-            value_bytes: Scale.valueBytes, order: order, count: self.order.count)
+            keys: keys, key_bytes: keyBytes, pool: pool, value_span: valueSpan,
+            value_bytes: valueBytes, order: order, count: self.order.count)
           return body(&plan)
         }
       }
@@ -91,7 +118,7 @@ struct Plan: Sendable {
 }
 
 /// Compares bytes with `memcmp`, as the C++ side does.
-private func areEqual(_ one: RawSpan, _ other: RawSpan) -> Bool {
+func areEqual(_ one: RawSpan, _ other: RawSpan) -> Bool {
   guard one.byteCount == other.byteCount else { return false }
   return one.withUnsafeBytes { one in
     other.withUnsafeBytes { other in

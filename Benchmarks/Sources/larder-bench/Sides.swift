@@ -7,6 +7,7 @@ import RawLevelDB
 /// Every call returns how many results were what the plan says.
 protocol Side {
   func putEach(_ plan: Plan) throws -> Int
+  func putBatches(_ plan: Plan, of count: Int) throws -> Int
   func getEach(_ plan: Plan) throws -> Int
   func missEach(_ plan: Plan) throws -> Int
   func scan(_ plan: Plan) throws -> Int
@@ -27,6 +28,17 @@ struct EngineSide: Side {
       batch.reset()
       plan.withKey(record) { key in plan.withValue(record) { value in batch.put(key, value) } }
       try engine.write(&batch, synced: false)
+    }
+    return plan.order.count
+  }
+
+  func putBatches(_ plan: Plan, of count: Int) throws -> Int {
+    var batch = WriteBatch()
+    for (step, record) in plan.order.enumerated() {
+      plan.withKey(record) { key in plan.withValue(record) { value in batch.put(key, value) } }
+      guard (step + 1).isMultiple(of: count) || step + 1 == plan.order.count else { continue }
+      try engine.write(&batch, synced: false)
+      batch.reset()
     }
     return plan.order.count
   }
@@ -77,19 +89,28 @@ struct EngineSide: Side {
 struct RawSide: Side {
   private let database: OpaquePointer
 
-  init(at directory: URL) {
+  /// What the engine opens its databases with.
+  static let options = {
     let settings = LevelDBOptions()
-    let options = raw_options(
+    return raw_options(
       compression: settings.compression, reuse_logs: settings.reusesLogs,
       filter_bits_per_key: Int32(settings.filterBitsPerKey),
       max_open_files: Int32(settings.maxOpenFiles), block_bytes: settings.blockBytes,
       write_buffer_bytes: settings.writeBufferBytes,
       block_cache_bytes: settings.blockCacheBytes, max_file_bytes: settings.maxFileBytes)
-    database = raw_open(directory.path(percentEncoded: false), options)
+  }()
+
+  init(at directory: URL) {
+    database = raw_open(directory.path(percentEncoded: false), Self.options)
   }
 
   func putEach(_ plan: Plan) -> Int {
     plan.withRaw { raw_put_each(database, $0) }
+    return plan.order.count
+  }
+
+  func putBatches(_ plan: Plan, of count: Int) -> Int {
+    plan.withRaw { raw_put_batches(database, $0, count) }
     return plan.order.count
   }
 
@@ -100,8 +121,8 @@ struct RawSide: Side {
   func scan(_ plan: Plan) -> Int { plan.withRaw { raw_scan(database, $0) } }
 
   /// Puts each record with a row of an index, as a save with a lifetime does.
-  func putPairs(_ plan: Plan, rowPrefix: [UInt8]) -> Int {
-    plan.withRaw { raw_put_pairs(database, $0, rowPrefix, rowPrefix.count) }
+  func putPairs(_ plan: Plan, rowPrefix: [UInt8], batchRecords: Int = 1) -> Int {
+    plan.withRaw { raw_put_pairs(database, $0, rowPrefix, rowPrefix.count, batchRecords) }
     return plan.order.count
   }
 

@@ -222,7 +222,7 @@ private func timed<R>(_ work: () -> R) -> (time: Duration, result: R) {
 }
 
 /// A clock that stands still.
-private final class StandingClock: WallClock {
+final class StandingClock: WallClock {
   private let date: Mutex<Date>
 
   init(_ date: Date) { self.date = Mutex(date) }
@@ -234,7 +234,7 @@ private final class StandingClock: WallClock {
 
 /// An engine that compacts nothing when it is told to: what a sweep does there is no part of its
 /// time.
-private final class UncompactedEngine: StorageEngine {
+final class UncompactedEngine: StorageEngine {
   private let base: LevelDBEngine
 
   init(_ base: LevelDBEngine) { self.base = base }

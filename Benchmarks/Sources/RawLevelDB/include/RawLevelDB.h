@@ -54,6 +54,9 @@ void raw_close(raw_db *db);
 /// Puts the planned records, one by one.
 void raw_put_each(raw_db *db, const raw_plan *plan);
 
+/// Puts the planned records, so many in one batch.
+void raw_put_batches(raw_db *db, const raw_plan *plan, size_t batch_records);
+
 /// Gets the planned records. Returns how many held what the plan says.
 size_t raw_get_each(raw_db *db, const raw_plan *plan);
 
@@ -64,10 +67,11 @@ size_t raw_miss_each(raw_db *db, const raw_plan *plan);
 /// order of their keys. Returns how many were what the plan says.
 size_t raw_scan(raw_db *db, const raw_plan *plan);
 
-/// Puts each planned record in a batch of two: a record with a header of 36 bytes before the value,
-/// and a row of an index of `row_prefix_bytes` bytes and the key, with a value of 2 bytes.
+/// Puts each planned record as Larder does: a record with a header of 36 bytes before the value, and
+/// a row of an index, of `row_prefix_bytes` bytes and the key, with the record's size. So many
+/// records go into one batch.
 void raw_put_pairs(raw_db *db, const raw_plan *plan, const uint8_t *row_prefix,
-                   size_t row_prefix_bytes);
+                   size_t row_prefix_bytes, size_t batch_records);
 
 /// Deletes the rows from `first` on, below `end`, and the records they name, in batches of
 /// `batch_rows`.
@@ -80,6 +84,13 @@ size_t raw_sweep(raw_db *db, const uint8_t *first, const uint8_t *end, size_t ro
 
 #ifdef __cplusplus
 }
+
+namespace leveldb {
+class DB;
+}
+
+/// The database itself, for C++.
+leveldb::DB *raw_database(raw_db *db);
 #endif
 
 #pragma clang assume_nonnull end

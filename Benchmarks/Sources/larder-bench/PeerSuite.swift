@@ -1,0 +1,214 @@
+import Foundation
+import Larder
+import LarderEngine
+
+/// Larder against other stores on this system, each used as a cache would use it.
+///
+/// Every store keeps when each record expires and an index by it, so that it can be swept; raw bytes
+/// stay for ever. What is saved survives a crash of the process in all of them.
+struct PeerSuite {
+  static let lifetime = 7 * day
+  static let now = Date().timeIntervalSinceReferenceDate
+  private static let day = 86_400.0
+  private static let goal = 1.0
+  private static let rawReadGoal = 1.5
+  /// One record in so many has expired.
+  private static let expiredShare = 10
+
+  private let scale: Scale
+  private let workspace: Workspace
+  private let small: [Small]
+
+  init(_ scale: Scale, in workspace: Workspace) {
+    (self.scale, self.workspace) = (scale, workspace)
+    var random = SplitMix64(seed: Scale.seed)
+    small = (0..<scale.small).map { _ in Small(&random) }
+  }
+
+  var contests: [Contest] {
+    let records = PeerRecords(
+      name: "small", values: small, operations: small.count,
+      expires: Self.now + Self.lifetime, isSame: ==, workspace: workspace)
+    return (typed(records) + typed(feeds) + raw + sweeping).limited(toRounds: scale.peerRounds)
+  }
+
+  private var feeds: PeerRecords<[FeedItem]> {
+    var random = SplitMix64(seed: Scale.seed)
+    let feeds = (0..<CodingSuite.variants).map { _ in (0..<100).map { _ in FeedItem(&random) } }
+    return PeerRecords(
+      name: "100 feed items", values: feeds, operations: max(feeds.count, scale.visited / 400),
+      together: 16, expires: Self.now + Self.lifetime,
+      isSame: { $0.count == $1.count && $0.last == $1.last }, workspace: workspace)
+  }
+
+  /// Each store with the coder that goes with it, and with Larder's; a file holds JSON.
+  private func typed<Value: Codable & Sendable>(_ records: PeerRecords<Value>) -> [Contest] {
+    let json = PeerCoder.json(records.isSame)
+    let coders = [json, .binary(records.isSame)]
+    let stores = PeerKind.databases.flatMap { kind in coders.map { (kind, $0) } }
+    let each = (stores + [(.files, json)]).map { kind, coder in
+      records.limited(for: kind).saving("save \(records.name)", kind, coder, goal: Self.goal)
+    }
+    // There are no batches of files.
+    let together = stores.map { kind, coder in
+      records.saving("save \(records.name) in batches", kind, coder, goal: Self.goal, .together)
+    }
+    let retrieving = (stores + [(.files, json)]).map { kind, coder in
+      records.limited(for: kind).retrieving(
+        "retrieve \(records.name)", kind, coder, goal: coder.name == json.name ? Self.goal : nil)
+    }
+    return each + together + retrieving
+  }
+
+  /// Values of 100 bytes, as they are.
+  private var raw: [Contest] {
+    let plan = Plan(records: scale.small, order: [])
+    let values = (0..<UInt32(scale.small)).map { record in
+      plan.withValue(record) { $0.withUnsafeBytes { Data($0) } }
+    }
+    let records = PeerRecords(
+      name: "100 bytes", values: values, operations: values.count, coder: .bytes, isSame: ==,
+      workspace: workspace)
+    let all = (PeerKind.databases + [.files]).map { ($0, records.limited(for: $0)) }
+    return all.map { $1.saving("save 100 bytes", $0, .bytes, goal: Self.goal) }
+      + PeerKind.databases.map {
+        records.saving("save 100 bytes in batches", $0, .bytes, goal: Self.goal, .together)
+      }
+      + all.map { $1.retrieving("retrieve 100 bytes", $0, .bytes, goal: Self.rawReadGoal) }
+  }
+
+  // MARK: - Sweeping
+
+  /// A sweep as callers see it, with the compaction that gives back the room, and without: no other
+  /// store waits for that.
+  private var sweeping: [Contest] {
+    (PeerKind.databases + [.files]).flatMap { kind in
+      let count = min(small.count, kind.mostRecords)
+      return [true, false].map { compacts in
+        Contest(
+          name: "sweep\(compacts ? "" : ", compaction left out"), to \(kind.name)",
+          operations: count / Self.expiredShare, goal: Self.goal,
+          a: { try sweepLarder(count, compacts: compacts) }, b: { try sweep(kind, count) })
+      }
+    }
+  }
+
+  /// Which of so many records have expired.
+  private func expired(_ count: Int) -> [Int] {
+    (0..<count).filter { $0.isMultiple(of: Self.expiredShare) }
+  }
+
+  private func expiry(_ key: Int) -> Double {
+    let second = Double(UInt32(key) &* 2_654_435_761 % 86_400)
+    let isOld = key.isMultiple(of: Self.expiredShare)
+    return Self.now + (isOld ? second - 2 * Self.day : Self.lifetime - second)
+  }
+
+  private func sweepLarder(_ count: Int, compacts: Bool) throws -> Duration {
+    let original = workspace.directory("unswept-\(count)")
+    let clock = StandingClock(Date(timeIntervalSinceReferenceDate: Self.now))
+    if !FileManager.default.fileExists(atPath: original.path(percentEncoded: false)) {
+      let (store, cache) = try larder(at: original, clock, compacts: true)
+      for key in 0..<count {
+        clock.set(Date(timeIntervalSinceReferenceDate: expiry(key) - Self.lifetime))
+        try cache.save(small[key], for: key)
+      }
+      try store.close()
+      clock.set(Date(timeIntervalSinceReferenceDate: Self.now))
+    }
+    let (store, cache) = try larder(
+      at: workspace.copy(of: original, as: "swept"), clock, compacts: compacts)
+    let time = try timed(expecting: expired(count).count) { try store.sweep() }
+    try expectSwept(count) { key in try cache.lookup(for: key).isKept }
+    try store.close()
+    return time
+  }
+
+  private func larder(
+    at directory: URL, _ clock: StandingClock, compacts: Bool
+  ) throws -> (Store, Cache<Int, Small>) {
+    let engine = try LevelDBEngine(
+      at: directory.path(percentEncoded: false), options: LevelDBOptions())
+    var options = Store.Options()
+    options.clock = clock
+    let store = try Store(
+      engine: compacts ? engine : UncompactedEngine(engine), options: options, origin: .disk)
+    return (store, try store.cache("records", of: Small.self, keyedBy: Int.self))
+  }
+
+  private func sweep(_ kind: PeerKind, _ count: Int) throws -> Duration {
+    let original = workspace.directory("unswept-\(kind.name)")
+    let isThere = FileManager.default.fileExists(atPath: original.path(percentEncoded: false))
+    if !isThere {
+      try FileManager.default.createDirectory(at: original, withIntermediateDirectories: true)
+    }
+    func put(_ keys: some Sequence<Int>) throws {
+      let peer = try kind.open(original)
+      for key in keys {
+        try withUnsafeBytes(of: key) { try peer.put(key, $0.bytes, expires: expiry(key)) }
+      }
+    }
+    if !isThere { try put(0..<count) }
+    // Files are the same whenever they were written, and take long to be copied.
+    let isFiles = kind.name == PeerKind.files.name
+    if isFiles { try put(expired(count)) }
+    let directory = isFiles ? original : try workspace.copy(of: original, as: "swept-peer")
+    let peer = try kind.open(directory)
+    let time = try timed(expecting: expired(count).count) { try peer.sweep(at: Self.now) }
+    try expectSwept(count) { key in try peer.get(key) { _ in true } }
+    return time
+  }
+
+  /// Looks for everything that has expired, and for as much that has not.
+  private func expectSwept(_ count: Int, _ isThere: (Int) throws -> Bool) throws {
+    for key in expired(count) where try isThere(key) || !isThere(key + 1) {
+      throw WrongResults(description: "a sweep left \(key), or deleted what is behind it")
+    }
+  }
+}
+
+extension Lookup {
+  /// Whether there still is a record, expired or not.
+  fileprivate var isKept: Bool {
+    if case .missing = self { false } else { true }
+  }
+}
+
+/// Values from 1 KB to 1 MB at random keys, in stores larger than their write buffers.
+struct LargeValueSuite {
+  private static let sizes = [
+    (1000, "1 KB"), (4000, "4 KB"), (20_000, "20 KB"), (100_000, "100 KB"), (1_000_000, "1 MB"),
+  ]
+  private static let rounds = 3
+  let contests: [Contest]
+
+  init(_ scale: Scale, in workspace: Workspace) {
+    contests = Self.sizes.flatMap { size, name -> [Contest] in
+      let count = max(2, scale.largeBytes / size)
+      let plan = Plan(records: 0, order: [], valueBytes: size)
+      let values = (0..<UInt32(count)).map { record in
+        plan.withValue(record) { $0.withUnsafeBytes { Data($0) } }
+      }
+      let records = PeerRecords(
+        name: name, values: values, operations: count, coder: .bytes, isSame: ==,
+        workspace: workspace)
+      let stores = ([.files] + PeerKind.databases).map { ($0, records.limited(for: $0)) }
+      let writing = stores.map { $1.saving("write \(name)", $0, .bytes, goal: nil) }
+      let reading = stores.map { $1.retrieving("read \(name)", $0, .bytes, goal: nil) }
+      // What is overwritten is what was read before.
+      let overwriting = stores.map { $1.overwriting("overwrite \(name)", $0, .bytes) }
+      return writing + reading + overwriting
+    }.limited(toRounds: min(Self.rounds, scale.peerRounds))
+  }
+}
+
+extension [Contest] {
+  /// The same with no more rounds than that.
+  fileprivate func limited(toRounds rounds: Int) -> [Contest] {
+    map { contest in
+      var contest = contest
+      contest.mostRounds = Swift.min(contest.mostRounds, rounds)
+      return contest
+    }
+  }
+}

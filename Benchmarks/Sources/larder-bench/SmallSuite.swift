@@ -1,0 +1,214 @@
+import Foundation
+import Larder
+import LarderBytes
+import LarderEngine
+import RawLevelDB
+
+/// Records of a number and a text in a cache as it is by default, against the same bytes in C++.
+///
+/// Saves are to write the same batch, the record and its row in the index; reads get the same bytes
+/// from byte-identical copies of one compacted directory.
+struct SmallSuite {
+  private static let goal = 1.3
+  private static let batchRecords = 256
+
+  private let scale: Scale
+  private let workspace: Workspace
+  private let values: [Small]
+  private let plan: Plan
+  private let records: SmallRecords
+
+  init(_ scale: Scale, in workspace: Workspace) throws {
+    (self.scale, self.workspace) = (scale, workspace)
+    let count = scale.small
+    values = (0..<count).map { SmallRecords.value($0) }
+    records = SmallRecords(count, visited: count, in: workspace)
+    let payloads = try values.map { value in
+      var buffer = ByteBuffer()
+      try Coder<Small>.binary.encode(value, &buffer)
+      return Array(buffer)
+    }
+    plan = Plan(
+      keys: (0..<count).flatMap { SmallRecords.userKey($0) }, keyBytes: 8,
+      values: payloads.flatMap { $0 }, valueBytes: payloads[0].count,
+      order: Plan.shuffled(count))
+  }
+
+  var contests: [Contest] {
+    [
+      saving("save small records", together: 1),
+      saving("save small records, 256 at once", together: Self.batchRecords),
+      records.contest("retrieve small records", goal: Self.goal),
+    ]
+  }
+
+  private func saving(_ name: String, together count: Int) -> Contest {
+    Contest(
+      name: name, operations: values.count, goal: Self.goal,
+      a: {
+        try workspace.remove("small-a")
+        let store = try Store(at: workspace.directory("small-a"))
+        let cache = try SmallRecords.cache(in: store)
+        let time = try timed(expecting: values.count) {
+          count == 1 ? try saveEach(cache) : try saveTogether(cache, in: store, count)
+        }
+        try store.close()
+        return time
+      },
+      b: {
+        try workspace.remove("small-b")
+        let side = RawSide(at: workspace.directory("small-b"))
+        let row = KeySpace.expiryKey(cache: 1, bucket: 789_523_200, key: [])
+        let time = try timed(expecting: values.count) {
+          side.putPairs(plan, rowPrefix: row, batchRecords: count)
+        }
+        side.close()
+        return time
+      })
+  }
+
+  private func saveEach(_ cache: Cache<Int, Small>) throws -> Int {
+    for record in plan.order { try cache.save(values[Int(record)], for: Int(record)) }
+    return plan.order.count
+  }
+
+  private func saveTogether(
+    _ cache: Cache<Int, Small>, in store: Store, _ count: Int
+  ) throws -> Int {
+    for start in stride(from: 0, to: plan.order.count, by: count) {
+      try store.write { batch in
+        for record in plan.order[start..<min(start + count, plan.order.count)] {
+          batch.save(values[Int(record)], for: Int(record), in: cache)
+        }
+      }
+    }
+    return plan.order.count
+  }
+}
+
+/// Whether a read takes longer than LevelDB's own as a store grows.
+struct GrowthSuite {
+  private static let goal = 1.3
+  let contests: [Contest]
+
+  /// With `isHuge`, up to 10,000,000 records.
+  init(_ scale: Scale, isHuge: Bool, in workspace: Workspace) {
+    let counts = scale.grown + (isHuge ? [10_000_000] : [])
+    contests = counts.map { count in
+      var contest = SmallRecords(count, visited: scale.visited, in: workspace)
+        .contest("retrieve one of \(count)", goal: Self.goal)
+      contest.mostRounds = 6
+      return contest
+    }
+  }
+}
+
+/// A cache of small records and two copies of its store, made when they are first read.
+private final class SmallRecords {
+  private static let cacheName = "small"
+  private let count: Int
+  private let visited: Int
+  private let workspace: Workspace
+  private var opened: Opened?
+
+  /// What is read on both sides, and in which order.
+  private struct Opened {
+    let cache: Cache<Int, Small>
+    let keys: [Int]
+    let values: [Small]
+    let side: RawSide
+    let plan: Plan
+  }
+
+  init(_ count: Int, visited: Int, in workspace: Workspace) {
+    (self.count, self.visited, self.workspace) = (count, visited, workspace)
+  }
+
+  deinit { opened?.side.close() }
+
+  static func cache(in store: Store) throws -> Cache<Int, Small> {
+    try store.cache(cacheName, of: Small.self, keyedBy: Int.self)
+  }
+
+  /// A value whose payload is as long as that of any other.
+  static func value(_ number: Int) -> Small {
+    Small(id: number, name: "Genre number \(10_000_000 + number)")
+  }
+
+  static func userKey(_ number: Int) -> [UInt8] {
+    let bits = UInt64(bitPattern: Int64(number)) ^ (1 << 63)
+    return withUnsafeBytes(of: bits.bigEndian) { Array($0) }
+  }
+
+  func contest(_ name: String, goal: Double) -> Contest {
+    Contest(
+      name: name, operations: visited, goal: goal,
+      a: {
+        let opened = try self.open()
+        return try timed(expecting: self.visited) {
+          var right = 0
+          for (step, key) in opened.keys.enumerated()
+          where try opened.cache.value(for: key) == opened.values[step] { right += 1 }
+          return right
+        }
+      },
+      b: {
+        let opened = try self.open()
+        return try timed(expecting: self.visited) { opened.side.getEach(opened.plan) }
+      })
+  }
+
+  private func open() throws -> Opened {
+    if let opened { return opened }
+    let original = workspace.directory("small-\(count)")
+    try fill(original)
+    let keys = Plan.random(visited, from: count).map { Int($0) }
+    let plan = try plan(of: keys, in: original)
+    let store = try Store(at: workspace.copy(of: original, as: "small-\(count)-a"))
+    let made = Opened(
+      cache: try Self.cache(in: store), keys: keys, values: keys.map(Self.value),
+      side: RawSide(at: try workspace.copy(of: original, as: "small-\(count)-b")), plan: plan)
+    try workspace.remove("small-\(count)")
+    opened = made
+    return made
+  }
+
+  private func fill(_ directory: URL) throws {
+    let engine = try LevelDBEngine(
+      at: directory.path(percentEncoded: false), options: LevelDBOptions())
+    let store = try Store(engine: engine, origin: .disk)
+    let cache = try Self.cache(in: store)
+    for start in stride(from: 0, to: count, by: 1000) {
+      try store.write { batch in
+        for number in start..<min(start + 1000, count) {
+          batch.save(Self.value(number), for: number, in: cache)
+        }
+      }
+    }
+    try engine.compact(EngineRange())
+    try store.close()
+  }
+
+  /// Reads what is visited with the key and the bytes that it has on disk.
+  private func plan(of keys: [Int], in directory: URL) throws -> Plan {
+    let engine = try LevelDBEngine(
+      at: directory.path(percentEncoded: false), options: LevelDBOptions())
+    var (physical, records): ([UInt8], [UInt8]) = ([], [])
+    var buffer = ValueBuffer()
+    var recordBytes = 0
+    for key in keys {
+      let key = KeySpace.records.prefix(ofCache: 1) + Self.userKey(key)
+      guard try engine.get(key.span.bytes, into: &buffer) else {
+        throw WrongResults(description: "a record is missing")
+      }
+      physical += key
+      let bytes = buffer.withBytes { $0.withUnsafeBytes { Array($0) } }
+      recordBytes = bytes.count
+      records += bytes
+    }
+    try engine.close()
+    return Plan(
+      keys: physical, keyBytes: physical.count / keys.count, values: records,
+      valueBytes: recordBytes, order: Plan.sequence(keys.count))
+  }
+}
