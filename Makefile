@@ -11,8 +11,8 @@ export LIBRARY_PATH := $(BREW)/lib$(if $(LIBRARY_PATH),:$(LIBRARY_PATH))
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help deps demo test check lint consumer metrics docs bench-quick address zones fuzz counts proof bench \
-  bench-compare bench-deps format
+.PHONY: help deps demo test check lint consumer metrics docs bench-quick address zones fuzz counts \
+  proof bench bench-compare bench-deps format
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -41,6 +41,7 @@ bench-quick: bench-deps ## run every benchmark briefly, and verify its results b
 	cd Benchmarks && $(SWIFT) run -c release larder-bench --quick
 	cd Benchmarks && $(SWIFT) run -c release larder-bench --quick --backup --rounds 1
 	cd Benchmarks && $(SWIFT) run -c release larder-bench --quick --week
+	cd Benchmarks && $(SWIFT) run -c release larder-bench --quick --budget
 
 bench: bench-deps ## measure, print the tables, and write and draw Benchmarks/Results
 	cd Benchmarks && $(SWIFT) run -c release larder-bench --output Results

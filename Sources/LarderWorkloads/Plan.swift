@@ -29,7 +29,7 @@ struct Plan: Sendable {
     self.order = order
     keyBytes = Scale.keyBytes + suffix.utf8.count
     self.valueBytes = valueBytes
-    pool = Plan.makePool(max(Scale.poolBytes, 2 * valueBytes), pieceBytes: Scale.valueBytes)
+    pool = Plan.makePool(max(Scale.poolBytes, 2 * valueBytes))
     valueSpan = pool.count - valueBytes
   }
 
@@ -40,14 +40,16 @@ struct Plan: Sendable {
     (pool, valueSpan, self.valueBytes) = (values, values.count, valueBytes)
   }
 
-  /// `count` bytes of pieces: half random, and the same bytes once more.
-  static func makePool(_ count: Int = Scale.poolBytes, pieceBytes: Int) -> [UInt8] {
+  /// So many bytes and more, in pieces: half random, and the same bytes once more.
+  static func makePool(
+    _ bytes: Int = Scale.poolBytes, valueBytes: Int = Scale.valueBytes
+  ) -> [UInt8] {
     var random = SplitMix64(seed: Scale.seed)
     var pool: [UInt8] = []
-    while pool.count < count {
-      let count = Int(Double(pieceBytes) * Scale.compressedShare)
+    while pool.count < bytes {
+      let count = Int(Double(valueBytes) * Scale.compressedShare)
       let piece = (0..<count).map { _ in UInt8.random(in: 32...126, using: &random) }
-      for at in 0..<pieceBytes { pool.append(piece[at % count]) }
+      for at in 0..<valueBytes { pool.append(piece[at % count]) }
     }
     return pool
   }

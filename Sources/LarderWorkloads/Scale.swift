@@ -23,6 +23,8 @@ struct Scale {
   var grown: [Int]
   /// How many bytes of values one run writes or reads where those are large.
   let largeBytes: Int
+  /// How many rounds are enough against stores of other makers.
+  let peerRounds: Int
   let rounds: Int
   /// Saves of a simulated day.
   let savesADay: Int
@@ -33,10 +35,10 @@ struct Scale {
 
   static let full = Scale(
     name: "full", records: 1_000_000, filled: 200_000, visited: 200_000, small: 100_000,
-    grown: [10_000, 100_000, 1_000_000, 5_000_000], largeBytes: 16 << 20, rounds: 11,
-    savesADay: 1_000_000, secondsBetweenOverwrites: 1, hasGoals: true)
+    grown: [10_000, 100_000, 1_000_000, 5_000_000], largeBytes: 16 << 20, peerRounds: 6,
+    rounds: 11, savesADay: 1_000_000, secondsBetweenOverwrites: 1, hasGoals: true)
   static let quick = Scale(
-    name: "quick", records: 20_000, filled: 10_000, visited: 10_000, small: 500,
-    grown: [1000, 10_000], largeBytes: 256 << 10, rounds: 3, savesADay: 5000,
-    secondsBetweenOverwrites: 600, hasGoals: false)
+    name: "quick", records: 20_000, filled: 10_000, visited: 10_000, small: 200,
+    grown: [1000, 10_000], largeBytes: 256 << 10, peerRounds: 1, rounds: 3,
+    savesADay: 5000, secondsBetweenOverwrites: 600, hasGoals: false)
 }

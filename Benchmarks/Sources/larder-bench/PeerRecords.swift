@@ -127,7 +127,6 @@ struct PeerRecords<Value: Codable & Sendable> {
     let order = order(seed: Scale.seed + 2, operations)
     return Contest(
       name: label + against(kind, peerCoder), operations: operations, goal: goal,
-      mostRounds: 6,
       a: {
         let store = try Store(at: filled())
         let cache = try cache(in: store)

@@ -29,7 +29,7 @@ struct PeerSuite {
     let records = PeerRecords(
       name: "small", values: small, operations: small.count,
       expires: Self.now + Self.lifetime, isSame: ==, workspace: workspace)
-    return typed(records) + typed(feeds) + raw + sweeping
+    return (typed(records) + typed(feeds) + raw + sweeping).limited(toRounds: scale.peerRounds)
   }
 
   private var feeds: PeerRecords<[FeedItem]> {
@@ -87,7 +87,7 @@ struct PeerSuite {
       return [true, false].map { compacts in
         Contest(
           name: "sweep\(compacts ? "" : ", compaction left out"), to \(kind.name)",
-          operations: count / Self.expiredShare, goal: Self.goal, mostRounds: 6,
+          operations: count / Self.expiredShare, goal: Self.goal,
           a: { try sweepLarder(count, compacts: compacts) }, b: { try sweep(kind, count) })
       }
     }
@@ -197,11 +197,18 @@ struct LargeValueSuite {
       let reading = stores.map { $1.retrieving("read \(name)", $0, .bytes, goal: nil) }
       // What is overwritten is what was read before.
       let overwriting = stores.map { $1.overwriting("overwrite \(name)", $0, .bytes) }
-      return (writing + reading + overwriting).map { contest in
-        var contest = contest
-        contest.mostRounds = Self.rounds
-        return contest
-      }
+      return writing + reading + overwriting
+    }.limited(toRounds: min(Self.rounds, scale.peerRounds))
+  }
+}
+
+extension [Contest] {
+  /// The same with no more rounds than that.
+  fileprivate func limited(toRounds rounds: Int) -> [Contest] {
+    map { contest in
+      var contest = contest
+      contest.mostRounds = Swift.min(contest.mostRounds, rounds)
+      return contest
     }
   }
 }

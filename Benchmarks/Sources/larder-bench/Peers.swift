@@ -24,8 +24,8 @@ struct PeerKind: Sendable {
   var mostRecords = Int.max
   /// How many operations of a run are enough then.
   var mostOperations = Int.max
-  /// How many rounds of saves are enough: fewer than 6 where they take long, and then by far.
-  var saveRounds = 6
+  /// How many rounds of saves are enough, where they take long, and then by far.
+  var saveRounds = Int.max
   /// Opens the store in a directory that is there.
   let open: @Sendable (URL) throws -> any Peer
 

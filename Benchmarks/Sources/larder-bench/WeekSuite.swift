@@ -28,7 +28,7 @@ struct WeekSuite {
 
   private let scale: Scale
   private let workspace: Workspace
-  private let pool = Plan.makePool(pieceBytes: valueBytes)
+  private let pool = Plan.makePool(valueBytes: valueBytes)
 
   init(_ scale: Scale, in workspace: Workspace) {
     (self.scale, self.workspace) = (scale, workspace)
