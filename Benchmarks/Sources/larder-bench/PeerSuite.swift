@@ -4,7 +4,7 @@ import LarderEngine
 
 /// Larder against other stores on this system, each used as a cache would use it.
 ///
-/// Every store keeps when each record expires and an index by it, so that it can be swept; raw bytes
+/// Every store keeps when each record expires, and an index by that to be swept by; raw bytes
 /// stay for ever. What is saved survives a crash of the process in all of them.
 struct PeerSuite {
   static let lifetime = 7 * day

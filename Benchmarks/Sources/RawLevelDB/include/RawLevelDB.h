@@ -67,8 +67,8 @@ size_t raw_miss_each(raw_db *db, const raw_plan *plan);
 /// order of their keys. Returns how many were what the plan says.
 size_t raw_scan(raw_db *db, const raw_plan *plan);
 
-/// Puts each planned record as Larder does: a record with a header of 36 bytes before the value, and
-/// a row of an index, of `row_prefix_bytes` bytes and the key, with the record's size. So many
+/// Puts each planned record as Larder does: a record with a header of 36 bytes before the value,
+/// and a row of an index, of `row_prefix_bytes` bytes and the key, with the record's size. So many
 /// records go into one batch.
 void raw_put_pairs(raw_db *db, const raw_plan *plan, const uint8_t *row_prefix,
                    size_t row_prefix_bytes, size_t batch_records);
