@@ -102,10 +102,11 @@ extension Space {
     let known = accounting.count(id)
     guard counts(byteBudget: byteBudget) else {
       guard known != nil else { return }
+      // Counted until the count is gone: a sweep may delete of it if this fails.
       var rows = WriteBatch()
       rows.remove(Metadata.bytes(id).span.bytes)
-      accounting.close([id])
       try engine.write(&rows, synced: false)
+      accounting.close([id])
       return
     }
     let own = byteBudget.map(accounting.addBudget)
