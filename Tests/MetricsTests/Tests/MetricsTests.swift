@@ -14,7 +14,8 @@ import Testing
     options.clock = clock
     let store = Store.inMemory(options: options)
     let cache = try store.cache(
-      "cache", of: Int.self, lifetime: .fresh(for: .seconds(10), thenStaleFor: .seconds(10)))
+      "cache", of: Int.self, lifetime: .fresh(for: .seconds(10), thenStaleFor: .seconds(10)),
+      byteBudget: 200)
     try store.write { batch in
       for key in ["a", "b", "c"] { batch.save(1, for: key, in: cache) }
     }
@@ -32,6 +33,7 @@ import Testing
     clock.advance(by: 20)
     try cache.validate()
     try cache.removeAll()
+    for key in ["a", "b", "c", "d", "e"] { try cache.save(1, for: key) }
 
     let counted = metrics.counters.map { counter in
       let dimensions = counter.dimensions.map { " \($0)=\($1)" }.joined()
@@ -40,6 +42,7 @@ import Testing
     let statistics = try #require(store.statistics.caches["cache"])
     #expect(statistics.deletions.sweeps.entries == 2)
     #expect(statistics.deletions.validations.entries == 1)
+    #expect(statistics.deletions.cacheBudget.entries > 0)
     let expected = [
       "larder_sweeps_total": 1,
       "larder_reads_total cache=cache outcome=missing": 2,
@@ -47,7 +50,7 @@ import Testing
       "larder_reads_total cache=cache outcome=stale": 4,
       "larder_reads_total cache=cache outcome=expired": 5,
       "larder_reads_total cache=cache outcome=failed": 6,
-      "larder_saves_total cache=cache": 4,
+      "larder_saves_total cache=cache": 9,
       "larder_removals_total cache=cache": 2,
       "larder_clears_total cache=cache": 1,
       "larder_deletions_total cache=cache cause=sweep": 2,
@@ -55,6 +58,12 @@ import Testing
       "larder_deleted_bytes_total cache=cache cause=sweep": statistics.deletions.sweeps.bytes,
       "larder_deleted_bytes_total cache=cache cause=validation":
         statistics.deletions.validations.bytes,
+      "larder_deletions_total cache=cache cause=cache-budget":
+        statistics.deletions.cacheBudget.entries,
+      "larder_deleted_bytes_total cache=cache cause=cache-budget":
+        statistics.deletions.cacheBudget.bytes,
+      "larder_deletions_total cache=cache cause=store-budget": 0,
+      "larder_deleted_bytes_total cache=cache cause=store-budget": 0,
     ]
     #expect(Dictionary(counted, uniquingKeysWith: +) == expected)
     #expect(counted.count == expected.count)
