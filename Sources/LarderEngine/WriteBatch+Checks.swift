@@ -39,3 +39,10 @@ extension WriteBatch.Condition {
     }
   }
 }
+
+extension WriteBatch.Row {
+  /// Whether it is written when these requirements have failed.
+  func isKept(without failed: Set<Int>) -> Bool {
+    failed.isEmpty || !failed.contains(requirement)
+  }
+}

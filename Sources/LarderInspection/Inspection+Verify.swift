@@ -209,21 +209,14 @@ extension Inspection {
     for (id, count) in catalog.counts.sorted(by: { $0.key < $1.key }) {
       // Of a cleared cache nothing is counted; a count that is damaged has been told.
       guard !catalog.cleared.contains(id), let count else { continue }
-      var bytes = 0
+      let (bytes, isComplete): (Int, Bool)
       do throws(EngineError) {
-        for space in [KeySpace.records, .expiry] {
-          let cursor = try engine.cursor(over: EngineRange(prefix: space.prefix(ofCache: id)))
-          while try cursor.next() {
-            bytes += cursor.withEntry { key, value in key.byteCount + value.byteCount }
-          }
-        }
-      } catch .corrupt {
-        // The other walks tell it.
-        continue
+        (bytes, isComplete) = try KeySpace.heldBytes(ofCache: id, in: engine)
       } catch {
         throw failure(error)
       }
-      guard bytes != count else { continue }
+      // What cannot be read the other walks tell.
+      guard isComplete, bytes != count else { continue }
       found.faults.append(
         Fault(
           cache: catalog.cache(numbered: id),

@@ -123,14 +123,7 @@ extension DurabilityTests {
         failures += 1
         continue
       }
-      var held = 0
-      for space in [KeySpace.records, .expiry] {
-        let cursor = try store.engine.cursor(
-          over: EngineRange(prefix: space.prefix(ofCache: cache.core.id)))
-        while try cursor.next() {
-          held += cursor.withEntry { key, value in key.byteCount + value.byteCount }
-        }
-      }
+      let held = try KeySpace.heldBytes(ofCache: cache.core.id, in: store.engine).bytes
       let account = try #require(store.space.accounting.count(cache.core.id), "\(number)")
       #expect(account.bytes == held && account.isExact, "\(number)")
     }

@@ -9,7 +9,7 @@
 // This layout is on users' disks. Explained in Documentation.docc/StorageFormat.md.
 
 import LarderBytes
-import LarderEngine
+package import LarderEngine
 
 /// The first byte of a physical key.
 package enum KeySpace: UInt8, CaseIterable {
@@ -56,6 +56,31 @@ extension KeySpace {
       UInt64(bigEndian: $0.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
     }
     return number(ofOrderedBits: bits)
+  }
+}
+
+extension KeySpace {
+  /// How many bytes the records and index rows of a cache have, keys and values, and whether all of
+  /// them could be read.
+  ///
+  /// - Complexity: One scan.
+  package static func heldBytes(
+    ofCache id: UInt64, in engine: any StorageEngine
+  ) throws(EngineError) -> (bytes: Int, isComplete: Bool) {
+    var sum = 0
+    var isComplete = true
+    for space in [KeySpace.records, .expiry] {
+      do throws(EngineError) {
+        let cursor = try engine.cursor(over: EngineRange(prefix: space.prefix(ofCache: id)))
+        while try cursor.next() {
+          sum += cursor.withEntry { key, value in key.byteCount + value.byteCount }
+        }
+      } catch .corrupt {
+        // At the end of the scan: what can be read was counted.
+        isComplete = false
+      }
+    }
+    return (sum, isComplete)
   }
 }
 

@@ -94,10 +94,6 @@ package enum Metadata {
     return UInt64(littleEndian: body.withUnsafeBytes { $0.loadUnaligned(as: UInt64.self) })
   }
 
-  static func sealed(_ number: UInt64, under key: [UInt8]) -> [UInt8] {
-    sealed(withUnsafeBytes(of: number.littleEndian, Array.init), under: key)
-  }
-
   private static func checksum(of body: [UInt8], under key: [UInt8]) -> UInt32 {
     let sum = key.withUnsafeBytes { crc32c($0) }
     return body.withUnsafeBytes { crc32c($0, extending: sum) }

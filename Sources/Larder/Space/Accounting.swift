@@ -9,7 +9,8 @@ import Synchronization
 /// store is opened, however it was left, and nothing has to be counted again.
 ///
 /// A count that is in doubt, because what a write replaced could not be read, is at least as large
-/// as what is there. It is not kept on disk, and so is counted again when the cache is next opened.
+/// as what can be read. It is not kept on disk, and so is counted again when the cache is next
+/// opened.
 final class Accounting: Sendable {
   /// What is known of a cache that is counted.
   final class Account {

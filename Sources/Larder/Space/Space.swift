@@ -138,20 +138,15 @@ extension Space {
   private func count(
     _ cache: Registration, _ name: String, own: Int? = nil, marks: ReadMarks?
   ) throws(EngineError) {
-    var sum = 0
-    var isExact = true
+    var isIndexed = true
     do throws(EngineError) {
       try addMissingRows(of: cache)
-      for space in [KeySpace.records, .expiry] {
-        let cursor = try engine.cursor(over: EngineRange(prefix: space.prefix(ofCache: cache.id)))
-        while try cursor.next() {
-          sum += cursor.withEntry { key, value in key.byteCount + value.byteCount }
-        }
-      }
     } catch .corrupt {
       // What cannot be read cannot be evicted either. The rest is, by its budget.
-      isExact = false
+      isIndexed = false
     }
+    let (sum, isComplete) = try KeySpace.heldBytes(ofCache: cache.id, in: engine)
+    let isExact = isIndexed && isComplete
     var rows = WriteBatch()
     if isExact { rows.putMetadata(UInt64(sum), under: Metadata.bytes(cache.id)) }
     accounting.open(

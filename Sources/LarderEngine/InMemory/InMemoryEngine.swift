@@ -100,7 +100,7 @@ extension InMemoryEngine.State {
     where !holds(requirement) {
       failed.insert(index)
     }
-    let rows = batch.rows.filter { !failed.contains($0.requirement) }
+    let rows = batch.rows.filter { $0.isKept(without: failed) }
     guard !rows.isEmpty else { return Commit(sequence: 0, failed: failed) }
 
     try requireRoom(for: batch, without: failed)

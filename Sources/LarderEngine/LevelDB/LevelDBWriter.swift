@@ -320,10 +320,3 @@ extension LevelDBWriter {
     }
   }
 }
-
-extension WriteBatch.Row {
-  /// Whether it is written when these requirements have failed.
-  func isKept(without failed: Set<Int>) -> Bool {
-    failed.isEmpty || !failed.contains(requirement)
-  }
-}
