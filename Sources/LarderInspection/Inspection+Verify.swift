@@ -235,7 +235,7 @@ struct IndexRow {
   init?(_ bytes: [UInt8]) {
     var offset = 1
     guard let id = readVarint(bytes.span.bytes, at: &offset),
-      let bucket = KeySpace.bucket(in: bytes, at: offset)
+      let bucket = KeySpace.bucket(in: bytes.span.bytes, at: offset)
     else { return nil }
     self.id = id
     self.bucket = bucket

@@ -12,7 +12,8 @@ extension Fixture {
     let prefix = KeySpace.expiry.prefix(ofCache: cache.core.id)
     var buckets: [String: [Int64]] = [:]
     for (row, _) in try rows(in: .expiry) where row.starts(with: prefix) {
-      let bucket = try #require(KeySpace.bucket(in: row, at: prefix.count))
+      let found = KeySpace.bucket(in: row.span.bytes, at: prefix.count)
+      let bucket = try #require(found)
       let key = String(decoding: row[(prefix.count + 8)...], as: UTF8.self)
       buckets[key, default: []].append(bucket)
     }
@@ -34,7 +35,7 @@ extension Fixture {
     for (row, _) in try self.rows(in: .expiry) {
       var offset = 1
       guard let id = readVarint(row.span.bytes, at: &offset),
-        let bucket = KeySpace.bucket(in: row, at: offset)
+        let bucket = KeySpace.bucket(in: row.span.bytes, at: offset)
       else { return "a row of another form" }
       guard !endless.contains(id) else { continue }
       if Double(bucket) <= now.timeIntervalSinceReferenceDate { return "a row that is due" }

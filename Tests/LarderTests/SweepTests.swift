@@ -77,6 +77,26 @@ import Testing
     #expect(try cache.value(for: "5") == -1)
   }
 
+  @Test func moreKeysThanASweepKeepsInMemoryAreSweptInOneGo() throws {
+    let fixture = try Fixture(.memory)
+    defer { fixture.end() }
+    let cache = try fixture.store.cache("cache", of: Int.self)
+    let end = String(repeating: "k", count: 60_000)
+    let count = DueRows.sufficientBytes / end.utf8.count + 5
+    // Each key has two rows, which lie as far apart as they can.
+    for round in 0..<2 {
+      for number in 0..<count { try cache.save(round, for: "\(number)" + end) }
+      fixture.clock.advance(by: 86_400)
+    }
+    try cache.save(1, for: "0")
+    fixture.clock.advance(by: 6.5 * 86_400)
+
+    #expect(try fixture.store.sweep() == count)
+    #expect(try fixture.rows(in: .records).count == 1)
+    #expect(try fixture.rows(in: .expiry).count == 1)
+    #expect(try fixture.disagreement(at: fixture.clock.now()) == nil)
+  }
+
   @Test func whatWasRemovedLeavesNoRowsBehind() throws {
     let fixture = try Fixture(.disk)
     defer { fixture.end() }

@@ -16,11 +16,12 @@ struct SweepPlace {
 
 /// One walk over the rows of a cache's expiry index that are due.
 ///
-/// It gathers rows into slices. A slice is one batch. A row goes together with its record, under
-/// one condition: that the record is still the one that was read. No condition on the row is
-/// needed. Whoever writes a row writes its record in the same batch, with a new commit sequence;
-/// so while the record is the same one, nobody has written the row again, and if it is not, both
-/// stay and are looked at again. A row without a record goes on condition that there is none yet.
+/// It gathers rows, sorts them by the keys of their records, and deletes them in slices. A slice is
+/// one batch. A row goes together with its record, under one condition: that the record is still
+/// the one that was read. No condition on the row is needed. Whoever writes a row writes its record
+/// in the same batch, with a new commit sequence; so while the record is the same one, nobody has
+/// written the row again, and if it is not, both stay and are looked at again. A row without a
+/// record goes on condition that there is none yet.
 struct CacheSweep: ~Copyable {
   private static var sliceRows: Int { 256 }
   private static var sliceKeyBytes: Int { 1 << 20 }
@@ -39,9 +40,7 @@ struct CacheSweep: ~Copyable {
   private(set) var place: SweepPlace
   private(set) var deleted = 0
 
-  /// Keys of the index that are due, and not dealt with.
-  private var slice: [[UInt8]] = []
-  private var sliceBytes = 0
+  private var dueRows: DueRows
   private var rows = WriteBatch()
   /// What was found under the key of each condition in ``rows``.
   private var findings: [Finding] = []
@@ -50,7 +49,7 @@ struct CacheSweep: ~Copyable {
 
   /// Some rows of one record, and what becomes of it.
   private struct Finding {
-    let indexKeys: ArraySlice<[UInt8]>
+    let rows: Range<Int>
     let recordKey: [UInt8]
     /// How long the record is that goes with them; nil when none does.
     let deletedBytes: Int?
@@ -70,6 +69,7 @@ struct CacheSweep: ~Copyable {
     self.place = place ?? SweepPlace(id: cache.id)
     recordPrefix = KeySpace.records.prefix(ofCache: cache.id)
     indexPrefix = KeySpace.expiry.prefix(ofCache: cache.id)
+    dueRows = DueRows(userKeyOffset: indexPrefix.count + 8)
   }
 
   /// The last bucket that is over at `now`; nil when that is no date.
@@ -93,29 +93,25 @@ struct CacheSweep: ~Copyable {
       over: EngineRange(from: start, upTo: EngineRange.successor(ofPrefix: indexPrefix)))
     var next = Int64.max
     while try cursor.next() {
-      let key = cursor.withEntry { key, _ in key.withUnsafeBytes { Array($0) } }
       // What is no row of the index is left to be found by a verification.
-      guard let bucket = KeySpace.bucket(in: key, at: indexPrefix.count) else { continue }
+      let row = cursor.withEntry { key, _ in KeySpace.bucket(in: key, at: indexPrefix.count) }
+      guard let bucket = row else { continue }
       guard bucket <= last else {
         next = bucket
         break
       }
-      slice.append(key)
-      sliceBytes += key.count
-      guard slice.count >= Self.sliceRows || sliceBytes >= Self.sliceKeyBytes else { continue }
-      let count = slice.count
-      guard try write({ () throws(EngineError) in try commit() }) else { return }
-      place.emptied.addRows(count, from: start, to: key)
-      slices -= 1
+      cursor.withEntry { key, _ in dueRows.append(key) }
+      guard dueRows.isFull || dueRows.count / Self.sliceRows >= slices else { continue }
+      let key = Array(dueRows.key(of: dueRows.count - 1))
+      guard try deal(from: start, to: key, slices: &slices, write) else { return }
       place.reached = (bucket, key + [0])
       due.set(bucket)
       guard slices > 0 else { return }
     }
     let isComplete = cursor.isComplete
-    if !slice.isEmpty {
-      let (count, key) = (slice.count, slice[slice.count - 1])
-      guard try write({ () throws(EngineError) in try commit() }) else { return }
-      place.emptied.addRows(count, from: start, to: key)
+    if dueRows.count > 0 {
+      let key = Array(dueRows.key(of: dueRows.count - 1))
+      guard try deal(from: start, to: key, slices: &slices, write) else { return }
     }
     // What a damaged part of a file hides is looked for again.
     guard isComplete else { return }
@@ -135,48 +131,71 @@ struct CacheSweep: ~Copyable {
       cache: cache.id, bucket: min(bucket.found, bucket.noted), key: [])
   }
 
+  /// Deals with all rows that were gathered, which lie between two keys of the index.
+  ///
+  /// False when the cache is no longer to be swept.
+  private mutating func deal(
+    from start: [UInt8], to end: [UInt8], slices: inout Int,
+    _ write: (() throws(EngineError) -> Void) throws(EngineError) -> Bool
+  ) throws(EngineError) -> Bool {
+    dueRows.sortByUserKey()
+    var first = 0
+    while first < dueRows.count {
+      let slice = slice(from: first)
+      guard try write({ () throws(EngineError) in try commit(slice) }) else { return false }
+      place.emptied.addRows(slice.count, from: start, to: end)
+      slices -= 1
+      first = slice.upperBound
+    }
+    dueRows.removeAll()
+    return true
+  }
+
+  /// The rows from `first` on that go into one batch: all of a record, or none.
+  private func slice(from first: Int) -> Range<Int> {
+    var (end, bytes) = (first, 0)
+    while end < dueRows.count, end - first < Self.sliceRows, bytes < Self.sliceKeyBytes {
+      let record = dueRows.rowsOfRecord(from: end)
+      bytes += record.count * dueRows.key(of: end).count
+      end = record.upperBound
+    }
+    return first..<end
+  }
+
   /// Deletes what the slice names, and looks again at what somebody has changed meanwhile.
-  private mutating func commit() throws(EngineError) {
-    let userKeyOffset = indexPrefix.count + 8
-    // By key, so that the rows of one record are dealt with together; those of one bucket are in
-    // this order already.
-    slice.sort { $0[userKeyOffset...].lexicographicallyPrecedes($1[userKeyOffset...]) }
-    while !slice.isEmpty {
-      rows.writeCountBeforeReading = engine.writeCount
-      var first = 0
-      while first < slice.count {
-        let key = slice[first][userKeyOffset...]
-        var end = first + 1
-        while end < slice.count, slice[end][userKeyOffset...] == key { end += 1 }
-        try look(at: slice[first..<end], recordKey: recordPrefix + key)
-        first = end
-      }
-      slice.removeAll(keepingCapacity: true)
-      sliceBytes = 0
-      guard !rows.isEmpty else { return }
+  private mutating func commit(_ slice: Range<Int>) throws(EngineError) {
+    var first = slice.lowerBound
+    rows.writeCountBeforeReading = engine.writeCount
+    while first < slice.upperBound {
+      let record = dueRows.rowsOfRecord(from: first)
+      try look(at: record)
+      first = record.upperBound
+    }
+    while !rows.isEmpty {
       rows.mayExceedBudget = true
       if !observations.isEmpty { rows.observer = observations }
       let failed = try engine.write(&rows, synced: false).failed
-      for (index, finding) in findings.enumerated() {
+      let written = findings
+      findings.removeAll(keepingCapacity: true)
+      moved.note()
+      moved = DueNotes()
+      rows.reset()
+      rows.writeCountBeforeReading = engine.writeCount
+      for (index, finding) in written.enumerated() {
         if failed.contains(index) {
-          slice += finding.indexKeys
+          try look(at: finding.rows)
         } else if let bytes = finding.deletedBytes {
           deleted += 1
           counts.swept.add(bytes: bytes)
           place.emptied.addRecord(finding.recordKey, bytes: bytes)
         }
       }
-      moved.note()
-      moved = DueNotes()
-      findings.removeAll(keepingCapacity: true)
-      rows.reset()
     }
   }
 
   /// Decides what becomes of a record that has rows which are due, and of the rows.
-  private mutating func look(
-    at indexKeys: ArraySlice<[UInt8]>, recordKey: [UInt8]
-  ) throws(EngineError) {
+  private mutating func look(at due: Range<Int>) throws(EngineError) {
+    let recordKey = recordPrefix + dueRows.userKey(of: due.lowerBound)
     let isThere: Bool
     do throws(EngineError) {
       isThere = try engine.get(recordKey.span.bytes, into: &buffer)
@@ -185,37 +204,40 @@ struct CacheSweep: ~Copyable {
       return
     }
     guard isThere else {
-      return add(indexKeys, recordKey, if: .absent)
+      return add(due, recordKey, if: .absent)
     }
     let found: Result<Record, RecordFault> = buffer.withBytes { bytes in
       Result { () throws(RecordFault) in try Record(bytes, under: recordKey.span.bytes) }
     }
     switch found {
-    case .failure(.damaged): add(indexKeys, recordKey, if: .damaged)
+    case .failure(.damaged): add(due, recordKey, if: .damaged)
     case .failure(.unsupported): return
     case .success(let record):
       guard Int(record.schemaVersion) <= cache.schemaVersion else { return }
       let isExpired = cache.lifetime.freshness(of: record.savedAt, at: now) == .expired
       let bytes = recordKey.count + buffer.count
       add(
-        indexKeys, recordKey, if: .unchanged(since: record.sequence),
+        due, recordKey, if: .unchanged(since: record.sequence),
         deleting: isExpired ? bytes : nil)
       if !isExpired { move(record, recordKey: recordKey, bytes: bytes) }
     }
   }
 
   private mutating func add(
-    _ indexKeys: ArraySlice<[UInt8]>, _ recordKey: [UInt8], if condition: WriteBatch.Condition,
+    _ due: Range<Int>, _ recordKey: [UInt8], if condition: WriteBatch.Condition,
     deleting bytes: Int? = nil
   ) {
     let requirement = rows.require(recordKey, condition)
-    for key in indexKeys { rows.remove(key.span.bytes, if: requirement) }
+    for row in due {
+      let key = dueRows.key(of: row)
+      rows.remove(key.span.bytes, if: requirement)
+    }
     if bytes != nil {
       rows.remove(
         recordKey.span.bytes, if: requirement, note: Deletion.expired.rawValue)
     }
     findings.append(
-      Finding(indexKeys: indexKeys, recordKey: recordKey, deletedBytes: bytes))
+      Finding(rows: due, recordKey: recordKey, deletedBytes: bytes))
   }
 
   /// Gives a record that lives a row where it expires now, if it was saved with another lifetime.

@@ -32,7 +32,7 @@ extension Store {
   /// - Complexity: With nothing to be deleted one look at each cache, without a lookup. Else, for
   ///   each entry that has expired and for each time one was overwritten, one step, one checksum
   ///   and one lookup, or two if anything was written meanwhile; one append for 256 of them. After
-  ///   many deletions the ranges that they emptied are compacted. Memory for 256 keys and the
+  ///   many deletions the ranges that they emptied are compacted. Memory for 4 MiB of keys and the
   ///   largest value.
   @discardableResult public func sweep() throws(StoreError) -> Int {
     do throws(EngineError) {

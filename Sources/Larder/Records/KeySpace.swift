@@ -50,12 +50,10 @@ extension KeySpace {
 extension KeySpace {
   /// The bucket in the key of an index row, behind the `offset` bytes of its prefix; nil when the
   /// key is too short for one.
-  package static func bucket(in indexKey: [UInt8], at offset: Int) -> Int64? {
-    guard indexKey.count >= offset + 8 else { return nil }
-    let bits = indexKey.withUnsafeBytes {
-      UInt64(bigEndian: $0.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
-    }
-    return number(ofOrderedBits: bits)
+  package static func bucket(in indexKey: RawSpan, at offset: Int) -> Int64? {
+    guard indexKey.byteCount >= offset + 8 else { return nil }
+    let bits = indexKey.unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self)
+    return number(ofOrderedBits: UInt64(bigEndian: bits))
   }
 }
 

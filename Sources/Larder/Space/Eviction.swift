@@ -219,7 +219,7 @@ struct Eviction: ~Copyable {
           (key.withUnsafeBytes { Array($0) }, key.byteCount + value.byteCount)
         }
         // What is no row of the index is left to be found by a verification.
-        guard let bucket = KeySpace.bucket(in: key, at: prefixCount) else { continue }
+        guard let bucket = KeySpace.bucket(in: key.span.bytes, at: prefixCount) else { continue }
         row = Row(
           cache: cache, bucket: bucket, key: key[(prefixCount + 8)...], indexKey: key,
           bytes: bytes)

@@ -139,7 +139,7 @@ extension CacheContents {
       while try cursor.next() {
         indexRows += 1
         let row = cursor.withEntry { key, _ in key.withUnsafeBytes { Array($0) } }
-        guard mayExpire, let bucket = KeySpace.bucket(in: row, at: indexPrefix.count),
+        guard mayExpire, let bucket = KeySpace.bucket(in: row.span.bytes, at: indexPrefix.count),
           bucket <= last
         else { continue }
         dueRows += 1
