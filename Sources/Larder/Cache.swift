@@ -116,7 +116,12 @@ extension Cache {
   public func save(
     _ value: Value, for key: Key, durability: Durability? = nil
   ) throws(StoreError) {
-    try store.write(durability: durability) { $0.save(value, for: key, in: self) }
+    var rows = WriteBatch()
+    let bucket = try core.add(
+      value, for: key, id: core.id, savedAt: store.clock.now(), to: &rows)
+    defer { if let bucket { core.nextDue.note(bucket) } }
+    try store.commit(&rows, durability)
+    core.counts.saves.add()
   }
 
   /// Removes the entry of a key.

@@ -194,9 +194,9 @@ extension CacheCore {
   ) -> Int64? {
     guard expiresAt != nil || marks != nil else { return nil }
     let bucket = expiresAt.map(lifetime.bucket) ?? lifetime.evictionBucket(of: savedAt)
-    let userKey = recordKey[KeySpace.userKeyOffset(in: recordKey.span.bytes)...]
-    let indexKey = KeySpace.expiryKey(cache: id, bucket: bucket, key: userKey)
-    rows.put(indexKey.span.bytes, stamped: false, if: requirement) { buffer in
+    rows.put(if: requirement) { buffer in
+      KeySpace.appendExpiryKey(cache: id, bucket: bucket, recordKey: recordKey, to: &buffer)
+    } value: { buffer in
       buffer.append(varint: UInt64(storedBytes))
     }
     return expiresAt == nil ? nil : bucket
@@ -243,24 +243,26 @@ extension CacheCore {
   /// The value of the record in `buffer` if it is fresh at the clock's time.
   ///
   /// The same as ``lookup(_:in:under:at:maxAge:origin:)`` for those who want only that. Each
-  /// generic type that is named on the way is looked up at run time: an eighth of a read from
-  /// memory.
+  /// generic type that is named on the way, such as an optional value in a variable, is looked up
+  /// at run time: an eighth of a read from memory.
   func freshValue(
     in buffer: borrowing ValueBuffer, under recordKey: [UInt8], by clock: any WallClock,
     outcome: inout ReadOutcome
   ) throws(StoreError) -> Value? {
-    var found: Value?
-    try buffer.withBytes { bytes throws(StoreError) in
-      let recordKey = recordKey.span.bytes
-      let record = try record(bytes, under: recordKey)
-      let freshness = lifetime.freshness(of: record.savedAt, at: clock.now())
-      if freshness == .fresh {
-        marks?.mark(recordKey)
-        found = try value(of: record, in: bytes, under: recordKey)
-      }
-      outcome = ReadOutcome(freshness)
+    let record = try buffer.withBytes { bytes throws(StoreError) in
+      try self.record(bytes, under: recordKey.span.bytes)
     }
-    return found
+    let freshness = lifetime.freshness(of: record.savedAt, at: clock.now())
+    guard freshness == .fresh else {
+      outcome = ReadOutcome(freshness)
+      return nil
+    }
+    marks?.mark(recordKey.span.bytes)
+    let value = try buffer.withBytes { bytes throws(StoreError) in
+      try self.value(of: record, in: bytes, under: recordKey.span.bytes)
+    }
+    outcome = .fresh
+    return value
   }
 
   /// What a record that was checked means at `now`.

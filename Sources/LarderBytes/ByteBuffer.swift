@@ -1,3 +1,11 @@
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Glibc
+#endif
+
 /// Bytes that grow at their end.
 ///
 /// What an array of bytes is, with less to be asked at each append: it has one owner, and so is
@@ -12,7 +20,7 @@
   /// Makes an empty buffer, which has no memory yet.
   @inlinable package init() {}
 
-  deinit { start?.deallocate() }
+  deinit { Self.release(start) }
 
   /// How many bytes there are.
   @inlinable package var count: Int { used }
@@ -30,16 +38,17 @@
     return unsafe start.unsafelyUnwrapped + used
   }
 
+  // By `realloc`: a large one grows without being copied. Memory from `allocate` is aligned by a
+  // slower call.
   @usableFromInline @inline(never)
   internal mutating func grow(by more: Int) {
     capacity = max(256, 2 * capacity, used + more)
-    let larger = UnsafeMutableRawPointer.allocate(byteCount: capacity, alignment: 16)
-    if let start {
-      larger.copyMemory(from: start, byteCount: used)
-      start.deallocate()
-    }
+    guard let larger = realloc(start, capacity) else { fatalError("no memory for a buffer") }
     start = larger
   }
+
+  @usableFromInline
+  internal static func release(_ memory: UnsafeMutableRawPointer?) { free(memory) }
 }
 
 // @unchecked: the memory has one owner, and changes only through a `mutating` call.
@@ -58,6 +67,11 @@ extension ByteBuffer {
   package mutating func append<T: FixedWidthInteger & BitwiseCopyable>(littleEndian number: T) {
     room(for: MemoryLayout<T>.size).storeBytes(of: number.littleEndian, as: T.self)
     used += MemoryLayout<T>.size
+  }
+
+  @inlinable @inline(__always)
+  package mutating func append<T: FixedWidthInteger & BitwiseCopyable>(bigEndian number: T) {
+    append(littleEndian: number.byteSwapped)
   }
 
   @inlinable @inline(__always)

@@ -9,7 +9,9 @@ package struct CommitSequence {
   /// Where the last reserved sequence is kept, as 8 bytes, little-endian.
   ///
   /// No batch may change it.
-  package static let key: [UInt8] = [0x00] + Array("sequence".utf8)
+  package static let key: [UInt8] = [keySpace] + Array("sequence".utf8)
+  /// The first byte of ``key``.
+  static let keySpace: UInt8 = 0x00
   static let blockCount: UInt64 = 1 << 20
 
   private var last: UInt64 = 0

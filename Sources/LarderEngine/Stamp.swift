@@ -11,10 +11,10 @@
 
 /// Reads and writes the commit sequence and the checksum of a stamped value.
 package enum Stamp {
-  package static let sequenceOffset = 24
-  package static let checksumOffset = sequenceOffset + 8
+  package static var sequenceOffset: Int { 24 }
+  package static var checksumOffset: Int { sequenceOffset + 8 }
   /// How long a stamped value is at least.
-  package static let byteCount = checksumOffset + 4
+  package static var byteCount: Int { checksumOffset + 4 }
 
   /// The commit sequence of a stamped value, or nil when the value is too short to have one.
   package static func sequence(of value: RawSpan) -> UInt64? {

@@ -17,7 +17,7 @@ extension WriteBatch {
           "a value of \(row.valueCount) bytes is over the limit of \(EngineLimits.valueBytes)")
       }
       let isReserved = bytes.withBytes { bytes in
-        row.keyCount == CommitSequence.key.count
+        row.keyCount > 0 && bytes[row.start] == CommitSequence.keySpace
           && bytes[row.key].elementsEqual(CommitSequence.key)
       }
       if isReserved {

@@ -98,7 +98,7 @@ package struct WriteBatch: ~Copyable {
   package mutating func put(_ key: RawSpan, _ value: RawSpan, if requirement: Int? = nil) {
     let start = append(key)
     append(value)
-    addRow(.put, from: start, key: key, if: requirement)
+    addRow(.put, from: start, keyCount: key.byteCount, if: requirement)
   }
 
   /// Adds a put whose value `body` appends to the buffer; what it throws takes the row back.
@@ -115,12 +115,25 @@ package struct WriteBatch: ~Copyable {
       bytes.truncate(to: start)
       throw error
     }
-    addRow(stamped ? .stampedPut : .put, from: start, key: key, if: requirement, note: note)
+    addRow(
+      stamped ? .stampedPut : .put, from: start, keyCount: key.byteCount, if: requirement,
+      note: note)
+  }
+
+  /// Adds a put whose key and value are appended to the buffer, one after the other.
+  package mutating func put(
+    if requirement: Int? = nil, key: (inout ByteBuffer) -> Void, value: (inout ByteBuffer) -> Void
+  ) {
+    let start = bytes.count
+    key(&bytes)
+    let keyCount = bytes.count - start
+    value(&bytes)
+    addRow(.put, from: start, keyCount: keyCount, if: requirement)
   }
 
   package mutating func remove(_ key: RawSpan, if requirement: Int? = nil, note: UInt8 = 0) {
     let start = append(key)
-    addRow(.remove, from: start, key: key, if: requirement, note: note)
+    addRow(.remove, from: start, keyCount: key.byteCount, if: requirement, note: note)
   }
 
   /// Fills in the stamp of every stamped row.
@@ -144,15 +157,15 @@ package struct WriteBatch: ~Copyable {
   }
 
   private mutating func addRow(
-    _ kind: Kind, from start: Int, key: RawSpan, if requirement: Int?, note: UInt8 = 0
+    _ kind: Kind, from start: Int, keyCount: Int, if requirement: Int?, note: UInt8 = 0
   ) {
-    let valueCount = bytes.count - start - key.byteCount
+    let valueCount = bytes.count - start - keyCount
     precondition(kind != .stampedPut || valueCount >= Stamp.byteCount, "no room for a stamp")
     // A save has two rows: without this the array grows twice.
     if rows.isEmpty { rows.reserveCapacity(2) }
     rows.append(
       Row(
-        kind: kind, start: start, keyCount: key.byteCount, valueCount: valueCount,
+        kind: kind, start: start, keyCount: keyCount, valueCount: valueCount,
         requirement: requirement ?? -1, note: note))
   }
 }

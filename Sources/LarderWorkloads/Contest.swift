@@ -7,6 +7,8 @@ package struct Contest {
   package let operations: Int
   /// The largest ratio that is good enough, if one is set for this contest.
   package var goal: Double?
+  /// So many nanoseconds more than B's are good enough, too, whatever the ratio.
+  package var goalMargin: Double?
   /// How many rounds are enough, if one takes long.
   package var mostRounds = Int.max
   package let a: Run
@@ -14,10 +16,11 @@ package struct Contest {
 
   /// A contest in which each run of a side does `operations` operations.
   package init(
-    name: String, operations: Int, goal: Double? = nil, mostRounds: Int = .max,
-    a: @escaping Run, b: @escaping Run
+    name: String, operations: Int, goal: Double? = nil, goalMargin: Double? = nil,
+    mostRounds: Int = .max, a: @escaping Run, b: @escaping Run
   ) {
-    (self.name, self.operations, self.goal) = (name, operations, goal)
+    (self.name, self.operations) = (name, operations)
+    (self.goal, self.goalMargin) = (goal, goalMargin)
     (self.mostRounds, self.a, self.b) = (mostRounds, a, b)
   }
 
@@ -26,7 +29,7 @@ package struct Contest {
   /// One run of each side before the first round is not counted.
   package func measure(rounds: Int) throws -> Comparison {
     _ = try (a(), b())
-    var outcome = Comparison(name: name, goal: goal, rounds: [])
+    var outcome = Comparison(name: name, goal: goal, goalMargin: goalMargin, rounds: [])
     for _ in 0..<min(rounds, mostRounds) {
       let runs = try [a(), b(), b(), a()].map { $0 / .nanoseconds(operations) }
       outcome.rounds.append(Round(a: [runs[0], runs[3]], b: [runs[1], runs[2]]))
@@ -49,6 +52,7 @@ package struct Round: Codable, Sendable {
 package struct Comparison: Sendable {
   package let name: String
   package let goal: Double?
+  package let goalMargin: Double?
   package var rounds: [Round]
 
   package var a: Double { median(rounds.flatMap(\.a)) }
@@ -71,7 +75,22 @@ package struct Comparison: Sendable {
     return rank == 0 ? nil : sorted[rank - 1]...sorted[sorted.count - rank]
   }
 
-  package var isGoalMet: Bool? { goal.map { ratio <= $0 } }
+  /// What the run says of the goal; nil when there is none.
+  package var verdict: Verdict? {
+    goal.map { goal in
+      if ratio <= goal { return .met }
+      if let goalMargin, a - b <= goalMargin { return .met }
+      return (interval?.lowerBound ?? ratio) <= goal ? .open : .missed
+    }
+  }
+}
+
+/// What a run says of a goal.
+package enum Verdict: String, Codable, Sendable {
+  case met
+  /// The median misses it, the lower end of the interval does not.
+  case open
+  case missed
 }
 
 package func median(_ values: [Double]) -> Double {

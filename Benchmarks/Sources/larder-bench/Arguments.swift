@@ -6,7 +6,7 @@ struct Arguments {
     larder-bench: Larder against LevelDB in C++ and others, in turns within one run.
 
       --quick          a run of seconds that verifies the results; its times mean little
-      --check          end with exit code 1 unless every goal is met
+      --check          end with exit code 1 if a goal is not met
       --rounds N       how many rounds of A B B A (11; 3 with --quick)
       --suite NAME     measure this suite alone: \(Suite.all.map(\.name).joined(separator: ", "))
       --only NAME      measure this workload alone; this and --suite may be given more than once

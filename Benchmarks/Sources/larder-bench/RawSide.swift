@@ -31,6 +31,11 @@ struct RawSide: Side {
     return plan.order.count
   }
 
+  func putSynced(_ plan: Plan, threads: Int) -> Int {
+    plan.withRaw { raw_put_synced(database, $0, threads) }
+    return plan.order.count / threads * threads
+  }
+
   func getEach(_ plan: Plan) -> Int { plan.withRaw { raw_get_each(database, $0) } }
 
   func missEach(_ plan: Plan) -> Int { plan.withRaw { raw_miss_each(database, $0) } }

@@ -18,7 +18,10 @@ struct Report: Codable {
     /// The ratio of Larder to itself in the same run.
     let sameAgainstSame: Double
     let goal: Double?
-    let isGoalMet: Bool?
+    /// How many nanoseconds more than the other are good enough, too.
+    let goalMargin: Double?
+    /// Nil in older files, as `suite`.
+    let verdict: Verdict?
     /// What both sides and their set-up between the runs had to read from a disk, in bytes; nil as
     /// `suite`.
     let diskReads: Int?
@@ -37,12 +40,25 @@ struct Report: Codable {
         name: outcome.name, suite: suite.name, larder: outcome.a, other: outcome.b,
         ratio: outcome.ratio,
         ratioInterval: outcome.interval.map { [$0.lowerBound, $0.upperBound] },
-        sameAgainstSame: outcome.noise, goal: outcome.goal, isGoalMet: outcome.isGoalMet,
-        diskReads: diskReads, rounds: outcome.rounds))
-    let goal = outcome.goal.map {
-      "\(decimals($0, 3)) \(outcome.isGoalMet == true ? "met" : "NOT met")"
+        sameAgainstSame: outcome.noise, goal: outcome.goal, goalMargin: outcome.goalMargin,
+        verdict: outcome.verdict, diskReads: diskReads, rounds: outcome.rounds))
+    let goal = outcome.verdict.map {
+      "\(Self.text(outcome.goal, outcome.goalMargin)) \(Self.text($0))"
     }
     return Self.line(Self.cells(outcome) + [goal ?? "-"])
+  }
+
+  private static func text(_ goal: Double?, _ margin: Double?) -> String {
+    let margin = margin.map { " or + \(decimals($0, 0)) ns" }
+    return (goal.map { decimals($0, 3) } ?? "-") + (margin ?? "")
+  }
+
+  private static func text(_ verdict: Verdict) -> String {
+    switch verdict {
+    case .met: "met"
+    case .open: "open"
+    case .missed: "NOT met"
+    }
   }
 
   // MARK: - The tables
@@ -84,26 +100,21 @@ struct Report: Codable {
     """
   }
 
-  var missed: [Row] { rows.filter { $0.isGoalMet == false } }
+  var missed: [Row] { rows.filter { $0.verdict == .missed } }
 
   /// Which goals are met, and which are not.
   var goals: String {
-    func list(_ rows: [Row]) -> String {
-      rows.map { row in
-        let goal = row.goal.map { decimals($0, 3) } ?? "-"
+    func list(_ title: String, _ verdict: Verdict) -> String {
+      let rows = rows.filter { $0.verdict == verdict }
+      let lines = rows.map { row in
+        let goal = Self.text(row.goal, row.goalMargin)
         return "- \(row.name): \(decimals(row.ratio, 3)), goal \(goal)\n"
-      }.joined()
+      }
+      return "\(title): \(rows.count)\n\(lines.joined())\n"
     }
-    let met = rows.filter { $0.isGoalMet == true }
-    guard !met.isEmpty || !missed.isEmpty else { return "No goals at this scale." }
-    return """
-      ## Goals
-
-      met: \(met.count)
-      \(list(met))
-      NOT met: \(missed.count)
-      \(list(missed))
-      """
+    guard rows.contains(where: { $0.verdict != nil }) else { return "No goals at this scale." }
+    return "## Goals\n\n" + list("met", .met)
+      + list("open, for the interval reaches to the goal", .open) + list("NOT met", .missed)
   }
 
   // MARK: - The file

@@ -35,11 +35,11 @@ struct Suite: Sendable {
     Suite(name: "growth", title: "a typed read as the store grows, to the same bytes in C++") {
       (GrowthSuite($0, in: $1).contests, {})
     },
-    Suite(name: "open", title: "opening what a killed writer left, to C++ on the same LevelDB") {
-      ([try DurabilitySuite($0, in: $1).opening], {})
+    Suite(name: "open", title: "opening a store, to C++ on the same LevelDB") {
+      (try OpeningSuite($0, in: $1).contests, {})
     },
-    Suite(name: "durable", title: "writes that survive a power loss, by threads") {
-      ([try DurabilitySuite($0, in: $1).sharing], {})
+    Suite(name: "durable", title: "writes that survive a power loss, to C++ and by threads") {
+      (DurabilitySuite($0, in: $1).contests, {})
     },
     Suite(name: "peers", title: "a cache, to other stores used as one") {
       (PeerSuite($0, in: $1).contests, {})

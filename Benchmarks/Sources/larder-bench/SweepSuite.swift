@@ -19,6 +19,7 @@ struct SweepSuite {
   private let original: URL
   private let savePlan: Plan
   private let saveKeys: [String]
+  private let saveValues: [Data]
 
   init(_ scale: Scale, in workspace: Workspace) throws {
     self.workspace = workspace
@@ -26,6 +27,10 @@ struct SweepSuite {
     keys = Self.keys(of: plan)
     savePlan = Plan(records: scale.filled, order: Plan.random(scale.filled, from: scale.filled))
     saveKeys = Self.keys(of: Plan(records: scale.filled, order: Plan.sequence(scale.filled)))
+    // Made before the time starts, and few, as those that C++ writes lie in one small buffer.
+    saveValues = (0..<256).map { [savePlan] in
+      savePlan.withValue($0) { $0.withUnsafeBytes { Data($0) } }
+    }
     original = workspace.directory("expiring")
     try fill(original, plan.order, now: Self.now)
   }
@@ -104,7 +109,8 @@ struct SweepSuite {
         let cache = try cache(in: store)
         let time = try timed(expecting: count) {
           for record in savePlan.order {
-            try cache.save(value(record), for: saveKeys[Int(record)])
+            let value = saveValues[Int(record) % saveValues.count]
+            try cache.save(value, for: saveKeys[Int(record)])
           }
           return count
         }

@@ -45,6 +45,17 @@ extension KeySpace {
     bytes.append(contentsOf: key)
     return bytes
   }
+
+  /// Appends the same for the entry that has its record under `recordKey`.
+  static func appendExpiryKey(
+    cache id: UInt64, bucket: Int64, recordKey: [UInt8], to buffer: inout ByteBuffer
+  ) {
+    let recordKey = recordKey.span.bytes
+    buffer.append(KeySpace.expiry.rawValue)
+    buffer.append(varint: id)
+    buffer.append(bigEndian: orderedBits(of: bucket))
+    buffer.append(recordKey.extracting(userKeyOffset(in: recordKey)..<recordKey.byteCount))
+  }
 }
 
 extension KeySpace {

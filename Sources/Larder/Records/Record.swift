@@ -25,7 +25,7 @@ import LarderEngine
 /// A record's header, checked: what stands before the payload.
 package struct Record: Sendable, Hashable {
   package static let formatVersion: UInt8 = 1
-  package static let headerBytes = Stamp.byteCount
+  package static var headerBytes: Int { Stamp.byteCount }
   /// The largest payload: 32 MiB.
   package static let maximumPayloadBytes = 32 << 20
 

@@ -57,6 +57,9 @@ void raw_put_each(raw_db *db, const raw_plan *plan);
 /// Puts the planned records, so many in one batch.
 void raw_put_batches(raw_db *db, const raw_plan *plan, size_t batch_records);
 
+/// Puts the planned records, an equal share of them by each thread, each with an fsync.
+void raw_put_synced(raw_db *db, const raw_plan *plan, size_t threads);
+
 /// Gets the planned records. Returns how many held what the plan says.
 size_t raw_get_each(raw_db *db, const raw_plan *plan);
 
@@ -68,8 +71,8 @@ size_t raw_miss_each(raw_db *db, const raw_plan *plan);
 size_t raw_scan(raw_db *db, const raw_plan *plan);
 
 /// Puts each planned record as Larder does: a record with a header of 36 bytes before the value,
-/// and a row of an index, of `row_prefix_bytes` bytes and the key, with the record's size. So many
-/// records go into one batch.
+/// and a row of an index, of `row_prefix_bytes` bytes (8 at least) and the key, with the record's
+/// size. So many records go into one batch.
 void raw_put_pairs(raw_db *db, const raw_plan *plan, const uint8_t *row_prefix,
                    size_t row_prefix_bytes, size_t batch_records);
 
