@@ -36,8 +36,23 @@ struct Plan: Sendable {
   /// Plans to visit `order` among records whose keys and values are given, one behind the other.
   init(keys: [UInt8], keyBytes: Int, values: [UInt8], valueBytes: Int, order: [UInt32]) {
     precondition(values.count / valueBytes == keys.count / keyBytes)
+    self.init(
+      keys: keys, keyBytes: keyBytes, pool: values, valueSpan: values.count,
+      valueBytes: valueBytes, order: order)
+  }
+
+  private init(
+    keys: [UInt8], keyBytes: Int, pool: [UInt8], valueSpan: Int, valueBytes: Int, order: [UInt32]
+  ) {
     (self.keys, self.keyBytes, self.order) = (keys, keyBytes, order)
-    (pool, valueSpan, self.valueBytes) = (values, values.count, valueBytes)
+    (self.pool, self.valueSpan, self.valueBytes) = (pool, valueSpan, valueBytes)
+  }
+
+  /// The same plan for records whose keys these are, one behind the other.
+  func keyed(_ keys: [UInt8], keyBytes: Int) -> Plan {
+    Plan(
+      keys: keys, keyBytes: keyBytes, pool: pool, valueSpan: valueSpan, valueBytes: valueBytes,
+      order: order)
   }
 
   /// So many bytes and more, in pieces: half random, and the same bytes once more.

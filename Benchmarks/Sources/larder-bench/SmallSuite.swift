@@ -14,24 +14,26 @@ struct SmallSuite {
 
   private let scale: Scale
   private let workspace: Workspace
-  private let values: [Small]
+  /// What is saved, in this order.
+  private let saved: [(key: Int, value: Small)]
   private let plan: Plan
   private let records: SmallRecords
 
   init(_ scale: Scale, in workspace: Workspace) throws {
     (self.scale, self.workspace) = (scale, workspace)
     let count = scale.small
-    values = (0..<count).map { SmallRecords.value($0) }
+    // In memory they lie in the order of their use, on both sides.
+    saved = Plan.shuffled(count).map { (Int($0), SmallRecords.value(Int($0))) }
     records = SmallRecords(count, visited: count, in: workspace)
-    let payloads = try values.map { value in
+    let payloads = try saved.map { record in
       var buffer = ByteBuffer()
-      try Coder<Small>.binary.encode(value, &buffer)
+      try Coder<Small>.binary.encode(record.value, &buffer)
       return Array(buffer)
     }
     plan = Plan(
-      keys: (0..<count).flatMap { SmallRecords.userKey($0) }, keyBytes: 8,
+      keys: saved.flatMap { SmallRecords.userKey($0.key) }, keyBytes: 8,
       values: payloads.flatMap { $0 }, valueBytes: payloads[0].count,
-      order: Plan.shuffled(count))
+      order: Plan.sequence(count))
   }
 
   var contests: [Contest] {
@@ -44,12 +46,12 @@ struct SmallSuite {
 
   private func saving(_ name: String, together count: Int) -> Contest {
     Contest(
-      name: name, operations: values.count, goal: Self.goal,
+      name: name, operations: saved.count, goal: Self.goal,
       a: {
         try workspace.remove("small-a")
         let store = try Store(at: workspace.directory("small-a"))
         let cache = try SmallRecords.cache(in: store)
-        let time = try timed(expecting: values.count) {
+        let time = try timed(expecting: saved.count) {
           count == 1 ? try saveEach(cache) : try saveTogether(cache, in: store, count)
         }
         try store.close()
@@ -59,7 +61,7 @@ struct SmallSuite {
         try workspace.remove("small-b")
         let side = RawSide(at: workspace.directory("small-b"))
         let row = KeySpace.expiryKey(cache: 1, bucket: 789_523_200, key: [])
-        let time = try timed(expecting: values.count) {
+        let time = try timed(expecting: saved.count) {
           side.putPairs(plan, rowPrefix: row, batchRecords: count)
         }
         side.close()
@@ -68,21 +70,21 @@ struct SmallSuite {
   }
 
   private func saveEach(_ cache: Cache<Int, Small>) throws -> Int {
-    for record in plan.order { try cache.save(values[Int(record)], for: Int(record)) }
-    return plan.order.count
+    for record in saved { try cache.save(record.value, for: record.key) }
+    return saved.count
   }
 
   private func saveTogether(
     _ cache: Cache<Int, Small>, in store: Store, _ count: Int
   ) throws -> Int {
-    for start in stride(from: 0, to: plan.order.count, by: count) {
+    for start in stride(from: 0, to: saved.count, by: count) {
       try store.write { batch in
-        for record in plan.order[start..<min(start + count, plan.order.count)] {
-          batch.save(values[Int(record)], for: Int(record), in: cache)
+        for record in saved[start..<min(start + count, saved.count)] {
+          batch.save(record.value, for: record.key, in: cache)
         }
       }
     }
-    return plan.order.count
+    return saved.count
   }
 }
 

@@ -25,8 +25,11 @@ struct SweepSuite {
     self.workspace = workspace
     plan = Plan(records: scale.records, order: Plan.sequence(scale.records))
     keys = Self.keys(of: plan)
-    savePlan = Plan(records: scale.filled, order: Plan.random(scale.filled, from: scale.filled))
-    saveKeys = Self.keys(of: Plan(records: scale.filled, order: Plan.sequence(scale.filled)))
+    // In memory the keys lie in the order of their use, on both sides.
+    let records = Plan.random(scale.filled, from: scale.filled)
+    saveKeys = Self.keys(of: Plan(records: scale.filled, order: records))
+    savePlan = Plan(records: 0, order: Plan.sequence(scale.filled))
+      .keyed(saveKeys.flatMap { $0.utf8 }, keyBytes: Scale.keyBytes)
     // Made before the time starts, and few, as those that C++ writes lie in one small buffer.
     saveValues = (0..<256).map { [savePlan] in
       savePlan.withValue($0) { $0.withUnsafeBytes { Data($0) } }
@@ -108,9 +111,8 @@ struct SweepSuite {
         let store = try store(on: engine(at: workspace.directory("saved")))
         let cache = try cache(in: store)
         let time = try timed(expecting: count) {
-          for record in savePlan.order {
-            let value = saveValues[Int(record) % saveValues.count]
-            try cache.save(value, for: saveKeys[Int(record)])
+          for (step, key) in saveKeys.enumerated() {
+            try cache.save(saveValues[step % saveValues.count], for: key)
           }
           return count
         }
