@@ -74,7 +74,8 @@ package struct WriteBatch: ~Copyable {
   /// Forgets all rows and keeps the memory for the next ones.
   package mutating func reset() {
     bytes.truncate(to: 0)
-    rows.removeAll(keepingCapacity: true)
+    // Most batches have one or two; the call that removes all takes longer.
+    while rows.popLast() != nil {}
     isClearing = false
     mayExceedBudget = false
     writeCountBeforeReading = nil
@@ -162,7 +163,7 @@ package struct WriteBatch: ~Copyable {
     let valueCount = bytes.count - start - keyCount
     precondition(kind != .stampedPut || valueCount >= Stamp.byteCount, "no room for a stamp")
     // A save has two rows: without this the array grows twice.
-    if rows.isEmpty { rows.reserveCapacity(2) }
+    if rows.capacity == 0 { rows.reserveCapacity(2) }
     rows.append(
       Row(
         kind: kind, start: start, keyCount: keyCount, valueCount: valueCount,
