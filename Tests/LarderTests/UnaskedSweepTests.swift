@@ -1,5 +1,6 @@
 import Foundation
 import LarderEngine
+import LarderTestSupport
 import LarderTesting
 import Synchronization
 import Testing
@@ -56,6 +57,35 @@ import Testing
     bench.clock.set(start + 1000)
     bench.timer.fire()
     #expect(try bench.records() == 0)
+  }
+
+  @Test(arguments: [true, false])
+  func aRangeThatIsEmptiedIsCompactedAndOneWithOthersInItIsNot(hasOthers: Bool) throws {
+    let fixture = try Fixture(.disk)
+    defer { fixture.end() }
+    let engine = InterruptedEngine(fixture.engine)
+    let timer = HandTimer()
+    var options = Store.Options()
+    (options.clock, options.sweepInterval, options.sweepTrigger) = (fixture.clock, 60, timer.trigger)
+    let store = try Store(engine: engine, options: options, origin: .disk)
+    let cache = try store.cache(
+      "cache", of: [UInt8].self, keyedBy: Int.self, lifetime: .seconds(10_000), coder: .bytes)
+    // Random, because the files are compressed, and of several files: in a single one the index
+    // would not be compacted without them.
+    var random = SplitMix64(seed: 1)
+    for key in 0..<2000 { try cache.save(random.bytes(2000), for: 2 * key) }
+    fixture.clock.advance(by: 9000)
+    if hasOthers {
+      for key in 0..<2000 { try cache.save(random.bytes(2000), for: 2 * key + 1) }
+    }
+    try fixture.engine.compact(EngineRange())
+
+    fixture.clock.advance(by: 1200)
+    timer.fire()
+    #expect(try fixture.rows(in: .records).count == (hasOthers ? 2000 : 0))
+    let spaces = engine.compacted.map { $0.lower.first }
+    let index = KeySpace.expiry.rawValue
+    #expect(spaces == (hasOthers ? [index] : [index, KeySpace.records.rawValue]))
   }
 
   @Test func itEndsWithTheStore() throws {

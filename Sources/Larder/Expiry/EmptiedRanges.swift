@@ -9,9 +9,10 @@ struct EmptiedRanges {
   /// How many bytes may be written anew for each byte that is freed.
   ///
   /// Who asks for a sweep gets scans as fast as before if a 16th of the records went. Sweeps in the
-  /// background delete a few at a time, for ever, and others write meanwhile: there a compaction
-  /// has to free more.
-  private static let written = (asked: 16, unasked: 4)
+  /// background delete a few at a time, for ever: there a compaction writes at most what was freed.
+  /// That empties a range of which nothing is left; among entries that live, LevelDB's own
+  /// compactions give back the room as others write.
+  private static let written = (asked: 16, unasked: 1)
 
   private var rows = 0
   private var rowRange: EngineRange?
