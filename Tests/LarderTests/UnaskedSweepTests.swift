@@ -66,7 +66,9 @@ import Testing
     let engine = InterruptedEngine(fixture.engine)
     let timer = HandTimer()
     var options = Store.Options()
-    (options.clock, options.sweepInterval, options.sweepTrigger) = (fixture.clock, 60, timer.trigger)
+    options.clock = fixture.clock
+    options.sweepInterval = 60
+    options.sweepTrigger = timer.trigger
     let store = try Store(engine: engine, options: options, origin: .disk)
     let cache = try store.cache(
       "cache", of: [UInt8].self, keyedBy: Int.self, lifetime: .seconds(10_000), coder: .bytes)
