@@ -4,8 +4,12 @@ import LarderEngine
 ///
 /// Deleted rows stay in the files, and scans step over them, until they are compacted away.
 struct EmptiedRanges {
-  /// So many deletions cost a scan less than a millisecond.
-  private static let toleratedRows = 1000
+  /// How many deletions are left where they are.
+  ///
+  /// A thousand cost a scan less than a millisecond. Sweeps in the background begin behind the rows
+  /// that they have deleted, so that only the first one after an opening steps over them: there more
+  /// are left, for each compaction writes what LevelDB has in memory into a table, too.
+  static let tolerated = (asked: 1000, unasked: 100_000)
   /// How many bytes may be written anew for each byte that is freed.
   ///
   /// Who asks for a sweep gets scans as fast as before if a 16th of the records went. Sweeps in the
@@ -37,12 +41,13 @@ struct EmptiedRanges {
   /// The index is emptied from one end to the other. Records may lie far apart, with others between
   /// them that would be written anew.
   mutating func compact(in engine: any StorageEngine, asked: Bool) throws(EngineError) {
-    if rows >= Self.toleratedRows, let range = rowRange {
+    let tolerated = asked ? Self.tolerated.asked : Self.tolerated.unasked
+    if rows >= tolerated, let range = rowRange {
       try engine.compact(range)
       rows = 0
       rowRange = nil
     }
-    if records >= Self.toleratedRows, let range = recordRange {
+    if records >= tolerated, let range = recordRange {
       let written = try engine.approximateBytes(in: range)
       let forEachFreed = asked ? Self.written.asked : Self.written.unasked
       guard written <= UInt64(recordBytes) * UInt64(forEachFreed) else { return }
