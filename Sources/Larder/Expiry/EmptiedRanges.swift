@@ -6,9 +6,9 @@ import LarderEngine
 struct EmptiedRanges {
   /// How many deletions are left where they are.
   ///
-  /// A thousand cost a scan less than a millisecond. Sweeps in the background begin behind the rows
-  /// that they have deleted, so that only the first one after an opening steps over them: there more
-  /// are left, for each compaction writes what LevelDB has in memory into a table, too.
+  /// A thousand cost a scan less than a millisecond. Sweeps in the background begin behind the
+  /// rows that they have deleted, so that only the first one after an opening steps over them:
+  /// there more are left, for each compaction writes what LevelDB has in memory into a table, too.
   static let tolerated = (asked: 1000, unasked: 100_000)
   /// How many bytes may be written anew for each byte that is freed.
   ///
