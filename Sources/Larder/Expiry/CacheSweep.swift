@@ -175,21 +175,22 @@ struct CacheSweep: ~Copyable {
       rows.mayExceedBudget = true
       if !observations.isEmpty { rows.observer = observations }
       let failed = try engine.write(&rows, synced: false).failed
-      let written = findings
-      findings.removeAll(keepingCapacity: true)
-      moved.note()
-      moved = DueNotes()
-      rows.reset()
-      rows.writeCountBeforeReading = engine.writeCount
-      for (index, finding) in written.enumerated() {
+      var changed: [Range<Int>] = []
+      for (index, finding) in findings.enumerated() {
         if failed.contains(index) {
-          try look(at: finding.rows)
+          changed.append(finding.rows)
         } else if let bytes = finding.deletedBytes {
           deleted += 1
           counts.swept.add(bytes: bytes)
           place.emptied.addRecord(finding.recordKey, bytes: bytes)
         }
       }
+      moved.note()
+      moved = DueNotes()
+      findings.removeAll(keepingCapacity: true)
+      rows.reset()
+      rows.writeCountBeforeReading = engine.writeCount
+      for record in changed { try look(at: record) }
     }
   }
 
