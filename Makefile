@@ -14,8 +14,9 @@ endif
 .PHONY: help deps demo test check lint consumer metrics docs bench-quick address zones fuzz counts \
   proof bench bench-compare bench-deps format
 
-help: ## list the targets
+help: ## list the targets, and the parts of the proof
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
+	@Scripts/proof --list
 
 demo: deps ## load five feeds through the cache, past seven days, and inspect the store
 	Scripts/demo
@@ -65,8 +66,8 @@ fuzz: ## fuzz the binary coder for a minute; `Scripts/fuzz SECONDS` for longer
 counts: deps ## instructions and allocations of single operations, against those committed
 	Scripts/counts
 
-proof: deps ## the slow proofs: longer tests, fuzzing, and the thread and address sanitizers
-	Scripts/proof
+proof: deps ## the slow proofs, some hours; PART=name runs one of these, an hour at most:
+	Scripts/proof $(PART)
 
 format: ## format all Swift code in place
 	$(SWIFT) format --in-place --recursive --parallel Package.swift Sources Tests Benchmarks

@@ -24,6 +24,7 @@ clarder_status* clarder_open(const char* path, const clarder_options* options,
   auto database = std::make_unique<clarder_db>();
   leveldb::Options made;
   leveldb::Status status = clarder::make_options(*options, database.get(), &made);
+  if (status.ok() && options->env == nullptr) status = clarder::start_background_thread();
   if (status.ok()) {
     leveldb::DB* rep = nullptr;
     status = leveldb::DB::Open(made, path, &rep);

@@ -58,6 +58,10 @@ inline leveldb::ReadOptions read_options() {
 // The only way of a leveldb::Status out of C++. NULL when it is a success.
 clarder_status* box(const leveldb::Status& status);
 
+// Makes sure that LevelDB's own `Env` has its background thread, which it keeps until the process
+// ends. A failure of the system leaves it as it was, so that a later call can succeed.
+leveldb::Status start_background_thread();
+
 // Sets every option of `database` from `options`, and creates what they call for.
 leveldb::Status make_options(const clarder_options& options, clarder_db* database,
                              leveldb::Options* result);

@@ -1,7 +1,7 @@
 import Foundation
 import LarderEngine
 
-/// Changes that ``Store/write(durability:_:)-4fqdt`` applies together.
+/// Changes that ``Store/write(durability:_:)`` applies together.
 ///
 /// Changes take effect in the order they are made: the last one for a key counts. All saves of a
 /// batch carry the same date.
@@ -24,6 +24,9 @@ public struct Batch: ~Copyable {
 
   /// Saves a value under a key, stamped with the date, in place of what was there.
   ///
+  /// A newer program's entry is not replaced, as in ``Cache/save(_:for:durability:)``, unless the
+  /// batch removes it first.
+  ///
   /// - Parameters:
   ///   - value: At most 32 MiB encoded.
   ///   - key: Up to 64 KiB encoded.
@@ -35,8 +38,9 @@ public struct Batch: ~Copyable {
     savedAt = now
     let core = cache.core
     record(cache) { batch throws(StoreError) in
-      let bucket = try core.add(
-        value, for: key, id: batch.id(of: core), savedAt: now, to: &batch.rows)
+      let id = batch.id(of: core)
+      try batch.store.refuseNewerEntry(of: key, in: core, id: id, after: batch.rows)
+      let bucket = try core.add(value, for: key, id: id, savedAt: now, to: &batch.rows)
       batch.dueNotes.add(bucket, core.nextDue)
       batch.changes.add(.save, core.counts)
     }

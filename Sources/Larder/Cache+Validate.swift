@@ -11,6 +11,11 @@ public struct ValidationReport: Sendable, Hashable {
   public var kept = 0
   /// Entries that were left for a newer program: of a newer schema or record format.
   public var newer = 0
+  /// Whether everything could be read.
+  ///
+  /// False when a block of a file is damaged. The entries there that the expiry index names were
+  /// deleted, and counted as ``unreadable``; others may be left, and reading them throws.
+  public var isComplete = true
 
   init() {}
 }
@@ -22,29 +27,71 @@ extension Cache {
   /// rolled back must not lose data. Stale entries are kept. An entry that is saved while this runs
   /// is never deleted by it.
   ///
+  /// A damaged block of a file does not end it: see ``ValidationReport/isComplete``. To get rid of
+  /// the block, open the store with ``DamagePolicy/salvage``.
+  ///
   /// - Parameter maxAge: Deletes what is as old as this or older, too; nil, the default, leaves it
   ///   to the cache's lifetime.
   /// - Returns: How many entries were deleted and kept.
-  /// - Throws: ``StoreError/corrupt(cache:key:file:)`` with an empty key, after everything readable
-  ///   was dealt with, when a part of a file could not be read; ``StoreError/diskFull`` or
-  ///   ``StoreError/io(_:)`` when deleting failed; ``StoreError/closed``.
-  /// - Complexity: One scan that decodes every entry; one append for up to 256 deletions.
+  /// - Throws: ``StoreError/diskFull``, ``StoreError/io(_:)`` or
+  ///   ``StoreError/writesDisabled(cause:)`` when deleting failed; ``StoreError/readOnly(cause:)``,
+  ///   ``StoreError/closed``.
+  /// - Complexity: One scan that decodes every entry; one append for up to 256 deletions. If a
+  ///   block is damaged, also a scan of the cache's expiry index with a lookup for each row.
   @discardableResult public func validate(
     maxAge: MaxAge? = nil
-  ) throws(StoreError) -> ValidationReport {
+  ) throws -> ValidationReport {
+    try store.requireWritable()
     var report = ValidationReport()
     let now = store.clock.now()
     let prefix = KeySpace.records.prefix(ofCache: core.id)
     let cursor = try store.cursor(over: EngineRange(prefix: prefix), in: core)
     var deletions = Deletions()
-    while try store.advance(cursor, in: core) {
+    while try advance(cursor, &report) {
       cursor.withEntry { key, value in
         judge(value, under: key, at: now, maxAge: maxAge, report: &report, deletions: &deletions)
       }
       if deletions.deleted.count >= 256 { try commit(&deletions, report: &report) }
     }
     try commit(&deletions, report: &report)
+    if !report.isComplete { try deleteUnreadable(&report) }
     return report
+  }
+
+  /// Moves to the next entry; at a part of a file that cannot be read, notes it and ends.
+  private func advance(
+    _ cursor: any EngineCursor, _ report: inout ValidationReport
+  ) throws(StoreError) -> Bool {
+    do throws(StoreError) {
+      return try store.advance(cursor, in: core)
+    } catch .corrupt {
+      report.isComplete = false
+      return false
+    }
+  }
+
+  /// Deletes the entries that the expiry index names and that lie in damaged blocks.
+  private func deleteUnreadable(_ report: inout ValidationReport) throws(StoreError) {
+    let (indexPrefix, prefix) = (
+      KeySpace.expiry.prefix(ofCache: core.id), KeySpace.records.prefix(ofCache: core.id)
+    )
+    let cursor = try store.cursor(over: EngineRange(prefix: indexPrefix), in: core)
+    var deletions = Deletions()
+    var buffer = ValueBuffer()
+    var seen: Set<[UInt8]> = []
+    while try advance(cursor, &report) {
+      let row = cursor.withEntry { key, _ in key.withUnsafeBytes { Array($0) } }
+      let userKey = row.dropFirst(indexPrefix.count + 8)
+      do throws(StoreError) {
+        _ = try store.get(prefix + userKey, in: core, into: &buffer)
+      } catch .corrupt {
+        let key = prefix + userKey
+        guard seen.insert(key).inserted else { continue }
+        deletions.add(key.span.bytes, RawSpan(), if: .damaged, because: \.unreadable)
+      }
+      if deletions.deleted.count >= 256 { try commit(&deletions, report: &report) }
+    }
+    try commit(&deletions, report: &report)
   }
 
   private func judge(

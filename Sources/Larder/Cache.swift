@@ -11,7 +11,7 @@ import LarderEngine
 ///
 /// A cache is a light value: copy it, keep it in several places, use it from any thread. Each call
 /// is atomic by itself; to change several entries together, use
-/// ``Store/write(durability:_:)-4fqdt``. Reading changes no entry and no lifetime. Two caches of
+/// ``Store/write(durability:_:)``. Reading changes no entry and no lifetime. Two caches of
 /// one store never see each other's entries.
 ///
 /// Reads and writes wait for the disk. In code that runs on Swift's cooperative pool (`async`
@@ -38,7 +38,7 @@ extension Cache {
   ///   ``StoreError/io(_:)``, ``StoreError/closed``, ``StoreError/invalidArgument(_:)`` for a key
   ///   over its limit.
   /// - Complexity: One point lookup and one decode.
-  public func value(for key: Key) throws(StoreError) -> Value? {
+  public func value(for key: Key) throws -> Value? {
     var outcome = ReadOutcome.failed
     defer { core.counts.reads.add(outcome) }
     let recordKey = try core.recordKey(of: key, id: core.id)
@@ -57,7 +57,7 @@ extension Cache {
   /// - Returns: The entry, or nil.
   /// - Throws: As ``value(for:)``.
   /// - Complexity: One point lookup and one decode.
-  public func entry(for key: Key) throws(StoreError) -> Entry<Value>? {
+  public func entry(for key: Key) throws -> Entry<Value>? {
     switch try lookup(for: key) {
     case .fresh(let entry): entry
     case .stale, .expired, .missing: nil
@@ -74,7 +74,7 @@ extension Cache {
   /// - Returns: One of the four answers.
   /// - Throws: As ``value(for:)``.
   /// - Complexity: One point lookup, and one decode unless the answer is expired or missing.
-  public func lookup(for key: Key, maxAge: MaxAge? = nil) throws(StoreError) -> Lookup<Value> {
+  public func lookup(for key: Key, maxAge: MaxAge? = nil) throws -> Lookup<Value> {
     var outcome = ReadOutcome.failed
     defer { core.counts.reads.add(outcome) }
     let recordKey = try core.recordKey(of: key, id: core.id)
@@ -107,18 +107,23 @@ extension Cache {
   ///     ``Store/Options/durability``. It belongs to this value: a later save of the key that asks
   ///     for less gives it up.
   /// - Throws: ``StoreError/encoding(key:underlying:)`` or ``StoreError/invalidArgument(_:)``
-  ///   before anything is written; ``StoreError/diskFull`` or ``StoreError/io(_:)`` when the write
-  ///   failed, and then the key holds the old value or the new one;
+  ///   before anything is written; ``StoreError/newerSchema(found:known:)`` or
+  ///   ``StoreError/incompatible(_:)`` when the entry of the key is a newer program's, which is
+  ///   kept, unless the cache was opened with `overwritesNewer: true`; ``StoreError/diskFull`` or
+  ///   ``StoreError/io(_:)`` when the write failed, and then the key holds the old value or the new
+  ///   one;
   ///   ``StoreError/writesDisabled(cause:)`` after a failure that is not over, and nothing was
   ///   written; ``StoreError/closed``.
-  /// - Complexity: One encode and one append, shared with others who write at once. No read, and no
-  ///   fsync but for ``Durability/powerLoss``.
+  /// - Complexity: One encode and one append, shared with others who write at once. No fsync but
+  ///   for ``Durability/powerLoss``. No read, unless the cache was opened with a newer schema
+  ///   version before: then one point lookup.
   public func save(
     _ value: Value, for key: Key, durability: Durability? = nil
-  ) throws(StoreError) {
+  ) throws {
     var rows = WriteBatch()
-    let bucket = try core.add(
-      value, for: key, id: core.id, savedAt: store.clock.now(), to: &rows)
+    let id = core.id
+    try store.refuseNewerEntry(of: key, in: core, id: id, after: rows)
+    let bucket = try core.add(value, for: key, id: id, savedAt: store.clock.now(), to: &rows)
     defer { if let bucket { core.nextDue.note(bucket) } }
     try store.commit(&rows, durability)
     core.counts.saves.add()
@@ -130,7 +135,7 @@ extension Cache {
   /// - Returns: Whether there was an entry, in whatever state.
   /// - Throws: As ``save(_:for:durability:)``, without encoding.
   /// - Complexity: One point lookup and, if there was an entry, one append.
-  @discardableResult public func remove(_ key: Key) throws(StoreError) -> Bool {
+  @discardableResult public func remove(_ key: Key) throws -> Bool {
     let recordKey = try core.recordKey(of: key, id: core.id)
     var rows = WriteBatch()
     let presence = rows.require(recordKey.span.bytes, .present)
@@ -148,7 +153,7 @@ extension Cache {
   ///
   /// - Throws: As ``save(_:for:durability:)``, without encoding.
   /// - Complexity: One append and one fsync; then at most 10,000 deletions.
-  public func removeAll() throws(StoreError) {
+  public func removeAll() throws {
     try store.write { $0.removeAll(from: self) }
   }
 
@@ -167,7 +172,7 @@ extension Cache {
   ///   ``save(_:for:durability:)``.
   /// - Complexity: One point lookup, a second one if anything was written meanwhile, and one
   ///   append.
-  @discardableResult public func touch(_ key: Key) throws(StoreError) -> Bool {
+  @discardableResult public func touch(_ key: Key) throws -> Bool {
     let id = core.id
     let recordKey = try core.recordKey(of: key, id: id)
     var buffer = ValueBuffer()

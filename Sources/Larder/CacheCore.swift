@@ -17,6 +17,7 @@ protocol OpenCache: AnyObject, Sendable {
   var nextDue: NextDue { get }
   var byteBudget: Int? { get }
   var marks: ReadMarks? { get }
+  var settings: CacheSettings { get }
 }
 
 /// What is the same for all copies of a cache: its settings, and how it reads and writes records.
@@ -24,7 +25,7 @@ protocol OpenCache: AnyObject, Sendable {
 /// It does not hold the store, because the store holds it.
 final class CacheCore<Value: Sendable>: OpenCache {
   let name: String
-  let keyType: ObjectIdentifier
+  private let keyType: any CacheKey.Type
   let keyKind: KeyKind
   let lifetime: Lifetime
   let schema: Schema<Value>
@@ -35,6 +36,10 @@ final class CacheCore<Value: Sendable>: OpenCache {
   let marks: ReadMarks?
   private let readers: [UInt8: Coder<Value>]
   private let currentID: Atomic<UInt64>
+  /// Whether saves replace entries that a newer program has written.
+  private let overwritesNewer: Bool
+  /// The number under which there may be such entries that are to be kept; 0 for none.
+  private let idOfNewerEntries = Atomic<UInt64>(0)
   let nextDue = NextDue()
   /// Where reads of a key read to.
   let spareBuffer = SpareBuffer()
@@ -43,10 +48,10 @@ final class CacheCore<Value: Sendable>: OpenCache {
   init<Key: CacheKey>(
     name: String, keyedBy: Key.Type, lifetime: Lifetime, schema: Schema<Value>,
     coder: Coder<Value>, readers: [UInt8: Coder<Value>], counts: CacheCounts, byteBudget: Int?,
-    marks: ReadMarks?
+    marks: ReadMarks?, overwritesNewer: Bool
   ) {
     self.name = name
-    self.keyType = ObjectIdentifier(keyedBy)
+    self.keyType = keyedBy
     self.keyKind = Key.keyKind
     self.lifetime = lifetime
     self.schema = schema
@@ -56,6 +61,7 @@ final class CacheCore<Value: Sendable>: OpenCache {
     self.byteBudget = byteBudget
     self.marks = marks
     self.currentID = Atomic(0)
+    self.overwritesNewer = overwritesNewer
   }
 
   var id: UInt64 {
@@ -69,14 +75,27 @@ final class CacheCore<Value: Sendable>: OpenCache {
       lifetime: lifetime, byteBudget: byteBudget)
   }
 
-  /// Whether a cache opened with the settings of `other` is this one.
+  var settings: CacheSettings {
+    CacheSettings(
+      keyType: CacheSettings.Named(type: keyType), valueType: CacheSettings.Named(type: Value.self),
+      lifetime: lifetime, schemaVersion: schema.version, readerVersions: Set(schema.readers.keys),
+      coder: coder.format, byteBudget: byteBudget, overwritesNewer: overwritesNewer)
+  }
+
+  /// Begins to use the cache as it was registered.
+  func open(as registration: Registration) {
+    if registration.newerSchemaVersion != nil, !overwritesNewer {
+      idOfNewerEntries.store(registration.id, ordering: .releasing)
+    }
+    id = registration.id
+  }
+
+  /// Whether there may be entries under `id` that a newer program has written and that are to be
+  /// kept.
   ///
-  /// Schema readers are closures and cannot be compared; their versions can.
-  func isSame(as other: CacheCore) -> Bool {
-    keyType == other.keyType && lifetime == other.lifetime
-      && schema.version == other.schema.version
-      && schema.readers.keys == other.schema.readers.keys && coder.format == other.coder.format
-      && byteBudget == other.byteBudget
+  /// A cache that is cleared has another id from then on, and no such entries.
+  func mayHoldNewerEntries(_ id: UInt64) -> Bool {
+    id == idOfNewerEntries.load(ordering: .acquiring)
   }
 }
 

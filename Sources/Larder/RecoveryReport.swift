@@ -9,11 +9,14 @@ public struct RecoveryReport: Sendable {
   public let lostCommits: ClosedRange<UInt64>?
   /// Where the bytes are now that were set aside.
   public let setAside: URL?
+  /// What was copied from a damaged store, and what is lost; nil if nothing was salvaged.
+  public let salvage: SalvageReport?
 
   init(_ recovery: Recovery) {
     summary = recovery.summary
     lostCommits = recovery.lostCommits
     setAside = URL(filePath: recovery.asidePath, directoryHint: .isDirectory)
+    salvage = nil
   }
 
   /// Moves the damaged store at `path` aside.
@@ -27,5 +30,23 @@ public struct RecoveryReport: Sendable {
     summary = "The store was damaged and was started afresh. \(error)"
     lostCommits = nil
     setAside = URL(filePath: aside, directoryHint: .isDirectory)
+    salvage = nil
+  }
+
+  /// Salvages the damaged store at `path`, puts the new one in its place, and moves it aside.
+  init(salvaging path: String, because error: StoreError) throws(StoreError) {
+    var report = SalvageReport()
+    let aside: String
+    do throws(EngineError) {
+      aside = try LevelDBEngine.replace(path) { damaged, new throws(EngineError) in
+        report = try Store.salvage(from: damaged, to: new)
+      }
+    } catch {
+      throw StoreError(error)
+    }
+    summary = "The store was damaged, and what could be read was copied to a new one. \(report)"
+    lostCommits = nil
+    setAside = URL(filePath: aside, directoryHint: .isDirectory)
+    salvage = report
   }
 }

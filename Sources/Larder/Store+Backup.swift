@@ -28,9 +28,9 @@ extension Store {
   /// - Complexity: A checksum over all files, and a few fsyncs; with links refused, a copy and an
   ///   fsync of each file. Writers wait for two listings of the store's directory, and share the
   ///   device. Memory for the largest file.
-  public func backup(to directory: URL) throws(StoreError) {
+  public func backup(to directory: URL) throws {
     guard let engine = engine as? LevelDBEngine else {
-      throw .invalidArgument("a store in memory has no files to make a backup of")
+      throw StoreError.invalidArgument("a store in memory has no files to make a backup of")
     }
     let path = try Self.path(of: directory)
     do {
@@ -61,7 +61,7 @@ extension Store {
   ///   there before.
   /// - Complexity: Two reads of all files with a checksum, a copy of each, and an fsync for each.
   ///   Memory for the largest file.
-  public static func restore(from backup: URL, to directory: URL) throws(StoreError) {
+  public static func restore(from backup: URL, to directory: URL) throws {
     let (source, target) = (try path(of: backup), try path(of: directory))
     do throws(EngineError) {
       try Backup(at: source).restore(to: target)

@@ -24,6 +24,12 @@ extension Store {
     /// The default is ``Durability/processCrash``.
     public var durability = Durability.processCrash
 
+    /// Whether the store is written to.
+    ///
+    /// The default is ``Access/readWrite``. With ``Access/readOnly``, a missing store is
+    /// ``StoreError/io(_:)``, and ``onDamage``, ``byteBudget`` and ``sweepInterval`` mean nothing.
+    public var access = Access.readWrite
+
     /// What opening does with a store that is damaged.
     ///
     /// The default is ``DamagePolicy/fail``. A damaged record is never the store's damage.
@@ -37,13 +43,14 @@ extension Store {
     /// The default is nil, no limit; at least 1. See <doc:Budgets>.
     ///
     /// The first time that a store is opened with one, everything in it is read once to be counted.
-    /// A store in memory keeps to it, too.
+    /// The store takes a bit of memory for every 128 bytes of it, 16 MiB at most. A store in memory
+    /// keeps to it, too.
     public var byteBudget: Int?
 
     /// How often the store looks, in seconds, whether something has expired, and deletes it.
     ///
     /// The default is nil: never by itself, only when ``Store/sweep()`` or
-    /// ``Cache/validate(maxAge:)`` is called. At least 1.
+    /// ``Cache/validate(maxAge:)`` is called. 1 to 31,536,000, a year, are allowed.
     ///
     /// It deletes about 10,000 entries at a time, on a thread of its own, and nothing until ten
     /// minutes after the store was opened, and after the date was set to another one: what is
@@ -62,12 +69,12 @@ extension Store {
     /// The default is 4 MiB; 64 KiB to 1 GiB are allowed.
     ///
     /// Larger makes bulk loads faster, and opening after a crash slower. Two such buffers exist at
-    /// most.
+    /// most. A store uses at most a 64th of the room that its volume has when it is opened.
     public var writeBufferBytes = 4 << 20
 
     /// How many bytes of uncompressed file blocks are kept in memory.
     ///
-    /// The default is 8 MiB; 0 keeps none.
+    /// The default is 8 MiB; 0 keeps none. There is no upper limit.
     public var blockCacheBytes = 8 << 20
 
     /// How large a block of a file is, in bytes before compression: what one read from disk brings.
@@ -84,8 +91,8 @@ extension Store {
 
     /// Bits of Bloom filter for each key.
     ///
-    /// The default of 10 lets about 1 % of the lookups of absent keys cost a read from disk; 0
-    /// turns the filter off, 100 is the limit. Leave it alone.
+    /// The default of 10 lets about 1 % of the lookups of absent keys cost a read from disk. 0 to
+    /// 64 are allowed; 0 turns the filter off. Leave it alone.
     public var filterBitsPerKey = 10
 
     /// Whether blocks are compressed with Snappy.
@@ -95,7 +102,7 @@ extension Store {
 
     /// How many files may be open at once.
     ///
-    /// The default is 1,000; at least 64.
+    /// The default is 1,000; 74 to 50,000 are allowed.
     public var maxOpenFiles = 1000
 
     /// Whether opening goes on with the last log instead of starting a new one.
@@ -110,18 +117,24 @@ extension Store {
 }
 
 extension Store.Options {
-  func checkBudget() throws(StoreError) {
-    if let byteBudget, byteBudget < 1 {
-      throw .invalidArgument("byteBudget is \(byteBudget), not at least 1")
-    }
-  }
+  /// How long the time between two sweeps may be: a system timer counts nanoseconds in 64 bits.
+  private static let sweepIntervals = 1...31_536_000
 
-  func checkedSweepInterval() throws(StoreError) -> Double? {
-    guard let sweepInterval else { return nil }
-    guard sweepInterval >= 1, sweepInterval.isFinite else {
-      throw .invalidArgument("sweepInterval is \(sweepInterval), not a number from 1 on")
+  /// Throws ``StoreError/invalidArgument(_:)`` when an option is out of its range.
+  func checkRanges() throws(StoreError) {
+    if let byteBudget, byteBudget < 1 {
+      throw .invalidArgument("byteBudget is \(byteBudget), outside 1 to \(Int.max)")
     }
-    return sweepInterval
+    let (shortest, longest) = (Self.sweepIntervals.lowerBound, Self.sweepIntervals.upperBound)
+    if let sweepInterval, !(Double(shortest)...Double(longest)).contains(sweepInterval) {
+      throw .invalidArgument(
+        "sweepInterval is \(sweepInterval), outside \(shortest) to \(longest)")
+    }
+    do throws(EngineError) {
+      try engineOptions.checkRanges()
+    } catch {
+      throw StoreError(error)
+    }
   }
 
   var engineOptions: LevelDBOptions {

@@ -15,10 +15,12 @@ import Synchronization
 /// - Threads: a store and its caches may be used from any thread at once. Calls are synchronous.
 /// - Owner: one `Store` at a time has a directory open, in one process. Whoever comes second gets
 ///   ``StoreError/locked(pid:)``.
-/// - Atomicity: each call, and each ``write(durability:_:)-4fqdt``, takes effect whole or not at
-///   all, after a crash of the process too.
+/// - Atomicity: each call, and each ``write(durability:_:)``, takes effect whole or not at all,
+///   after a crash of the process too.
 /// - Durability: an acknowledged write survives a crash or kill of the process. A power loss may
 ///   lose the last ones, unless ``Durability/powerLoss`` or ``flush()`` asks for more.
+/// - Errors: a store, its caches and their cursors throw ``StoreError`` and nothing else, apart
+///   from what your own closure throws in ``write(durability:_:)``. Each method names its cases.
 ///
 /// It is not a database: there are no queries but by key, key range and prefix, and no
 /// transactions that read.
@@ -30,6 +32,7 @@ public final class Store: Sendable {
   /// What opening had to set aside: the end of a log that a power loss tore off, or a damaged
   /// store; nil when nothing.
   public let recovery: RecoveryReport?
+  private let access: Access
   private let durability: Durability
   private let registry: Mutex<Registry>
   let observations: Observations
@@ -47,12 +50,14 @@ public final class Store: Sendable {
     self.engine = engine
     self.clock = options.clock
     self.origin = origin
+    self.access = options.access
     self.durability = options.durability
     self.recovery = recovery
     self.openCaches = registry.open
     observations = Observations()
     space = Space(
-      in: engine, budget: options.byteBudget, clock: options.clock, telling: observations,
+      in: engine, budget: options.access == .readOnly ? nil : options.byteBudget,
+      clock: options.clock, telling: observations,
       counting: counts)
     self.registry = Mutex(registry)
   }
@@ -67,11 +72,11 @@ public final class Store: Sendable {
     engine: any StorageEngine, options: Options = Options(), origin: Origin,
     recovery: RecoveryReport? = nil
   ) throws(StoreError) {
-    let registry = try Registry(readFrom: engine)
-    let sweepInterval = try options.checkedSweepInterval()
-    try options.checkBudget()
+    try options.checkRanges()
+    let registry = try Registry(readFrom: engine, access: options.access)
     self.init(
       engine: engine, options: options, origin: origin, registry: registry, recovery: recovery)
+    guard access == .readWrite else { return }
     let (openCaches, accounting) = (openCaches, space.accounting)
     (engine as? LevelDBEngine)?.whenReopened { read in
       defer { accounting.readAgain(openCaches, by: read) }
@@ -83,7 +88,9 @@ public final class Store: Sendable {
       throw StoreError(error)
     }
     reclaim(atOpen: true)
-    if let sweepInterval { sweepInBackground(every: sweepInterval, by: options.sweepTrigger) }
+    if let seconds = options.sweepInterval {
+      sweepInBackground(every: seconds, by: options.sweepTrigger)
+    }
   }
 
   /// Opens the store in a directory, or creates it there.
@@ -99,20 +106,41 @@ public final class Store: Sendable {
   /// - Throws: ``StoreError/locked(pid:)`` when it is open elsewhere;
   ///   ``StoreError/incompatible(_:)`` when it is not a store, or a newer one;
   ///   ``StoreError/corrupt(cache:key:file:)`` when the store's own bookkeeping is damaged;
-  ///   ``StoreError/invalidArgument(_:)`` for an option outside its range; ``StoreError/io(_:)``,
-  ///   ``StoreError/diskFull``. Nothing that was there is changed or renamed.
+  ///   ``StoreError/invalidArgument(_:)`` for an option outside its range; ``StoreError/io(_:)``;
+  ///   ``StoreError/diskFull`` when the disk is full and the store's reserve is not enough to open
+  ///   it: with ``Options/access`` set to ``Access/readOnly`` it can be read. Nothing that was
+  ///   there is changed or renamed.
   /// - Complexity: Reads LevelDB's log, at most two write buffers, and the end of each file; and
-  ///   deletes up to 10,000 rows of caches that were cleared.
+  ///   deletes up to 10,000 rows of caches that were cleared. With ``Access/readOnly``, a hard link
+  ///   or a copy of each file.
   public convenience init(
     at directory: URL, options: Options = Options()
-  ) throws(StoreError) {
+  ) throws {
     let path = try Self.path(of: directory)
     do throws(StoreError) {
+      try Self.checkNotedDamage(at: path, options)
       try self.init(inDirectory: path, options: options)
     } catch {
-      guard options.onDamage == .recreate, case .corrupt = error else { throw error }
-      let report = try RecoveryReport(settingAside: path, because: error)
+      guard options.access == .readWrite, case .corrupt = error else { throw error }
+      let report: RecoveryReport
+      switch options.onDamage {
+      case .fail: throw error
+      case .recreate: report = try RecoveryReport(settingAside: path, because: error)
+      case .salvage: report = try RecoveryReport(salvaging: path, because: error)
+      }
       try self.init(inDirectory: path, options: options, recovery: report)
+    }
+  }
+
+  /// Throws the damage that was met in a store before, if it is to be salvaged.
+  private static func checkNotedDamage(
+    at path: String, _ options: Options
+  ) throws(StoreError) {
+    guard options.access == .readWrite, options.onDamage == .salvage else { return }
+    do throws(EngineError) {
+      if let damage = try LevelDBEngine.notedDamage(at: path) { throw .corrupt(damage) }
+    } catch {
+      throw StoreError(error)
     }
   }
 
@@ -126,9 +154,13 @@ public final class Store: Sendable {
   private convenience init(
     inDirectory path: String, options: Options, recovery: RecoveryReport? = nil
   ) throws(StoreError) {
+    try options.checkRanges()
     let engine: LevelDBEngine
-    do {
-      engine = try LevelDBEngine(at: path, options: options.engineOptions)
+    do throws(EngineError) {
+      switch options.access {
+      case .readWrite: engine = try LevelDBEngine(at: path, options: options.engineOptions)
+      case .readOnly: engine = try LevelDBEngine.readOnly(at: path, options: options.engineOptions)
+      }
     } catch {
       throw StoreError(error)
     }
@@ -156,7 +188,7 @@ public final class Store: Sendable {
   /// with its last reference: caches and cursors hold one each.
   ///
   /// - Throws: ``StoreError/io(_:)`` when the system reports a failure; it is closed all the same.
-  public func close() throws(StoreError) {
+  public func close() throws {
     defer { observations.finish() }
     endSweepsInBackground()
     do {
@@ -173,7 +205,8 @@ extension Store {
   /// Opens a cache, or creates it.
   ///
   /// Asking again for an open cache, with the same types and settings, gives the same cache. What
-  /// a budget means is told in <doc:Budgets>.
+  /// a budget means is told in <doc:Budgets>, and what happens to entries of a newer program in
+  /// <doc:Migration>.
   ///
   /// - Parameters:
   ///   - name: 1 to 255 bytes of UTF-8.
@@ -190,6 +223,9 @@ extension Store {
   ///   - byteBudget: How many bytes the cache may hold, at least 1: keys, records, and their rows
   ///     in the index. Nil, the default, is no limit. It may be another one each time the store is
   ///     opened.
+  ///   - overwritesNewer: Whether a save replaces an entry of a newer schema version. False, the
+  ///     default, keeps the entry, and the save throws ``StoreError/newerSchema(found:known:)``. It
+  ///     may be another one each time the store is opened.
   /// - Returns: The cache.
   /// - Throws: ``StoreError/invalidArgument(_:)`` when the name or the budget is not allowed, when
   ///   the cache is open with other types or settings, or has keys of another kind;
@@ -202,20 +238,21 @@ extension Store {
   public func cache<Value: Codable & Sendable, Key: CacheKey>(
     _ name: String, of type: Value.Type, keyedBy key: Key.Type = String.self,
     lifetime: Lifetime = .days(7), schema: Schema<Value> = Schema(version: 1),
-    coder: Coder<Value> = .binary, byteBudget: Int? = nil
-  ) throws(StoreError) -> Cache<Key, Value> {
+    coder: Coder<Value> = .binary, byteBudget: Int? = nil, overwritesNewer: Bool = false
+  ) throws -> Cache<Key, Value> {
     guard (1...255).contains(name.utf8.count) else {
-      throw .invalidArgument("a cache name of \(name.utf8.count) bytes; 1 to 255 are allowed")
+      throw StoreError.invalidArgument(
+        "a cache name of \(name.utf8.count) bytes; 1 to 255 are allowed")
     }
     if let byteBudget, byteBudget < 1 {
-      throw .invalidArgument("a budget of \(byteBudget) bytes; at least 1 is allowed")
+      throw StoreError.invalidArgument("a budget of \(byteBudget) bytes; at least 1 is allowed")
     }
     // A cache that is open has its marks.
     let marks = openCaches.cache(named: name)?.marks ?? space.marks(byteBudget: byteBudget)
     let wanted = CacheCore(
       name: name, keyedBy: Key.self, lifetime: lifetime, schema: schema, coder: coder,
       readers: Coder<Value>.readers, counts: counts.ofCache(name), byteBudget: byteBudget,
-      marks: marks)
+      marks: marks, overwritesNewer: overwritesNewer)
     let core = try registry.withLock { registry throws(StoreError) in
       try registry.open(wanted, in: engine, space)
     }
@@ -241,34 +278,16 @@ extension Store {
   /// - Parameters:
   ///   - durability: What the changes survive; nil, the default, leaves it to the store's
   ///     ``Options/durability``.
-  ///   - body: Fills the batch. Nothing is locked meanwhile. Together the changes take 64 MiB at
-  ///     most.
-  /// - Returns: What `body` returns, once everything is written.
-  /// - Throws: As ``Cache/save(_:for:durability:)``.
-  /// - Complexity: One append, shared with others who write at once; an fsync too if a cache is
-  ///   cleared or the changes are to survive power loss, and two more after a log was full.
-  public func write<R>(
-    durability: Durability? = nil, _ body: (inout Batch) -> R
-  ) throws(StoreError) -> R {
-    var batch = Batch(store: self)
-    let result = body(&batch)
-    try commit(batch, durability)
-    return result
-  }
-
-  /// Changes entries together, with a closure that may throw an error of its own.
-  ///
-  /// - Parameters:
-  ///   - durability: What the changes survive; nil, the default, leaves it to the store's
-  ///     ``Options/durability``.
-  ///   - body: Fills the batch. When it throws, nothing is written.
+  ///   - body: Fills the batch. When it throws, nothing is written. Nothing is locked meanwhile.
+  ///     Together the changes take 64 MiB at most.
   /// - Returns: What `body` returns, once everything is written.
   /// - Throws: What `body` throws, or as ``Cache/save(_:for:durability:)``.
   /// - Complexity: One append, shared with others who write at once; an fsync too if a cache is
   ///   cleared or the changes are to survive power loss, and two more after a log was full.
-  public func write<R>(
-    durability: Durability? = nil, _ body: (inout Batch) throws -> R
+  public func write<R, E: Error>(
+    durability: Durability? = nil, _ body: (inout Batch) throws(E) -> R
   ) throws -> R {
+    // Generic over the error: Swift 6.3.1 crashes when it makes `any Error` of a typed one.
     var batch = Batch(store: self)
     let result = try body(&batch)
     try commit(batch, durability)
@@ -281,7 +300,7 @@ extension Store {
   ///   ``StoreError/writesDisabled(cause:)``, ``StoreError/closed``.
   /// - Complexity: One append and one fsync, shared with others who wait; two more fsyncs after a
   ///   log was full.
-  public func flush() throws(StoreError) {
+  public func flush() throws {
     do {
       try engine.flush()
     } catch {
@@ -303,8 +322,11 @@ extension Store {
       return
     }
     let clearings = batch.clearings
+    // Before the lock: the clock may call the store.
+    let now = clock.now()
     try registry.withLock { registry throws(StoreError) in
-      try registry.commit(&rows, clearing: clearings, to: space, telling: observations)
+      try registry.commit(
+        &rows, clearing: clearings, to: space, at: now, telling: observations)
     }
     changes.count()
     reclaim(atOpen: false)
@@ -326,6 +348,17 @@ extension Store {
   }
 }
 
+// MARK: - Reading only
+
+extension Store {
+  /// Throws when the store was opened for reading only.
+  ///
+  /// Writes throw it by themselves; this is for what may have nothing to write.
+  func requireWritable() throws(StoreError) {
+    guard access == .readWrite else { throw .readOnly(cause: "it was opened for reading only") }
+  }
+}
+
 // MARK: - Sweeping
 
 extension Store {
@@ -342,7 +375,7 @@ extension Store {
   }
 
   /// The caches that are open.
-  var allOpenCaches: [String: any OpenCache] { openCaches.all }
+  var allOpenCaches: [CacheName: any OpenCache] { openCaches.all }
 
   /// Runs `body` with the registry, so that no cache is opened meanwhile.
   func withRegistry<R>(
@@ -352,7 +385,8 @@ extension Store {
   }
 
   private func sweepInBackground(every seconds: Double, by trigger: SweepTrigger) {
-    withSweeperIfAvailable { $0.watch(clock) }
+    let reading = ClockWatch.Reading(of: clock)
+    withSweeperIfAvailable { $0.watch(reading) }
     let end = trigger(seconds) { [weak self] in self?.sweepUnasked() }
     endSweeps.withLock { $0 = end }
   }

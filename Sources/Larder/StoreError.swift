@@ -1,6 +1,20 @@
+public import Foundation
 import LarderEngine
 
 /// Why an operation on a store failed.
+///
+/// Every error of a ``Store``, a ``Cache`` or a cursor is a `StoreError`; each method names the
+/// cases that it throws. The methods are declared `throws`, without the type:
+///
+/// ```swift
+/// do {
+///   return try Store(at: directory)
+/// } catch StoreError.locked {
+///   return nil                            // another process has it open
+/// } catch let error as StoreError {
+///   report(error)
+/// }
+/// ```
 ///
 /// A missing or expired entry is not an error: reads answer `nil`, or say so in a ``Lookup``. More
 /// cases may come before version 1.0; a `switch` over all of them wants a `default`.
@@ -17,7 +31,8 @@ public enum StoreError: Error {
 
   /// The entry was written with a newer version of its type than this program knows.
   ///
-  /// The entry is kept, by ``Cache/validate(maxAge:)`` too, for the program that can read it.
+  /// The entry is kept, by ``Cache/validate(maxAge:)`` too, for the program that can read it. A
+  /// save throws this when it would replace such an entry: nothing was written.
   case newerSchema(found: Int, known: Int)
 
   /// A checksum or a length on disk is wrong.
@@ -46,6 +61,11 @@ public enum StoreError: Error {
   /// there is nothing to reset.
   case writesDisabled(cause: String)
 
+  /// The store was opened for reading only, because of `cause`.
+  ///
+  /// Nothing was written.
+  case readOnly(cause: String)
+
   /// A cache, or the store, would hold more than its budget, and nothing can be evicted for that.
   ///
   /// Nothing was written. `bytes` is what it would hold at least. When what is to be written is
@@ -71,37 +91,76 @@ public enum StoreError: Error {
   case invalidArgument(String)
 }
 
-extension StoreError: CustomStringConvertible {
-  /// A sentence for people.
+extension StoreError: LocalizedError, CustomStringConvertible {
+  /// The same as ``description``, so that `localizedDescription` is.
+  public var errorDescription: String? { description }
+
+  /// What happened, to which entry or store, and what can be done, in sentences for people.
   ///
   /// It may name the key and the cache, never the value.
   public var description: String {
     switch self {
-    case .encoding(let key, let error): "The value for key \(key) could not be encoded: \(error)"
-    case .undecodable(let key, let error): "The value of key \(key) could not be decoded: \(error)"
+    case .encoding(let key, let error):
+      "The value for key \"\(key)\" could not be encoded; nothing was saved: \(stopped(error))"
+    case .undecodable(let key, let error):
+      """
+      The value of key "\(key)" could not be decoded: \(stopped(error)) Save or remove the key, or \
+      call validate(), which deletes such entries.
+      """
     case .newerSchema(let found, let known):
-      "The entry has schema version \(found); this program knows versions up to \(known)"
+      """
+      The entry has schema version \(found); this program knows versions up to \(known). It is \
+      kept for the program that wrote it. Update this program, or remove the key; to save over \
+      such entries, open the cache with overwritesNewer: true.
+      """
     case .corrupt(let cache, let key, let file):
       Self.describeCorruption(cache: cache, key: key, file: file)
-    case .locked(let pid?): "The store is open elsewhere, in process \(pid)"
-    case .locked(nil): "The store is open elsewhere"
-    case .diskFull: "The file system is full"
-    case .writesDisabled(let cause): "Writing is disabled since a write failed: \(cause)"
+    case .locked(let pid?):
+      "The store is open elsewhere, in process \(pid). Close it there first."
+    case .locked(nil): "The store is open elsewhere. Close it there first."
+    case .diskFull:
+      """
+      The file system is full. Make room, or remove entries. A store that cannot be opened for \
+      that reason can be read with Options.access = .readOnly.
+      """
+    case .readOnly(let cause): "The store cannot be written to: \(stopped(cause))"
+    case .writesDisabled(let cause):
+      "Writing is disabled since a write failed: \(stopped(cause)) The next write tries again."
     case .budgetExceeded(let bytes, let budget):
-      "\(bytes) bytes are over the budget of \(budget) bytes"
-    case .closed: "The store is closed"
-    case .io(let message): "The store could not be read or written: \(message)"
-    case .incompatible(let message): "The store cannot be used by this version: \(message)"
-    case .invalidArgument(let message): "Not allowed: \(message)"
+      "\(bytes) bytes are over the budget of \(budget) bytes, and nothing can be evicted."
+    case .closed: "The store is closed. Open it again."
+    case .io(let message): "The store could not be read or written: \(stopped(message))"
+    case .incompatible(let message):
+      "The store cannot be used by this version: \(stopped(message))"
+    case .invalidArgument(let message): "Not allowed: \(stopped(message))"
     }
   }
 
   private static func describeCorruption(cache: String, key: String, file: String?) -> String {
     let place = file.map { " (\($0))" } ?? ""
-    if key.isEmpty && cache.isEmpty { return "The store is damaged\(place)" }
-    if key.isEmpty { return "A part of cache \(cache) is damaged\(place)" }
-    return "The entry for key \(key) in cache \(cache) is damaged\(place)"
+    if file == nil, !key.isEmpty {
+      return """
+        The entry for key "\(key)" in cache "\(cache)" is damaged. Save or remove the key, or call \
+        validate(), which deletes such entries.
+        """
+    }
+    let what =
+      if key.isEmpty {
+        cache.isEmpty ? "The store is damaged" : "A part of cache \"\(cache)\" is damaged"
+      } else {
+        "The entry for key \"\(key)\" in cache \"\(cache)\" cannot be read: its file is damaged"
+      }
+    return """
+      \(what)\(place). Open the store with onDamage: .salvage, or copy what is readable with \
+      Store.salvage(from:to:).
+      """
   }
+}
+
+/// An error or a message in words, with a full stop at its end.
+private func stopped(_ words: Any) -> String {
+  let text = "\(words)"
+  return text.hasSuffix(".") ? text : text + "."
 }
 
 extension StoreError {
@@ -114,6 +173,7 @@ extension StoreError {
     case .locked(let pid): self = .locked(pid: pid)
     case .diskFull: self = .diskFull
     case .writesDisabled(let cause): self = .writesDisabled(cause: cause)
+    case .readOnly(let cause): self = .readOnly(cause: cause)
     case .io(let message): self = .io(message)
     case .corrupt(let message): self = .corrupt(cache: cache, key: key, file: message)
     case .incompatible(let message): self = .incompatible(message)

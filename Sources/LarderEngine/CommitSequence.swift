@@ -25,15 +25,18 @@ package struct CommitSequence {
   /// - Parameter row: What is stored under ``key``; nil in a new store.
   /// - Throws: ``EngineError/corrupt(_:)`` when that is not a sequence.
   package init(resumingAfter row: [UInt8]?) throws(EngineError) {
-    var value: UInt64 = 0
-    if let row {
-      guard row.count == 8 else {
-        throw .corrupt("the row of reserved commit sequences has \(row.count) bytes, not 8")
-      }
-      for byte in row.reversed() { value = value << 8 | UInt64(byte) }
+    guard let row else { return }
+    guard let value = Self.number(in: row) else {
+      throw .corrupt("the row of reserved commit sequences has \(row.count) bytes, not 8")
     }
     last = value
     lastReserved = value
+  }
+
+  /// The number in the value of ``key``; nil if it is damaged.
+  package static func number(in row: [UInt8]) -> UInt64? {
+    guard row.count == 8 else { return nil }
+    return row.reversed().reduce(0) { $0 << 8 | UInt64($1) }
   }
 
   /// Takes the next sequence.
@@ -44,6 +47,12 @@ package struct CommitSequence {
   mutating func next() -> (sequence: UInt64, reservation: UInt64?) {
     last += 1
     return (last, last > lastReserved ? last - 1 + CommitSequence.blockCount : nil)
+  }
+
+  /// Leaves out all sequences up to `sequence`.
+  mutating func skip(through sequence: UInt64) {
+    guard sequence > last else { return }
+    (last, lastReserved) = (sequence, sequence)
   }
 
   mutating func didReserve(_ reservation: UInt64) {

@@ -22,6 +22,9 @@ package enum EngineError: Error, Hashable {
   /// Nothing was written. Each write tries first whether it is over.
   case writesDisabled(cause: String)
 
+  /// The engine was opened for reading only, because of `cause`. Nothing was written.
+  case readOnly(cause: String)
+
   /// A checksum or a length in LevelDB's files is wrong.
   case corrupt(String)
 

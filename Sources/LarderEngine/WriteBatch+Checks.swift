@@ -38,6 +38,17 @@ extension WriteBatch.Condition {
     case .damaged: !Stamp.isIntact(value, key: key)
     }
   }
+
+  /// Whether the condition holds for a value in a damaged block of a file; nil if that is unknown.
+  ///
+  /// So a deletion of what cannot be read needs no read.
+  var holdsForUnreadable: Bool? {
+    switch self {
+    case .present, .damaged: true
+    case .unchanged: false
+    case .absent: nil
+    }
+  }
 }
 
 extension WriteBatch.Row {

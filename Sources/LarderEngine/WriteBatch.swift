@@ -9,11 +9,11 @@ package struct WriteBatch: ~Copyable {
   package enum Condition: Hashable, Sendable {
     /// There is no value under the key.
     case absent
-    /// There is a value under the key, whatever it is.
+    /// There is a value under the key, whatever it is, or one that cannot be read.
     case present
     /// The value under the key still carries this commit sequence (see ``Stamp``).
     case unchanged(since: UInt64)
-    /// There is a value under the key, and its ``Stamp`` does not fit it.
+    /// There is a value under the key, and its ``Stamp`` does not fit it, or it cannot be read.
     case damaged
   }
 
@@ -51,6 +51,11 @@ package struct WriteBatch: ~Copyable {
   /// Whether what it puts is there to let go of more.
   package var isClearing = false
 
+  /// Whether it is written on a full disk too, though it frees no room.
+  ///
+  /// A cache must be open to be read and cleared.
+  package var mayUseReserve = false
+
   /// Whether it is written however full a budget is: because it is there to make room.
   package var mayExceedBudget = false
 
@@ -68,7 +73,7 @@ package struct WriteBatch: ~Copyable {
 
   /// Whether it is written on a full disk too, as long as there is a reserve.
   var freesRoom: Bool {
-    isClearing || (!rows.isEmpty && rows.allSatisfy { $0.kind == .remove })
+    isClearing || mayUseReserve || (!rows.isEmpty && rows.allSatisfy { $0.kind == .remove })
   }
 
   /// Forgets all rows and keeps the memory for the next ones.
@@ -77,6 +82,7 @@ package struct WriteBatch: ~Copyable {
     // Most batches have one or two; the call that removes all takes longer.
     while rows.popLast() != nil {}
     isClearing = false
+    mayUseReserve = false
     mayExceedBudget = false
     writeCountBeforeReading = nil
     observer = nil
@@ -135,6 +141,15 @@ package struct WriteBatch: ~Copyable {
   package mutating func remove(_ key: RawSpan, if requirement: Int? = nil, note: UInt8 = 0) {
     let start = append(key)
     addRow(.remove, from: start, keyCount: key.byteCount, if: requirement, note: note)
+  }
+
+  /// Whether a row puts or removes `key`.
+  ///
+  /// - Complexity: One comparison for each row.
+  package func hasRow(under key: [UInt8]) -> Bool {
+    bytes.withBytes { bytes in
+      rows.contains { $0.keyCount == key.count && bytes[$0.key].elementsEqual(key) }
+    }
   }
 
   /// Fills in the stamp of every stamped row.

@@ -64,9 +64,7 @@ struct Catalog {
     } else if let id = Metadata.countedID(in: key.span.bytes) {
       counts[id] = .some(Metadata.number(in: value, under: key).map { Int(clamping: $0) })
     } else if key.starts(with: Metadata.cachePrefix) {
-      let bytes = key.dropFirst(Metadata.cachePrefix.count)
-      let name = String(decoding: bytes, as: UTF8.self)
-      note(value, under: key, ofCache: name)
+      note(value, under: key, ofCache: Metadata.cacheName(in: key))
     }
   }
 
@@ -90,7 +88,11 @@ struct Catalog {
 
   /// The cache called `label`, by its name or as `#` and its number.
   func cache(called label: String) throws(InspectionError) -> KnownCache {
-    if let cache = caches.first(where: { $0.label == label || $0.name == label }) { return cache }
+    // By bytes: two names that are equal as text may differ in their bytes.
+    let known = caches.first { cache in
+      [cache.label, cache.name].contains { $0?.utf8.elementsEqual(label.utf8) == true }
+    }
+    if let known { return known }
     if label.hasPrefix("#"), let id = UInt64(label.dropFirst()) { return cache(numbered: id) }
     throw InspectionError(.notFound, "there is no cache \(label)")
   }

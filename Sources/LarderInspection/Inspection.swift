@@ -17,7 +17,7 @@ package final class Inspection {
   /// The moment that ages and states are told for.
   package let now: Date
 
-  let snapshot: Snapshot
+  let snapshot: StoreSnapshot
   let engine: LevelDBEngine
   let catalog: Catalog
   /// What was found damaged before any record was read.
@@ -46,18 +46,27 @@ package final class Inspection {
     self.now = now
     let found = try Self.look(at: path)
     (backup, damage) = (found.backup, found.damage)
-    snapshot = try Snapshot(of: path, linking: linking)
-    method = snapshot.method
+    do {
+      snapshot = try StoreSnapshot(of: path, linking: linking, named: "kvinspect-")
+    } catch {
+      throw InspectionError(error)
+    }
+    method = snapshot.capture.method
     do throws(InspectionError) {
-      let logs = try snapshot.cutLogs()
+      let logs = try Self.cutLogs(of: snapshot)
       tornEnd = logs.torn
       damage += logs.damage.map { [$0] } ?? []
-      engine = try Self.open(snapshot.directory.path)
+      engine = try Self.open(snapshot)
       catalog = try Catalog(readFrom: engine)
     } catch {
-      throw error.naming(path, insteadOf: snapshot.directory.path)
+      throw error.naming(path, insteadOf: snapshot.path)
     }
     damage += catalog.damage
+  }
+
+  /// Removes the snapshots of this process and ends it: for signals, and for a closed pipe.
+  package static func removeSnapshots(thenExit code: Int32) -> Never {
+    PrivateDirectory.removeAll(thenExit: code)
   }
 
   deinit {
@@ -103,14 +112,37 @@ package final class Inspection {
     return nil
   }
 
-  private static func open(_ path: String) throws(InspectionError) -> LevelDBEngine {
-    let marker = "\(path)/\(StoreMarker.fileName)"
-    var options = LevelDBOptions()
-    options.createIfMissing = false
-    options.refusesWrites = true
+  /// Ends the copies of the logs before the first thing in them that cannot be read.
+  ///
+  /// - Returns: What was found, in words: an end that was torn off by a power loss, or is still
+  ///   being written, and damage.
+  private static func cutLogs(
+    of snapshot: StoreSnapshot
+  ) throws(InspectionError) -> (torn: String?, damage: String?) {
+    let survey: LogSurvey
     do {
-      try SystemFiles().create(marker, with: Array(StoreMarker.contents.utf8))
-      return try LevelDBEngine(at: path, options: options)
+      survey = try snapshot.cutLogs()
+    } catch {
+      throw InspectionError(error)
+    }
+    switch survey.finding {
+    case .whole: return (nil, nil)
+    case .torn(let index, let place):
+      let log = survey.logs[index]
+      let later = survey.logs[(index + 1)...].contains { $0.firstSequence != nil }
+      let what = "\(snapshot.source)/\(log.name) is torn at byte \(place)"
+      guard place == 0 && log.firstSequence != nil || later else { return (what, nil) }
+      return (nil, what + ", and what later logs hold cannot be used")
+    case .damaged(_, _, let message):
+      return (nil, message + "; what was written from there on is not shown")
+    }
+  }
+
+  private static func open(
+    _ snapshot: StoreSnapshot
+  ) throws(InspectionError) -> LevelDBEngine {
+    do {
+      return try snapshot.open(cause: "kvinspect only reads")
     } catch {
       throw InspectionError(error)
     }
@@ -118,12 +150,12 @@ package final class Inspection {
 
   /// A message of the engine about the store's directory and not about the snapshot's.
   func inUsersWords(_ message: String) -> String {
-    message.replacing(snapshot.directory.path, with: path)
+    message.replacing(snapshot.path, with: path)
   }
 
   /// A failure of the engine, likewise.
   func failure(_ error: EngineError) -> InspectionError {
-    InspectionError(error).naming(path, insteadOf: snapshot.directory.path)
+    InspectionError(error).naming(path, insteadOf: snapshot.path)
   }
 }
 
@@ -140,6 +172,7 @@ extension InspectionError {
     case .incompatible(let message): self.init(.unsupported, message)
     case .invalidArgument(let message): self.init(.usage, message)
     case .overBudget: self.init(.io, "the snapshot has a budget")
+    case .readOnly(let cause): self.init(.io, "the snapshot is not written to: \(cause)")
     }
   }
 

@@ -1,3 +1,6 @@
+import Foundation
+import Larder
+
 /// What a command found, as the exit code of its process.
 package enum Outcome: Int32, Sendable {
   /// Everything asked for was found, and nothing damaged.
@@ -17,14 +20,15 @@ package enum Outcome: Int32, Sendable {
 }
 
 /// Why a command ended without an answer.
-package struct InspectionError: Error, Sendable, CustomStringConvertible {
+package struct InspectionError: LocalizedError, Sendable, CustomStringConvertible {
   /// The exit code that says the same.
   package let status: Outcome
-  /// A sentence for people, without a stop.
+  /// A sentence for people, without a stop; safe on a terminal, whatever it quotes.
   package let description: String
+  package var errorDescription: String? { description }
 
   init(_ status: Outcome, _ description: String) {
     self.status = status
-    self.description = description
+    self.description = description.escapedForTerminal
   }
 }

@@ -75,14 +75,12 @@ extension KeyForm {
       && bytes(ofHex: text) == nil
   }
 
-  /// Whether a character shows on a terminal, moves nothing, and is told from every other.
-  static func isVisible(_ scalar: Unicode.Scalar) -> Bool {
+  /// Whether a character is safe on a terminal, visible, and distinct from every other one.
+  private static func isVisible(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.properties.generalCategory {
-    case .control, .format, .surrogate, .privateUse, .unassigned, .lineSeparator,
-      .paragraphSeparator:
-      false
+    case .format: false
     case .spaceSeparator: scalar == " "
-    default: true
+    default: scalar.isSafeOnTerminal
     }
   }
 

@@ -48,9 +48,13 @@ public final class ManualClock: WallClock {
   /// How often ``now()`` was asked.
   public var readings: Int { reading.withLock { $0.count } }
 
-  /// Lets time pass: date and uptime go on by `seconds`, which may not be negative.
+  /// Lets time pass: date and uptime go on by `seconds`.
+  ///
+  /// 0 to 10^15 are allowed, thirty million years; anything else is a programmer's error.
   public func advance(by seconds: TimeInterval) {
-    precondition(seconds >= 0, "time does not go back; set(_:) moves the date")
+    precondition(
+      (0...1e15).contains(seconds),
+      "the clock advances by 0 to 1e15 seconds, not \(seconds); set(_:) moves the date")
     reading.withLock { reading in
       reading.now += seconds
       reading.uptime += .seconds(seconds)

@@ -18,7 +18,7 @@ struct Characters: AsyncParsableCommand {
   var page: Int?
 
   func run() async throws {
-    try await options.run { client, store throws(StoreError) in
+    try await options.run { client, store in
       try .characters(
         from: server, randomPage: { page ?? .random(in: $0) }, client: client, store: store)
     } line: { _, character in

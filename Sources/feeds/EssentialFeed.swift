@@ -14,7 +14,7 @@ struct EssentialFeed: AsyncParsableCommand {
   var server: URL
 
   func run() async throws {
-    try await options.run { client, store throws(StoreError) in
+    try await options.run { client, store in
       try .essentialFeed(at: server.appending(path: "v1/feed"), client: client, store: store)
     } line: { _, item in
       words(item.description, item.location, item.imageURL)

@@ -31,19 +31,40 @@ struct CacheOptions: ParsableArguments {
 
   /// Opens the store and makes a loader over it.
   ///
-  /// When that fails, it says so, and the loader works over a store in memory, as an app would:
-  /// what the server has is worth showing without a cache.
-  func loader<L>(_ make: (Store) throws(StoreError) -> L) throws(StoreError) -> L {
+  /// A damaged store is salvaged first; a line on standard error says what was lost.
+  ///
+  /// If either fails, the loader uses a store in memory, as an app would: what the server has is
+  /// worth showing without a cache. A line on standard error says why.
+  ///
+  /// - Returns: The loader, and where its store is.
+  func loader<L>(_ make: (Store) throws -> L) throws -> (L, StorePlace) {
     var options = Store.Options()
     if let now { options.clock = now }
-    do throws(StoreError) {
+    options.onDamage = .salvage
+    do {
       let directory = URL(filePath: store, directoryHint: .isDirectory)
-      return try make(try Store(at: directory, options: options))
+      let store = try Store(at: directory, options: options)
+      if let recovery = store.recovery { complain("warning: \(recovery.summary)") }
+      return (try make(store), .disk)
     } catch {
-      complain("The store at \(store) could not be opened, nothing is kept: \(error)")
-      return try make(.inMemory(options: options))
+      complain(
+        """
+        The store at \(store) could not be opened; this run keeps its result in memory only: \
+        \(error)
+        """)
+      return (try make(.inMemory(options: options)), .memory)
     }
   }
+}
+
+/// Where a command keeps what it loads.
+enum StorePlace {
+  /// In the directory that the command line names.
+  case disk
+  /// In the memory of this process, which ends with the load.
+  case memory
+  /// Nowhere: the command has no cache.
+  case nowhere
 }
 
 /// What commands that print a list take.
@@ -53,12 +74,20 @@ struct ListOptions: ParsableArguments {
 
   private static let shortListCount = 10
 
-  func report<Item>(_ loaded: Loaded<[Item]>, line: (Int, Item) throws -> String) throws {
+  func report<Item>(
+    _ loaded: Loaded<[Item]>, in place: StorePlace, line: (Int, Item) throws -> String
+  ) throws {
     let shown = all ? loaded.value[...] : loaded.value.prefix(Self.shortListCount)
-    for (position, item) in shown.enumerated() { print(try line(position, item)) }
+    for (position, item) in shown.enumerated() {
+      print(try line(position, item).escapedForTerminal)
+    }
     let hidden = loaded.value.count - shown.count
     if hidden > 0 { print("... and \(hidden) more") }
-    print("\(loaded.value.count) in all, \(provenance(of: loaded))")
+    print("\(loaded.value.count) in all, \(provenance(of: loaded, in: place))")
+    if loaded.leftOut > 0 {
+      let count = loaded.leftOut
+      print("\(count) incomplete \(count == 1 ? "item was" : "items were") left out")
+    }
     warn(about: loaded, "the list")
   }
 }
@@ -70,13 +99,14 @@ struct FeedOptions: ParsableArguments {
   @OptionGroup var list: ListOptions
 
   func run<Item: Sendable>(
-    makeLoader: (any HTTPClient, Store) throws(StoreError) -> Loader<Void, String, [Item]>,
+    makeLoader: (any HTTPClient, Store) throws -> Loader<Void, String, [Item]>,
     line: (Int, Item) throws -> String
   ) async throws {
     let client = connection.client
-    let loader = try cache.loader { store throws(StoreError) in try makeLoader(client, store) }
+    let (loader, place) = try cache.loader { store in try makeLoader(client, store) }
     let maxAge = cache.maxAge
-    try list.report(try await load { try await loader.load(maxAge: maxAge) }, line: line)
+    let loaded = try await load(in: place) { try await loader.load(maxAge: maxAge) }
+    try list.report(loaded, in: place, line: line)
   }
 }
 

@@ -9,7 +9,7 @@ import ArgumentParser
       Ctrl-C cancels a load: its request stops, and nothing is saved.
 
       Exit codes:
-        0   it was loaded; a warning tells if it could not be saved, or the store not be opened
+        0   it was loaded; a warning says if it could not be saved, or the store not be opened
         2   the server could not be reached, and the cache had nothing fresh enough
         3   the server's answer is not valid, and the cache had nothing fresh enough
         5   the image could not be written

@@ -16,7 +16,7 @@ struct Genres: AsyncParsableCommand {
   var palette: [String] = ["#3366CC", "#DC3912", "#FF9900", "#109618", "#990099"]
 
   func validate() throws {
-    do throws(PaletteError) {
+    do {
       _ = try colors()
     } catch {
       throw ValidationError("\(error)")
@@ -25,14 +25,14 @@ struct Genres: AsyncParsableCommand {
 
   func run() async throws {
     let palette = try colors()
-    try await options.run { client, store throws(StoreError) in
+    try await options.run { client, store in
       try .genres(from: server, client: client, store: store)
     } line: { position, genre in
       "\(try palette.color(at: position))  \(genre.id)  \(genre.name)"
     }
   }
 
-  private func colors() throws(PaletteError) -> Palette<String> {
+  private func colors() throws -> Palette<String> {
     var palette = Palette { $0.uppercased() }
     try palette.setColors(self.palette)
     return palette

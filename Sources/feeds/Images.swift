@@ -13,7 +13,7 @@ struct Images: AsyncParsableCommand {
   var server: URL
 
   func run() async throws {
-    try await options.run { client, store throws(StoreError) in
+    try await options.run { client, store in
       try .imageFeed(at: server.appending(path: "v1/images"), client: client, store: store)
     } line: { _, image in
       words(image.description, image.location, image.url)
@@ -38,15 +38,22 @@ struct Image: AsyncParsableCommand {
   @Argument(help: "The image's URL.", transform: webURL)
   var url: URL
 
+  func validate() throws {
+    guard output != nil || isatty(STDOUT_FILENO) == 0 else {
+      throw ValidationError(
+        "An image is not written to a terminal. Name a file with --output, or redirect the output.")
+    }
+  }
+
   func run() async throws {
     let client = connection.client
-    let loader = try cache.loader { store throws(StoreError) in
+    let (loader, place) = try cache.loader { store in
       try ImageDataLoader.imageData(client: client, store: store)
     }
     let (url, maxAge) = (url, cache.maxAge)
-    let loaded = try await load { try await loader.load(url, maxAge: maxAge) }
+    let loaded = try await load(in: place) { try await loader.load(url, maxAge: maxAge) }
     let count = loaded.value.count
-    let summary = "\(count) byte\(count == 1 ? "" : "s"), \(provenance(of: loaded))"
+    let summary = "\(count) byte\(count == 1 ? "" : "s"), \(provenance(of: loaded, in: place))"
     do {
       if let output {
         try loaded.value.write(to: URL(filePath: output), options: .atomic)

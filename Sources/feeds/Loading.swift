@@ -1,16 +1,17 @@
 import ArgumentParser
 import Dispatch
 import Foundation
+import Larder
 import LarderFeeds
 
 /// Runs a load; one that fails or is cancelled ends the program with words and an exit code.
 func load<Value: Sendable>(
-  hasCache: Bool = true, _ work: @escaping @Sendable () async throws -> Loaded<Value>
+  in place: StorePlace, _ work: @escaping @Sendable () async throws -> Loaded<Value>
 ) async throws -> Loaded<Value> {
   do {
     return try await cancelledByInterrupt(work)
   } catch let error as FeedError {
-    if hasCache, case .remote(_, cache: nil) = error {
+    if place == .disk, case .remote(_, cache: nil) = error {
       complain("\(error) Nothing that is saved is fresh enough to be shown.")
     } else {
       complain("\(error)")
@@ -48,10 +49,11 @@ private func cancelledByInterrupt<R: Sendable>(
   return try await task.value
 }
 
-/// Where a value comes from and how old it is, in words.
-func provenance<Value>(of loaded: Loaded<Value>) -> String {
+/// Where a value comes from, whether it is kept, and how old it is, in words.
+func provenance<Value>(of loaded: Loaded<Value>, in place: StorePlace) -> String {
   guard let savedAt = loaded.savedAt, let age = loaded.age else {
-    return loaded.isSaved ? "from the server, saved" : "from the server, not saved"
+    guard loaded.isSaved else { return "from the server, not saved" }
+    return place == .memory ? "from the server, kept in memory only" : "from the server, saved"
   }
   return "from the cache, saved \(savedAt.formatted(.iso8601)), \(words(forAge: age))"
 }
@@ -63,7 +65,7 @@ func warn<Value>(about loaded: Loaded<Value>, _ what: String) {
 }
 
 func complain(_ message: String) {
-  FileHandle.standardError.write(Data("feeds: \(message)\n".utf8))
+  FileHandle.standardError.write(Data("feeds: \(message.escapedForTerminal)\n".utf8))
 }
 
 /// An age in the largest unit that says something, rounded down.

@@ -6,8 +6,9 @@ struct Search: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Find songs and other media by a term: from the server, each time.",
     discussion: """
-      Nothing is saved. One item without a name spoils the whole answer: ask for media that have \
-      names, with --parameter media=music --parameter entity=song.
+      Nothing is saved. Items of any kind are shown if they have a track, an artist and a \
+      collection; other kinds without these names are left out and counted. To get songs only, add \
+      --parameter media=music --parameter entity=song.
       """)
 
   @OptionGroup var connection: ConnectionOptions
@@ -26,8 +27,8 @@ struct Search: AsyncParsableCommand {
     let loader = MediaSearchLoader.mediaSearch(
       from: server, parameters: parameter.map { ($0.name, $0.value) }, client: connection.client)
     let term = term
-    let loaded = try await load(hasCache: false) { try await loader.load(term) }
-    try list.report(loaded) { _, item in
+    let loaded = try await load(in: .nowhere) { try await loader.load(term) }
+    try list.report(loaded, in: .nowhere) { _, item in
       "\(item.trackName) - \(item.artistName), \(item.collectionName)"
     }
   }

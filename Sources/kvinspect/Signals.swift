@@ -19,7 +19,7 @@ enum Signals {
       var number: Int32 = 0
       var awaited = awaited
       guard sigwait(&awaited, &number) == 0 else { return }
-      PrivateDirectory.removeAll(thenExit: 128 + number)
+      Inspection.removeSnapshots(thenExit: 128 + number)
     }
   }
 }

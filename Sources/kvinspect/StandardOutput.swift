@@ -23,10 +23,10 @@ struct StandardOutput: TextOutputStream {
       if count > 0 {
         rest = rest.dropFirst(count)
       } else if errno == EPIPE {
-        PrivateDirectory.removeAll(thenExit: Outcome.fine.rawValue)
+        Inspection.removeSnapshots(thenExit: Outcome.fine.rawValue)
       } else if errno != EINTR {
         say("cannot write: \(String(cString: strerror(errno)))")
-        PrivateDirectory.removeAll(thenExit: Outcome.io.rawValue)
+        Inspection.removeSnapshots(thenExit: Outcome.io.rawValue)
       }
     }
     waiting.removeAll(keepingCapacity: true)

@@ -229,6 +229,16 @@ int Disk::rename(const std::string& from, const std::string& to) {
   return 0;
 }
 
+int Disk::exchange(const std::string& path, const std::string& other) {
+  gate.pass();
+  Guard guard(mutex_);
+  if (int error = enter(csimdisk_calls_mutating)) return error;
+  if (kind(path) == csimdisk_kind_none || kind(other) == csimdisk_kind_none) return ENOENT;
+  if (path == other || is_below(path, other) || is_below(other, path)) return EINVAL;
+  apply({csimdisk_entry_exchange, state_.names[path], 0, path, other});
+  return 0;
+}
+
 int Disk::link(const std::string& from, const std::string& to) {
   gate.pass();
   Guard guard(mutex_);

@@ -43,6 +43,7 @@ class Disk {
   int make_directory(const std::string& path);
   int remove_directory(const std::string& path);
   int rename(const std::string& from, const std::string& to);
+  int exchange(const std::string& path, const std::string& other);
   int link(const std::string& from, const std::string& to);
   int remove(const std::string& path);
   int available(const std::string& path, uint64_t* bytes);

@@ -163,6 +163,10 @@ int csimdisk_rename(csimdisk* disk, const char* path, const char* other) noexcep
   return disk->disk->rename(clean(path), clean(other));
 }
 
+int csimdisk_exchange(csimdisk* disk, const char* path, const char* other) noexcept {
+  return disk->disk->exchange(clean(path), clean(other));
+}
+
 int csimdisk_link(csimdisk* disk, const char* path, const char* other) noexcept {
   return disk->disk->link(clean(path), clean(other));
 }

@@ -149,6 +149,7 @@ void State::apply(const Entry& entry) {
       files[entry.file];
       break;
     case csimdisk_entry_rename:
+    case csimdisk_entry_exchange:
     case csimdisk_entry_unlink:
     case csimdisk_entry_mkdir:
     case csimdisk_entry_rmdir:
@@ -170,6 +171,24 @@ void State::change(Names& names, const Entry& entry) {
     case csimdisk_entry_rmdir:
       names.erase(entry.path);
       break;
+    case csimdisk_entry_exchange: {
+      Names moved;
+      for (auto name = names.begin(); name != names.end();) {
+        const std::string& at = name->first;
+        const bool is_one = at == entry.path || is_below(at, entry.path);
+        const bool is_other = at == entry.other || is_below(at, entry.other);
+        if (is_one || is_other) {
+          const std::string& from = is_one ? entry.path : entry.other;
+          const std::string& to = is_one ? entry.other : entry.path;
+          moved[to + at.substr(from.size())] = name->second;
+          name = names.erase(name);
+        } else {
+          ++name;
+        }
+      }
+      for (auto& [path, file] : moved) names[path] = file;
+      break;
+    }
     case csimdisk_entry_rename: {
       Names moved;
       for (auto name = names.begin(); name != names.end();) {

@@ -17,6 +17,7 @@ let package = Package(
   dependencies: [.package(url: clone, from: "1.0.0")],
   targets: [
     .executableTarget(name: "ReadmeProgram", dependencies: products),
+    .executableTarget(name: "ErrorProgram", dependencies: products),
     .executableTarget(
       name: "MainActorProgram", dependencies: products,
       swiftSettings: [.defaultIsolation(MainActor.self)]),

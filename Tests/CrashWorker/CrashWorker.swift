@@ -23,11 +23,14 @@ struct CrashWorker {
       switch (arguments.first, arguments.dropFirst().first, arguments.last.flatMap(UInt64.init)) {
       case ("hold", let path?, _): try hold(path)
       case ("open", let path?, _): try tryToOpen(path)
+      case ("stay", let path?, _): stay(path)
+      case ("parent", let path?, _): beParent(path)
       case ("write", let path?, let seed?): try writeForEver(to: path, threads: 1, seed: seed)
       case ("storm", let path?, let seed?): try writeForEver(to: path, threads: 8, seed: seed)
       case ("fork", let path?, _): try Fork.run(in: path)
       case ("files", let path?, _): try Hardship.fewFiles(in: path)
       case ("rights", let path?, _): try Hardship.noRights(in: path)
+      case ("threads", let path?, _): try Hardship.noThreads(in: path)
       case ("full", let path?, let limit?): try FullDisk.run(in: path, limit: limit)
       case ("migrate", let path?, _): Migrating.run(in: path)
       case ("sweep", let path?, let seed?): Sweeping.run(in: path, seed: seed)
@@ -37,8 +40,9 @@ struct CrashWorker {
       default:
         say(
           "usage: [--uid N] hold DIR | open DIR | fork DIR | files DIR | rights DIR "
-            + "| write DIR SEED | storm DIR SEED | full DIR LIMIT | migrate DIR | sweep DIR SEED "
-            + "| evict DIR FIRST | backup DIR | restore DIR")
+            + "| stay FILE | parent FILE BUNDLE | threads DIR | write DIR SEED | storm DIR SEED "
+            + "| full DIR LIMIT | migrate DIR | sweep DIR SEED | evict DIR FIRST | backup DIR "
+            + "| restore DIR")
       }
     } catch {
       say("\(error)")
@@ -52,6 +56,27 @@ struct CrashWorker {
     var byte: UInt8 = 0
     while read(0, &byte, 1) > 0 {}
     try engine.close()
+  }
+
+  /// Locks a file, and stays until it is killed.
+  private static func stay(_ path: String) {
+    let file = open(path, O_RDWR | O_CREAT, 0o600 as mode_t)
+    say(flock(file, LOCK_EX | LOCK_NB) == 0 ? "ready" : "cannot lock \(path)")
+    while true { pause() }
+  }
+
+  /// Starts a child that stays, and stays, too.
+  private static func beParent(_ path: String) {
+    do {
+      var child = try ChildProcess("CrashWorker", ["stay", path])
+      say(child.readLine() ?? "the child ended")
+      while true {
+        pause()
+        _ = child.id
+      }
+    } catch {
+      say("\(error)")
+    }
   }
 
   private static func tryToOpen(_ path: String) throws(EngineError) {

@@ -82,6 +82,27 @@ struct Hardship {
     CrashWorker.say("end")
   }
 
+  /// Threads: the user may have no more than this process has, before it opens its first store.
+  static func noThreads(in path: String) throws(EngineError) {
+    setLimit(0, of: threads)
+    for _ in 0..<3 {
+      attempt("open") { () throws(EngineError) in
+        // LevelDB starts its thread when a table is due.
+        var hardship = try Hardship(in: path)
+        hardship.tryEverything()
+      }
+    }
+    setLimit(nil, of: threads)
+    var hardship = try Hardship(in: path)
+    try hardship.goOn()
+    // The thread that LevelDB needs is there by now.
+    setLimit(0, of: threads)
+    try hardship.reopen()
+    try hardship.goOn()
+    try hardship.engine.close()
+    CrashWorker.say("end")
+  }
+
   // MARK: - What is tried
 
   /// Reads every table, and writes until LevelDB needs new files.
@@ -158,13 +179,20 @@ struct Hardship {
     (0..<1024).first { fcntl(Int32($0), F_GETFD) < 0 } ?? 1024
   }
 
-  /// Sets how many descriptors there may be; nil sets what the system allows at most.
-  private static func setLimit(_ count: Int?) {
-    #if canImport(Darwin)
-      let resource = RLIMIT_NOFILE
-    #else
-      let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
-    #endif
+  // MARK: - Limits
+
+  #if canImport(Darwin)
+    private typealias Resource = Int32
+    private static let files = RLIMIT_NOFILE
+    private static let threads = RLIMIT_NPROC
+  #else
+    private typealias Resource = __rlimit_resource_t
+    private static let files = Resource(RLIMIT_NOFILE.rawValue)
+    private static let threads = Resource(__RLIMIT_NPROC.rawValue)
+  #endif
+
+  /// Sets how many of something there may be; nil sets what the system allows at most.
+  private static func setLimit(_ count: Int?, of resource: Resource = files) {
     var limit = rlimit()
     guard getrlimit(resource, &limit) == 0 else { return CrashWorker.say("no limit to read") }
     limit.rlim_cur = count.map(rlim_t.init) ?? limit.rlim_max

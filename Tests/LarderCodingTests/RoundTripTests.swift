@@ -260,4 +260,14 @@ import Testing
     #expect(
       try decoded(from: encoded(Outer(inner: Fields()))) == Outer(inner: Second(second: .high)))
   }
+
+  @Test("Empty lists are read by several threads at once, which the thread sanitizer watches.")
+  func emptyListsOnThreads() throws {
+    let bytes = try encoded([Int]())
+    onThreads(4) { _ in
+      for _ in 0..<100 {
+        #expect(throws: Never.self) { try decoded([Int].self, from: bytes) }
+      }
+    }
+  }
 }

@@ -111,4 +111,16 @@ import Testing
       }
     }
   }
+
+  @Test("Empty files are read by several threads at once, which the thread sanitizer watches.")
+  func emptyFilesOnThreads() throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("empty")
+    try SystemFiles().create(path, with: [])
+    onThreads(4) { _ in
+      for _ in 0..<100 {
+        #expect(throws: Never.self) { try SystemFiles().read(path, limit: nil) }
+      }
+    }
+  }
 }

@@ -57,6 +57,9 @@ final class DirectFiles: StoreFiles {
   func replace(_ path: String, with bytes: [UInt8]) throws(EngineError) {
     try system.replace(path, with: bytes)
   }
+  func exchange(_ path: String, with other: String) throws(EngineError) {
+    try system.exchange(path, with: other)
+  }
   func create(_ path: String, with bytes: [UInt8]) throws(EngineError) {
     try system.create(path, with: bytes)
   }

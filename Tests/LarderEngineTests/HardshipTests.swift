@@ -54,6 +54,22 @@ import Testing
     try expectAllThere(told, in: directory.path("store"))
   }
 
+  @Test("Without a thread to be had, opening fails with a typed error, and later works.")
+  func noThreads() throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("store")
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+    // The superuser may have any number of threads, so that somebody else tries. Nobody else's
+    // threads count as those of this user: the number is one that no account has.
+    let stranger: UInt32 = 64_123
+    if isSuperuser { give(path, toUser: stranger) }
+    let told = try Told((isSuperuser ? ["--uid", "\(stranger)"] : []) + ["threads", path])
+    #expect(told.failed["open"]?.count == 3)
+    expect(told, fails: ["open"], as: "no thread can be started")
+    #expect(told.others == ["good", "good", "end"])
+    try expectAllThere(told, in: path)
+  }
+
   @Test func noMoreRightsToTheDirectory() throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("store")

@@ -115,18 +115,28 @@ import Testing
         }
         let cursor = try engine.cursor(over: EngineRange(from: [1]))
         #expect(try cursor.next())
-        cursor.withEntry { _, value in
+        var batch = WriteBatch()
+        batch.put(bytes("l").span.bytes, bytes("w").span.bytes)
+        batch.observer = InsideWrite {
           isInside.raise()
-          // Once calls are turned away, the other thread is in `close`, and waits for this one.
+          // Once calls are turned away, the other thread is in `close`, and waits for this write.
           while (try? engine.value("k")) != nil {}
           #expect(!hasClosed.isRaised)
-          #expect(value.byteCount == 1)
         }
+        try engine.write(&batch, synced: false)
         hasClosed.wait()
         #expect(cursor.entry == Entry("k", "v"))
         #expect(throws: EngineError.closed) { try cursor.next() }
       }
     }
+  }
+
+  private final class InsideWrite: CommitObserver {
+    private let body: @Sendable () -> Void
+
+    init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+
+    func didCommit(_ batch: borrowing WriteBatch, _ commit: Commit) { body() }
   }
 
   @Test func rule12ReadsChangeNoEntry() throws {

@@ -5,7 +5,7 @@ import LarderTesting
 import Testing
 
 /// The article "Adding a feed": its program is compiled here, and does what the article says.
-@Suite(.timeLimit(.minutes(1))) struct ArticleTests {
+@Suite(.timeLimit(.minutes(30))) struct ArticleTests {
   @Test("the article's program is the one that is tested here")
   func text() throws {
     let tests = URL(filePath: #filePath).deletingLastPathComponent()

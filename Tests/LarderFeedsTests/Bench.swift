@@ -1,5 +1,6 @@
 import Foundation
 import Larder
+import LarderBytes
 import LarderEngine
 import LarderFeeds
 import LarderTestSupport
@@ -52,8 +53,10 @@ struct Bench: Sendable {
     return Array(engine.messages[before...])
   }
 
-  /// Flips a bit in the payload of the only record.
-  func damageRecord() throws { try engine.base.damageOnlyRecord() }
+  /// Makes the only record unreadable.
+  func damageRecord(_ damage: RecordDamage = .flippedBit) throws {
+    try engine.base.damageOnlyRecord(damage)
+  }
 
   /// The only record with its header, as text.
   func recordText() throws -> String? {
@@ -61,13 +64,34 @@ struct Bench: Sendable {
   }
 }
 
+/// Why a record cannot be read.
+enum RecordDamage: CaseIterable {
+  /// A bit of its payload is wrong, which its checksum shows.
+  case flippedBit
+  /// It is intact, and its payload does not decode as the feed's type.
+  case undecodable
+
+  /// Whether reading the record failed for this reason.
+  func explains(_ error: StoreError?) -> Bool {
+    switch (self, error) {
+    case (.flippedBit, .corrupt), (.undecodable, .undecodable): true
+    default: false
+    }
+  }
+}
+
 extension StorageEngine {
-  /// Flips a bit in the payload of the only record.
-  func damageOnlyRecord() throws {
+  /// Makes the only record unreadable.
+  func damageOnlyRecord(_ damage: RecordDamage = .flippedBit) throws {
     var (key, value) = try #require(try onlyRecord())
-    value[value.count - 1] ^= 1
     var rows = WriteBatch()
-    rows.put(key.span.bytes, value.span.bytes)
+    switch damage {
+    case .flippedBit:
+      value[value.count - 1] ^= 1
+      rows.put(key.span.bytes, value.span.bytes)
+    case .undecodable:
+      rows.put(key.span.bytes, stamped: true) { $0.append(value.dropLast()) }
+    }
     try write(&rows, synced: false)
   }
 
@@ -105,6 +129,25 @@ extension FeedError {
   var reason: RemoteFailure? {
     if case .remote(let reason, _) = self { reason } else { nil }
   }
+}
+
+/// Waits for a completion to be called, and traps if it is called twice.
+///
+/// Throws when the test is cancelled before, by its time limit say.
+func completion<R: Sendable>(
+  sourceLocation: SourceLocation = #_sourceLocation,
+  of start: (@escaping @Sendable (R) -> Void) -> Void
+) async throws -> R {
+  let called = Watched<R?>(nil)
+  start { result in
+    called.change { previous in
+      precondition(previous == nil, "a completion was called twice")
+      previous = result
+    }
+  }
+  await called.wait { $0 != nil }
+  return try #require(
+    called.read { $0 }, "the completion was not called", sourceLocation: sourceLocation)
 }
 
 /// The error with which a load ends.

@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 
 /// After a cancellation there is no delivery, no error, no retry, no fallback and no save.
-@Suite(.timeLimit(.minutes(1))) struct CancellationTests {
+@Suite(.acceptance, .timeLimit(.minutes(30))) struct CancellationTests {
   @Test(
     "a cancelled load throws CancellationError, whatever its request then brings",
     arguments: Feed.all, ["valid", "invalid", "failure"])
@@ -13,11 +13,11 @@ import Testing
       let bench = try Bench(feed, ScriptedClient(last: .hold))
       try bench.save(1, age: 7 * day - 1)
 
-      let messages = await bench.messages {
+      let messages = try await bench.messages {
         let load = Task { try await bench.handles.load(order, nil) }
-        await bench.client.holds(1)
+        try await bench.client.holds(1)
         load.cancel()
-        await bench.client.isCancelled(0)
+        try await bench.client.isCancelled(0)
         bench.client.release(0, result(outcome, feed))
         await #expect(throws: CancellationError.self) { try await load.value }
       }
@@ -28,20 +28,20 @@ import Testing
     }
   }
 
-  @Test("a cancelled load with a completion delivers nothing", arguments: Feed.all)
+  @Test("a cancelled load with a completion delivers nothing", arguments: Feed.lists)
   func cancelledCompletion(feed: Feed) async throws {
     let bench = try Bench(feed, ScriptedClient(last: .hold))
     let delivered = Counter()
 
-    let load = bench.handles.start { _ in _ = delivered.next() }
-    await bench.client.holds(1)
+    let load = bench.handles.start(nil) { _ in _ = delivered.next() }
+    try await bench.client.holds(1)
     load.cancel()
     load.cancel()
-    await bench.client.isCancelled(0)
+    try await bench.client.isCancelled(0)
     bench.client.release(0, result("valid", feed))
     // A second load is through when the first one's reply has long been handled.
     let second = Task { try await bench.handles.load(nil, nil) }
-    await bench.client.holds(1)
+    try await bench.client.holds(1)
     bench.client.release(1, result("valid", feed))
     _ = try await second.value
 
@@ -53,11 +53,11 @@ import Testing
     let bench = try Bench(.genres, ScriptedClient(last: .hold))
 
     let first = Task { try await bench.handles.load(nil, nil) }
-    await bench.client.holds(1)
+    try await bench.client.holds(1)
     let second = Task { try await bench.handles.load(nil, nil) }
-    await bench.client.holds(2)
+    try await bench.client.holds(2)
     first.cancel()
-    await bench.client.isCancelled(0)
+    try await bench.client.isCancelled(0)
     bench.client.release(0, .failure(URLError(.cancelled)))
     bench.client.release(1, result("valid", .genres))
 
@@ -85,6 +85,32 @@ import Testing
 
     await #expect(throws: CancellationError.self) { try await load.value }
     #expect(bench.client.urls == [])
+  }
+
+  @Test(
+    "a load with a completion that is cancelled while it reads the cache delivers nothing",
+    arguments: Feed.all, [SourceOrder.cacheOnly, .cacheThenRemote])
+  func cancelledCompletionWhileReading(feed: Feed, order: SourceOrder) async throws {
+    for isSaved in [true, false] {
+      let bench = try Bench(feed, ScriptedClient(last: .reply(200, feed.payload(1))))
+      if isSaved { try bench.save(2) }
+      let delivered = Counter()
+      let running = Mutex<Cancellable?>(nil)
+      let (reads, read) = AsyncStream.makeStream(of: Void.self)
+      bench.engine.beforeReads {
+        running.withLock { $0?.cancel() }
+        read.yield()
+      }
+
+      running.withLock { $0 = bench.handles.start(order) { _ in _ = delivered.next() } }
+      for await _ in reads { break }
+      bench.engine.beforeReads(nil)
+      // A second load is through when the first one's lookup has long been handled.
+      _ = try? await bench.handles.load(.cacheOnly, nil)
+
+      #expect(delivered.next() == 1)
+      #expect(bench.client.urls == [])
+    }
   }
 
   @Test("a task that is cancelled before it loads does nothing", arguments: Feed.all)

@@ -13,6 +13,8 @@ struct Composition: Sendable, CustomTestStringConvertible {
   let isCacheFirst: Bool
   /// What the server sends, as a load delivers it.
   let sent: [String]
+  /// A text that only the old value has, as it lies on disk.
+  let oldMark: String
   let open: @Sendable (URL, any HTTPClient, Store) throws -> Parts
 
   var testDescription: String { name }
@@ -20,8 +22,9 @@ struct Composition: Sendable, CustomTestStringConvertible {
   /// What can be done with the loader.
   struct Parts: Sendable {
     let load: @Sendable (SourceOrder?) async throws -> Delivery
+    let validate: @Sendable () throws -> ValidationReport?
     /// Puts ``old`` into the cache.
-    let save: @Sendable () throws(StoreError) -> Void
+    let save: @Sendable () throws -> Void
     /// What ``save`` has put there, as a load delivers it.
     let old: [String]
   }
@@ -34,7 +37,7 @@ extension Composition {
 
   static let genres = Composition(
     name: "genres", path: FeedServer.genresPath, isCacheFirst: true,
-    sent: Payloads.genres.map { text(Genre(id: $0.id, name: $0.name)) },
+    sent: Payloads.genres.map { text(Genre(id: $0.id, name: $0.name)) }, oldMark: "Old",
     open: { server, client, store in
       Parts(
         try GenresLoader.genres(from: server, client: client, store: store),
@@ -49,6 +52,7 @@ extension Composition {
           id: uuid(image.id), description: image.description, location: image.location,
           imageURL: web(image.image)))
     },
+    oldMark: "Fog 1",
     open: { server, client, store in
       let url = server.appending(path: FeedServer.feedPath)
       return Parts(
@@ -64,6 +68,7 @@ extension Composition {
           id: one.id, name: one.name, status: one.status, species: one.species,
           origin: one.origin.name, imageURL: web(one.image)))
     },
+    oldMark: "Doctor 1",
     open: { server, client, store in
       Parts(
         try CharactersLoader.characters(
@@ -74,7 +79,7 @@ extension Composition {
   /// Its items name the server, whose port differs each time: their texts are compared without.
   static let imageFeed = Composition(
     name: "image feed", path: FeedServer.imagesPath, isCacheFirst: false,
-    sent: Payloads.images(at: "").map { "\(uuid($0.id)) \($0.image)" },
+    sent: Payloads.images(at: "").map { "\(uuid($0.id)) \($0.image)" }, oldMark: "Fog 1",
     open: { server, client, store in
       let url = server.appending(path: FeedServer.imagesPath)
       return Parts(
@@ -84,11 +89,11 @@ extension Composition {
 
   static let imageData = Composition(
     name: "image data", path: FeedServer.imagePath(1), isCacheFirst: true,
-    sent: [Payloads.imageBytes(1)?.base64EncodedString() ?? ""],
+    sent: [Payloads.imageBytes(1)?.base64EncodedString() ?? ""], oldMark: "old bytes",
     open: { server, client, store in
       let url = server.appending(path: FeedServer.imagePath(1))
       let loader = try ImageDataLoader.imageData(client: client, store: store)
-      let old = Data("old".utf8)
+      let old = Data("old bytes".utf8)
       return Parts(loader, url, key: url, old: old) { [$0.base64EncodedString()] }
     })
 
@@ -119,7 +124,8 @@ extension Composition.Parts {
       let loaded = try await loader.load(input)
       return Delivery(loaded, items: texts(loaded.value))
     }
-    save = { () throws(StoreError) in try cache.save(old, for: key) }
+    validate = { try loader.validate() }
+    save = { try cache.save(old, for: key) }
     self.old = texts(old)
   }
 }

@@ -9,7 +9,7 @@ import SimulatedDisk
 import Testing
 
 /// Each order with nothing in it replaced: a real server, the real client, a real LevelDB.
-@Suite(.timeLimit(.minutes(1))) struct CompositionTests {
+@Suite(.timeLimit(.minutes(30))) struct CompositionTests {
   // MARK: - The server dies while its answer arrives
 
   enum Death: CaseIterable, Sendable {

@@ -37,11 +37,13 @@ struct Feed: Sendable, CustomTestStringConvertible {
 /// What can be done with a feed's loader.
 struct Handles: Sendable {
   let load: @Sendable (SourceOrder?, MaxAge?) async throws -> Delivery
-  let start: @Sendable (@escaping @Sendable (Result<Delivery, FeedError>) -> Void) -> Cancellable
+  let start:
+    @Sendable (SourceOrder?, @escaping @Sendable (Result<Delivery, FeedError>) -> Void) ->
+      Cancellable
   let cached: @Sendable (MaxAge?) async throws -> [String]
-  let save: @Sendable ([Int]) throws(StoreError) -> Void
-  let validate: @Sendable (MaxAge?) throws(StoreError) -> ValidationReport?
-  let lookup: @Sendable () throws(StoreError) -> String
+  let save: @Sendable ([Int]) throws -> Void
+  let validate: @Sendable (MaxAge?) throws -> ValidationReport?
+  let lookup: @Sendable () throws -> String
   let item: @Sendable (Int) -> String
 }
 
@@ -86,17 +88,19 @@ extension Handles {
       if let order { loader.policy.order = order }
       return Delivery(try await loader.load(input, maxAge: maxAge))
     }
-    start = { completion in
+    start = { order, completion in
+      var loader = loader
+      if let order { loader.policy.order = order }
       let task = loader.load(input) { completion($0.map(Delivery.init)) }
       return Cancellable { task.cancel() }
     }
     cached = { try await loader.cached(input, maxAge: $0).map { String(describing: $0) } }
-    save = { ids throws(StoreError) in
+    save = { ids in
       guard let cache else { preconditionFailure("a feed without a cache saves nothing") }
       try cache.save(ids.map(item), for: "all")
     }
-    validate = { maxAge throws(StoreError) in try loader.validate(maxAge: maxAge) }
-    lookup = { () throws(StoreError) in
+    validate = { try loader.validate(maxAge: $0) }
+    lookup = {
       switch try cache?.lookup(for: "all") {
       case nil: "no cache"
       case .fresh: "fresh"

@@ -5,7 +5,7 @@ import LarderTestSupport
 import Testing
 
 /// The fields of the two feeds of images, which are alike in the payload.
-@Suite(.timeLimit(.minutes(1))) struct FeedItemTests {
+@Suite(.acceptance, .timeLimit(.minutes(30))) struct FeedItemTests {
   private static let ids = (1...5).map { "0F3C2B52-6A3E-4D0B-9B0E-3C1C2D7E5A0\($0)" }
   private static let payload = """
     {"items":[
@@ -21,7 +21,7 @@ import Testing
   ]
 
   @Test(
-    "EFA-25 missing and null become nil and empty stays empty, from the server and from the cache",
+    "missing and null become nil and empty stays empty, from the server and from the cache",
     arguments: StoreKind.allCases)
   func feedItems(kind: StoreKind) async throws {
     try await withStore(kind) { store in
@@ -42,7 +42,7 @@ import Testing
   }
 
   @Test(
-    "IMG-25 missing and null become nil and empty stays empty, from the server and from the cache",
+    "missing and null become nil and empty stays empty, from the server and from the cache",
     arguments: StoreKind.allCases)
   func feedImages(kind: StoreKind) async throws {
     try await withStore(kind) { store in
@@ -63,7 +63,7 @@ import Testing
   }
 
   @Test(
-    "EFA-26 IMG-20 an identifier that is no UUID, or an image that is no URL, is invalid data",
+    "an identifier that is no UUID, or an image that is no URL, is invalid data",
     arguments: [Feed.essentialFeed, .imageFeed],
     [("id", "7"), ("id", ""), ("image", ""), ("image", "http://[bad")])
   func badFields(feed: Feed, field: (name: String, value: String)) async throws {
@@ -76,7 +76,7 @@ import Testing
   }
 
   @Test(
-    "EFA-25 IMG-25 a text of the wrong type is invalid data",
+    "a text of the wrong type is invalid data",
     arguments: [Feed.essentialFeed, .imageFeed], ["description", "location"])
   func wrongType(feed: Feed, field: String) async throws {
     let bad = try item(feed.json(1), with: field, set: 7)

@@ -1,10 +1,11 @@
 import FeedServer
 import Foundation
+import Larder
 import LarderTestSupport
 import Testing
 
 /// The `feeds` program as users run it.
-@Suite(.timeLimit(.minutes(1))) struct FeedsCommandTests {
+@Suite(.timeLimit(.minutes(30))) struct FeedsCommandTests {
   @Test("online, from the cache, offline, expired: genres")
   func genres() async throws {
     try await withServer { server in
@@ -143,20 +144,106 @@ import Testing
     }
   }
 
-  @Test("STO-22: without a store that can be opened, a store in memory does")
+  @Test("the search says how many incomplete items it left out")
+  func searchLeavesOut() async throws {
+    try await withServer { server in
+      let song = #"{"trackName":"Bell","artistName":"Mira","collectionName":"Tides"}"#
+      let book = #"{"wrapperType":"audiobook","artistName":"Mira","collectionName":"Tides"}"#
+      let replies = [[song, book, book], [book], [song]].map { items in
+        Answer.reply(
+          status: 200, body: Data(#"{"results":[\#(items.joined(separator: ","))]}"#.utf8))
+      }
+      server.answer(FeedServer.searchPath, with: replies)
+      let command = ["search", "bell", "--server", server.url.absoluteString]
+
+      let two = try await feeds(command)
+      #expect(two.status == 0 && two.complaints == "")
+      let summary = "1 in all, from the server, not saved\n2 incomplete items were left out\n"
+      #expect(two.output == "Bell - Mira, Tides\n" + summary)
+      let one = try await feeds(command)
+      #expect(
+        one.output == "0 in all, from the server, not saved\n1 incomplete item was left out\n")
+      #expect(try await feeds(command).output.hasSuffix("1 in all, from the server, not saved\n"))
+    }
+  }
+
+  @Test("without --page, characters come from a random page")
+  func randomPage() async throws {
+    try await withServer { server in
+      let directory = try TemporaryDirectory()
+      let command = [
+        "characters", "--server", server.url.absoluteString, "--store", directory.path("store"),
+      ]
+
+      // By chance, all are the same page once in 10^8 runs of this test.
+      for _ in 1...6 { _ = try await feeds(command) }
+
+      #expect(server.requests.count == 6)
+      #expect(Set(server.requests.map(\.query)).count > 1)
+    }
+  }
+
+  @Test("STO-22: without a store that can be opened, the result is kept in memory only")
   func noStore() async throws {
     let directory = try TemporaryDirectory()
     try await withServer { server in
-      let command = [
-        "genres", "--server", "\(server.url)", "--store", directory.path("missing/store"),
-      ]
-      let loaded = try await feeds(command)
-      #expect(loaded.status == 0)
-      #expect(loaded.output.contains("120 in all, from the server"))
-      #expect(loaded.complaints.hasPrefix("feeds: The store at "))
-      #expect(loaded.complaints.contains("could not be opened, nothing is kept: "))
-      #expect(try await feeds(command + ["--offline"]).status == 2)
+      try await expectMemoryOnly(server, store: directory.path("missing/store"))
     }
+  }
+
+  @Test("A damaged store is salvaged, and what is loaded then is kept.")
+  func damagedStore() async throws {
+    try await withServer { server in
+      let directory = try TemporaryDirectory()
+      let command = [
+        "genres", "--server", server.url.absoluteString, "--store", directory.path("store"),
+      ]
+      for _ in 0..<2 { _ = try await feeds(command + ["--max-age", "1s", "--now", "+1h"]) }
+      let table = try #require(
+        try Damage.files(in: directory.path("store"), endingIn: ".ldb").first)
+      try Damage.flipByte(at: 20, of: table)
+
+      let salvaged = try await feeds(command)
+      #expect(salvaged.status == 0)
+      #expect(salvaged.complaints.contains("warning: The store was damaged"))
+      #expect(salvaged.output.hasSuffix("120 in all, from the server, saved\n"))
+
+      let offline = try await feeds(command + ["--offline"])
+      #expect(offline.status == 0 && offline.complaints == "")
+      #expect(offline.output.contains("120 in all, from the cache, saved "))
+    }
+  }
+
+  @Test("while another process has the store open, the result is kept in memory only")
+  func lockedStore() async throws {
+    let directory = try TemporaryDirectory()
+    let place = URL(filePath: directory.path("store"), directoryHint: .isDirectory)
+    let store = try Store(at: place)
+    try await withServer { server in
+      try await expectMemoryOnly(server, store: directory.path("store"))
+    }
+    try store.close()
+  }
+
+  /// Runs `feeds` with a store that cannot be opened: for a list, for an image, and offline.
+  private func expectMemoryOnly(_ server: FeedServer, store: String) async throws {
+    let address = server.url.absoluteString
+    let warning = "The store at \(store) could not be opened; this run keeps its result in memory"
+
+    let list = try await feeds(["genres", "--server", address, "--store", store])
+    #expect(list.status == 0)
+    #expect(list.output.hasSuffix("120 in all, from the server, kept in memory only\n"))
+    #expect(list.complaints.hasPrefix("feeds: " + warning))
+    #expect(list.complaints.split(separator: "\n").count == 1)
+
+    let image = try await feeds(["image", address + FeedServer.imagePath(3), "--store", store])
+    #expect(image.status == 0 && image.bytes == Payloads.imageBytes(3))
+    #expect(image.complaints.hasPrefix("feeds: " + warning))
+    #expect(image.complaints.hasSuffix("feeds: 77 bytes, from the server, kept in memory only\n"))
+
+    let offline = try await feeds(["genres", "--server", address, "--store", store, "--offline"])
+    #expect(offline.status == 2 && offline.output == "")
+    #expect(offline.complaints.hasSuffix("\nfeeds: The server could not be reached.\n"))
   }
 
   @Test("a wrong command line")

@@ -4,7 +4,7 @@ import LarderTestSupport
 import Testing
 
 /// `feeds image`, as users run it.
-@Suite(.timeLimit(.minutes(1))) struct FeedsImageCommandTests {
+@Suite(.timeLimit(.minutes(30))) struct FeedsImageCommandTests {
   @Test("the bytes go to standard output, and where they come from to standard error")
   func standardOutput() async throws {
     try await withServer { server in
@@ -43,6 +43,25 @@ import Testing
       let refused = try await feeds(command + [directory.path("missing/image.png")])
       #expect(refused.status == 5 && refused.output == "")
       #expect(refused.complaints.contains("missing/image.png could not be written: "))
+    }
+  }
+
+  @Test("an image is not written to a terminal")
+  func terminal() async throws {
+    var (controller, end): (Int32, Int32) = (-1, -1)
+    try #require(openpty(&controller, &end, nil, nil, nil) == 0)
+    defer { close(controller) }
+    let terminal = FileHandle(fileDescriptor: end, closeOnDealloc: true)
+
+    try await withServer { server in
+      let directory = try TemporaryDirectory()
+      let command = ["image", url(6, of: server), "--store", directory.path("store")]
+
+      let refused = try await feeds(command, to: terminal)
+      #expect(refused.status == 64 && refused.complaints.contains("--output"))
+      #expect(server.requests == [])
+      let written = try await feeds(command + ["-o", directory.path("image.png")], to: terminal)
+      #expect(written.status == 0)
     }
   }
 

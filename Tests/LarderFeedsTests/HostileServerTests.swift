@@ -16,7 +16,7 @@ import Testing
 /// saved.
 ///
 /// One after another: each keeps the tests' server, and with it a thread of two, busy.
-@Suite(.serialized, .timeLimit(.minutes(1))) struct HostileServerTests {
+@Suite(.serialized, .timeLimit(.minutes(30))) struct HostileServerTests {
   @Test("a hostile answer ends in an error, and nothing is saved", arguments: Hostile.all)
   func error(hostile: Hostile) async throws {
     for composition in victims(of: hostile) {

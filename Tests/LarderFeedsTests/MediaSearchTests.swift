@@ -4,10 +4,10 @@ import LarderTestSupport
 import Testing
 
 /// Media items by a term: from the server, each time, and nothing without it.
-@Suite(.timeLimit(.minutes(1))) struct MediaSearchTests {
+@Suite(.acceptance, .timeLimit(.minutes(30))) struct MediaSearchTests {
   private let payload = Feed.mediaSearch.payload(2, 1)
 
-  @Test("ITN-01 ITN-05 what a term finds is delivered in the server's order, with all it has")
+  @Test("what a term finds is delivered in the server's order, with all it has")
   func found() async throws {
     let loader = MediaSearchLoader.mediaSearch(client: ScriptedClient(.reply(200, payload)))
 
@@ -17,7 +17,7 @@ import Testing
     #expect(loaded.source == .remote && loaded.savedAt == nil && !loaded.isSaved)
   }
 
-  @Test("ITN-02 without a connection there is an error")
+  @Test("without a connection there is an error")
   func offline() async throws {
     let loader = MediaSearchLoader.mediaSearch(client: ScriptedClient())
 
@@ -26,7 +26,7 @@ import Testing
     guard case .remote(.connectivity, cache: nil) = error else { return unexpected(error) }
   }
 
-  @Test("ITN-03 data that is not valid is an error")
+  @Test("data that is not valid is an error")
   func invalid() async throws {
     let loader = MediaSearchLoader.mediaSearch(client: ScriptedClient(last: .reply(200, "no")))
 
@@ -36,7 +36,7 @@ import Testing
   }
 
   @Test(
-    "ITN-04 nothing is saved and nothing comes from a cache, in whichever order",
+    "nothing is saved and nothing comes from a cache, in whichever order",
     arguments: [SourceOrder.remoteOnly, .cacheOnly, .remoteThenCache, .cacheThenRemote])
   func neverCached(order: SourceOrder) async throws {
     let client = ScriptedClient(.reply(200, payload))
@@ -56,7 +56,7 @@ import Testing
     #expect(try loader.validate() == nil)
   }
 
-  @Test("ITN-18 of all the fields of an item, six are kept")
+  @Test("of all the fields of an item, six are kept")
   func sixFields() async throws {
     let items = try await load(
       """
@@ -84,7 +84,7 @@ import Testing
   }
 
   @Test(
-    "ITN-19 ITN-20 pictures and previews may be missing, and are kept as they are written",
+    "pictures and previews may be missing, and are kept as they are written",
     arguments: ["artworkUrl100", "artworkUrl60", "previewUrl"])
   func optionalFields(field: String) async throws {
     for value in [nil, NSNull(), "", "no URL at all", "https://host/1"] as [Any?] {
@@ -101,7 +101,7 @@ import Testing
     }
   }
 
-  @Test("ITN-21 the preview's field is previewUrl, in this case of letters")
+  @Test("the preview's field is previewUrl, in this case of letters")
   func previewKey() async throws {
     let names = #""trackName":"t","artistName":"a","collectionName":"c""#
 
@@ -111,7 +111,7 @@ import Testing
   }
 
   @Test(
-    "ITN-22 the list decides, not the number beside it",
+    "the list decides, not the number beside it",
     arguments: ["", "\"resultCount\":0,", "\"resultCount\":\"many\",", "\"resultCount\":null,"])
   func resultCount(field: String) async throws {
     let loader = MediaSearchLoader.mediaSearch(
@@ -121,26 +121,90 @@ import Testing
     #expect(try await loader.load("a").value == [Feed.mediaItem(1)])
   }
 
-  @Test(
-    "ITN-23 one item of a kind without these names spoils the whole reply",
-    arguments: ["trackName", "collectionName"])
-  func mixedMedia(field: String) async throws {
-    let book = try item(Feed.mediaSearch.json(2), with: field, set: nil)
-    let loader = MediaSearchLoader.mediaSearch(
-      client: ScriptedClient(
-        .reply(200, Feed.mediaSearch.payload(of: [Feed.mediaSearch.json(1), book]))))
+  /// What a server can declare about an item.
+  struct Declaration: Sendable, CustomTestStringConvertible {
+    let wrapperType: String?
+    let kind: String?
 
-    #expect(await feedError { try await loader.load("a") }?.reason == .invalidData)
+    var testDescription: String { "\(wrapperType ?? "nothing"), \(kind ?? "nothing")" }
+
+    /// An item with this declaration, and with a field removed (nil) or replaced.
+    func item(_ id: Int, with field: String? = nil, set value: Any? = nil) throws -> String {
+      var json = Feed.mediaSearch.json(id)
+      json = try LarderFeedsTests.item(json, with: "wrapperType", set: wrapperType)
+      json = try LarderFeedsTests.item(json, with: "kind", set: kind)
+      guard let field else { return json }
+      return try LarderFeedsTests.item(json, with: field, set: value)
+    }
+  }
+
+  static let songs = [
+    Declaration(wrapperType: "track", kind: "song"), Declaration(wrapperType: "track", kind: nil),
+    Declaration(wrapperType: nil, kind: "song"), Declaration(wrapperType: nil, kind: nil),
+  ]
+
+  static let others = [
+    Declaration(wrapperType: "audiobook", kind: nil),
+    Declaration(wrapperType: "track", kind: "feature-movie"),
+    Declaration(wrapperType: "collection", kind: "song"),
+    Declaration(wrapperType: nil, kind: "ebook"), Declaration(wrapperType: "Track", kind: nil),
+    Declaration(wrapperType: "", kind: "song"),
+  ]
+
+  @Test("complete items of all kinds are delivered", arguments: songs + others)
+  func completeItem(declaration: Declaration) async throws {
+    let loaded = try await search(declaration.item(1), declaration.item(2))
+
+    #expect(loaded.value == [Feed.mediaItem(1), Feed.mediaItem(2)] && loaded.leftOut == 0)
+  }
+
+  @Test(
+    "an incomplete item that is not a song is left out and counted", arguments: others,
+    Feed.mediaSearch.required)
+  func incompleteItem(declaration: Declaration, field: String) async throws {
+    for value in [nil, NSNull(), ["wrong type"]] as [Any?] {
+      let bad = try declaration.item(2, with: field, set: value)
+      let loaded = try await search(bad, Feed.mediaSearch.json(1), bad, Feed.mediaSearch.json(3))
+
+      #expect(loaded.value == [Feed.mediaItem(1), Feed.mediaItem(3)] && loaded.leftOut == 2)
+    }
+    let only = try await search(declaration.item(2, with: field, set: nil))
+    #expect(only.value == [] && only.leftOut == 1)
+  }
+
+  @Test(
+    "an incomplete song is invalid data, whatever else the reply holds", arguments: songs,
+    Feed.mediaSearch.required)
+  func incompleteSong(declaration: Declaration, field: String) async throws {
+    let leftOut = try Self.others[0].item(1, with: field, set: nil)
+    for value in [nil, NSNull(), ["wrong type"]] as [Any?] {
+      let bad = try declaration.item(2, with: field, set: value)
+
+      let error = await feedError { try await search(leftOut, Feed.mediaSearch.json(1), bad) }
+
+      #expect(error?.reason == .invalidData)
+    }
+  }
+
+  @Test(
+    "an item that is not an object, or declares its kind with a wrong type, is invalid data",
+    arguments: ["7", "null", "[]", "{}", #"{"wrapperType":7}"#, #"{"kind":["ebook"]}"#])
+  func noDeclaration(json: String) async throws {
+    #expect(await feedError { try await search(json) }?.reason == .invalidData)
   }
 
   private func load(_ json: String) async throws -> [MediaItem] {
-    let client = ScriptedClient(.reply(200, Feed.mediaSearch.payload(of: [json])))
-    return try await MediaSearchLoader.mediaSearch(client: client).load("a").value
+    try await search(json).value
+  }
+
+  private func search(_ items: String...) async throws -> Loaded<[MediaItem]> {
+    let client = ScriptedClient(.reply(200, Feed.mediaSearch.payload(of: items)))
+    return try await MediaSearchLoader.mediaSearch(client: client).load("a")
   }
 }
 
 /// The URL that a term is looked up at.
-@Suite(.timeLimit(.minutes(1))) struct MediaSearchURLTests {
+@Suite(.acceptance, .timeLimit(.minutes(30))) struct MediaSearchURLTests {
   /// The URL that is requested for a term.
   private func url(
     for term: String, from base: URL = MediaSearchLoader.iTunes,
@@ -152,13 +216,13 @@ import Testing
     return try #require(client.urls.first).absoluteString
   }
 
-  @Test("ITN-26 the real server's URL for a term")
+  @Test("the real server's URL for a term")
   func realURL() async throws {
     #expect(
       try await url(for: "jack johnson") == "https://itunes.apple.com/search?term=jack+johnson")
   }
 
-  @Test("ITN-27 every byte is kept, or a plus, or escaped in upper case")
+  @Test("every byte is kept, or a plus, or escaped in upper case")
   func everyByte() async throws {
     let kept = Set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_*")
     for code in 0..<128 {
@@ -171,10 +235,7 @@ import Testing
   }
 
   @Test(
-    """
-    ITN-28 ITN-29 ITN-30 ITN-31 ITN-32 ITN-33 ITN-34 \
-    a term is encoded as a form's field, as it is
-    """,
+    "a term is encoded as a form's field, as it is",
     arguments: [
       ("a+b", "a%2Bb"), ("Simon & Garfunkel", "Simon+%26+Garfunkel"), ("100%", "100%25"),
       ("beyonc\u{E9}", "beyonc%C3%A9"), ("beyonce\u{301}", "beyonce%CC%81"),
@@ -188,7 +249,7 @@ import Testing
     #expect(try await url(for: term) == "https://itunes.apple.com/search?term=\(encoded)")
   }
 
-  @Test("ITN-35 a server reads every term as it was", arguments: [1, 2, 3] as [UInt64])
+  @Test("a server reads every term as it was", arguments: [1, 2, 3] as [UInt64])
   func decoded(seed: UInt64) async throws {
     var random = SplitMix64(seed: seed)
     for _ in 0..<200 {
@@ -205,8 +266,7 @@ import Testing
     }
   }
 
-  @Test(
-    "ITN-36 parameters follow the term in their order, encoded alike; there are none by default")
+  @Test("parameters follow the term in their order, encoded alike; there are none by default")
   func parameters() async throws {
     let asked = try await url(
       for: "a b",
@@ -217,7 +277,7 @@ import Testing
         + "&at+tribution=x%26y%3Dz&limit=10")
   }
 
-  @Test("ITN-26 another server's port and path are kept")
+  @Test("another server's port and path are kept")
   func otherServer() async throws {
     let asked = try await url(for: "a", from: web("http://127.0.0.1:8080/x/"))
 

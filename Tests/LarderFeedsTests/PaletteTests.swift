@@ -4,7 +4,7 @@ import LarderFeeds
 import Testing
 
 /// An application's own colours, given to genres by position.
-@Suite struct PaletteTests {
+@Suite(.acceptance) struct PaletteTests {
   private let genres = (0..<6).map { Genre(id: 100 - $0, name: "Genre \($0)") }
 
   private func palette(_ colors: [String]) throws -> Palette<String> {
@@ -13,7 +13,7 @@ import Testing
     return palette
   }
 
-  @Test("GEN-74 every genre carries a colour")
+  @Test("every genre carries a colour")
   func everyGenre() throws {
     let colored = try palette(["111111"]).colored(genres)
 
@@ -22,7 +22,7 @@ import Testing
     #expect(colored.map(\.color) == Array(repeating: "111111", count: 6))
   }
 
-  @Test("GEN-75 each application's colours are its own")
+  @Test("each application's colours are its own")
   func twoPalettes() throws {
     let first = try palette(["111111"])
     let second = try palette(["222222"])
@@ -31,7 +31,7 @@ import Testing
     #expect(try second.color(at: 0) == "222222")
   }
 
-  @Test("GEN-76 GEN-77 colours go by position, in turn")
+  @Test("colours go by position, in turn")
   func inTurn() throws {
     let colored = try palette(["000000", "111111", "222222"]).colored(genres)
 
@@ -39,7 +39,7 @@ import Testing
       colored.map(\.color) == ["000000", "111111", "222222", "000000", "111111", "222222"])
   }
 
-  @Test("GEN-78 GEN-79 valid colours are kept verbatim")
+  @Test("valid colours are kept verbatim")
   func keptVerbatim() throws {
     let colors = ["000000", "#ffffff", "#FFffFF", "abcDEF", "000000"]
 
@@ -47,7 +47,7 @@ import Testing
   }
 
   @Test(
-    "GEN-80 GEN-84 a colour that is none is refused, and the former ones stay",
+    "a colour that is none is refused, and the former ones stay",
     arguments: [
       "mmmmmm", "", "#", "12345", "#12345", "1234567", "f##fff", "##ffffff", "ffffff#", " 12345",
       "\u{FF21}\u{FF21}\u{FF21}\u{FF21}\u{FF21}\u{FF21}", "12345\u{301}", "0x1234",
@@ -63,7 +63,7 @@ import Testing
     #expect(palette.colors == ["111111"])
   }
 
-  @Test("GEN-81 GEN-82 no colours are no palette")
+  @Test("no colours are no palette")
   func empty() throws {
     var palette = Palette { $0 }
 
@@ -73,14 +73,14 @@ import Testing
     #expect(try palette.colored([]) == [])
   }
 
-  @Test("GEN-83 there is no negative position")
+  @Test("there is no negative position")
   func negative() throws {
     let palette = try palette(["111111"])
 
     #expect(throws: PaletteError.negativePosition(-1)) { try palette.color(at: -1) }
   }
 
-  @Test("GEN-85 the application's closure makes the colours")
+  @Test("the application's closure makes the colours")
   func closure() throws {
     var palette = Palette { Int($0, radix: 16) }
     try palette.setColors(["0000ff"])
@@ -88,7 +88,7 @@ import Testing
     #expect(try palette.color(at: 3) == 255)
   }
 
-  @Test("GEN-86 colours are not saved")
+  @Test("colours are not saved")
   func notSaved() async throws {
     let bench = try Bench(.genres, ScriptedClient(.reply(200, Feed.genres.payload(1))))
     _ = try await bench.handles.load(nil, nil)

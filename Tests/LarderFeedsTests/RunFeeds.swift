@@ -13,9 +13,10 @@ struct Outcome: Sendable {
 
 /// Runs the `feeds` program to its end, and `body` meanwhile.
 ///
-/// What it writes has to fit into a pipe.
+/// What it writes has to fit into a pipe. It is killed when the test is cancelled.
+/// With a terminal, standard output is that.
 func feeds(
-  _ arguments: [String], _ body: (Process) async -> Void = { _ in }
+  _ arguments: [String], to terminal: FileHandle? = nil, _ body: (Process) async -> Void = { _ in }
 ) async throws -> Outcome {
   let process = Process()
   let program = try #require(ChildProcess.path(of: "feeds"), "feeds is not beside the tests")
@@ -23,7 +24,7 @@ func feeds(
   process.arguments = arguments
   let (output, complaints) = (Pipe(), Pipe())
   process.standardInput = FileHandle.nullDevice
-  process.standardOutput = output
+  if let terminal { process.standardOutput = terminal } else { process.standardOutput = output }
   process.standardError = complaints
   let (statuses, ended) = AsyncStream.makeStream(of: Int32.self)
   process.terminationHandler = {
@@ -31,11 +32,14 @@ func feeds(
     ended.finish()
   }
   try process.run()
+  let watch = ChildWatch(process.processIdentifier, "feeds")
   await body(process)
   let status = await statuses.first { _ in true }
+  if status == nil { kill(process.processIdentifier, SIGKILL) }
+  watch.end()
   return Outcome(
     status: try #require(status, "the test was cancelled before feeds had ended"),
-    bytes: try written(to: output),
+    bytes: terminal == nil ? try written(to: output) : Data(),
     complaints: String(decoding: try written(to: complaints), as: UTF8.self))
 }
 

@@ -12,6 +12,8 @@ final class ScriptedClient: HTTPClient {
     case bytes([UInt8])
     case fail(any Error)
     /// The request stays pending, cancelled or not, until ``release(_:_:)``.
+    ///
+    /// It fails after three minutes, so that a test that never releases it ends.
     case hold
   }
 
@@ -36,14 +38,25 @@ final class ScriptedClient: HTTPClient {
   var cancelled: Set<Int> { state.read { $0.cancelled } }
 
   /// Waits until `count` requests are held.
-  func holds(_ count: Int) async { await state.wait { $0.held.count == count } }
+  ///
+  /// Throws `CancellationError` when the test is cancelled first, by its time limit for example.
+  func holds(_ count: Int) async throws { try await wait { $0.held.count == count } }
 
   /// Waits until a held request's task is cancelled.
-  func isCancelled(_ index: Int) async { await state.wait { $0.cancelled.contains(index) } }
+  ///
+  /// Throws `CancellationError` when the test is cancelled first, by its time limit for example.
+  func isCancelled(_ index: Int) async throws { try await wait { $0.cancelled.contains(index) } }
 
   /// Ends a held request.
   func release(_ index: Int, _ result: Result<HTTPReply, any Error>) {
     state.change { $0.held.removeValue(forKey: index) }?.resume(with: result)
+  }
+
+  /// Throws where the wait was cut short: a test that continued would start loads that nobody
+  /// cancels, and wait for them.
+  private func wait(until isMet: @escaping @Sendable (State) -> Bool) async throws {
+    await state.wait(until: isMet)
+    try Task.checkCancellation()
   }
 
   func get(_ url: URL) async throws -> HTTPReply {
@@ -58,7 +71,11 @@ final class ScriptedClient: HTTPClient {
     case .fail(let error): throw error
     case .hold:
       return try await withTaskCancellationHandler {
-        try await withCheckedThrowingContinuation { held in state.change { $0.held[index] = held } }
+        let limit = TimeLimit(seconds: 180) { self.release(index, .failure(URLError(.timedOut))) }
+        defer { limit.lift() }
+        return try await withCheckedThrowingContinuation { held in
+          state.change { $0.held[index] = held }
+        }
       } onCancel: {
         state.change { _ = $0.cancelled.insert(index) }
       }

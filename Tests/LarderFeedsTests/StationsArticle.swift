@@ -29,7 +29,7 @@ typealias StationsLoader = Loader<String, String, [Station]>
 extension Loader where Input == String, Key == String, Value == [Station] {
   static func stations(
     from base: URL, client: any HTTPClient, store: Store
-  ) throws(StoreError) -> StationsLoader {
+  ) throws -> StationsLoader {
     var policy = LoadPolicy(.remoteThenCache)
     policy.maxAge = .days(1)
     policy.retry = .extra(1, on: [.connectivity])

@@ -9,10 +9,10 @@ import Testing
 #endif
 
 /// The client over real connections to a server that behaves, and to one that does not.
-@Suite(.timeLimit(.minutes(1))) struct URLSessionClientTests {
+@Suite(.acceptance, .timeLimit(.minutes(30))) struct URLSessionClientTests {
   private let path = FeedServer.genresPath
 
-  @Test("HTTP-01 a get is one GET request for exactly its URL")
+  @Test("a get is one GET request for exactly its URL")
   func oneRequest() async throws {
     try await withServer { server in
       let url = server.url.appending(path: "some/path/x y")
@@ -26,7 +26,7 @@ import Testing
     }
   }
 
-  @Test("HTTP-02 the transport's failure is passed on")
+  @Test("the transport's failure is passed on")
   func refusedConnection() async throws {
     let url = try await withServer { $0.genresURL }
 
@@ -35,7 +35,26 @@ import Testing
     #expect(error?.code == .cannotConnectToHost)
   }
 
-  @Test("HTTP-04 body and status arrive unchanged")
+  @Test(
+    "The longest time limits and the largest sizes are limits like any other.",
+    arguments: [
+      Duration.seconds(31_536_001), .seconds(1e12), .seconds(Int64.max),
+      Duration(attoseconds: .max),
+    ])
+  func longTimeLimits(limit: Duration) async throws {
+    try await withServer { server in
+      server.answer(path, with: [.reply(status: 200, body: Data("a".utf8))])
+      let client = URLSessionClient(
+        maximumResponseBytes: .max, maximumRedirects: .max, requestTimeout: limit,
+        resourceTimeout: limit)
+
+      let reply = try await client.get(server.genresURL)
+
+      #expect(reply.status == 200 && reply.body == Data("a".utf8))
+    }
+  }
+
+  @Test("body and status arrive unchanged")
   func unchanged() async throws {
     try await withServer { server in
       let body = Data((0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
@@ -47,7 +66,7 @@ import Testing
     }
   }
 
-  @Test("HTTP-05 HTTP-06 no status is judged, with a body or without", arguments: [true, false])
+  @Test("no status is judged, with a body or without", arguments: [true, false])
   func noStatusIsJudged(hasBody: Bool) async throws {
     try await withServer { server in
       let client = URLSessionClient()
@@ -68,7 +87,7 @@ import Testing
   }
 
   @Test(
-    "HTTP-06 a request for credentials is a reply like any other",
+    "a request for credentials is a reply like any other",
     arguments: ["Basic realm=\"x\"", "Basic", "Digest realm=\"x\", nonce=\"1\"", "Bearer", ""])
   func challenge(header: String) async throws {
     try await withServer { server in
@@ -82,7 +101,7 @@ import Testing
     }
   }
 
-  @Test("HTTP-07 a cancelled request stops, with the code for that")
+  @Test("a cancelled request stops, with the code for that")
   func cancelled() async throws {
     try await withServer { server in
       server.answer(path, with: [.drip(milliseconds: 5)])
@@ -100,7 +119,7 @@ import Testing
     }
   }
 
-  @Test("HTTP-07 a request of a cancelled task is not made")
+  @Test("a request of a cancelled task is not made")
   func cancelledBefore() async throws {
     try await withServer { server in
       let client = URLSessionClient()
@@ -116,7 +135,7 @@ import Testing
     }
   }
 
-  @Test("HTTP-07 requests may be cancelled at any moment", arguments: [1, 2, 3, 4] as [UInt64])
+  @Test("requests may be cancelled at any moment", arguments: [1, 2, 3, 4] as [UInt64])
   func cancelledAnyTime(seed: UInt64) async throws {
     try await withServer { server in
       server.answer(path, with: [.redirect(to: "/api/character?page=1")])
@@ -137,7 +156,7 @@ import Testing
   }
 
   @Test(
-    "HTTP-08 nothing is cached beneath, and no cookie comes back",
+    "nothing is cached beneath, and no cookie comes back",
     arguments: [URLSessionConfiguration.ephemeral, .default])
   func nothingIsKept(configuration: URLSessionConfiguration) async throws {
     try await withServer { server in
@@ -343,7 +362,7 @@ import Testing
 }
 
 /// Every way in which data, response and error can arrive from a transport.
-@Suite(.serialized, .timeLimit(.minutes(1))) struct TransportStateTests {
+@Suite(.acceptance, .serialized, .timeLimit(.minutes(30))) struct TransportStateTests {
   struct Case: Sendable, CustomTestStringConvertible {
     enum Response: Sendable { case none, other, http }
     var data: Bool
@@ -360,7 +379,7 @@ import Testing
     }
   }
 
-  @Test("HTTP-03 HTTP-04 HTTP-05 only an HTTP response without an error is a reply", arguments: all)
+  @Test("only an HTTP response without an error is a reply", arguments: all)
   func states(state: Case) async throws {
     let configuration = URLSessionConfiguration.ephemeral
     configuration.protocolClasses = [StubProtocol.self]

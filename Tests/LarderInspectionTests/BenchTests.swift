@@ -133,7 +133,7 @@ import Testing
   @Test func aRecordThatIsNotAsItWasFoundEndsTheRun() throws {
     let specimen = try Specimen()
     let inspection = try specimen.inspect()
-    let directory = inspection.snapshot.directory.path
+    let directory = inspection.snapshot.path
     let key = try #require(try inspection.engine.keys(from: [0x10]).first)
     let bytes = try #require(try inspection.engine.get(key.span.bytes)).count
     try inspection.engine.close()

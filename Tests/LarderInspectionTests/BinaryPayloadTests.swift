@@ -69,15 +69,9 @@ import Testing
       let (bytes, _) = try inspection.payload(of: "k", cache: nil, keys: .auto)
       #expect(bytes.first == 1)
       #expect(BinaryTree.read(bytes) != nil)
-      let process = Process()
-      let output = Pipe()
-      process.executableURL = URL(filePath: try #require(ChildProcess.path(of: "kvinspect")))
-      process.arguments = ["get", path, "k", "--raw"]
-      process.standardOutput = output
-      try process.run()
-      let written = try output.fileHandleForReading.readToEnd()
-      process.waitUntilExit()
-      #expect(written == Data(bytes))
+      let temporary = try TemporaryDirectory()
+      let run = try Kvinspect(["get", path, "k", "--raw"], temporary: temporary.path)
+      #expect(try run.finish().bytes == Data(bytes))
     }
   }
 

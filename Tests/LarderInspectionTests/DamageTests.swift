@@ -40,7 +40,7 @@ import Testing
     #expect(status == .damaged)
     #expect(text.split(separator: "\n").filter { $0.hasPrefix("damaged") }.count == 1)
     #expect((270..<300).contains(shown), "\(shown)")
-    #expect(!text.contains(inspection.snapshot.directory.path))
+    #expect(!text.contains(inspection.snapshot.path))
     #expect(try inspection.gotten("key1299").status == .fine)
   }
 
@@ -64,7 +64,7 @@ import Testing
   @Test func failuresNameTheStoreAndNotItsSnapshot() throws {
     let specimen = try largeSpecimen(records: 6000)
     let inspection = try specimen.inspect()
-    for table in try Damage.files(in: inspection.snapshot.directory.path, endingIn: ".ldb") {
+    for table in try Damage.files(in: inspection.snapshot.path, endingIn: ".ldb") {
       try FileManager.default.removeItem(atPath: table)
     }
 
@@ -72,7 +72,7 @@ import Testing
       try inspection.listed()
     } throws: { error in
       "\(error)".contains(specimen.path) && outcome(of: error) == .io
-        && !"\(error)".contains(inspection.snapshot.directory.path)
+        && !"\(error)".contains(inspection.snapshot.path)
     }
   }
 

@@ -8,44 +8,17 @@ import Testing
 
 /// The program as it is run: exit codes, what goes where, and what it leaves behind.
 @Suite struct ExecutableTests {
-  /// A running `kvinspect` whose private directories are in a directory of the test's own.
-  private final class Run {
-    let process = Process()
-    let output = Pipe()
-    let errors = Pipe()
-
-    init(_ arguments: [String], temporary: String) throws {
-      process.executableURL = URL(filePath: try #require(ChildProcess.path(of: "kvinspect")))
-      process.arguments = arguments
-      process.environment = ProcessInfo.processInfo.environment.merging(
-        ["TMPDIR": temporary], uniquingKeysWith: { $1 })
-      process.standardOutput = output
-      process.standardError = errors
-      try process.run()
-    }
-
-    func finish() throws -> (status: Int32, output: String, errors: String) {
-      let text = try output.fileHandleForReading.readToEnd() ?? Data()
-      let message = try errors.fileHandleForReading.readToEnd() ?? Data()
-      process.waitUntilExit()
-      return (
-        process.terminationStatus, String(decoding: text, as: UTF8.self),
-        String(decoding: message, as: UTF8.self)
-      )
-    }
-  }
-
   private func run(
     _ arguments: String...
-  ) throws -> (status: Int32, output: String, errors: String) {
+  ) throws -> (status: Int32, bytes: Data, output: String, errors: String) {
     try run(arguments)
   }
 
   private func run(
     _ arguments: [String]
-  ) throws -> (status: Int32, output: String, errors: String) {
+  ) throws -> (status: Int32, bytes: Data, output: String, errors: String) {
     let temporary = try TemporaryDirectory()
-    let result = try Run(arguments, temporary: temporary.path).finish()
+    let result = try Kvinspect(arguments, temporary: temporary.path).finish()
     #expect(try FileManager.default.contentsOfDirectory(atPath: temporary.path) == [])
     return result
   }
@@ -93,9 +66,11 @@ import Testing
 
   @Test func sweepDeletesNothingUnlessItIsToldTo() throws {
     let specimen = try Specimen()
-    func sweep(_ flags: String...) throws -> (status: Int32, output: String, errors: String) {
+    func sweep(_ flags: String...) throws -> (
+      status: Int32, bytes: Data, output: String, errors: String
+    ) {
       let temporary = try TemporaryDirectory()
-      return try Run(
+      return try Kvinspect(
         ["sweep", specimen.path, "--now", "2027-01-01"] + flags, temporary: temporary.path
       ).finish()
     }
@@ -130,21 +105,10 @@ import Testing
     #expect(try run("ls", specimen.path, "--now", "-1d").status == 0)
   }
 
-  private func largeStore() throws -> Specimen {
-    let specimen = try Specimen()
-    let store = try Specimen.open(specimen.path)
-    let cache = try store.cache("large", of: Int.self)
-    try store.write { batch in
-      for index in 0..<20_000 { batch.save(index, for: "key \(index)", in: cache) }
-    }
-    try store.close()
-    return specimen
-  }
-
   @Test func aReaderThatHasEnoughEndsItWithoutFailure() throws {
     let specimen = try largeStore()
     let temporary = try TemporaryDirectory()
-    let run = try Run(["ls", specimen.path, "--format", "jsonl"], temporary: temporary.path)
+    let run = try Kvinspect(["ls", specimen.path, "--format", "jsonl"], temporary: temporary.path)
 
     #expect(try run.output.fileHandleForReading.read(upToCount: 10)?.count == 10)
     try run.output.fileHandleForReading.close()
@@ -160,7 +124,7 @@ import Testing
     let specimen = try largeStore()
     let temporary = try TemporaryDirectory()
     // It waits for its output to be read, so it is in the middle of its work.
-    let run = try Run(["ls", specimen.path, "--format", "jsonl"], temporary: temporary.path)
+    let run = try Kvinspect(["ls", specimen.path, "--format", "jsonl"], temporary: temporary.path)
     #expect(try run.output.fileHandleForReading.read(upToCount: 10)?.count == 10)
     #expect(try FileManager.default.contentsOfDirectory(atPath: temporary.path).count == 1)
 

@@ -13,6 +13,7 @@ import Testing
   private final class Worker {
     private let process = Process()
     private let log: String
+    private let watch: ChildWatch
 
     init(writingTo path: String, log: String) throws {
       self.log = log
@@ -21,11 +22,13 @@ import Testing
       process.arguments = ["write", path, "7"]
       process.standardOutput = try FileHandle(forWritingTo: URL(filePath: log))
       try process.run()
+      watch = ChildWatch(process.processIdentifier, "CrashWorker write")
     }
 
     func kill() {
       Foundation.kill(process.processIdentifier, SIGKILL)
       process.waitUntilExit()
+      watch.end()
     }
 
     deinit { if process.isRunning { kill() } }

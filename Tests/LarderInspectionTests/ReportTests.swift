@@ -37,6 +37,19 @@ import Testing
     try expectSnapshot(text, named: "info.\(format)", masking: [(fresh.path, "STORE")])
   }
 
+  @Test("Info shows the newest schema version of a cache that an older program has opened.")
+  func infoTellsTheNewestSchemaVersion() throws {
+    let specimen = try Specimen()
+    let store = try Specimen.open(specimen.path)
+    _ = try store.cache(
+      "users", of: Specimen.Title.self, keyedBy: UUID.self, schema: Schema(version: 2))
+    try store.close()
+    #expect(try specimen.inspect().told(Style(.table)).0.contains("2 (newest 3)"))
+    #expect(
+      try specimen.inspect().told(Style(.jsonl)).0
+        .contains("\"schemaVersion\":2,\"newestSchemaVersion\":3"))
+  }
+
   @Test(arguments: ReportFormat.allCases)
   func ttlTellsWhenRecordsExpire(format: ReportFormat) throws {
     var text = ""

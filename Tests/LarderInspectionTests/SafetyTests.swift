@@ -98,7 +98,7 @@ import Testing
   @Test func privateDirectoriesAreGoneAfterwards() throws {
     let specimen = try Specimen()
     var inspection: Inspection? = try specimen.inspect()
-    let place = try #require(inspection?.snapshot.directory.path)
+    let place = try #require(inspection?.snapshot.path)
     #expect(FileAccess.isDirectory(place))
     var status = stat()
     #expect(stat(place, &status) == 0 && status.st_mode & 0o777 == 0o700)

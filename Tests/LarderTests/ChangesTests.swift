@@ -8,7 +8,7 @@ import Testing
 @testable import Larder
 
 /// Who observes a cache is told what was committed, in that order, and holds up nobody.
-@Suite(.timeLimit(.minutes(2))) struct ChangesTests {
+@Suite(.timeLimit(.minutes(30))) struct ChangesTests {
   /// The changes that come until the store is closed, or `count` of them.
   private func read<V: Sendable>(
     _ changes: Changes<String, V>, _ count: Int = .max

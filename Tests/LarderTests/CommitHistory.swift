@@ -36,6 +36,9 @@ final class CommitHistory: CommitObserver {
     /// Deletions because somebody asked for them.
     var removals = 0
     var expirations = 0
+    /// Deletions because there was no room; each by a commit, like a removal, so what is read
+    /// afterwards must be missing.
+    var evictions = 0
     var clears = 0
   }
 
@@ -118,6 +121,7 @@ extension CommitHistory {
     var offset = 1
     guard let id = readVarint(recordKey.bytes, at: &offset) else { return }
     if row.kind == .stampedPut, condition == nil { state.counts.saves += 1 }
+    if row.kind == .remove, row.note == Deletion.evicted.rawValue { state.counts.evictions += 1 }
     // Saved or given back after a clear, it counts as before it.
     guard !state.retired.contains(id) else { return }
     let key = String(decoding: recordKey[offset...], as: UTF8.self)
@@ -145,6 +149,11 @@ extension CommitHistory {
       state.counts.expirations += 1
       if let old, clock.now() < old.savedAt + lifetime {
         state.faults.append("\(key), batch \(place): deleted as expired, and it lives")
+      }
+    } else if row.note == Deletion.evicted.rawValue {
+      // What is damaged or gone may be evicted without a look, and nothing here is.
+      guard case .unchanged? = condition else {
+        return state.faults.append("\(key), batch \(place): evicted, whatever it is")
       }
     } else {
       state.counts.removals += 1

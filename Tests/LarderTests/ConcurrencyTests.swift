@@ -91,7 +91,7 @@ import Testing
       let store = fixture.store
       let failures = Mutex<[String]>([])
       onThreads(4) { thread in
-        do throws(StoreError) {
+        do {
           var round = 0
           while true {
             round += 1
@@ -101,7 +101,7 @@ import Testing
             while try cursor.next() != nil {}
             _ = try numbers.value(for: thread)
           }
-        } catch .closed {
+        } catch StoreError.closed {
         } catch {
           failures.withLock { $0.append("\(error)") }
         }

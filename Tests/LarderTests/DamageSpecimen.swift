@@ -54,7 +54,7 @@ struct DamageSpecimen: Sendable {
       ? Self.commits(in: disk.bytes(of: Self.logs(on: disk)[0]) ?? []) : states.count - 1
   }
 
-  static func open(_ disk: SimulatedDisk) throws(StoreError) -> Opened {
+  static func open(_ disk: SimulatedDisk) throws -> Opened {
     let engine: LevelDBEngine
     do throws(EngineError) {
       var options = LevelDBOptions()

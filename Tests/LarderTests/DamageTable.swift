@@ -151,7 +151,7 @@ struct DamageFinding {
     guard try damage.apply(to: disk) else { return nil }
     let before = disk.hash
     let opened: DamageSpecimen.Opened
-    do throws(StoreError) {
+    do {
       opened = try DamageSpecimen.open(disk)
     } catch {
       outcome = .refused
@@ -176,12 +176,12 @@ struct DamageFinding {
   }
 
   private static func violation(
-    ofRefusal error: StoreError, of damage: ByteDamage, in specimen: DamageSpecimen
+    ofRefusal error: any Error, of damage: ByteDamage, in specimen: DamageSpecimen
   ) -> String? {
     switch error {
-    case .corrupt: nil
+    case StoreError.corrupt: nil
     // It may look like one of a later version, and without it a directory is no store.
-    case .incompatible where damage.path.hasSuffix("/LARDER"): nil
+    case StoreError.incompatible where damage.path.hasSuffix("/LARDER"): nil
     default: "refused with \(error)"
     }
   }
@@ -190,7 +190,7 @@ struct DamageFinding {
     ofGoingOnWith opened: DamageSpecimen.Opened, _ disk: SimulatedDisk,
     _ reading: DamageReading, _ specimen: DamageSpecimen
   ) throws -> String? {
-    do throws(StoreError) {
+    do {
       try opened.cache.save([1], for: "later")
       try opened.store.close()
       let again = try DamageSpecimen.open(disk)
@@ -223,15 +223,15 @@ private struct DamageReading {
 
   init(of cache: Cache<String, [UInt8]>, keys: Set<String>) {
     for key in keys {
-      do throws(StoreError) {
+      do {
         values[key] = try cache.value(for: key)
       } catch {
         named.insert(key)
-        if case .corrupt(DamageSpecimen.cacheName, key, _) = error { continue }
+        if case StoreError.corrupt(DamageSpecimen.cacheName, key, _) = error { continue }
         strange.append("\(key) throws \(error)")
       }
     }
-    do throws(StoreError) {
+    do {
       let cursor = try cache.entries()
       while let item = try cursor.next() {
         switch item.entry {
@@ -241,7 +241,7 @@ private struct DamageReading {
       }
     } catch {
       isScanWhole = false
-      if case .corrupt(DamageSpecimen.cacheName, "", _) = error { return }
+      if case StoreError.corrupt(DamageSpecimen.cacheName, "", _) = error { return }
       strange.append("the scan throws \(error)")
     }
   }

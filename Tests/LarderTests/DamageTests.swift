@@ -86,6 +86,25 @@ import Testing
   }
 
   @Test(
+    "An entry that does not decode is deleted by validate, and can be saved again",
+    arguments: StoreKind.allCases)
+  func undecodableIsDeleted(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let notes = try fixture.store.cache("notes", of: Note.self)
+    try notes.save(Note(title: "t"), for: "k")
+    try rewrite(fixture) { $0.removeLast() }
+    #expect(throwsUndecodable("k") { try notes.value(for: "k") })
+
+    let report = try notes.validate()
+
+    #expect(report.unreadable == 1 && report.kept == 0)
+    #expect(try notes.lookup(for: "k").kind == "missing")
+    try notes.save(Note(title: "new"), for: "k")
+    #expect(try notes.value(for: "k")?.title == "new")
+  }
+
+  @Test(
     "A whole record of a later format is refused, and kept by validate",
     arguments: [(offset: 0, value: UInt8(2)), (1, 0b100), (1, 0x80), (3, 1)])
   func laterRecordFormatsAreRefusedAndKept(offset: Int, value: UInt8) throws {

@@ -69,7 +69,7 @@ import Testing
     do {
       try cache.save(3, for: "c")
       Issue.record("it was saved")
-    } catch .writesDisabled {
+    } catch StoreError.writesDisabled {
     }
     #expect(try cache.value(for: "a") == 1)
     disk.heal()

@@ -14,12 +14,15 @@ import Testing
     return random.bytes(10_000)
   }()
 
-  private func open() throws -> (store: Store, pictures: Cache<Int, Data>, words: Cache<Int, Data>)
-  {
+  private func open(
+    byDefault: Bool = false
+  ) throws -> (store: Store, pictures: Cache<Int, Data>, words: Cache<Int, Data>) {
     var options = LevelDBOptions()
     options.files = SimulatedFiles(disk)
-    options.writeBufferBytes = 64 << 10
-    options.maxFileBytes = 1 << 20
+    if !byDefault {
+      options.writeBufferBytes = 64 << 10
+      options.maxFileBytes = 1 << 20
+    }
     let engine = try LevelDBEngine(at: "/store", options: options)
     let store = try Store(engine: engine, origin: .disk)
     return (
@@ -37,7 +40,7 @@ import Testing
     for number in 0..<10_000 {
       do {
         try pictures.save(picture(number), for: number)
-      } catch .diskFull {
+      } catch StoreError.diskFull {
         return number
       }
     }
@@ -45,9 +48,9 @@ import Testing
     return 0
   }
 
-  private func isForLackOfRoom(_ error: StoreError) -> Bool {
+  private func isForLackOfRoom(_ error: any Error) -> Bool {
     switch error {
-    case .diskFull, .writesDisabled: true
+    case StoreError.diskFull, StoreError.writesDisabled: true
     default: false
     }
   }
@@ -120,6 +123,106 @@ import Testing
     try store.close()
   }
 
+  /// Has others take all the room that is left.
+  private func fillRest() throws {
+    let rest = try SimulatedFiles(disk).availableBytes(in: "/store")
+    let held = disk.bytes(of: "/rest")?.count ?? 0
+    disk.setBytes(Array(repeating: 1, count: held + Int(rest)), of: "/rest")
+  }
+
+  /// Saves until that is refused; returns how many saves were accepted.
+  private func saveUntilRefused(_ pictures: Cache<Int, Data>, from first: Int) throws -> Int {
+    for number in first..<(first + 100_000) {
+      do {
+        try pictures.save(picture(number), for: number)
+      } catch {
+        guard isForLackOfRoom(error) else { throw error }
+        return number - first
+      }
+    }
+    Issue.record("the disk was never full")
+    return 0
+  }
+
+  @Test("A cache of a full store can be opened with another lifetime, and cleared.")
+  func settingsMayChangeOnAFullDisk() throws {
+    disk.setCapacity(6 << 20)
+    let first = try open()
+    _ = try fill(first.pictures)
+    try first.store.close()
+    try fillRest()
+    for days in 8...10 {
+      var options = LevelDBOptions()
+      options.files = SimulatedFiles(disk)
+      let store = try Store(engine: LevelDBEngine(at: "/store", options: options), origin: .disk)
+      let pictures = try store.cache(
+        "pictures", of: Data.self, keyedBy: Int.self, lifetime: .days(days), coder: .bytes)
+      #expect(try pictures.value(for: 0) == picture(0))
+      if days == 10 { try pictures.removeAll() }
+      try store.close()
+    }
+  }
+
+  /// Clears both caches of a full store, and sees that they are empty and writable after reopening.
+  private func clear(
+    _ store: Store, _ pictures: Cache<Int, Data>, _ words: Cache<Int, Data>
+  ) throws {
+    try pictures.removeAll()
+    try words.removeAll()
+    try store.close()
+    let again = try open(byDefault: true)
+    #expect(try again.pictures.value(for: 0) == nil)
+    #expect(try again.words.value(for: 1) == nil)
+    disk.setBytes([], of: "/rest")
+    for number in 0..<100 { try again.pictures.save(picture(number), for: number) }
+    try expect(100, in: again.pictures)
+    try again.store.close()
+  }
+
+  private static let megabytes: [UInt64] = [3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 100]
+
+  @Test(
+    "A store that fills its disk can be read and changed after each opening, and cleared.",
+    arguments: megabytes)
+  func aFullStoreSurvivesOpenings(megabytes: UInt64) throws {
+    disk.setCapacity(megabytes << 20)
+    var (store, pictures, words) = try open(byDefault: true)
+    try words.save(Data("kept".utf8), for: 1)
+    let count = try saveUntilRefused(pictures, from: 0)
+    #expect(count >= Int(megabytes) * 40)
+    for opening in 1...4 {
+      try store.close()
+      (store, pictures, words) = try open(byDefault: true)
+      try expect(count - opening + 1, in: pictures)
+      _ = try saveUntilRefused(pictures, from: 1_000_000)
+      #expect(try pictures.remove(count - opening), "opening \(opening)")
+      #expect(try pictures.value(for: count - opening) == nil)
+    }
+    try clear(store, pictures, words)
+  }
+
+  @Test(
+    "A store can be read and cleared when others took all room before each opening.",
+    arguments: megabytes)
+  func aStoreOnADiskThatOthersFillSurvivesOpenings(megabytes: UInt64) throws {
+    disk.setCapacity(megabytes << 20)
+    var (store, pictures, words) = try open(byDefault: true)
+    try words.save(Data("kept".utf8), for: 1)
+    let count = Int(megabytes) * 40
+    for number in 0..<count { try pictures.save(picture(number), for: number) }
+    for opening in 1...4 {
+      try store.close()
+      try fillRest()
+      (store, pictures, words) = try open(byDefault: true)
+      try expect(count, in: pictures)
+      _ = try saveUntilRefused(pictures, from: 1_000_000)
+      #expect(try words.value(for: 1) == Data("kept".utf8), "opening \(opening)")
+    }
+    #expect(try pictures.remove(0))
+    #expect(try pictures.value(for: 0) == nil)
+    try clear(store, pictures, words)
+  }
+
   @Test func thereIsNoReserveWhileThereIsRoom() throws {
     let (store, pictures, _) = try open()
     for number in 0..<300 { try pictures.save(picture(number), for: number) }
@@ -132,5 +235,65 @@ import Testing
     #expect(!disk.names.contains("/store/LARDER.reserve"))
     try expect(900, in: pictures)
     try store.close()
+  }
+}
+
+/// The same on file systems of the system.
+@Suite struct FullVolumeTests {
+  @Test(
+    "A full store on a real volume can be read and cleared after each opening.",
+    .enabled("no volume of this kind can be mounted") { SmallVolume.isAllowed(.tmpfs) },
+    arguments: [6, 12, 64])
+  func onTmpfs(megabytes: Int) throws { try fillAndClear(.tmpfs, megabytes) }
+
+  @Test(
+    "A full store on an ext4 volume can be read and cleared after each opening.",
+    .enabled("no volume of this kind can be mounted") { SmallVolume.isAllowed(.ext4) },
+    arguments: [6, 12, 64])
+  func onExt4(megabytes: Int) throws { try fillAndClear(.ext4, megabytes) }
+
+  private func fillAndClear(_ kind: SmallVolume.Kind, _ megabytes: Int) throws {
+    let volume = try SmallVolume(kind, megabytes: megabytes)
+    let directory = volume.directory.appending(path: "store")
+    var random = SplitMix64(seed: 1)
+    let noise = Data(random.bytes(5000))
+    var count = 0
+    for opening in 0..<4 {
+      let store = try Store(at: directory)
+      let cache = try store.cache("pictures", of: Data.self, keyedBy: Int.self, coder: .bytes)
+      for number in 0..<count { try #require(try cache.value(for: number) == noise) }
+      if opening > 0 {
+        count -= 1
+        #expect(try cache.remove(count))
+      }
+      if opening < 3 {
+        count += try saveUntilFull(cache, noise, from: count)
+      } else {
+        try cache.removeAll()
+        #expect(try cache.value(for: 0) == nil)
+      }
+      try store.close()
+      if opening == 1 { try volume.fill() }
+    }
+    #expect(count > megabytes * 40)
+    let store = try Store(at: directory)
+    let cache = try store.cache("pictures", of: Data.self, keyedBy: Int.self, coder: .bytes)
+    #expect(try cache.value(for: 0) == nil)
+    try store.close()
+  }
+
+  private func saveUntilFull(
+    _ cache: Cache<Int, Data>, _ value: Data, from first: Int
+  ) throws -> Int {
+    for number in first..<(first + 100_000) {
+      do {
+        try cache.save(value, for: number)
+      } catch StoreError.diskFull, StoreError.writesDisabled {
+        // Whether this one took effect is not known.
+        return number - first
+      }
+    }
+    Issue.record("the volume was never full")
+    return 0
   }
 }

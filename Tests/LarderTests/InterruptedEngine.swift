@@ -25,8 +25,11 @@ final class InterruptedEngine: StorageEngine, @unchecked Sendable {
 
   var writeCount: Int? { base.writeCount }
 
+  private(set) var lookupCount = 0
+
   func get(_ key: RawSpan, into buffer: inout ValueBuffer) throws(EngineError) -> Bool {
-    try base.get(key, into: &buffer)
+    lookupCount += 1
+    return try base.get(key, into: &buffer)
   }
 
   private(set) var cursorCount = 0

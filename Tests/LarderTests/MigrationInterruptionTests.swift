@@ -169,7 +169,8 @@ import Testing
     var rows = WriteBatch()
     let core = CacheCore<NoteV1>(
       name: "notes", keyedBy: String.self, lifetime: .days(7), schema: Schema(version: 1),
-      coder: .binary, readers: [:], counts: CacheCounts(of: "notes"), byteBudget: nil, marks: nil)
+      coder: .binary, readers: [:], counts: CacheCounts(of: "notes"), byteBudget: nil, marks: nil,
+      overwritesNewer: false)
     _ = try core.add(
       NoteV1(name: "0"), for: "0000", id: cleared.core.id, savedAt: fixture.clock.now(), to: &rows)
     try fixture.engine.write(&rows, synced: false)
@@ -207,7 +208,8 @@ import Testing
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     try interruptMigration(of: fixture)
-    try fixture.store.cache("notes", of: NoteV1.self).save(NoteV1(name: "0"), for: "0000")
+    try fixture.store.cache("notes", of: NoteV1.self, overwritesNewer: true)
+      .save(NoteV1(name: "0"), for: "0000")
     try fixture.reopen()
 
     let notes = try fixture.store.cache("notes", of: Note.self, schema: .reading1And2)

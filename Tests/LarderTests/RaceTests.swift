@@ -9,26 +9,35 @@ import Testing
 
 /// Everything that a store can do, by eight threads at once, while its clock goes on.
 ///
-/// Each commit and each read is held against the order of all commits. `make proof` goes on for
-/// longer, to a million calls; run it under the thread sanitizer, too. A failure names its seed,
-/// which `LARDER_SEED` sets: the same calls, and another interleaving.
+/// Each commit and each read is held against the order of all commits. With a byte budget for a
+/// quarter of the keys, every third save evicts. An eviction is a commit like any other: a read
+/// returns the newest value, or nothing from the commit on that evicted it, and never an older one.
+/// `make proof` runs longer: a million calls with a budget, and a million without. Run it under the
+/// thread sanitizer, too. A failure names its seed, which `LARDER_SEED` sets: the same calls, and
+/// another interleaving.
 @Suite struct RaceTests {
-  @Test(arguments: StoreKind.allCases)
-  func eightThreadsAgreeOnOneOrder(kind: StoreKind) throws {
+  @Test(arguments: StoreKind.allCases, [nil, 600])
+  func eightThreadsAgreeOnOneOrder(kind: StoreKind, byteBudget: Int?) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let seed = testSeed()
     let history = CommitHistory(clock: fixture.clock, lifetime: Race.lifetime)
     var totals = Race.Totals()
+    var evicted = 0
     for round in 0..<4 {
       let place: Comment = "LARDER_SEED=\(seed), round \(round)"
       let coders: [Coder<Int>] = round.isMultiple(of: 2) ? [.json, .binary] : [.binary, .json]
-      let race = try Race(on: fixture, history, from: coders[0], to: coders[1])
+      let race = try Race(
+        on: fixture, history, from: coders[0], to: coders[1], byteBudget: byteBudget)
       let readings = race.run(seed: seed &+ UInt64(round), steps: 800 * proofFactor)
       #expect(race.failures == [], place)
       #expect(history.faults == [], place)
       #expect(history.faults(in: readings).prefix(5) == [], place)
       totals.add(race.totals)
+      evicted += race.evicted
+      if let byteBudget {
+        #expect((byteBudget / 2...byteBudget).contains(race.mostBytes), place)
+      }
       #expect(readings.count > 1000, place)
       try race.expectRecords(of: fixture, toBe: history, place)
       try race.expectAllToBeSwept(from: fixture, place)
@@ -39,9 +48,11 @@ import Testing
     #expect(counts.removals <= totals.removals)
     #expect(counts.clears == totals.clears)
     #expect(counts.restamps >= totals.migrated)
-    for count in [totals.swept, totals.validated, totals.migrated, totals.touched, totals.unasked] {
-      #expect(count > 0, "the race does not do all of it: \(totals)")
-    }
+    #expect((counts.evictions...counts.evictions + counts.expirations).contains(evicted))
+    var done = [totals.swept, totals.validated, totals.migrated, totals.touched]
+    // With a budget the first entry is gone before a sweep that nobody asked for.
+    done.append(byteBudget == nil ? totals.unasked : counts.evictions / 1000)
+    #expect(!done.contains(0), "the race does not do all of it: \(totals), \(counts)")
   }
 }
 
@@ -82,16 +93,19 @@ private final class Race: Sendable {
 
   private let store: Store
   private let cache: Cache<String, Int>
+  private let before: Store
   private let clock: ManualClock
   private let timer = HandTimer()
   private let history: CommitHistory
   private let state = Mutex(State())
   private let values: Atomic<Int>
+  private let most = Atomic(0)
   private let clearsBegun = Atomic(0)
   private let clearsEnded = Atomic(0)
 
   init(
-    on fixture: Fixture, _ history: CommitHistory, from old: Coder<Int>, to coder: Coder<Int>
+    on fixture: Fixture, _ history: CommitHistory, from old: Coder<Int>, to coder: Coder<Int>,
+    byteBudget: Int?
   ) throws {
     self.history = history
     clock = fixture.clock
@@ -105,15 +119,17 @@ private final class Race: Sendable {
     func open(_ coder: Coder<Int>) throws -> (Store, Cache<String, Int>) {
       let store = try Store(engine: engine, options: options, origin: .disk)
       let cache = try store.cache(
-        "cache", of: Int.self, lifetime: .seconds(Self.lifetime), coder: coder)
+        "cache", of: Int.self, lifetime: .seconds(Self.lifetime), coder: coder,
+        byteBudget: byteBudget)
       history.follow(cache)
       return (store, cache)
     }
     // Something to be swept, and something to be migrated.
-    let (_, before) = try open(old)
-    try before.save(values.add(1, ordering: .relaxed).newValue, for: "old")
+    let first: Cache<String, Int>
+    (before, first) = try open(old)
+    try first.save(values.add(1, ordering: .relaxed).newValue, for: "old")
     clock.advance(by: 2 * Self.lifetime)
-    for key in Self.keys { try before.save(values.add(1, ordering: .relaxed).newValue, for: key) }
+    for key in Self.keys { try first.save(values.add(1, ordering: .relaxed).newValue, for: key) }
     (store, cache) = try open(coder)
     // From here on sweeps that nobody asked for delete, too.
     clock.advance(by: ClockWatch.steadySeconds)
@@ -127,6 +143,14 @@ private final class Race: Sendable {
 
   var totals: Totals { state.withLock { $0.totals } }
   var failures: [String] { state.withLock { $0.failures } }
+  /// The most bytes that the cache was seen to hold.
+  var mostBytes: Int { most.load(ordering: .relaxed) }
+  /// How many entries had to go for the budget, expired ones too, by the stores' own counts.
+  var evicted: Int {
+    [before, store].reduce(0) { total, store in
+      total + (store.statistics.caches["cache"]?.deletions.cacheBudget.entries ?? 0)
+    }
+  }
 
   /// Runs so many calls on each thread; answers what was read.
   func run(seed: UInt64, steps: Int) -> [CommitHistory.Reading] {
@@ -141,7 +165,11 @@ private final class Race: Sendable {
         } else {
           isMigrating.wait()
         }
-        for step in 0..<steps { try call(&random, letsTimePass: step > 50) }
+        for step in 0..<steps {
+          try call(&random, letsTimePass: step > 50)
+          let account = store.space.accounting.count(cache.core.id)
+          most.max(account?.bytes ?? 0, ordering: .relaxed)
+        }
       } catch {
         state.withLock { $0.failures.append("thread \(thread): \(error)") }
       }

@@ -36,6 +36,7 @@ import Testing
           kills += 1
         }
       }
+      try #require(isDone || lines <= 0, "the worker ended by itself, seed \(seed)")
     }
     #expect(kills > 0)
 

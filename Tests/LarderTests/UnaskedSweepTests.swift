@@ -129,23 +129,12 @@ import Testing
     }
   }
 
-  @Test func theSystemsTimerFiresAndEnds() async {
-    let fired = Mutex(0)
-    let end = await withCheckedContinuation { done in
-      let end = Mutex<(@Sendable () -> Void)?>(nil)
-      end.withLock { slot in
-        slot = sweepTimer(0.001) {
-          let end = end.withLock { end in
-            defer { end = nil }
-            return end
-          }
-          fired.withLock { $0 += 1 }
-          if let end { done.resume(returning: end) }
-        }
-      }
-    }
+  @Test(.timeLimit(.minutes(30))) func theSystemsTimerFiresAndEnds() async {
+    let fired = Watched(0)
+    let end = sweepTimer(0.001) { fired.change { $0 += 1 } }
+    await fired.wait { $0 > 0 }
     end()
-    #expect(fired.withLock { $0 } > 0)
+    #expect(fired.read { $0 } > 0)
   }
 }
 

@@ -49,6 +49,7 @@ package final class Replay {
       case truncate
       case sync
       case rename
+      case exchange
       case unlink
       case makeDirectory
       case removeDirectory
@@ -102,6 +103,7 @@ extension Replay.Step.Kind {
     case .truncate: self = .truncate
     case .sync: self = .sync
     case .rename: self = .rename
+    case .exchange: self = .exchange
     case .unlink: self = .unlink
     case .mkdir: self = .makeDirectory
     case .rmdir: self = .removeDirectory

@@ -92,6 +92,10 @@ package struct SimulatedFiles: StoreFiles {
     try check("cannot rename", path, csimdisk_rename(disk.disk, path, other))
   }
 
+  package func exchange(_ path: String, with other: String) throws(EngineError) {
+    try check("cannot exchange", path, csimdisk_exchange(disk.disk, path, other))
+  }
+
   package func remove(_ path: String) throws(EngineError) {
     try check("cannot remove", path, csimdisk_remove(disk.disk, path))
   }

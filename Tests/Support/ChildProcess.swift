@@ -8,7 +8,7 @@ import Synchronization
 
 /// A program started by a test, with a pipe to its input and one from its output.
 ///
-/// When its value ends, it is killed and waited for.
+/// When its value ends, it is killed and waited for; when this process ends, it is killed.
 package struct ChildProcess: ~Copyable {
   /// Why a program could not be started.
   package struct StartFailure: Error {
@@ -18,6 +18,7 @@ package struct ChildProcess: ~Copyable {
   private let process: pid_t
   private let input: Int32
   private let output: Int32
+  private let watch: ChildWatch
   private var unread: [UInt8] = []
   private var isRunning = true
 
@@ -26,14 +27,12 @@ package struct ChildProcess: ~Copyable {
     guard let path = ChildProcess.path(of: program) else {
       throw StartFailure(message: "\(program) is not beside the tests")
     }
-    // One at a time, so that no child inherits the ends of another's pipes.
-    (process, input, output) = try ChildProcess.starting.withLock { _ in
-      try ChildProcess.start([path] + arguments)
-    }
+    (process, input, output) = try ChildProcess.start([path] + arguments)
+    watch = ChildWatch(process, ([program] + arguments).joined(separator: " "))
   }
 
   deinit {
-    ChildProcess.end(process, if: isRunning)
+    ChildProcess.end(process, watch, if: isRunning)
     close(input)
     close(output)
   }
@@ -65,24 +64,33 @@ package struct ChildProcess: ~Copyable {
   ///
   /// What it had written can still be read.
   package mutating func kill() {
-    ChildProcess.end(process, if: isRunning)
+    ChildProcess.end(process, watch, if: isRunning)
     isRunning = false
   }
 
-  private static func end(_ process: pid_t, if isRunning: Bool) {
+  private static func end(_ process: pid_t, _ watch: ChildWatch, if isRunning: Bool) {
     guard isRunning else { return }
     #if canImport(Darwin)
       _ = Darwin.kill(process, SIGKILL)
     #else
       _ = Glibc.kill(process, SIGKILL)
     #endif
+    watch.end()
     var status: Int32 = 0
     waitpid(process, &status, 0)
   }
 
   private static let starting = Mutex<Void>(())
 
-  private static func start(_ words: [String]) throws -> (pid_t, input: Int32, output: Int32) {
+  /// Starts a program that is not watched: its process id, and the ends of its pipes.
+  static func start(_ words: [String]) throws -> (pid_t, input: Int32, output: Int32) {
+    // One at a time, so that no child inherits the ends of another's pipes.
+    try starting.withLock { _ in try startAlone(words) }
+  }
+
+  private static func startAlone(
+    _ words: [String]
+  ) throws -> (pid_t, input: Int32, output: Int32) {
     let (childInput, input) = try pipe()
     let (output, childOutput) = try pipe()
     defer {
@@ -123,10 +131,11 @@ package struct ChildProcess: ~Copyable {
     return (ends[0], ends[1])
   }
 
-  /// Where a program that was built beside the tests is; nil when it was not.
+  /// Where a program is: at its absolute path, or beside the tests; nil if it was not built.
   ///
   /// The test bundle is named in the arguments of this process.
   package static func path(of program: String) -> String? {
+    if program.hasPrefix("/") { return program }
     for argument in CommandLine.arguments where argument.contains(".xctest") {
       var parts = argument.split(separator: "/", omittingEmptySubsequences: false)
       while let _ = parts.popLast() {

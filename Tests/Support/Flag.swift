@@ -20,10 +20,15 @@ package final class Flag {
     condition.broadcast()
   }
 
-  /// Returns once it has been told.
+  /// Returns once it has been told; ends the test run if that takes too long.
   package func wait() {
+    let limit = Date(timeIntervalSinceNow: Double(TimeLimit.seconds))
     condition.withLock {
-      while !isUp { condition.wait() }
+      while !isUp {
+        guard condition.wait(until: limit) else {
+          fatalError("no flag was raised for \(TimeLimit.seconds) seconds")
+        }
+      }
     }
   }
 }

@@ -42,6 +42,11 @@ import Testing
     BannedCalls.skipping.expectHolds(in: tree.files(under: "Tests"))
   }
 
+  @Test func testsDoNotWaitWithoutALimit() {
+    let tests = tree.files(under: "Tests").filter { !BannedCalls.waitingFiles.contains($0.path) }
+    BannedCalls.waiting.expectHolds(in: tests)
+  }
+
   // MARK: - The rules are seen to fail
 
   @Test(arguments: [
@@ -58,6 +63,8 @@ import Testing
     (BannedCalls.clocks, "ContinuousClock().measure {}"), (BannedCalls.clocks, "time(nil)"),
     (BannedCalls.skipping, "@Test(.disabled(\"flaky\"))"),
     (BannedCalls.skipping, "withKnownIssue { f() }"),
+    (BannedCalls.waiting, "let a = await withCheckedContinuation { b = $0 }"),
+    (BannedCalls.waiting, "let a = DispatchSemaphore(value: 0)"),
   ])
   func ruleSeesABadLine(rule: Rule, line: String) {
     #expect(rule.lines(brokenBy: "// \(line)\n\"\(1)\"; \(line)\n", at: "a.swift") == [2])
@@ -104,15 +111,29 @@ enum BannedCalls {
 
   /// Where time that passes is the very event.
   ///
-  /// They are a time limit for requests, and the tests' server, which can be told to be slow.
+  /// They are a time limit for requests, the tests' server, which can be told to be slow, and the
+  /// time limit of tests.
   static let timerFiles: Set = [
     "Sources/LarderFeeds/HTTP/URLSessionClient.swift",
-    "Tests/FeedServer/FeedServer+Responses.swift",
+    "Tests/FeedServer/FeedServer+Responses.swift", "Tests/Support/TimeLimit.swift",
   ]
 
   static let sleeping = Rule.bans(
     ["sleep(", "usleep(", "nanosleep(", "asyncAfter("],
     because: "wait for the event, not for the time it usually takes")
+
+  /// Where a wait has a limit, or ends with the test's server.
+  static let waitingFiles: Set = [
+    "Tests/Support/Flag.swift", "Tests/Support/Threads.swift", "Tests/Support/Watched.swift",
+    "Tests/LarderFeedsTests/ScriptedClient.swift", "Tests/FeedServer/FeedServer+Responses.swift",
+  ]
+
+  static let waiting = Rule.bans(
+    [
+      "withCheckedContinuation", "withCheckedThrowingContinuation", "DispatchSemaphore",
+      "DispatchGroup", "NSCondition", "pthread_cond_wait",
+    ],
+    because: "a test that fails must end: Flag, Watched, onThreads and TimeLimit have a limit")
 
   static let skipping = Rule.bans(
     [".disabled(", "withKnownIssue", "XCTSkip"],

@@ -128,6 +128,9 @@ typedef struct clarder_options {
 ///
 /// Opening writes to the directory even when nothing has to be recovered, and a refused one may
 /// have written too: look before you open.
+///
+/// The first one in a process starts LevelDB's background thread. When the system has no thread to
+/// give, it fails and writes nothing.
 clarder_status *_Nullable clarder_open(const char *path, const clarder_options *options,
                                        clarder_db *_Nullable *_Nonnull db) CLARDER_NOEXCEPT;
 
@@ -221,6 +224,42 @@ clarder_place clarder_cursor_copy(clarder_cursor *cursor, const clarder_slice *_
 
 /// The first failure that the cursor has met in all its moves, or NULL.
 clarder_status *_Nullable clarder_cursor_status(const clarder_cursor *cursor) CLARDER_NOEXCEPT;
+
+// MARK: - Files in memory
+
+/// Creates a file system in memory, for `clarder_options.env`.
+clarder_env *clarder_memory_create(void) CLARDER_NOEXCEPT;
+
+/// Frees it. No database may use it any more.
+void clarder_memory_free(clarder_env *_Nullable memory) CLARDER_NOEXCEPT;
+
+/// Whether there is a file at `path`.
+bool clarder_memory_has(clarder_env *memory, const char *path) CLARDER_NOEXCEPT;
+
+/// Reads a whole file into `buffer`, replacing what it held.
+clarder_status *_Nullable clarder_memory_read(clarder_env *memory, const char *path,
+                                              clarder_buffer *buffer) CLARDER_NOEXCEPT;
+
+/// Makes `bytes` all that a file holds. A missing file is created.
+clarder_status *_Nullable clarder_memory_write(clarder_env *memory, const char *path,
+                                               clarder_slice bytes) CLARDER_NOEXCEPT;
+
+/// Removes a file.
+clarder_status *_Nullable clarder_memory_remove(clarder_env *memory,
+                                                const char *path) CLARDER_NOEXCEPT;
+
+/// Renames a file.
+clarder_status *_Nullable clarder_memory_rename(clarder_env *memory, const char *path,
+                                                const char *other) CLARDER_NOEXCEPT;
+
+/// Writes the names of the files in a directory into `buffer`, each followed by a zero byte.
+clarder_status *_Nullable clarder_memory_list(clarder_env *memory, const char *path,
+                                              clarder_buffer *buffer) CLARDER_NOEXCEPT;
+
+// MARK: - Files
+
+/// Gives two files or directories each other's names, in one step. Returns 0, or an errno.
+int clarder_exchange(const char *path, const char *other) CLARDER_NOEXCEPT;
 
 // MARK: - Checksum
 

@@ -35,7 +35,7 @@ public final class EntryCursor<Key: CacheKey, Value: Sendable> {
   ///   ``StoreError/closed``.
   /// - Complexity: One step and one decode for each entry shown; one step and one checksum for
   ///   each that is passed over.
-  public func next() throws(StoreError) -> Item? {
+  public func next() throws -> Item? {
     try walk.next { record, bytes, recordKey, now throws(StoreError) in
       let found = try walk.cache.core.lookup(
         record, in: bytes, under: recordKey, at: now, origin: walk.cache.store.origin)
@@ -65,7 +65,7 @@ public final class KeyCursor<Key: CacheKey> {
   ///
   /// - Throws: As ``EntryCursor/next()``.
   /// - Complexity: One step and one checksum for each entry. Nothing is decoded.
-  public func next() throws(StoreError) -> Key? { try step() }
+  public func next() throws -> Key? { try step() }
 }
 
 extension Cache {
@@ -74,7 +74,7 @@ extension Cache {
   /// - Parameter range: All keys by default.
   /// - Returns: A cursor before the first of them.
   /// - Throws: ``StoreError/io(_:)``, ``StoreError/closed``.
-  public func keys(in range: KeyRange<Key> = .all) throws(StoreError) -> KeyCursor<Key> {
+  public func keys(in range: KeyRange<Key> = .all) throws -> KeyCursor<Key> {
     KeyCursor(try RecordWalk(self, range))
   }
 
@@ -85,7 +85,7 @@ extension Cache {
   /// - Throws: ``StoreError/io(_:)``, ``StoreError/closed``.
   public func entries(
     in range: KeyRange<Key> = .all
-  ) throws(StoreError) -> EntryCursor<Key, Value> {
+  ) throws -> EntryCursor<Key, Value> {
     EntryCursor(try RecordWalk(self, range))
   }
 }

@@ -48,8 +48,9 @@ final class RecordWalk<Key: CacheKey, Value: Sendable> {
 }
 
 /// A stored key that is none of the cache's key type.
-private struct UnreadableKey: Error, CustomStringConvertible {
+private struct UnreadableKey: LocalizedError, CustomStringConvertible {
   let type: any CacheKey.Type
 
   var description: String { "the key is no \(type)" }
+  var errorDescription: String? { description }
 }

@@ -9,22 +9,35 @@ struct ClockWatch {
   static let steadySeconds = 600.0
   static let toleratedSeconds = 3600.0
 
-  private var start: (now: Date, uptime: Duration)?
+  /// What a clock says at one moment.
+  struct Reading {
+    let now: Date
+    let uptime: Duration
 
-  /// Looks at the clock, and answers the date that may be deleted by; nil when there is none.
+    /// Reads the clock, which may be code of the user's: hold no lock.
+    init(of clock: any WallClock) {
+      now = clock.now()
+      uptime = clock.uptime()
+    }
+  }
+
+  private var start: Reading?
+
+  /// Takes a reading of the clock, and returns the date that may be deleted by; nil when there is
+  /// none.
   ///
-  /// Asked again, the clock may have been set to another one. A drift is counted from the start, so
-  /// that many small jumps make a large one.
-  mutating func steadyDate(of clock: any WallClock) -> Date? {
-    let (now, uptime) = (clock.now(), clock.uptime())
+  /// Between two readings the clock may have been set to another date. A drift is counted from the
+  /// start, so that many small jumps make a large one.
+  mutating func steadyDate(at reading: Reading) -> Date? {
+    let (now, uptime) = (reading.now, reading.uptime)
     guard let start else {
-      self.start = (now, uptime)
+      self.start = reading
       return nil
     }
     let passed = (uptime - start.uptime) / .seconds(1)
     let drift = now.timeIntervalSince(start.now) - passed
     guard abs(drift) <= Self.toleratedSeconds else {
-      self.start = (now, uptime)
+      self.start = reading
       return nil
     }
     return passed >= Self.steadySeconds ? now : nil

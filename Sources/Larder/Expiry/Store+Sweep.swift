@@ -28,28 +28,32 @@ extension Store {
   /// - Throws: ``StoreError/corrupt(cache:key:file:)`` with an empty key, after everything else
   ///   was swept, when a part of an index or what the store remembers of a cache is damaged;
   ///   ``StoreError/diskFull``, ``StoreError/io(_:)`` or ``StoreError/writesDisabled(cause:)`` when
-  ///   deleting failed; ``StoreError/closed``.
+  ///   deleting failed; ``StoreError/readOnly(cause:)``, ``StoreError/closed``.
   /// - Complexity: With nothing to be deleted one look at each cache, without a lookup. Else, for
   ///   each entry that has expired and for each time one was overwritten, one step, one checksum
   ///   and one lookup, or two if anything was written meanwhile; one append for 256 of them. After
   ///   many deletions the ranges that they emptied are compacted. Memory for 4 MiB of keys and the
   ///   largest value.
-  @discardableResult public func sweep() throws(StoreError) -> Int {
+  @discardableResult public func sweep() throws -> Int {
+    try requireWritable()
     do throws(EngineError) {
       // Before the lock: in a forked child nobody may be left to give it up.
       try engine.checkOpen()
     } catch {
       throw StoreError(error)
     }
+    // Also before the lock: the clock may call the store.
+    let now = clock.now()
     return try withSweeper { sweeper throws(StoreError) in
-      try sweeper.sweep(self, at: clock.now(), asked: true)
+      try sweeper.sweep(self, at: now, asked: true)
     }
   }
 
   /// A bounded sweep that nobody asked for: only while the clock goes steadily.
   func sweepUnasked() {
+    let reading = ClockWatch.Reading(of: clock)
     withSweeperIfAvailable { sweeper in
-      guard let now = sweeper.watch(clock) else { return }
+      guard let now = sweeper.watch(reading) else { return }
       do throws(StoreError) {
         try sweeper.sweep(self, at: now, asked: false)
       } catch {
@@ -66,14 +70,15 @@ struct Sweeper {
   static let unaskedSlices = 40
 
   private var watch = ClockWatch()
-  private var places: [String: SweepPlace] = [:]
+  private var places: [CacheName: SweepPlace] = [:]
   /// The caches that were registered and not open when this was first asked for.
-  private var dormant: [String: (registration: Registration, due: NextDue)]?
-  private var damaged: [String] = []
+  private var dormant: [CacheName: (registration: Registration, due: NextDue)]?
+  private var damaged: [CacheName] = []
 
-  /// Looks at the clock, and answers the date that may be deleted by unasked, if there is one.
-  @discardableResult mutating func watch(_ clock: any WallClock) -> Date? {
-    watch.steadyDate(of: clock)
+  /// Takes a reading of the clock, and returns the date that may be deleted by unasked, if there is
+  /// one.
+  @discardableResult mutating func watch(_ reading: ClockWatch.Reading) -> Date? {
+    watch.steadyDate(at: reading)
   }
 
   /// Sweeps every cache of `store` of what has expired at `now`; unless somebody asked for it, a
@@ -87,25 +92,26 @@ struct Sweeper {
     var damage: StoreError?
     if dormant == nil { try findDormant(in: store) }
     for name in damaged where store.allOpenCaches[name] == nil {
-      damage = .corrupt(cache: name, key: "", file: nil)
+      damage = .corrupt(cache: name.text, key: "", file: nil)
     }
     for cache in dueCaches(of: store, last: last) where slicesLeft > 0 {
       do throws(EngineError) {
         deleted += try sweep(
           cache, of: store, at: now, last: last, asked: asked, slices: &slicesLeft)
       } catch .corrupt(let message) {
-        damage = StoreError(.corrupt(message), cache: cache.name)
+        damage = StoreError(.corrupt(message), cache: cache.name.text)
       } catch {
-        throw StoreError(error, cache: cache.name)
+        throw StoreError(error, cache: cache.name.text)
       }
     }
     if let damage { throw damage }
     return deleted
   }
 
-  /// Whether a sweep of `store` might find rows that are due, as far as is known without looking.
-  func mayFindSomething(in store: Store) -> Bool {
-    guard let last = CacheSweep.lastBucket(at: store.clock.now()) else { return false }
+  /// Whether a sweep of `store` at `now` might find rows that are due, as far as is known without
+  /// looking.
+  func mayFindSomething(in store: Store, at now: Date) -> Bool {
+    guard let last = CacheSweep.lastBucket(at: now) else { return false }
     return dormant == nil || !dueCaches(of: store, last: last).isEmpty
   }
 
@@ -150,7 +156,7 @@ struct Sweeper {
     let place = places[cache.name].flatMap { $0.id == registration.id ? $0 : nil }
     var sweep = CacheSweep(
       of: registration, in: store.engine, telling: store.observations,
-      counting: store.counts.ofCache(cache.name), at: now, last: last, from: place,
+      counting: store.counts.ofCache(cache.name.text), at: now, last: last, from: place,
       due: cache.due)
     defer { places[cache.name] = sweep.place }
     // What was found under another number says nothing of this one.
@@ -162,7 +168,7 @@ struct Sweeper {
       }
       // Opened meanwhile, it may have another lifetime, and is swept by that from now on.
       return try store.withRegistry { registry throws(EngineError) in
-        guard registry.open.cache(named: cache.name) == nil else { return false }
+        guard registry.open.cache(named: cache.name.text) == nil else { return false }
         try slice()
         return true
       }
@@ -174,7 +180,7 @@ struct Sweeper {
 
 /// A cache of which something may be due.
 private struct DueCache {
-  let name: String
+  let name: CacheName
   let due: NextDue
   let isOpen: Bool
   let registration: () -> Registration

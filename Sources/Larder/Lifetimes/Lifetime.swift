@@ -100,7 +100,8 @@ extension Lifetime {
 
 extension Lifetime: CustomStringConvertible {
   /// The lifetime in words, such as `fresh for 7 days`.
-  public var description: String {
-    stale == .seconds(0) ? "fresh for \(fresh)" : "fresh for \(fresh), then stale for \(stale)"
-  }
+  public var description: String { "fresh for \(words)" }
+
+  /// The same without the first words, such as `7 days`.
+  var words: String { stale == .seconds(0) ? "\(fresh)" : "\(fresh), then stale for \(stale)" }
 }

@@ -132,16 +132,27 @@ extension MaxAge: Codable {
 }
 
 extension MaxAge: CustomStringConvertible {
-  /// The limit in words, such as `7 days`, `90 seconds`, `unlimited`.
+  /// The limit in words, such as `7 days`, `1 hour`, `90 seconds`, `unlimited`.
+  ///
+  /// In the largest unit of which it is a whole number.
   public var description: String {
     switch rule {
     case .unlimited: "unlimited"
-    case .seconds(let count) where count >= 86_400 && count.remainder(dividingBy: 86_400) == 0:
-      count == 86_400 ? "1 day" : "\(Int(count / 86_400)) days"
-    case .seconds(let count):
-      count == count.rounded() && count < 1e15 ? "\(Int(count)) seconds" : "\(count) seconds"
+    case .seconds(let count): Self.words(forSeconds: count)
     case .days(let count, let calendar):
       "\(count) days of the \(calendar.identifier) calendar in \(calendar.timeZone.identifier)"
     }
+  }
+
+  private static func words(forSeconds seconds: Double) -> String {
+    let units = [(86_400.0, "day"), (3600, "hour"), (60, "minute"), (1, "second")]
+    let unit = units.first { length, _ in
+      seconds >= length && seconds.remainder(dividingBy: length) == 0
+    }
+    guard let (length, name) = unit, seconds < 1e15 else {
+      return seconds == 0 ? "0 seconds" : "\(seconds) seconds"
+    }
+    let count = Int(seconds / length)
+    return "\(count) \(name)\(count == 1 ? "" : "s")"
   }
 }

@@ -2,6 +2,8 @@ public import Foundation
 
 /// The one place where time enters a store.
 ///
+/// A store holds no lock while it reads the clock, so that a clock may call the store.
+///
 /// Give a store a clock of your own (``Store/Options/clock``) to try expiry without waiting. It is
 /// not called `Clock`: that name is Swift's, for clocks that measure and do not tell the date.
 public protocol WallClock: Sendable {

@@ -50,9 +50,10 @@ extension Store {
   ///   fsync at the end. Memory for such a slice and the largest value.
   @discardableResult public func migrate<Key, Value>(
     _ cache: Cache<Key, Value>
-  ) throws(StoreError) -> MigrationReport {
+  ) throws -> MigrationReport {
+    try requireWritable()
     guard cache.store === self else {
-      throw .invalidArgument("cache \(cache.name) belongs to another store")
+      throw StoreError.invalidArgument("cache \(cache.name) belongs to another store")
     }
     var migration = try Migration(of: cache.core, in: self)
     try migration.run()

@@ -75,7 +75,7 @@ extension Cache {
   /// - Parameters:
   ///   - key: Up to 64 KiB encoded; of a longer one there are no changes.
   ///   - buffered: How many changes are kept for a reader that falls behind: 1 or more, the newest.
-  ///     64 by default. Each holds its encoded value.
+  ///     64 by default. Each holds its encoded value. Less than 1 is a programmer's error.
   /// - Returns: The changes from now on, those of the whole cache among them
   ///   (``Change/Kind/cleared``). None, and an end, for a store that is closed.
   /// - Complexity: Every write of the store copies the changed records, while somebody observes
@@ -89,7 +89,7 @@ extension Cache {
   /// The changes of all entries.
   ///
   /// - Parameter buffered: How many changes are kept for a reader that falls behind: 1 or more, the
-  ///   newest. 256 by default. Each holds its encoded value.
+  ///   newest. 256 by default. Each holds its encoded value. Less than 1 is a programmer's error.
   /// - Returns: The changes from now on. None, and an end, for a store that is closed.
   /// - Complexity: As ``changes(for:buffered:)``.
   public func changes(buffered: Int = 256) -> Changes<Key, Value> {

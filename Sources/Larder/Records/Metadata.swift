@@ -22,6 +22,12 @@ package struct Registration: Codable, Hashable, Sendable {
   package var lifetime: Lifetime
   /// The budget that the cache was last opened with; nil for none.
   package var byteBudget: Int?
+  /// The newest schema version that the cache was ever opened with under this id, if that is not
+  /// ``schemaVersion``.
+  package var newerSchemaVersion: Int?
+
+  /// The newest schema version that there may be records of.
+  package var newestSchemaVersion: Int { max(schemaVersion, newerSchemaVersion ?? 0) }
 
   /// Whether records are written as they were with `other`.
   func writesAs(_ other: Registration) -> Bool {
@@ -42,6 +48,11 @@ package enum Metadata {
   package static let bytesPrefix = key("bytes/")
 
   package static func cache(_ name: String) -> [UInt8] { cachePrefix + Array(name.utf8) }
+
+  /// The name in a key that begins with ``cachePrefix``.
+  package static func cacheName(in key: [UInt8]) -> String {
+    String(decoding: key.dropFirst(cachePrefix.count), as: UTF8.self)
+  }
 
   /// The mark of a cache id that is no longer in use, whose rows are to be deleted.
   static func reclaim(_ id: UInt64) -> [UInt8] {

@@ -15,15 +15,20 @@ struct Registry: ~Copyable {
   let open = OpenCaches()
   private var nextID: UInt64 = 1
   private var isFormatWritten = false
+  /// Whether caches may be registered.
+  private var access = Access.readWrite
   /// Numbers of cleared caches that may still have rows.
   private var reclaimable: [UInt64] = []
+  /// The names of all caches; nil until they are read.
+  private var names: CacheNames?
 
   init() {}
 
   /// Reads what the store in `engine` remembers.
   ///
   /// Changes nothing.
-  init(readFrom engine: any StorageEngine) throws(StoreError) {
+  init(readFrom engine: any StorageEngine, access: Access) throws(StoreError) {
+    self.access = access
     do throws(EngineError) {
       if let format = try Self.number(under: Metadata.format, in: engine) {
         guard format <= Metadata.formatVersion else {
@@ -63,14 +68,16 @@ struct Registry: ~Copyable {
 ///
 /// It has a lock of its own, below all others, so that it can be read while a write is under way.
 final class OpenCaches: Sendable {
-  private let caches = Mutex<[String: any OpenCache]>([:])
+  private let caches = Mutex<[CacheName: any OpenCache]>([:])
 
-  func cache(named name: String) -> (any OpenCache)? { caches.withLock { $0[name] } }
+  func cache(named name: String) -> (any OpenCache)? {
+    caches.withLock { $0[CacheName(name)] }
+  }
 
   /// All of them.
-  var all: [String: any OpenCache] { caches.withLock { $0 } }
+  var all: [CacheName: any OpenCache] { caches.withLock { $0 } }
 
-  func add(_ cache: any OpenCache) { caches.withLock { $0[cache.name] = cache } }
+  func add(_ cache: any OpenCache) { caches.withLock { $0[CacheName(cache.name)] = cache } }
 
   /// Gives every cache the number that it has on disk; answers whether they all had it.
   ///
@@ -79,7 +86,7 @@ final class OpenCaches: Sendable {
   func readIDs(by read: LevelDBEngine.Reader) -> Bool {
     var areSame = true
     for (name, cache) in all {
-      let key = Metadata.cache(name)
+      let key = Metadata.cache(name.text)
       do {
         guard let value = try read(key), let body = Metadata.body(of: value, under: key) else {
           continue
@@ -95,6 +102,36 @@ final class OpenCaches: Sendable {
   }
 }
 
+/// The names of a store's caches, those that are not open included.
+struct CacheNames {
+  /// The spellings of each name, by its text.
+  private var spellings: [String: Set<CacheName>] = [:]
+
+  /// - Complexity: One step for each cache.
+  init(readFrom engine: any StorageEngine) throws(EngineError) {
+    let cursor = try engine.cursor(over: EngineRange(prefix: Metadata.cachePrefix))
+    while try cursor.next() {
+      insert(
+        cursor.withEntry { key, _ in Metadata.cacheName(in: key.withUnsafeBytes { Array($0) }) })
+    }
+  }
+
+  mutating func insert(_ name: String) { spellings[name, default: []].insert(CacheName(name)) }
+
+  /// A name that is canonically equivalent to `name` and differs in its bytes.
+  func otherSpelling(of name: String) -> String? {
+    spellings[name]?.first { $0 != CacheName(name) }?.text
+  }
+
+  /// A name with its bytes, which show what sets it apart.
+  static func spelled(_ name: String) -> String {
+    let bytes = name.utf8.map { byte in
+      byte < 16 ? "0\(String(byte, radix: 16))" : String(byte, radix: 16)
+    }
+    return "\"\(name)\" (bytes \(bytes.joined(separator: " ")))"
+  }
+}
+
 // MARK: - Opening caches
 
 extension Registry {
@@ -103,27 +140,41 @@ extension Registry {
     _ wanted: CacheCore<Value>, in engine: any StorageEngine, _ space: Space
   ) throws(StoreError) -> CacheCore<Value> {
     if let cache = open.cache(named: wanted.name) {
-      guard let core = cache as? CacheCore<Value>, core.isSame(as: wanted) else {
-        throw .invalidArgument("cache \(wanted.name) is open with other types or settings")
+      let differences = cache.settings.differences(from: wanted.settings)
+      guard let core = cache as? CacheCore<Value>, differences.isEmpty else {
+        throw StoreError(cacheIsOpen: wanted.name, differingIn: differences)
       }
       return core
     }
+    try checkName(wanted.name, in: engine)
     let known = try registration(of: wanted.name, in: engine)
     if let known {
       let kind = KeyKind(code: known.keyKind)
       guard kind == wanted.keyKind else {
         throw .invalidArgument(
-          "cache \(wanted.name) has keys of kind \(kind), not \(wanted.keyKind)")
+          """
+          cache "\(wanted.name)" has keys of kind \(kind) for good; this call asks for \
+          \(wanted.keyKind). Open it with keys of the same kind, or use another name.
+          """)
       }
     }
     let id = known?.id ?? takeID()
-    let registration = wanted.registration(id: id)
+    guard access == .readWrite else {
+      // A cache that the store does not have is empty: nothing has its number.
+      wanted.id = id
+      open.add(wanted)
+      return wanted
+    }
+    var registration = wanted.registration(id: id)
+    if let newest = known?.newestSchemaVersion, newest > registration.schemaVersion {
+      registration.newerSchemaVersion = newest
+    }
     if registration != known {
       let isCounted = space.counts(byteBudget: wanted.byteBudget)
       try write(
         registration, named: wanted.name, insteadOf: known, counted: isCounted, in: engine)
     }
-    wanted.id = id
+    wanted.open(as: registration)
     do throws(EngineError) {
       try space.open(
         registration, wanted.name, isNew: known == nil, byteBudget: wanted.byteBudget,
@@ -131,8 +182,26 @@ extension Registry {
     } catch {
       throw StoreError(error, cache: wanted.name)
     }
+    names?.insert(wanted.name)
     open.add(wanted)
     return wanted
+  }
+
+  /// Refuses a name that another cache has in another spelling.
+  ///
+  /// Two such names are one `String`: a program could not tell the caches apart.
+  private mutating func checkName(
+    _ name: String, in engine: any StorageEngine
+  ) throws(StoreError) {
+    do throws(EngineError) {
+      if names == nil { names = try CacheNames(readFrom: engine) }
+      guard let other = names?.otherSpelling(of: name) else { return }
+      throw .invalidArgument(
+        "cache names \(CacheNames.spelled(name)) and \(CacheNames.spelled(other)) are equal as"
+          + " text and differ in their bytes; open the cache by one of the two spellings only")
+    } catch {
+      throw StoreError(error, cache: name)
+    }
   }
 
   /// The caches that are registered and not open, and the names of those that are damaged.
@@ -140,22 +209,22 @@ extension Registry {
   /// What a later version has registered is left to it.
   func dormant(
     in engine: any StorageEngine
-  ) throws(EngineError) -> (caches: [String: Registration], damaged: [String]) {
-    var caches: [String: Registration] = [:]
-    var damaged: [String] = []
+  ) throws(EngineError) -> (caches: [CacheName: Registration], damaged: [CacheName]) {
+    var caches: [CacheName: Registration] = [:]
+    var damaged: [CacheName] = []
     let cursor = try engine.cursor(over: EngineRange(prefix: Metadata.cachePrefix))
     while try cursor.next() {
       let (key, value) = cursor.withEntry { key, value in
         (key.withUnsafeBytes { Array($0) }, value.withUnsafeBytes { Array($0) })
       }
-      let name = String(decoding: key.dropFirst(Metadata.cachePrefix.count), as: UTF8.self)
+      let name = Metadata.cacheName(in: key)
       guard open.cache(named: name) == nil else { continue }
       guard let body = Metadata.body(of: value, under: key) else {
-        damaged.append(name)
+        damaged.append(CacheName(name))
         continue
       }
       do {
-        caches[name] = try JSONDecoder().decode(Registration.self, from: Data(body))
+        caches[CacheName(name)] = try JSONDecoder().decode(Registration.self, from: Data(body))
       } catch {
         continue
       }
@@ -194,6 +263,8 @@ extension Registry {
       rows.putMetadata(nextID, under: Metadata.nextID)
       if counted { rows.putMetadata(0, under: Metadata.bytes(registration.id)) }
     }
+    // A cache must be open to be read and cleared, on a full disk too.
+    rows.mayUseReserve = known != nil
     // What is saved from here on may lie before the key that a migration has reached.
     if let known, !known.writesAs(registration) {
       rows.remove(Metadata.migration(known.id).span.bytes)
@@ -226,7 +297,7 @@ extension Registry {
   /// Commits `rows` together with new numbers for the caches that are cleared.
   mutating func commit(
     _ rows: inout WriteBatch, clearing clearings: [Batch.Clearing], to space: Space,
-    telling observations: Observations
+    at now: Date, telling observations: Observations
   ) throws(StoreError) {
     var retired: [UInt64] = []
     var renumbered: [(from: [UInt64], to: UInt64)] = []
@@ -245,7 +316,7 @@ extension Registry {
       rows.observer = ClearAnnouncement(to: observations, renumbered: renumbered)
     }
     for id in retired { rows.putMetadata([], under: Metadata.reclaim(id)) }
-    _ = try space.write(&rows, synced: true)
+    _ = try space.write(&rows, synced: true, at: now)
     for clearing in clearings {
       if let id = clearing.ids.last { clearing.cache.id = id }
     }

@@ -32,17 +32,24 @@ extension Coder where Value: Codable {
   /// A type whose `encode(to:)` fills its containers out of order, or fails, is asked to encode
   /// itself twice.
   ///
+  /// An optional within an optional comes back flattened, as with JSON: of an `Int??`, `.some(nil)`
+  /// comes back as nil.
+  ///
   /// Values of a ``DirectCoding`` type, and arrays of them, go faster, by what that type says.
   public static var binary: Coder {
     direct() ?? Coder(.binary)
   }
 
   /// Foundation's JSON, with its default strategies.
+  ///
+  /// Lists and objects may be 128 deep within each other; what is deeper is
+  /// ``StoreError/encoding(key:underlying:)``, or ``StoreError/undecodable(key:underlying:)`` when
+  /// it is read. To find that out, a value is asked to encode itself twice.
   public static var json: Coder { Coder(.json) }
 
   /// Foundation's binary property list.
   ///
-  /// Its top level cannot be a bare number, text or date.
+  /// Its top level cannot be a bare number, text or date. Its limit is that of ``json``.
   public static var propertyList: Coder { Coder(.propertyList) }
 
   init(_ format: PayloadFormat) {

@@ -1,3 +1,4 @@
+import Foundation
 import LarderCoding
 
 /// Which version of its type a cache writes, and how it reads older ones.
@@ -52,9 +53,11 @@ public struct Schema<Value: Sendable>: Sendable {
 }
 
 /// Why a payload was not even tried to be decoded.
-enum UnreadablePayload: Error, CustomStringConvertible {
+enum UnreadablePayload: LocalizedError, CustomStringConvertible {
   case coder(UInt8)
   case schema(Int)
+
+  var errorDescription: String? { description }
 
   var description: String {
     switch self {

@@ -141,12 +141,15 @@ extension Accounting {
   func used(of budget: Int) -> Int { state.withLock { $0.budgets[budget].used } }
 
   /// A budget that is smaller than what `rows` puts, and how much that is.
+  ///
+  /// Rows under a condition are not counted: each replaces one that is there, or is not written. A
+  /// slice of a migration may name entries that have been evicted since, and more than fit at once.
   func budgetBelow(_ rows: borrowing WriteBatch) -> (limit: Int, bytes: Int)? {
     guard rows.bytes.count > smallestLimit.load(ordering: .relaxed) else { return nil }
     return state.withLock { state in
       var needs = state.budgets.map { _ in 0 }
       rows.bytes.withBytes { bytes in
-        for row in rows.rows where row.kind != .remove {
+        for row in rows.rows where row.kind != .remove && row.requirement < 0 {
           let id = Self.cache(of: UnsafeRawBufferPointer(rebasing: bytes[row.key]))
           for budget in id.flatMap({ state.accounts[$0]?.budgets }) ?? [] {
             needs[budget] += row.keyCount + row.valueCount

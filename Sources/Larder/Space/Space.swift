@@ -39,9 +39,14 @@ final class Space: Sendable {
 extension Space {
   /// Writes a batch, and makes room for it if a budget asks for that.
   ///
+  /// `now` is the date to evict by; nil reads the clock if it comes to that, which is for callers
+  /// that hold no lock.
+  ///
   /// - Throws: ``StoreError/budgetExceeded(bytes:budget:)`` when it does not fit: nothing is
   ///   written, and unless something cannot be evicted, nothing was. Else as the engine does.
-  func write(_ rows: inout WriteBatch, synced: Bool) throws(StoreError) -> Commit {
+  func write(
+    _ rows: inout WriteBatch, synced: Bool, at now: Date? = nil
+  ) throws(StoreError) -> Commit {
     if accounting.isCounting, let (limit, bytes) = accounting.budgetBelow(rows) {
       throw .budgetExceeded(bytes: bytes, budget: limit)
     }
@@ -50,7 +55,9 @@ extension Space {
         do throws(EngineError) {
           return try engine.write(&rows, synced: synced)
         } catch .overBudget(let shortage) {
-          guard try makeRoom(for: shortage) else { throw .overBudget(shortage) }
+          guard try makeRoom(for: shortage, at: now ?? clock.now()) else {
+            throw .overBudget(shortage)
+          }
         }
       } catch {
         throw StoreError(error)
@@ -59,13 +66,13 @@ extension Space {
   }
 
   /// Evicts until there is as much room as a batch was short of; answers whether there is now.
-  private func makeRoom(for shortage: Shortage) throws(EngineError) -> Bool {
+  private func makeRoom(for shortage: Shortage, at now: Date) throws(EngineError) -> Bool {
     // Before the lock: in a forked child nobody may be left to give it up.
     try engine.checkOpen()
     return try hands.withLock { hands throws(EngineError) in
       var eviction = Eviction(
         of: shortage.budget, isWhole: shortage.budget == whole?.budget, by: accounting,
-        in: engine, telling: observations, counting: counts, at: clock.now(),
+        in: engine, telling: observations, counting: counts, at: now,
         from: hands[shortage.budget] ?? Eviction.Hand())
       defer { hands[shortage.budget] = eviction.hand }
       return try eviction.makeRoom(for: shortage)
@@ -84,9 +91,9 @@ extension Space {
     guard counted || whole != nil else { return }
     for (name, registration) in try registry.dormant(in: engine).caches {
       if let bytes = try countOnDisk(registration.id) {
-        accounting.open(account(of: registration, name, bytes: bytes, marks: whole?.marks))
+        accounting.open(account(of: registration, name.text, bytes: bytes, marks: whole?.marks))
       } else if whole != nil {
-        try count(registration, name, marks: whole?.marks)
+        try count(registration, name.text, marks: whole?.marks)
       }
     }
   }

@@ -27,12 +27,20 @@ public struct CacheContents: Sendable, Hashable {
 
   /// Whether everything could be read.
   ///
-  /// False when a part of a file is damaged, and what is in that part is not counted; or what the
-  /// store remembers of the cache is, and then nothing is.
+  /// False when a part of a file is damaged, and what is in that part is not counted. False, and
+  /// nothing is counted, when the cache's registration is damaged, or when another cache has this
+  /// name in another spelling.
   public var isComplete = true
 
   /// Nothing.
   package init() {}
+
+  /// The contents of a cache that cannot be counted.
+  static var unknown: CacheContents {
+    var contents = CacheContents()
+    contents.isComplete = false
+    return contents
+  }
 }
 
 extension Store {
@@ -52,10 +60,10 @@ extension Store {
   /// - Complexity: One scan of all records, with a checksum for each, and one of the index, with a
   ///   lookup and a checksum for each row that is due. Memory for the keys of what would be
   ///   deleted of one cache.
-  public func contents() throws(StoreError) -> [String: CacheContents] {
+  public func contents() throws -> [String: CacheContents] {
     let now = clock.now()
     var contents: [String: CacheContents] = [:]
-    var registrations: [String: Registration]
+    var registrations: [CacheName: Registration]
     do throws(EngineError) {
       // Before the lock: in a forked child nobody may be left to give it up.
       try engine.checkOpen()
@@ -63,7 +71,7 @@ extension Store {
         try registry.dormant(in: engine)
       }
       registrations = dormant.caches
-      for name in dormant.damaged { contents[name, default: CacheContents()].isComplete = false }
+      for name in dormant.damaged { contents[name.text] = .unknown }
     } catch {
       throw StoreError(error)
     }
@@ -74,9 +82,9 @@ extension Store {
         try cache.addRecords(of: registration, in: engine, at: now)
         try cache.addIndex(of: registration, in: engine, at: now)
       } catch {
-        throw StoreError(error, cache: name)
+        throw StoreError(error, cache: name.text)
       }
-      contents[name] = cache
+      contents[name.text] = contents[name.text] == nil ? cache : .unknown
     }
     return contents
   }

@@ -29,19 +29,19 @@ enum ReadOutcome: String {
 /// from its registration is opened.
 final class StoreCounts: Sendable {
   let sweeps = EventCount("larder_sweeps_total", [])
-  private let caches = Mutex<[String: CacheCounts]>([:])
+  private let caches = Mutex<[CacheName: CacheCounts]>([:])
 
   func ofCache(_ name: String) -> CacheCounts {
     caches.withLock { caches in
-      if let counts = caches[name] { return counts }
+      if let counts = caches[CacheName(name)] { return counts }
       let counts = CacheCounts(of: name)
-      caches[name] = counts
+      caches[CacheName(name)] = counts
       return counts
     }
   }
 
   /// All of them: also those of caches whose opening has failed.
-  var ofCaches: [String: CacheCounts] { caches.withLock { $0 } }
+  var ofCaches: [CacheName: CacheCounts] { caches.withLock { $0 } }
 }
 
 /// What a store counts for one cache.

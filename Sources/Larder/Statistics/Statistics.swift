@@ -102,7 +102,7 @@ extension Store {
       var cache = counts.value
       if let id = open[name]?.id { cache.heldBytes = space.accounting.count(id)?.bytes }
       guard open[name] != nil || cache != CacheStatistics() else { continue }
-      statistics.caches[name] = cache
+      statistics.caches[name.text] = cache
     }
     statistics.sweeps = counts.sweeps.value
     statistics.mayHaveBacklog = mayHaveBacklog
@@ -111,7 +111,8 @@ extension Store {
 
   private var mayHaveBacklog: Bool {
     var answer = true
-    withSweeperIfAvailable { answer = $0.mayFindSomething(in: self) }
+    let now = clock.now()
+    withSweeperIfAvailable { answer = $0.mayFindSomething(in: self, at: now) }
     return answer
   }
 }

@@ -88,6 +88,8 @@ extension Payload {
   /// Only for types that have a ``numberKind(of:)``.
   func numbers<T>(at offset: inout Int) throws(Fault) -> [T] {
     let count = try count(at: &offset, minimum: MemoryLayout<T>.size)
+    // An array that is made without room writes into the empty array that all threads share.
+    guard count > 0 else { return [] }
     let size = count * MemoryLayout<T>.size
     let source = UnsafeRawBufferPointer(rebasing: bytes[offset..<(offset + size)])
     offset += size

@@ -10,6 +10,7 @@ struct TreeEncoder: Encoder {
   var userInfo: [CodingUserInfoKey: Any] { [:] }
 
   func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
+    state.begin(container)
     switch container.content {
     case .nothing: container.content = .fields
     case .fields: break
@@ -19,6 +20,7 @@ struct TreeEncoder: Encoder {
   }
 
   func unkeyedContainer() -> any UnkeyedEncodingContainer {
+    state.begin(container)
     switch container.content {
     case .nothing: container.content = .list([])
     case .list: break
@@ -33,14 +35,35 @@ struct TreeEncoder: Encoder {
 /// What is the same for all encoders of one call.
 final class TreeState {
   /// What could not be thrown where it happened.
+  ///
+  /// From then on nothing is encoded: every call that can throw throws it.
   private(set) var fault: EncodingError?
   fileprivate var nesting = 0
 
   fileprivate func reject(_ container: TreeContainer, as text: String) {
-    guard fault == nil else { return }
-    fault = .invalidValue(
-      "...",
-      EncodingError.Context(codingPath: container.path, debugDescription: "Encoded as \(text)"))
+    reject(
+      .invalidValue(
+        "...",
+        EncodingError.Context(codingPath: container.path, debugDescription: "Encoded as \(text)")))
+  }
+
+  private func reject(_ error: EncodingError) { fault = fault ?? error }
+
+  /// Begins a list or an object, which has its path's length of others around it.
+  fileprivate func begin(_ container: TreeContainer) {
+    if container.path.count >= Binary.maximumDepth { reject(tooDeep(container.path)) }
+  }
+
+  fileprivate func checkNotEnded() throws {
+    if let fault { throw fault }
+  }
+
+  /// The container of what is within another one under `key`.
+  ///
+  /// After a fault its path is that of the other one, so that paths have an end whatever a type
+  /// goes on with.
+  fileprivate func child(of container: TreeContainer, _ key: any CodingKey) -> TreeContainer {
+    TreeContainer(path: fault == nil ? container.path + [key] : container.path)
   }
 }
 
@@ -49,6 +72,7 @@ extension TreeState {
   func tree<T: Encodable>(
     _ value: T, path: @autoclosure () -> [any CodingKey]
   ) throws -> Tree {
+    try checkNotEnded()
     if let scalar = value as? any WireScalar {
       guard let url = scalar as? URL, url.baseURL != nil else { return .scalar(scalar) }
     }
@@ -63,6 +87,7 @@ extension TreeState {
     nesting += 1
     defer { nesting -= 1 }
     try value.encode(to: TreeEncoder(container: container, state: self))
+    try checkNotEnded()
     return .container(container)
   }
 }
@@ -75,7 +100,10 @@ struct TreeFields<Key: CodingKey>: KeyedEncodingContainerProtocol {
 
   var codingPath: [any CodingKey] { container.path }
 
-  func put(_ value: Tree, _ key: Key) throws { container.set(value, named: key.stringValue) }
+  func put(_ value: Tree, _ key: Key) throws {
+    try state.checkNotEnded()
+    container.set(value, named: key.stringValue)
+  }
 
   func put<S: WireScalar>(optional value: S?, _ key: Key) throws {
     try put(.optional(S.kind, value.map { .scalar($0) }), key)
@@ -95,8 +123,8 @@ struct TreeFields<Key: CodingKey>: KeyedEncodingContainerProtocol {
   }
 
   private func child(_ key: any CodingKey) -> TreeContainer {
-    let child = TreeContainer(path: container.path + [key])
-    container.set(.container(child), named: key.stringValue)
+    let child = state.child(of: container, key)
+    if state.fault == nil { container.set(.container(child), named: key.stringValue) }
     return child
   }
 
@@ -130,7 +158,10 @@ struct TreeElements: UnkeyedEncodingContainer {
     return 0
   }
 
-  func add(_ value: Tree) throws { append(value) }
+  func add(_ value: Tree) throws {
+    try state.checkNotEnded()
+    append(value)
+  }
 
   private func append(_ value: Tree) {
     guard case .list(var elements) = container.content else { return }
@@ -140,15 +171,15 @@ struct TreeElements: UnkeyedEncodingContainer {
     container.content = .list(elements)
   }
 
-  mutating func encodeNil() throws { append(.null) }
+  mutating func encodeNil() throws { try add(.null) }
 
   mutating func encode<T: Encodable>(_ value: T) throws {
     append(try state.tree(value, path: container.path + [PathKey(intValue: count)]))
   }
 
   private func child() -> TreeContainer {
-    let child = TreeContainer(path: container.path + [PathKey(intValue: count)])
-    append(.container(child))
+    let child = state.child(of: container, PathKey(intValue: count))
+    if state.fault == nil { append(.container(child)) }
     return child
   }
 
@@ -169,6 +200,7 @@ struct TreeElements: UnkeyedEncodingContainer {
 
 extension TreeEncoder: SingleValueEncodingContainer {
   func put(_ value: Tree) throws {
+    try state.checkNotEnded()
     guard case .nothing = container.content else {
       throw EncodingError.invalidValue(
         value,

@@ -24,7 +24,11 @@ final class LevelDBCursor: EngineCursor {
   private let iterator: LevelDBIterator
   private let range: EngineRange
 
-  private var position = Position.start
+  private var position = Position.start {
+    didSet { entry = nil }
+  }
+  /// A copy of the entry that the cursor stands on, once somebody has read it.
+  private var entry: LevelDBIterator.Entry?
   private var run = EntryRun(over: UnsafeRawBufferPointer(start: nil, count: 0))
   /// How many entries the next run has.
   private var runEntries = 1
@@ -123,15 +127,24 @@ final class LevelDBCursor: EngineCursor {
   ) throws(E) -> R {
     if case .inRun = position { return try body(run.key.bytes, run.value.bytes) }
     guard case .onEntry = position else { preconditionFailure("the cursor stands on no entry") }
+    let entry = entry ?? copyOfEntry()
+    self.entry = entry
+    return try body(entry.key.span.bytes, entry.value.span.bytes)
+  }
+
+  /// Copies the entry that the iterator stands on.
+  ///
+  /// The reader of an entry is not inside the gate: it may run code that closes the store.
+  private func copyOfEntry() -> LevelDBIterator.Entry {
     if engine.gate.enter() {
       defer { engine.gate.leave() }
-      if !iterator.hasEnded { return try body(iterator.key.bytes, iterator.value.bytes) }
+      if !iterator.hasEnded { return ([UInt8](iterator.key), [UInt8](iterator.value)) }
     }
     // The database was closed between the move and now: the entry was kept for this.
     guard let entry = engine.lastEntry(of: iterator) else {
       preconditionFailure("an iterator ended without its entry")
     }
-    return try body(entry.key.span.bytes, entry.value.span.bytes)
+    return entry
   }
 
   /// Steps on from an entry that may be an old one, until a lookup by key finds what it is now.
@@ -159,7 +172,7 @@ final class LevelDBCursor: EngineCursor {
       // Once for each walk: the next one begins with a clean record.
       self.failure = nil
       iterator.renew(over: engine.database)
-      throw failure
+      throw engine.noted(failure)
     }
     return false
   }

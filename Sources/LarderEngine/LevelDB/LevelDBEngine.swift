@@ -30,6 +30,7 @@ package final class LevelDBEngine: StorageEngine {
   let options: LevelDBOptions
   /// The store's directory, its path without links.
   let path: String
+  private let snapshot: StoreSnapshot?
   // The process that opened the store: no other may use it.
   private let owner: (process: Int32, forks: Int)
   // Nil once the engine is closed. Held while the database is closed or opened anew.
@@ -37,6 +38,7 @@ package final class LevelDBEngine: StorageEngine {
   // Why there is no database, while the engine is open.
   private let downCause = Mutex<String?>(nil)
   private let reopened = Mutex<(@Sendable (Reader) -> Bool)?>(nil)
+  let isDamageNoted = Atomic<Bool>(false)
 
   /// What is read between a database's being opened anew and the first call that sees it.
   package typealias Reader = (_ key: [UInt8]) throws(EngineError) -> [UInt8]?
@@ -54,11 +56,23 @@ package final class LevelDBEngine: StorageEngine {
   ///   ``EngineError/locked(pid:)`` when the store is open already, by whatever path,
   ///   ``EngineError/incompatible(_:)`` for what is no store or a newer one,
   ///   ``EngineError/corrupt(_:)`` for a store that is damaged, ``EngineError/io(_:)`` for a
-  ///   missing store or parent and for what the system refuses, and ``EngineError/diskFull``. What
+  ///   missing store or parent and for what the system refuses, such as a thread for compactions,
+  ///   and ``EngineError/diskFull``. What
   ///   can be seen without opening LevelDB is refused first, and then nothing was changed.
-  package init(
+  package convenience init(
     at path: String, options: LevelDBOptions = LevelDBOptions()
   ) throws(EngineError) {
+    try self.init(at: path, options: options, lock: nil, of: nil)
+  }
+
+  /// Opens a store whose guard the caller holds, or the captured files of a snapshot.
+  ///
+  /// The guard is not given up with the engine. The snapshot outlives it.
+  init(
+    at path: String, options: LevelDBOptions, lock: (any FileGuard)? = nil,
+    of snapshot: StoreSnapshot? = nil
+  ) throws(EngineError) {
+    self.snapshot = snapshot
     try options.checkRanges()
     owner = (getpid(), ForkCount.watch())
     // LevelDB has one thread for all databases of a process, which a child does not inherit.
@@ -66,10 +80,16 @@ package final class LevelDBEngine: StorageEngine {
       throw .io("no store can be opened in a process that was forked from one that had opened one")
     }
     let directory = try StoreDirectory(
-      at: path, createIfMissing: options.createIfMissing, files: options.files)
-    var reserve = Reserve(in: directory.path, options: options)
-    try reserve.releaseToOpen()
+      at: path, createIfMissing: options.createIfMissing, files: options.files, lock: lock)
+    var options = options
+    options.writeBufferBytes = try Reserve.bufferBytes(
+      atMost: options.writeBufferBytes, in: directory.path, files: options.files)
+    var reserve = try Reserve(in: directory.path, options: options)
+    try reserve.lendToOpen()
     recovery = try recover(directory: directory.path, files: options.files)
+    if reserve.isLent {
+      try UnnamedTables(in: directory.path, files: options.files).remove()
+    }
     let database = try LevelDBEngine.open(directory.path, options)
     let logs = LogFiles(
       in: directory.path, under: directory.lock, files: options.files,
@@ -77,7 +97,7 @@ package final class LevelDBEngine: StorageEngine {
     do throws(EngineError) {
       let writer = try LevelDBWriter(
         of: database, logs: logs, reserve: reserve, counting: writes,
-        refusesWrites: options.refusesWrites)
+        readOnlyCause: options.readOnlyCause)
       queue = CommitQueue(writer)
     } catch {
       clarder_close(database)
@@ -97,7 +117,11 @@ package final class LevelDBEngine: StorageEngine {
   package func get(_ key: RawSpan, into buffer: inout ValueBuffer) throws(EngineError) -> Bool {
     try enter()
     defer { gate.leave() }
-    return try buffer.read(key, from: database)
+    do throws(EngineError) {
+      return try buffer.read(key, from: database)
+    } catch {
+      throw noted(error)
+    }
   }
 
   @discardableResult
@@ -107,16 +131,38 @@ package final class LevelDBEngine: StorageEngine {
     do throws(EngineError) {
       return try commitOrReopen(&batch, synced: synced)
     } catch {
-      // Whatever has found the disk full, room is kept for this.
-      guard error == .diskFull, batch.freesRoom else { throw error }
-      do throws(EngineError) {
-        return try commitOrReopen(&batch, synced: synced)
-      } catch {
-        // What became of the first attempt is not known, whatever the second one says.
-        throw .diskFull
+      guard batch.freesRoom else { throw error }
+      switch error {
+      case .diskFull: return try retry(&batch, synced: synced, after: error)
+      case .corrupt, .writesDisabled:
+        guard isDamageNoted.load(ordering: .relaxed) else { throw error }
+        return try retry(&batch, synced: synced, after: error)
+      default: throw error
       }
     }
   }
+
+  /// Writes a batch that frees room, though the disk is full, or compactions fail at a damaged
+  /// block.
+  ///
+  /// Room is kept for it. After a compaction that failed, LevelDB refuses writes; opened anew, it
+  /// accepts them until the next one fails, or takes the room.
+  ///
+  /// - Throws: `error`, which it failed with first: what became of that attempt is not known.
+  private func retry(
+    _ batch: inout WriteBatch, synced: Bool, after error: EngineError
+  ) throws(EngineError) -> Commit {
+    for _ in 0..<Self.triesToFreeRoom {
+      do throws(EngineError) {
+        return try commitOrReopen(&batch, synced: synced)
+      } catch .diskFull, .corrupt, .writesDisabled {
+        continue
+      }
+    }
+    throw error
+  }
+
+  private static let triesToFreeRoom = 5
 
   private func commitOrReopen(
     _ batch: inout WriteBatch, synced: Bool
@@ -147,7 +193,11 @@ package final class LevelDBEngine: StorageEngine {
   ) throws(EngineError) -> Commit {
     try enter()
     defer { gate.leave() }
-    return try queue.commit(&batch, synced: synced)
+    do throws(EngineError) {
+      return try queue.commit(&batch, synced: synced)
+    } catch {
+      throw noted(error)
+    }
   }
 
   package func cursor(over range: EngineRange) throws(EngineError) -> any EngineCursor {
@@ -172,7 +222,11 @@ package final class LevelDBEngine: StorageEngine {
     try queue.withWriter { writer throws(EngineError) in try writer.reportFailure() }
     withSlices(of: range) { clarder_compact(database, $0, $1) }
     // LevelDB keeps the failure of a compaction for the next write.
-    try queue.withWriter { writer throws(EngineError) in try writer.reportFailure() }
+    do throws(EngineError) {
+      try queue.withWriter { writer throws(EngineError) in try writer.reportFailure() }
+    } catch {
+      throw noted(error)
+    }
   }
 
   package func property(_ name: String) throws(EngineError) -> String? {
@@ -185,6 +239,11 @@ package final class LevelDBEngine: StorageEngine {
     }
   }
 
+  /// Leaves out all commit sequences up to `sequence`: records that carry them were copied here.
+  package func skipSequences(through sequence: UInt64) {
+    queue.withWriter { $0.skipSequences(through: sequence) }
+  }
+
   package func measure(by meter: any CommitMeter) { queue.withWriter { $0.meter = meter } }
 
   package func checkOpen() throws(EngineError) {
@@ -193,8 +252,6 @@ package final class LevelDBEngine: StorageEngine {
   }
 
   /// Ends the engine: waits for the calls under way, ends open cursors, frees everything.
-  ///
-  /// Do not call it from within a cursor's `withEntry`: it would wait for itself.
   package func close() throws(EngineError) {
     end()
   }
@@ -221,7 +278,7 @@ package final class LevelDBEngine: StorageEngine {
   /// Goes in by the gate.
   ///
   /// Opens the database anew if an earlier attempt failed. It does not wait for one that is under
-  /// way: the caller may be inside already, in the closure of a cursor.
+  /// way.
   func enter() throws(EngineError) {
     try requireOwner()
     guard !gate.enter() else { return }
@@ -312,30 +369,6 @@ package final class LevelDBEngine: StorageEngine {
   }
 }
 
-// MARK: - Setting a store aside
-
-extension LevelDBEngine {
-  /// Gives the directory of a damaged store another name.
-  ///
-  /// What an earlier time left under that name is deleted.
-  ///
-  /// - Returns: The name: the path with `.damaged` behind it.
-  /// - Throws: ``EngineError/locked(pid:)`` when it is open; ``EngineError/io(_:)``. Then it has
-  ///   its old name.
-  package static func setAside(
-    _ path: String, files: any StoreFiles = SystemFiles()
-  ) throws(EngineError) -> String {
-    let real = try files.realPath(path)
-    let aside = real + ".damaged"
-    let lock = try files.takeGuard(at: "\(real)/\(StoreMarker.guardFileName)")
-    defer { lock.release() }
-    if try files.kind(of: aside) != nil { try files.removeTree(aside) }
-    try files.move(real, to: aside)
-    try files.synchronizeDirectory(aside + "/..")
-    return aside
-  }
-}
-
 // MARK: - After a failure in the background
 
 extension LevelDBEngine {
@@ -368,9 +401,17 @@ extension LevelDBEngine {
   private func reopen(
     _ path: String, because cause: String, forFreeing: Bool
   ) throws(EngineError) -> Bool {
-    guard queue.withWriter({ $0.needsReopening && $0.seemsToHaveRoom(forFreeing: forFreeing) }),
-      canWrite(in: path)
-    else { return false }
+    guard queue.withWriter({ $0.needsReopening }) else { return false }
+    // What a failed compaction has left can take all room of a full disk.
+    var abandonedBytes = 0
+    if !queue.withWriter({ $0.seemsToHaveRoom(forFreeing: forFreeing) }) {
+      guard forFreeing else { return false }
+      let bytes = try UnnamedTables(in: path, files: options.files).byteCount
+      guard bytes > 0, queue.withWriter({ $0.seemsToHaveRoom(forFreeing: true, after: bytes) })
+      else { return false }
+      abandonedBytes = bytes
+    }
+    guard abandonedBytes > 0 || canWrite(in: path) else { return false }
     let wasDown = downCause.withLock { old in
       defer { old = cause }
       return old != nil
@@ -380,6 +421,8 @@ extension LevelDBEngine {
       endIterators()
       clarder_close(database)
     }
+    // Only now: until it was closed, the database may have been writing one of them.
+    if abandonedBytes > 0 { try UnnamedTables(in: path, files: options.files).remove() }
     _ = try recover(directory: path, files: options.files)
     var options = options
     options.createIfMissing = false

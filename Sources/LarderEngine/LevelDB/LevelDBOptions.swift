@@ -18,11 +18,11 @@ package struct LevelDBOptions: Sendable {
   /// The file is overwritten. Keep it out of the store's directory.
   package var infoLogPath: String?
 
-  /// Whether writes are refused, and what only they need is not read.
+  /// Why writes are refused; nil if they are accepted.
   ///
-  /// The default is false. When true, a store whose own bookkeeping is damaged can still be opened
-  /// for looking into; a write throws ``EngineError/invalidArgument(_:)``.
-  package var refusesWrites = false
+  /// The default is nil. Otherwise a write throws ``EngineError/readOnly(cause:)``, and what only
+  /// writes need is not read: a store whose own bookkeeping is damaged can still be opened.
+  package var readOnlyCause: String?
 
   /// The files of the store.
   ///
@@ -97,7 +97,7 @@ package struct LevelDBOptions: Sendable {
   package init() {}
 
   /// Throws ``EngineError/invalidArgument(_:)`` when a setting is out of its range.
-  func checkRanges() throws(EngineError) {
+  package func checkRanges() throws(EngineError) {
     try LevelDBOptions.check(filterBitsPerKey, "filterBitsPerKey", in: 0...64)
     try LevelDBOptions.check(blockBytes, "blockBytes", in: (1 << 10)...(4 << 20))
     try LevelDBOptions.check(writeBufferBytes, "writeBufferBytes", in: (64 << 10)...(1 << 30))

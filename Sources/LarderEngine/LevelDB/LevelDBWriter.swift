@@ -8,8 +8,9 @@ import LarderBytes
 /// to make good: it starts a new log, which LevelDB does by writing what is in memory into a table.
 struct LevelDBWriter: ~Copyable {
   private var database: OpaquePointer
-  // Nil when writes are refused.
+  // Nil if writes are refused.
   private var sequence: CommitSequence?
+  private let readOnlyCause: String?
   private var logs: LogFiles
   private var reserve: Reserve
   private let writeCount: WriteCount
@@ -25,16 +26,17 @@ struct LevelDBWriter: ~Copyable {
 
   init(
     of database: OpaquePointer, logs: LogFiles, reserve: Reserve, counting writeCount: WriteCount,
-    refusesWrites: Bool
+    readOnlyCause: String?
   ) throws(EngineError) {
     self.database = database
     self.logs = logs
     self.reserve = reserve
     self.writeCount = writeCount
-    guard !refusesWrites else { return }
+    self.readOnlyCause = readOnlyCause
+    guard readOnlyCause == nil else { return }
     sequence = try CommitSequence(
       resumingAfter: try ValueBuffer.value(under: CommitSequence.key, of: database))
-    keepReserve(atOpen: true)
+    restoreReserve()
   }
 
   /// Goes on with a database that was opened anew.
@@ -46,19 +48,22 @@ struct LevelDBWriter: ~Copyable {
     needsReopening = false
   }
 
-  /// Whether there is room to write what is in memory into a table.
+  /// Whether there is room to write what is in memory into a table, once files of so many bytes
+  /// are deleted.
   ///
   /// `forFreeing` room, the reserve is used.
-  mutating func hasRoom(forFreeing: Bool) throws(EngineError) -> Bool {
-    if try logs.hasRoom() { return true }
+  mutating func hasRoom(
+    forFreeing: Bool, after deletedBytes: Int = 0
+  ) throws(EngineError) -> Bool {
+    if try logs.hasRoom(after: deletedBytes) { return true }
     guard forFreeing, try reserve.release() else { return false }
-    return try logs.hasRoom()
+    return try logs.hasRoom(after: deletedBytes)
   }
 
-  /// Like ``hasRoom(forFreeing:)``; false when it cannot be told.
-  mutating func seemsToHaveRoom(forFreeing: Bool) -> Bool {
+  /// The same as ``hasRoom(forFreeing:after:)``; false if the disk cannot be asked.
+  mutating func seemsToHaveRoom(forFreeing: Bool, after deletedBytes: Int = 0) -> Bool {
     do throws(EngineError) {
-      return try hasRoom(forFreeing: forFreeing)
+      return try hasRoom(forFreeing: forFreeing, after: deletedBytes)
     } catch {
       return false
     }
@@ -72,9 +77,7 @@ struct LevelDBWriter: ~Copyable {
     _ batch: UnsafeMutablePointer<WriteBatch>, synced: Bool, with others: [WaitingCommit]
   ) throws(EngineError) -> Commit {
     do throws(EngineError) {
-      guard sequence != nil else {
-        throw .invalidArgument("the engine was opened for reading only")
-      }
+      if let readOnlyCause { throw .readOnly(cause: readOnlyCause) }
       if disabledCause != nil || reserve.isSpent {
         try makeWritable(
           forFreeing: batch.pointee.freesRoom || others.contains { $0.batch.pointee.freesRoom })
@@ -145,6 +148,8 @@ struct LevelDBWriter: ~Copyable {
       try check(clarder_commit(database, synced))
       if synced { try synchronizeOlderLogs() }
       if let reservation { sequence?.didReserve(reservation) }
+      // Before others take the room that is left.
+      if reserve.isSpent { restoreReserve() }
     } catch {
       disabledCause = "\(error)"
       throw error
@@ -163,6 +168,9 @@ struct LevelDBWriter: ~Copyable {
       throw error
     }
   }
+
+  /// Leaves out all commit sequences up to `sequence`: records that carry them were copied here.
+  mutating func skipSequences(through sequence: UInt64) { self.sequence?.skip(through: sequence) }
 
   /// Throws the failure of a compaction in the background, if there was one, and when there is no
   /// place for another one.
@@ -200,7 +208,7 @@ extension LevelDBWriter {
   /// write is in neither, so that from then on it has not taken effect. (One that did get into
   /// memory, and failed later, has the database opened anew instead.)
   private mutating func makeWritable(forFreeing: Bool) throws(EngineError) {
-    if reserve.isSpent { keepReserve() }
+    if reserve.isSpent { restoreReserve() }
     guard let cause = disabledCause else { return }
     guard !needsReopening, try hasRoom(forFreeing: forFreeing) else {
       throw .writesDisabled(cause: cause)
@@ -278,7 +286,16 @@ extension LevelDBWriter {
     if group.isEmpty, batch.pointee.writeCountBeforeReading == writeCount.now { return [] }
     var failed: Set<Int> = []
     for (index, requirement) in batch.pointee.requirements.enumerated() {
-      let exists = try read(requirement.key, in: group)
+      let exists: Bool
+      do throws(EngineError) {
+        exists = try read(requirement.key, in: group)
+      } catch {
+        guard case .corrupt = error, let holds = requirement.condition.holdsForUnreadable else {
+          throw error
+        }
+        if !holds { failed.insert(index) }
+        continue
+      }
       let holds = value.withBytes { bytes in
         requirement.condition.holds(
           for: exists ? bytes : nil, under: requirement.key.span.bytes)
@@ -323,7 +340,7 @@ extension LevelDBWriter {
       }
     }
     logs.willGrow(rows: batch.rows.count, bytes: batch.bytes.count)
-    if reserve.willGrow(bytes: batch.bytes.count) { keepReserve() }
+    if reserve.willGrow(bytes: batch.bytes.count) { restoreReserve() }
   }
 
   /// How long a key is with its value; 0 when it is not there, nil when that cannot be read.
@@ -341,9 +358,8 @@ extension LevelDBWriter {
     stage(counts, without: [])
   }
 
-  private mutating func keepReserve(atOpen: Bool = false) {
-    let storeBytes = clarder_approximate_bytes(database, clarder_slice(), nil)
-    reserve.keep(storeBytes: storeBytes, atOpen: atOpen)
+  private mutating func restoreReserve() {
+    reserve.restore(storeBytes: clarder_approximate_bytes(database, clarder_slice(), nil))
   }
 
   private func stage(_ reservation: UInt64) {

@@ -88,10 +88,12 @@ struct LogFiles {
   /// Whether there is room to write what is in memory into a table.
   ///
   /// Throws when the directory for it is not there.
-  func hasRoom() throws(EngineError) -> Bool {
+  ///
+  /// `deletedBytes` is the room of files that are deleted first.
+  func hasRoom(after deletedBytes: Int) throws(EngineError) -> Bool {
     try requireInPlace()
     let needed = min(grownBytes.before + grownBytes.since, 2 * bufferBytes) + Self.slackBytes
-    return try files.availableBytes(in: directory) >= UInt64(needed)
+    return try files.availableBytes(in: directory) + UInt64(deletedBytes) >= UInt64(needed)
   }
 
   private func synchronize(_ number: UInt64) throws(EngineError) {

@@ -7,6 +7,7 @@
 //                 deleted file would keep nobody out.
 //   LARDER.aside  what was cut off logs after the last power loss. See `Recovery.swift`.
 //   LARDER.reserve  room that is kept while the disk is nearly full. See `Reserve.swift`.
+//   LARDER.damaged  says that damage was met. See `Damage.swift`.
 //   LARDER.probe  made and removed, to see whether the disk can be written to again.
 //
 // LevelDB writes to a directory even when it then refuses to open it, and it knows a store in its
@@ -37,6 +38,7 @@ struct StoreDirectory: ~Copyable {
   /// The absolute path without links.
   let path: String
   let lock: any FileGuard
+  private let ownsLock: Bool
 
   /// Checks and guards the directory at `path`, and makes it one of a store if it may.
   ///
@@ -44,9 +46,11 @@ struct StoreDirectory: ~Copyable {
   ///   - path: A directory, or where one is to be made. Its parent must be there.
   ///   - createIfMissing: Whether a missing or empty directory becomes a store.
   ///   - files: Where it is.
+  ///   - heldLock: Its guard, if the caller holds it already and keeps it; nil to take it.
   /// - Throws: As ``LevelDBEngine/init(at:options:)``. What was there is then unchanged.
   init(
-    at path: String, createIfMissing: Bool, files: any StoreFiles
+    at path: String, createIfMissing: Bool, files: any StoreFiles,
+    lock heldLock: (any FileGuard)? = nil
   ) throws(EngineError) {
     guard !path.utf8.contains(0) else { throw .invalidArgument("the path contains a NUL") }
     switch try files.kind(of: path) {
@@ -61,7 +65,12 @@ struct StoreDirectory: ~Copyable {
 
     _ = try StoreDirectory.inspect(real, createIfMissing: createIfMissing, files)
     try files.requireWritable(real)
-    let lock = try files.takeGuard(at: "\(real)/\(StoreMarker.guardFileName)")
+    let lock: any FileGuard
+    if let heldLock {
+      lock = heldLock
+    } else {
+      lock = try files.takeGuard(at: "\(real)/\(StoreMarker.guardFileName)")
+    }
 
     // Again, because somebody may have been here in between. From now on nobody is.
     if try StoreDirectory.inspect(real, createIfMissing: createIfMissing, files) == .nothing {
@@ -69,10 +78,24 @@ struct StoreDirectory: ~Copyable {
     }
     self.path = real
     self.lock = lock
+    ownsLock = heldLock == nil
   }
 
   deinit {
-    lock.release()
+    if ownsLock { lock.release() }
+  }
+
+  /// The path without links of a store that is only to be read.
+  ///
+  /// - Throws: As ``LevelDBEngine/readOnly(at:options:)``. Nothing is changed.
+  static func pathOfStore(at path: String) throws(EngineError) -> String {
+    let files = SystemFiles()
+    guard !path.utf8.contains(0) else { throw .invalidArgument("the path contains a NUL") }
+    guard let kind = try files.kind(of: path) else { throw .io("no store at \(path)") }
+    guard kind == .directory else { throw .incompatible("\(path) is not a directory") }
+    let real = try files.realPath(path)
+    _ = try inspect(real, createIfMissing: false, files)
+    return real
   }
 
   private static func inspect(

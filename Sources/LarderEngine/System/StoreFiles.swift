@@ -60,6 +60,11 @@ package protocol StoreFiles: Sendable {
   /// Gives a file or directory another name, in place of what has that name.
   func move(_ path: String, to other: String) throws(EngineError)
 
+  /// Gives two files or directories each other's names, in one step.
+  ///
+  /// - Throws: ``EngineError/io(_:)`` where the file system cannot do that.
+  func exchange(_ path: String, with other: String) throws(EngineError)
+
   /// Removes a file.
   func remove(_ path: String) throws(EngineError)
 

@@ -111,6 +111,14 @@ package struct SystemFiles: StoreFiles {
     guard rename(path, other) == 0 else { throw failure("cannot rename", path) }
   }
 
+  package func exchange(_ path: String, with other: String) throws(EngineError) {
+    let failed = exchangeNames(path, other)
+    guard failed == 0 else {
+      errno = failed
+      throw failure("cannot exchange \(other) with", path)
+    }
+  }
+
   package func remove(_ path: String) throws(EngineError) {
     guard unlink(path) == 0 else { throw failure("cannot remove", path) }
   }
@@ -238,6 +246,8 @@ private struct OpenFile: ~Copyable {
 
   /// The bytes of the file from `offset` on, at most `limit`.
   func read(upTo limit: Int, from offset: Int = 0) throws(EngineError) -> [UInt8] {
+    // An array that is made without room writes into the empty array that all threads share.
+    guard limit > 0 else { return [] }
     var isFailed = false
     let bytes = [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
       while count < limit {

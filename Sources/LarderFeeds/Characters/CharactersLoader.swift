@@ -44,12 +44,12 @@ extension Loader where Input == Void, Key == String, Value == [CharacterItem] {
   ///   - store: The store whose cache `characters` holds the last page.
   ///   - maxAge: How old a saved page may be, for loads that do not say. Seven days by default.
   /// - Returns: The loader.
-  /// - Throws: As ``/Larder/Store/cache(_:of:keyedBy:lifetime:schema:coder:byteBudget:)``.
+  /// - Throws: A `StoreError`, as `Store.cache`.
   public static func characters(
     from base: URL = rickAndMorty, pages: ClosedRange<Int> = 1...42,
     randomPage: @escaping @Sendable (ClosedRange<Int>) -> Int = { .random(in: $0) },
     client: any HTTPClient, store: Store, maxAge: MaxAge = .days(7)
-  ) throws(StoreError) -> CharactersLoader {
+  ) throws -> CharactersLoader {
     let list = base.appending(path: "api/character")
     return try characters(
       at: {
@@ -69,11 +69,11 @@ extension Loader where Input == Void, Key == String, Value == [CharacterItem] {
   ///   - store: The store whose cache `characters` holds the last list.
   ///   - maxAge: How old a saved list may be, for loads that do not say. Seven days by default.
   /// - Returns: The loader.
-  /// - Throws: As ``/Larder/Store/cache(_:of:keyedBy:lifetime:schema:coder:byteBudget:)``.
+  /// - Throws: A `StoreError`, as `Store.cache`.
   public static func characters(
     at url: @escaping @Sendable () -> URL, client: any HTTPClient, store: Store,
     maxAge: MaxAge = .days(7)
-  ) throws(StoreError) -> CharactersLoader {
+  ) throws -> CharactersLoader {
     var policy = LoadPolicy(.remoteThenCache)
     policy.maxAge = maxAge
     return CharactersLoader(

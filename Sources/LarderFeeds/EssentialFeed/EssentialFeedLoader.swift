@@ -38,10 +38,10 @@ extension Loader where Input == Void, Key == String, Value == [FeedItem] {
   ///   - client: What sends the requests.
   ///   - store: The store whose cache `essential-feed` holds the last items.
   /// - Returns: The loader.
-  /// - Throws: As ``/Larder/Store/cache(_:of:keyedBy:lifetime:schema:coder:byteBudget:)``.
+  /// - Throws: A `StoreError`, as `Store.cache`.
   public static func essentialFeed(
     at url: URL, client: any HTTPClient, store: Store
-  ) throws(StoreError) -> EssentialFeedLoader {
+  ) throws -> EssentialFeedLoader {
     EssentialFeedLoader(
       .json(RemoteFeed.self, at: { url }, \.models), client: client,
       cache: try store.cache("essential-feed", of: [FeedItem].self, lifetime: .unlimited),

@@ -30,10 +30,10 @@ extension Loader where Input == Void, Key == String, Value == [Genre] {
   ///   - client: What sends the requests.
   ///   - store: The store whose cache `genres` holds the list.
   /// - Returns: The loader.
-  /// - Throws: As ``/Larder/Store/cache(_:of:keyedBy:lifetime:schema:coder:byteBudget:)``.
+  /// - Throws: A `StoreError`, as `Store.cache`.
   public static func genres(
     from base: URL, client: any HTTPClient, store: Store
-  ) throws(StoreError) -> GenresLoader {
+  ) throws -> GenresLoader {
     var policy = LoadPolicy(.cacheThenRemote)
     policy.retry = .extra(2, on: [.invalidData])
     return GenresLoader(

@@ -1,3 +1,5 @@
+public import Foundation
+
 /// The colours that an application shows its genres in.
 ///
 /// ```swift
@@ -30,11 +32,11 @@ public struct Palette<Color: Sendable>: Sendable {
   ///
   /// - Parameter colors: At least one; each is six ASCII hexadecimal digits, of either case, and
   ///   may have one `#` before them.
-  /// - Throws: ``PaletteError/empty``, or ``PaletteError/invalidColor(_:)`` for the first entry
-  ///   that is none. The former entries stay.
-  public mutating func setColors(_ colors: [String]) throws(PaletteError) {
-    guard !colors.isEmpty else { throw .empty }
-    for color in colors where !isHexColor(color) { throw .invalidColor(color) }
+  /// - Throws: Only ``PaletteError``: ``PaletteError/empty``, or
+  ///   ``PaletteError/invalidColor(_:)`` for the first invalid entry. The former entries stay.
+  public mutating func setColors(_ colors: [String]) throws {
+    guard !colors.isEmpty else { throw PaletteError.empty }
+    for color in colors where !isHexColor(color) { throw PaletteError.invalidColor(color) }
     self.colors = colors
   }
 
@@ -42,11 +44,11 @@ public struct Palette<Color: Sendable>: Sendable {
   ///
   /// - Parameter position: Counted from 0.
   /// - Returns: The colour of the entry at `position` modulo the number of entries.
-  /// - Throws: ``PaletteError/empty`` when none were set,
+  /// - Throws: Only ``PaletteError``: ``PaletteError/empty`` when no entries were set,
   ///   ``PaletteError/negativePosition(_:)``.
-  public func color(at position: Int) throws(PaletteError) -> Color {
-    guard position >= 0 else { throw .negativePosition(position) }
-    guard !colors.isEmpty else { throw .empty }
+  public func color(at position: Int) throws -> Color {
+    guard position >= 0 else { throw PaletteError.negativePosition(position) }
+    guard !colors.isEmpty else { throw PaletteError.empty }
     return color(colors[position % colors.count])
   }
 
@@ -54,8 +56,8 @@ public struct Palette<Color: Sendable>: Sendable {
   ///
   /// - Parameter genres: The list as it was loaded.
   /// - Returns: The genres in the same order. None for none, whatever the palette.
-  /// - Throws: ``PaletteError/empty`` when no entries were set.
-  public func colored(_ genres: [Genre]) throws(PaletteError) -> [ColoredGenre<Color>] {
+  /// - Throws: Only ``PaletteError/empty``, when no entries were set.
+  public func colored(_ genres: [Genre]) throws -> [ColoredGenre<Color>] {
     var result: [ColoredGenre<Color>] = []
     for (position, genre) in genres.enumerated() {
       result.append(
@@ -101,7 +103,10 @@ public enum PaletteError: Error, Hashable, Sendable {
   case negativePosition(Int)
 }
 
-extension PaletteError: CustomStringConvertible {
+extension PaletteError: LocalizedError, CustomStringConvertible {
+  /// The same as ``description``, so that `localizedDescription` is.
+  public var errorDescription: String? { description }
+
   /// The error as a sentence.
   public var description: String {
     switch self {

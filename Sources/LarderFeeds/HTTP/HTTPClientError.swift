@@ -18,7 +18,10 @@ public enum HTTPClientError: Error, Hashable, Sendable {
   case unexpectedResponse
 }
 
-extension HTTPClientError: CustomStringConvertible {
+extension HTTPClientError: LocalizedError, CustomStringConvertible {
+  /// The same as ``description``, so that `localizedDescription` is.
+  public var errorDescription: String? { description }
+
   /// The error as a sentence.
   public var description: String {
     switch self {

@@ -30,6 +30,8 @@ public final class URLSessionClient: HTTPClient {
 
   /// Makes a client with a session of its own.
   ///
+  /// Negative limits, and time limits that are not positive, are a programmer's error.
+  ///
   /// - Parameters:
   ///   - maximumResponseBytes: The largest body taken, in bytes after decompression. 16 MB by
   ///     default.
@@ -37,7 +39,7 @@ public final class URLSessionClient: HTTPClient {
   ///   - requestTimeout: How long nothing may arrive, rounded up to whole seconds. 30 seconds by
   ///     default.
   ///   - resourceTimeout: How long the whole exchange may take, even when bytes keep dripping in.
-  ///     120 seconds by default.
+  ///     120 seconds by default. Both time limits are a year at most: a longer one is a year.
   ///   - configuration: Where headers, proxies and the like come from; it is copied. Its timeouts,
   ///     caches, cookies and credentials are not used. Ephemeral by default.
   public init(
@@ -48,6 +50,9 @@ public final class URLSessionClient: HTTPClient {
     precondition(maximumResponseBytes >= 0, "maximumResponseBytes must not be negative")
     precondition(maximumRedirects >= 0, "maximumRedirects must not be negative")
     precondition(requestTimeout > .zero && resourceTimeout > .zero, "timeouts must be positive")
+    // Foundation counts milliseconds, and sleeps nanoseconds, in 64 bits.
+    let requestTimeout = min(requestTimeout, .seconds(31_536_000))
+    let resourceTimeout = min(resourceTimeout, .seconds(31_536_000))
     limits = Limits(
       responseBytes: maximumResponseBytes, redirects: maximumRedirects, duration: resourceTimeout)
     let settings = configuration.copy() as? URLSessionConfiguration ?? .ephemeral

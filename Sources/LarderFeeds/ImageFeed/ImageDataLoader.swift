@@ -26,11 +26,11 @@ extension Loader where Input == URL, Key == URL, Value == Data {
   ///   - byteBudget: How many bytes are kept; what was saved first and not loaded since goes first.
   ///     64 MiB by default; nil for no limit, else at least 1.
   /// - Returns: The loader.
-  /// - Throws: As ``/Larder/Store/cache(_:of:keyedBy:lifetime:schema:coder:byteBudget:)``.
+  /// - Throws: A `StoreError`, as `Store.cache`.
   public static func imageData(
     client: any HTTPClient, store: Store, lifetime: Lifetime = .unlimited,
     byteBudget: Int? = 64 << 20
-  ) throws(StoreError) -> ImageDataLoader {
+  ) throws -> ImageDataLoader {
     ImageDataLoader(
       .bytes(at: { $0 }), client: client,
       cache: try store.cache(

@@ -38,10 +38,10 @@ extension Loader where Input == Void, Key == String, Value == [FeedImage] {
   ///   - client: What sends the requests.
   ///   - store: The store whose cache `image-feed` holds the last list for seven days.
   /// - Returns: The loader.
-  /// - Throws: As ``/Larder/Store/cache(_:of:keyedBy:lifetime:schema:coder:byteBudget:)``.
+  /// - Throws: A `StoreError`, as `Store.cache`.
   public static func imageFeed(
     at url: URL, client: any HTTPClient, store: Store
-  ) throws(StoreError) -> ImageFeedLoader {
+  ) throws -> ImageFeedLoader {
     ImageFeedLoader(
       .json(RemoteImages.self, at: { url }, \.models), client: client,
       cache: try store.cache("image-feed", of: [FeedImage].self, lifetime: .days(7)),

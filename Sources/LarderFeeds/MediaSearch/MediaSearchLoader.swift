@@ -39,8 +39,12 @@ extension Loader where Input == String, Key == String, Value == [MediaItem] {
   /// A loader for what a server finds at `search?term=TERM`.
   ///
   /// Nothing is saved: without a connection there is nothing to show. A load takes the term as it
-  /// is, an empty one too, and delivers the items in the server's order. One item that lacks one of
-  /// its three names fails the whole reply; ask for a kind of media that always has them.
+  /// is, an empty one too, and delivers the items in the server's order.
+  ///
+  /// A search finds media of all kinds. Every item that has the three names is delivered. Items of
+  /// other kinds often lack one: an incomplete item is left out, and counted in
+  /// ``Loaded/leftOut``, if the server declares another `wrapperType` than `track` for it, or
+  /// another `kind` than `song`. An incomplete song is invalid data.
   ///
   /// - Parameters:
   ///   - base: The server's URL; a port and a path are kept. `https://itunes.apple.com` by default.
@@ -56,7 +60,8 @@ extension Loader where Input == String, Key == String, Value == [MediaItem] {
     return MediaSearchLoader(
       .json(
         RemoteMedia.self,
-        at: { search.replacingQuery(with: [("term", $0)] + parameters) }, \.models),
+        at: { search.replacingQuery(with: [("term", $0)] + parameters) }, \.models,
+        leftOut: \.leftOut),
       client: client, cache: nil, key: { $0 }, policy: LoadPolicy(.remoteOnly))
   }
 
@@ -77,13 +82,31 @@ private struct RemoteMedia: Decodable {
     var artworkUrl100: String?
     var artworkUrl60: String?
     var previewUrl: String?
-  }
-  var results: [Item]
-  var models: [MediaItem] {
-    results.map {
+    var model: MediaItem {
       MediaItem(
-        trackName: $0.trackName, artistName: $0.artistName, collectionName: $0.collectionName,
-        artworkUrl100: $0.artworkUrl100, artworkUrl60: $0.artworkUrl60, previewURL: $0.previewUrl)
+        trackName: trackName, artistName: artistName, collectionName: collectionName,
+        artworkUrl100: artworkUrl100, artworkUrl60: artworkUrl60, previewURL: previewUrl)
     }
   }
+  /// What the server says about the kind of an item.
+  struct Declaration: Decodable {
+    var wrapperType: String?
+    var kind: String?
+    /// True unless the server says otherwise.
+    var isSong: Bool { (wrapperType ?? "track") == "track" && (kind ?? "song") == "song" }
+  }
+  struct Result: Decodable {
+    /// Nil if the item is incomplete and not a song.
+    var model: MediaItem?
+    init(from decoder: any Decoder) throws {
+      do {
+        model = try Item(from: decoder).model
+      } catch {
+        if try Declaration(from: decoder).isSong { throw error }
+      }
+    }
+  }
+  var results: [Result]
+  var models: [MediaItem] { results.compactMap(\.model) }
+  var leftOut: Int { results.count { $0.model == nil } }
 }

@@ -9,7 +9,10 @@ public import Foundation
 /// A feed is a value of this type, a cache and a ``LoadPolicy``.
 public struct Endpoint<Input: Sendable, Value: Sendable>: Sendable {
   let url: @Sendable (Input) -> URL
-  let map: @Sendable (HTTPReply) throws -> Value
+  let map: @Sendable (HTTPReply) throws -> Mapped
+
+  /// The value that a reply holds, and how many items of the reply are not part of it.
+  typealias Mapped = (value: Value, leftOut: Int)
 
   /// Makes an endpoint.
   ///
@@ -20,8 +23,15 @@ public struct Endpoint<Input: Sendable, Value: Sendable>: Sendable {
   public init(
     url: @escaping @Sendable (Input) -> URL, map: @escaping @Sendable (HTTPReply) throws -> Value
   ) {
+    self.init(url: url, mapped: { (try map($0), 0) })
+  }
+
+  private init(
+    url: @escaping @Sendable (Input) -> URL,
+    mapped: @escaping @Sendable (HTTPReply) throws -> Mapped
+  ) {
     self.url = url
-    self.map = map
+    self.map = mapped
   }
 
   /// An endpoint that answers with status 200 and JSON.
@@ -35,12 +45,20 @@ public struct Endpoint<Input: Sendable, Value: Sendable>: Sendable {
   ///   - remote: The payload's type, decoded with Foundation's defaults.
   ///   - url: As in ``init(url:map:)``.
   ///   - model: The value that a payload holds.
+  ///   - leftOut: How many items of a payload its value leaves out, see ``Loaded/leftOut``. 0 by
+  ///     default.
   /// - Returns: The endpoint.
   public static func json<Remote: Decodable & SendableMetatype>(
     _ remote: Remote.Type, at url: @escaping @Sendable (Input) -> URL,
-    _ model: @escaping @Sendable (Remote) throws -> Value
+    _ model: @escaping @Sendable (Remote) throws -> Value,
+    leftOut: @escaping @Sendable (Remote) -> Int = { _ in 0 }
   ) -> Endpoint {
-    Endpoint(url: url) { try model(JSONDecoder().decode(Remote.self, from: accepted($0))) }
+    Endpoint(
+      url: url,
+      mapped: { reply in
+        let payload = try JSONDecoder().decode(Remote.self, from: accepted(reply))
+        return (try model(payload), leftOut(payload))
+      })
   }
 
   private static func accepted(_ reply: HTTPReply) throws(RemoteFailure) -> Data {

@@ -1,3 +1,4 @@
+public import Foundation
 public import Larder
 
 /// Why the server's answer could not be used.
@@ -25,7 +26,10 @@ public enum FeedError: Error, Sendable {
   case notFound
 }
 
-extension RemoteFailure: CustomStringConvertible {
+extension RemoteFailure: LocalizedError, CustomStringConvertible {
+  /// The same as ``description``, so that `localizedDescription` is.
+  public var errorDescription: String? { description }
+
   /// The failure as a sentence.
   public var description: String {
     switch self {
@@ -35,7 +39,10 @@ extension RemoteFailure: CustomStringConvertible {
   }
 }
 
-extension FeedError: CustomStringConvertible {
+extension FeedError: LocalizedError, CustomStringConvertible {
+  /// The same as ``description``, so that `localizedDescription` is.
+  public var errorDescription: String? { description }
+
   /// The error in sentences for people.
   public var description: String {
     switch self {

@@ -19,7 +19,7 @@ public enum SourceOrder: Sendable, Hashable {
 public struct Retry: Sendable, Hashable {
   /// How many attempts may follow the first one.
   ///
-  /// 0 by default.
+  /// 0 by default; a negative number is as 0.
   public var extraAttempts = 0
 
   /// The failures after which there is another attempt.
@@ -31,6 +31,8 @@ public struct Retry: Sendable, Hashable {
   public static let never = Retry()
 
   /// Up to `attempts` more, each after one of `failures`.
+  ///
+  /// A negative number of attempts is a programmer's error.
   public static func extra(_ attempts: Int, on failures: Set<RemoteFailure>) -> Retry {
     precondition(attempts >= 0, "the number of extra attempts must not be negative")
     return Retry(extraAttempts: attempts, on: failures)

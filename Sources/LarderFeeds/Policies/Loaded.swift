@@ -37,11 +37,18 @@ public struct Loaded<Value: Sendable>: Sendable {
   /// ``/Larder/Cache/save(_:for:durability:)`` says.
   public let saveFailure: StoreError?
 
+  /// How many items of the server's reply are not part of the value.
+  ///
+  /// Most feeds leave nothing out: one incomplete item fails the load. A search for media leaves
+  /// out incomplete items that are not songs. 0 for a value from the cache.
+  public let leftOut: Int
+
   /// Why the server's value is not the one delivered, if it was asked before the cache.
   public let remoteFailure: RemoteFailure?
 
-  init(remote value: Value, isSaved: Bool, saveFailure: StoreError? = nil) {
+  init(remote value: Value, leftOut: Int, isSaved: Bool, saveFailure: StoreError? = nil) {
     self.value = value
+    self.leftOut = leftOut
     self.source = .remote
     self.savedAt = nil
     self.age = nil
@@ -52,6 +59,7 @@ public struct Loaded<Value: Sendable>: Sendable {
 
   init(cached entry: Entry<Value>, after remoteFailure: RemoteFailure? = nil) {
     self.value = entry.value
+    self.leftOut = 0
     self.source = .cache
     self.savedAt = entry.savedAt
     self.age = entry.age

@@ -90,15 +90,18 @@ public struct Loader<Input: Sendable, Key: CacheKey, Value: Sendable>: Sendable 
   ///
   /// Apps call it when they enter the background, and log what it throws. It waits for the disk.
   ///
+  /// If a damaged block of a file hides entries, the whole cache is cleared: what cannot be read
+  /// cannot be named, and the next load saves anew.
+  ///
   /// - Parameter maxAge: Deletes what is as old as this or older, too; nil, the default, leaves it
   ///   to the cache's lifetime.
   /// - Returns: How many entries were deleted and kept; nil when the loader has no cache.
-  /// - Throws: As ``/Larder/Cache/validate(maxAge:)``.
+  /// - Throws: Only `StoreError`, as ``/Larder/Cache/validate(maxAge:)``.
   /// - Complexity: As ``/Larder/Cache/validate(maxAge:)``.
-  @discardableResult public func validate(
-    maxAge: MaxAge? = nil
-  ) throws(StoreError) -> ValidationReport? {
-    try cache?.validate(maxAge: maxAge)
+  @discardableResult public func validate(maxAge: MaxAge? = nil) throws -> ValidationReport? {
+    let report = try cache?.validate(maxAge: maxAge)
+    if report?.isComplete == false { try cache?.removeAll() }
+    return report
   }
 }
 
@@ -149,15 +152,13 @@ extension Loader {
     guard let cache else { return .success(nil) }
     let key = key(input)
     let result: Result<Loaded<Value>?, StoreError>
-    do throws(StoreError) {
-      let lookup = try await offCooperativePool { () throws(StoreError) in
-        try cache.lookup(for: key, maxAge: maxAge)
-      }
+    do {
+      let lookup = try await offCooperativePool { try cache.lookup(for: key, maxAge: maxAge) }
       switch lookup {
       case .fresh(let entry): result = .success(Loaded(cached: entry, after: remoteFailure))
       case .stale, .expired, .missing: result = .success(nil)
       }
-    } catch {
+    } catch let error as StoreError {
       result = .failure(error)
     }
     try Task.checkCancellation()
@@ -170,8 +171,8 @@ extension Loader {
     var extraAttempts = policy.retry.extraAttempts
     while true {
       switch try await request(url) {
-      case .success(let value):
-        return .success(try await saved(value, for: key(input)))
+      case .success(let mapped):
+        return .success(try await saved(mapped, for: key(input)))
       case .failure(let failure):
         guard extraAttempts > 0, policy.retry.on.contains(failure) else { return .failure(failure) }
         extraAttempts -= 1
@@ -188,7 +189,9 @@ extension Loader {
   /// One attempt.
   ///
   /// Throws only `CancellationError`.
-  private func request(_ url: URL) async throws -> Result<Value, RemoteFailure> {
+  private func request(
+    _ url: URL
+  ) async throws -> Result<Endpoint<Input, Value>.Mapped, RemoteFailure> {
     try Task.checkCancellation()
     let reply: HTTPReply
     do {
@@ -210,14 +213,19 @@ extension Loader {
   /// Saves what the server delivered, before it is delivered.
   ///
   /// Throws only `CancellationError`.
-  private func saved(_ value: Value, for key: Key) async throws -> Loaded<Value> {
+  private func saved(
+    _ mapped: Endpoint<Input, Value>.Mapped, for key: Key
+  ) async throws -> Loaded<Value> {
     try Task.checkCancellation()
-    guard policy.savesRemote, let cache else { return Loaded(remote: value, isSaved: false) }
-    do throws(StoreError) {
-      try await offCooperativePool { () throws(StoreError) in try cache.save(value, for: key) }
-      return Loaded(remote: value, isSaved: true)
-    } catch {
-      return Loaded(remote: value, isSaved: false, saveFailure: error)
+    let (value, leftOut) = mapped
+    guard policy.savesRemote, let cache else {
+      return Loaded(remote: value, leftOut: leftOut, isSaved: false)
+    }
+    do {
+      try await offCooperativePool { try cache.save(value, for: key) }
+      return Loaded(remote: value, leftOut: leftOut, isSaved: true)
+    } catch let error as StoreError {
+      return Loaded(remote: value, leftOut: leftOut, isSaved: false, saveFailure: error)
     }
   }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import LarderEngine
 import LarderWorkloads
 
 /// How a bench is run.

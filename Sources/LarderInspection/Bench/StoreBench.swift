@@ -43,7 +43,7 @@ extension Inspection {
       // Both sides open the snapshot in turns, for which it must not be open.
       try engine.close()
       times = try samples.values.sorted { $0.order < $1.order }.map { sample in
-        try StoreBench(directory: snapshot.directory.path, rounds: settings.rounds, sample).run()
+        try StoreBench(directory: snapshot.path, rounds: settings.rounds, sample).run()
       }
     } catch {
       throw InspectionError(.io, inUsersWords("\(error)"))
@@ -155,7 +155,7 @@ struct StoreBench {
   private func openEngine() throws -> LevelDBEngine {
     var options = LevelDBOptions()
     options.createIfMissing = false
-    options.refusesWrites = true
+    options.readOnlyCause = "kvinspect only reads"
     return try LevelDBEngine(at: directory.path(percentEncoded: false), options: options)
   }
 

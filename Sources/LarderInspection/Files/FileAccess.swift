@@ -1,5 +1,4 @@
 import Foundation
-import LarderEngine
 
 /// What inspection asks of the file system.
 ///
@@ -15,12 +14,6 @@ enum FileAccess {
     return String(cString: real)
   }
 
-  /// Which device a file is on; nil when it cannot be told.
-  static func device(of path: String) -> UInt64? {
-    var status = stat()
-    return stat(path, &status) == 0 ? UInt64(truncatingIfNeeded: status.st_dev) : nil
-  }
-
   static func isDirectory(_ path: String) -> Bool {
     var status = stat()
     return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
@@ -30,15 +23,6 @@ enum FileAccess {
   static func bytes(of path: String) -> Int? {
     var status = stat()
     return stat(path, &status) == 0 ? Int(status.st_size) : nil
-  }
-
-  /// The names in a directory, in order.
-  static func names(in path: String) throws(InspectionError) -> [String] {
-    do {
-      return try SystemFiles().names(in: path).sorted()
-    } catch {
-      throw InspectionError(error)
-    }
   }
 
   /// All bytes of a file, or its first ones; nil when there is none.

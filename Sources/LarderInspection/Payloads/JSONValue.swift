@@ -1,3 +1,5 @@
+import Larder
+
 /// A JSON document, for writing.
 indirect enum JSONValue {
   case null
@@ -75,11 +77,8 @@ extension JSONValue {
       case "\n": quoted += "\\n"
       case "\t": quoted += "\\t"
       case "\r": quoted += "\\r"
-      case "\u{0}"..."\u{1F}", "\u{7F}"..."\u{9F}", "\u{2028}"..."\u{202E}",
-        "\u{2066}"..."\u{2069}":
-        let digits = String(scalar.value, radix: 16)
-        quoted += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
-      default: quoted.unicodeScalars.append(scalar)
+      case _ where scalar.isSafeOnTerminal: quoted.unicodeScalars.append(scalar)
+      default: quoted += scalar.escaped
       }
     }
     output.write(quoted + "\"")

@@ -1,3 +1,4 @@
+import Larder
 import LarderCoding
 
 /// A payload as it can be shown without the program's types.
@@ -44,9 +45,7 @@ enum PayloadView {
   private static func printable(_ bytes: [UInt8]) -> String? {
     guard !bytes.isEmpty, let text = String(validating: bytes, as: UTF8.self) else { return nil }
     let isPrintable = text.unicodeScalars.allSatisfy { scalar in
-      // The joiners are in emoji and in Persian and Indian texts.
-      ["\n", "\t", "\u{200C}", "\u{200D}"].contains(scalar) || KeyForm.isVisible(scalar)
-        || scalar.properties.generalCategory == .spaceSeparator
+      scalar == "\n" || scalar == "\t" || scalar.isSafeOnTerminal
     }
     return isPrintable ? text : nil
   }

@@ -1,4 +1,5 @@
 import Foundation
+import LarderCoding
 
 /// A property list of any shape, as the JSON that comes closest.
 ///
@@ -9,7 +10,8 @@ struct PropertyListTree: Decodable {
   /// The property list in `bytes`; nil when they are none.
   static func read(_ bytes: [UInt8]) -> JSONValue? {
     do {
-      return try PropertyListDecoder().decode(PropertyListTree.self, from: Data(bytes)).json
+      let format = PayloadFormat.propertyList
+      return try format.decode(PropertyListTree.self, from: bytes.span.bytes).json
     } catch {
       // What is no property list is shown in hex.
       return nil

@@ -35,7 +35,7 @@ extension Inspection {
     if !catalog.cleared.isEmpty {
       output.write("cleared  \(catalog.cleared.count) caches, rows not all deleted\n")
     }
-    for message in damage { output.write("damaged  \(message)\n") }
+    for message in damage { output.write("damaged  \(message.escapedForTerminal)\n") }
     if !levels.isEmpty {
       output.write("\n")
       var table = Table(["LEVEL", "TABLES", "BYTES"])
@@ -53,7 +53,7 @@ extension Inspection {
       table.add(
         [
           "\(cache.id)", cache.label, kind, coderName(registration.coder),
-          "\(registration.schemaVersion)", "\(registration.lifetime)",
+          schema(of: registration), "\(registration.lifetime)",
         ] + (counts.isEmpty ? [] : [count(of: cache), budget(of: registration)]), to: &output)
     }
     table.flush(to: &output)
@@ -61,6 +61,11 @@ extension Inspection {
 
   private func count(of cache: KnownCache) -> String {
     (catalog.counts[cache.id] ?? nil).map { "\($0)" } ?? "-"
+  }
+
+  private func schema(of cache: Registration) -> String {
+    let newer = cache.newerSchemaVersion.map { " (newest \($0))" }
+    return "\(cache.schemaVersion)" + (newer ?? "")
   }
 
   private func budget(of cache: Registration) -> String {
@@ -73,10 +78,12 @@ extension Inspection {
   }
 
   private var levels: [(level: Int, count: Int, bytes: Int)] {
-    Dictionary(grouping: snapshot.manifest.tables.values, by: \.level).sorted { $0.key < $1.key }
-      .map {
-        ($0.key, $0.value.count, $0.value.reduce(0) { $0 + $1.bytes })
-      }
+    Dictionary(grouping: snapshot.capture.manifest.tables.values, by: \.level).sorted {
+      $0.key < $1.key
+    }
+    .map {
+      ($0.key, $0.value.count, $0.value.reduce(0) { $0 + $1.bytes })
+    }
   }
 
   private func infoFields(owner: StoreOwner?) -> [(name: String, value: JSONValue)] {
@@ -113,6 +120,7 @@ extension Inspection {
       ("keyKind", .string("\(cache.keyKind)")),
       ("coder", .optional(cache.registration.map { coderName($0.coder) })),
       ("schemaVersion", cache.registration.map { .integer($0.schemaVersion) } ?? .null),
+      ("newestSchemaVersion", cache.registration.map { .integer($0.newestSchemaVersion) } ?? .null),
       ("lifetime", .optional(cache.registration.map { "\($0.lifetime)" })),
       ("bytes", (catalog.counts[cache.id] ?? nil).map { .integer($0) } ?? .null),
       ("byteBudget", (cache.registration?.byteBudget).map { .integer($0) } ?? .null),

@@ -109,7 +109,8 @@ extension Inspection {
   ) {
     if !style.isQuiet { output.write(heading + "\n\n") }
     for (name, text) in lines(of: stored, style: style) {
-      output.write(name + String(repeating: " ", count: 11 - name.count) + text + "\n")
+      output.write(
+        name + String(repeating: " ", count: 11 - name.count) + text.escapedForTerminal + "\n")
     }
     guard !style.isRedacted, let view = view(of: stored, as: style.values) else { return }
     if case .nothing = view { return }

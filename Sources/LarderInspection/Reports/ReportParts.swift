@@ -8,11 +8,25 @@ import LarderEngine
 /// It rises when a member changes its meaning or goes away, not when one is added.
 let reportVersion = JSONValue.integer(1)
 
-/// A text as a cell of a CSV file.
+/// A text as a cell of a CSV file, which is never a formula to a spreadsheet.
+///
+/// A text that begins like a formula gets a single quote in front, unless it is a whole number.
+/// Characters that could control a terminal are escaped.
 func csvCell(_ text: String) -> String {
-  guard text.contains(where: { "\",\n\r".contains($0) }) else { return text }
-  return "\"" + text.replacing("\"", with: "\"\"") + "\""
+  var cell = text.escapedForTerminal
+  if let first = cell.unicodeScalars.first, formulaStarts.contains(first), Int(cell) == nil {
+    cell = "'" + cell
+  }
+  // By scalars: a quote or comma under a combining mark is another `Character`, and the same byte.
+  guard cell.unicodeScalars.contains(where: { $0 == "\"" || $0 == "," }) else { return cell }
+  let pieces = cell.unicodeScalars.split(separator: "\"", omittingEmptySubsequences: false)
+  return "\"" + pieces.map(String.init).joined(separator: "\"\"") + "\""
 }
+
+/// What a formula begins with; the last four are the same characters in full width.
+private let formulaStarts: Set<Unicode.Scalar> = [
+  "=", "+", "-", "@", "\u{FF1D}", "\u{FF0B}", "\u{FF0D}", "\u{FF20}",
+]
 
 extension Style {
   /// A key as this style writes it.
@@ -29,8 +43,8 @@ extension Inspection {
   /// Where the store is and how it is read: the first line of what people get.
   var heading: String {
     switch method {
-    case .links: "\(path) (snapshot)"
-    case .copies: "\(path) (snapshot, copied: links are refused here)"
+    case .links: "\(path.escapedForTerminal) (snapshot)"
+    case .copies: "\(path.escapedForTerminal) (snapshot, copied: links are refused here)"
     }
   }
 

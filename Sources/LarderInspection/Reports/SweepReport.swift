@@ -33,7 +33,7 @@ extension Inspection {
     options.createIfMissing = false
     options.clock = StandingClock(date: now)
     let count: Int
-    do throws(StoreError) {
+    do {
       let store = try Store(at: URL(filePath: path, directoryHint: .isDirectory), options: options)
       count = try store.sweep()
       try store.close()
@@ -59,7 +59,9 @@ private struct SweepReport {
     switch style.format {
     case .table:
       let words = isDryRun ? "would be deleted" : "deleted"
-      output.write(style.isQuiet ? "\(records)\n" : "\(path)\n\n\(records) records \(words)\n")
+      output.write(
+        style.isQuiet
+          ? "\(records)\n" : "\(path.escapedForTerminal)\n\n\(records) records \(words)\n")
     case .json, .jsonl:
       JSONValue.object([
         ("schemaVersion", reportVersion), ("store", .string(path)),
@@ -82,16 +84,17 @@ private struct StandingClock: WallClock {
 
 extension InspectionError {
   /// The failure of a store as a tool says it.
-  fileprivate init(_ error: StoreError) {
+  fileprivate init(_ error: any Error) {
     switch error {
-    case .locked(let pid):
+    case StoreError.locked(let pid):
       self.init(.unavailable, "the store is open in \(pid.map { "process \($0)" } ?? "a process")")
-    case .corrupt(let cache, _, let file):
+    case StoreError.corrupt(let cache, _, let file):
       self.init(.damaged, "the store is damaged: \(file ?? "cache \(cache)")")
-    case .incompatible(let message): self.init(.unsupported, message)
-    case .io(let message): self.init(.io, message)
-    case .diskFull: self.init(.io, "the disk is full")
-    case .writesDisabled(let cause): self.init(.io, "the store cannot be written: \(cause)")
+    case StoreError.incompatible(let message): self.init(.unsupported, message)
+    case StoreError.io(let message): self.init(.io, message)
+    case StoreError.diskFull: self.init(.io, "the disk is full")
+    case StoreError.writesDisabled(let cause):
+      self.init(.io, "the store cannot be written: \(cause)")
     default: self.init(.io, "\(error)")
     }
   }

@@ -1,3 +1,5 @@
+import Larder
+
 /// Rows of texts in columns, for people.
 ///
 /// Columns are aligned within a window of rows and never become narrower, so that a table of any
@@ -14,7 +16,7 @@ struct Table {
   }
 
   mutating func add(_ row: [String], to output: inout some TextOutputStream) {
-    rows.append(row)
+    rows.append(row.map(\.escapedForTerminal))
     if rows.count >= Self.window { flush(to: &output) }
   }
 

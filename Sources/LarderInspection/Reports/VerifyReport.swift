@@ -36,7 +36,9 @@ extension Inspection {
     output.write("metadata  \(found.metadataRows) rows\n")
     output.write("records   \(found.records)\n")
     output.write("index     \(found.indexRows) rows, \(found.leftoverRows) of them left over\n")
-    if let tornEnd { output.write("log       \(tornEnd): a write was under way\n") }
+    if let tornEnd {
+      output.write("log       \(tornEnd.escapedForTerminal): a write was under way\n")
+    }
     output.write("faults    \(found.faults.count)\n")
     guard !found.faults.isEmpty else { return }
     output.write("\n")

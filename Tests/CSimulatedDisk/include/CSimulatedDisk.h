@@ -159,6 +159,9 @@ int csimdisk_truncate(csimdisk *disk, const char *path, uint64_t count) CSIMDISK
 
 int csimdisk_rename(csimdisk *disk, const char *path, const char *other) CSIMDISK_NOEXCEPT;
 
+/// Gives two files or two directories each other's names.
+int csimdisk_exchange(csimdisk *disk, const char *path, const char *other) CSIMDISK_NOEXCEPT;
+
 /// Makes `other` another name of a file. The journal tells of it as of a creation.
 int csimdisk_link(csimdisk *disk, const char *path, const char *other) CSIMDISK_NOEXCEPT;
 
@@ -215,6 +218,7 @@ typedef enum __attribute__((enum_extensibility(closed))) csimdisk_entry_kind {
   csimdisk_entry_sync_directory = 8,
   /// A change from outside, by `csimdisk_set_bytes`.
   csimdisk_entry_edit = 9,
+  csimdisk_entry_exchange = 10,
 } csimdisk_entry_kind;
 
 /// An entry of the journal.

@@ -263,4 +263,28 @@ import Testing
     #expect(throws: StoreError.self) { try self.open(fixture, byteBudget: 1001) }
     #expect(try open(fixture, byteBudget: 1000).core === cache.core)
   }
+
+  @Test("A migration to a larger form evicts what no longer fits.", arguments: StoreKind.allCases)
+  func migration(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    func open(_ coder: Coder<[Double]>) throws -> Cache<String, [Double]> {
+      try fixture.store.cache("cache", of: [Double].self, coder: coder, byteBudget: 3000)
+    }
+    let small = try open(.binary)
+    let count = 15
+    for number in 0..<count {
+      try small.save((1...10).map { 1 / Double(number + $0 + 2) }, for: "\(number)")
+    }
+    try fixture.reopen()
+    let large = try open(.json)
+
+    let report = try fixture.store.migrate(large)
+
+    let left = try (0..<count).filter { try large.value(for: "\($0)") != nil }
+    #expect((5..<count).contains(left.count))
+    #expect(report.migrated >= left.count && report.unreadable == 0)
+    #expect(try fixture.miscount(of: large) == nil)
+    #expect(try #require(fixture.countedBytes(large)) <= 3000)
+  }
 }

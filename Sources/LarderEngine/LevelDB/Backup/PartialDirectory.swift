@@ -10,7 +10,7 @@ struct PartialDirectory: ~Copyable {
   private(set) var path: String
   private let target: String
   private let files: any StoreFiles
-  private let lock: any FileGuard
+  let lock: any FileGuard
   private var isFinished = false
 
   /// Begins a directory that is to be at `target`, which must be missing or empty.

@@ -69,7 +69,7 @@ package struct LogScan {
 
   private let bytes: [UInt8]
   private let isOfBatches: Bool
-  private let minimumSequence: UInt64
+  private var minimumSequence: UInt64
 
   package init(_ bytes: [UInt8], of kind: Kind) {
     self.bytes = bytes
@@ -122,6 +122,12 @@ package struct LogScan {
       default: return stop(at: start, searchingFrom: chunkStart)
       }
     }
+  }
+
+  /// Continues at a place behind damage, where a record may begin with any later sequence.
+  mutating func resume(at place: Int) {
+    minimumSequence = nextSequence ?? minimumSequence
+    (end, nextSequence, validBytes) = (nil, nil, place)
   }
 
   private mutating func accept(_ record: Record, endingAt place: Int) -> Record? {

@@ -9,7 +9,7 @@ struct Note: Codable, Equatable, Sendable {
   var text: String
 }
 
-func useLarder(_ store: Store) throws(StoreError) -> Note? {
+func useLarder(_ store: Store) throws -> Note? {
   let notes = try store.cache(
     "notes", of: Note.self, keyedBy: UUID.self,
     lifetime: .fresh(for: .days(7), thenStaleFor: .days(23)), coder: .json)

@@ -80,6 +80,15 @@ package struct StoreCapture {
     throw .io("\(source) changes faster than it can be captured")
   }
 
+  /// Describes files that were captured in another way.
+  init(
+    of source: String, into directory: String, manifest: Manifest, method: Method,
+    files: any StoreFiles
+  ) {
+    (self.source, self.directory, self.files) = (source, directory, files)
+    (self.manifest, self.method) = (manifest, method)
+  }
+
   /// Whether a file is the store's own, by another name, and not a copy.
   func isLinked(_ name: String) -> Bool { linked.contains(name) }
 

@@ -1,0 +1,48 @@
+// LevelDB's background thread. LevelDB starts it with its first compaction, and passes on what the
+// start of a thread throws, in the middle of a write and inside its own lock.
+
+#include <mutex>
+#include <system_error>
+#include <thread>
+
+#include "Internal.h"
+
+namespace {
+
+enum class State { kNotStarted, kRunning, kLost };
+
+State start_thread(std::string* reason) {
+  try {
+    // LevelDB counts its thread as started before it starts it. So another thread is tried first.
+    std::thread([] {}).join();
+  } catch (const std::system_error& error) {
+    *reason = error.code().message();
+    return State::kNotStarted;
+  }
+  try {
+    leveldb::Env::Default()->Schedule([](void*) {}, nullptr);
+  } catch (const std::system_error& error) {
+    // The system had a last thread and gave it to somebody else. LevelDB holds its lock for good.
+    return State::kLost;
+  }
+  return State::kRunning;
+}
+
+}  // namespace
+
+leveldb::Status clarder::start_background_thread() {
+  static std::mutex mutex;
+  static State state = State::kNotStarted;
+  std::lock_guard<std::mutex> lock(mutex);
+  std::string reason;
+  if (state == State::kNotStarted) state = start_thread(&reason);
+  switch (state) {
+    case State::kRunning: return leveldb::Status::OK();
+    case State::kNotStarted:
+      return leveldb::Status::IOError("no thread can be started for compactions", reason);
+    case State::kLost:
+      return leveldb::Status::IOError(
+          "the thread for compactions could not be started",
+          "no store can be opened before the process is started again");
+  }
+}

@@ -1,0 +1,74 @@
+import LarderCoding
+
+/// What a cache was opened with, as far as two openings of it must agree while it is open.
+struct CacheSettings {
+  /// A type, compared by identity.
+  struct Named: Equatable, CustomStringConvertible {
+    let type: Any.Type
+
+    var description: String { "\(type)" }
+
+    static func == (left: Named, right: Named) -> Bool { left.type == right.type }
+  }
+
+  let keyType: Named
+  let valueType: Named
+  let lifetime: Lifetime
+  let schemaVersion: Int
+  /// Schema readers are closures and cannot be compared; their versions can.
+  let readerVersions: Set<Int>
+  let coder: PayloadFormat
+  let byteBudget: Int?
+  let overwritesNewer: Bool
+}
+
+extension CacheSettings {
+  /// A setting that differs, with both values in words.
+  struct Difference {
+    let name: String
+    let current: String
+    let wanted: String
+  }
+
+  /// The settings that are not the same in `wanted`; empty if it means the same cache.
+  func differences(from wanted: CacheSettings) -> [Difference] {
+    var differences: [Difference] = []
+    func compare<T: Equatable>(
+      _ name: String, _ setting: (CacheSettings) -> T, _ words: (T) -> String = { "\($0)" }
+    ) {
+      let (current, other) = (setting(self), setting(wanted))
+      guard current != other else { return }
+      differences.append(Difference(name: name, current: words(current), wanted: words(other)))
+    }
+    compare("key type", \.keyType)
+    compare("value type", \.valueType)
+    compare("lifetime", \.lifetime, \.words)
+    compare("schema version", \.schemaVersion)
+    compare("schema readers", \.readerVersions) { versions in
+      versions.isEmpty
+        ? "for no older version"
+        : "for versions \(versions.sorted().map(String.init).joined(separator: ", "))"
+    }
+    compare("coder", \.coder)
+    compare("byteBudget", \.byteBudget) { $0.map { "\($0)" } ?? "nil" }
+    compare("overwritesNewer", \.overwritesNewer)
+    return differences
+  }
+}
+
+extension StoreError {
+  /// A cache is open and is asked for with other settings.
+  init(cacheIsOpen name: String, differingIn differences: [CacheSettings.Difference]) {
+    let current = differences.map { "\($0.name) \($0.current)" }.joined(separator: ", ")
+    var wanted = differences.map { "\($0.name) \($0.wanted)" }.joined(separator: ", ")
+    var same = "settings"
+    if differences.count == 1, let only = differences.first {
+      (wanted, same) = (only.wanted, only.name)
+    }
+    self = .invalidArgument(
+      """
+      cache "\(name)" is already open with \(current); this call asks for \(wanted). Open it with \
+      the same \(same), or close the store first.
+      """)
+  }
+}

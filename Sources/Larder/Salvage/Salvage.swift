@@ -1,0 +1,238 @@
+import Foundation
+import LarderBytes
+import LarderEngine
+
+/// Copies what can be read of a damaged store to a new one.
+///
+/// A LevelDB iterator skips damaged blocks, and older tables behind them then show entries that
+/// were replaced or removed. A lookup does not: it fails. So an iterator only names keys here, and
+/// each row that is copied comes from a lookup of its key.
+///
+/// A record is copied byte for byte, with its dates, its schema version and its commit sequence. It
+/// gets one row in the expiry index, where its save put it. Counts of bytes and marks of migrations
+/// are left out: caches are counted again when they are opened, and migrations restart.
+struct Salvage: ~Copyable {
+  private static var sliceRows: Int { 256 }
+  private static var sliceBytes: Int { 1 << 20 }
+
+  private let source: LevelDBEngine
+  private let target: LevelDBEngine
+  private(set) var report = SalvageReport()
+
+  private var caches: [UInt64: (name: String, registration: Registration)] = [:]
+  private var cleared: Set<UInt64> = []
+  private var nextID: UInt64 = 1
+  private var lastSequence: UInt64 = 0
+  private var rows = WriteBatch()
+  private var buffer = ValueBuffer()
+
+  /// A place in the key space of records.
+  private struct Position {
+    let id: UInt64
+    let key: [UInt8]
+  }
+
+  init(from source: LevelDBEngine, to target: LevelDBEngine) {
+    (self.source, self.target) = (source, target)
+  }
+
+  mutating func run() throws(EngineError) {
+    try readMetadata()
+    try copyRecords()
+    try writeMetadata()
+  }
+
+  /// Reads the row under `key`; false if it is missing or damaged.
+  private mutating func find(_ key: [UInt8]) throws(EngineError) -> Bool {
+    do throws(EngineError) {
+      return try source.get(key.span.bytes, into: &buffer)
+    } catch .corrupt {
+      return false
+    }
+  }
+
+  private var found: [UInt8] {
+    buffer.withBytes { bytes in bytes.withUnsafeBytes { [UInt8]($0) } }
+  }
+}
+
+// MARK: - Metadata
+
+extension Salvage {
+  private mutating func readMetadata() throws(EngineError) {
+    if try find(Metadata.format), let format = Metadata.number(in: found, under: Metadata.format),
+      format > Metadata.formatVersion
+    {
+      throw .incompatible("store format \(format)")
+    }
+    if try find(Metadata.nextID) {
+      nextID = Metadata.number(in: found, under: Metadata.nextID) ?? 1
+    }
+    if try find(CommitSequence.key), let sequence = CommitSequence.number(in: found) {
+      lastSequence = sequence
+    }
+    let range = EngineRange(prefix: [KeySpace.metadata.rawValue])
+    try visitKeys(in: range) { salvage, key throws(EngineError) in
+      if let id = Metadata.reclaimedID(in: key.span.bytes) {
+        salvage.cleared.insert(id)
+      } else if key.starts(with: Metadata.cachePrefix) {
+        try salvage.readRegistration(under: key)
+      }
+    } losing: { _, _, _ in
+    }
+  }
+
+  private mutating func readRegistration(under key: [UInt8]) throws(EngineError) {
+    let name = Metadata.cacheName(in: key)
+    guard try find(key), let body = Metadata.body(of: found, under: key) else {
+      report.lostCaches.append(name)
+      return
+    }
+    do {
+      let registration = try JSONDecoder().decode(Registration.self, from: Data(body))
+      caches[registration.id] = (name, registration)
+      report.entries[name] = 0
+      nextID = max(nextID, registration.id + 1)
+    } catch {
+      throw .incompatible("the registration of cache \(name) cannot be read: \(error)")
+    }
+  }
+
+  private mutating func writeMetadata() throws(EngineError) {
+    try commit()
+    target.skipSequences(through: lastSequence)
+    rows.putMetadata(Metadata.formatVersion, under: Metadata.format)
+    rows.putMetadata(nextID, under: Metadata.nextID)
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = .sortedKeys
+    for (name, registration) in caches.values {
+      do {
+        rows.putMetadata(
+          Array(try encoder.encode(registration)), under: Metadata.cache(name))
+      } catch {
+        throw .io("the registration of cache \(name) cannot be encoded: \(error)")
+      }
+    }
+    try target.write(&rows, synced: true)
+  }
+}
+
+// MARK: - Records
+
+extension Salvage {
+  private mutating func copyRecords() throws(EngineError) {
+    let range = EngineRange(prefix: [KeySpace.records.rawValue])
+    try visitKeys(in: range) { salvage, key throws(EngineError) in
+      try salvage.copyRecord(under: key)
+    } losing: { salvage, after, before in
+      salvage.noteLoss(after: after, before: before)
+    }
+  }
+
+  private mutating func copyRecord(under key: [UInt8]) throws(EngineError) {
+    guard let position = Self.position(of: key), !cleared.contains(position.id) else { return }
+    guard let (name, registration) = caches[position.id] else {
+      report.namelessEntries += 1
+      nextID = max(nextID, position.id + 1)
+      return
+    }
+    do throws(EngineError) {
+      guard try source.get(key.span.bytes, into: &buffer) else { return }
+    } catch .corrupt {
+      // It is there, or something is under its key in a newer table that is damaged.
+      return noteLoss(of: position, in: registration, name)
+    }
+    let record: Result<Record, RecordFault> = buffer.withBytes { bytes in
+      Result { () throws(RecordFault) in try Record(bytes, under: key.span.bytes) }
+    }
+    switch record {
+    case .failure(.damaged): return noteLoss(of: position, in: registration, name)
+    case .failure(.unsupported): put(key)
+    case .success(let record):
+      lastSequence = max(lastSequence, record.sequence)
+      put(key)
+      if let bucket = record.expiresAt.map(registration.lifetime.bucket) {
+        let storedBytes = key.count + buffer.count
+        let row = KeySpace.expiryKey(cache: position.id, bucket: bucket, key: position.key)
+        rows.put(row.span.bytes, stamped: false) { $0.append(varint: UInt64(storedBytes)) }
+      }
+    }
+    report.entries[name, default: 0] += 1
+    if rows.rows.count >= Self.sliceRows || rows.bytes.count >= Self.sliceBytes { try commit() }
+  }
+
+  private mutating func put(_ key: [UInt8]) {
+    rows.put(key.span.bytes, found.span.bytes)
+  }
+
+  private mutating func commit() throws(EngineError) {
+    guard !rows.isEmpty else { return }
+    try target.write(&rows, synced: false)
+    rows.reset()
+  }
+
+  private static func position(of recordKey: [UInt8]) -> Position? {
+    var offset = 1
+    guard let id = readVarint(recordKey.span.bytes, at: &offset) else { return nil }
+    return Position(id: id, key: Array(recordKey[offset...]))
+  }
+
+  private mutating func noteLoss(
+    of position: Position, in registration: Registration, _ name: String
+  ) {
+    let key = KeyKind(code: registration.keyKind).describe(position.key.span.bytes)
+    report.losses.append(SalvageReport.Loss(cache: name, after: key, before: key))
+  }
+
+  /// Notes a part of the key space that could not be read, between two keys that could.
+  private mutating func noteLoss(after: [UInt8]?, before: [UInt8]?) {
+    let (first, last) = (after.flatMap(Self.position), before.flatMap(Self.position))
+    var ids = Set([first?.id, last?.id].compactMap(\.self))
+    for id in caches.keys where id > first?.id ?? 0 && id < last?.id ?? .max { ids.insert(id) }
+    for id in ids.sorted() {
+      guard let (name, registration) = caches[id] else { continue }
+      let kind = KeyKind(code: registration.keyKind)
+      func text(_ position: Position?) -> String? {
+        position.flatMap { $0.id == id ? kind.describe($0.key.span.bytes) : nil }
+      }
+      report.losses.append(
+        SalvageReport.Loss(cache: name, after: text(first), before: text(last)))
+    }
+  }
+
+  /// Visits the keys that an iterator finds in `range`, and the parts that it cannot read.
+  ///
+  /// The iterator starts again behind each such part, so that each one is found.
+  private mutating func visitKeys(
+    in range: EngineRange,
+    _ visit: (inout Salvage, [UInt8]) throws(EngineError) -> Void,
+    losing lose: (inout Salvage, _ after: [UInt8]?, _ before: [UInt8]?) -> Void
+  ) throws(EngineError) {
+    var last: [UInt8]?
+    var rest = range
+    while true {
+      let cursor = try source.cursor(over: rest)
+      var next: [UInt8]?
+      do throws(EngineError) {
+        while try cursor.next() {
+          let key = cursor.withEntry { key, _ in key.withUnsafeBytes { Array($0) } }
+          guard cursor.isComplete else {
+            next = key
+            break
+          }
+          try visit(&self, key)
+          last = key
+        }
+      } catch .corrupt {
+        lose(&self, last, nil)
+        return
+      }
+      guard let key = next else { return }
+      lose(&self, last, key)
+      // What the failed iterator shows here may be old; visiting looks the key up.
+      try visit(&self, key)
+      last = key
+      rest.lower = key + [0]
+    }
+  }
+}

@@ -1,0 +1,34 @@
+/// Tables that the MANIFEST does not name: what a compaction that failed has left.
+///
+/// LevelDB deletes them at the end of an opening. On a full disk, an opening may need their room
+/// before that.
+///
+/// LevelDB must not be writing tables meanwhile, and the MANIFEST must be whole.
+struct UnnamedTables {
+  private var paths: [String] = []
+  /// The bytes of all of them.
+  private(set) var byteCount = 0
+  private let files: any StoreFiles
+
+  /// Finds them in a store's directory; finds nothing if the MANIFEST cannot be read.
+  init(in directory: String, files: any StoreFiles) throws(EngineError) {
+    self.files = files
+    let current = try files.readIfPresent("\(directory)/CURRENT") ?? []
+    let name = String(decoding: current.dropLast(), as: UTF8.self)
+    guard case .manifest = LevelDBFile(name),
+      let bytes = try files.readIfPresent("\(directory)/\(name)"), let manifest = Manifest(bytes),
+      manifest.end == .complete
+    else { return }
+    for name in try files.names(in: directory) {
+      guard case .table(let number) = LevelDBFile(name), manifest.tables[number] == nil else {
+        continue
+      }
+      paths.append("\(directory)/\(name)")
+      byteCount += try files.byteCount(of: "\(directory)/\(name)") ?? 0
+    }
+  }
+
+  func remove() throws(EngineError) {
+    for path in paths { try files.remove(path) }
+  }
+}

@@ -1,0 +1,28 @@
+extension LevelDBEngine {
+  /// Makes a store of what can be read of a damaged one, in a directory that is missing or empty.
+  ///
+  /// - Parameters:
+  ///   - source: The damaged store's directory. It is only read, and no process may write to it
+  ///     meanwhile.
+  ///   - target: Where the new store is to be. Its parent must be there.
+  ///   - copy: Copies rows from its first argument, which is read only, to its second one.
+  /// - Throws: What `copy` throws; ``EngineError/invalidArgument(_:)`` and
+  ///   ``EngineError/locked(pid:)`` for `target`; ``EngineError/corrupt(_:)`` when nothing can be
+  ///   salvaged; ``EngineError/io(_:)``, ``EngineError/diskFull``. Nothing is at `target` then that
+  ///   was not there before.
+  package static func salvage(
+    from source: String, to target: String,
+    copying copy: (LevelDBEngine, LevelDBEngine) throws(EngineError) -> Void
+  ) throws(EngineError) {
+    let files = SystemFiles()
+    let real = try files.realPath(source)
+    var partial = try PartialDirectory(for: target, outside: real, files: files)
+    let damaged = try StoreSnapshot(salvaging: real).open(cause: "it is being salvaged")
+    let new = try LevelDBEngine(at: partial.path, options: LevelDBOptions(), lock: partial.lock)
+    try copy(damaged, new)
+    try new.flush()
+    try new.close()
+    try damaged.close()
+    try partial.finish()
+  }
+}

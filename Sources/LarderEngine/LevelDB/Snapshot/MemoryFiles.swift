@@ -1,0 +1,128 @@
+import CLarderLevelDB
+
+/// The system's files, and one directory in memory that LevelDB can open a database in.
+///
+/// The directory holds files and no directories. It needs no room on a disk.
+package final class MemoryFiles: StoreFiles {
+  /// The directory in memory.
+  ///
+  /// No file can be there on the system's disks.
+  package static let directory = "/dev/null/larder"
+
+  private let memory = clarder_memory_create()
+  private let system = SystemFiles()
+
+  package init() {}
+
+  deinit { clarder_memory_free(memory) }
+
+  package var environment: OpaquePointer? { memory }
+
+  private func isInMemory(_ path: String) -> Bool { path.hasPrefix(Self.directory) }
+
+  package func kind(of path: String) throws(EngineError) -> FileKind? {
+    guard isInMemory(path) else { return try system.kind(of: path) }
+    if path == Self.directory { return .directory }
+    return clarder_memory_has(memory, path) ? .other : nil
+  }
+
+  package func realPath(_ path: String) throws(EngineError) -> String {
+    isInMemory(path) ? path : try system.realPath(path)
+  }
+
+  package func names(in path: String) throws(EngineError) -> Set<String> {
+    guard isInMemory(path) else { return try system.names(in: path) }
+    let buffer = ValueBuffer()
+    try check(clarder_memory_list(memory, path, buffer.handle))
+    let bytes = buffer.withBytes { bytes in bytes.withUnsafeBytes { [UInt8]($0) } }
+    return Set(bytes.split(separator: 0).map { String(decoding: $0, as: UTF8.self) })
+  }
+
+  package func requireWritable(_ path: String) throws(EngineError) {
+    if !isInMemory(path) { try system.requireWritable(path) }
+  }
+
+  package func makeDirectory(_ path: String) throws(EngineError) {
+    if !isInMemory(path) { try system.makeDirectory(path) }
+  }
+
+  package func byteCount(of path: String) throws(EngineError) -> Int? {
+    guard isInMemory(path) else { return try system.byteCount(of: path) }
+    return clarder_memory_has(memory, path) ? try read(path, limit: nil).count : nil
+  }
+
+  package func read(_ path: String, limit: Int?) throws(EngineError) -> [UInt8] {
+    guard isInMemory(path) else { return try system.read(path, limit: limit) }
+    let buffer = ValueBuffer()
+    try check(clarder_memory_read(memory, path, buffer.handle))
+    return buffer.withBytes { bytes in
+      bytes.withUnsafeBytes { [UInt8]($0.prefix(limit ?? .max)) }
+    }
+  }
+
+  package func replace(_ path: String, with bytes: [UInt8]) throws(EngineError) {
+    try create(path, with: bytes)
+  }
+
+  package func create(_ path: String, with bytes: [UInt8]) throws(EngineError) {
+    guard isInMemory(path) else { return try system.create(path, with: bytes) }
+    try check(
+      bytes.withUnsafeBytes { clarder_memory_write(memory, path, clarder_slice($0)) })
+  }
+
+  package func link(_ path: String, as other: String) throws(EngineError) -> LinkOutcome {
+    .refused
+  }
+
+  package func allocate(_ path: String, count: Int) throws(EngineError) {
+    if !isInMemory(path) { try system.allocate(path, count: count) }
+  }
+
+  package func truncate(_ path: String, to count: Int) throws(EngineError) {
+    guard isInMemory(path) else { return try system.truncate(path, to: count) }
+    try create(path, with: try read(path, limit: count))
+  }
+
+  package func move(_ path: String, to other: String) throws(EngineError) {
+    guard isInMemory(path) else { return try system.move(path, to: other) }
+    try check(clarder_memory_rename(memory, path, other))
+  }
+
+  package func exchange(_ path: String, with other: String) throws(EngineError) {
+    try system.exchange(path, with: other)
+  }
+
+  package func remove(_ path: String) throws(EngineError) {
+    guard isInMemory(path) else { return try system.remove(path) }
+    try check(clarder_memory_remove(memory, path))
+  }
+
+  package func removeDirectory(_ path: String) throws(EngineError) {
+    if !isInMemory(path) { try system.removeDirectory(path) }
+  }
+
+  package func synchronize(_ path: String) throws(EngineError) {
+    if !isInMemory(path) { try system.synchronize(path) }
+  }
+
+  package func synchronizeDirectory(_ path: String) throws(EngineError) {
+    if !isInMemory(path) { try system.synchronizeDirectory(path) }
+  }
+
+  package func availableBytes(in path: String) throws(EngineError) -> UInt64 {
+    isInMemory(path) ? 1 << 40 : try system.availableBytes(in: path)
+  }
+
+  package func takeGuard(at path: String) throws(EngineError) -> any FileGuard {
+    isInMemory(path) ? MemoryGuard() : try system.takeGuard(at: path)
+  }
+}
+
+/// Nobody else can open what is in this process's memory.
+private final class MemoryGuard: FileGuard {
+  func isInPlace() throws(EngineError) -> Bool { true }
+  func release() {}
+}
+
+// @unchecked: LevelDB's file system in memory has a lock of its own.
+extension MemoryFiles: @unchecked Sendable {}

@@ -1,0 +1,147 @@
+// How a damaged store is captured so that LevelDB opens it, and reads all that can be read.
+//
+// - CURRENT and MANIFEST. If CURRENT does not name an intact MANIFEST, the newest intact one is
+//   used. A damaged MANIFEST ends before the damage, and counts only if all files that it names are
+//   there: an edit moves entries between files and adds none, so that state is whole. Without such
+//   a MANIFEST nothing can be salvaged: old tables, which hold removed entries, could not be told
+//   from live ones.
+// - Tables. A table that is missing, or that LevelDB must not be given, becomes a short file of
+//   zeros. LevelDB then fails to read each key that the table may hold. If the table were left out,
+//   older tables would show what the lost one had replaced or removed.
+// - Logs. Their intact batches are written into new logs, without gaps between their sequences.
+//   What a lost batch had changed is as if it had not been changed.
+
+extension StoreCapture {
+  /// Captures what can be read of the store in `source`.
+  ///
+  /// - Parameters:
+  ///   - source: The store's directory. No process may write to it meanwhile.
+  ///   - directory: Where the files are to be, a directory without any of LevelDB's.
+  ///   - linking: Whether hard links are tried before copying.
+  ///   - files: Where both are.
+  /// - Throws: ``EngineError/corrupt(_:)`` when it cannot be known which tables the store consists
+  ///   of; ``EngineError/io(_:)``, ``EngineError/diskFull``.
+  init(
+    salvaging source: String, into directory: String, linking: Bool, files: any StoreFiles
+  ) throws(EngineError) {
+    let names = try files.names(in: source)
+    let found = try Self.manifest(in: source, names: names, files: files)
+    let manifest = found.manifest
+    let name = "MANIFEST-000001"
+    try files.create("\(directory)/\(name)", with: found.bytes)
+    try files.create("\(directory)/CURRENT", with: Array("\(name)\n".utf8))
+    for (number, table) in manifest.tables {
+      try Self.salvageTable(
+        Manifest.name(ofTable: number, among: names), number: number, table, from: source,
+        to: directory, linking: linking, files)
+    }
+    try Self.salvageLogs(of: manifest, from: source, names: names, to: directory, files)
+    self.init(
+      of: source, into: directory, manifest: manifest, method: linking ? .links : .copies,
+      files: files)
+  }
+
+  /// The newest MANIFEST that is intact, or the intact beginning of one, with its bytes.
+  private static func manifest(
+    in source: String, names: Set<String>, files: any StoreFiles
+  ) throws(EngineError) -> (manifest: Manifest, bytes: [UInt8]) {
+    let current = String(
+      decoding: try files.readIfPresent("\(source)/CURRENT") ?? [], as: UTF8.self
+    ).prefix { $0 != "\n" }
+    let manifests = names.filter { LevelDBFile($0) == .manifest }
+    let ordered = manifests.sorted { a, b in
+      if (a == current) != (b == current) { return a == current }
+      return (a.count, a) > (b.count, b)
+    }
+    for name in ordered {
+      let bytes = try files.read("\(source)/\(name)", limit: nil)
+      var scan = LogScan(bytes, of: .manifest)
+      switch scan.finish() {
+      case .complete:
+        // It names what is live now; what is missing is lost. If there are newer tables, too, then
+        // its end was cut off between two edits.
+        guard let manifest = Manifest(bytes) else { continue }
+        let hasNewerTable = names.contains { name in
+          Manifest.number(ofTable: name).map { $0 >= manifest.nextFile } ?? false
+        }
+        if manifest.missingFile(in: names) == nil || !hasNewerTable { return (manifest, bytes) }
+      case .torn(let place), .damaged(let place, _):
+        let intact = Array(bytes[..<place])
+        if let manifest = Manifest(intact), manifest.missingFile(in: names) == nil {
+          return (manifest, intact)
+        }
+      }
+    }
+    throw .corrupt(
+      "\(source): no intact MANIFEST says which tables belong to the store. "
+        + "Restore a backup, or start afresh.")
+  }
+
+  private static func salvageTable(
+    _ name: String?, number: UInt64, _ table: Manifest.Table, from source: String,
+    to directory: String, linking: Bool, _ files: any StoreFiles
+  ) throws(EngineError) {
+    if let name {
+      let (old, new) = ("\(source)/\(name)", "\(directory)/\(name)")
+      let start = table.bytes - TableFooter.byteCount
+      let end =
+        start < 0 ? [] : try files.read(old, from: start, count: TableFooter.byteCount)
+      if TableFooter(end).isSafe(inTableOf: table.bytes) {
+        if linking, try files.link(old, as: new) == .made { return }
+        return try files.create(new, with: try files.read(old, limit: nil))
+      }
+    }
+    let lost = LogSurvey.name(of: number).dropLast(3) + "ldb"
+    try files.create("\(directory)/\(lost)", with: Array(repeating: 0, count: 48))
+  }
+
+  private static func salvageLogs(
+    of manifest: Manifest, from source: String, names: Set<String>, to directory: String,
+    _ files: any StoreFiles
+  ) throws(EngineError) {
+    var numbers = names.compactMap(LogSurvey.number(of:)).filter(manifest.needsLog).sorted()
+    if manifest.logNumber > 0, !numbers.contains(manifest.logNumber) {
+      // LevelDB expects it; what it held is lost.
+      numbers.append(manifest.logNumber)
+    }
+    var next: UInt64?
+    for number in numbers.sorted() {
+      let name = LogSurvey.name(of: number)
+      let bytes = try files.readIfPresent("\(source)/\(name)") ?? []
+      var log = LogWriter()
+      for record in LogScan.intactBatches(of: bytes, from: next ?? 0) {
+        let sequence = next ?? record.sequence
+        log.add(withUnsafeBytes(of: sequence.littleEndian, Array.init) + record.bytes.dropFirst(8))
+        next = sequence + record.rowCount
+      }
+      try files.create("\(directory)/\(name)", with: log.bytes)
+    }
+  }
+}
+
+extension LogScan {
+  /// The intact batches of a write-ahead log, those behind damage too.
+  fileprivate static func intactBatches(
+    of bytes: [UInt8], from sequence: UInt64
+  ) -> [(sequence: UInt64, rowCount: UInt64, bytes: [UInt8])] {
+    var scan = LogScan(bytes, of: .batches(minimumSequence: sequence))
+    var batches: [(sequence: UInt64, rowCount: UInt64, bytes: [UInt8])] = []
+    var resumed = -1
+    while true {
+      while let record = scan.next() {
+        let data = scan.withBytes(of: record) { data in data.withUnsafeBytes { [UInt8]($0) } }
+        let rowCount = data.withUnsafeBytes {
+          UInt32(littleEndian: $0.loadUnaligned(fromByteOffset: 8, as: UInt32.self))
+        }
+        let sequence = data.withUnsafeBytes {
+          UInt64(littleEndian: $0.loadUnaligned(as: UInt64.self))
+        }
+        batches.append((sequence, UInt64(rowCount), data))
+      }
+      guard case .damaged(_, let place) = scan.end else { return batches }
+      // A first chunk whose continuation is lost is found at the same place again.
+      resumed = max(place, resumed + 1)
+      scan.resume(at: resumed)
+    }
+  }
+}

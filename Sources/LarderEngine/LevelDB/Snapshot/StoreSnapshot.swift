@@ -1,0 +1,209 @@
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Glibc
+#endif
+
+/// A store's files as they were at one moment, in a private directory or in memory.
+///
+/// LevelDB writes to a database that it opens, even for reading. So what is only to be read is
+/// opened here. The store may be open in another process, on media that cannot be written, or on a
+/// full disk.
+package final class StoreSnapshot: Sendable {
+  /// The store's directory.
+  package let source: String
+  /// Where the captured files are.
+  package let path: String
+  package let capture: StoreCapture
+  /// How many bytes the logs had, before ``cutLogs()`` cut them.
+  package let logBytes: Int
+  private let files: any StoreFiles
+  // Nil if the files are in memory.
+  private let directory: PrivateDirectory?
+
+  /// The largest store that is read into memory, in bytes.
+  private static let memoryLimit = 1 << 30
+
+  /// Captures the store in `source` in a private directory.
+  ///
+  /// - Parameters:
+  ///   - source: A store's directory, its path absolute and without links.
+  ///   - linking: Whether hard links are tried before the files are copied.
+  ///   - prefix: What the private directory's name begins with.
+  /// - Throws: ``EngineError/corrupt(_:)`` when a file of the store is missing or its MANIFEST is
+  ///   damaged; ``EngineError/io(_:)``, also when no private directory can be made;
+  ///   ``EngineError/diskFull``.
+  package convenience init(
+    of source: String, linking: Bool = true, named prefix: String
+  ) throws(EngineError) {
+    let (directory, canLink) = try Self.makeDirectory(for: source, linking: linking, prefix)
+    try self.init(
+      of: source, into: directory.path, linking: canLink, files: SystemFiles(),
+      directory: directory)
+  }
+
+  /// Captures the store in `source` in memory.
+  ///
+  /// - Throws: As ``init(of:linking:named:)``; ``EngineError/diskFull`` for a store over 1 GiB.
+  package convenience init(inMemoryOf source: String) throws(EngineError) {
+    let files = MemoryFiles()
+    var byteCount = 0
+    for name in try files.names(in: source) where LevelDBFile(name) != nil {
+      byteCount += try files.byteCount(of: "\(source)/\(name)") ?? 0
+    }
+    guard byteCount <= Self.memoryLimit else { throw .diskFull }
+    try self.init(
+      of: source, into: MemoryFiles.directory, linking: false, files: files, directory: nil)
+  }
+
+  /// Captures what can be read of the damaged store in `source`; see ``StoreCapture``.
+  ///
+  /// - Parameter source: As above. No process may write to it meanwhile.
+  /// - Throws: ``EngineError/corrupt(_:)`` when it cannot be known which tables the store consists
+  ///   of; ``EngineError/io(_:)``, ``EngineError/diskFull``.
+  package convenience init(salvaging source: String) throws(EngineError) {
+    let (directory, canLink) = try Self.makeDirectory(for: source, linking: true, "larder-")
+    let files = SystemFiles()
+    let capture = try StoreCapture(
+      salvaging: source, into: directory.path, linking: canLink, files: files)
+    try self.init(capture, of: source, at: directory.path, files: files, directory: directory)
+  }
+
+  private convenience init(
+    of source: String, into path: String, linking: Bool, files: any StoreFiles,
+    directory: PrivateDirectory?
+  ) throws(EngineError) {
+    let capture = try StoreCapture(of: source, into: path, linking: linking, files: files)
+    try self.init(capture, of: source, at: path, files: files, directory: directory)
+  }
+
+  private init(
+    _ capture: StoreCapture, of source: String, at path: String, files: any StoreFiles,
+    directory: PrivateDirectory?
+  ) throws(EngineError) {
+    (self.source, self.path, self.files, self.directory) = (source, path, files, directory)
+    self.capture = capture
+    var bytes = 0
+    for name in try files.names(in: path) where LogSurvey.number(of: name) != nil {
+      bytes += try files.byteCount(of: "\(path)/\(name)") ?? 0
+    }
+    logBytes = bytes
+  }
+
+  /// Ends the captured logs before the first thing in them that cannot be read.
+  ///
+  /// - Returns: The logs as they were before.
+  package func cutLogs() throws(EngineError) -> LogSurvey { try capture.cutLogs() }
+
+  /// Opens the captured store, which is not written to because of `cause`.
+  ///
+  /// The engine works as `options` say, on the files of the snapshot, and keeps the snapshot.
+  package func open(
+    options: LevelDBOptions = LevelDBOptions(), cause: String
+  ) throws(EngineError) -> LevelDBEngine {
+    var options = options
+    options.files = files
+    options.createIfMissing = false
+    options.readOnlyCause = cause
+    try files.create("\(path)/\(StoreMarker.fileName)", with: Array(StoreMarker.contents.utf8))
+    return try LevelDBEngine(at: path, options: options, of: self)
+  }
+}
+
+// MARK: - Opening for reading
+
+extension LevelDBEngine {
+  /// Opens the store in the directory at `path` as it is now, for reading only.
+  ///
+  /// It reads a snapshot: what others write later is not seen. Nothing in the directory is changed,
+  /// and no lock of the store is taken. Where the disk has no room for the snapshot, it is in
+  /// memory.
+  ///
+  /// - Throws: ``EngineError/io(_:)`` when there is no store; ``EngineError/incompatible(_:)`` for
+  ///   what is no store or a newer one; ``EngineError/corrupt(_:)`` for a store whose bookkeeping
+  ///   or logs are damaged; ``EngineError/diskFull`` when there is no room, and the store is over 1
+  ///   GiB.
+  package static func readOnly(
+    at path: String, options: LevelDBOptions = LevelDBOptions()
+  ) throws(EngineError) -> LevelDBEngine {
+    try options.checkRanges()
+    let source = try StoreDirectory.pathOfStore(at: path)
+    do throws(EngineError) {
+      return try open(StoreSnapshot(of: source, named: "larder-"), options)
+    } catch {
+      // No room for it, or no place: memory has both.
+      guard error == .diskFull || StoreSnapshot.isForLackOfAPlace(error) else { throw error }
+      return try open(StoreSnapshot(inMemoryOf: source), options)
+    }
+  }
+
+  private static func open(
+    _ snapshot: StoreSnapshot, _ options: LevelDBOptions
+  ) throws(EngineError) -> LevelDBEngine {
+    switch try snapshot.cutLogs().finding {
+    case .whole, .torn: break
+    case .damaged(_, _, let message): throw .corrupt(message)
+    }
+    return try snapshot.open(options: options, cause: "it was opened for reading only")
+  }
+}
+
+// MARK: - Where it goes
+
+extension StoreSnapshot {
+  private static let noPlace = "there is no place for a snapshot of "
+
+  fileprivate static func isForLackOfAPlace(_ error: EngineError) -> Bool {
+    if case .io(let message) = error { message.hasPrefix(noPlace) } else { false }
+  }
+
+  /// A private directory that links to the store's files can be made in, or any other one.
+  private static func makeDirectory(
+    for source: String, linking: Bool, _ prefix: String
+  ) throws(EngineError) -> (PrivateDirectory, canLink: Bool) {
+    let temporary = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+    let parent = source.lastIndex(of: "/").map { String(source[..<$0]) } ?? "/"
+    let places = [(temporary, prefix), ("/tmp", prefix), (parent, "." + prefix)]
+    var any: PrivateDirectory?
+    for (place, prefix) in places where !isInside(place, source) {
+      let isSameDevice = device(of: place) == device(of: source)
+      guard linking && isSameDevice || any == nil,
+        let directory = PrivateDirectory(in: place, named: prefix)
+      else { continue }
+      if linking, isSameDevice, try canLink(from: source, into: directory) {
+        return (directory, true)
+      }
+      any = any ?? directory
+    }
+    guard let any else { throw .io(noPlace + source) }
+    return (any, false)
+  }
+
+  private static func device(of path: String) -> UInt64? {
+    var status = stat()
+    return stat(path, &status) == 0 ? UInt64(truncatingIfNeeded: status.st_dev) : nil
+  }
+
+  private static func isInside(_ place: String, _ source: String) -> Bool {
+    let real = realpath(place, nil).map { path in
+      defer { free(path) }
+      return String(cString: path)
+    }
+    return ((real ?? place) + "/").hasPrefix(source + "/")
+  }
+
+  /// Tries it with one of the files that are to be linked.
+  private static func canLink(
+    from source: String, into directory: PrivateDirectory
+  ) throws(EngineError) -> Bool {
+    let names = try SystemFiles().names(in: source)
+    let sample = names.sorted().first { $0.hasSuffix(".ldb") || $0.hasSuffix(".log") }
+    guard let sample else { return true }
+    let outcome = try SystemFiles().link("\(source)/\(sample)", as: "\(directory.path)/\(sample)")
+    if outcome == .refused { return false }
+    try directory.empty()
+    return true
+  }
+}

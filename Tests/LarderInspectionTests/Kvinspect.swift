@@ -1,0 +1,49 @@
+import Foundation
+import Larder
+import LarderTestSupport
+import Testing
+
+/// A running `kvinspect` whose private directories are in a directory of the test's own.
+final class Kvinspect {
+  let process = Process()
+  let output = Pipe()
+  let errors = Pipe()
+  private let watch: ChildWatch
+
+  init(_ arguments: [String], temporary: String) throws {
+    process.executableURL = URL(filePath: try #require(ChildProcess.path(of: "kvinspect")))
+    process.arguments = arguments
+    process.environment = ProcessInfo.processInfo.environment.merging(
+      ["TMPDIR": temporary], uniquingKeysWith: { $1 })
+    process.standardOutput = output
+    process.standardError = errors
+    try process.run()
+    watch = ChildWatch(process.processIdentifier, "kvinspect \(arguments)")
+  }
+
+  deinit { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
+
+  /// Reads all that it writes, and waits until it has ended.
+  func finish() throws -> (status: Int32, bytes: Data, output: String, errors: String) {
+    let text = try output.fileHandleForReading.readToEnd() ?? Data()
+    let message = try errors.fileHandleForReading.readToEnd() ?? Data()
+    process.waitUntilExit()
+    watch.end()
+    return (
+      process.terminationStatus, text, String(decoding: text, as: UTF8.self),
+      String(decoding: message, as: UTF8.self)
+    )
+  }
+}
+
+/// A specimen with 20,000 records more, so that listing it fills any pipe.
+func largeStore() throws -> Specimen {
+  let specimen = try Specimen()
+  let store = try Specimen.open(specimen.path)
+  let cache = try store.cache("large", of: Int.self)
+  try store.write { batch in
+    for index in 0..<20_000 { batch.save(index, for: "key \(index)", in: cache) }
+  }
+  try store.close()
+  return specimen
+}
