@@ -59,7 +59,7 @@ package final class FeedServer: Sendable {
       address: try sockaddr_in.inet(ip4: "127.0.0.1", port: port), timeout: 24 * 3600,
       logger: .disabled,
       handler: ClosureHTTPHandler { try await Self.respond(to: $0, by: book, onRequest) })
-    let running = Task { try await server.run() }
+    let running = Task(executorPreference: ServerThread()) { try await server.run() }
     try await server.waitUntilListening()
     guard case .ip4(_, let port) = await server.listeningAddress,
       let url = URL(string: "http://127.0.0.1:\(port)")
