@@ -6,7 +6,7 @@ import LarderEngine
 /// Changes take effect in the order they are made: the last one for a key counts. All saves of a
 /// batch carry the same date.
 public struct Batch: ~Copyable {
-  /// A cache that the batch empties, and the numbers that it gets by that, the last one to stay.
+  /// A cache that the batch clears, and the new ids it receives; the last one stays in effect.
   struct Clearing {
     let cache: any OpenCache
     var ids: [UInt64]
@@ -15,10 +15,8 @@ public struct Batch: ~Copyable {
   private let store: Store
   private var savedAt: Date?
   private(set) var failure: StoreError?
-  private(set) var rows = WriteBatch()
+  private(set) var write = PendingWrite()
   private(set) var clearings: [Clearing] = []
-  private(set) var dueNotes = DueNotes()
-  private(set) var changes = ChangeNotes()
 
   init(store: Store) { self.store = store }
 
@@ -34,15 +32,14 @@ public struct Batch: ~Copyable {
   public mutating func save<Key, Value>(
     _ value: Value, for key: Key, in cache: borrowing Cache<Key, Value>
   ) {
-    let now = savedAt ?? store.clock.now()
+    let now = savedAt ?? store.context.clock.now()
     savedAt = now
     let core = cache.core
     record(cache) { batch throws(StoreError) in
       let id = batch.id(of: core)
-      try batch.store.refuseNewerEntry(of: key, in: core, id: id, after: batch.rows)
-      let bucket = try core.add(value, for: key, id: id, savedAt: now, to: &batch.rows)
-      batch.dueNotes.add(bucket, core.nextDue)
-      batch.changes.add(.save, core.counts)
+      try core.refuseNewerEntry(of: key, id: id, after: batch.write.rows)
+      try core.add(value, for: key, id: id, savedAt: now, to: &batch.write)
+      batch.write.changes.add(.save, core.counts)
     }
   }
 
@@ -55,8 +52,8 @@ public struct Batch: ~Copyable {
     let core = cache.core
     record(cache) { batch throws(StoreError) in
       let recordKey = try core.recordKey(of: key, id: batch.id(of: core))
-      batch.rows.remove(recordKey.span.bytes)
-      batch.changes.add(.removal, core.counts)
+      batch.write.rows.remove(recordKey.bytes.span.bytes)
+      batch.write.changes.add(.removal, core.counts)
     }
   }
 
@@ -72,11 +69,11 @@ public struct Batch: ~Copyable {
       } else {
         batch.clearings.append(Clearing(cache: core, ids: [id]))
       }
-      batch.changes.add(.clear, core.counts)
+      batch.write.changes.add(.clear, core.counts)
     }
   }
 
-  /// The number that the cache's keys carry from here on in the batch.
+  /// The id of the cache's keys from here on in the batch.
   private func id<Value>(of core: CacheCore<Value>) -> UInt64 {
     clearings.first { $0.cache === core }?.ids.last ?? core.id
   }

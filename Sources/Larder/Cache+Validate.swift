@@ -1,19 +1,20 @@
 import Foundation
 import LarderEngine
 
-/// What ``Cache/validate(maxAge:)`` found.
+/// The result of ``Cache/validate(maxAge:)``.
 public struct ValidationReport: Sendable, Hashable {
   /// Entries that were deleted because they had expired.
   public var expired = 0
   /// Entries that were deleted because their bytes were damaged or did not decode.
   public var unreadable = 0
-  /// Entries that were left, the ``newer`` ones among them.
+  /// Entries that were kept, the ``newer`` ones included.
   public var kept = 0
-  /// Entries that were left for a newer program: of a newer schema or record format.
+  /// Entries of a newer schema version or record format, which were kept for the program that wrote
+  /// them.
   public var newer = 0
   /// Whether everything could be read.
   ///
-  /// False when a block of a file is damaged. The entries there that the expiry index names were
+  /// False if a block of a file is damaged. The entries there that the expiry index names were
   /// deleted, and counted as ``unreadable``; others may be left, and reading them throws.
   public var isComplete = true
 
@@ -30,11 +31,11 @@ extension Cache {
   /// A damaged block of a file does not end it: see ``ValidationReport/isComplete``. To get rid of
   /// the block, open the store with ``DamagePolicy/salvage``.
   ///
-  /// - Parameter maxAge: Deletes what is as old as this or older, too; nil, the default, leaves it
-  ///   to the cache's lifetime.
-  /// - Returns: How many entries were deleted and kept.
+  /// - Parameter maxAge: Also deletes entries of this age or older; nil, the default, leaves it to
+  ///   the cache's lifetime.
+  /// - Returns: The numbers of entries that were deleted and kept.
   /// - Throws: ``StoreError/diskFull``, ``StoreError/io(_:)`` or
-  ///   ``StoreError/writesDisabled(cause:)`` when deleting failed; ``StoreError/readOnly(cause:)``,
+  ///   ``StoreError/writesDisabled(cause:)`` if deleting failed; ``StoreError/readOnly(cause:)``,
   ///   ``StoreError/closed``.
   /// - Complexity: One scan that decodes every entry; one append for up to 256 deletions. If a
   ///   block is damaged, also a scan of the cache's expiry index with a lookup for each row.
@@ -42,117 +43,129 @@ extension Cache {
     maxAge: MaxAge? = nil
   ) throws -> ValidationReport {
     try store.requireWritable()
-    var report = ValidationReport()
-    let now = store.clock.now()
-    let prefix = KeySpace.records.prefix(ofCache: core.id)
-    let cursor = try store.cursor(over: EngineRange(prefix: prefix), in: core)
-    var deletions = Deletions()
-    while try advance(cursor, &report) {
-      cursor.withEntry { key, value in
-        judge(value, under: key, at: now, maxAge: maxAge, report: &report, deletions: &deletions)
-      }
-      if deletions.deleted.count >= 256 { try commit(&deletions, report: &report) }
-    }
-    try commit(&deletions, report: &report)
-    if !report.isComplete { try deleteUnreadable(&report) }
-    return report
+    var validation = Validation(of: core, maxAge: maxAge)
+    try validation.run()
+    return validation.report
+  }
+}
+
+/// One call of ``Cache/validate(maxAge:)``.
+private struct Validation<Value: Sendable>: ~Copyable {
+  private let core: CacheCore<Value>
+  private let context: StoreContext
+  private let id: UInt64
+  private let maxAge: MaxAge?
+  private let now: Date
+  private(set) var report = ValidationReport()
+  private var slice: ConditionalSlice<Deleted>
+
+  private struct Deleted {
+    let counter: WritableKeyPath<ValidationReport, Int>
+    let bytes: Int
   }
 
-  /// Moves to the next entry; at a part of a file that cannot be read, notes it and ends.
-  private func advance(
-    _ cursor: any EngineCursor, _ report: inout ValidationReport
-  ) throws(StoreError) -> Bool {
+  init(of core: CacheCore<Value>, maxAge: MaxAge?) {
+    self.core = core
+    self.maxAge = maxAge
+    context = core.context
+    id = core.id
+    now = context.clock.now()
+    slice = ConditionalSlice(in: context, freesRoom: false)
+  }
+
+  mutating func run() throws(StoreError) {
+    let range = EngineRange(prefix: KeySpace.records.prefix(ofCache: id))
+    try scan(range) { validation, key, bytes throws(StoreError) in
+      validation.inspect(bytes, under: key)
+    }
+    if !report.isComplete { try deleteUnreadable() }
+  }
+
+  /// Visits every entry of a range, and commits the deletions. A damaged block ends the visit and
+  /// is reported.
+  private mutating func scan(
+    _ range: EngineRange,
+    _ visit: (inout Self, _ key: RawSpan, _ value: RawSpan) throws(StoreError) -> Void
+  ) throws(StoreError) {
+    let cursor = try context.cursor(over: range, cache: core.name)
+    while try advance(cursor) {
+      try cursor.withEntry { key, value throws(StoreError) in try visit(&self, key, value) }
+      if slice.isFull { try commit() }
+    }
+    try commit()
+  }
+
+  private mutating func advance(_ cursor: StoreCursor) throws(StoreError) -> Bool {
     do throws(StoreError) {
-      return try store.advance(cursor, in: core)
+      return try cursor.next()
     } catch .corrupt {
       report.isComplete = false
       return false
     }
   }
 
-  /// Deletes the entries that the expiry index names and that lie in damaged blocks.
-  private func deleteUnreadable(_ report: inout ValidationReport) throws(StoreError) {
-    let (indexPrefix, prefix) = (
-      KeySpace.expiry.prefix(ofCache: core.id), KeySpace.records.prefix(ofCache: core.id)
-    )
-    let cursor = try store.cursor(over: EngineRange(prefix: indexPrefix), in: core)
-    var deletions = Deletions()
-    var buffer = ValueBuffer()
-    var seen: Set<[UInt8]> = []
-    while try advance(cursor, &report) {
-      let row = cursor.withEntry { key, _ in key.withUnsafeBytes { Array($0) } }
-      let userKey = row.dropFirst(indexPrefix.count + 8)
-      do throws(StoreError) {
-        _ = try store.get(prefix + userKey, in: core, into: &buffer)
-      } catch .corrupt {
-        let key = prefix + userKey
-        guard seen.insert(key).inserted else { continue }
-        deletions.add(key.span.bytes, RawSpan(), if: .damaged, because: \.unreadable)
-      }
-      if deletions.deleted.count >= 256 { try commit(&deletions, report: &report) }
-    }
-    try commit(&deletions, report: &report)
-  }
-
-  private func judge(
-    _ bytes: RawSpan, under recordKey: RawSpan, at now: Date, maxAge: MaxAge?,
-    report: inout ValidationReport, deletions: inout Deletions
-  ) {
+  private mutating func inspect(_ bytes: RawSpan, under key: RawSpan) {
+    let size = key.byteCount + bytes.byteCount
     let record: Record
     do throws(StoreError) {
-      record = try core.record(bytes, under: recordKey)
+      record = try core.record(bytes, under: key)
     } catch .newerSchema, .incompatible {
       report.kept += 1
       report.newer += 1
       return
     } catch {
-      return deletions.add(recordKey, bytes, if: .damaged, because: \.unreadable)
+      return delete(key, size, if: .damaged, as: \.unreadable, readBy: .cursor)
     }
+    let same = WriteBatch.Condition.unchanged(since: record.sequence)
     do throws(StoreError) {
-      let found = try core.lookup(
-        record, in: bytes, under: recordKey, at: now, maxAge: maxAge, origin: store.origin)
-      // By a date that is none everything has expired, and nothing is deleted.
+      let found = try core.lookup(record, in: bytes, under: key, at: now, maxAge: maxAge)
+      // With an invalid date every entry would look expired, so nothing is deleted.
       guard case .expired = found, now.timeIntervalSinceReferenceDate.isFinite else {
         return report.kept += 1
       }
-      deletions.add(
-        recordKey, bytes, if: .unchanged(since: record.sequence), because: \.expired)
+      delete(key, size, if: same, as: \.expired, readBy: .cursor)
     } catch {
-      deletions.add(
-        recordKey, bytes, if: .unchanged(since: record.sequence), because: \.unreadable)
+      delete(key, size, if: same, as: \.unreadable, readBy: .cursor)
     }
   }
 
-  private func commit(
-    _ deletions: inout Deletions, report: inout ValidationReport
-  ) throws(StoreError) {
-    guard !deletions.deleted.isEmpty else { return }
-    let failed = try store.commit(&deletions.rows).failed
-    for (index, (cause, bytes)) in deletions.deleted.enumerated() {
-      guard !failed.contains(index) else {
-        // What somebody saved or removed meanwhile is not ours to delete.
-        report.kept += 1
-        continue
-      }
-      report[keyPath: cause] += 1
-      core.counts.validated.add(bytes: bytes)
+  /// Deletes the entries that the expiry index names and that lie in damaged blocks.
+  private mutating func deleteUnreadable() throws(StoreError) {
+    var seen: Set<RecordKey> = []
+    let range = EngineRange(prefix: KeySpace.expiry.prefix(ofCache: id))
+    try scan(range) { validation, key, _ throws(StoreError) in
+      guard let recordKey = IndexRow(key: key)?.recordKey,
+        case .unreadable = try validation.slice.find(recordKey),
+        seen.insert(recordKey).inserted
+      else { return }
+      validation.delete(
+        recordKey.bytes.span.bytes, recordKey.bytes.count, if: .damaged, as: \.unreadable,
+        readBy: .lookup)
     }
-    deletions.rows.reset()
-    deletions.deleted.removeAll(keepingCapacity: true)
   }
-}
 
-/// Deletions that wait to be written together, and what each is counted as once it is done.
-private struct Deletions: ~Copyable {
-  var rows = WriteBatch()
-  var deleted: [(cause: WritableKeyPath<ValidationReport, Int>, bytes: Int)] = []
-
-  mutating func add(
-    _ key: RawSpan, _ record: RawSpan, if condition: WriteBatch.Condition,
-    because cause: WritableKeyPath<ValidationReport, Int>
+  private mutating func delete(
+    _ key: RawSpan, _ bytes: Int, if condition: WriteBatch.Condition,
+    as counter: WritableKeyPath<ValidationReport, Int>,
+    readBy source: ConditionalSlice<Deleted>.Source
   ) {
-    let deletion: Deletion = cause == \.expired ? .expired : .removed
-    rows.remove(key, if: rows.require(key, condition), note: deletion.rawValue)
-    deleted.append((cause, key.byteCount + record.byteCount))
+    let cause: RemovalCause = counter == \.expired ? .expired : .removed
+    let keyBytes = key.withUnsafeBytes { [UInt8]($0) }
+    slice.add(
+      Deleted(counter: counter, bytes: bytes), key: keyBytes, if: condition, readBy: source
+    ) { write, requirement in
+      write.rows.remove(keyBytes.span.bytes, if: requirement, note: cause.rawValue)
+    }
+  }
+
+  /// Commits the deletions. Entries that were saved or removed meanwhile are kept.
+  private mutating func commit() throws(StoreError) {
+    guard !slice.isEmpty else { return }
+    let (applied, changed) = try slice.commit()
+    for deleted in applied {
+      report[keyPath: deleted.counter] += 1
+      core.counts.validated.add(bytes: deleted.bytes)
+    }
+    report.kept += changed.count
   }
 }

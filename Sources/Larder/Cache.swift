@@ -43,12 +43,11 @@ extension Cache {
     defer { core.counts.reads.add(outcome) }
     let recordKey = try core.recordKey(of: key, id: core.id)
     var buffer = ValueBuffer(from: core.spareBuffer)
-    guard try store.get(recordKey, in: core, into: &buffer) else {
+    guard try core.get(recordKey, into: &buffer) else {
       outcome = .missing
       return nil
     }
-    return try core.freshValue(
-      in: buffer, under: recordKey, by: store.clock, outcome: &outcome)
+    return try core.freshValue(in: buffer, under: recordKey, outcome: &outcome)
   }
 
   /// Reads a value and what is known about it, while it is fresh; nil as in ``value(for:)``.
@@ -79,16 +78,16 @@ extension Cache {
     defer { core.counts.reads.add(outcome) }
     let recordKey = try core.recordKey(of: key, id: core.id)
     var buffer = ValueBuffer(from: core.spareBuffer)
-    guard try store.get(recordKey, in: core, into: &buffer) else {
+    guard try core.get(recordKey, into: &buffer) else {
       outcome = .missing
       return .missing
     }
     let found = try buffer.withBytes { bytes throws(StoreError) in
-      let record = try core.record(bytes, under: recordKey.span.bytes)
-      core.marks?.mark(recordKey.span.bytes)
+      let record = try core.record(bytes, under: recordKey.bytes.span.bytes)
+      core.marks?.mark(recordKey.bytes.span.bytes)
       return try core.lookup(
-        record, in: bytes, under: recordKey.span.bytes, at: store.clock.now(), maxAge: maxAge,
-        origin: store.origin)
+        record, in: bytes, under: recordKey.bytes.span.bytes, at: core.context.clock.now(),
+        maxAge: maxAge)
     }
     outcome = ReadOutcome(found)
     return found
@@ -120,13 +119,12 @@ extension Cache {
   public func save(
     _ value: Value, for key: Key, durability: Durability? = nil
   ) throws {
-    var rows = WriteBatch()
+    var write = PendingWrite()
     let id = core.id
-    try store.refuseNewerEntry(of: key, in: core, id: id, after: rows)
-    let bucket = try core.add(value, for: key, id: id, savedAt: store.clock.now(), to: &rows)
-    defer { if let bucket { core.nextDue.note(bucket) } }
-    try store.commit(&rows, durability)
-    core.counts.saves.add()
+    try core.refuseNewerEntry(of: key, id: id, after: write.rows)
+    try core.add(value, for: key, id: id, savedAt: core.context.clock.now(), to: &write)
+    write.changes.add(.save, core.counts)
+    try core.context.commit(&write, durability)
   }
 
   /// Removes the entry of a key.
@@ -136,13 +134,11 @@ extension Cache {
   /// - Throws: As ``save(_:for:durability:)``, without encoding.
   /// - Complexity: One point lookup and, if there was an entry, one append.
   @discardableResult public func remove(_ key: Key) throws -> Bool {
-    let recordKey = try core.recordKey(of: key, id: core.id)
-    var rows = WriteBatch()
-    let presence = rows.require(recordKey.span.bytes, .present)
-    rows.remove(recordKey.span.bytes, if: presence)
-    let isRemoved = try store.commit(&rows).failed.isEmpty
-    core.counts.removals.add()
-    return isRemoved
+    let recordKey = try core.recordKey(of: key, id: core.id).bytes
+    var write = PendingWrite()
+    write.rows.remove(recordKey.span.bytes, if: write.rows.require(recordKey, .present))
+    write.changes.add(.removal, core.counts)
+    return try core.context.commit(&write).failed.isEmpty
   }
 
   /// Removes every entry of the cache.
@@ -173,19 +169,17 @@ extension Cache {
   /// - Complexity: One point lookup, a second one if anything was written meanwhile, and one
   ///   append.
   @discardableResult public func touch(_ key: Key) throws -> Bool {
-    let id = core.id
-    let recordKey = try core.recordKey(of: key, id: id)
+    let recordKey = try core.recordKey(of: key, id: core.id)
     var buffer = ValueBuffer()
-    var rows = WriteBatch()
-    rows.writeCountBeforeReading = store.engine.writeCount
-    guard try store.get(recordKey, in: core, into: &buffer) else { return false }
-    let bucket = try buffer.withBytes { bytes throws(StoreError) in
-      let record = try core.record(bytes, under: recordKey.span.bytes)
-      let same = rows.require(recordKey.span.bytes, .unchanged(since: record.sequence))
-      return core.addRestamped(
-        bytes, recordKey: recordKey, id: id, savedAt: store.clock.now(), if: same, to: &rows)
+    var write = PendingWrite()
+    write.rows.writeCountBeforeReading = core.context.engine.writeCount
+    guard try core.get(recordKey, into: &buffer) else { return false }
+    try buffer.withBytes { bytes throws(StoreError) in
+      let record = try core.record(bytes, under: recordKey.bytes.span.bytes)
+      let same = write.rows.require(recordKey.bytes, .unchanged(since: record.sequence))
+      core.addRestamped(
+        bytes, under: recordKey, savedAt: core.context.clock.now(), to: &write, if: same)
     }
-    defer { if let bucket { core.nextDue.note(bucket) } }
-    return try store.commit(&rows).failed.isEmpty
+    return try core.context.commit(&write).failed.isEmpty
   }
 }

@@ -20,6 +20,17 @@ struct CacheSettings {
   let coder: PayloadFormat
   let byteBudget: Int?
   let overwritesNewer: Bool
+
+  init<Value>(_ configuration: CacheConfiguration<Value>) {
+    keyType = Named(type: configuration.keyType)
+    valueType = Named(type: Value.self)
+    lifetime = configuration.lifetime
+    schemaVersion = configuration.schema.version
+    readerVersions = Set(configuration.schema.readers.keys)
+    coder = configuration.coder.format
+    byteBudget = configuration.byteBudget
+    overwritesNewer = configuration.overwritesNewer
+  }
 }
 
 extension CacheSettings {

@@ -29,12 +29,12 @@ extension Store {
   ///   fsync of each file. Writers wait for two listings of the store's directory, and share the
   ///   device. Memory for the largest file.
   public func backup(to directory: URL) throws {
-    guard let engine = engine as? LevelDBEngine else {
+    guard let engine = context.engine as? LevelDBEngine else {
       throw StoreError.invalidArgument("a store in memory has no files to make a backup of")
     }
     let path = try Self.path(of: directory)
     do {
-      try engine.backup(to: path, date: clock.now().timeIntervalSinceReferenceDate)
+      try engine.backup(to: path, date: context.clock.now().timeIntervalSinceReferenceDate)
     } catch {
       throw StoreError(error)
     }

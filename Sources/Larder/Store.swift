@@ -25,46 +25,31 @@ import Synchronization
 /// It is not a database: there are no queries but by key, key range and prefix, and no
 /// transactions that read.
 public final class Store: Sendable {
-  let engine: any StorageEngine
-  let clock: any WallClock
-  /// What entries of this store say of where they were read.
-  let origin: Origin
+  let context: StoreContext
   /// What opening had to set aside: the end of a log that a power loss tore off, or a damaged
   /// store; nil when nothing.
   public let recovery: RecoveryReport?
   private let access: Access
-  private let durability: Durability
   private let registry: Mutex<Registry>
-  let observations: Observations
-  let counts = StoreCounts()
-  let space: Space
   private let openCaches: OpenCaches
   private let sweeper = Mutex(Sweeper())
   /// Ends the sweeps in the background; nil when there are none.
   private let endSweeps = Mutex<(@Sendable () -> Void)?>(nil)
 
   private init(
-    engine: any StorageEngine, options: Options, origin: Origin, registry: consuming Registry,
+    _ context: StoreContext, _ registry: consuming Registry, access: Access,
     recovery: RecoveryReport? = nil
   ) {
-    self.engine = engine
-    self.clock = options.clock
-    self.origin = origin
-    self.access = options.access
-    self.durability = options.durability
+    self.context = context
+    self.access = access
     self.recovery = recovery
-    self.openCaches = registry.open
-    observations = Observations()
-    space = Space(
-      in: engine, budget: options.access == .readOnly ? nil : options.byteBudget,
-      clock: options.clock, telling: observations,
-      counting: counts)
+    openCaches = registry.open
     self.registry = Mutex(registry)
   }
 
   deinit {
     endSweepsInBackground()
-    observations.finish()
+    context.observations.finish()
   }
 
   /// Opens the store in `engine`, which may hold one already.
@@ -73,20 +58,17 @@ public final class Store: Sendable {
     recovery: RecoveryReport? = nil
   ) throws(StoreError) {
     try options.checkRanges()
-    let registry = try Registry(readFrom: engine, access: options.access)
-    self.init(
-      engine: engine, options: options, origin: origin, registry: registry, recovery: recovery)
+    let context = StoreContext(engine, options: options, origin: origin)
+    let registry = try Registry(of: context, access: options.access)
+    self.init(context, registry, access: options.access, recovery: recovery)
     guard access == .readWrite else { return }
-    let (openCaches, accounting) = (openCaches, space.accounting)
-    (engine as? LevelDBEngine)?.whenReopened { read in
-      defer { accounting.readAgain(openCaches, by: read) }
+    // Weak: open caches hold the engine.
+    (engine as? LevelDBEngine)?.whenReopened { [weak openCaches, weak context] read in
+      guard let openCaches, let context else { return true }
+      defer { context.budgets.accounting.readAgain(openCaches, by: read) }
       return openCaches.readIDs(by: read)
     }
-    do throws(EngineError) {
-      try withRegistry { registry throws(EngineError) in try space.open(registry) }
-    } catch {
-      throw StoreError(error)
-    }
+    try withRegistry { registry throws(StoreError) in try context.budgets.resume(registry) }
     reclaim(atOpen: true)
     if let seconds = options.sweepInterval {
       sweepInBackground(every: seconds, by: options.sweepTrigger)
@@ -178,7 +160,8 @@ public final class Store: Sendable {
   /// - Returns: An empty store.
   public static func inMemory(options: Options = Options()) -> Store {
     precondition(options.byteBudget ?? 1 >= 1, "a byteBudget below 1")
-    return Store(engine: InMemoryEngine(), options: options, origin: .memory, registry: Registry())
+    let context = StoreContext(InMemoryEngine(), options: options, origin: .memory)
+    return Store(context, Registry(ofNewStore: context), access: options.access)
   }
 
   /// Closes the store, waits for the calls that are under way, and lets go of its directory.
@@ -189,10 +172,10 @@ public final class Store: Sendable {
   ///
   /// - Throws: ``StoreError/io(_:)`` when the system reports a failure; it is closed all the same.
   public func close() throws {
-    defer { observations.finish() }
+    defer { context.observations.finish() }
     endSweepsInBackground()
     do {
-      try engine.close()
+      try context.engine.close()
     } catch {
       throw StoreError(error)
     }
@@ -247,15 +230,14 @@ extension Store {
     if let byteBudget, byteBudget < 1 {
       throw StoreError.invalidArgument("a budget of \(byteBudget) bytes; at least 1 is allowed")
     }
-    // A cache that is open has its marks.
-    let marks = openCaches.cache(named: name)?.marks ?? space.marks(byteBudget: byteBudget)
-    let wanted = CacheCore(
-      name: name, keyedBy: Key.self, lifetime: lifetime, schema: schema, coder: coder,
-      readers: Coder<Value>.readers, counts: counts.ofCache(name), byteBudget: byteBudget,
-      marks: marks, overwritesNewer: overwritesNewer)
-    let core = try registry.withLock { registry throws(StoreError) in
-      try registry.open(wanted, in: engine, space)
-    }
+    let configuration = CacheConfiguration(
+      keyType: Key.self, lifetime: lifetime, schema: schema, coder: coder,
+      readers: Coder<Value>.readers, byteBudget: byteBudget, overwritesNewer: overwritesNewer)
+    // A cache that is open already has its marks.
+    let marks =
+      openCaches.cache(named: name)?.marks ?? context.budgets.marks(byteBudget: byteBudget)
+    let wanted = CacheCore(name, configuration, marks: marks, in: context)
+    let core = try registry.withLock { registry throws(StoreError) in try registry.open(wanted) }
     return Cache(store: self, core: core)
   }
 }
@@ -301,34 +283,24 @@ extension Store {
   /// - Complexity: One append and one fsync, shared with others who wait; two more fsyncs after a
   ///   log was full.
   public func flush() throws {
-    do {
-      try engine.flush()
-    } catch {
-      throw StoreError(error)
-    }
+    try context.flush()
   }
 
   private func commit(
     _ batch: consuming Batch, _ durability: Durability?
   ) throws(StoreError) {
     if let failure = batch.failure { throw failure }
-    var rows = batch.rows
-    let dueNotes = batch.dueNotes
-    defer { dueNotes.note() }
-    let changes = batch.changes
-    if batch.clearings.isEmpty {
-      try commit(&rows, durability)
-      changes.count()
+    let clearings = batch.clearings
+    var write = batch.write
+    guard !clearings.isEmpty else {
+      try context.commit(&write, durability)
       return
     }
-    let clearings = batch.clearings
     // Before the lock: the clock may call the store.
-    let now = clock.now()
+    let now = context.clock.now()
     try registry.withLock { registry throws(StoreError) in
-      try registry.commit(
-        &rows, clearing: clearings, to: space, at: now, telling: observations)
+      try registry.commit(&write, clearing: clearings, at: now)
     }
-    changes.count()
     reclaim(atOpen: false)
   }
 
@@ -338,8 +310,8 @@ extension Store {
   /// Gives back a slice of what cleared caches left behind.
   private func reclaim(atOpen: Bool) {
     registry.withLock { registry in
-      do throws(EngineError) {
-        try registry.reclaim(in: engine, atOpen: atOpen)
+      do throws(StoreError) {
+        try registry.reclaim(atOpen: atOpen)
       } catch {
         // What was asked for, opening or clearing, is done. The rows stay marked, and the next
         // opening tries again; whatever is wrong, a read or write that it concerns will say so.
@@ -379,13 +351,13 @@ extension Store {
 
   /// Runs `body` with the registry, so that no cache is opened meanwhile.
   func withRegistry<R>(
-    _ body: (borrowing Registry) throws(EngineError) -> R
-  ) throws(EngineError) -> R {
-    try registry.withLock { registry throws(EngineError) in try body(registry) }
+    _ body: (borrowing Registry) throws(StoreError) -> R
+  ) throws(StoreError) -> R {
+    try registry.withLock { registry throws(StoreError) in try body(registry) }
   }
 
   private func sweepInBackground(every seconds: Double, by trigger: SweepTrigger) {
-    let reading = ClockWatch.Reading(of: clock)
+    let reading = ClockWatch.Reading(of: context.clock)
     withSweeperIfAvailable { $0.watch(reading) }
     let end = trigger(seconds) { [weak self] in self?.sweepUnasked() }
     endSweeps.withLock { $0 = end }
@@ -397,47 +369,5 @@ extension Store {
       return end
     }
     end?()
-  }
-}
-
-// MARK: - The engine, in users' words
-
-extension Store {
-  @discardableResult func commit(
-    _ rows: inout WriteBatch, _ durability: Durability? = nil
-  ) throws(StoreError) -> Commit {
-    guard !rows.isEmpty else { return Commit(sequence: 0) }
-    if !observations.isEmpty { rows.observer = observations }
-    return try space.write(&rows, synced: (durability ?? self.durability) == .powerLoss)
-  }
-
-  func get<V>(
-    _ recordKey: [UInt8], in core: CacheCore<V>, into buffer: inout ValueBuffer
-  ) throws(StoreError) -> Bool {
-    do {
-      return try engine.get(recordKey.span.bytes, into: &buffer)
-    } catch {
-      throw StoreError(error, cache: core.name, key: core.describe(recordKey.span.bytes))
-    }
-  }
-
-  func cursor<V>(
-    over range: EngineRange, in core: CacheCore<V>
-  ) throws(StoreError) -> any EngineCursor {
-    do {
-      return try engine.cursor(over: range)
-    } catch {
-      throw StoreError(error, cache: core.name)
-    }
-  }
-
-  func advance<V>(
-    _ cursor: any EngineCursor, in core: CacheCore<V>
-  ) throws(StoreError) -> Bool {
-    do {
-      return try cursor.next()
-    } catch {
-      throw StoreError(error, cache: core.name)
-    }
   }
 }

@@ -70,13 +70,11 @@ struct Catalog {
 
   private mutating func note(_ value: [UInt8], under key: [UInt8], ofCache name: String) {
     let label = KeyForm.text(ofName: name)
-    guard let body = Metadata.body(of: value, under: key) else {
-      return damage.append("what is remembered of cache \(label) is damaged")
-    }
-    do {
-      let registration = try JSONDecoder().decode(Registration.self, from: Data(body))
+    switch Registration.read(value, under: key) {
+    case .registration(let registration):
       caches.append(KnownCache(id: registration.id, name: name, registration: registration))
-    } catch {
+    case .damaged: damage.append("what is remembered of cache \(label) is damaged")
+    case .unsupported:
       damage.append("what is remembered of cache \(label) cannot be read by this version")
     }
   }

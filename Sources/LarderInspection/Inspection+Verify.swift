@@ -121,9 +121,9 @@ extension Inspection {
     }
     guard let expiresAt = content.expiresAt else { return }
     if let bucket = cache.registration?.lifetime.bucket(of: expiresAt) {
-      let row = KeySpace.expiryKey(cache: cache.id, bucket: bucket, key: record.key)
+      let row = IndexRow(cacheID: cache.id, bucket: bucket, userKey: record.key)
       do throws(EngineError) {
-        if try engine.get(row.span.bytes) != nil { return }
+        if try engine.get(row.key.span.bytes) != nil { return }
       } catch .corrupt {
         // The walk over the index tells it, and whether there is another row.
       } catch {
@@ -140,12 +140,12 @@ extension Inspection {
       while try cursor.next() {
         found.indexRows += 1
         let (row, bytes) = cursor.withEntry { key, value in
-          (IndexRow(key.withUnsafeBytes { Array($0) }), IndexRow.storedBytes(in: value))
+          (IndexRow(key: key), IndexRow.recordBytes(in: value))
         }
         guard let row, let bytes else {
           found.faults.append(
             Fault(
-              cache: row.map { catalog.cache(numbered: $0.id) }, key: row?.key,
+              cache: row.map { catalog.cache(numbered: $0.cacheID) }, key: row?.userKey,
               message: "a row of the index is damaged"))
           continue
         }
@@ -163,8 +163,8 @@ extension Inspection {
   private func verify(
     _ row: IndexRow, storedBytes: UInt64, _ found: inout Verification
   ) throws(EngineError) {
-    let cache = catalog.cache(numbered: row.id)
-    let recordKey = KeySpace.records.prefix(ofCache: row.id) + row.key
+    let cache = catalog.cache(numbered: row.cacheID)
+    let recordKey = row.recordKey.bytes
     if let missing = found.unindexed[recordKey], row.mayHold(missing.expiresAt) {
       found.unindexed[recordKey] = nil
       return
@@ -176,7 +176,7 @@ extension Inspection {
       // The walk over the records has told it.
       return
     }
-    guard !catalog.cleared.contains(row.id), let value else {
+    guard !catalog.cleared.contains(row.cacheID), let value else {
       found.leftoverRows += 1
       return
     }
@@ -199,7 +199,7 @@ extension Inspection {
     guard storedBytes != UInt64(size) else { return }
     found.faults.append(
       Fault(
-        cache: cache, key: row.key,
+        cache: cache, key: row.userKey,
         message: "it has \(size) bytes where the index says \(storedBytes)"))
   }
 }
@@ -222,35 +222,5 @@ extension Inspection {
           cache: catalog.cache(numbered: id),
           message: "it holds \(bytes) bytes and is counted as \(count)"))
     }
-  }
-}
-
-/// The key of a row of the index, in its parts.
-struct IndexRow {
-  let id: UInt64
-  let bucket: Int64
-  let key: [UInt8]
-
-  /// Nil when the bytes are no key of a row.
-  init?(_ bytes: [UInt8]) {
-    var offset = 1
-    guard let id = readVarint(bytes.span.bytes, at: &offset),
-      let bucket = KeySpace.bucket(in: bytes.span.bytes, at: offset)
-    else { return nil }
-    self.id = id
-    self.bucket = bucket
-    key = Array(bytes[(offset + 8)...])
-  }
-
-  /// The size of a record as a row's value tells it; nil when it is none.
-  static func storedBytes(in value: RawSpan) -> UInt64? {
-    var offset = 0
-    guard let size = readVarint(value, at: &offset), offset == value.byteCount else { return nil }
-    return size
-  }
-
-  /// Whether something that expires at this moment may be in the bucket.
-  func mayHold(_ moment: Date) -> Bool {
-    Double(bucket) >= moment.timeIntervalSinceReferenceDate
   }
 }

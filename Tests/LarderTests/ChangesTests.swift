@@ -194,7 +194,7 @@ import Testing
     let task = Task { await read(changes) }
     task.cancel()
     #expect(await task.value == [])
-    #expect(store.observations.isEmpty, "nobody is told any more")
+    #expect(store.context.observations.isEmpty, "nobody is told any more")
 
     let closed = cache.changes()
     try store.close()
@@ -218,7 +218,7 @@ import Testing
     do {
       _ = cache.changes()
     }
-    #expect(store.observations.isEmpty)
+    #expect(store.context.observations.isEmpty)
   }
 
   @Test(arguments: StoreKind.allCases)

@@ -78,7 +78,7 @@ import Testing
   private func takeMissing(
     from model: inout Model, _ cache: Cache<String, Int>, _ place: Comment
   ) throws -> Set<String> {
-    let expired = model.expired(at: cache.store.clock.now())
+    let expired = model.expired(at: cache.store.context.clock.now())
     let gone = Set(try model.entries.keys.filter { try cache.lookup(for: $0).kind == "missing" })
     #expect(gone.isSubset(of: expired), place)
     for key in gone { model.entries[key] = nil }

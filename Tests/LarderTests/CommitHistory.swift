@@ -121,7 +121,9 @@ extension CommitHistory {
     var offset = 1
     guard let id = readVarint(recordKey.bytes, at: &offset) else { return }
     if row.kind == .stampedPut, condition == nil { state.counts.saves += 1 }
-    if row.kind == .remove, row.note == Deletion.evicted.rawValue { state.counts.evictions += 1 }
+    if row.kind == .remove, row.note == RemovalCause.evicted.rawValue {
+      state.counts.evictions += 1
+    }
     // Saved or given back after a clear, it counts as before it.
     guard !state.retired.contains(id) else { return }
     let key = String(decoding: recordKey[offset...], as: UTF8.self)
@@ -145,12 +147,12 @@ extension CommitHistory {
     _ key: String, _ old: Change?, _ row: WriteBatch.Row, if condition: WriteBatch.Condition?,
     at place: Int, _ state: inout State
   ) {
-    if row.note == Deletion.expired.rawValue {
+    if row.note == RemovalCause.expired.rawValue {
       state.counts.expirations += 1
       if let old, clock.now() < old.savedAt + lifetime {
         state.faults.append("\(key), batch \(place): deleted as expired, and it lives")
       }
-    } else if row.note == Deletion.evicted.rawValue {
+    } else if row.note == RemovalCause.evicted.rawValue {
       // What is damaged or gone may be evicted without a look, and nothing here is.
       guard case .unchanged? = condition else {
         return state.faults.append("\(key), batch \(place): evicted, whatever it is")

@@ -36,7 +36,7 @@ import Testing
   }
 
   private func key(_ key: String, in cache: Cache<String, Data>) throws -> [UInt8] {
-    try cache.core.recordKey(of: key, id: cache.core.id)
+    try cache.core.recordKey(of: key, id: cache.core.id).bytes
   }
 
   /// Changes a record in a way that its checksum agrees with.

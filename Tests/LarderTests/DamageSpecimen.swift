@@ -199,7 +199,7 @@ private struct SpecimenWriter {
     try opened.store.close()
   }
 
-  private var engine: any StorageEngine { opened.store.engine }
+  private var engine: any StorageEngine { opened.store.context.engine }
 
   private mutating func reopen(_ change: (SimulatedDisk) -> Void) throws {
     try opened.store.close()

@@ -16,7 +16,7 @@ import Testing
     defer { fixture.end() }
     let notes = try fixture.store.cache("notes", of: Note.self)
     for key in ["a", "b", "c"] { try notes.save(Note(title: key, body: "text"), for: key) }
-    let recordKey = try notes.core.recordKey(of: "b", id: notes.core.id)
+    let recordKey = try notes.core.recordKey(of: "b", id: notes.core.id).bytes
     let intact = try #require(try fixture.rows(in: .records).first { $0.key == recordKey }).value
 
     for bit in 0..<(intact.count * 8) {
@@ -59,7 +59,7 @@ import Testing
     try notes.save(Note(title: "t"), for: "k")
     let record = try fixture.onlyRecord()
 
-    try fixture.put(record.value, under: notes.core.recordKey(of: "l", id: notes.core.id))
+    try fixture.put(record.value, under: notes.core.recordKey(of: "l", id: notes.core.id).bytes)
 
     #expect(throwsCorrupt("notes", "l") { try notes.value(for: "l") })
   }
@@ -73,7 +73,7 @@ import Testing
     let notes = try fixture.store.cache("notes", of: Note.self)
     for key in ["a", "b", "c"] {
       try notes.save(Note(title: key), for: key)
-      try fixture.put([0], under: notes.core.recordKey(of: key, id: notes.core.id))
+      try fixture.put([0], under: notes.core.recordKey(of: key, id: notes.core.id).bytes)
     }
 
     try notes.save(Note(title: "new"), for: "a")

@@ -88,7 +88,7 @@ import Testing
   ) throws {
     let (store, cache) = try open(disk)
     try cache.save(1, for: "a")
-    try store.engine.compact(EngineRange())
+    try store.context.engine.compact(EngineRange())
     disk.fail(atCall: disk.counts.syncs + sync, .failedSync, of: .syncs)
     #expect(throws: StoreError.self) { try cache.removeAll() }
     // The next write stood on the number that the cache had before.
@@ -111,7 +111,7 @@ extension DurabilityTests {
     let (store, _) = try open(disk)
     let cache = try store.cache("few", of: Int.self, byteBudget: 1 << 20)
     for number in 0..<20 { try cache.save(number, for: "\(number)") }
-    try store.engine.compact(EngineRange())
+    try store.context.engine.compact(EngineRange())
     disk.fail(atCall: disk.counts.syncs + sync, .failedSync, of: .syncs)
     var failures = 0
     for number in 20..<30 {
@@ -123,8 +123,8 @@ extension DurabilityTests {
         failures += 1
         continue
       }
-      let held = try KeySpace.heldBytes(ofCache: cache.core.id, in: store.engine).bytes
-      let account = try #require(store.space.accounting.count(cache.core.id), "\(number)")
+      let held = try KeySpace.heldBytes(ofCache: cache.core.id, in: store.context.engine).bytes
+      let account = try #require(store.context.budgets.accounting.count(cache.core.id), "\(number)")
       #expect(account.bytes == held && account.isExact, "\(number)")
     }
     #expect(failures > 0)

@@ -166,14 +166,14 @@ import Testing
     try cleared.removeAll()
     #expect(try fixture.store.migrate(cleared) == MigrationReport())
     // As a program of version 1 would fill it.
-    var rows = WriteBatch()
-    let core = CacheCore<NoteV1>(
-      name: "notes", keyedBy: String.self, lifetime: .days(7), schema: Schema(version: 1),
-      coder: .binary, readers: [:], counts: CacheCounts(of: "notes"), byteBudget: nil, marks: nil,
-      overwritesNewer: false)
-    _ = try core.add(
-      NoteV1(name: "0"), for: "0000", id: cleared.core.id, savedAt: fixture.clock.now(), to: &rows)
-    try fixture.engine.write(&rows, synced: false)
+    var write = PendingWrite()
+    let configuration = CacheConfiguration<NoteV1>(
+      keyType: String.self, lifetime: .days(7), schema: Schema(version: 1), coder: .binary,
+      readers: [:], byteBudget: nil, overwritesNewer: false)
+    let core = CacheCore("notes", configuration, marks: nil, in: fixture.store.context)
+    try core.add(
+      NoteV1(name: "0"), for: "0000", id: cleared.core.id, savedAt: fixture.clock.now(), to: &write)
+    try fixture.engine.write(&write.rows, synced: false)
     #expect(try fixture.store.migrate(cleared).migrated == 1)
     try fixture.expectMigrated(1)
   }

@@ -26,7 +26,7 @@ extension Schema where Value == Note {
 extension Fixture {
   /// What the record of a key in a cache called "notes" says.
   func record(_ key: String, in notes: Cache<String, Note>) throws -> (Record, bytes: [UInt8]) {
-    let recordKey = try notes.core.recordKey(of: key, id: notes.core.id)
+    let recordKey = try notes.core.recordKey(of: key, id: notes.core.id).bytes
     let bytes = try #require(try engine.get(recordKey.span.bytes))
     return (try Record(bytes.span.bytes, under: recordKey.span.bytes), bytes)
   }
@@ -63,9 +63,10 @@ extension Fixture {
     for row in try rows(in: .records) where row.key.starts(with: prefix) {
       let record = try Record(row.value.span.bytes, under: row.key.span.bytes)
       guard let expiresAt = record.expiresAt else { continue }
-      let place = KeySpace.expiryKey(
-        cache: notes.core.id, bucket: notes.core.lifetime.bucket(of: expiresAt),
-        key: row.key[prefix.count...])
+      let place = IndexRow(
+        cacheID: notes.core.id, bucket: notes.core.lifetime.bucket(of: expiresAt),
+        userKey: row.key[prefix.count...]
+      ).key
       var size: [UInt8] = []
       appendVarint(UInt64(row.key.count + row.value.count), to: &size)
       try #require(index[place] == size)

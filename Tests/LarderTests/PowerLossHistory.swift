@@ -266,7 +266,7 @@ struct OpenStore {
       let cursor = try cache.entries()
       while let item = try cursor.next() {
         let entry = try item.entry.get()
-        let recordKey = try cache.core.recordKey(of: item.key, id: cache.core.id)
+        let recordKey = try cache.core.recordKey(of: item.key, id: cache.core.id).bytes
         let bytes = try engine.get(recordKey.span.bytes) ?? []
         let record = try Record(bytes.span.bytes, under: recordKey.span.bytes)
         contents[cache.name, default: [:]][item.key] = SavedValue(
@@ -292,8 +292,9 @@ struct OpenStore {
         throw WrongRow("a record that expires at another date")
       }
       guard let expiresAt = record.expiresAt else { continue }
-      let row = KeySpace.expiryKey(
-        cache: id, bucket: lifetime.bucket(of: expiresAt), key: userKey)
+      let row = IndexRow(
+        cacheID: id, bucket: lifetime.bucket(of: expiresAt), userKey: userKey
+      ).key
       var size: [UInt8] = []
       appendVarint(UInt64(key.count + value.count), to: &size)
       guard rows.removeValue(forKey: row) == size else {
@@ -314,7 +315,7 @@ struct OpenStore {
         bytes += key.count + value.count
       }
     }
-    guard let account = store.space.accounting.count(id), account.isExact,
+    guard let account = store.context.budgets.accounting.count(id), account.isExact,
       account.bytes == bytes, bytes <= Self.budget
     else { throw WrongRow("\(bytes) bytes are not counted right") }
   }

@@ -167,7 +167,7 @@ private final class Race: Sendable {
         }
         for step in 0..<steps {
           try call(&random, letsTimePass: step > 50)
-          let account = store.space.accounting.count(cache.core.id)
+          let account = store.context.budgets.accounting.count(cache.core.id)
           most.max(account?.bytes ?? 0, ordering: .relaxed)
         }
       } catch {

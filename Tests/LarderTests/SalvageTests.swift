@@ -186,9 +186,9 @@ final class SalvageSpecimen {
     let count = Int.random(in: 300..<1500, using: &random)
     for step in 0..<count {
       try change(cache)
-      if step == count / 2 { try store.engine.compact(EngineRange()) }
+      if step == count / 2 { try store.context.engine.compact(EngineRange()) }
     }
-    try store.engine.compact(EngineRange(from: [0xFF]))
+    try store.context.engine.compact(EngineRange(from: [0xFF]))
     // These stay in the log.
     for _ in 0..<40 { try change(cache) }
     try store.close()
@@ -287,7 +287,7 @@ final class SalvageSpecimen {
       }
       do throws(EngineError) {
         // Meets what the reads have not met.
-        try store.engine.compact(EngineRange())
+        try store.context.engine.compact(EngineRange())
       } catch .corrupt {
         // Most blocks are only read by a compaction.
       } catch .writesDisabled {
@@ -314,7 +314,7 @@ final class SalvageSpecimen {
     for number in 0..<rounds {
       try cache.save(Data(random.bytes(200)), for: "key \(number % 1000)")
     }
-    try cache.store.engine.compact(EngineRange())
+    try cache.core.context.engine.compact(EngineRange())
     #expect(try cache.validate().isComplete)
   }
 }

@@ -72,7 +72,7 @@ import Testing
     let numbers = try fixture.store.cache("cache", of: [Int].self, schema: Schema(version: 1))
     try numbers.save([1], for: "undecodable")
     try numbers.save([1], for: "damaged")
-    try fixture.put([0], under: numbers.core.recordKey(of: "damaged", id: numbers.core.id))
+    try fixture.put([0], under: numbers.core.recordKey(of: "damaged", id: numbers.core.id).bytes)
     try fixture.reopen()
     let notes = try fixture.store.cache("cache", of: Note.self)
 
@@ -240,7 +240,7 @@ import Testing
     defer { fixture.end() }
     let cache = try fixture.store.cache("cache", of: [Int].self, lifetime: .seconds(100))
     for key in ["expired", "damaged"] { try cache.save([1, 2], for: key) }
-    try fixture.put([0], under: cache.core.recordKey(of: "damaged", id: cache.core.id))
+    try fixture.put([0], under: cache.core.recordKey(of: "damaged", id: cache.core.id).bytes)
     let before = try records(of: fixture)
     fixture.clock.advance(by: 200)
     try cache.save([3], for: "kept")

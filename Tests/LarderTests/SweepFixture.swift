@@ -12,7 +12,7 @@ extension Fixture {
     let prefix = KeySpace.expiry.prefix(ofCache: cache.core.id)
     var buckets: [String: [Int64]] = [:]
     for (row, _) in try rows(in: .expiry) where row.starts(with: prefix) {
-      let found = KeySpace.bucket(in: row.span.bytes, at: prefix.count)
+      let found = IndexRow.bucket(in: row.span.bytes, after: prefix.count)
       let bucket = try #require(found)
       let key = String(decoding: row[(prefix.count + 8)...], as: UTF8.self)
       buckets[key, default: []].append(bucket)
@@ -22,7 +22,7 @@ extension Fixture {
 
   /// Where a cache's record of a key is.
   func recordKey(_ key: String, in cache: Cache<String, Int>) throws -> [UInt8] {
-    try cache.core.recordKey(of: key, id: cache.core.id)
+    try cache.core.recordKey(of: key, id: cache.core.id).bytes
   }
 
   /// What is wrong between the records and the index of the whole store after a sweep at `now`;
@@ -35,7 +35,7 @@ extension Fixture {
     for (row, _) in try self.rows(in: .expiry) {
       var offset = 1
       guard let id = readVarint(row.span.bytes, at: &offset),
-        let bucket = KeySpace.bucket(in: row.span.bytes, at: offset)
+        let bucket = IndexRow.bucket(in: row.span.bytes, after: offset)
       else { return "a row of another form" }
       guard !endless.contains(id) else { continue }
       if Double(bucket) <= now.timeIntervalSinceReferenceDate { return "a row that is due" }

@@ -115,8 +115,9 @@ import Testing
     let expiry = try #require(Lifetime.days(7).expiry(from: fixture.clock.now()))
     #expect(
       rows[0].key
-        == KeySpace.expiryKey(
-          cache: notes.core.id, bucket: Lifetime.days(7).bucket(of: expiry), key: "k".utf8))
+        == IndexRow(
+          cacheID: notes.core.id, bucket: Lifetime.days(7).bucket(of: expiry), userKey: "k".utf8
+        ).key)
     let record = try #require(
       try fixture.rows(in: .records).first { $0.key[1] == UInt8(notes.core.id) })
     var size: [UInt8] = []
@@ -229,10 +230,10 @@ import Testing
     let oldID = notes.core.id
     try notes.removeAll()
     // As a save would that read the cache's number before it was cleared.
-    var rows = WriteBatch()
-    _ = try notes.core.add(
-      Note(title: "late"), for: "late", id: oldID, savedAt: fixture.clock.now(), to: &rows)
-    try fixture.engine.write(&rows, synced: false)
+    var write = PendingWrite()
+    try notes.core.add(
+      Note(title: "late"), for: "late", id: oldID, savedAt: fixture.clock.now(), to: &write)
+    try fixture.engine.write(&write.rows, synced: false)
     #expect(try notes.value(for: "late") == nil)
 
     try fixture.reopen()
@@ -278,7 +279,7 @@ import Testing
     try notes.save(Note(title: "bad"), for: "damaged")
     try notes.save(Note(title: "bad"), for: "short")
     try flip(fixture, key: "damaged", in: notes)
-    try fixture.put([1, 2, 3], under: notes.core.recordKey(of: "short", id: notes.core.id))
+    try fixture.put([1, 2, 3], under: notes.core.recordKey(of: "short", id: notes.core.id).bytes)
 
     let report = try notes.validate()
 
@@ -387,7 +388,7 @@ import Testing
   }
 
   private func flip(_ fixture: Fixture, key: String, in notes: Cache<String, Note>) throws {
-    let recordKey = try notes.core.recordKey(of: key, id: notes.core.id)
+    let recordKey = try notes.core.recordKey(of: key, id: notes.core.id).bytes
     let stored = try fixture.rows(in: .records).first { $0.key == recordKey }
     var value = try #require(stored).value
     value[value.count - 1] ^= 1

@@ -38,7 +38,7 @@ public final class EntryCursor<Key: CacheKey, Value: Sendable> {
   public func next() throws -> Item? {
     try walk.next { record, bytes, recordKey, now throws(StoreError) in
       let found = try walk.cache.core.lookup(
-        record, in: bytes, under: recordKey, at: now, origin: walk.cache.store.origin)
+        record, in: bytes, under: recordKey, at: now)
       guard case .fresh(let entry) = found else { return nil }
       return entry
     }

@@ -4,14 +4,15 @@ import LarderEngine
 /// What both cursors are made of: a walk over the records of a cache.
 final class RecordWalk<Key: CacheKey, Value: Sendable> {
   let cache: Cache<Key, Value>
-  private let cursor: any EngineCursor
+  private let cursor: StoreCursor
   private let prefixCount: Int
 
   init(_ cache: Cache<Key, Value>, _ range: KeyRange<Key>) throws(StoreError) {
     self.cache = cache
     let prefix = KeySpace.records.prefix(ofCache: cache.core.id)
     prefixCount = prefix.count
-    cursor = try cache.store.cursor(over: range.engineRange(after: prefix), in: cache.core)
+    cursor = try cache.core.context.cursor(
+      over: range.engineRange(after: prefix), cache: cache.name)
   }
 
   /// Moves to the next record that `read` makes something of, or that cannot be read.
@@ -20,11 +21,13 @@ final class RecordWalk<Key: CacheKey, Value: Sendable> {
   func next<Part>(
     _ read: (Record, RawSpan, _ recordKey: RawSpan, _ now: Date) throws(StoreError) -> Part?
   ) throws(StoreError) -> (key: Key, entry: Result<Part, StoreError>)? {
-    while try cache.store.advance(cursor, in: cache.core) {
+    while try cursor.next() {
       let part = cursor.withEntry { recordKey, bytes -> Result<Part, StoreError>? in
         do throws(StoreError) {
           let record = try cache.core.record(bytes, under: recordKey)
-          return try read(record, bytes, recordKey, cache.store.clock.now()).map { .success($0) }
+          return try read(record, bytes, recordKey, cache.core.context.clock.now()).map {
+            .success($0)
+          }
         } catch {
           return .failure(error)
         }

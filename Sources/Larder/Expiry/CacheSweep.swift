@@ -1,158 +1,149 @@
 import Foundation
-import LarderBytes
 import LarderEngine
 
-/// What sweeps of a cache leave for the next one.
-struct SweepPlace {
-  /// The number of the cache that it is about.
-  let id: UInt64
-  /// Behind the last row that was dealt with, when the sweep ended before the last row that was
-  /// due: its bucket, and a key of the index.
-  var reached: (bucket: Int64, key: [UInt8])?
-  var emptied = EmptiedRanges()
+/// The date of a sweep.
+struct SweepDate {
+  let now: Date
+  /// The last bucket that has ended.
+  let lastBucket: Int64
 
-  init(id: UInt64) { self.id = id }
+  /// Nil if `now` is not a valid date: with it every entry would look expired.
+  init?(_ now: Date) {
+    let seconds = now.timeIntervalSinceReferenceDate.rounded(.down)
+    guard seconds.isFinite else { return nil }
+    self.now = now
+    lastBucket = Int64(exactly: seconds) ?? (seconds < 0 ? .min : .max - 1)
+  }
 }
 
-/// One walk over the rows of a cache's expiry index that are due.
+/// A sweep's place in a cache, which the next sweep continues from.
+struct SweepPlace {
+  /// The id of the cache when it was swept.
+  let id: UInt64
+  /// The bucket and the index key after the last row that was handled; nil if the sweep reached the
+  /// last due row.
+  var reached: (bucket: Int64, key: [UInt8])?
+  var emptied = EmptiedRanges()
+}
+
+/// One pass over the due rows of a cache's expiry index.
 ///
-/// It gathers rows, sorts them by the keys of their records, and deletes them in slices. A slice is
-/// one batch. A row goes together with its record, under one condition: that the record is still
-/// the one that was read. No condition on the row is needed. Whoever writes a row writes its record
-/// in the same batch, with a new commit sequence; so while the record is the same one, nobody has
-/// written the row again, and if it is not, both stay and are looked at again. A row without a
-/// record goes on condition that there is none yet.
+/// It collects due rows, sorts them by the keys of their records, and deletes them in slices: the
+/// rows of a record on condition that the record is still the one that was read, and the record
+/// with them if it has expired. A row without a record is deleted on condition that there still is
+/// none. Rows whose record has changed meanwhile are inspected again.
 struct CacheSweep: ~Copyable {
   private static var sliceRows: Int { 256 }
   private static var sliceKeyBytes: Int { 1 << 20 }
 
-  private let engine: any StorageEngine
-  private let observations: Observations
+  private let context: StoreContext
   private let counts: CacheCounts
-  private let cache: Registration
-  private let due: NextDue
-  private let now: Date
-  /// The last bucket that is due.
-  private let last: Int64
-  private let recordPrefix: [UInt8]
+  private let cache: SweptCache
+  private let date: SweepDate
   private let indexPrefix: [UInt8]
 
   private(set) var place: SweepPlace
   private(set) var deleted = 0
-
   private var dueRows: DueRows
-  private var rows = WriteBatch()
-  /// What was found under the key of each condition in ``rows``.
-  private var findings: [Finding] = []
-  private var moved = DueNotes()
-  private var buffer = ValueBuffer()
+  private var slice: ConditionalSlice<Finding>
 
-  /// Some rows of one record, and what becomes of it.
+  /// Some rows of one record.
   private struct Finding {
     let rows: Range<Int>
-    let recordKey: [UInt8]
-    /// How long the record is that goes with them; nil when none does.
+    let key: RecordKey
+    /// The size of the record if it is deleted with the rows.
     let deletedBytes: Int?
   }
 
-  init(
-    of cache: Registration, in engine: any StorageEngine, telling observations: Observations,
-    counting counts: CacheCounts, at now: Date, last: Int64, from place: SweepPlace?, due: NextDue
-  ) {
-    self.engine = engine
-    self.observations = observations
-    self.counts = counts
+  /// `place` is where the last sweep of the cache ended, if that was under the same id.
+  init(of cache: SweptCache, at date: SweepDate, from place: SweepPlace?, in context: StoreContext)
+  {
+    self.context = context
     self.cache = cache
-    self.due = due
-    self.now = now
-    self.last = last
-    self.place = place ?? SweepPlace(id: cache.id)
-    recordPrefix = KeySpace.records.prefix(ofCache: cache.id)
-    indexPrefix = KeySpace.expiry.prefix(ofCache: cache.id)
-    dueRows = DueRows(userKeyOffset: indexPrefix.count + 8)
+    self.date = date
+    self.place = place ?? SweepPlace(id: cache.registration.id)
+    counts = context.counts.ofCache(cache.name.text)
+    indexPrefix = KeySpace.expiry.prefix(ofCache: cache.registration.id)
+    dueRows = DueRows(cacheID: cache.registration.id)
+    slice = ConditionalSlice(in: context, freesRoom: true)
   }
 
-  /// The last bucket that is over at `now`; nil when that is no date.
-  static func lastBucket(at now: Date) -> Int64? {
-    let seconds = now.timeIntervalSinceReferenceDate.rounded(.down)
-    guard seconds.isFinite else { return nil }
-    return Int64(exactly: seconds) ?? (seconds < 0 ? .min : .max - 1)
-  }
-
-  /// Deals with the rows that are due, from the earlier of two buckets on, `slices` slices of them
-  /// at most.
+  /// Sweeps at most `slices` slices of due rows.
   ///
-  /// `write` runs what it is given, which reads and writes one slice, or answers false when the
-  /// cache is no longer to be swept.
+  /// `bounds` are the earliest buckets that may have rows, as ``NextDue/take()`` returned them.
+  /// `slices` is the number of slices left. `perform` runs its argument, which reads and writes one
+  /// slice; it returns false if the cache must not be swept any further.
   mutating func run(
-    from bucket: (found: Int64, noted: Int64), slices: inout Int,
-    _ write: (() throws(EngineError) -> Void) throws(EngineError) -> Bool
-  ) throws(EngineError) {
-    let start = key(toBeginAt: bucket)
-    let cursor = try engine.cursor(
-      over: EngineRange(from: start, upTo: EngineRange.successor(ofPrefix: indexPrefix)))
+    from bounds: (found: Int64, noted: Int64), slices: inout Int,
+    _ perform: (() throws(StoreError) -> Void) throws(StoreError) -> Bool
+  ) throws(StoreError) {
+    let start = startKey(bounds)
+    let cursor = try context.cursor(
+      over: EngineRange(from: start, upTo: EngineRange.successor(ofPrefix: indexPrefix)),
+      cache: cache.name.text)
     var next = Int64.max
     while try cursor.next() {
-      // What is no row of the index is left to be found by a verification.
-      let row = cursor.withEntry { key, _ in KeySpace.bucket(in: key, at: indexPrefix.count) }
-      guard let bucket = row else { continue }
-      guard bucket <= last else {
+      // Malformed rows are left to verification.
+      let found = cursor.withEntry { key, _ in IndexRow.bucket(in: key, after: indexPrefix.count) }
+      guard let bucket = found else { continue }
+      guard bucket <= date.lastBucket else {
         next = bucket
         break
       }
       cursor.withEntry { key, _ in dueRows.append(key) }
       guard dueRows.isFull || dueRows.count / Self.sliceRows >= slices else { continue }
       let key = Array(dueRows.key(of: dueRows.count - 1))
-      guard try deal(from: start, to: key, slices: &slices, write) else { return }
+      guard try sweepCollected(from: start, to: key, slices: &slices, perform) else { return }
       place.reached = (bucket, key + [0])
-      due.set(bucket)
+      cache.due.set(bucket)
       guard slices > 0 else { return }
     }
     let isComplete = cursor.isComplete
     if dueRows.count > 0 {
       let key = Array(dueRows.key(of: dueRows.count - 1))
-      guard try deal(from: start, to: key, slices: &slices, write) else { return }
+      guard try sweepCollected(from: start, to: key, slices: &slices, perform) else { return }
     }
-    // What a damaged part of a file hides is looked for again.
+    // Rows that a damaged block hides are searched again by the next sweep.
     guard isComplete else { return }
     place.reached = nil
-    due.set(next)
+    cache.due.set(next)
   }
 
-  /// Compacts what was emptied, if that is worth it.
-  mutating func compact(asked: Bool) throws(EngineError) {
-    try place.emptied.compact(in: engine, asked: asked)
+  /// Compacts the emptied ranges if that is worth it.
+  mutating func compact(asked: Bool) throws(StoreError) {
+    try place.emptied.compact(in: context, asked: asked)
   }
 
-  private mutating func key(toBeginAt bucket: (found: Int64, noted: Int64)) -> [UInt8] {
-    if let reached = place.reached, bucket.noted > reached.bucket { return reached.key }
+  private mutating func startKey(_ bounds: (found: Int64, noted: Int64)) -> [UInt8] {
+    if let reached = place.reached, bounds.noted > reached.bucket { return reached.key }
     place.reached = nil
-    return KeySpace.expiryKey(
-      cache: cache.id, bucket: min(bucket.found, bucket.noted), key: [])
+    return IndexRow(
+      cacheID: cache.registration.id, bucket: min(bounds.found, bounds.noted), userKey: []
+    ).key
   }
 
-  /// Deals with all rows that were gathered, which lie between two keys of the index.
+  /// Sweeps the rows that were collected between two keys of the index.
   ///
-  /// False when the cache is no longer to be swept.
-  private mutating func deal(
+  /// Returns false if the cache must not be swept any further.
+  private mutating func sweepCollected(
     from start: [UInt8], to end: [UInt8], slices: inout Int,
-    _ write: (() throws(EngineError) -> Void) throws(EngineError) -> Bool
-  ) throws(EngineError) -> Bool {
+    _ perform: (() throws(StoreError) -> Void) throws(StoreError) -> Bool
+  ) throws(StoreError) -> Bool {
     dueRows.sortByUserKey()
     var first = 0
     while first < dueRows.count {
-      let slice = slice(from: first)
-      guard try write({ () throws(EngineError) in try commit(slice) }) else { return false }
-      place.emptied.addRows(slice.count, from: start, to: end)
+      let rows = sliceRows(from: first)
+      guard try perform({ () throws(StoreError) in try sweep(rows) }) else { return false }
+      place.emptied.addRows(rows.count, from: start, to: end)
       slices -= 1
-      first = slice.upperBound
+      first = rows.upperBound
     }
     dueRows.removeAll()
     return true
   }
 
-  /// The rows from `first` on that go into one batch: all of a record, or none.
-  private func slice(from first: Int) -> Range<Int> {
+  /// The rows from `first` on that fit into a slice; all rows of a record, or none.
+  private func sliceRows(from first: Int) -> Range<Int> {
     var (end, bytes) = (first, 0)
     while end < dueRows.count, end - first < Self.sliceRows, bytes < Self.sliceKeyBytes {
       let record = dueRows.rowsOfRecord(from: end)
@@ -162,97 +153,64 @@ struct CacheSweep: ~Copyable {
     return first..<end
   }
 
-  /// Deletes what the slice names, and looks again at what somebody has changed meanwhile.
-  private mutating func commit(_ slice: Range<Int>) throws(EngineError) {
-    var first = slice.lowerBound
-    rows.writeCountBeforeReading = engine.writeCount
-    while first < slice.upperBound {
+  private mutating func sweep(_ rows: Range<Int>) throws(StoreError) {
+    var first = rows.lowerBound
+    while first < rows.upperBound {
       let record = dueRows.rowsOfRecord(from: first)
-      try look(at: record)
+      try inspect(record)
       first = record.upperBound
     }
-    while !rows.isEmpty {
-      rows.mayExceedBudget = true
-      if !observations.isEmpty { rows.observer = observations }
-      let failed = try engine.write(&rows, synced: false).failed
-      var changed: [Range<Int>] = []
-      for (index, finding) in findings.enumerated() {
-        if failed.contains(index) {
-          changed.append(finding.rows)
-        } else if let bytes = finding.deletedBytes {
-          deleted += 1
-          counts.swept.add(bytes: bytes)
-          place.emptied.addRecord(finding.recordKey, bytes: bytes)
-        }
+    while !slice.isEmpty {
+      let (applied, changed) = try slice.commit()
+      for finding in applied {
+        guard let bytes = finding.deletedBytes else { continue }
+        deleted += 1
+        counts.swept.add(bytes: bytes)
+        place.emptied.addRecord(finding.key.bytes, bytes: bytes)
       }
-      moved.note()
-      moved = DueNotes()
-      findings.removeAll(keepingCapacity: true)
-      rows.reset()
-      rows.writeCountBeforeReading = engine.writeCount
-      for record in changed { try look(at: record) }
+      for finding in changed { try inspect(finding.rows) }
     }
   }
 
-  /// Decides what becomes of a record that has rows which are due, and of the rows.
-  private mutating func look(at due: Range<Int>) throws(EngineError) {
-    let recordKey = recordPrefix + dueRows.userKey(of: due.lowerBound)
-    let isThere: Bool
-    do throws(EngineError) {
-      isThere = try engine.get(recordKey.span.bytes, into: &buffer)
-    } catch .corrupt {
-      // What cannot be read may be anything.
-      return
-    }
-    guard isThere else {
-      return add(due, recordKey, if: .absent)
-    }
-    let found: Result<Record, RecordFault> = buffer.withBytes { bytes in
-      Result { () throws(RecordFault) in try Record(bytes, under: recordKey.span.bytes) }
-    }
-    switch found {
-    case .failure(.damaged): add(due, recordKey, if: .damaged)
-    case .failure(.unsupported): return
-    case .success(let record):
-      guard Int(record.schemaVersion) <= cache.schemaVersion else { return }
-      let isExpired = cache.lifetime.freshness(of: record.savedAt, at: now) == .expired
-      let bytes = recordKey.count + buffer.count
-      add(
-        due, recordKey, if: .unchanged(since: record.sequence),
-        deleting: isExpired ? bytes : nil)
-      if !isExpired { move(record, recordKey: recordKey, bytes: bytes) }
+  /// Decides what becomes of due rows and of their record.
+  private mutating func inspect(_ rows: Range<Int>) throws(StoreError) {
+    let key = RecordKey(
+      cacheID: cache.registration.id, userKey: dueRows.userKey(of: rows.lowerBound))
+    switch try slice.find(key) {
+    // Neither can be judged by this version, or now.
+    case .unreadable, .unsupported: return
+    case .missing: delete(rows, key, if: .absent)
+    case .damaged: delete(rows, key, if: .damaged)
+    case .intact(let record, let bytes):
+      guard Int(record.schemaVersion) <= cache.registration.schemaVersion else { return }
+      let same = WriteBatch.Condition.unchanged(since: record.sequence)
+      let lifetime = cache.registration.lifetime
+      guard lifetime.freshness(of: record.savedAt, at: date.now) != .expired else {
+        return delete(rows, key, if: same, recordBytes: bytes)
+      }
+      // Saved with this lifetime, the record has a row in this bucket or a later one. Saved with
+      // another one, it gets a row in the bucket where it expires now.
+      let expiry = lifetime.expiry(from: record.savedAt)
+      let bucket = expiry == record.expiresAt ? nil : expiry.map(lifetime.bucket)
+      delete(rows, key, if: same, movingTo: bucket, size: bytes)
     }
   }
 
-  private mutating func add(
-    _ due: Range<Int>, _ recordKey: [UInt8], if condition: WriteBatch.Condition,
-    deleting bytes: Int? = nil
+  private mutating func delete(
+    _ rows: Range<Int>, _ key: RecordKey, if condition: WriteBatch.Condition,
+    recordBytes: Int? = nil, movingTo bucket: Int64? = nil, size: Int = 0
   ) {
-    let requirement = rows.require(recordKey, condition)
-    for row in due {
-      let key = dueRows.key(of: row)
-      rows.remove(key.span.bytes, if: requirement)
+    let finding = Finding(rows: rows, key: key, deletedBytes: recordBytes)
+    slice.add(finding, key: key.bytes, if: condition, readBy: .lookup) { write, requirement in
+      for row in rows { write.rows.remove(dueRows.key(of: row).span.bytes, if: requirement) }
+      if recordBytes != nil {
+        write.rows.remove(
+          key.bytes.span.bytes, if: requirement, note: RemovalCause.expired.rawValue)
+      }
+      if let bucket {
+        write.rows.putIndexRow(of: key, in: bucket, recordBytes: size, if: requirement)
+        write.dueNotes.add(bucket, cache.due)
+      }
     }
-    if bytes != nil {
-      rows.remove(
-        recordKey.span.bytes, if: requirement, note: Deletion.expired.rawValue)
-    }
-    findings.append(
-      Finding(rows: due, recordKey: recordKey, deletedBytes: bytes))
-  }
-
-  /// Gives a record that lives a row where it expires now, if it was saved with another lifetime.
-  ///
-  /// Saved with this one, it has a row there, or in a bucket after it.
-  private mutating func move(_ record: Record, recordKey: [UInt8], bytes: Int) {
-    guard let expiry = cache.lifetime.expiry(from: record.savedAt), expiry != record.expiresAt
-    else { return }
-    let bucket = cache.lifetime.bucket(of: expiry)
-    let key = KeySpace.expiryKey(
-      cache: cache.id, bucket: bucket, key: recordKey[recordPrefix.count...])
-    rows.put(key.span.bytes, stamped: false, if: rows.requirements.count - 1) { buffer in
-      buffer.append(varint: UInt64(bytes))
-    }
-    moved.add(bucket, due)
   }
 }

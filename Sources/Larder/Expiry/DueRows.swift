@@ -1,24 +1,24 @@
 import LarderEngine
 
-/// Keys of the expiry index that are due, as many as a sweep keeps in memory at once.
+/// Keys of due index rows, as many as a sweep keeps in memory at once.
 ///
-/// The index has them by date. Sorted by the user's key, the rows of one record stand together, and
-/// records are read in the order in which they lie on disk: each block of a table once.
+/// The index orders them by date. Sorted by the user's key, the rows of one record are adjacent,
+/// and records are read in the order in which they lie on disk: each block of a table once.
 struct DueRows {
-  /// How many bytes of keys are enough.
+  /// The bytes of keys at which the list is full.
   static let sufficientBytes = 4 << 20
 
   private var bytes: [UInt8] = []
   private var rows: [Range<Int>] = []
-  /// Where the user's key begins in a row's.
+  /// The number of bytes before the user's key.
   private let userKeyOffset: Int
 
-  init(userKeyOffset: Int) { self.userKeyOffset = userKeyOffset }
+  init(cacheID: UInt64) { userKeyOffset = IndexRow.userKeyOffset(cacheID: cacheID) }
 
   var count: Int { rows.count }
   var isFull: Bool { bytes.count >= Self.sufficientBytes }
 
-  /// Adds a row's key, which is at least as long as what stands before the user's.
+  /// Adds the key of a row, which must have a bucket.
   mutating func append(_ key: RawSpan) {
     precondition(key.byteCount >= userKeyOffset, "a row without a bucket")
     let start = bytes.count
@@ -26,7 +26,7 @@ struct DueRows {
     rows.append(start..<bytes.count)
   }
 
-  /// Forgets all rows, and keeps the memory for the next ones.
+  /// Removes all rows, and keeps the memory for the next ones.
   mutating func removeAll() {
     bytes.removeAll(keepingCapacity: true)
     rows.removeAll(keepingCapacity: true)
@@ -48,7 +48,7 @@ struct DueRows {
   /// The user's key in the key of a row.
   func userKey(of row: Int) -> ArraySlice<UInt8> { bytes[rows[row]].dropFirst(userKeyOffset) }
 
-  /// The rows from `first` on that have the same user's key; sorted, these are all.
+  /// The rows from `first` on with the same user's key, in a sorted list.
   func rowsOfRecord(from first: Int) -> Range<Int> {
     let key = userKey(of: first)
     var end = first + 1

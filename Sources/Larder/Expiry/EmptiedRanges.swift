@@ -1,21 +1,21 @@
 import LarderEngine
 
-/// What sweeps have deleted of a cache since it was last compacted.
+/// The ranges of a cache that sweeps have emptied since they were last compacted.
 ///
-/// Deleted rows stay in the files, and scans step over them, until they are compacted away.
+/// Deleted rows stay in the files, and scans step over them, until a compaction removes them.
 struct EmptiedRanges {
-  /// How many deletions are left where they are.
+  /// The number of deleted rows from which on a range is compacted.
   ///
-  /// A thousand cost a scan less than a millisecond. Sweeps in the background begin behind the
-  /// rows that they have deleted, so that only the first one after an opening steps over them:
-  /// there more are left, for each compaction writes what LevelDB has in memory into a table, too.
+  /// A thousand deleted rows cost a scan less than a millisecond. Sweeps in the background begin
+  /// after the rows that they have deleted, so only the first one after an opening steps over them.
+  /// They leave more rows, because each compaction also writes LevelDB's memory into a table.
   static let tolerated = (asked: 1000, unasked: 100_000)
-  /// How many bytes may be written anew for each byte that is freed.
+  /// The bytes that a compaction may rewrite for each byte that it frees.
   ///
-  /// Who asks for a sweep gets scans as fast as before if a 16th of the records went. Sweeps in the
-  /// background delete a few at a time, for ever: there a compaction writes at most what was freed.
-  /// That empties a range of which nothing is left; among entries that live, LevelDB's own
-  /// compactions give back the room as others write.
+  /// After a sweep that was asked for, scans are as fast as before if at least a 16th of the
+  /// records was deleted. Sweeps in the background delete a few records at a time, again and again:
+  /// their compactions rewrite at most as much as they free. That empties ranges in which nothing
+  /// is left. Elsewhere LevelDB's own compactions give back the room.
   private static let written = (asked: 16, unasked: 1)
 
   private var rows = 0
@@ -24,7 +24,7 @@ struct EmptiedRanges {
   private var recordBytes = 0
   private var recordRange: EngineRange?
 
-  /// Adds rows of the index, all of those from `start` to `last`.
+  /// Adds `count` index rows: all of those from `start` to `last`.
   mutating func addRows(_ count: Int, from start: [UInt8], to last: [UInt8]) {
     rows += count
     Self.extend(&rowRange, from: start, to: last)
@@ -36,22 +36,22 @@ struct EmptiedRanges {
     Self.extend(&recordRange, from: key, to: key)
   }
 
-  /// Compacts what is worth it.
+  /// Compacts the ranges where it is worth it.
   ///
-  /// The index is emptied from one end to the other. Records may lie far apart, with others between
-  /// them that would be written anew.
-  mutating func compact(in engine: any StorageEngine, asked: Bool) throws(EngineError) {
+  /// The index is emptied from its beginning on. Records may lie far apart, with live records
+  /// between them that a compaction would rewrite.
+  mutating func compact(in context: StoreContext, asked: Bool) throws(StoreError) {
     let tolerated = asked ? Self.tolerated.asked : Self.tolerated.unasked
     if rows >= tolerated, let range = rowRange {
-      try engine.compact(range)
+      try context.compact(range)
       rows = 0
       rowRange = nil
     }
     if records >= tolerated, let range = recordRange {
-      let written = try engine.approximateBytes(in: range)
+      let written = try context.approximateBytes(in: range)
       let forEachFreed = asked ? Self.written.asked : Self.written.unasked
       guard written <= UInt64(recordBytes) * UInt64(forEachFreed) else { return }
-      try engine.compact(range)
+      try context.compact(range)
       records = 0
       recordBytes = 0
       recordRange = nil

@@ -1,21 +1,21 @@
 import Synchronization
 
-/// From which bucket on the expiry index of a cache may have rows, while its store is open.
+/// The earliest bucket of a cache's expiry index that may hold rows.
 ///
-/// It is a bound from below, kept in memory only: it lets a sweep with nothing to do end at once,
-/// and lets one with something to do begin behind the rows that the last one deleted. After the
-/// store is opened it is nothing that excludes any bucket.
+/// It is a lower bound, kept in memory only. With it a sweep that has nothing to do ends at once,
+/// and one that has begins after the rows that the last one deleted. When a store is opened, every
+/// bucket may hold rows.
 ///
-/// No lock orders saves and sweeps, so the order of their steps does. A save notes its bucket when
-/// its row is committed; a sweep takes the notes before it makes its cursor. So a row that the
-/// cursor does not show was committed after it was made, and its note comes after that, too.
+/// Saves and sweeps take no common lock; the order of their steps keeps the bound right. A save
+/// notes its bucket after its row is committed. A sweep takes the notes before it makes its cursor.
+/// So a row that the cursor does not show was committed after that, and so was its note.
 final class NextDue: Sendable {
-  /// What the last sweep has found.
+  /// The bound that the last sweep found.
   private let found = Atomic<Int64>(.min)
-  /// The earliest bucket that was written to since the last sweep took it.
+  /// The earliest bucket that was written to since the last sweep took the notes.
   private let noted = Atomic<Int64>(.max)
 
-  /// Whether there may be rows in `bucket` or before it.
+  /// Whether there may be rows in `bucket` or an earlier one.
   func isDue(at bucket: Int64) -> Bool {
     noted.load(ordering: .acquiring) <= bucket || found.load(ordering: .acquiring) <= bucket
   }
@@ -26,48 +26,17 @@ final class NextDue: Sendable {
     noted.min(bucket, ordering: .acquiringAndReleasing)
   }
 
-  /// Takes the notes, and answers them and what the last sweep has found.
+  /// Takes the notes; returns them and the bound that the last sweep found.
   ///
-  /// For whoever sweeps: one at a time.
+  /// For one sweep at a time.
   func take() -> (found: Int64, noted: Int64) {
     let noted = noted.exchange(.max, ordering: .acquiringAndReleasing)
     let found = found.load(ordering: .acquiring)
-    // Until the sweep says what it has found, which it may never do.
+    // Holds until the sweep sets its own bound, which it may never do.
     self.found.store(min(found, noted), ordering: .releasing)
     return (found, noted)
   }
 
-  /// Says that there is nothing before `bucket`, but for what was noted since.
+  /// Sets the bound: there is nothing before `bucket` but rows that were noted since.
   func set(_ bucket: Int64) { found.store(bucket, ordering: .releasing) }
-}
-
-/// The earliest bucket of each cache that a batch writes to, until the batch is committed.
-struct DueNotes {
-  // Nearly every batch writes to one cache: without an array it allocates nothing.
-  private var first: (due: NextDue, bucket: Int64)?
-  private var others: [(due: NextDue, bucket: Int64)] = []
-
-  /// Adds a row; nothing for an entry that has none.
-  mutating func add(_ bucket: Int64?, _ due: NextDue) {
-    guard let bucket else { return }
-    guard let earliest = first else {
-      first = (due, bucket)
-      return
-    }
-    if earliest.due === due {
-      first = (due, min(earliest.bucket, bucket))
-    } else if let index = others.firstIndex(where: { $0.due === due }) {
-      others[index].bucket = min(others[index].bucket, bucket)
-    } else {
-      others.append((due, bucket))
-    }
-  }
-
-  /// Notes them.
-  ///
-  /// After the commit, and after one that failed, too: it may have taken effect.
-  func note() {
-    if let first { first.due.note(first.bucket) }
-    for other in others { other.due.note(other.bucket) }
-  }
 }

@@ -1,5 +1,4 @@
 import Foundation
-import LarderEngine
 
 extension Store {
   /// Deletes what has expired, in every cache of the store, those that are not open included.
@@ -36,152 +35,25 @@ extension Store {
   ///   largest value.
   @discardableResult public func sweep() throws -> Int {
     try requireWritable()
-    do throws(EngineError) {
-      // Before the lock: in a forked child nobody may be left to give it up.
-      try engine.checkOpen()
-    } catch {
-      throw StoreError(error)
-    }
-    // Also before the lock: the clock may call the store.
-    let now = clock.now()
+    try context.checkOpen()
+    // Before the lock: the clock may call the store.
+    let now = context.clock.now()
     return try withSweeper { sweeper throws(StoreError) in
       try sweeper.sweep(self, at: now, asked: true)
     }
   }
 
-  /// A bounded sweep that nobody asked for: only while the clock goes steadily.
+  /// Sweeps a bounded number of slices in the background, if the clock has been steady.
   func sweepUnasked() {
-    let reading = ClockWatch.Reading(of: clock)
+    let reading = ClockWatch.Reading(of: context.clock)
     withSweeperIfAvailable { sweeper in
       guard let now = sweeper.watch(reading) else { return }
       do throws(StoreError) {
         try sweeper.sweep(self, at: now, asked: false)
       } catch {
-        // Nobody waits for it. What is left is tried again the next time; whatever is wrong, a
-        // read or write that it concerns will say so.
+        // No caller waits for it. The rest is tried again the next time, and reads or writes that
+        // meet the same failure throw it.
       }
     }
   }
-}
-
-/// What the sweeps of a store know from one to the next.
-struct Sweeper {
-  /// How many slices of 256 rows a sweep that nobody asked for takes.
-  static let unaskedSlices = 40
-
-  private var watch = ClockWatch()
-  private var places: [CacheName: SweepPlace] = [:]
-  /// The caches that were registered and not open when this was first asked for.
-  private var dormant: [CacheName: (registration: Registration, due: NextDue)]?
-  private var damaged: [CacheName] = []
-
-  /// Takes a reading of the clock, and returns the date that may be deleted by unasked, if there is
-  /// one.
-  @discardableResult mutating func watch(_ reading: ClockWatch.Reading) -> Date? {
-    watch.steadyDate(at: reading)
-  }
-
-  /// Sweeps every cache of `store` of what has expired at `now`; unless somebody asked for it, a
-  /// part of that at most.
-  @discardableResult mutating func sweep(
-    _ store: Store, at now: Date, asked: Bool
-  ) throws(StoreError) -> Int {
-    guard let last = CacheSweep.lastBucket(at: now) else { return 0 }
-    store.counts.sweeps.add()
-    var (deleted, slicesLeft) = (0, asked ? .max : Self.unaskedSlices)
-    var damage: StoreError?
-    if dormant == nil { try findDormant(in: store) }
-    for name in damaged where store.allOpenCaches[name] == nil {
-      damage = .corrupt(cache: name.text, key: "", file: nil)
-    }
-    for cache in dueCaches(of: store, last: last) where slicesLeft > 0 {
-      do throws(EngineError) {
-        deleted += try sweep(
-          cache, of: store, at: now, last: last, asked: asked, slices: &slicesLeft)
-      } catch .corrupt(let message) {
-        damage = StoreError(.corrupt(message), cache: cache.name.text)
-      } catch {
-        throw StoreError(error, cache: cache.name.text)
-      }
-    }
-    if let damage { throw damage }
-    return deleted
-  }
-
-  /// Whether a sweep of `store` at `now` might find rows that are due, as far as is known without
-  /// looking.
-  func mayFindSomething(in store: Store, at now: Date) -> Bool {
-    guard let last = CacheSweep.lastBucket(at: now) else { return false }
-    return dormant == nil || !dueCaches(of: store, last: last).isEmpty
-  }
-
-  private mutating func findDormant(in store: Store) throws(StoreError) {
-    do throws(EngineError) {
-      let found = try store.withRegistry { registry throws(EngineError) in
-        try registry.dormant(in: store.engine)
-      }
-      dormant = found.caches.mapValues { ($0, NextDue()) }
-      damaged = found.damaged
-    } catch {
-      throw StoreError(error)
-    }
-  }
-
-  private func dueCaches(of store: Store, last: Int64) -> [DueCache] {
-    var caches: [DueCache] = []
-    let open = store.allOpenCaches
-    for (name, cache) in open where cache.nextDue.isDue(at: last) {
-      caches.append(
-        DueCache(name: name, due: cache.nextDue, isOpen: true) { cache.registration(id: cache.id) })
-    }
-    for (name, cache) in dormant ?? [:] where cache.due.isDue(at: last) && open[name] == nil {
-      caches.append(
-        DueCache(name: name, due: cache.due, isOpen: false) { cache.registration })
-    }
-    return caches
-  }
-
-  private mutating func sweep(
-    _ cache: DueCache, of store: Store, at now: Date, last: Int64, asked: Bool,
-    slices: inout Int
-  ) throws(EngineError) -> Int {
-    let due = cache.due.take()
-    // After that: a cache that is cleared from here on notes the rows that it gets.
-    let registration = cache.registration()
-    guard registration.lifetime.expiry(from: now) != nil else {
-      // It may have rows from a time when it had a limit, for a time when it has one again.
-      cache.due.set(.max)
-      return 0
-    }
-    let place = places[cache.name].flatMap { $0.id == registration.id ? $0 : nil }
-    var sweep = CacheSweep(
-      of: registration, in: store.engine, telling: store.observations,
-      counting: store.counts.ofCache(cache.name.text), at: now, last: last, from: place,
-      due: cache.due)
-    defer { places[cache.name] = sweep.place }
-    // What was found under another number says nothing of this one.
-    try sweep.run(from: place == nil ? (.min, .min) : due, slices: &slices) {
-      slice throws(EngineError) in
-      guard !cache.isOpen else {
-        try slice()
-        return true
-      }
-      // Opened meanwhile, it may have another lifetime, and is swept by that from now on.
-      return try store.withRegistry { registry throws(EngineError) in
-        guard registry.open.cache(named: cache.name.text) == nil else { return false }
-        try slice()
-        return true
-      }
-    }
-    try sweep.compact(asked: asked)
-    return sweep.deleted
-  }
-}
-
-/// A cache of which something may be due.
-private struct DueCache {
-  let name: CacheName
-  let due: NextDue
-  let isOpen: Bool
-  let registration: () -> Registration
 }

@@ -4,44 +4,39 @@ import LarderEngine
 
 /// One call of ``Store/migrate(_:)``.
 ///
-/// It walks over the cache and gathers records to be rewritten into slices. A slice is one batch,
-/// in which each record is put only if it is still the one that was read. The cursor takes a newer
-/// state of the store from time to time, so no state is kept from being compacted for long.
+/// It scans the cache and rewrites, in slices, the records of older schema versions and other
+/// coders. The cursor moves on to newer states of the store from time to time, so it does not keep
+/// old files for long.
 struct Migration<Value: Sendable>: ~Copyable {
-  private static var sliceRecords: Int { 256 }
-  private static var sliceBytes: Int { 1 << 20 }
+  /// The number of records after which the position is recorded, even if none is rewritten.
+  private static var recordedDistance: Int { 256 }
 
-  private let store: Store
+  private let context: StoreContext
   private let core: CacheCore<Value>
   private let id: UInt64
   private let now: Date
 
   private(set) var report = MigrationReport()
-  /// Up to where everything has been dealt with; nil when that is nowhere.
+  /// The last key up to which every record is migrated; nil if none.
   ///
-  /// It is written with the next slice, not with the one that got there: a record of that one may
-  /// have been touched meanwhile, and is then dealt with in a batch of its own.
+  /// It is written with the next slice: a record of the slice that reached it may have been changed
+  /// meanwhile, and is migrated in a batch of its own.
   private var mark: MigrationMark?
   private let markKey: [UInt8]
   /// Whether there may be a mark in the store.
   private var isMarked: Bool
-  private var rows = WriteBatch()
-  private var dueNotes = DueNotes()
+  private var slice: ConditionalSlice<[UInt8]>
   private var payload = ByteBuffer()
 
-  init(of core: CacheCore<Value>, in store: Store) throws(StoreError) {
-    self.store = store
+  init(of core: CacheCore<Value>) throws(StoreError) {
     self.core = core
+    context = core.context
     id = core.id
-    now = store.clock.now()
+    now = context.clock.now()
+    slice = ConditionalSlice(in: context, freesRoom: false)
     let markKey = Metadata.migration(id)
     self.markKey = markKey
-    let value: [UInt8]?
-    do {
-      value = try store.engine.get(markKey.span.bytes)
-    } catch {
-      throw StoreError(error, cache: core.name)
-    }
+    let value = try context.get(markKey, cache: core.name)
     isMarked = value != nil
     if let value, let mark = MigrationMark(in: value, under: markKey), mark.isFor(core) {
       self.mark = mark
@@ -52,51 +47,49 @@ struct Migration<Value: Sendable>: ~Copyable {
   mutating func run() throws(StoreError) {
     let prefix = KeySpace.records.prefix(ofCache: id)
     var range = EngineRange(prefix: prefix)
-    // No key lies between one and the same with a zero byte behind it.
+    // The next possible key is the same one with a zero byte appended.
     if let mark { range.lower = prefix + mark.reached + [0] }
-    let cursor = try store.cursor(over: range, in: core)
+    let cursor = try context.cursor(over: range, cache: core.name)
     var isComplete = true
     var passed = 0
     while try advance(cursor) {
       isComplete = isComplete && cursor.isComplete
       passed += 1
-      cursor.withEntry { key, bytes in look(at: bytes, under: key) }
-      if isSliceFull {
+      cursor.withEntry { key, bytes in migrate(bytes, under: key, readBy: .cursor) }
+      if slice.isFull {
         try commit()
-        // Cleared meanwhile: what is left under the old number is reclaimed.
+        // The cache was cleared meanwhile; records under the old id are reclaimed.
         guard core.id == id else { return }
-      } else if !rows.isEmpty || passed < Self.sliceRecords {
+      } else if !slice.isEmpty || passed < Self.recordedDistance {
         continue
       }
       guard isComplete else { continue }
       passed = 0
       let key = cursor.withEntry { key, _ in
-        key.extracting(prefix.count..<key.byteCount).withUnsafeBytes { Data($0) }
+        key.extracting(prefix.count...).withUnsafeBytes { Data($0) }
       }
       mark = MigrationMark(of: core, reached: key, report: report)
     }
     try finish()
   }
 
-  private var isSliceFull: Bool {
-    rows.requirements.count >= Self.sliceRecords || rows.bytes.count >= Self.sliceBytes
-  }
-
-  /// Moves to the next record; what waits to be written is not lost when there is none to be read.
-  private mutating func advance(_ cursor: any EngineCursor) throws(StoreError) -> Bool {
-    do {
-      return try store.advance(cursor, in: core)
+  /// Moves to the next record; if that fails, commits the slice first.
+  private mutating func advance(_ cursor: StoreCursor) throws(StoreError) -> Bool {
+    do throws(StoreError) {
+      return try cursor.next()
     } catch {
       try commit()
       throw error
     }
   }
 
-  /// Adds a record to the slice if it is to be rewritten, and counts it if not.
-  private mutating func look(at bytes: RawSpan, under recordKey: RawSpan) {
+  /// Adds a record to the slice if it is to be rewritten, and counts it otherwise.
+  private mutating func migrate(
+    _ bytes: RawSpan, under key: RawSpan, readBy source: ConditionalSlice<[UInt8]>.Source
+  ) {
     let record: Record
     do throws(StoreError) {
-      record = try core.record(bytes, under: recordKey)
+      record = try core.record(bytes, under: key)
     } catch .newerSchema, .incompatible {
       report.newer += 1
       return
@@ -109,54 +102,56 @@ struct Migration<Value: Sendable>: ~Copyable {
       return report.expired += 1
     }
     do throws(StoreError) {
-      let bucket = try core.addMigrated(
-        record, in: bytes, under: recordKey, id: id, encodingInto: &payload, to: &rows)
-      dueNotes.add(bucket, core.nextDue)
+      try core.reencode(record, in: bytes, under: key, into: &payload)
     } catch {
       report.unreadable += 1
+      return
+    }
+    guard let recordKey = RecordKey(key) else { return }
+    slice.add(
+      recordKey.bytes, key: recordKey.bytes, if: .unchanged(since: record.sequence),
+      readBy: source
+    ) { write, requirement in
+      core.addReencoded(record, in: bytes, under: recordKey, payload, to: &write, if: requirement)
     }
   }
 
-  /// Writes the slice, and deals with what somebody else has changed meanwhile.
+  /// Commits the slice, and migrates the records that have changed meanwhile.
+  ///
+  /// A record that was saved since is current, one that was removed is gone, and one that was
+  /// touched still has its old schema version.
   private mutating func commit() throws(StoreError) {
-    if let mark, !rows.isEmpty { try put(mark) }
-    while !rows.isEmpty {
-      let count = rows.requirements.count
-      defer { dueNotes.note() }
-      let failed = try store.commit(&rows).failed
-      report.migrated += count - failed.count
-      let changed = failed.map { rows.requirements[$0].key }
-      rows.reset()
-      // What was saved is current now, and what was removed is gone; what was touched is as old in
-      // its schema as before.
-      for key in changed { try lookAgain(under: key) }
+    if let mark, !slice.isEmpty { try put(mark) }
+    while !slice.isEmpty {
+      let (applied, changed) = try slice.commit()
+      report.migrated += applied.count
+      var buffer = ValueBuffer()
+      for key in changed where try slice.get(key, into: &buffer) {
+        buffer.withBytes { migrate($0, under: key.span.bytes, readBy: .lookup) }
+      }
     }
-  }
-
-  private mutating func lookAgain(under recordKey: [UInt8]) throws(StoreError) {
-    var buffer = ValueBuffer()
-    guard try store.get(recordKey, in: core, into: &buffer) else { return }
-    buffer.withBytes { bytes in look(at: bytes, under: recordKey.span.bytes) }
   }
 
   private mutating func put(_ mark: MigrationMark) throws(StoreError) {
     let encoder = JSONEncoder()
     encoder.outputFormatting = .sortedKeys
+    let value: [UInt8]
     do {
-      rows.putMetadata(Array(try encoder.encode(mark)), under: markKey)
+      value = Array(try encoder.encode(mark))
     } catch {
       throw .encoding(key: core.name, underlying: error)
     }
+    slice.addMetadata { $0.putMetadata(value, under: markKey) }
     isMarked = true
   }
 
-  /// Writes the last slice, and ends the mark when nothing is left to be done.
+  /// Writes the last slice, and removes the mark.
   private mutating func finish() throws(StoreError) {
     try commit()
     guard isMarked || report.migrated > 0 else { return }
-    let markKey = markKey
+    var rows = WriteBatch()
     rows.remove(markKey.span.bytes)
-    // Synced, and with it all that was written before: readers may go from here on.
-    try store.commit(&rows, .powerLoss)
+    // Synced, and with it everything before: the program may drop its readers from here on.
+    try context.writeMetadata(&rows, synced: true, cache: core.name)
   }
 }

@@ -1,53 +1,55 @@
-/// What ``Store/migrate(_:)`` did and found.
+/// The result of ``Store/migrate(_:)``.
 ///
-/// A migration that was interrupted and went on in a later call has one report, that call's.
+/// If a later call resumes an interrupted migration, its report covers both.
 public struct MigrationReport: Sendable, Hashable, Codable {
-  // These names are on users' disks, in the mark of a migration that is not finished.
+  // These names are on users' disks, in the mark of an unfinished migration.
 
-  /// Entries that were written anew.
+  /// Entries that were rewritten.
   public var migrated = 0
-  /// Entries that were of the cache's schema version and coder already.
+  /// Entries that already had the cache's schema version and coder.
   ///
-  /// After an interruption, those of the last slice before it are counted here, 256 at most.
+  /// After an interruption these include the entries of the last slice before it, at most 256.
   public var current = 0
   /// Entries that were left because they had expired.
   public var expired = 0
-  /// Entries that were left for a newer program: of a newer schema or record format.
+  /// Entries of a newer schema version or record format, which were left unchanged.
   public var newer = 0
-  /// Entries that were left because their bytes are damaged or do not decode, or because what they
-  /// decode to cannot be encoded.
+  /// Entries that were left because their bytes are damaged, do not decode, or decode to a value
+  /// that cannot be encoded.
   public var unreadable = 0
 
   init() {}
 }
 
 extension Store {
-  /// Writes every entry of a cache anew that is of an older schema version or another coder.
+  /// Rewrites every entry of a cache that has an older schema version or another coder.
   ///
-  /// Afterwards the readers of older versions can go from the program: see <doc:Migration>.
+  /// Afterwards the program no longer needs the readers of older versions: see <doc:Migration>.
   ///
-  /// An entry keeps its dates, and so its age and its expiry. What has expired, is newer, or cannot
-  /// be read stays as it is, byte for byte.
+  /// An entry keeps its dates, and so its age and its expiry. Entries that have expired, are newer,
+  /// or cannot be read stay as they are, byte for byte.
   ///
-  /// The cache can be used meanwhile: what is saved or removed while this runs is never undone.
-  /// ``Cache/touch(_:)`` may answer false for an entry that is written anew in the same moment. A
-  /// cache that is cleared meanwhile has nothing left to migrate, and this ends.
+  /// The cache can be used meanwhile: entries that are saved or removed while this runs are never
+  /// overwritten. ``Cache/touch(_:)`` may return false for an entry that is rewritten at the same
+  /// moment. If the cache is cleared meanwhile, the migration ends.
   ///
-  /// When it is interrupted, by an error or the end of the process, all that was done stays, and
-  /// the next call goes on from there, if the cache has the same schema version and coder. A
-  /// program that opens the cache with others in between makes it start anew.
+  /// If the migration is interrupted, by an error or the end of the process, the entries rewritten
+  /// so far stay, and the next call resumes there if the cache has the same schema version and
+  /// coder. Opening the cache with others in between makes the next migration start from the
+  /// beginning.
   ///
   /// - Parameter cache: A cache of this store.
-  /// - Returns: How many entries were written anew and left. Once it returns, what it has written
-  ///   survives power loss.
+  /// - Returns: The numbers of entries that were rewritten and left. When this returns, everything it
+  ///   has written survives power loss.
   /// - Throws: ``StoreError/invalidArgument(_:)`` for a cache of another store: nothing is done.
   ///   ``StoreError/corrupt(cache:key:file:)`` with an empty key, after everything readable was
-  ///   dealt with, when a part of a file could not be read: later calls go on before that part.
+  ///   migrated, if a part of a file could not be read: later calls start before that part.
   ///   ``StoreError/diskFull``, ``StoreError/io(_:)`` or ``StoreError/writesDisabled(cause:)``
-  ///   when a write failed: the slices before it are kept. ``StoreError/closed``.
-  /// - Complexity: One scan with a checksum for each entry, and for each that is written anew one
-  ///   decode, one encode and one lookup; one append for up to 256 of them or about 1 MiB, and one
-  ///   fsync at the end. Memory for such a slice and the largest value.
+  ///   if a write failed: the slices before it are kept. ``StoreError/readOnly(cause:)``,
+  ///   ``StoreError/closed``.
+  /// - Complexity: One scan with a checksum for each entry; for each rewritten entry one decode, one
+  ///   encode and one lookup; one append for up to 256 of them or about 1 MiB, and one fsync at the
+  ///   end. Memory for such a slice and the largest value.
   @discardableResult public func migrate<Key, Value>(
     _ cache: Cache<Key, Value>
   ) throws -> MigrationReport {
@@ -55,7 +57,7 @@ extension Store {
     guard cache.store === self else {
       throw StoreError.invalidArgument("cache \(cache.name) belongs to another store")
     }
-    var migration = try Migration(of: cache.core, in: self)
+    var migration = try Migration(of: cache.core)
     try migration.run()
     return migration.report
   }

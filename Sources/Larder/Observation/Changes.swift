@@ -83,7 +83,7 @@ extension Cache {
   public func changes(for key: Key, buffered: Int = 64) -> Changes<Key, Value> {
     Changes(
       core: core,
-      stream: store.observations.stream(of: core, key: key.encoded(), buffered: buffered))
+      stream: store.context.observations.stream(of: core, key: key.encoded(), buffered: buffered))
   }
 
   /// The changes of all entries.
@@ -94,7 +94,7 @@ extension Cache {
   /// - Complexity: As ``changes(for:buffered:)``.
   public func changes(buffered: Int = 256) -> Changes<Key, Value> {
     Changes(
-      core: core, stream: store.observations.stream(of: core, key: nil, buffered: buffered))
+      core: core, stream: store.context.observations.stream(of: core, key: nil, buffered: buffered))
   }
 }
 
@@ -106,7 +106,7 @@ extension CacheCore {
     let bytes = change.bytes.span.bytes
     let recordKey = bytes.extracting(0..<change.keyCount)
     func key() -> Key? {
-      let offset = KeySpace.userKeyOffset(in: recordKey)
+      let offset = RecordKey.prefixCount(of: recordKey)
       return Key(encodedKey: recordKey.extracting(offset..<recordKey.byteCount))
     }
     switch change.what {
@@ -128,7 +128,7 @@ extension CacheCore {
 }
 
 extension Change.Kind {
-  fileprivate init(_ deletion: Deletion) {
+  fileprivate init(_ deletion: RemovalCause) {
     switch deletion {
     case .removed: self = .removed
     case .expired: self = .expired

@@ -2,8 +2,8 @@ import LarderBytes
 import LarderEngine
 import Synchronization
 
-/// Why an entry was deleted, as its row in a batch says it.
-enum Deletion: UInt8 {
+/// The reason for a removal, as the note of its row in a batch.
+enum RemovalCause: UInt8 {
   case removed = 0
   case expired = 1
   case evicted = 2
@@ -13,7 +13,7 @@ enum Deletion: UInt8 {
 struct CommittedChange: Sendable {
   enum What: Sendable {
     case set
-    case removed(Deletion)
+    case removed(RemovalCause)
     case cleared
   }
 
@@ -172,7 +172,7 @@ extension CommittedChange {
     case .put, .stampedPut:
       guard row.note != Self.sameValue else { return nil }
       what = .set
-    case .remove: what = .removed(Deletion(rawValue: row.note) ?? .removed)
+    case .remove: what = .removed(RemovalCause(rawValue: row.note) ?? .removed)
     }
     // A value stands right behind its key.
     self.bytes = Array(bytes[row.key.lowerBound..<row.value.upperBound])

@@ -29,46 +29,6 @@ package enum KeySpace: UInt8, CaseIterable {
 }
 
 extension KeySpace {
-  /// Where the user's key begins in a record's physical key: behind the space and the cache id.
-  static func userKeyOffset(in recordKey: RawSpan) -> Int {
-    var offset = 1
-    _ = readVarint(recordKey, at: &offset)
-    return offset
-  }
-
-  /// The key of an index row: which bucket an entry expires in.
-  package static func expiryKey(
-    cache id: UInt64, bucket: Int64, key: some Sequence<UInt8>
-  ) -> [UInt8] {
-    var bytes = KeySpace.expiry.prefix(ofCache: id)
-    withUnsafeBytes(of: orderedBits(of: bucket).bigEndian) { bytes.append(contentsOf: $0) }
-    bytes.append(contentsOf: key)
-    return bytes
-  }
-
-  /// Appends the same for the entry that has its record under `recordKey`.
-  static func appendExpiryKey(
-    cache id: UInt64, bucket: Int64, recordKey: [UInt8], to buffer: inout ByteBuffer
-  ) {
-    let recordKey = recordKey.span.bytes
-    buffer.append(KeySpace.expiry.rawValue)
-    buffer.append(varint: id)
-    buffer.append(bigEndian: orderedBits(of: bucket))
-    buffer.append(recordKey.extracting(userKeyOffset(in: recordKey)..<recordKey.byteCount))
-  }
-}
-
-extension KeySpace {
-  /// The bucket in the key of an index row, behind the `offset` bytes of its prefix; nil when the
-  /// key is too short for one.
-  package static func bucket(in indexKey: RawSpan, at offset: Int) -> Int64? {
-    guard indexKey.byteCount >= offset + 8 else { return nil }
-    let bits = indexKey.unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self)
-    return number(ofOrderedBits: UInt64(bigEndian: bits))
-  }
-}
-
-extension KeySpace {
   /// How many bytes the records and index rows of a cache have, keys and values, and whether all of
   /// them could be read.
   ///

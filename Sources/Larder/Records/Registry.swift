@@ -13,47 +13,44 @@ struct Registry: ~Copyable {
   private static let reclaimSlice = 10_000
 
   let open = OpenCaches()
+  let context: StoreContext
   private var nextID: UInt64 = 1
   private var isFormatWritten = false
   /// Whether caches may be registered.
-  private var access = Access.readWrite
+  private let access: Access
   /// Numbers of cleared caches that may still have rows.
   private var reclaimable: [UInt64] = []
   /// The names of all caches; nil until they are read.
   private var names: CacheNames?
 
-  init() {}
-
-  /// Reads what the store in `engine` remembers.
-  ///
-  /// Changes nothing.
-  init(readFrom engine: any StorageEngine, access: Access) throws(StoreError) {
-    self.access = access
-    do throws(EngineError) {
-      if let format = try Self.number(under: Metadata.format, in: engine) {
-        guard format <= Metadata.formatVersion else {
-          throw EngineError.incompatible("store format \(format)")
-        }
-        isFormatWritten = true
+  /// Reads the registry of the store. Writes nothing.
+  init(of context: StoreContext, access: Access) throws(StoreError) {
+    self.init(ofNewStore: context, access: access)
+    if let format = try number(under: Metadata.format) {
+      guard format <= Metadata.formatVersion else {
+        throw .incompatible("store format \(format)")
       }
-      nextID = try Self.number(under: Metadata.nextID, in: engine) ?? 1
-      let marks = try engine.cursor(over: EngineRange(prefix: Metadata.reclaimPrefix))
-      while try marks.next() {
-        if let id = marks.withEntry({ key, _ in Metadata.reclaimedID(in: key) }) {
-          reclaimable.append(id)
-        }
+      isFormatWritten = true
+    }
+    nextID = try number(under: Metadata.nextID) ?? 1
+    let cleared = try context.cursor(over: EngineRange(prefix: Metadata.reclaimPrefix))
+    while try cleared.next() {
+      if let id = cleared.withEntry({ key, _ in Metadata.reclaimedID(in: key) }) {
+        reclaimable.append(id)
       }
-    } catch {
-      throw StoreError(error)
     }
   }
 
-  private static func number(
-    under key: [UInt8], in engine: any StorageEngine
-  ) throws(EngineError) -> UInt64? {
-    guard let value = try engine.get(key.span.bytes) else { return nil }
+  init(ofNewStore context: StoreContext, access: Access = .readWrite) {
+    self.context = context
+    self.access = access
+  }
+
+  private func number(under key: [UInt8]) throws(StoreError) -> UInt64? {
+    guard let value = try context.get(key) else { return nil }
     guard let number = Metadata.number(in: value, under: key) else {
-      throw .corrupt("metadata \(String(decoding: key.dropFirst(), as: UTF8.self))")
+      throw .corrupt(
+        cache: "", key: "", file: "metadata \(String(decoding: key.dropFirst(), as: UTF8.self))")
     }
     return number
   }
@@ -87,16 +84,17 @@ final class OpenCaches: Sendable {
     var areSame = true
     for (name, cache) in all {
       let key = Metadata.cache(name.text)
-      do {
-        guard let value = try read(key), let body = Metadata.body(of: value, under: key) else {
-          continue
-        }
-        let id = try JSONDecoder().decode(Registration.self, from: Data(body)).id
-        if id != cache.id { areSame = false }
-        cache.id = id
+      let value: [UInt8]?
+      do throws(EngineError) {
+        value = try read(key)
       } catch {
         continue
       }
+      guard let value, case .registration(let found) = Registration.read(value, under: key) else {
+        continue
+      }
+      if found.id != cache.id { areSame = false }
+      cache.id = found.id
     }
     return areSame
   }
@@ -108,8 +106,8 @@ struct CacheNames {
   private var spellings: [String: Set<CacheName>] = [:]
 
   /// - Complexity: One step for each cache.
-  init(readFrom engine: any StorageEngine) throws(EngineError) {
-    let cursor = try engine.cursor(over: EngineRange(prefix: Metadata.cachePrefix))
+  init(readFrom context: StoreContext) throws(StoreError) {
+    let cursor = try context.cursor(over: EngineRange(prefix: Metadata.cachePrefix))
     while try cursor.next() {
       insert(
         cursor.withEntry { key, _ in Metadata.cacheName(in: key.withUnsafeBytes { Array($0) }) })
@@ -137,7 +135,7 @@ struct CacheNames {
 extension Registry {
   /// The open cache with the settings of `wanted`: one that is open already, or `wanted`.
   mutating func open<Value>(
-    _ wanted: CacheCore<Value>, in engine: any StorageEngine, _ space: Space
+    _ wanted: CacheCore<Value>
   ) throws(StoreError) -> CacheCore<Value> {
     if let cache = open.cache(named: wanted.name) {
       let differences = cache.settings.differences(from: wanted.settings)
@@ -146,8 +144,8 @@ extension Registry {
       }
       return core
     }
-    try checkName(wanted.name, in: engine)
-    let known = try registration(of: wanted.name, in: engine)
+    try checkName(wanted.name)
+    let known = try registration(of: wanted.name)
     if let known {
       let kind = KeyKind(code: known.keyKind)
       guard kind == wanted.keyKind else {
@@ -170,18 +168,10 @@ extension Registry {
       registration.newerSchemaVersion = newest
     }
     if registration != known {
-      let isCounted = space.counts(byteBudget: wanted.byteBudget)
-      try write(
-        registration, named: wanted.name, insteadOf: known, counted: isCounted, in: engine)
+      try write(registration, of: wanted, insteadOf: known)
     }
     wanted.open(as: registration)
-    do throws(EngineError) {
-      try space.open(
-        registration, wanted.name, isNew: known == nil, byteBudget: wanted.byteBudget,
-        marks: wanted.marks)
-    } catch {
-      throw StoreError(error, cache: wanted.name)
-    }
+    try context.budgets.open(wanted, as: registration, isNew: known == nil, in: context)
     names?.insert(wanted.name)
     open.add(wanted)
     return wanted
@@ -190,78 +180,59 @@ extension Registry {
   /// Refuses a name that another cache has in another spelling.
   ///
   /// Two such names are one `String`: a program could not tell the caches apart.
-  private mutating func checkName(
-    _ name: String, in engine: any StorageEngine
-  ) throws(StoreError) {
-    do throws(EngineError) {
-      if names == nil { names = try CacheNames(readFrom: engine) }
-      guard let other = names?.otherSpelling(of: name) else { return }
-      throw .invalidArgument(
-        "cache names \(CacheNames.spelled(name)) and \(CacheNames.spelled(other)) are equal as"
-          + " text and differ in their bytes; open the cache by one of the two spellings only")
-    } catch {
-      throw StoreError(error, cache: name)
-    }
+  private mutating func checkName(_ name: String) throws(StoreError) {
+    if names == nil { names = try CacheNames(readFrom: context) }
+    guard let other = names?.otherSpelling(of: name) else { return }
+    throw .invalidArgument(
+      "cache names \(CacheNames.spelled(name)) and \(CacheNames.spelled(other)) are equal as"
+        + " text and differ in their bytes; open the cache by one of the two spellings only")
   }
 
   /// The caches that are registered and not open, and the names of those that are damaged.
   ///
   /// What a later version has registered is left to it.
-  func dormant(
-    in engine: any StorageEngine
-  ) throws(EngineError) -> (caches: [CacheName: Registration], damaged: [CacheName]) {
+  func dormant() throws(StoreError) -> (
+    caches: [CacheName: Registration], damaged: [CacheName]
+  ) {
     var caches: [CacheName: Registration] = [:]
     var damaged: [CacheName] = []
-    let cursor = try engine.cursor(over: EngineRange(prefix: Metadata.cachePrefix))
+    let cursor = try context.cursor(over: EngineRange(prefix: Metadata.cachePrefix))
     while try cursor.next() {
       let (key, value) = cursor.withEntry { key, value in
         (key.withUnsafeBytes { Array($0) }, value.withUnsafeBytes { Array($0) })
       }
       let name = Metadata.cacheName(in: key)
       guard open.cache(named: name) == nil else { continue }
-      guard let body = Metadata.body(of: value, under: key) else {
-        damaged.append(CacheName(name))
-        continue
-      }
-      do {
-        caches[CacheName(name)] = try JSONDecoder().decode(Registration.self, from: Data(body))
-      } catch {
-        continue
+      switch Registration.read(value, under: key) {
+      case .registration(let registration): caches[CacheName(name)] = registration
+      case .damaged: damaged.append(CacheName(name))
+      case .unsupported: continue
       }
     }
     return (caches, damaged)
   }
 
-  private func registration(
-    of name: String, in engine: any StorageEngine
-  ) throws(StoreError) -> Registration? {
+  private func registration(of name: String) throws(StoreError) -> Registration? {
     let key = Metadata.cache(name)
-    let value: [UInt8]?
-    do {
-      value = try engine.get(key.span.bytes)
-    } catch {
-      throw StoreError(error, cache: name)
-    }
-    guard let value else { return nil }
-    guard let body = Metadata.body(of: value, under: key) else {
-      throw .corrupt(cache: name, key: "", file: nil)
-    }
-    do {
-      return try JSONDecoder().decode(Registration.self, from: Data(body))
-    } catch {
+    guard let value = try context.get(key, cache: name) else { return nil }
+    switch Registration.read(value, under: key) {
+    case .registration(let registration): return registration
+    case .damaged: throw .corrupt(cache: name, key: "", file: nil)
+    case .unsupported(let error):
       throw .incompatible("what is remembered of cache \(name) cannot be read: \(error)")
     }
   }
 
   private mutating func write(
-    _ registration: Registration, named name: String, insteadOf known: Registration?,
-    counted: Bool, in engine: any StorageEngine
+    _ registration: Registration, of cache: any OpenCache, insteadOf known: Registration?
   ) throws(StoreError) {
     var rows = WriteBatch()
     if !isFormatWritten { rows.putMetadata(Metadata.formatVersion, under: Metadata.format) }
     if known == nil {
       rows.putMetadata(nextID, under: Metadata.nextID)
-      if counted { rows.putMetadata(0, under: Metadata.bytes(registration.id)) }
+      if context.budgets.counts(byteBudget: cache.byteBudget) {
+        rows.putMetadata(0, under: Metadata.bytes(registration.id))
+      }
     }
     // A cache must be open to be read and cleared, on a full disk too.
     rows.mayUseReserve = known != nil
@@ -269,12 +240,8 @@ extension Registry {
     if let known, !known.writesAs(registration) {
       rows.remove(Metadata.migration(known.id).span.bytes)
     }
-    try Self.add(registration, named: name, to: &rows)
-    do {
-      try engine.write(&rows, synced: known == nil)
-    } catch {
-      throw StoreError(error, cache: name)
-    }
+    try Self.add(registration, named: cache.name, to: &rows)
+    try context.writeMetadata(&rows, synced: known == nil, cache: cache.name)
     isFormatWritten = true
   }
 
@@ -296,31 +263,31 @@ extension Registry {
 extension Registry {
   /// Commits `rows` together with new numbers for the caches that are cleared.
   mutating func commit(
-    _ rows: inout WriteBatch, clearing clearings: [Batch.Clearing], to space: Space,
-    at now: Date, telling observations: Observations
+    _ write: inout PendingWrite, clearing clearings: [Batch.Clearing], at now: Date
   ) throws(StoreError) {
     var retired: [UInt64] = []
     var renumbered: [(from: [UInt64], to: UInt64)] = []
+    let accounting = context.budgets.accounting
     for clearing in clearings {
       let ids = [clearing.cache.id] + clearing.ids.dropLast()
       retired += ids
-      for id in clearing.ids { space.accounting.open(id, inPlaceOf: clearing.cache.id) }
+      for id in clearing.ids { accounting.open(id, inPlaceOf: clearing.cache.id) }
       guard let id = clearing.ids.last else { continue }
       renumbered.append((ids, id))
       let registration = clearing.cache.registration(id: id)
-      try Self.add(registration, named: clearing.cache.name, to: &rows)
+      try Self.add(registration, named: clearing.cache.name, to: &write.rows)
     }
-    rows.putMetadata(nextID, under: Metadata.nextID)
-    rows.isClearing = true
-    if !observations.isEmpty {
-      rows.observer = ClearAnnouncement(to: observations, renumbered: renumbered)
+    write.rows.putMetadata(nextID, under: Metadata.nextID)
+    write.rows.isClearing = true
+    if !context.observations.isEmpty {
+      write.rows.observer = ClearAnnouncement(to: context.observations, renumbered: renumbered)
     }
-    for id in retired { rows.putMetadata([], under: Metadata.reclaim(id)) }
-    _ = try space.write(&rows, synced: true, at: now)
+    for id in retired { write.rows.putMetadata([], under: Metadata.reclaim(id)) }
+    try context.commit(&write, .powerLoss, at: now)
     for clearing in clearings {
       if let id = clearing.ids.last { clearing.cache.id = id }
     }
-    space.accounting.close(retired)
+    accounting.close(retired)
     reclaimable += retired
   }
 
@@ -328,19 +295,19 @@ extension Registry {
   ///
   /// A number's marks go only when a store is opened: until then a save or a migration that was
   /// under way when its cache was cleared may still put a row there.
-  mutating func reclaim(in engine: any StorageEngine, atOpen: Bool) throws(EngineError) {
+  mutating func reclaim(atOpen: Bool) throws(StoreError) {
     var budget = Self.reclaimSlice
     while let id = reclaimable.last {
       for space in [KeySpace.records, .expiry] {
         let range = EngineRange(prefix: space.prefix(ofCache: id))
-        guard try Self.empty(range, in: engine, budget: &budget) else { return }
+        guard try empty(range, budget: &budget) else { return }
       }
       if atOpen {
         var marks = WriteBatch()
         marks.remove(Metadata.reclaim(id).span.bytes)
         marks.remove(Metadata.migration(id).span.bytes)
         marks.remove(Metadata.bytes(id).span.bytes)
-        try engine.write(&marks, synced: false)
+        try context.writeMetadata(&marks)
       }
       reclaimable.removeLast()
     }
@@ -349,12 +316,10 @@ extension Registry {
   /// Deletes up to `budget` rows of `range`.
   ///
   /// True when the range is empty.
-  private static func empty(
-    _ range: EngineRange, in engine: any StorageEngine, budget: inout Int
-  ) throws(EngineError) -> Bool {
+  private func empty(_ range: EngineRange, budget: inout Int) throws(StoreError) -> Bool {
     var rows = WriteBatch()
     var deleted = 0
-    let cursor = try engine.cursor(over: range)
+    let cursor = try context.cursor(over: range)
     var isEmpty = true
     while try cursor.next() {
       guard budget > 0 else {
@@ -365,14 +330,34 @@ extension Registry {
       budget -= 1
       deleted += 1
       if rows.rows.count == 256 {
-        try engine.write(&rows, synced: false)
+        try context.writeMetadata(&rows)
         rows.reset()
       }
     }
-    if !rows.isEmpty { try engine.write(&rows, synced: false) }
+    if !rows.isEmpty { try context.writeMetadata(&rows) }
     // Deleted rows stay in the files, and scans step over them, until they are compacted away.
-    let bytes = try engine.approximateBytes(in: range)
-    if deleted >= 1000 || bytes >= 1 << 20 { try engine.compact(range) }
+    let bytes = try context.approximateBytes(in: range)
+    if deleted >= 1000 || bytes >= 1 << 20 { try context.compact(range) }
     return isEmpty
+  }
+}
+
+extension Registration {
+  /// The result of reading a registration's row.
+  package enum Reading {
+    case registration(Registration)
+    case damaged
+    /// A later version wrote it.
+    case unsupported(any Error)
+  }
+
+  /// Reads the registration in a metadata value.
+  package static func read(_ value: [UInt8], under key: [UInt8]) -> Reading {
+    guard let body = Metadata.body(of: value, under: key) else { return .damaged }
+    do {
+      return .registration(try JSONDecoder().decode(Registration.self, from: Data(body)))
+    } catch {
+      return .unsupported(error)
+    }
   }
 }

@@ -26,12 +26,6 @@ struct Salvage: ~Copyable {
   private var rows = WriteBatch()
   private var buffer = ValueBuffer()
 
-  /// A place in the key space of records.
-  private struct Position {
-    let id: UInt64
-    let key: [UInt8]
-  }
-
   init(from source: LevelDBEngine, to target: LevelDBEngine) {
     (self.source, self.target) = (source, target)
   }
@@ -84,16 +78,14 @@ extension Salvage {
 
   private mutating func readRegistration(under key: [UInt8]) throws(EngineError) {
     let name = Metadata.cacheName(in: key)
-    guard try find(key), let body = Metadata.body(of: found, under: key) else {
-      report.lostCaches.append(name)
-      return
-    }
-    do {
-      let registration = try JSONDecoder().decode(Registration.self, from: Data(body))
+    guard try find(key) else { return report.lostCaches.append(name) }
+    switch Registration.read(found, under: key) {
+    case .registration(let registration):
       caches[registration.id] = (name, registration)
       report.entries[name] = 0
       nextID = max(nextID, registration.id + 1)
-    } catch {
+    case .damaged: report.lostCaches.append(name)
+    case .unsupported(let error):
       throw .incompatible("the registration of cache \(name) cannot be read: \(error)")
     }
   }
@@ -129,32 +121,32 @@ extension Salvage {
     }
   }
 
-  private mutating func copyRecord(under key: [UInt8]) throws(EngineError) {
-    guard let position = Self.position(of: key), !cleared.contains(position.id) else { return }
-    guard let (name, registration) = caches[position.id] else {
+  private mutating func copyRecord(under physicalKey: [UInt8]) throws(EngineError) {
+    guard let key = RecordKey(physicalKey.span.bytes), !cleared.contains(key.cacheID) else {
+      return
+    }
+    guard let (name, registration) = caches[key.cacheID] else {
       report.namelessEntries += 1
-      nextID = max(nextID, position.id + 1)
+      nextID = max(nextID, key.cacheID + 1)
       return
     }
     do throws(EngineError) {
-      guard try source.get(key.span.bytes, into: &buffer) else { return }
+      guard try source.get(physicalKey.span.bytes, into: &buffer) else { return }
     } catch .corrupt {
-      // It is there, or something is under its key in a newer table that is damaged.
-      return noteLoss(of: position, in: registration, name)
+      // The record is there, or a damaged newer table has something under its key.
+      return noteLoss(of: key, in: registration, name)
     }
     let record: Result<Record, RecordFault> = buffer.withBytes { bytes in
-      Result { () throws(RecordFault) in try Record(bytes, under: key.span.bytes) }
+      Result { () throws(RecordFault) in try Record(bytes, under: physicalKey.span.bytes) }
     }
     switch record {
-    case .failure(.damaged): return noteLoss(of: position, in: registration, name)
-    case .failure(.unsupported): put(key)
+    case .failure(.damaged): return noteLoss(of: key, in: registration, name)
+    case .failure(.unsupported): put(physicalKey)
     case .success(let record):
       lastSequence = max(lastSequence, record.sequence)
-      put(key)
+      put(physicalKey)
       if let bucket = record.expiresAt.map(registration.lifetime.bucket) {
-        let storedBytes = key.count + buffer.count
-        let row = KeySpace.expiryKey(cache: position.id, bucket: bucket, key: position.key)
-        rows.put(row.span.bytes, stamped: false) { $0.append(varint: UInt64(storedBytes)) }
+        rows.putIndexRow(of: key, in: bucket, recordBytes: key.bytes.count + buffer.count)
       }
     }
     report.entries[name, default: 0] += 1
@@ -171,29 +163,27 @@ extension Salvage {
     rows.reset()
   }
 
-  private static func position(of recordKey: [UInt8]) -> Position? {
-    var offset = 1
-    guard let id = readVarint(recordKey.span.bytes, at: &offset) else { return nil }
-    return Position(id: id, key: Array(recordKey[offset...]))
-  }
-
   private mutating func noteLoss(
-    of position: Position, in registration: Registration, _ name: String
+    of key: RecordKey, in registration: Registration, _ name: String
   ) {
-    let key = KeyKind(code: registration.keyKind).describe(position.key.span.bytes)
-    report.losses.append(SalvageReport.Loss(cache: name, after: key, before: key))
+    let text = KeyKind(code: registration.keyKind).describe(key)
+    report.losses.append(SalvageReport.Loss(cache: name, after: text, before: text))
   }
 
   /// Notes a part of the key space that could not be read, between two keys that could.
   private mutating func noteLoss(after: [UInt8]?, before: [UInt8]?) {
-    let (first, last) = (after.flatMap(Self.position), before.flatMap(Self.position))
-    var ids = Set([first?.id, last?.id].compactMap(\.self))
-    for id in caches.keys where id > first?.id ?? 0 && id < last?.id ?? .max { ids.insert(id) }
+    let (first, last) = (
+      after.flatMap { RecordKey($0.span.bytes) }, before.flatMap { RecordKey($0.span.bytes) }
+    )
+    var ids = Set([first?.cacheID, last?.cacheID].compactMap(\.self))
+    for id in caches.keys where id > first?.cacheID ?? 0 && id < last?.cacheID ?? .max {
+      ids.insert(id)
+    }
     for id in ids.sorted() {
       guard let (name, registration) = caches[id] else { continue }
       let kind = KeyKind(code: registration.keyKind)
-      func text(_ position: Position?) -> String? {
-        position.flatMap { $0.id == id ? kind.describe($0.key.span.bytes) : nil }
+      func text(_ key: RecordKey?) -> String? {
+        key.flatMap { $0.cacheID == id ? kind.describe($0) : nil }
       }
       report.losses.append(
         SalvageReport.Loss(cache: name, after: text(first), before: text(last)))

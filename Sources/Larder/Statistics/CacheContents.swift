@@ -61,26 +61,19 @@ extension Store {
   ///   lookup and a checksum for each row that is due. Memory for the keys of what would be
   ///   deleted of one cache.
   public func contents() throws -> [String: CacheContents] {
-    let now = clock.now()
+    let now = context.clock.now()
     var contents: [String: CacheContents] = [:]
     var registrations: [CacheName: Registration]
-    do throws(EngineError) {
-      // Before the lock: in a forked child nobody may be left to give it up.
-      try engine.checkOpen()
-      let dormant = try withRegistry { registry throws(EngineError) in
-        try registry.dormant(in: engine)
-      }
-      registrations = dormant.caches
-      for name in dormant.damaged { contents[name.text] = .unknown }
-    } catch {
-      throw StoreError(error)
-    }
+    try context.checkOpen()
+    let dormant = try withRegistry { registry throws(StoreError) in try registry.dormant() }
+    registrations = dormant.caches
+    for name in dormant.damaged { contents[name.text] = .unknown }
     for (name, cache) in allOpenCaches { registrations[name] = cache.registration(id: cache.id) }
     for (name, registration) in registrations {
       var cache = CacheContents()
       do throws(EngineError) {
-        try cache.addRecords(of: registration, in: engine, at: now)
-        try cache.addIndex(of: registration, in: engine, at: now)
+        try cache.addRecords(of: registration, in: context.engine, at: now)
+        try cache.addIndex(of: registration, in: context.engine, at: now)
       } catch {
         throw StoreError(error, cache: name.text)
       }
@@ -137,8 +130,7 @@ extension CacheContents {
     of cache: Registration, in engine: any StorageEngine, at now: Date
   ) throws(EngineError) {
     let indexPrefix = KeySpace.expiry.prefix(ofCache: cache.id)
-    let recordPrefix = KeySpace.records.prefix(ofCache: cache.id)
-    let last = CacheSweep.lastBucket(at: now) ?? .min
+    let last = SweepDate(now)?.lastBucket ?? .min
     let mayExpire = cache.lifetime.expiry(from: now) != nil
     var deleted: Set<[UInt8]> = []
     var buffer = ValueBuffer()
@@ -146,12 +138,11 @@ extension CacheContents {
       let cursor = try engine.cursor(over: EngineRange(prefix: indexPrefix))
       while try cursor.next() {
         indexRows += 1
-        let row = cursor.withEntry { key, _ in key.withUnsafeBytes { Array($0) } }
-        guard mayExpire, let bucket = KeySpace.bucket(in: row.span.bytes, at: indexPrefix.count),
-          bucket <= last
+        guard mayExpire, let row = cursor.withEntry({ key, _ in IndexRow(key: key) }),
+          row.bucket <= last
         else { continue }
         dueRows += 1
-        let key = recordPrefix + row[(indexPrefix.count + 8)...]
+        let key = row.recordKey.bytes
         guard !deleted.contains(key), try Self.read(key, in: engine, into: &buffer) else {
           continue
         }

@@ -98,20 +98,20 @@ extension Store {
   public var statistics: Statistics {
     var statistics = Statistics()
     let open = allOpenCaches
-    for (name, counts) in counts.ofCaches {
+    for (name, counts) in context.counts.ofCaches {
       var cache = counts.value
-      if let id = open[name]?.id { cache.heldBytes = space.accounting.count(id)?.bytes }
+      if let id = open[name]?.id { cache.heldBytes = context.budgets.accounting.count(id)?.bytes }
       guard open[name] != nil || cache != CacheStatistics() else { continue }
       statistics.caches[name.text] = cache
     }
-    statistics.sweeps = counts.sweeps.value
+    statistics.sweeps = context.counts.sweeps.value
     statistics.mayHaveBacklog = mayHaveBacklog
     return statistics
   }
 
   private var mayHaveBacklog: Bool {
     var answer = true
-    let now = clock.now()
+    let now = context.clock.now()
     withSweeperIfAvailable { answer = $0.mayFindSomething(in: self, at: now) }
     return answer
   }

@@ -56,7 +56,7 @@ import Testing
       #expect(try cache.value(for: "b") == bytes(200))
     case .clear: #expect(try cache.value(for: "b") == nil)
     }
-    let account = try #require(store.space.accounting.count(cache.core.id))
+    let account = try #require(store.context.budgets.accounting.count(cache.core.id))
     #expect(try fixture.heldBytes()[cache.core.id] ?? 0 == account.bytes)
     #expect(account.bytes <= 1000)
   }
@@ -92,7 +92,7 @@ import Testing
               try cache.removeAll()
             }
           }
-          let used = store.space.accounting.used(of: 0)
+          let used = store.context.budgets.accounting.used(of: 0)
           most.max(used, ordering: .relaxed)
         }
       } catch {

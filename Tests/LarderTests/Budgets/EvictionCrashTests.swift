@@ -63,7 +63,7 @@ import Testing
     for (id, name) in [(few.core.id, few.name), (cleared.core.id, cleared.name)] {
       let held = try rows(engine, .records, id) + rows(engine, .expiry, id)
       let bytes = held.reduce(0) { $0 + $1.key.count + $1.valueCount }
-      let account = try #require(store.space.accounting.count(id), place)
+      let account = try #require(store.context.budgets.accounting.count(id), place)
       #expect(account.bytes == bytes, "\(name), \(place)")
       #expect(account.isExact, place)
       #expect(bytes <= Self.budget, place)

@@ -35,7 +35,7 @@ import Testing
     try Damage.flipByte(at: 50_000, of: table)
 
     (engine, store, cache) = try open(path)
-    let account = { try #require(store.space.accounting.count(cache.core.id)) }
+    let account = { try #require(store.context.budgets.accounting.count(cache.core.id)) }
     #expect(try account().isExact)
     let before = try account().bytes
     // Among them those whose old records cannot be read; each is shorter than it was.

@@ -20,7 +20,7 @@ extension Fixture {
 
   /// How many bytes a cache is said to hold; nil when it is not counted.
   func countedBytes<Value>(_ cache: Cache<String, Value>) -> Int? {
-    store.space.accounting.count(cache.core.id)?.bytes
+    store.context.budgets.accounting.count(cache.core.id)?.bytes
   }
 
   /// What is wrong with the counts, in memory and on disk; nil for nothing.

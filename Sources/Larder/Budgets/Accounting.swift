@@ -2,48 +2,45 @@ import LarderBytes
 import LarderEngine
 import Synchronization
 
-/// How many bytes the caches of a store hold that have a budget, and what the budgets are.
-///
-/// What counts is what stands in a cache's records and its index: keys and values. The count of a
-/// cache is a row of the store, written together with whatever changes it; so it is there when the
-/// store is opened, however it was left, and nothing has to be counted again.
-///
-/// A count that is in doubt, because what a write replaced could not be read, is at least as large
-/// as what can be read. It is not kept on disk, and so is counted again when the cache is next
-/// opened.
-final class Accounting: Sendable {
-  /// What is known of a cache that is counted.
-  final class Account {
-    let name: String
-    let id: UInt64
-    let lifetime: Lifetime
-    /// Which of its entries were read; nil while nothing of it is to be evicted.
-    let marks: ReadMarks?
-    /// By their place in the list of budgets.
-    let budgets: [Int]
-    fileprivate let countKey: [UInt8]
+/// A cache that is counted.
+struct CountedCache {
+  let name: String
+  let id: UInt64
+  let lifetime: Lifetime
+  /// The marks of the entries that were read; nil while none of them is to be evicted.
+  let marks: ReadMarks?
+  /// Indexes into the list of budgets.
+  let budgets: [Int]
+}
 
+/// The bytes that the counted caches of a store hold, and the budgets.
+///
+/// Counted are the keys and values of a cache's records and index rows. The count of a cache is a
+/// row of the store, written in the same batch as the rows that change it. So it is right whenever
+/// the store is opened, and nothing has to be counted again.
+///
+/// A count is in doubt if the size of a row that was replaced could not be read. It is then at
+/// least as large as what can be read. Such a count is not kept on disk; the cache is counted again
+/// when it is next opened.
+final class Accounting: Sendable {
+  /// The bytes of a counted cache.
+  final class Account {
+    let cache: CountedCache
+    fileprivate let countKey: [UInt8]
     fileprivate var bytes: Int
-    fileprivate var isExact: Bool
-    /// Whether another count is on disk, or none.
+    fileprivate(set) var isExact: Bool
+    /// Whether the count on disk differs from ``bytes``, or is missing.
     fileprivate var isChanged = false
-    /// What the batch that is being told of changes.
+    /// What the batch changes whose rows are being added.
     fileprivate var batch = Change()
-    /// What the batches change that were admitted to the write.
+    /// What all batches change that were admitted to the write.
     fileprivate var write = Change()
 
-    init(
-      _ name: String, id: UInt64, lifetime: Lifetime, marks: ReadMarks?, budgets: [Int],
-      bytes: Int, isExact: Bool = true
-    ) {
-      self.name = name
-      self.id = id
-      self.lifetime = lifetime
-      self.marks = marks
-      self.budgets = budgets
+    init(_ cache: CountedCache, bytes: Int, isExact: Bool = true) {
+      self.cache = cache
       self.bytes = bytes
       self.isExact = isExact
-      countKey = Metadata.bytes(id)
+      countKey = Metadata.bytes(cache.id)
     }
   }
 
@@ -51,13 +48,13 @@ final class Accounting: Sendable {
     var growth = 0
     /// Whether anything is put.
     var puts = false
-    /// Whether what is replaced cannot be told.
+    /// Whether the size of a replaced row is unknown.
     ///
-    /// It is at least nothing, so a count is never too low.
+    /// It is taken as 0, so a count is never too low.
     var isDoubtful = false
   }
 
-  /// So many bytes for one cache, or for all caches of the store.
+  /// A limit for one cache, or for all caches of the store.
   private struct Budget {
     let limit: Int
     var used = 0
@@ -76,13 +73,13 @@ final class Accounting: Sendable {
   private let smallestLimit = Atomic<Int>(.max)
 }
 
-// @unchecked: what changes of it is used under the lock of its accounting alone.
+// @unchecked: its variables are used only under the lock of its accounting.
 extension Accounting.Account: @unchecked Sendable {}
 
 // MARK: - Budgets and accounts
 
 extension Accounting {
-  /// Adds a budget of so many bytes; answers its place in the list.
+  /// Adds a budget of `limit` bytes; returns its index in the list.
   func addBudget(_ limit: Int) -> Int {
     smallestLimit.min(limit, ordering: .relaxed)
     return state.withLock { state in
@@ -91,30 +88,32 @@ extension Accounting {
     }
   }
 
-  /// Counts a cache from now on, or goes on counting it with other settings.
+  /// Counts a cache from now on, or continues with other settings.
   func open(_ account: Account) {
     state.withLock { state in
-      Self.close(account.id, in: &state)
-      state.accounts[account.id] = account
-      for budget in account.budgets { state.budgets[budget].used += account.bytes }
+      Self.close(account.cache.id, in: &state)
+      state.accounts[account.cache.id] = account
+      for budget in account.cache.budgets { state.budgets[budget].used += account.bytes }
       accountCount.store(state.accounts.count, ordering: .releasing)
     }
   }
 
-  /// Counts what is written under `id`, too, as the same cache: it is cleared by that.
+  /// Also counts what is written under `id`, the new id of a cache that is being cleared.
   func open(_ id: UInt64, inPlaceOf old: UInt64) {
     state.withLock { state in
-      guard let account = state.accounts[old] else { return }
+      guard let cache = state.accounts[old]?.cache else { return }
       let new = Account(
-        account.name, id: id, lifetime: account.lifetime, marks: account.marks,
-        budgets: account.budgets, bytes: 0)
+        CountedCache(
+          name: cache.name, id: id, lifetime: cache.lifetime, marks: cache.marks,
+          budgets: cache.budgets),
+        bytes: 0)
       new.isChanged = true
       state.accounts[id] = new
       accountCount.store(state.accounts.count, ordering: .releasing)
     }
   }
 
-  /// Counts what is under these numbers no longer.
+  /// Stops counting what is under these ids.
   func close(_ ids: [UInt64]) {
     state.withLock { state in
       for id in ids { Self.close(id, in: &state) }
@@ -124,25 +123,25 @@ extension Accounting {
 
   private static func close(_ id: UInt64, in state: inout State) {
     guard let account = state.accounts.removeValue(forKey: id) else { return }
-    for budget in account.budgets { state.budgets[budget].used -= account.bytes }
+    for budget in account.cache.budgets { state.budgets[budget].used -= account.bytes }
   }
 
-  /// How many bytes a cache holds, and whether that is certain; nil when it is not counted.
+  /// The bytes that a cache holds, and whether that is exact; nil if it is not counted.
   func count(_ id: UInt64) -> (bytes: Int, isExact: Bool)? {
     state.withLock { state in state.accounts[id].map { ($0.bytes, $0.isExact) } }
   }
 
-  /// The caches that a budget is for.
+  /// The accounts of the caches that share a budget.
   func accounts(of budget: Int) -> [Account] {
-    state.withLock { $0.accounts.values.filter { $0.budgets.contains(budget) } }
+    state.withLock { $0.accounts.values.filter { $0.cache.budgets.contains(budget) } }
   }
 
-  /// How many bytes are used of a budget.
+  /// The bytes of a budget that are used.
   func used(of budget: Int) -> Int { state.withLock { $0.budgets[budget].used } }
 
-  /// A budget that is smaller than what `rows` puts, and how much that is.
+  /// A budget that is smaller than what `rows` puts, and how many bytes that is.
   ///
-  /// Rows under a condition are not counted: each replaces one that is there, or is not written. A
+  /// Rows under a condition are left out: each replaces a row that exists, or is not written. A
   /// slice of a migration may name entries that have been evicted since, and more than fit at once.
   func budgetBelow(_ rows: borrowing WriteBatch) -> (limit: Int, bytes: Int)? {
     guard rows.bytes.count > smallestLimit.load(ordering: .relaxed) else { return nil }
@@ -151,7 +150,7 @@ extension Accounting {
       rows.bytes.withBytes { bytes in
         for row in rows.rows where row.kind != .remove && row.requirement < 0 {
           let id = Self.cache(of: UnsafeRawBufferPointer(rebasing: bytes[row.key]))
-          for budget in id.flatMap({ state.accounts[$0]?.budgets }) ?? [] {
+          for budget in id.flatMap({ state.accounts[$0]?.cache.budgets }) ?? [] {
             needs[budget] += row.keyCount + row.valueCount
           }
         }
@@ -160,7 +159,7 @@ extension Accounting {
     }
   }
 
-  /// The number of the cache that a row belongs to; nil for the store's own rows.
+  /// The id of the cache that a row belongs to; nil for the store's own rows.
   private static func cache(of key: UnsafeRawBufferPointer) -> UInt64? {
     guard let space = key.first,
       space == KeySpace.records.rawValue || space == KeySpace.expiry.rawValue
@@ -214,13 +213,13 @@ extension Accounting: CommitMeter {
     // The store's own budget is the first one: what makes room in a cache does so in the store.
     for place in state.budgets.indices.reversed() {
       var (growth, puts) = (0, false)
-      for account in state.inBatch where account.budgets.contains(place) {
+      for account in state.inBatch where account.cache.budgets.contains(place) {
         growth += account.batch.growth
         if account.batch.puts { puts = true }
       }
       guard puts else { continue }
       var used = state.budgets[place].used
-      for account in state.inWrite where account.budgets.contains(place) {
+      for account in state.inWrite where account.cache.budgets.contains(place) {
         used += account.write.growth
       }
       let limit = state.budgets[place].limit
@@ -251,9 +250,9 @@ extension Accounting: CommitMeter {
     state.withLock { state in
       for account in state.inWrite {
         // A cache that was closed meanwhile is no longer part of what is used.
-        if didCommit, state.accounts[account.id] === account {
+        if didCommit, state.accounts[account.cache.id] === account {
           account.bytes += account.write.growth
-          for budget in account.budgets { state.budgets[budget].used += account.write.growth }
+          for budget in account.cache.budgets { state.budgets[budget].used += account.write.growth }
           if account.write.isDoubtful { account.isExact = false }
           account.isChanged = false
         }
@@ -270,7 +269,7 @@ extension Accounting: CommitMeter {
   func readAgain(_ open: OpenCaches, by read: LevelDBEngine.Reader) {
     let accounts = state.withLock { $0.accounts }
     for (id, account) in accounts {
-      if let cache = open.cache(named: account.name), cache.id != id {
+      if let cache = open.cache(named: account.cache.name), cache.id != id {
         close([id])
         continue
       }
@@ -284,7 +283,7 @@ extension Accounting: CommitMeter {
       }
       state.withLock { state in
         guard let count else { return account.isExact = false }
-        for budget in account.budgets {
+        for budget in account.cache.budgets {
           state.budgets[budget].used += Int(clamping: count) - account.bytes
         }
         account.bytes = Int(clamping: count)

@@ -1,0 +1,142 @@
+import LarderBytes
+import LarderEngine
+
+/// Changes to records that were read before, written in slices: each change is applied only if its
+/// record has not changed since.
+///
+/// Sweep, eviction, migration and validation read records, decide what becomes of each, and add the
+/// changes here, each with a finding of their own by which they recognize it. The slice keeps
+/// these rules:
+///
+/// 1. All rows of a change share one condition, on the record: a change is applied whole or not at
+///    all.
+/// 2. An index row needs no condition of its own. Whoever writes an index row writes its record in
+///    the same batch, with a new commit sequence. So if the record is the same, so are its rows.
+/// 3. A condition need not be checked if nothing was written since the record was read. That can be
+///    known only for records that were looked up here; a cursor may read an older state.
+/// 4. A change whose condition failed is returned to the caller, which looks the record up again or
+///    leaves it.
+struct ConditionalSlice<Finding>: ~Copyable {
+  private static var maximumChanges: Int { 256 }
+  private static var maximumBytes: Int { 1 << 20 }
+
+  private let context: StoreContext
+  private let freesRoom: Bool
+  private var write = PendingWrite()
+  private var findings: [Finding] = []
+  private var buffer = ValueBuffer()
+  /// The engine's write count before the first lookup for this slice.
+  private var countBeforeLookups: Int?
+  private var hasReadByCursor = false
+
+  /// Changes that delete more than they add (`freesRoom`) are written however full a budget is, and
+  /// without an fsync.
+  init(in context: StoreContext, freesRoom: Bool) {
+    self.context = context
+    self.freesRoom = freesRoom
+  }
+
+  var isEmpty: Bool { write.rows.isEmpty }
+
+  /// Whether the slice has the size of a batch.
+  var isFull: Bool {
+    findings.count >= Self.maximumChanges || write.rows.bytes.count >= Self.maximumBytes
+  }
+}
+
+// MARK: - Reading
+
+/// The state of a record that was looked up.
+enum FoundRecord {
+  case missing
+  /// The record, and its size with its key.
+  case intact(Record, bytes: Int)
+  /// A length or the checksum is wrong.
+  case damaged(bytes: Int)
+  /// The record was written by a later version of this library.
+  case unsupported
+  /// The record lies in a damaged block of a file.
+  case unreadable
+}
+
+extension ConditionalSlice {
+  /// Looks a record up, to add a change for it.
+  mutating func find(_ key: RecordKey) throws(StoreError) -> FoundRecord {
+    do throws(StoreError) {
+      beginLookups()
+      guard try context.get(key.bytes, into: &buffer) else { return .missing }
+    } catch .corrupt {
+      return .unreadable
+    }
+    let size = key.bytes.count + buffer.count
+    return buffer.withBytes { bytes in
+      do throws(RecordFault) {
+        return .intact(try Record(bytes, under: key.bytes.span.bytes), bytes: size)
+      } catch {
+        return error == .damaged ? .damaged(bytes: size) : .unsupported
+      }
+    }
+  }
+
+  /// Reads the value under a record's key into `buffer`; false if there is none.
+  mutating func get(
+    _ key: [UInt8], into buffer: inout ValueBuffer
+  ) throws(StoreError) -> Bool {
+    beginLookups()
+    return try context.get(key, into: &buffer)
+  }
+
+  private mutating func beginLookups() {
+    if countBeforeLookups == nil { countBeforeLookups = context.engine.writeCount }
+  }
+}
+
+// MARK: - Writing
+
+extension ConditionalSlice {
+  /// How the record of a change was read.
+  enum Source {
+    /// By ``find(_:)``.
+    case lookup
+    /// By a cursor, which may have shown an older state.
+    case cursor
+  }
+
+  /// Adds a change of the record under `key`.
+  ///
+  /// `body` adds rows under the condition whose index it is given.
+  mutating func add(
+    _ finding: Finding, key: [UInt8], if condition: WriteBatch.Condition, readBy source: Source,
+    _ body: (inout PendingWrite, _ requirement: Int) -> Void
+  ) {
+    if source == .cursor { hasReadByCursor = true }
+    findings.append(finding)
+    body(&write, write.rows.require(key, condition))
+  }
+
+  /// Adds rows of the store's own to the batch, without a condition.
+  mutating func addMetadata<E: Error>(
+    _ body: (inout WriteBatch) throws(E) -> Void
+  ) throws(E) {
+    try body(&write.rows)
+  }
+
+  /// Commits the changes, and empties the slice.
+  ///
+  /// - Returns: The findings of the changes that were applied, and of those that were not because
+  ///   their record has changed.
+  mutating func commit() throws(StoreError) -> (applied: [Finding], changed: [Finding]) {
+    write.rows.mayExceedBudget = freesRoom
+    write.rows.writeCountBeforeReading = hasReadByCursor ? nil : countBeforeLookups
+    let failed = try context.commit(&write, freesRoom ? .processCrash : nil).failed
+    var (applied, changed): ([Finding], [Finding]) = ([], [])
+    for (index, finding) in findings.enumerated() {
+      if failed.contains(index) { changed.append(finding) } else { applied.append(finding) }
+    }
+    write.reset()
+    findings.removeAll(keepingCapacity: true)
+    countBeforeLookups = nil
+    hasReadByCursor = false
+    return (applied, changed)
+  }
+}

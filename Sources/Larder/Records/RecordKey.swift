@@ -1,0 +1,50 @@
+import LarderBytes
+
+/// The physical key of a record: the space of records, the id of the cache, the user's key.
+package struct RecordKey: Hashable, Sendable {
+  package let cacheID: UInt64
+  package let bytes: [UInt8]
+  /// The number of bytes before the user's key.
+  let prefixCount: Int
+
+  /// - Complexity: One allocation.
+  package init(cacheID: UInt64, userKey: some Sequence<UInt8>) {
+    var bytes = KeySpace.records.prefix(ofCache: cacheID)
+    prefixCount = bytes.count
+    bytes.append(contentsOf: userKey)
+    self.cacheID = cacheID
+    self.bytes = bytes
+  }
+
+  init(_ key: some CacheKey, cacheID: UInt64) {
+    let prefix = KeySpace.records.prefix(ofCache: cacheID)
+    prefixCount = prefix.count
+    bytes = key.encoded(after: prefix)
+    self.cacheID = cacheID
+  }
+
+  /// Copies and parses a physical key; nil if it has no cache id.
+  package init?(_ key: RawSpan) {
+    var offset = 1
+    guard let id = readVarint(key, at: &offset) else { return nil }
+    cacheID = id
+    prefixCount = offset
+    bytes = key.withUnsafeBytes { [UInt8]($0) }
+  }
+
+  package var userKey: ArraySlice<UInt8> { bytes[prefixCount...] }
+
+  /// The number of bytes before the user's key in a record's physical key.
+  static func prefixCount(of recordKey: RawSpan) -> Int {
+    var offset = 1
+    _ = readVarint(recordKey, at: &offset)
+    return offset
+  }
+}
+
+extension KeyKind {
+  /// The user's key of a record in words, for messages and tools.
+  func describe(_ key: RecordKey) -> String {
+    describe(key.bytes.span.bytes.extracting(key.prefixCount...))
+  }
+}

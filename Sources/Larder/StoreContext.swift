@@ -1,0 +1,194 @@
+import Foundation
+import LarderEngine
+
+/// The engine of a store, and everything that its reads and writes share.
+///
+/// The store makes one context. Its caches, and the operations that walk through it (sweep,
+/// eviction, migration), hold the context and not the store. The context does not know which caches
+/// are open, so there is no cycle of references.
+///
+/// Its methods translate the engine's errors: above them there is only ``StoreError``.
+final class StoreContext: Sendable {
+  let engine: any StorageEngine
+  let clock: any WallClock
+  /// The origin of this store's entries.
+  let origin: Origin
+  let observations = Observations()
+  let counts = StoreCounts()
+  let budgets: Budgets
+  private let durability: Durability
+
+  init(_ engine: any StorageEngine, options: Store.Options, origin: Origin) {
+    self.engine = engine
+    self.origin = origin
+    clock = options.clock
+    durability = options.durability
+    budgets = Budgets(storeLimit: options.access == .readOnly ? nil : options.byteBudget)
+    engine.measure(by: budgets.accounting)
+  }
+}
+
+// MARK: - Reading
+
+extension StoreContext {
+  /// Throws if the store is closed, or belongs to another process.
+  ///
+  /// A call that takes a lock checks this first: in a forked child the lock may be held by a thread
+  /// that does not exist there.
+  func checkOpen() throws(StoreError) {
+    do throws(EngineError) {
+      try engine.checkOpen()
+    } catch {
+      throw StoreError(error)
+    }
+  }
+
+  /// Reads the value under a physical key; nil if there is none.
+  func get(_ key: [UInt8], cache: String = "") throws(StoreError) -> [UInt8]? {
+    do throws(EngineError) {
+      return try engine.get(key.span.bytes)
+    } catch {
+      throw StoreError(error, cache: cache)
+    }
+  }
+
+  /// Reads the value under a physical key into `buffer`; false if there is none.
+  func get(_ key: [UInt8], into buffer: inout ValueBuffer) throws(StoreError) -> Bool {
+    do throws(EngineError) {
+      return try engine.get(key.span.bytes, into: &buffer)
+    } catch {
+      throw StoreError(error)
+    }
+  }
+
+  /// A cursor before the first key of `range`; its errors name `cache`.
+  func cursor(over range: EngineRange, cache: String = "") throws(StoreError) -> StoreCursor {
+    do throws(EngineError) {
+      return StoreCursor(try engine.cursor(over: range), cache: cache)
+    } catch {
+      throw StoreError(error, cache: cache)
+    }
+  }
+}
+
+/// An engine's cursor whose errors are ``StoreError``s.
+struct StoreCursor {
+  private let cursor: any EngineCursor
+  private let cache: String
+
+  init(_ cursor: any EngineCursor, cache: String) {
+    (self.cursor, self.cache) = (cursor, cache)
+  }
+
+  /// See ``EngineCursor/isComplete``.
+  var isComplete: Bool { cursor.isComplete }
+
+  /// See ``EngineCursor/next()``.
+  func next() throws(StoreError) -> Bool {
+    do throws(EngineError) {
+      return try cursor.next()
+    } catch {
+      throw StoreError(error, cache: cache)
+    }
+  }
+
+  /// See ``EngineCursor/withEntry(_:)``.
+  func withEntry<R, E: Error>(
+    _ body: (_ key: RawSpan, _ value: RawSpan) throws(E) -> R
+  ) throws(E) -> R {
+    try cursor.withEntry(body)
+  }
+}
+
+// MARK: - Writing
+
+extension StoreContext {
+  /// Commits a write: applies its rows as one batch, and does what follows from it.
+  ///
+  /// Evicts entries if a budget is short of room. An empty write is not committed.
+  ///
+  /// `durability` is the store's option if it is nil. `now` is the date to evict by; nil reads the
+  /// clock when needed, which is allowed only to callers that hold no lock, because the clock may
+  /// call the store.
+  ///
+  /// Throws ``StoreError/budgetExceeded(bytes:budget:)`` if there is no room: nothing is written, and
+  /// nothing was evicted unless some entries could not be. Otherwise it throws as the engine does.
+  @discardableResult
+  func commit(
+    _ write: inout PendingWrite, _ durability: Durability? = nil, at now: Date? = nil
+  ) throws(StoreError) -> Commit {
+    guard !write.rows.isEmpty else { return Commit(sequence: 0) }
+    if write.rows.observer == nil, !observations.isEmpty { write.rows.observer = observations }
+    // After a failed commit too: it may have taken effect.
+    defer { write.dueNotes.note() }
+    let isSynced = (durability ?? self.durability) == .powerLoss
+    let commit = try apply(&write.rows, synced: isSynced, at: now)
+    write.changes.count()
+    return commit
+  }
+
+  /// Writes rows of the store's own, which are not counted and not observed.
+  func writeMetadata(
+    _ rows: inout WriteBatch, synced: Bool = false, cache: String = ""
+  ) throws(StoreError) {
+    do throws(EngineError) {
+      try engine.write(&rows, synced: synced)
+    } catch {
+      throw StoreError(error, cache: cache)
+    }
+  }
+
+  private func apply(
+    _ rows: inout WriteBatch, synced: Bool, at now: Date?
+  ) throws(StoreError) -> Commit {
+    if let (limit, bytes) = budgets.limitBelow(rows) {
+      throw .budgetExceeded(bytes: bytes, budget: limit)
+    }
+    while true {
+      do throws(EngineError) {
+        return try engine.write(&rows, synced: synced)
+      } catch {
+        guard case .overBudget(let shortage) = error,
+          try makeRoom(for: shortage, at: now ?? clock.now())
+        else { throw StoreError(error) }
+      }
+    }
+  }
+
+  /// Evicts until the room that a write was short of is there; returns whether it is.
+  private func makeRoom(for shortage: Shortage, at now: Date) throws(StoreError) -> Bool {
+    try checkOpen()
+    return try budgets.withHand(of: shortage.budget) { hand throws(StoreError) in
+      var eviction = Eviction(of: shortage, in: self, at: now, from: hand)
+      defer { hand = eviction.hand }
+      return try eviction.makeRoom()
+    }
+  }
+
+  /// Rewrites the files that hold `range`, so that deleted entries take no room.
+  func compact(_ range: EngineRange) throws(StoreError) {
+    do throws(EngineError) {
+      try engine.compact(range)
+    } catch {
+      throw StoreError(error)
+    }
+  }
+
+  /// The approximate size of the entries of `range` in files.
+  func approximateBytes(in range: EngineRange) throws(StoreError) -> UInt64 {
+    do throws(EngineError) {
+      return try engine.approximateBytes(in: range)
+    } catch {
+      throw StoreError(error)
+    }
+  }
+
+  /// Waits until everything that was committed before is safe from power loss.
+  func flush() throws(StoreError) {
+    do throws(EngineError) {
+      try engine.flush()
+    } catch {
+      throw StoreError(error)
+    }
+  }
+}
