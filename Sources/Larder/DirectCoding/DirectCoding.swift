@@ -1,4 +1,4 @@
-/// A type that hands its fields to the binary coder by itself, which is several times as fast as
+/// A type that reads and writes its own fields in the binary format, several times faster than
 /// `Codable`.
 ///
 /// ```swift
@@ -23,25 +23,26 @@
 /// }
 /// ```
 ///
-/// A cache of such values or of arrays of them, with ``Coder/binary``, needs nothing else. The
-/// payload is the same as that of the type's `Codable` conformance: what one has written, the other
-/// reads, so a type may conform at any time, and stop to. For that the two have to agree:
+/// A cache of such values, or of arrays of them, uses this conformance with ``Coder/binary``; there
+/// is nothing to turn on. The payload format is that of the type's `Codable` conformance. Each of
+/// the two reads what the other has written, so the conformance can be added or removed at any
+/// time. The two must agree:
 ///
-/// - The names are those of the coding keys, all of them and each once.
-/// - Every value writes the same fields in the same order, those that are nil with
-///   ``FieldWriter/writeIfPresent(_:as:)-(String?,_)``.
-/// - `init(from:)` accepts what the `Codable` one accepts: when it throws, that one is asked what
-///   to make of the bytes, and its error is the one that is reported.
+/// - The field names are the names of the coding keys. Each coding key is written exactly once.
+/// - Every value writes the same fields in the same order. Optional fields are written with
+///   ``FieldWriter/writeIfPresent(_:as:)-(String?,_)``, even if they are nil.
+/// - `init(from:)` accepts the values that the `Codable` initialiser accepts. If it throws, the
+///   value is decoded again through `Codable`; if that fails too, the `Codable` error is reported.
 ///
-/// A value that does not go this way goes by `Codable`: one that breaks the second rule, or has a
-/// `URL` with a base; and so does one within a value of a type that is only `Codable`.
+/// A value that breaks the second rule, or that has a `URL` with a base, is encoded through
+/// `Codable`. So is a value inside a type that conforms only to `Codable`.
 public protocol DirectCoding: Codable, Sendable {
-  /// Makes a value of its fields.
+  /// Creates a value from its fields.
   ///
-  /// A field that was removed, added or moved needs nothing here, as long as one that may be
-  /// missing is read with ``FieldReader/readIfPresent(_:)-(StaticString)->String?``.
+  /// Fields may be read in any order, and unknown fields are skipped. Read a field that may be
+  /// missing with ``FieldReader/readIfPresent(_:)-(StaticString)->String?``.
   init(from fields: inout FieldReader) throws
 
-  /// Hands over the fields.
+  /// Writes the fields of this value.
   func write(to fields: inout FieldWriter)
 }

@@ -3,19 +3,21 @@ import LarderBytes
 import LarderCoding
 import Synchronization
 
-/// How the binary coder writes and reads values of a ``DirectCoding`` type, and arrays of them.
+/// Encodes and decodes values of a ``DirectCoding`` type, and arrays of them, in the binary format.
 ///
-/// It remembers the shape that the type writes, and how it reads the tables of shapes that it has
-/// met. What cannot go this way goes by `Codable`.
+/// It caches the shape that the type writes, and one reading plan for each table of shapes that it
+/// has read. Values that it cannot handle are encoded and decoded through `Codable`.
 final class DirectRoute<Element: DirectCoding> {
-  /// How many ways of reading are remembered: one for each version of the type, and for each of the
-  /// two coders that wrote it.
+  /// The number of cached reading plans.
+  ///
+  /// Each version of the type takes two: one for payloads written directly, one for payloads
+  /// written through `Codable`.
   private static var maximumPlans: Int { 16 }
 
-  // Unsafe: memory that this route has made, that is not changed, and that its `deinit` frees. A
-  // lock, or a count of references, would cost as much as a small value.
+  // Unsafe: this route allocates the memory, never changes it once published, and frees it in
+  // `deinit`. A lock or a reference count would cost as much as coding a small value.
   private let shape = Atomic<UnsafePointer<WrittenShape>?>(nil)
-  /// The plan that was made last; each leads to the one before.
+  /// The newest plan; each plan links to the one made before it.
   private let plans = Atomic<UnsafePointer<ReadingPlan>?>(nil)
   private let planCount = Atomic<Int>(0)
 
@@ -33,7 +35,7 @@ final class DirectRoute<Element: DirectCoding> {
   }
 }
 
-// @unchecked: all it has is atomic, and what that points to does not change.
+// @unchecked: all state is atomic, and the memory it points to is immutable.
 extension DirectRoute: @unchecked Sendable {}
 
 // MARK: - Writing
@@ -97,7 +99,7 @@ extension DirectRoute {
     do {
       return try bytes.withUnsafeBytes { try read($0) }
     } catch {
-      // The bytes are asked once more, by `Codable`, which says what is wrong with them if it is.
+      // Decodes again through `Codable`, which reports what is wrong with the bytes, if anything.
       return try Binary.decode(Element.self, from: bytes)
     }
   }
@@ -110,7 +112,7 @@ extension DirectRoute {
     }
   }
 
-  /// Reads a value; an error if it is not for this route to say what it is.
+  /// Reads a value; throws if `Codable` must decode the payload instead.
   func read(_ payload: UnsafeRawBufferPointer) throws -> Element {
     var fields = FieldReader(try .begin(payload, isList: false))
     defer { fields.base.close() }
@@ -124,7 +126,7 @@ extension DirectRoute {
     try followPlan(&fields)
     var values: [Element] = []
     let count = fields.base.count ?? 0
-    // Elements may be larger than their bytes: no more room than could be needed is taken.
+    // The count is not trusted: an element may be much larger than its bytes in the payload.
     values.reserveCapacity(min(count, 1024))
     for _ in 0..<count { values.append(try element(&fields)) }
     return values
@@ -149,7 +151,7 @@ extension DirectRoute {
     return value
   }
 
-  /// Remembers a plan, unless there are many.
+  /// Caches a plan; returns nil if ``maximumPlans`` are cached already.
   private func keep(_ plan: ReadingPlan) -> UnsafePointer<ReadingPlan>? {
     guard planCount.add(1, ordering: .relaxed).newValue <= Self.maximumPlans else {
       plan.deallocate()
@@ -171,7 +173,7 @@ extension DirectRoute {
 // MARK: - Coders
 
 extension Coder {
-  /// The coder of values that go directly; nil for those that do not.
+  /// The direct coder for `Value`; nil if neither it nor its elements are ``DirectCoding``.
   static func direct() -> Coder? where Value: Codable {
     if let type = Value.self as? any DirectCoding.Type {
       return coder(of: type) as? Coder
@@ -187,7 +189,7 @@ extension Coder {
   }
 }
 
-/// An array of values that go directly.
+/// An array of ``DirectCoding`` values.
 private protocol DirectList {
   static func coder() -> any Sendable
 }
