@@ -1,40 +1,42 @@
-/// A type whose values name the entries of a cache.
+/// A type whose values identify the entries of a cache.
 ///
-/// `String`, `Int`, `UUID`, `URL`, `Data` and `[UInt8]` are keys. A `RawRepresentable` of one of
-/// them becomes a key by saying so:
+/// `String`, `Int`, `UUID`, `URL`, `Data` and `[UInt8]` are keys. A `RawRepresentable` type with
+/// one of them as its raw value only has to declare the conformance:
 ///
 /// ```swift
 /// struct GenreID: RawRepresentable, CacheKey { var rawValue: Int }
 /// ```
 ///
-/// An encoding keeps the order that the type is scanned in: entries are ordered by the bytes of
-/// their keys. Any bytes are legal, none at all included, up to 64 KiB.
+/// Entries are ordered by the encoded bytes of their keys, and scans visit them in that order. An
+/// encoded key may be any 0 to 65,536 bytes.
 ///
-/// A key is not `Hashable` on purpose: two equal `String`s can have different bytes (a precomposed
-/// and a decomposed accent), and a store tells them apart.
+/// The protocol does not require `Hashable`, on purpose: two equal `String`s can have different
+/// bytes (a precomposed and a decomposed accent), and a store treats them as different keys.
 public protocol CacheKey: Sendable {
-  /// What the bytes of such a key mean.
+  /// How the bytes of an encoded key are interpreted.
   ///
-  /// It is written into the store when the cache is made; opening the cache later with keys of
-  /// another kind is ``StoreError/invalidArgument(_:)``.
+  /// The kind is stored when the cache is created. Opening the cache with keys of another kind
+  /// throws ``StoreError/invalidArgument(_:)``.
   static var keyKind: KeyKind { get }
 
-  /// Appends the key's bytes to `buffer`.
+  /// Appends the encoded key to `buffer`.
   ///
-  /// Equal bytes are the same key.
+  /// Keys with the same bytes identify the same entry.
   func encodeKey(into buffer: inout KeyBuffer)
 
-  /// Makes the key again from what ``encodeKey(into:)`` appended, or nil if it cannot have.
+  /// Decodes a key that ``encodeKey(into:)`` encoded; nil if the bytes are not a valid key.
   init?(encodedKey: RawSpan)
 }
 
-/// A key whose encoding has meaningful prefixes, so that a scan can be asked for one.
+/// A key type whose entries can be scanned by prefix, with ``KeyRange``.
 public protocol PrefixKey: CacheKey {
-  /// The bytes that such keys may begin with.
+  /// The bytes of a key prefix.
   associatedtype Prefix: Sequence<UInt8>
 }
 
-/// What the bytes of a key mean: enough for a tool to print it without the program's types.
+/// How the bytes of a key are interpreted.
+///
+/// It lets a tool print keys without the program's types.
 public struct KeyKind: Sendable, Hashable {
   package let code: UInt8
 
@@ -42,12 +44,13 @@ public struct KeyKind: Sendable, Hashable {
 
   /// UTF-8 text.
   public static let text = KeyKind(code: 1)
-  /// A 64-bit signed integer in eight bytes, big-endian with its sign bit turned, so that the
-  /// order of the bytes is the order of the numbers.
+  /// A 64-bit signed integer: eight bytes, big-endian, with the sign bit inverted.
+  ///
+  /// The order of the bytes is the order of the numbers.
   public static let integer = KeyKind(code: 2)
   /// The sixteen bytes of a UUID.
   public static let uuid = KeyKind(code: 3)
-  /// Bytes without further meaning.
+  /// Bytes that are not interpreted.
   public static let bytes = KeyKind(code: 4)
 }
 
@@ -64,10 +67,10 @@ extension KeyKind: CustomStringConvertible {
   }
 }
 
-/// The largest key, in bytes: 64 KiB.
+/// The largest encoded key, in bytes: 64 KiB.
 package let maximumKeyBytes = 64 << 10
 
-/// Where a key writes its bytes.
+/// Collects the bytes of an encoded key.
 public struct KeyBuffer: ~Copyable {
   var bytes: [UInt8]
 
@@ -78,7 +81,7 @@ public struct KeyBuffer: ~Copyable {
 }
 
 extension CacheKey {
-  /// The key's bytes behind `prefix`.
+  /// The encoded key, appended to `prefix`.
   package func encoded(after prefix: consuming [UInt8] = []) -> [UInt8] {
     // Consumed, so that the key is appended in place.
     var buffer = KeyBuffer(prefix)

@@ -1,9 +1,10 @@
 import Foundation
 
 extension KeyKind {
-  /// A key in words, for messages and tools: text as it is, numbers in decimal, bytes in hex.
+  /// The key as text, for messages and tools.
   ///
-  /// Bytes that are no key of this kind are shown in hex behind `0x`.
+  /// Text is shown as it is, an integer in decimal, a UUID in its usual form. Other bytes, and
+  /// bytes that are not a valid key of this kind, are shown in hexadecimal with the prefix `0x`.
   package func describe(_ key: RawSpan) -> String {
     let text: String? =
       switch self {

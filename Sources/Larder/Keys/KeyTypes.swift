@@ -1,16 +1,16 @@
 public import Foundation
 
 extension String: PrefixKey {
-  /// The UTF-8 bytes that a key may begin with.
+  /// The UTF-8 bytes of a key prefix.
   public typealias Prefix = String.UTF8View
 
-  /// Text.
+  /// ``KeyKind/text``.
   public static var keyKind: KeyKind { .text }
 
-  /// Appends the UTF-8 bytes, as they are: nothing is normalised.
+  /// Appends the UTF-8 bytes, without Unicode normalisation.
   public func encodeKey(into buffer: inout KeyBuffer) { buffer.append(utf8) }
 
-  /// Reads UTF-8; nil for bytes that are not.
+  /// Decodes UTF-8; nil if the bytes are not valid UTF-8.
   public init?(encodedKey: RawSpan) {
     let text = encodedKey.withUnsafeBytes { String(validating: $0, as: UTF8.self) }
     guard let text else { return nil }
@@ -19,15 +19,15 @@ extension String: PrefixKey {
 }
 
 extension Int: CacheKey {
-  /// An integer.
+  /// ``KeyKind/integer``.
   public static var keyKind: KeyKind { .integer }
 
-  /// Appends eight bytes that order as the numbers do.
+  /// Appends eight bytes whose order is the order of the numbers.
   public func encodeKey(into buffer: inout KeyBuffer) {
     withUnsafeBytes(of: orderedBits(of: Int64(self)).bigEndian) { buffer.append($0) }
   }
 
-  /// Reads eight bytes; nil for any other count.
+  /// Decodes eight bytes; nil for any other count.
   public init?(encodedKey: RawSpan) {
     guard encodedKey.byteCount == 8 else { return nil }
     let raw = UInt64(bigEndian: encodedKey.unsafeLoadUnaligned(as: UInt64.self))
@@ -35,22 +35,22 @@ extension Int: CacheKey {
   }
 }
 
-/// A signed number as bits whose unsigned order is the number's own.
+/// Maps a signed number to bits whose unsigned order is the order of the numbers.
 func orderedBits(of number: Int64) -> UInt64 { UInt64(bitPattern: number) ^ (1 << 63) }
 
-/// The number that ``orderedBits(of:)`` was given.
+/// The inverse of ``orderedBits(of:)``.
 func number(ofOrderedBits bits: UInt64) -> Int64 { Int64(bitPattern: bits ^ (1 << 63)) }
 
 extension UUID: CacheKey {
-  /// A UUID.
+  /// ``KeyKind/uuid``.
   public static var keyKind: KeyKind { .uuid }
 
-  /// Appends the sixteen bytes.
+  /// Appends the sixteen bytes of the UUID.
   public func encodeKey(into buffer: inout KeyBuffer) {
     withUnsafeBytes(of: uuid) { buffer.append($0) }
   }
 
-  /// Reads sixteen bytes; nil for any other count.
+  /// Decodes sixteen bytes; nil for any other count.
   public init?(encodedKey: RawSpan) {
     guard encodedKey.byteCount == 16 else { return nil }
     self.init(uuid: encodedKey.unsafeLoadUnaligned(as: uuid_t.self))
@@ -58,16 +58,16 @@ extension UUID: CacheKey {
 }
 
 extension URL: PrefixKey {
-  /// The UTF-8 bytes that a key may begin with.
+  /// The UTF-8 bytes of a key prefix.
   public typealias Prefix = String.UTF8View
 
-  /// Text.
+  /// ``KeyKind/text``.
   public static var keyKind: KeyKind { .text }
 
-  /// Appends the bytes of `absoluteString`: case, slashes and escapes are kept as they are.
+  /// Appends the UTF-8 bytes of `absoluteString`; case, slashes and escapes are not normalised.
   public func encodeKey(into buffer: inout KeyBuffer) { buffer.append(absoluteString.utf8) }
 
-  /// Reads a URL; nil for text that is none.
+  /// Decodes a URL; nil if the bytes are not a valid URL.
   public init?(encodedKey: RawSpan) {
     guard let text = String(encodedKey: encodedKey) else { return nil }
     self.init(string: text)
@@ -75,30 +75,30 @@ extension URL: PrefixKey {
 }
 
 extension Data: PrefixKey {
-  /// The bytes that a key may begin with.
+  /// The bytes of a key prefix.
   public typealias Prefix = Data
 
-  /// Bytes.
+  /// ``KeyKind/bytes``.
   public static var keyKind: KeyKind { .bytes }
 
   /// Appends the bytes.
   public func encodeKey(into buffer: inout KeyBuffer) { buffer.append(self) }
 
-  /// Takes the bytes, whatever they are.
+  /// Creates a key from the bytes; never nil.
   public init?(encodedKey: RawSpan) { self = encodedKey.withUnsafeBytes { Data($0) } }
 }
 
 extension Array: CacheKey, PrefixKey where Element == UInt8 {
-  /// The bytes that a key may begin with.
+  /// The bytes of a key prefix.
   public typealias Prefix = [UInt8]
 
-  /// Bytes.
+  /// ``KeyKind/bytes``.
   public static var keyKind: KeyKind { .bytes }
 
   /// Appends the bytes.
   public func encodeKey(into buffer: inout KeyBuffer) { buffer.append(self) }
 
-  /// Takes the bytes, whatever they are.
+  /// Creates a key from the bytes; never nil.
   public init?(encodedKey: RawSpan) { self = encodedKey.withUnsafeBytes { Array($0) } }
 }
 
@@ -109,7 +109,7 @@ extension CacheKey where Self: RawRepresentable, RawValue: CacheKey {
   /// Appends the raw value's bytes.
   public func encodeKey(into buffer: inout KeyBuffer) { rawValue.encodeKey(into: &buffer) }
 
-  /// Reads the raw value; nil if it cannot be read or is not one of this type's.
+  /// Decodes the raw value; nil if the bytes or the raw value are not valid for this type.
   public init?(encodedKey: RawSpan) {
     guard let raw = RawValue(encodedKey: encodedKey) else { return nil }
     self.init(rawValue: raw)
