@@ -1,6 +1,6 @@
 public import Foundation
 
-/// How long a cache's entries are fresh, and how much longer they are kept as stale.
+/// How long the entries of a cache stay fresh, and how much longer they are kept as stale.
 ///
 /// ```swift
 /// Lifetime.days(7)                                               // the default of a cache
@@ -8,52 +8,50 @@ public import Foundation
 /// Lifetime.unlimited
 /// ```
 ///
-/// An entry is *fresh* while its age is below the first limit, *stale* for as long again as the
-/// second one says, and *expired* from then on. That is decided on every read, from the date the
-/// entry was saved, the lifetime the cache was opened with, and the store's clock: nothing has to
-/// run in time for an expired value to stay hidden.
+/// An entry is *fresh* until the first limit, *stale* for the time of the second limit, and then
+/// *expired*. The state is computed at every read, from the date the entry was saved, the lifetime
+/// the cache was opened with, and the store's clock. Expired values are hidden even if no sweep has
+/// run.
 public struct Lifetime: Sendable, Hashable, Codable {
   let fresh: MaxAge
   let stale: MaxAge
 
-  /// Fresh up to `limit`, then stale for `extra` more.
-  ///
-  /// `extra` is nothing by default.
+  /// Fresh for `limit`, then stale for `extra`, which is 0 seconds by default.
   public static func fresh(for limit: MaxAge, thenStaleFor extra: MaxAge = .seconds(0)) -> Lifetime
   {
     Lifetime(fresh: limit, stale: extra)
   }
 
-  /// Fresh for ever.
+  /// Fresh forever; entries never expire.
   public static var unlimited: Lifetime { .fresh(for: .unlimited) }
 
-  /// Fresh for so many seconds: finite, not negative.
+  /// Fresh for `count` seconds, then expired.
   ///
-  /// Then expired.
+  /// `count` must be finite and not negative; any other value is a programmer error.
   public static func seconds(_ count: Double) -> Lifetime { .fresh(for: .seconds(count)) }
 
-  /// Fresh for so many days of 86,400 seconds, 0 to 3,650,000.
+  /// Fresh for `count` days of 86,400 seconds, then expired.
   ///
-  /// Then expired.
+  /// `count` must be 0 to 3,650,000; any other value is a programmer error.
   public static func days(_ count: Int) -> Lifetime { .fresh(for: .days(count)) }
 
-  /// Fresh for so many days of `calendar`, in its time zone, 0 to 3,650,000.
+  /// Fresh for `count` days of `calendar`, in its time zone, then expired.
   ///
-  /// Then expired.
+  /// `count` must be 0 to 3,650,000; any other value is a programmer error.
   public static func days(_ count: Int, calendar: Calendar) -> Lifetime {
     .fresh(for: .days(count, calendar: calendar))
   }
 }
 
-/// What a lifetime says of an entry at one moment.
+/// The state of an entry at one moment.
 package enum Freshness: String, Sendable, Codable {
   case fresh, stale, expired
 }
 
 extension Lifetime {
-  /// What an entry saved at `savedAt` is at `now`, when the call allows `maxAge` at most.
+  /// The state at `now` of an entry that was saved at `savedAt`.
   ///
-  /// A maximum age at the call only shortens: beyond it an entry is expired.
+  /// `maxAge` can only shorten the lifetime: at that age and beyond, the entry is expired.
   package func freshness(
     of savedAt: Date, at now: Date, maxAge: MaxAge? = nil
   ) -> Freshness {
@@ -63,22 +61,22 @@ extension Lifetime {
     return stale.admits(freshEnd, at: now) ? .stale : .expired
   }
 
-  /// When an entry saved at `savedAt` has expired, stale time included; nil for never.
+  /// The date at which an entry saved at `savedAt` expires, after its stale time; nil for never.
   package func expiry(from savedAt: Date) -> Date? {
     guard let freshEnd = fresh.end(from: savedAt) else { return nil }
     return stale.end(from: freshEnd)
   }
 
-  /// How wide the buckets of this lifetime's expiry index are, in whole seconds.
+  /// The width of a bucket in the expiry index, in whole seconds: a 64th of the lifetime.
   ///
-  /// A 64th of the lifetime, so that a key that is overwritten for ever leaves at most 65 index
-  /// rows behind, and an entry is deleted at most a 64th of its lifetime late.
+  /// So a key leaves at most 65 index rows however often it is overwritten, and a sweep deletes an
+  /// entry at most a 64th of its lifetime late.
   var bucketSeconds: Double {
     let total = (fresh.approximateSeconds ?? 0) + (stale.approximateSeconds ?? 0)
     return max(1, (total / 64).rounded(.up))
   }
 
-  /// The bucket that `expiry` falls into, named by its end: seconds since the reference date.
+  /// The bucket that contains `expiry`: its end, in seconds since the reference date.
   package func bucket(of expiry: Date) -> Int64 {
     let width = bucketSeconds
     let end = (expiry.timeIntervalSinceReferenceDate / width).rounded(.up) * width
@@ -87,10 +85,10 @@ extension Lifetime {
 }
 
 extension Lifetime {
-  /// Where the index of a cache with a budget has an entry: where it expires.
+  /// The bucket of an entry in the index of a cache with a budget: the one in which it expires.
   ///
-  /// What never expires is evicted as if after the seven days that are the default: a limit that a
-  /// store has for all its caches must compare it with what does.
+  /// An entry that never expires is placed as if it expired after seven days, the default lifetime.
+  /// The store's budget covers all caches, so it must order such entries among those that expire.
   package func evictionBucket(of savedAt: Date) -> Int64 {
     if let expiry = expiry(from: savedAt) { return bucket(of: expiry) }
     let usual = Lifetime.days(7)
@@ -99,9 +97,9 @@ extension Lifetime {
 }
 
 extension Lifetime: CustomStringConvertible {
-  /// The lifetime in words, such as `fresh for 7 days`.
+  /// The lifetime as text, such as `fresh for 7 days`.
   public var description: String { "fresh for \(words)" }
 
-  /// The same without the first words, such as `7 days`.
+  /// The same without `fresh for`, such as `7 days`.
   var words: String { stale == .seconds(0) ? "\(fresh)" : "\(fresh), then stale for \(stale)" }
 }

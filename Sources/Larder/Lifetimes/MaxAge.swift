@@ -1,18 +1,18 @@
 public import Foundation
 
-/// How old something may become.
+/// A maximum age for an entry.
 ///
-/// Below it is young enough; at it, to the second, it no longer is.
+/// An entry is within the limit while its age is below it; at exactly the limit it is too old.
 ///
 /// ```swift
 /// MaxAge.days(7)                          // 604,800 seconds, in every time zone
-/// MaxAge.days(7, calendar: .current)      // to the same time of day seven days on
+/// MaxAge.days(7, calendar: .current)      // until the same time of day, seven days later
 /// MaxAge.seconds(90)
 /// MaxAge.unlimited
 /// ```
 ///
-/// What was saved in the future (the clock was moved back) has no age yet and is young enough. A
-/// date that is not a number never is.
+/// An entry that was saved in the future, because the clock was set back, is within every limit. An
+/// entry whose date is not a number is always too old.
 public struct MaxAge: Sendable, Hashable {
   enum Rule: Sendable, Hashable {
     case unlimited
@@ -20,10 +20,10 @@ public struct MaxAge: Sendable, Hashable {
     case days(Int, Calendar)
   }
 
-  /// The largest day count: ten thousand years.
+  /// The largest number of days: ten thousand years.
   ///
-  /// Beyond its range a calendar answers with the date it was asked about, and everything would be
-  /// expired at once.
+  /// Beyond its own range, a calendar returns the date it was given, and every entry would expire
+  /// at once.
   static let dayLimit = 3_650_000
 
   let rule: Rule
@@ -31,37 +31,41 @@ public struct MaxAge: Sendable, Hashable {
   /// No limit.
   public static var unlimited: MaxAge { MaxAge(rule: .unlimited) }
 
-  /// So many seconds.
+  /// A limit of `count` seconds.
   ///
-  /// `count` is finite and not negative; anything else is a programmer's error.
+  /// `count` must be finite and not negative; any other value is a programmer error.
   public static func seconds(_ count: Double) -> MaxAge {
-    precondition(count.isFinite && count >= 0, "a maximum age of \(count) seconds")
+    precondition(
+      count.isFinite && count >= 0,
+      "a maximum age of \(count) seconds; it must be finite and not negative")
     return MaxAge(rule: .seconds(count))
   }
 
-  /// So many days of 86,400 seconds, as a calendar in UTC counts them.
+  /// A limit of `count` days of 86,400 seconds, as in UTC.
   ///
-  /// `count` is 0 to 3,650,000; anything else is a programmer's error.
+  /// `count` must be 0 to 3,650,000; any other value is a programmer error.
   public static func days(_ count: Int) -> MaxAge {
-    precondition((0...dayLimit).contains(count), "a maximum age of \(count) days")
+    precondition(
+      (0...dayLimit).contains(count), "a maximum age of \(count) days is outside 0 to \(dayLimit)")
     return .seconds(Double(count) * 86_400)
   }
 
-  /// So many days of `calendar`, in its time zone: to the same time of day, which across a change
-  /// of clocks is an hour more or less.
+  /// A limit of `count` days of `calendar`, in its time zone.
   ///
-  /// `count` is 0 to 3,650,000; anything else is a programmer's error.
+  /// It ends at the same time of day, so it is an hour longer or shorter across a daylight saving
+  /// change. `count` must be 0 to 3,650,000; any other value is a programmer error.
   public static func days(_ count: Int, calendar: Calendar) -> MaxAge {
-    precondition((0...dayLimit).contains(count), "a maximum age of \(count) days")
+    precondition(
+      (0...dayLimit).contains(count), "a maximum age of \(count) days is outside 0 to \(dayLimit)")
     return MaxAge(rule: .days(count, calendar))
   }
 }
 
 extension MaxAge {
-  /// The first moment at which something saved at `date` is too old; nil for never.
+  /// The first moment at which an entry saved at `date` is too old; nil for never.
   ///
-  /// Deciding by this date and not by a subtraction makes "exactly at the limit" exact: the caller
-  /// who adds the limit to a date and the store that adds it round alike.
+  /// Comparing dates, instead of subtracting them, makes "exactly at the limit" exact: a caller
+  /// that adds the limit to a date gets the same rounding as the store.
   func end(from date: Date) -> Date? {
     guard date.timeIntervalSinceReferenceDate.isFinite else { return .distantPast }
     switch rule {
@@ -72,13 +76,13 @@ extension MaxAge {
     }
   }
 
-  /// Whether something saved at `date` is young enough at `now`.
+  /// Whether an entry saved at `date` is within the limit at `now`.
   func admits(_ date: Date, at now: Date) -> Bool {
     guard let end = end(from: date) else { return true }
     return now < end
   }
 
-  /// About how long it is, in seconds; nil for unlimited.
+  /// The approximate limit in seconds; nil for unlimited.
   var approximateSeconds: Double? {
     switch rule {
     case .unlimited: nil
@@ -88,14 +92,14 @@ extension MaxAge {
   }
 }
 
-// Stored with a cache's registration, so that tools can judge entries: {"unlimited": true},
-// {"seconds": 604800} or {"days": 7, "calendar": {...}}.
+// Stored in a cache's registration, so that tools can compute the state of its entries:
+// {"unlimited": true}, {"seconds": 604800} or {"days": 7, "calendar": {...}}.
 extension MaxAge: Codable {
   private enum CodingKeys: String, CodingKey {
     case unlimited, seconds, days, calendar
   }
 
-  /// Decodes a maximum age; one that could not have been made throws.
+  /// Decodes a maximum age; throws if the limit is outside its range.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     if let seconds = try container.decodeIfPresent(Double.self, forKey: .seconds) {
@@ -114,11 +118,11 @@ extension MaxAge: Codable {
       rule = .unlimited
     } else {
       throw DecodingError.dataCorruptedError(
-        forKey: .unlimited, in: container, debugDescription: "no limit is given")
+        forKey: .unlimited, in: container, debugDescription: "unlimited is false")
     }
   }
 
-  /// Encodes the rule under its name.
+  /// Encodes the limit as `unlimited`, as `seconds`, or as `days` with their `calendar`.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     switch rule {
@@ -132,9 +136,9 @@ extension MaxAge: Codable {
 }
 
 extension MaxAge: CustomStringConvertible {
-  /// The limit in words, such as `7 days`, `1 hour`, `90 seconds`, `unlimited`.
+  /// The limit as text, such as `7 days`, `1 hour`, `90 seconds`, `unlimited`.
   ///
-  /// In the largest unit of which it is a whole number.
+  /// The unit is the largest one that gives a whole number.
   public var description: String {
     switch rule {
     case .unlimited: "unlimited"

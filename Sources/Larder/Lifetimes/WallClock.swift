@@ -1,34 +1,32 @@
 public import Foundation
 
-/// The one place where time enters a store.
+/// A source of dates: the only way time enters a store.
 ///
-/// A store holds no lock while it reads the clock, so that a clock may call the store.
+/// Set ``Store/Options/clock`` to a clock of your own to test expiry without waiting. A store holds
+/// no lock while it reads the clock, so a clock may call the store.
 ///
-/// Give a store a clock of your own (``Store/Options/clock``) to try expiry without waiting. It is
-/// not called `Clock`: that name is Swift's, for clocks that measure and do not tell the date.
+/// It is not a Swift `Clock`: those measure durations and do not return dates.
 public protocol WallClock: Sendable {
-  /// The date that entries are stamped with and judged by.
+  /// The current date, which stamps saved entries and decides whether they have expired.
   func now() -> Date
 
-  /// Time that passed since an arbitrary moment.
+  /// The time since an arbitrary moment.
   ///
-  /// It never goes back, whatever is done to the date; only differences mean something. It tells a
-  /// jump of ``now()`` from time that passed.
+  /// It never decreases, even if the date is set back; only differences are meaningful. The store
+  /// compares it with ``now()`` to detect that the date was changed.
   func uptime() -> Duration
 }
 
-/// The clock of the system.
-///
-/// The default of ``Store/Options/clock``.
+/// The system's clock, the default of ``Store/Options/clock``.
 public struct SystemClock: WallClock {
   private static let start = ContinuousClock.now
 
-  /// Makes the system's clock.
+  /// Creates the system's clock.
   public init() {}
 
-  /// The system's date.
+  /// The system's current date.
   public func now() -> Date { Date() }
 
-  /// The time since this process first asked, by a clock that goes on while the system sleeps.
+  /// The time since the first call in this process, including the time the system was asleep.
   public func uptime() -> Duration { Self.start.duration(to: .now) }
 }
