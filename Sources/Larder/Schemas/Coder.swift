@@ -2,10 +2,10 @@ public import Foundation
 package import LarderBytes
 import LarderCoding
 
-/// How a cache's values become bytes.
+/// Encodes and decodes the values of a cache.
 ///
-/// A cache writes with one coder and reads every record by the coder that the record names, so a
-/// cache may change its coder at any time: old entries stay readable.
+/// A cache writes with one coder. It reads each record with the coder that wrote it, which the
+/// record names. So a cache can change its coder at any time, and older entries stay readable.
 public struct Coder<Value: Sendable>: Sendable {
   let format: PayloadFormat
   package let encode: @Sendable (Value, inout ByteBuffer) throws -> Void
@@ -22,34 +22,34 @@ public struct Coder<Value: Sendable>: Sendable {
 }
 
 extension Coder where Value: Codable {
-  /// Larder's own coder, for every `Codable` type: faster than JSON, and nothing is rounded.
+  /// Larder's binary format, for every `Codable` type; the default of a cache.
   ///
-  /// The default of a cache. A `Date` and a `Double` keep every bit. A field that was added,
-  /// removed, reordered or made optional needs no new schema version, as long as a field that may
-  /// be missing is optional. Lists and objects may be 128 deep within each other; what is deeper
-  /// is ``StoreError/encoding(key:underlying:)``.
+  /// It is faster than JSON and lossless: `Date` and `Double` keep every bit. Fields can be added,
+  /// removed, reordered or made optional without a new schema version, as long as a field that may
+  /// be missing is optional. Values of a ``DirectCoding`` type, and arrays of them, are coded
+  /// without `Codable`, which is faster.
   ///
-  /// A type whose `encode(to:)` fills its containers out of order, or fails, is asked to encode
-  /// itself twice.
-  ///
-  /// An optional within an optional comes back flattened, as with JSON: of an `Int??`, `.some(nil)`
-  /// comes back as nil.
-  ///
-  /// Values of a ``DirectCoding`` type, and arrays of them, go faster, by what that type says.
+  /// - Lists and objects can be nested 128 levels deep. Saving a deeper value throws
+  ///   ``StoreError/encoding(key:underlying:)``.
+  /// - Nested optionals are flattened, as in JSON: an `Int??` that is `.some(nil)` is read back as
+  ///   nil.
+  /// - `encode(to:)` is called a second time if it fills its containers out of order, or throws.
   public static var binary: Coder {
     direct() ?? Coder(.binary)
   }
 
-  /// Foundation's JSON, with its default strategies.
+  /// Foundation's JSON coders with their default strategies.
   ///
-  /// Lists and objects may be 128 deep within each other; what is deeper is
-  /// ``StoreError/encoding(key:underlying:)``, or ``StoreError/undecodable(key:underlying:)`` when
-  /// it is read. To find that out, a value is asked to encode itself twice.
+  /// Lists and objects can be nested 128 levels deep. A deeper value throws
+  /// ``StoreError/encoding(key:underlying:)`` when it is saved, and
+  /// ``StoreError/undecodable(key:underlying:)`` when it is read. A save calls `encode(to:)` twice,
+  /// the first time to measure the depth.
   public static var json: Coder { Coder(.json) }
 
-  /// Foundation's binary property list.
+  /// Foundation's property list coders, in the binary format.
   ///
-  /// Its top level cannot be a bare number, text or date. Its limit is that of ``json``.
+  /// The top-level value cannot be a single number, string or date. Nesting is limited as in
+  /// ``json``.
   public static var propertyList: Coder { Coder(.propertyList) }
 
   init(_ format: PayloadFormat) {
@@ -60,7 +60,7 @@ extension Coder where Value: Codable {
 }
 
 extension Coder where Value == Data {
-  /// The bytes themselves, as they are.
+  /// Stores the bytes unchanged.
   public static var bytes: Coder {
     Coder(
       format: .bytes, encode: { value, buffer in value.withUnsafeBytes { buffer.append($0) } },
@@ -69,7 +69,7 @@ extension Coder where Value == Data {
 }
 
 extension Coder where Value == [UInt8] {
-  /// The bytes themselves, as they are.
+  /// Stores the bytes unchanged.
   public static var bytes: Coder {
     Coder(
       format: .bytes, encode: { $1.append($0.span.bytes) },
@@ -78,13 +78,13 @@ extension Coder where Value == [UInt8] {
 }
 
 extension Coder where Value: Codable {
-  /// Every coder that can read a record of `Value`, by the byte that the record names it with.
+  /// The coders that can decode a `Value`, by their code in a record.
   static var readers: [UInt8: Coder] {
     var readers: [UInt8: Coder] = [
       PayloadFormat.binary.rawValue: .binary, PayloadFormat.json.rawValue: .json,
       PayloadFormat.propertyList.rawValue: .propertyList,
     ]
-    // The casts hold exactly when `Value` is the type named; then raw bytes are a value too.
+    // Each cast succeeds only if `Value` is that very type; then raw bytes decode to a value too.
     if let raw = Coder<Data>.bytes as? Coder { readers[PayloadFormat.bytes.rawValue] = raw }
     if let raw = Coder<[UInt8]>.bytes as? Coder { readers[PayloadFormat.bytes.rawValue] = raw }
     return readers

@@ -1,7 +1,7 @@
 import Foundation
 import LarderCoding
 
-/// Which version of its type a cache writes, and how it reads older ones.
+/// The version of its value type that a cache writes, and how it reads older versions.
 ///
 /// ```swift
 /// let feed = try store.cache(
@@ -11,37 +11,45 @@ import LarderCoding
 ///     .reading(2, as: FeedV2.self) { Feed($0) })
 /// ```
 ///
-/// Every record carries the version it was written with. A record of an older version that has a
-/// reader is upgraded as it is read and stays on disk as it is, until ``Store/migrate(_:)`` writes
-/// it anew; one without a reader is ``StoreError/undecodable(key:underlying:)``; a newer one is
-/// ``StoreError/newerSchema(found:known:)`` and is kept for the program that wrote it.
+/// Every record carries the version it was written with:
+///
+/// - A record of an older version with a reader is upgraded each time it is read. It stays on disk
+///   unchanged until ``Store/migrate(_:)`` rewrites it.
+/// - A record of an older version without a reader throws
+///   ``StoreError/undecodable(key:underlying:)``.
+/// - A record of a newer version throws ``StoreError/newerSchema(found:known:)``, and is kept for
+///   the program that wrote it.
 public struct Schema<Value: Sendable>: Sendable {
-  /// The version that is written: 0 to 4,294,967,295.
+  /// The version that the cache writes: 0 to 4,294,967,295.
   public let version: Int
 
-  /// How payloads of older versions become values, by version.
+  /// The readers of older versions, by version.
   private(set) var readers: [Int: @Sendable (_ coder: UInt8, RawSpan) throws -> Value] = [:]
 
-  /// Makes a schema that writes `version` and reads only that.
+  /// Creates a schema that writes `version` and reads no older version.
   ///
-  /// A version outside 0 to 4,294,967,295 is a programmer's error.
+  /// `version` must be 0 to 4,294,967,295; any other value is a programmer error.
   public init(version: Int) {
-    precondition(UInt32(exactly: version) != nil, "schema version \(version)")
+    precondition(
+      UInt32(exactly: version) != nil, "schema version \(version) is outside 0 to \(UInt32.max)")
     self.version = version
   }
 
-  /// Reads payloads of an older version as `Old`, and makes today's value of them.
+  /// Adds a reader that decodes an older version as `Old` and upgrades it to `Value`.
   ///
   /// - Parameters:
-  ///   - version: The older version, below the schema's own; anything else is a programmer's error.
-  ///   - type: The type that version was encoded from.
-  ///   - upgrade: Makes the value. What it throws is the `underlying` error of
+  ///   - version: The older version. It must be below ``version``; any other value is a programmer
+  ///     error.
+  ///   - type: The type that the older version was encoded from.
+  ///   - upgrade: Converts an old value. An error it throws becomes the `underlying` error of
   ///     ``StoreError/undecodable(key:underlying:)``.
-  /// - Returns: A schema that reads this older version too.
+  /// - Returns: A schema that also reads this version.
   public func reading<Old: Codable & Sendable>(
     _ version: Int, as type: Old.Type, _ upgrade: @escaping @Sendable (Old) throws -> Value
   ) -> Schema {
-    precondition((0..<self.version).contains(version), "version \(version) is not an older one")
+    precondition(
+      (0..<self.version).contains(version),
+      "schema version \(version) is not below the schema's own version, \(self.version)")
     let coders = Coder<Old>.readers
     var schema = self
     schema.readers[version] = { coder, payload in
@@ -52,7 +60,7 @@ public struct Schema<Value: Sendable>: Sendable {
   }
 }
 
-/// Why a payload was not even tried to be decoded.
+/// Why the store has no decoder for a payload.
 enum UnreadablePayload: LocalizedError, CustomStringConvertible {
   case coder(UInt8)
   case schema(Int)
@@ -61,7 +69,7 @@ enum UnreadablePayload: LocalizedError, CustomStringConvertible {
 
   var description: String {
     switch self {
-    case .coder(let code): "its coder, number \(code), does not produce values of this type"
+    case .coder(let code): "its coder, number \(code), does not decode values of this type"
     case .schema(let version): "there is no reader for schema version \(version)"
     }
   }
