@@ -2,15 +2,15 @@ import Foundation
 import LarderBytes
 import LarderEngine
 
-/// Copies what can be read of a damaged store to a new one.
+/// Copies the readable rows of a damaged store to a new one.
 ///
-/// A LevelDB iterator skips damaged blocks, and older tables behind them then show entries that
-/// were replaced or removed. A lookup does not: it fails. So an iterator only names keys here, and
-/// each row that is copied comes from a lookup of its key.
+/// A LevelDB iterator skips damaged blocks, so it may return entries of older tables that were
+/// replaced or removed since. A lookup fails instead. So the iterator is used only to find keys,
+/// and each row that is copied comes from a lookup of its key.
 ///
 /// A record is copied byte for byte, with its dates, its schema version and its commit sequence. It
-/// gets one row in the expiry index, where its save put it. Counts of bytes and marks of migrations
-/// are left out: caches are counted again when they are opened, and migrations restart.
+/// gets one row in the expiry index, in the bucket that its save used. Byte counts and migration
+/// marks are not copied: caches are counted again when they are opened, and migrations restart.
 struct Salvage: ~Copyable {
   private static var sliceRows: Int { 256 }
   private static var sliceBytes: Int { 1 << 20 }
@@ -36,7 +36,7 @@ struct Salvage: ~Copyable {
     try writeMetadata()
   }
 
-  /// Reads the row under `key`; false if it is missing or damaged.
+  /// Reads the row under `key` into the buffer; false if it is missing or damaged.
   private mutating func find(_ key: [UInt8]) throws(EngineError) -> Bool {
     do throws(EngineError) {
       return try source.get(key.span.bytes, into: &buffer)
@@ -57,7 +57,8 @@ extension Salvage {
     if try find(Metadata.format), let format = Metadata.number(in: found, under: Metadata.format),
       format > Metadata.formatVersion
     {
-      throw .incompatible("store format \(format)")
+      throw .incompatible(
+        "it has store format \(format); this version reads formats up to \(Metadata.formatVersion)")
     }
     if try find(Metadata.nextID) {
       nextID = Metadata.number(in: found, under: Metadata.nextID) ?? 1
@@ -102,7 +103,7 @@ extension Salvage {
         rows.putMetadata(
           Array(try encoder.encode(registration)), under: Metadata.cache(name))
       } catch {
-        throw .io("the registration of cache \(name) cannot be encoded: \(error)")
+        throw .io("the registration of cache \"\(name)\" cannot be encoded: \(error)")
       }
     }
     try target.write(&rows, synced: true)
@@ -170,7 +171,7 @@ extension Salvage {
     report.losses.append(SalvageReport.Loss(cache: name, after: text, before: text))
   }
 
-  /// Notes a part of the key space that could not be read, between two keys that could.
+  /// Reports a loss between two readable keys, in every cache that it may concern.
   private mutating func noteLoss(after: [UInt8]?, before: [UInt8]?) {
     let (first, last) = (
       after.flatMap { RecordKey($0.span.bytes) }, before.flatMap { RecordKey($0.span.bytes) }
@@ -190,9 +191,9 @@ extension Salvage {
     }
   }
 
-  /// Visits the keys that an iterator finds in `range`, and the parts that it cannot read.
+  /// Visits the readable keys in `range`, and reports each part that cannot be read to `lose`.
   ///
-  /// The iterator starts again behind each such part, so that each one is found.
+  /// The iterator restarts after each such part, so that the next one is found, too.
   private mutating func visitKeys(
     in range: EngineRange,
     _ visit: (inout Salvage, [UInt8]) throws(EngineError) -> Void,
@@ -219,7 +220,7 @@ extension Salvage {
       }
       guard let key = next else { return }
       lose(&self, last, key)
-      // What the failed iterator shows here may be old; visiting looks the key up.
+      // The value that the failed iterator shows may be old; `visit` looks the key up.
       try visit(&self, key)
       last = key
       rest.lower = key + [0]

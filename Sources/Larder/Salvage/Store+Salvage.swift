@@ -2,32 +2,31 @@ public import Foundation
 import LarderEngine
 
 extension Store {
-  /// Makes a new store of what can be read of a damaged one.
+  /// Copies the readable entries of a damaged store to a new store.
   ///
   /// ```swift
   /// let report = try Store.salvage(from: damaged, to: directory.appending(path: "salvaged"))
-  /// print(report)                                  // how many entries, and what is lost
+  /// print(report)                                  // the entries copied, and the losses
   /// ```
   ///
-  /// Each entry is copied with its dates, its schema version and its expiry. Of each key, only the
-  /// newest entry is copied: nothing that was removed, replaced or cleared comes back because a
-  /// table is damaged. An entry whose newest state cannot be read is left out. A change that was
-  /// lost with a part of the log is as if it had not been made. Expired entries are copied and stay
-  /// expired.
+  /// Each entry is copied with its dates, its schema version and its expiry. Only the newest entry
+  /// of each key is copied. Entries that were removed, replaced or cleared do not reappear because
+  /// a table is damaged; an entry whose newest state cannot be read is left out. Changes in a lost
+  /// part of the log are lost. Expired entries are copied and stay expired.
   ///
   /// - Parameters:
   ///   - damaged: A `file:` URL of a store that is not open. It is only read.
-  ///   - directory: A `file:` URL, where nothing is or an empty directory. Its parent must exist,
-  ///     and it must lie outside the damaged store.
-  /// - Returns: What was copied, and what could not be read.
-  /// - Throws: ``StoreError/corrupt(cache:key:file:)`` when no intact `MANIFEST` says which tables
-  ///   belong to the store: nothing can be salvaged then. ``StoreError/incompatible(_:)`` when it
-  ///   is not a store, or a newer one; ``StoreError/invalidArgument(_:)`` when something is at
-  ///   `directory`; ``StoreError/locked(pid:)`` when the damaged store is open, or a store is being
-  ///   made at `directory`; ``StoreError/io(_:)``, ``StoreError/diskFull``. In each case at
-  ///   `directory` is what was there before.
-  /// - Complexity: One scan and one lookup for each entry, one append for 256 of them, and an fsync
-  ///   at the end. Room for a copy of the store.
+  ///   - directory: A `file:` URL of a missing or empty directory. Its parent must exist, and it
+  ///     must lie outside the damaged store.
+  /// - Returns: The entries that were copied, and the key ranges that could not be read.
+  /// - Throws: ``StoreError/corrupt(cache:key:file:)`` if no intact `MANIFEST` lists the store's
+  ///   tables, so that nothing can be salvaged; ``StoreError/incompatible(_:)`` if `damaged` is not
+  ///   a store, or has a newer format; ``StoreError/invalidArgument(_:)`` if `directory` is neither
+  ///   missing nor empty, or lies in `damaged`; ``StoreError/locked(pid:)`` if the damaged store is
+  ///   open, or another call is creating a store at `directory`; ``StoreError/io(_:)``,
+  ///   ``StoreError/diskFull``. In each case `directory` is unchanged.
+  /// - Complexity: One scan and one lookup for each entry, one append for 256 entries, and one
+  ///   fsync. Disk space for a copy of the store.
   @discardableResult public static func salvage(
     from damaged: URL, to directory: URL
   ) throws -> SalvageReport {
