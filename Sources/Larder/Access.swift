@@ -1,16 +1,16 @@
-/// Whether a store is written to.
+/// How a store is opened: for reading and writing, or for reading only.
 public enum Access: Sendable {
-  /// The store is read and written. One `Store` at a time has the directory open.
+  /// For reading and writing. Only one `Store` at a time can have the directory open.
   case readWrite
 
-  /// The store is read as it is at the opening.
+  /// For reading a snapshot that is taken when the store is opened.
   ///
-  /// It reads a snapshot of the store's files: hard links or copies in a temporary directory, or in
-  /// memory if there is no room for that. Nothing in the store's directory is changed, and no lock
-  /// is taken. So it opens a store that another process has open, one on a full disk, and one on
-  /// media that cannot be written. What others write later is not seen: open it again for that.
+  /// The snapshot consists of hard links to the store's files, or copies of them, in a temporary
+  /// directory, or in memory if there is no space on disk. The store's directory is not changed or
+  /// locked. So this opens a store that another process has open, on a full disk, or on read-only
+  /// media. Later writes of other processes are not visible until the store is opened again.
   ///
-  /// Everything that would write throws ``StoreError/readOnly(cause:)``, and nothing is swept. A
-  /// cache that the store does not have is empty.
+  /// Writes throw ``StoreError/readOnly(cause:)``, and nothing is swept. A cache that the store
+  /// does not contain is empty.
   case readOnly
 }

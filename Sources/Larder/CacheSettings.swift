@@ -1,6 +1,6 @@
 import LarderCoding
 
-/// What a cache was opened with, as far as two openings of it must agree while it is open.
+/// The settings of an open cache that another opening of it must match.
 struct CacheSettings {
   /// A type, compared by identity.
   struct Named: Equatable, CustomStringConvertible {
@@ -15,7 +15,7 @@ struct CacheSettings {
   let valueType: Named
   let lifetime: Lifetime
   let schemaVersion: Int
-  /// Schema readers are closures and cannot be compared; their versions can.
+  /// The versions of the schema's readers; the readers are closures and cannot be compared.
   let readerVersions: Set<Int>
   let coder: PayloadFormat
   let byteBudget: Int?
@@ -34,14 +34,14 @@ struct CacheSettings {
 }
 
 extension CacheSettings {
-  /// A setting that differs, with both values in words.
+  /// A setting that differs, with both values as text.
   struct Difference {
     let name: String
     let current: String
     let wanted: String
   }
 
-  /// The settings that are not the same in `wanted`; empty if it means the same cache.
+  /// The settings that differ in `wanted`; empty if all are equal.
   func differences(from wanted: CacheSettings) -> [Difference] {
     var differences: [Difference] = []
     func compare<T: Equatable>(
@@ -68,7 +68,7 @@ extension CacheSettings {
 }
 
 extension StoreError {
-  /// A cache is open and is asked for with other settings.
+  /// The error for a cache that is already open with other settings.
   init(cacheIsOpen name: String, differingIn differences: [CacheSettings.Difference]) {
     let current = differences.map { "\($0.name) \($0.current)" }.joined(separator: ", ")
     var wanted = differences.map { "\($0.name) \($0.wanted)" }.joined(separator: ", ")

@@ -1,25 +1,25 @@
-/// What opening does with a store that is damaged.
+/// How opening handles a damaged store.
 public enum DamagePolicy: Sendable {
   /// Throws ``StoreError/corrupt(cache:key:file:)`` and changes nothing.
   case fail
 
-  /// Moves the directory aside, to its name with `.damaged` behind it, and starts an empty store.
+  /// Moves the damaged store to its name plus `.damaged`, and creates an empty store in its place.
   ///
-  /// One copy is kept: what an earlier time left there is deleted. ``Store/recovery`` says so. A
-  /// directory that something is mounted on cannot be moved, and opening throws then.
+  /// ``Store/recovery`` reports it. Only one damaged store is kept: one from an earlier time is
+  /// deleted. A mount point cannot be moved; opening throws then.
   case recreate
 
-  /// Makes a new store of what can be read, and moves the damaged one aside, to its name with
-  /// `.damaged` behind it.
+  /// Copies the readable entries to a new store, and moves the damaged one to its name plus
+  /// `.damaged`.
   ///
-  /// It is for a store that cannot be opened, and for one in which damage was met while it was
-  /// open: that leaves a file `LARDER.damaged` in its directory. Nothing is repaired while a store
-  /// is open. The new store takes the damaged one's place in one step. ``Store/recovery`` has the
-  /// ``RecoveryReport/salvage``, which names what is lost; see ``Store/salvage(from:to:)``.
+  /// A store is salvaged if it cannot be opened because of damage, or if its directory contains the
+  /// file `LARDER.damaged`, which a store writes when it finds damage while it is open. The two
+  /// stores are exchanged in one step. ``Store/recovery`` reports it, and its
+  /// ``RecoveryReport/salvage`` names the losses; see ``Store/salvage(from:to:)``. Only one damaged
+  /// store is kept: one from an earlier time is deleted.
   ///
-  /// It needs room for a copy of the store; without it, opening throws ``StoreError/diskFull``. One
-  /// damaged store is kept: what an earlier time left there is deleted. When nothing can be
-  /// salvaged, opening throws ``StoreError/corrupt(cache:key:file:)``. In both cases the store is
-  /// where it was.
+  /// Opening throws ``StoreError/diskFull`` without disk space for a copy of the store, and
+  /// ``StoreError/corrupt(cache:key:file:)`` if nothing can be salvaged. In both cases the damaged
+  /// store stays in place.
   case salvage
 }

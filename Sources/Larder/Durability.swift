@@ -1,13 +1,13 @@
-/// What an acknowledged write survives.
+/// The failures that an acknowledged write survives.
 public enum Durability: Sendable {
-  /// A crash or kill of the process.
+  /// The write survives a crash or kill of the process.
   ///
-  /// A power loss may lose the last writes, in reverse order of their commits. It never tears an
-  /// entry or a batch.
+  /// A power loss may lose the most recent writes, the newest first. It never loses part of an
+  /// entry or of a batch.
   case processCrash
 
-  /// Power loss, and so does every write that was acknowledged before it.
+  /// The write, and every write acknowledged before it, survives power loss.
   ///
-  /// It costs an fsync, which writers that meet share.
+  /// It costs an fsync, which concurrent writers share.
   case powerLoss
 }

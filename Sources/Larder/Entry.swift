@@ -1,12 +1,12 @@
 public import Foundation
 
-/// A value as a cache keeps it, with what is known about it.
+/// A stored value, with its date, age and origin.
 public struct Entry<Value: Sendable>: Sendable {
   /// The value.
   public let value: Value
-  /// When it was saved, as the store's clock told it then, to the last bit.
+  /// The date it was saved, from the store's clock, stored without rounding.
   public let savedAt: Date
-  /// How old it was when it was read, in seconds; negative if it was saved in the future.
+  /// Its age in seconds when it was read; negative if it was saved in the future.
   public let age: TimeInterval
   /// Where it was read from.
   public let origin: Origin
@@ -14,34 +14,32 @@ public struct Entry<Value: Sendable>: Sendable {
 
 /// Where an entry was read from.
 public enum Origin: Sendable {
-  /// From memory: the store is ``Store/inMemory(options:)``.
+  /// From a store in memory: ``Store/inMemory(options:)``.
   case memory
   /// From the store's directory.
   case disk
 }
 
-/// What is known about an entry without its value.
+/// Information about an entry, without its value.
 public struct EntryMetadata: Sendable, Hashable {
-  /// When it was saved, as the store's clock told it then, to the last bit.
+  /// The date it was saved, from the store's clock, stored without rounding.
   public let savedAt: Date
-  /// How old it was when it was read, in seconds; negative if it was saved in the future.
+  /// Its age in seconds when it was read; negative if it was saved in the future.
   public let age: TimeInterval
-  /// How long its encoded value is, in bytes.
+  /// The size of its encoded value, in bytes.
   public let payloadBytes: Int
 }
 
-/// What a cache has for a key.
-///
-/// Four answers, so that none has to be guessed from another.
+/// The state of a key in a cache, with its entry if there is one.
 public enum Lookup<Value: Sendable>: Sendable {
-  /// Young enough.
+  /// The entry is younger than the first limit of the cache's lifetime.
   case fresh(Entry<Value>)
-  /// Past its fresh time and still kept: good for when nothing better is to be had.
+  /// The entry is past its fresh time but not expired; use it if no newer value is available.
   case stale(Entry<Value>)
-  /// Too old, by the cache's lifetime or by the call's maximum age.
+  /// The entry is too old, by the cache's lifetime or by the maximum age of the call.
   ///
-  /// The value is not shown.
+  /// The value is not decoded.
   case expired(EntryMetadata)
-  /// There is nothing under the key.
+  /// The cache has no entry for the key.
   case missing
 }

@@ -1,15 +1,15 @@
 public import Foundation
 import LarderEngine
 
-/// What opening a store had to set aside.
+/// What was set aside when a store was opened, and why.
 public struct RecoveryReport: Sendable {
-  /// What was found and done, in English.
+  /// The damage that was found and what was done about it, in English.
   public let summary: String
-  /// The commit sequences that are gone; nil when they are not known.
+  /// The sequence numbers of the lost commits; nil if they are unknown.
   public let lostCommits: ClosedRange<UInt64>?
-  /// Where the bytes are now that were set aside.
+  /// The directory that now holds the bytes that were set aside.
   public let setAside: URL?
-  /// What was copied from a damaged store, and what is lost; nil if nothing was salvaged.
+  /// What was copied from the damaged store, and what was lost; nil if the store was not salvaged.
   public let salvage: SalvageReport?
 
   init(_ recovery: Recovery) {
@@ -19,7 +19,7 @@ public struct RecoveryReport: Sendable {
     salvage = nil
   }
 
-  /// Moves the damaged store at `path` aside.
+  /// Moves the damaged store at `path` aside, so that an empty one can be created there.
   init(settingAside path: String, because error: StoreError) throws(StoreError) {
     let aside: String
     do {
@@ -27,13 +27,13 @@ public struct RecoveryReport: Sendable {
     } catch {
       throw StoreError(error)
     }
-    summary = "The store was damaged and was started afresh. \(error)"
+    summary = "The store was damaged, and an empty store was created in its place. \(error)"
     lostCommits = nil
     setAside = URL(filePath: aside, directoryHint: .isDirectory)
     salvage = nil
   }
 
-  /// Salvages the damaged store at `path`, puts the new one in its place, and moves it aside.
+  /// Salvages the damaged store at `path` into a new store, and exchanges the two.
   init(salvaging path: String, because error: StoreError) throws(StoreError) {
     var report = SalvageReport()
     let aside: String
@@ -44,7 +44,7 @@ public struct RecoveryReport: Sendable {
     } catch {
       throw StoreError(error)
     }
-    summary = "The store was damaged, and what could be read was copied to a new one. \(report)"
+    summary = "The store was damaged, and its readable entries were salvaged. \(report)"
     lostCommits = nil
     setAside = URL(filePath: aside, directoryHint: .isDirectory)
     salvage = report

@@ -2,32 +2,32 @@ public import Foundation
 import LarderEngine
 
 extension Store {
-  /// Makes a backup of the store in a directory, while others read and write.
+  /// Creates a backup of the store in a directory, while the store is in use.
   ///
-  /// It holds everything that was acknowledged before the call, whatever its durability, and of
-  /// what is written meanwhile the commits up to some moment: never half a batch, and no commit
-  /// without those before it. Once this returns, the backup survives power loss. See
-  /// <doc:WhatSurvivesWhat>.
+  /// The backup contains every write that was acknowledged before the call, whatever its
+  /// durability. Of the writes during the call, it contains all commits up to some moment: no part
+  /// of a batch, and no commit without the earlier ones. Once this returns, the backup survives
+  /// power loss. See <doc:WhatSurvivesWhat>.
   ///
-  /// The store's tables become hard links where `directory` is on the same file system: then the
-  /// backup takes little room, and more with each table that the store replaces later. Elsewhere
-  /// everything is copied. Deleting a backup does nothing to its store, and the other way round. A
-  /// backup is not opened as a store: ``restore(from:to:)`` makes one of it.
+  /// If `directory` is on the same file system as the store, the backup has hard links to the
+  /// store's tables. It then takes little space at first, and more as the store replaces tables. On
+  /// another file system, every file is copied. Deleting the backup does not affect the store, nor
+  /// the reverse. A backup cannot be opened as a store; use ``restore(from:to:)``.
   ///
-  /// - Parameter directory: A `file:` URL, where nothing is or an empty directory. Its parent must
-  ///   exist, and it must lie outside the store. The backup is made in the parent under the name
-  ///   `.NAME.larder-partial`, and gets its own name when it is whole and on the device. What a
-  ///   process leaves there that is killed, the next backup to `directory` removes.
-  /// - Throws: ``StoreError/invalidArgument(_:)`` when something is at `directory`, when it lies in
-  ///   the store, and for a store in memory, which has no files. ``StoreError/locked(pid:)`` when a
-  ///   backup is being made there already. ``StoreError/corrupt(cache:key:file:)`` when a file of
-  ///   the store is missing, or its logs or its `MANIFEST` are damaged; a damaged entry in a table
-  ///   is no error, and is in the backup as it is. ``StoreError/diskFull``, ``StoreError/io(_:)``,
-  ///   ``StoreError/closed``. In each case the store goes on, and at `directory` is what was there
-  ///   before.
-  /// - Complexity: A checksum over all files, and a few fsyncs; with links refused, a copy and an
-  ///   fsync of each file. Writers wait for two listings of the store's directory, and share the
-  ///   device. Memory for the largest file.
+  /// - Parameter directory: A `file:` URL of a missing or empty directory. Its parent must exist,
+  ///   and it must lie outside the store. The backup is created in the parent as
+  ///   `.NAME.larder-partial`, and renamed once it is complete and on the device. If the process is
+  ///   killed before that, the next backup to `directory` removes the partial one.
+  /// - Throws: ``StoreError/invalidArgument(_:)`` if `directory` is neither missing nor empty, if
+  ///   it lies in the store, or if the store is in memory; ``StoreError/locked(pid:)`` if another
+  ///   backup to `directory` is running; ``StoreError/corrupt(cache:key:file:)`` if a file of the
+  ///   store is missing, or its logs or its `MANIFEST` are damaged; ``StoreError/diskFull``,
+  ///   ``StoreError/io(_:)``, ``StoreError/closed``. In each case the store stays usable, and
+  ///   `directory` is unchanged. A damaged entry in a table is not an error; it is backed up as it
+  ///   is.
+  /// - Complexity: A checksum of all files, and a few fsyncs. Without hard links, also a copy and
+  ///   an fsync of each file. Writers wait while the store's directory is listed twice, and share
+  ///   the device. Memory for the largest file.
   public func backup(to directory: URL) throws {
     guard let engine = context.engine as? LevelDBEngine else {
       throw StoreError.invalidArgument("a store in memory has no files to make a backup of")
@@ -40,26 +40,24 @@ extension Store {
     }
   }
 
-  /// Makes a store of a backup, in another directory.
+  /// Restores a backup to a new store in another directory.
   ///
-  /// Every file of the backup is checked before anything is made. Files are copied, never linked,
-  /// and on the device when this returns. The new store is opened like any other one; it holds what
-  /// the backup holds, and knows nothing of the store that the backup was made of, which may be
-  /// open meanwhile.
+  /// Every file of the backup is checked before anything is created. Files are copied, never
+  /// linked, and are on the device when this returns. The restored store is independent of the
+  /// store that was backed up, which may be open at the same time.
   ///
   /// - Parameters:
-  ///   - backup: A `file:` URL of a directory that ``backup(to:)`` has made. It is only read.
-  ///   - directory: A `file:` URL, where nothing is or an empty directory. Its parent must exist,
-  ///     and it must lie outside the backup. The store is made in the parent under the name
-  ///     `.NAME.larder-partial`, and gets its own name when it is whole.
-  /// - Throws: ``StoreError/corrupt(cache:key:file:)``, which names the file, when one of the
-  ///   backup's is damaged or missing, or one is there that is not of the backup;
-  ///   ``StoreError/incompatible(_:)`` when `backup` is none, or one of a later version;
-  ///   ``StoreError/invalidArgument(_:)`` when something is at `directory` or it lies in the
-  ///   backup; ``StoreError/locked(pid:)`` when a store is being restored there already;
-  ///   ``StoreError/io(_:)``, ``StoreError/diskFull``. In each case at `directory` is what was
-  ///   there before.
-  /// - Complexity: Two reads of all files with a checksum, a copy of each, and an fsync for each.
+  ///   - backup: A `file:` URL of a directory that ``backup(to:)`` created. It is only read.
+  ///   - directory: A `file:` URL of a missing or empty directory. Its parent must exist, and it
+  ///     must lie outside the backup. The store is created in the parent as
+  ///     `.NAME.larder-partial`, and renamed once it is complete.
+  /// - Throws: ``StoreError/corrupt(cache:key:file:)``, which names the file, if a file of the
+  ///   backup is damaged or missing, or a file does not belong to it;
+  ///   ``StoreError/incompatible(_:)`` if `backup` is not a backup, or a later version created it;
+  ///   ``StoreError/invalidArgument(_:)`` if `directory` is neither missing nor empty, or lies in
+  ///   the backup; ``StoreError/locked(pid:)`` if another restore to `directory` is running;
+  ///   ``StoreError/io(_:)``, ``StoreError/diskFull``. In each case `directory` is unchanged.
+  /// - Complexity: Two reads and two checksums of all files, and a copy and an fsync of each.
   ///   Memory for the largest file.
   public static func restore(from backup: URL, to directory: URL) throws {
     let (source, target) = (try path(of: backup), try path(of: directory))

@@ -1,126 +1,128 @@
 import LarderEngine
 
 extension Store {
-  /// How a store behaves.
+  /// The options for opening a store.
   ///
-  /// Chosen when it is opened; it cannot change while it is open.
+  /// They cannot be changed while the store is open.
   public struct Options: Sendable {
     // MARK: Correctness
 
-    /// Where the date comes from.
+    /// The clock that stamps entries and decides when they expire.
     ///
-    /// The default is the system's clock.
+    /// The default is the system's clock, ``SystemClock``.
     public var clock: any WallClock = SystemClock()
 
     /// Whether a missing store is created.
     ///
-    /// The default is true.
-    ///
-    /// When false, opening one that is not there is ``StoreError/io(_:)`` and creates nothing.
+    /// The default is true. If false, opening a missing store throws ``StoreError/io(_:)`` and
+    /// creates nothing.
     public var createIfMissing = true
 
-    /// What writes survive that do not say it themselves.
+    /// The durability of writes that do not specify one.
     ///
     /// The default is ``Durability/processCrash``.
     public var durability = Durability.processCrash
 
-    /// Whether the store is written to.
+    /// Whether the store is opened for writing, or for reading only.
     ///
-    /// The default is ``Access/readWrite``. With ``Access/readOnly``, a missing store is
-    /// ``StoreError/io(_:)``, and ``onDamage``, ``byteBudget`` and ``sweepInterval`` mean nothing.
+    /// The default is ``Access/readWrite``. With ``Access/readOnly``, opening a missing store
+    /// throws ``StoreError/io(_:)``, and ``onDamage``, ``byteBudget`` and ``sweepInterval`` have no
+    /// effect.
     public var access = Access.readWrite
 
-    /// What opening does with a store that is damaged.
+    /// How opening handles a damaged store.
     ///
-    /// The default is ``DamagePolicy/fail``. A damaged record is never the store's damage.
+    /// The default is ``DamagePolicy/fail``. A damaged record alone does not make opening fail.
     public var onDamage = DamagePolicy.fail
 
-    // MARK: Deleting what has expired, or takes too much room
+    // MARK: Deleting entries
 
-    /// How many bytes all caches of the store may hold together: keys, records, and their rows in
-    /// the index.
+    /// The maximum size of all caches of the store together, in bytes.
     ///
-    /// The default is nil, no limit; at least 1. See <doc:Budgets>.
+    /// The default is nil, no limit; otherwise at least 1. Keys, records and index rows count
+    /// towards it; see <doc:Budgets>. It applies to a store in memory, too.
     ///
-    /// The first time that a store is opened with one, everything in it is read once to be counted.
-    /// The store takes a bit of memory for every 128 bytes of it, 16 MiB at most. A store in memory
-    /// keeps to it, too.
+    /// The first time a store is opened with a budget, all its entries are read once to be counted.
+    /// To track reads, the store uses one bit of memory for each 128 bytes of the budget, at most
+    /// 16 MiB.
     public var byteBudget: Int?
 
-    /// How often the store looks, in seconds, whether something has expired, and deletes it.
+    /// The interval between sweeps in the background, in seconds; a sweep deletes expired entries.
     ///
-    /// The default is nil: never by itself, only when ``Store/sweep()`` or
-    /// ``Cache/validate(maxAge:)`` is called. 1 to 31,536,000, a year, are allowed.
+    /// The default is nil: entries are deleted only when ``Store/sweep()`` or
+    /// ``Cache/validate(maxAge:)`` is called. Otherwise 1 to 31,536,000, a year.
     ///
-    /// It deletes about 10,000 entries at a time, on a thread of its own, and nothing until ten
-    /// minutes after the store was opened, and after the date was set to another one: what is
-    /// deleted for a wrong date is lost. A store in memory does not do it.
+    /// A sweep in the background runs on its own thread and deletes at most about 10,000 entries.
+    /// Within ten minutes after the store was opened or the date was changed, it deletes nothing,
+    /// because a deletion for a wrong date cannot be undone. A store in memory is not swept in the
+    /// background.
     public var sweepInterval: Double?
 
-    /// What calls for a sweep in the background.
+    /// Triggers the sweeps in the background.
     ///
     /// The default is a timer.
     package var sweepTrigger: SweepTrigger = sweepTimer
 
     // MARK: Performance
 
-    /// How many bytes of writes gather in memory before they become a sorted file.
+    /// The size of the write buffer in memory, in bytes; a full buffer is written to a sorted file.
     ///
     /// The default is 4 MiB; 64 KiB to 1 GiB are allowed.
     ///
-    /// Larger makes bulk loads faster, and opening after a crash slower. Two such buffers exist at
-    /// most. A store uses at most a 64th of the room that its volume has when it is opened.
+    /// A larger buffer makes bulk loads faster, and opening after a crash slower. At most two
+    /// buffers exist at once. The size is limited to a 64th of the space that is free on the volume
+    /// when the store is opened.
     public var writeBufferBytes = 4 << 20
 
-    /// How many bytes of uncompressed file blocks are kept in memory.
+    /// The size of the block cache in memory, in bytes; it holds uncompressed blocks of files.
     ///
-    /// The default is 8 MiB; 0 keeps none. There is no upper limit.
+    /// The default is 8 MiB; 0 disables the cache. There is no upper limit.
     public var blockCacheBytes = 8 << 20
 
-    /// How large a block of a file is, in bytes before compression: what one read from disk brings.
+    /// The size of a block, in bytes before compression; a block is the unit of reads from disk.
     ///
-    /// The default is 4 KiB; 1 KiB to 4 MiB are allowed. Leave it alone unless you mostly scan.
+    /// The default is 4 KiB; 1 KiB to 4 MiB are allowed. Change it only if you mostly scan.
     public var blockBytes = 4 << 10
 
-    /// How large a file grows, in bytes.
+    /// The maximum size of a table file, in bytes.
     ///
     /// The default is 2 MiB; 1 MiB to 1 GiB are allowed.
     ///
-    /// Larger makes fewer files, and longer compactions.
+    /// Larger files mean fewer files and longer compactions.
     public var maxFileBytes = 2 << 20
 
-    /// Bits of Bloom filter for each key.
+    /// The size of the Bloom filter, in bits for each key.
     ///
-    /// The default of 10 lets about 1 % of the lookups of absent keys cost a read from disk. 0 to
-    /// 64 are allowed; 0 turns the filter off. Leave it alone.
+    /// The default is 10, with which about 1 % of the lookups of absent keys read from disk. 0 to
+    /// 64 are allowed; 0 disables the filter. There is rarely a reason to change it.
     public var filterBitsPerKey = 10
 
     /// Whether blocks are compressed with Snappy.
     ///
-    /// The default is true; turn it off where payloads are compressed already.
+    /// The default is true; turn it off if payloads are already compressed.
     public var compression = true
 
-    /// How many files may be open at once.
+    /// The maximum number of open files.
     ///
     /// The default is 1,000; 74 to 50,000 are allowed.
     public var maxOpenFiles = 1000
 
-    /// Whether opening goes on with the last log instead of starting a new one.
+    /// Whether opening appends to the last log instead of starting a new one.
     ///
-    /// The default is false. It makes opening a little faster and recovery less simple: leave it
-    /// alone.
+    /// The default is false. It makes opening a little faster, but recovery more complicated. There
+    /// is rarely a reason to change it.
     public var reusesLogs = false
 
-    /// Makes the default options.
+    /// Creates the default options.
     public init() {}
   }
 }
 
 extension Store.Options {
-  /// How long the time between two sweeps may be: a system timer counts nanoseconds in 64 bits.
+  /// The allowed sweep intervals; a system timer counts nanoseconds in 64 bits.
   private static let sweepIntervals = 1...31_536_000
 
-  /// Throws ``StoreError/invalidArgument(_:)`` when an option is out of its range.
+  /// Throws ``StoreError/invalidArgument(_:)`` if an option is outside its range.
   func checkRanges() throws(StoreError) {
     if let byteBudget, byteBudget < 1 {
       throw .invalidArgument("byteBudget is \(byteBudget), outside 1 to \(Int.max)")

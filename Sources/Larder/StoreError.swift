@@ -1,10 +1,10 @@
 public import Foundation
 import LarderEngine
 
-/// Why an operation on a store failed.
+/// An error of a ``Store``, a ``Cache`` or a cursor.
 ///
-/// Every error of a ``Store``, a ``Cache`` or a cursor is a `StoreError`; each method names the
-/// cases that it throws. The methods are declared `throws`, without the type:
+/// These types throw no other errors, except for those that your own closures throw. Each method
+/// lists the cases that it throws. The methods are declared `throws`, without the type:
 ///
 /// ```swift
 /// do {
@@ -16,60 +16,57 @@ import LarderEngine
 /// }
 /// ```
 ///
-/// A missing or expired entry is not an error: reads answer `nil`, or say so in a ``Lookup``. More
-/// cases may come before version 1.0; a `switch` over all of them wants a `default`.
+/// A missing or expired entry is not an error: reads return nil, or a case of ``Lookup``. Cases may
+/// be added before version 1.0, so a `switch` over all of them needs a `default`.
 public enum StoreError: Error {
   /// The value could not be encoded.
   ///
-  /// Nothing was written; an older entry is as it was.
+  /// Nothing was written; an existing entry is unchanged.
   case encoding(key: String, underlying: any Error)
 
-  /// Intact bytes were found, but they do not decode as the cache's type.
+  /// The stored bytes are intact, but do not decode as the cache's value type.
   ///
-  /// The bytes are kept until the key is saved, removed, or ``Cache/validate(maxAge:)`` runs.
+  /// The bytes are kept until the key is saved or removed, or ``Cache/validate(maxAge:)`` runs.
   case undecodable(key: String, underlying: any Error)
 
-  /// The entry was written with a newer version of its type than this program knows.
+  /// The entry was written with a newer schema version than this program knows.
   ///
-  /// The entry is kept, by ``Cache/validate(maxAge:)`` too, for the program that can read it. A
-  /// save throws this when it would replace such an entry: nothing was written.
+  /// The entry is kept for the program that can read it, also by ``Cache/validate(maxAge:)``. A
+  /// save that would replace such an entry throws this error and writes nothing.
   case newerSchema(found: Int, known: Int)
 
   /// A checksum or a length on disk is wrong.
   ///
-  /// Only this entry is concerned, unless `key` is empty: then it is the store's own bookkeeping,
-  /// or a part of a file of which no key is known.
-  ///
-  /// The bytes are kept until the key is saved, removed, or ``Cache/validate(maxAge:)`` runs.
+  /// If `key` is not empty, the error concerns only that entry. Its bytes are kept until the key is
+  /// saved or removed, or ``Cache/validate(maxAge:)`` runs. If `key` is empty, the damage is in the
+  /// store's own metadata, or in a part of a file whose keys are unknown.
   case corrupt(cache: String, key: String, file: String?)
 
-  /// Another process, or another `Store` in this one, has the directory open.
+  /// Another process, or another `Store` in this process, has the directory open.
   ///
-  /// Nothing was touched.
-  ///
-  /// `pid` is the owner's, where it can be told.
+  /// Nothing was changed. `pid` is the process that has it open; nil if unknown.
   case locked(pid: Int32?)
 
-  /// The file system has no room left for a write.
+  /// The file system has no space left for a write.
   ///
-  /// Whether the write took effect is unknown.
+  /// It is unknown whether the write took effect.
   case diskFull
 
-  /// An earlier write failed, and its reason, `cause`, is still there.
+  /// Writes are disabled because an earlier write failed; `cause` describes that failure.
   ///
-  /// Nothing was written, and reading goes on. Each write tries first whether the reason is gone:
-  /// there is nothing to reset.
+  /// Nothing was written. Reads still work. Each write first tests whether the problem is gone, so
+  /// writes resume without a reset.
   case writesDisabled(cause: String)
 
-  /// The store was opened for reading only, because of `cause`.
+  /// The store is open for reading only; `cause` says why.
   ///
   /// Nothing was written.
   case readOnly(cause: String)
 
-  /// A cache, or the store, would hold more than its budget, and nothing can be evicted for that.
+  /// The write would exceed the budget of a cache or of the store, and eviction cannot make room.
   ///
-  /// Nothing was written. `bytes` is what it would hold at least. When what is to be written is
-  /// larger than the budget by itself, nothing was evicted either.
+  /// Nothing was written. `bytes` is the least that the cache or store would hold after the write.
+  /// If the write alone is larger than the budget, nothing was evicted either.
   case budgetExceeded(bytes: Int, budget: Int)
 
   /// The store was closed.
@@ -77,31 +74,33 @@ public enum StoreError: Error {
   /// Nothing was read or written.
   case closed
 
-  /// The operating system refused a read or a write.
+  /// The operating system reported an error for a read or a write.
   ///
-  /// After a failed write, whether it took effect is unknown.
+  /// After a failed write, it is unknown whether the write took effect.
   case io(String)
 
-  /// What is on disk must not be touched by this version: a newer format, or not a store at all.
+  /// This version cannot use the directory or the entry.
+  ///
+  /// The format is newer, or the directory is not a store. Nothing was changed.
   case incompatible(String)
 
   /// A key, a value, a name or a setting is outside its limits.
   ///
-  /// Nothing was done.
+  /// Nothing was changed.
   case invalidArgument(String)
 }
 
 extension StoreError: LocalizedError, CustomStringConvertible {
-  /// The same as ``description``, so that `localizedDescription` is.
+  /// The same text as ``description``, so that `localizedDescription` returns it, too.
   public var errorDescription: String? { description }
 
-  /// What happened, to which entry or store, and what can be done, in sentences for people.
+  /// The error as sentences: what failed, on which entry or store, and how to continue.
   ///
-  /// It may name the key and the cache, never the value.
+  /// The text may contain the key and the name of the cache, but never the value.
   public var description: String {
     switch self {
     case .encoding(let key, let error):
-      "The value for key \"\(key)\" could not be encoded; nothing was saved: \(stopped(error))"
+      "The value for key \"\(key)\" could not be encoded, so nothing was saved: \(stopped(error))"
     case .undecodable(let key, let error):
       """
       The value of key "\(key)" could not be decoded: \(stopped(error)) Save or remove the key, or \
@@ -109,30 +108,34 @@ extension StoreError: LocalizedError, CustomStringConvertible {
       """
     case .newerSchema(let found, let known):
       """
-      The entry has schema version \(found); this program knows versions up to \(known). It is \
-      kept for the program that wrote it. Update this program, or remove the key; to save over \
-      such entries, open the cache with overwritesNewer: true.
+      The entry has schema version \(found); this program knows versions up to \(known). The \
+      entry is kept for the program that wrote it. Update this program, or remove the key; to \
+      save over such entries, open the cache with overwritesNewer: true.
       """
     case .corrupt(let cache, let key, let file):
       Self.describeCorruption(cache: cache, key: key, file: file)
     case .locked(let pid?):
-      "The store is open elsewhere, in process \(pid). Close it there first."
-    case .locked(nil): "The store is open elsewhere. Close it there first."
+      "The store is already open in process \(pid). Close it there first."
+    case .locked(nil): "The store is already open elsewhere. Close it there first."
     case .diskFull:
       """
-      The file system is full. Make room, or remove entries. A store that cannot be opened for \
-      that reason can be read with Options.access = .readOnly.
+      The file system is full. Free disk space, or remove entries. If the store cannot be opened, \
+      it can still be read with Options.access = .readOnly.
       """
     case .readOnly(let cause): "The store cannot be written to: \(stopped(cause))"
     case .writesDisabled(let cause):
-      "Writing is disabled since a write failed: \(stopped(cause)) The next write tries again."
+      "Writes are disabled after a failed write: \(stopped(cause)) The next write tries again."
     case .budgetExceeded(let bytes, let budget):
-      "\(bytes) bytes are over the budget of \(budget) bytes, and nothing can be evicted."
+      """
+      The write would take the cache or store to \(bytes) bytes, over its budget of \(budget) \
+      bytes, and eviction cannot make enough room. Save less data, or open it with a larger \
+      byteBudget.
+      """
     case .closed: "The store is closed. Open it again."
     case .io(let message): "The store could not be read or written: \(stopped(message))"
     case .incompatible(let message):
-      "The store cannot be used by this version: \(stopped(message))"
-    case .invalidArgument(let message): "Not allowed: \(stopped(message))"
+      "The store or entry is incompatible with this version: \(stopped(message))"
+    case .invalidArgument(let message): "Invalid argument: \(stopped(message))"
     }
   }
 
@@ -157,16 +160,16 @@ extension StoreError: LocalizedError, CustomStringConvertible {
   }
 }
 
-/// An error or a message in words, with a full stop at its end.
+/// An error or a message as text that ends with a full stop.
 private func stopped(_ words: Any) -> String {
   let text = "\(words)"
   return text.hasSuffix(".") ? text : text + "."
 }
 
 extension StoreError {
-  /// The same failure in users' words.
+  /// Converts an engine error.
   ///
-  /// `cache` and `key` say what was being read, if anything was.
+  /// `cache` and `key` name the entry that was being read; they are empty if unknown.
   init(_ error: EngineError, cache: String = "", key: String = "") {
     switch error {
     case .closed: self = .closed

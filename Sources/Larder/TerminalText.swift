@@ -1,9 +1,9 @@
 extension Unicode.Scalar {
-  /// Whether a terminal shows the character and is not controlled by it.
+  /// Whether a terminal prints the character, instead of interpreting it.
   ///
   /// False for control characters, line and paragraph separators, format characters such as those
-  /// that reverse the direction of a text, and characters that are private or unassigned. The two
-  /// zero-width joiners are safe: emoji, and Persian and Indian texts, need them.
+  /// that reverse the text direction, and private or unassigned characters. The zero-width joiner
+  /// and non-joiner are safe: emoji and the Persian and Indic scripts need them.
   package var isSafeOnTerminal: Bool {
     switch properties.generalCategory {
     case .format: self == "\u{200C}" || self == "\u{200D}"
@@ -12,7 +12,7 @@ extension Unicode.Scalar {
     }
   }
 
-  /// The character as JSON escapes it: `\u` and four hexadecimal digits for each UTF-16 unit.
+  /// The character escaped as in JSON: `\u` and four hexadecimal digits for each UTF-16 unit.
   package var escaped: String {
     UTF16.encode(self).map { units in
       units.map { unit in
@@ -24,10 +24,10 @@ extension Unicode.Scalar {
 }
 
 extension String {
-  /// The text as one line that a terminal shows and is not controlled by.
+  /// The text as a single line that is safe to print on a terminal.
   ///
-  /// Characters that are not safe on a terminal are escaped, line breaks too. A backslash stays as
-  /// it is, so the result is for reading and not for parsing.
+  /// Unsafe characters are escaped, including line breaks. Backslashes are not, so the result is
+  /// for people and cannot be parsed.
   package var escapedForTerminal: String {
     if utf8.allSatisfy({ (0x20...0x7E).contains($0) }) { return self }
     var text = ""

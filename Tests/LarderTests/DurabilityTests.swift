@@ -174,7 +174,7 @@ extension DurabilityTests {
     options.onDamage = .recreate
     let store = try Store(at: place, options: options)
     let report = try #require(store.recovery)
-    #expect(report.summary.contains("afresh"))
+    #expect(report.summary.contains("an empty store"))
     let aside = try #require(report.setAside)
     #expect(aside.lastPathComponent == "store.damaged")
     #expect(FileManager.default.fileExists(atPath: aside.appending(path: "CURRENT").path()))

@@ -1,12 +1,14 @@
 import Dispatch
 
-/// Threads of our own: disk work may wait for seconds when compaction is behind, and a thread of
-/// Swift's cooperative pool that waits is one of as few as two.
+/// A queue with its own threads for disk work.
+///
+/// Disk work can block for seconds when compaction is behind, and Swift's cooperative pool may have
+/// only two threads.
 private let diskQueue = DispatchQueue(label: "larder.disk", attributes: .concurrent)
 
-/// Runs blocking disk work away from Swift's cooperative pool, and waits for it.
+/// Runs blocking disk work outside Swift's cooperative pool, and returns its result.
 ///
-/// The work is not cancelled with the calling task: a write that has begun takes effect.
+/// Cancelling the calling task does not cancel the work: a write that has begun takes effect.
 package func offCooperativePool<T: Sendable, E: Error>(
   _ work: @escaping @Sendable () throws(E) -> T
 ) async throws(E) -> T {
