@@ -1,38 +1,38 @@
 package import Foundation
 package import LarderEngine
 
-/// What is in a cache, and what a sweep would delete of it now.
+/// The entries in a cache by state, and the entries that a sweep would delete now.
 public struct CacheContents: Sendable, Hashable {
-  /// Entries that are fresh.
+  /// Fresh entries.
   public var fresh = EntryTotal()
-  /// Entries that are stale.
+  /// Stale entries.
   public var stale = EntryTotal()
-  /// Entries that have expired and are still there.
+  /// Expired entries that have not been deleted.
   public var expired = EntryTotal()
   /// Entries whose bytes are damaged.
   ///
-  /// Whether intact ones decode is not tried.
+  /// Intact entries are not decoded, so entries that would not decode are not counted here.
   public var unreadable = EntryTotal()
-  /// Entries that are for a newer program: of a newer schema or record format.
+  /// Entries of a newer program: their schema version or record format is newer.
   public var newer = EntryTotal()
 
-  /// Rows of the index of what expires when.
+  /// Rows in the expiry index.
   ///
-  /// An entry has one for each time it was overwritten, 65 at most.
+  /// Each save of an entry may add a row, up to 65 for one entry.
   public var indexRows = 0
-  /// Those of the rows that the next sweep looks at: the moment that they name is over.
+  /// Index rows whose bucket has passed; the next sweep visits them.
   public var dueRows = 0
-  /// Entries that the next sweep deletes: those of the expired ones that have a row that is due.
+  /// Entries that the next sweep deletes: the expired entries with a due index row.
   public var due = EntryTotal()
 
   /// Whether everything could be read.
   ///
-  /// False when a part of a file is damaged, and what is in that part is not counted. False, and
-  /// nothing is counted, when the cache's registration is damaged, or when another cache has this
-  /// name in another spelling.
+  /// False if part of a file is damaged; its entries are not counted. Also false, with all counts
+  /// 0, if the cache's registration is damaged, or if another cache's name is a different spelling
+  /// of the same text.
   public var isComplete = true
 
-  /// Nothing.
+  /// Creates empty contents.
   package init() {}
 
   /// The contents of a cache that cannot be counted.
@@ -44,22 +44,22 @@ public struct CacheContents: Sendable, Hashable {
 }
 
 extension Store {
-  /// Looks through the store and tells, by the name of its cache, how many entries there are in
-  /// each state, what they take up, and what a sweep would delete.
+  /// Scans the store and counts the entries of each cache by state.
   ///
-  /// All caches are there, those that are not open included; these are judged by the lifetime and
-  /// schema version they were last opened with. What a later version has registered is left out.
-  /// Others may write meanwhile; each entry is counted as it is met.
+  /// The counts include the bytes of the entries, and what a sweep would delete. Caches that are
+  /// not open are included, with the lifetime and schema version they were last opened with. Caches
+  /// whose registration only a later version can read are left out. Entries may be written during
+  /// the scan; each one is counted as the scan finds it. A damaged entry is counted, and the scan
+  /// continues.
   ///
-  /// A damaged entry is counted and does not end it. For what can be had without looking, see
-  /// ``statistics``.
+  /// For counts that need no scan, see ``statistics``.
   ///
-  /// - Returns: What is in each cache.
-  /// - Throws: ``StoreError/corrupt(cache:key:file:)`` with an empty key when the list of caches
+  /// - Returns: The contents of each cache, by its name.
+  /// - Throws: ``StoreError/corrupt(cache:key:file:)`` with an empty key if the list of caches
   ///   cannot be read; ``StoreError/io(_:)``, ``StoreError/closed``. Nothing is changed.
-  /// - Complexity: One scan of all records, with a checksum for each, and one of the index, with a
-  ///   lookup and a checksum for each row that is due. Memory for the keys of what would be
-  ///   deleted of one cache.
+  /// - Complexity: One scan of all records, with a checksum for each, and one scan of the index,
+  ///   with a lookup and a checksum for each due row. Memory for the keys that a sweep would delete
+  ///   from one cache.
   public func contents() throws -> [String: CacheContents] {
     let now = context.clock.now()
     var contents: [String: CacheContents] = [:]
@@ -122,10 +122,10 @@ extension CacheContents {
     }
   }
 
-  /// Counts the rows of a cache's index, and what a sweep would delete by them.
+  /// Counts the index rows of a cache, and the entries that a sweep would delete.
   ///
-  /// - Complexity: One step for each row, one lookup and one checksum for each that is due. Memory
-  ///   for the keys of what would be deleted.
+  /// - Complexity: One step for each row, and a lookup and a checksum for each due row. Memory for
+  ///   the keys of the entries that would be deleted.
   package mutating func addIndex(
     of cache: Registration, in engine: any StorageEngine, at now: Date
   ) throws(EngineError) {
@@ -160,7 +160,7 @@ extension CacheContents {
     }
   }
 
-  /// Reads a record; false when it is not there, or cannot be read: a sweep leaves that.
+  /// Reads a record; false if it is missing or damaged, which a sweep does not delete.
   private static func read(
     _ recordKey: [UInt8], in engine: any StorageEngine, into buffer: inout ValueBuffer
   ) throws(EngineError) -> Bool {

@@ -1,10 +1,10 @@
 import Synchronization
 
-/// What a read of a key came to.
+/// The outcome of a read of a key.
 enum ReadOutcome: String {
   case fresh, stale, expired, missing, failed
 
-  /// A read of an entry that could be read.
+  /// The outcome of reading an intact entry.
   init(_ freshness: Freshness) {
     switch freshness {
     case .fresh: self = .fresh
@@ -23,10 +23,10 @@ enum ReadOutcome: String {
   }
 }
 
-/// What an open store counts.
+/// The event counts of an open store.
 ///
-/// The counts of a cache are found by its name, and so go on when a cache that a sweep knew only
-/// from its registration is opened.
+/// The counts of a cache are stored by name. So if a sweep counts deletions in a cache that is not
+/// open, the counts continue when the cache is opened.
 final class StoreCounts: Sendable {
   let sweeps = EventCount("larder_sweeps_total", [])
   private let caches = Mutex<[CacheName: CacheCounts]>([:])
@@ -40,17 +40,17 @@ final class StoreCounts: Sendable {
     }
   }
 
-  /// All of them: also those of caches whose opening has failed.
+  /// The counts of all caches, including those whose opening failed.
   var ofCaches: [CacheName: CacheCounts] { caches.withLock { $0 } }
 }
 
-/// What a store counts for one cache.
+/// The event counts of one cache.
 final class CacheCounts: Sendable {
   let reads: ReadCounts
   let saves: EventCount
   let removals: EventCount
   let clears: EventCount
-  // What the store deletes by itself, by cause.
+  // Automatic deletions, by cause.
   let swept: DeletionCount
   let validated: DeletionCount
   let evictedByOwnBudget: DeletionCount
@@ -69,7 +69,7 @@ final class CacheCounts: Sendable {
   }
 }
 
-/// Reads of a cache, by what they came to.
+/// The number of reads of a cache, by outcome.
 struct ReadCounts: ~Copyable, Sendable {
   private let fresh: EventCount
   private let stale: EventCount
@@ -105,7 +105,7 @@ struct ReadCounts: ~Copyable, Sendable {
   }
 }
 
-/// Entries that were deleted for one cause, and their bytes.
+/// The number of entries that were deleted for one cause, and their bytes.
 struct DeletionCount: ~Copyable, Sendable {
   private let entries: EventCount
   private let bytes: EventCount
@@ -116,9 +116,9 @@ struct DeletionCount: ~Copyable, Sendable {
     bytes = EventCount("larder_deleted_bytes_total", dimensions)
   }
 
-  /// Adds an entry.
+  /// Counts a deleted entry.
   ///
-  /// - Parameter bytes: Its record with the physical key.
+  /// - Parameter bytes: The size of its record and physical key.
   func add(bytes: Int) {
     entries.add()
     self.bytes.add(bytes)
@@ -127,7 +127,7 @@ struct DeletionCount: ~Copyable, Sendable {
   var value: EntryTotal { EntryTotal(entries: entries.value, bytes: bytes.value) }
 }
 
-/// What a batch changes in each cache, until the batch is committed.
+/// The changes of a batch in each cache, to be counted once the batch is committed.
 struct ChangeNotes {
   enum Change {
     case save, removal, clear
@@ -154,7 +154,7 @@ struct ChangeNotes {
     }
   }
 
-  // As in `DueNotes`: a batch of one cache allocates nothing.
+  // As in `DueNotes`, a batch that changes one cache allocates nothing.
   private var first: Note?
   private var others: [Note] = []
 
@@ -169,9 +169,9 @@ struct ChangeNotes {
     }
   }
 
-  /// Counts them.
+  /// Adds the changes to the counts of their caches.
   ///
-  /// After a commit that succeeded: of one that failed nobody knows whether it took effect.
+  /// To be called after a successful commit; it is unknown whether a failed one took effect.
   func count() {
     first?.count()
     for other in others { other.count() }

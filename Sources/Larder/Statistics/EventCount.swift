@@ -4,10 +4,10 @@ import Synchronization
   import CoreMetrics
 #endif
 
-/// How often something has happened since a store was opened.
+/// The number of times an event has happened since a store was opened.
 ///
-/// It is all that counts here. With the package's trait `Metrics`, what it counts goes to a counter
-/// of swift-metrics too, made with it.
+/// All counts of a store are of this type. With the package trait `Metrics`, each one also
+/// increments a counter of swift-metrics.
 struct EventCount: ~Copyable, Sendable {
   private let total = Atomic<Int>(0)
 
@@ -24,7 +24,7 @@ struct EventCount: ~Copyable, Sendable {
   var value: Int { total.load(ordering: .relaxed) }
 
   func add(_ amount: Int = 1) {
-    // Not `add`, which is a loop for the sake of an overflow that takes centuries.
+    // Not `add`, which loops to detect an overflow; reaching one would take centuries.
     total.wrappingAdd(amount, ordering: .relaxed)
     #if Metrics
       counter.increment(by: amount)

@@ -1,82 +1,84 @@
-/// What a store has done since it was opened: a snapshot of its counts.
+/// A snapshot of a store's event counts since it was opened.
 ///
-/// Each count is exact. They are read one after another, while others may be at work: a count may
-/// have in it what another one that belongs to it has not yet.
+/// Each count is exact. The counts are read one after another while other threads may use the
+/// store, so two related counts may differ by the latest events.
 public struct Statistics: Sendable, Hashable {
-  /// What was counted for each cache, by its name.
+  /// The counts of each cache, by its name.
   ///
-  /// Every cache that was opened is there, and of those that were not the ones of which a sweep has
-  /// deleted something.
+  /// Includes every cache that was opened, and every other cache from which the store has deleted
+  /// entries.
   public var caches: [String: CacheStatistics] = [:]
-  /// How many sweeps have begun, those in the background and those that found nothing included.
+  /// The number of sweeps that have begun, in the background or not, even if they found nothing.
   public var sweeps = 0
-  /// Whether a sweep might find something to delete now, as far as is known without looking.
+  /// Whether a sweep might find entries to delete now, as far as is known without a lookup.
   ///
-  /// True until the first sweep, and while one is under way. ``Store/contents()`` tells how much.
+  /// True until the first sweep, and while a sweep is running. ``Store/contents()`` counts the
+  /// entries.
   public var mayHaveBacklog = false
 
   init() {}
 }
 
-/// What a store has done with one cache since the store was opened.
+/// The event counts of one cache since its store was opened.
 public struct CacheStatistics: Sendable, Hashable {
-  /// Reads of a key, by what they came to: ``Cache/value(for:)``, ``Cache/entry(for:)`` and
-  /// ``Cache/lookup(for:maxAge:)``.
+  /// Reads of a key, by outcome.
   ///
-  /// Scans are not counted.
+  /// Calls of ``Cache/value(for:)``, ``Cache/entry(for:)`` and ``Cache/lookup(for:maxAge:)`` are
+  /// counted; scans are not.
   public struct Reads: Sendable, Hashable {
-    /// Reads that found a fresh entry: hits.
+    /// Reads that found a fresh entry (hits).
     public var fresh = 0
-    /// Reads that found a stale entry, whether it was given out or not.
+    /// Reads that found a stale entry, whether or not the call returned it.
     public var stale = 0
-    /// Reads that found an expired entry, by the cache's lifetime or by the call's maximum age.
+    /// Reads that found an entry expired by the cache's lifetime or the call's maximum age.
     public var expired = 0
     /// Reads that found no entry.
     public var missing = 0
-    /// Reads that threw, whatever the error: a damaged, undecodable or newer entry, a failing disk,
-    /// a key over its limit, a store that is closed.
+    /// Reads that threw.
+    ///
+    /// The entry is damaged, undecodable or newer, the disk failed, the key is over its limit, or
+    /// the store is closed.
     public var failed = 0
   }
 
-  /// What the store has deleted by itself, by what for.
+  /// Entries that the store deleted, by cause; explicit removals and clears are not included.
   public struct Deletions: Sendable, Hashable {
-    /// What sweeps have deleted.
+    /// Entries deleted by sweeps.
     public var sweeps = EntryTotal()
-    /// What ``Cache/validate(maxAge:)`` has deleted.
+    /// Entries deleted by ``Cache/validate(maxAge:)``.
     public var validations = EntryTotal()
-    /// What had to go because of the cache's own budget, expired entries among it.
+    /// Entries evicted for the cache's own budget, including expired ones.
     public var cacheBudget = EntryTotal()
-    /// What had to go because of the store's budget.
+    /// Entries evicted for the store's budget, including expired ones.
     public var storeBudget = EntryTotal()
   }
 
   /// Reads of a key.
   public var reads = Reads()
-  /// Values that were saved: a save that failed, a touch and a migration are not counted.
+  /// Values that were saved; failed saves, touches and migrations are not counted.
   public var saves = 0
-  /// Keys that were removed, whether there was an entry or not.
-  ///
-  /// A removal that failed is not counted.
+  /// Removals of a key, whether or not it had an entry; failed removals are not counted.
   public var removals = 0
-  /// How often the cache was cleared.
+  /// The number of times the cache was cleared.
   public var clears = 0
-  /// What was deleted without being named.
+  /// Entries that the store deleted, by cause.
   public var deletions = Deletions()
-  /// How many bytes the cache holds, rows of the index included; nil for one that is not counted,
-  /// because neither it nor the store has a budget.
+  /// The size of the cache in bytes, including index rows.
+  ///
+  /// Nil if the cache is not open, or if neither it nor the store has a budget.
   public var heldBytes: Int?
 
   init() {}
 }
 
-/// A number of entries, and what they take up.
+/// A number of entries, and their size.
 public struct EntryTotal: Sendable, Hashable {
-  /// How many entries.
+  /// The number of entries.
   public var entries = 0
-  /// Their stored keys and records in bytes, before compression.
+  /// The size of their stored keys and records in bytes, before compression.
   ///
-  /// A stored key is the encoded key, and 2 to 11 bytes that say whose it is; a record is the
-  /// encoded value, and 36 bytes or more. Rows of the index are not counted.
+  /// A stored key is the encoded key plus a prefix of 2 to 11 bytes. A record is the encoded value
+  /// plus a header of at least 36 bytes. Index rows are not included.
   public var bytes = 0
 
   mutating func add(bytes: Int) {
@@ -86,15 +88,15 @@ public struct EntryTotal: Sendable, Hashable {
 }
 
 extension Store {
-  /// What the store has done since it was opened.
+  /// The event counts since the store was opened.
   ///
-  /// It can be asked after ``close()``, too; of what is called then only reads count, as failed.
+  /// They remain available after ``close()``; from then on, only failed reads are counted.
   ///
   /// ```swift
   /// let reads = store.statistics.caches["genres"]?.reads
   /// ```
   ///
-  /// - Complexity: No lookup; a few loads for each cache. It waits for nobody's disk.
+  /// - Complexity: A few loads for each cache; no lookup, and no waiting for the disk.
   public var statistics: Statistics {
     var statistics = Statistics()
     let open = allOpenCaches
