@@ -1,28 +1,28 @@
-/// A change of an entry, or of a whole cache.
+/// A change to an entry or to a whole cache.
 public struct Change<Key: CacheKey, Value: Sendable>: Sendable {
-  /// What happened.
+  /// The kind of a change.
   public enum Kind: Sendable {
-    /// A value was saved, or stamped anew by ``Cache/touch(_:)``.
+    /// A value was saved, or its date was updated by ``Cache/touch(_:)``.
     case set(Value)
-    /// The entry was removed, or deleted because it could not be read.
+    /// The entry was removed, or deleted because it was unreadable.
     case removed
     /// The entry was deleted because it had expired.
     ///
-    /// That an entry expires is not told by itself: it is by whoever deletes it.
+    /// Expiry alone is not reported; the deletion of the expired entry is.
     case expired
-    /// The entry was deleted to make room within a budget: see <doc:Budgets>.
+    /// The entry was deleted to make room within a budget; see <doc:Budgets>.
     case evicted
-    /// All entries of the cache were removed; there is no key.
+    /// All entries of the cache were removed; ``Change/key`` is nil.
     case cleared
   }
 
-  /// The entry's key; nil for ``Kind/cleared``.
+  /// The key of the entry; nil for ``Kind/cleared``.
   public let key: Key?
-  /// What happened to it.
+  /// What happened to the entry or the cache.
   public let kind: Kind
 }
 
-/// The changes of a cache, one after the other, in the order in which they took effect.
+/// An asynchronous sequence of the changes to a cache, in the order in which they took effect.
 ///
 /// ```swift
 /// for await change in feed.changes(for: id) {
@@ -30,26 +30,26 @@ public struct Change<Key: CacheKey, Value: Sendable>: Sendable {
 /// }
 /// ```
 ///
-/// It begins with what is written after it was asked for, and it tells what was acknowledged: a
-/// write that failed is not in it, even if its changes turn out to be there later. It ends with its
-/// task, and when the store is closed.
+/// The sequence starts with the first write after it was requested. It reports only acknowledged
+/// writes: a failed write is not reported, even if its changes turn out later to have taken effect.
+/// The sequence ends when its task is cancelled or the store is closed.
 ///
-/// Writers never wait for a reader. A reader that falls behind keeps the newest changes, as many as
-/// it was made for, and loses those before them; whoever needs every state reads the cache after
-/// such a gap, and may compare. For one loop: ask again for a second one.
+/// Writers never wait for an observer. If an observer falls behind, the sequence keeps the newest
+/// changes, up to its buffer size, and drops older ones. An observer that needs every state must
+/// also read the cache. A sequence supports one loop; request another one for a second loop.
 public struct Changes<Key: CacheKey, Value: Sendable>: AsyncSequence, Sendable {
-  /// Reading changes does not fail.
+  /// The sequence does not throw.
   public typealias Failure = Never
 
   let core: CacheCore<Value>
   let stream: AsyncStream<CommittedChange>
 
-  /// Goes over the changes.
+  /// The iterator of the sequence.
   public struct Iterator: AsyncIteratorProtocol {
     let core: CacheCore<Value>
     var base: AsyncStream<CommittedChange>.Iterator
 
-    /// Waits for the next change; nil when the task is cancelled or the store is closed.
+    /// Waits for the next change; returns nil if the task is cancelled or the store is closed.
     public mutating func next(
       isolation actor: isolated (any Actor)?
     ) async -> Change<Key, Value>? {
@@ -59,38 +59,38 @@ public struct Changes<Key: CacheKey, Value: Sendable>: AsyncSequence, Sendable {
       return nil
     }
 
-    /// Waits for the next change; nil when the task is cancelled or the store is closed.
+    /// Waits for the next change; returns nil if the task is cancelled or the store is closed.
     public mutating func next() async -> Change<Key, Value>? { await next(isolation: nil) }
   }
 
-  /// An iterator over the changes; there should be one.
+  /// Creates the iterator; call this once for each sequence.
   public func makeAsyncIterator() -> Iterator {
     Iterator(core: core, base: stream.makeAsyncIterator())
   }
 }
 
 extension Cache {
-  /// The changes of one entry.
+  /// Observes the changes to one entry.
   ///
   /// - Parameters:
-  ///   - key: Up to 64 KiB encoded; of a longer one there are no changes.
-  ///   - buffered: How many changes are kept for a reader that falls behind: 1 or more, the newest.
-  ///     64 by default. Each holds its encoded value. Less than 1 is a programmer's error.
-  /// - Returns: The changes from now on, those of the whole cache among them
-  ///   (``Change/Kind/cleared``). None, and an end, for a store that is closed.
-  /// - Complexity: Every write of the store copies the changed records, while somebody observes
-  ///   their cache; reading decodes them.
+  ///   - key: Up to 64 KiB encoded. A longer key never has changes.
+  ///   - buffered: The number of changes to keep if the observer falls behind, 64 by default. Each
+  ///     one holds its encoded value. A number below 1 is a programmer error.
+  /// - Returns: The changes from now on, including ``Change/Kind/cleared`` for the whole cache. For
+  ///   a closed store, a sequence that ends at once.
+  /// - Complexity: While a cache is observed, each write to it copies the changed records. The
+  ///   observer decodes them.
   public func changes(for key: Key, buffered: Int = 64) -> Changes<Key, Value> {
     Changes(
       core: core,
       stream: store.context.observations.stream(of: core, key: key.encoded(), buffered: buffered))
   }
 
-  /// The changes of all entries.
+  /// Observes the changes to all entries.
   ///
-  /// - Parameter buffered: How many changes are kept for a reader that falls behind: 1 or more, the
-  ///   newest. 256 by default. Each holds its encoded value. Less than 1 is a programmer's error.
-  /// - Returns: The changes from now on. None, and an end, for a store that is closed.
+  /// - Parameter buffered: The number of changes to keep if the observer falls behind, 256 by
+  ///   default. Each one holds its encoded value. A number below 1 is a programmer error.
+  /// - Returns: The changes from now on. For a closed store, a sequence that ends at once.
   /// - Complexity: As ``changes(for:buffered:)``.
   public func changes(buffered: Int = 256) -> Changes<Key, Value> {
     Changes(
@@ -99,7 +99,7 @@ extension Cache {
 }
 
 extension CacheCore {
-  /// A change as users see it; nil if its value or key cannot be read as the cache's.
+  /// Decodes a committed change; nil if its key or value cannot be decoded.
   fileprivate func change<Key: CacheKey>(
     _ change: CommittedChange, of type: Key.Type
   ) -> Change<Key, Value>? {
@@ -120,7 +120,7 @@ extension CacheCore {
         let value = try value(of: header, in: record, under: recordKey)
         return key().map { Change(key: $0, kind: .set(value)) }
       } catch {
-        // A type that encodes what it does not decode. Reading the entry says so.
+        // The type cannot decode what it has encoded. Reading the entry reports the error.
         return nil
       }
     }

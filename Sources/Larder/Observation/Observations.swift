@@ -9,7 +9,7 @@ enum RemovalCause: UInt8 {
   case evicted = 2
 }
 
-/// A change that was committed, as it stands in the batch.
+/// A committed change, encoded as in its batch.
 struct CommittedChange: Sendable {
   enum What: Sendable {
     case set
@@ -18,19 +18,19 @@ struct CommittedChange: Sendable {
   }
 
   let what: What
-  /// The physical key of the record, and the record behind it if it was set; nothing for a change
-  /// of the whole cache.
+  /// The physical key of the record, followed by the record if it was set; empty if the cache was
+  /// cleared.
   let bytes: [UInt8]
   let keyCount: Int
 }
 
-/// Who observes which cache of a store.
+/// The observers of a store's caches.
 final class Observations: Sendable {
   fileprivate struct Observer {
     let cache: any OpenCache
-    /// The number that the cache had when the last change was told.
+    /// The id of the cache at the last reported change.
     var id: UInt64
-    /// The user's key whose changes are wanted; nil for all.
+    /// The user's key to observe; nil for all keys.
     let key: [UInt8]?
     let stream: AsyncStream<CommittedChange>.Continuation
   }
@@ -44,13 +44,13 @@ final class Observations: Sendable {
   private let state = Mutex(State())
   private let count = Atomic<Int>(0)
 
-  /// Whether there is somebody to be told: else a write has nothing to do with this.
+  /// Whether there are no observers; writes skip the observations then.
   var isEmpty: Bool { count.load(ordering: .relaxed) == 0 }
 
   func stream(
     of cache: any OpenCache, key: [UInt8]?, buffered: Int
   ) -> AsyncStream<CommittedChange> {
-    precondition(buffered >= 1, "a buffer for \(buffered) changes")
+    precondition(buffered >= 1, "a buffer for \(buffered) changes; at least 1 is needed")
     let (stream, continuation) = AsyncStream.makeStream(
       of: CommittedChange.self, bufferingPolicy: .bufferingNewest(buffered))
     let number: Int? = state.withLock { state in
@@ -70,7 +70,7 @@ final class Observations: Sendable {
   }
 
   private func remove(_ number: Int) {
-    // Out of the lock: what goes with an observer may be anything.
+    // Releases the observer outside the lock, because its deinitialisation may run any code.
     let removed = state.withLock { state in
       defer { count.store(state.observers.count, ordering: .relaxed) }
       return state.observers.removeValue(forKey: number)
@@ -78,7 +78,7 @@ final class Observations: Sendable {
     _ = removed
   }
 
-  /// Ends all streams, and those to come.
+  /// Ends all streams; streams created later end at once.
   func finish() {
     let observers = state.withLock { state in
       defer { state.observers = [:] }
@@ -90,12 +90,12 @@ final class Observations: Sendable {
   }
 }
 
-// MARK: - Telling
+// MARK: - Notifying
 
-/// Tells the observers of a store of a batch that clears caches.
+/// Notifies the observers of a store of a batch that clears caches.
 final class ClearAnnouncement: CommitObserver {
   private let observations: Observations
-  /// The numbers that caches lose and get by the batch.
+  /// The old ids of each cleared cache, and its new id.
   private let renumbered: [(from: [UInt64], to: UInt64)]
 
   init(to observations: Observations, renumbered: [(from: [UInt64], to: UInt64)]) {
@@ -123,7 +123,7 @@ extension Observations: CommitObserver {
         state.tell(rows, in: bytes, without: failed)
         guard !renumbered.isEmpty else { return }
         for (from, to) in renumbered { state.clear(from, to: to) }
-        // What the batch saves behind the clear is under the new number.
+        // Entries that the batch saves after the clear have the new id.
         state.tell(rows, in: bytes, without: failed)
       }
     }
@@ -131,7 +131,9 @@ extension Observations: CommitObserver {
 }
 
 extension Observations.State {
-  /// Tells those whose cache got another number although the write that gave it had failed.
+  /// Notifies the observers of caches that were cleared by a write that was reported as failed.
+  ///
+  /// The cache has a new id then.
   fileprivate mutating func followCaches() {
     for (number, observer) in observers where observer.cache.id > observer.id {
       observers[number]?.id = observer.cache.id
@@ -166,7 +168,7 @@ extension Observations.State {
 }
 
 extension CommittedChange {
-  /// The change of a record; nil for one that is none to an observer.
+  /// The change of a record; nil if observers are not notified of it.
   fileprivate init?(_ row: WriteBatch.Row, in bytes: UnsafeRawBufferPointer) {
     switch row.kind {
     case .put, .stampedPut:
@@ -174,7 +176,7 @@ extension CommittedChange {
       what = .set
     case .remove: what = .removed(RemovalCause(rawValue: row.note) ?? .removed)
     }
-    // A value stands right behind its key.
+    // The value follows its key in the batch.
     self.bytes = Array(bytes[row.key.lowerBound..<row.value.upperBound])
     keyCount = row.keyCount
   }
@@ -183,6 +185,6 @@ extension CommittedChange {
     CommittedChange(what: .cleared, bytes: [], keyCount: 0)
   }
 
-  /// The note of a put that writes the same value in another form.
+  /// The note of a put that rewrites the same value in another encoding.
   static let sameValue: UInt8 = 1
 }
