@@ -1,40 +1,40 @@
 import Foundation
 import LarderEngine
 
-/// The entries of a cache in the order of their keys' bytes.
+/// A cursor over the entries of a cache, in the order of their encoded keys.
 ///
 /// ```swift
 /// let cursor = try genres.entries()
 /// while let item = try cursor.next() {
 ///   switch item.entry {
 ///   case .success(let entry): show(item.key, entry.value)
-///   case .failure(let error): report(item.key, error)      // damaged: an item, not the end
+///   case .failure(let error): report(item.key, error)      // damaged; the scan continues
 ///   }
 /// }
 /// ```
 ///
-/// It is not a `Sequence`: an iterator of one may not throw, and the end of a scan can. A cursor
-/// belongs to one thread. It shows the cache as it was when it was made, for up to 100,000 entries
-/// or 10 seconds, and then goes on with the cache as it is.
+/// A cursor belongs to one thread. It reads a snapshot that is taken when it is created. After
+/// 100,000 entries or 10 seconds, it continues on a new snapshot.
+///
+/// It is not a `Sequence`, because the iterator of a `Sequence` cannot throw.
 public final class EntryCursor<Key: CacheKey, Value: Sendable> {
-  /// A key, and its entry or why that cannot be read.
+  /// A key with its entry, or with the error that reading the entry threw.
   public typealias Item = (key: Key, entry: Result<Entry<Value>, StoreError>)
 
   private let walk: RecordWalk<Key, Value>
 
   init(_ walk: RecordWalk<Key, Value>) { self.walk = walk }
 
-  /// Moves to the next entry that is fresh, or that cannot be read; nil at the end.
+  /// Moves to the next entry that is fresh or unreadable, and returns it; nil at the end.
   ///
-  /// Stale and expired entries are passed over, as ``Cache/value(for:)`` does.
+  /// Stale and expired entries are skipped, as in ``Cache/value(for:)``.
   ///
-  /// - Throws: ``StoreError/undecodable(key:underlying:)`` for a stored key that is none of the
-  ///   cache's key type; the next call goes on behind it.
-  ///   ``StoreError/corrupt(cache:key:file:)`` with an empty key at the end, when a part of a file
-  ///   could not be read; everything else has been shown then. ``StoreError/io(_:)``,
-  ///   ``StoreError/closed``.
-  /// - Complexity: One step and one decode for each entry shown; one step and one checksum for
-  ///   each that is passed over.
+  /// - Throws: ``StoreError/undecodable(key:underlying:)`` for a stored key that is not valid for
+  ///   the cache's key type; the next call continues after that key.
+  ///   ``StoreError/corrupt(cache:key:file:)`` with an empty key if part of a file is damaged,
+  ///   after all other entries were returned. ``StoreError/io(_:)``, ``StoreError/closed``.
+  /// - Complexity: One step and one decode for each returned entry; one step and one checksum for
+  ///   each skipped entry.
   public func next() throws -> Item? {
     try walk.next { record, bytes, recordKey, now throws(StoreError) in
       let found = try walk.cache.core.lookup(
@@ -45,9 +45,9 @@ public final class EntryCursor<Key: CacheKey, Value: Sendable> {
   }
 }
 
-/// The keys of a cache in the order of their bytes.
+/// A cursor over the keys of a cache, in the order of their encoded bytes.
 ///
-/// Else as ``EntryCursor``.
+/// It works like ``EntryCursor``, but decodes no values.
 public final class KeyCursor<Key: CacheKey> {
   private let step: () throws(StoreError) -> Key?
 
@@ -61,7 +61,9 @@ public final class KeyCursor<Key: CacheKey> {
     }
   }
 
-  /// Moves to the next key whose entry is fresh, or damaged, or newer; nil at the end.
+  /// Moves to the next key whose entry is fresh, damaged or of a newer program, and returns it.
+  ///
+  /// Returns nil at the end.
   ///
   /// - Throws: As ``EntryCursor/next()``.
   /// - Complexity: One step and one checksum for each entry. Nothing is decoded.
@@ -69,19 +71,19 @@ public final class KeyCursor<Key: CacheKey> {
 }
 
 extension Cache {
-  /// The keys in a range whose entries are fresh, in the order of their bytes.
+  /// Scans the keys in a range whose entries are fresh.
   ///
-  /// - Parameter range: All keys by default.
-  /// - Returns: A cursor before the first of them.
+  /// - Parameter range: The range of keys; all keys by default.
+  /// - Returns: A cursor before the first key.
   /// - Throws: ``StoreError/io(_:)``, ``StoreError/closed``.
   public func keys(in range: KeyRange<Key> = .all) throws -> KeyCursor<Key> {
     KeyCursor(try RecordWalk(self, range))
   }
 
-  /// The fresh entries in a range, in the order of their keys' bytes.
+  /// Scans the fresh entries in a range of keys.
   ///
-  /// - Parameter range: All keys by default.
-  /// - Returns: A cursor before the first of them.
+  /// - Parameter range: The range of keys; all keys by default.
+  /// - Returns: A cursor before the first entry.
   /// - Throws: ``StoreError/io(_:)``, ``StoreError/closed``.
   public func entries(
     in range: KeyRange<Key> = .all

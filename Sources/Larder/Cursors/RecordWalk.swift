@@ -1,7 +1,7 @@
 import Foundation
 import LarderEngine
 
-/// What both cursors are made of: a walk over the records of a cache.
+/// A scan over the records of a cache; both kinds of cursors use it.
 final class RecordWalk<Key: CacheKey, Value: Sendable> {
   let cache: Cache<Key, Value>
   private let cursor: StoreCursor
@@ -15,9 +15,9 @@ final class RecordWalk<Key: CacheKey, Value: Sendable> {
       over: range.engineRange(after: prefix), cache: cache.name)
   }
 
-  /// Moves to the next record that `read` makes something of, or that cannot be read.
+  /// Moves to the next record that `read` accepts or that is unreadable; returns nil at the end.
   ///
-  /// `read` answers nil for a record that is to be passed over.
+  /// `read` returns nil for a record to skip.
   func next<Part>(
     _ read: (Record, RawSpan, _ recordKey: RawSpan, _ now: Date) throws(StoreError) -> Part?
   ) throws(StoreError) -> (key: Key, entry: Result<Part, StoreError>)? {
@@ -50,10 +50,10 @@ final class RecordWalk<Key: CacheKey, Value: Sendable> {
   }
 }
 
-/// A stored key that is none of the cache's key type.
+/// The error for a stored key that is not valid for the cache's key type.
 private struct UnreadableKey: LocalizedError, CustomStringConvertible {
   let type: any CacheKey.Type
 
-  var description: String { "the key is no \(type)" }
+  var description: String { "the stored key is not a valid \(type)" }
   var errorDescription: String? { description }
 }
