@@ -1,7 +1,7 @@
-/// The name of a cache as a dictionary key: equal only if the bytes are equal.
+/// The name of a cache as a dictionary key; names are equal only if their bytes are equal.
 ///
 /// `String` compares by canonical equivalence: "\u{E9}" equals "e\u{301}". On disk these are two
-/// names with two rows.
+/// different names, each with its own row.
 struct CacheName: Hashable, Sendable {
   let text: String
 

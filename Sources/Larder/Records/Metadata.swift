@@ -1,43 +1,43 @@
-// The store's own bookkeeping, in the metadata key space. Every value is
+// The store's own rows, in the metadata key space. The format of a value is:
 //
 //   offset  bytes  field
-//   0       4      CRC32C over the physical key and everything from byte 4 on, little-endian
-//   4       rest   the body: a UInt64, little-endian ("format", "next-id"), JSON ("cache/...",
-//                  "migrate/..."), or nothing ("reclaim/..."); "bytes/..." is a UInt64 as well
+//   0       4      CRC32C over the physical key and all bytes from offset 4, little-endian
+//   4       rest   the body: a UInt64, little-endian ("format", "next-id", "bytes/..."), JSON
+//                  ("cache/...", "migrate/..."), or empty ("reclaim/...")
 
 import Foundation
 import LarderBytes
 import LarderEngine
 
-/// What a store remembers of a cache, for itself and for tools.
+/// The stored description of a cache, for the store and for tools.
 package struct Registration: Codable, Hashable, Sendable {
-  /// The number that the cache's keys carry on disk.
+  /// The id in the physical keys of the cache.
   ///
-  /// Never used again for anything else.
+  /// An id is never reused.
   package var id: UInt64
   package var keyKind: UInt8
-  /// The coder and schema version that the cache was last opened with, and so writes with.
+  /// The coder and schema version that the cache was last opened with, and writes with.
   package var coder: UInt8
   package var schemaVersion: Int
   package var lifetime: Lifetime
   /// The budget that the cache was last opened with; nil for none.
   package var byteBudget: Int?
-  /// The newest schema version that the cache was ever opened with under this id, if that is not
+  /// The newest schema version that the cache was opened with under this id, if it is newer than
   /// ``schemaVersion``.
   package var newerSchemaVersion: Int?
 
-  /// The newest schema version that there may be records of.
+  /// The newest schema version that a record of the cache may have.
   package var newestSchemaVersion: Int { max(schemaVersion, newerSchemaVersion ?? 0) }
 
-  /// Whether records are written as they were with `other`.
+  /// Whether records are written with the same coder and schema version as with `other`.
   func writesAs(_ other: Registration) -> Bool {
     coder == other.coder && schemaVersion == other.schemaVersion
   }
 }
 
-/// The names and values of the metadata key space.
+/// The keys and values of the metadata key space.
 package enum Metadata {
-  /// The newest layout of key spaces and records that this library knows.
+  /// The newest store format that this version can read.
   package static let formatVersion: UInt64 = 1
 
   package static let format = key("format")
@@ -54,25 +54,25 @@ package enum Metadata {
     String(decoding: key.dropFirst(cachePrefix.count), as: UTF8.self)
   }
 
-  /// The mark of a cache id that is no longer in use, whose rows are to be deleted.
+  /// The key of the mark for a retired cache id, whose rows are to be deleted.
   static func reclaim(_ id: UInt64) -> [UInt8] {
     reclaimPrefix + withUnsafeBytes(of: id.bigEndian, Array.init)
   }
 
-  /// The ``MigrationMark`` of the cache with this id.
+  /// The key of the ``MigrationMark`` of the cache with this id.
   package static func migration(_ id: UInt64) -> [UInt8] {
     migratePrefix + withUnsafeBytes(of: id.bigEndian, Array.init)
   }
 
-  /// How many bytes the cache with this id holds, while it is counted.
+  /// The key of the byte count of the cache with this id, which exists while the cache is counted.
   package static func bytes(_ id: UInt64) -> [UInt8] {
     bytesPrefix + withUnsafeBytes(of: id.bigEndian, Array.init)
   }
 
-  /// The id in a key that begins with ``reclaimPrefix``; nil when it is not of that form.
+  /// The id in a key that begins with ``reclaimPrefix``; nil if it has another form.
   package static func reclaimedID(in key: RawSpan) -> UInt64? { id(in: key, after: reclaimPrefix) }
 
-  /// The id in a key that begins with ``bytesPrefix``; nil when it is another key.
+  /// The id in a key that begins with ``bytesPrefix``; nil if it has another form.
   package static func countedID(in key: RawSpan) -> UInt64? { id(in: key, after: bytesPrefix) }
 
   private static func id(in key: RawSpan, after prefix: [UInt8]) -> UInt64? {
@@ -91,7 +91,7 @@ package enum Metadata {
     withUnsafeBytes(of: checksum(of: body, under: key).littleEndian, Array.init) + body
   }
 
-  /// The body of a metadata value, or nil when it is damaged.
+  /// The body of a metadata value; nil if it is damaged.
   package static func body(of value: [UInt8], under key: [UInt8]) -> [UInt8]? {
     guard value.count >= 4 else { return nil }
     let stored = value.withUnsafeBytes { $0.loadUnaligned(as: UInt32.self) }
@@ -99,7 +99,7 @@ package enum Metadata {
     return UInt32(littleEndian: stored) == checksum(of: body, under: key) ? body : nil
   }
 
-  /// The number in a metadata value, or nil when it is damaged.
+  /// The number in a metadata value; nil if it is damaged.
   package static func number(in value: [UInt8], under key: [UInt8]) -> UInt64? {
     guard let body = body(of: value, under: key), body.count == 8 else { return nil }
     return UInt64(littleEndian: body.withUnsafeBytes { $0.loadUnaligned(as: UInt64.self) })
@@ -117,9 +117,9 @@ extension WriteBatch {
     put(key.span.bytes, Metadata.sealed(body, under: key).span.bytes)
   }
 
-  /// Adds a metadata row that is a number.
+  /// Adds a metadata row whose body is a number.
   mutating func putMetadata(_ number: UInt64, under key: [UInt8]) {
-    // Without an array: a count is written with each save.
+    // Allocates no array, because each counted save writes such a row.
     put(key.span.bytes, stamped: false) { buffer in
       var sum = key.withUnsafeBytes { crc32c($0) }
       withUnsafeBytes(of: number.littleEndian) { sum = crc32c($0, extending: sum) }

@@ -2,14 +2,14 @@ import Foundation
 import LarderEngine
 import Synchronization
 
-/// Which caches a store has open, and the numbers that caches get.
+/// The open caches of a store, and the allocation of cache ids.
 ///
-/// A number, once taken, is never used again: the next one is written, with an fsync, together with
-/// whatever uses the number before it. All changes are made under the store's registry lock, which
-/// is held across the write on purpose: numbers must reach the disk in the order they are taken.
-/// It is needed for opening and clearing caches, never for reading or saving.
+/// An id is never reused: the batch that first uses an id also writes the next free one, with an
+/// fsync. All changes are made under the store's registry lock. The lock is held during the write
+/// on purpose, because ids must reach the disk in the order in which they are allocated. Opening
+/// and clearing caches need the lock; reads and saves do not.
 struct Registry: ~Copyable {
-  /// How many rows of cleared caches are deleted at one time.
+  /// The number of rows of cleared caches that one call of ``reclaim(in:atOpen:)`` deletes.
   private static let reclaimSlice = 10_000
 
   let open = OpenCaches()
@@ -20,7 +20,7 @@ struct Registry: ~Copyable {
   private let access: Access
   /// Numbers of cleared caches that may still have rows.
   private var reclaimable: [UInt64] = []
-  /// The names of all caches; nil until they are read.
+  /// The names of all caches; nil until they are loaded.
   private var names: CacheNames?
 
   /// Reads the registry of the store. Writes nothing.
@@ -61,9 +61,9 @@ struct Registry: ~Copyable {
   }
 }
 
-/// The caches that are open, by name.
+/// The open caches, by name.
 ///
-/// It has a lock of its own, below all others, so that it can be read while a write is under way.
+/// It has its own lock, which is the last in the locking order, so it can be read during a write.
 final class OpenCaches: Sendable {
   private let caches = Mutex<[CacheName: any OpenCache]>([:])
 
@@ -71,15 +71,16 @@ final class OpenCaches: Sendable {
     caches.withLock { $0[CacheName(name)] }
   }
 
-  /// All of them.
+  /// All open caches, by name.
   var all: [CacheName: any OpenCache] { caches.withLock { $0 } }
 
   func add(_ cache: any OpenCache) { caches.withLock { $0[CacheName(cache.name)] = cache } }
 
-  /// Gives every cache the number that it has on disk; answers whether they all had it.
+  /// Sets the id of each open cache to its id on disk; returns whether no id has changed.
   ///
-  /// A clear whose write failed may have taken effect when the database was opened anew. What
-  /// cannot be read leaves a cache as it is; the next opening of it says why.
+  /// Called after the database was reopened, when a clear whose write failed may have taken effect.
+  /// A cache whose registration is unreadable keeps its id; the next opening of it throws the
+  /// error.
   func readIDs(by read: LevelDBEngine.Reader) -> Bool {
     var areSame = true
     for (name, cache) in all {
@@ -100,9 +101,9 @@ final class OpenCaches: Sendable {
   }
 }
 
-/// The names of a store's caches, those that are not open included.
+/// The names of all caches of a store, open or not.
 struct CacheNames {
-  /// The spellings of each name, by its text.
+  /// The spellings of each name, by text.
   private var spellings: [String: Set<CacheName>] = [:]
 
   /// - Complexity: One step for each cache.
@@ -116,12 +117,12 @@ struct CacheNames {
 
   mutating func insert(_ name: String) { spellings[name, default: []].insert(CacheName(name)) }
 
-  /// A name that is canonically equivalent to `name` and differs in its bytes.
+  /// A name that is canonically equivalent to `name` but has other bytes; nil if there is none.
   func otherSpelling(of name: String) -> String? {
     spellings[name]?.first { $0 != CacheName(name) }?.text
   }
 
-  /// A name with its bytes, which show what sets it apart.
+  /// The name followed by its bytes in hexadecimal, to tell equal-looking names apart.
   static func spelled(_ name: String) -> String {
     let bytes = name.utf8.map { byte in
       byte < 16 ? "0\(String(byte, radix: 16))" : String(byte, radix: 16)
@@ -133,7 +134,7 @@ struct CacheNames {
 // MARK: - Opening caches
 
 extension Registry {
-  /// The open cache with the settings of `wanted`: one that is open already, or `wanted`.
+  /// Returns the open cache with this name and settings, or opens `wanted` and returns it.
   mutating func open<Value>(
     _ wanted: CacheCore<Value>
   ) throws(StoreError) -> CacheCore<Value> {
@@ -151,14 +152,14 @@ extension Registry {
       guard kind == wanted.keyKind else {
         throw .invalidArgument(
           """
-          cache "\(wanted.name)" has keys of kind \(kind) for good; this call asks for \
-          \(wanted.keyKind). Open it with keys of the same kind, or use another name.
+          cache "\(wanted.name)" was created with keys of kind \(kind), which cannot change; this \
+          call asks for \(wanted.keyKind). Open it with keys of kind \(kind), or use another name.
           """)
       }
     }
     let id = known?.id ?? takeID()
     guard access == .readWrite else {
-      // A cache that the store does not have is empty: nothing has its number.
+      // A cache that is not in the store gets an unused id, so it is empty.
       wanted.id = id
       open.add(wanted)
       return wanted
@@ -177,7 +178,7 @@ extension Registry {
     return wanted
   }
 
-  /// Refuses a name that another cache has in another spelling.
+  /// Throws if another cache's name is a different spelling of `name`.
   ///
   /// Two such names are one `String`: a program could not tell the caches apart.
   private mutating func checkName(_ name: String) throws(StoreError) {
@@ -188,7 +189,7 @@ extension Registry {
         + " text and differ in their bytes; open the cache by one of the two spellings only")
   }
 
-  /// The caches that are registered and not open, and the names of those that are damaged.
+  /// The registered caches that are not open, and the names of those with damaged registrations.
   ///
   /// What a later version has registered is left to it.
   func dormant() throws(StoreError) -> (
@@ -234,9 +235,9 @@ extension Registry {
         rows.putMetadata(0, under: Metadata.bytes(registration.id))
       }
     }
-    // A cache must be open to be read and cleared, on a full disk too.
+    // A cache must be opened before it can be read or cleared, even on a full disk.
     rows.mayUseReserve = known != nil
-    // What is saved from here on may lie before the key that a migration has reached.
+    // New entries may have keys below the last migrated key, so the migration must restart.
     if let known, !known.writesAs(registration) {
       rows.remove(Metadata.migration(known.id).span.bytes)
     }
@@ -261,7 +262,7 @@ extension Registry {
 // MARK: - Clearing caches
 
 extension Registry {
-  /// Commits `rows` together with new numbers for the caches that are cleared.
+  /// Commits `rows` together with new ids for the caches that are cleared.
   mutating func commit(
     _ write: inout PendingWrite, clearing clearings: [Batch.Clearing], at now: Date
   ) throws(StoreError) {
@@ -291,7 +292,7 @@ extension Registry {
     reclaimable += retired
   }
 
-  /// Deletes a slice of the rows that cleared caches left, and gives their room back.
+  /// Deletes up to 10,000 rows of cleared caches, and compacts their ranges.
   ///
   /// A number's marks go only when a store is opened: until then a save or a migration that was
   /// under way when its cache was cleared may still put a row there.
