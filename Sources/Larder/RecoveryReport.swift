@@ -1,7 +1,7 @@
 public import Foundation
 import LarderEngine
 
-/// What was set aside when a store was opened, and why.
+/// A report about damage that was found, and data that was set aside, when a store was opened.
 public struct RecoveryReport: Sendable {
   /// The damage that was found and what was done about it, in English.
   public let summary: String
@@ -9,7 +9,7 @@ public struct RecoveryReport: Sendable {
   public let lostCommits: ClosedRange<UInt64>?
   /// The directory that now holds the bytes that were set aside.
   public let setAside: URL?
-  /// What was copied from the damaged store, and what was lost; nil if the store was not salvaged.
+  /// The result of salvaging the damaged store; nil if it was not salvaged.
   public let salvage: SalvageReport?
 
   init(_ recovery: Recovery) {

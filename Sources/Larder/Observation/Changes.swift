@@ -18,7 +18,7 @@ public struct Change<Key: CacheKey, Value: Sendable>: Sendable {
 
   /// The key of the entry; nil for ``Kind/cleared``.
   public let key: Key?
-  /// What happened to the entry or the cache.
+  /// The kind of change, with the new value if one was saved.
   public let kind: Kind
 }
 
