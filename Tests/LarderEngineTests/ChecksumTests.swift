@@ -2,10 +2,11 @@ import LarderEngine
 import LarderTestSupport
 import Testing
 
-/// The checksum is CRC32C, and the same by instruction and by table: files move between machines.
+/// CRC32C gives the same sums by instruction and by table, since files move between machines.
 @Suite struct ChecksumTests {
   // From RFC 3720, appendix B.4, and the usual check value.
   @Test(
+    "Known bytes have their published CRC32C sums.",
     arguments: [
       ([UInt8](repeating: 0, count: 32), 0x8A91_36AA),
       ([UInt8](repeating: 0xFF, count: 32), 0x62A8_AB43),
@@ -20,8 +21,10 @@ import Testing
     }
   }
 
-  @Test(arguments: [1, .random(in: 0 ... .max)] as [UInt64])
-  func instructionAndTableAgreeWhereverTheBytesAreCut(seed: UInt64) {
+  @Test(
+    "Instruction and table agree wherever the bytes are cut.",
+    arguments: [1, .random(in: 0 ... .max)] as [UInt64])
+  func agreement(seed: UInt64) {
     var random = SplitMix64(seed: seed)
     for count in 0..<200 {
       let bytes = random.bytes(count)

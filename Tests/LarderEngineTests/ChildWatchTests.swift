@@ -2,9 +2,9 @@ import Foundation
 import LarderTestSupport
 import Testing
 
-/// What a test run starts ends with it.
+/// Every process that a test run starts ends with the run.
 @Suite struct ChildWatchTests {
-  @Test("A child that waits for nothing ends when its parent is killed.")
+  @Test("A child process ends when its parent is killed.")
   func childrenEndWithTheirParent() throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("locked")
@@ -17,8 +17,8 @@ import Testing
 
     parent.kill()
 
-    // It gets the lock when the child is gone.
-    let limit = TimeLimit(seconds: 60) { fatalError("a child outlives its parent") }
+    // The lock is free once the child is gone.
+    let limit = TimeLimit(seconds: 60) { fatalError("a child process outlived its parent") }
     #expect(flock(file, LOCK_EX) == 0)
     limit.lift()
   }

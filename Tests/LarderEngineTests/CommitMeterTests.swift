@@ -5,9 +5,9 @@ import Testing
 
 @testable import LarderEngine
 
-/// What an engine tells whoever counts what it holds.
+/// An engine reports each write to its commit meter, which counts bytes and enforces a limit.
 @Suite struct CommitMeterTests {
-  /// Counts everything, and admits what does not exceed a limit.
+  /// Counts every key but its own, and refuses growth beyond a limit.
   private final class Meter: CommitMeter {
     struct State {
       var bytes = 0
@@ -60,15 +60,15 @@ import Testing
     }
   }
 
-  /// What the engine holds, without the count.
+  /// The bytes of all entries in the engine, without the entry of the count.
   private func held(_ engine: any StorageEngine) throws -> Int {
     try engine.entries(in: EngineRange(from: [1])).reduce(0) { sum, entry in
       entry.key == Meter.countKey ? sum : sum + entry.key.count + entry.value.count
     }
   }
 
-  @Test(arguments: EngineKind.allCases)
-  func eachWriteIsMeasuredAndItsCountGoesWithIt(kind: EngineKind) throws {
+  @Test("Each write is measured, and its count is written with it.", arguments: EngineKind.allCases)
+  func eachWrite(kind: EngineKind) throws {
     try withEngine(kind) { engine in
       try engine.put("before", "it is there")
       let meter = Meter()
@@ -99,8 +99,8 @@ import Testing
     }
   }
 
-  @Test(arguments: EngineKind.allCases)
-  func whatIsNotAdmittedIsNotWritten(kind: EngineKind) throws {
+  @Test("A write that the meter refuses changes nothing.", arguments: EngineKind.allCases)
+  func refusedWrite(kind: EngineKind) throws {
     try withEngine(kind) { engine in
       let meter = Meter(limit: 20)
       engine.measure(by: meter)
@@ -111,7 +111,7 @@ import Testing
         throws: EngineError.overBudget(Shortage(budget: 0, limit: 20, growth: 11, excess: 2))
       ) { try engine.write(&batch, synced: false) }
       #expect(try engine.get(bytes("b").span.bytes) == nil)
-      // The same batch, once there is room; and whatever may exceed it.
+      // The same batch once there is room, and then one that may exceed the limit.
       try engine.put("a", "")
       try engine.write(&batch, synced: false)
       batch.reset()
@@ -123,7 +123,8 @@ import Testing
     }
   }
 
-  @Test func whatABatchWouldHaveReplacedIsForgottenWithIt() {
+  @Test("A refused batch leaves no staged sizes behind.")
+  func refusedBatch() {
     let meter = Meter(limit: 30)
     var staged = StagedSizes(isAlone: false)
     func add(_ value: String) -> Shortage? {
@@ -132,7 +133,7 @@ import Testing
       return staged.add(batch, without: [], to: meter) { _ in 0 }
     }
     #expect(add(String(repeating: "x", count: 9)) == nil)
-    // Refused, it is not what the next one replaces.
+    // The batch is refused, so the next one does not replace its row.
     #expect(add(String(repeating: "x", count: 99)) != nil)
     #expect(add(String(repeating: "x", count: 19)) == nil)
     meter.end(didCommit: true)

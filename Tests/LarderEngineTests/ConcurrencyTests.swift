@@ -3,12 +3,12 @@ import LarderTestSupport
 import Synchronization
 import Testing
 
-/// Every call may come from any thread at once.
-///
-/// Worth running under the thread sanitizer.
+/// Every call is safe on any thread, at the same time as any other call.
 @Suite struct ConcurrencyTests {
-  @Test(arguments: EngineKind.allCases, [1, .random(in: 0 ... .max)] as [UInt64])
-  func eightThreadsMixAllOperations(kind: EngineKind, seed: UInt64) throws {
+  @Test(
+    "Eight threads can mix all operations.", arguments: EngineKind.allCases,
+    [1, .random(in: 0 ... .max)] as [UInt64])
+  func allOperations(kind: EngineKind, seed: UInt64) throws {
     try withEngine(kind, cursorSliceEntries: 10) { engine in
       onThreads(8) { thread in
         #expect(throws: Never.self, "seed \(seed)") {
@@ -49,8 +49,8 @@ import Testing
     }
   }
 
-  @Test(arguments: EngineKind.allCases)
-  func sequencesAreUniqueAndRiseForEveryThread(kind: EngineKind) throws {
+  @Test("Commit sequences are unique, and rise for every thread.", arguments: EngineKind.allCases)
+  func sequences(kind: EngineKind) throws {
     let sequences = Mutex<[UInt64]>([])
     try withEngine(kind) { engine in
       onThreads(8) { thread in
@@ -65,8 +65,8 @@ import Testing
     #expect(sequences.withLock { Set($0).count } == 8 * 200)
   }
 
-  @Test(arguments: EngineKind.allCases)
-  func oneOfManyConditionalWritersWins(kind: EngineKind) throws {
+  @Test("Exactly one of several conditional writers wins.", arguments: EngineKind.allCases)
+  func conditionalWriters(kind: EngineKind) throws {
     let winners = Atomic<Int>(0)
     try withEngine(kind) { engine in
       for round in 0..<50 {
@@ -85,8 +85,8 @@ import Testing
     #expect(winners.load(ordering: .relaxed) == 50)
   }
 
-  @Test(arguments: EngineKind.allCases)
-  func closeUnderLoadLetsEveryCallFinishOrThrowsClosed(kind: EngineKind) throws {
+  @Test("During a close every call completes or throws `closed`.", arguments: EngineKind.allCases)
+  func closeUnderLoad(kind: EngineKind) throws {
     for round in 0..<10 {
       try withEngine(kind, cursorSliceEntries: 3) { engine in
         for key in 0..<20 { try engine.put("\(key)", "v") }
@@ -112,7 +112,7 @@ import Testing
     }
   }
 
-  @Test("Empty files are read by several threads at once, which the thread sanitizer watches.")
+  @Test("Several threads can read an empty file at once.")
   func emptyFilesOnThreads() throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("empty")

@@ -3,10 +3,10 @@ import LarderEngine
 import LarderTestSupport
 import Testing
 
-/// What every engine promises about reading, writing, batches and conditions.
+/// Every engine keeps the same contract for reads, writes, batches and conditions.
 @Suite struct ContractTests {
-  @Test(arguments: EngineKind.allCases)
-  func valueIsReadBackAndOverwrittenAndRemoved(kind: EngineKind) throws {
+  @Test("A value can be written, overwritten and removed.", arguments: EngineKind.allCases)
+  func oneValue(kind: EngineKind) throws {
     try withEngine(kind) { engine in
       #expect(try engine.value("k") == nil)
 
@@ -19,8 +19,10 @@ import Testing
     }
   }
 
-  @Test(arguments: EngineKind.allCases)
-  func absentKeyEmptiesTheBufferAndAnEmptyValueIsPresent(kind: EngineKind) throws {
+  @Test(
+    "A missing key empties the buffer, and an empty value is not a missing one.",
+    arguments: EngineKind.allCases)
+  func emptyValues(kind: EngineKind) throws {
     try withEngine(kind) { engine in
       try engine.put("empty", "")
       try engine.put("k", "value")
@@ -35,8 +37,10 @@ import Testing
     }
   }
 
-  @Test(arguments: EngineKind.allCases)
-  func anyBytesAreAKeyAndTheyAreOrderedAsUnsignedNumbers(kind: EngineKind) throws {
+  @Test(
+    "Any bytes can be a key, and keys are ordered as unsigned bytes.",
+    arguments: EngineKind.allCases)
+  func keyOrder(kind: EngineKind) throws {
     let long = Array(repeating: UInt8(0x61), count: 64 << 10)
     let keys: [[UInt8]] = [
       [], [0], [0, 0], [0, 0xFF], [1], [0x61], long, long + [0], [0x7F], [0x80], [0xFF], [0xFF, 0],
@@ -56,8 +60,8 @@ import Testing
     }
   }
 
-  @Test(arguments: EngineKind.allCases)
-  func valueOfThirtyTwoMebibytesIsKept(kind: EngineKind) throws {
+  @Test("A value of 32 MiB is stored.", arguments: EngineKind.allCases)
+  func largeValue(kind: EngineKind) throws {
     let value = [UInt8](repeating: 0xA5, count: 32 << 20)
     try withEngine(kind) { engine in
       try engine.put(bytes("large"), value)
@@ -66,8 +70,10 @@ import Testing
     }
   }
 
-  @Test(arguments: EngineKind.allCases)
-  func laterRowsOfABatchWin(kind: EngineKind) throws {
+  @Test(
+    "A later row of a batch replaces an earlier one with the same key.",
+    arguments: EngineKind.allCases)
+  func laterRows(kind: EngineKind) throws {
     try withEngine(kind) { engine in
       var batch = WriteBatch()
       batch.put("a", "1")
@@ -82,8 +88,8 @@ import Testing
     }
   }
 
-  @Test(arguments: EngineKind.allCases)
-  func rowThatItsAuthorGaveUpIsNotInTheBatch(kind: EngineKind) throws {
+  @Test("A row whose closure throws is not part of the batch.", arguments: EngineKind.allCases)
+  func abandonedRow(kind: EngineKind) throws {
     struct Refusal: Error {}
     try withEngine(kind) { engine in
       var batch = WriteBatch()
@@ -101,8 +107,9 @@ import Testing
     }
   }
 
-  @Test(arguments: EngineKind.allCases)
-  func conditionsSeeWhatWasCommittedBefore(kind: EngineKind) throws {
+  @Test(
+    "Conditions are checked against the state before the batch.", arguments: EngineKind.allCases)
+  func conditions(kind: EngineKind) throws {
     try withEngine(kind) { engine in
       let first = try engine.put(bytes("there"), stampedValue(1), stamped: true)
       try engine.put("short", "no room for a stamp")
@@ -119,7 +126,7 @@ import Testing
         #expect(batch.require(key, condition) == index)
         batch.put("row \(index)", "x", if: index)
       }
-      // Conditions are about the state before the batch, not about its own rows.
+      // The batch's own rows do not affect its conditions.
       batch.put("gone", "now there")
       batch.remove("there")
       let commit = try engine.write(&batch, synced: false)
@@ -133,8 +140,8 @@ import Testing
     }
   }
 
-  @Test(arguments: EngineKind.allCases)
-  func onlyRowsOfAFailedConditionAreLeftOut(kind: EngineKind) throws {
+  @Test("A failed condition skips only its own rows.", arguments: EngineKind.allCases)
+  func failedCondition(kind: EngineKind) throws {
     try withEngine(kind) { engine in
       try engine.put("k", "old")
       var batch = WriteBatch()
@@ -152,8 +159,9 @@ import Testing
     }
   }
 
-  @Test(arguments: EngineKind.allCases)
-  func batchOfWhichNoRowIsLeftTakesNoSequence(kind: EngineKind) throws {
+  @Test(
+    "A batch without rows, or with none left, takes no sequence.", arguments: EngineKind.allCases)
+  func emptyBatch(kind: EngineKind) throws {
     try withEngine(kind) { engine in
       let before = try engine.put("k", "old")
       var batch = WriteBatch()
@@ -171,8 +179,10 @@ import Testing
     }
   }
 
-  @Test(arguments: EngineKind.allCases)
-  func everyStampedRowCarriesItsCommitAndIsIntactUnderItsKeyOnly(kind: EngineKind) throws {
+  @Test(
+    "A stamped row carries its commit's sequence, and is intact only under its own key.",
+    arguments: EngineKind.allCases)
+  func stamps(kind: EngineKind) throws {
     try withEngine(kind) { engine in
       var last: UInt64 = 0
       for round in 0..<20 as Range<UInt8> {
@@ -191,7 +201,7 @@ import Testing
           #expect(sequence(of: value) == commit.sequence)
           #expect(isIntact(value, key: [round, row]))
           #expect(!isIntact(value, key: [round, row, 0]))
-          // The value's own bytes are what was put.
+          // The bytes after the stamp are the bytes that were put.
           var own = value
           own.replaceSubrange(
             Stamp.sequenceOffset..<Stamp.byteCount,
@@ -202,7 +212,8 @@ import Testing
     }
   }
 
-  @Test func anyChangedBitOfAStampedValueOrItsKeyIsNoticed() throws {
+  @Test("Every flipped bit and every cut of a stamped value is detected.")
+  func changedBits() throws {
     let engine = InMemoryEngine()
     let key = bytes("key")
     try engine.put(key, stampedValue(7, tail: 9), stamped: true)
@@ -218,8 +229,8 @@ import Testing
     }
   }
 
-  @Test(arguments: EngineKind.allCases)
-  func batchOverALimitIsRefusedAndNothingIsDone(kind: EngineKind) throws {
+  @Test("A batch over a limit is refused and changes nothing.", arguments: EngineKind.allCases)
+  func limits(kind: EngineKind) throws {
     let key = [UInt8](repeating: 1, count: EngineLimits.keyBytes)
     let value = [UInt8](repeating: 2, count: EngineLimits.valueBytes)
     try withEngine(kind) { engine in
@@ -246,14 +257,16 @@ import Testing
       #expect(refuses { $0.remove(engineRow) })
       #expect(try engine.entries() == [])
 
-      // The limits themselves are allowed.
+      // A key and a value of exactly the maximum size are allowed.
       try engine.put(key, value)
       #expect(try engine.value(key) == value)
     }
   }
 
-  @Test(arguments: EngineKind.allCases)
-  func everythingThrowsClosedOnceItIsClosed(kind: EngineKind) throws {
+  @Test(
+    "After a close every call throws `closed`, except a second close.",
+    arguments: EngineKind.allCases)
+  func closed(kind: EngineKind) throws {
     try withEngine(kind) { engine in
       try engine.put("k", "v")
       try engine.close()
@@ -268,7 +281,9 @@ import Testing
     }
   }
 
-  @Test(arguments: [1, 2, .random(in: 0 ... .max)] as [UInt64])
+  @Test(
+    "Every engine behaves like a dictionary under random batches.",
+    arguments: [1, 2, .random(in: 0 ... .max)] as [UInt64])
   func enginesAgreeWithADictionary(seed: UInt64) throws {
     for kind in EngineKind.allCases {
       var random = SplitMix64(seed: seed)

@@ -2,36 +2,38 @@ import LarderEngine
 import LarderTestSupport
 import Testing
 
-/// A process that is killed loses nothing that it was told was written, and no batch is torn.
+/// A killed process loses no acknowledged write and leaves no batch half applied.
 @Suite struct CrashTests {
-  /// What one of the worker's threads has told, and so what there must be of its keys.
-  private struct Told {
-    /// The sequence of each key that is there.
+  /// The acknowledged writes of one of the worker's threads.
+  private struct Acknowledged {
+    /// The commit sequence of each key that exists.
     var model: [String: UInt64] = [:]
     var last: UInt64 = 0
   }
 
-  @Test(arguments: [.random(in: 0 ... .max)] as [UInt64])
+  @Test(
+    "No acknowledged write is lost in 200 kills or more.",
+    arguments: [.random(in: 0 ... .max)] as [UInt64])
   func noAcknowledgedWriteIsLostInTwoHundredKillsOrMore(seed: UInt64) throws {
     var random = SplitMix64(seed: seed)
     let directory = try TemporaryDirectory()
-    var told: [Substring: Told] = [:]
+    var acknowledged: [Substring: Acknowledged] = [:]
     let rounds = 200 * (proofFactor > 1 ? 100 : 1)
     for round in 0..<rounds {
       var worker = try ChildProcess("CrashWorker", ["storm", directory.path, "\(random.next())"])
       for _ in 0..<Int.random(in: 1...400, using: &random) {
         let answer = worker.readLine()
         let line = try #require(answer)
-        try apply(line, to: &told)
+        try apply(line, to: &acknowledged)
       }
       worker.kill()
-      // It may have got further than we have read.
-      while let line = worker.readLine() { try apply(line, to: &told) }
+      // The worker may have written more lines than were read.
+      while let line = worker.readLine() { try apply(line, to: &acknowledged) }
 
       let engine = try LevelDBEngine(at: directory.path)
       let found = try sequences(in: engine)
       for thread in (0..<8).map({ "t\($0)" as Substring }) {
-        let was = told[thread, default: Told()]
+        let was = acknowledged[thread, default: Acknowledged()]
         guard let batch = try unacknowledgedBatch(of: thread, in: engine, after: was.last) else {
           continue
         }
@@ -39,10 +41,10 @@ import Testing
         if let key = batch.removed { now.model[key] = nil }
         for key in batch.put { now.model[key] = batch.sequence }
         now.last = batch.sequence
-        told[thread] = now
+        acknowledged[thread] = now
       }
-      let expected = told.values.reduce(into: [:]) { all, told in
-        all.merge(told.model) { one, _ in one }
+      let expected = acknowledged.values.reduce(into: [:]) { all, acknowledged in
+        all.merge(acknowledged.model) { one, _ in one }
       }
       try #require(found == expected, "seed \(seed), round \(round)")
       try engine.close()
@@ -54,22 +56,22 @@ import Testing
     Substring(key.drop { $0 == "-" }.prefix { $0 != "-" })
   }
 
-  /// Applies what the worker says about a batch that is committed.
-  private func apply(_ line: String, to all: inout [Substring: Told]) throws {
+  /// Applies the worker's line about a committed batch.
+  private func apply(_ line: String, to all: inout [Substring: Acknowledged]) throws {
     var words = line.split(separator: " ")
     let sequence = try #require(UInt64(words.removeFirst()), "\(line)")
     let thread = thread(of: try #require(words.first, "\(line)"))
-    var told = all[thread, default: Told()]
-    #expect(sequence > told.last)
-    told.last = sequence
+    var acknowledged = all[thread, default: Acknowledged()]
+    #expect(sequence > acknowledged.last)
+    acknowledged.last = sequence
     for word in words {
       if word.hasPrefix("-") {
-        told.model[String(word.dropFirst())] = nil
+        acknowledged.model[String(word.dropFirst())] = nil
       } else {
-        told.model[String(word)] = sequence
+        acknowledged.model[String(word)] = sequence
       }
     }
-    all[thread] = told
+    all[thread] = acknowledged
   }
 
   private func sequences(in engine: LevelDBEngine) throws -> [String: UInt64] {
@@ -81,9 +83,9 @@ import Testing
     return sequences
   }
 
-  /// The batch of a thread that was committed without its author's hearing of it, if there is one.
+  /// The batch that a thread committed without an acknowledgement; nil if there is none.
   ///
-  /// Each of its values says what else is in it, so that it can be seen to be whole.
+  /// Each value lists the batch's other rows, so the check sees whether the batch is complete.
   private func unacknowledgedBatch(
     of thread: Substring, in engine: LevelDBEngine, after last: UInt64
   ) throws -> (sequence: UInt64, put: [String], removed: String?)? {
@@ -91,7 +93,7 @@ import Testing
     let entries = try engine.entries(in: range).filter { sequence(of: $0.value) ?? 0 > last }
     guard let first = entries.first, let sequence = sequence(of: first.value) else { return nil }
     let put = entries.map { String(decoding: $0.key, as: UTF8.self) }
-    // By bytes: the random ones behind the bar could join it to one character.
+    // By bytes: a random byte behind the bar could combine with it to one character.
     let listed = first.value[Stamp.byteCount...].prefix { $0 != UInt8(ascii: "|") }
     let contents = String(decoding: listed, as: UTF8.self).split(separator: " ").map(String.init)
 

@@ -2,7 +2,7 @@ import LarderEngine
 import LarderTestSupport
 import Testing
 
-/// What every engine promises about walking through its keys.
+/// Every engine keeps the same contract for scans.
 @Suite struct CursorTests {
   private func withLetters(
     _ kind: EngineKind, cursorSliceEntries: Int = 100_000,
@@ -16,8 +16,8 @@ import Testing
 
   private let middle = EngineRange(from: bytes("b"), upTo: bytes("d"))
 
-  @Test(arguments: EngineKind.allCases, [1, 2, 100_000])
-  func rangeIsWalkedInBothDirections(kind: EngineKind, sliceEntries: Int) throws {
+  @Test("A range is scanned in both directions.", arguments: EngineKind.allCases, [1, 2, 100_000])
+  func bothDirections(kind: EngineKind, sliceEntries: Int) throws {
     try withLetters(kind, cursorSliceEntries: sliceEntries) { engine in
       let expected = ["b", "ba", "bb", "c"].map { Entry($0, "value of \($0)") }
 
@@ -28,8 +28,8 @@ import Testing
     }
   }
 
-  @Test(arguments: EngineKind.allCases)
-  func rangesAreByPrefixOrWithoutEndOrEmpty(kind: EngineKind) throws {
+  @Test("A range can be a prefix, unbounded or empty.", arguments: EngineKind.allCases)
+  func ranges(kind: EngineKind) throws {
     try withLetters(kind) { engine in
       try engine.put([0xFF, 0xFF, 1], [])
       func keys(_ range: EngineRange) throws -> [[UInt8]] {
@@ -49,15 +49,17 @@ import Testing
     }
   }
 
-  @Test func successorOfAPrefixIsTheLeastKeyAboveItsKeys() {
+  @Test("The successor of a prefix is the least key above all of its keys.")
+  func prefixSuccessor() {
     #expect(EngineRange.successor(ofPrefix: [1, 2]) == [1, 3])
     #expect(EngineRange.successor(ofPrefix: [1, 0xFF]) == [2])
     #expect(EngineRange.successor(ofPrefix: [0xFF, 0xFF]) == nil)
     #expect(EngineRange.successor(ofPrefix: []) == nil)
   }
 
-  @Test(arguments: EngineKind.allCases, [1, 2, 100_000])
-  func cursorTurnsRoundAtAnyPlace(kind: EngineKind, sliceEntries: Int) throws {
+  @Test(
+    "A cursor can change direction at any key.", arguments: EngineKind.allCases, [1, 2, 100_000])
+  func turns(kind: EngineKind, sliceEntries: Int) throws {
     try withLetters(kind, cursorSliceEntries: sliceEntries) { engine in
       let cursor = try engine.cursor(over: middle)
 
@@ -75,8 +77,10 @@ import Testing
     }
   }
 
-  @Test(arguments: EngineKind.allCases, [1, 2, 100_000])
-  func seekStandsBetweenTwoKeysWithinTheRange(kind: EngineKind, sliceEntries: Int) throws {
+  @Test(
+    "A seek positions the cursor between two keys of its range.", arguments: EngineKind.allCases,
+    [1, 2, 100_000])
+  func seeks(kind: EngineKind, sliceEntries: Int) throws {
     try withLetters(kind, cursorSliceEntries: sliceEntries) { engine in
       let cursor = try engine.cursor(over: middle)
       func around(_ key: String) throws -> [String?] {
@@ -104,8 +108,8 @@ import Testing
     }
   }
 
-  @Test(arguments: EngineKind.allCases)
-  func cursorReadsOneStateWithinASlice(kind: EngineKind) throws {
+  @Test("A cursor reads one state within a slice.", arguments: EngineKind.allCases)
+  func slices(kind: EngineKind) throws {
     try withLetters(kind) { engine in
       let cursor = try engine.cursor(over: middle)
       #expect(try cursor.next())
@@ -121,13 +125,13 @@ import Testing
     }
   }
 
-  @Test(arguments: EngineKind.allCases)
-  func rule7CursorGoesOnInANewerStateAfterASlice(kind: EngineKind) throws {
+  @Test("A cursor continues in a newer state after each slice.", arguments: EngineKind.allCases)
+  func newerState(kind: EngineKind) throws {
     try withEngine(kind, cursorSliceEntries: 10) { engine in
       for key in 100..<200 { try engine.put("\(key)", "old") }
       let cursor = try engine.cursor(over: EngineRange(from: [1]))
       for key in 100..<110 { #expect(try cursor.next() && cursor.key == "\(key)") }
-      // What it stands on and what comes next go away; what it has passed comes back.
+      // Remove a visited key, the current one and the next one, and add one after the current key.
       for key in [105, 109, 110] { try engine.remove("\(key)") }
       for key in 111..<200 { try engine.put("\(key)", "new") }
       try engine.put("1095", "new")
@@ -142,8 +146,8 @@ import Testing
     }
   }
 
-  @Test(arguments: EngineKind.allCases)
-  func rule7CursorOverManySlicesMissesAndRepeatsNothing(kind: EngineKind) throws {
+  @Test("A scan over many slices misses and repeats no key.", arguments: EngineKind.allCases)
+  func manySlices(kind: EngineKind) throws {
     try withEngine(kind, cursorSliceEntries: 97) { engine in
       let keys = (10_000..<15_000).map { bytes("\($0)") }
       var batch = WriteBatch()
@@ -155,11 +159,11 @@ import Testing
     }
   }
 
-  @Test(arguments: EngineKind.allCases)
-  func rule11CloseWithLiveCursorsEndsThemWithATypedError(kind: EngineKind) throws {
+  @Test("Cursors of a closed engine throw `closed`.", arguments: EngineKind.allCases)
+  func closedCursors(kind: EngineKind) throws {
     for order in 0..<6 {
       try withLetters(kind) { engine in
-        // One on an entry, one fresh, one at its end.
+        // One cursor on an entry, a new one, and one at the end.
         var cursors: [(any EngineCursor)?] = try (0..<3).map { _ in
           try engine.cursor(over: middle)
         }
@@ -175,7 +179,7 @@ import Testing
           #expect(throws: EngineError.closed) { try cursor.previous() }
           #expect(throws: EngineError.closed) { try cursor.seek(to: bytes("b").span.bytes) }
           #expect(throws: EngineError.closed) { try cursor.seekToEnd() }
-          // An entry that was lent before stays readable.
+          // The entry that was current before the close stays readable.
           if index == 0 { #expect(cursor.entry == Entry("b", "value of b")) }
           cursors[index] = nil
         }
@@ -183,8 +187,8 @@ import Testing
     }
   }
 
-  @Test(arguments: EngineKind.allCases)
-  func rule11CursorKeepsItsEngineOpen(kind: EngineKind) throws {
+  @Test("A cursor keeps its engine open.", arguments: EngineKind.allCases)
+  func engineLifetime(kind: EngineKind) throws {
     let directory = try TemporaryDirectory()
     var engine: (any StorageEngine)? =
       kind == .levelDB ? try LevelDBEngine(at: directory.path) : InMemoryEngine()

@@ -4,11 +4,11 @@ import Testing
 
 @testable import LarderEngine
 
-/// Damaged files are reported, and never taken for data or for absence.
+/// Damaged files are reported, and are never read as values or as missing keys.
 @Suite struct DamageTests {
   private static let keys = (10_000..<14_000).map { "\($0)" }
 
-  /// A store with its entries in tables, and the path of one of those.
+  /// Runs `body` with the path of a store that has a damaged table.
   private func withDamagedStore(_ body: (_ path: String) throws -> Void) throws {
     let directory = try TemporaryDirectory()
     var random = SplitMix64(seed: 9)
@@ -21,13 +21,13 @@ import Testing
     try body(directory.path)
   }
 
-  /// The keys that cannot be read, each for its being corrupt.
+  /// The keys whose reads throw `corrupt`; every other key must have its value.
   private func corruptKeys(in engine: LevelDBEngine) throws -> Set<String> {
     var corrupt: Set<String> = []
     for key in Self.keys {
       do throws(EngineError) {
         let value: [UInt8]? = try engine.value(bytes(key))
-        #expect(value?.count == 100, "\(key) seems absent")
+        #expect(value?.count == 100, "\(key) reads as a missing key")
       } catch {
         guard case .corrupt = error else { throw error }
         corrupt.insert(key)
@@ -36,7 +36,8 @@ import Testing
     return corrupt
   }
 
-  @Test func rule9ChangedByteInATableIsCorruptOnRead() throws {
+  @Test("A changed byte in a table makes its entries corrupt.")
+  func changedByte() throws {
     try withDamagedStore { path in
       let engine = try LevelDBEngine(at: path)
       let corrupt = try corruptKeys(in: engine)
@@ -46,8 +47,8 @@ import Testing
     }
   }
 
-  @Test(arguments: [100_000, 7])
-  func scanVisitsAllThatIsReadableAndThenReportsTheDamage(sliceEntries: Int) throws {
+  @Test("A scan visits all readable entries, then reports the damage.", arguments: [100_000, 7])
+  func scans(sliceEntries: Int) throws {
     try withDamagedStore { path in
       var options = LevelDBOptions()
       options.cursorSliceEntries = sliceEntries
@@ -55,7 +56,7 @@ import Testing
       let readable = Set(Self.keys).subtracting(try corruptKeys(in: engine))
       let cursor = try engine.cursor(over: EngineRange(from: [1]))
 
-      // Twice, because a cursor that has reported a walk is as good as new.
+      // Twice, because a cursor can scan again after it has reported damage.
       for _ in 0..<2 {
         var forwards: [String] = []
         var complete = 0
@@ -66,7 +67,7 @@ import Testing
           }
         }
         #expect(forwards == readable.sorted())
-        // Complete almost up to the damage, because it reads ahead, and not from there on.
+        // The cursor reads ahead, so it is incomplete from a few entries before the damage on.
         let damaged = try #require(Self.keys.firstIndex { !readable.contains($0) })
         #expect((damaged - EntryRun.mostEntries...damaged).contains(complete))
         var backwards: [String] = []
@@ -75,14 +76,14 @@ import Testing
         }
         #expect(backwards == readable.sorted().reversed())
       }
-      // A walk that does not come by reports nothing.
+      // A scan of another range does not report the damage.
       let end = EngineRange(from: bytes("13990"))
       #expect(try engine.entries(in: end).count == 10)
     }
   }
 
-  @Test(arguments: [0, 1, 47, 48, 500, 30_000])
-  func aTableThatIsCutIsDamage(count: Int) throws {
+  @Test("A store with a truncated table is corrupt.", arguments: [0, 1, 47, 48, 500, 30_000])
+  func cutTable(count: Int) throws {
     let directory = try TemporaryDirectory()
     var random = SplitMix64(seed: 9)
     let engine = try LevelDBEngine(at: directory.path)
@@ -95,15 +96,15 @@ import Testing
     do throws(EngineError) {
       // Opening reads the row of commit sequences.
       try LevelDBEngine(at: directory.path).close()
-      Issue.record("a store without its tables was opened")
+      Issue.record("a store with a truncated table was opened")
     } catch {
       guard case .corrupt = error else { throw error }
     }
   }
 
-  /// A number that is far too large, for the offset and the size of either handle.
-  @Test(arguments: [0, 1, 2, 3])
-  func aTableWhoseEndLeadsOutOfItIsDamageAndNoTrap(handle: Int) throws {
+  /// The offset or the size of one of the footer's two handles is far too large.
+  @Test("A table footer that points outside of its file is damage.", arguments: [0, 1, 2, 3])
+  func footer(handle: Int) throws {
     let directory = try TemporaryDirectory()
     let engine = try LevelDBEngine(at: directory.path)
     try engine.put("k", "v")
@@ -111,7 +112,7 @@ import Testing
     try engine.close()
     let table = try #require(try Damage.files(in: directory.path, endingIn: ".ldb").first)
     var bytes = Array(try Data(contentsOf: URL(filePath: table)))
-    // LevelDB reads a zero that is longer than it need be.
+    // LevelDB accepts a zero with a redundant byte.
     var numbers: [[UInt8]] = Array(repeating: [0x80, 0], count: 4)
     numbers[handle] = Array(repeating: 0xFF, count: 9) + [1]
     let start = bytes.count - 48
@@ -124,8 +125,8 @@ import Testing
   }
 
   /// Two tables with the same keys, of which the newer one removes every other key and is damaged.
-  @Test(arguments: [100_000, 1])
-  func scanShowsNothingOldInThePlaceOfWhatIsDamaged(sliceEntries: Int) throws {
+  @Test("A scan does not show old values in place of damaged newer ones.", arguments: [100_000, 1])
+  func oldValues(sliceEntries: Int) throws {
     let directory = try TemporaryDirectory()
     var random = SplitMix64(seed: 9)
     for round in 0..<2 {
@@ -137,7 +138,7 @@ import Testing
           try engine.put(bytes(key), random.bytes(100 + round))
         }
       }
-      // The first becomes a table by a compaction, the second by opening the store.
+      // The compaction makes the first table, and opening the store makes the second.
       if round == 0 { try engine.compact(EngineRange()) }
       try engine.close()
     }
@@ -164,11 +165,12 @@ import Testing
     try engine.close()
   }
 
-  @Test func rule9CompactionReportsDamageAndDoesNotLaunderIt() throws {
+  @Test("A compaction reports damage and keeps it.")
+  func compaction() throws {
     try withDamagedStore { path in
       let engine = try LevelDBEngine(at: path)
       let corrupt = try corruptKeys(in: engine)
-      // Something at both ends to merge the damaged table with.
+      // Entries at both ends, so that the compaction merges the damaged table.
       for key in ["10000", "13999"] {
         try engine.put(bytes(key), [UInt8](repeating: 1, count: 100))
       }
@@ -181,7 +183,8 @@ import Testing
     }
   }
 
-  @Test func conditionOnADamagedValueThrowsAndNothingIsWritten() throws {
+  @Test("A condition on a damaged value throws, and nothing is written.")
+  func condition() throws {
     try withDamagedStore { path in
       let engine = try LevelDBEngine(at: path)
       let corrupt = try #require(try corruptKeys(in: engine).first)
@@ -195,9 +198,10 @@ import Testing
     }
   }
 
-  @Test func missingTableIsAnErrorAndNotAbsence() throws {
+  @Test("A missing table is an error, and its keys do not read as missing.")
+  func missingTable() throws {
     try withDamagedStore { path in
-      // Opening reads the row of commit sequences, and so opens a table. A newer one has it now.
+      // Opening reads the row of commit sequences. A new table has it, so no old one is open.
       let older = try Damage.files(in: path, endingIn: ".ldb")
       let writer = try LevelDBEngine(at: path)
       try writer.put("20000", "")

@@ -2,33 +2,32 @@ import Foundation
 import LarderEngine
 import Synchronization
 
-/// The system's files, with cuts that are noted and can be made to fail, and with a word to say
-/// whenever a store looks after its directory.
+/// The system's files, with recorded truncations that can fail, and hooks for some calls.
 final class DirectFiles: StoreFiles {
   private let system = SystemFiles()
   private let state: Mutex<(allowedCuts: Int, cut: [String])>
   private let refusesLinks: Bool
   private let watch: Watch
-  private let look: Look
+  private let checkPlace: PlaceCheck
 
-  /// Called before what captures a store lists it, links a file of it, or moves what was made.
+  /// Called before a backup lists the store, links one of its files, or moves to its final path.
   typealias Watch = @Sendable (Call) -> Void
   enum Call { case list, link, move }
 
-  /// Called before a store looks whether its directory is in its place.
-  typealias Look = @Sendable () throws(EngineError) -> Void
+  /// Called before a store checks whether its directory is still at its path.
+  typealias PlaceCheck = @Sendable () throws(EngineError) -> Void
 
   init(
     allowedCuts: Int = .max, refusesLinks: Bool = false,
-    look: @escaping Look = { () throws(EngineError) in },
+    checkPlace: @escaping PlaceCheck = { () throws(EngineError) in },
     watch: @escaping Watch = { _ in }
   ) {
     (self.refusesLinks, self.watch) = (refusesLinks, watch)
     state = Mutex((allowedCuts, []))
-    self.look = look
+    self.checkPlace = checkPlace
   }
 
-  /// The names of the files that were cut, in the order of it.
+  /// The names of the truncated files, in order.
   var cut: [String] { state.withLock { $0.cut } }
 
   var environment: OpaquePointer? { nil }
@@ -86,20 +85,20 @@ final class DirectFiles: StoreFiles {
     try system.availableBytes(in: path)
   }
   func takeGuard(at path: String) throws(EngineError) -> any FileGuard {
-    LookingGuard(try system.takeGuard(at: path), look)
+    HookedGuard(try system.takeGuard(at: path), checkPlace)
   }
 }
 
-private final class LookingGuard: FileGuard {
+private final class HookedGuard: FileGuard {
   private let system: any FileGuard
-  private let look: DirectFiles.Look
+  private let checkPlace: DirectFiles.PlaceCheck
 
-  init(_ system: any FileGuard, _ look: @escaping DirectFiles.Look) {
-    (self.system, self.look) = (system, look)
+  init(_ system: any FileGuard, _ checkPlace: @escaping DirectFiles.PlaceCheck) {
+    (self.system, self.checkPlace) = (system, checkPlace)
   }
 
   func isInPlace() throws(EngineError) -> Bool {
-    try look()
+    try checkPlace()
     return try system.isInPlace()
   }
 

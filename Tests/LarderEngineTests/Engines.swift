@@ -11,7 +11,7 @@ enum EngineKind: CaseIterable, CustomTestStringConvertible {
   var testDescription: String { "\(self)" }
 }
 
-/// Runs `body` with a fresh engine, which is closed afterwards.
+/// Runs `body` with a new engine, then closes it.
 func withEngine<R>(
   _ kind: EngineKind, cursorSliceEntries: Int = 100_000, _ body: (any StorageEngine) throws -> R
 ) throws -> R {
@@ -52,10 +52,10 @@ func sequence(of value: [UInt8]) -> UInt64? {
   Stamp.sequence(of: value.span.bytes)
 }
 
-/// The one row that is not the tests': see `CommitSequence`.
+/// The key of the engine's own row; see `CommitSequence`.
 let engineRow = CommitSequence.key
 
-/// A value with room for a stamp, told from others by `mark`.
+/// A value with room for a stamp, filled with `mark`.
 func stampedValue(_ mark: UInt8, tail: Int = 5) -> [UInt8] {
   Array(repeating: mark, count: Stamp.sequenceOffset)
     + Array(repeating: 0, count: Stamp.byteCount - Stamp.sequenceOffset)
@@ -93,7 +93,7 @@ extension StorageEngine {
     try write(&batch, synced: false)
   }
 
-  /// All entries of a range, walked forwards, without the engine's own row.
+  /// All entries of a range, without the engine's own row.
   func entries(in range: EngineRange = EngineRange()) throws(EngineError) -> [Entry] {
     let cursor = try cursor(over: range)
     var entries: [Entry] = []
@@ -101,7 +101,7 @@ extension StorageEngine {
     return entries.filter { $0.key != engineRow }
   }
 
-  /// The same, walked backwards.
+  /// All entries of a range in reverse order, without the engine's own row.
   func entriesBackwards(in range: EngineRange = EngineRange()) throws(EngineError) -> [Entry] {
     let cursor = try cursor(over: range)
     try cursor.seekToEnd()

@@ -3,7 +3,7 @@ import LarderTestSupport
 import SimulatedDisk
 import Testing
 
-/// A store and what it was asked to do, one call after another, on a disk that fails.
+/// A script of calls to a store on a disk that fails.
 struct FaultScript {
   private enum Action {
     case put(String, synced: Bool)
@@ -16,14 +16,14 @@ struct FaultScript {
   private let actions: [Action]
   let disk = SimulatedDisk()
   private var engine: LevelDBEngine?
-  /// What each key may hold: the last value acknowledged, then those of failed calls.
+  /// The values that each key may have: the last acknowledged one, then those of failed calls.
   private var allowed: [String: [[UInt8]?]] = [:]
   private var lastMark = 0
   private(set) var failures = 0
 
-  /// Makes up a script.
+  /// Makes a random script.
   ///
-  /// Its values fill some buffers, so that LevelDB writes tables.
+  /// Its values fill several write buffers, so that LevelDB writes tables.
   init(seed: UInt64) {
     var random = SplitMix64(seed: seed)
     actions = (0..<45).map { _ in
@@ -39,7 +39,7 @@ struct FaultScript {
     }
   }
 
-  /// Does everything; `readsMustWork` is about the time while writing fails.
+  /// Runs the script; `readsMustWork` also requires reads to succeed while writes fail.
   mutating func run(readsMustWork: Bool, _ note: Comment) {
     for action in actions {
       do throws(EngineError) {
@@ -54,7 +54,7 @@ struct FaultScript {
     }
   }
 
-  /// After the disk is healed: the engine writes again, and nothing is lost, here or elsewhere.
+  /// Expects that writes succeed on the healed disk, and that no copy of the store lost data.
   mutating func finish(_ note: Comment) throws {
     let engine = try engine ?? WriteFailureTests.open(disk)
     self.engine = engine
@@ -69,14 +69,14 @@ struct FaultScript {
     try again.close()
   }
 
-  /// Writes until it works: the first may be told of what failed in the background before.
+  /// Retries a write, because the first one may report an earlier failure in the background.
   private mutating func recover(_ engine: LevelDBEngine, _ note: Comment) throws {
     for _ in 0..<3 {
       let before = failures
       write("last", remove: false, synced: true, in: engine, note)
       if failures == before { return }
     }
-    Issue.record("writing goes on failing, \(note)")
+    Issue.record("writes still fail, \(note)")
   }
 
   private mutating func perform(_ action: Action, in engine: LevelDBEngine, _ note: Comment) {
@@ -98,7 +98,7 @@ struct FaultScript {
     _ key: String, remove: Bool, synced: Bool, in engine: LevelDBEngine, _ note: Comment
   ) {
     lastMark += 1
-    // Noise, which does not compress.
+    // Random bytes do not compress.
     var random = SplitMix64(seed: UInt64(lastMark))
     let value = remove ? nil : bytes("\(lastMark)|") + random.bytes(6000)
     var batch = WriteBatch()
@@ -108,7 +108,7 @@ struct FaultScript {
       allowed[key] = [value]
     } catch {
       check(error, note)
-      // Then nothing was written, and else nobody knows.
+      // Nothing was written. After any other error the write may or may not have happened.
       if case .writesDisabled = error { return }
       allowed[key, default: [nil]].append(value)
     }

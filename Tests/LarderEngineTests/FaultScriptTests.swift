@@ -3,7 +3,7 @@ import LarderTestSupport
 import SimulatedDisk
 import Testing
 
-/// Every call to the disk fails once, and for ever.
+/// No acknowledged write is lost if any one call to the disk fails, once or forever.
 extension WriteFailureTests {
   private struct Failure {
     let fault: SimulatedDisk.Fault
@@ -20,8 +20,8 @@ extension WriteFailureTests {
     ]
   }
 
-  /// Each call fails in `proofFactor` of the ways, in another one for the next script.
-  @Test(arguments: 0..<20 as Range<Int>)
+  /// Each call fails in `proofFactor` of the eight ways, which differ between scripts.
+  @Test("No acknowledged write is lost, whichever call fails.", arguments: 0..<20 as Range<Int>)
   func nothingAcknowledgedIsLostWhicheverCallFails(seed: Int) throws {
     var clean = FaultScript(seed: UInt64(seed))
     clean.run(readsMustWork: true, "without a fault")
@@ -43,7 +43,7 @@ extension WriteFailureTests {
     var script = FaultScript(seed: UInt64(seed))
     let disk = script.disk
     disk.fail(atCall: number, failure.fault, of: failure.calls, forever: failure.isForever)
-    // What fails only once may do so in the middle of opening the database anew.
+    // A single failure may hit the reopening of the database, and then reads fail too.
     script.run(readsMustWork: failure.isForever, note)
     disk.heal()
     try script.finish(note)

@@ -2,9 +2,10 @@ import LarderEngine
 import LarderTestSupport
 import Testing
 
-/// A child process that came by `fork` can do nothing to its parent's store.
+/// A forked child process cannot use or harm its parent's store.
 @Suite struct ForkTests {
-  @Test func aForkedChildIsRefusedAndTheParentGoesOn() throws {
+  @Test("A forked child's calls are refused, and the parent's still work.")
+  func fork() throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("store")
     var worker = try ChildProcess("CrashWorker", ["fork", path])
@@ -18,14 +19,14 @@ import Testing
     for what in ["get", "write", "flush", "compact", "next", "cursor"] {
       #expect(lines.contains("child \(what): \(refused)"), "\(lines)")
     }
-    // LevelDB's thread is missing there, without which a store stops in the middle of a write.
+    // The child lacks LevelDB's background thread, without which writes would block.
     for what in ["open", "open another"] {
       #expect(lines.contains { $0.hasPrefix("child \(what): io(") }, "\(lines)")
     }
     let end = ["child close: done", "child let go", "child ended with 0", "ready"]
     #expect(lines.suffix(4) == end)
 
-    // The child's end has not given up the parent's lock.
+    // The parent still has its lock after the child's exit.
     #expect(throws: EngineError.locked(pid: worker.id)) { try LevelDBEngine(at: path) }
     worker.kill()
     let engine = try LevelDBEngine(at: path)

@@ -2,13 +2,15 @@ import LarderEngine
 import LarderTestSupport
 import Testing
 
-/// A limit of the system, and not a simulated disk.
+/// Acknowledged writes survive a file size limit of the real system.
 extension WriteFailureTests {
-  @Test(arguments: [40_000, 150_000, 300_000, 1_000_000])
-  func acknowledgedWritesStayWhenFilesMayNotGrow(limit: Int) throws {
+  @Test(
+    "Acknowledged writes stay if files may not grow.",
+    arguments: [40_000, 150_000, 300_000, 1_000_000])
+  func fileSizeLimit(limit: Int) throws {
     let directory = try TemporaryDirectory()
     var worker = try ChildProcess("CrashWorker", ["full", directory.path, "\(limit)"])
-    var told: [String: UInt64] = [:]
+    var acknowledged: [String: UInt64] = [:]
     var failed = 0
     var last = ""
     while let line = worker.readLine() {
@@ -18,12 +20,12 @@ extension WriteFailureTests {
         failed += 1
         #expect(["io", "writesDisabled"].contains(words[2].prefix { $0 != "(" }), "\(line)")
       } else if let sequence = UInt64(words[0]) {
-        told[String(words[1])] = sequence
+        acknowledged[String(words[1])] = sequence
       }
     }
     #expect(last == "done")
     #expect(failed >= 8)
-    #expect(told.keys.count { $0.hasPrefix("later") } == 200)
+    #expect(acknowledged.keys.count { $0.hasPrefix("later") } == 200)
 
     let engine = try LevelDBEngine(at: directory.path)
     var found: [String: UInt64] = [:]
@@ -31,7 +33,7 @@ extension WriteFailureTests {
       #expect(isIntact(entry.value, key: entry.key))
       found[String(decoding: entry.key, as: UTF8.self)] = sequence(of: entry.value)
     }
-    for (key, sequence) in told { #expect(found[key] == sequence, "\(key)") }
+    for (key, sequence) in acknowledged { #expect(found[key] == sequence, "\(key)") }
     try engine.close()
   }
 }

@@ -5,14 +5,15 @@ import LarderTestSupport
 import Synchronization
 import Testing
 
-/// Conditions of batches that are written together are checked as if they came one by one.
+/// A group commit checks the conditions of its batches as if they were written one by one.
 extension WriteFailureTests {
-  @Test func oneOfEightThreadsWinsEachAbsentKey() throws {
+  @Test("One of eight threads wins each absent key.")
+  func absentKeys() throws {
     try withEngine(.levelDB) { engine in
       let winners = Tally()
       onThreads(8) { thread in
         for index in 0..<200 {
-          winners.note { () throws(EngineError) in
+          winners.record { () throws(EngineError) in
             var batch = WriteBatch()
             let isAbsent = batch.require("key\(index)", .absent)
             batch.put("key\(index)", "\(thread)", if: isAbsent)
@@ -31,14 +32,15 @@ extension WriteFailureTests {
     }
   }
 
-  @Test func noIncrementOfEightThreadsIsLost() throws {
+  @Test("No increment by eight threads is lost.")
+  func increments() throws {
     try withEngine(.levelDB) { engine in
       let counter = bytes("counter")
       try engine.put(counter, stampedValue(0, tail: 0) + [0, 0], stamped: true)
       let done = Tally()
       onThreads(8) { _ in
         for _ in 0..<100 {
-          done.note { () throws(EngineError) in
+          done.record { () throws(EngineError) in
             while try !Self.increment(counter, in: engine) {}
             return "done"
           }
@@ -53,7 +55,7 @@ extension WriteFailureTests {
     }
   }
 
-  /// Adds one to a counter of two bytes; false when somebody else was faster.
+  /// Adds one to a counter of two bytes; returns false if another thread was faster.
   private static func increment(
     _ key: [UInt8], in engine: any StorageEngine
   ) throws(EngineError) -> Bool {
@@ -70,13 +72,14 @@ extension WriteFailureTests {
   }
 }
 
-/// Who waits while a leader's write fails is told so, and nothing of theirs is written.
+/// Writers that wait while the leader's write fails get an error, and their batches are dropped.
 extension WriteFailureTests {
-  @Test func whoWaitsBehindAFailedWriteGetsWritesDisabled() throws {
+  @Test("Writers that wait behind a failed write get `writesDisabled`.")
+  func failedLeader() throws {
     let directory = try TemporaryDirectory()
     let (isArmed, isInside, mayFail, isHealed) = (Flag(), Flag(), Flag(), Flag())
     var options = LevelDBOptions()
-    // The leader of a synced write looks after the directory when all is written.
+    // The leader of a synced write checks the directory after the write.
     options.files = DirectFiles { () throws(EngineError) in
       guard isArmed.isRaised, !isHealed.isRaised else { return }
       isInside.raise()
@@ -117,12 +120,12 @@ extension WriteFailureTests {
   }
 }
 
-/// What threads did, and what went wrong.
+/// The names and the errors that threads have recorded.
 private final class Tally: Sendable {
   let state = Mutex<(names: [String], errors: [EngineError])>(([], []))
 
-  /// Notes the name that `body` returns, or its error.
-  func note(_ body: () throws(EngineError) -> String?) {
+  /// Records the name that `body` returns, or its error.
+  func record(_ body: () throws(EngineError) -> String?) {
     do throws(EngineError) {
       if let name = try body() { state.withLock { $0.names.append(name) } }
     } catch {

@@ -3,10 +3,10 @@ import LarderEngine
 import LarderTestSupport
 import Testing
 
-/// What the system takes away from a store for a while costs typed errors, and nothing for good.
+/// A temporary lack of descriptors, threads or permissions causes typed errors and no loss.
 @Suite struct HardshipTests {
-  /// What a worker did, by the lines that it wrote.
-  private struct Told {
+  /// The calls of a worker, parsed from its output.
+  private struct Report {
     var done: [String: Int] = [:]
     var failed: [String: [String]] = [:]
     var written: Set<String> = []
@@ -26,60 +26,63 @@ import Testing
     }
   }
 
-  private func expectAllThere(_ told: Told, in path: String) throws {
+  private func expectAllWritten(_ report: Report, in path: String) throws {
     let engine = try LevelDBEngine(at: path)
     #expect(engine.recovery == nil)
     let found = Set(try engine.entries().map { String(decoding: $0.key, as: UTF8.self) })
-    #expect(told.written.subtracting(found) == [])
+    #expect(report.written.subtracting(found) == [])
     try engine.close()
   }
 
-  private func expect(_ told: Told, fails calls: Set<String>, as word: String) {
-    #expect(Set(told.failed.keys).isSuperset(of: calls), "\(told.failed.keys)")
-    for error in told.failed.values.joined() {
-      // A write names what stopped it, or that an earlier one was stopped.
+  private func expect(_ report: Report, fails calls: Set<String>, as word: String) {
+    #expect(Set(report.failed.keys).isSuperset(of: calls), "\(report.failed.keys)")
+    for error in report.failed.values.joined() {
+      // A write reports its own failure, or that an earlier failure disabled writes.
       #expect(error.hasPrefix("io(") || error.hasPrefix("writesDisabled("), "\(error)")
       #expect(error.contains(word), "\(error)")
     }
   }
 
-  @Test func noMoreFileDescriptors() throws {
+  @Test("Without free file descriptors calls fail with typed errors, and later work.")
+  func fileDescriptors() throws {
     let directory = try TemporaryDirectory()
-    let told = try Told(["files", directory.path("store")])
-    expect(told, fails: ["get", "scan", "write", "flush", "compact", "open"], as: "Too many open")
-    // Nothing was left open by an opening that failed.
-    let spare = told.others.first { $0.hasPrefix("spare") } ?? ""
-    #expect(told.others == ["good", spare, "good", "end"])
-    #expect(told.failed["open"]?.count ?? 0 > 3)
-    try expectAllThere(told, in: directory.path("store"))
+    let report = try Report(["files", directory.path("store")])
+    expect(
+      report, fails: ["get", "scan", "write", "flush", "compact", "open"], as: "Too many open")
+    // A failed opening leaves no file open.
+    let spare = report.others.first { $0.hasPrefix("spare") } ?? ""
+    #expect(report.others == ["good", spare, "good", "end"])
+    #expect(report.failed["open"]?.count ?? 0 > 3)
+    try expectAllWritten(report, in: directory.path("store"))
   }
 
-  @Test("Without a thread to be had, opening fails with a typed error, and later works.")
+  @Test("Without a free thread opening fails with a typed error, and later works.")
   func noThreads() throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("store")
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
-    // The superuser may have any number of threads, so that somebody else tries. Nobody else's
-    // threads count as those of this user: the number is one that no account has.
+    // The superuser may have any number of threads, so another user runs the worker. No account
+    // has this number, so no other process counts toward the limit.
     let stranger: UInt32 = 64_123
     if isSuperuser { give(path, toUser: stranger) }
-    let told = try Told((isSuperuser ? ["--uid", "\(stranger)"] : []) + ["threads", path])
-    #expect(told.failed["open"]?.count == 3)
-    expect(told, fails: ["open"], as: "no thread can be started")
-    #expect(told.others == ["good", "good", "end"])
-    try expectAllThere(told, in: path)
+    let report = try Report((isSuperuser ? ["--uid", "\(stranger)"] : []) + ["threads", path])
+    #expect(report.failed["open"]?.count == 3)
+    expect(report, fails: ["open"], as: "no thread can be started")
+    #expect(report.others == ["good", "good", "end"])
+    try expectAllWritten(report, in: path)
   }
 
-  @Test func noMoreRightsToTheDirectory() throws {
+  @Test("Without permissions calls fail with typed errors, and later work.")
+  func permissions() throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("store")
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
     let nobody: UInt32 = 65_534
     if isSuperuser { give(path, toUser: nobody) }
-    // The superuser has rights to everything, so somebody else tries.
-    let told = try Told((isSuperuser ? ["--uid", "\(nobody)"] : []) + ["rights", path])
-    expect(told, fails: ["get", "scan", "flush", "compact", "open"], as: "Permission denied")
-    #expect(told.others == ["good", "end"])
-    try expectAllThere(told, in: path)
+    // The superuser has all permissions, so another user runs the worker.
+    let report = try Report((isSuperuser ? ["--uid", "\(nobody)"] : []) + ["rights", path])
+    expect(report, fails: ["get", "scan", "flush", "compact", "open"], as: "Permission denied")
+    #expect(report.others == ["good", "end"])
+    try expectAllWritten(report, in: path)
   }
 }

@@ -3,9 +3,10 @@ import LarderEngine
 import LarderTestSupport
 import Testing
 
-/// What the engine on LevelDB adds to the contract: it lasts, and LevelDB's traps are kept shut.
+/// The LevelDB engine persists its data and avoids LevelDB's pitfalls.
 @Suite struct LevelDBTests {
-  @Test func reopeningKeepsTheData() throws {
+  @Test("Entries are still there after reopening.")
+  func reopening() throws {
     let directory = try TemporaryDirectory()
     var expected: [Entry] = []
     for round in 0..<5 {
@@ -19,7 +20,8 @@ import Testing
     }
   }
 
-  @Test func sequenceRisesOverReopening() throws {
+  @Test("Commit sequences rise across reopening.")
+  func sequences() throws {
     let directory = try TemporaryDirectory()
     var last: UInt64 = 0
     for _ in 0..<5 {
@@ -33,14 +35,15 @@ import Testing
     }
   }
 
-  @Test func sequencesAreReservedBeforeTheyAreGivenOut() throws {
+  @Test("Sequences are reserved on disk before they are used.")
+  func reservedSequences() throws {
     let directory = try TemporaryDirectory()
     let engine = try LevelDBEngine(at: directory.path)
     #expect(try engine.value(engineRow) == nil)
 
     let commit = try engine.put("k", "v")
 
-    // Whatever is lost behind the row, a later opening goes on above it.
+    // A later opening continues above the reserved sequences, whatever was lost after the row.
     let row = try #require(try engine.value(engineRow))
     let reserved = row.reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
     #expect(reserved >= commit.sequence + 1_000_000)
@@ -49,7 +52,8 @@ import Testing
     #expect(next.sequence == reserved + 1)
   }
 
-  @Test func damagedRowOfSequencesIsCorruptAndNotBegunAnew() {
+  @Test("A damaged row of sequences is corrupt.")
+  func damagedSequences() {
     for count in [0, 7, 9] {
       #expect(throws: EngineError.self) {
         try CommitSequence(resumingAfter: [UInt8](repeating: 1, count: count))
@@ -57,7 +61,8 @@ import Testing
     }
   }
 
-  @Test func sizesAndFiguresAreAboutFiles() throws {
+  @Test("Sizes and properties describe the files.")
+  func sizes() throws {
     let directory = try TemporaryDirectory()
     let engine = try LevelDBEngine(at: directory.path)
     var random = SplitMix64(seed: 1)
@@ -74,14 +79,16 @@ import Testing
     #expect(try engine.property("leveldb.nonsense") == nil)
   }
 
-  @Test func rule7SliceEndsAfterItsEntriesOrItsSeconds() {
+  @Test("A slice ends after its entries or its seconds.")
+  func slices() {
     var byCount = CursorSlice(entries: 2, now: 5)
     #expect([5, 5, 5].map { byCount.admitsStep(now: $0) } == [true, true, false])
     var byTime = CursorSlice(entries: 100, now: 5)
     #expect([5, 14, 15].map { byTime.admitsStep(now: $0) } == [true, true, false])
   }
 
-  @Test func rule7ShimHasNoSnapshotCall() throws {
+  @Test("The shim has no call for snapshots.")
+  func noSnapshots() throws {
     let package = URL(filePath: #filePath).appending(path: "../../..").standardizedFileURL
     let shim = package.appending(path: "Sources/CLarderLevelDB")
     let names = try #require(FileManager.default.enumerator(atPath: shim.path)).allObjects
@@ -98,7 +105,8 @@ import Testing
     }
   }
 
-  @Test func rule11CloseWaitsForTheCallsUnderWay() throws {
+  @Test("A close waits for running calls.")
+  func close() throws {
     let directory = try TemporaryDirectory()
     let engine = try LevelDBEngine(at: directory.path)
     try engine.put("k", "v")
@@ -119,7 +127,7 @@ import Testing
         batch.put(bytes("l").span.bytes, bytes("w").span.bytes)
         batch.observer = InsideWrite {
           isInside.raise()
-          // Once calls are turned away, the other thread is in `close`, and waits for this write.
+          // Once reads are refused, the other thread is in `close` and waits for this write.
           while (try? engine.value("k")) != nil {}
           #expect(!hasClosed.isRaised)
         }
@@ -139,14 +147,15 @@ import Testing
     func didCommit(_ batch: borrowing WriteBatch, _ commit: Commit) { body() }
   }
 
-  @Test func rule12ReadsChangeNoEntry() throws {
+  @Test("A compaction that reads trigger changes no entry.")
+  func compactionByReads() throws {
     let directory = try TemporaryDirectory()
     var options = LevelDBOptions()
     (options.writeBufferBytes, options.maxFileBytes, options.filterBitsPerKey) =
       (64 << 10, 1 << 20, 0)
     let engine = try LevelDBEngine(at: directory.path, options: options)
     var random = SplitMix64(seed: 12)
-    // Overlapping tables on several levels, so that a read looks at more than one of them.
+    // Overlapping tables on several levels, so that a read searches more than one of them.
     for round in 0..<4 {
       for _ in 0..<2000 {
         let key = "\(Int.random(in: 10_000..<20_000, using: &random))"
@@ -159,7 +168,7 @@ import Testing
     }
     let before = try engine.entries()
 
-    // Every hundredth miss or so wears a table out, and LevelDB compacts it.
+    // LevelDB compacts a table after about a hundred misses in it.
     for _ in 0..<20_000 {
       _ = try engine.value("\(Int.random(in: 10_000..<20_000, using: &random)) absent")
     }

@@ -3,7 +3,7 @@ import LarderEngine
 import LarderTestSupport
 import Testing
 
-/// A store is open once, in all processes and by whatever path, and never locked for nobody.
+/// A store is open at most once across processes and paths, and an abandoned lock is released.
 @Suite struct LockTests {
   private func outcome(ofOpening path: String) -> EngineError? {
     do throws(EngineError) {
@@ -14,7 +14,8 @@ import Testing
     }
   }
 
-  @Test func rule4EveryOtherSpellingOfThePathIsLocked() throws {
+  @Test("A store is locked under every spelling of its path.")
+  func spellings() throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("store")
     let link = directory.path("link")
@@ -33,7 +34,8 @@ import Testing
     for alias in [link, relative] { #expect(outcome(ofOpening: alias) == nil, "\(alias)") }
   }
 
-  @Test func rule4OtherProcessIsKeptOutAndTold() throws {
+  @Test("Another process is refused and gets the owner's identifier.")
+  func otherProcess() throws {
     let directory = try TemporaryDirectory()
     let engine = try LevelDBEngine(at: directory.path)
     let before = try FileFacts.all(in: directory.path)
@@ -51,7 +53,8 @@ import Testing
     #expect(secondOutcome == "opened")
   }
 
-  @Test func rule4OwnerIsNamedAndItsDeathFreesTheStore() throws {
+  @Test("The error names the lock's owner, whose death releases the store.")
+  func owner() throws {
     let directory = try TemporaryDirectory()
     var process = try ChildProcess("CrashWorker", ["hold", directory.path])
     let answer = process.readLine()
@@ -63,7 +66,8 @@ import Testing
     #expect(outcome(ofOpening: directory.path) == nil)
   }
 
-  @Test func rule4DirectoryThatWasDeletedWhileOpenCanBeMadeAnew() throws {
+  @Test("A directory that was deleted while open can be created again.")
+  func deletedDirectory() throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("store")
     var old: [LevelDBEngine] = []
@@ -84,12 +88,13 @@ import Testing
     #expect(try LevelDBEngine(at: path).value("k") == "last")
   }
 
-  @Test func droppingTheLastReferenceFreesTheStore() throws {
+  @Test("Releasing the last reference releases the store.")
+  func lastReference() throws {
     let directory = try TemporaryDirectory()
     for round in 0..<3 {
       let engine = try LevelDBEngine(at: directory.path)
       try engine.put("\(round)", "v")
-      // Neither engine nor cursor is closed.
+      // The engine is not closed.
       let cursor = try engine.cursor(over: EngineRange())
       #expect(try cursor.next())
     }

@@ -3,10 +3,10 @@ import LarderEngine
 import LarderTestSupport
 import Testing
 
-/// A write-ahead log that LevelDB has written, and where its records are.
+/// A write-ahead log that LevelDB has written, and the offsets of its records.
 struct WrittenLog {
   let bytes: [UInt8]
-  /// Where records begin, and where the last one ends.
+  /// The start of each record, and the end of the last one.
   let edges: [Int]
 
   init(_ bytes: [UInt8]) throws {
@@ -18,7 +18,7 @@ struct WrittenLog {
     try #require(scan.end == .complete && scan.validBytes == bytes.count)
   }
 
-  /// That of a store with one entry for each of these values.
+  /// The log of a store with one entry for each of these values.
   init(values: [[UInt8]]) throws {
     let directory = try TemporaryDirectory()
     let engine = try LevelDBEngine(at: directory.path)
@@ -43,7 +43,7 @@ private func put(_ mark: UInt8) -> [(key: [UInt8], value: [UInt8])] {
   [([mark], Array(repeating: mark, count: 30))]
 }
 
-/// LevelDB's logs are read to the last byte, and what is wrong is told apart.
+/// A scan of a log tells a torn end from damage.
 @Suite struct LogScanTests {
   private func smallLog() throws -> WrittenLog {
     let log = try WrittenLog(values: (1...8).map { Array(repeating: $0, count: 20) })
@@ -51,7 +51,8 @@ private func put(_ mark: UInt8) -> [(key: [UInt8], value: [UInt8])] {
     return log
   }
 
-  @Test func rule13EveryChangedByteIsDamageUnlessNothingFollows() throws {
+  @Test("A changed byte is damage, and in the last record a torn end.")
+  func changedBytes() throws {
     let log = try smallLog()
     for offset in log.bytes.indices {
       for mask: UInt8 in [0x01, 0x80, 0xFF] {
@@ -66,14 +67,15 @@ private func put(_ mark: UInt8) -> [(key: [UInt8], value: [UInt8])] {
     }
   }
 
-  @Test func rule13WhatIsCutOffOrZeroedToTheEndIsTorn() throws {
+  @Test("A log that is cut or zeroed to its end is torn.")
+  func cutsAndZeros() throws {
     let log = try smallLog()
     for count in 0...log.bytes.count {
       let cut = Array(log.bytes.prefix(count))
       let start = log.edges[log.record(at: count)]
       #expect(end(of: cut) == (start == count ? .complete : .torn(at: start)))
 
-      // Bytes that were zeros before have not changed.
+      // Zeros in the log itself are unchanged.
       let zeroed = cut + Array(repeating: 0, count: log.bytes.count - count)
       let changed = zip(zeroed, log.bytes).enumerated().first { $0.element.0 != $0.element.1 }
       let place = changed.map { log.edges[log.record(at: $0.offset)] }
@@ -81,7 +83,8 @@ private func put(_ mark: UInt8) -> [(key: [UInt8], value: [UInt8])] {
     }
   }
 
-  @Test func rule13RecordsOverManyBlocksAreReadWhole() throws {
+  @Test("Records that span many blocks are read completely.")
+  func longRecords() throws {
     var random = SplitMix64(seed: 13)
     let values = [10, 100_000, 20, 32_768, 32_761, 70_000, 5].map { random.bytes($0) }
     let log = try WrittenLog(values: values)
@@ -98,7 +101,7 @@ private func put(_ mark: UInt8) -> [(key: [UInt8], value: [UInt8])] {
       bytes[offset] ^= 0x10
       let index = log.record(at: offset)
       switch end(of: bytes) {
-      case .complete: Issue.record("byte \(offset) is not missed")
+      case .complete: Issue.record("the changed byte \(offset) was not detected")
       case .torn(let place): #expect(index == 6 && place == log.edges[6])
       case .damaged(let place, let next):
         #expect(place == log.edges[index])
@@ -111,7 +114,8 @@ private func put(_ mark: UInt8) -> [(key: [UInt8], value: [UInt8])] {
     }
   }
 
-  @Test func fillerAtTheEndOfABlockIsZeros() {
+  @Test("The filler at the end of a block must be zeros.")
+  func filler() {
     for size in 32_720..<32_768 {
       var log = LogWriter()
       log.addBatch(sequence: 1, rows: [([1], Array(repeating: 1, count: size - 32))])
@@ -130,7 +134,8 @@ private func put(_ mark: UInt8) -> [(key: [UInt8], value: [UInt8])] {
     }
   }
 
-  @Test func rule13StaleRecordsBehindATearProveNothing() {
+  @Test("Stale records behind a torn end do not make it damage.")
+  func staleRecords() {
     var log = LogWriter()
     for sequence: UInt64 in 10...14 { log.addBatch(sequence: sequence, rows: put(1)) }
     let valid = log.bytes.count
@@ -142,7 +147,7 @@ private func put(_ mark: UInt8) -> [(key: [UInt8], value: [UInt8])] {
     log.addBatch(sequence: 16, rows: put(2))
     #expect(end(of: log.bytes) == .damaged(at: valid, resumingAt: valid + 3))
 
-    // With nothing whole before it, what earlier logs hold tells which are stale.
+    // Without an intact record before it, the sequences of earlier logs show which are stale.
     var other = LogWriter()
     other.addRaw([9, 9, 9])
     other.addBatch(sequence: 20, rows: put(2))
@@ -150,7 +155,8 @@ private func put(_ mark: UInt8) -> [(key: [UInt8], value: [UInt8])] {
     #expect(end(of: other.bytes, above: 20) == .damaged(at: 0, resumingAt: 3))
   }
 
-  @Test func rule13AGapInTheSequencesOfOneLogIsDamage() {
+  @Test("A gap in the sequences of a log is damage.")
+  func sequenceGap() {
     var log = LogWriter()
     log.addBatch(sequence: 5, rows: put(1) + put(2))
     log.addBatch(sequence: 7, rows: [])
@@ -168,7 +174,8 @@ private func put(_ mark: UInt8) -> [(key: [UInt8], value: [UInt8])] {
     #expect(end(of: log.bytes) == .torn(at: place))
   }
 
-  @Test func aRecordWithoutItsEndIsTornWhereItBegins() {
+  @Test("A log with an incomplete last record is torn at its start.")
+  func incompleteRecord() {
     var log = LogWriter()
     log.addBatch(sequence: 1, rows: put(1))
     let start = log.bytes.count
@@ -180,7 +187,8 @@ private func put(_ mark: UInt8) -> [(key: [UInt8], value: [UInt8])] {
     #expect(end(of: other.bytes) == .damaged(at: start, resumingAt: 65_536))
   }
 
-  @Test func theHighestCommitOfABatchIsFound() throws {
+  @Test("The highest commit of a batch is found.")
+  func highestCommit() throws {
     let directory = try TemporaryDirectory()
     let engine = try LevelDBEngine(at: directory.path)
     for index in 0..<3 { try engine.put([UInt8(index)], stampedValue(7), stamped: true) }
@@ -197,8 +205,8 @@ private func put(_ mark: UInt8) -> [(key: [UInt8], value: [UInt8])] {
     #expect(commits == [1, 2, 3, nil])
   }
 
-  @Test(arguments: [1, 2, 3] as [UInt64])
-  func anyBytesAreReadWithoutATrap(seed: UInt64) throws {
+  @Test("Arbitrary bytes are read without a trap.", arguments: [1, 2, 3] as [UInt64])
+  func arbitraryBytes(seed: UInt64) throws {
     var random = SplitMix64(seed: seed)
     let log = try smallLog()
     for count in 0..<300 {

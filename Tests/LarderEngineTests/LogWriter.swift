@@ -2,7 +2,7 @@ import LarderBytes
 import LarderEngine
 
 extension LogWriter {
-  /// Appends a batch of puts, as long as `count` rows need.
+  /// Appends a batch of puts.
   mutating func addBatch(sequence: UInt64, rows: [(key: [UInt8], value: [UInt8])]) {
     var batch = withUnsafeBytes(of: sequence.littleEndian, Array.init)
     batch += withUnsafeBytes(of: UInt32(rows.count).littleEndian, Array.init)

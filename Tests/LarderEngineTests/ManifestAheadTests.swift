@@ -2,14 +2,13 @@ import LarderEngine
 import SimulatedDisk
 import Testing
 
-/// A store whose MANIFEST names files that are not there.
+/// Recovery sets aside a MANIFEST's last edit only if a power loss explains its missing files.
 ///
-/// After a power loss its last edit may have outlived the names of its files, and is set aside. A
-/// file that went in another way is damage.
+/// A power loss can keep the edit and lose its files' names. Any other missing file is damage.
 @Suite struct ManifestAheadTests {
   private static let keys = (0..<40).map { "key\($0 + 10)" }
 
-  /// A disk on which tables were written and merged, with the same keys durable from the mark on.
+  /// A disk whose tables were written and merged; from `mark` on, the same keys are durable.
   private static func history() throws -> (disk: SimulatedDisk, mark: Int) {
     let disk = SimulatedDisk()
     let engine = try PowerLossHistory.open(disk)
@@ -30,7 +29,7 @@ import Testing
     return (disk, mark)
   }
 
-  /// The MANIFEST of a disk: its path, what it says, and what it said before its last edit.
+  /// The MANIFEST of a disk, with its contents now and before its last edit.
   private struct Edited {
     let path: String
     let bytes: [UInt8]
@@ -48,7 +47,7 @@ import Testing
 
     /// A table that the last edit added.
     var newTable: UInt64? { now.tables.keys.first { before.tables[$0] == nil } }
-    /// A table that the last edit took out.
+    /// A table that the last edit removed.
     var oldTable: UInt64? { before.tables.keys.first { now.tables[$0] == nil } }
   }
 
@@ -68,7 +67,7 @@ import Testing
     try engine.close()
   }
 
-  /// Recovers, and requires to be refused for a missing file, with nothing changed.
+  /// Expects that recovery reports a missing file and changes nothing.
   private func expectRefusal(_ disk: SimulatedDisk) throws {
     let hash = disk.hash
     do throws(EngineError) {
@@ -81,7 +80,8 @@ import Testing
     #expect(disk.hash == hash)
   }
 
-  @Test func rule13AnEditThatOutlivedTheNamesOfItsFilesIsSetAside() throws {
+  @Test("A last edit whose file names were lost is set aside.")
+  func lostNames() throws {
     let (disk, mark) = try Self.history()
     let replay = disk.replay()
     var count = 0
@@ -108,7 +108,8 @@ import Testing
     #expect(count > 0)
   }
 
-  @Test func rule13ATableThatIsGoneIsDamageUnlessAllBeforeItsEditIsThere() throws {
+  @Test("A missing table is damage unless every table before its edit exists.")
+  func missingTable() throws {
     let (disk, mark) = try Self.history()
     let replay = disk.replay()
     var (exact, refused) = (0, 0)
@@ -123,7 +124,7 @@ import Testing
         continue
       }
       exact += 1
-      // Without one of the older tables, or with half of it, there is no state to go back to.
+      // If an older table is missing or cut in half, there is no earlier state to restore.
       if let old = edited.oldTable {
         let path = Self.path(ofTable: old)
         let half = image.copy()
@@ -139,7 +140,8 @@ import Testing
     #expect(exact > 0 && refused > 0)
   }
 
-  @Test func rule13OnlyOneWholeEditIsTakenBack() throws {
+  @Test("At most one complete edit is undone.")
+  func oneEdit() throws {
     let (disk, mark) = try Self.history()
     let replay = disk.replay()
     var (torn, older) = (0, 0)
@@ -148,7 +150,7 @@ import Testing
       let image = replay.image(.everything)
       guard let edited = Edited(image) else { continue }
       if let table = edited.newTable {
-        // What is torn at the end is the last edit, so the one before it was synced.
+        // The torn record is the last edit, so the edit before it was synced.
         torn += 1
         let copy = image.copy()
         copy.edit(edited.path) { $0 += [1, 2, 3] }

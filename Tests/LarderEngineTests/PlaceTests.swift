@@ -3,8 +3,7 @@ import LarderEngine
 import LarderTestSupport
 import Testing
 
-/// A store whose directory is not in its place any more loses nothing in silence, and does nothing
-/// to what is there instead.
+/// A store whose directory was moved or deleted refuses writes, and leaves a replacement alone.
 @Suite struct PlaceTests {
   private let text = String(repeating: "x", count: 1000)
 
@@ -14,7 +13,7 @@ import Testing
     return try LevelDBEngine(at: path, options: options)
   }
 
-  /// A store with a table and a log, open.
+  /// Opens a store with a table and a log.
   private func filled(_ path: String, _ value: String) throws -> LevelDBEngine {
     let engine = try open(path)
     for index in 0..<100 { try engine.put("key\(index)", value) }
@@ -30,16 +29,16 @@ import Testing
     }
   }
 
-  private func expectGone(_ what: Comment, _ body: () throws(EngineError) -> Void) {
+  private func expectGone(_ call: Comment, _ body: () throws(EngineError) -> Void) {
     do throws(EngineError) {
       try body()
-      Issue.record(what)
+      Issue.record(call)
     } catch {
-      #expect(isGone(error), "\(error), \(what)")
+      #expect(isGone(error), "\(error), \(call)")
     }
   }
 
-  /// Writes until the engine has noticed; it must before LevelDB starts a new log.
+  /// Writes until the engine refuses, which must be before LevelDB starts a new log.
   private func expectWritingEnds(_ engine: LevelDBEngine, durably: Bool) {
     var written = 0
     do throws(EngineError) {
@@ -49,7 +48,7 @@ import Testing
         try engine.write(&batch, synced: durably)
         written += 1
       }
-      Issue.record("writing goes on")
+      Issue.record("writes still succeed")
     } catch {
       #expect(isGone(error), "\(error)")
     }
@@ -62,8 +61,8 @@ import Testing
     }
   }
 
-  @Test(arguments: [true, false])
-  func aDeletedDirectoryEndsWriting(durably: Bool) throws {
+  @Test("Writes to a store in a deleted directory fail.", arguments: [true, false])
+  func deletedDirectory(durably: Bool) throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("store")
     let old = try filled(path, "old")
@@ -84,8 +83,8 @@ import Testing
     try again.close()
   }
 
-  @Test(arguments: [true, false])
-  func aDirectoryInThePlaceOfTheStoresIsLeftAlone(durably: Bool) throws {
+  @Test("A directory that replaced the store's is not changed.", arguments: [true, false])
+  func replacedDirectory(durably: Bool) throws {
     let directory = try TemporaryDirectory()
     let (path, aside) = (directory.path("store"), directory.path("aside"))
     let old = try filled(path, "old")
@@ -109,7 +108,8 @@ import Testing
     }
   }
 
-  @Test func aDirectoryThatComesBackIsWrittenToAgain() throws {
+  @Test("Writes succeed again once the directory is back.")
+  func restoredDirectory() throws {
     let directory = try TemporaryDirectory()
     let (path, aside) = (directory.path("store"), directory.path("aside"))
     let engine = try filled(path, "old")
@@ -126,8 +126,8 @@ import Testing
     try again.close()
   }
 
-  @Test(arguments: [-2_000_000_000, 0, 100_000_000_000])
-  func datesOfFilesMeanNothing(seconds: Int) throws {
+  @Test("The dates of files do not matter.", arguments: [-2_000_000_000, 0, 100_000_000_000])
+  func fileDates(seconds: Int) throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("store")
     let date = Date(timeIntervalSince1970: TimeInterval(seconds))

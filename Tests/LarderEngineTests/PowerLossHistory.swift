@@ -2,17 +2,17 @@ import LarderBytes
 import LarderEngine
 import SimulatedDisk
 
-/// The entries of a store: a hash of each value, without what the commit put into it.
+/// A hash of each value in a store, without the bytes that the commit put into the value.
 typealias StoreState = [[UInt8]: Int]
 
-/// Runs a script, and notes which state the store was in at which place in the disk's journal.
+/// Runs a script, and records the store's state for each position in the disk's journal.
 ///
-/// What LevelDB does in the background goes on between operations, by chance, so that the same
-/// script and seed make the same journal.
+/// LevelDB's background work continues between operations, in steps that the seed determines. So
+/// the same script and seed make the same journal.
 struct PowerLossHistory {
   let disk: SimulatedDisk
   private(set) var timeline = Timeline<StoreState>([:])
-  /// How many synced writes ended while an older log was there, not yet in a table.
+  /// The number of synced writes that ended while an older log was not yet in a table.
   private(set) var syncsWithOlderLog = 0
 
   private var engine: LevelDBEngine
@@ -40,8 +40,8 @@ struct PowerLossHistory {
     return try LevelDBEngine(at: "/store", options: options)
   }
 
-  /// Opens the store that a crash has left, and reads all of it.
-  static func look(at image: SimulatedDisk) throws -> PowerLossSearch<StoreState>.Opened {
+  /// Opens the store that a crash has left, and reads all of its entries.
+  static func reopen(_ image: SimulatedDisk) throws -> PowerLossSearch<StoreState>.Opened {
     image.holdBackground()
     defer { image.releaseBackground() }
     let engine = try open(image)
@@ -84,7 +84,7 @@ struct PowerLossHistory {
     if isDurable, logNames.count > 1 { syncsWithOlderLog += 1 }
     timeline.add(
       state, started: start, acknowledged: disk.journalCount, isDurable: isDurable)
-    // As long as the operation behind it can meet a table that is not yet written.
+    // Not while a log is filled: the next operation must meet a table that is not yet written.
     if !isFillingLog { background.goOn() }
   }
 
@@ -121,7 +121,7 @@ struct PowerLossHistory {
 
   private static func key(_ number: Int) -> [UInt8] { bytes("key \(number)") }
 
-  /// A value like no other, which compression leaves much shorter.
+  /// A unique value that compresses well.
   private mutating func newValue(_ count: Int) -> [UInt8] {
     lastMark += 1
     var value = withUnsafeBytes(of: lastMark.littleEndian) { [UInt8]($0) }
@@ -135,7 +135,7 @@ struct PowerLossHistory {
 
   // MARK: - States
 
-  /// What tells a value from all others, whatever its stamp.
+  /// A hash of a value without its stamp.
   static func fingerprint(of value: [UInt8]) -> Int {
     var hasher = Hasher()
     hasher.combine(value.count)

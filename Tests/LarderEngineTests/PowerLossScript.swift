@@ -1,16 +1,16 @@
 import LarderTestSupport
 
-/// What a script does to an engine.
+/// One operation of a script on an engine.
 enum ScriptOperation: CustomStringConvertible {
   case put(key: Int, bytes: Int, synced: Bool)
   case batch([(key: Int, bytes: Int)])
   case remove(key: Int)
-  /// A remove under a condition: that there is a value, or one that does not hold.
+  /// A remove with a condition that holds if the key exists, or with one that never holds.
   case removeIf(key: Int, holds: Bool)
   case flush
   case reopen
   case compact
-  /// Puts, not synced, until LevelDB has started a new log.
+  /// Unsynced puts until LevelDB has started a new log.
   case fillLog
 
   var description: String {
@@ -29,7 +29,7 @@ enum ScriptOperation: CustomStringConvertible {
 }
 
 extension ScriptOperation {
-  /// No less than what it writes, as far as that is known.
+  /// The bytes that the operation writes, as far as they are known.
   var byteCount: Int {
     switch self {
     case .put(_, let bytes, _): bytes
@@ -39,12 +39,12 @@ extension ScriptOperation {
   }
 }
 
-/// Operations one after another, on few keys.
+/// A sequence of operations on few keys.
 struct PowerLossScript: Sendable {
   let name: String
   let operations: [ScriptOperation]
 
-  /// The older log has what is not synced and in no table yet, and the newer has what is synced.
+  /// The older log has unsynced writes that are in no table yet, and the newer has a synced one.
   static let syncedAfterRotation = PowerLossScript(
     name: "a synced write after a rotation, table pending",
     operations: [
@@ -53,7 +53,7 @@ struct PowerLossScript: Sendable {
       .put(key: 3, bytes: 500, synced: false),
     ])
 
-  /// Rotations one behind another, with nothing synced in between.
+  /// Several log rotations with no synced write in between.
   static let rotations = PowerLossScript(
     name: "rotations, nothing synced",
     operations: [

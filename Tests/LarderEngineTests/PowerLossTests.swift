@@ -3,15 +3,15 @@ import LarderTestSupport
 import SimulatedDisk
 import Testing
 
-/// Whenever the power goes, nothing durable is lost, and what is there is what once was.
+/// A power loss at any file call loses nothing durable, and leaves the state after some commit.
 ///
-/// `LARDER_SEED` repeats a run: it is printed with what was looked at.
+/// `LARDER_SEED` repeats a run. Each run prints its seed with its counts.
 @Suite struct PowerLossTests {
   private static let named: [PowerLossScript] = [
     .syncedAfterRotation, .rotations, .syncedAfterRotation,
   ]
 
-  @Test("crash at every file call", arguments: [testSeed()])
+  @Test("A crash at any file call loses nothing durable.", arguments: [testSeed()])
   func crashAtEveryFileCall(seed: UInt64) {
     let goal = proofFactor > 1 ? 5_000_000 : 60_000
     let counts = PowerLossRun(seed: seed, states: goal)
@@ -22,7 +22,7 @@ import Testing
         let history = try PowerLossHistory(of: script, seed: seed)
         var search = PowerLossSearch(
           of: history.disk, history.timeline, script: "\(script.name) \(script.operations)",
-          open: PowerLossHistory.look)
+          open: PowerLossHistory.reopen)
         search.run()
         var counts = search.counts
         counts.syncsWithOlderLog = history.syncsWithOlderLog
@@ -33,13 +33,13 @@ import Testing
     print("power loss: \(counts), seed \(seed)")
   }
 
-  @Test(arguments: [testSeed()])
-  func aScriptMakesTheSameJournalEachTime(seed: UInt64) throws {
+  @Test("The same script and seed make the same journal.", arguments: [testSeed()])
+  func repeatable(seed: UInt64) throws {
     for script in Self.named + (0..<200).map({ PowerLossScript(seed: seed &+ $0) }) {
       let journals = try (0..<2).map { _ in
         try PowerLossHistory(of: script, seed: seed).disk.replay().steps()
       }
-      // Both journals are long, so they are not in the message.
+      // A comparison in the expectation would print both journals, which are long.
       let isSame = journals[0] == journals[1]
       #expect(isSame, "\(script.name) \(script.operations), seed \(seed)")
     }

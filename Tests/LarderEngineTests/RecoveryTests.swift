@@ -3,7 +3,7 @@ import LarderEngine
 import LarderTestSupport
 import Testing
 
-/// A closed store with ten stamped entries in its log, "key0" to "key9", each a commit of its own.
+/// A closed store with ten stamped entries in its log, "key0" to "key9", one per commit.
 private final class LoggedStore {
   let directory: TemporaryDirectory
   let log: WrittenLog
@@ -24,7 +24,7 @@ private final class LoggedStore {
     number = try #require(LogSurvey.number(of: (file as NSString).lastPathComponent))
   }
 
-  /// The name of the log that is this many behind the first one.
+  /// The name of the log with this index after the first one.
   func name(_ index: Int = 0) -> String { LogSurvey.name(of: number + UInt64(index)) }
 
   /// The bytes of some of the ten records.
@@ -53,12 +53,12 @@ private final class LoggedStore {
     Set(try FileManager.default.contentsOfDirectory(atPath: "\(path)/LARDER.aside"))
   }
 
-  /// Recovers, and requires to be refused with nothing changed.
+  /// Expects that recovery throws `corrupt` and changes nothing; returns the message.
   func refusal() throws -> String {
     let before = try FileFacts.all(in: path)
     do throws(EngineError) {
       _ = try recover(directory: path, files: DirectFiles())
-      Issue.record("not refused")
+      Issue.record("recovery succeeded")
       return ""
     } catch {
       #expect(try FileFacts.all(in: path) == before)
@@ -67,7 +67,7 @@ private final class LoggedStore {
     }
   }
 
-  /// How many of the ten entries there are; they must be the first ones.
+  /// Expects exactly the first `count` of the ten entries.
   func expectEntries(_ count: Int) throws {
     let engine = try LevelDBEngine(at: path)
     let keys = try engine.entries().map { String(decoding: $0.key, as: UTF8.self) }
@@ -77,9 +77,10 @@ private final class LoggedStore {
   }
 }
 
-/// What a power loss leaves is cut off and kept; what is damaged is refused.
+/// Recovery sets aside the torn end that a power loss leaves, and refuses damage.
 @Suite struct RecoveryTests {
-  @Test func rule13AWholeStoreIsLeftAsItIs() throws {
+  @Test("An intact store is not changed.")
+  func intactStore() throws {
     let store = try LoggedStore()
     let before = try FileFacts.all(in: store.path)
     #expect(try recover(directory: store.path, files: DirectFiles()) == nil)
@@ -90,7 +91,8 @@ private final class LoggedStore {
     #expect(try recover(directory: empty.path, files: DirectFiles()) == nil)
   }
 
-  @Test func rule13ADamagedLogIsRefusedUntouched() throws {
+  @Test("A damaged log is refused and not changed.")
+  func damagedLog() throws {
     let store = try LoggedStore()
     for index in 0..<9 {
       for offset in [0, 4, 6, 7, 20] {
@@ -106,8 +108,8 @@ private final class LoggedStore {
     }
   }
 
-  @Test(arguments: [true, false])
-  func rule13ATornEndIsSetAside(isZeroed: Bool) throws {
+  @Test("A torn end is set aside.", arguments: [true, false])
+  func tornEnd(isZeroed: Bool) throws {
     for count in [1, 7, 60, 400] {
       let store = try LoggedStore()
       var bytes = Array(store.log.bytes.dropLast(count))
@@ -134,9 +136,10 @@ private final class LoggedStore {
     }
   }
 
-  @Test func rule13NothingIsTakenFromBehindATear() throws {
+  @Test("No record after a torn end is applied.")
+  func laterLogs() throws {
     let store = try LoggedStore()
-    // The second log lost its end between two records, or within one.
+    // The second log ends between two records, or within one.
     for cut in [0, 3] {
       try store.write(store.records(0..<3), to: store.name())
       try store.write(store.records(3..<6).dropLast(cut), to: store.name(1))
@@ -156,7 +159,8 @@ private final class LoggedStore {
     try store.expectEntries(5)
   }
 
-  @Test func rule13LogsThatFollowOnAreKept() throws {
+  @Test("Logs with continuous sequences are kept.")
+  func continuousLogs() throws {
     let store = try LoggedStore()
     try store.write(store.records(0..<3), to: store.name())
     try store.write(store.records(3..<10), to: store.name(1))
@@ -165,7 +169,8 @@ private final class LoggedStore {
     try store.expectEntries(10)
   }
 
-  @Test func rule13AnEmptyLogBeforeAFullOneIsATear() throws {
+  @Test("An empty log before one with records is a torn end.")
+  func emptyLog() throws {
     let store = try LoggedStore()
     try store.write([], to: store.name())
     try store.write(store.records(0..<10), to: store.name(1))
@@ -175,14 +180,16 @@ private final class LoggedStore {
     try store.expectEntries(0)
   }
 
-  @Test func rule13ALogThatRepeatsAnEarlierOneIsRefused() throws {
+  @Test("A log that repeats records of an earlier one is refused.")
+  func repeatedLog() throws {
     let store = try LoggedStore()
     try store.write(store.records(0..<5), to: store.name())
     try store.write(store.records(4..<10), to: store.name(1))
     #expect(try store.refusal().contains(store.name(1)))
   }
 
-  @Test func rule13ARecoveryThatEndsEarlyIsFinishedByTheNextOne() throws {
+  @Test("An interrupted recovery is completed by the next one.")
+  func interruptedRecovery() throws {
     for cuts in 0...2 {
       let store = try LoggedStore()
       try store.write(store.records(0..<5).dropLast(4), to: store.name())
@@ -202,7 +209,8 @@ private final class LoggedStore {
     }
   }
 
-  @Test func oneCopyIsKeptAside() throws {
+  @Test("Only the files of the last recovery are kept aside.")
+  func asideCopies() throws {
     let store = try LoggedStore()
     try FileManager.default.createDirectory(
       atPath: "\(store.path)/LARDER.aside", withIntermediateDirectories: false)
@@ -214,12 +222,13 @@ private final class LoggedStore {
     #expect(try store.asideNames() == [store.name()])
   }
 
-  @Test func rule13TheTableOfContentsIsReadStrictly() throws {
+  @Test("A damaged or incomplete MANIFEST is refused, except for a torn end.")
+  func manifest() throws {
     let store = try LoggedStore()
     let name = try store.manifest
     let whole = try store.read(name)
 
-    // A tail that was being written has not happened.
+    // An incomplete tail does not take effect.
     for tail in [[7, 7, 7], Array(repeating: UInt8(0), count: 100), Array(whole.prefix(20))] {
       try store.write(whole + tail, to: name)
       let recovery = try #require(try recover(directory: store.path, files: DirectFiles()))

@@ -2,12 +2,12 @@ import LarderEngine
 import SimulatedDisk
 import Testing
 
-/// A damaged store is replaced by a new one in one step.
+/// Replacing a damaged store with a new one is atomic.
 @Suite(.timeLimit(.minutes(30))) struct ReplaceTests {
   private let disk = SimulatedDisk()
   private var files: SimulatedFiles { SimulatedFiles(disk) }
 
-  /// Makes a directory with a marker and one file, all of it on the device.
+  /// Makes a directory with a marker and one file, all of it durable.
   private func makeStore(_ path: String, holding byte: UInt8) throws(EngineError) {
     try files.makeDirectory(path)
     try files.replace("\(path)/\(StoreMarker.fileName)", with: Array(StoreMarker.contents.utf8))
@@ -16,7 +16,7 @@ import Testing
     try files.synchronizeDirectory("/")
   }
 
-  @Test("After a power loss at any moment, the store's place has the old store or the new one.")
+  @Test("After a power loss at any moment the path holds the old store or the new one.")
   func powerLoss() throws {
     try makeStore("/store", holding: 1)
     let before = disk.journalCount
@@ -46,7 +46,7 @@ import Testing
     #expect(seen == [1, 2])
   }
 
-  @Test("When the new store cannot be made, the old one is where it was.")
+  @Test("If the new store cannot be made, the old one stays in its place.")
   func failure() throws {
     try makeStore("/store", holding: 1)
     #expect(throws: EngineError.diskFull) {

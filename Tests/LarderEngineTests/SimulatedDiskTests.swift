@@ -4,12 +4,12 @@ import Testing
 
 @testable import LarderEngine
 
-/// The disk that other tests believe.
+/// The simulated disk loses and fails exactly as the other tests assume.
 @Suite struct SimulatedDiskTests {
   private let disk = SimulatedDisk()
   private var files: SimulatedFiles { SimulatedFiles(disk) }
 
-  /// A directory with one file: 8 bytes that are synced, and 8 that are not.
+  /// Makes a file with 8 synced bytes and 8 unsynced ones, and returns them.
   private func halfSynced() throws -> [UInt8] {
     try files.makeDirectory("/store")
     try files.append(Array(0..<8), to: "/store/a")
@@ -19,7 +19,7 @@ import Testing
     return Array(0..<16)
   }
 
-  /// What a crash after `count` changes leaves; without a count, after all.
+  /// The disk after a crash that follows `count` changes, or all of them.
   private func crash(_ model: CrashModel, after count: Int? = nil) -> SimulatedDisk {
     let replay = disk.replay()
     while replay.position != count, replay.step() != nil {}
@@ -28,7 +28,8 @@ import Testing
 
   // MARK: - Crashes
 
-  @Test func syncedBytesSurviveAndOthersDoNot() throws {
+  @Test("Synced bytes survive a crash, and others do not.")
+  func syncedBytes() throws {
     let all = try halfSynced()
     #expect(disk.unsyncedCount(of: "/store/a") == 8)
     #expect(crash(.everything).bytes(of: "/store/a") == all)
@@ -39,7 +40,8 @@ import Testing
     #expect(crash(.nothingUnsynced).bytes(of: "/store/a") == all)
   }
 
-  @Test func fileIsGoneWithoutItsName() throws {
+  @Test("A file without a durable name is lost.")
+  func lostNames() throws {
     _ = try halfSynced()
     try files.replace("/store/b", with: [1])
     #expect(crash(.nothingUnsynced).names == ["/store/a"])
@@ -49,7 +51,8 @@ import Testing
     #expect(crash(.nothingUnsynced).names == ["/store/a", "/store/b"])
   }
 
-  @Test func emptiedFileIsStillWhole() throws {
+  @Test("A file keeps its bytes until its truncation is durable.")
+  func truncation() throws {
     let all = try halfSynced()
     try files.append([99], to: "/store/b")
     try files.synchronize("/store/a")
@@ -61,7 +64,8 @@ import Testing
     #expect(found == [all, [], [1], [1, 2], [1, 2, 3]])
   }
 
-  @Test func renameIsAllOrNothing() throws {
+  @Test("A rename takes effect completely or not at all.")
+  func renames() throws {
     _ = try halfSynced()
     try files.makeDirectory("/store/sub")
     try files.replace("/store/sub/b", with: [1])
@@ -84,8 +88,8 @@ import Testing
     }
   }
 
-  @Test(arguments: 0..<32 as Range<UInt64>)
-  func damageIsInWhatWasNotSynced(seed: UInt64) throws {
+  @Test("Damage affects only unsynced bytes.", arguments: 0..<32 as Range<UInt64>)
+  func unsyncedDamage(seed: UInt64) throws {
     let all = try halfSynced()
     let models: [CrashModel] = [
       .tornLastAppend(seed: seed), .zeroedTail(seed: seed), .garbageTail(seed: seed),
@@ -105,7 +109,8 @@ import Testing
     for model in models { #expect(crash(model).bytes(of: "/store/a") == all) }
   }
 
-  @Test func seedsDiffer() throws {
+  @Test("Different seeds damage different bytes.")
+  func seeds() throws {
     _ = try halfSynced()
     let seeds = 0..<32 as Range<UInt64>
     #expect(Set(seeds.map { crash(.tornLastAppend(seed: $0)).hash }).count == 8)
@@ -113,7 +118,8 @@ import Testing
     #expect(Set(seeds.map { crash(.garbageTail(seed: $0)).hash }).count > 16)
   }
 
-  @Test func everyMomentCanBeLookedAt() throws {
+  @Test("A replay stops after any change.")
+  func replay() throws {
     _ = try halfSynced()
     let replay = disk.replay()
     var steps: [Replay.Step.Kind] = []
@@ -127,7 +133,8 @@ import Testing
     #expect(image.unsyncedCount(of: "/store/a") == 0)
   }
 
-  @Test func copiesAndEditsStandAlone() throws {
+  @Test("An edit of a copy does not change the original.")
+  func copies() throws {
     let all = try halfSynced()
     let copy = disk.copy()
     copy.edit("/store/a") { $0[3] ^= 1 }
@@ -139,7 +146,8 @@ import Testing
 
   // MARK: - Faults
 
-  @Test func nthCallFailsOnce() throws {
+  @Test("A single fault hits one call.")
+  func singleFailure() throws {
     _ = try halfSynced()
     disk.fail(atCall: disk.counts.mutating + 2, .eio)
     let failed = (0..<5).filter { number in fails { try files.append([number], to: "/store/a") } }
@@ -148,7 +156,8 @@ import Testing
     #expect(disk.bytes(of: "/store/a")?.suffix(4) == [0, 2, 3, 4])
   }
 
-  @Test func callsFailUntilHealed() throws {
+  @Test("A permanent fault lasts until the disk is healed.")
+  func permanentFailure() throws {
     _ = try halfSynced()
     #expect(try files.availableBytes(in: "/store") > 0)
     disk.fail(atCall: disk.counts.writes + 1, .enospc, of: .writes, forever: true)
@@ -162,7 +171,8 @@ import Testing
     #expect(try files.availableBytes(in: "/store") > 0)
   }
 
-  @Test func shortWriteLeavesHalf() throws {
+  @Test("A short write leaves half of its bytes.")
+  func shortWrite() throws {
     let all = try halfSynced()
     disk.fail(atCall: disk.counts.writes + 1, .shortWrite, of: .writes)
     #expect(throws: EngineError.diskFull) {
@@ -171,7 +181,8 @@ import Testing
     #expect(disk.bytes(of: "/store/a") == all + [1, 2])
   }
 
-  @Test func failedSyncKeepsNothing() throws {
+  @Test("A failed sync makes nothing durable.")
+  func failedSync() throws {
     let all = try halfSynced()
     disk.fail(atCall: disk.counts.syncs + 1, .failedSync)
     #expect(fails { try files.synchronize("/store/a") })
@@ -185,8 +196,9 @@ import Testing
 
   // MARK: - LevelDB
 
-  /// 200 entries are some logs, tables and manifests.
-  @Test func databaseLivesOnIt() {
+  /// 200 entries make several logs, tables and manifests.
+  @Test("LevelDB works on the simulated disk.")
+  func database() {
     #expect(disk.fillDatabase(at: "/db", from: 0, count: 200) == 200)
     #expect(disk.names.contains("/db/CURRENT"))
     #expect(disk.fillDatabase(at: "/db", from: 200, count: 1) == 1)
@@ -194,7 +206,8 @@ import Testing
     #expect(disk.databaseCount(at: "/none") == nil)
   }
 
-  @Test func databaseIsWholeAfterEachChange() {
+  @Test("A database opens complete after each change.")
+  func databaseAtEachChange() {
     _ = disk.fillDatabase(at: "/db", from: 0, count: 1)
     let start = disk.journalCount
     _ = disk.fillDatabase(at: "/db", from: 1, count: 150)
@@ -209,8 +222,10 @@ import Testing
     #expect(replay.image(.everything).databaseCount(at: "/db") == 151)
   }
 
-  @Test(arguments: [SimulatedDisk.Fault.eio, .enospc, .shortWrite, .failedSync])
-  func databaseKeepsWhatItTookBeforeAFault(fault: SimulatedDisk.Fault) throws {
+  @Test(
+    "A database keeps what it acknowledged before a fault.",
+    arguments: [SimulatedDisk.Fault.eio, .enospc, .shortWrite, .failedSync])
+  func databaseWithFault(fault: SimulatedDisk.Fault) throws {
     #expect(disk.fillDatabase(at: "/db", from: 0, count: 10) == 10)
     let counts = disk.counts
     let start = fault == .failedSync ? counts.syncs : counts.mutating
@@ -222,7 +237,8 @@ import Testing
     #expect(found >= 10 + taken)
   }
 
-  @Test func workInTheBackgroundGoesOnCallByCall() throws {
+  @Test("Held background work continues call by call.")
+  func background() throws {
     let engine = try PowerLossHistory.open(disk)
     disk.holdBackground()
     defer { disk.releaseBackground() }
@@ -230,7 +246,7 @@ import Testing
       try engine.put(bytes("key"), stampedValue(1, tail: 9000), stamped: true)
     }
     let count = disk.journalCount
-    // It begins, and stands before its first change.
+    // The work starts, and stops before its first change.
     disk.runBackground(calls: 1)
     #expect(disk.journalCount == count)
     disk.runBackground(calls: 2)
@@ -247,7 +263,8 @@ import Testing
 
   // MARK: - The file layer
 
-  @Test func guardIsHeldByOne() throws {
+  @Test("Only one holder can have a guard file.")
+  func guardFile() throws {
     _ = try halfSynced()
     let first = try files.takeGuard(at: "/store/guard")
     #expect(throws: EngineError.locked(pid: ProcessInfo.processInfo.processIdentifier)) {
@@ -258,7 +275,8 @@ import Testing
     try files.takeGuard(at: "/store/guard").release()
   }
 
-  @Test func pathsAndKinds() throws {
+  @Test("Paths are normalized, and kinds and names are reported.")
+  func pathsAndKinds() throws {
     _ = try halfSynced()
     #expect(try files.realPath("/store/./") == "/store")
     #expect(try files.kind(of: "/") == .directory)

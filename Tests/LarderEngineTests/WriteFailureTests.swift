@@ -6,9 +6,9 @@ import SimulatedDisk
 import Synchronization
 import Testing
 
-/// What is acknowledged stays, whatever the disk refuses before and after.
+/// Failing calls of the disk never lose an acknowledged write.
 @Suite struct WriteFailureTests {
-  /// A store on `disk` that writes tables soon.
+  /// Opens a store on `disk` with a small write buffer.
   static func open(_ disk: SimulatedDisk) throws(EngineError) -> LevelDBEngine {
     var options = LevelDBOptions()
     options.files = SimulatedFiles(disk)
@@ -17,14 +17,14 @@ import Testing
     return try LevelDBEngine(at: "/store", options: options)
   }
 
-  /// What a process that is killed now leaves.
+  /// The disk as a process that is killed now leaves it.
   static func killedImage(of disk: SimulatedDisk) -> SimulatedDisk {
     let replay = disk.replay()
     while replay.step() != nil {}
     return replay.image(.everything)
   }
 
-  /// Whether a write may fail like that when the disk does.
+  /// Whether a write on a failing disk may throw this error.
   static func isWriteFailure(_ error: EngineError) -> Bool {
     switch error {
     case .diskFull, .io, .writesDisabled: true
@@ -34,28 +34,30 @@ import Testing
 
   // MARK: - Many threads
 
-  /// What the threads of one run were told.
-  private struct Told {
-    /// The sequence of each key that was acknowledged.
+  /// The acknowledgements and errors of one run's threads.
+  private struct Outcomes {
+    /// The commit sequence of each acknowledged key.
     var sequences: [String: UInt64] = [:]
     var errors: [EngineError] = []
     var unexpected: [String] = []
   }
 
-  @Test(arguments: [SimulatedDisk.Fault.eio, .enospc, .shortWrite])
-  func acknowledgedWritesOfEightThreadsStay(fault: SimulatedDisk.Fault) throws {
+  @Test(
+    "Acknowledged writes of eight threads survive a failed write.",
+    arguments: [SimulatedDisk.Fault.eio, .enospc, .shortWrite])
+  func threads(fault: SimulatedDisk.Fault) throws {
     var number = 1
     var failures = 0
     while number < 300, let errors = try run(fault, atWrite: number) {
       failures += errors
       number += 1
     }
-    // Each write failed in turn, until there were no more.
+    // Each write call has failed in turn.
     #expect(number > 20 && number < 300)
     #expect(failures > 20)
   }
 
-  /// Returns how many errors there were; nil when there were fewer calls than `number`.
+  /// Returns the number of errors; nil if there were fewer than `number` calls.
   private func run(_ fault: SimulatedDisk.Fault, atWrite number: Int) throws -> Int? {
     let disk = SimulatedDisk()
     let engine = try Self.open(disk)
@@ -64,20 +66,20 @@ import Testing
     #expect(try cursor.next())
 
     disk.fail(atCall: disk.counts.writes + number, fault, of: .writes)
-    let told = writeOnEightThreads(engine)
+    let outcomes = writeOnEightThreads(engine)
     let note: Comment = "\(fault) at write \(number)"
-    #expect(told.unexpected == [], note)
+    #expect(outcomes.unexpected == [], note)
     let hit = disk.counts.failed > 0
     disk.heal()
 
-    // The first write may be told of a table that failed in the background, the second may not.
+    // Only the first write may report a table that failed in the background.
     do throws(EngineError) {
       try engine.put("later", "works")
     } catch {
       #expect(Self.isWriteFailure(error), note)
       #expect(throws: Never.self, note) { try engine.put("later", "works") }
     }
-    try expect(told, in: engine, note)
+    try expect(outcomes, in: engine, note)
     do throws(EngineError) {
       var count = 1
       while try cursor.next() { count += 1 }
@@ -89,27 +91,27 @@ import Testing
     for disk in [image, disk] {
       if disk === image {} else { try engine.close() }
       let again = try Self.open(disk)
-      try expect(told, in: again, note)
+      try expect(outcomes, in: again, note)
       #expect(try again.value("later") == "works", note)
       try again.close()
     }
-    return hit ? told.errors.count : nil
+    return hit ? outcomes.errors.count : nil
   }
 
-  private func writeOnEightThreads(_ engine: LevelDBEngine) -> Told {
-    let told = Box(Told())
+  private func writeOnEightThreads(_ engine: LevelDBEngine) -> Outcomes {
+    let outcomes = Box(Outcomes())
     onThreads(8) { thread in
       for index in 0..<10 {
-        // Every other thread leaves it at what it was told.
+        // Every other thread does not retry.
         let attempts = thread.isMultiple(of: 2) ? 1 : 100_000
-        self.put("t\(thread)-\(index)", attempts, synced: index == 5, in: engine, told)
+        self.put("t\(thread)-\(index)", attempts, synced: index == 5, in: engine, outcomes)
       }
     }
-    return told.state.withLock { $0 }
+    return outcomes.state.withLock { $0 }
   }
 
   private func put(
-    _ key: String, _ attempts: Int, synced: Bool, in engine: LevelDBEngine, _ told: Box
+    _ key: String, _ attempts: Int, synced: Bool, in engine: LevelDBEngine, _ outcomes: Box
   ) {
     for attempt in 1...attempts {
       do throws(EngineError) {
@@ -119,49 +121,53 @@ import Testing
         }
         let commit = try engine.write(&batch, synced: synced)
         let isThere = try sequence(of: engine.value(bytes(key)) ?? []) == commit.sequence
-        return told.state.withLock { told in
-          told.sequences[key] = commit.sequence
-          if !isThere { told.unexpected.append("\(key) is not there at once") }
+        return outcomes.state.withLock { outcomes in
+          outcomes.sequences[key] = commit.sequence
+          if !isThere { outcomes.unexpected.append("\(key) is missing right after its write") }
         }
       } catch {
-        told.state.withLock { told in
-          told.errors.append(error)
-          if !Self.isWriteFailure(error) { told.unexpected.append("\(error)") }
+        outcomes.state.withLock { outcomes in
+          outcomes.errors.append(error)
+          if !Self.isWriteFailure(error) { outcomes.unexpected.append("\(error)") }
         }
       }
     }
-    if attempts > 1 { told.state.withLock { $0.unexpected.append("\(key): never written") } }
+    if attempts > 1 {
+      outcomes.state.withLock { $0.unexpected.append("\(key): all attempts failed") }
+    }
   }
 
-  private func expect(_ told: Told, in engine: LevelDBEngine, _ note: Comment) throws {
+  private func expect(_ outcomes: Outcomes, in engine: LevelDBEngine, _ note: Comment) throws {
     let entries = try engine.entries(in: EngineRange(prefix: bytes("t")))
     var found: [String: UInt64] = [:]
     for entry in entries {
       #expect(isIntact(entry.value, key: entry.key), note)
       found[String(decoding: entry.key, as: UTF8.self)] = sequence(of: entry.value)
     }
-    for (key, sequence) in told.sequences {
-      // The value is what was acknowledged last: who retries stops at the first success.
+    for (key, sequence) in outcomes.sequences {
+      // The value is the last acknowledged one, because a retry stops at its first success.
       #expect(found[key] == sequence, "\(key), \(note)")
     }
   }
 
   private final class Box: Sendable {
-    let state: Mutex<Told>
-    init(_ told: Told) { state = Mutex(told) }
+    let state: Mutex<Outcomes>
+    init(_ outcomes: Outcomes) { state = Mutex(outcomes) }
   }
 
   // MARK: - One thread
 
-  @Test(arguments: [SimulatedDisk.Fault.enospc, .shortWrite, .eio])
-  func writesAreDisabledUntilTheDiskIsHealed(fault: SimulatedDisk.Fault) throws {
+  @Test(
+    "Writes are disabled until the disk is healed.",
+    arguments: [SimulatedDisk.Fault.enospc, .shortWrite, .eio])
+  func disabledWrites(fault: SimulatedDisk.Fault) throws {
     let disk = SimulatedDisk()
     let engine = try Self.open(disk)
     try engine.put("a", "old")
     disk.fail(atCall: disk.counts.writes + 1, fault, of: .writes, forever: true)
     do throws(EngineError) {
       try engine.put("a", "new")
-      Issue.record("written to a disk that refuses")
+      Issue.record("a write to a failing disk succeeded")
     } catch {
       if fault == .eio {
         #expect(Self.isWriteFailure(error) && error != .diskFull)
@@ -173,7 +179,7 @@ import Testing
     for _ in 0..<3 {
       do throws(EngineError) {
         try engine.put("b", "new")
-        Issue.record("written to a disk that refuses")
+        Issue.record("a write to a failing disk succeeded")
       } catch {
         if fault == .eio {
           #expect(Self.isWriteFailure(error))
@@ -182,7 +188,7 @@ import Testing
             Issue.record("\(error)")
             continue
           }
-          // There is no room even to try: the database stays open.
+          // The engine does not reopen the database without room, so reads still succeed.
           #expect(try engine.entries() == [Entry("a", "old")])
         }
       }

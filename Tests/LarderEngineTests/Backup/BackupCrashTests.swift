@@ -3,16 +3,16 @@ import LarderEngine
 import LarderTestSupport
 import Testing
 
-/// A process that is killed while it makes a backup, or a store of one, leaves nothing half made.
+/// A process killed during a backup or a restore leaves nothing that opens incomplete.
 @Suite struct BackupCrashTests {
-  @Test(arguments: ["backup", "restore"])
-  func nothingHalfMadeIsTakenForWhole(task: String) throws {
+  @Test("A killed backup or restore is absent or complete.", arguments: ["backup", "restore"])
+  func killed(task: String) throws {
     let seed = testSeed()
     var random = SplitMix64(seed: seed)
     var interrupted = 0
     for _ in 0..<(30 * proofFactor) {
       let fixture = try BackupFixture()
-      // So many bytes that copying them takes a moment.
+      // Enough bytes that copying them takes some time.
       for number in 0..<40 {
         try fixture.engine.put(Array("x\(number)".utf8), random.bytes(20_000))
         if number.isMultiple(of: 10) { try fixture.engine.compact(EngineRange()) }
@@ -23,11 +23,11 @@ import Testing
 
       var worker = try ChildProcess("CrashWorker", [task, fixture.directory.path])
       var lines: [String] = []
-      // An odd number: it is killed while it works, however long that takes.
+      // An odd number of lines, so the kill comes in the middle of a task.
       for _ in 0..<(2 * Int.random(in: 0..<8, using: &random) + 1) {
         lines.append(worker.readLine() ?? "")
       }
-      // A moment of another length each time.
+      // A delay of another length each time.
       for _ in 0..<Int.random(in: 0..<40, using: &random) {
         _ = FileManager.default.fileExists(atPath: fixture.partial("restored"))
       }
@@ -38,8 +38,8 @@ import Testing
 
       for name in names {
         let isMade = FileManager.default.fileExists(atPath: name)
-        let wasTold = name != names.last || lines.last == "made"
-        try #require(isMade || !wasTold, "\(name), seed \(seed)")
+        let wasReported = name != names.last || lines.last == "made"
+        try #require(isMade || !wasReported, "\(name), seed \(seed)")
         let partial = fixture.partial((name as NSString).lastPathComponent)
         if FileManager.default.fileExists(atPath: partial) {
           interrupted += 1

@@ -3,16 +3,15 @@ import LarderEngine
 import LarderTestSupport
 import Testing
 
-/// Damage to a backup is found before anything is made of it, and damage to a store before it goes
-/// into a backup.
+/// Damage is found before it gets from a backup into a store, or from a store into a backup.
 @Suite struct BackupDamageTests {
-  /// Restores, which must be refused with the file's name, and must make nothing.
+  /// Expects that a restore is refused with the file's name and creates nothing.
   private func expectRefused(
     _ fixture: BackupFixture, naming name: String, _ comment: String
   ) throws {
     do throws(EngineError) {
       try Backup(at: fixture.backup).restore(to: fixture.restored)
-      Issue.record("restored: \(comment)")
+      Issue.record("the restore succeeded: \(comment)")
     } catch {
       switch error {
       case .corrupt(let message) where message.contains("/\(name) "): break
@@ -22,13 +21,14 @@ import Testing
     try #require(try fixture.names() == ["backup", "store"], "\(comment)")
   }
 
-  @Test func damageToEveryByteIsRefusedWithTheNameOfTheFile() throws {
+  @Test("Damage to any byte is refused with the name of the file.")
+  func everyByte() throws {
     let fixture = try BackupFixture()
     try fixture.makeBackup()
     var cases = 0
     for name in try FileManager.default.contentsOfDirectory(atPath: fixture.backup).sorted()
     where name != "LARDER.lock" {
-      // A file of its own: what tables share with the store must stay.
+      // Damage a new file, because the backup's tables are shared with the store.
       let place = URL(filePath: "\(fixture.backup)/\(name)")
       let bytes = try Data(contentsOf: place)
       try FileManager.default.removeItem(at: place)
@@ -52,7 +52,8 @@ import Testing
     #expect(try entriesOfStore(at: fixture.restored) == entriesForBackup)
   }
 
-  @Test func missingAndAdditionalFilesAreRefusedByName() throws {
+  @Test("Missing and additional files are refused by name.")
+  func missingFiles() throws {
     let fixture = try BackupFixture()
     try fixture.makeBackup()
     let files = FileManager.default
@@ -80,7 +81,7 @@ import Testing
     try fixture.engine.close()
   }
 
-  /// The manifest with some of its lines changed, and the checksum that fits them.
+  /// Changes lines of the manifest, and its checksum to match.
   private func rewrite(_ path: String, _ change: (inout [String]) -> Void) throws {
     let text = try String(contentsOfFile: path, encoding: .utf8)
     var lines = text.split(separator: "\n").dropLast().map(String.init)
@@ -90,7 +91,8 @@ import Testing
     try Data("\(covered)crc32c \(sum)\n".utf8).write(to: URL(filePath: path))
   }
 
-  @Test func laterFormatsAreIncompatible() throws {
+  @Test("Later formats are incompatible.")
+  func laterFormats() throws {
     let fixture = try BackupFixture()
     try fixture.makeBackup()
     for (index, line) in [(0, "larder-backup 2"), (1, "store 2")] {
@@ -107,24 +109,27 @@ import Testing
     #expect(try fixture.names() == ["backup", "store"])
   }
 
-  // The checksum keeps out damage, and not who makes a manifest up: its names lead nowhere else.
-  @Test(arguments: [
-    "file ../store/CURRENT 16 00000000", "file /etc/passwd 16 00000000", "file LARDER 9 00000000",
-    "file CURRENT 16 00000000", "file 000005.ldb -1 00000000", "file 000005.ldb 1", "",
-  ])
-  func namesThatAreNotLevelDBsAreDamage(line: String) throws {
+  // The checksum does not protect from a forged manifest, so its names must not lead elsewhere.
+  @Test(
+    "A manifest with a file name that LevelDB does not use is damaged.",
+    arguments: [
+      "file ../store/CURRENT 16 00000000", "file /etc/passwd 16 00000000", "file LARDER 9 00000000",
+      "file CURRENT 16 00000000", "file 000005.ldb -1 00000000", "file 000005.ldb 1", "",
+    ])
+  func foreignNames(line: String) throws {
     let fixture = try BackupFixture()
     try fixture.makeBackup()
     try rewrite("\(fixture.backup)/LARDER.backup") { $0.append(line) }
     try expectRefused(fixture, naming: "LARDER.backup", line)
   }
 
-  @Test func aDamagedLogOfTheStoreIsNotBackedUp() throws {
+  @Test("A store with a damaged log is not backed up.")
+  func damagedLog() throws {
     let fixture = try BackupFixture()
     let log = try #require(try Damage.files(in: fixture.store, endingIn: ".log").last)
     let whole = try Data(contentsOf: URL(filePath: log))
     let handle = try #require(FileHandle(forUpdatingAtPath: log))
-    // The last record, and one with others behind it.
+    // The last record, and one that other records follow.
     for offset in [whole.count - 1, 20] {
       try handle.seek(toOffset: UInt64(offset))
       handle.write(Data([whole[offset] ^ 1]))
@@ -138,7 +143,8 @@ import Testing
     try fixture.makeBackup()
   }
 
-  @Test func aMissingOrCutTableOfTheStoreIsNotBackedUp() throws {
+  @Test("A store with a missing or cut table is not backed up.")
+  func missingTable() throws {
     let fixture = try BackupFixture()
     let table = try #require(try Damage.files(in: fixture.store, endingIn: ".ldb").first)
     let name = (table as NSString).lastPathComponent

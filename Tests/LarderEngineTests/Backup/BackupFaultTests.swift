@@ -3,7 +3,7 @@ import LarderTestSupport
 import SimulatedDisk
 import Testing
 
-/// Backups and restored stores on a disk that fails or loses power at any of its calls.
+/// A failed call or a power loss leaves a backup or a restored store complete or absent.
 @Suite struct BackupFaultTests {
   private func open(_ disk: SimulatedDisk, linking: Bool = true) throws -> LevelDBEngine {
     var options = LevelDBOptions()
@@ -11,7 +11,7 @@ import Testing
     return try LevelDBEngine(at: "/store", options: options)
   }
 
-  /// A disk with a store, all of it durable, and with a backup if asked for.
+  /// A disk with a store that is completely durable, and optionally with a backup.
   private func filledDisk(withBackup: Bool) throws -> SimulatedDisk {
     let disk = SimulatedDisk()
     let engine = try open(disk)
@@ -28,7 +28,7 @@ import Testing
     case backUp, copy, restore
   }
 
-  /// Does a task; for a backup, with the engine of the store.
+  /// Runs a task; a backup needs the engine of the store.
   private func run(_ task: Task, _ disk: SimulatedDisk, _ engine: LevelDBEngine?)
     throws(EngineError)
   {
@@ -38,7 +38,7 @@ import Testing
     }
   }
 
-  /// Where the task makes something, and under which other name.
+  /// The path that the task creates, and the temporary path that it uses.
   private func places(_ task: Task) -> (target: String, partial: String) {
     task == .restore
       ? ("/restored", "/.restored.larder-partial") : ("/backup", "/.backup.larder-partial")
@@ -48,15 +48,17 @@ import Testing
     disk.names.contains { $0.hasPrefix(path + "/") }
   }
 
-  /// Reads what the task has made.
+  /// Reads the backup or the store that the task has made.
   private func entries(of task: Task, on disk: SimulatedDisk) throws -> [Entry] {
     let files = SimulatedFiles(disk)
     if task != .restore { try Backup(at: "/backup", files: files).restore(to: "/restored") }
     return try entriesOfStore(at: "/restored", files: files)
   }
 
-  @Test(arguments: Task.allCases, SimulatedDisk.Fault.allCases)
-  private func aFailedCallLeavesNothing(task: Task, fault: SimulatedDisk.Fault) throws {
+  @Test(
+    "A failed call leaves nothing behind, and the next attempt succeeds.", arguments: Task.allCases,
+    SimulatedDisk.Fault.allCases)
+  private func failedCall(task: Task, fault: SimulatedDisk.Fault) throws {
     for calls in [SimulatedDisk.Calls.mutating, .reads] {
       var number = 1
       var isDone = false
@@ -70,7 +72,7 @@ import Testing
         disk.fail(atCall: first + number, fault, of: calls)
         do throws(EngineError) {
           try run(task, disk, engine)
-          // The call that failed was one to tidy up with, or there was none.
+          // No call failed, or only one that removes leftovers.
           isDone = disk.counts.failed == before.failed
           #expect(isThere(places(task).target, on: disk), comment)
         } catch {
@@ -90,8 +92,10 @@ import Testing
     }
   }
 
-  @Test(arguments: Task.allCases)
-  private func aPowerLossLeavesAllOfItOrNothing(task: Task) throws {
+  @Test(
+    "A power loss leaves a backup or a restored store complete or absent.", arguments: Task.allCases
+  )
+  private func powerLoss(task: Task) throws {
     let disk = try filledDisk(withBackup: task == .restore)
     let engine = task == .restore ? nil : try open(disk, linking: task == .backUp)
     let start = disk.journalCount
@@ -128,9 +132,11 @@ import Testing
     #expect(counts.none > 10 && counts.whole > 0, "\(counts)")
   }
 
-  // A table is shared from the moment that the MANIFEST names it. If that were lost, the store
-  // would give its number again, and empty the file. So a backup is made of what cannot be lost.
-  @Test func itIsNotHarmedByWhatAPowerLossTakesFromItsStore() throws {
+  // A backup shares the tables that the MANIFEST names. If a power loss took the MANIFEST's last
+  // record, the store would use the table's number again and truncate the shared file. So a backup
+  // contains only what is durable in the store.
+  @Test("A power loss of the store does not harm its backup.")
+  func storeLosesPower() throws {
     var calls = 0
     var isAtEnd = false
     while !isAtEnd {
@@ -140,7 +146,7 @@ import Testing
       options.writeBufferBytes = 64 << 10
       let engine = try LevelDBEngine(at: "/store", options: options)
       disk.holdBackground()
-      // A log and a half: a table is being written of the first one. A second would have to wait.
+      // One and a half logs: LevelDB is writing the table of the first one. Two logs would block.
       for number in 0..<70 { try engine.put("\(number)", String(repeating: "x", count: 1000)) }
       disk.runBackground(calls: calls)
       try engine.backup(to: "/backup", date: 0)
@@ -173,7 +179,7 @@ import Testing
     #expect(calls > 8)
   }
 
-  /// Looks whether something opens as a store or a backup that is not whole.
+  /// Expects that the path does not open as an incomplete store or backup.
   private func expectNoHalfStore(
     at path: String, on disk: SimulatedDisk, _ comment: Comment
   ) throws {
@@ -183,15 +189,15 @@ import Testing
     do {
       #expect(try entriesOfStore(at: path, files: files) == entriesForBackup, comment)
     } catch EngineError.incompatible, EngineError.io {
-      // It is no store.
+      // Not a store.
     }
     do {
       try Backup(at: path, files: files).restore(to: "/other")
       #expect(try entriesOfStore(at: "/other", files: files) == entriesForBackup, comment)
     } catch EngineError.incompatible {
-      // It is no backup.
+      // Not a backup.
     } catch EngineError.corrupt("\(path)/LARDER.backup is damaged") {
-      // It was being written, the last of all files.
+      // The manifest is the last file to be written, and it is incomplete.
     }
   }
 }

@@ -2,7 +2,7 @@ import Foundation
 import LarderEngine
 import LarderTestSupport
 
-/// A small store with two tables and a log that has something in it, and where backups of it go.
+/// A small store with two tables and a log with entries, and the paths of its backups.
 final class BackupFixture {
   let directory: TemporaryDirectory
   let engine: LevelDBEngine
@@ -10,7 +10,7 @@ final class BackupFixture {
   var store: String { directory.path("store") }
   var backup: String { directory.path("backup") }
   var restored: String { directory.path("restored") }
-  /// Where a directory of this name is made.
+  /// The temporary path of a directory while it is being made.
   func partial(_ name: String) -> String { directory.path(".\(name).larder-partial") }
 
   init(files: any StoreFiles = SystemFiles()) throws {
@@ -25,11 +25,11 @@ final class BackupFixture {
     do {
       try engine.close()
     } catch {
-      // The directory that it is in is about to go.
+      // The store's directory is about to be deleted.
     }
   }
 
-  /// The names in the directory that the store and its copies are in.
+  /// The names in the directory of the store and its copies.
   func names() throws -> [String] {
     try FileManager.default.contentsOfDirectory(atPath: directory.path).sorted()
   }
@@ -43,7 +43,7 @@ final class BackupFixture {
   }
 }
 
-/// Puts entries into an engine: in two tables, and the last ones only in the log.
+/// Puts entries into two tables, and the last ones only into the log.
 func fillForBackup(_ engine: LevelDBEngine) throws {
   for round in 0..<3 {
     for number in 0..<8 { try engine.put("\(round)-\(number)", "value \(round) \(number)") }
@@ -51,7 +51,7 @@ func fillForBackup(_ engine: LevelDBEngine) throws {
   }
 }
 
-/// Opens what is at a path, looks at it, and closes it.
+/// Opens the store at a path, reads all entries, and closes it.
 func entriesOfStore(
   at path: String, files: any StoreFiles = SystemFiles()
 ) throws -> [Entry] {
@@ -64,7 +64,7 @@ func entriesOfStore(
   return entries
 }
 
-/// What the store holds that ``fillForBackup(_:)`` has filled.
+/// The entries that ``fillForBackup(_:)`` writes.
 let entriesForBackup = (0..<3).flatMap { round in
   (0..<8).map { Entry("\(round)-\($0)", "value \(round) \($0)") }
 }

@@ -5,10 +5,12 @@ import SimulatedDisk
 import Synchronization
 import Testing
 
-/// What a backup is made of, and where it may be made.
+/// A backup holds the whole store, shares only its tables, and overwrites nothing.
 @Suite struct BackupTests {
-  @Test(arguments: [true, false])
-  func holdsTheStoreAndSharesItsTablesWhereItCan(linking: Bool) throws {
+  @Test(
+    "A backup holds the store and shares its tables if links are possible.",
+    arguments: [true, false])
+  func contents(linking: Bool) throws {
     let fixture = try BackupFixture(files: DirectFiles(refusesLinks: !linking))
     try fixture.makeBackup()
     try fixture.restore()
@@ -21,7 +23,7 @@ import Testing
       let original = try FileFacts(of: "\(fixture.store)/\(name)").node
       let isShared = try FileFacts(of: "\(fixture.backup)/\(name)").node == original
       #expect(isShared == (linking && name.hasSuffix(".ldb")), "\(name)")
-      // The store that is made of it shares nothing.
+      // The restored store shares no file.
       let copy = "\(fixture.restored)/\(name)"
       if FileManager.default.fileExists(atPath: copy) {
         #expect(try FileFacts(of: copy).node != FileFacts(of: "\(fixture.backup)/\(name)").node)
@@ -29,7 +31,8 @@ import Testing
     }
   }
 
-  @Test func itsManifestIsWhatTheFormatSays() throws {
+  @Test("The backup's manifest has the documented format.")
+  func manifest() throws {
     let fixture = try BackupFixture()
     try fixture.makeBackup()
     let text = try String(contentsOfFile: "\(fixture.backup)/LARDER.backup", encoding: .utf8)
@@ -45,7 +48,8 @@ import Testing
     #expect(lines.last.map(String.init) == "crc32c \(hexadecimal(crc32c(covered)))")
   }
 
-  @Test func theExampleInTheDocumentationIsOne() throws {
+  @Test("The documentation's example of a manifest is valid.")
+  func documentedExample() throws {
     let tests = URL(filePath: #filePath).deletingLastPathComponent()
     let article = tests.appending(
       path: "../../../Sources/Larder/Documentation.docc/StorageFormat.md")
@@ -59,7 +63,8 @@ import Testing
     #expect(manifest.files[0].byteCount == 1834 && manifest.files[0].checksum == 0x0a1b_2c3d)
   }
 
-  @Test func isNotOpenedAsAStore() throws {
+  @Test("A backup does not open as a store.")
+  func notAStore() throws {
     let fixture = try BackupFixture()
     try fixture.makeBackup()
     let before = try FileFacts.all(in: fixture.backup)
@@ -68,9 +73,10 @@ import Testing
     #expect(try FileFacts.all(in: fixture.backup) == before)
   }
 
-  // Whoever opens a backup by force makes it a database that writes and deletes. The tables that it
-  // shares with the store stay as they are.
-  @Test func theStoreIsUnharmedWhenItsBackupIsOpenedByForceAndDeleted() throws {
+  // A backup that is opened by force becomes a database that writes and deletes files. The tables
+  // that it shares with the store do not change.
+  @Test("Opening a backup by force and deleting it does not harm the store.")
+  func forcedOpening() throws {
     let fixture = try BackupFixture()
     try fixture.makeBackup()
     try FileManager.default.removeItem(atPath: "\(fixture.backup)/LARDER.backup")
@@ -94,7 +100,8 @@ import Testing
     #expect(try entriesOfStore(at: fixture.store) == entriesForBackup)
   }
 
-  @Test func theBackupIsUnharmedByWhatTheStoreDoesLater() throws {
+  @Test("Later writes of the store, and its deletion, do not harm the backup.")
+  func laterWrites() throws {
     let fixture = try BackupFixture()
     try fixture.makeBackup()
     for number in 0..<200 { try fixture.engine.put("0-\(number)", "other") }
@@ -105,7 +112,8 @@ import Testing
     #expect(try entriesOfStore(at: fixture.restored) == entriesForBackup)
   }
 
-  @Test func theyAreMadeOnlyWhereNothingIs() throws {
+  @Test("Backups and restored stores need an empty or a new directory.")
+  func targets() throws {
     let fixture = try BackupFixture()
     let made = FileManager.default
     try made.createDirectory(atPath: fixture.backup, withIntermediateDirectories: false)
@@ -133,7 +141,8 @@ import Testing
     #expect(try fixture.names() == ["backup", "file", "store"])
   }
 
-  @Test func pathsAreTakenAsTheyComeAndLinksFollowed() throws {
+  @Test("Symbolic links are followed, and redundant separators are allowed.")
+  func paths() throws {
     let fixture = try BackupFixture()
     let place = fixture.directory.path("place")
     let files = FileManager.default
@@ -150,7 +159,8 @@ import Testing
     }
   }
 
-  @Test func whatAKilledProcessLeftIsRemovedAndWhatOthersLeftIsNot() throws {
+  @Test("Leftovers of a killed process are removed, and other files are not.")
+  func leftovers() throws {
     let fixture = try BackupFixture()
     let files = FileManager.default
     for name in ["backup", "restored"] {
@@ -168,7 +178,8 @@ import Testing
     #expect(try fixture.names() == ["backup", "restored", "store"])
   }
 
-  @Test func ofTwoForOnePlaceOneIsMade() throws {
+  @Test("One of several simultaneous backups to one path succeeds.")
+  func sameTarget() throws {
     let fixture = try BackupFixture()
     let outcomes = Mutex<[EngineError?]>([])
     let (engine, backup) = (fixture.engine, fixture.backup)
@@ -195,7 +206,8 @@ import Testing
     #expect(try fixture.names().allSatisfy { !$0.hasSuffix("partial") })
   }
 
-  @Test func nobodyGetsInWhileOneIsMovedToItsPlace() throws {
+  @Test("A backup is locked while it is moved to its final path.")
+  func moveToTarget() throws {
     let work = Mutex<(engine: LevelDBEngine?, path: String)>((nil, ""))
     let failures = Mutex<[EngineError]>([])
     let fixture = try BackupFixture(
@@ -216,14 +228,16 @@ import Testing
     #expect(try entriesOfStore(at: fixture.restored) == entriesForBackup)
   }
 
-  @Test func aClosedStoreHasNone() throws {
+  @Test("A closed store cannot be backed up.")
+  func closedStore() throws {
     let fixture = try BackupFixture()
     try fixture.engine.close()
     #expect(throws: EngineError.closed) { try fixture.makeBackup() }
     #expect(try fixture.names() == ["store"])
   }
 
-  @Test func aDirectoryInThePlaceOfTheStoresIsNotBackedUp() throws {
+  @Test("A directory that has replaced the store's is not backed up.")
+  func replacedDirectory() throws {
     let fixture = try BackupFixture()
     try FileManager.default.moveItem(
       atPath: fixture.store, toPath: fixture.directory.path("moved"))
@@ -233,7 +247,8 @@ import Testing
     #expect(try fixture.names() == ["moved", "store"])
   }
 
-  @Test func onAnotherFileSystemEverythingIsCopied() throws {
+  @Test("A backup on another file system copies every file.")
+  func otherFileSystem() throws {
     let shared = "/dev/shm"
     let fixture = try BackupFixture()
     let files = FileManager.default
@@ -241,7 +256,7 @@ import Testing
       let other = try files.attributesOfItem(atPath: shared)[.systemNumber] as? Int,
       try files.attributesOfItem(atPath: fixture.store)[.systemNumber] as? Int != other
     else {
-      print("backups: there is no second file system here; links are only refused by the test")
+      print("backups: this machine has no second file system; only the tests' files refuse links")
       return
     }
     let backup = "\(shared)/larder-\(UUID().uuidString)"

@@ -6,11 +6,11 @@ import SimulatedDisk
 import Synchronization
 import Testing
 
-/// Backups of a store that four threads write to: each is the store as it was after some commit.
+/// A backup of a store under load is the store after some commit, with all acknowledged writes.
 @Suite struct LiveBackupTests {
   private static let writers = 4
 
-  /// What a thread writes in its step with this number: the same each time it is asked.
+  /// The rows that a thread writes in one step, derived from the thread and the step's number.
   private struct Step {
     let key: String
     let removed: String?
@@ -28,7 +28,7 @@ import Testing
       var batch = WriteBatch()
       let value = [UInt8](repeating: UInt8(thread), count: 400)
       if let removed { batch.remove(Array(removed.utf8).span.bytes) }
-      // The second row is there in every state, and tells the last commit of the thread.
+      // The second row exists in every state and has the sequence of the thread's last commit.
       for name in [key, "\(thread)-last"] {
         let bytes = Array(name.utf8)
         batch.put(bytes.span.bytes, stamped: true) { $0.append(value) }
@@ -63,18 +63,18 @@ import Testing
     return state
   }
 
-  @Test(arguments: [true, false])
-  func eachIsTheStoreAfterSomeCommit(linking: Bool) throws {
+  @Test("Each backup under load is the store after some commit.", arguments: [true, false])
+  func underLoad(linking: Bool) throws {
     let rounds = (proofFactor > 1 ? 10_000 : 50)
     var held: [Int] = []
     for first in stride(from: 0, to: rounds, by: 50) {
       held += try runEpoch(backups: min(50, rounds - first), linking: linking)
     }
     #expect(held.count == rounds)
-    #expect(Set(held).count > rounds / 10, "the writers wrote all the time")
+    #expect(Set(held).count > rounds / 10, "the writers did not write between backups")
   }
 
-  /// Makes backups one after another, and answers how many commits each holds.
+  /// Makes backups one after another, and returns the number of commits in each.
   private func runEpoch(backups: Int, linking: Bool) throws -> [Int] {
     let directory = try TemporaryDirectory()
     var options = LevelDBOptions()
@@ -123,7 +123,7 @@ import Testing
     let all = commits.withLock { $0.sorted { $0.sequence < $1.sequence } }
     let held = try check(copies.withLock { $0 }, against: all)
     let last = try #require(all.last)
-    #expect(try state(of: engine).values.max() == last.sequence, "the store came to no harm")
+    #expect(try state(of: engine).values.max() == last.sequence, "a backup harmed the store")
     try engine.close()
     let again = try LevelDBEngine(at: directory.path("store"))
     #expect(try state(of: again).values.max() == last.sequence)
@@ -146,7 +146,7 @@ import Testing
     return state
   }
 
-  /// Compares each copy with what the commits up to its last one make, and counts those.
+  /// Compares each copy with the commits up to its last one, and returns their numbers.
   private func check(
     _ copies: [Copy], against commits: [(sequence: UInt64, thread: Int, number: Int)]
   ) throws -> [Int] {
@@ -166,9 +166,10 @@ import Testing
     }
   }
 
-  // Between the first listing and the MANIFEST a table comes, and before the second listing it is
-  // replaced by another one: it can be linked at no time.
-  @Test func itIsDoneOverWhenATableIsGoneBeforeItCouldBeLinked() throws {
+  // A table is created between the first listing and the copy of the MANIFEST, and replaced before
+  // the second listing. So it can never be linked.
+  @Test("A backup starts over if a table is deleted before it is linked.")
+  func vanishedTable() throws {
     let directory = try TemporaryDirectory()
     let work = Mutex<(engine: LevelDBEngine?, links: Int, hasComeLate: Bool)>((nil, 0, false))
     var options = LevelDBOptions()
@@ -183,7 +184,7 @@ import Testing
         return work.engine
       }
       do {
-        // Around all others, so that no table stays as it is.
+        // Keys below and above all others, so that the compaction replaces every table.
         try engine?.put("0", "\(call)")
         try engine?.put("z", "\(call)")
         try engine?.compact(EngineRange())
