@@ -2,11 +2,11 @@ import Foundation
 import LarderTestSupport
 import Testing
 
-/// How often the coder asks for memory, once it has met a type.
+/// The coder stays within its allocations per call, once it has cached a type's shape.
 ///
-/// `AllocationWorker` counts, in a process of its own: `swift run -c release AllocationWorker`.
+/// `AllocationWorker` counts them in a process of its own: `swift run -c release AllocationWorker`.
 @Suite struct AllocationTests {
-  /// The most allocations of one call, built as `swift build -c release` does, and for debugging.
+  /// The maximum number of allocations per call, for release and debug builds.
   private struct Limit {
     let encode: Int
     let decode: Int
@@ -22,10 +22,11 @@ import Testing
     }
   }
 
-  /// The limits are what it takes today.
+  /// The limits are the current counts.
   ///
-  /// The goal is that encoding into a buffer that has room allocates nothing, and decoding as often
-  /// as making the value by hand. Behind a limit that misses it stands the goal, for release.
+  /// The goal is that encoding into a buffer with room allocates nothing, and that decoding
+  /// allocates as often as making the value by hand. A comment after a limit that is above its
+  /// release goal states the goal.
   private static let limits: [String: Limit] = [
     "numbers": Limit(encode: (1, 23), decode: (3, 75)),  // 0, 0
     "100 numbers": Limit(encode: (100, 321), decode: (104, 176)),  // 0, 1
@@ -46,10 +47,11 @@ import Testing
   ]
 
   @Test(
-    .enabled("only glibc's functions can be counted, and no sanitizer's") {
+    "Allocations stay within their limits.",
+    .enabled("only glibc's allocations can be counted, and not a sanitizer's") {
       try AllocationTests.workerLines().first?.hasPrefix("cannot count") == false
     })
-  func allocationsStayWithinTheirLimits() throws {
+  func allocations() throws {
     var limits = Self.limits
     for line in try Self.workerLines() {
       let parts = line.components(separatedBy: ": ")
@@ -59,11 +61,11 @@ import Testing
       limits[parts[0]] = nil
       #expect(counts[0] <= limit.encode, "encoding: \(line)")
       #expect(counts[1] <= limit.decode, "decoding: \(line)")
-      // What is known without counting: else a count of nothing would do.
+      // Known counts, because a counter that always returns zero would stay within all limits.
       if parts[0] == "numbers" { #expect(counts[2] == 0, "by hand: \(line)") }
       if parts[0] == "texts" { #expect(counts[2] == 2, "by hand: \(line)") }
     }
-    #expect(limits.isEmpty, "counted for nothing: \(limits.keys)")
+    #expect(limits.isEmpty, "limits without a count: \(limits.keys)")
   }
 
   private static func workerLines() throws -> [String] {

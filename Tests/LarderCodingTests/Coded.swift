@@ -20,20 +20,20 @@ func decoded<T: Decodable>(_ type: T.Type = T.self, from bytes: [UInt8]) throws 
   try Binary.decode(type, from: bytes.span.bytes)
 }
 
-/// Requires that a value comes back equal, and as JSON brings it back if JSON can.
+/// Expects that a value round-trips, and that JSON's result is equal if JSON can encode it.
 func expectRoundTrip<T: Codable & Equatable>(
   _ value: T, _ comment: Comment? = nil, at place: SourceLocation = #_sourceLocation
 ) throws {
   let bytes = try encoded(value)
   #expect(try decoded(T.self, from: bytes) == value, comment, sourceLocation: place)
   #expect(
-    Binary.read(bytes.span.bytes) != nil, "it can be read without its type", sourceLocation: place)
+    Binary.read(bytes.span.bytes) != nil, "not readable without its type", sourceLocation: place)
   let byTree = try encodedByTree(value)
   #expect(try decoded(T.self, from: byTree) == value, "by tree", sourceLocation: place)
   #expect(try jsonRoundTrip(value) ?? value == value, comment, sourceLocation: place)
 }
 
-/// What JSON makes of a value; nil where it refuses it.
+/// A value encoded and decoded by JSON; nil if JSON cannot encode it.
 private func jsonRoundTrip<T: Codable>(_ value: T) throws -> T? {
   do {
     return try JSONDecoder().decode(T.self, from: try JSONEncoder().encode(value))
@@ -53,7 +53,7 @@ func decodingFailure<T: Decodable>(_ type: T.Type, from bytes: [UInt8]) -> Strin
   }
 }
 
-/// The same of JSON, which tells how a decoder should say it.
+/// The path and the kind of JSON's decoding error, which is the reference for the others.
 func jsonDecodingFailure<T: Decodable>(_ type: T.Type, from json: Data) -> String {
   do {
     return "decoded \(try JSONDecoder().decode(type, from: json))"

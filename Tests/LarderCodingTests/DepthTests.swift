@@ -4,16 +4,16 @@ import Testing
 
 @testable import LarderCoding
 
-/// Lists and objects that are more than 128 deep within each other are refused at once.
+/// Lists and objects nested deeper than 128 levels are refused at once.
 ///
-/// Refused at once means: what is deeper is neither asked to encode itself nor remembered.
+/// "At once" means that deeper values are neither asked to encode themselves nor stored.
 @Suite struct DepthTests {
   static let formats: [PayloadFormat] = [.binary, .json, .propertyList]
 
   // MARK: - Encoding
 
-  @Test("128 levels come back, however they are made.", arguments: formats, Nest.Way.allCases)
-  func theLimitIsAllowed(format: PayloadFormat, way: Nest.Way) throws {
+  @Test("128 levels round-trip, however they are made.", arguments: formats, Nest.Way.allCases)
+  func limit(format: PayloadFormat, way: Nest.Way) throws {
     var bytes = ByteBuffer()
     try format.encode(Nest(way, levels: 128), into: &bytes)
     let depth = try format.decode(Depth.self, from: Array(bytes).span.bytes)
@@ -25,9 +25,9 @@ import Testing
   }
 
   @Test(
-    "More levels are refused, and what is deeper is not visited.", arguments: formats,
+    "More levels are refused, and deeper values are not visited.", arguments: formats,
     Nest.Way.allCases)
-  func moreIsRefused(format: PayloadFormat, way: Nest.Way) {
+  func overTheLimit(format: PayloadFormat, way: Nest.Way) {
     for levels in way.levelsOverTheLimit {
       let nest = Nest(way, levels: levels)
       #expect(
@@ -35,13 +35,13 @@ import Testing
           var bytes = ByteBuffer()
           try format.encode(nest, into: &bytes)
         }, "\(levels)")
-      // By the stream, and by the tree.
+      // Once by the stream, and once by the tree.
       #expect(nest.work.visits <= 2 * 130, "\(levels)")
     }
   }
 
-  @Test("The tree refuses by itself.", arguments: Nest.Way.allCases)
-  func theTreeRefuses(way: Nest.Way) {
+  @Test("The tree refuses too many levels without the stream's help.", arguments: Nest.Way.allCases)
+  func treeOverTheLimit(way: Nest.Way) {
     for levels in way.levelsOverTheLimit {
       let nest = Nest(way, levels: levels)
       #expect(refusal { _ = try encodedByTree(nest) }, "\(levels)")
@@ -49,7 +49,8 @@ import Testing
     }
   }
 
-  @Test("Values that encode another one in their own place have a limit, too.", arguments: formats)
+  @Test(
+    "Values that encode another value in their own place have a limit, too.", arguments: formats)
   func valuesInPlace(format: PayloadFormat) {
     final class InPlace: Encodable {
       let work = Nest.Work()
@@ -70,7 +71,7 @@ import Testing
   }
 
   @Test(
-    "Lists of scalars count as a level, and what is refused leaves nothing.", arguments: formats)
+    "Lists of scalars count as a level, and a refused value leaves no bytes.", arguments: formats)
   func lists(format: PayloadFormat) throws {
     struct Lists<Inner: Encodable>: Encodable {
       var levels: Int
@@ -99,7 +100,9 @@ import Testing
     #expect(!refuses(Lists(levels: 128, inner: UUID())))
   }
 
-  @Test("A type's own error is thrown as it is.", arguments: [.binary, .json] as [PayloadFormat])
+  @Test(
+    "An error that a type throws itself is passed on unchanged.",
+    arguments: [.binary, .json] as [PayloadFormat])
   func ownErrors(format: PayloadFormat) {
     struct Own: Error {}
     struct Failing: Encodable {
@@ -115,7 +118,7 @@ import Testing
     }
   }
 
-  @Test("Types that encode themselves in any way are counted without an error.")
+  @Test("Every kind of type can be measured without an error.")
   func typesOfAnyKind() throws {
     let values: [any Encodable] = [
       Widths(), Optionals(a: 1, c: [1, nil], h: ["a": nil]), Dog(name: "Rex", age: 3),
@@ -127,7 +130,7 @@ import Testing
     for value in values { try DepthCounter.check(value) }
   }
 
-  /// Whether `body` throws the error for what is nested too deeply.
+  /// Whether `body` throws the error for values nested too deeply.
   private func refusal(_ body: () throws -> Void) -> Bool {
     do {
       try body()
@@ -141,7 +144,7 @@ import Testing
 
   // MARK: - Decoding
 
-  @Test("Payloads of 128 levels are read, and of more refused before a type sees them.")
+  @Test("Payloads of 128 levels are decoded, and deeper ones are refused before a type sees them.")
   func payloads() throws {
     for levels in [1, 127, 128, 129, 200, 513, 10_000, 1_000_000] {
       let arrays = String(repeating: "[", count: levels) + String(repeating: "]", count: levels)
@@ -150,7 +153,7 @@ import Testing
         String(repeating: #"{"a":"#, count: levels) + "1" + String(repeating: "}", count: levels)
       expectDepth(levels, .json, Array(objects.utf8))
       expectDepth(levels, .propertyList, propertyList(levels: levels))
-      // Each list has one element, tagged; the innermost has none.
+      // Each list has one tagged element; the innermost list is empty.
       let last = [Kind.list.rawValue, Kind.tagged.rawValue, 0, 0, 0, 0]
       let list = [Kind.list.rawValue, Kind.tagged.rawValue, 1, 0, 0, 0]
       let lists = Array([[UInt8]](repeating: list, count: levels - 1).joined()) + last
@@ -167,7 +170,7 @@ import Testing
     #expect(found == (levels <= 128 ? "\(levels)" : "refused"), "\(levels)", sourceLocation: place)
   }
 
-  /// How many levels there are in a payload, or that it was refused, or another error.
+  /// The number of levels in a payload, "refused", or the text of another error.
   private func outcome(_ format: PayloadFormat, _ bytes: [UInt8]) -> String {
     do {
       return "\(try format.decode(Depth.self, from: bytes.span.bytes).levels)"
@@ -178,7 +181,7 @@ import Testing
     }
   }
 
-  @Test("Brackets in strings are no levels, whatever is escaped around them.")
+  @Test("Brackets in strings are not levels, whatever is escaped around them.")
   func bracketsInStrings() throws {
     let brackets = String(repeating: "[{", count: 300)
     for text in [
@@ -190,20 +193,20 @@ import Testing
       #expect(
         try PayloadFormat.json.decode([String].self, from: Array(bytes).span.bytes) == [text, text])
     }
-    // A string that never ends, and one that ends in a backslash, are the decoder's to refuse.
+    // The decoder refuses an unterminated string, and one that ends in a backslash.
     for text in [#"["\#(brackets)"#, #"["\#(brackets)\"#] {
       #expect(throws: DecodingError.self) {
         try PayloadFormat.json.decode([String].self, from: Array(text.utf8).span.bytes)
       }
     }
-    // Behind a string, brackets are levels again.
+    // After a string, brackets are levels again.
     let behind = #"["\\",""# + "\\\"" + #"","# + String(repeating: "[", count: 200)
     #expect(
       outcome(.json, Array(behind.utf8) + Array(repeating: UInt8(ascii: " "), count: 100))
         == "refused")
   }
 
-  @Test("A property list that refers to itself, or is malformed, or in another form, is refused.")
+  @Test("A property list that is cyclic, malformed or not binary is refused.")
   func propertyLists() throws {
     // The second array refers to the first one.
     #expect(
@@ -226,7 +229,7 @@ import Testing
     }
   }
 
-  @Test("A long list of one level is read, and one that is shared by many.")
+  @Test("A long list of one level is decoded, and so is one whose elements are shared.")
   func wideLists() throws {
     for format in Self.formats {
       let value = (0..<3000).map { ["a": ["b": $0 % 7], "c": ["b": 1]] }
@@ -237,7 +240,7 @@ import Testing
     }
   }
 
-  /// A binary property list of arrays within each other, in references of four bytes.
+  /// A binary property list of nested arrays, with references of four bytes.
   private func propertyList(levels: Int, innermost: [UInt8] = [0xA0]) -> [UInt8] {
     func bigEndian(_ number: Int, _ size: Int) -> [UInt8] {
       (0..<size).reversed().map { UInt8(truncatingIfNeeded: number >> (8 * $0)) }
@@ -257,15 +260,15 @@ import Testing
 
 // MARK: - Values
 
-/// Lists or objects within each other, made in one of the ways that there are.
+/// Nested lists or objects, made in one of several ways.
 struct Nest: Encodable {
   enum Way: CaseIterable {
-    /// By a loop over nested containers, or over encoders for a superclass.
+    /// A loop over nested containers, or over encoders for a superclass.
     case lists, objects, superLists, superObjects, superNamed
-    /// By values that encode themselves within each other.
+    /// Values that encode each other.
     case listValues, objectValues, ignoringErrors
 
-    /// A million steps of a loop take a while; two kinds of loops have them.
+    /// Only some ways have a case of a million levels, because its loop takes long.
     var levelsOverTheLimit: [Int] {
       switch self {
       case .objects, .superLists, .superNamed: [129, 200, 10_000]
@@ -274,11 +277,11 @@ struct Nest: Encodable {
     }
   }
 
-  /// What was done for a value.
+  /// Counts the visits of a value.
   final class Work {
     private(set) var visits = 0
 
-    /// Ends a recursion that nobody refuses, before the stack ends.
+    /// Ends an unlimited recursion before the stack overflows.
     func visit() throws {
       visits += 1
       if visits > 3000 { throw Endless() }
@@ -350,7 +353,7 @@ struct Nest: Encodable {
 
   private enum Key: String, CodingKey { case a }
 
-  /// Makes the levels behind the first; ends where a coder remembers far more than it allows.
+  /// Makes the levels after the first; throws if a coder stores far more than it allows.
   private func loop(_ step: () -> Void, path: () -> [any CodingKey]) throws {
     for level in 1..<levels {
       step()
@@ -359,7 +362,7 @@ struct Nest: Encodable {
   }
 }
 
-/// How many lists and objects there are within each other, where each has one element.
+/// The depth of nested lists and objects that have one element each.
 struct Depth: Decodable {
   private(set) var levels = 0
 
@@ -367,7 +370,7 @@ struct Depth: Decodable {
     var next: (any Decoder)? = decoder
     while let decoder = next {
       next = nil
-      // Ends where a decoder would go on for very long.
+      // A decoder without a limit would continue for very long.
       guard levels <= 600 else { throw Nest.Endless() }
       if let object = tried({ try decoder.container(keyedBy: AnyKey.self) }) {
         levels += 1

@@ -3,7 +3,7 @@ import Testing
 
 @testable import LarderCoding
 
-/// A type may change in the ways that JSON lets it change, and errors name the place.
+/// A type may change in the ways that JSON allows, and errors name the path.
 @Suite struct EvolutionTests {
   private struct Old: Codable {
     var a = 1
@@ -12,7 +12,8 @@ import Testing
     var d = ["x": 1]
   }
 
-  @Test func fieldsMayBeAddedRemovedReorderedAndMadeOptional() throws {
+  @Test("Fields may be added, removed, reordered and made optional.")
+  func fields() throws {
     struct New: Codable, Equatable {
       var d: [String: Int]
       var new: String?
@@ -25,14 +26,16 @@ import Testing
     #expect(try decoded([New].self, from: encoded([Old(), Old()])) == [new, new])
   }
 
-  @Test func optionalsThatArePresentMayBecomeRequired() throws {
+  @Test("An optional field may become required if it is present.")
+  func requiredFields() throws {
     struct Before: Codable { var a: Int? }
     struct After: Codable, Equatable { var a: Int }
     #expect(try decoded(After.self, from: encoded(Before(a: 3))) == After(a: 3))
     #expect(decodingFailure(After.self, from: try encoded(Before())) == "no a at []")
   }
 
-  @Test func numbersMayChangeTheirWidthIfTheyFit() throws {
+  @Test("Numbers may change their width if they fit.")
+  func widths() throws {
     #expect(try decoded(Int8.self, from: encoded(UInt64(127))) == 127)
     #expect(try decoded(UInt128.self, from: encoded(Int8(5))) == 5)
     #expect(try decoded([Int64].self, from: encoded([1, 2] as [UInt8])) == [1, 2])
@@ -46,7 +49,8 @@ import Testing
     #expect(decodingFailure(Float.self, from: try encoded(1e300)) == "corrupted at []")
   }
 
-  @Test func textsMayBecomeURLsAndUUIDsAndBack() throws {
+  @Test("Strings may become URLs and UUIDs, and the reverse.")
+  func texts() throws {
     let item = RoundTripTests.item
     let url = item.url.absoluteString
     #expect(try decoded(String.self, from: encoded(item.url)) == url)
@@ -61,8 +65,9 @@ import Testing
     var list: [[String: T]]
   }
 
-  /// The same mistakes, told by the same words as Foundation tells them.
-  @Test func errorsTellThePathAsJSONDoes() throws {
+  /// The binary coder and JSON report the same mistakes in the same words.
+  @Test("Errors name the same path and kind as JSON's.")
+  func errorPaths() throws {
     struct Missing: Codable { var nobody: Int }
     struct Deep: Codable { var inner: [Missing] }
     func check<From: Codable, To: Codable>(_ value: From, as type: To.Type) throws {
@@ -86,7 +91,8 @@ import Testing
     try check(Outer(list: [["k": Suit.hearts.rawValue + "x"]]), as: Outer<Suit>.self)
   }
 
-  @Test func whatCannotBeEncodedIsRefused() throws {
+  @Test("A type that encodes itself incorrectly is refused.")
+  func invalidValues() throws {
     struct Mixed: Encodable {
       func encode(to encoder: any Encoder) throws {
         var list = encoder.unkeyedContainer()
@@ -120,7 +126,8 @@ import Testing
     #expect(throws: EncodingError.self) { try encoded([Down()]) }
   }
 
-  @Test func depthHasALimitOnBothSides() throws {
+  @Test("A tree of 64 nodes round-trips, and a deeper one is refused.")
+  func depth() throws {
     func nested(_ depth: Int) -> Node {
       (1..<max(2, depth)).reduce(Node(value: 0)) { node, _ in Node(value: 1, children: [node]) }
     }
@@ -129,8 +136,9 @@ import Testing
     #expect(throws: EncodingError.self) { try encoded(nested(65)) }
   }
 
-  /// A type that goes on when it could not go deeper leaves nothing in its payload of the attempt.
-  @Test func whatIsTooDeepIsNoPartOfWhatGoesOnWithoutIt() throws {
+  /// A type that catches the error for too many levels has nothing of its attempt in its payload.
+  @Test("A value that was refused for its depth leaves no part in the payload.")
+  func caughtErrors() throws {
     struct Persistent: Encodable {
       enum Keys: CodingKey { case bad, good }
       var depth: Int
@@ -166,7 +174,8 @@ import Testing
         == ["bad": -1, "good": 7])
   }
 
-  @Test func encodersKnowTheirPath() throws {
+  @Test("Encoders know their coding path.")
+  func encoderPaths() throws {
     struct Teller: Encodable {
       func encode(to encoder: any Encoder) throws {
         let path = encoder.codingPath.map { $0.intValue.map(String.init) ?? $0.stringValue }
@@ -179,7 +188,8 @@ import Testing
     #expect(try decoded(from: bytes) == ["a": [["a.0.0"], ["a.1.0", "a.1.1"]]])
   }
 
-  @Test func decodersKnowTheirPath() throws {
+  @Test("Decoders know their coding path.")
+  func decoderPaths() throws {
     struct Teller: Decodable, Equatable {
       var path: String
       init(path: String) { self.path = path }

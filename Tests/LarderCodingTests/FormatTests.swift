@@ -3,15 +3,16 @@ import Testing
 
 @testable import LarderCoding
 
-/// What is on users' disks stays readable, and what is written stays what the documents say.
+/// The payloads have the documented format.
 @Suite struct PayloadFormatTests {
   private struct Person: Codable, Equatable {
     var name: String
     var age: Int?
   }
 
-  /// The example of `StorageFormat.md`, read from there.
-  @Test func theDocumentsExampleIsWhatIsWritten() throws {
+  /// Reads the example from `StorageFormat.md`.
+  @Test("The documentation's example is exactly what the coder writes.")
+  func documentedExample() throws {
     let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
       .deletingLastPathComponent()
     let file = root.appending(path: "Sources/Larder/Documentation.docc/StorageFormat.md")

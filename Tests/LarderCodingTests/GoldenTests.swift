@@ -5,15 +5,15 @@ import Testing
 
 @testable import LarderCoding
 
-/// Payloads as they are on users' disks: they are read for ever, and are what is still written.
+/// Payloads on users' disks stay readable, and the coder still writes the same bytes.
 ///
-/// `Fixtures/payloads-1.txt` has a name and the bytes in hex on each line. A line is never changed;
-/// a new version of the format gets a file of its own.
+/// Each line of `Fixtures/payloads-1.txt` has a name and the bytes in hexadecimal. A line never
+/// changes; a new version of the format gets a file of its own.
 @Suite struct GoldenTests {
   private struct Golden {
     let name: String
     let bytes: () throws -> [UInt8]
-    /// Whether the bytes are decoded as the value.
+    /// Whether the bytes decode to the value.
     let isRead: ([UInt8]) throws -> Bool
 
     init<T: Codable & Equatable>(_ name: String, _ value: T) {
@@ -63,7 +63,8 @@ import Testing
     ]
   }()
 
-  @Test func everyShapeIsReadAndWrittenAsItWas() throws {
+  @Test("Every recorded payload is decoded, and encoded to the same bytes.")
+  func payloads() throws {
     let file = URL(filePath: #filePath).deletingLastPathComponent()
       .appending(path: "Fixtures/payloads-1.txt")
     var lines: [String: String] = [:]
@@ -90,14 +91,15 @@ import Testing
   }
 }
 
-/// What is streamed, and what has to go through a tree: else one of the two is never tried.
+/// Values are streamed if possible, others go through a tree, and both write the same bytes.
 @Suite struct StreamTests {
   private func isStreamed(_ value: some Encodable) -> Bool {
     var bytes = ByteBuffer()
     return Stream().write(value, into: &bytes)
   }
 
-  @Test func whatIsEncodedInOrderIsStreamed() {
+  @Test("A value that encodes its fields in order is streamed.")
+  func streamed() {
     let item = RoundTripTests.item
     #expect(isStreamed([item, item]))
     #expect(isStreamed(Optionals(a: 1, c: [1, nil], d: item, h: ["a": nil])))
@@ -113,7 +115,8 @@ import Testing
     #expect(isStreamed([Suit.clubs: Decimal(3)]))
   }
 
-  @Test func whatIsNotGoesThroughATree() {
+  @Test("A value that encodes its fields out of order goes through a tree.")
+  func notStreamed() {
     #expect(!isStreamed(Dog(name: "Rex", age: 3)))
     #expect(!isStreamed(Interleaved(Array(1...9))))
     #expect(!isStreamed([Twice(a: "a", b: "b")]))
@@ -122,8 +125,9 @@ import Testing
     #expect(!isStreamed(Dynamic([String(repeating: "n", count: 4100)])))
   }
 
-  /// Nothing but the choice of numbers for shapes may tell which way a value went.
-  @Test func bothWaysWriteTheSame() throws {
+  /// The two ways may differ only in the numbers that they assign to shapes.
+  @Test("The stream and the tree write the same bytes.")
+  func bothWays() throws {
     func check(_ value: some Encodable) throws {
       #expect(hex(try encoded(value)) == hex(try encodedByTree(value)))
     }
@@ -140,8 +144,9 @@ import Testing
     try check([URL?.none, item.url])
   }
 
-  /// A stream is used again, and knows the shapes of what it wrote before: none of that shows.
-  @Test func whatWasWrittenBeforeDoesNotShow() throws {
+  /// A stream is reused and caches shapes, which must not affect later payloads.
+  @Test("A payload does not depend on the values encoded before it.")
+  func reuse() throws {
     let item = RoundTripTests.item
     let values: [any Encodable] = [
       [Dynamic(["a", "b"]), Dynamic(["a"]), Dynamic(["b", "a"]), Dynamic([])],
@@ -158,7 +163,8 @@ import Testing
     }
   }
 
-  @Test func aValueMayEncodeAnotherPayloadWithinItself() throws {
+  @Test("A value may contain another encoded payload.")
+  func nestedPayloads() throws {
     struct Sealed: Codable, Equatable {
       var item: Item
       init(_ item: Item) { self.item = item }
@@ -175,7 +181,7 @@ import Testing
     try expectRoundTrip([["a": Sealed(item)], ["b": Sealed(item)]])
   }
 
-  /// Keeps the containers that it was given.
+  /// Keeps the containers that it received.
   private final class Keeper: Encodable {
     var kept: [any UnkeyedEncodingContainer] = []
     func encode(to encoder: any Encoder) throws {
@@ -188,8 +194,9 @@ import Testing
     }
   }
 
-  /// An encoder that outlives its call writes into nothing that anybody else uses.
-  @Test func encodersCanBeKept() throws {
+  /// An encoder that outlives its call must not write into a buffer that is in use again.
+  @Test("An encoder that outlives its call does not affect later payloads.")
+  func keptEncoders() throws {
     let keeper = Keeper()
     #expect(try decoded(from: encoded(keeper)) == [1])
     let value = [RoundTripTests.item]
@@ -198,8 +205,9 @@ import Testing
     #expect(hex(try encoded(value)) == before)
   }
 
-  /// Nor does it make another value that is encoded meanwhile encode itself a second time.
-  @Test func aKeptEncoderDoesNotDisturbTheNextValue() throws {
+  /// It must not make a value that is being encoded start again, either.
+  @Test("An encoder that outlives its call does not restart the next value.")
+  func keptEncoderInUse() throws {
     final class Disturbed: Encodable {
       let keeper: Keeper
       var calls = 0
@@ -212,7 +220,7 @@ import Testing
         try container.encode(2)
       }
     }
-    // Often, as another test that runs just then may take the stream that the next value would get.
+    // Repeated, because a test that runs at the same time may take the stream of the next value.
     for _ in 0..<50 {
       let keeper = Keeper()
       #expect(try decoded(from: encoded(keeper)) == [1])
@@ -222,7 +230,8 @@ import Testing
     }
   }
 
-  @Test func manyThreadsEncodeAndDecodeAtOnce() async throws {
+  @Test("Several threads can encode and decode at once.")
+  func threads() async throws {
     let results = await withTaskGroup(of: Bool.self) { group in
       for task in 0..<8 {
         group.addTask {

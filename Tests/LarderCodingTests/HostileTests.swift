@@ -4,9 +4,9 @@ import Testing
 
 @testable import LarderCoding
 
-/// Bytes of any kind are decoded or refused: nothing traps, hangs, or takes room without need.
+/// Any bytes are decoded or refused, without a trap, a hang or an excessive allocation.
 @Suite struct HostileTests {
-  /// A payload of a value's bytes and the bytes of its shapes.
+  /// Makes a payload from a value's bytes and the bytes of its shapes.
   private func payload(_ value: [UInt8], shapes: [UInt8] = [0]) -> [UInt8] {
     var bytes: [UInt8] = [1]
     withUnsafeBytes(of: UInt32(value.count).littleEndian) { bytes += $0 }
@@ -26,13 +26,14 @@ import Testing
   private let list = Kind.list.rawValue
   private let tagged = Kind.tagged.rawValue
 
-  @Test func payloadsMadeByHandAreRead() throws {
-    // As the others of this suite, but whole: else they might be refused for another reason.
+  @Test("Payloads made by hand are decoded.")
+  func handmade() throws {
+    // Valid counterparts of this suite's payloads, which could be refused for another reason.
     let shapes = [2, 1] + field("a", [Kind.bool.rawValue]) + [1] + field("b", [list, object, 0])
     let bytes = payload([object, 1, 2, 0, 0, 0, 1, 0], shapes: shapes)
     struct Inner: Codable, Equatable { var a: Bool }
     #expect(try decoded(from: bytes) == ["b": [Inner(a: true), Inner(a: false)]])
-    // An object that stands in another without a type or a presence of its own.
+    // An object in another one, without a type or a presence of its own.
     let bare =
       [2, 1] + field("a", [Kind.bool.rawValue]) + [2] + field("x", [object, 0])
       + field("y", [0x80 | object, 0])
@@ -45,12 +46,13 @@ import Testing
         == [Outer(x: Inner(a: true), y: nil), Outer(x: Inner(a: false), y: Inner(a: true))])
   }
 
-  @Test func whatIsNoPayloadIsRefused() throws {
+  @Test("Malformed payloads are refused.")
+  func malformed() throws {
     #expect(isRefused([]))
     #expect(isRefused([1]))
     #expect(isRefused([1, 0, 0, 0, 0]))
     #expect(isRefused(payload([])))
-    #expect(isRefused(payload([Kind.null.rawValue]).dropLast() + [1]), "a shape that is not there")
+    #expect(isRefused(payload([Kind.null.rawValue]).dropLast() + [1]), "a missing shape")
     #expect(isRefused([2] + payload([int, 1, 0, 0, 0, 0, 0, 0, 0]).dropFirst()), "a version")
     #expect(isRefused(payload([int, 1, 0, 0, 0, 0, 0, 0])), "a number cut short")
     #expect(isRefused(payload([23])), "a kind")
@@ -66,17 +68,19 @@ import Testing
   }
 
   @Test(
+    "Invalid UTF-8 is refused.",
     arguments: [
       [0xFF], [0xC0, 0x80], [0xED, 0xA0, 0x80], [0xF4, 0x90, 0x80, 0x80], [0xE2, 0x82], [0x80],
     ] as [[UInt8]])
-  func onlyStrictUTF8IsAString(text: [UInt8]) {
+  func invalidUTF8(text: [UInt8]) {
     let string = [UInt8(text.count)] + text
     #expect(isRefused(payload([Kind.string.rawValue] + string)))
     #expect(isRefused(payload([Kind.map.rawValue, 1, 0, 0, 0] + string + [0])))
     #expect(isRefused(payload([object, 0, 1], shapes: [1, 1, Kind.bool.rawValue] + string)))
   }
 
-  @Test func namesStandOnlyOnce() {
+  @Test("Duplicate names are refused.")
+  func duplicateNames() {
     let twice = field("a", [Kind.bool.rawValue]) + field("a", [Kind.bool.rawValue])
     #expect(isRefused(payload([object, 0, 1, 1], shapes: [1, 2] + twice)))
     var many: [UInt8] = []
@@ -87,7 +91,8 @@ import Testing
     #expect(isRefused(payload([Kind.map.rawValue, 2, 0, 0, 0] + entry + entry)))
   }
 
-  @Test func lengthsAreWrittenInOneWay() {
+  @Test("Lengths with redundant bytes are refused.")
+  func redundantLengths() {
     #expect(isRefused(payload([Kind.string.rawValue, 0x81, 0x00, 0x61])))
     #expect(isRefused(payload([Kind.data.rawValue, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01])))
     #expect(isRefused(payload([Kind.data.rawValue, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F, 0x00])))
@@ -95,26 +100,30 @@ import Testing
 
   // MARK: - Bombs
 
-  @Test func countBombsAreRefusedBeforeRoomIsTaken() {
+  @Test("Huge counts are refused before anything is allocated.")
+  func hugeCounts() {
     for kind in [Kind.int64, .uint8, .string, .tagged, .double, .list] {
       let type = kind == .list ? [list, list, int] : [list, kind.rawValue]
       #expect(isRefused(payload(type + [255, 255, 255, 255, 0, 0])))
       #expect(isRefused(payload(type + [255, 255, 255, 127] + Array(repeating: 0, count: 64))))
     }
     #expect(isRefused(payload([Kind.map.rawValue, 255, 255, 255, 255, 0, 0])))
-    #expect(isRefused(payload([list, Kind.null.rawValue, 255, 255, 255, 255])), "nothing at all")
-    #expect(isRefused(payload([list, 0x80, 1, 0, 0, 0, 0])), "nothing at all, or absent")
+    #expect(
+      isRefused(payload([list, Kind.null.rawValue, 255, 255, 255, 255])), "elements without bytes")
+    #expect(isRefused(payload([list, 0x80, 1, 0, 0, 0, 0])), "optional elements without bytes")
   }
 
-  @Test func sizeBombsAreRefusedBeforeRoomIsTaken() {
+  @Test("Huge sizes are refused before anything is allocated.")
+  func hugeSizes() {
     for kind in [Kind.string, .data, .url] {
       #expect(isRefused(payload([kind.rawValue, 0xFF, 0xFF, 0xFF, 0xFF, 0x07, 0])))
       #expect(isRefused(payload([kind.rawValue, 2, 0x61])))
     }
   }
 
-  @Test func depthBombsAreRefused() throws {
-    // 10,000 lists of one list, as values and as types; 200 are more than the limit, too.
+  @Test("Payloads nested too deeply are refused.")
+  func deepNesting() throws {
+    // Lists of one list, as values and as types.
     for depth in [129, 200, 10_000] {
       var nested: [UInt8] = []
       for _ in 0..<depth { nested += [list, tagged, 1, 0, 0, 0] }
@@ -130,8 +139,9 @@ import Testing
     #expect(Binary.read(payload(nested + [Kind.bool.rawValue, 1]).span.bytes) != nil)
   }
 
-  /// Each shape has two of the one before: the last would take 2^100 steps to skip.
-  @Test func shapesThatDoubleAreRefused() {
+  /// Each shape has two fields of the shape before it, so the last takes 2^100 steps to skip.
+  @Test("Shapes that double in size are refused.")
+  func doublingShapes() {
     var shapes = [100, 1] + field("a", [Kind.bool.rawValue])
     for index in 1..<100 {
       shapes +=
@@ -140,7 +150,8 @@ import Testing
     #expect(isRefused(payload([object, 99] + Array(repeating: 0, count: 1000), shapes: shapes)))
   }
 
-  @Test func shapesWithinThemselvesAreRefused() {
+  @Test("Shapes that contain themselves are refused.")
+  func recursiveShapes() {
     #expect(isRefused(payload([object, 0], shapes: [1, 1] + field("a", [object, 0]))))
     let later = [2, 1] + field("a", [object, 1]) + [1] + field("a", [object, 0])
     #expect(isRefused(payload([object, 0], shapes: later)))
@@ -150,15 +161,16 @@ import Testing
     #expect(Binary.read(payload([object, 1, 1], shapes: backward).span.bytes) != nil)
     #expect(isRefused(payload([object, 0], shapes: [1, 0])), "a shape without fields")
     #expect(
-      isRefused(payload([object, 0], shapes: [1, 1] + field("a", [0]))), "a field of nothing")
-    // By way of an optional it ends by itself.
+      isRefused(payload([object, 0], shapes: [1, 1] + field("a", [0]))), "a field of type null")
+    // A recursion through an optional can end.
     let optional = payload([object, 0, 1, 1, 0], shapes: [1, 1] + field("a", [0x80 | object, 0]))
     #expect(Binary.read(optional.span.bytes) != nil)
     let endless = [object, 0] + Array(repeating: 1, count: 200) + [0]
     #expect(isRefused(payload(endless, shapes: [1, 1] + field("a", [0x80 | object, 0]))))
   }
 
-  @Test func tablesHaveALimit() {
+  @Test("The table of shapes has a maximum size.")
+  func tableSize() {
     let long = { (count: Int) in
       self.payload(
         [self.object, 0, 1],
@@ -171,14 +183,16 @@ import Testing
 
   // MARK: - Changed payloads
 
-  @Test func everyPrefixIsRefused() throws {
+  @Test("Every proper prefix of a payload is refused.")
+  func prefixes() throws {
     for bytes in try Targets.payloads() {
       for count in bytes.indices { #expect(isRefused(Array(bytes[..<count])), "\(count) bytes") }
       #expect(Targets.tryAll(bytes) > 0)
     }
   }
 
-  @Test func everyFlippedBitIsDecodedOrRefused() throws {
+  @Test("A payload with any one bit flipped is decoded or refused.")
+  func flippedBits() throws {
     for bytes in try Targets.payloads() {
       for bit in 0..<(bytes.count * 8) {
         var changed = bytes
@@ -189,9 +203,9 @@ import Testing
     }
   }
 
-  /// Ten million payloads under `make proof`, with the address sanitizer.
-  @Test(arguments: [testSeed(), 1])
-  func randomChangesAreDecodedOrRefused(seed: UInt64) throws {
+  /// `make proof` runs it with ten million payloads and the address sanitizer.
+  @Test("Payloads with random changes are decoded or refused.", arguments: [testSeed(), 1])
+  func randomChanges(seed: UInt64) throws {
     var random = SplitMix64(seed: seed)
     let payloads = try Targets.payloads()
     let goal = proofFactor > 1 ? 5_000_000 : 60_000
@@ -201,17 +215,18 @@ import Testing
       var bytes = payloads[step % payloads.count]
       for _ in 0...Int.random(in: 0...3, using: &random) { mutate(&bytes, using: &random) }
       if Targets.tryOne(step, bytes) > 0 { decoded += 1 }
-      // What can be read as a whole without a type is well-formed, and stays so.
+      // A payload that can be read without its type has a size in proportion to its bytes.
       if let value = Binary.read(bytes.span.bytes) {
         read += 1
         #expect(Targets.size(of: value) <= 64 * bytes.count, "seed \(seed), step \(step)")
       }
     }
-    #expect(decoded > goal / 100 && read > goal / 100, "else hardly anything is looked at")
+    #expect(decoded > goal / 100 && read > goal / 100, "too few payloads are valid")
     print("changed payloads: \(goal), \(decoded) decoded, \(read) read, seed \(seed)")
   }
 
-  @Test func randomBytesAreDecodedOrRefused() {
+  @Test("Random bytes are decoded or refused.")
+  func randomBytes() {
     var random = SplitMix64(seed: 1)
     for step in 0..<(20_000 * proofFactor) {
       var bytes = payload(random.bytes(step % 100))
@@ -238,7 +253,7 @@ import Testing
   }
 }
 
-/// The types that changed payloads are decoded as.
+/// The types to which changed payloads are decoded.
 private enum Targets {
   private static let decoders: [@Sendable ([UInt8]) throws -> Void] = [
     { _ = try decoded([Item].self, from: $0) },
@@ -279,18 +294,18 @@ private enum Targets {
     return try values.map { try encoded($0) }
   }
 
-  /// How many of the types the bytes are decoded as.
+  /// The number of types to which the bytes decode.
   static func tryAll(_ bytes: [UInt8]) -> Int {
     decoders.count { decoder in tried { try decoder(bytes) } != nil }
   }
 
-  /// How many of two types they are decoded as: the one that they were made of, and another.
+  /// The number of types, of the original one and another, to which the bytes decode.
   static func tryOne(_ step: Int, _ bytes: [UInt8]) -> Int {
     [decoders[step % 12], decoders[step / 12 % decoders.count]]
       .count { decoder in tried { try decoder(bytes) } != nil }
   }
 
-  /// How many values and bytes there are in a value.
+  /// The number of values and bytes in a value.
   static func size(of value: BinaryValue) -> Int {
     switch value {
     case .list(let elements): elements.reduce(1) { $0 + size(of: $1) }

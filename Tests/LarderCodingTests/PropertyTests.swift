@@ -4,11 +4,11 @@ import Testing
 
 @testable import LarderCoding
 
-/// Random values of a type that has something of everything come back equal.
+/// Random values of a type with fields of every kind round-trip.
 ///
-/// A failure names its seed; `LARDER_SEED` repeats it.
+/// A failure prints its seed, and `LARDER_SEED` repeats it.
 @Suite struct PropertyTests {
-  /// Fields of every kind, in an order and a number that follow from the value.
+  /// Fields of every kind, whose order and number depend on the value.
   indirect enum Thing: Codable, Equatable {
     case none
     case scalar(Widths)
@@ -24,8 +24,8 @@ import Testing
     case anything(Anything)
   }
 
-  @Test(arguments: [testSeed(), 1, 2026])
-  func randomValuesComeBack(seed: UInt64) throws {
+  @Test("Random values round-trip.", arguments: [testSeed(), 1, 2026])
+  func values(seed: UInt64) throws {
     var random = SplitMix64(seed: seed)
     for step in 0..<(1_000 * proofFactor) {
       let thing = random.thing(depth: 4)
@@ -33,9 +33,9 @@ import Testing
     }
   }
 
-  /// Lists of objects of a few shapes, which refer to each other's shapes in every order.
-  @Test(arguments: [testSeed(), 1])
-  func randomShapesComeBack(seed: UInt64) throws {
+  /// The objects have a few shapes, in random order.
+  @Test("Lists of objects with random shapes round-trip.", arguments: [testSeed(), 1])
+  func shapes(seed: UInt64) throws {
     var random = SplitMix64(seed: seed)
     for step in 0..<(1_000 * proofFactor) {
       let names = ["a", "b", "c", "d"]
@@ -67,7 +67,7 @@ extension SplitMix64 {
   }
 
   private mutating func double() -> Double {
-    // What JSON can hold, too, so that it can be asked.
+    // Finite, because JSON cannot encode other numbers.
     let value = Double(bitPattern: next())
     return value.isFinite ? value : 0.1
   }

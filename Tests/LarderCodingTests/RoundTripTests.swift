@@ -5,20 +5,22 @@ import Testing
 
 @testable import LarderCoding
 
-/// Every shape that a type can have comes back as it was.
+/// Values of every shape of type round-trip.
 @Suite struct RoundTripTests {
   static let item = Item(
     id: UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16)),
     description: "a description", location: nil,
     url: URL(filePath: "/images/a b.png"))
 
-  @Test func numbersOfEveryWidth() throws {
+  @Test("Numbers of every width round-trip.")
+  func numbers() throws {
     try expectRoundTrip(Widths())
     try expectRoundTrip([Int128.min, 0, .max])
     try expectRoundTrip([UInt128.max])
   }
 
-  @Test func arraysOfNumbersOfEveryWidth() throws {
+  @Test("Arrays of numbers of every width round-trip.")
+  func arrays() throws {
     func check<T: FixedWidthInteger & Codable>(_ type: T.Type) throws {
       try expectRoundTrip([T.min, 0, 1, .max])
       try expectRoundTrip([T]())
@@ -40,12 +42,14 @@ import Testing
     try expectRoundTrip([Double.pi, -0.0])
   }
 
-  @Test(arguments: [
-    Double.nan.bitPattern, Double.signalingNaN.bitPattern, 0x7FF8_0000_DEAD_BEEF,
-    0xFFF8_0000_0000_0001, Double.infinity.bitPattern, (-Double.infinity).bitPattern,
-    (-0.0).bitPattern, 1,
-  ])
-  func doublesKeepTheirBits(bits: UInt64) throws {
+  @Test(
+    "Doubles keep their bits.",
+    arguments: [
+      Double.nan.bitPattern, Double.signalingNaN.bitPattern, 0x7FF8_0000_DEAD_BEEF,
+      0xFFF8_0000_0000_0001, Double.infinity.bitPattern, (-Double.infinity).bitPattern,
+      (-0.0).bitPattern, 1,
+    ])
+  func doubles(bits: UInt64) throws {
     let value = Double(bitPattern: bits)
     #expect(try decoded(Double.self, from: encoded(value)).bitPattern == bits)
     #expect(try decoded([Double].self, from: encoded([value])).map(\.bitPattern) == [bits])
@@ -54,14 +58,17 @@ import Testing
     #expect(back.timeIntervalSinceReferenceDate.bitPattern == bits)
   }
 
-  @Test(arguments: [Float.nan.bitPattern, 0x7FC0_BEEF, Float.infinity.bitPattern, 0x8000_0000])
-  func floatsKeepTheirBits(bits: UInt32) throws {
+  @Test(
+    "Floats keep their bits.",
+    arguments: [Float.nan.bitPattern, 0x7FC0_BEEF, Float.infinity.bitPattern, 0x8000_0000])
+  func floats(bits: UInt32) throws {
     #expect(try decoded(Float.self, from: encoded(Float(bitPattern: bits))).bitPattern == bits)
     let list = [Float(bitPattern: bits)]
     #expect(try decoded([Float].self, from: encoded(list)).map(\.bitPattern) == [bits])
   }
 
-  @Test func valuesThatAreNoContainers() throws {
+  @Test("Top-level scalars round-trip.")
+  func scalars() throws {
     try expectRoundTrip(true)
     try expectRoundTrip(-1)
     try expectRoundTrip("")
@@ -72,7 +79,8 @@ import Testing
     try expectRoundTrip(Level.low)
   }
 
-  @Test func optionals() throws {
+  @Test("Optional fields and elements round-trip.")
+  func optionals() throws {
     try expectRoundTrip(Optionals())
     try expectRoundTrip(
       Optionals(
@@ -84,7 +92,8 @@ import Testing
     try expectRoundTrip([Item?.none, Self.item])
   }
 
-  @Test func typesOfFoundation() throws {
+  @Test("Foundation's types round-trip.")
+  func foundationTypes() throws {
     try expectRoundTrip([Date.distantPast, .distantFuture, Date(timeIntervalSince1970: 0.1)])
     try expectRoundTrip([Data(), Data([1]), Data(repeating: 7, count: 100_000)])
     try expectRoundTrip(Data(Array(0...9))[3..<5])
@@ -112,7 +121,8 @@ import Testing
     try expectRoundTrip(CGRect(x: 1, y: 2, width: 3, height: 4))
   }
 
-  @Test func collections() throws {
+  @Test("Collections round-trip.")
+  func collections() throws {
     try expectRoundTrip(["a": 1, "": 2, "\u{E9}": 3])
     try expectRoundTrip([1: "a", -1: "b"])
     try expectRoundTrip([Self.item.id: 1, UUID(): 2])
@@ -128,7 +138,8 @@ import Testing
     try expectRoundTrip([String: Int]())
   }
 
-  @Test func classes() throws {
+  @Test("Classes with a superclass round-trip.")
+  func classes() throws {
     let dog = try decoded(Dog.self, from: encoded(Dog(name: "Rex", age: 3)))
     #expect(dog.name == "Rex" && dog.age == 3)
     let cat = try decoded(Cat.self, from: encoded(Cat(name: "Tom", lives: 9)))
@@ -138,14 +149,16 @@ import Testing
     #expect(dogs.map(\.name) == ["d0", "d1", "d2", "d3", "d4"])
   }
 
-  @Test func enumsWithPayloads() throws {
+  @Test("Enums with associated values round-trip.")
+  func enumsWithPayloads() throws {
     let one = Expression.named(name: "one", value: .number(1))
     try expectRoundTrip(Expression.nothing)
     try expectRoundTrip(Expression.sum(one, .sum(.nothing, .named(name: "", value: nil))))
     try expectRoundTrip([one, .nothing, .number(.infinity), one])
   }
 
-  @Test func typesThatEncodeThemselvesInOddWays() throws {
+  @Test("Types that encode themselves in unusual ways round-trip.")
+  func unusualTypes() throws {
     try expectRoundTrip(Interleaved(Array(1...9)))
     try expectRoundTrip([Interleaved(Array(1...9)), Interleaved(Array(11...19))])
     try expectRoundTrip(Nothing())
@@ -164,7 +177,7 @@ import Testing
     try expectRoundTrip(Forgiving(value: 7))
     try expectRoundTrip([Forgiving(value: 7), Forgiving(value: 8)])
     try expectRoundTrip(["a": Forgiving(value: 7), "b": Forgiving(value: 8)])
-    // With nothing behind what was refused.
+    // A failed field with no field after it.
     struct Last: Codable, Equatable {
       var good = 7
       var bad: String?
@@ -185,15 +198,17 @@ import Testing
       Anything.object(["a": .list([.null, .truth(true), .number(1), .text("x")]), "b": .null]))
   }
 
-  @Test func trees() throws {
+  @Test("Recursive types round-trip.")
+  func trees() throws {
     let leaf = Node(value: 1)
     try expectRoundTrip(
       Node(value: 3, children: [leaf, Node(value: 2, children: [leaf]), leaf]))
   }
 
-  @Test func manyNamesAndManyShapes() throws {
-    // More fields than are looked for one by one, more shapes than there are numbers for, and
-    // names that are longer than a table may be.
+  @Test("Values with many names and many shapes round-trip.")
+  func manyShapes() throws {
+    // More fields than a linear search handles, more shapes than there are numbers, and names
+    // longer than a table may be.
     try expectRoundTrip(Dynamic((0..<40).map { "field \($0)" }))
     try expectRoundTrip((0..<400).map { Dynamic(["a\($0)", "b"]) })
     try expectRoundTrip([Dynamic([String(repeating: "x", count: 5000), "y"]), Dynamic(["y"])])
@@ -202,7 +217,8 @@ import Testing
     try expectRoundTrip((0..<300).map { ["key \($0)": $0] })
   }
 
-  @Test func bytesBeforeThePayloadStay() throws {
+  @Test("Encoding keeps the bytes before the payload.")
+  func precedingBytes() throws {
     var buffer = ByteBuffer()
     buffer.append([7, 7])
     try Binary.encode(["a"], into: &buffer)
@@ -211,14 +227,15 @@ import Testing
     #expect(try decoded([String].self, from: Array(whole.dropFirst(2))) == ["a"])
     do {
       try Binary.encode(["a": Halfway()], into: &buffer)
-      Issue.record("a value that refuses was encoded")
+      Issue.record("a value that throws was encoded")
     } catch is Refusal {
     }
     #expect(Array(buffer) == whole)
   }
 
-  /// A decoder that a value keeps can still be used when the bytes are gone.
-  @Test func decodersCanBeKept() throws {
+  /// A value may keep its decoder and use it after the bytes have changed.
+  @Test("A decoder can be used after the call that made it.")
+  func keptDecoders() throws {
     struct Lazy: Decodable {
       let decoder: any Decoder
       init(from decoder: any Decoder) throws { self.decoder = decoder }
@@ -229,8 +246,9 @@ import Testing
     #expect(try [String: [Item]](from: lazy.decoder) == ["a": [Self.item]])
   }
 
-  /// A null has no bytes: the field behind it begins where it does.
-  @Test func aFieldThatWasReadIsNotTakenForTheNullBeforeIt() throws {
+  /// A null has no bytes, so the next field starts at the same offset.
+  @Test("A null is not confused with the field after it.")
+  func nulls() throws {
     struct Fields: Codable, Equatable {
       var second = Level.high
       var third = "third"
@@ -256,12 +274,12 @@ import Testing
       var inner: T
       var after = "after"
     }
-    // What was read in part is skipped to its end.
+    // An object that was decoded in part is skipped to its end.
     #expect(
       try decoded(from: encoded(Outer(inner: Fields()))) == Outer(inner: Second(second: .high)))
   }
 
-  @Test("Empty lists are read by several threads at once, which the thread sanitizer watches.")
+  @Test("Several threads can decode an empty list at once.")
   func emptyListsOnThreads() throws {
     let bytes = try encoded([Int]())
     onThreads(4) { _ in

@@ -1,6 +1,6 @@
 import Foundation
 
-// A type for every way in which a type can encode itself.
+// One type for each way in which a type can encode itself.
 
 struct Item: Codable, Equatable {
   var id: UUID
@@ -54,7 +54,7 @@ class Animal: Codable {
   init(name: String) { self.name = name }
 }
 
-/// Its superclass has an encoder of its own.
+/// A subclass whose superclass uses its own encoder.
 final class Dog: Animal {
   var age: Int
   private enum CodingKeys: CodingKey { case age }
@@ -75,7 +75,7 @@ final class Dog: Animal {
   }
 }
 
-/// Its superclass writes into the same object, by a container of its own.
+/// A subclass whose superclass writes into the same object through its own container.
 final class Cat: Animal {
   var lives: Int
   private enum CodingKeys: CodingKey { case lives }
@@ -110,7 +110,7 @@ struct Node: Codable, Equatable {
   var children: [Node] = []
 }
 
-/// Keyed in unkeyed in keyed containers, filled by turns and kept for later.
+/// Keyed and unkeyed containers within each other, filled in alternation.
 struct Interleaved: Codable, Equatable {
   var values: [Int]
   private enum Keys: String, CodingKey { case first, later, list, sub }
@@ -156,7 +156,7 @@ struct Interleaved: Codable, Equatable {
   }
 }
 
-/// Encodes nothing at all.
+/// A type that encodes nothing.
 struct Nothing: Codable, Equatable {
   init() {}
   init(from decoder: any Decoder) throws {}
@@ -165,7 +165,7 @@ struct Nothing: Codable, Equatable {
 
 struct Empty: Codable, Equatable {}
 
-/// Asks for the same container twice, and overwrites a field.
+/// A type that requests the same container twice and overwrites a field.
 struct Twice: Codable, Equatable {
   var a, b: String
   private enum Keys: CodingKey { case a, b }
@@ -187,7 +187,7 @@ struct Twice: Codable, Equatable {
   }
 }
 
-/// A list made by two containers.
+/// A list written through two containers.
 struct TwoLists: Codable, Equatable {
   var values: [Int]
   init(_ values: [Int]) { self.values = values }
@@ -200,7 +200,7 @@ struct TwoLists: Codable, Equatable {
   }
 }
 
-/// A value in the place of another, as a tuple's wrapper has it.
+/// A tuple encoded as a list.
 struct Pair: Codable, Equatable {
   var pair: (Int, String)
   init(_ a: Int, _ b: String) { pair = (a, b) }
@@ -242,7 +242,7 @@ struct Sliders: Codable, Equatable {
   @Clamped var right = 700
 }
 
-/// A value of any kind, found out by trying one after the other.
+/// A value of any kind, decoded by trying one type after the other.
 enum Anything: Codable, Equatable {
   case null
   case truth(Bool)
@@ -285,14 +285,14 @@ func tried<T>(_ body: () throws -> T) -> T? {
   do {
     return try body()
   } catch {
-    // It is of another type.
+    // The value has another type.
     return nil
   }
 }
 
 struct Refusal: Error {}
 
-/// Writes a part of itself and then refuses.
+/// A type that encodes a part of itself and then throws.
 struct Halfway: Encodable {
   func encode(to encoder: any Encoder) throws {
     var container = encoder.unkeyedContainer()
@@ -301,7 +301,7 @@ struct Halfway: Encodable {
   }
 }
 
-/// Goes on when a value within it refused, and leaves it out.
+/// A type that catches the error of a field and leaves the field out.
 struct Forgiving: Codable, Equatable {
   var value: Int
   private enum Keys: CodingKey { case bad, good }
@@ -316,13 +316,13 @@ struct Forgiving: Codable, Equatable {
     do {
       try container.encode(Halfway(), forKey: .bad)
     } catch {
-      // That is what it is about.
+      // The field must be left out.
     }
     try container.encode(value, forKey: .good)
   }
 }
 
-/// An object whose fields are named by data.
+/// An object whose field names are data.
 struct Dynamic: Codable, Equatable {
   struct Key: CodingKey {
     var stringValue: String
@@ -345,11 +345,11 @@ struct Dynamic: Codable, Equatable {
     var container = encoder.container(keyedBy: Key.self)
     for field in fields { try container.encode(field, forKey: Key(stringValue: field)) }
   }
-  /// JSON does not keep the order.
+  /// Ignores the order, which JSON does not keep.
   static func == (a: Dynamic, b: Dynamic) -> Bool { a.fields.sorted() == b.fields.sorted() }
 }
 
-/// Reads its fields from the last to the first, some twice.
+/// A type that decodes its fields from last to first, and some twice.
 struct Backwards: Codable, Equatable {
   var a: [Int]
   var b: Item?
