@@ -6,7 +6,7 @@ import Testing
 
 @testable import LarderInspection
 
-/// Looking into a backup, which stays as it is.
+/// A backup is inspected like a store, and is not changed.
 @Suite struct BackupTests {
   private func backUp(_ specimen: Specimen) throws -> String {
     let store = try Specimen.open(specimen.path)
@@ -16,26 +16,28 @@ import Testing
     return path
   }
 
-  @Test(arguments: [true, false])
-  func aBackupIsReadLikeItsStore(linking: Bool) throws {
+  @Test("A backup is read like its store.", arguments: [true, false])
+  func backup(linking: Bool) throws {
     let specimen = try Specimen()
     let path = try backUp(specimen)
     let before = try FileFacts.all(in: path)
     let inspection = try Inspection(at: path, now: Specimen.now, linking: linking)
-    let told = try inspection.told()
+    let info = try inspection.infoReport()
     let date = try #require(Moment.text(Specimen.now))
-    #expect(told.text.contains("backup   made \(date)\n"))
-    #expect(told.status == .fine)
-    #expect(try inspection.told(Style(.jsonl)).text.contains("\"backup\":{\"madeAt\":\"\(date)\"}"))
+    #expect(info.text.contains("backup   made \(date)\n"))
+    #expect(info.status == .fine)
+    #expect(
+      try inspection.infoReport(Style(.jsonl)).text.contains("\"backup\":{\"madeAt\":\"\(date)\"}"))
     let store = try specimen.inspect()
-    #expect(try !store.told().text.contains("backup "))
+    #expect(try !store.infoReport().text.contains("backup "))
     #expect(try inspection.keys().map(\.key) == store.keys().map(\.key))
     var report = ""
     #expect(try inspection.verify(style: Style(), to: &report) == .fine)
     #expect(try FileFacts.all(in: path) == before)
   }
 
-  @Test func verifyNamesWhatIsNotAsItWasBackedUp() throws {
+  @Test("`verify` names files that differ from the backup's manifest.")
+  func changedBackup() throws {
     let specimen = try Specimen()
     let path = try backUp(specimen)
     try Data().write(to: URL(filePath: "\(path)/notes.txt"))
@@ -48,15 +50,16 @@ import Testing
     #expect(report.contains("\(log) is damaged"))
   }
 
-  @Test func aDamagedManifestIsToldAndALaterOneIsRefused() throws {
+  @Test("A damaged manifest is reported, and a later format is refused.")
+  func manifest() throws {
     let specimen = try Specimen()
     let path = try backUp(specimen)
     let manifest = URL(filePath: "\(path)/LARDER.backup")
     let whole = try Data(contentsOf: manifest)
     try whole.dropLast().write(to: manifest)
-    let told = try Inspection(at: path, now: Specimen.now).told()
-    #expect(told.text.contains("damaged  \(path)/LARDER.backup is damaged\n"))
-    #expect(told.status == .damaged)
+    let info = try Inspection(at: path, now: Specimen.now).infoReport()
+    #expect(info.text.contains("damaged  \(path)/LARDER.backup is damaged\n"))
+    #expect(info.status == .damaged)
 
     let lines = "larder-backup 2\nstore 1\ndate 0.0\n"
     try Data("\(lines)crc32c \(checksum(lines))\n".utf8).write(to: manifest)

@@ -9,7 +9,7 @@ import Testing
 
 @testable import LarderInspection
 
-/// Measuring a machine, and the records of a store.
+/// `bench` measures a machine or a store's records, and verifies what it measured.
 @Suite struct BenchTests {
   private func settings() throws -> BenchSettings { try BenchSettings(rounds: 1, records: 100) }
 
@@ -20,7 +20,8 @@ import Testing
 
   // MARK: - A machine
 
-  @Test func everyWorkloadOfAMachineHasARow() throws {
+  @Test("Every workload of a machine has a row.")
+  func machineRows() throws {
     var text = ""
     #expect(try MachineBench.run(settings(), style: Style(.json), to: &text) == .fine)
 
@@ -35,10 +36,11 @@ import Testing
       let (ours, others) = (row["larderNanoseconds"] as? Double, row["otherNanoseconds"] as? Double)
       #expect(try #require(ours) > 0 && #require(others) > 0)
     }
-    #expect(text.contains("\"isOptimized\": false"), "tests are built without the optimizer")
+    #expect(text.contains("\"isOptimized\": false"), "tests are built without optimization")
   }
 
-  @Test func aTableNamesWhatIsMeasuredAgainst() throws {
+  @Test("A table names what each workload is compared with.")
+  func comparisons() throws {
     var text = ""
     _ = try MachineBench.run(settings(), style: Style(), to: &text)
 
@@ -48,14 +50,17 @@ import Testing
     #expect(lines.contains { $0.hasPrefix("retrieve 100 feed items ") && $0.hasSuffix(" JSON") })
   }
 
-  @Test(arguments: [(0, 100), (101, 100), (1, 99), (1, 10_000_001)])
-  func numbersOutsideTheirRangeAreRefused(rounds: Int, records: Int) {
+  @Test(
+    "Numbers out of their range are refused.",
+    arguments: [(0, 100), (101, 100), (1, 99), (1, 10_000_001)])
+  func ranges(rounds: Int, records: Int) {
     #expect { try BenchSettings(rounds: rounds, records: records) } throws: {
       ($0 as? InspectionError)?.status == .usage
     }
   }
 
-  @Test func noCSVIsPromised() throws {
+  @Test("`bench` has no CSV format.")
+  func csv() throws {
     let inspection = try Specimen().inspect()
     var text = ""
     #expect(throws: InspectionError.self) {
@@ -76,7 +81,8 @@ import Testing
     return (Dictionary(uniqueKeysWithValues: rows), outcome)
   }
 
-  @Test func everyCacheOfAStoreHasARow() throws {
+  @Test("Every cache of a store has a row.")
+  func storeRows() throws {
     let specimen = try Specimen()
     let store = try Specimen.open(specimen.path)
     let numbers = try store.cache("numbers", of: [Int].self, keyedBy: Int.self)
@@ -107,10 +113,11 @@ import Testing
     var ttl = ""
     _ = try specimen.inspect().timeToLive(ofCache: "numbers", style: Style(.csv), to: &ttl)
     let bytes = try #require(rows["numbers"]?["bytes"] as? Int)
-    #expect(ttl.contains(",300,\(bytes)\n"), "as many as ttl counts")
+    #expect(ttl.contains(",300,\(bytes)\n"), "`bench` and `ttl` count different bytes")
   }
 
-  @Test func whatIsDamagedIsLeftOutAndTold() throws {
+  @Test("Damaged records are skipped and reported.")
+  func damaged() throws {
     let specimen = try Specimen()
     try specimen.withEngine { try $0.flipByte(from: [0x10], ending: "damaged") }
 
@@ -120,7 +127,8 @@ import Testing
     #expect(rows["genres"]?["records"] as? Int == 4)
   }
 
-  @Test func aStoreWithoutRecordsHasNoRows() throws {
+  @Test("A store without records has no rows.")
+  func emptyStore() throws {
     let directory = try TemporaryDirectory()
     try Specimen.open(directory.path("store")).close()
     let inspection = try Inspection(at: directory.path("store"), now: Specimen.now)
@@ -130,7 +138,8 @@ import Testing
     #expect(try rows(text).isEmpty)
   }
 
-  @Test func aRecordThatIsNotAsItWasFoundEndsTheRun() throws {
+  @Test("A record that changes between sampling and measuring ends the run.")
+  func changedRecord() throws {
     let specimen = try Specimen()
     let inspection = try specimen.inspect()
     let directory = inspection.snapshot.path
@@ -150,7 +159,8 @@ import Testing
     withExtendedLifetime(inspection) {}
   }
 
-  @Test func aSampleIsDrawnFromAllOfACache() {
+  @Test("A sample is drawn evenly from the whole cache.")
+  func sample() {
     var sample = StoreBench.Sample(cache: "any", order: 0)
     var random = LarderWorkloads.SplitMix64(seed: 1)
     let count = StoreBench.Sample.limit * 4
@@ -183,7 +193,8 @@ import Testing
     var inner = ["a": [1.5, 2.5], "b": []]
   }
 
-  @Test func aBinaryPayloadIsWrittenAsItWasRead() throws {
+  @Test("A binary payload is encoded again as it was decoded.")
+  func binaryPayload() throws {
     var buffer = ByteBuffer()
     try Binary.encode([Everything(), Everything()], into: &buffer)
     let before = Array(buffer)
@@ -200,7 +211,8 @@ import Testing
     #expect(try json(Array(buffer)) == json(before))
   }
 
-  @Test func aJSONPayloadIsWrittenAsItWasRead() throws {
+  @Test("A JSON payload is encoded again as it was decoded.")
+  func jsonPayload() throws {
     let before = Array(#"{"a":[1,2.5,null],"b":"text"}"#.utf8)
     let payload = try #require(UntypedPayload(before, coder: PayloadFormat.json.rawValue))
     var buffer = ByteBuffer()

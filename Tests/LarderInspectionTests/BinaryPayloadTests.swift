@@ -5,7 +5,7 @@ import Testing
 
 @testable import LarderInspection
 
-/// `kvinspect get` shows payloads of the binary coder without their types.
+/// `kvinspect get` shows binary payloads without their types.
 @Suite struct BinaryPayloadTests {
   private struct Inner: Codable {
     var name: String
@@ -39,13 +39,14 @@ import Testing
     try body(path)
   }
 
-  @Test func getShowsAPayloadAsJSON() throws {
+  @Test("`get` shows a binary payload as JSON.")
+  func asJSON() throws {
     try withStore { path in
       let inspection = try Inspection(at: path, now: Specimen.now)
       var style = Style(.json)
       for form in [ValueForm.auto, .json] {
         style.values = form
-        let text = try inspection.gotten("k", style).text
+        let text = try inspection.getReport("k", style).text
         let record = try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]
         #expect(record?["coder"] as? String == "binary")
         let payload = try #require(record?["payload"] as? [String: Any])
@@ -63,7 +64,8 @@ import Testing
     }
   }
 
-  @Test func rawGivesTheBytes() throws {
+  @Test("`get --raw` writes the payload's bytes.")
+  func raw() throws {
     try withStore { path in
       let inspection = try Inspection(at: path, now: Specimen.now)
       let (bytes, _) = try inspection.payload(of: "k", cache: nil, keys: .auto)
@@ -75,7 +77,8 @@ import Testing
     }
   }
 
-  @Test func whatIsNoPayloadIsShownInHex() throws {
+  @Test("An invalid payload is shown in hexadecimal.")
+  func invalidPayload() throws {
     var text = ""
     PayloadView([1, 2, 3], coder: 1, as: .json).write(to: &text)
     #expect(text.contains("01 02 03"))

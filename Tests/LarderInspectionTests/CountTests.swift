@@ -7,9 +7,9 @@ import Testing
 
 @testable import LarderInspection
 
-/// What is shown and checked of caches that are counted.
+/// `info` shows the byte count of a cache with a budget, and `verify` checks it.
 @Suite struct CountTests {
-  /// A store with two caches, one of which has a budget, is full, and has evicted something.
+  /// Makes a store with two caches, one of which has a budget and has evicted entries.
   private func fill(_ path: String) throws {
     var options = Store.Options()
     options.clock = ManualClock(Specimen.now)
@@ -33,11 +33,12 @@ import Testing
     return (info, verification, outcome)
   }
 
-  @Test func aCountIsShownAndChecked() throws {
+  @Test("A byte count is shown and checked.")
+  func count() throws {
     let temporary = try TemporaryDirectory()
     try fill(temporary.path)
     let (info, verification, outcome) = try reports(temporary.path)
-    // Six entries fit: a record of 4 and 126 bytes, and a row of 12 and 2.
+    // Six entries fit, each with a record of 4 + 126 bytes and an index row of 12 + 2 bytes.
     let rows = info.split(separator: "\n").map { $0.split(separator: " ") }
     #expect(rows.contains { $0.contains("few") && $0.suffix(2) == ["864", "1000"] }, "\(info)")
     #expect(rows.contains { $0.contains("all") && $0.suffix(2) == ["-", "-"] }, "\(info)")

@@ -7,9 +7,9 @@ import Testing
 
 @testable import LarderInspection
 
-/// What is damaged is told, and everything else is shown.
+/// Damage is reported, and everything else is shown.
 @Suite struct DamageTests {
-  /// A store whose records take many blocks of a table.
+  /// A store whose records fill many blocks of a table.
   private func largeSpecimen(records: Int = 300) throws -> Specimen {
     let specimen = try Specimen()
     let store = try Specimen.open(specimen.path)
@@ -25,8 +25,9 @@ import Testing
     try #require(try Damage.files(in: specimen.path, endingIn: ".ldb").first)
   }
 
-  @Test(arguments: [false, true])
-  func aBlockThatCannotBeReadIsARowAndTheRestIsShown(isReversed: Bool) throws {
+  @Test(
+    "An unreadable block is one row, and all other records are shown.", arguments: [false, true])
+  func unreadableBlock(isReversed: Bool) throws {
     let specimen = try largeSpecimen()
     try Damage.flipByte(at: 60_000, of: try table(of: specimen))
     var selection = Selection()
@@ -34,24 +35,25 @@ import Testing
     selection.isReversed = isReversed
     let inspection = try specimen.inspect()
 
-    let (text, status) = try inspection.listed(selection)
+    let (text, status) = try inspection.listReport(selection)
     let shown = text.split(separator: "\n").filter { $0.contains(" key") }.count
 
     #expect(status == .damaged)
     #expect(text.split(separator: "\n").filter { $0.hasPrefix("damaged") }.count == 1)
     #expect((270..<300).contains(shown), "\(shown)")
     #expect(!text.contains(inspection.snapshot.path))
-    #expect(try inspection.gotten("key1299").status == .fine)
+    #expect(try inspection.getReport("key1299").status == .fine)
   }
 
-  @Test func aRecordInAnUnreadableBlockIsDamagedAndNotMissing() throws {
+  @Test("A record in an unreadable block is damaged, not missing.")
+  func unreadableRecord() throws {
     let specimen = try largeSpecimen()
     try Damage.flipByte(at: 60_000, of: try table(of: specimen))
     let inspection = try specimen.inspect()
 
     let lost = (1000..<1300).filter { index in
       do {
-        return try inspection.gotten("key\(index)").status != .fine
+        return try inspection.getReport("key\(index)").status != .fine
       } catch {
         #expect(outcome(of: error) == .damaged)
         return true
@@ -61,7 +63,8 @@ import Testing
     #expect((1..<30).contains(lost.count))
   }
 
-  @Test func failuresNameTheStoreAndNotItsSnapshot() throws {
+  @Test("Errors name the store and not its snapshot.")
+  func errorPaths() throws {
     let specimen = try largeSpecimen(records: 6000)
     let inspection = try specimen.inspect()
     for table in try Damage.files(in: inspection.snapshot.path, endingIn: ".ldb") {
@@ -69,53 +72,57 @@ import Testing
     }
 
     #expect {
-      try inspection.listed()
+      try inspection.listReport()
     } throws: { error in
       "\(error)".contains(specimen.path) && outcome(of: error) == .io
         && !"\(error)".contains(inspection.snapshot.path)
     }
   }
 
-  @Test func theMetadataBlockMayBeUnreadable() throws {
+  @Test("A store with unreadable metadata can still be listed.")
+  func metadataBlock() throws {
     let specimen = try largeSpecimen()
-    // The first block has the metadata, the engine's own row among them.
+    // The first block has the metadata and the engine's own row.
     try Damage.flipByte(at: 20, of: try table(of: specimen))
     let inspection = try specimen.inspect()
 
-    #expect(try inspection.told().status == .damaged)
-    let (text, status) = try inspection.listed()
+    #expect(try inspection.infoReport().status == .damaged)
+    let (text, status) = try inspection.listReport()
     #expect(status == .damaged)
     #expect(text.contains("#5"))
     #expect(text.split(separator: "\n").count > 250)
   }
 
-  @Test func aDamagedRegistrationHidesOnlyTheName() throws {
+  @Test("A damaged registration hides only the cache's name.")
+  func registration() throws {
     let specimen = try Specimen()
     try specimen.withEngine { try $0.flipByte(from: Metadata.cachePrefix, ending: "lists") }
     let inspection = try specimen.inspect()
 
-    let (text, status) = try inspection.told()
+    let (text, status) = try inspection.infoReport()
     #expect(status == .damaged)
     #expect(text.contains("damaged  what is remembered of cache lists is damaged"))
     let keys = try inspection.keys()
     #expect(keys.filter { $0.cache == "#2" }.count == 2)
     for (cache, key) in keys where cache == "#2" {
-      #expect(try inspection.gotten(key).status == .fine)
+      #expect(try inspection.getReport(key).status == .fine)
     }
-    #expect { try inspection.gotten("42") } throws: { outcome(of: $0) == .damaged }
+    #expect { try inspection.getReport("42") } throws: { outcome(of: $0) == .damaged }
   }
 
-  @Test func aDamagedMarkerIsToldAndTheStoreIsRead() throws {
+  @Test("A damaged format marker is reported, and the store is read.")
+  func marker() throws {
     let specimen = try Specimen()
     try Data("mouse".utf8).write(to: URL(filePath: specimen.path + "/LARDER"))
     let inspection = try specimen.inspect()
 
-    #expect(try inspection.told().status == .damaged)
-    #expect(try inspection.listed().status == .damaged)
-    #expect(try inspection.gotten("fresh").status == .fine)
+    #expect(try inspection.infoReport().status == .damaged)
+    #expect(try inspection.listReport().status == .damaged)
+    #expect(try inspection.getReport("fresh").status == .fine)
   }
 
-  @Test func whatCannotBeOpenedAtAllIsDamaged() throws {
+  @Test("A store that cannot be opened is damaged and not changed.")
+  func unopenable() throws {
     for name in ["MANIFEST", "CURRENT", "ldb"] {
       let specimen = try largeSpecimen()
       let file = try #require(
@@ -136,9 +143,10 @@ import Testing
   }
 }
 
-/// The parser of LevelDB's MANIFEST.
+/// The parser of LevelDB's MANIFEST finds all tables, and never traps.
 @Suite struct ManifestTests {
-  @Test func tablesAreThoseInTheDirectory() throws {
+  @Test("The MANIFEST lists the tables in the directory.")
+  func tables() throws {
     let specimen = try Specimen()
     try specimen.withEngine { try $0.compact(EngineRange()) }
     let path = try #require(
@@ -154,8 +162,8 @@ import Testing
     #expect(table.hasSuffix("\(try #require(manifest.tables.keys.first)).ldb"))
   }
 
-  @Test(arguments: [1, 2] as [UInt64])
-  func anyBytesAreReadWithoutATrap(seed: UInt64) throws {
+  @Test("Arbitrary bytes are read without a trap.", arguments: [1, 2] as [UInt64])
+  func arbitraryBytes(seed: UInt64) throws {
     var random = SplitMix64(seed: seed)
     let specimen = try Specimen()
     try specimen.withEngine { try $0.compact(EngineRange()) }
@@ -169,7 +177,7 @@ import Testing
     for index in bytes.indices {
       var damaged = bytes
       damaged[index] ^= UInt8(1 << (random.next() % 8))
-      // A length that now points past the end looks like a record that is cut off.
+      // A length that points past the end looks like a truncated record.
       if let manifest = Manifest(damaged) { #expect(manifest.tables.count <= 1) }
     }
     for count in 0..<100 { _ = Manifest(random.bytes(count * 10)) }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import LarderInspection
 
-/// The program as it is run: exit codes, what goes where, and what it leaves behind.
+/// `kvinspect` exits with documented codes, writes to the right stream and leaves no files.
 @Suite struct ExecutableTests {
   private func run(
     _ arguments: String...
@@ -23,7 +23,8 @@ import Testing
     return result
   }
 
-  @Test func exitCodesTellWhatWasFound() throws {
+  @Test("The exit code depends on what was found.")
+  func exitCodes() throws {
     let specimen = try Specimen()
     try specimen.withEngine { engine in
       try engine.flipByte(from: [0x10], ending: "damaged")
@@ -48,7 +49,8 @@ import Testing
     #expect(try run("nonsense").status == 64)
   }
 
-  @Test func benchMeasuresAndLeavesNothingBehind() throws {
+  @Test("`bench` measures and leaves no files.")
+  func bench() throws {
     let specimen = try Specimen()
     let quick = ["bench", "--rounds", "1", "--quiet"]
 
@@ -64,9 +66,10 @@ import Testing
     #expect(try run(quick + ["--records", "100", "--format", "csv"]).status == 64)
   }
 
-  @Test func sweepDeletesNothingUnlessItIsToldTo() throws {
+  @Test("`sweep` deletes records only with `--write`.")
+  func sweep() throws {
     let specimen = try Specimen()
-    func sweep(_ flags: String...) throws -> (
+    func sweeping(_ flags: String...) throws -> (
       status: Int32, bytes: Data, output: String, errors: String
     ) {
       let temporary = try TemporaryDirectory()
@@ -74,20 +77,21 @@ import Testing
         ["sweep", specimen.path, "--now", "2027-01-01"] + flags, temporary: temporary.path
       ).finish()
     }
-    let refused = try sweep()
+    let refused = try sweeping()
     #expect(refused.status == 64 && refused.output.isEmpty)
     #expect(refused.errors.contains("--write"))
     for _ in 0..<2 {
-      let dry = try sweep("--write", "--dry-run", "--quiet")
+      let dry = try sweeping("--write", "--dry-run", "--quiet")
       #expect(dry.status == 0 && dry.output == "9\n")
     }
-    let swept = try sweep("--write", "--quiet")
+    let swept = try sweeping("--write", "--quiet")
     #expect(swept.status == 0 && swept.output == "9\n")
-    #expect(try sweep("--write", "--quiet").output == "0\n")
+    #expect(try sweeping("--write", "--quiet").output == "0\n")
     #expect(try run("sweep", specimen.path + "/none", "--write").status == 4)
   }
 
-  @Test func dataGoesToOutputAndMessagesToErrors() throws {
+  @Test("Data goes to standard output and messages to standard error.")
+  func streams() throws {
     let specimen = try Specimen()
 
     let fine = try run("get", specimen.path, "0x00ff", "--raw")
@@ -97,7 +101,8 @@ import Testing
     #expect(try run("get", specimen.path, "nobody", "--quiet").errors.isEmpty)
   }
 
-  @Test func keysThatLookLikeOptionsCanBeGivenBack() throws {
+  @Test("Keys that look like options can be passed as arguments.")
+  func optionLikeKeys() throws {
     let specimen = try Specimen()
 
     #expect(try run("get", specimen.path, "-7").status == 0)
@@ -105,7 +110,8 @@ import Testing
     #expect(try run("ls", specimen.path, "--now", "-1d").status == 0)
   }
 
-  @Test func aReaderThatHasEnoughEndsItWithoutFailure() throws {
+  @Test("A reader that closes the output ends the program without an error.")
+  func closedOutput() throws {
     let specimen = try largeStore()
     let temporary = try TemporaryDirectory()
     let run = try Kvinspect(["ls", specimen.path, "--format", "jsonl"], temporary: temporary.path)
@@ -119,11 +125,11 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: temporary.path) == [])
   }
 
-  @Test(arguments: [SIGINT, SIGTERM])
-  func signalsRemoveTheSnapshot(number: Int32) throws {
+  @Test("A signal removes the snapshot.", arguments: [SIGINT, SIGTERM])
+  func signals(number: Int32) throws {
     let specimen = try largeStore()
     let temporary = try TemporaryDirectory()
-    // It waits for its output to be read, so it is in the middle of its work.
+    // The program blocks until its output is read, so it is still running.
     let run = try Kvinspect(["ls", specimen.path, "--format", "jsonl"], temporary: temporary.path)
     #expect(try run.output.fileHandleForReading.read(upToCount: 10)?.count == 10)
     #expect(try FileManager.default.contentsOfDirectory(atPath: temporary.path).count == 1)

@@ -1,9 +1,9 @@
 import Foundation
 import Testing
 
-/// Compares a text with the one in `Snapshots/`, or with RECORD_SNAPSHOTS=1 writes it there.
+/// Compares a text with the one in `Snapshots/`; RECORD_SNAPSHOTS=1 writes it there first.
 ///
-/// `masks` are texts that differ from run to run, and what stands for them.
+/// `masks` are texts that differ between runs, and their replacements.
 func expectSnapshot(
   _ text: String, named name: String, masking masks: [(String, String)] = [],
   sourceLocation: SourceLocation = #_sourceLocation

@@ -3,7 +3,7 @@ import Larder
 import LarderTestSupport
 import Testing
 
-/// A running `kvinspect` whose private directories are in a directory of the test's own.
+/// A running `kvinspect` that makes its private directories in the given directory.
 final class Kvinspect {
   let process = Process()
   let output = Pipe()
@@ -23,7 +23,7 @@ final class Kvinspect {
 
   deinit { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
 
-  /// Reads all that it writes, and waits until it has ended.
+  /// Reads its output, and waits until it has exited.
   func finish() throws -> (status: Int32, bytes: Data, output: String, errors: String) {
     let text = try output.fileHandleForReading.readToEnd() ?? Data()
     let message = try errors.fileHandleForReading.readToEnd() ?? Data()
@@ -36,7 +36,7 @@ final class Kvinspect {
   }
 }
 
-/// A specimen with 20,000 records more, so that listing it fills any pipe.
+/// A specimen with 20,000 more records, so that its list fills any pipe.
 func largeStore() throws -> Specimen {
   let specimen = try Specimen()
   let store = try Specimen.open(specimen.path)

@@ -5,7 +5,7 @@ import Testing
 @testable import LarderEngine
 import LarderInspection
 
-/// A private directory of a process that was killed is removed by the next one, and nothing else.
+/// The next process removes the private directories of killed ones, and nothing else.
 @Suite struct LeftoverTests {
   private static let guardName = "LARDER.private"
 
@@ -22,11 +22,11 @@ import LarderInspection
     try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
   }
 
-  @Test("The next run removes a killed run's directory, and leaves a running one's alone.")
+  @Test("The next run removes a killed run's directory, and not a running one's.")
   func killed() throws {
     let specimen = try largeStore()
     let temporary = try TemporaryDirectory()
-    // Each waits for its output to be read, so it is in the middle of its work.
+    // Each process blocks until its output is read, so it is still running.
     let command = ["ls", specimen.path, "--format", "jsonl"]
     let killed = try Kvinspect(command, temporary: temporary.path)
     #expect(try killed.output.fileHandleForReading.read(upToCount: 10)?.count == 10)
@@ -48,8 +48,7 @@ import LarderInspection
     #expect(try names(in: temporary) == [])
   }
 
-  @Test(
-    "A directory that was left with directories in it is removed; links in it are not followed.")
+  @Test("A leftover directory is removed with its subdirectories, and links are not followed.")
   func trees() throws {
     let temporary = try TemporaryDirectory()
     let outside = temporary.path("outside")
@@ -68,7 +67,7 @@ import LarderInspection
     #expect(try FileFacts.all(in: outside) == before)
   }
 
-  @Test("What no killed process of this user left is not touched.")
+  @Test("Files that no killed process of this user left are not touched.")
   func others() throws {
     let temporary = try TemporaryDirectory()
     let real = temporary.path("elsewhere")
@@ -98,7 +97,7 @@ import LarderInspection
 
     var own: PrivateDirectory? = PrivateDirectory(in: temporary.path, named: "kvinspect-")
     #expect(own != nil)
-    // Another one of this process is in use as well.
+    // A second directory of this process is in use, too.
     let second = PrivateDirectory(in: temporary.path, named: "kvinspect-")
     #expect(try own.map { try SystemFiles().names(in: $0.path) } == [Self.guardName])
     #expect(second != nil)
@@ -108,7 +107,7 @@ import LarderInspection
     #expect(try everything().filter { before[$0.key] != nil } == before)
   }
 
-  @Test("A private directory that is emptied stays one.")
+  @Test("A private directory keeps its guard file when it is emptied.")
   func emptied() throws {
     let temporary = try TemporaryDirectory()
     let directory = try #require(PrivateDirectory(in: temporary.path, named: "kvinspect-"))

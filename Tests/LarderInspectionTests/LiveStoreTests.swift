@@ -7,9 +7,9 @@ import Testing
 
 @testable import LarderInspection
 
-/// A store that another process is writing to, and one that it left behind when it was killed.
+/// A store is inspected consistently while another process writes to it, and after its crash.
 @Suite struct LiveStoreTests {
-  /// The worker that writes for ever; what it says goes to a file, so that it never has to wait.
+  /// A worker that writes forever, with its output in a file so that it never blocks.
   private final class Worker {
     private let process = Process()
     private let log: String
@@ -33,14 +33,14 @@ import Testing
 
     deinit { if process.isRunning { kill() } }
 
-    /// The whole lines so far: of each batch the sequence, what it put, what it removed.
+    /// The complete lines so far, with each batch's sequence, its puts and its removals.
     func lines() throws -> [[Substring]] {
       let text = String(decoding: try Data(contentsOf: URL(filePath: log)), as: UTF8.self)
       let whole = text.prefix(upTo: text.lastIndex(of: "\n") ?? text.startIndex)
       return whole.split(separator: "\n").map { $0.split(separator: " ") }
     }
 
-    /// Waits until so many batches are acknowledged.
+    /// Waits until `count` batches are acknowledged.
     func waitForLines(_ count: Int) throws -> [[Substring]] {
       while true {
         let lines = try lines()
@@ -66,7 +66,7 @@ import Testing
     return state
   }
 
-  /// What the worker's store held after its first batches, by the sequence of the last of them.
+  /// The state of the worker's store after each batch, by the batch's sequence.
   private func states(after lines: [[Substring]]) -> [UInt64: [String: UInt64]] {
     var state: [String: UInt64] = [:]
     var states: [UInt64: [String: UInt64]] = [:]
@@ -84,8 +84,8 @@ import Testing
     return states
   }
 
-  @Test(arguments: [true, false])
-  func everySnapshotIsTheStoreAsItWasAtOneMoment(linking: Bool) throws {
+  @Test("Every snapshot is the store after some commit.", arguments: [true, false])
+  func snapshots(linking: Bool) throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("store")
     let worker = try Worker(writingTo: path, log: directory.path("log"))
@@ -95,15 +95,15 @@ import Testing
     for _ in 0..<15 {
       let acknowledged = try worker.lines().count
       let inspection = try Inspection(at: path, now: Specimen.now, linking: linking)
-      _ = try inspection.told()
+      _ = try inspection.infoReport()
       captures.append((acknowledged, try state(of: inspection.engine)))
     }
-    // The batch that a snapshot may have one line before its worker says so.
+    // A snapshot may have one batch that the worker has not yet acknowledged.
     let last = try worker.lines().count
     let lines = try worker.waitForLines(last + 1)
     worker.kill()
 
-    // First of all, the store has come to no harm.
+    // The store itself is undamaged.
     let engine = try LevelDBEngine(at: path)
     let states = states(after: try worker.lines())
     let final = try state(of: engine)
@@ -114,10 +114,12 @@ import Testing
       #expect(states[sequence] == state)
       #expect(sequence >= UInt64(lines[acknowledged - 1][0]) ?? 0)
     }
-    #expect(Set(captures.map(\.acknowledged)).count > 1, "the worker wrote all the time")
+    #expect(
+      Set(captures.map(\.acknowledged)).count > 1, "the worker did not write between snapshots")
   }
 
-  @Test func aStoreThatCrashedIsReadAndItsOwnerIsTold() throws {
+  @Test("A store whose owner crashed is read, and the crash is reported.")
+  func crashedStore() throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("store")
     let worker = try Worker(writingTo: path, log: directory.path("log"))
@@ -128,14 +130,15 @@ import Testing
 
     let inspection = try Inspection(at: path, now: Specimen.now)
 
-    #expect(try inspection.told().text.contains("which ended without closing the store"))
+    #expect(try inspection.infoReport().text.contains("which ended without closing the store"))
     let state = try state(of: inspection.engine)
     let sequence = try #require(state.values.max())
     #expect(sequence >= UInt64(try #require(lines.last)[0]) ?? 0)
     #expect(try FileFacts.all(in: path) == before)
   }
 
-  @Test func recordsOfABatchAreSeenTogetherWhileTheyAreWritten() throws {
+  @Test("A snapshot has all records of a batch or none of them.")
+  func batches() throws {
     let specimen = try Specimen()
     let store = try Specimen.open(specimen.path)
     let pairs = try store.cache("pairs", of: Int.self)

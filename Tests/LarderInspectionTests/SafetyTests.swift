@@ -6,16 +6,16 @@ import Testing
 
 @testable import LarderInspection
 
-/// Looking into a store changes nothing in its directory, whoever has it open.
+/// An inspection changes nothing in the store's directory, even if another process has it open.
 @Suite struct SafetyTests {
-  /// All commands, and what each leaves in the directory.
+  /// Runs all commands on the store.
   private func runEverything(at path: String, linking: Bool) throws {
     for format in [ReportFormat.table, .json] {
       let inspection = try Inspection(at: path, now: Specimen.now, linking: linking)
       #expect(inspection.method == (linking ? .links : .copies))
-      _ = try inspection.told(Style(format))
-      _ = try inspection.listed(Selection(), Style(format))
-      _ = try? inspection.gotten("fresh", Style(format))
+      _ = try inspection.infoReport(Style(format))
+      _ = try inspection.listReport(Selection(), Style(format))
+      _ = try? inspection.getReport("fresh", Style(format))
       _ = try? inspection.payload(of: "fresh", cache: nil, keys: .auto)
       var text = ""
       let settings = try BenchSettings(rounds: 1, records: nil)
@@ -23,8 +23,8 @@ import Testing
     }
   }
 
-  @Test(arguments: [true, false])
-  func nothingInTheDirectoryChanges(linking: Bool) throws {
+  @Test("The directory of a closed store does not change.", arguments: [true, false])
+  func closedStore(linking: Bool) throws {
     let specimen = try Specimen()
     try specimen.withEngine { try $0.compact(EngineRange()) }
     let before = try FileFacts.all(in: specimen.path)
@@ -34,15 +34,17 @@ import Testing
     #expect(try FileFacts.all(in: specimen.path) == before)
   }
 
-  @Test(arguments: [true, false])
-  func nothingChangesAndNoLockIsLostWhileAnotherProcessHasItOpen(linking: Bool) throws {
+  @Test(
+    "A store that another process has open does not change and stays locked.",
+    arguments: [true, false])
+  func openStore(linking: Bool) throws {
     let specimen = try Specimen()
     var holder = try ChildProcess("CrashWorker", ["hold", specimen.path])
     #expect(holder.readLine() == "ready")
     let before = try FileFacts.all(in: specimen.path)
 
     try runEverything(at: specimen.path, linking: linking)
-    let owner = try Inspection(at: specimen.path, now: Specimen.now).told().text
+    let owner = try Inspection(at: specimen.path, now: Specimen.now).infoReport().text
 
     #expect(try FileFacts.all(in: specimen.path) == before)
     #expect(owner.contains("owner    process \(holder.id)\n"))
@@ -50,9 +52,11 @@ import Testing
   }
 
   #if os(Linux)
-    /// A process that opens and closes a file loses its own locks on it: so if the inspection did,
-    /// the lock of LevelDB, which belongs to this process, would be gone.
-    @Test func neitherLockFileIsOpened() throws {
+    /// A process that opens and closes a file loses its own locks on it.
+    ///
+    /// If the inspection did so, LevelDB's lock, which belongs to this process, would be lost.
+    @Test("Neither lock file is opened.")
+    func lockFiles() throws {
       let specimen = try Specimen()
       let store = try Specimen.open(specimen.path)
       let nodes = try ["LOCK", "LARDER.lock"].map {
@@ -76,10 +80,10 @@ import Testing
     }
   #endif
 
-  // A table is in the directory before the MANIFEST names it. Its number is then one that LevelDB,
-  // opening the snapshot, takes for a table of its own, and it empties the file of that name.
-  @Test(arguments: [true, false])
-  func tablesThatAreStillBeingWrittenAreNotShared(linking: Bool) throws {
+  // A table is in the directory before the MANIFEST names it. LevelDB would use its number again
+  // when it opens the snapshot, and truncate the shared file.
+  @Test("Tables that are still being written are not shared.", arguments: [true, false])
+  func unfinishedTables(linking: Bool) throws {
     let specimen = try Specimen()
     for number in 1...60 {
       let name = "store/\(String(repeating: "0", count: number < 10 ? 5 : 4))\(number).ldb"
@@ -95,7 +99,8 @@ import Testing
     #expect(try FileFacts.all(in: specimen.path) == before)
   }
 
-  @Test func privateDirectoriesAreGoneAfterwards() throws {
+  @Test("The private directory is deleted after an inspection.")
+  func privateDirectories() throws {
     let specimen = try Specimen()
     var inspection: Inspection? = try specimen.inspect()
     let place = try #require(inspection?.snapshot.path)
@@ -108,7 +113,8 @@ import Testing
     #expect(!FileAccess.isDirectory(place))
   }
 
-  @Test func whatIsNoStoreIsRefusedAndLeftAlone() throws {
+  @Test("A path without a store is refused and not changed.")
+  func notAStore() throws {
     let directory = try TemporaryDirectory()
     let file = directory.path("file")
     try Data().write(to: URL(filePath: file))
@@ -128,7 +134,8 @@ import Testing
     #expect(try FileFacts.all(in: directory.path) == before)
   }
 
-  @Test func laterFormatsAreRefused() throws {
+  @Test("Later formats are refused.")
+  func laterFormats() throws {
     let specimen = try Specimen()
     let marker = URL(filePath: specimen.directory.path("store/LARDER"))
     try Data("larder 2\n".utf8).write(to: marker)

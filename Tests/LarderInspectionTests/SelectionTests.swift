@@ -7,7 +7,7 @@ import Testing
 
 @testable import LarderInspection
 
-/// Which records a selection is about, and that every key that is printed can be given back.
+/// A selection matches the expected records, and every printed key is accepted as an argument.
 @Suite struct SelectionTests {
   private func keys(
     _ inspection: Inspection, _ change: (inout Selection) -> Void
@@ -17,7 +17,8 @@ import Testing
     return try inspection.keys(selection).map { "\($0.cache)/\($0.key)" }
   }
 
-  @Test func selectionsAreByCacheRangePatternAndNumber() throws {
+  @Test("Records are selected by cache, range, pattern and number.")
+  func selections() throws {
     let specimen = try Specimen()
     let inspection = try specimen.inspect()
     let odd = "genres/0x74776f0a6c696e6573"
@@ -43,7 +44,8 @@ import Testing
     #expect(all.count == 10)
   }
 
-  @Test func aBoundThatIsNoKeyOfTheNamedCacheIsRefused() throws {
+  @Test("A bound that is not a key of the given cache is refused.")
+  func invalidBound() throws {
     let specimen = try Specimen()
     let inspection = try specimen.inspect()
 
@@ -53,7 +55,8 @@ import Testing
     #expect(try keys(inspection) { $0.prefix = "dam" } == ["genres/damaged"])
   }
 
-  @Test func clearedCachesHaveNoRecordsAnyMore() throws {
+  @Test("Cleared caches have no records.")
+  func clearedCaches() throws {
     let specimen = try Specimen()
     let store = try Specimen.open(specimen.path)
     let genres = try store.cache(
@@ -63,7 +66,7 @@ import Testing
     try genres.save(Specimen.Title(name: "new"), for: "new")
     try store.close()
     try specimen.withEngine { engine in
-      // Rows that are not deleted yet, under the number 99 of another cleared cache.
+      // Rows of another cleared cache, number 99, that are not yet deleted.
       let key = try #require(try engine.keys(from: [KeySpace.records.rawValue]).first)
       let value = try #require(try engine.get(key.span.bytes))
       var batch = WriteBatch()
@@ -77,11 +80,11 @@ import Testing
     #expect(try keys(inspection) { _ in }.allSatisfy { !$0.hasPrefix("#") })
     #expect(try keys(inspection) { $0.cache = "genres" } == ["genres/new"])
     #expect(try keys(inspection) { $0.match = "fresh" } == [])
-    #expect(try inspection.told().text.contains("cleared  2 caches"))
+    #expect(try inspection.infoReport().text.contains("cleared  2 caches"))
   }
 
-  @Test(arguments: [1, 2, 3] as [UInt64])
-  func everyPrintedKeyCanBeGivenBack(seed: UInt64) throws {
+  @Test("Every printed key is accepted as an argument.", arguments: [1, 2, 3] as [UInt64])
+  func printedKeys(seed: UInt64) throws {
     var random = SplitMix64(seed: seed)
     let specimen = try Specimen()
     let store = try Specimen.open(specimen.path)
@@ -104,7 +107,7 @@ import Testing
     try numbers.save(0, for: .min)
     try store.close()
     try specimen.withEngine { engine in
-      // Bytes that are no UTF-8 under a cache of texts: another program's, or an old bug's.
+      // Invalid UTF-8 as the keys of a cache of strings, as a faulty program may leave it.
       for key in try engine.keys(from: KeySpace.records.prefix(ofCache: 8)).prefix(5) {
         let value = try #require(try engine.get(key.span.bytes))
         var batch = WriteBatch()
@@ -121,7 +124,7 @@ import Testing
       for (cache, key) in keys {
         var style = Style(.jsonl)
         style.keys = form
-        let text = try inspection.gotten(key, cache: cache, style).text
+        let text = try inspection.getReport(key, cache: cache, style).text
         let row = try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]
         #expect(
           (row?["key"] as? String)?.utf8.elementsEqual(key.utf8) == true, "seed \(seed), \(form)")
@@ -132,19 +135,23 @@ import Testing
   }
 }
 
-/// Patterns for whole texts.
+/// A glob pattern matches whole texts.
 @Suite struct GlobTests {
-  @Test(arguments: [
-    ("", "", true), ("", "a", false), ("*", "", true), ("a*c", "abbc", true), ("a*c", "acb", false),
-    ("*b*", "abc", true), ("a?c", "ac", false), ("[a-c]x", "bx", true), ("[!a-c]x", "bx", false),
-    ("[]]", "]", true), ("\\*", "*", true), ("\\*", "a", false), ("a**b*", "ab", true),
-    ("\u{E9}?", "\u{E9}\u{E8}", true), ("[-a]", "-", true), ("*aab", "aaaaab", true),
-  ])
+  @Test(
+    "A pattern matches whole texts.",
+    arguments: [
+      ("", "", true), ("", "a", false), ("*", "", true), ("a*c", "abbc", true),
+      ("a*c", "acb", false),
+      ("*b*", "abc", true), ("a?c", "ac", false), ("[a-c]x", "bx", true), ("[!a-c]x", "bx", false),
+      ("[]]", "]", true), ("\\*", "*", true), ("\\*", "a", false), ("a**b*", "ab", true),
+      ("\u{E9}?", "\u{E9}\u{E8}", true), ("[-a]", "-", true), ("*aab", "aaaaab", true),
+    ])
   func patterns(pattern: String, text: String, matches: Bool) throws {
     #expect(try Glob(pattern).matches(text) == matches)
   }
 
-  @Test func anOpenSetIsRefused() {
+  @Test("A pattern with an unterminated set is refused.")
+  func unterminatedSet() {
     #expect { try Glob("a[b") } throws: { outcome(of: $0) == .usage }
   }
 }

@@ -7,9 +7,9 @@ import LarderTestSupport
 import LarderTesting
 import Testing
 
-/// A store with one of everything, closed, and the moment from which it is looked at.
+/// A closed store with every kind of record, and the time of its inspection.
 final class Specimen {
-  /// What every value in it holds, and nothing else does.
+  /// A text that every value contains, and nothing else does.
   static let secret = "xyzzy"
   static let now = Date(timeIntervalSinceReferenceDate: 788_918_400.1)
   static let uuid = UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16))
@@ -55,7 +55,7 @@ final class Specimen {
     try store.close()
   }
 
-  /// Opens the store as a program would.
+  /// Opens the store as a program does.
   static func open(_ path: String, _ clock: ManualClock = ManualClock(now)) throws -> Store {
     var options = Store.Options()
     options.clock = clock
@@ -66,7 +66,7 @@ final class Specimen {
     try Inspection(at: path, now: Self.now, linking: linking)
   }
 
-  /// Puts a metadata row, sealed as the store does it.
+  /// Puts a metadata row with the checksum that the store expects.
   func put(_ body: [UInt8], under key: [UInt8]) throws {
     var sum = key.withUnsafeBytes { crc32c($0) }
     sum = body.withUnsafeBytes { crc32c($0, extending: sum) }
@@ -78,7 +78,7 @@ final class Specimen {
     }
   }
 
-  /// Changes physical rows behind the library's back.
+  /// Changes physical rows without the library.
   func withEngine(_ body: (LevelDBEngine) throws -> Void) throws {
     let engine = try LevelDBEngine(at: path)
     try body(engine)
@@ -108,7 +108,7 @@ extension LevelDBEngine {
     try write(&batch, synced: false)
   }
 
-  /// Puts a record of a later format, whole, in place of the one whose key ends in `end`.
+  /// Replaces the record whose key ends in `end` with an intact one of a later format.
   func makeUnsupported(from prefix: [UInt8], ending end: String) throws {
     let key = try #require(
       try keys(from: prefix).first { $0.suffix(end.utf8.count) == Array(end.utf8)[...] })
@@ -121,8 +121,8 @@ extension LevelDBEngine {
 }
 
 extension Inspection {
-  /// What a command writes, and what it found.
-  func listed(
+  /// The text and the outcome of `ls`.
+  func listReport(
     _ selection: Selection = Selection(), _ style: Style = Style()
   ) throws -> (text: String, status: Outcome) {
     var text = ""
@@ -130,7 +130,8 @@ extension Inspection {
     return (text, status)
   }
 
-  func gotten(
+  /// The text and the outcome of `get`.
+  func getReport(
     _ key: String, cache: String? = nil, _ style: Style = Style()
   ) throws -> (text: String, status: Outcome) {
     var text = ""
@@ -138,20 +139,21 @@ extension Inspection {
     return (text, status)
   }
 
-  func told(_ style: Style = Style()) throws -> (text: String, status: Outcome) {
+  /// The text and the outcome of `info`.
+  func infoReport(_ style: Style = Style()) throws -> (text: String, status: Outcome) {
     var text = ""
     let status = try info(style: style, to: &text)
     return (text, status)
   }
 
-  /// The keys that `list` writes, in its order.
+  /// The keys that `ls` writes, in its order.
   func keys(
     _ selection: Selection = Selection(), form: KeyForm = .auto
   ) throws -> [(cache: String, key: String)] {
     var style = Style()
     style.format = .jsonl
     style.keys = form
-    return try listed(selection, style).text.split(separator: "\n").map { line in
+    return try listReport(selection, style).text.split(separator: "\n").map { line in
       let row = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
       return (row?["cache"] as? String ?? "", row?["key"] as? String ?? "(none)")
     }

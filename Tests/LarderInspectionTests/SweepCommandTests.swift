@@ -4,15 +4,16 @@ import LarderInspection
 import LarderTestSupport
 import Testing
 
-/// Sweeping a store from the command line.
+/// `sweep` deletes expired records of a closed store, and a dry run changes nothing.
 @Suite struct SweepCommandTests {
   private let specimen: Specimen
-  /// All but the user, who never expires, and what was saved lately.
+  /// A time at which some records have expired.
   private let later = Specimen.now + 20 * 86_400
 
   init() throws { specimen = try Specimen() }
 
-  @Test func aDryRunTellsWhatASweepDeletesAndChangesNothing() throws {
+  @Test("A dry run reports what a sweep deletes, and changes nothing.")
+  func dryRun() throws {
     let before = try files()
     var text = ""
     let inspection = try Inspection(at: specimen.path, now: later)
@@ -32,7 +33,8 @@ import Testing
     #expect(keys == ["\(Specimen.uuid)", odd, "damaged", "fresh", "stale"])
   }
 
-  @Test func aStoreThatIsOpenIsNotSwept() throws {
+  @Test("An open store is not swept.")
+  func openStore() throws {
     let store = try Specimen.open(specimen.path)
     var text = ""
     #expect { try Inspection.sweep(specimen.path, now: later, style: Style(), to: &text) } throws: {
@@ -42,7 +44,8 @@ import Testing
     #expect(text.isEmpty)
   }
 
-  @Test func whatIsNoStoreIsNeitherSweptNorMade() throws {
+  @Test("A path without a store is refused, and no store is made.")
+  func notAStore() throws {
     let directory = try TemporaryDirectory()
     var text = ""
     for path in [directory.path("none"), directory.path] {
@@ -53,7 +56,7 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).isEmpty)
   }
 
-  /// The files of the store, and their contents.
+  /// The contents of the store's files.
   private func files() throws -> [String: Data] {
     var files: [String: Data] = [:]
     for name in try FileManager.default.contentsOfDirectory(atPath: specimen.path) {

@@ -5,9 +5,9 @@ import Testing
 
 @testable import LarderInspection
 
-/// What others wrote reaches neither a terminal nor a spreadsheet as a command.
+/// Stored texts cannot act as commands in a terminal or as formulas in a spreadsheet.
 @Suite struct TerminalTests {
-  /// Characters that a terminal or a reader could be deceived with, as numbers: a test's arguments
+  /// Characters that could deceive a terminal or a reader, as numbers, since a test's arguments
   /// are printed.
   static let hostile: [UInt32] = [
     0x00, 0x07, 0x08, 0x09, 0x0A, 0x0B, 0x0D, 0x1B, 0x7F, 0x85, 0x9B, 0x61C, 0x200B, 0x200E, 0x200F,
@@ -18,7 +18,7 @@ import Testing
     String(try #require(Unicode.Scalar(number)))
   }
 
-  @Test("A hostile character is escaped as JSON does it.", arguments: hostile)
+  @Test("A hostile character is escaped as in JSON.", arguments: hostile)
   func escaped(number: UInt32) throws {
     let character = try text(number)
     let text = "before\(character)after".escapedForTerminal
@@ -29,7 +29,7 @@ import Testing
   }
 
   @Test(
-    "Texts of all languages are left as they are.",
+    "Texts of all languages are unchanged.",
     arguments: [
       "", "plain", "back\\slash", "Jos\u{E9}", "e\u{301}", "\u{65E5}\u{672C}",
       "\u{645}\u{6CC}\u{200C}\u{62E}\u{648}\u{627}\u{647}\u{645}",
@@ -39,7 +39,7 @@ import Testing
     #expect(Array(text.escapedForTerminal.utf8) == Array(text.utf8))
   }
 
-  @Test("JSON is escaped for terminals too, and reads back.", arguments: hostile)
+  @Test("JSON is escaped for terminals, too, and decodes to the same text.", arguments: hostile)
   func json(number: UInt32) throws {
     let character = try text(number)
     var text = ""
@@ -63,13 +63,13 @@ import Testing
     #expect(text.unicodeScalars.allSatisfy { $0 == "\n" || $0.isASCIIPrintable })
   }
 
-  @Test("A store in a directory with a hostile name is named without acting on the terminal.")
+  @Test("A directory with a hostile name is named without affecting the terminal.")
   func headings() throws {
     let specimen = try Specimen()
     let hostile = specimen.directory.path("\u{1B}[2J\u{202E}\r\nstore")
     try FileManager.default.moveItem(atPath: specimen.path, toPath: hostile)
     let inspection = try Inspection(at: hostile, now: Specimen.now)
-    var text = try inspection.told().text + inspection.listed().text
+    var text = try inspection.infoReport().text + inspection.listReport().text
     _ = try inspection.verify(style: Style(), to: &text)
     _ = try inspection.dryRun(style: Style(), to: &text)
 
@@ -78,23 +78,23 @@ import Testing
   }
 
   @Test(
-    "A text that begins like a formula is no formula in a CSV file.",
+    "A text that begins like a formula is not a formula in a CSV file.",
     arguments: [
       ("=1+1", "'=1+1"), ("+A1", "'+A1"), ("-A1", "'-A1"), ("@SUM(A1)", "'@SUM(A1)"),
       ("=\"a\",b", "\"'=\"\"a\"\",b\""), ("\u{FF1D}1", "'\u{FF1D}1"),
       ("=\u{301}1", "'=\u{301}1"), ("-1.5-A1", "'-1.5-A1"),
-      // Texts that are no formula, and numbers.
+      // Other texts, and numbers.
       ("-7", "-7"), ("42", "42"), ("plain", "plain"), ("", ""), ("a=b", "a=b"),
       ("'quoted'", "'quoted'"), ("a\"\u{301},b", "\"a\"\"\u{301},b\""),
       ("a,\u{301}b", "\"a,\u{301}b\""),
     ])
   func csvCells(text: String, cell: String) {
     #expect(Array(csvCell(text).utf8) == Array(cell.utf8))
-    // A tab or a line break before it would not help it.
+    // A tab or a line break before the formula is escaped.
     #expect(["\t", "\r", "\n"].allSatisfy { csvCell($0 + "=1").hasPrefix("\\u00") })
   }
 
-  @Test("Caches and keys that begin like formulas are defused in lists, and numbers are not.")
+  @Test("Caches and keys that begin like formulas are quoted in lists, and numbers are not.")
   func csvLists() throws {
     let directory = try TemporaryDirectory()
     let store = try Specimen.open(directory.path("store"))
@@ -104,7 +104,7 @@ import Testing
     try store.close()
     let inspection = try Inspection(at: directory.path("store"), now: Specimen.now + 60)
 
-    let rows = try inspection.listed(Selection(), Style(.csv)).text.split(separator: "\n")
+    let rows = try inspection.listReport(Selection(), Style(.csv)).text.split(separator: "\n")
     let cells = rows.dropFirst().map { $0.split(separator: ",", omittingEmptySubsequences: false) }
 
     #expect(
@@ -112,9 +112,9 @@ import Testing
         "'=HYPERLINK(A1) '+1+1", "'=HYPERLINK(A1) 0x2d312b31", "'=HYPERLINK(A1) '=1+1",
         "'=HYPERLINK(A1) '@A1", "'=HYPERLINK(A1) plain", "numbers -7",
       ])
-    // An age before the moment is a number, and stays one.
+    // A negative age is a number, and is not quoted.
     let earlier = try Inspection(at: directory.path("store"), now: Specimen.now - 60)
-    let row = try earlier.listed(Selection(), Style(.csv)).text.split(separator: "\n").last
+    let row = try earlier.listReport(Selection(), Style(.csv)).text.split(separator: "\n").last
     #expect(row?.split(separator: ",", omittingEmptySubsequences: false)[8] == "-60.0")
   }
 }

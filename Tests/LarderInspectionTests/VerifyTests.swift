@@ -7,7 +7,7 @@ import Testing
 
 @testable import LarderInspection
 
-/// `verify` finds what is damaged, names it, and finds nothing where nothing is.
+/// `verify` names every damaged part of a store, and reports no false faults.
 @Suite struct VerifyTests {
   private func verified(
     _ specimen: Specimen, _ style: Style = Style()
@@ -28,7 +28,8 @@ import Testing
     try #require(try Damage.files(in: specimen.path, endingIn: ".log").last)
   }
 
-  @Test func aCleanStoreHasNoFaults() throws {
+  @Test("An intact store has no faults.")
+  func intactStore() throws {
     let specimen = try Specimen()
     for isCompacted in [false, true] {
       if isCompacted { try specimen.withEngine { try $0.compact(EngineRange()) } }
@@ -40,7 +41,8 @@ import Testing
     }
   }
 
-  @Test func rule13ADamagedRecordIsNamed() throws {
+  @Test("A damaged record is named.")
+  func damagedRecord() throws {
     let specimen = try Specimen()
     try specimen.withEngine { try $0.flipByte(from: [0x10], ending: "damaged") }
     let before = try FileFacts.all(in: specimen.path)
@@ -62,14 +64,16 @@ import Testing
     #expect(redacted.contains("(7 bytes, ") && !redacted.contains("genres,damaged"))
   }
 
-  @Test func aRecordOfALaterVersionIsNoDamage() throws {
+  @Test("A record of a later format is unsupported, not damaged.")
+  func laterRecord() throws {
     let specimen = try Specimen()
     try specimen.withEngine { try $0.makeUnsupported(from: [0x10], ending: "fresh") }
     #expect(try verified(specimen).status == .unsupported)
     #expect(try faults(in: specimen).map { $0[2] } == ["unsupported"])
   }
 
-  @Test func anExpiringRecordWithoutItsRowIsAFault() throws {
+  @Test("An expiring record without its index row is a fault.")
+  func missingIndexRow() throws {
     let specimen = try Specimen()
     try specimen.withEngine { engine in
       let row = try #require(
@@ -83,7 +87,8 @@ import Testing
         == [["genres", "stale", "damaged", "it expires and has no row in the index"]])
   }
 
-  @Test func whatOverwritesLeaveBehindIsCountedAndNoFault() throws {
+  @Test("Index rows that overwrites leave are counted and are not faults.")
+  func leftoverRows() throws {
     let specimen = try Specimen()
     let store = try Specimen.open(specimen.path, ManualClock(Specimen.now + 40 * 86_400))
     let genres = try store.cache(
@@ -98,7 +103,8 @@ import Testing
     #expect(text.contains(" 2 of them left over\n"), "\(text)")
   }
 
-  @Test func recordsOfAnotherLifetimeHaveTheirRows() throws {
+  @Test("Records saved with an earlier lifetime have their index rows.")
+  func otherLifetime() throws {
     let specimen = try Specimen()
     let store = try Specimen.open(specimen.path)
     _ = try store.cache("genres", of: Specimen.Title.self, lifetime: .days(200))
@@ -107,7 +113,8 @@ import Testing
     #expect(status == .fine, "\(text)")
   }
 
-  @Test func aRowOfTheIndexThatIsDamagedIsAFault() throws {
+  @Test("A damaged index row is a fault.")
+  func damagedIndexRow() throws {
     let specimen = try Specimen()
     try specimen.withEngine { engine in
       let row = try #require(
@@ -123,7 +130,8 @@ import Testing
     #expect(faults.contains { $0[1] == "fresh" && $0[3].hasSuffix(" where the index says 1") })
   }
 
-  @Test func metadataOfAnyKindAreChecked() throws {
+  @Test("Every kind of metadata is checked.")
+  func metadata() throws {
     let specimen = try Specimen()
     try specimen.withEngine { engine in
       try engine.flipByte(from: [0x00], ending: "next-id")
@@ -134,7 +142,8 @@ import Testing
     #expect(messages.contains("what is remembered of cache lists is damaged"))
   }
 
-  @Test func theMarkOfAMigrationIsChecked() throws {
+  @Test("The progress row of a migration is checked.")
+  func migration() throws {
     let specimen = try Specimen()
     let body = """
       {"coder":1,"reached":"a2V5","report":{"current":0,"expired":1,"migrated":256,"newer":0,\
@@ -143,9 +152,9 @@ import Testing
     try specimen.put(Array(body.utf8), under: Metadata.migration(5))
     let (text, status) = try verified(specimen)
     #expect(status == .fine && text.contains("faults    0\n"), "\(text)")
-    #expect(try specimen.inspect().told().status == .fine)
+    #expect(try specimen.inspect().infoReport().status == .fine)
 
-    // Whole, and not a mark.
+    // An intact row with invalid contents.
     try specimen.put(Array("{}".utf8), under: Metadata.migration(6))
     try specimen.withEngine { try $0.flipByte(from: Metadata.migration(5), ending: "") }
     let messages = try faults(in: specimen).map { $0[3] }
@@ -154,7 +163,8 @@ import Testing
       messages.allSatisfy { $0.hasPrefix("the metadata row ") && $0.hasSuffix(" is damaged") })
   }
 
-  @Test func rule13ADamagedLogIsToldAndWhatIsBeforeItIsShown() throws {
+  @Test("A damaged log is reported, and the records before the damage are shown.")
+  func damagedLog() throws {
     let specimen = try Specimen()
     let log = try log(of: specimen)
     let size = try FileFacts(of: log).bytes
@@ -164,11 +174,12 @@ import Testing
     let faults = try faults(in: specimen)
     #expect(faults.count == 1 && faults[0][3].contains("\(log): damaged at byte "), "\(faults)")
     #expect(try verified(specimen).status == .damaged)
-    #expect(try specimen.inspect().listed().status == .damaged)
+    #expect(try specimen.inspect().listReport().status == .damaged)
     #expect(try FileFacts.all(in: specimen.path) == before)
   }
 
-  @Test func rule13ATornLogIsToldAndNoDamage() throws {
+  @Test("A torn log is reported and is not damage.")
+  func tornLog() throws {
     let specimen = try Specimen()
     let log = try log(of: specimen)
     let bytes = try Data(contentsOf: URL(filePath: log))
@@ -180,7 +191,8 @@ import Testing
     #expect(text.contains("records   9\n"), "\(text)")
   }
 
-  @Test func anUnreadableBlockIsAFaultOfItsCache() throws {
+  @Test("An unreadable block is a fault of its cache.")
+  func unreadableBlock() throws {
     let specimen = try Specimen()
     let store = try Specimen.open(specimen.path)
     let cache = try store.cache("large", of: [UInt8].self, coder: .bytes)

@@ -1,6 +1,6 @@
 import Testing
 
-/// A feed is a model, an endpoint and a policy: its folder stays small, and knows no storage.
+/// A feed's folder has a model, an endpoint and a policy, stays small and uses no storage.
 @Suite struct AdapterTests {
   private static let shared: Set = ["HTTP", "Policies"]
 
@@ -11,34 +11,40 @@ import Testing
       .filter { !Self.shared.contains($0.key) }
   }
 
-  @Test func everyFeedHasAFolder() {
+  @Test("Every feed has a folder.")
+  func folders() {
     let expected = ["Characters", "EssentialFeed", "Genres", "ImageFeed", "MediaSearch"]
     #expect(adapters.keys.sorted() == expected)
   }
 
-  @Test func noFolderHasMoreThan120LinesOfCode() {
+  @Test("No feed's folder has more than 120 lines of code.")
+  func codeLines() {
     for (folder, files) in adapters {
       let count = files.map(Adapters.lineCount).reduce(0, +)
       #expect(count <= 120, "\(folder) has \(count) lines of code")
     }
   }
 
-  @Test func noLoaderKnowsHowValuesAreStored() {
+  @Test("No loader accesses the storage itself.")
+  func storage() {
     Adapters.storage.expectHolds(in: adapters.values.flatMap { $0 })
   }
 
-  // MARK: - The rules are seen to fail
+  // MARK: - The rules detect violations
 
-  @Test func countSeesCodeOnly() {
+  @Test("Only lines of code are counted.")
+  func lineCount() {
     let text = "/// words\nlet a = 1\n\n/* two\nlines */\nlet b = \"\"\n"
     #expect(Adapters.lineCount(SourceFile(path: "a.swift", text: text)) == 2)
   }
 
-  @Test(arguments: [
-    "import LarderEngine", "let e = LevelDBEngine()", "JSONDecoder().decode(A.self, from: b)",
-    "FileManager.default", "URL(filePath: \"a\")", "try Data(contentsOf: url)",
-  ])
-  func storageRuleSeesABadLine(line: String) {
+  @Test(
+    "The storage rule detects a bad line.",
+    arguments: [
+      "import LarderEngine", "let e = LevelDBEngine()", "JSONDecoder().decode(A.self, from: b)",
+      "FileManager.default", "URL(filePath: \"a\")", "try Data(contentsOf: url)",
+    ])
+  func storageViolations(line: String) {
     #expect(Adapters.storage.lines(brokenBy: "let a = 1\n" + line, at: "a.swift") == [2])
   }
 }
@@ -52,5 +58,5 @@ enum Adapters {
     [
       "LarderEngine", "LarderCoding", "LevelDBEngine", "JSONDecoder", "JSONEncoder", "FileManager",
       "FileHandle", "filePath", "contentsOf",
-    ], because: "a loader hands out a model; engine, coder and files are the store's")
+    ], because: "a loader returns a model; only the store uses the engine, coders and files")
 }

@@ -1,93 +1,105 @@
 import Testing
 
-/// Words that hide an error, read a clock, end the process or tie our hands stay out of the code.
+/// The code has no call that hides an error, reads a clock, sleeps, prints or widens the API.
 @Suite struct BannedCallTests {
   private let tree = SourceTree.repository
 
-  @Test func errorsAreNeitherTrappedNorDropped() {
+  @Test("No error is trapped or dropped.")
+  func droppedErrors() {
     BannedCalls.droppedErrors.expectHolds(in: tree.files(under: "Sources"))
   }
 
-  @Test func librariesDoNotPrint() {
+  @Test("Libraries do not print.")
+  func printing() {
     let libraries = tree.files(under: "Sources").filter { file in
       !Layers.executables.contains(file.target ?? "")
     }
     BannedCalls.printing.expectHolds(in: libraries)
   }
 
-  @Test func apiHasNoSideDoors() {
-    // Nothing in LarderBytes is public, and a call would take longer than what its functions do.
+  @Test("The API has no hidden entry points.")
+  func sideDoors() {
+    // Nothing in LarderBytes is public, and its functions are so small that they must be inlined.
     let others = tree.files(under: "Sources").filter { $0.target != "LarderBytes" }
     BannedCalls.sideDoors.expectHolds(in: others)
   }
 
-  @Test func manifestsWorkForAVersionedDependency() {
+  @Test("The manifests work for a versioned dependency.")
+  func manifests() {
     let manifests = tree.code.filter { $0.path.hasSuffix("Package.swift") }
     BannedCalls.unsafeSettings.expectHolds(in: manifests)
   }
 
-  @Test func nothingInSourcesSleeps() {
+  @Test("The sources do not sleep.")
+  func sleepingSources() {
     let others = tree.files(under: "Sources").filter { !BannedCalls.timerFiles.contains($0.path) }
     BannedCalls.sleeping.expectHolds(in: others)
   }
 
-  @Test func onlyTheSystemClockReadsTheTime() {
+  @Test("Only the system clock reads the time.")
+  func clocks() {
     let others = tree.files(under: "Sources").filter { !BannedCalls.clockFiles.contains($0.path) }
     BannedCalls.clocks.expectHolds(in: others)
   }
 
-  @Test func testsDoNotSleepOrLookAway() {
+  @Test("Tests neither sleep nor are disabled.")
+  func sleepingTests() {
     let tests = tree.files(under: "Tests").filter { !BannedCalls.timerFiles.contains($0.path) }
     BannedCalls.sleeping.expectHolds(in: tests)
     BannedCalls.skipping.expectHolds(in: tree.files(under: "Tests"))
   }
 
-  @Test func testsDoNotWaitWithoutALimit() {
+  @Test("Tests do not wait without a limit.")
+  func waitingTests() {
     let tests = tree.files(under: "Tests").filter { !BannedCalls.waitingFiles.contains($0.path) }
     BannedCalls.waiting.expectHolds(in: tests)
   }
 
-  // MARK: - The rules are seen to fail
+  // MARK: - The rules detect violations
 
-  @Test(arguments: [
-    (BannedCalls.droppedErrors, "let a = try! f()"), (BannedCalls.droppedErrors, "_ = try? f()"),
-    (BannedCalls.droppedErrors, "let a = b as! C"), (BannedCalls.printing, "print(1)"),
-    (BannedCalls.printing, "if a { debugPrint(a) }"), (BannedCalls.printing, "dump(a)"),
-    (BannedCalls.sideDoors, "@_spi(Tools) func f() {}"), (BannedCalls.sideDoors, "@inlinable"),
-    (BannedCalls.unsafeSettings, ".unsafeFlags([])"),
-    (BannedCalls.unsafeSettings, ".package(url: u, branch: b)"),
-    (BannedCalls.sleeping, "Thread.sleep(forTimeInterval: 1)"),
-    (BannedCalls.sleeping, "try await Task.sleep(for: .seconds(1))"),
-    (BannedCalls.sleeping, "usleep(1)"), (BannedCalls.clocks, "let a = Date()"),
-    (BannedCalls.clocks, "f(at: .now)"), (BannedCalls.clocks, "let a = Date.now"),
-    (BannedCalls.clocks, "ContinuousClock().measure {}"), (BannedCalls.clocks, "time(nil)"),
-    (BannedCalls.skipping, "@Test(.disabled(\"flaky\"))"),
-    (BannedCalls.skipping, "withKnownIssue { f() }"),
-    (BannedCalls.waiting, "let a = await withCheckedContinuation { b = $0 }"),
-    (BannedCalls.waiting, "let a = DispatchSemaphore(value: 0)"),
-  ])
-  func ruleSeesABadLine(rule: Rule, line: String) {
+  @Test(
+    "A rule detects a bad line.",
+    arguments: [
+      (BannedCalls.droppedErrors, "let a = try! f()"), (BannedCalls.droppedErrors, "_ = try? f()"),
+      (BannedCalls.droppedErrors, "let a = b as! C"), (BannedCalls.printing, "print(1)"),
+      (BannedCalls.printing, "if a { debugPrint(a) }"), (BannedCalls.printing, "dump(a)"),
+      (BannedCalls.sideDoors, "@_spi(Tools) func f() {}"), (BannedCalls.sideDoors, "@inlinable"),
+      (BannedCalls.unsafeSettings, ".unsafeFlags([])"),
+      (BannedCalls.unsafeSettings, ".package(url: u, branch: b)"),
+      (BannedCalls.sleeping, "Thread.sleep(forTimeInterval: 1)"),
+      (BannedCalls.sleeping, "try await Task.sleep(for: .seconds(1))"),
+      (BannedCalls.sleeping, "usleep(1)"), (BannedCalls.clocks, "let a = Date()"),
+      (BannedCalls.clocks, "f(at: .now)"), (BannedCalls.clocks, "let a = Date.now"),
+      (BannedCalls.clocks, "ContinuousClock().measure {}"), (BannedCalls.clocks, "time(nil)"),
+      (BannedCalls.skipping, "@Test(.disabled(\"flaky\"))"),
+      (BannedCalls.skipping, "withKnownIssue { f() }"),
+      (BannedCalls.waiting, "let a = await withCheckedContinuation { b = $0 }"),
+      (BannedCalls.waiting, "let a = DispatchSemaphore(value: 0)"),
+    ])
+  func badLines(rule: Rule, line: String) {
     #expect(rule.lines(brokenBy: "// \(line)\n\"\(1)\"; \(line)\n", at: "a.swift") == [2])
   }
 
-  @Test(arguments: [
-    (BannedCalls.printing, "func fingerprint(_ a: Int) {}"),
-    (BannedCalls.printing, "Self.dump(a, to: &b)"), (BannedCalls.printing, "func dump(_ a: A)"),
-    (BannedCalls.clocks, "clock.now()"), (BannedCalls.clocks, "reading.now += 1"),
-    (BannedCalls.clocks, "Date(timeIntervalSince1970: 0)"), (BannedCalls.clocks, "a.nowhere"),
-    (BannedCalls.sleeping, "sleepless(1)"),
-    (BannedCalls.droppedErrors, "let a = \"try! harder\""),
-  ])
-  func ruleLeavesAGoodLine(rule: Rule, line: String) {
+  @Test(
+    "A rule accepts a good line.",
+    arguments: [
+      (BannedCalls.printing, "func fingerprint(_ a: Int) {}"),
+      (BannedCalls.printing, "Self.dump(a, to: &b)"), (BannedCalls.printing, "func dump(_ a: A)"),
+      (BannedCalls.clocks, "clock.now()"), (BannedCalls.clocks, "reading.now += 1"),
+      (BannedCalls.clocks, "Date(timeIntervalSince1970: 0)"), (BannedCalls.clocks, "a.nowhere"),
+      (BannedCalls.sleeping, "sleepless(1)"),
+      (BannedCalls.droppedErrors, "let a = \"try! harder\""),
+    ])
+  func goodLines(rule: Rule, line: String) {
     #expect(rule.lines(brokenBy: line, at: "a.swift") == [])
   }
 }
 
 enum BannedCalls {
   static let droppedErrors = Rule.bans(
-    ["try!", "try?", "as!"], because: "an error is thrown on, or ignored in words with a reason")
+    ["try!", "try?", "as!"], because: "propagate the error, or catch it and say why")
 
-  /// Methods of these names, and their declarations, are something else.
+  /// Methods with these names, and their declarations, are allowed.
   static let printing = Rule { file in
     file.code.enumerated().flatMap { index, line in
       ["print(", "debugPrint(", "dump("].filter { word in
@@ -103,15 +115,15 @@ enum BannedCalls {
 
   static let sideDoors = Rule.bans(
     ["@_spi", "@inlinable", "@usableFromInline", "@_exported"],
-    because: "the public interface is what the documentation says and nothing else")
+    because: "the documented interface is the whole public interface")
 
   static let unsafeSettings = Rule.bans(
     ["unsafeFlags", "branch:", "revision:"],
     because: "SwiftPM refuses it in a versioned dependency")
 
-  /// Where time that passes is the very event.
+  /// The files that may wait for time to pass.
   ///
-  /// They are a time limit for requests, the tests' server, which can be told to be slow, and the
+  /// They are the time limit for requests, the tests' server, which can be slow on request, and the
   /// time limit of tests.
   static let timerFiles: Set = [
     "Sources/LarderFeeds/HTTP/URLSessionClient.swift",
@@ -120,9 +132,9 @@ enum BannedCalls {
 
   static let sleeping = Rule.bans(
     ["sleep(", "usleep(", "nanosleep(", "asyncAfter("],
-    because: "wait for the event, not for the time it usually takes")
+    because: "wait for the event itself, not for the time it usually takes")
 
-  /// Where a wait has a limit, or ends with the test's server.
+  /// The files whose waits have a limit, or end with the tests' server.
   static let waitingFiles: Set = [
     "Tests/Support/Flag.swift", "Tests/Support/Threads.swift", "Tests/Support/Watched.swift",
     "Tests/LarderFeedsTests/ScriptedClient.swift", "Tests/FeedServer/FeedServer+Responses.swift",
@@ -133,18 +145,18 @@ enum BannedCalls {
       "withCheckedContinuation", "withCheckedThrowingContinuation", "DispatchSemaphore",
       "DispatchGroup", "NSCondition", "pthread_cond_wait",
     ],
-    because: "a test that fails must end: Flag, Watched, onThreads and TimeLimit have a limit")
+    because: "a failing test must end; use Flag, Watched, onThreads or TimeLimit instead")
 
   static let skipping = Rule.bans(
     [".disabled(", "withKnownIssue", "XCTSkip"],
     because: "a test that does not run protects nothing")
 
-  /// The system's clock behind ``WallClock``, and the engine's for the slices of its cursors.
+  /// The system clock behind ``WallClock``, and the engine's clock for the slices of its cursors.
   static let clockFiles: Set = [
     "Sources/Larder/Lifetimes/WallClock.swift", "Sources/LarderEngine/System/Uptime.swift",
   ]
 
-  /// An implicit `.now` is always the system's; a property `now` of something may be anything's.
+  /// An implicit `.now` is always the system's; a property `now` may be another clock's.
   static let clocks = Rule { file in
     let words = [
       "Date()", "Date.init()", "Date.now", "DispatchTime.now", "ContinuousClock",
@@ -156,7 +168,7 @@ enum BannedCalls {
         start == 0 || [UInt8(ascii: " "), UInt8(ascii: "(")].contains(bytes[start - 1])
       }
       let found = words.filter(line.containsWord) + implicit.map { _ in ".now" }
-      return found.map { Finding(file, line: index, "'\($0)': time enters through a WallClock") }
+      return found.map { Finding(file, line: index, "'\($0)': read the time from a WallClock") }
     }
   }
 }

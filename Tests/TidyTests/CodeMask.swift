@@ -1,10 +1,10 @@
-/// Blanks out what is not code: comments, and the text of string literals.
+/// Blanks out comments and the text of string literals, so that only code is left.
 ///
-/// Every masked character becomes a space and every newline stays, so that a place in the masked
-/// text is the same place in the file. What stands inside `\( )` is code and stays.
+/// Every masked character becomes a space and every newline stays, so offsets in the masked text
+/// are offsets in the file. Interpolations in `\( )` are code and stay.
 ///
-/// It knows Swift's nested comments, its multi-line and raw strings, and C's character literals. It
-/// does not know bare regex literals (`/"/`) or C++ raw strings; the sources do without both.
+/// It handles Swift's nested comments, its multi-line and raw strings, and C's character literals.
+/// It does not handle bare regex literals (`/"/`) or C++ raw strings, which the sources do not use.
 struct CodeMask {
   enum Language { case swift, c }
 
@@ -27,7 +27,7 @@ struct CodeMask {
 
   // MARK: - Code
 
-  /// Walks code up to the end, or behind the parenthesis that closes an interpolation.
+  /// Scans code up to the end, or past the parenthesis that closes an interpolation.
   private mutating func code(until closing: UInt8?) {
     var depth = 0
     while at < input.count {
@@ -70,7 +70,7 @@ struct CodeMask {
 
   // MARK: - Literals
 
-  /// The number of `#` before a string that begins here, or nil when none does.
+  /// The number of `#` before a string that starts here; nil if none does.
   private func stringStart() -> Int? {
     var quote = at
     if language == .swift {
@@ -95,7 +95,7 @@ struct CodeMask {
       } else if starts(with: escape) {
         blankBytes(escape.utf8.count + 1)
       } else if input[at] == UInt8(ascii: "\n"), !isMultiline {
-        return  // Not a string after all, or not one that compiles.
+        return  // Not a string, or one that does not compile.
       } else {
         blankBytes(1)
       }
@@ -103,7 +103,7 @@ struct CodeMask {
     at = min(at + end.utf8.count, input.count)
   }
 
-  /// A quote that follows a letter or a digit separates digits (`1'000`).
+  /// A quote after a letter or a digit is a digit separator (`1'000`).
   private var isCharacterLiteral: Bool {
     guard language == .c, input[at] == UInt8(ascii: "'") else { return false }
     return at == 0 || !isIdentifierByte(input[at - 1])

@@ -1,10 +1,10 @@
-/// Finds the functions of a file and how many lines each takes, by matching braces in its code.
+/// Finds the functions of a file and their line counts, by matching braces in its code.
 ///
-/// Counted is every line from the one with the declaring word to the one with the closing brace,
-/// blank lines and comments included. In Swift a function is a `func`, `init`, `deinit` or
-/// `subscript`, and a `var` or `let` whose brace opens on its own line; nested ones count for
-/// themselves and for the one around them. In C and C++ it is a block that follows a parameter
-/// list; that takes in an `if`, which is never longer than the function around it.
+/// The count is from the line with the declaring keyword to the line with the closing brace, with
+/// blank lines and comments. In Swift a function is a `func`, `init`, `deinit` or `subscript`, and
+/// a `var` or `let` whose brace opens on its own line. A nested function counts for itself and for
+/// the enclosing one. In C and C++ a function is a block after a parameter list, which includes an
+/// `if`, but that is never longer than its function.
 struct FunctionMeasure {
   struct Function {
     let firstLine: Int
@@ -13,7 +13,7 @@ struct FunctionMeasure {
 
   private(set) var functions: [Function] = []
   private let code: [UInt8]
-  /// The line that each byte of `code` stands on.
+  /// The line number of each byte of `code`.
   private let lineAt: [Int]
 
   init(_ file: SourceFile) {
@@ -54,7 +54,7 @@ struct FunctionMeasure {
 
   private static let functionWords: Set = ["func", "init", "deinit", "subscript"]
   private static let propertyWords: Set = ["var", "let"]
-  /// What begins the next declaration: the one before it had no body.
+  /// The keywords that start the next declaration, before which there was no body.
   private static let declarationWords: Set = [
     "func", "init", "deinit", "subscript", "var", "let", "case", "struct", "class", "enum",
     "extension", "protocol", "actor", "typealias", "associatedtype", "import",
@@ -72,12 +72,12 @@ struct FunctionMeasure {
     }
   }
 
-  /// Whether a word begins at `at` that is not a member, as in `.init(`.
+  /// Whether a word starts at `at` that is not a member, as in `.init(`.
   private func isDeclaring(_ at: Int) -> Bool {
     isWordStart(at) && (at == 0 || code[at - 1] != UInt8(ascii: "."))
   }
 
-  /// The brace that opens the body of the declaration whose word ends at `start`, if it has one.
+  /// The opening brace of the declaration whose keyword ends at `start`; nil without a body.
   private func openingBrace(after start: Int, stopsAtNewline: Bool) -> Int? {
     var depth = 0
     for at in start..<code.count {
@@ -96,7 +96,7 @@ struct FunctionMeasure {
 
   // MARK: - C
 
-  /// What may stand between a parameter list and the body.
+  /// The keywords that may follow a parameter list.
   private static let qualifiers: Set = ["const", "noexcept", "override", "final"]
 
   private mutating func measureC() {
@@ -105,7 +105,7 @@ struct FunctionMeasure {
     }
   }
 
-  /// The parenthesis that opens the parameter list right before a brace, if there is one.
+  /// The opening parenthesis of the parameter list right before a brace; nil if there is none.
   private func parameterList(before brace: Int) -> Int? {
     let head = String(decoding: code[..<brace].suffix(200), as: UTF8.self)
     var words = head.split(whereSeparator: \.isWhitespace)

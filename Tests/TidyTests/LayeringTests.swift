@@ -1,54 +1,63 @@
 import Testing
 
-/// The layers stand on each other in one direction, and users see one module, `Larder`.
+/// The layers depend on each other in one direction, and users see one module, `Larder`.
 @Suite struct LayeringTests {
   private let tree = SourceTree.repository
   private var sources: [SourceFile] { tree.files(under: "Sources").filter(\.isSwift) }
 
-  @Test func importsStayWithinTheTable() {
+  @Test("Every target imports only the modules in the table.")
+  func imports() {
     Layers.allowedImports.expectHolds(in: sources)
   }
 
-  @Test func targetsImportOnlyWhatStandsAboveThemInTheManifest() throws {
+  @Test("A target imports only targets declared above it in the manifest.")
+  func order() throws {
     let manifest = try #require(tree.file(at: "Package.swift"))
     Layers.order(of: Layers.targets(in: manifest)).expectHolds(in: sources)
   }
 
-  @Test func everyTargetInSourcesHasARowInTheTable() {
+  @Test("Every target in `Sources` has a row in the table.")
+  func tableRows() {
     let targets = Set(sources.compactMap(\.target))
     #expect(targets.subtracting(Layers.table.keys) == [])
   }
 
-  @Test func onlyTheEngineAndItsOpponentSeeTheShim() {
+  @Test("Only the engine and its benchmark opponent import the shim.")
+  func shim() {
     Layers.shimImport.expectHolds(in: tree.files(under: "Sources"))
   }
 
-  @Test func onlyTheShimAndTheSimulatedDiskSeeLevelDBsHeaders() {
+  @Test("Only the shim and the simulated disk include LevelDB's headers.")
+  func headers() {
     Layers.levelDBHeaders.expectHolds(
       in: tree.files(under: "Sources") + tree.files(under: "Tests"))
   }
 
-  @Test func innerLayersDeclareNothingPublic() {
+  @Test("The inner layers declare nothing public.")
+  func innerLayers() {
     Layers.nothingPublic.expectHolds(
       in: ["LarderBytes", "LarderEngine", "LarderCoding"].flatMap {
         tree.files(under: "Sources/\($0)")
       })
   }
 
-  // MARK: - The rules are seen to fail
+  // MARK: - The rules detect violations
 
-  @Test(arguments: [
-    ("Sources/Larder/a.swift", "import ArgumentParser"),
-    ("Sources/LarderCoding/a.swift", "package import LarderEngine"),
-    ("Sources/LarderFeeds/a.swift", "internal import LarderEngine"),
-    ("Sources/LarderEngine/a.swift", "@testable import struct Larder.Entry"),
-    ("Sources/Unheard/a.swift", "public import Larder"),
-  ])
-  func tableSeesAForeignImport(path: String, line: String) {
+  @Test(
+    "The table's rule detects a foreign import.",
+    arguments: [
+      ("Sources/Larder/a.swift", "import ArgumentParser"),
+      ("Sources/LarderCoding/a.swift", "package import LarderEngine"),
+      ("Sources/LarderFeeds/a.swift", "internal import LarderEngine"),
+      ("Sources/LarderEngine/a.swift", "@testable import struct Larder.Entry"),
+      ("Sources/Unheard/a.swift", "public import Larder"),
+    ])
+  func foreignImports(path: String, line: String) {
     #expect(Layers.allowedImports.lines(brokenBy: "import Foundation\n" + line, at: path) == [2])
   }
 
-  @Test func orderSeesAnImportFromBelow() {
+  @Test("The order's rule detects an import of a later target.")
+  func importsFromBelow() {
     let manifest = SourceFile(
       path: "Package.swift",
       text: "targets: [\n.target(name: \"A\"),\n.executableTarget(\n  name: \"B\")]")
@@ -58,7 +67,8 @@ import Testing
     #expect(order.lines(brokenBy: "import B", at: "Sources/A/a.swift") == [1])
   }
 
-  @Test func shimRuleSeesAnImportOutsideItsFolder() {
+  @Test("The shim's rule detects an import outside of its folder.")
+  func shimViolations() {
     let line = "import CLarderLevelDB"
     let rule = Layers.shimImport
     #expect(rule.lines(brokenBy: line, at: "Sources/LarderEngine/LevelDB/a.swift") == [])
@@ -67,7 +77,8 @@ import Testing
     #expect(rule.lines(brokenBy: line, at: "Sources/LarderWorkloads/a.swift") == [1])
   }
 
-  @Test func headerRuleSeesALevelDBHeader() {
+  @Test("The headers' rule detects a LevelDB header.")
+  func headerViolations() {
     let line = "#include <leveldb/db.h>"
     let rule = Layers.levelDBHeaders
     #expect(rule.lines(brokenBy: line, at: "Sources/CLarderLevelDB/Database.cc") == [])
@@ -75,16 +86,17 @@ import Testing
     #expect(rule.lines(brokenBy: line, at: "Tests/CTests/a.cc") == [1])
   }
 
-  @Test func publicRuleSeesAPublicDeclaration() {
+  @Test("The rule for inner layers detects a public declaration.")
+  func publicDeclarations() {
     let text = "package func f() {}\n// public\npublic import A\nopen class C {}\nopen(1)\n"
     #expect(Layers.nothingPublic.lines(brokenBy: text, at: "a.swift") == [3, 4])
   }
 }
 
 enum Layers {
-  /// Which of our modules, and of other packages', each target may import.
+  /// The modules of this package and of others that each target may import.
   ///
-  /// Foundation and the rest of the system may be imported by all.
+  /// Every target may import Foundation and the other system modules.
   static let table: [String: Set<String>] = [
     "CLarderLevelDB": [],
     "LarderBytes": [],
@@ -123,22 +135,23 @@ enum Layers {
         return [Finding(file, line: 0, "the manifest declares no target for this folder")]
       }
       return imports(in: file).filter { targets[place...].contains($0.module) }.map {
-        Finding(file, line: $0.line, "\($0.module) does not stand above \(targets[place])")
+        Finding(file, line: $0.line, "\($0.module) is not declared above \(targets[place])")
       }
     }
   }
 
-  /// The engine, and what it is measured against.
+  /// Only the engine, and the benchmarks' direct use of LevelDB, may import the shim.
   static let shimImport = Rule { file in
     guard !file.isUnder("Sources/LarderEngine/LevelDB"),
       file.path != "Sources/LarderWorkloads/LevelDBSide.swift"
     else { return [] }
     return imports(in: file).filter { $0.module == "CLarderLevelDB" }.map {
-      Finding(file, line: $0.line, "only the LevelDB engine and its opponent see the shim")
+      Finding(
+        file, line: $0.line, "only the LevelDB engine and its benchmark opponent import the shim")
     }
   }
 
-  /// The disk that tests simulate has to be one for LevelDB, too.
+  /// The simulated disk implements LevelDB's interface, so it includes LevelDB's headers, too.
   static let levelDBHeaders = Rule { file in
     let folders = ["Sources/CLarderLevelDB", "Tests/CSimulatedDisk"]
     guard !file.isSwift, !folders.contains(where: file.isUnder) else { return [] }

@@ -1,13 +1,16 @@
 import Testing
 
-/// Where the compiler takes our word for it, the word is written down beside the code.
+/// Every unchecked promise to the compiler has a reason beside the code.
 @Suite struct ProofTests {
-  @Test func everyUncheckedPromiseHasAReasonRightAboveIt() {
+  @Test("Every unchecked promise has a reason right above it.")
+  func reasons() {
     Proofs.reasons.expectHolds(in: SourceTree.repository.files(under: "Sources"))
   }
 
-  @Test(arguments: ["extension A: @unchecked Sendable {}", "nonisolated(unsafe) var a = 1"])
-  func ruleSeesAMissingReason(line: String) {
+  @Test(
+    "The rule detects a missing reason.",
+    arguments: ["extension A: @unchecked Sendable {}", "nonisolated(unsafe) var a = 1"])
+  func missingReasons(line: String) {
     let rule = Proofs.reasons
     #expect(rule.lines(brokenBy: line, at: "a.swift") == [1])
     #expect(rule.lines(brokenBy: "// far away\n\n" + line, at: "a.swift") == [3])
@@ -15,7 +18,8 @@ import Testing
     #expect(rule.lines(brokenBy: "// Locked.\n@frozen\npackage\n" + line, at: "a.swift") == [])
   }
 
-  @Test func ruleSeesUnmanagedPointers() {
+  @Test("The rule detects unmanaged pointers.")
+  func unmanagedPointers() {
     let text = "let a = 1\nlet b = Unmanaged.passRetained(c)\n"
     #expect(Proofs.reasons.lines(brokenBy: text, at: "a.swift") == [2])
   }
@@ -24,11 +28,11 @@ import Testing
 enum Proofs {
   private static let words = ["@unchecked Sendable", "nonisolated(unsafe)", "Unmanaged"]
 
-  /// The reason is a comment on the same line, or at most three lines up with no blank between.
+  /// The reason is a comment on the same line, or within three lines above without a blank line.
   static let reasons = Rule { file in
     file.code.enumerated().flatMap { index, line in
       words.filter(line.containsWord).filter { _ in !hasReason(file, at: index) }.map {
-        Finding(file, line: index, "'\($0)' needs a comment right above that proves it")
+        Finding(file, line: index, "'\($0)' needs a comment right above that gives the reason")
       }
     }
   }

@@ -1,6 +1,6 @@
 import Testing
 
-/// One place that breaks a rule.
+/// A line that breaks a rule.
 struct Finding: CustomStringConvertible {
   let path: String
   let line: Int
@@ -15,14 +15,14 @@ struct Finding: CustomStringConvertible {
   var description: String { "\(path):\(line): \(text)" }
 }
 
-/// A rule about one file at a time.
+/// A rule that checks one file at a time.
 ///
-/// It is a value, so that the test that applies it to the repository and the test that sees it
-/// fail on a bad sample use the same one.
+/// It is a value, so that the test of the repository and the test of a bad sample use the same
+/// rule.
 struct Rule: Sendable {
   let findings: @Sendable (SourceFile) -> [Finding]
 
-  /// Fails the running test once per place in `files` that breaks the rule.
+  /// Records an issue for each line in `files` that breaks the rule.
   func expectHolds(
     in files: [SourceFile], sourceLocation: SourceLocation = #_sourceLocation
   ) {
@@ -38,7 +38,7 @@ struct Rule: Sendable {
 }
 
 extension Rule {
-  /// No line of code has one of the `words`; comments and the text of strings do not count.
+  /// No line of code contains one of the `words`; comments and strings may.
   static func bans(_ words: [String], because reason: String) -> Rule {
     Rule { file in
       file.code.enumerated().flatMap { index, line in
@@ -51,10 +51,10 @@ extension Rule {
 }
 
 extension Substring {
-  /// Whether `word` occurs with no letter, digit or underscore running on at either end of it.
+  /// Whether `word` occurs as a whole word, not within a longer identifier.
   func containsWord(_ word: String) -> Bool { !places(ofWord: word).isEmpty }
 
-  /// Where `word` begins, counted in UTF-8 from the start of the line.
+  /// The UTF-8 offsets of `word` in the line.
   func places(ofWord word: String) -> [Int] {
     let line = Array(utf8)
     let word = Array(word.utf8)

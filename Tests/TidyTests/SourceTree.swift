@@ -5,7 +5,7 @@ struct SourceFile: Sendable {
   let path: String
   let text: String
   let lines: [Substring]
-  /// The lines with comments and strings blanked out; none for what is not Swift, C or C++.
+  /// The lines with comments and strings blanked out; empty unless the file is Swift, C or C++.
   let code: [Substring]
 
   init(path: String, text: String) {
@@ -27,10 +27,10 @@ struct SourceFile: Sendable {
   var isCode: Bool { !code.isEmpty }
   var isSwift: Bool { path.hasSuffix(".swift") }
 
-  /// How many lines the file has, without the empty one that a final newline leaves.
+  /// The number of lines, without the empty one after a final newline.
   var lineCount: Int { lines.last?.isEmpty == true ? lines.count - 1 : lines.count }
 
-  /// The target that a file under `Sources` belongs to.
+  /// The target of a file under `Sources`.
   var target: String? {
     let parts = path.split(separator: "/")
     return parts.count > 2 && parts[0] == "Sources" ? String(parts[1]) : nil
@@ -39,12 +39,12 @@ struct SourceFile: Sendable {
   func isUnder(_ folder: String) -> Bool { path.hasPrefix(folder + "/") }
 }
 
-/// The text files of the repository that this file is part of.
+/// The text files of this repository.
 struct SourceTree: Sendable {
   static let root = URL(filePath: #filePath)
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
-  /// Read once: every rule looks at the same files.
+  /// The repository's files, read once for all rules.
   static let repository = SourceTree(readingFrom: root)
 
   let files: [SourceFile]
@@ -55,7 +55,7 @@ struct SourceTree: Sendable {
 
   func file(at path: String) -> SourceFile? { files.first { $0.path == path } }
 
-  /// Leaves out hidden folders but `.ci`, links, and what is not UTF-8 text.
+  /// Skips hidden folders except `.ci`, links, and files that are not UTF-8 text.
   private init(readingFrom root: URL) {
     let keys: Set<URLResourceKey> = [.isDirectoryKey, .isSymbolicLinkKey, .isRegularFileKey]
     let start = root.standardizedFileURL.path(percentEncoded: false)

@@ -4,9 +4,10 @@ import LarderTesting
 import MetricsTestKit
 import Testing
 
-/// With the trait `Metrics`, what a store counts goes to swift-metrics.
+/// With the trait `Metrics`, a store reports its statistics to swift-metrics.
 @Suite struct MetricsTests {
-  @Test func everyCountGoesToACounter() throws {
+  @Test("Every statistic is reported to its counter.")
+  func counters() throws {
     let metrics = TestMetrics()
     MetricsSystem.bootstrap(metrics)
     let clock = ManualClock()
