@@ -69,7 +69,7 @@ void Disk::apply(Entry entry) {
 
 // MARK: - Calls
 
-int Disk::look(const std::string& path, csimdisk_kind* result) {
+int Disk::stat(const std::string& path, csimdisk_kind* result) {
   Guard guard(mutex_);
   if (int error = enter(csimdisk_calls_reads)) return error;
   *result = kind(path);

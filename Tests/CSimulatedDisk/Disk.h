@@ -22,19 +22,19 @@ namespace simdisk {
 class Disk {
  public:
   Disk() = default;
-  /// A disk that has the state from the start.
+  /// A disk with this initial state.
   explicit Disk(State state) : state_(state), origin_(std::move(state)) {}
   Disk(const Disk&) = delete;
   Disk& operator=(const Disk&) = delete;
 
   // Calls: each is counted, may fail, and returns an errno.
 
-  int look(const std::string& path, csimdisk_kind* kind);
+  int stat(const std::string& path, csimdisk_kind* kind);
   int list(const std::string& path, std::vector<std::string>* names);
   int size(const std::string& path, uint64_t* count);
   int open_to_read(const std::string& path, uint64_t* file);
   int read(uint64_t file, uint64_t offset, size_t count, char* to, size_t* done);
-  /// Creates the file when missing.
+  /// Creates the file if it is missing.
   int open_to_write(const std::string& path, bool emptied, uint64_t* file);
   int write(uint64_t file, std::string bytes);
   int sync(uint64_t file);
@@ -49,7 +49,7 @@ class Disk {
   int available(const std::string& path, uint64_t* bytes);
   int lock(const std::string& path);
 
-  // The rest is not counted.
+  // The other functions are not counted.
 
   void close(uint64_t file);
   void unlock(const std::string& path);
@@ -67,7 +67,7 @@ class Disk {
   /// The state before the journal, and the journal.
   std::pair<State, std::vector<Entry>> history();
 
-  /// Of the work that LevelDB has in the background.
+  /// Controls LevelDB's background work.
   Gate gate;
 
  private:
@@ -79,16 +79,17 @@ class Disk {
     bool done = false;
   };
 
-  /// Counts a call, and says how it has to fail: an errno, or 0. A failing write asks `is_short`.
+  /// Counts a call, and returns the errno with which it must fail, or 0. A write also gets
+  /// `is_short`.
   int enter(csimdisk_calls calls, bool* is_short = nullptr);
   int create(const std::string& path, uint64_t* file);
-  /// 0 when a name may be made at `path`.
+  /// Returns 0 if a name may be created at `path`, otherwise an errno.
   int check_parent(const std::string& path) const;
   csimdisk_kind kind(const std::string& path) const;
   bool has_names_below(const std::string& path) const;
-  /// How many bytes files may still take.
+  /// The number of bytes left on the disk.
   uint64_t room() const;
-  /// Changes the state and enters it in the journal.
+  /// Changes the state, and appends the change to the journal.
   void apply(Entry entry);
 
   std::mutex mutex_;
@@ -102,10 +103,10 @@ class Disk {
   uint64_t capacity_ = kEndless;
 };
 
-/// Without what does not matter in it: "//", "/." and a slash at the end.
+/// The path without "//", "/." and a trailing slash.
 std::string clean(const char* path);
 
-/// The system's files for LevelDB, on a disk that outlives them.
+/// LevelDB's environment on a disk, which must outlive it.
 std::unique_ptr<leveldb::Env> make_env(Disk* disk);
 
 }  // namespace simdisk

@@ -1,4 +1,4 @@
-// LevelDB's view of a disk, with the buffers, syncs and messages of its own view of the system.
+// LevelDB's environment on a disk, with the buffers, syncs and messages of LevelDB's POSIX one.
 
 #include <leveldb/env.h>
 
@@ -12,7 +12,7 @@
 
 #include "Disk.h"
 
-// LevelDB may be built without run-time type information, which is not used here either.
+// LevelDB may be built without run-time type information, and it is not used here.
 #ifdef __ELF__
 asm(".weak _ZTIN7leveldb3EnvE");
 asm(".weak _ZTIN7leveldb6LoggerE");
@@ -37,7 +37,7 @@ Status made(const std::string& context, int error) {
   return Status::IOError(context, std::strerror(error));
 }
 
-/// An open file. It stays readable and writable when its name goes.
+/// An open file, which stays readable and writable when its name is removed.
 class Handle {
  public:
   Handle(Disk* disk, uint64_t file, std::string path)
@@ -119,13 +119,13 @@ class Writable final : public leveldb::WritableFile {
     return Flush();
   }
 
-  /// What cannot be written is forgotten, as LevelDB's own does.
+  /// Drops the buffer even if the write fails, as LevelDB's own file does.
   Status Flush() override {
     if (buffer_.empty()) return Status::OK();
     return made(handle_.path, handle_.disk->write(handle_.file, std::exchange(buffer_, {})));
   }
 
-  /// The name of a manifest is durable before what is in it.
+  /// Makes the name of a manifest durable before its contents.
   Status Sync() override {
     std::string name = handle_.path.substr(handle_.path.rfind('/') + 1);
     if (name.rfind("MANIFEST", 0) == 0) {
@@ -155,7 +155,7 @@ class SilentLogger final : public leveldb::Logger {
   void Logv(const char*, std::va_list) override {}
 };
 
-/// A thread that runs what it is given, one after the other.
+/// A thread that runs its tasks one after the other.
 class Worker {
  public:
   explicit Worker(Gate* gate) : gate_(gate) {}
@@ -223,7 +223,7 @@ class DiskEnv final : public leveldb::Env {
 
   bool FileExists(const std::string& name) override {
     csimdisk_kind kind = csimdisk_kind_none;
-    return disk_->look(clean(name.c_str()), &kind) == 0 && kind != csimdisk_kind_none;
+    return disk_->stat(clean(name.c_str()), &kind) == 0 && kind != csimdisk_kind_none;
   }
 
   Status GetChildren(const std::string& name, std::vector<std::string>* result) override {

@@ -8,7 +8,7 @@ namespace {
 
 thread_local bool is_background = false;
 
-/// Longer than that nothing is held: somebody waits for the work.
+/// The longest time to hold work, after which a thread probably waits for it.
 constexpr std::chrono::seconds kPatience(60);
 
 }  // namespace

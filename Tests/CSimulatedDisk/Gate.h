@@ -1,4 +1,4 @@
-// When LevelDB's work in the background goes on, so that a script makes the same journal each time.
+// Controls when LevelDB's background work continues, so that a script makes the same journal again.
 
 #ifndef CSIMULATED_DISK_GATE_H
 #define CSIMULATED_DISK_GATE_H
@@ -9,24 +9,25 @@
 
 namespace simdisk {
 
-/// Stands before each piece of work in the background and each of its calls that change the disk.
+/// A gate that background work passes before it starts and before each call that changes the disk.
 ///
-/// It is open until it is held. Then work passes only while somebody lets it, a number of times.
-/// Other calls that change the disk come by too, and wait only when the work is preferred.
+/// It is open until it is held. While it is held, `run` lets the work pass a number of times. Other
+/// calls that change the disk pass it, too, and wait only while background work is preferred.
 class Gate {
  public:
-  /// The work's side: it was scheduled, begins on this thread, ends, is about to change the disk.
+  // Called by the work: it was scheduled, begins on this thread, ends, or is about to change the
+  // disk.
   void scheduled();
   void begin();
   void end();
   void pass();
 
-  /// The other side.
+  // Called by the test.
   void hold();
-  /// Opens the gate, and lets the others change the disk only while there is no work.
+  /// Opens the gate, and lets other threads change the disk only while there is no work.
   void prefer();
   void release();
-  /// Lets work pass so many times, and returns when it has used that up or there is none.
+  /// Lets work pass `times` times, and returns after that or when there is no work.
   void run(size_t times);
 
  private:
@@ -34,7 +35,7 @@ class Gate {
   std::condition_variable changed_;
   bool held_ = false;
   bool preferred_ = false;
-  /// Whether the work stands before the gate.
+  /// Whether work waits at the gate.
   bool waits_ = false;
   size_t passes_ = 0;
   size_t pending_ = 0;

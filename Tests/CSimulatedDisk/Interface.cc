@@ -1,4 +1,4 @@
-// The C functions.
+// The C interface.
 
 #include <leveldb/env.h>
 
@@ -13,7 +13,7 @@ struct csimdisk {
   explicit csimdisk(std::unique_ptr<simdisk::Disk> made)
       : disk(std::move(made)), env(simdisk::make_env(disk.get())) {}
 
-  // Freed from the last to the first.
+  // Destroyed from the last to the first.
   const std::unique_ptr<simdisk::Disk> disk;
   const std::unique_ptr<leveldb::Env> env;
 };
@@ -26,7 +26,7 @@ struct csimdisk_replay {
   simdisk::State state;
   std::vector<simdisk::Entry> journal;
   size_t next = 0;
-  csimdisk_entry told = {csimdisk_entry_create, 0, 0, ""};
+  csimdisk_entry returned = {csimdisk_entry_create, 0, 0, ""};
 };
 
 namespace {
@@ -115,9 +115,9 @@ csimdisk_counts csimdisk_count(csimdisk* disk) noexcept { return disk->disk->cou
 
 // MARK: - Calls
 
-int csimdisk_look(csimdisk* disk, const char* path, csimdisk_kind* kind) noexcept {
+int csimdisk_stat(csimdisk* disk, const char* path, csimdisk_kind* kind) noexcept {
   *kind = csimdisk_kind_none;
-  return disk->disk->look(clean(path), kind);
+  return disk->disk->stat(clean(path), kind);
 }
 
 int csimdisk_list(csimdisk* disk, const char* path, csimdisk_buffer* buffer) noexcept {
@@ -227,8 +227,8 @@ const csimdisk_entry* csimdisk_replay_step(csimdisk_replay* replay) noexcept {
   if (replay->next == replay->journal.size()) return nullptr;
   const simdisk::Entry& next = replay->journal[replay->next++];
   replay->state.apply(next);
-  replay->told = {next.kind, next.file, next.count, next.path.c_str()};
-  return &replay->told;
+  replay->returned = {next.kind, next.file, next.count, next.path.c_str()};
+  return &replay->returned;
 }
 
 size_t csimdisk_replay_pending_names(const csimdisk_replay* replay) noexcept {

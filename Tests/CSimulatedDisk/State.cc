@@ -7,7 +7,7 @@ namespace simdisk {
 
 namespace {
 
-// Hashes are polynomials in kBase modulo the prime 2^61 - 1, so that those of two parts combine.
+// Hashes are polynomials in kBase modulo the prime 2^61 - 1, so hashes of parts can be combined.
 constexpr uint64_t kPrime = (uint64_t{1} << 61) - 1;
 constexpr uint64_t kBase = 0x0b4c71d3a59e62f7;
 
@@ -130,7 +130,7 @@ void State::apply(const Entry& entry) {
   auto file = files.find(entry.file);
   switch (entry.kind) {
     case csimdisk_entry_write:
-      // A file without a name, that a handle wrote to, may be gone here.
+      // A handle may have written to a file without a name, which does not exist here.
       if (file == files.end()) return;
       last_file = entry.file;
       last_offset = file->second.bytes.size();
@@ -265,7 +265,7 @@ void State::damage(csimdisk_model model, Chance& chance, State* image) const {
         copy.bytes = file.durable();
         break;
       case csimdisk_model_prefix:
-        // A file that was cut may still be as it was before, or anything since.
+        // A truncated file may be in any state from before the truncation until now.
         copy.bytes.cut(file.synced + chance.below(some + 1));
         if (chance.below(2) == 0 && file.old) copy.bytes = *file.old;
         break;

@@ -1,4 +1,4 @@
-// What is on a disk, in memory and durably, and what a crash makes of it.
+// The contents of a disk, in memory and durable, and what a crash leaves of them.
 
 #ifndef CSIMULATED_DISK_STATE_H
 #define CSIMULATED_DISK_STATE_H
@@ -20,24 +20,24 @@ struct Chunk {
   explicit Chunk(std::string bytes);
 
   const std::string bytes;
-  /// Of all the bytes, so that the hash of a file takes a step for each chunk and not each byte.
+  /// The hash of all bytes, so that hashing a file takes one step per chunk, not per byte.
   const uint64_t hash;
   const uint64_t power;
 };
 
-/// The bytes of a file: parts of chunks, cheap to copy and to cut.
+/// The bytes of a file as parts of chunks, cheap to copy and to truncate.
 class Rope {
  public:
   uint64_t size() const { return parts_.empty() ? 0 : parts_.back().end; }
   void append(std::shared_ptr<const Chunk> chunk);
   void cut(uint64_t size);
-  /// Copies at most `count` bytes from `offset` on, and says how many.
+  /// Copies at most `count` bytes from `offset` on, and returns their number.
   size_t read(uint64_t offset, size_t count, char* to) const;
   std::string bytes() const;
   uint64_t hash() const;
 
  private:
-  /// The chunk's first bytes, up to the file's byte `end`.
+  /// The chunk's first bytes, which end at the file's offset `end`.
   struct Part {
     uint64_t end;
     std::shared_ptr<const Chunk> chunk;
@@ -47,11 +47,11 @@ class Rope {
 
 struct File {
   Rope bytes;
-  /// So many of the first bytes are durable.
+  /// The number of leading bytes that are durable.
   uint64_t synced = 0;
-  /// What is durable, when the file was cut below it since.
+  /// The durable bytes, if the file was truncated below them since.
   std::optional<Rope> old;
-  /// How many handles are open.
+  /// The number of open handles.
   int handles = 0;
 
   bool is_synced() const { return !old && synced == bytes.size(); }
@@ -60,7 +60,7 @@ struct File {
   Rope durable() const;
 };
 
-/// Every path but "/" with the number of its file, or `kDirectory`.
+/// Every path except "/", with the number of its file or `kDirectory`.
 using Names = std::map<std::string, uint64_t>;
 constexpr uint64_t kDirectory = 0;
 
@@ -73,12 +73,12 @@ struct Entry {
   std::shared_ptr<const Chunk> chunk;
 };
 
-/// SplitMix64.
+/// A SplitMix64 random generator.
 class Chance {
  public:
   explicit Chance(uint64_t seed) : state_(seed) {}
   uint64_t next();
-  /// From 0 up to and without `bound`, which is not 0.
+  /// A number from 0 to `bound` - 1; `bound` must not be 0.
   uint64_t below(uint64_t bound) { return next() % bound; }
 
  private:
@@ -87,18 +87,18 @@ class Chance {
 
 struct State {
   std::map<uint64_t, File> files;
-  /// The number of the next file. Numbers only grow: files have an age.
+  /// The number of the next file. Numbers only grow, so they order files by age.
   uint64_t next_file = 1;
   Names names;
   Names durable_names;
-  /// The changes that make `names` out of `durable_names`.
+  /// The changes that turn `durable_names` into `names`.
   std::vector<Entry> pending;
-  /// The file of the last write, and where it began.
+  /// The file of the last write, and the write's offset.
   uint64_t last_file = 0;
   uint64_t last_offset = 0;
 
   void apply(const Entry& entry);
-  /// The state that a crash leaves, all of it durable.
+  /// The state that a crash leaves, which is durable.
   State image(csimdisk_model model, uint64_t number) const;
   uint64_t hash() const;
 
@@ -110,7 +110,7 @@ struct State {
   void damage(csimdisk_model model, Chance& chance, State* image) const;
 };
 
-/// Whether `path` lies below the directory `of`.
+/// Whether `path` is below the directory `of`.
 bool is_below(std::string_view path, std::string_view of);
 std::string parent(const std::string& path);
 

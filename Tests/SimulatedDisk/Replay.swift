@@ -1,36 +1,36 @@
 internal import CSimulatedDisk
 
-/// What a crash leaves of what is not durable.
+/// What a crash leaves of the changes that are not durable.
 ///
-/// The same seed at the same place gives the same disk.
+/// The same seed at the same position gives the same disk.
 package enum CrashModel: Hashable, Sendable {
-  /// All: the process ended, and the system did not.
+  /// Everything, because only the process ended.
   case everything
-  /// No bytes that were not synced, and no change of names.
+  /// No unsynced bytes, and no changes of names.
   case nothingUnsynced
-  /// All changes of names, no bytes.
+  /// All changes of names, and no unsynced bytes.
   case unsyncedDataLost
-  /// All bytes, and only so many of the changes of names that are not durable.
+  /// All bytes, and only this many of the changes of names that are not durable.
   case namesLost(keeping: Int)
-  /// Of each file some first bytes, and some first changes of names.
+  /// A prefix of each file's bytes, and of the changes of names.
   case prefix(seed: UInt64)
-  /// All, but the last write, unless it is synced, ends early.
+  /// Everything, except that the last write is incomplete unless it was synced.
   case tornLastAppend(seed: UInt64)
-  /// All, but in one file the end of what was not synced is zeros.
+  /// Everything, except that the last unsynced bytes of one file are zeros.
   case zeroedTail(seed: UInt64)
-  /// All, but in one file the end of what was not synced is noise.
+  /// Everything, except that the last unsynced bytes of one file are random.
   case garbageTail(seed: UInt64)
-  /// All, but no bytes that were not synced in the oldest file that has some.
+  /// Everything, except the unsynced bytes of the oldest file that has some.
   case oldFileTailLost
 }
 
-/// A walk through the journal of a disk, which can crash at every step.
+/// Replays the journal of a disk, and makes the image of a crash after any change.
 ///
-/// It stands before the first entry. It belongs to one thread at a time.
+/// It starts before the first change. Only one thread may use it at a time.
 package final class Replay {
   private let replay: OpaquePointer
 
-  /// How many entries it is past.
+  /// The number of changes replayed so far.
   package private(set) var position = 0
 
   init(owning replay: OpaquePointer) {
@@ -41,7 +41,7 @@ package final class Replay {
     csimdisk_replay_free(replay)
   }
 
-  /// A change that the journal tells of.
+  /// A change in the journal.
   package struct Step: Equatable, Sendable {
     package enum Kind: Sendable {
       case create
@@ -54,20 +54,20 @@ package final class Replay {
       case makeDirectory
       case removeDirectory
       case syncDirectory
-      /// From outside, by ``SimulatedDisk/setBytes(_:of:)``.
+      /// A change from outside, by ``SimulatedDisk/setBytes(_:of:)``.
       case edit
     }
 
     package let kind: Kind
-    /// The number of the file, 0 when the change is not about one; later files have higher ones.
+    /// The number of the file, which is higher for later files; 0 if the change concerns no file.
     package let file: UInt64
-    /// How many bytes were written, or are left.
+    /// The number of bytes written, or left after a truncation.
     package let count: Int
     /// The path, or "" for changes of open files.
     package let path: String
   }
 
-  /// Goes past the next change and returns it; nil at the end.
+  /// Replays the next change and returns it; nil at the end.
   package func step() -> Step? {
     guard let entry = csimdisk_replay_step(replay)?.pointee else { return nil }
     position += 1
@@ -76,19 +76,19 @@ package final class Replay {
       path: String(cString: entry.path))
   }
 
-  /// Goes past all changes that are left, and returns them.
+  /// Replays all remaining changes, and returns them.
   package func steps() -> [Step] {
     var steps: [Step] = []
     while let step = step() { steps.append(step) }
     return steps
   }
 
-  /// How many changes of names are not durable here.
+  /// The number of changes of names that are not durable at this position.
   package var pendingNames: Int { csimdisk_replay_pending_names(replay) }
 
-  /// The disk that a crash leaves here.
+  /// The disk that a crash at this position leaves.
   ///
-  /// It has no faults and an empty journal, and all that it holds is durable.
+  /// It has no faults and an empty journal, and its contents are durable.
   package func image(_ model: CrashModel) -> SimulatedDisk {
     let (value, number) = model.values
     return SimulatedDisk(owning: csimdisk_replay_image(replay, value, number))

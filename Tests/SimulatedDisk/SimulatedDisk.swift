@@ -2,13 +2,13 @@ internal import CSimulatedDisk
 
 /// A disk in memory that fails on demand, and that knows what would survive a power loss.
 ///
-/// The functions here look at it and change it from outside; a store uses it through
+/// Tests inspect and change it with the functions here; a store uses it through
 /// ``SimulatedFiles``. It must outlive every store on it.
 package final class SimulatedDisk: @unchecked Sendable {
-  // The pointer never changes, and what it points to has a mutex.
+  // The pointer never changes, and the disk has its own mutex.
   let disk: OpaquePointer
 
-  /// A disk that holds nothing but its root.
+  /// An empty disk.
   package convenience init() {
     self.init(owning: csimdisk_create())
   }
@@ -21,9 +21,9 @@ package final class SimulatedDisk: @unchecked Sendable {
     csimdisk_free(disk)
   }
 
-  /// A disk with the same files, what is durable of them, and journal.
+  /// A disk with the same files, durable state and journal.
   ///
-  /// It has no faults, no locks and no calls yet.
+  /// It has no faults, locks or counted calls.
   package func copy() -> SimulatedDisk {
     SimulatedDisk(owning: csimdisk_copy(disk))
   }
@@ -35,50 +35,50 @@ package final class SimulatedDisk: @unchecked Sendable {
     CBuffer.filled { csimdisk_paths(disk, $0) }.1.strings
   }
 
-  /// All bytes of a file; nil when there is no such file.
+  /// All bytes of a file; nil if the file is missing.
   package func bytes(of path: String) -> [UInt8]? {
     let (found, bytes) = CBuffer.filled { csimdisk_bytes(disk, path, $0) }
     return found ? bytes : nil
   }
 
-  /// Makes `bytes` all that a file holds, durably.
+  /// Replaces a file's contents durably.
   ///
-  /// Its name and its directories are made if they are missing.
+  /// Creates its name and its directories if they are missing.
   package func setBytes(_ bytes: [UInt8], of path: String) {
     csimdisk_set_bytes(disk, path, bytes, bytes.count)
   }
 
-  /// Changes the bytes of a file, durably; a missing file had none.
+  /// Changes the bytes of a file durably; a missing file starts empty.
   package func edit(_ path: String, _ change: (inout [UInt8]) -> Void) {
     var bytes = bytes(of: path) ?? []
     change(&bytes)
     setBytes(bytes, of: path)
   }
 
-  /// How many bytes of a file are written and not durable.
+  /// The number of written bytes of a file that are not durable.
   package func unsyncedCount(of path: String) -> Int {
     Int(csimdisk_unsynced(disk, path))
   }
 
-  /// Of all names and bytes; disks that hold the same have the same.
+  /// A hash of all names and bytes, equal for disks with the same contents.
   package var hash: UInt64 { csimdisk_hash(disk) }
 
-  /// Sets how many bytes all files together may have; what goes beyond finds no space.
+  /// Sets the maximum size of all files together; writes beyond it find no space.
   package func setCapacity(_ byteCount: UInt64) {
     csimdisk_set_capacity(disk, byteCount)
   }
 
   // MARK: - Faults
 
-  /// Which calls a fault counts, and can make fail.
+  /// The calls that a fault counts and can make fail.
   package enum Calls: CaseIterable, Sendable {
-    /// Those that change the disk, syncs among them.
+    /// Calls that change the disk, and syncs.
     case mutating
     /// Writes of bytes.
     case writes
     /// Syncs of files and of directories.
     case syncs
-    /// Opening for reading, reading, listing and looking: all that do not change the disk.
+    /// Calls that do not change the disk: opening for reading, reading, listing and `stat`.
     case reads
     case all
   }
@@ -87,27 +87,27 @@ package final class SimulatedDisk: @unchecked Sendable {
   package enum Fault: CaseIterable, Sendable {
     case eio
     case enospc
-    /// A write leaves half of its bytes and then finds no space; other calls find none at once.
+    /// A write stores half of its bytes and then finds no space; other calls find none at once.
     case shortWrite
-    /// Like ``eio``, and counts only syncs, whatever calls are asked for.
+    /// Like ``eio``, but counts only syncs, whatever calls are given.
     case failedSync
   }
 
-  /// How many calls there were.
+  /// The numbers of calls.
   package struct Counts: Equatable, Sendable {
     package let mutating: Int
     package let writes: Int
     package let syncs: Int
     package let reads: Int
     package let all: Int
-    /// How many of them were made to fail.
+    /// The number of calls that a fault made fail.
     package let failed: Int
   }
 
-  /// Makes the call with this number fail, and all `calls` after it, if `forever`.
+  /// Makes the call with this number fail, and all later `calls` if `forever` is true.
   ///
-  /// Calls are counted from 1 in the life of the disk, among `calls`: the next one has the number
-  /// ``counts`` tells, and one more. Faults add up until ``heal()``.
+  /// Numbers start at 1 and count the `calls` since the disk was created, so the next call's number
+  /// is one more than in ``counts``. Faults add up until ``heal()``.
   package func fail(
     atCall number: Int, _ fault: Fault, of calls: Calls = .mutating, forever: Bool = false
   ) {
@@ -115,7 +115,7 @@ package final class SimulatedDisk: @unchecked Sendable {
     csimdisk_fail(disk, UInt64(number), counted.value, fault.value, forever)
   }
 
-  /// Ends every fault.
+  /// Removes all faults.
   package func heal() {
     csimdisk_heal(disk)
   }
@@ -131,16 +131,16 @@ package final class SimulatedDisk: @unchecked Sendable {
 
   // MARK: - LevelDB, for the tests of the disk itself
 
-  /// Opens or makes a database and puts entries of 1000 bytes into it, each synced.
+  /// Opens or creates a database and puts entries of 1000 bytes into it, each synced.
   ///
-  /// Returns how many it took before a call failed.
+  /// Returns the number of entries that were put before a call failed.
   package func fillDatabase(at path: String, from first: Int, count: Int) -> Int {
     Int(csimdisk_database_fill(disk, path, Int32(first), Int32(count)))
   }
 
-  /// How many entries of ``fillDatabase(at:from:count:)`` a database has.
+  /// The number of entries of ``fillDatabase(at:from:count:)`` in a database.
   ///
-  /// Nil when it cannot be opened or read, or when one before its last is missing.
+  /// Nil if it cannot be opened or read, or if an entry before the last one is missing.
   package func databaseCount(at path: String) -> Int? {
     let count = csimdisk_database_count(disk, path)
     return count < 0 ? nil : Int(count)
@@ -148,28 +148,28 @@ package final class SimulatedDisk: @unchecked Sendable {
 
   // MARK: - The background
 
-  /// Has the work that LevelDB does in the background wait, before it begins and before each of its
-  /// calls that change the disk.
+  /// Makes LevelDB's background work wait before it starts and before each of its calls that
+  /// change the disk.
   ///
-  /// So the same script makes the same journal. Nobody may wait for that work meanwhile: not two
-  /// logs may be filled, and no database be closed or compacted.
+  /// So the same script makes the same journal. No call may depend on that work meanwhile: do not
+  /// fill two logs, and do not close or compact a database.
   package func holdBackground() { csimdisk_hold_background(disk) }
 
-  /// Has others wait with what changes the disk until the background has nothing to do.
+  /// Makes other calls that change the disk wait until there is no background work.
   package func preferBackground() { csimdisk_prefer_background(disk) }
 
   /// Ends ``holdBackground()`` and ``preferBackground()``.
   package func releaseBackground() { csimdisk_release_background(disk) }
 
-  /// Lets the work in the background go on for so many calls, or to its end, and waits for that.
+  /// Lets the background work continue for `calls` calls or to its end, and waits for that.
   package func runBackground(calls: Int = .max) { csimdisk_run_background(disk, calls) }
 
   // MARK: - Crashes
 
-  /// How many changes the journal holds.
+  /// The number of changes in the journal.
   package var journalCount: Int { csimdisk_journal_count(disk) }
 
-  /// Goes through the journal, as it is now, from the disk's beginning.
+  /// A replay of the current journal, from the disk's initial state.
   package func replay() -> Replay {
     Replay(owning: csimdisk_replay_create(disk))
   }
@@ -197,9 +197,9 @@ extension SimulatedDisk.Fault {
   }
 }
 
-/// Bytes that come out of the disk.
+/// A buffer for bytes that the C interface returns.
 enum CBuffer {
-  /// What `body` returns, and the bytes that it leaves in its buffer.
+  /// Returns the result of `body`, and the bytes that it has put into the buffer.
   static func filled<Result>(
     _ body: (OpaquePointer) -> Result
   ) -> (Result, [UInt8]) {
@@ -213,7 +213,7 @@ enum CBuffer {
 }
 
 extension [UInt8] {
-  /// The strings in a list of which each is followed by a zero.
+  /// The strings in a list of zero-terminated strings.
   var strings: [String] {
     split(separator: 0).map { String(decoding: $0, as: UTF8.self) }
   }

@@ -23,7 +23,7 @@ package struct SimulatedFiles: StoreFiles {
 
   package func kind(of path: String) throws(EngineError) -> FileKind? {
     var kind = csimdisk_kind.none
-    try check("cannot look at", path, csimdisk_look(disk.disk, path, &kind))
+    try check("cannot look at", path, csimdisk_stat(disk.disk, path, &kind))
     return switch kind {
     case .none: nil
     case .file: .other
@@ -45,7 +45,7 @@ package struct SimulatedFiles: StoreFiles {
   package func requireWritable(_ path: String) throws(EngineError) {
     let what = "cannot write to the directory"
     var kind = csimdisk_kind.none
-    try check(what, path, csimdisk_look(disk.disk, path, &kind))
+    try check(what, path, csimdisk_stat(disk.disk, path, &kind))
     try check(what, path, kind == .directory ? 0 : ENOENT)
   }
 
@@ -125,20 +125,20 @@ package struct SimulatedFiles: StoreFiles {
       throw .locked(pid: text.split(separator: "\n").first.flatMap { Int32($0) })
     }
     try check("cannot lock", path, error)
-    // From here on, the guard gives the lock up when it goes.
+    // From here on, the guard releases the lock when it is released.
     let taken = SimulatedGuard(disk: disk, path: path)
     let text = Array("\(getpid())\n".utf8)
     do throws(EngineError) {
       try check("cannot write", path, csimdisk_write(disk.disk, path, text, text.count))
     } catch .diskFull {
-      // Others are kept out all the same; they only cannot be told by whom.
+      // The lock holds anyway; other openers only do not learn the owner's process identifier.
     }
     return taken
   }
 
-  /// Appends to a file without waiting for anything; creates it when missing.
+  /// Appends to a file without a sync; creates the file if it is missing.
   ///
-  /// Stores leave that to LevelDB. It is for tests of the disk itself.
+  /// It is for tests of the disk itself. In a store, only LevelDB appends.
   package func append(_ bytes: [UInt8], to path: String) throws(EngineError) {
     try check("cannot write", path, csimdisk_append(disk.disk, path, bytes, bytes.count))
   }
@@ -168,7 +168,7 @@ private final class SimulatedGuard: FileGuard {
     try SimulatedFiles(disk).kind(of: path) != nil
   }
 
-  /// What the file still holds if emptying it fails does no harm.
+  /// Releases the lock; it does not matter if the file cannot be truncated.
   func release() {
     isHeld.withLock { isHeld in
       guard isHeld else { return }

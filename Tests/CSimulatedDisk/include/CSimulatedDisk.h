@@ -1,21 +1,20 @@
-// C interface to a disk that lives in memory, for tests: a `leveldb::Env` and the calls that a
-// store makes itself, over the same files.
+// C interface to a disk in memory, for tests: a `leveldb::Env`, and the file calls that a store
+// makes itself, on the same files.
 //
-// The disk knows what would survive a power loss. A file has the bytes that were written and those
-// that were synced. Names change in one order, that of the file system's journal; syncing any
-// directory makes every change so far durable. All that changes the disk is an entry of its
-// journal, which can be gone through again: after each entry, a crash model says what a crash at
-// that moment leaves.
+// The disk knows what would survive a power loss. A file has written bytes and synced bytes. Names
+// change in one order, that of the file system's journal, and syncing any directory makes every
+// change so far durable. Each change of the disk is an entry in its journal, which can be replayed.
+// After each entry, a crash model defines what a crash at that moment leaves.
 //
 // Conventions:
 //
-//   1. A call that can fail returns an errno, 0 for success. It is counted, and it can be told to
-//      fail. The other functions look at the disk or change it from outside.
+//   1. A call that can fail returns an errno, 0 for success. It is counted, and a fault can make it
+//      fail. The other functions inspect the disk or change it from outside.
 //   2. A pointer from `_create`, `_copy` or `_image` is owned by the caller and has one matching
 //      `_free`. Freeing NULL does nothing.
-//   3. Paths are absolute. "/" is always there.
-//   4. A disk may be used from any thread; a replay and a buffer belong to one at a time.
-//   5. A disk is freed after every database on it was closed.
+//   3. Paths are absolute. "/" always exists.
+//   4. A disk may be used from any thread; a replay and a buffer only from one at a time.
+//   5. A disk is freed after every database on it is closed.
 
 #ifndef CSIMULATED_DISK_H
 #define CSIMULATED_DISK_H
@@ -46,10 +45,10 @@ csimdisk_buffer *csimdisk_buffer_create(void) CSIMDISK_NOEXCEPT;
 /// Frees a buffer.
 void csimdisk_buffer_free(csimdisk_buffer *_Nullable buffer) CSIMDISK_NOEXCEPT;
 
-/// The bytes of a buffer. They live until the buffer is changed or freed.
+/// The bytes of a buffer, valid until the buffer is changed or freed.
 const uint8_t *csimdisk_buffer_bytes(const csimdisk_buffer *buffer) CSIMDISK_NOEXCEPT;
 
-/// How many bytes a buffer holds.
+/// The number of bytes in a buffer.
 size_t csimdisk_buffer_count(const csimdisk_buffer *buffer) CSIMDISK_NOEXCEPT;
 
 // MARK: - Disks
@@ -57,69 +56,69 @@ size_t csimdisk_buffer_count(const csimdisk_buffer *buffer) CSIMDISK_NOEXCEPT;
 /// Creates an empty disk.
 csimdisk *csimdisk_create(void) CSIMDISK_NOEXCEPT;
 
-/// Creates a disk with the same files, what is durable of them, and journal; it has no faults, no
-/// locks and no calls yet. Bytes are shared, so it is cheap.
+/// Creates a disk with the same files, durable state and journal, and without faults, locks or
+/// counted calls. Bytes are shared, so a copy is cheap.
 csimdisk *csimdisk_copy(csimdisk *disk) CSIMDISK_NOEXCEPT;
 
-/// Frees a disk, after what was scheduled on it has run.
+/// Frees a disk after its scheduled work has run.
 void csimdisk_free(csimdisk *_Nullable disk) CSIMDISK_NOEXCEPT;
 
-/// The `leveldb::Env` of the disk. Lives as long as the disk.
+/// The `leveldb::Env` of the disk, valid as long as the disk.
 csimdisk_environment *csimdisk_env(csimdisk *disk) CSIMDISK_NOEXCEPT;
 
-/// A hash of all names and bytes; disks with the same contents have the same.
+/// A hash of all names and bytes, equal for disks with the same contents.
 uint64_t csimdisk_hash(csimdisk *disk) CSIMDISK_NOEXCEPT;
 
 /// Puts the path of every file into `buffer`, in order, each followed by a NUL.
 void csimdisk_paths(csimdisk *disk, csimdisk_buffer *buffer) CSIMDISK_NOEXCEPT;
 
-/// Puts all bytes of a file into `buffer`; false when there is no such file.
+/// Puts all bytes of a file into `buffer`; returns false if the file is missing.
 bool csimdisk_bytes(csimdisk *disk, const char *path, csimdisk_buffer *buffer) CSIMDISK_NOEXCEPT;
 
-/// Makes `bytes` all that a file holds, durably, its name and directories too if they are missing.
+/// Replaces a file's contents durably, and creates its name and directories if they are missing.
 void csimdisk_set_bytes(csimdisk *disk, const char *path, const void *_Nullable bytes,
                         size_t count) CSIMDISK_NOEXCEPT;
 
-/// How many bytes of a file are written and not durable.
+/// The number of written bytes of a file that are not durable.
 uint64_t csimdisk_unsynced(csimdisk *disk, const char *path) CSIMDISK_NOEXCEPT;
 
-/// Sets how many bytes all files together may have; what goes beyond finds no space.
+/// Sets the maximum size of all files together; writes beyond it find no space.
 void csimdisk_set_capacity(csimdisk *disk, uint64_t bytes) CSIMDISK_NOEXCEPT;
 
 // MARK: - Faults
 
-/// Which calls a fault counts, and can make fail.
+/// The calls that a fault counts and can make fail.
 typedef enum __attribute__((enum_extensibility(closed))) csimdisk_calls {
-  /// Those below.
+  /// Writes, syncs and all other calls that change the disk.
   csimdisk_calls_mutating = 0,
   /// Writes of bytes.
   csimdisk_calls_writes = 1,
   /// Syncs of files and directories.
   csimdisk_calls_syncs = 2,
-  /// Not among the mutating: opening for reading, reading, listing, looking.
+  /// Calls that do not change the disk: opening for reading, reading, listing and `stat`.
   csimdisk_calls_reads = 3,
   /// Every call.
   csimdisk_calls_all = 4,
 } csimdisk_calls;
 
-/// How a call fails. But for short writes, it does nothing.
+/// How a call fails. A failed call has no effect, except for a short write.
 typedef enum __attribute__((enum_extensibility(closed))) csimdisk_fault {
   csimdisk_fault_eio = 0,
   csimdisk_fault_enospc = 1,
-  /// A write leaves half of its bytes and then finds no space; other calls find none at once.
+  /// A write stores half of its bytes and then finds no space; other calls find none at once.
   csimdisk_fault_short_write = 2,
 } csimdisk_fault;
 
-/// How many calls there were.
+/// The numbers of calls.
 typedef struct csimdisk_counts {
-  /// By the values of `csimdisk_calls`.
+  /// Indexed by the values of `csimdisk_calls`.
   uint64_t calls[5];
-  /// How many of them were made to fail.
+  /// The number of calls that a fault made fail.
   uint64_t failed;
 } csimdisk_counts;
 
-/// Makes the call with the given number fail, counted from 1 among `calls` in the disk's life; and
-/// all `calls` after it, if `forever`.
+/// Makes the call with the given number fail, and all later `calls` if `forever` is true. Numbers
+/// start at 1 and count the `calls` since the disk was created.
 void csimdisk_fail(csimdisk *disk, uint64_t number, csimdisk_calls calls, csimdisk_fault fault,
                    bool forever) CSIMDISK_NOEXCEPT;
 
@@ -136,7 +135,8 @@ typedef enum __attribute__((enum_extensibility(closed))) csimdisk_kind {
   csimdisk_kind_directory = 2,
 } csimdisk_kind;
 
-int csimdisk_look(csimdisk *disk, const char *path, csimdisk_kind *kind) CSIMDISK_NOEXCEPT;
+/// Finds out what is at a path.
+int csimdisk_stat(csimdisk *disk, const char *path, csimdisk_kind *kind) CSIMDISK_NOEXCEPT;
 
 /// Puts the names in a directory into `buffer`, each followed by a NUL.
 int csimdisk_list(csimdisk *disk, const char *path, csimdisk_buffer *buffer) CSIMDISK_NOEXCEPT;
@@ -147,11 +147,11 @@ int csimdisk_read(csimdisk *disk, const char *path, size_t limit,
 
 int csimdisk_make_directory(csimdisk *disk, const char *path) CSIMDISK_NOEXCEPT;
 
-/// Creates or empties a file and writes `bytes`, in one write.
+/// Creates or truncates a file, and writes `bytes` in one write.
 int csimdisk_write(csimdisk *disk, const char *path, const void *_Nullable bytes,
                    size_t count) CSIMDISK_NOEXCEPT;
 
-/// Writes `bytes` to the end of a file, in one write; creates it when missing.
+/// Appends `bytes` to a file in one write; creates the file if it is missing.
 int csimdisk_append(csimdisk *disk, const char *path, const void *_Nullable bytes,
                     size_t count) CSIMDISK_NOEXCEPT;
 
@@ -159,10 +159,10 @@ int csimdisk_truncate(csimdisk *disk, const char *path, uint64_t count) CSIMDISK
 
 int csimdisk_rename(csimdisk *disk, const char *path, const char *other) CSIMDISK_NOEXCEPT;
 
-/// Gives two files or two directories each other's names.
+/// Exchanges the names of two files or two directories.
 int csimdisk_exchange(csimdisk *disk, const char *path, const char *other) CSIMDISK_NOEXCEPT;
 
-/// Makes `other` another name of a file. The journal tells of it as of a creation.
+/// Makes `other` another name of a file. The journal records it as a creation.
 int csimdisk_link(csimdisk *disk, const char *path, const char *other) CSIMDISK_NOEXCEPT;
 
 /// Removes a file.
@@ -179,33 +179,32 @@ int csimdisk_sync_directory(csimdisk *disk, const char *path) CSIMDISK_NOEXCEPT;
 
 int csimdisk_available(csimdisk *disk, const char *path, uint64_t *bytes) CSIMDISK_NOEXCEPT;
 
-/// Takes the lock of a file, which is created when missing; EWOULDBLOCK when it is held.
+/// Takes the lock of a file, which is created if missing; EWOULDBLOCK if the lock is held.
 int csimdisk_lock(csimdisk *disk, const char *path) CSIMDISK_NOEXCEPT;
 
-/// Gives up a lock. Not counted.
+/// Releases a lock. Not counted.
 void csimdisk_unlock(csimdisk *disk, const char *path) CSIMDISK_NOEXCEPT;
 
 // MARK: - The background
 
-/// From now on what LevelDB does in the background waits before it begins, and before each of its
-/// calls that change the disk. Nobody may wait for it meanwhile: not two logs may be filled, and no
-/// database be closed or compacted. Whoever does waits a minute; then it is released.
+/// From now on LevelDB's background work waits before it starts, and before each of its calls that
+/// change the disk. No call may depend on that work meanwhile: do not fill two logs, and do not
+/// close or compact a database. Such a call blocks for a minute; then the work is released.
 void csimdisk_hold_background(csimdisk *disk) CSIMDISK_NOEXCEPT;
 
-/// From now on calls of others that change the disk wait until there is nothing to do in the
-/// background.
+/// From now on calls of other threads that change the disk wait until there is no background work.
 void csimdisk_prefer_background(csimdisk *disk) CSIMDISK_NOEXCEPT;
 
-/// Ends both.
+/// Ends `csimdisk_hold_background` and `csimdisk_prefer_background`.
 void csimdisk_release_background(csimdisk *disk) CSIMDISK_NOEXCEPT;
 
-/// Lets the work in the background go on for so many of those steps, and waits until it has, or has
-/// nothing to do; if it is not held, until it has nothing to do.
+/// Lets the background work continue for `calls` of those steps, and waits until it has made them
+/// or is finished. If the work is not held, waits until it is finished.
 void csimdisk_run_background(csimdisk *disk, size_t calls) CSIMDISK_NOEXCEPT;
 
 // MARK: - Crashes
 
-/// What an entry of the journal did.
+/// The kind of change that a journal entry records.
 typedef enum __attribute__((enum_extensibility(closed))) csimdisk_entry_kind {
   csimdisk_entry_create = 0,
   csimdisk_entry_write = 1,
@@ -224,64 +223,64 @@ typedef enum __attribute__((enum_extensibility(closed))) csimdisk_entry_kind {
 /// An entry of the journal.
 typedef struct csimdisk_entry {
   csimdisk_entry_kind kind;
-  /// The number of the file, 0 when the entry is not about one.
+  /// The number of the file; 0 if the entry does not concern a file.
   uint64_t file;
-  /// How many bytes were written, or are left.
+  /// The number of bytes written, or left after a truncation.
   uint64_t count;
-  /// The path as it was given, or "" for calls on open files.
+  /// The given path, or "" for calls on open files.
   const char *path;
 } csimdisk_entry;
 
-/// What a crash leaves of what is not durable.
+/// What a crash leaves of the changes that are not durable.
 typedef enum __attribute__((enum_extensibility(closed))) csimdisk_model {
-  /// All: the process ended, and the system did not.
+  /// Everything, because only the process ended.
   csimdisk_model_everything = 0,
   /// Nothing.
   csimdisk_model_nothing_unsynced = 1,
-  /// All changes of names, no bytes.
+  /// All changes of names, and no unsynced bytes.
   csimdisk_model_unsynced_data_lost = 2,
-  /// The first `number` changes of names, all bytes.
+  /// The first `number` changes of names, and all bytes.
   csimdisk_model_names_lost = 3,
-  /// Of each file's bytes some first ones, and some first changes of names. `number` is the seed
-  /// of chance, here and below.
+  /// A prefix of each file's bytes and of the changes of names. `number` is the random seed, here
+  /// and below.
   csimdisk_model_prefix = 4,
-  /// All, but the last write, if not synced, only in part.
+  /// Everything, except that the last write is incomplete unless it was synced.
   csimdisk_model_torn_last_append = 5,
-  /// All, but in one file the end of what was not synced is zeros.
+  /// Everything, except that the last unsynced bytes of one file are zeros.
   csimdisk_model_zeroed_tail = 6,
-  /// All, but in one file the end of what was not synced is noise.
+  /// Everything, except that the last unsynced bytes of one file are random.
   csimdisk_model_garbage_tail = 7,
-  /// All, but no bytes in the oldest file that has some.
+  /// Everything, except the unsynced bytes of the oldest file that has some.
   csimdisk_model_old_file_tail_lost = 8,
 } csimdisk_model;
 
-/// How many entries the journal of a disk has.
+/// The number of entries in a disk's journal.
 size_t csimdisk_journal_count(csimdisk *disk) CSIMDISK_NOEXCEPT;
 
-/// Creates a replay of what the journal holds by now. It stands before the first entry.
+/// Creates a replay of the current journal, positioned before the first entry.
 csimdisk_replay *csimdisk_replay_create(csimdisk *disk) CSIMDISK_NOEXCEPT;
 
 void csimdisk_replay_free(csimdisk_replay *_Nullable replay) CSIMDISK_NOEXCEPT;
 
-/// Goes past the next entry and returns it, until it is called again; NULL at the end.
+/// Applies the next entry and returns it, valid until the next call; NULL at the end.
 const csimdisk_entry *_Nullable csimdisk_replay_step(csimdisk_replay *replay) CSIMDISK_NOEXCEPT;
 
-/// How many changes of names are not durable.
+/// The number of changes of names that are not durable.
 size_t csimdisk_replay_pending_names(const csimdisk_replay *replay) CSIMDISK_NOEXCEPT;
 
-/// Creates the disk that a crash leaves here; all that it holds is durable.
+/// Creates the disk that a crash at this position leaves; its contents are durable.
 csimdisk *csimdisk_replay_image(const csimdisk_replay *replay, csimdisk_model model,
                                 uint64_t number) CSIMDISK_NOEXCEPT;
 
 // MARK: - LevelDB on the disk, for the disk's own tests
 
-/// Opens or creates a database, and puts `count` entries of 1000 bytes into it, each synced.
-/// Returns how many it took: `first` is the number of the first, and a failure ends it.
+/// Opens or creates a database, and puts `count` entries of 1000 bytes into it, each synced and
+/// numbered from `first`. Returns the number of entries that were put before a call failed.
 int csimdisk_database_fill(csimdisk *disk, const char *path, int first,
                            int count) CSIMDISK_NOEXCEPT;
 
-/// How many entries the database has; -1 when it cannot be opened or read, or when one before its
-/// last is missing.
+/// The number of entries in the database; -1 if it cannot be opened or read, or if an entry before
+/// the last one is missing.
 int csimdisk_database_count(csimdisk *disk, const char *path) CSIMDISK_NOEXCEPT;
 
 #ifdef __cplusplus

@@ -1,32 +1,32 @@
 import LarderTestSupport
 
-/// Lets LevelDB's work in the background go on between the operations of a script, by chance.
+/// Lets LevelDB's background work continue in random steps between the operations of a script.
 ///
-/// It is held meanwhile, and nobody may have to wait for it. Writing waits when a log is full while
-/// the one before it is being made a table, so before as much is written the work is finished.
+/// The work is held during an operation, which must not depend on it. A write blocks when a log is
+/// full while the table of the log before is unfinished, so the work is finished before that.
 package struct HeldBackground {
-  /// The size that databases are to have their write buffer of.
+  /// The write buffer size for databases on the disk.
   package static let writeBufferBytes = 64 << 10
 
   private let disk: SimulatedDisk
   private var random: SplitMix64
-  /// What may have been written since the work was last finished.
+  /// The most bytes that may have been written since the work was last finished.
   private var writtenBytes = 0
 
-  /// Holds the background of a disk.
+  /// Holds the background work of a disk.
   package init(of disk: SimulatedDisk, seed: UInt64) {
     self.disk = disk
     random = SplitMix64(seed: ~seed)
     disk.holdBackground()
   }
 
-  /// Comes before an operation that writes about so many bytes.
+  /// Must be called before an operation that writes about `byteCount` bytes.
   package mutating func willWrite(_ byteCount: Int) {
     writtenBytes += byteCount + 2000
     if writtenBytes > Self.writeBufferBytes * 3 / 4 { finish(writing: byteCount) }
   }
 
-  /// Lets some of the work be done, or none.
+  /// Lets a random part of the work run, or nothing.
   package mutating func goOn() {
     switch Int.random(in: 0..<8, using: &random) {
     case 0..<3: break
@@ -35,10 +35,10 @@ package struct HeldBackground {
     }
   }
 
-  /// Lets all of the work be done.
+  /// Lets the work run to its end.
   package mutating func finish() { finish(writing: 0) }
 
-  /// Finishes the work, and runs an operation that waits for more of it.
+  /// Finishes the work, and runs an operation that depends on more of it.
   package mutating func letRun<R>(_ body: () throws -> R) rethrows -> R {
     finish()
     disk.preferBackground()

@@ -1,19 +1,20 @@
 import LarderTestSupport
 import Synchronization
 
-/// What searches for violations have looked at.
+/// The numbers of states that searches have checked, and the violations found.
 package struct PowerLossCounts: Sendable, CustomStringConvertible {
   package var scripts = 0
-  /// How many pairs of a place in a journal and a way to crash were looked at.
+  /// The number of checked crashes: pairs of a position in a journal and a crash model.
   package var states = 0
-  /// How many of them were crashes of an opening after a crash, and how many openings that were.
+  /// The number of those crashes that interrupted an opening after an earlier crash.
   package var openingStates = 0
+  /// The number of openings that were interrupted.
   package var openings = 0
-  /// How many disks were opened: those of one script that hold the same count once.
+  /// The number of distinct disks that were opened, per script.
   package var images = 0
-  /// On how many of them something was set aside.
+  /// The number of those disks whose recovery set something aside.
   package var setAsides = 0
-  /// How many synced writes ended while an older log was there, not yet in a table.
+  /// The number of synced writes that ended while an older log was not yet in a table.
   package var syncsWithOlderLog = 0
   package var violations: [String] = []
 
@@ -35,7 +36,7 @@ package struct PowerLossCounts: Sendable, CustomStringConvertible {
   }
 }
 
-/// Searches script after script until enough crashes were looked at, or a violation is found.
+/// Searches script after script until enough crashes are checked, or a violation is found.
 package final class PowerLossRun: Sendable {
   private let seed: UInt64
   private let goal: Int
@@ -47,8 +48,8 @@ package final class PowerLossRun: Sendable {
 
   /// Runs on two threads.
   ///
-  /// `search` gets the numbers of scripts, from 0 on, and the seed of each; these are the same for
-  /// the same seed of the run.
+  /// `search` gets the number of each script, from 0 on, and its seed, which depends only on the
+  /// number and the seed of the run.
   package func run(
     _ search: @escaping @Sendable (_ number: Int, _ seed: UInt64) throws -> PowerLossCounts
   ) -> PowerLossCounts {

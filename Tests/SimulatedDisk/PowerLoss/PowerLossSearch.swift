@@ -1,12 +1,12 @@
-/// Crashes a script at every change of its disk, in every way, and looks at what is then there.
+/// Crashes a script at every change of its disk with every crash model, and checks the store.
 ///
-/// The store must be as it was at a moment that is allowed. Some of the openings after a crash are
-/// crashed themselves at every change: the next opening must find what the first one found.
+/// The store must be in a state that is allowed at that moment. Some of the openings after a crash
+/// are crashed themselves at every change; the next opening must find the same state as the first.
 package struct PowerLossSearch<State: Hashable & Sendable> {
-  /// What a store is like that was opened.
+  /// The state of an opened store.
   package struct Opened {
     package let state: State
-    /// Whether opening has set something aside.
+    /// Whether the opening has set something aside.
     package let hasSetAside: Bool
 
     package init(state: State, hasSetAside: Bool) {
@@ -14,9 +14,9 @@ package struct PowerLossSearch<State: Hashable & Sendable> {
     }
   }
 
-  /// What opening a disk came to.
+  /// The result of opening a disk.
   private enum Finding {
-    /// The moments that the store may be in; none when it is like no moment.
+    /// The moments at which the script's store had the same state; empty if there are none.
     case moments([Int])
     case failure(String)
   }
@@ -26,17 +26,17 @@ package struct PowerLossSearch<State: Hashable & Sendable> {
   private let timeline: Timeline<State>
   private let script: String
   private let open: (SimulatedDisk) throws -> Opened
-  // Disks that hold the same are opened once.
+  // Disks with the same contents are opened once.
   private var findings: [UInt64: Finding] = [:]
 
   /// Prepares a search.
   ///
   /// - Parameters:
-  ///   - disk: What the script has left, with its journal.
+  ///   - disk: The disk after the script, with its journal.
   ///   - timeline: The states that the script went through.
-  ///   - script: What to call it.
-  ///   - open: Opens the store on a disk, which changes the disk, looks at it, and closes it. It
-  ///     throws when something is not as it should be.
+  ///   - script: The script's name for messages.
+  ///   - open: Opens the store on a disk, which changes the disk, reads the store and closes it. It
+  ///     throws if the store is invalid.
   package init(
     of disk: SimulatedDisk, _ timeline: Timeline<State>, script: String,
     open: @escaping (SimulatedDisk) throws -> Opened
@@ -44,7 +44,7 @@ package struct PowerLossSearch<State: Hashable & Sendable> {
     (self.disk, self.timeline, self.script, self.open) = (disk, timeline, script, open)
   }
 
-  /// Looks at every crash, up to a few violations.
+  /// Checks every crash, until there are a few violations.
   package mutating func run() {
     let replay = disk.replay()
     while let step = replay.step(), counts.violations.count < 5 {
@@ -71,7 +71,7 @@ package struct PowerLossSearch<State: Hashable & Sendable> {
       """)
   }
 
-  /// Opens the store on a disk, unless one that holds the same was opened before.
+  /// Opens the store on a disk, unless a disk with the same contents was opened before.
   private mutating func finding(of image: SimulatedDisk, isFirst: Bool) -> Finding {
     let hash = image.hash
     if let known = findings[hash] { return known }
@@ -80,7 +80,7 @@ package struct PowerLossSearch<State: Hashable & Sendable> {
       let opened = try open(image)
       if isFirst, opened.hasSetAside { counts.setAsides += 1 }
       let numbers = timeline.moments(of: opened.state)
-      // Few openings are crashed, and more of those that change more.
+      // Few openings are crashed, but more of those that set something aside.
       let isSample = isFirst && hash % (opened.hasSetAside ? 256 : 2048) == 0
       let failure = isSample ? crash(openingOf: image, which: numbers) : nil
       finding = failure.map { .failure($0) } ?? .moments(numbers)
@@ -91,7 +91,7 @@ package struct PowerLossSearch<State: Hashable & Sendable> {
     return finding
   }
 
-  /// Crashes an opening, and says what is wrong with what the next one finds.
+  /// Crashes an opening at every change, and returns a message if a later opening differs.
   private mutating func crash(openingOf disk: SimulatedDisk, which numbers: [Int]) -> String? {
     counts.openings += 1
     let replay = disk.replay()
@@ -117,7 +117,7 @@ package struct PowerLossSearch<State: Hashable & Sendable> {
 }
 
 extension Replay {
-  /// The ways to crash here.
+  /// The crash models to try at this position.
   fileprivate var models: [CrashModel] {
     let pending = pendingNames
     let kept = Set([0, 1, pending / 2, pending - 1].filter { $0 >= 0 && $0 < pending })

@@ -1,18 +1,18 @@
-/// The states that a store went through, one commit after another, and when.
+/// The states of a store after each commit, with their positions in the disk's journal.
 package struct Timeline<State: Hashable & Sendable>: Sendable {
-  /// A state, and when it came to be.
+  /// When a state came into effect.
   private struct Moment {
-    /// How long the journal was before the operation that made the state, and after it.
+    /// The length of the journal before the operation that made the state, and after it.
     let started: Int
     let acknowledged: Int
-    /// Whether it must survive a power loss from then on, as all before it.
+    /// Whether this state and all earlier ones survive a power loss from then on.
     let isDurable: Bool
   }
 
   private var moments: [Moment] = []
   private var numbers: [State: [Int]] = [:]
 
-  /// Begins with a state that is there from the start.
+  /// Starts with an initial state.
   package init(_ state: State) {
     add(state, started: 0, acknowledged: 0, isDurable: true)
   }
@@ -28,9 +28,9 @@ package struct Timeline<State: Hashable & Sendable>: Sendable {
   /// The moments at which the store was in this state.
   package func moments(of state: State) -> [Int] { numbers[state] ?? [] }
 
-  /// Which moments a store may be in that is opened after a crash at a place in the journal.
+  /// The moments whose states are allowed after a crash at a position in the journal.
   ///
-  /// The operation under way may have taken effect.
+  /// An unfinished operation may have taken effect.
   package func allowed(at place: Int, after model: CrashModel) -> ClosedRange<Int> {
     let acknowledged = moments.lastIndex { $0.acknowledged <= place } ?? 0
     let durable = moments.lastIndex { $0.isDurable && $0.acknowledged <= place } ?? 0
