@@ -1,6 +1,6 @@
-// Counts allocations of memory: of encoding a value into a buffer that has room, of decoding it,
-// and of making the same value by hand. One line for each type of payload. A process of its own,
-// as it counts all that its process allocates.
+// Counts the allocations of encoding a value into a buffer with room, of decoding it, and of making
+// the same value by hand, and prints a line for each type of payload. It is a process of its own
+// because it counts all allocations of its process.
 
 import Foundation
 import Larder
@@ -12,7 +12,7 @@ import LarderCoding
 struct AllocationWorker {
   static func main() throws {
     guard larder_allocation_count() >= 0 else {
-      return print("cannot count: there is no glibc here, or a sanitizer has its place")
+      return print("cannot count: glibc is missing, or a sanitizer replaces its functions")
     }
     for specimen in Specimen.all {
       let counts = try specimen.count()
@@ -21,7 +21,7 @@ struct AllocationWorker {
   }
 }
 
-/// A value to encode, and how else it can be made.
+/// A value to encode, with a closure that counts its allocations.
 struct Specimen: Sendable {
   typealias Counts = (encode: Int, decode: Int, byHand: Int)
 
@@ -33,7 +33,7 @@ struct Specimen: Sendable {
     count = {
       let value = make()
       var buffer = ByteBuffer()
-      // What the coder learns of a type it learns with the first values.
+      // The coder caches a type's shape with the first values.
       let encode = try allocations {
         buffer.truncate(to: 0)
         try PayloadFormat.binary.encode(value, into: &buffer)
@@ -46,7 +46,7 @@ struct Specimen: Sendable {
     }
   }
 
-  /// By a cache's coder, which knows types that hand over their fields by themselves.
+  /// Uses a cache's coder, which encodes a type with `DirectCoding` without `Codable`.
   init<T: Codable & Sendable>(
     _ name: String, with coder: Coder<T>, _ make: @escaping @Sendable () -> T
   ) {
@@ -65,7 +65,7 @@ struct Specimen: Sendable {
   }
 }
 
-/// How many allocations a call makes at the most, once some have been made.
+/// The maximum number of allocations of a call, after some calls to warm up.
 private func allocations<R, E>(of call: () throws(E) -> R) throws(E) -> Int {
   for _ in 0..<20 { keep(try call()) }
   var most = 0
@@ -77,7 +77,7 @@ private func allocations<R, E>(of call: () throws(E) -> R) throws(E) -> Int {
   return most
 }
 
-/// Where the optimizer cannot see that nobody wants a value.
+/// Uses a value, so that the optimizer does not remove the call that made it.
 @inline(never)
 private func keep<T>(_ value: T) {
   withExtendedLifetime(value) {}

@@ -1,8 +1,8 @@
 import LarderEngine
 
-/// Makes backups of a store, or restores one, again and again until it is killed.
+/// Makes backups of a store, or restores one, repeatedly until it is killed.
 ///
-/// Before each it says the name, and after each "made".
+/// Prints the name before each, and "made" after it.
 enum BackingUp {
   static func run(in path: String, restoring: Bool) throws(EngineError) {
     let engine = restoring ? nil : try LevelDBEngine(at: "\(path)/store")

@@ -1,5 +1,5 @@
-// The other process in the tests: one that holds a store, tries to open one, or writes until it is
-// killed. What it has to say it says line by line on standard output, unbuffered.
+// The second process of the tests, which holds a store, tries to open one, or writes until it is
+// killed. It reports line by line on standard output, unbuffered.
 
 import LarderBytes
 import LarderEngine
@@ -25,8 +25,8 @@ struct CrashWorker {
       case ("open", let path?, _): try tryToOpen(path)
       case ("stay", let path?, _): stay(path)
       case ("parent", let path?, _): beParent(path)
-      case ("write", let path?, let seed?): try writeForEver(to: path, threads: 1, seed: seed)
-      case ("storm", let path?, let seed?): try writeForEver(to: path, threads: 8, seed: seed)
+      case ("write", let path?, let seed?): try writeForever(to: path, threads: 1, seed: seed)
+      case ("storm", let path?, let seed?): try writeForever(to: path, threads: 8, seed: seed)
       case ("fork", let path?, _): try Fork.run(in: path)
       case ("files", let path?, _): try Hardship.fewFiles(in: path)
       case ("rights", let path?, _): try Hardship.noRights(in: path)
@@ -58,14 +58,14 @@ struct CrashWorker {
     try engine.close()
   }
 
-  /// Locks a file, and stays until it is killed.
+  /// Locks a file, and waits until it is killed.
   private static func stay(_ path: String) {
     let file = open(path, O_RDWR | O_CREAT, 0o600 as mode_t)
     say(flock(file, LOCK_EX | LOCK_NB) == 0 ? "ready" : "cannot lock \(path)")
     while true { pause() }
   }
 
-  /// Starts a child that stays, and stays, too.
+  /// Starts a child that locks a file, and waits until it is killed.
   private static func beParent(_ path: String) {
     do {
       var child = try ChildProcess("CrashWorker", ["stay", path])
@@ -84,15 +84,15 @@ struct CrashWorker {
     say("opened")
   }
 
-  /// Writes batches for ever, on so many threads, each to keys of its own.
+  /// Writes batches forever, on several threads that have keys of their own.
   ///
-  /// After each batch a line: its sequence, the keys that it put, and the keys that it removed,
-  /// those after a minus sign. Every other thread waits for the disk each time.
-  private static func writeForEver(
+  /// Prints a line after each batch, with its sequence, the keys that it put, and the keys that it
+  /// removed after a minus sign. All batches of every other thread are synced.
+  private static func writeForever(
     to path: String, threads: Int, seed: UInt64
   ) throws(EngineError) {
     var options = LevelDBOptions()
-    // Small, so that tables are written and compacted all the time.
+    // Small, so that tables are written and compacted often.
     options.writeBufferBytes = 64 << 10
     options.maxFileBytes = 1 << 20
     let engine = try LevelDBEngine(at: path, options: options)
@@ -118,7 +118,7 @@ struct CrashWorker {
     let removesFirst = rows > 1 && Bool.random(using: &random)
     let names = (first..<(first + rows)).map { "\(keys)\($0)" }
     let line = (removesFirst ? "-" : "") + names.joined(separator: " ")
-    // Each value names its whole batch.
+    // Each value lists all keys of its batch.
     let value =
       [UInt8](repeating: 0, count: Stamp.byteCount) + Array("\(line)|".utf8) + random.bytes(100)
     for (row, name) in names.enumerated() {

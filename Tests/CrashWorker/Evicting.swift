@@ -3,17 +3,17 @@ import Larder
 import LarderTestSupport
 import Synchronization
 
-/// Saves for ever into a cache with a budget, one that is cleared again and again, and one that
-/// keeps everything.
+/// Saves forever into a cache with a budget, one that is cleared repeatedly, and one that keeps
+/// everything.
 ///
-/// It says each number that is to stay ("kept N"), and each time that it has cleared ("cleared N":
-/// what is in that cache from then on is N or more).
+/// Prints "kept N" for each number in the last cache, and "cleared N" after each clear, from when
+/// on the cleared cache has only numbers from N on.
 enum Evicting {
   static let budget = 100_000
 
   static func run(in path: String, first: Int) {
     var options = Store.Options()
-    // Small, so that tables are written and compacted all the time.
+    // Small, so that tables are written and compacted often.
     options.writeBufferBytes = 64 << 10
     options.maxFileBytes = 1 << 20
     do {

@@ -7,10 +7,10 @@ import LarderTestSupport
   import Glibc
 #endif
 
-/// Forks with a store open, and has the child try everything with it.
+/// Forks with an open store, and tries every call in the child.
 ///
-/// What the child meets are lines that begin with "child"; then the parent writes on, and holds
-/// the store until it is killed.
+/// The child's results are lines that begin with "child". Then the parent continues to write, and
+/// holds the store until it is killed.
 enum Fork {
   static func run(in path: String) throws(EngineError) {
     var engine: LevelDBEngine? = try LevelDBEngine(at: path)
@@ -20,17 +20,17 @@ enum Fork {
 
     let child = fork()
     if child == 0 {
-      tell("get") { () throws(EngineError) in _ = try engine?.get([1].span.bytes) }
-      tell("write") { () throws(EngineError) in try put("child", in: engine) }
-      tell("flush") { () throws(EngineError) in try engine?.flush() }
-      tell("compact") { () throws(EngineError) in try engine?.compact(EngineRange()) }
-      tell("next") { () throws(EngineError) in _ = try cursor?.next() }
-      tell("cursor") { () throws(EngineError) in _ = try engine?.cursor(over: EngineRange()) }
-      tell("open") { () throws(EngineError) in _ = try LevelDBEngine(at: path) }
-      tell("open another") { () throws(EngineError) in _ = try LevelDBEngine(at: path + ".child") }
-      tell("close") { () throws(EngineError) in try engine?.close() }
+      call("get") { () throws(EngineError) in _ = try engine?.get([1].span.bytes) }
+      call("write") { () throws(EngineError) in try put("child", in: engine) }
+      call("flush") { () throws(EngineError) in try engine?.flush() }
+      call("compact") { () throws(EngineError) in try engine?.compact(EngineRange()) }
+      call("next") { () throws(EngineError) in _ = try cursor?.next() }
+      call("cursor") { () throws(EngineError) in _ = try engine?.cursor(over: EngineRange()) }
+      call("open") { () throws(EngineError) in _ = try LevelDBEngine(at: path) }
+      call("open another") { () throws(EngineError) in _ = try LevelDBEngine(at: path + ".child") }
+      call("close") { () throws(EngineError) in try engine?.close() }
       (cursor, engine) = (nil, nil)
-      CrashWorker.say("child let go")
+      CrashWorker.say("child released the store")
       _exit(0)
     }
     var status: Int32 = -1
@@ -52,16 +52,16 @@ enum Fork {
     try engine?.write(&batch, synced: false)
   }
 
-  private static func tell(_ what: String, _ body: () throws(EngineError) -> Void) {
+  private static func call(_ name: String, _ body: () throws(EngineError) -> Void) {
     do throws(EngineError) {
       try body()
-      CrashWorker.say("child \(what): done")
+      CrashWorker.say("child \(name): done")
     } catch {
-      CrashWorker.say("child \(what): \(error)")
+      CrashWorker.say("child \(name): \(error)")
     }
   }
 
-  /// Swift hides it, because a child that runs on cannot use what needs other threads.
+  /// Calls `fork`, which Swift hides because the child lacks all other threads.
   private static func fork() -> pid_t {
     #if canImport(Darwin)
       let everywhere = UnsafeMutableRawPointer(bitPattern: -2)

@@ -8,10 +8,10 @@ import LarderTestSupport
   import Glibc
 #endif
 
-/// Writes on eight threads to a store whose files may not grow over a limit.
+/// Writes on eight threads to a store whose files may not grow beyond a limit.
 ///
-/// Each acknowledged write is a line: its sequence and its key. When every thread has had a write
-/// fail, the limit goes, and 200 more are written.
+/// Each acknowledged write is a line with its sequence and its key. Once a write has failed on
+/// every thread, the limit is removed, and 200 more writes follow.
 enum FullDisk {
   static func run(in path: String, limit: UInt64) throws(EngineError) {
     signal(SIGXFSZ, SIG_IGN)
@@ -25,7 +25,7 @@ enum FullDisk {
     setLimit(nil)
     onThreads(8) { thread in
       for index in 0..<25 {
-        // The first ones may be told of a compaction that failed under the limit.
+        // The first writes may report a compaction that failed under the limit.
         for _ in 0..<100_000 {
           if write("later\(thread)-\(index)", to: engine) { break }
           sched_yield()
@@ -36,7 +36,7 @@ enum FullDisk {
     CrashWorker.say("done")
   }
 
-  /// False when it failed, of which there is a line too.
+  /// Returns false if the write failed, which prints a line, too.
   private static func write(_ key: String, to engine: LevelDBEngine) -> Bool {
     var random = SplitMix64(seed: UInt64(key.utf8.count))
     let value = [UInt8](repeating: 0, count: Stamp.byteCount) + random.bytes(1000)
@@ -52,7 +52,7 @@ enum FullDisk {
     }
   }
 
-  /// Sets how large files may become; nil sets what the system allows at most.
+  /// Sets the maximum file size; nil sets the system's maximum.
   private static func setLimit(_ bytes: rlim_t?) {
     #if canImport(Darwin)
       let resource = RLIMIT_FSIZE

@@ -7,10 +7,10 @@ import LarderTestSupport
   import Glibc
 #endif
 
-/// A store that the system takes something away from for a while.
+/// A store that temporarily lacks descriptors, permissions or threads.
 ///
-/// Each thing tried is a line: "done" or "failed", what it was, and for a failure the error. Each
-/// acknowledged write is a line of its own, "wrote" and its key.
+/// Each call is a line with "done" or "failed", the call's name and its error. Each acknowledged
+/// write is another line, with "wrote" and its key.
 struct Hardship {
   private let path: String
   private var engine: LevelDBEngine
@@ -18,7 +18,7 @@ struct Hardship {
 
   private static let tables = 12
 
-  /// Makes a store of some tables, and opens it so that none of them is open yet.
+  /// Makes a store with several tables, and reopens it so that none of them is open.
   private init(in path: String) throws(EngineError) {
     self.path = path
     engine = try Hardship.open(path)
@@ -40,15 +40,15 @@ struct Hardship {
     engine = try Self.open(path)
   }
 
-  // MARK: - What is taken away
+  // MARK: - Limits and permissions
 
-  /// File descriptors: none is left beside those in use; for opening, then one, then two, and on.
+  /// Allows no more file descriptors than are in use; then opens the store with one more each time.
   static func fewFiles(in path: String) throws(EngineError) {
     var hardship = try Hardship(in: path)
     setLimit(lowestFree)
     hardship.tryEverything()
     setLimit(nil)
-    try hardship.goOn()
+    try hardship.recover()
 
     try hardship.engine.close()
     let (free, open) = (lowestFree, openDescriptors)
@@ -65,45 +65,45 @@ struct Hardship {
     }
     CrashWorker.say("spare \(spare)")
     hardship.engine = try Self.open(path)
-    try hardship.goOn()
+    try hardship.recover()
     try hardship.engine.close()
     CrashWorker.say("end")
   }
 
-  /// The rights to the store's directory.
+  /// Removes all permissions of the store's directory.
   static func noRights(in path: String) throws(EngineError) {
     var hardship = try Hardship(in: path)
     chmod(path, 0)
     hardship.tryEverything()
     attempt("open") { () throws(EngineError) in try Self.open(path).close() }
     chmod(path, 0o700)
-    try hardship.goOn()
+    try hardship.recover()
     try hardship.engine.close()
     CrashWorker.say("end")
   }
 
-  /// Threads: the user may have no more than this process has, before it opens its first store.
+  /// Allows no more threads than this process has before it opens its first store.
   static func noThreads(in path: String) throws(EngineError) {
     setLimit(0, of: threads)
     for _ in 0..<3 {
       attempt("open") { () throws(EngineError) in
-        // LevelDB starts its thread when a table is due.
+        // LevelDB starts its thread when it first has to write a table.
         var hardship = try Hardship(in: path)
         hardship.tryEverything()
       }
     }
     setLimit(nil, of: threads)
     var hardship = try Hardship(in: path)
-    try hardship.goOn()
-    // The thread that LevelDB needs is there by now.
+    try hardship.recover()
+    // LevelDB's thread exists by now.
     setLimit(0, of: threads)
     try hardship.reopen()
-    try hardship.goOn()
+    try hardship.recover()
     try hardship.engine.close()
     CrashWorker.say("end")
   }
 
-  // MARK: - What is tried
+  // MARK: - Calls
 
   /// Reads every table, and writes until LevelDB needs new files.
   private mutating func tryEverything() {
@@ -123,8 +123,8 @@ struct Hardship {
     Self.attempt("compact") { () throws(EngineError) in try engine.compact(EngineRange()) }
   }
 
-  /// All works again: the first write may be told of what failed in the background before.
-  private mutating func goOn() throws(EngineError) {
+  /// Expects all calls to succeed again, except that the first write may report an earlier failure.
+  private mutating func recover() throws(EngineError) {
     for attempt in 0..<3 {
       let isDone = Self.attempt("again") { () throws(EngineError) in
         try put("again\(attempt)", synced: true)
@@ -140,7 +140,7 @@ struct Hardship {
 
   private static func read(_ key: String, from engine: LevelDBEngine) throws(EngineError) {
     guard try engine.get(Array(key.utf8).span.bytes) != nil else {
-      throw .corrupt("\(key) seems absent")
+      throw .corrupt("\(key) is missing")
     }
   }
 
@@ -154,16 +154,16 @@ struct Hardship {
     CrashWorker.say("wrote \(key)")
   }
 
-  /// False when it failed.
+  /// Returns false if the call failed.
   @discardableResult private static func attempt(
-    _ what: String, _ body: () throws(EngineError) -> Void
+    _ call: String, _ body: () throws(EngineError) -> Void
   ) -> Bool {
     do throws(EngineError) {
       try body()
-      CrashWorker.say("done \(what)")
+      CrashWorker.say("done \(call)")
       return true
     } catch {
-      CrashWorker.say("failed \(what) \(error)")
+      CrashWorker.say("failed \(call) \(error)")
       return false
     }
   }
@@ -174,7 +174,7 @@ struct Hardship {
     (0..<1024).count { fcntl(Int32($0), F_GETFD) >= 0 }
   }
 
-  /// The descriptor that the next file would get.
+  /// The descriptor that the next opened file gets.
   private static var lowestFree: Int {
     (0..<1024).first { fcntl(Int32($0), F_GETFD) < 0 } ?? 1024
   }
@@ -191,7 +191,7 @@ struct Hardship {
     private static let threads = Resource(__RLIMIT_NPROC.rawValue)
   #endif
 
-  /// Sets how many of something there may be; nil sets what the system allows at most.
+  /// Sets the limit of a resource; nil sets the system's maximum.
   private static func setLimit(_ count: Int?, of resource: Resource = files) {
     var limit = rlimit()
     guard getrlimit(resource, &limit) == 0 else { return CrashWorker.say("no limit to read") }

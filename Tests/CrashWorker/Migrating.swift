@@ -7,20 +7,20 @@ import Larder
   import Glibc
 #endif
 
-/// Migrates the numbers of a store, which version 1 had as text.
+/// Migrates the numbers of a store, which version 1 stored as text.
 ///
-/// For each byte of its input it goes on by some numbers, and says then at which one it is. Its
-/// last line says "done", and how many were migrated and how many were current.
+/// For each byte of its input it migrates the next numbers, and prints how many it has read. Its
+/// last line is "done" with the counts of migrated and current numbers.
 enum Migrating {
-  /// How many numbers are read for each byte.
+  /// The number of values per input byte.
   private static let stride = 64
 
   static func run(in path: String) {
     var options = Store.Options()
-    // Small, so that tables are written and compacted all the time.
+    // Small, so that tables are written and compacted often.
     options.writeBufferBytes = 64 << 10
     options.maxFileBytes = 1 << 20
-    // The reader runs on the thread that migrates, and on no other.
+    // The reader runs only on the thread that migrates.
     nonisolated(unsafe) var count = 0
     let schema = Schema<Int>(version: 3).reading(1, as: String.self) { text in
       count += 1

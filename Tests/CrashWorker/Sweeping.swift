@@ -3,13 +3,13 @@ import Larder
 import LarderTestSupport
 import Synchronization
 
-/// Sweeps a store of numbers, and meanwhile saves some of those that are being swept.
+/// Sweeps a store of numbers, and at the same time saves some of the expired ones again.
 ///
-/// It says each number that it has saved; its last line says "done".
+/// Prints each number that it has saved; its last line is "done".
 enum Sweeping {
   static func run(in path: String, seed: UInt64) {
     var options = Store.Options()
-    // Small, so that tables are written and compacted all the time.
+    // Small, so that tables are written and compacted often.
     options.writeBufferBytes = 64 << 10
     options.maxFileBytes = 1 << 20
     do {
@@ -21,7 +21,7 @@ enum Sweeping {
         var random = SplitMix64(seed: seed)
         do {
           if thread == 0 {
-            // So that it can be killed before, too.
+            // A write before the sweep, so that the process can be killed before it, too.
             try numbers.save(0, for: 0)
             try store.sweep()
             isSwept.store(true, ordering: .releasing)

@@ -23,7 +23,7 @@ import Testing
     for what in ["open", "open another"] {
       #expect(lines.contains { $0.hasPrefix("child \(what): io(") }, "\(lines)")
     }
-    let end = ["child close: done", "child let go", "child ended with 0", "ready"]
+    let end = ["child close: done", "child released the store", "child ended with 0", "ready"]
     #expect(lines.suffix(4) == end)
 
     // The parent still has its lock after the child's exit.
