@@ -1,11 +1,11 @@
-// The fuzzer's entry. `Scripts/fuzz` builds it as one module with the coder and the tests'
-// specimens, so that it sees what is internal to them.
+// The fuzzer's entry point. `Scripts/fuzz` builds it as one module with the coder and the tests'
+// specimens, so that it has access to their internals.
 //
-// An input is a byte that says what is done with the rest. Below 128 the rest is a payload; from
-// 128 on it is the length of the shapes (2 bytes), the tagged value and the shapes, so that the
-// fuzzer can make a value longer without setting the payload's size, too.
+// The first byte of an input selects the check and the form of the rest. Below 128 the rest is a
+// payload. From 128 on it is the length of the shapes (2 bytes), the tagged value and the shapes,
+// so that the fuzzer can make a value longer without changing the payload's size field.
 
-/// Does what one input says, and ends the process if anything is not as it must be.
+/// Checks one input, and ends the process if a property does not hold.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzOneInput(_ start: UnsafeRawPointer?, _ count: Int) -> CInt {
   let input = UnsafeRawBufferPointer(start: start, count: count)
@@ -18,7 +18,7 @@ public func fuzzOneInput(_ start: UnsafeRawPointer?, _ count: Int) -> CInt {
   return 0
 }
 
-/// A payload of the value and the shapes that stand in `parts`.
+/// The payload with the value and the shapes in `parts`.
 private func assembled(_ parts: [UInt8]) -> [UInt8] {
   guard parts.count >= 2 else { return parts }
   let rest = parts.dropFirst(2)

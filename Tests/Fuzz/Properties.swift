@@ -1,9 +1,9 @@
 import Foundation
 import LarderBytes
 
-/// Reads all of a payload as types would, with the containers of a `Decoder`.
+/// Decodes a whole payload with the containers of a `Decoder`, as types do.
 ///
-/// Only what is to be asked for next comes from elsewhere.
+/// Only the kind of the next value comes from the decoder's internals.
 private struct Everything: Decodable {
   let value: BinaryValue
 
@@ -19,7 +19,7 @@ private struct Everything: Decodable {
     let single = try decoder.singleValueContainer()
     switch kind {
     case .null:
-      guard single.decodeNil() else { fatalError("a null that is none") }
+      guard single.decodeNil() else { fatalError("a null that does not decode as nil") }
       value = .null
     case .bool: value = .bool(try single.decode(Bool.self))
     case .float: value = .float(try single.decode(Float.self))
@@ -27,7 +27,7 @@ private struct Everything: Decodable {
     case .date: value = .date(try single.decode(Date.self))
     case .uuid: value = .uuid(try single.decode(UUID.self))
     case .string, .url:
-      // Not every text of a payload is one that Foundation takes for a URL.
+      // Foundation does not accept every text of a payload as a URL.
       let text = try single.decode(String.self)
       value = kind == .url ? .url(text) : .string(text)
     case .data: value = .data(try single.decode(Data.self))
@@ -50,9 +50,9 @@ private struct Everything: Decodable {
   }
 }
 
-/// `Binary.read` and decoders must agree on what is a payload, and on what it holds.
+/// `Binary.read` and decoders must agree on whether a payload is valid, and on its value.
 ///
-/// Only `Binary.read` requires that nothing stands behind the value.
+/// Only `Binary.read` requires that no bytes follow the value.
 func checkTree(of payload: [UInt8]) {
   let tree = Binary.read(payload.span.bytes)
   let decoded = tried { try decode(Everything.self, from: payload).value }
@@ -60,17 +60,19 @@ func checkTree(of payload: [UInt8]) {
   case (nil, nil): break
   case (let tree?, let decoded?):
     guard text(of: tree) == text(of: decoded) else { fatalError("\(tree) is not \(decoded)") }
-  case (let tree?, nil): fatalError("nobody decodes \(tree)")
+  case (let tree?, nil): fatalError("a decoder refuses \(tree)")
   case (nil, let decoded?):
-    guard valueEnd(in: payload, isBeforeShapes: true) else { fatalError("\(decoded) is not read") }
+    guard valueEnd(in: payload, isBeforeShapes: true) else {
+      fatalError("`Binary.read` refuses \(decoded)")
+    }
   }
-  // What was skipped ends where it does when it is read.
+  // Skipping a value ends at the same offset as reading it.
   guard tree == nil || valueEnd(in: payload, isBeforeShapes: false) else {
-    fatalError("skipped to elsewhere")
+    fatalError("skipping a value ends at another offset than reading it")
   }
 }
 
-/// Whether the value, when it is skipped, ends before the shapes, or just where they begin.
+/// Whether skipping the value ends before the shapes, or exactly at their start.
 private func valueEnd(in payload: [UInt8], isBeforeShapes: Bool) -> Bool {
   payload.withUnsafeBytes { bytes in
     tried {
@@ -82,7 +84,7 @@ private func valueEnd(in payload: [UInt8], isBeforeShapes: Bool) -> Bool {
   }
 }
 
-/// Shapes that are read must be those that stand there: written again, they are the same bytes.
+/// The decoded shapes must encode to the same bytes.
 func checkShapes(of payload: [UInt8]) {
   payload.withUnsafeBytes { bytes in
     guard let payload = tried({ try Payload(bytes) }) else { return }

@@ -1,10 +1,10 @@
 import Foundation
 import LarderBytes
 
-/// A type that payloads are decoded as, and what must hold then.
+/// A type to decode payloads to, and the properties that must hold.
 ///
-/// What is decoded must be encoded, as a stream and by way of a tree, and decoded to an equal
-/// value.
+/// A decoded value must encode, with the stream and with the tree, to payloads that decode to an
+/// equal value.
 struct Target: Sendable {
   let check: @Sendable ([UInt8]) -> Void
 
@@ -18,7 +18,7 @@ struct Target: Sendable {
     check = { payload in
       guard let value = tried({ try decode(type, from: payload) }) else { return }
       do {
-        // What is read twice and then not equal has a NaN in it: of that the bits are compared.
+        // If two decoded values are not equal, they contain a NaN; then the bits are compared.
         let hasNaN = !isEqual(try decode(type, from: payload), value)
         let streamed = try written { try Binary.encode(value, into: &$0) }
         let byTree = try written { try Binary.encodeByTree(value, into: &$0) }
@@ -26,7 +26,7 @@ struct Target: Sendable {
           let back = try decode(type, from: bytes)
           let again = try written { try Binary.encode(back, into: &$0) }
           guard hasNaN ? isSame(again, streamed) : isEqual(back, value) else {
-            fatalError("\(type): \(back) came back for \(value)")
+            fatalError("\(type): \(value) came back as \(back)")
           }
         }
       } catch {
@@ -58,7 +58,7 @@ func decode<T: Decodable>(_ type: T.Type, from bytes: [UInt8]) throws -> T {
   try Binary.decode(type, from: bytes.span.bytes)
 }
 
-/// Whether two payloads hold the same, to the last bit, in whichever order maps have it.
+/// Whether two payloads have the same value to the last bit, in any order of maps.
 private func isSame(_ one: [UInt8], _ other: [UInt8]) -> Bool {
   guard let one = Binary.read(one.span.bytes), let other = Binary.read(other.span.bytes) else {
     return false
@@ -66,7 +66,7 @@ private func isSame(_ one: [UInt8], _ other: [UInt8]) -> Bool {
   return text(of: one) == text(of: other)
 }
 
-/// A text that is the same for the same values only.
+/// A text that is equal only for equal values.
 func text(of value: BinaryValue) -> String {
   switch value {
   case .float(let number): "float \(number.bitPattern)"

@@ -8,9 +8,9 @@ import Synchronization
 
 /// A program started by a test, with a pipe to its input and one from its output.
 ///
-/// When its value ends, it is killed and waited for; when this process ends, it is killed.
+/// It is killed and waited for when this value is destroyed, and killed when this process ends.
 package struct ChildProcess: ~Copyable {
-  /// Why a program could not be started.
+  /// The error for a program that could not be started.
   package struct StartFailure: Error {
     package let message: String
   }
@@ -25,7 +25,7 @@ package struct ChildProcess: ~Copyable {
   /// Starts a program that was built beside the tests.
   package init(_ program: String, _ arguments: [String]) throws {
     guard let path = ChildProcess.path(of: program) else {
-      throw StartFailure(message: "\(program) is not beside the tests")
+      throw StartFailure(message: "\(program) is not in the directory of the tests")
     }
     (process, input, output) = try ChildProcess.start([path] + arguments)
     watch = ChildWatch(process, ([program] + arguments).joined(separator: " "))
@@ -37,10 +37,10 @@ package struct ChildProcess: ~Copyable {
     close(output)
   }
 
-  /// Its process id.
+  /// The process identifier.
   package var id: Int32 { process }
 
-  /// The next whole line of its output; nil once it has ended.
+  /// The next complete line of its output; nil after the last one.
   package mutating func readLine() -> String? {
     while true {
       if let end = unread.firstIndex(of: UInt8(ascii: "\n")) {
@@ -54,15 +54,15 @@ package struct ChildProcess: ~Copyable {
     }
   }
 
-  /// Writes to its input, which it must not have closed.
+  /// Writes to its input, which must still be open.
   package func send(_ text: String) {
     let bytes = Array(text.utf8)
     _ = bytes.withUnsafeBytes { write(input, $0.baseAddress, $0.count) }
   }
 
-  /// Ends it at once, without a chance to tidy up, and returns when it is gone.
+  /// Kills it without a chance to clean up, and returns when it has ended.
   ///
-  /// What it had written can still be read.
+  /// Its earlier output can still be read.
   package mutating func kill() {
     ChildProcess.end(process, watch, if: isRunning)
     isRunning = false
@@ -82,9 +82,9 @@ package struct ChildProcess: ~Copyable {
 
   private static let starting = Mutex<Void>(())
 
-  /// Starts a program that is not watched: its process id, and the ends of its pipes.
+  /// Starts a program without a watch, and returns its process identifier and its pipes.
   static func start(_ words: [String]) throws -> (pid_t, input: Int32, output: Int32) {
-    // One at a time, so that no child inherits the ends of another's pipes.
+    // One at a time, so that no child inherits another's pipes.
     try starting.withLock { _ in try startAlone(words) }
   }
 
@@ -131,9 +131,9 @@ package struct ChildProcess: ~Copyable {
     return (ends[0], ends[1])
   }
 
-  /// Where a program is: at its absolute path, or beside the tests; nil if it was not built.
+  /// The path of a program, absolute or in the directory of the tests; nil if it was not built.
   ///
-  /// The test bundle is named in the arguments of this process.
+  /// The path of the test bundle is among the arguments of this process.
   package static func path(of program: String) -> String? {
     if program.hasPrefix("/") { return program }
     for argument in CommandLine.arguments where argument.contains(".xctest") {
@@ -147,12 +147,10 @@ package struct ChildProcess: ~Copyable {
   }
 }
 
-/// Whether the tests run with the rights of the superuser, whom permissions do not stop.
+/// Whether the tests run as the superuser, to whom permissions do not apply.
 package var isSuperuser: Bool { geteuid() == 0 }
 
-/// Gives a file or directory to another user.
-///
-/// Only the superuser can.
+/// Changes the owner of a file or directory, which only the superuser can.
 package func give(_ path: String, toUser user: UInt32) {
   _ = chown(path, user, user)
 }

@@ -6,16 +6,16 @@ import Synchronization
   import Glibc
 #endif
 
-/// A child process under watch: it ends when this process does, however that ends, and a child
-/// that runs for longer than ``TimeLimit/seconds`` ends the test run.
+/// A watch that ends a child process together with this process.
 ///
-/// A shell that reads from a pipe knows which children there are. The pipe is closed when this
-/// process ends, and then the shell kills them.
+/// A child that runs for longer than ``TimeLimit/seconds`` ends the test run. A shell that reads
+/// from a pipe keeps a list of the children. When this process ends in any way, the pipe is closed,
+/// and the shell kills them.
 package final class ChildWatch: Sendable {
   private let process: Int32
   private let limit: TimeLimit
 
-  /// Begins to watch a child.
+  /// Starts to watch a child.
   package init(_ process: Int32, _ name: String) {
     self.process = process
     Guardian.say("+ \(process)")
@@ -26,9 +26,9 @@ package final class ChildWatch: Sendable {
 
   deinit { end() }
 
-  /// Ends the watch, when the child is about to be waited for or was.
+  /// Ends the watch, just before or after the child is waited for.
   ///
-  /// Ending it again does nothing.
+  /// A second call does nothing.
   package func end() {
     limit.lift()
     Guardian.say("- \(process)")
@@ -58,7 +58,7 @@ private enum Guardian {
     [ "$ids" = ' ' ] || kill -9 $ids
     """
 
-  /// Starts the shell; the end of the pipe that it reads from.
+  /// Starts the shell, and returns the pipe to its input.
   private static func start() -> Int32 {
     do {
       let shell = try ChildProcess.start(["/bin/sh", "-c", script])

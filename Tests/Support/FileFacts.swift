@@ -1,6 +1,6 @@
 package import Foundation
 
-/// What can be seen of a file or directory without opening it: two equal facts, nothing was done.
+/// The attributes of a file or directory, which are equal if it was not changed.
 package struct FileFacts: Hashable, Sendable {
   package let bytes: Int
   package let node: UInt64
@@ -13,7 +13,7 @@ package struct FileFacts: Hashable, Sendable {
     modified = attributes[.modificationDate] as? Date ?? .distantPast
   }
 
-  /// The facts of a directory and of everything in it, by name; the directory's own is ".".
+  /// The facts of a directory's entries by name, and of the directory itself as ".".
   package static func all(in directory: String) throws -> [String: FileFacts] {
     var facts = [".": try FileFacts(of: directory)]
     for name in try FileManager.default.contentsOfDirectory(atPath: directory) {
@@ -23,7 +23,7 @@ package struct FileFacts: Hashable, Sendable {
   }
 }
 
-/// Files changed behind the back of whoever wrote them.
+/// Damages files for tests.
 package enum Damage {
   /// Inverts one byte of the file.
   package static func flipByte(at offset: Int, of path: String) throws {

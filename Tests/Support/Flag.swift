@@ -1,26 +1,26 @@
 import Foundation
 
-/// Something that one thread tells others once.
+/// A flag that one thread raises once, and that others wait for.
 package final class Flag {
   private let condition = NSCondition()
   private var isUp = false
 
   package init() {}
 
-  /// Whether it has been told.
+  /// Whether the flag is raised.
   package var isRaised: Bool {
     condition.withLock { isUp }
   }
 
-  /// Tells it.
+  /// Raises the flag.
   ///
-  /// Telling it again does nothing.
+  /// A second call does nothing.
   package func raise() {
     condition.withLock { isUp = true }
     condition.broadcast()
   }
 
-  /// Returns once it has been told; ends the test run if that takes too long.
+  /// Returns once the flag is raised; ends the test run if that takes too long.
   package func wait() {
     let limit = Date(timeIntervalSinceNow: Double(TimeLimit.seconds))
     condition.withLock {

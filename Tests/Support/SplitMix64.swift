@@ -1,4 +1,4 @@
-/// A small random generator with a seed, so that a test that failed can be run again.
+/// A small random generator with a seed, so that a failed test can be repeated.
 package struct SplitMix64: RandomNumberGenerator, Sendable {
   private var state: UInt64
 
@@ -14,7 +14,7 @@ package struct SplitMix64: RandomNumberGenerator, Sendable {
     return bits ^ (bits >> 31)
   }
 
-  /// Random bytes, `count` of them.
+  /// Returns `count` random bytes.
   package mutating func bytes(_ count: Int) -> [UInt8] {
     (0..<count).map { _ in UInt8(truncatingIfNeeded: next()) }
   }

@@ -1,8 +1,8 @@
 import Foundation
 
-/// A fresh directory that is deleted, with all that is in it, when its value ends.
+/// A new directory that is deleted with its contents when this value is destroyed.
 package struct TemporaryDirectory: ~Copyable {
-  /// The directory itself, its path without links.
+  /// The path of the directory, without symbolic links.
   package let path: String
 
   package init() throws {
@@ -15,10 +15,10 @@ package struct TemporaryDirectory: ~Copyable {
     do {
       try FileManager.default.removeItem(atPath: path)
     } catch {
-      // A test may have deleted it itself. What stays is in the system's temporary directory.
+      // The test may have deleted it. Leftovers stay in the system's temporary directory.
     }
   }
 
-  /// A path in the directory, where nothing need be.
+  /// The path of an entry in the directory, which need not exist.
   package func path(_ name: String) -> String { "\(path)/\(name)" }
 }

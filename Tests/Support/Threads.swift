@@ -1,8 +1,8 @@
 import Foundation
 
-/// Runs `body` on `count` threads of their own at once, and returns when all have ended.
+/// Runs `body` on `count` new threads at once, and returns when all have ended.
 ///
-/// Threads that take far too long end the test run.
+/// Threads that run far too long end the test run.
 package func onThreads(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) {
   let group = DispatchGroup()
   for index in 0..<count {
@@ -14,6 +14,6 @@ package func onThreads(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) 
   }
   let limit = 4 * TimeLimit.seconds
   guard group.wait(timeout: .now() + .seconds(limit)) == .success else {
-    fatalError("threads have been running for \(limit) seconds")
+    fatalError("threads still run after \(limit) seconds")
   }
 }

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// State that a test can wait on: until it is as the test wants it, or the test is cancelled.
+/// State with which a test can wait for a condition, until the test is cancelled.
 package final class Watched<State: Sendable>: Sendable {
   private struct Waiter {
     let isMet: @Sendable (State) -> Bool
@@ -19,7 +19,7 @@ package final class Watched<State: Sendable>: Sendable {
 
   package func read<R: Sendable>(_ body: (State) -> R) -> R { guarded.withLock { body($0.state) } }
 
-  /// Changes the state, and lets those go on who have waited for it to be as it is then.
+  /// Changes the state, and resumes the waiters whose condition is then met.
   @discardableResult package func change<R: Sendable>(_ body: (inout State) -> R) -> R {
     let (result, met) = guarded.withLock { guarded in
       let result = body(&guarded.state)
@@ -31,9 +31,9 @@ package final class Watched<State: Sendable>: Sendable {
     return result
   }
 
-  /// Waits for the state to be as wanted.
+  /// Waits until the state meets a condition.
   ///
-  /// Returns early when the calling task is cancelled, by a time limit say.
+  /// Returns early if the calling task is cancelled, for example by a time limit.
   package func wait(until isMet: @escaping @Sendable (State) -> Bool) async {
     let id = guarded.withLock { guarded in
       guarded.lastWaiter += 1
