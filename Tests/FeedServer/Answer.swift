@@ -18,26 +18,26 @@ package enum Answer: Sendable, Hashable {
   case cut
   /// A declared length of one byte more than is sent, then the connection is closed.
   case wrongLength
-  /// Half of the payload, and nothing more for as long as the server runs.
+  /// Half of the payload, and nothing more while the server runs.
   case stall
-  /// The same without a declared length.
+  /// ``stall`` without a declared length.
   case stallChunked
-  /// No answer at all, for as long as the server runs.
+  /// No answer while the server runs.
   case silence
-  /// The payload, after so many milliseconds.
+  /// The payload, after a delay.
   case slow(milliseconds: Int)
-  /// One byte each so many milliseconds, without end.
+  /// One byte per interval, without end.
   case drip(milliseconds: Int)
-  /// Bytes without end, as fast as they go.
+  /// Bytes without end, several megabytes a second.
   case endless
   /// A redirect to this location, with a body that never ends if `endless`.
   case redirect(to: String, endless: Bool = false)
-  /// A redirect to where the request came from.
+  /// A redirect to the request's own path.
   case redirectLoop
 }
 
 extension Answer {
-  /// Reads an answer from a word such as `status:503`, as the demo's options spell it.
+  /// Parses an answer from a word such as `status:503`, as in the demo's options.
   package init?(_ text: String) {
     let parts = text.split(separator: ":", maxSplits: 1).map(String.init)
     let number = parts.count == 2 ? Int(parts[1]) : nil
@@ -59,7 +59,7 @@ extension Answer {
     "redirect-loop": .redirectLoop,
   ]
 
-  /// Every word that ``init(_:)`` knows, for a help text.
+  /// Every word that ``init(_:)`` accepts, for a help text.
   package static var words: String {
     (plain.keys.sorted() + ["status:CODE", "slow:MS", "drip:MS", "redirect:URL"])
       .joined(separator: ", ")

@@ -3,8 +3,8 @@ import FlyingSocks
 import Foundation
 import LarderTestSupport
 
-// How each answer becomes bytes. A body that ends before its declared length makes the server close
-// the connection, which is all it takes to cut one off.
+// The HTTP response for each answer. The server closes the connection when a body ends before its
+// declared length, and so cuts it off.
 
 extension FeedServer {
   static func response(
@@ -65,8 +65,8 @@ extension FeedServer {
   private static func blanks(_ end: End) -> HTTPBodySequence {
     let piece = [UInt8](repeating: 0x20, count: 16 << 10)
     let body = Body(end) { _ in
-      // 4 MB a second: the server shares its few threads with the tests that it serves, and one
-      // that sends as fast as it can has starved them, and its own client's cancellation, for good.
+      // 4 MB a second. Sending as fast as possible could starve the tests' threads, and so even the
+      // client's cancellation.
       try await Task.sleep(for: .milliseconds(4))
       return piece
     }
@@ -101,7 +101,7 @@ extension FeedServer {
     }
   }
 
-  /// `bytes` and then the end of the connection, `declared` bytes having been promised.
+  /// Sends `bytes` under a declared length of `declared` bytes, then closes the connection.
   private static func piece(of bytes: Data, _ end: End, declared: Int) -> HTTPResponse {
     let body = Body(end) { sent in
       guard sent == 0 else { throw SocketError.disconnected }
@@ -111,11 +111,11 @@ extension FeedServer {
       statusCode: .ok, headers: json, body: HTTPBodySequence(from: body, count: declared))
   }
 
-  /// `bytes`, a note in the book that they are sent, and then nothing.
+  /// Sends `bytes`, records the stall in the book, and then sends nothing.
   private static func stall(after bytes: Data, _ end: End, declared: Int?) -> HTTPResponse {
     let body = Body(end) { sent in
       guard sent > 0 else { return [UInt8](bytes) }
-      end.noteStall()
+      end.recordStall()
       try await forever()
       return nil
     }
@@ -131,9 +131,9 @@ extension FeedServer {
     try Task.checkCancellation()
   }
 
-  /// The pace of a slow server.
+  /// Waits as a slow server does.
   ///
-  /// A test waits for what it sends, not for the time to pass.
+  /// Tests wait for the bytes that are sent, not for the time to pass.
   private static func pause(milliseconds: Int) async {
     await withCheckedContinuation { continuation in
       DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(milliseconds)) {
@@ -143,7 +143,7 @@ extension FeedServer {
   }
 }
 
-/// Writes into the book when it goes: its response is over then, one way or another.
+/// Records the end of a response in the book when it is released.
 private final class End: Sendable {
   private let path: String
   private let book: Watched<FeedServer.Book>
@@ -153,12 +153,12 @@ private final class End: Sendable {
     self.book = book
   }
 
-  func noteStall() { book.change { $0.stalled[path, default: 0] += 1 } }
+  func recordStall() { book.change { $0.stalled[path, default: 0] += 1 } }
 
   deinit { book.change { $0.ended[path, default: 0] += 1 } }
 }
 
-/// A body made piece by piece; `next` is given how many bytes have gone out before.
+/// A body made piece by piece; `next` gets the number of bytes sent before.
 private struct Body: AsyncBufferedSequence {
   typealias Element = UInt8
   private let end: End
@@ -184,7 +184,7 @@ private struct Body: AsyncBufferedSequence {
     }
 
     mutating func next() async throws -> UInt8? {
-      preconditionFailure("bodies are read by the buffer")
+      preconditionFailure("bodies are read with nextBuffer")
     }
 
     mutating func nextBuffer(suggested count: Int) async throws -> [UInt8]? {

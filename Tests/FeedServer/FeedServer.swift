@@ -3,7 +3,7 @@ import FlyingSocks
 package import Foundation
 import LarderTestSupport
 
-/// A real HTTP server on loopback that serves all feeds, and fails when it is told to.
+/// An HTTP server on loopback that serves all feeds, and fails on request.
 ///
 /// ```swift
 /// let server = try await FeedServer()
@@ -20,13 +20,13 @@ package final class FeedServer: Sendable {
     package var headers: [String: String]
   }
 
-  /// What was asked, and what will be answered.
+  /// The requests so far, and the answers to the next ones.
   struct Book: Sendable {
     var plans: [String: [Answer]] = [:]
     var requests: [Request] = []
-    /// How many bodies of each path were sent in full, or are sent no further.
+    /// The number of bodies per path that were sent completely or cut off.
     var ended: [String: Int] = [:]
-    /// How many bodies of each path were sent by half, and wait there.
+    /// The number of bodies per path that have stalled after their first half.
     var stalled: [String: Int] = [:]
   }
 
@@ -36,10 +36,10 @@ package final class FeedServer: Sendable {
   package static let searchPath = "/search"
   package static let imagesPath = "/v1/images"
 
-  /// Stands for all images that have no answers of their own.
+  /// The path whose answers apply to all images without answers of their own.
   package static let imagePath = "/images"
 
-  /// Where the bytes of an image are, 1 to ``Payloads/imageCount``.
+  /// The path of an image's bytes, numbered from 1 to ``Payloads/imageCount``.
   package static func imagePath(_ number: Int) -> String { "\(imagePath)/\(number).png" }
 
   /// `http://127.0.0.1:PORT`.
@@ -50,7 +50,7 @@ package final class FeedServer: Sendable {
 
   /// Starts serving.
   ///
-  /// Port 0 takes any free one. `onRequest` is told each request as it arrives.
+  /// Port 0 takes any free port. `onRequest` is called with each request as it arrives.
   package init(
     port: UInt16 = 0, onRequest: @escaping @Sendable (Request) -> Void = { _ in }
   ) async throws {
@@ -73,35 +73,34 @@ package final class FeedServer: Sendable {
     self.url = url
   }
 
-  /// Stops serving: connections are closed, requests that got no answer never get one.
+  /// Stops serving, and closes all connections, even those that wait for an answer.
   package func stop() async {
     await server.stop()
     _ = await running.result
   }
 
-  /// Answers the next requests for `path` with `answers`, one each; the last one stays.
+  /// Answers the next requests for `path` with one of `answers` each; the last one stays in effect.
   package func answer(_ path: String, with answers: [Answer]) {
     book.change { $0.plans[path] = answers }
   }
 
-  /// What has arrived so far, in order.
+  /// The requests that have arrived so far, in order.
   package var requests: [Request] { book.read { $0.requests } }
 
-  /// How many requests for `path` have arrived.
+  /// The number of requests for `path` that have arrived.
   package func count(_ path: String) -> Int { requests.count { $0.path == path } }
 
-  /// Waits until `count` requests for `path` have arrived in all.
+  /// Waits until `count` requests for `path` have arrived in total.
   package func arrived(_ count: Int, _ path: String) async {
     await book.wait { state in state.requests.count { $0.path == path } >= count }
   }
 
-  /// Waits until the server has stopped sending to `count` requests for `path`: because all was
-  /// sent, or because the connection was closed.
+  /// Waits until the bodies for `count` requests for `path` were sent completely or cut off.
   package func ended(_ count: Int, _ path: String) async {
     await book.wait { $0.ended[path, default: 0] >= count }
   }
 
-  /// Waits until ``Answer/stall`` has sent all that it sends to `count` requests for `path`.
+  /// Waits until the bodies for `count` requests for `path` have stalled.
   package func stalled(_ count: Int, _ path: String) async {
     await book.wait { $0.stalled[path, default: 0] >= count }
   }

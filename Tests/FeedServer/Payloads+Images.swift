@@ -1,6 +1,6 @@
 package import Foundation
 
-/// The feeds of images, which are alike but for their fields' values, and the images.
+/// The two feeds of images, which differ only in their fields' values, and the images.
 extension Payloads {
   package static let feedCount = 60
   package static let imageCount = 60
@@ -13,7 +13,7 @@ extension Payloads {
     package var likes: Int
   }
 
-  /// Items in the order in which the server sends them; some lack a text.
+  /// The items in the order in which the server sends them; some lack a text.
   package static let feed: [Image] = (1...feedCount).map {
     image($0, "0E55", at: "https://img.example.org/feed/\($0).png")
   }
@@ -23,9 +23,9 @@ extension Payloads {
     (1...imageCount).map { image($0, "1A9E", at: base + FeedServer.imagePath($0)) }
   }
 
-  /// An image of one pixel, different for each number: what follows a PNG's end is not looked at.
+  /// An image of one pixel; nil if there is no image with this number.
   ///
-  /// Nil beyond the last one.
+  /// The bytes differ for each number, after the end of the PNG, where decoders ignore them.
   package static func imageBytes(_ number: Int) -> Data? {
     guard (1...imageCount).contains(number), let pixel = Data(base64Encoded: pixel) else {
       return nil

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What the media search finds.
+/// The songs that the media search finds.
 extension Payloads {
   package static let songCount = 60
 
@@ -18,7 +18,7 @@ extension Payloads {
     package var isStreamable = true
   }
 
-  /// All songs there are, in the order in which the server sends them.
+  /// All songs, in the order in which the server sends them.
   package static let songs: [Song] = (1...songCount).map { number in
     let album = albums[number % albums.count]
     return Song(
@@ -29,7 +29,7 @@ extension Payloads {
       artworkUrl100: number % 4 == 0 ? nil : "https://art.example.org/\(number)/100x100.jpg")
   }
 
-  /// The songs in whose names a term occurs, whatever the case of its letters.
+  /// The songs whose names contain a term, ignoring case.
   package static func songs(for term: String) -> [Song] {
     songs.filter { song in
       [song.trackName, song.artistName, song.collectionName].contains {
@@ -38,7 +38,7 @@ extension Payloads {
     }
   }
 
-  /// The answer to a query in the encoding of HTML forms; nil if it has no term.
+  /// The response to a form-encoded query; nil if it has no term.
   static func mediaJSON(query: String) throws -> Data? {
     struct Root: Encodable {
       var resultCount: Int

@@ -1,6 +1,6 @@
 package import Foundation
 
-/// The payloads of all feeds, made up here and the same on every run.
+/// The payloads of all feeds, which are invented and the same in every run.
 package enum Payloads {
   package static let genreCount = 120
   package static let characterPages = 42
@@ -36,7 +36,7 @@ package enum Payloads {
     package var created: String
   }
 
-  /// Genres in the order in which the server sends them.
+  /// The genres in the order in which the server sends them.
   package static let genres: [Genre] = (0..<genreCount).map { index in
     let first = fields[index % fields.count]
     let second = topics[(index / fields.count + index) % topics.count]
@@ -46,7 +46,7 @@ package enum Payloads {
       parent: isRoot ? nil : 300 + index - index % fields.count)
   }
 
-  /// The characters of a page, which is counted from 1; none beyond the last page.
+  /// The characters of a page, numbered from 1; empty beyond the last page.
   package static func characters(page: Int) -> [Character] {
     guard (1...characterPages).contains(page) else { return [] }
     let first = (page - 1) * charactersPerPage + 1

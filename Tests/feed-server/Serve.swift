@@ -6,31 +6,31 @@ import Foundation
 @main struct Serve: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "feed-server",
-    abstract: "Serve made-up feeds and images on loopback.",
+    abstract: "Serve invented feeds and images on loopback.",
     discussion: """
       Paths: /api/v2/genres, /api/character?page=1 to 42, /v1/feed, /search?term=, /v1/images, and \
-      /images/1.png to 60.png. Serves until standard input ends or SIGTERM comes.
+      /images/1.png to 60.png. Serves until standard input ends or SIGTERM arrives.
       """)
 
   @Option(help: "The port; 0 takes any free one.")
   var port: UInt16 = 0
 
-  @Option(help: "How /api/v2/genres answers, in turn; the last one stays: \(Answer.words).")
+  @Option(help: "How /api/v2/genres answers, in turn; the last one is repeated: \(Answer.words).")
   var genres: [Answer] = []
 
-  @Option(help: "How /api/character answers, in turn; the last one stays.")
+  @Option(help: "How /api/character answers, in turn; the last one is repeated.")
   var characters: [Answer] = []
 
-  @Option(help: "How /v1/feed answers, in turn; the last one stays.")
+  @Option(help: "How /v1/feed answers, in turn; the last one is repeated.")
   var feed: [Answer] = []
 
-  @Option(help: "How /search answers, in turn; the last one stays.")
+  @Option(help: "How /search answers, in turn; the last one is repeated.")
   var search: [Answer] = []
 
-  @Option(help: "How /v1/images answers, in turn; the last one stays.")
+  @Option(help: "How /v1/images answers, in turn; the last one is repeated.")
   var images: [Answer] = []
 
-  @Option(help: "How the images answer, all of them in turn; the last one stays.")
+  @Option(help: "How the images answer, all of them in turn; the last one is repeated.")
   var image: [Answer] = []
 
   @Flag(help: "Print each request as it arrives.")
