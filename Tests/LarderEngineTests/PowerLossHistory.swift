@@ -85,7 +85,7 @@ struct PowerLossHistory {
     timeline.add(
       state, started: start, acknowledged: disk.journalCount, isDurable: isDurable)
     // Not while a log is filled: the next operation must meet a table that is not yet written.
-    if !isFillingLog { background.goOn() }
+    if !isFillingLog { background.advance() }
   }
 
   private mutating func fillLog() throws {

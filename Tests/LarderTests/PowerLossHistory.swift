@@ -82,7 +82,7 @@ struct PowerLossHistory {
     if isDurable, logNames.count > 1 { syncsWithOlderLog += 1 }
     timeline.add(
       contents, started: start, acknowledged: disk.journalCount, isDurable: isDurable)
-    if !isFillingLog { background.goOn() }
+    if !isFillingLog { background.advance() }
   }
 
   private mutating func fillLog() throws {

@@ -27,7 +27,7 @@ package struct HeldBackground {
   }
 
   /// Lets a random part of the work run, or nothing.
-  package mutating func goOn() {
+  package mutating func advance() {
     switch Int.random(in: 0..<8, using: &random) {
     case 0..<3: break
     case 3..<7: disk.runBackground(calls: Int.random(in: 1...12, using: &random))
