@@ -40,7 +40,7 @@ private enum Event: Codable {
 }
 
 // The bytes of texts, as a decoder gets them.
-private let longText = Array("a text that is too long to stand in the string itself".utf8)
+private let longText = Array("a text that is too long to fit into a small string".utf8)
 private let address = Array("https://example.com/images/1.png".utf8)
 private let identifier = UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16))
 

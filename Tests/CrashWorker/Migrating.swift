@@ -9,8 +9,8 @@ import Larder
 
 /// Migrates the numbers of a store, which version 1 stored as text.
 ///
-/// For each byte of its input it migrates the next numbers, and prints how many it has read. Its
-/// last line is "done" with the counts of migrated and current numbers.
+/// For each byte of its input it reads the next numbers, and prints "at" with their count so far.
+/// Its last line is "done" with the counts of migrated and current numbers.
 enum Migrating {
   /// The number of values per input byte.
   private static let stride = 64

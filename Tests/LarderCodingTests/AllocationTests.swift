@@ -2,7 +2,7 @@ import Foundation
 import LarderTestSupport
 import Testing
 
-/// The coder stays within its allocations per call, once it has cached a type's shape.
+/// A call of the coder stays within its limit of allocations, once the type's shape is cached.
 ///
 /// `AllocationWorker` counts them in a process of its own: `swift run -c release AllocationWorker`.
 @Suite struct AllocationTests {

@@ -126,7 +126,7 @@ import Testing
     #expect(throws: EncodingError.self) { try encoded([Down()]) }
   }
 
-  @Test("A tree of 64 nodes round-trips, and a deeper one is refused.")
+  @Test("A tree 64 nodes deep round-trips, and a deeper one is refused.")
   func depth() throws {
     func nested(_ depth: Int) -> Node {
       (1..<max(2, depth)).reduce(Node(value: 0)) { node, _ in Node(value: 1, children: [node]) }
@@ -137,7 +137,7 @@ import Testing
   }
 
   /// A type that catches the error for too many levels has nothing of its attempt in its payload.
-  @Test("A value that was refused for its depth leaves no part in the payload.")
+  @Test("A value refused for its depth leaves nothing in the payload.")
   func caughtErrors() throws {
     struct Persistent: Encodable {
       enum Keys: CodingKey { case bad, good }
@@ -176,7 +176,7 @@ import Testing
 
   @Test("Encoders know their coding path.")
   func encoderPaths() throws {
-    struct Teller: Encodable {
+    struct PathRecorder: Encodable {
       func encode(to encoder: any Encoder) throws {
         let path = encoder.codingPath.map { $0.intValue.map(String.init) ?? $0.stringValue }
         guard encoder.userInfo.isEmpty else { throw Refusal() }
@@ -184,13 +184,13 @@ import Testing
         try container.encode(path.joined(separator: "."))
       }
     }
-    let bytes = try encoded(["a": [[Teller()], [Teller(), Teller()]]])
+    let bytes = try encoded(["a": [[PathRecorder()], [PathRecorder(), PathRecorder()]]])
     #expect(try decoded(from: bytes) == ["a": [["a.0.0"], ["a.1.0", "a.1.1"]]])
   }
 
   @Test("Decoders know their coding path.")
   func decoderPaths() throws {
-    struct Teller: Decodable, Equatable {
+    struct PathRecorder: Decodable, Equatable {
       var path: String
       init(path: String) { self.path = path }
       init(from decoder: any Decoder) throws {
@@ -198,7 +198,8 @@ import Testing
           .joined(separator: ".")
       }
     }
-    let tellers = try decoded([String: [[Teller]]].self, from: encoded(["a": [[1], [2, 3]]]))
-    #expect(tellers["a"]?.flatMap { $0 }.map(\.path) == ["a.0.0", "a.1.0", "a.1.1"])
+    let recorders = try decoded(
+      [String: [[PathRecorder]]].self, from: encoded(["a": [[1], [2, 3]]]))
+    #expect(recorders["a"]?.flatMap { $0 }.map(\.path) == ["a.0.0", "a.1.0", "a.1.1"])
   }
 }

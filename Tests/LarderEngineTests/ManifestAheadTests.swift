@@ -72,7 +72,7 @@ import Testing
     let hash = disk.hash
     do throws(EngineError) {
       _ = try recover(directory: "/store", files: SimulatedFiles(disk))
-      Issue.record("not refused: \(disk.names)")
+      Issue.record("recovery succeeded: \(disk.names)")
     } catch {
       guard case .corrupt(let message) = error else { throw error }
       #expect(message.hasSuffix(" is missing"))

@@ -84,7 +84,7 @@ struct PowerLossHistory {
     if isDurable, logNames.count > 1 { syncsWithOlderLog += 1 }
     timeline.add(
       state, started: start, acknowledged: disk.journalCount, isDurable: isDurable)
-    // Not while a log is filled: the next operation must meet a table that is not yet written.
+    // Not while a log is filled, so that the next operation can meet a table not yet written.
     if !isFillingLog { background.advance() }
   }
 

@@ -24,7 +24,7 @@ private final class LoggedStore {
     number = try #require(LogSurvey.number(of: (file as NSString).lastPathComponent))
   }
 
-  /// The name of the log with this index after the first one.
+  /// The name of the log that follows the first one by `index`.
   func name(_ index: Int = 0) -> String { LogSurvey.name(of: number + UInt64(index)) }
 
   /// The bytes of some of the ten records.

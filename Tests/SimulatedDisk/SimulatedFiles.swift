@@ -125,7 +125,7 @@ package struct SimulatedFiles: StoreFiles {
       throw .locked(pid: text.split(separator: "\n").first.flatMap { Int32($0) })
     }
     try check("cannot lock", path, error)
-    // From here on, the guard releases the lock when it is released.
+    // From here on, the guard releases the lock at the latest when it is deallocated.
     let taken = SimulatedGuard(disk: disk, path: path)
     let text = Array("\(getpid())\n".utf8)
     do throws(EngineError) {
