@@ -16,6 +16,7 @@ public struct Batch: ~Copyable {
   private var savedAt: Date?
   private(set) var failure: StoreError?
   private(set) var write = PendingWrite()
+  private(set) var changes = ChangeNotes()
   private(set) var clearings: [Clearing] = []
 
   init(store: Store) { self.store = store }
@@ -39,7 +40,7 @@ public struct Batch: ~Copyable {
       let id = batch.id(of: core)
       try core.refuseNewerEntry(of: key, id: id, after: batch.write.rows)
       try core.add(value, for: key, id: id, savedAt: now, to: &batch.write)
-      batch.write.changes.add(.save, core.counts)
+      batch.changes.add(.save, core.counts)
     }
   }
 
@@ -53,7 +54,7 @@ public struct Batch: ~Copyable {
     record(cache) { batch throws(StoreError) in
       let recordKey = try core.recordKey(of: key, id: batch.id(of: core))
       batch.write.rows.remove(recordKey.bytes.span.bytes)
-      batch.write.changes.add(.removal, core.counts)
+      batch.changes.add(.removal, core.counts)
     }
   }
 
@@ -69,7 +70,7 @@ public struct Batch: ~Copyable {
       } else {
         batch.clearings.append(Clearing(cache: core, ids: [id]))
       }
-      batch.write.changes.add(.clear, core.counts)
+      batch.changes.add(.clear, core.counts)
     }
   }
 

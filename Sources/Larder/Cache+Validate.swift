@@ -81,7 +81,9 @@ private struct Validation<Value: Sendable>: ~Copyable {
     if !report.isComplete { try deleteUnreadable() }
   }
 
-  /// Visits every entry of a range, and commits the deletions. A damaged block ends the visit and
+  /// Visits every entry of a range, and commits the deletions.
+  ///
+  /// A damaged block ends the scan and
   /// is reported.
   private mutating func scan(
     _ range: EngineRange,
@@ -158,7 +160,7 @@ private struct Validation<Value: Sendable>: ~Copyable {
     }
   }
 
-  /// Commits the deletions. Entries that were saved or removed meanwhile are kept.
+  /// Commits the deletions; entries that were saved or removed meanwhile are kept.
   private mutating func commit() throws(StoreError) {
     guard !slice.isEmpty else { return }
     let (applied, changed) = try slice.commit()

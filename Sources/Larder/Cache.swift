@@ -86,7 +86,7 @@ extension Cache {
       let record = try core.record(bytes, under: recordKey.bytes.span.bytes)
       core.marks?.mark(recordKey.bytes.span.bytes)
       return try core.lookup(
-        record, in: bytes, under: recordKey.bytes.span.bytes, at: core.context.clock.now(),
+        record, in: bytes, under: recordKey.bytes.span.bytes, at: core.clock.now(),
         maxAge: maxAge)
     }
     outcome = ReadOutcome(found)
@@ -122,9 +122,9 @@ extension Cache {
     var write = PendingWrite()
     let id = core.id
     try core.refuseNewerEntry(of: key, id: id, after: write.rows)
-    try core.add(value, for: key, id: id, savedAt: core.context.clock.now(), to: &write)
-    write.changes.add(.save, core.counts)
+    try core.add(value, for: key, id: id, savedAt: core.clock.now(), to: &write)
     try core.context.commit(&write, durability)
+    core.counts.saves.add()
   }
 
   /// Removes the entry of a key.
@@ -137,8 +137,9 @@ extension Cache {
     let recordKey = try core.recordKey(of: key, id: core.id).bytes
     var write = PendingWrite()
     write.rows.remove(recordKey.span.bytes, if: write.rows.require(recordKey, .present))
-    write.changes.add(.removal, core.counts)
-    return try core.context.commit(&write).failed.isEmpty
+    let isRemoved = try core.context.commit(&write).failed.isEmpty
+    core.counts.removals.add()
+    return isRemoved
   }
 
   /// Removes every entry of the cache.
@@ -178,7 +179,7 @@ extension Cache {
       let record = try core.record(bytes, under: recordKey.bytes.span.bytes)
       let same = write.rows.require(recordKey.bytes, .unchanged(since: record.sequence))
       core.addRestamped(
-        bytes, under: recordKey, savedAt: core.context.clock.now(), to: &write, if: same)
+        bytes, under: recordKey, savedAt: core.clock.now(), to: &write, if: same)
     }
     return try core.context.commit(&write).failed.isEmpty
   }

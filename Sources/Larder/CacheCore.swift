@@ -39,6 +39,9 @@ struct CacheConfiguration<Value: Sendable> {
 final class CacheCore<Value: Sendable>: OpenCache {
   let name: String
   let context: StoreContext
+  // The context's, kept here so that reads and saves need not retain the context.
+  private let engine: any StorageEngine
+  let clock: any WallClock
   let lifetime: Lifetime
   let schema: Schema<Value>
   let coder: Coder<Value>
@@ -63,6 +66,8 @@ final class CacheCore<Value: Sendable>: OpenCache {
     self.name = name
     self.configuration = configuration
     self.context = context
+    engine = context.engine
+    clock = context.clock
     self.marks = marks
     lifetime = configuration.lifetime
     schema = configuration.schema
@@ -107,12 +112,14 @@ final class CacheCore<Value: Sendable>: OpenCache {
 extension CacheCore {
   /// The physical key of `key`'s record, with `id` as the id of the cache.
   func recordKey(of key: some CacheKey, id: UInt64) throws(StoreError) -> RecordKey {
-    let recordKey = RecordKey(key, cacheID: id)
-    let count = recordKey.bytes.count - recordKey.prefixCount
-    guard count <= maximumKeyBytes else {
-      throw .invalidArgument("a key of \(count) bytes; the limit is \(maximumKeyBytes)")
+    let prefix = KeySpace.records.prefix(ofCache: id)
+    let prefixCount = prefix.count
+    let bytes = key.encoded(after: prefix)
+    guard bytes.count - prefixCount <= maximumKeyBytes else {
+      throw .invalidArgument(
+        "a key of \(bytes.count - prefixCount) bytes; the limit is \(maximumKeyBytes)")
     }
-    return recordKey
+    return RecordKey(cacheID: id, bytes: bytes, prefixCount: prefixCount)
   }
 
   /// The user's key in a record's physical key, for messages.
@@ -129,7 +136,7 @@ extension CacheCore {
     _ key: RecordKey, into buffer: inout ValueBuffer
   ) throws(StoreError) -> Bool {
     do throws(EngineError) {
-      return try context.engine.get(key.bytes.span.bytes, into: &buffer)
+      return try engine.get(key.bytes.span.bytes, into: &buffer)
     } catch {
       throw StoreError(error, cache: name, key: describe(key.bytes.span.bytes))
     }
@@ -184,7 +191,7 @@ extension CacheCore {
     let record = try buffer.withBytes { bytes throws(StoreError) in
       try self.record(bytes, under: key.bytes.span.bytes)
     }
-    let freshness = lifetime.freshness(of: record.savedAt, at: context.clock.now())
+    let freshness = lifetime.freshness(of: record.savedAt, at: clock.now())
     guard freshness == .fresh else {
       outcome = ReadOutcome(freshness)
       return nil

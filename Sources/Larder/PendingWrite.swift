@@ -1,17 +1,14 @@
 import LarderEngine
 
-/// A write that is being prepared: its rows, and what the store does when they are committed.
+/// A write that is being prepared: its rows, and the notes that their commit makes.
 struct PendingWrite: ~Copyable {
   var rows = WriteBatch()
   /// The buckets of the index rows that this write puts.
   var dueNotes = DueNotes()
-  /// The changes that are counted if the commit succeeds.
-  var changes = ChangeNotes()
 
   /// Forgets everything, and keeps the memory for the next rows.
   mutating func reset() {
     rows.reset()
     dueNotes = DueNotes()
-    changes = ChangeNotes()
   }
 }

@@ -291,9 +291,11 @@ extension Store {
   ) throws(StoreError) {
     if let failure = batch.failure { throw failure }
     let clearings = batch.clearings
+    let changes = batch.changes
     var write = batch.write
     guard !clearings.isEmpty else {
       try context.commit(&write, durability)
+      changes.count()
       return
     }
     // Before the lock: the clock may call the store.
@@ -301,6 +303,7 @@ extension Store {
     try registry.withLock { registry throws(StoreError) in
       try registry.commit(&write, clearing: clearings, at: now)
     }
+    changes.count()
     reclaim(atOpen: false)
   }
 

@@ -25,7 +25,7 @@ final class RecordWalk<Key: CacheKey, Value: Sendable> {
       let part = cursor.withEntry { recordKey, bytes -> Result<Part, StoreError>? in
         do throws(StoreError) {
           let record = try cache.core.record(bytes, under: recordKey)
-          return try read(record, bytes, recordKey, cache.core.context.clock.now()).map {
+          return try read(record, bytes, recordKey, cache.core.clock.now()).map {
             .success($0)
           }
         } catch {

@@ -3,25 +3,29 @@
 /// They are noted when the write is committed.
 struct DueNotes {
   // Nearly every write is to one cache: without an array it allocates nothing.
-  private var first: (due: NextDue, bucket: Int64)?
-  private var others: [(due: NextDue, bucket: Int64)] = []
+  private var due: NextDue?
+  private var bucket = Int64.max
+  private var others: [(due: NextDue, bucket: Int64)]?
 
   mutating func add(_ bucket: Int64, _ due: NextDue) {
-    guard let earliest = first else {
-      first = (due, bucket)
+    if self.due == nil { self.due = due }
+    guard self.due !== due else {
+      self.bucket = min(self.bucket, bucket)
       return
     }
-    if earliest.due === due {
-      first = (due, min(earliest.bucket, bucket))
-    } else if let index = others.firstIndex(where: { $0.due === due }) {
-      others[index].bucket = min(others[index].bucket, bucket)
+    var notes = others ?? []
+    others = nil
+    if let index = notes.firstIndex(where: { $0.due === due }) {
+      notes[index].bucket = min(notes[index].bucket, bucket)
     } else {
-      others.append((due, bucket))
+      notes.append((due, bucket))
     }
+    others = notes
   }
 
   func note() {
-    if let first { first.due.note(first.bucket) }
-    for other in others { other.due.note(other.bucket) }
+    guard let due else { return }
+    due.note(bucket)
+    for other in others ?? [] { other.due.note(other.bucket) }
   }
 }

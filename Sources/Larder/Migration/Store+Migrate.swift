@@ -39,17 +39,17 @@ extension Store {
   /// beginning.
   ///
   /// - Parameter cache: A cache of this store.
-  /// - Returns: The numbers of entries that were rewritten and left. When this returns, everything it
-  ///   has written survives power loss.
+  /// - Returns: The numbers of entries that were rewritten and left. When this returns, everything
+  ///   it has written survives power loss.
   /// - Throws: ``StoreError/invalidArgument(_:)`` for a cache of another store: nothing is done.
   ///   ``StoreError/corrupt(cache:key:file:)`` with an empty key, after everything readable was
   ///   migrated, if a part of a file could not be read: later calls start before that part.
   ///   ``StoreError/diskFull``, ``StoreError/io(_:)`` or ``StoreError/writesDisabled(cause:)``
   ///   if a write failed: the slices before it are kept. ``StoreError/readOnly(cause:)``,
   ///   ``StoreError/closed``.
-  /// - Complexity: One scan with a checksum for each entry; for each rewritten entry one decode, one
-  ///   encode and one lookup; one append for up to 256 of them or about 1 MiB, and one fsync at the
-  ///   end. Memory for such a slice and the largest value.
+  /// - Complexity: One scan with a checksum for each entry; for each rewritten entry one decode,
+  ///   one encode and one lookup; one append for up to 256 of them or about 1 MiB, and one fsync at
+  ///   the end. Memory for such a slice and the largest value.
   @discardableResult public func migrate<Key, Value>(
     _ cache: Cache<Key, Value>
   ) throws -> MigrationReport {

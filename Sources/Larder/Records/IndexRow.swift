@@ -74,9 +74,7 @@ extension IndexRow {
 }
 
 extension WriteBatch {
-  /// Puts the index row of a record.
-  ///
-  /// - Parameter recordBytes: The size of the record, its key included.
+  /// Puts the index row of a record that has `recordBytes` bytes, its key included.
   mutating func putIndexRow(
     of key: RecordKey, in bucket: Int64, recordBytes: Int, if requirement: Int? = nil
   ) {

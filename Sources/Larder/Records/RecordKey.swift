@@ -16,11 +16,11 @@ package struct RecordKey: Hashable, Sendable {
     self.bytes = bytes
   }
 
-  init(_ key: some CacheKey, cacheID: UInt64) {
-    let prefix = KeySpace.records.prefix(ofCache: cacheID)
-    prefixCount = prefix.count
-    bytes = key.encoded(after: prefix)
+  /// `prefixCount` is the number of bytes before the user's key.
+  init(cacheID: UInt64, bytes: [UInt8], prefixCount: Int) {
     self.cacheID = cacheID
+    self.bytes = bytes
+    self.prefixCount = prefixCount
   }
 
   /// Copies and parses a physical key; nil if it has no cache id.

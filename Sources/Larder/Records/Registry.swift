@@ -23,7 +23,7 @@ struct Registry: ~Copyable {
   /// The names of all caches; nil until they are loaded.
   private var names: CacheNames?
 
-  /// Reads the registry of the store. Writes nothing.
+  /// Reads the registry of the store, without writing.
   init(of context: StoreContext, access: Access) throws(StoreError) {
     self.init(ofNewStore: context, access: access)
     if let format = try number(under: Metadata.format) {
