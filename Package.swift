@@ -3,7 +3,7 @@ import PackageDescription
 
 let package = Package(
   name: "larder",
-  platforms: [.macOS(.v15), .iOS(.v18)],
+  platforms: [.macOS(.v15)],
   products: [
     .library(name: "Larder", targets: ["Larder"]),
     .library(name: "LarderFeeds", targets: ["LarderFeeds"]),
