@@ -1,4 +1,4 @@
-# Everything this project does from the command line. `make` alone lists it.
+# The commands of this project. `make` without a target lists them.
 
 SWIFT ?= swift
 OS := $(shell uname -s)
@@ -21,24 +21,24 @@ help: ## list the targets, and the parts of the proof
 demo: deps ## load five feeds through the cache, past seven days, and inspect the store
 	Scripts/demo
 
-test: deps ## install what is missing, build, and run all tests
+test: deps ## install LevelDB if it is missing, build, and run all tests
 	$(SWIFT) test
 
-check: lint test metrics consumer docs bench-quick ## all that must hold before a change lands
+check: lint test metrics consumer docs bench-quick ## all checks that a change must pass before it lands
 
 lint: ## check the formatting, strictly
 	$(SWIFT) format lint --strict --recursive --parallel Package.swift Sources Tests Benchmarks
 
-metrics: deps ## test what goes to swift-metrics with the trait `Metrics`
+metrics: deps ## test the counters of swift-metrics with the trait `Metrics`
 	$(SWIFT) test --package-path Tests/MetricsTests --scratch-path .build-metrics
 
-consumer: deps ## build and run the README's code in packages that depend on a tag of HEAD
+consumer: deps ## build and run the README's program in a package that depends on a tag of HEAD
 	Scripts/consumer-check
 
-docs: deps ## build the documentation; a link that leads nowhere is an error
+docs: deps ## build the documentation; a broken link is an error
 	Scripts/docs
 
-bench-quick: bench-deps ## run every benchmark briefly, and verify its results but not its times
+bench-quick: bench-deps ## run every benchmark briefly, and verify its results, not its times
 	cd Benchmarks && $(SWIFT) run -c release larder-bench --quick
 	cd Benchmarks && $(SWIFT) run -c release larder-bench --quick --backup --rounds 1
 	cd Benchmarks && $(SWIFT) run -c release larder-bench --quick --week
@@ -51,22 +51,22 @@ bench-compare: bench-deps ## measure HEAD against BASE=commit; ONLY=workload, SU
 	Scripts/bench-compare "$(BASE)" $(if $(SUITE),--suite "$(SUITE)") $(if $(ONLY),--only "$(ONLY)") \
 	  $(if $(ROUNDS),--rounds "$(ROUNDS)")
 
-bench-deps: ## install what the benchmarks compare with if it is missing
+bench-deps: ## install the stores that the benchmarks compare with, if they are missing
 	@Scripts/deps bench
 
-address: deps ## the engine's, the store's and the coders' tests under the address sanitizer
+address: deps ## run the engine's, store's and coders' tests under the address sanitizer
 	Scripts/address
 
-zones: deps ## the store's and the feeds' tests in three time zones
+zones: deps ## run the store's and the feeds' tests in three time zones
 	Scripts/zones
 
 fuzz: ## fuzz the binary coder for a minute; `Scripts/fuzz SECONDS` for longer
 	Scripts/fuzz
 
-counts: deps ## instructions and allocations of single operations, against those committed
+counts: deps ## compare instructions and allocations of operations with the recorded ones
 	Scripts/counts
 
-proof: deps ## the slow proofs, some hours; PART=name runs one of these, an hour at most:
+proof: deps ## run the slow proofs, some hours; PART=name runs one, an hour at most:
 	Scripts/proof $(PART)
 
 format: ## format all Swift code in place

@@ -12,17 +12,17 @@ let package = Package(
     .executable(name: "feeds", targets: ["feeds"]),
   ],
   traits: [
-    .trait(name: "Metrics", description: "What a store counts goes to swift-metrics, too.")
+    .trait(name: "Metrics", description: "Sends the counts of a store to swift-metrics, too.")
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
-    // Only with the trait `Metrics`: without it users never resolve it.
+    // Used only with the trait `Metrics`. Without it, users never resolve this package.
     .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
-    // Only the tests' server stands on it, no product does: users never resolve it.
+    // Used only by the tests' server. No product depends on it, so users never resolve it.
     .package(url: "https://github.com/swhitty/FlyingFox", from: "0.27.1"),
   ],
   targets: [
-    // The layers, bottom to top. A target may import only what stands above it in this list.
+    // The layers, bottom to top. A target may import only the targets above it in this list.
     .target(name: "CLarderLevelDB", linkerSettings: [.linkedLibrary("leveldb")]),
     .target(name: "LarderBytes"),
     .target(name: "LarderEngine", dependencies: ["CLarderLevelDB", "LarderBytes"]),
@@ -36,7 +36,7 @@ let package = Package(
       ]),
     .target(name: "LarderFeeds", dependencies: ["Larder"]),
     .target(name: "LarderTesting", dependencies: ["Larder"]),
-    // What the benchmarks and `kvinspect bench` have in common.
+    // The workloads of the benchmarks and of `kvinspect bench`.
     .target(
       name: "LarderWorkloads",
       dependencies: ["Larder", "LarderCoding", "LarderEngine", "LarderBytes", "CLarderLevelDB"]),
@@ -67,11 +67,11 @@ let package = Package(
       ],
       path: "Tests/feed-server"),
 
-    // What tests share, and the process that they kill. Tests mirror the layers.
+    // Helpers of the tests, and the process that they kill. Test targets mirror the layers.
     .target(name: "LarderThreadSanitizer", path: "Tests/ThreadSanitizer"),
     .target(
       name: "LarderTestSupport", dependencies: ["LarderThreadSanitizer"], path: "Tests/Support"),
-    // A disk in memory, with faults and power losses, for LevelDB and for the store around it.
+    // A disk in memory with faults and power losses, for LevelDB and for the store.
     .target(
       name: "CSimulatedDisk", path: "Tests/CSimulatedDisk",
       linkerSettings: [.linkedLibrary("leveldb")]),
@@ -82,7 +82,7 @@ let package = Package(
       name: "CrashWorker",
       dependencies: ["Larder", "LarderEngine", "LarderBytes", "LarderTestSupport"],
       path: "Tests/CrashWorker"),
-    // Counts allocations, in a process of its own.
+    // Counts allocations, in a separate process.
     .target(name: "LarderAllocationCount", path: "Tests/AllocationCount"),
     .executableTarget(
       name: "AllocationWorker",
@@ -125,7 +125,7 @@ let package = Package(
   cxxLanguageStandard: .cxx17
 )
 
-// One set of compiler settings, applied to every Swift target so that none drifts.
+// The same compiler settings for every Swift target.
 let targetsInC: Set = ["CLarderLevelDB", "CSimulatedDisk"]
 for target in package.targets where !targetsInC.contains(target.name) {
   target.swiftSettings = [
