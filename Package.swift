@@ -36,7 +36,7 @@ let package = Package(
       ]),
     .target(name: "LarderFeeds", dependencies: ["Larder"]),
     .target(name: "LarderTesting", dependencies: ["Larder"]),
-    // The workloads of the benchmarks and of `kvinspect bench`.
+    // What the benchmarks and `kvinspect bench` have in common.
     .target(
       name: "LarderWorkloads",
       dependencies: ["Larder", "LarderCoding", "LarderEngine", "LarderBytes", "CLarderLevelDB"]),
