@@ -24,8 +24,10 @@ let package = Package(
   targets: [
     // The layers, bottom to top. A target may import only the targets above it in this list.
     .target(name: "CLarderLevelDB", linkerSettings: [.linkedLibrary("leveldb")]),
+    .target(name: "CLarderSystem"),
     .target(name: "LarderBytes"),
-    .target(name: "LarderEngine", dependencies: ["CLarderLevelDB", "LarderBytes"]),
+    .target(
+      name: "LarderEngine", dependencies: ["CLarderLevelDB", "CLarderSystem", "LarderBytes"]),
     .target(name: "LarderCoding", dependencies: ["LarderBytes"]),
     .target(
       name: "Larder",
@@ -126,7 +128,7 @@ let package = Package(
 )
 
 // The same compiler settings for every Swift target.
-let targetsInC: Set = ["CLarderLevelDB", "CSimulatedDisk"]
+let targetsInC: Set = ["CLarderLevelDB", "CLarderSystem", "CSimulatedDisk"]
 for target in package.targets where !targetsInC.contains(target.name) {
   target.swiftSettings = [
     .enableUpcomingFeature("ExistentialAny"),

@@ -9,8 +9,10 @@ let package = Package(
   dependencies: [.package(url: "https://github.com/groue/GRDB.swift", exact: "7.10.0")],
   targets: [
     .target(name: "CLarderLevelDB", linkerSettings: [.linkedLibrary("leveldb")]),
+    .target(name: "CLarderSystem"),
     .target(name: "LarderBytes"),
-    .target(name: "LarderEngine", dependencies: ["CLarderLevelDB", "LarderBytes"]),
+    .target(
+      name: "LarderEngine", dependencies: ["CLarderLevelDB", "CLarderSystem", "LarderBytes"]),
     .target(name: "LarderCoding", dependencies: ["LarderBytes"]),
     .target(name: "Larder", dependencies: ["LarderEngine", "LarderCoding", "LarderBytes"]),
 
@@ -33,7 +35,7 @@ let package = Package(
 )
 
 // The same compiler settings as in the manifest above.
-let cxxTargets = ["CLarderLevelDB", "RawLevelDB", "Peers"]
+let cxxTargets = ["CLarderLevelDB", "CLarderSystem", "RawLevelDB", "Peers"]
 for target in package.targets where !cxxTargets.contains(target.name) {
   target.swiftSettings = [
     .enableUpcomingFeature("ExistentialAny"),

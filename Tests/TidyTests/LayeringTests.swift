@@ -99,8 +99,9 @@ enum Layers {
   /// Every target may import Foundation and the other system modules.
   static let table: [String: Set<String>] = [
     "CLarderLevelDB": [],
+    "CLarderSystem": [],
     "LarderBytes": [],
-    "LarderEngine": ["CLarderLevelDB", "LarderBytes"],
+    "LarderEngine": ["CLarderLevelDB", "CLarderSystem", "LarderBytes"],
     "LarderCoding": ["LarderBytes"],
     "Larder": ["LarderEngine", "LarderCoding", "LarderBytes", "CoreMetrics"],
     "LarderFeeds": ["Larder"],

@@ -1,4 +1,4 @@
-// C interface to the part of LevelDB that this package uses, and a checksum.
+// C interface to the part of LevelDB that this package uses.
 //
 // Conventions:
 //
@@ -255,21 +255,6 @@ clarder_status *_Nullable clarder_memory_rename(clarder_env *memory, const char 
 /// Writes the names of the files in a directory into `buffer`, each followed by a zero byte.
 clarder_status *_Nullable clarder_memory_list(clarder_env *memory, const char *path,
                                               clarder_buffer *buffer) CLARDER_NOEXCEPT;
-
-// MARK: - Files
-
-/// Gives two files or directories each other's names, in one step. Returns 0, or an errno.
-int clarder_exchange(const char *path, const char *other) CLARDER_NOEXCEPT;
-
-// MARK: - Checksum
-
-/// The CRC32C of what `crc` was taken over, followed by `bytes`. Begin with 0.
-///
-/// Uses the processor's instruction where there is one.
-uint32_t clarder_crc32c(uint32_t crc, clarder_slice bytes) CLARDER_NOEXCEPT;
-
-/// The same number by table, as on processors without the instruction. For tests.
-uint32_t clarder_crc32c_by_table(uint32_t crc, clarder_slice bytes) CLARDER_NOEXCEPT;
 
 #ifdef __cplusplus
 }

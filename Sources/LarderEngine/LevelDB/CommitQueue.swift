@@ -172,18 +172,6 @@ extension CommitQueue.Line {
 // @unchecked: there is one leader at a time, and it alone uses the writer.
 extension CommitQueue: @unchecked Sendable {}
 
-/// How many groups were written, and how often the database was opened anew.
-///
-/// Whoever leads counts, before the next one leads. So a leader who finds what a reader had found
-/// before its reading knows that nothing was written since, and a write that a reader saw half of,
-/// or that took effect later than it failed, has been counted since.
-final class WriteCount: Sendable {
-  private let count = Atomic(0)
-
-  var now: Int { count.load(ordering: .acquiring) }
-  func increase() { count.add(1, ordering: .acquiringAndReleasing) }
-}
-
 /// Whoever is in line, and waits: with a batch, or to use the writer alone.
 final class WaitingCommit {
   let batch: UnsafeMutablePointer<WriteBatch>

@@ -233,7 +233,7 @@ package final class LevelDBEngine: StorageEngine {
     try enter()
     defer { gate.leave() }
     let buffer = ValueBuffer()
-    guard clarder_property(database, name, buffer.handle) else { return nil }
+    guard clarder_property(database, name, buffer.memory.handle) else { return nil }
     return buffer.withBytes { bytes in
       bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
     }

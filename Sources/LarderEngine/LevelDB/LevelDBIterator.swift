@@ -76,8 +76,7 @@ final class LevelDBIterator {
 
   /// The value that the iterator stands on, until it moves.
   var value: UnsafeRawBufferPointer {
-    if let confirmed { return UnsafeRawBufferPointer(clarder_buffer_slice(confirmed.handle)) }
-    return UnsafeRawBufferPointer(place.value)
+    confirmed?.bytes ?? UnsafeRawBufferPointer(place.value)
   }
 
   /// Whether the entry may be an old one, because something newer could not be read.
@@ -140,7 +139,7 @@ final class LevelDBIterator {
 private final class ConfirmedValue {
   private var buffer = ValueBuffer()
 
-  var handle: OpaquePointer { buffer.handle }
+  var bytes: UnsafeRawBufferPointer { buffer.memory.bytes }
 
   func read(_ key: RawSpan, from database: OpaquePointer) throws(EngineError) -> Bool {
     try buffer.read(key, from: database)

@@ -6,6 +6,7 @@
   import Glibc
 #endif
 
+import CLarderSystem
 import Synchronization
 
 /// The system's files, with the system's errors made typed.
@@ -112,7 +113,7 @@ package struct SystemFiles: StoreFiles {
   }
 
   package func exchange(_ path: String, with other: String) throws(EngineError) {
-    let failed = exchangeNames(path, other)
+    let failed = clarder_exchange(path, other)
     guard failed == 0 else {
       errno = failed
       throw failure("cannot exchange \(other) with", path)

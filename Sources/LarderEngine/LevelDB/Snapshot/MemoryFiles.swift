@@ -33,7 +33,7 @@ package final class MemoryFiles: StoreFiles {
   package func names(in path: String) throws(EngineError) -> Set<String> {
     guard isInMemory(path) else { return try system.names(in: path) }
     let buffer = ValueBuffer()
-    try check(clarder_memory_list(memory, path, buffer.handle))
+    try check(clarder_memory_list(memory, path, buffer.memory.handle))
     let bytes = buffer.withBytes { bytes in bytes.withUnsafeBytes { [UInt8]($0) } }
     return Set(bytes.split(separator: 0).map { String(decoding: $0, as: UTF8.self) })
   }
@@ -54,7 +54,7 @@ package final class MemoryFiles: StoreFiles {
   package func read(_ path: String, limit: Int?) throws(EngineError) -> [UInt8] {
     guard isInMemory(path) else { return try system.read(path, limit: limit) }
     let buffer = ValueBuffer()
-    try check(clarder_memory_read(memory, path, buffer.handle))
+    try check(clarder_memory_read(memory, path, buffer.memory.handle))
     return buffer.withBytes { bytes in
       bytes.withUnsafeBytes { [UInt8]($0.prefix(limit ?? .max)) }
     }

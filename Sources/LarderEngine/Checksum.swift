@@ -1,13 +1,13 @@
-import CLarderLevelDB
+import CLarderSystem
 
-/// The CRC32C of `bytes`, or of what `sum` was taken over followed by `bytes`.
+/// The CRC32C of `bytes`, or of the data that `sum` was computed over followed by `bytes`.
 package func crc32c(_ bytes: UnsafeRawBufferPointer, extending sum: UInt32 = 0) -> UInt32 {
-  clarder_crc32c(sum, clarder_slice(bytes))
+  clarder_crc32c(sum, bytes.baseAddress, bytes.count)
 }
 
 /// The same as ``crc32c(_:extending:)``, as on processors without an instruction for it.
 ///
 /// For tests.
 package func crc32cByTable(_ bytes: UnsafeRawBufferPointer, extending sum: UInt32 = 0) -> UInt32 {
-  clarder_crc32c_by_table(sum, clarder_slice(bytes))
+  clarder_crc32c_by_table(sum, bytes.baseAddress, bytes.count)
 }

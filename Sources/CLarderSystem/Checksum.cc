@@ -3,7 +3,7 @@
 #include <array>
 #include <cstring>
 
-#include "CLarderLevelDB.h"
+#include "CLarderSystem.h"
 
 #if defined(__aarch64__) && defined(__linux__)
 #include <sys/auxv.h>
@@ -106,10 +106,10 @@ const Extend extend = choose();
 
 }  // namespace
 
-uint32_t clarder_crc32c(uint32_t crc, clarder_slice bytes) noexcept {
-  return ~extend(~crc, static_cast<const unsigned char*>(bytes.bytes), bytes.count);
+uint32_t clarder_crc32c(uint32_t crc, const void* bytes, size_t count) noexcept {
+  return ~extend(~crc, static_cast<const unsigned char*>(bytes), count);
 }
 
-uint32_t clarder_crc32c_by_table(uint32_t crc, clarder_slice bytes) noexcept {
-  return ~extend_by_table(~crc, static_cast<const unsigned char*>(bytes.bytes), bytes.count);
+uint32_t clarder_crc32c_by_table(uint32_t crc, const void* bytes, size_t count) noexcept {
+  return ~extend_by_table(~crc, static_cast<const unsigned char*>(bytes), count);
 }

@@ -7,7 +7,7 @@
 #include <unistd.h>
 #endif
 
-#include "CLarderLevelDB.h"
+#include "CLarderSystem.h"
 
 // Swift's Glibc module does not have renameat2, and some C libraries do not declare it.
 int clarder_exchange(const char* path, const char* other) noexcept {

@@ -1,0 +1,37 @@
+// C interface to two operations that Swift cannot call: the processor's CRC32C instruction, and
+// the system's exchange of two names.
+
+#ifndef CLARDER_SYSTEM_H
+#define CLARDER_SYSTEM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#pragma clang assume_nonnull begin
+
+#ifdef __cplusplus
+#define CLARDER_NOEXCEPT noexcept
+extern "C" {
+#else
+#define CLARDER_NOEXCEPT
+#endif
+
+/// The CRC32C of the data that `crc` was computed over, followed by `count` bytes. Begin with 0.
+///
+/// Uses the processor's instruction if there is one. `bytes` may be NULL only when `count` is 0.
+uint32_t clarder_crc32c(uint32_t crc, const void *_Nullable bytes, size_t count) CLARDER_NOEXCEPT;
+
+/// The same number by table, as on processors without the instruction. For tests.
+uint32_t clarder_crc32c_by_table(uint32_t crc, const void *_Nullable bytes,
+                                 size_t count) CLARDER_NOEXCEPT;
+
+/// Exchanges the names of two files or directories atomically. Returns 0, or an errno.
+int clarder_exchange(const char *path, const char *other) CLARDER_NOEXCEPT;
+
+#ifdef __cplusplus
+}
+#endif
+
+#pragma clang assume_nonnull end
+
+#endif  // CLARDER_SYSTEM_H
