@@ -50,12 +50,12 @@ final class LevelDBCursor: EngineCursor {
     if case .inRun = position {
       if !engine.isUp {
         try engine.enter()
-        engine.gate.leave()
+        engine.leave()
       }
       if run.advance() { return true }
     }
     try engine.enter()
-    defer { engine.gate.leave() }
+    defer { engine.leave() }
     refresh(towardsEnd: true)
     let hasMoved =
       switch position {
@@ -88,7 +88,7 @@ final class LevelDBCursor: EngineCursor {
 
   func previous() throws(EngineError) -> Bool {
     try engine.enter()
-    defer { engine.gate.leave() }
+    defer { engine.leave() }
     refresh(towardsEnd: false)
     if case .inRun = position { position = .before([UInt8](run.key)) }
     runEntries = 1
@@ -108,7 +108,7 @@ final class LevelDBCursor: EngineCursor {
 
   func seek(to key: RawSpan) throws(EngineError) {
     try engine.enter()
-    defer { engine.gate.leave() }
+    defer { engine.leave() }
     runEntries = 1
     position = key.withUnsafeBytes { key in
       guard isAboveLower(key) else { return .start }
@@ -118,7 +118,7 @@ final class LevelDBCursor: EngineCursor {
 
   func seekToEnd() throws(EngineError) {
     try engine.enter()
-    defer { engine.gate.leave() }
+    defer { engine.leave() }
     position = .end
   }
 
@@ -136,12 +136,12 @@ final class LevelDBCursor: EngineCursor {
   ///
   /// The reader of an entry is not inside the gate: it may run code that closes the store.
   private func copyOfEntry() -> LevelDBIterator.Entry {
-    if engine.gate.enter() {
-      defer { engine.gate.leave() }
+    if engine.enterIfOpen() {
+      defer { engine.leave() }
       if !iterator.hasEnded { return ([UInt8](iterator.key), [UInt8](iterator.value)) }
     }
     // The database was closed between the move and now: the entry was kept for this.
-    guard let entry = engine.lastEntry(of: iterator) else {
+    guard let entry = engine.database.lastEntry(of: iterator) else {
       preconditionFailure("an iterator ended without its entry")
     }
     return entry
@@ -151,7 +151,7 @@ final class LevelDBCursor: EngineCursor {
   ///
   /// False at the end of the range.
   private func settle(towardsEnd: Bool) -> Bool {
-    while !iterator.confirm(in: engine.database) {
+    while !iterator.confirm(in: engine.database.pointer) {
       let hasMoved = towardsEnd ? iterator.next() : iterator.previous()
       guard hasMoved, towardsEnd ? isBelowUpper(iterator.key) : isAboveLower(iterator.key) else {
         return false
@@ -171,7 +171,7 @@ final class LevelDBCursor: EngineCursor {
     if let failure {
       // Once for each walk: the next one begins with a clean record.
       self.failure = nil
-      iterator.renew(over: engine.database)
+      iterator.renew(over: engine.database.pointer)
       throw engine.noted(failure)
     }
     return false
@@ -192,7 +192,7 @@ final class LevelDBCursor: EngineCursor {
     // No key lies between one and the same with a zero byte behind it.
     if let key { position = .before(towardsEnd ? key + [0] : key) }
     noteFailure()
-    iterator.renew(over: engine.database)
+    iterator.renew(over: engine.database.pointer)
   }
 
   private func noteFailure() {

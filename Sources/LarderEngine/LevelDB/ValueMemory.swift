@@ -44,15 +44,3 @@ extension ValueBuffer {
     return buffer.withBytes { bytes in bytes.withUnsafeBytes { [UInt8]($0) } }
   }
 }
-
-extension clarder_slice {
-  init(_ bytes: UnsafeRawBufferPointer) {
-    self.init(bytes: bytes.baseAddress, count: bytes.count)
-  }
-}
-
-extension UnsafeRawBufferPointer {
-  init(_ slice: clarder_slice) {
-    self.init(start: slice.bytes, count: slice.count)
-  }
-}

@@ -108,6 +108,21 @@ extension StoreFiles {
     }
   }
 
+  /// Whether the disk accepts a small file in a store's directory.
+  ///
+  /// Opening a database begins with writing one.
+  func acceptsWrites(in directory: String) -> Bool {
+    let probe = "\(directory)/LARDER.probe"
+    do throws(EngineError) {
+      try replace(probe, with: Array(repeating: 0, count: 4096))
+      try synchronizeDirectory(directory)
+      try remove(probe)
+      return true
+    } catch {
+      return false
+    }
+  }
+
   /// Removes a directory and all that is in it.
   func removeTree(_ path: String) throws(EngineError) {
     for name in try names(in: path) {

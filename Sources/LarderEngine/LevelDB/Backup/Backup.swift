@@ -98,7 +98,7 @@ extension LevelDBEngine {
   ///   is at `target` then that was not there before.
   package func backup(to target: String, date: Double) throws(EngineError) {
     try enter()
-    gate.leave()
+    leave()
     let files = options.files
     var partial = try PartialDirectory(for: target, outside: path, files: files)
     let capture = try capture(into: partial.path)
@@ -124,7 +124,7 @@ extension LevelDBEngine {
   /// Captures the store, with all that is acknowledged by now.
   private func capture(into directory: String) throws(EngineError) -> StoreCapture {
     try enter()
-    defer { gate.leave() }
+    defer { leave() }
     let acknowledged = try queue.withWriter { writer throws(EngineError) in
       try writer.endOfLogs()
     }

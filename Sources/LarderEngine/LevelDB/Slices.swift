@@ -1,0 +1,25 @@
+import CLarderLevelDB
+
+extension clarder_slice {
+  init(_ bytes: UnsafeRawBufferPointer) {
+    self.init(bytes: bytes.baseAddress, count: bytes.count)
+  }
+}
+
+extension UnsafeRawBufferPointer {
+  init(_ slice: clarder_slice) {
+    self.init(start: slice.bytes, count: slice.count)
+  }
+}
+
+extension EngineRange {
+  /// Lends the bounds for as long as the call; without an upper bound the second one is nil.
+  func withSlices<R>(_ body: (clarder_slice, UnsafePointer<clarder_slice>?) -> R) -> R {
+    lower.withUnsafeBytes { lower in
+      guard let upper else { return body(clarder_slice(lower), nil) }
+      return upper.withUnsafeBytes { upper in
+        withUnsafePointer(to: clarder_slice(upper)) { body(clarder_slice(lower), $0) }
+      }
+    }
+  }
+}
