@@ -29,12 +29,10 @@ extension Store {
   ///   an fsync of each file. Writers wait while the store's directory is listed twice, and share
   ///   the device. Memory for the largest file.
   public func backup(to directory: URL) throws {
-    guard let engine = context.engine as? LevelDBEngine else {
-      throw StoreError.invalidArgument("a store in memory has no files to make a backup of")
-    }
     let path = try Self.path(of: directory)
     do {
-      try engine.backup(to: path, date: context.clock.now().timeIntervalSinceReferenceDate)
+      try context.engine.backup(
+        to: path, date: context.clock.now().timeIntervalSinceReferenceDate)
     } catch {
       throw StoreError(error)
     }

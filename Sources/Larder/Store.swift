@@ -63,7 +63,7 @@ public final class Store: Sendable {
     self.init(context, registry, access: options.access, recovery: recovery)
     guard access == .readWrite else { return }
     // Weak: open caches hold the engine.
-    (engine as? LevelDBEngine)?.whenReopened { [weak openCaches, weak context] read in
+    engine.whenReopened { [weak openCaches, weak context] read in
       guard let openCaches, let context else { return true }
       defer { context.budgets.accounting.readAgain(openCaches, by: read) }
       return openCaches.readIDs(by: read)

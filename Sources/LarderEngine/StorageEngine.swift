@@ -55,6 +55,30 @@ package protocol StorageEngine: AnyObject, Sendable {
   /// A figure about the engine by its LevelDB name, such as `leveldb.stats`; nil if not known.
   func property(_ name: String) throws(EngineError) -> String?
 
+  /// Makes a backup in a directory that is missing or empty, while others read and write.
+  ///
+  /// It holds everything that was acknowledged before the call, and the commits after that up to
+  /// some moment.
+  ///
+  /// - Parameters:
+  ///   - target: The directory of the backup. Its parent must exist, and it must lie outside the
+  ///     store.
+  ///   - date: The date in the backup's manifest, in seconds since 2001-01-01 00:00 UTC.
+  /// - Throws: ``EngineError/invalidArgument(_:)`` for `target`, and for an engine without files;
+  ///   ``EngineError/locked(pid:)`` for `target`; ``EngineError/corrupt(_:)`` when the store's
+  ///   MANIFEST or a log is damaged, or a file is missing; ``EngineError/io(_:)``,
+  ///   ``EngineError/diskFull``, ``EngineError/closed``. `target` is then as it was before.
+  func backup(to target: String, date: Double) throws(EngineError)
+
+  /// Calls `body` whenever the engine has reopened its database after a failure, before any other
+  /// call sees the database.
+  ///
+  /// Reopening may put a write into effect that failed before. `body` returns whether batches that
+  /// were made before are still right; if not, the write that reopened the database throws.
+  ///
+  /// An engine that never reopens anything does not call it.
+  func whenReopened(_ body: @escaping @Sendable (EngineReader) -> Bool)
+
   /// Has `meter` count what is written from now on.
   func measure(by meter: any CommitMeter)
 
@@ -67,9 +91,24 @@ package protocol StorageEngine: AnyObject, Sendable {
   func close() throws(EngineError)
 }
 
+/// Reads the value under a key; nil if it is absent.
+package typealias EngineReader = (_ key: [UInt8]) throws(EngineError) -> [UInt8]?
+
+// MARK: - Engines in memory
+
 extension StorageEngine {
   package var writeCount: Int? { nil }
 
+  package func backup(to target: String, date: Double) throws(EngineError) {
+    throw .invalidArgument("a store in memory has no files to make a backup of")
+  }
+
+  package func whenReopened(_ body: @escaping @Sendable (EngineReader) -> Bool) {}
+}
+
+// MARK: - Shorthands
+
+extension StorageEngine {
   /// Waits until everything that was committed before is on the device.
   ///
   /// - Complexity: One append and one fsync, shared with others who wait; one or two more after

@@ -266,7 +266,7 @@ extension Accounting: CommitMeter {
   /// taken effect by that.
   ///
   /// Of open caches, only the numbers that they have now are in use.
-  func readAgain(_ open: OpenCaches, by read: LevelDBEngine.Reader) {
+  func readAgain(_ open: OpenCaches, by read: EngineReader) {
     let accounts = state.withLock { $0.accounts }
     for (id, account) in accounts {
       if let cache = open.cache(named: account.cache.name), cache.id != id {

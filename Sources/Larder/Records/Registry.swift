@@ -81,7 +81,7 @@ final class OpenCaches: Sendable {
   /// Called after the database was reopened, when a clear whose write failed may have taken effect.
   /// A cache whose registration is unreadable keeps its id; the next opening of it throws the
   /// error.
-  func readIDs(by read: LevelDBEngine.Reader) -> Bool {
+  func readIDs(by read: EngineReader) -> Bool {
     var areSame = true
     for (name, cache) in all {
       let key = Metadata.cache(name.text)

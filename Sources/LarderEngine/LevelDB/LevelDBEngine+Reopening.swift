@@ -51,11 +51,7 @@ extension LevelDBEngine {
 // MARK: - Reopening the database
 
 extension LevelDBEngine {
-  /// Has `body` called whenever the database was opened anew, before any other call sees it.
-  ///
-  /// A write that failed before may have taken effect by that. `body` answers whether batches that
-  /// were made before are still right; if not, the write that had it opened throws.
-  package func whenReopened(_ body: @escaping @Sendable (Reader) -> Bool) {
+  package func whenReopened(_ body: @escaping @Sendable (EngineReader) -> Bool) {
     reopened.withLock { $0 = body }
   }
 
@@ -100,7 +96,7 @@ extension LevelDBEngine {
     let new = try openDatabase(at: path, options)
     database.replace(with: new)
     queue.withWriter { $0.goOn(with: new) }
-    let read: Reader = { key throws(EngineError) in
+    let read: EngineReader = { key throws(EngineError) in
       try ValueBuffer.value(under: key, of: new)
     }
     let isBatchRight = reopened.withLock { $0 }?(read) ?? true

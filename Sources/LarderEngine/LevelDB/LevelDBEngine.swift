@@ -25,11 +25,8 @@ package final class LevelDBEngine: StorageEngine {
   ///
   /// Locked while the database is closed or reopened.
   let directory: Mutex<StoreDirectory?>
-  let reopened = Mutex<(@Sendable (Reader) -> Bool)?>(nil)
+  let reopened = Mutex<(@Sendable (EngineReader) -> Bool)?>(nil)
   let isDamageNoted = Atomic<Bool>(false)
-
-  /// What is read between a database's being opened anew and the first call that sees it.
-  package typealias Reader = (_ key: [UInt8]) throws(EngineError) -> [UInt8]?
 
   /// Opens the store in the directory at `path`, and creates it if it may.
   ///

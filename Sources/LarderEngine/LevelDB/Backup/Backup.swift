@@ -84,18 +84,6 @@ package struct Backup {
 }
 
 extension LevelDBEngine {
-  /// Makes a backup, in a directory that is missing or empty, while others read and write.
-  ///
-  /// It holds everything that was acknowledged before the call, and of later commits those up to
-  /// some moment.
-  ///
-  /// - Parameters:
-  ///   - target: Where it is to be. Its parent must be there, and it must lie outside the store.
-  ///   - date: For the backup's manifest, in seconds since 2001-01-01 00:00 UTC.
-  /// - Throws: ``EngineError/invalidArgument(_:)`` and ``EngineError/locked(pid:)`` for `target`;
-  ///   ``EngineError/corrupt(_:)`` when the store's MANIFEST or a log is damaged, or a file is
-  ///   missing; ``EngineError/io(_:)``, ``EngineError/diskFull``, ``EngineError/closed``. Nothing
-  ///   is at `target` then that was not there before.
   package func backup(to target: String, date: Double) throws(EngineError) {
     try enter()
     leave()
