@@ -116,9 +116,9 @@ private struct Validation<Value: Sendable>: ~Copyable {
       report.newer += 1
       return
     } catch {
-      return delete(key, size, if: .damaged, as: \.unreadable, readBy: .cursor)
+      return delete(key, size, if: .damaged(Record.stamp), as: \.unreadable, readBy: .cursor)
     }
-    let same = WriteBatch.Condition.unchanged(since: record.sequence)
+    let same = WriteBatch.Condition.unchanged(since: record.sequence, in: Record.stamp)
     do throws(StoreError) {
       let found = try core.lookup(record, in: bytes, under: key, at: now, maxAge: maxAge)
       // With an invalid date every entry would look expired, so nothing is deleted.
@@ -141,7 +141,8 @@ private struct Validation<Value: Sendable>: ~Copyable {
         seen.insert(recordKey).inserted
       else { return }
       validation.delete(
-        recordKey.bytes.span.bytes, recordKey.bytes.count, if: .damaged, as: \.unreadable,
+        recordKey.bytes.span.bytes, recordKey.bytes.count, if: .damaged(Record.stamp),
+        as: \.unreadable,
         readBy: .lookup)
     }
   }

@@ -177,7 +177,8 @@ extension Cache {
     guard try core.get(recordKey, into: &buffer) else { return false }
     try buffer.withBytes { bytes throws(StoreError) in
       let record = try core.record(bytes, under: recordKey.bytes.span.bytes)
-      let same = write.rows.require(recordKey.bytes, .unchanged(since: record.sequence))
+      let same = write.rows.require(
+        recordKey.bytes, .unchanged(since: record.sequence, in: Record.stamp))
       core.addRestamped(
         bytes, under: recordKey, savedAt: core.clock.now(), to: &write, if: same)
     }

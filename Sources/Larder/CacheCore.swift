@@ -231,7 +231,8 @@ extension CacheCore {
     let recordKey = try recordKey(of: key, id: id)
     let expiresAt = lifetime.expiry(from: savedAt)
     var payloadBytes = 0
-    try write.rows.put(recordKey.bytes.span.bytes, stamped: true) { buffer throws(StoreError) in
+    try write.rows.put(recordKey.bytes.span.bytes, stamp: Record.stamp) {
+      buffer throws(StoreError) in
       Record.appendHeader(
         coder: coder.format.rawValue, schemaVersion: UInt32(schema.version), savedAt: savedAt,
         expiresAt: expiresAt, to: &buffer)
@@ -280,7 +281,7 @@ extension CacheCore {
     to write: inout PendingWrite, if requirement: Int
   ) {
     write.rows.put(
-      key.bytes.span.bytes, stamped: true, if: requirement, note: CommittedChange.sameValue
+      key.bytes.span.bytes, stamp: Record.stamp, if: requirement, note: CommittedChange.sameValue
     ) { buffer in
       record.appendReencoded(
         bytes, coder: coder.format.rawValue, schemaVersion: UInt32(schema.version),
@@ -298,7 +299,7 @@ extension CacheCore {
     if requirement: Int
   ) {
     let expiresAt = lifetime.expiry(from: savedAt)
-    write.rows.put(key.bytes.span.bytes, stamped: true, if: requirement) { buffer in
+    write.rows.put(key.bytes.span.bytes, stamp: Record.stamp, if: requirement) { buffer in
       Record.appendRestamped(bytes, savedAt: savedAt, expiresAt: expiresAt, to: &buffer)
     }
     addIndexRow(

@@ -142,6 +142,7 @@ extension Store.Options {
   var engineOptions: LevelDBOptions {
     var options = LevelDBOptions()
     options.createIfMissing = createIfMissing
+    options.stamp = Record.stamp
     options.writeBufferBytes = writeBufferBytes
     options.blockCacheBytes = blockCacheBytes
     options.blockBytes = blockBytes

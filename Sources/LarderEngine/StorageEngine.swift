@@ -15,7 +15,7 @@ package protocol StorageEngine: AnyObject, Sendable {
   /// - Complexity: One point lookup. No copy beyond the engine's own into the buffer.
   func get(_ key: RawSpan, into buffer: inout ValueBuffer) throws(EngineError) -> Bool
 
-  /// Applies a batch atomically, gives it the next commit sequence, and stamps its stamped rows.
+  /// Applies a batch atomically, gives it the next commit sequence, and fills in its stamps.
   ///
   /// Conditions are checked against everything committed before. Rows whose condition failed are
   /// left out, the others are applied. A batch of which no row is left writes nothing.

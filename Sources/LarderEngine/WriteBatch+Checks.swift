@@ -34,8 +34,8 @@ extension WriteBatch.Condition {
     return switch self {
     case .absent: false
     case .present: true
-    case .unchanged(let since): Stamp.sequence(of: value) == since
-    case .damaged: !Stamp.isIntact(value, key: key)
+    case .unchanged(let since, let stamp): stamp.sequence(of: value) == since
+    case .damaged(let stamp): !stamp.isIntact(value, key: key)
     }
   }
 

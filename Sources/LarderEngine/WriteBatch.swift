@@ -11,29 +11,29 @@ package struct WriteBatch: ~Copyable {
     case absent
     /// There is a value under the key, whatever it is, or one that cannot be read.
     case present
-    /// The value under the key still carries this commit sequence (see ``Stamp``).
-    case unchanged(since: UInt64)
-    /// There is a value under the key, and its ``Stamp`` does not fit it, or it cannot be read.
-    case damaged
+    /// The value under the key still carries this commit sequence in its stamp.
+    case unchanged(since: UInt64, in: Stamp)
+    /// There is a value under the key, and its stamp does not fit it, or it cannot be read.
+    case damaged(Stamp)
   }
 
   package enum Kind: UInt8, Sendable {
     case put
-    /// A put whose value has room for a ``Stamp``, filled in when the batch is committed.
-    case stampedPut
     case remove
   }
 
   /// One change, by its place in ``bytes``: the key, and for a put the value right behind it.
   package struct Row: Sendable {
     package let kind: Kind
+    /// The writer's remark on the change for an observer; the engine does not read it.
+    package let note: UInt8
+    /// The stamp in the value of a put, which the commit fills in; nil if it has none.
+    package let stamp: Stamp?
     package let start: Int
     package let keyCount: Int
     package let valueCount: Int
     /// Index into ``requirements``, or -1.
     package let requirement: Int
-    /// What the writer has to say of the change to an observer; the engine does not look at it.
-    package let note: UInt8
 
     package var key: Range<Int> { start..<(start + keyCount) }
     package var value: Range<Int> { (start + keyCount)..<(start + keyCount + valueCount) }
@@ -108,11 +108,11 @@ package struct WriteBatch: ~Copyable {
     addRow(.put, from: start, keyCount: key.byteCount, if: requirement)
   }
 
-  /// Adds a put whose value `body` appends to the buffer; what it throws takes the row back.
+  /// Adds a put whose value `body` appends to the buffer; an error of `body` takes the row back.
   ///
-  /// A stamped value is at least ``Stamp/byteCount`` long and leaves its stamp zero.
+  /// A value with a `stamp` reaches to its ``Stamp/end`` and leaves it zero.
   package mutating func put<E: Error>(
-    _ key: RawSpan, stamped: Bool, if requirement: Int? = nil, note: UInt8 = 0,
+    _ key: RawSpan, stamp: Stamp? = nil, if requirement: Int? = nil, note: UInt8 = 0,
     encoding body: (inout ByteBuffer) throws(E) -> Void
   ) throws(E) {
     let start = append(key)
@@ -123,8 +123,7 @@ package struct WriteBatch: ~Copyable {
       throw error
     }
     addRow(
-      stamped ? .stampedPut : .put, from: start, keyCount: key.byteCount, if: requirement,
-      note: note)
+      .put, from: start, keyCount: key.byteCount, stamp: stamp, if: requirement, note: note)
   }
 
   /// Adds a put whose key and value are appended to the buffer, one after the other.
@@ -152,13 +151,14 @@ package struct WriteBatch: ~Copyable {
     }
   }
 
-  /// Fills in the stamp of every stamped row.
+  /// Fills in the stamp of every row that has one.
   ///
   /// The engine calls it once the sequence is known.
   mutating func stamp(with sequence: UInt64) {
-    for row in rows where row.kind == .stampedPut {
+    for row in rows {
+      guard let stamp = row.stamp else { continue }
       bytes.withMutableBytes { buffer in
-        Stamp.seal(
+        stamp.seal(
           value: UnsafeMutableRawBufferPointer(rebasing: buffer[row.value]),
           key: UnsafeRawBufferPointer(rebasing: buffer[row.key]), sequence: sequence)
       }
@@ -173,16 +173,17 @@ package struct WriteBatch: ~Copyable {
   }
 
   private mutating func addRow(
-    _ kind: Kind, from start: Int, keyCount: Int, if requirement: Int?, note: UInt8 = 0
+    _ kind: Kind, from start: Int, keyCount: Int, stamp: Stamp? = nil, if requirement: Int?,
+    note: UInt8 = 0
   ) {
     let valueCount = bytes.count - start - keyCount
-    precondition(kind != .stampedPut || valueCount >= Stamp.byteCount, "no room for a stamp")
+    if let stamp { precondition(valueCount >= stamp.end, "no room for a stamp") }
     // A save has two rows: without this the array grows twice.
     if rows.capacity == 0 { rows.reserveCapacity(2) }
     rows.append(
       Row(
-        kind: kind, start: start, keyCount: keyCount, valueCount: valueCount,
-        requirement: requirement ?? -1, note: note))
+        kind: kind, note: note, stamp: stamp, start: start, keyCount: keyCount,
+        valueCount: valueCount, requirement: requirement ?? -1))
   }
 }
 

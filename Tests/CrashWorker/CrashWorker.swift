@@ -120,13 +120,13 @@ struct CrashWorker {
     let line = (removesFirst ? "-" : "") + names.joined(separator: " ")
     // Each value lists all keys of its batch.
     let value =
-      [UInt8](repeating: 0, count: Stamp.byteCount) + Array("\(line)|".utf8) + random.bytes(100)
+      [UInt8](repeating: 0, count: Stamp.test.end) + Array("\(line)|".utf8) + random.bytes(100)
     for (row, name) in names.enumerated() {
       let key = Array(name.utf8)
       if row == 0, removesFirst {
         batch.remove(key.span.bytes)
       } else {
-        batch.put(key.span.bytes, stamped: true) { $0.append(value) }
+        batch.put(key.span.bytes, stamp: .test) { $0.append(value) }
       }
     }
     let commit = try engine.write(&batch, synced: synced)
@@ -137,4 +137,9 @@ struct CrashWorker {
     let bytes = Array("\(line)\n".utf8)
     _ = bytes.withUnsafeBytes { write(1, $0.baseAddress, $0.count) }
   }
+}
+
+extension Stamp {
+  /// The stamp in the worker's values; the engine's tests have the same one.
+  static let test = Stamp(at: 24)
 }

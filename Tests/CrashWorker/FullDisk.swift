@@ -39,9 +39,9 @@ enum FullDisk {
   /// Returns false if the write failed, which prints a line, too.
   private static func write(_ key: String, to engine: LevelDBEngine) -> Bool {
     var random = SplitMix64(seed: UInt64(key.utf8.count))
-    let value = [UInt8](repeating: 0, count: Stamp.byteCount) + random.bytes(1000)
+    let value = [UInt8](repeating: 0, count: Stamp.test.end) + random.bytes(1000)
     var batch = WriteBatch()
-    batch.put(Array(key.utf8).span.bytes, stamped: true) { $0.append(value) }
+    batch.put(Array(key.utf8).span.bytes, stamp: .test) { $0.append(value) }
     do throws(EngineError) {
       let commit = try engine.write(&batch, synced: false)
       CrashWorker.say("\(commit.sequence) \(key)")

@@ -95,7 +95,7 @@ import Testing
       var batch = WriteBatch()
       batch.put("a", "1")
       #expect(throws: Refusal.self) {
-        try batch.put(bytes("b").span.bytes, stamped: false) { value throws(Refusal) in
+        try batch.put(bytes("b").span.bytes) { value throws(Refusal) in
           value.append([1, 2, 3])
           throw Refusal()
         }
@@ -117,10 +117,11 @@ import Testing
       let expected: [(WriteBatch.Condition, key: String, holds: Bool)] = [
         (.absent, "there", false), (.absent, "gone", true),
         (.present, "there", true), (.present, "gone", false), (.present, "short", true),
-        (.unchanged(since: first.sequence), "there", true),
-        (.unchanged(since: first.sequence + 1), "there", false),
-        (.unchanged(since: first.sequence), "gone", false),
-        (.unchanged(since: 0), "gone", false), (.unchanged(since: 0), "short", false),
+        (.unchanged(since: first.sequence, in: .test), "there", true),
+        (.unchanged(since: first.sequence + 1, in: .test), "there", false),
+        (.unchanged(since: first.sequence, in: .test), "gone", false),
+        (.unchanged(since: 0, in: .test), "gone", false),
+        (.unchanged(since: 0, in: .test), "short", false),
       ]
       for (index, (condition, key, _)) in expected.enumerated() {
         #expect(batch.require(key, condition) == index)
@@ -188,7 +189,7 @@ import Testing
       for round in 0..<20 as Range<UInt8> {
         var batch = WriteBatch()
         for row in 0..<3 as Range<UInt8> {
-          batch.put([round, row].span.bytes, stamped: true) {
+          batch.put([round, row].span.bytes, stamp: .test) {
             $0.append(stampedValue(row, tail: Int(row)))
           }
         }
@@ -204,8 +205,8 @@ import Testing
           // The bytes after the stamp are the bytes that were put.
           var own = value
           own.replaceSubrange(
-            Stamp.sequenceOffset..<Stamp.byteCount,
-            with: repeatElement(0, count: Stamp.byteCount - Stamp.sequenceOffset))
+            Stamp.test.offset..<Stamp.test.end,
+            with: repeatElement(0, count: Stamp.test.end - Stamp.test.offset))
           #expect(own == stampedValue(row, tail: Int(row)))
         }
       }

@@ -94,7 +94,7 @@ import Testing
     guard let first = entries.first, let sequence = sequence(of: first.value) else { return nil }
     let put = entries.map { String(decoding: $0.key, as: UTF8.self) }
     // By bytes: a random byte behind the bar could combine with it to one character.
-    let listed = first.value[Stamp.byteCount...].prefix { $0 != UInt8(ascii: "|") }
+    let listed = first.value[Stamp.test.end...].prefix { $0 != UInt8(ascii: "|") }
     let contents = String(decoding: listed, as: UTF8.self).split(separator: " ").map(String.init)
 
     #expect(put.sorted() == contents.filter { !$0.hasPrefix("-") }.sorted())

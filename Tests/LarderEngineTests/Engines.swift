@@ -44,12 +44,17 @@ struct Entry: Hashable {
 
 func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
 
+extension Stamp {
+  /// The stamp in the tests' values, and in the crash worker's.
+  static let test = Stamp(at: 24)
+}
+
 func isIntact(_ value: [UInt8], key: [UInt8]) -> Bool {
-  Stamp.isIntact(value.span.bytes, key: key.span.bytes)
+  Stamp.test.isIntact(value.span.bytes, key: key.span.bytes)
 }
 
 func sequence(of value: [UInt8]) -> UInt64? {
-  Stamp.sequence(of: value.span.bytes)
+  Stamp.test.sequence(of: value.span.bytes)
 }
 
 /// The key of the engine's own row; see `CommitSequence`.
@@ -57,8 +62,8 @@ let engineRow = CommitSequence.key
 
 /// A value with room for a stamp, filled with `mark`.
 func stampedValue(_ mark: UInt8, tail: Int = 5) -> [UInt8] {
-  Array(repeating: mark, count: Stamp.sequenceOffset)
-    + Array(repeating: 0, count: Stamp.byteCount - Stamp.sequenceOffset)
+  Array(repeating: mark, count: Stamp.test.offset)
+    + Array(repeating: 0, count: Stamp.test.end - Stamp.test.offset)
     + Array(repeating: mark, count: tail)
 }
 
@@ -83,7 +88,7 @@ extension StorageEngine {
   @discardableResult
   func put(_ key: [UInt8], _ value: [UInt8], stamped: Bool = false) throws(EngineError) -> Commit {
     var batch = WriteBatch()
-    batch.put(key.span.bytes, stamped: stamped) { $0.append(value) }
+    batch.put(key.span.bytes, stamp: stamped ? .test : nil) { $0.append(value) }
     return try write(&batch, synced: false)
   }
 

@@ -64,8 +64,8 @@ extension WriteFailureTests {
     }
     let count = Int(value[value.count - 2]) << 8 + Int(value[value.count - 1]) + 1
     var batch = WriteBatch()
-    let isUnchanged = batch.require(key.span.bytes, .unchanged(since: since))
-    batch.put(key.span.bytes, stamped: true, if: isUnchanged) {
+    let isUnchanged = batch.require(key.span.bytes, .unchanged(since: since, in: .test))
+    batch.put(key.span.bytes, stamp: .test, if: isUnchanged) {
       $0.append(stampedValue(0, tail: 0) + [UInt8(count >> 8), UInt8(count & 0xFF)])
     }
     return try engine.write(&batch, synced: false).failed.isEmpty

@@ -200,7 +200,7 @@ private func put(_ mark: UInt8) -> [(key: [UInt8], value: [UInt8])] {
     var scan = LogScan(bytes, of: .batches(minimumSequence: 0))
     var commits: [UInt64?] = []
     while let record = scan.next() {
-      commits.append(scan.withBytes(of: record, LogBatch.highestCommit))
+      commits.append(scan.withBytes(of: record) { LogBatch.highestCommit(in: $0, stamp: .test) })
     }
     #expect(commits == [1, 2, 3, nil])
   }
@@ -217,7 +217,8 @@ private func put(_ mark: UInt8) -> [(key: [UInt8], value: [UInt8])] {
       }
       _ = end(of: bytes)
       for start in [0, 6, 12] {
-        _ = LogBatch.highestCommit(in: Array(bytes[(start + count % 90)...]).span.bytes)
+        _ = LogBatch.highestCommit(
+          in: Array(bytes[(start + count % 90)...]).span.bytes, stamp: .test)
       }
     }
   }

@@ -71,7 +71,7 @@ import Testing
   private func expectRefusal(_ disk: SimulatedDisk) throws {
     let hash = disk.hash
     do throws(EngineError) {
-      _ = try recover(directory: "/store", files: SimulatedFiles(disk))
+      _ = try recover(directory: "/store", files: SimulatedFiles(disk), stamp: .test)
       Issue.record("recovery succeeded: \(disk.names)")
     } catch {
       guard case .corrupt(let message) = error else { throw error }
@@ -94,14 +94,14 @@ import Testing
         count += 1
         let files = SimulatedFiles(image)
 
-        let recovery = try #require(try recover(directory: "/store", files: files))
+        let recovery = try #require(try recover(directory: "/store", files: files, stamp: .test))
 
         let place = edited.now.lastEdit
         let name = edited.path.dropFirst("/store/".count)
         #expect(recovery.summary.contains("\(name) from byte \(place) on"))
         #expect(image.bytes(of: edited.path) == Array(edited.bytes[..<place]))
         #expect(image.bytes(of: "/store/LARDER.aside/\(name)") == Array(edited.bytes[place...]))
-        #expect(try recover(directory: "/store", files: files) == nil)
+        #expect(try recover(directory: "/store", files: files, stamp: .test) == nil)
         try expectAllKeys(image)
       }
     }
@@ -134,7 +134,7 @@ import Testing
         try SimulatedFiles(without).remove(path)
         try expectRefusal(without)
       }
-      #expect(try recover(directory: "/store", files: SimulatedFiles(image)) != nil)
+      #expect(try recover(directory: "/store", files: SimulatedFiles(image), stamp: .test) != nil)
       try expectAllKeys(image)
     }
     #expect(exact > 0 && refused > 0)

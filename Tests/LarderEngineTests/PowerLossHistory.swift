@@ -48,7 +48,7 @@ struct PowerLossHistory {
     image.runBackground()
     var state: StoreState = [:]
     for entry in try engine.entries() {
-      if entry.value.count >= Stamp.byteCount, !isIntact(entry.value, key: entry.key) {
+      if entry.value.count >= Stamp.test.end, !isIntact(entry.value, key: entry.key) {
         throw EngineError.corrupt("the value of \(String(decoding: entry.key, as: UTF8.self))")
       }
       state[entry.key] = fingerprint(of: entry.value)
@@ -70,7 +70,7 @@ struct PowerLossHistory {
     case .batch(let rows): try write(rows, synced: false)
     case .remove(let key): try remove(key, if: nil)
     case .removeIf(let key, true): try remove(key, if: .present)
-    case .removeIf(let key, false): try remove(key, if: .unchanged(since: 1 << 60))
+    case .removeIf(let key, false): try remove(key, if: .unchanged(since: 1 << 60, in: .test))
     case .flush:
       try engine.flush()
       isDurable = true
@@ -104,7 +104,9 @@ struct PowerLossHistory {
     for row in rows {
       let key = PowerLossHistory.key(row.key)
       let value = newValue(row.bytes)
-      batch.put(key.span.bytes, stamped: value.count >= Stamp.byteCount) { $0.append(value) }
+      batch.put(key.span.bytes, stamp: value.count >= Stamp.test.end ? .test : nil) {
+        $0.append(value)
+      }
       state[key] = PowerLossHistory.fingerprint(of: value)
     }
     try engine.write(&batch, synced: synced)
@@ -126,10 +128,10 @@ struct PowerLossHistory {
     lastMark += 1
     var value = withUnsafeBytes(of: lastMark.littleEndian) { [UInt8]($0) }
     value += Array(repeating: UInt8(truncatingIfNeeded: lastMark), count: count - value.count)
-    guard value.count >= Stamp.byteCount else { return value }
+    guard value.count >= Stamp.test.end else { return value }
     value.replaceSubrange(
-      Stamp.sequenceOffset..<Stamp.byteCount,
-      with: Array(repeating: 0, count: Stamp.byteCount - Stamp.sequenceOffset))
+      Stamp.test.offset..<Stamp.test.end,
+      with: Array(repeating: 0, count: Stamp.test.end - Stamp.test.offset))
     return value
   }
 
@@ -140,9 +142,9 @@ struct PowerLossHistory {
     var hasher = Hasher()
     hasher.combine(value.count)
     value.withUnsafeBytes { value in
-      if value.count < Stamp.byteCount { return hasher.combine(bytes: value) }
-      hasher.combine(bytes: UnsafeRawBufferPointer(rebasing: value[..<Stamp.sequenceOffset]))
-      hasher.combine(bytes: UnsafeRawBufferPointer(rebasing: value[Stamp.byteCount...]))
+      if value.count < Stamp.test.end { return hasher.combine(bytes: value) }
+      hasher.combine(bytes: UnsafeRawBufferPointer(rebasing: value[..<Stamp.test.offset]))
+      hasher.combine(bytes: UnsafeRawBufferPointer(rebasing: value[Stamp.test.end...]))
     }
     return hasher.finalize()
   }

@@ -57,7 +57,7 @@ private final class LoggedStore {
   func refusal() throws -> String {
     let before = try FileFacts.all(in: path)
     do throws(EngineError) {
-      _ = try recover(directory: path, files: DirectFiles())
+      _ = try recover(directory: path, files: DirectFiles(), stamp: .test)
       Issue.record("recovery succeeded")
       return ""
     } catch {
@@ -83,12 +83,12 @@ private final class LoggedStore {
   func intactStore() throws {
     let store = try LoggedStore()
     let before = try FileFacts.all(in: store.path)
-    #expect(try recover(directory: store.path, files: DirectFiles()) == nil)
+    #expect(try recover(directory: store.path, files: DirectFiles(), stamp: .test) == nil)
     #expect(try FileFacts.all(in: store.path) == before)
     try store.expectEntries(10)
 
     let empty = try TemporaryDirectory()
-    #expect(try recover(directory: empty.path, files: DirectFiles()) == nil)
+    #expect(try recover(directory: empty.path, files: DirectFiles(), stamp: .test) == nil)
   }
 
   @Test("A damaged log is refused and not changed.")
@@ -118,7 +118,7 @@ private final class LoggedStore {
       let place = store.log.edges[index]
       try store.write(bytes, to: store.name())
 
-      let recovery = try recover(directory: store.path, files: DirectFiles())
+      let recovery = try recover(directory: store.path, files: DirectFiles(), stamp: .test)
 
       if place == bytes.count {
         #expect(recovery == nil)
@@ -130,7 +130,7 @@ private final class LoggedStore {
         let part = "\(store.name()) from byte \(place) on (\(tail.count) bytes)"
         #expect(recovery?.summary.contains(part) == true)
         #expect(recovery?.lostCommits == nil)
-        #expect(try recover(directory: store.path, files: DirectFiles()) == nil)
+        #expect(try recover(directory: store.path, files: DirectFiles(), stamp: .test) == nil)
       }
       try store.expectEntries(index)
     }
@@ -147,14 +147,14 @@ private final class LoggedStore {
       try store.write(store.records(9..<10), to: store.name(3))
       let files = DirectFiles()
 
-      let recovery = try #require(try recover(directory: store.path, files: files))
+      let recovery = try #require(try recover(directory: store.path, files: files, stamp: .test))
 
       let later = [store.name(3), store.name(2)]
       #expect(files.cut == later + (cut > 0 ? [store.name(1)] : []))
       #expect(try store.asideNames() == Set(files.cut))
       #expect(try store.read("LARDER.aside/\(store.name(2))") == store.records(7..<9))
       #expect(recovery.lostCommits == (cut > 0 ? 6...10 : 7...10))
-      #expect(try recover(directory: store.path, files: DirectFiles()) == nil)
+      #expect(try recover(directory: store.path, files: DirectFiles(), stamp: .test) == nil)
     }
     try store.expectEntries(5)
   }
@@ -165,7 +165,7 @@ private final class LoggedStore {
     try store.write(store.records(0..<3), to: store.name())
     try store.write(store.records(3..<10), to: store.name(1))
     try store.write([], to: store.name(2))
-    #expect(try recover(directory: store.path, files: DirectFiles()) == nil)
+    #expect(try recover(directory: store.path, files: DirectFiles(), stamp: .test) == nil)
     try store.expectEntries(10)
   }
 
@@ -174,7 +174,8 @@ private final class LoggedStore {
     let store = try LoggedStore()
     try store.write([], to: store.name())
     try store.write(store.records(0..<10), to: store.name(1))
-    let recovery = try #require(try recover(directory: store.path, files: DirectFiles()))
+    let recovery = try #require(
+      try recover(directory: store.path, files: DirectFiles(), stamp: .test))
     #expect(recovery.lostCommits == nil)
     #expect(try store.asideNames() == [store.name(1)])
     try store.expectEntries(0)
@@ -196,10 +197,11 @@ private final class LoggedStore {
       try store.write(store.records(5..<8), to: store.name(1))
       try store.write(store.records(8..<10), to: store.name(2))
       #expect(throws: EngineError.io("the power is gone")) {
-        try recover(directory: store.path, files: DirectFiles(allowedCuts: cuts))
+        try recover(directory: store.path, files: DirectFiles(allowedCuts: cuts), stamp: .test)
       }
 
-      let recovery = try #require(try recover(directory: store.path, files: DirectFiles()))
+      let recovery = try #require(
+        try recover(directory: store.path, files: DirectFiles(), stamp: .test))
 
       #expect(recovery.lostCommits == 5...10)
       #expect(try store.asideNames() == Set((0...2).map(store.name)))
@@ -215,10 +217,10 @@ private final class LoggedStore {
     try FileManager.default.createDirectory(
       atPath: "\(store.path)/LARDER.aside", withIntermediateDirectories: false)
     try store.write([1], to: "LARDER.aside/000001.log")
-    #expect(try recover(directory: store.path, files: DirectFiles()) == nil)
+    #expect(try recover(directory: store.path, files: DirectFiles(), stamp: .test) == nil)
     #expect(try store.asideNames() == ["000001.log"])
     try store.write(store.log.bytes.dropLast(), to: store.name())
-    #expect(try recover(directory: store.path, files: DirectFiles()) != nil)
+    #expect(try recover(directory: store.path, files: DirectFiles(), stamp: .test) != nil)
     #expect(try store.asideNames() == [store.name()])
   }
 
@@ -231,7 +233,8 @@ private final class LoggedStore {
     // An incomplete tail does not take effect.
     for tail in [[7, 7, 7], Array(repeating: UInt8(0), count: 100), Array(whole.prefix(20))] {
       try store.write(whole + tail, to: name)
-      let recovery = try #require(try recover(directory: store.path, files: DirectFiles()))
+      let recovery = try #require(
+        try recover(directory: store.path, files: DirectFiles(), stamp: .test))
       #expect(try store.read("LARDER.aside/\(name)") == tail)
       #expect(try store.read(name) == whole)
       #expect(recovery.lostCommits == nil && recovery.summary.contains(name))

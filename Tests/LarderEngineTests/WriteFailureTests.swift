@@ -116,7 +116,7 @@ import Testing
     for attempt in 1...attempts {
       do throws(EngineError) {
         var batch = WriteBatch()
-        batch.put(bytes(key).span.bytes, stamped: true) {
+        batch.put(bytes(key).span.bytes, stamp: .test) {
           $0.append(stampedValue(UInt8(truncatingIfNeeded: attempt), tail: 2000))
         }
         let commit = try engine.write(&batch, synced: synced)

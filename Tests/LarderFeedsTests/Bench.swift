@@ -90,7 +90,7 @@ extension StorageEngine {
       value[value.count - 1] ^= 1
       rows.put(key.span.bytes, value.span.bytes)
     case .undecodable:
-      rows.put(key.span.bytes, stamped: true) { $0.append(value.dropLast()) }
+      rows.put(key.span.bytes, stamp: Record.stamp) { $0.append(value.dropLast()) }
     }
     try write(&rows, synced: false)
   }

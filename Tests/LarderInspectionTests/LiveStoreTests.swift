@@ -58,9 +58,9 @@ import Testing
     while try cursor.next() {
       cursor.withEntry { key, value in
         let name = key.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
-        let isIntact = Stamp.isIntact(value, key: key)
+        let isIntact = Record.stamp.isIntact(value, key: key)
         #expect(isIntact)
-        state[name] = Stamp.sequence(of: value)
+        state[name] = Record.stamp.sequence(of: value)
       }
     }
     return state

@@ -112,7 +112,7 @@ import Testing
         let value = try #require(try engine.get(key.span.bytes))
         var batch = WriteBatch()
         let foreign = KeySpace.records.prefix(ofCache: 5) + key.dropFirst(2)
-        batch.put(foreign.span.bytes, stamped: true) { $0.append(value) }
+        batch.put(foreign.span.bytes, stamp: Record.stamp) { $0.append(value) }
         try engine.write(&batch, synced: false)
       }
     }

@@ -115,7 +115,7 @@ extension LevelDBEngine {
     var value = try #require(try get(key.span.bytes))
     value[0] = 2
     var batch = WriteBatch()
-    batch.put(key.span.bytes, stamped: true) { $0.append(value) }
+    batch.put(key.span.bytes, stamp: Record.stamp) { $0.append(value) }
     try write(&batch, synced: false)
   }
 }

@@ -120,7 +120,7 @@ extension CommitHistory {
     guard recordKey.first == KeySpace.records.rawValue else { return }
     var offset = 1
     guard let id = readVarint(recordKey.bytes, at: &offset) else { return }
-    if row.kind == .stampedPut, condition == nil { state.counts.saves += 1 }
+    if row.stamp != nil, condition == nil { state.counts.saves += 1 }
     if row.kind == .remove, row.note == RemovalCause.evicted.rawValue {
       state.counts.evictions += 1
     }
@@ -128,7 +128,7 @@ extension CommitHistory {
     guard !state.retired.contains(id) else { return }
     let key = String(decoding: recordKey[offset...], as: UTF8.self)
     let old = state.changes[key]?.last
-    if case .unchanged(let since)? = condition, old?.value == nil || old?.sequence != since {
+    if case .unchanged(let since, _)? = condition, old?.value == nil || old?.sequence != since {
       state.faults.append("\(key), batch \(place): changed, and is not the one that was read")
     }
     if row.kind == .remove {
@@ -159,7 +159,9 @@ extension CommitHistory {
       }
     } else {
       state.counts.removals += 1
-      if condition == .damaged { state.faults.append("\(key), batch \(place): damaged") }
+      if condition == .damaged(Record.stamp) {
+        state.faults.append("\(key), batch \(place): damaged")
+      }
     }
     state.append(nil, to: key, at: place)
   }

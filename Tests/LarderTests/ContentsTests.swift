@@ -46,7 +46,7 @@ import Testing
     var value = try #require(try fixture.engine.get(key.span.bytes))
     change(&value)
     var batch = WriteBatch()
-    batch.put(key.span.bytes, stamped: true) { $0.append(value) }
+    batch.put(key.span.bytes, stamp: Record.stamp) { $0.append(value) }
     try fixture.engine.write(&batch, synced: false)
   }
 

@@ -199,7 +199,7 @@ import Testing
   private func rewrite(_ fixture: Fixture, _ change: (inout [UInt8]) -> Void) throws {
     let record = try fixture.onlyRecord()
     var batch = WriteBatch()
-    batch.put(record.key.span.bytes, stamped: true) { buffer in
+    batch.put(record.key.span.bytes, stamp: Record.stamp) { buffer in
       var value = record.value
       change(&value)
       buffer.append(value)

@@ -89,6 +89,12 @@ import Testing
     }
   }
 
+  @Test("Recovery finds the commits of records where records have their stamp")
+  func stampOfRecords() {
+    #expect(Record.stamp.offset == 24 && Record.headerBytes == 36)
+    #expect(Store.Options().engineOptions.stamp == Record.stamp)
+  }
+
   private func hex(_ bytes: [UInt8]) -> String {
     bytes.map { $0 < 16 ? "0" + String($0, radix: 16) : String($0, radix: 16) }.joined()
   }

@@ -152,7 +152,7 @@ extension Fixture {
     bytes[1] |= Record.Flag.hasValidator
     bytes += [4] + Array("etag".utf8) + stored.value[Record.headerBytes...]
     var rows = WriteBatch()
-    rows.put(stored.key.span.bytes, stamped: true) { $0.append(bytes) }
+    rows.put(stored.key.span.bytes, stamp: Record.stamp) { $0.append(bytes) }
     try fixture.engine.write(&rows, synced: false)
     try fixture.reopen()
     let notes = try fixture.store.cache("notes", of: Note.self, schema: .reading1And2)
@@ -205,7 +205,9 @@ extension Fixture {
       .save(Note(title: "4"), for: "newer")
     let unsupported = try fixture.rows(in: .records)[0]
     var rows = WriteBatch()
-    rows.put(unsupported.key.span.bytes, stamped: true) { $0.append([2] + unsupported.value[1...]) }
+    rows.put(unsupported.key.span.bytes, stamp: Record.stamp) {
+      $0.append([2] + unsupported.value[1...])
+    }
     try fixture.engine.write(&rows, synced: false)
     try fixture.reopen()
     let before = try fixture.rows(in: .records)

@@ -154,7 +154,7 @@ import Testing
     #expect(try notes.value(for: "a") == Note(title: "2"))
 
     var batch = WriteBatch()
-    batch.put(record.key.span.bytes, stamped: true) { buffer in
+    batch.put(record.key.span.bytes, stamp: Record.stamp) { buffer in
       buffer.append([2] + [UInt8](repeating: 0, count: 60))
     }
     try fixture.engine.write(&batch, synced: false)

@@ -109,9 +109,9 @@ struct Eviction: ~Copyable {
     case .unreadable, .unsupported: return 0
     case .missing: return remove(row, key, if: .absent)
     case .damaged(let bytes):
-      return remove(row, key, if: .damaged, recordBytes: bytes, .evicted)
+      return remove(row, key, if: .damaged(Record.stamp), recordBytes: bytes, .evicted)
     case .intact(let record, let bytes):
-      let same = WriteBatch.Condition.unchanged(since: record.sequence)
+      let same = WriteBatch.Condition.unchanged(since: record.sequence, in: Record.stamp)
       if try isOutdated(row, of: record) { return remove(row, key, if: same) }
       let cache = row.cache.cache
       let isExpired = cache.lifetime.freshness(of: record.savedAt, at: now) == .expired

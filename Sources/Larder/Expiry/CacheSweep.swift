@@ -180,10 +180,10 @@ struct CacheSweep: ~Copyable {
     // Neither can be judged by this version, or now.
     case .unreadable, .unsupported: return
     case .missing: delete(rows, key, if: .absent)
-    case .damaged: delete(rows, key, if: .damaged)
+    case .damaged: delete(rows, key, if: .damaged(Record.stamp))
     case .intact(let record, let bytes):
       guard Int(record.schemaVersion) <= cache.registration.schemaVersion else { return }
-      let same = WriteBatch.Condition.unchanged(since: record.sequence)
+      let same = WriteBatch.Condition.unchanged(since: record.sequence, in: Record.stamp)
       let lifetime = cache.registration.lifetime
       guard lifetime.freshness(of: record.savedAt, at: date.now) != .expired else {
         return delete(rows, key, if: same, recordBytes: bytes)

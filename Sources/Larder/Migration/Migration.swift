@@ -109,7 +109,8 @@ struct Migration<Value: Sendable>: ~Copyable {
     }
     guard let recordKey = RecordKey(key) else { return }
     slice.add(
-      recordKey.bytes, key: recordKey.bytes, if: .unchanged(since: record.sequence),
+      recordKey.bytes, key: recordKey.bytes,
+      if: .unchanged(since: record.sequence, in: Record.stamp),
       readBy: source
     ) { write, requirement in
       core.addReencoded(record, in: bytes, under: recordKey, payload, to: &write, if: requirement)

@@ -171,7 +171,7 @@ extension CommittedChange {
   /// The change of a record; nil if observers are not notified of it.
   fileprivate init?(_ row: WriteBatch.Row, in bytes: UnsafeRawBufferPointer) {
     switch row.kind {
-    case .put, .stampedPut:
+    case .put:
       guard row.note != Self.sameValue else { return nil }
       what = .set
     case .remove: what = .removed(RemovalCause(rawValue: row.note) ?? .removed)

@@ -120,7 +120,7 @@ extension WriteBatch {
   /// Adds a metadata row whose body is a number.
   mutating func putMetadata(_ number: UInt64, under key: [UInt8]) {
     // Allocates no array, because each counted save writes such a row.
-    put(key.span.bytes, stamped: false) { buffer in
+    put(key.span.bytes) { buffer in
       var sum = key.withUnsafeBytes { crc32c($0) }
       withUnsafeBytes(of: number.littleEndian) { sum = crc32c($0, extending: sum) }
       buffer.append(littleEndian: sum)

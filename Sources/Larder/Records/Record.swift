@@ -20,12 +20,14 @@
 
 package import Foundation
 import LarderBytes
-import LarderEngine
+package import LarderEngine
 
 /// A record's header, checked: what stands before the payload.
 package struct Record: Sendable, Hashable {
   package static let formatVersion: UInt8 = 1
-  package static var headerBytes: Int { Stamp.byteCount }
+  /// The commit sequence and the checksum.
+  package static var stamp: Stamp { Stamp(at: Offset.stamp) }
+  package static var headerBytes: Int { stamp.end }
   /// The largest payload: 32 MiB.
   package static let maximumPayloadBytes = 32 << 20
 
@@ -43,6 +45,7 @@ package struct Record: Sendable, Hashable {
     static let schemaVersion = reserved + 1
     static let savedAt = schemaVersion + 4
     static let expiresAt = savedAt + 8
+    static let stamp = expiresAt + 8
   }
 
   package var flags: UInt8
@@ -72,7 +75,7 @@ extension Record {
   ///
   /// - Complexity: One checksum over the whole record.
   package init(_ bytes: RawSpan, under key: RawSpan) throws(RecordFault) {
-    guard Stamp.isIntact(bytes, key: key), let sequence = Stamp.sequence(of: bytes) else {
+    guard Self.stamp.isIntact(bytes, key: key), let sequence = Self.stamp.sequence(of: bytes) else {
       throw .damaged
     }
     try self.init(intact: bytes, sequence: sequence)
@@ -116,7 +119,7 @@ extension Record {
     buffer.append(littleEndian: schemaVersion)
     buffer.append(littleEndian: bits(of: savedAt))
     buffer.append(littleEndian: expiresAt.map(bits) ?? 0)
-    buffer.append(zeros: headerBytes - Stamp.sequenceOffset)
+    buffer.append(zeros: stamp.end - stamp.offset)
   }
 
   /// Appends the record `bytes` as saved at another date, validator and payload as they are.

@@ -130,7 +130,7 @@ extension InMemoryEngine.State {
       for row in rows {
         let key = UnsafeRawBufferPointer(rebasing: bytes[row.key])
         switch row.kind {
-        case .put, .stampedPut: entries.put(key, [UInt8](bytes[row.value]))
+        case .put: entries.put(key, [UInt8](bytes[row.value]))
         case .remove: entries.remove(key)
         }
       }

@@ -90,7 +90,7 @@ extension LevelDBEngine {
     database.takeDown(because: cause)
     // Only now: until it was closed, the database may have been writing one of them.
     if unnamedBytes > 0 { try UnnamedTables(in: path, files: options.files).remove() }
-    _ = try recover(directory: path, files: options.files)
+    _ = try recover(directory: path, files: options.files, stamp: options.stamp)
     var options = options
     options.createIfMissing = false
     let new = try openDatabase(at: path, options)

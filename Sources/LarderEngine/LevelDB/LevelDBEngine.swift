@@ -67,7 +67,8 @@ package final class LevelDBEngine: StorageEngine {
       atMost: options.writeBufferBytes, in: directory.path, files: options.files)
     var reserve = try Reserve(in: directory.path, options: options)
     try reserve.lendToOpen()
-    recovery = try recover(directory: directory.path, files: options.files)
+    recovery = try recover(
+      directory: directory.path, files: options.files, stamp: options.stamp)
     if reserve.isLent {
       try UnnamedTables(in: directory.path, files: options.files).remove()
     }

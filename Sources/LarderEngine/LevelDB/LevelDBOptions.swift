@@ -29,6 +29,11 @@ package struct LevelDBOptions: Sendable {
   /// The default is the system's.
   package var files: any StoreFiles = SystemFiles()
 
+  /// Where the store's values are stamped.
+  ///
+  /// The default is nil: the stamps are not known, and ``Recovery/lostCommits`` is nil.
+  package var stamp: Stamp?
+
   // MARK: - Performance
 
   /// Bits of Bloom filter for each key.

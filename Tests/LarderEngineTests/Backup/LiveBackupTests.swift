@@ -31,7 +31,7 @@ import Testing
       // The second row exists in every state and has the sequence of the thread's last commit.
       for name in [key, "\(thread)-last"] {
         let bytes = Array(name.utf8)
-        batch.put(bytes.span.bytes, stamped: true) { $0.append(value) }
+        batch.put(bytes.span.bytes, stamp: .test) { $0.append(value) }
       }
       return batch
     }
@@ -54,10 +54,10 @@ import Testing
     let cursor = try engine.cursor(over: EngineRange(from: [UInt8(ascii: "0")]))
     while try cursor.next() {
       cursor.withEntry { key, value in
-        let isIntact = Stamp.isIntact(value, key: key)
+        let isIntact = Stamp.test.isIntact(value, key: key)
         #expect(isIntact)
         let name = key.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
-        state[name] = Stamp.sequence(of: value)
+        state[name] = Stamp.test.sequence(of: value)
       }
     }
     return state

@@ -83,7 +83,9 @@ import Testing
     // Of a later version of this library.
     for record in try fixture.rows(in: .records) {
       var batch = WriteBatch()
-      batch.put(record.key.span.bytes, stamped: true) { $0.append([9] + record.value.dropFirst()) }
+      batch.put(record.key.span.bytes, stamp: Record.stamp) {
+        $0.append([9] + record.value.dropFirst())
+      }
       try fixture.engine.write(&batch, synced: false)
     }
     #expect {

@@ -9,8 +9,8 @@ import LarderBytes
 package enum LogBatch {
   private static let headerBytes = 12
 
-  /// The highest commit sequence that a value in the batch is stamped with; nil for none.
-  package static func highestCommit(in batch: RawSpan) -> UInt64? {
+  /// The highest commit sequence in the stamps of the batch's values; nil if none has a stamp.
+  package static func highestCommit(in batch: RawSpan, stamp: Stamp) -> UInt64? {
     var highest: UInt64?
     var at = headerBytes
     while at < batch.byteCount {
@@ -20,8 +20,8 @@ package enum LogBatch {
       guard tag == 1 else { continue }
       guard let value = text(in: batch, at: &at) else { break }
       let bytes = batch.extracting(value)
-      guard let sequence = Stamp.sequence(of: bytes),
-        Stamp.isIntact(bytes, key: batch.extracting(key))
+      guard let sequence = stamp.sequence(of: bytes),
+        stamp.isIntact(bytes, key: batch.extracting(key))
       else { continue }
       highest = max(highest ?? 0, sequence)
     }

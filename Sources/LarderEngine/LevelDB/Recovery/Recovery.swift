@@ -37,14 +37,16 @@ package struct Recovery: Hashable, Sendable {
 /// - Parameters:
 ///   - path: The store's directory.
 ///   - files: What the store's files are reached through.
+///   - stamp: Where the store's values are stamped; nil if that is not known. Then the commits that
+///     are set aside are not known either.
 /// - Returns: What was set aside; nil for nothing, which is what there is but for power losses.
 /// - Throws: ``EngineError/corrupt(_:)`` when a log or the MANIFEST is damaged or missing, and then
 ///   nothing was changed. ``EngineError/io(_:)`` and ``EngineError/diskFull`` from the file system.
 package func recover(
-  directory path: String, files: any StoreFiles
+  directory path: String, files: any StoreFiles, stamp: Stamp?
 ) throws(EngineError) -> Recovery? {
   guard let contents = try StoreContents(of: path, files: files) else { return nil }
-  var plan = CutPlan(directory: path, files: files)
+  var plan = CutPlan(directory: path, files: files, stamp: stamp)
   plan.add(contents.name, bytes: contents.bytes, keeping: contents.keptBytes)
   if case .torn(let index, let place) = contents.survey.finding {
     try plan.add(contents.survey.logs, from: index, at: place)
@@ -135,14 +137,16 @@ private struct CutPlan {
 
   private let directory: String
   private let files: any StoreFiles
+  private let stamp: Stamp?
   /// The MANIFEST, then logs in their order.
   private var cuts: [Cut] = []
   private var lastCommitKept: UInt64?
   private var lastCommitLost: UInt64?
 
-  init(directory: String, files: any StoreFiles) {
+  init(directory: String, files: any StoreFiles, stamp: Stamp?) {
     self.directory = directory
     self.files = files
+    self.stamp = stamp
   }
 
   var isEmpty: Bool { cuts.allSatisfy(\.isDone) }
@@ -174,9 +178,11 @@ private struct CutPlan {
 
   /// Notes the commits that a log has, on both sides of where it is cut.
   private mutating func note(_ bytes: [UInt8], keeping kept: Int) {
+    guard let stamp else { return }
     var scan = LogScan(bytes, of: .batches(minimumSequence: 0))
     while let record = scan.next() {
-      guard let commit = scan.withBytes(of: record, LogBatch.highestCommit) else { continue }
+      let highest = scan.withBytes(of: record) { LogBatch.highestCommit(in: $0, stamp: stamp) }
+      guard let commit = highest else { continue }
       if record.start < kept {
         lastCommitKept = max(lastCommitKept ?? 0, commit)
       } else {
