@@ -4,15 +4,15 @@
 
 namespace {
 
-clarder_place place_of(const leveldb::Iterator& iterator) {
-  clarder_place place = {};
-  place.is_entry = iterator.Valid();
-  place.has_failed = !iterator.status().ok();
-  if (place.is_entry) {
-    place.key = clarder::lend(iterator.key());
-    place.value = clarder::lend(iterator.value());
+clarder_position position_of(const leveldb::Iterator& iterator) {
+  clarder_position position = {};
+  position.is_entry = iterator.Valid();
+  position.has_failed = !iterator.status().ok();
+  if (position.is_entry) {
+    position.key = clarder::lend(iterator.key());
+    position.value = clarder::lend(iterator.value());
   }
-  return place;
+  return position;
 }
 
 }  // namespace
@@ -24,28 +24,28 @@ clarder_cursor* clarder_cursor_create(clarder_db* db) noexcept {
 
 void clarder_cursor_free(clarder_cursor* cursor) noexcept { delete cursor; }
 
-clarder_place clarder_cursor_seek(clarder_cursor* cursor, clarder_slice key) noexcept {
+clarder_position clarder_cursor_seek(clarder_cursor* cursor, clarder_slice key) noexcept {
   cursor->rep->Seek(clarder::borrow(key));
-  return place_of(*cursor->rep);
+  return position_of(*cursor->rep);
 }
 
-clarder_place clarder_cursor_seek_to_last(clarder_cursor* cursor) noexcept {
+clarder_position clarder_cursor_seek_to_last(clarder_cursor* cursor) noexcept {
   cursor->rep->SeekToLast();
-  return place_of(*cursor->rep);
+  return position_of(*cursor->rep);
 }
 
-clarder_place clarder_cursor_next(clarder_cursor* cursor) noexcept {
+clarder_position clarder_cursor_next(clarder_cursor* cursor) noexcept {
   cursor->rep->Next();
-  return place_of(*cursor->rep);
+  return position_of(*cursor->rep);
 }
 
-clarder_place clarder_cursor_previous(clarder_cursor* cursor) noexcept {
+clarder_position clarder_cursor_previous(clarder_cursor* cursor) noexcept {
   cursor->rep->Prev();
-  return place_of(*cursor->rep);
+  return position_of(*cursor->rep);
 }
 
-clarder_place clarder_cursor_copy(clarder_cursor* cursor, const clarder_slice* upper,
-                                  size_t max_entries, void* bytes, size_t* count) noexcept {
+clarder_position clarder_cursor_copy(clarder_cursor* cursor, const clarder_slice* upper,
+                                     size_t max_entries, void* bytes, size_t* count) noexcept {
   leveldb::Iterator& iterator = *cursor->rep;
   char* const start = static_cast<char*>(bytes);
   char* const end = start + *count;
@@ -65,7 +65,7 @@ clarder_place clarder_cursor_copy(clarder_cursor* cursor, const clarder_slice* u
     iterator.Next();
   }
   *count = static_cast<size_t>(at - start);
-  return place_of(iterator);
+  return position_of(iterator);
 }
 
 clarder_status* clarder_cursor_status(const clarder_cursor* cursor) noexcept {

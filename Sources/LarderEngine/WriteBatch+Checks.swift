@@ -52,8 +52,9 @@ extension WriteBatch.Condition {
 }
 
 extension WriteBatch.Row {
-  /// Whether it is written when these requirements have failed.
-  func isKept(without failed: Set<Int>) -> Bool {
-    failed.isEmpty || !failed.contains(requirement)
+  /// Whether the row is applied when these requirements have failed.
+  package func isKept(without failed: Set<Int>) -> Bool {
+    guard let requirement, !failed.isEmpty else { return true }
+    return !failed.contains(requirement)
   }
 }

@@ -32,8 +32,8 @@ package struct WriteBatch: ~Copyable {
     package let start: Int
     package let keyCount: Int
     package let valueCount: Int
-    /// Index into ``requirements``, or -1.
-    package let requirement: Int
+    /// Index into ``requirements``; nil if the row is unconditional.
+    package let requirement: Int?
 
     package var key: Range<Int> { start..<(start + keyCount) }
     package var value: Range<Int> { (start + keyCount)..<(start + keyCount + valueCount) }
@@ -64,7 +64,7 @@ package struct WriteBatch: ~Copyable {
   /// If it still is that, they hold without another look. Nil, the default, has them checked.
   package var writeCountBeforeReading: Int?
 
-  /// Who is told once the batch has taken effect.
+  /// The observer to notify once the batch has taken effect.
   package var observer: (any CommitObserver)?
 
   package init() {}
@@ -183,22 +183,23 @@ package struct WriteBatch: ~Copyable {
     rows.append(
       Row(
         kind: kind, note: note, stamp: stamp, start: start, keyCount: keyCount,
-        valueCount: valueCount, requirement: requirement ?? -1))
+        valueCount: valueCount, requirement: requirement))
   }
 }
 
-/// Is told of a batch once it has taken effect.
+/// Is notified of a batch once it has taken effect.
 package protocol CommitObserver: AnyObject, Sendable {
   /// Called for one batch after another, in the order of their commits, before the writer returns.
   ///
-  /// Others wait meanwhile: it must not wait for anything itself. A batch whose write failed is not
-  /// told, even if it turns out to have taken effect when the engine is opened anew.
+  /// Other writers wait meanwhile: it must not wait for anything itself. It is not called for a
+  /// batch whose write failed, even if the write turns out to have taken effect when the engine is
+  /// reopened.
   func didCommit(_ batch: borrowing WriteBatch, _ commit: Commit)
 }
 
 extension WriteBatch {
-  /// Tells the observer, if there is one and any row was applied.
-  func tellObserver(_ commit: Commit) {
+  /// Notifies the observer, if there is one and any row was applied.
+  func notifyObserver(_ commit: Commit) {
     if commit.sequence > 0 { observer?.didCommit(self, commit) }
   }
 }

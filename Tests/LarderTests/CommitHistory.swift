@@ -88,9 +88,8 @@ extension CommitHistory {
         if commit.sequence <= state.lastSequence { state.faults.append("commits out of order") }
         state.lastSequence = commit.sequence
         if batch.isClearing { clear(batch.rows, in: bytes, at: place, &state) }
-        for row in batch.rows where !commit.failed.contains(row.requirement) {
-          let condition =
-            row.requirement < 0 ? nil : batch.requirements[row.requirement].condition
+        for row in batch.rows where row.isKept(without: commit.failed) {
+          let condition = row.requirement.map { batch.requirements[$0].condition }
           note(row, if: condition, in: bytes, at: place, &state)
         }
       }

@@ -188,8 +188,8 @@ clarder_cursor *clarder_cursor_create(clarder_db *db) CLARDER_NOEXCEPT;
 /// Frees a cursor. Its database must still be open.
 void clarder_cursor_free(clarder_cursor *_Nullable cursor) CLARDER_NOEXCEPT;
 
-/// Where a move has led.
-typedef struct clarder_place {
+/// Where a move has led: an entry, or the end.
+typedef struct clarder_position {
   /// The entry that the cursor stands on, empty without one. They live until the cursor moves.
   clarder_slice key;
   clarder_slice value;
@@ -198,19 +198,19 @@ typedef struct clarder_place {
   /// An entry may then be older than one of the same key that was passed over, which may also have
   /// removed the key. Without an entry, it may be that the rest cannot be read.
   bool has_failed;
-} clarder_place;
+} clarder_position;
 
 /// Moves to the first entry whose key is `key` or greater.
-clarder_place clarder_cursor_seek(clarder_cursor *cursor, clarder_slice key) CLARDER_NOEXCEPT;
+clarder_position clarder_cursor_seek(clarder_cursor *cursor, clarder_slice key) CLARDER_NOEXCEPT;
 
 /// Moves to the last entry.
-clarder_place clarder_cursor_seek_to_last(clarder_cursor *cursor) CLARDER_NOEXCEPT;
+clarder_position clarder_cursor_seek_to_last(clarder_cursor *cursor) CLARDER_NOEXCEPT;
 
 /// Moves to the next entry. The cursor must stand on one.
-clarder_place clarder_cursor_next(clarder_cursor *cursor) CLARDER_NOEXCEPT;
+clarder_position clarder_cursor_next(clarder_cursor *cursor) CLARDER_NOEXCEPT;
 
 /// Moves to the entry before. The cursor must stand on one.
-clarder_place clarder_cursor_previous(clarder_cursor *cursor) CLARDER_NOEXCEPT;
+clarder_position clarder_cursor_previous(clarder_cursor *cursor) CLARDER_NOEXCEPT;
 
 /// Copies entries to `bytes`, from the one that the cursor stands on, and moves behind them.
 ///
@@ -218,9 +218,9 @@ clarder_place clarder_cursor_previous(clarder_cursor *cursor) CLARDER_NOEXCEPT;
 /// ends before an entry that is `upper` or greater if there is one, or that has no room any more in
 /// the `*count` bytes, and after `max_entries`. `*count` is then how many bytes were copied. The
 /// cursor must stand on an entry.
-clarder_place clarder_cursor_copy(clarder_cursor *cursor, const clarder_slice *_Nullable upper,
-                                  size_t max_entries, void *bytes,
-                                  size_t *count) CLARDER_NOEXCEPT;
+clarder_position clarder_cursor_copy(clarder_cursor *cursor, const clarder_slice *_Nullable upper,
+                                     size_t max_entries, void *bytes,
+                                     size_t *count) CLARDER_NOEXCEPT;
 
 /// The first failure that the cursor has met in all its moves, or NULL.
 clarder_status *_Nullable clarder_cursor_status(const clarder_cursor *cursor) CLARDER_NOEXCEPT;

@@ -148,7 +148,7 @@ extension Accounting {
     return state.withLock { state in
       var needs = state.budgets.map { _ in 0 }
       rows.bytes.withBytes { bytes in
-        for row in rows.rows where row.kind != .remove && row.requirement < 0 {
+        for row in rows.rows where row.kind != .remove && row.requirement == nil {
           let id = Self.cache(of: UnsafeRawBufferPointer(rebasing: bytes[row.key]))
           for budget in id.flatMap({ state.accounts[$0]?.cache.budgets }) ?? [] {
             needs[budget] += row.keyCount + row.valueCount

@@ -151,7 +151,7 @@ extension Observations.State {
   fileprivate func tell(
     _ rows: [WriteBatch.Row], in bytes: UnsafeRawBufferPointer, without failed: Set<Int>
   ) {
-    for row in rows where !failed.contains(row.requirement) {
+    for row in rows where row.isKept(without: failed) {
       let recordKey = UnsafeRawBufferPointer(rebasing: bytes[row.key])
       guard recordKey.first == KeySpace.records.rawValue else { continue }
       var offset = 1

@@ -6,9 +6,9 @@ final class InMemoryCursor: EngineCursor {
 
   private var slice: CursorSlice
   private var entries: SortedEntries
-  private var bounds: Range<SortedEntries.Place>
+  private var bounds: Range<SortedEntries.Position>
   // The entry that the cursor stands on, or else the one behind the gap that it stands in.
-  private var place: SortedEntries.Place
+  private var position: SortedEntries.Position
   private var isOnEntry = false
 
   init(
@@ -21,20 +21,20 @@ final class InMemoryCursor: EngineCursor {
     self.entries = entries
     slice = CursorSlice(entries: sliceEntries, now: uptimeSeconds())
     bounds = entries.bounds(of: range)
-    place = bounds.lowerBound
+    position = bounds.lowerBound
   }
 
   func next() throws(EngineError) -> Bool {
     try refresh()
-    if isOnEntry { place = entries.place(after: place) }
-    isOnEntry = place < bounds.upperBound
+    if isOnEntry { position = entries.position(after: position) }
+    isOnEntry = position < bounds.upperBound
     return isOnEntry
   }
 
   func previous() throws(EngineError) -> Bool {
     try refresh()
-    isOnEntry = place > bounds.lowerBound
-    if isOnEntry { place = entries.place(before: place) }
+    isOnEntry = position > bounds.lowerBound
+    if isOnEntry { position = entries.position(before: position) }
     return isOnEntry
   }
 
@@ -42,14 +42,14 @@ final class InMemoryCursor: EngineCursor {
 
   func seek(to key: RawSpan) throws(EngineError) {
     try refresh()
-    let sought = key.withUnsafeBytes { entries.place(of: $0) }
-    place = min(max(sought, bounds.lowerBound), bounds.upperBound)
+    let sought = key.withUnsafeBytes { entries.position(of: $0) }
+    position = min(max(sought, bounds.lowerBound), bounds.upperBound)
     isOnEntry = false
   }
 
   func seekToEnd() throws(EngineError) {
     try refresh()
-    place = bounds.upperBound
+    position = bounds.upperBound
     isOnEntry = false
   }
 
@@ -57,7 +57,7 @@ final class InMemoryCursor: EngineCursor {
     _ body: (_ key: RawSpan, _ value: RawSpan) throws(E) -> R
   ) throws(E) -> R {
     precondition(isOnEntry, "the cursor stands on no entry")
-    let entry = entries[place]
+    let entry = entries[position]
     return try body(entry.key.span.bytes, entry.value.span.bytes)
   }
 
@@ -67,24 +67,24 @@ final class InMemoryCursor: EngineCursor {
     guard !slice.admitsStep(now: now) else { return try engine.checkOpen() }
     slice = CursorSlice(entries: sliceEntries, now: now)
 
-    let isAtEnd = place == bounds.upperBound
-    let key = isAtEnd ? [] : entries[place].key
+    let isAtEnd = position == bounds.upperBound
+    let key = isAtEnd ? [] : entries[position].key
     entries = try engine.snapshot()
     bounds = entries.bounds(of: range)
     guard !isAtEnd else {
-      place = bounds.upperBound
+      position = bounds.upperBound
       return
     }
-    place = key.withUnsafeBytes { entries.place(of: $0) }
+    position = key.withUnsafeBytes { entries.position(of: $0) }
     // What it stood on may be gone; then it stands in the gap that this left.
-    isOnEntry = isOnEntry && key.withUnsafeBytes { entries.holds($0, at: place) }
+    isOnEntry = isOnEntry && key.withUnsafeBytes { entries.holds($0, at: position) }
   }
 }
 
 extension SortedEntries {
-  fileprivate func bounds(of range: EngineRange) -> Range<Place> {
-    let lower = range.lower.withUnsafeBytes { place(of: $0) }
-    let upper = range.upper.map { upper in upper.withUnsafeBytes { place(of: $0) } } ?? end
+  fileprivate func bounds(of range: EngineRange) -> Range<Position> {
+    let lower = range.lower.withUnsafeBytes { position(of: $0) }
+    let upper = range.upper.map { upper in upper.withUnsafeBytes { position(of: $0) } } ?? end
     return lower..<max(lower, upper)
   }
 }

@@ -121,7 +121,7 @@ extension InMemoryEngine.State {
       self.sequence.didReserve(reservation)
     }
     let commit = Commit(sequence: sequence, failed: failed)
-    batch.tellObserver(commit)
+    batch.notifyObserver(commit)
     return commit
   }
 

@@ -11,11 +11,11 @@ struct SortedEntries {
   /// Where an entry is, or would be.
   ///
   /// The end is chunk `chunks.count`, index 0.
-  struct Place: Comparable {
+  struct Position: Comparable {
     var chunk: Int
     var index: Int
 
-    static func < (a: Place, b: Place) -> Bool { (a.chunk, a.index) < (b.chunk, b.index) }
+    static func < (a: Position, b: Position) -> Bool { (a.chunk, a.index) < (b.chunk, b.index) }
   }
 
   private static let chunkEntries = 512
@@ -23,15 +23,15 @@ struct SortedEntries {
   // No chunk is empty.
   private var chunks: [[Entry]] = []
 
-  var end: Place { Place(chunk: chunks.count, index: 0) }
+  var end: Position { Position(chunk: chunks.count, index: 0) }
 
-  subscript(place: Place) -> Entry { chunks[place.chunk][place.index] }
+  subscript(position: Position) -> Entry { chunks[position.chunk][position.index] }
 
-  /// The place of the first entry whose key is `key` or greater.
-  func place(of key: UnsafeRawBufferPointer) -> Place {
+  /// The position of the first entry whose key is `key` or greater.
+  func position(of key: UnsafeRawBufferPointer) -> Position {
     let chunk = firstIndex(below: chunks.count) { chunks[$0][chunks[$0].count - 1].key }
     guard chunk < chunks.count else { return end }
-    return Place(
+    return Position(
       chunk: chunk, index: firstIndex(below: chunks[chunk].count) { chunks[chunk][$0].key })
 
     // The first index whose key is not before `key`.
@@ -49,58 +49,58 @@ struct SortedEntries {
     }
   }
 
-  /// The place of the entry whose key is `key`, or nil.
-  func find(_ key: UnsafeRawBufferPointer) -> Place? {
-    let place = place(of: key)
-    return holds(key, at: place) ? place : nil
+  /// The position of the entry whose key is `key`, or nil.
+  func find(_ key: UnsafeRawBufferPointer) -> Position? {
+    let position = position(of: key)
+    return holds(key, at: position) ? position : nil
   }
 
-  func holds(_ key: UnsafeRawBufferPointer, at place: Place) -> Bool {
-    // The key at a place is never before the key that was looked for.
-    place < end && !self[place].key.withUnsafeBytes { isOrdered(key, before: $0) }
+  func holds(_ key: UnsafeRawBufferPointer, at position: Position) -> Bool {
+    // The key at a position is never before the key that was looked for.
+    position < end && !self[position].key.withUnsafeBytes { isOrdered(key, before: $0) }
   }
 
-  func place(after place: Place) -> Place {
-    place.index + 1 < chunks[place.chunk].count
-      ? Place(chunk: place.chunk, index: place.index + 1)
-      : Place(chunk: place.chunk + 1, index: 0)
+  func position(after position: Position) -> Position {
+    position.index + 1 < chunks[position.chunk].count
+      ? Position(chunk: position.chunk, index: position.index + 1)
+      : Position(chunk: position.chunk + 1, index: 0)
   }
 
-  func place(before place: Place) -> Place {
-    place.index > 0
-      ? Place(chunk: place.chunk, index: place.index - 1)
-      : Place(chunk: place.chunk - 1, index: chunks[place.chunk - 1].count - 1)
+  func position(before position: Position) -> Position {
+    position.index > 0
+      ? Position(chunk: position.chunk, index: position.index - 1)
+      : Position(chunk: position.chunk - 1, index: chunks[position.chunk - 1].count - 1)
   }
 
   mutating func put(_ key: UnsafeRawBufferPointer, _ value: [UInt8]) {
-    var place = place(of: key)
-    if holds(key, at: place) {
-      chunks[place.chunk][place.index].value = value
+    var position = position(of: key)
+    if holds(key, at: position) {
+      chunks[position.chunk][position.index].value = value
       return
     }
-    if place == end {
+    if position == end {
       if chunks.isEmpty { chunks.append([]) }
-      place = Place(chunk: chunks.count - 1, index: chunks[chunks.count - 1].count)
+      position = Position(chunk: chunks.count - 1, index: chunks[chunks.count - 1].count)
     }
-    chunks[place.chunk].insert(Entry(key: [UInt8](key), value: value), at: place.index)
-    let count = chunks[place.chunk].count
+    chunks[position.chunk].insert(Entry(key: [UInt8](key), value: value), at: position.index)
+    let count = chunks[position.chunk].count
     if count > SortedEntries.chunkEntries {
-      let upper = Array(chunks[place.chunk][(count / 2)...])
-      chunks[place.chunk].removeSubrange((count / 2)...)
-      chunks.insert(upper, at: place.chunk + 1)
+      let upper = Array(chunks[position.chunk][(count / 2)...])
+      chunks[position.chunk].removeSubrange((count / 2)...)
+      chunks.insert(upper, at: position.chunk + 1)
     }
   }
 
   mutating func remove(_ key: UnsafeRawBufferPointer) {
-    guard let place = find(key) else { return }
-    chunks[place.chunk].remove(at: place.index)
-    let next = place.chunk + 1
-    if chunks[place.chunk].isEmpty {
-      chunks.remove(at: place.chunk)
+    guard let position = find(key) else { return }
+    chunks[position.chunk].remove(at: position.index)
+    let next = position.chunk + 1
+    if chunks[position.chunk].isEmpty {
+      chunks.remove(at: position.chunk)
     } else if next < chunks.count,
-      chunks[place.chunk].count + chunks[next].count <= SortedEntries.chunkEntries / 2
+      chunks[position.chunk].count + chunks[next].count <= SortedEntries.chunkEntries / 2
     {
-      chunks[place.chunk] += chunks.remove(at: next)
+      chunks[position.chunk] += chunks.remove(at: next)
     }
   }
 }

@@ -46,10 +46,10 @@ struct CommitQueue: ~Copyable {
   /// Throws as ``StorageEngine/write(_:synced:)``.
   func commit(_ batch: inout WriteBatch, synced: Bool) throws(EngineError) -> Commit {
     try withUnsafeMutablePointer(to: &batch) { batch throws(EngineError) in
-      if let place = getInLine(batch, synced: synced) {
-        place.wakeUp.wait()
-        // Either a leader has done it, or this is the next leader.
-        if let outcome = place.outcome { return try outcome.get() }
+      if let commit = getInLine(batch, synced: synced) {
+        commit.wakeUp.wait()
+        // Either a leader has applied it, or this is the next leader.
+        if let outcome = commit.outcome { return try outcome.get() }
       } else if !synced {
         // When nobody led, nobody was waiting.
         return try lead(batch, synced: false, with: [])
@@ -74,7 +74,7 @@ struct CommitQueue: ~Copyable {
   /// How many wait for the leader.
   var writersInLine: Int { line.withLock { $0.waiting.count } }
 
-  /// A place in line; nil when the caller leads.
+  /// The caller's commit in line; nil if the caller leads.
   private func getInLine(
     _ batch: UnsafeMutablePointer<WriteBatch>, synced: Bool, alone: Bool = false
   ) -> WaitingCommit? {
@@ -83,13 +83,13 @@ struct CommitQueue: ~Copyable {
         line.isLed = true
         return nil
       }
-      let place = WaitingCommit(batch: batch, synced: synced, isAlone: alone)
-      line.waiting.append(place)
+      let commit = WaitingCommit(batch: batch, synced: synced, isAlone: alone)
+      line.waiting.append(commit)
       if let awaited = line.awaited, line.waiting.count >= awaited.count {
         awaited.arrival.signal()
         line.awaited = nil
       }
-      return place
+      return commit
     }
   }
 
@@ -117,7 +117,7 @@ struct CommitQueue: ~Copyable {
     defer {
       if let start { noteSync(since: start, groupCount: 1 + group.count) }
       // Those of the group first: they may be back before the next leader takes its own.
-      for place in group { place.wakeUp.signal() }
+      for commit in group { commit.wakeUp.signal() }
       handOver()
     }
     return try writer.pointee.commit(batch, synced: synced, with: group)
@@ -134,9 +134,9 @@ struct CommitQueue: ~Copyable {
   private func takeGroup(behind ownBytes: Int) -> [WaitingCommit] {
     line.withLock { line in
       var bytes = ownBytes
-      let group = line.waiting.prefix(Self.groupBatches).prefix { place in
-        bytes += place.batch.pointee.bytes.count
-        return bytes <= Self.groupBytes && !place.isAlone
+      let group = line.waiting.prefix(Self.groupBatches).prefix { commit in
+        bytes += commit.batch.pointee.bytes.count
+        return bytes <= Self.groupBytes && !commit.isAlone
       }
       line.waiting.removeFirst(group.count)
       return Array(group)
@@ -161,9 +161,9 @@ struct CommitQueue: ~Copyable {
 extension CommitQueue.Line {
   /// Fails the batches that came while writing was possible, now that it is not any more.
   fileprivate mutating func turnAway(because cause: String) {
-    for place in waiting where !place.isAlone {
-      place.outcome = .failure(.writesDisabled(cause: cause))
-      place.wakeUp.signal()
+    for commit in waiting where !commit.isAlone {
+      commit.outcome = .failure(.writesDisabled(cause: cause))
+      commit.wakeUp.signal()
     }
     waiting.removeAll { !$0.isAlone }
   }

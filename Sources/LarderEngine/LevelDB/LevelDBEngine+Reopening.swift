@@ -95,7 +95,7 @@ extension LevelDBEngine {
     options.createIfMissing = false
     let new = try openDatabase(at: path, options)
     database.replace(with: new)
-    queue.withWriter { $0.goOn(with: new) }
+    queue.withWriter { $0.resume(with: new) }
     let read: EngineReader = { key throws(EngineError) in
       try ValueBuffer.value(under: key, of: new)
     }

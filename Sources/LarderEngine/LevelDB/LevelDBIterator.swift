@@ -6,7 +6,7 @@ final class LevelDBIterator {
 
   // Nil once it has ended.
   private var handle: OpaquePointer?
-  private var place = clarder_place()
+  private var position = clarder_position()
   private var confirmed: ConfirmedValue?
   // Where entries are copied to. Made when it is first used: most cursors read few entries.
   private var runBytes: UnsafeMutableRawBufferPointer?
@@ -63,7 +63,7 @@ final class LevelDBIterator {
   }
 
   /// Whether it stands on an entry.
-  var isOnEntry: Bool { place.is_entry }
+  var isOnEntry: Bool { position.is_entry }
 
   func previous() -> Bool {
     move(clarder_cursor_previous)
@@ -71,19 +71,19 @@ final class LevelDBIterator {
 
   /// The key that the iterator stands on, until it moves.
   var key: UnsafeRawBufferPointer {
-    UnsafeRawBufferPointer(place.key)
+    UnsafeRawBufferPointer(position.key)
   }
 
   /// The value that the iterator stands on, until it moves.
   var value: UnsafeRawBufferPointer {
-    confirmed?.bytes ?? UnsafeRawBufferPointer(place.value)
+    confirmed?.bytes ?? UnsafeRawBufferPointer(position.value)
   }
 
   /// Whether the entry may be an old one, because something newer could not be read.
   ///
   /// LevelDB passes over damaged blocks. What older tables hold under the same keys, replaced or
   /// removed long ago, then comes to light.
-  var isDoubtful: Bool { place.has_failed }
+  var isDoubtful: Bool { position.has_failed }
 
   /// Looks the entry up by its key, which finds the newest one or fails, and takes its value.
   ///
@@ -109,7 +109,7 @@ final class LevelDBIterator {
   func renew(over database: OpaquePointer) {
     clarder_cursor_free(handle)
     handle = clarder_cursor_create(database)
-    place = clarder_place()
+    position = clarder_position()
     confirmed = nil
     lastEntry = nil
   }
@@ -119,19 +119,19 @@ final class LevelDBIterator {
   /// What it stands on can be kept for a cursor that lends it later.
   func end(keepingEntry: Bool) {
     guard let handle else { return }
-    if keepingEntry, place.is_entry {
+    if keepingEntry, position.is_entry {
       lastEntry = ([UInt8](key), [UInt8](value))
     }
-    place = clarder_place()
+    position = clarder_position()
     clarder_cursor_free(handle)
     self.handle = nil
   }
 
-  private func move(_ step: (OpaquePointer) -> clarder_place) -> Bool {
+  private func move(_ step: (OpaquePointer) -> clarder_position) -> Bool {
     guard let handle else { return false }
     confirmed = nil
-    place = step(handle)
-    return place.is_entry
+    position = step(handle)
+    return position.is_entry
   }
 }
 

@@ -39,8 +39,8 @@ struct LevelDBWriter: ~Copyable {
     restoreReserve()
   }
 
-  /// Goes on with a database that was opened anew.
-  mutating func goOn(with database: OpaquePointer) {
+  /// Continues with a database that was reopened.
+  mutating func resume(with database: OpaquePointer) {
     self.database = database
     writeCount.increase()
     logs.mayHaveRotated()
@@ -56,7 +56,7 @@ struct LevelDBWriter: ~Copyable {
     forFreeing: Bool, after deletedBytes: Int = 0
   ) throws(EngineError) -> Bool {
     if try logs.hasRoom(after: deletedBytes) { return true }
-    guard forFreeing, try reserve.release() else { return false }
+    guard forFreeing, try reserve.use() else { return false }
     return try logs.hasRoom(after: deletedBytes)
   }
 
@@ -112,9 +112,9 @@ struct LevelDBWriter: ~Copyable {
       _ = try own.get()
       throw error
     }
-    if case .success(let commit) = own { batch.pointee.tellObserver(commit) }
+    if case .success(let commit) = own { batch.pointee.notifyObserver(commit) }
     for other in others {
-      if case .success(let commit)? = other.outcome { other.batch.pointee.tellObserver(commit) }
+      if case .success(let commit)? = other.outcome { other.batch.pointee.notifyObserver(commit) }
     }
     return try own.get()
   }
@@ -137,7 +137,7 @@ struct LevelDBWriter: ~Copyable {
     if let reservation { stage(reservation) }
     try write(synced: synced || reservation != nil, reservation: reservation)
     let commit = Commit(sequence: number)
-    batch.pointee.tellObserver(commit)
+    batch.pointee.notifyObserver(commit)
     return commit
   }
 
@@ -190,7 +190,7 @@ struct LevelDBWriter: ~Copyable {
   /// missing that failed.
   ///
   /// Throws when the directory is not in its place.
-  func endOfLogs() throws(EngineError) -> LogPlace? {
+  func endOfLogs() throws(EngineError) -> LogPosition? {
     try logs.requireInPlace()
     return disabledCause == nil ? try logs.end() : nil
   }

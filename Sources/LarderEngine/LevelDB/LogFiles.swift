@@ -79,10 +79,10 @@ struct LogFiles {
   }
 
   /// Where the newest log ends; nil when there is none.
-  func end() throws(EngineError) -> LogPlace? {
+  func end() throws(EngineError) -> LogPosition? {
     let newest = try files.names(in: directory).compactMap(LogSurvey.number(of:)).max()
     guard let newest else { return nil }
-    return LogPlace(log: newest, byte: try files.byteCount(of: path(of: newest)) ?? 0)
+    return LogPosition(log: newest, byte: try files.byteCount(of: path(of: newest)) ?? 0)
   }
 
   /// Whether there is room to write what is in memory into a table.
@@ -111,10 +111,10 @@ struct LogFiles {
   private static let slackBytes = 8 << 10
 }
 
-/// A place in a store's logs, and so in the order of its commits.
-struct LogPlace: Comparable, Sendable {
+/// A position in a store's logs, and so in the order of its commits.
+struct LogPosition: Comparable, Sendable {
   let log: UInt64
   let byte: Int
 
-  static func < (a: LogPlace, b: LogPlace) -> Bool { (a.log, a.byte) < (b.log, b.byte) }
+  static func < (a: LogPosition, b: LogPosition) -> Bool { (a.log, a.byte) < (b.log, b.byte) }
 }

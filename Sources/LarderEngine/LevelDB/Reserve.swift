@@ -92,8 +92,8 @@ struct Reserve {
     }
   }
 
-  /// Gives the room to what is written next; false when there is none to give.
-  mutating func release() throws(EngineError) -> Bool {
+  /// Gives the reserve's room to the next writes; false if it has none.
+  mutating func use() throws(EngineError) -> Bool {
     guard heldBytes > 0 else { return false }
     try remove()
     isSpent = true

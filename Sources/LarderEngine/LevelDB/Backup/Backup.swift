@@ -125,7 +125,7 @@ extension LevelDBEngine {
     case .torn(let index, let byte):
       // Only the last log may end within a record, one that nobody was told is there.
       let log = survey.logs[index]
-      let isNeeded = acknowledged.map { LogPlace(log: log.number, byte: byte) < $0 } ?? false
+      let isNeeded = acknowledged.map { LogPosition(log: log.number, byte: byte) < $0 } ?? false
       guard !isNeeded, index == survey.logs.count - 1 else {
         throw .corrupt("\(path)/\(log.name) is damaged at byte \(byte)")
       }
