@@ -1,3 +1,5 @@
+import LarderBytes
+
 /// Ordered bytes to bytes: what a store stands on.
 ///
 /// Keys are ordered by their bytes, as unsigned numbers, shorter first. Every engine keeps the same
@@ -122,7 +124,7 @@ extension StorageEngine {
   package func get(_ key: RawSpan) throws(EngineError) -> [UInt8]? {
     var buffer = ValueBuffer()
     guard try get(key, into: &buffer) else { return nil }
-    return buffer.withBytes { bytes in bytes.withUnsafeBytes { [UInt8]($0) } }
+    return buffer.withBytes { [UInt8]($0) }
   }
 }
 

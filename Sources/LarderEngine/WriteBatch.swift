@@ -93,7 +93,7 @@ package struct WriteBatch: ~Copyable {
   ///
   /// Returns its index.
   package mutating func require(_ key: RawSpan, _ condition: Condition) -> Int {
-    require(key.withUnsafeBytes { [UInt8]($0) }, condition)
+    require([UInt8](key), condition)
   }
 
   /// The same for a key that is an array already, which is not copied.

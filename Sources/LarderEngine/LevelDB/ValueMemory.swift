@@ -1,4 +1,5 @@
 import CLarderLevelDB
+import LarderBytes
 
 /// A string of C++, which is what LevelDB reads values into.
 ///
@@ -41,6 +42,6 @@ extension ValueBuffer {
   ) throws(EngineError) -> [UInt8]? {
     var buffer = ValueBuffer()
     guard try buffer.read(key.span.bytes, from: database) else { return nil }
-    return buffer.withBytes { bytes in bytes.withUnsafeBytes { [UInt8]($0) } }
+    return buffer.withBytes { [UInt8]($0) }
   }
 }

@@ -1,4 +1,5 @@
 import CLarderLevelDB
+import LarderBytes
 
 /// The system's files, and one directory in memory that LevelDB can open a database in.
 ///
@@ -34,7 +35,7 @@ package final class MemoryFiles: StoreFiles {
     guard isInMemory(path) else { return try system.names(in: path) }
     let buffer = ValueBuffer()
     try check(clarder_memory_list(memory, path, buffer.memory.handle))
-    let bytes = buffer.withBytes { bytes in bytes.withUnsafeBytes { [UInt8]($0) } }
+    let bytes = buffer.withBytes { [UInt8]($0) }
     return Set(bytes.split(separator: 0).map { String(decoding: $0, as: UTF8.self) })
   }
 
@@ -55,9 +56,7 @@ package final class MemoryFiles: StoreFiles {
     guard isInMemory(path) else { return try system.read(path, limit: limit) }
     let buffer = ValueBuffer()
     try check(clarder_memory_read(memory, path, buffer.memory.handle))
-    return buffer.withBytes { bytes in
-      bytes.withUnsafeBytes { [UInt8]($0.prefix(limit ?? .max)) }
-    }
+    return buffer.withBytes { [UInt8]($0.extracting(first: limit ?? .max)) }
   }
 
   package func replace(_ path: String, with bytes: [UInt8]) throws(EngineError) {

@@ -11,6 +11,8 @@
 // - Logs. Their intact batches are written into new logs, without gaps between their sequences.
 //   What a lost batch had changed is as if it had not been changed.
 
+import LarderBytes
+
 extension StoreCapture {
   /// Captures what can be read of the store in `source`.
   ///
@@ -129,7 +131,7 @@ extension LogScan {
     var resumed = -1
     while true {
       while let record = scan.next() {
-        let data = scan.withBytes(of: record) { data in data.withUnsafeBytes { [UInt8]($0) } }
+        let data = scan.withBytes(of: record) { [UInt8]($0) }
         let rowCount = data.withUnsafeBytes {
           UInt32(littleEndian: $0.loadUnaligned(fromByteOffset: 8, as: UInt32.self))
         }
