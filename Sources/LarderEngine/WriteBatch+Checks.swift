@@ -27,6 +27,13 @@ extension WriteBatch {
   }
 }
 
+extension WriteBatch {
+  /// Whether any row is applied when these requirements have failed.
+  func hasRow(without failed: Set<Int>) -> Bool {
+    failed.isEmpty ? !rows.isEmpty : rows.contains { $0.isKept(without: failed) }
+  }
+}
+
 extension WriteBatch.Condition {
   /// Whether the condition holds while `value`, or nothing, is under `key`.
   func holds(for value: RawSpan?, under key: RawSpan) -> Bool {
