@@ -1,4 +1,5 @@
 import Foundation
+import LarderBytes
 import LarderEngine
 
 /// The result of ``Cache/validate(maxAge:)``.
@@ -153,7 +154,7 @@ private struct Validation<Value: Sendable>: ~Copyable {
     readBy source: ConditionalSlice<Deleted>.Source
   ) {
     let cause: RemovalCause = counter == \.expired ? .expired : .removed
-    let keyBytes = key.withUnsafeBytes { [UInt8]($0) }
+    let keyBytes = [UInt8](key)
     slice.add(
       Deleted(counter: counter, bytes: bytes), key: keyBytes, if: condition, readBy: source
     ) { write, requirement in

@@ -1,4 +1,5 @@
 public import Foundation
+import LarderBytes
 
 extension String: PrefixKey {
   /// The UTF-8 bytes of a key prefix.
@@ -99,7 +100,7 @@ extension Array: CacheKey, PrefixKey where Element == UInt8 {
   public func encodeKey(into buffer: inout KeyBuffer) { buffer.append(self) }
 
   /// Creates a key from the bytes; never nil.
-  public init?(encodedKey: RawSpan) { self = encodedKey.withUnsafeBytes { Array($0) } }
+  public init?(encodedKey: RawSpan) { self = [UInt8](encodedKey) }
 }
 
 extension CacheKey where Self: RawRepresentable, RawValue: CacheKey {

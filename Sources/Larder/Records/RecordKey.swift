@@ -29,7 +29,7 @@ package struct RecordKey: Hashable, Sendable {
     guard let id = readVarint(key, at: &offset) else { return nil }
     cacheID = id
     prefixCount = offset
-    bytes = key.withUnsafeBytes { [UInt8]($0) }
+    bytes = [UInt8](key)
   }
 
   package var userKey: ArraySlice<UInt8> { bytes[prefixCount...] }

@@ -1,4 +1,5 @@
 import Foundation
+import LarderBytes
 import LarderEngine
 import Synchronization
 
@@ -111,7 +112,7 @@ struct CacheNames {
     let cursor = try context.cursor(over: EngineRange(prefix: Metadata.cachePrefix))
     while try cursor.next() {
       insert(
-        cursor.withEntry { key, _ in Metadata.cacheName(in: key.withUnsafeBytes { Array($0) }) })
+        cursor.withEntry { key, _ in Metadata.cacheName(in: [UInt8](key)) })
     }
   }
 
@@ -200,7 +201,7 @@ extension Registry {
     let cursor = try context.cursor(over: EngineRange(prefix: Metadata.cachePrefix))
     while try cursor.next() {
       let (key, value) = cursor.withEntry { key, value in
-        (key.withUnsafeBytes { Array($0) }, value.withUnsafeBytes { Array($0) })
+        ([UInt8](key), [UInt8](value))
       }
       let name = Metadata.cacheName(in: key)
       guard open.cache(named: name) == nil else { continue }

@@ -46,7 +46,7 @@ struct Salvage: ~Copyable {
   }
 
   private var found: [UInt8] {
-    buffer.withBytes { bytes in bytes.withUnsafeBytes { [UInt8]($0) } }
+    buffer.withBytes { [UInt8]($0) }
   }
 }
 
@@ -206,7 +206,7 @@ extension Salvage {
       var next: [UInt8]?
       do throws(EngineError) {
         while try cursor.next() {
-          let key = cursor.withEntry { key, _ in key.withUnsafeBytes { Array($0) } }
+          let key = cursor.withEntry { key, _ in [UInt8](key) }
           guard cursor.isComplete else {
             next = key
             break

@@ -73,7 +73,7 @@ extension Coder where Value == [UInt8] {
   public static var bytes: Coder {
     Coder(
       format: .bytes, encode: { $1.append($0.span.bytes) },
-      decode: { $0.withUnsafeBytes { Array($0) } })
+      decode: { [UInt8]($0) })
   }
 }
 
