@@ -1,5 +1,6 @@
 import Foundation
 import Larder
+import LarderBytes
 import LarderEngine
 
 /// A cache as its store remembers it, or only as its number when it does not.
@@ -39,7 +40,7 @@ struct Catalog {
       let cursor = try engine.cursor(over: EngineRange(prefix: [KeySpace.metadata.rawValue]))
       while try cursor.next() {
         let (key, value) = cursor.withEntry { key, value in
-          (key.withUnsafeBytes { Array($0) }, value.withUnsafeBytes { Array($0) })
+          ([UInt8](key), [UInt8](value))
         }
         try note(value, under: key)
       }

@@ -85,7 +85,7 @@ extension Inspection {
       while try cursor.next() {
         found.metadataRows += 1
         let (key, value) = cursor.withEntry { key, value in
-          (key.withUnsafeBytes { Array($0) }, value.withUnsafeBytes { Array($0) })
+          ([UInt8](key), [UInt8](value))
         }
         // The catalog has looked at these.
         guard key != Metadata.format, !key.starts(with: Metadata.cachePrefix) else { continue }

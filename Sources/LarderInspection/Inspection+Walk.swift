@@ -53,7 +53,7 @@ extension Inspection {
       while try cursor.next() {
         let (id, key) = cursor.withEntry { key, _ in
           var offset = 1
-          return (readVarint(key, at: &offset), key.withUnsafeBytes { Array($0) })
+          return (readVarint(key, at: &offset), [UInt8](key))
         }
         let next: [UInt8]?
         if let id {
@@ -134,7 +134,7 @@ extension Inspection {
       }
       guard isOnRecord else { return true }
       let record = cursor.withEntry { key, value in
-        let userKey = key.extracting(prefixCount..<key.byteCount).withUnsafeBytes { Array($0) }
+        let userKey = [UInt8](key.extracting(prefixCount..<key.byteCount))
         return FoundRecord(value, under: key, key: userKey, in: cache, at: now)
       }
       guard try body(.record(record)) else { return false }

@@ -1,5 +1,6 @@
 import Foundation
 import Larder
+import LarderBytes
 import LarderEngine
 
 /// `Cache.value` of `Data` payloads, against the engine's get of the same records.
@@ -26,7 +27,7 @@ struct CacheSuite {
     hot = Plan(records: scale.filled, order: Plan.random(scale.visited, from: few))
     let plan = all
     keys = (0..<UInt32(scale.filled)).map { record in
-      plan.withKey(record) { String(decoding: $0.withUnsafeBytes { Array($0) }, as: UTF8.self) }
+      plan.withKey(record) { String(decoding: [UInt8]($0), as: UTF8.self) }
     }
     try Self.fill(original, plan, keys)
     physicalKeys = try Self.compactAndListKeys(of: original, plan)
@@ -108,7 +109,7 @@ struct CacheSuite {
         guard value.byteCount > Scale.valueBytes,
           plan.matches(value.extracting(last: Scale.valueBytes), UInt32(keys.count))
         else { return }
-        keys.append(key.withUnsafeBytes { Array($0) })
+        keys.append([UInt8](key))
       }
     }
     try engine.close()

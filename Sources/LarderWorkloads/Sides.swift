@@ -1,4 +1,5 @@
 import Foundation
+import LarderBytes
 import LarderEngine
 
 /// One side of a contest: the same work, done by Larder's engine or by C++.
@@ -67,7 +68,7 @@ struct EngineSide: Side {
   }
 
   func scan(_ plan: Plan) throws -> Int {
-    let first = plan.withKey(plan.order[0]) { key in key.withUnsafeBytes { Array($0) } }
+    let first = plan.withKey(plan.order[0]) { key in [UInt8](key) }
     let cursor = try engine.cursor(over: EngineRange(from: first))
     var right = 0
     for record in plan.order {

@@ -218,7 +218,7 @@ struct StoreBench {
     var payloads: [(bytes: [UInt8], coder: UInt8)] = []
     var held = 0
     for (place, bytes) in zip(places, found) {
-      let other = try side.get(place.key.span.bytes) { $0.withUnsafeBytes { Array($0) } }
+      let other = try side.get(place.key.span.bytes) { [UInt8]($0) }
       guard let bytes, bytes == other else {
         throw WrongResults(description: "a record of cache \(sample.cache) is read in two ways")
       }
