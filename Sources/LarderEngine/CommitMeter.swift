@@ -1,45 +1,45 @@
 /// Counts the bytes that an engine holds, commit by commit.
 ///
-/// It is told of each row before it is written, and adds the new counts to the same write: so the
-/// counts on disk are always those of what is there, after a crash at any point too. Calls come one
-/// after another, in the order of commits, and others wait meanwhile: they must not wait for
-/// anything themselves.
+/// The engine reports each row before it is written, and the meter adds the new counts to the same
+/// write. So the counts on disk match the entries on disk, even after a crash. Calls come one at a
+/// time, in the order of commits, while other writers wait: they must not wait for anything
+/// themselves.
 package protocol CommitMeter: AnyObject, Sendable {
-  /// Whether anything is counted now; if not, a write costs nothing more.
+  /// Whether anything is counted now; if not, the engine skips the meter.
   var isCounting: Bool { get }
 
-  /// Whether what is under this key is counted.
+  /// Whether the entry under this key is counted.
   func counts(_ key: UnsafeRawBufferPointer) -> Bool
 
-  /// Tells of a row of the batch that is made.
+  /// Reports a row of the current batch.
   ///
   /// - Parameters:
   ///   - key: A key that is counted.
-  ///   - written: How long key and value are from now on; 0 when they are removed.
-  ///   - replaced: How long they were; 0 when there was nothing, nil when it cannot be read.
+  ///   - written: The size of key and value after the row; 0 if it removes them.
+  ///   - replaced: Their size before it; 0 if there was no entry, nil if it cannot be read.
   func add(_ key: UnsafeRawBufferPointer, written: Int, replaced: Int?)
 
-  /// Takes the rows since the last call as a batch of the write that is made, or forgets them.
+  /// Ends the current batch: admits it to the write, or discards it if it would exceed a budget.
   ///
-  /// - Parameter mayGrow: Whether the batch is taken whatever it adds.
-  /// - Returns: Nil when it was taken; else what it is short of.
+  /// - Parameter mayGrow: Whether the batch is admitted even if it exceeds a budget.
+  /// - Returns: The budget that the batch would exceed; nil if the batch was admitted.
   func admit(mayGrow: Bool) -> Shortage?
 
-  /// Adds the counts as they are after all batches that were admitted.
+  /// Adds rows with the counts after all admitted batches.
   func putCounts(in rows: inout WriteBatch)
 
-  /// Ends the write: its batches have taken effect, or none has.
+  /// Ends the write, whose batches have all taken effect or all failed.
   func end(didCommit: Bool)
 }
 
 /// The budget that a batch would exceed.
 package struct Shortage: Hashable, Sendable {
-  /// What the meter calls the budget.
+  /// The meter's number for the budget.
   package let budget: Int
   package let limit: Int
-  /// How many bytes the batch would add.
+  /// The number of bytes that the batch would add.
   package let growth: Int
-  /// How many bytes it would be over the limit by.
+  /// The number of bytes over the limit with the batch.
   package let excess: Int
 
   package init(budget: Int, limit: Int, growth: Int, excess: Int) {

@@ -1,9 +1,9 @@
-/// How long a cursor reads one state before it goes on in a newer one.
+/// The time for which a cursor reads one state before it continues in a newer one.
 ///
-/// The state that a LevelDB iterator reads keeps files from being deleted and memory from being
-/// freed, so a scan that takes hours must not read one state all the time.
+/// A LevelDB iterator keeps the files and the memory of its state alive, so a scan of hours must
+/// not read one state all the time.
 package struct CursorSlice {
-  /// The longest time, however few entries it was.
+  /// The longest time, regardless of the number of entries.
   package static let seconds = 10
 
   private var stepsLeft: Int
@@ -14,14 +14,14 @@ package struct CursorSlice {
     end = now + CursorSlice.seconds
   }
 
-  /// Counts a step, and returns whether the slice had room for it.
+  /// Counts a step; returns false if the slice has ended.
   package mutating func admitsStep(now: Int) -> Bool {
     guard stepsLeft > 0, now < end else { return false }
     stepsLeft -= 1
     return true
   }
 
-  /// Counts as many of `count` steps as the slice has room for, and returns how many.
+  /// Counts up to `count` steps, as many as are left, and returns their number.
   mutating func takeSteps(upTo count: Int) -> Int {
     let taken = min(count, stepsLeft)
     stepsLeft -= taken

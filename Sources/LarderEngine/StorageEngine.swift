@@ -1,9 +1,9 @@
 import LarderBytes
 
-/// Ordered bytes to bytes: what a store stands on.
+/// An ordered map from bytes to bytes, which a store is built on.
 ///
-/// Keys are ordered by their bytes, as unsigned numbers, shorter first. Every engine keeps the same
-/// contract; one parametrised suite tests them all.
+/// Keys are ordered by their bytes, as unsigned numbers, shorter first. All engines keep the same
+/// contract, and one parametrised suite tests them.
 ///
 /// - Threads: every method may be called from any thread at once. A cursor belongs to one thread.
 /// - Atomicity: a batch is applied whole or not at all, and batches are applied one after another,
@@ -19,42 +19,42 @@ package protocol StorageEngine: AnyObject, Sendable {
 
   /// Applies a batch atomically, gives it the next commit sequence, and fills in its stamps.
   ///
-  /// Conditions are checked against everything committed before. Rows whose condition failed are
-  /// left out, the others are applied. A batch of which no row is left writes nothing.
+  /// Conditions are checked against the state before the batch. Rows whose condition fails are
+  /// skipped, the others are applied. A batch without an applied row writes nothing.
   ///
   /// - Parameters:
-  ///   - batch: The rows, and the conditions that they name.
+  ///   - batch: The rows and their conditions.
   ///   - synced: Whether the batch, and everything committed before it, must have reached the
   ///     device when this returns.
-  /// - Returns: The sequence, and which conditions did not hold.
-  /// - Throws: ``EngineError/invalidArgument(_:)`` when the batch is over ``EngineLimits``, and
-  ///   nothing is done; ``EngineError/diskFull`` or ``EngineError/io(_:)`` when the write failed:
-  ///   whether it took effect is unknown until another write succeeds or the store is opened
-  ///   again. ``EngineError/writesDisabled(cause:)`` when an earlier one failed and the reason for
-  ///   it is still there: nothing was written. ``EngineError/overBudget(_:)`` when the meter does
-  ///   not admit it: nothing was written.
-  /// - Complexity: One append to the log, one fsync if `synced`; one lookup for a row that is
-  ///   counted, and one for a condition, unless nothing was written since the batch's
+  /// - Returns: The sequence, and the conditions that failed.
+  /// - Throws: ``EngineError/diskFull`` or ``EngineError/io(_:)`` when the write failed: whether it
+  ///   took effect is unknown until another write succeeds or the store is opened again. Nothing
+  ///   was written in the other cases: ``EngineError/invalidArgument(_:)`` when the batch is over
+  ///   ``EngineLimits``, ``EngineError/writesDisabled(cause:)`` when an earlier write failed and
+  ///   its cause persists, ``EngineError/overBudget(_:)`` when the meter does not admit the batch.
+  /// - Complexity: One append to the log, and one fsync if `synced`. One lookup for each row that
+  ///   is counted, and one for each condition, unless nothing was written since the batch's
   ///   ``WriteBatch/writeCountBeforeReading``.
   @discardableResult
   func write(_ batch: inout WriteBatch, synced: Bool) throws(EngineError) -> Commit
 
-  /// How many writes there have been: while it is the same, so is what ``get(_:into:)`` reads.
+  /// The number of writes so far; nil if the engine does not count them.
   ///
-  /// Nil for an engine that does not count them.
+  /// While it stays the same, ``get(_:into:)`` reads the same values.
   var writeCount: Int? { get }
 
-  /// A cursor over the keys in `range`, standing before the first of them.
+  /// Returns a cursor over the keys in `range`, which stands before the first of them.
   func cursor(over range: EngineRange) throws(EngineError) -> any EngineCursor
 
-  /// Roughly how many bytes the entries of `range` take in files. What is only in memory is not
-  /// counted.
+  /// Roughly the number of bytes that the entries of `range` take in files.
+  ///
+  /// Entries that are only in memory are not counted.
   func approximateBytes(in range: EngineRange) throws(EngineError) -> UInt64
 
-  /// Rewrites the files that hold `range`, so that deleted and overwritten entries cost nothing.
+  /// Rewrites the files that hold `range`, without deleted and overwritten entries.
   func compact(_ range: EngineRange) throws(EngineError)
 
-  /// A figure about the engine by its LevelDB name, such as `leveldb.stats`; nil if not known.
+  /// The engine's figure with a LevelDB name, such as `leveldb.stats`; nil if it has none.
   func property(_ name: String) throws(EngineError) -> String?
 
   /// Makes a backup in a directory that is missing or empty, while others read and write.
@@ -81,13 +81,13 @@ package protocol StorageEngine: AnyObject, Sendable {
   /// An engine that never reopens anything does not call it.
   func whenReopened(_ body: @escaping @Sendable (EngineReader) -> Bool)
 
-  /// Has `meter` count what is written from now on.
+  /// Reports all writes from now on to `meter`.
   func measure(by meter: any CommitMeter)
 
-  /// Throws what every call would throw: that it was closed, or is another process's.
+  /// Throws if the engine is closed, or belongs to another process, as every call does.
   func checkOpen() throws(EngineError)
 
-  /// Ends the engine: waits for the calls under way, ends open cursors, frees everything.
+  /// Waits for the calls under way, ends open cursors, and frees everything.
   ///
   /// Closing a closed engine does nothing.
   func close() throws(EngineError)
@@ -113,8 +113,8 @@ extension StorageEngine {
 extension StorageEngine {
   /// Waits until everything that was committed before is on the device.
   ///
-  /// - Complexity: One append and one fsync, shared with others who wait; one or two more after
-  ///   LevelDB has started a new log.
+  /// - Complexity: One append and one fsync, shared with concurrent callers; one or two fsyncs more
+  ///   after LevelDB has started a new log.
   package func flush() throws(EngineError) {
     var nothing = WriteBatch()
     try write(&nothing, synced: true)
@@ -132,9 +132,9 @@ extension StorageEngine {
 ///
 /// It belongs to one thread.
 ///
-/// A fresh cursor stands before the first key of its range, and ``seek(to:)`` puts it between two
-/// keys. It reads a consistent state for one slice (at most 100,000 steps or 10 seconds; LevelDB
-/// iterators pin files and memory) and then goes on from the same place in a newer state.
+/// A new cursor stands before the first key of its range, and ``seek(to:)`` puts it between two
+/// keys. It reads a consistent state for one slice of at most 100,000 steps or 10 seconds, and then
+/// continues from the same position in a newer state: LevelDB iterators pin files and memory.
 package protocol EngineCursor: AnyObject {
   /// Moves to the next entry, or returns false at the end of the range.
   ///
@@ -142,35 +142,35 @@ package protocol EngineCursor: AnyObject {
   ///   read; everything readable has then been visited. ``EngineError/closed`` after a close.
   func next() throws(EngineError) -> Bool
 
-  /// Moves to the entry before, or returns false at the start of the range. Throws as ``next()``.
+  /// Moves to the previous entry, or returns false at the start of the range.
+  ///
+  /// Throws as ``next()``.
   func previous() throws(EngineError) -> Bool
 
-  /// Whether all that the walk has come by so far could be read, and what it has read ahead.
+  /// Whether everything that the scan has visited or read ahead so far could be read.
   ///
-  /// When false, the walk ends in an error.
+  /// If false, the scan ends with an error.
   var isComplete: Bool { get }
 
   /// Puts the cursor just before the first key that is `key` or greater, within the range.
   func seek(to key: RawSpan) throws(EngineError)
 
-  /// Puts the cursor behind the last key of the range, so that ``previous()`` moves to it.
+  /// Puts the cursor behind the last key of the range, to which ``previous()`` then moves.
   func seekToEnd() throws(EngineError)
 
-  /// Lends the key and value that the cursor stands on. They live as long as the call.
+  /// Lends the key and value of the cursor's entry for as long as the call.
   ///
-  /// The cursor must stand on an entry: the last move returned true. Anything else is a
-  /// programmer's error and traps.
+  /// The cursor must stand on an entry: its last move returned true. Anything else is a programmer
+  /// error and traps.
   func withEntry<R, E: Error>(
     _ body: (_ key: RawSpan, _ value: RawSpan) throws(E) -> R
   ) throws(E) -> R
 }
 
-/// A contiguous range of keys: `lower` and above, below `upper`, or without end.
+/// A contiguous range of keys, from `lower` up to and without `upper`.
 package struct EngineRange: Hashable, Sendable {
   package var lower: [UInt8]
-  /// Exclusive.
-  ///
-  /// Nil means: to the last key there is.
+  /// Exclusive; nil for no upper bound.
   package var upper: [UInt8]?
 
   package init(from lower: [UInt8] = [], upTo upper: [UInt8]? = nil) {
@@ -183,7 +183,7 @@ package struct EngineRange: Hashable, Sendable {
     self.init(from: prefix, upTo: EngineRange.successor(ofPrefix: prefix))
   }
 
-  /// The least key above every key that begins with `prefix`; nil when there is none.
+  /// The least key above every key that begins with `prefix`; nil if there is no such key.
   package static func successor(ofPrefix prefix: [UInt8]) -> [UInt8]? {
     var bytes = prefix
     while let last = bytes.popLast() {
@@ -196,11 +196,11 @@ package struct EngineRange: Hashable, Sendable {
   }
 }
 
-/// What a commit did.
+/// The result of a commit.
 package struct Commit: Sendable {
-  /// The batch's place in the order of commits; 0 when every row was left out.
+  /// The batch's position in the order of commits; 0 if no row was applied.
   package var sequence: UInt64
-  /// The conditions that did not hold, by the index that ``WriteBatch/require(_:_:)`` returned.
+  /// The conditions that failed, by the index that ``WriteBatch/require(_:_:)`` returned.
   package var failed: Set<Int>
 
   package init(sequence: UInt64, failed: Set<Int> = []) {
@@ -209,9 +209,9 @@ package struct Commit: Sendable {
   }
 }
 
-/// The largest things an engine takes.
+/// The sizes that an engine accepts.
 package enum EngineLimits {
-  /// Room for a user's key of 64 KiB and what a store puts before and behind it.
+  /// Room for a user's key of 64 KiB and the store's bytes before and after it.
   package static let keyBytes = (64 << 10) + 64
   /// Room for a payload of 32 MiB and its record header.
   package static let valueBytes = (32 << 20) + (64 << 10)

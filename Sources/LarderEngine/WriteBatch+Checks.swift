@@ -1,7 +1,7 @@
 import LarderBytes
 
 extension WriteBatch {
-  /// Refuses a batch that is over ``EngineLimits`` or would change the engine's own row.
+  /// Throws if the batch is over ``EngineLimits`` or would change the engine's own row.
   func checkLimits() throws(EngineError) {
     guard bytes.count <= EngineLimits.batchBytes else {
       throw .invalidArgument(
@@ -35,7 +35,7 @@ extension WriteBatch {
 }
 
 extension WriteBatch.Condition {
-  /// Whether the condition holds while `value`, or nothing, is under `key`.
+  /// Whether the condition holds if `value` is under `key`, or nothing if `value` is nil.
   func holds(for value: RawSpan?, under key: RawSpan) -> Bool {
     guard let value else { return self == .absent }
     return switch self {
@@ -48,7 +48,7 @@ extension WriteBatch.Condition {
 
   /// Whether the condition holds for a value in a damaged block of a file; nil if that is unknown.
   ///
-  /// So a deletion of what cannot be read needs no read.
+  /// It lets an unreadable value be deleted.
   var holdsForUnreadable: Bool? {
     switch self {
     case .present, .damaged: true

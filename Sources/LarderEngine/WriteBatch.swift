@@ -2,18 +2,18 @@ package import LarderBytes
 
 /// Changes that are applied together or not at all.
 ///
-/// Rows lie one behind another in one buffer, keys and values alike, so that a payload is encoded
-/// straight into what the engine writes. Later rows win over earlier ones for the same key.
+/// Keys and values lie one after another in one buffer, so that a payload is encoded straight into
+/// the bytes that the engine writes. For the same key, later rows replace earlier ones.
 package struct WriteBatch: ~Copyable {
-  /// What must be true of the state before the batch for the rows that require it to be applied.
+  /// A condition on the state before the batch; rows that require it are applied only if it holds.
   package enum Condition: Hashable, Sendable {
     /// There is no value under the key.
     case absent
-    /// There is a value under the key, whatever it is, or one that cannot be read.
+    /// There is a value under the key, readable or not.
     case present
     /// The value under the key still carries this commit sequence in its stamp.
     case unchanged(since: UInt64, in: Stamp)
-    /// There is a value under the key, and its stamp does not fit it, or it cannot be read.
+    /// There is a value under the key that does not match its stamp, or cannot be read.
     case damaged(Stamp)
   }
 
@@ -22,7 +22,7 @@ package struct WriteBatch: ~Copyable {
     case remove
   }
 
-  /// One change, by its place in ``bytes``: the key, and for a put the value right behind it.
+  /// One change: the place of its key in ``bytes``, and right after it the value of a put.
   package struct Row: Sendable {
     package let kind: Kind
     /// The writer's remark on the change for an observer; the engine does not read it.
@@ -48,20 +48,22 @@ package struct WriteBatch: ~Copyable {
   package private(set) var rows: [Row] = []
   package private(set) var requirements: [Requirement] = []
 
-  /// Whether what it puts is there to let go of more.
+  /// Whether its puts release more room than they take, as those of a clear do.
   package var isClearing = false
 
-  /// Whether it is written on a full disk too, though it frees no room.
+  /// Whether it may be written on a full disk although it frees no room.
   ///
-  /// A cache must be open to be read and cleared.
+  /// Opening a cache does: a cache must be open to be read and cleared.
   package var mayUseReserve = false
 
-  /// Whether it is written however full a budget is: because it is there to make room.
+  /// Whether it is written even if a budget is exceeded, because it makes room.
   package var mayExceedBudget = false
 
-  /// What ``StorageEngine/writeCount`` was before all was read that the conditions go by.
+  /// The value of ``StorageEngine/writeCount`` before the caller read the state that its conditions
+  /// describe.
   ///
-  /// If it still is that, they hold without another look. Nil, the default, has them checked.
+  /// If it is unchanged at the commit, the conditions hold and are not checked. With nil, the
+  /// default, they are checked.
   package var writeCountBeforeReading: Int?
 
   /// The observer to notify once the batch has taken effect.
@@ -71,12 +73,12 @@ package struct WriteBatch: ~Copyable {
 
   package var isEmpty: Bool { rows.isEmpty }
 
-  /// Whether it is written on a full disk too, as long as there is a reserve.
+  /// Whether it may use the reserve of a full disk.
   var freesRoom: Bool {
     isClearing || mayUseReserve || (!rows.isEmpty && rows.allSatisfy { $0.kind == .remove })
   }
 
-  /// Forgets all rows and keeps the memory for the next ones.
+  /// Removes all rows and keeps the memory for the next ones.
   package mutating func reset() {
     bytes.truncate(to: 0)
     // Most batches have one or two; the call that removes all takes longer.
@@ -89,14 +91,12 @@ package struct WriteBatch: ~Copyable {
     if !requirements.isEmpty { requirements.removeAll(keepingCapacity: true) }
   }
 
-  /// Adds a condition that rows may name.
-  ///
-  /// Returns its index.
+  /// Adds a condition, and returns its index, by which rows name it.
   package mutating func require(_ key: RawSpan, _ condition: Condition) -> Int {
     require([UInt8](key), condition)
   }
 
-  /// The same for a key that is an array already, which is not copied.
+  /// Adds a condition, without copying the key.
   package mutating func require(_ key: [UInt8], _ condition: Condition) -> Int {
     requirements.append(Requirement(key: key, condition: condition))
     return requirements.count - 1
@@ -126,7 +126,7 @@ package struct WriteBatch: ~Copyable {
       .put, from: start, keyCount: key.byteCount, stamp: stamp, if: requirement, note: note)
   }
 
-  /// Adds a put whose key and value are appended to the buffer, one after the other.
+  /// Adds a put whose key and value the closures append to the buffer.
   package mutating func put(
     if requirement: Int? = nil, key: (inout ByteBuffer) -> Void, value: (inout ByteBuffer) -> Void
   ) {
@@ -153,7 +153,7 @@ package struct WriteBatch: ~Copyable {
 
   /// Fills in the stamp of every row that has one.
   ///
-  /// The engine calls it once the sequence is known.
+  /// The engine calls this once the sequence is known.
   mutating func stamp(with sequence: UInt64) {
     for row in rows {
       guard let stamp = row.stamp else { continue }
@@ -187,9 +187,9 @@ package struct WriteBatch: ~Copyable {
   }
 }
 
-/// Is notified of a batch once it has taken effect.
+/// An object that is notified of batches once they have taken effect.
 package protocol CommitObserver: AnyObject, Sendable {
-  /// Called for one batch after another, in the order of their commits, before the writer returns.
+  /// Called for one batch at a time, in the order of commits, before the writer returns.
   ///
   /// Other writers wait meanwhile: it must not wait for anything itself. It is not called for a
   /// batch whose write failed, even if the write turns out to have taken effect when the engine is

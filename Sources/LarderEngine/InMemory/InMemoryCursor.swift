@@ -7,7 +7,7 @@ final class InMemoryCursor: EngineCursor {
   private var slice: CursorSlice
   private var entries: SortedEntries
   private var bounds: Range<SortedEntries.Position>
-  // The entry that the cursor stands on, or else the one behind the gap that it stands in.
+  // The cursor's entry, or the entry behind the gap that the cursor stands in.
   private var position: SortedEntries.Position
   private var isOnEntry = false
 
@@ -61,7 +61,7 @@ final class InMemoryCursor: EngineCursor {
     return try body(entry.key.span.bytes, entry.value.span.bytes)
   }
 
-  /// Goes on in the engine's present state once the slice is spent.
+  /// Continues in the engine's current state once the slice has ended.
   private func refresh() throws(EngineError) {
     let now = uptimeSeconds()
     guard !slice.admitsStep(now: now) else { return try engine.checkOpen() }
@@ -76,7 +76,7 @@ final class InMemoryCursor: EngineCursor {
       return
     }
     position = key.withUnsafeBytes { entries.position(of: $0) }
-    // What it stood on may be gone; then it stands in the gap that this left.
+    // Its entry may be gone; then it stands in the gap that the entry left.
     isOnEntry = isOnEntry && key.withUnsafeBytes { entries.holds($0, at: position) }
   }
 }

@@ -1,10 +1,10 @@
 import LarderBytes
 import Synchronization
 
-/// An engine that keeps everything in memory and forgets it when it is freed.
+/// An engine that keeps its entries in memory until it is freed.
 ///
-/// It keeps the contract of ``StorageEngine`` for tests, previews and stores that need not last;
-/// there are no files, so nothing can be corrupt or full.
+/// It is for tests, previews and stores that need not last. It has no files, so none can be damaged
+/// and no disk can be full.
 package final class InMemoryEngine: StorageEngine {
   fileprivate struct State {
     var entries = SortedEntries()
@@ -16,7 +16,8 @@ package final class InMemoryEngine: StorageEngine {
   private let state: Mutex<State>
   private let cursorSliceEntries: Int
 
-  /// - Parameter cursorSliceEntries: After how many steps a cursor goes on in a newer state.
+  /// - Parameter cursorSliceEntries: The number of steps after which a cursor continues in a newer
+  ///   state.
   package init(cursorSliceEntries: Int = 100_000) {
     precondition(cursorSliceEntries > 0, "a cursor slice of \(cursorSliceEntries) entries")
     self.cursorSliceEntries = cursorSliceEntries
@@ -49,12 +50,12 @@ package final class InMemoryEngine: StorageEngine {
       over: range, in: self, reading: try snapshot(), sliceEntries: cursorSliceEntries)
   }
 
-  /// Always 0: nothing of it is in files.
+  /// Always 0: no entry is in a file.
   package func approximateBytes(in range: EngineRange) throws(EngineError) -> UInt64 {
     try reading { _ in 0 }
   }
 
-  /// Does nothing: what is deleted or overwritten is gone already.
+  /// Does nothing: deleted and overwritten entries are gone already.
   package func compact(_ range: EngineRange) throws(EngineError) {
     try checkOpen()
   }
@@ -73,9 +74,7 @@ package final class InMemoryEngine: StorageEngine {
     }
   }
 
-  /// The entries as they are now.
-  ///
-  /// Later changes do not show in them.
+  /// A copy of the current entries, which later changes do not affect.
   func snapshot() throws(EngineError) -> SortedEntries {
     try reading { $0 }
   }
@@ -84,7 +83,8 @@ package final class InMemoryEngine: StorageEngine {
     try reading { _ in }
   }
 
-  // Under the lock, so that only cursors hold copies, which make the next write copy in its turn.
+  // The body runs under the lock, so that only cursors hold copies of the entries: while there is a
+  // copy, a write has to copy what it changes.
   private func reading<R: Sendable>(_ body: (SortedEntries) -> R) throws(EngineError) -> R {
     try state.withLock { state throws(EngineError) in
       guard state.isOpen else { throw .closed }
@@ -113,7 +113,7 @@ extension InMemoryEngine.State {
       apply(counts.rows, of: counts)
       meter.end(didCommit: true)
     }
-    // The row is of no use here, but a scan finds the same in every engine.
+    // The row is not needed here, but a scan finds the same rows in every engine.
     if let reservation {
       withUnsafeBytes(of: reservation.littleEndian) { value in
         CommitSequence.key.withUnsafeBytes { entries.put($0, [UInt8](value)) }

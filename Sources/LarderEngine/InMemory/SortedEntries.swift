@@ -1,14 +1,14 @@
-/// Keys and values in the order of keys, in memory.
+/// Keys and values in memory, in the order of keys.
 ///
-/// Entries lie in chunks of at most 512, the chunks in an array: an insertion moves half a chunk,
-/// and a copy that somebody still reads costs the array and the chunk that is changed.
+/// Entries lie in an array of chunks of at most 512. An insertion moves half a chunk on average. A
+/// change while a cursor holds a copy costs a copy of the array and of the changed chunk.
 struct SortedEntries {
   struct Entry {
     let key: [UInt8]
     var value: [UInt8]
   }
 
-  /// Where an entry is, or would be.
+  /// The position where an entry is, or would be inserted.
   ///
   /// The end is chunk `chunks.count`, index 0.
   struct Position: Comparable {
@@ -56,7 +56,7 @@ struct SortedEntries {
   }
 
   func holds(_ key: UnsafeRawBufferPointer, at position: Position) -> Bool {
-    // The key at a position is never before the key that was looked for.
+    // The key at a position is never before the key that was searched for.
     position < end && !self[position].key.withUnsafeBytes { isOrdered(key, before: $0) }
   }
 
