@@ -2,33 +2,33 @@ import Dispatch
 import LarderBytes
 import Synchronization
 
-/// Lets writers in one after another, and whole groups of them at once.
+/// Lets one writer or one group of writers in at a time.
 ///
-/// Whoever finds nobody at work leads: it takes what has gathered, applies all of it as one
-/// LevelDB write, syncs if any member asks, and only then wakes the others. So writers that meet
-/// share an append and an fsync, and one that is alone pays for two uncontended locks. A leader
-/// works under no lock that others need to get in line.
+/// A writer that finds the queue idle leads. It takes the batches that wait, applies them as one
+/// LevelDB write, syncs if any of them asks for it, and then wakes their writers. So concurrent
+/// writers share an append and an fsync, and a single writer pays for two uncontended locks. A
+/// leader holds no lock that others need to get in line.
 struct CommitQueue: ~Copyable {
-  /// What a leader takes at most, beside its own batch.
+  /// The most that a leader takes besides its own batch.
   private static let groupBytes = 1 << 20
   private static let groupBatches = 1000
-  /// What a leader waits for others at most, after an fsync that hung.
+  /// The longest wait for others, in nanoseconds; it matters after a slow fsync.
   private static let longestWait = 5_000_000
 
   // Not private: Swift 6.3 cannot compile a private type in a lock of another file's property.
   struct Line {
     var isLed = false
     var waiting: [WaitingCommit] = []
-    /// How many writers were there when a group was last synced: its own, and those who came.
+    /// The number of writers at the last sync: those of the group and those that came meanwhile.
     var regulars = 1
     var syncNanoseconds = 0
-    /// What a leader that gathers its group waits for.
+    /// The number of waiting writers that a gathering leader waits for, and the signal for it.
     var awaited: (count: Int, arrival: DispatchSemaphore)?
   }
 
   private let line = Mutex(Line())
-  // In memory of its own, so that using it costs no run-time check for exclusive access. Who leads
-  // uses it.
+  // Allocated on its own, so that its use needs no run-time check for exclusive access. Only the
+  // leader uses it.
   private let writer: UnsafeMutablePointer<LevelDBWriter>
 
   init(_ writer: consuming LevelDBWriter) {
@@ -41,7 +41,7 @@ struct CommitQueue: ~Copyable {
     writer.deallocate()
   }
 
-  /// Applies a batch, together with those of others.
+  /// Applies a batch, together with those of concurrent writers.
   ///
   /// Throws as ``StorageEngine/write(_:synced:)``.
   func commit(_ batch: inout WriteBatch, synced: Bool) throws(EngineError) -> Commit {
@@ -51,7 +51,7 @@ struct CommitQueue: ~Copyable {
         // Either a leader has applied it, or this is the next leader.
         if let outcome = commit.outcome { return try outcome.get() }
       } else if !synced {
-        // When nobody led, nobody was waiting.
+        // If the queue was idle, no writer was waiting.
         return try lead(batch, synced: false, with: [])
       }
       if synced { gather() }
@@ -59,7 +59,7 @@ struct CommitQueue: ~Copyable {
     }
   }
 
-  /// Calls `body` while nothing is committed.
+  /// Calls `body` with the writer, while no batch is committed.
   func withWriter<R: Sendable, E: Error>(
     _ body: (inout LevelDBWriter) throws(E) -> R
   ) throws(E) -> R {
@@ -71,7 +71,7 @@ struct CommitQueue: ~Copyable {
     return try body(&writer.pointee)
   }
 
-  /// How many wait for the leader.
+  /// The number of writers that wait for the leader.
   var writersInLine: Int { line.withLock { $0.waiting.count } }
 
   /// The caller's commit in line; nil if the caller leads.
@@ -93,11 +93,11 @@ struct CommitQueue: ~Copyable {
     }
   }
 
-  /// Waits for the writers that were there last time, to share an fsync with them again.
+  /// Waits for the writers of the last group, to share an fsync with them again.
   ///
-  /// Otherwise those of the last group would miss the next one by microseconds, and two halves take
-  /// turns. It waits for half the time that an fsync takes, at most, as PostgreSQL recommends for
-  /// its `commit_delay`, and never over 5 ms; whoever is regularly alone does not wait.
+  /// Otherwise they would miss this group by microseconds, and two half groups would take turns.
+  /// The wait is at most half the time of an fsync, as PostgreSQL recommends for its
+  /// `commit_delay`, and at most 5 ms. A writer that was alone last time does not wait.
   private func gather() {
     let wait = line.withLock { line -> (arrival: DispatchSemaphore, nanoseconds: Int)? in
       guard line.waiting.count + 1 < line.regulars else { return nil }
@@ -116,7 +116,7 @@ struct CommitQueue: ~Copyable {
     let start = synced ? DispatchTime.monotonicNow : nil
     defer {
       if let start { noteSync(since: start, groupCount: 1 + group.count) }
-      // Those of the group first: they may be back before the next leader takes its own.
+      // The group first: its writers may be back before the next leader takes its group.
       for commit in group { commit.wakeUp.signal() }
       handOver()
     }
@@ -143,7 +143,7 @@ struct CommitQueue: ~Copyable {
     }
   }
 
-  /// Ends leading: names the next leader, if anybody waits.
+  /// Ends leading, and wakes the next leader if a writer waits.
   private func handOver() {
     let disabledCause = writer.pointee.disabledCause
     let next: WaitingCommit? = line.withLock { line in
@@ -159,7 +159,7 @@ struct CommitQueue: ~Copyable {
 }
 
 extension CommitQueue.Line {
-  /// Fails the batches that came while writing was possible, now that it is not any more.
+  /// Fails the waiting batches after writing was disabled.
   fileprivate mutating func turnAway(because cause: String) {
     for commit in waiting where !commit.isAlone {
       commit.outcome = .failure(.writesDisabled(cause: cause))
@@ -172,16 +172,16 @@ extension CommitQueue.Line {
 // @unchecked: there is one leader at a time, and it alone uses the writer.
 extension CommitQueue: @unchecked Sendable {}
 
-/// Whoever is in line, and waits: with a batch, or to use the writer alone.
+/// A thread that waits in line: with a batch, or to use the writer alone.
 final class WaitingCommit {
   let batch: UnsafeMutablePointer<WriteBatch>
   let synced: Bool
-  /// Whether it is there to use the writer, and not to have a batch applied by whoever leads.
+  /// Whether it waits to use the writer, without a batch for a leader to apply.
   let isAlone: Bool
   let wakeUp = DispatchSemaphore(value: 0)
-  /// What became of the batch; nil when its writer is to lead.
+  /// The outcome of the batch; nil if its writer is the next leader.
   ///
-  /// It is set before the waiter is woken up, and read by the waiter alone.
+  /// It is set before the waiter is woken, and read by the waiter alone.
   var outcome: Result<Commit, EngineError>?
 
   init(batch: UnsafeMutablePointer<WriteBatch>, synced: Bool, isAlone: Bool) {

@@ -2,23 +2,22 @@ import CLarderLevelDB
 
 /// Entries that a cursor has read ahead, in memory of its iterator.
 ///
-/// A step within a run costs no call into LevelDB, and what it stands on outlives the database. It
-/// holds nothing but pointers, so that a step costs no reference count either: whoever has the run
-/// has the iterator.
+/// A step within a run needs no call into LevelDB, and its entries outlive the database. A run
+/// holds only pointers, so that a step needs no reference counting: its cursor has the iterator.
 struct EntryRun {
-  /// Runs are for small entries: one that does not fit into a run is lent as it is.
+  /// Runs are for small entries: an entry that does not fit is read by itself.
   static let mostEntries = 64
   static let mostBytes = 16 << 10
 
   private var rest: UnsafeRawBufferPointer
-  /// The entry that is stood on, until the iterator copies others.
+  /// The current entry, valid until the iterator copies others.
   private(set) var key = UnsafeRawBufferPointer(start: nil, count: 0)
   private(set) var value = UnsafeRawBufferPointer(start: nil, count: 0)
 
-  /// Stands before the first of the entries that `clarder_cursor_copy` has left in `bytes`.
+  /// Begins before the first of the entries that `clarder_cursor_copy` has copied to `bytes`.
   init(over bytes: UnsafeRawBufferPointer) { rest = bytes }
 
-  /// Moves to the next entry; false at the end, and then it stays on the last one.
+  /// Moves to the next entry; at the end it returns false and stays on the last one.
   mutating func advance() -> Bool {
     guard let start = rest.baseAddress, !rest.isEmpty else { return false }
     let keyCount = Int(start.loadUnaligned(as: UInt32.self))

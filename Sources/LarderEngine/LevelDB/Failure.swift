@@ -1,9 +1,8 @@
 import CLarderLevelDB
 
-/// Throws when `status` is a failure, and frees it.
+/// Throws if `status` is a failure, and frees it.
 ///
-/// Every call into `CLarderLevelDB` that can fail passes through here, so no path can leak a
-/// status.
+/// Every call into `CLarderLevelDB` that can fail passes its status here, so none is leaked.
 func check(_ status: OpaquePointer?) throws(EngineError) {
   guard let status else { return }
   defer { clarder_status_free(status) }
@@ -13,8 +12,8 @@ func check(_ status: OpaquePointer?) throws(EngineError) {
   case .io_error: throw .io(message)
   case .no_space: throw .diskFull
   case .locked: throw .locked(pid: nil)
-  // Neither is about what a caller passed: LevelDB says so of a comparator or a feature of the
-  // files that it does not have.
+  // Neither is about an argument of the caller: LevelDB reports files that use a comparator or a
+  // feature that it does not have.
   case .not_supported, .invalid_argument: throw .incompatible(message)
   }
 }

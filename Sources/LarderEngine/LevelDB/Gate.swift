@@ -1,15 +1,15 @@
 import Dispatch
 import Synchronization
 
-/// Lets calls in until it is closed, and closes only once they are all out.
+/// Lets calls in until it is closed, and waits for them when it closes.
 ///
-/// What a call uses between ``enter()`` and ``leave()`` cannot be freed under it.
+/// Memory that a call uses between ``enter()`` and ``leave()`` is not freed under it.
 struct Gate: ~Copyable {
   // Twice the number of calls inside, plus 1 once the gate is closing.
   private let state = Atomic<Int>(0)
   private let isEmpty = DispatchSemaphore(value: 0)
 
-  /// Goes in, and returns true; or returns false when the gate is closing or closed.
+  /// Enters, and returns true; or returns false if the gate is closing or closed.
   func enter() -> Bool {
     guard state.add(2, ordering: .acquiring).oldValue & 1 == 0 else {
       leave()
@@ -18,26 +18,26 @@ struct Gate: ~Copyable {
     return true
   }
 
-  /// Whether it lets calls in.
+  /// Whether calls may enter.
   var isOpen: Bool { state.load(ordering: .acquiring) & 1 == 0 }
 
-  /// Goes out.
+  /// Leaves.
   ///
   /// Every ``enter()`` that returned true is followed by one.
   func leave() {
-    // The last one out wakes whoever closes. One that was turned away may do so once more, later,
-    // to no effect: whoever waits looks again.
+    // The last call to leave wakes the closing thread. A call that was turned away may signal once
+    // more, later, without effect: the waiting thread checks the state again.
     if state.subtract(2, ordering: .acquiringAndReleasing).newValue == 1 {
       isEmpty.signal()
     }
   }
 
-  /// Lets nobody in from now on, and waits until everybody is out.
+  /// Lets no call in from now on, and waits until all calls have left.
   ///
-  /// By one thread at a time.
+  /// Only one thread at a time may call it.
   func close() {
     _ = state.bitwiseOr(1, ordering: .acquiringAndReleasing)
-    // What calls did before they left is visible to whatever comes now.
+    // The effects of all calls that have left are visible from here on.
     while state.load(ordering: .acquiring) != 1 { isEmpty.wait() }
   }
 

@@ -1,20 +1,20 @@
 /// A cursor over the entries of a ``LevelDBEngine``.
 ///
-/// It reads slice by slice. At the end of one it remembers its key, takes a fresh iterator, and
-/// goes on behind that key; what the old iterator could not read is remembered too, and reported
-/// at the end of the walk.
+/// It reads slice by slice. At the end of a slice it keeps its key, renews the iterator, and
+/// continues after that key. A failure of the old iterator is kept too, and thrown at the end of
+/// the scan.
 ///
-/// Forwards, small entries are read ahead in runs, which are longer the longer the walk is. A run
-/// behind which the iterator has failed is thrown away: it may have the old values of damaged ones.
-/// From then on each entry is looked at by itself.
+/// Forwards, it reads small entries ahead in runs, which grow with the length of the scan. If the
+/// iterator has failed during a run, the run is discarded, since it may contain old values of
+/// damaged entries. From then on each entry is confirmed by a lookup.
 final class LevelDBCursor: EngineCursor {
   private enum Position {
     /// Before the first key of the range.
     case start
-    /// In the gap before this key, which may or may not be there. It is within the range.
+    /// Just before this key of the range, which may or may not exist.
     case before([UInt8])
     case onEntry
-    /// On an entry of ``run``. The iterator stands behind the last one of it.
+    /// On an entry of ``run``; the iterator stands behind the last entry of the run.
     case inRun
     /// Behind the last key of the range.
     case end
@@ -27,10 +27,10 @@ final class LevelDBCursor: EngineCursor {
   private var position = Position.start {
     didSet { entry = nil }
   }
-  /// A copy of the entry that the cursor stands on, once somebody has read it.
+  /// A copy of the cursor's entry, once it was read.
   private var entry: LevelDBIterator.Entry?
   private var run = EntryRun(over: UnsafeRawBufferPointer(start: nil, count: 0))
-  /// How many entries the next run has.
+  /// The number of entries in the next run.
   private var runEntries = 1
   private var slice: CursorSlice
   private var failure: EngineError?
@@ -70,11 +70,11 @@ final class LevelDBCursor: EngineCursor {
     return try arrive(!iterator.isDoubtful || settle(towardsEnd: true), orElseAt: .end)
   }
 
-  /// Reads ahead from the entry that the iterator stands on; false when that is not to be done.
+  /// Reads a run from the iterator's entry on; false if the entry is to be read by itself.
   private func readRun() -> Bool {
     defer { runEntries = min(2 * runEntries, EntryRun.mostEntries) }
     guard runEntries > 1, !iterator.isDoubtful else { return false }
-    // The first of its steps is counted.
+    // The step to the first entry is counted already.
     let count = 1 + slice.takeSteps(upTo: runEntries - 1)
     guard let run = iterator.copyEntries(below: range.upper, count: count) else { return false }
     guard !iterator.isDoubtful else {
@@ -132,22 +132,22 @@ final class LevelDBCursor: EngineCursor {
     return try body(entry.key.span.bytes, entry.value.span.bytes)
   }
 
-  /// Copies the entry that the iterator stands on.
+  /// Copies the iterator's entry.
   ///
-  /// The reader of an entry is not inside the gate: it may run code that closes the store.
+  /// The reader of an entry has not entered the database: it may run code that closes the store.
   private func copyOfEntry() -> LevelDBIterator.Entry {
     if engine.enterIfOpen() {
       defer { engine.leave() }
       if !iterator.hasEnded { return ([UInt8](iterator.key), [UInt8](iterator.value)) }
     }
-    // The database was closed between the move and now: the entry was kept for this.
+    // The database was closed after the move, and the iterator has kept its entry.
     guard let entry = engine.database.lastEntry(of: iterator) else {
       preconditionFailure("an iterator ended without its entry")
     }
     return entry
   }
 
-  /// Steps on from an entry that may be an old one, until a lookup by key finds what it is now.
+  /// Moves on from an entry that may be outdated to the first one that a lookup confirms.
   ///
   /// False at the end of the range.
   private func settle(towardsEnd: Bool) -> Bool {
@@ -160,7 +160,7 @@ final class LevelDBCursor: EngineCursor {
     return true
   }
 
-  /// Ends a move: on an entry, or at an edge of the range, where failures are reported.
+  /// Ends a move: on an entry, or at an edge of the range, where failures are thrown.
   private func arrive(_ isOnEntry: Bool, orElseAt edge: Position) throws(EngineError) -> Bool {
     guard !isOnEntry else {
       position = .onEntry
@@ -169,7 +169,7 @@ final class LevelDBCursor: EngineCursor {
     position = edge
     noteFailure()
     if let failure {
-      // Once for each walk: the next one begins with a clean record.
+      // A failure is thrown once for each scan: the next one starts anew.
       self.failure = nil
       iterator.renew(over: engine.database.pointer)
       throw engine.noted(failure)
@@ -177,8 +177,8 @@ final class LevelDBCursor: EngineCursor {
     return false
   }
 
-  /// Takes a fresh iterator once the slice is spent or the database is another one, keeping the
-  /// place.
+  /// Renews the iterator once the slice has ended or the database was reopened, and keeps the
+  /// position.
   private func refresh(towardsEnd: Bool) {
     let now = uptimeSeconds()
     guard !slice.admitsStep(now: now) || iterator.hasEnded else { return }
@@ -189,7 +189,7 @@ final class LevelDBCursor: EngineCursor {
       case .inRun: [UInt8](run.key)
       case .start, .before, .end: nil
       }
-    // No key lies between one and the same with a zero byte behind it.
+    // No key lies between a key and the same key followed by a zero byte.
     if let key { position = .before(towardsEnd ? key + [0] : key) }
     noteFailure()
     iterator.renew(over: engine.database.pointer)

@@ -6,13 +6,12 @@ import Synchronization
 // MARK: - Writing after a failure
 
 extension LevelDBEngine {
-  /// Writes a batch that frees room, though the disk is full, or compactions fail at a damaged
-  /// block.
+  /// Retries a batch that frees room, on a full disk or while compactions fail at a damaged block.
   ///
-  /// Room is kept for it. After a compaction that failed, LevelDB refuses writes; opened anew, it
-  /// accepts them until the next one fails, or takes the room.
+  /// The reserve has room for it. LevelDB refuses writes after a compaction has failed. Once
+  /// reopened, it accepts them until the next compaction fails or uses up the room.
   ///
-  /// - Throws: `error`, which it failed with first: what became of that attempt is not known.
+  /// - Throws: `error`, with which the first attempt failed: its outcome is unknown.
   func retry(
     _ batch: inout WriteBatch, synced: Bool, after error: EngineError
   ) throws(EngineError) -> Commit {
@@ -28,6 +27,7 @@ extension LevelDBEngine {
 
   private static let triesToFreeRoom = 5
 
+  /// Commits a batch; if the database has to be reopened for that, reopens it and tries once more.
   func commitOrReopen(
     _ batch: inout WriteBatch, synced: Bool
   ) throws(EngineError) -> Commit {
@@ -55,14 +55,14 @@ extension LevelDBEngine {
     reopened.withLock { $0 = body }
   }
 
-  /// Closes the database and opens it again, if that is what writing waits for.
+  /// Closes the database and opens it again, if writes need that.
   ///
-  /// Other calls throw meanwhile; cursors go on behind the entry they stand on. When it cannot be
-  /// opened again, the next call tries it.
+  /// Other calls throw meanwhile; cursors continue after their entry. If opening fails, the next
+  /// call retries it.
   ///
-  /// - Returns: Whether the write may be tried again. False when there is no need to open it anew,
-  ///   when the disk does not take what is written yet, so that the database stays open for
-  ///   reading, or when the write stands on what is different now.
+  /// - Returns: Whether the write may be retried. False if the database need not be reopened, if
+  ///   the disk accepts no writes yet, so that the database stays open for reading, or if reopening
+  ///   has changed the state that the write was based on.
   private func reopen(
     because cause: String, forFreeing: Bool
   ) throws(EngineError) -> Bool {
@@ -77,7 +77,7 @@ extension LevelDBEngine {
     _ path: String, because cause: String, forFreeing: Bool
   ) throws(EngineError) -> Bool {
     guard queue.withWriter({ $0.needsReopening }) else { return false }
-    // What a failed compaction has left can take all room of a full disk.
+    // The tables of a failed compaction can take up all room of a full disk.
     var unnamedBytes = 0
     if !queue.withWriter({ $0.seemsToHaveRoom(forFreeing: forFreeing) }) {
       guard forFreeing else { return false }
@@ -88,7 +88,7 @@ extension LevelDBEngine {
     }
     guard unnamedBytes > 0 || options.files.acceptsWrites(in: path) else { return false }
     database.takeDown(because: cause)
-    // Only now: until it was closed, the database may have been writing one of them.
+    // Only after closing: until then the database may have been writing one of them.
     if unnamedBytes > 0 { try UnnamedTables(in: path, files: options.files).remove() }
     _ = try recover(directory: path, files: options.files, stamp: options.stamp)
     var options = options

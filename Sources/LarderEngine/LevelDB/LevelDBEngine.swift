@@ -3,14 +3,14 @@ import Synchronization
 
 /// An ordered map from bytes to bytes, kept by LevelDB in one directory.
 ///
-/// One engine has a directory open at a time, in all processes. What a process wrote survives its
-/// being killed; what it wrote with `synced` survives power loss too. Close it, or let the last
-/// reference go, which closes it: a cursor keeps its engine alive.
+/// At most one engine of all processes has a directory open. Writes survive a kill of the process;
+/// writes with `synced` survive a power loss too. Releasing the last reference closes the engine; a
+/// cursor holds a reference.
 ///
-/// Inside: `database` is not freed under a call, or under the iterators of live cursors; `queue`
-/// lets writers in one after another, or in groups.
+/// Inside, `database` is never freed under a call or under the iterators of live cursors, and
+/// `queue` lets in one writer or one group of writers at a time.
 package final class LevelDBEngine: StorageEngine {
-  /// What opening had to set aside; nil when nothing.
+  /// The bytes that opening set aside after a power loss; nil if there were none.
   package let recovery: Recovery?
   let cursorSliceEntries: Int
   let database: DatabaseHandle
@@ -28,19 +28,19 @@ package final class LevelDBEngine: StorageEngine {
   let reopened = Mutex<(@Sendable (EngineReader) -> Bool)?>(nil)
   let isDamageNoted = Atomic<Bool>(false)
 
-  /// Opens the store in the directory at `path`, and creates it if it may.
+  /// Opens the store in the directory at `path`, or creates it if the options allow it.
   ///
   /// - Parameters:
-  ///   - path: A directory, or where one is to be made, for the owner alone. Only the last part of
-  ///     the path is made.
-  ///   - options: How the engine works.
+  ///   - path: A directory. A missing one is created, readable by its owner only; its parent must
+  ///     exist.
+  ///   - options: The engine's settings.
   /// - Throws: ``EngineError/invalidArgument(_:)`` for a setting out of range,
-  ///   ``EngineError/locked(pid:)`` when the store is open already, by whatever path,
-  ///   ``EngineError/incompatible(_:)`` for what is no store or a newer one,
-  ///   ``EngineError/corrupt(_:)`` for a store that is damaged, ``EngineError/io(_:)`` for a
-  ///   missing store or parent and for what the system refuses, such as a thread for compactions,
-  ///   and ``EngineError/diskFull``. What
-  ///   can be seen without opening LevelDB is refused first, and then nothing was changed.
+  ///   ``EngineError/locked(pid:)`` when the store is open already, by any path,
+  ///   ``EngineError/incompatible(_:)`` when the directory is not a store, or a newer one,
+  ///   ``EngineError/corrupt(_:)`` when the store is damaged, ``EngineError/io(_:)`` when the store
+  ///   or its parent is missing and when the system refuses something, such as a thread for
+  ///   compactions, and ``EngineError/diskFull``. Errors that can be found without opening LevelDB
+  ///   are thrown first, before anything is changed.
   package convenience init(
     at path: String, options: LevelDBOptions = LevelDBOptions()
   ) throws(EngineError) {
@@ -49,7 +49,7 @@ package final class LevelDBEngine: StorageEngine {
 
   /// Opens a store whose guard the caller holds, or the captured files of a snapshot.
   ///
-  /// The guard is not given up with the engine. The snapshot outlives it.
+  /// The engine does not release the guard. It keeps the snapshot alive.
   init(
     at path: String, options: LevelDBOptions, lock: (any FileGuard)? = nil,
     of snapshot: StoreSnapshot? = nil
@@ -124,7 +124,7 @@ package final class LevelDBEngine: StorageEngine {
     }
   }
 
-  /// How many writers wait for one that is at work.
+  /// The number of writers that wait for the current one.
   package var writersInLine: Int { queue.writersInLine }
 
   package var writeCount: Int? { writes.now }
@@ -156,11 +156,11 @@ package final class LevelDBEngine: StorageEngine {
   package func compact(_ range: EngineRange) throws(EngineError) {
     try enter()
     defer { leave() }
-    // LevelDB begins with a new log. A log that is not the newest is never empty: recovery would
-    // take it for one whose contents were lost.
+    // A compaction of LevelDB begins with a new log. The old log must not be empty: recovery takes
+    // an empty log that is not the newest for one whose contents were lost.
     try queue.withWriter { writer throws(EngineError) in try writer.reportFailure() }
     range.withSlices { clarder_compact(database.pointer, $0, $1) }
-    // LevelDB keeps the failure of a compaction for the next write.
+    // LevelDB reports the failure of a compaction to the next write.
     do throws(EngineError) {
       try queue.withWriter { writer throws(EngineError) in try writer.reportFailure() }
     } catch {
@@ -178,7 +178,7 @@ package final class LevelDBEngine: StorageEngine {
     }
   }
 
-  /// Leaves out all commit sequences up to `sequence`: records that carry them were copied here.
+  /// Skips all commit sequences up to `sequence`, which copied records carry already.
   package func skipSequences(through sequence: UInt64) {
     queue.withWriter { $0.skipSequences(through: sequence) }
   }
@@ -190,7 +190,6 @@ package final class LevelDBEngine: StorageEngine {
     leave()
   }
 
-  /// Ends the engine: waits for the calls under way, ends open cursors, frees everything.
   package func close() throws(EngineError) {
     end()
   }
@@ -215,7 +214,7 @@ package final class LevelDBEngine: StorageEngine {
       }
     }
     guard isUp != nil, database.enter() else {
-      throw .io("the store is being opened anew after a failure: \(cause)")
+      throw .io("the store is being reopened after a failure: \(cause)")
     }
   }
 
@@ -225,11 +224,11 @@ package final class LevelDBEngine: StorageEngine {
   /// Every ``enter()``, and every ``enterIfOpen()`` that returned true, is followed by one.
   func leave() { database.leave() }
 
-  /// Whether a call may continue that needs nothing of the database.
+  /// Whether a call that does not need the database may continue.
   var isUp: Bool { database.isOpen && owner.isCurrent }
 
   private func end() {
-    // What is the parent's stays as it is; the child's copy in memory is left alone.
+    // A child process leaves the parent's files, and its own copy of the memory, as they are.
     guard owner.isCurrent else { return }
     directory.withLock { directory in
       guard directory != nil else { return }
@@ -239,6 +238,6 @@ package final class LevelDBEngine: StorageEngine {
   }
 }
 
-// @unchecked: LevelDB locks inside, and `database` and `queue` keep the two rules that it leaves to
-// its callers. Everything else is locked here.
+// @unchecked: LevelDB locks inside; `database` and `queue` keep the two rules that it leaves to its
+// callers. All other state has a lock here.
 extension LevelDBEngine: @unchecked Sendable {}

@@ -1,6 +1,6 @@
 import CLarderLevelDB
 
-/// A LevelDB iterator that its cursor moves and its engine can end.
+/// A LevelDB iterator, which its cursor moves and its engine can end.
 final class LevelDBIterator {
   typealias Entry = (key: [UInt8], value: [UInt8])
 
@@ -8,13 +8,13 @@ final class LevelDBIterator {
   private var handle: OpaquePointer?
   private var position = clarder_position()
   private var confirmed: ConfirmedValue?
-  // Where entries are copied to. Made when it is first used: most cursors read few entries.
+  // Memory for runs, allocated when it is first used: most cursors read few entries.
   private var runBytes: UnsafeMutableRawBufferPointer?
 
-  /// The entry that the iterator stood on when it ended with the database.
+  /// The entry that the iterator stood on when the database ended it.
   private(set) var lastEntry: Entry?
 
-  /// Whether the database has ended under it; it can be renewed over another one.
+  /// Whether the database has ended it; it can be renewed over another one.
   var hasEnded: Bool { handle == nil }
 
   init(over database: OpaquePointer) {
@@ -41,10 +41,10 @@ final class LevelDBIterator {
     move(clarder_cursor_next)
   }
 
-  /// Copies entries from the one that it stands on, and moves behind them.
+  /// Copies up to `count` entries below `upper`, starting with the current one, and moves behind
+  /// them.
   ///
-  /// They end below `upper`, and are `count` at most. Nil when the first one is too large; then it
-  /// stands there still.
+  /// Nil if the first entry is too large; the iterator then stays on it.
   func copyEntries(below upper: [UInt8]?, count: Int) -> EntryRun? {
     let bytes = runBytes ?? .allocate(byteCount: EntryRun.mostBytes, alignment: 1)
     runBytes = bytes
@@ -69,43 +69,43 @@ final class LevelDBIterator {
     move(clarder_cursor_previous)
   }
 
-  /// The key that the iterator stands on, until it moves.
+  /// The current key, valid until the iterator moves.
   var key: UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(position.key)
   }
 
-  /// The value that the iterator stands on, until it moves.
+  /// The current value, valid until the iterator moves.
   var value: UnsafeRawBufferPointer {
     confirmed?.bytes ?? UnsafeRawBufferPointer(position.value)
   }
 
-  /// Whether the entry may be an old one, because something newer could not be read.
+  /// Whether the current entry may be outdated, because a newer one could not be read.
   ///
-  /// LevelDB passes over damaged blocks. What older tables hold under the same keys, replaced or
-  /// removed long ago, then comes to light.
+  /// LevelDB skips damaged blocks. It then returns the entries that older tables hold under the
+  /// same keys, which were replaced or removed long ago.
   var isDoubtful: Bool { position.has_failed }
 
-  /// Looks the entry up by its key, which finds the newest one or fails, and takes its value.
+  /// Looks up the current key, and uses the value found, which is the newest.
   ///
-  /// False when the key is absent or cannot be read.
+  /// False if the key is absent or cannot be read.
   func confirm(in database: OpaquePointer) -> Bool {
     let found = ConfirmedValue()
     do throws(EngineError) {
       guard try found.read(key.bytes, from: database) else { return false }
     } catch {
-      // The iterator has a failure of its own to tell of, at the end of the walk.
+      // The iterator has its own failure, which is thrown at the end of the scan.
       return false
     }
     confirmed = found
     return true
   }
 
-  /// Throws the first failure that the iterator has met.
+  /// Throws the first failure of the iterator.
   func checkStatus() throws(EngineError) {
     if let handle { try check(clarder_cursor_status(handle)) }
   }
 
-  /// Starts anew, in the present state of the database and without its failures.
+  /// Starts anew, in the current state of the database and without failures.
   func renew(over database: OpaquePointer) {
     clarder_cursor_free(handle)
     handle = clarder_cursor_create(database)
@@ -116,7 +116,7 @@ final class LevelDBIterator {
 
   /// Frees the iterator.
   ///
-  /// What it stands on can be kept for a cursor that lends it later.
+  /// Its entry can be kept for a cursor that lends it later.
   func end(keepingEntry: Bool) {
     guard let handle else { return }
     if keepingEntry, position.is_entry {
@@ -135,7 +135,7 @@ final class LevelDBIterator {
   }
 }
 
-/// The value that a lookup has found in the place of an iterator's.
+/// A value found by a lookup, which replaces the iterator's value.
 private final class ConfirmedValue {
   private var buffer = ValueBuffer()
 
@@ -146,7 +146,7 @@ private final class ConfirmedValue {
   }
 }
 
-// @unchecked: the thread of its cursor uses it within the engine's gate; `end` and `lastEntry` are
-// called under the engine's lock on its iterators, by that same thread or once the gate has closed,
-// when that thread cannot be inside.
+// @unchecked: the thread of its cursor uses it while it has entered the database. `end` and
+// `lastEntry` are called under the lock of the registry, by that thread or once no call can be in
+// the database.
 extension LevelDBIterator: @unchecked Sendable {}

@@ -1,11 +1,11 @@
 import CLarderLevelDB
 import LarderBytes
 
-/// Applies groups of batches to a LevelDB database: what the leader of the commit queue does.
+/// Applies groups of batches to a LevelDB database, for the leader of the commit queue.
 ///
-/// After a failed append, LevelDB goes on acknowledging writes into a log that recovery cannot
-/// read. So a failure disables writing, here, before anybody else can get in. The next write tries
-/// to make good: it starts a new log, which LevelDB does by writing what is in memory into a table.
+/// After a failed append, LevelDB continues to acknowledge writes into a log that recovery cannot
+/// read. So a failure disables writing before another writer can get in. The next write tries to
+/// enable it again by starting a new log, for which LevelDB writes its memory into a table.
 struct LevelDBWriter: ~Copyable {
   private var database: OpaquePointer
   // Nil if writes are refused.
@@ -14,14 +14,14 @@ struct LevelDBWriter: ~Copyable {
   private var logs: LogFiles
   private var reserve: Reserve
   private let writeCount: WriteCount
-  /// Why the last write failed; nil when it did not.
+  /// Why the last write failed; nil if it succeeded.
   private(set) var disabledCause: String?
-  /// Whether only opening the database anew can make it writable again.
+  /// Whether only reopening the database can make it writable again.
   private(set) var needsReopening = false
-  /// Who counts what is written, if anybody does.
+  /// The meter that counts the rows, if there is one.
   var meter: (any CommitMeter)?
 
-  // What conditions are about is read into this.
+  // Values that conditions are checked against are read into this.
   private var value = ValueBuffer()
 
   init(
@@ -48,10 +48,10 @@ struct LevelDBWriter: ~Copyable {
     needsReopening = false
   }
 
-  /// Whether there is room to write what is in memory into a table, once files of so many bytes
-  /// are deleted.
+  /// Whether LevelDB's memory would fit on the disk as a table, once files of `deletedBytes` are
+  /// deleted.
   ///
-  /// `forFreeing` room, the reserve is used.
+  /// With `forFreeing`, the reserve is used if needed.
   mutating func hasRoom(
     forFreeing: Bool, after deletedBytes: Int = 0
   ) throws(EngineError) -> Bool {
@@ -60,7 +60,7 @@ struct LevelDBWriter: ~Copyable {
     return try logs.hasRoom(after: deletedBytes)
   }
 
-  /// The same as ``hasRoom(forFreeing:after:)``; false if the disk cannot be asked.
+  /// The same as ``hasRoom(forFreeing:after:)``; false if the free room cannot be found out.
   mutating func seemsToHaveRoom(forFreeing: Bool, after deletedBytes: Int = 0) -> Bool {
     do throws(EngineError) {
       return try hasRoom(forFreeing: forFreeing, after: deletedBytes)
@@ -71,8 +71,8 @@ struct LevelDBWriter: ~Copyable {
 
   /// Applies the leader's batch and those of others as one write.
   ///
-  /// A batch whose conditions cannot be read fails alone. What is written together fails together.
-  /// The others' outcomes are left in their places; the leader's is returned or thrown.
+  /// A batch whose conditions cannot be read fails alone; batches that are written together fail
+  /// together. The outcomes of the others are stored in them, the leader's is returned or thrown.
   mutating func commit(
     _ batch: UnsafeMutablePointer<WriteBatch>, synced: Bool, with others: [WaitingCommit]
   ) throws(EngineError) -> Commit {
@@ -115,14 +115,14 @@ struct LevelDBWriter: ~Copyable {
     return try own.get()
   }
 
-  /// Has LevelDB apply what was staged; the last reservation is part of it.
+  /// Writes the staged rows, `reservation` included.
   private mutating func write(synced: Bool, reservation: UInt64?) throws(EngineError) {
     defer { writeCount.increase() }
     do throws(EngineError) {
       try check(clarder_commit(database, synced))
       if synced { try synchronizeOlderLogs() }
       if let reservation { sequence?.didReserve(reservation) }
-      // Before others take the room that is left.
+      // Before other writes take the remaining room.
       if reserve.isSpent { restoreReserve() }
     } catch {
       disabledCause = "\(error)"
@@ -130,10 +130,10 @@ struct LevelDBWriter: ~Copyable {
     }
   }
 
-  /// Makes durable what was written before the newest log was begun.
+  /// Makes the writes in older logs durable.
   ///
-  /// When it fails, LevelDB has applied the write all the same: whoever keeps in memory what the
-  /// write changed must read it again, and that is done when the database is opened anew.
+  /// If it fails, LevelDB has applied the current write nevertheless. State in memory that depends
+  /// on the write must then be read again, which happens when the database is reopened.
   private mutating func synchronizeOlderLogs() throws(EngineError) {
     do throws(EngineError) {
       try logs.synchronizeOlder()
@@ -143,11 +143,12 @@ struct LevelDBWriter: ~Copyable {
     }
   }
 
-  /// Leaves out all commit sequences up to `sequence`: records that carry them were copied here.
+  /// Skips all commit sequences up to `sequence`, which copied records carry already.
   mutating func skipSequences(through sequence: UInt64) { self.sequence?.skip(through: sequence) }
 
-  /// Throws the failure of a compaction in the background, if there was one, and when there is no
-  /// place for another one.
+  /// Throws the failure of a compaction in the background, if there was one.
+  ///
+  /// Also throws if the directory is not in place.
   mutating func reportFailure() throws(EngineError) {
     try logs.requireInPlace()
     if let disabledCause { throw .writesDisabled(cause: disabledCause) }
@@ -160,10 +161,9 @@ struct LevelDBWriter: ~Copyable {
     }
   }
 
-  /// Where the logs end, all of which is whole up to there; nil when the end of a write may be
-  /// missing that failed.
+  /// The end of the last intact log record; nil if a failed write may have left part of a record.
   ///
-  /// Throws when the directory is not in its place.
+  /// Throws if the directory is not in place.
   func endOfLogs() throws(EngineError) -> LogPosition? {
     try logs.requireInPlace()
     return disabledCause == nil ? try logs.end() : nil
@@ -175,9 +175,9 @@ struct LevelDBWriter: ~Copyable {
 extension LevelDBWriter {
   /// Starts a new log if the last write failed.
   ///
-  /// What was acknowledged is in memory, and is in a table before the new log is used; the failed
-  /// write is in neither, so that from then on it has not taken effect. (One that did get into
-  /// memory, and failed later, has the database opened anew instead.)
+  /// Acknowledged writes are in LevelDB's memory, which becomes a table before the new log is used.
+  /// The failed write is in neither, so from then on it has no effect. (If it did get into memory
+  /// and failed later, the database is reopened instead.)
   private mutating func makeWritable(forFreeing: Bool) throws(EngineError) {
     if reserve.isSpent { restoreReserve() }
     guard let cause = disabledCause else { return }
@@ -198,15 +198,15 @@ extension LevelDBWriter {
 
 // MARK: - Staging
 
-/// What has been staged of the group that is being made.
+/// The group of batches that is being staged.
 private struct Group {
-  /// A batch without the rows whose condition failed.
+  /// A batch, and the conditions that failed.
   struct Member {
     let batch: UnsafeMutablePointer<WriteBatch>
     let failed: Set<Int>
   }
 
-  /// Whether no other batch follows the first, to look at what that one writes.
+  /// Whether the group has one batch, whose rows no other batch needs to read.
   let isAlone: Bool
   let meter: (any CommitMeter)?
   var isEmpty = true
@@ -235,7 +235,7 @@ private struct Group {
 }
 
 extension LevelDBWriter {
-  /// Checks a batch's conditions against all before it, stamps it, and adds it to the write.
+  /// Checks a batch's conditions against all batches before it, stamps it, and stages its rows.
   private mutating func stage(
     _ batch: UnsafeMutablePointer<WriteBatch>, in group: inout Group
   ) -> Result<Commit, EngineError> {
@@ -294,9 +294,9 @@ extension LevelDBWriter {
     return failed
   }
 
-  /// Reads what is under `key` once what is staged of the group is applied.
+  /// Reads the value that `key` has once the staged batches are applied.
   ///
-  /// False when nothing is.
+  /// False if there is none.
   private mutating func read(
     _ key: [UInt8], in group: Group
   ) throws(EngineError) -> Bool {
@@ -332,7 +332,7 @@ extension LevelDBWriter {
     if reserve.willGrow(bytes: batch.bytes.count) { restoreReserve() }
   }
 
-  /// How long a key is with its value; 0 when it is not there, nil when that cannot be read.
+  /// The size of a key and its value; 0 if there is no entry, nil if it cannot be read.
   private mutating func storedBytes(under key: UnsafeRawBufferPointer) -> Int? {
     do throws(EngineError) {
       return try value.read(key.bytes, from: database) ? key.count + value.count : 0
