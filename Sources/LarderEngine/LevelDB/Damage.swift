@@ -1,11 +1,11 @@
-// A damaged block stays where it is while the store is open: LevelDB has no call to drop a table,
-// and every compaction that reads the block fails. So damage that is met leaves a mark in the
+// A damaged block stays in the store while it is open: LevelDB has no call to drop a table, and
+// every compaction that reads the block fails. So when damage is found, a mark is left in the
 // directory, LARDER.damaged, and the next opening can salvage the store.
 
 import Synchronization
 
 extension LevelDBEngine {
-  /// The file in a store's directory that says that damage was met there.
+  /// The file that marks a store's directory as damaged.
   package static let damageMarkName = "LARDER.damaged"
 
   /// Returns `error`, and marks the store if LevelDB's files are damaged.
@@ -18,13 +18,13 @@ extension LevelDBEngine {
         "\(path)/\(Self.damageMarkName)", with: Array("\(message)\n".utf8))
       try options.files.synchronizeDirectory(path)
     } catch {
-      // The disk may be full. Whatever meets the damage next tries it again.
+      // The disk may be full. The next call that finds the damage retries it.
       isDamageNoted.store(false, ordering: .relaxed)
     }
     return error
   }
 
-  /// What damage was met in the store at `path`; nil if none was, or there is no store.
+  /// The damage that was found in the store at `path`; nil if there was none, or there is no store.
   package static func notedDamage(
     at path: String, files: any StoreFiles = SystemFiles()
   ) throws(EngineError) -> String? {
@@ -33,13 +33,13 @@ extension LevelDBEngine {
     return mark.map { String(decoding: $0.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self) }
   }
 
-  /// Gives the directory of a damaged store another name.
+  /// Renames the directory of a damaged store.
   ///
-  /// What an earlier time left under that name is deleted.
+  /// A directory that an earlier call left under the new name is deleted.
   ///
-  /// - Returns: The name: the path with `.damaged` behind it.
-  /// - Throws: ``EngineError/locked(pid:)`` when it is open; ``EngineError/io(_:)``. Then it has
-  ///   its old name.
+  /// - Returns: The new path: `path` with `.damaged` appended.
+  /// - Throws: ``EngineError/locked(pid:)`` when the store is open; ``EngineError/io(_:)``. The
+  ///   store then keeps its name.
   package static func setAside(
     _ path: String, files: any StoreFiles = SystemFiles()
   ) throws(EngineError) -> String {
@@ -48,17 +48,17 @@ extension LevelDBEngine {
     }
   }
 
-  /// Puts a new store in the place of a damaged one, which gets another name, in one step.
+  /// Replaces a damaged store by a new one atomically, and renames the damaged one.
   ///
-  /// What an earlier time left under that name is deleted.
+  /// A directory that an earlier call left under the new name is deleted.
   ///
-  /// `make` makes the new store in its second argument, where nothing is, of its first one, which
-  /// is the damaged store.
+  /// `make` creates the new store at its second argument, where nothing is, from the damaged store
+  /// at its first one.
   ///
-  /// - Returns: The old store's name: the path with `.damaged` behind it.
-  /// - Throws: ``EngineError/locked(pid:)`` when the store is open; what `make` throws;
-  ///   ``EngineError/io(_:)``, also where the file system cannot exchange two directories. Then the
-  ///   store is where it was.
+  /// - Returns: The damaged store's new path: `path` with `.damaged` appended.
+  /// - Throws: ``EngineError/locked(pid:)`` when the store is open; errors of `make`;
+  ///   ``EngineError/io(_:)``, also if the file system cannot exchange two directories. The store
+  ///   then stays as it was.
   package static func replace(
     _ path: String, files: any StoreFiles = SystemFiles(),
     making make: (_ damaged: String, _ new: String) throws(EngineError) -> Void
@@ -69,10 +69,10 @@ extension LevelDBEngine {
     }
   }
 
-  /// Calls `body` with the real path of a store, and holds the store's guard meanwhile.
+  /// Calls `body` with the real path of a store while holding the store's guard.
   ///
-  /// - Throws: ``EngineError/locked(pid:)`` when it is open; ``EngineError/incompatible(_:)`` when
-  ///   it is not a store; what `body` throws.
+  /// - Throws: ``EngineError/locked(pid:)`` when the store is open;
+  ///   ``EngineError/incompatible(_:)`` when `path` is not a store; errors of `body`.
   package static func withGuard<R>(
     ofStoreAt path: String, files: any StoreFiles = SystemFiles(),
     _ body: (_ real: String) throws(EngineError) -> R

@@ -1,6 +1,4 @@
-/// How a ``LevelDBEngine`` works.
-///
-/// Chosen when it opens; it cannot change while it is open.
+/// The settings of a ``LevelDBEngine``, which are fixed while it is open.
 package struct LevelDBOptions: Sendable {
   // MARK: - Behaviour
 
@@ -11,17 +9,18 @@ package struct LevelDBOptions: Sendable {
   /// When false, opening one throws and changes nothing.
   package var createIfMissing = true
 
-  /// Where LevelDB tells what it does, for finding faults in it.
+  /// The file for LevelDB's log of its own work, for debugging.
   ///
-  /// The default is nowhere.
+  /// The default is nil: no file.
   ///
   /// The file is overwritten. Keep it out of the store's directory.
   package var infoLogPath: String?
 
   /// Why writes are refused; nil if they are accepted.
   ///
-  /// The default is nil. Otherwise a write throws ``EngineError/readOnly(cause:)``, and what only
-  /// writes need is not read: a store whose own bookkeeping is damaged can still be opened.
+  /// The default is nil. Otherwise a write throws ``EngineError/readOnly(cause:)``, and opening
+  /// does not read what only writes need: a store whose own bookkeeping is damaged can still be
+  /// opened.
   package var readOnlyCause: String?
 
   /// The files of the store.
@@ -40,23 +39,23 @@ package struct LevelDBOptions: Sendable {
   ///
   /// The default is 10; the range is 0 (no filter) to 64.
   ///
-  /// With 10, one absent key in a hundred costs a read of the disk. More bits take space in every
-  /// file and in memory. Leave this alone unless nearly every key that is asked for is there.
+  /// With 10, one lookup of an absent key in a hundred reads the disk. More bits take space in
+  /// every file and in memory. Leave this alone unless nearly all lookups find their key.
   package var filterBitsPerKey = 10
 
   /// Bytes of entries in a block, the unit of reading.
   ///
   /// The default is 4 KiB; 1 KiB to 4 MiB.
   ///
-  /// Larger blocks compress better and scan faster; every point read costs a whole one.
+  /// Larger blocks compress better and scan faster, but each point read reads a whole block.
   package var blockBytes = 4 << 10
 
   /// Bytes collected in memory before they become a file.
   ///
   /// The default is 4 MiB; 64 KiB to 1 GiB.
   ///
-  /// Larger buffers make bulk loads faster, and opening after a crash slower. Up to two exist at
-  /// once.
+  /// Larger buffers make bulk loads faster, and opening after a crash slower. Up to two buffers
+  /// exist at once.
   package var writeBufferBytes = 4 << 20
 
   /// Bytes of uncompressed blocks kept in memory.
@@ -75,33 +74,33 @@ package struct LevelDBOptions: Sendable {
   ///
   /// The default is true.
   ///
-  /// Turn it off when values are compressed already. What is stored stays readable either way.
+  /// Turn it off when values are compressed already. Existing blocks stay readable either way.
   package var compression = true
 
-  /// Whether opening appends to the last log, not writing it into a file.
+  /// Whether opening appends to the last log instead of writing it into a table.
   ///
   /// The default is false.
   ///
   /// It makes opening after a crash faster. LevelDB calls it experimental; leave it alone.
   package var reusesLogs = false
 
-  /// How many files may be open at once.
+  /// The largest number of open files.
   ///
   /// The default is 1,000; the range is 74 to 50,000.
   ///
-  /// A store much larger than this times ``maxFileBytes`` reopens files all the time.
+  /// A store much larger than this number times ``maxFileBytes`` reopens files all the time.
   package var maxOpenFiles = 1000
 
-  /// After how many steps a cursor goes on in a newer state.
+  /// The number of steps after which a cursor continues in a newer state.
   ///
   /// The default is 100,000; at least 1.
   ///
-  /// The state that a cursor reads keeps deleted files on the disk and freed memory in use.
+  /// The state of a cursor keeps deleted files on the disk and freed memory in use.
   package var cursorSliceEntries = 100_000
 
   package init() {}
 
-  /// Throws ``EngineError/invalidArgument(_:)`` when a setting is out of its range.
+  /// Throws ``EngineError/invalidArgument(_:)`` if a setting is out of range.
   package func checkRanges() throws(EngineError) {
     try LevelDBOptions.check(filterBitsPerKey, "filterBitsPerKey", in: 0...64)
     try LevelDBOptions.check(blockBytes, "blockBytes", in: (1 << 10)...(4 << 20))

@@ -1,35 +1,35 @@
-/// Room on a disk that is nearly full, kept for the writes that free room.
+/// Room on a nearly full disk, reserved for writes that free room.
 ///
-/// Nothing can be removed from a store on a full disk: a removal is written before it gives room
-/// back. So while the disk is nearly full, a file holds the room that removals take: for the tables
-/// that LevelDB's memory becomes, and for a compaction. The file is deleted when a batch that frees
-/// room finds none, or when opening the store needs its room. Without it the reserve is spent: only
-/// batches that free room are written, until the file can be made again.
+/// On a full disk nothing could be removed from a store, because a removal is written before it
+/// frees room. So while the disk is nearly full, a file occupies the room that removals need: for
+/// the tables of LevelDB's memory, and for a compaction. The file is deleted when a batch that
+/// frees room finds none, or when opening the store needs its room. The reserve is then spent: only
+/// batches that free room are written until the file can be created again.
 ///
-/// The disk and the size of the file alone say whether the reserve is spent. So each opening finds
-/// the state in which the last one ended.
+/// Whether the reserve is spent follows from the free room and the size of the file alone, so each
+/// opening finds the state in which the last one ended.
 struct Reserve {
   static let name = "LARDER.reserve"
-  /// A disk with less than this beside the reserve is nearly full.
+  /// A disk with less free room than this, besides the reserve, is nearly full.
   private static let tightBytes: UInt64 = 256 << 20
   /// The smallest write buffer that LevelDB allows.
   private static let leastBufferBytes = 64 << 10
-  /// What LevelDB writes at an opening beside its tables.
+  /// The bytes that LevelDB writes at an opening besides its tables.
   private static let openingBytes = 128 << 10
-  /// What is left for the log when the reserve takes the rest.
+  /// The bytes left for the log when the reserve takes the rest.
   private static let logBytes = 16 << 10
 
   private let directory: String
   private let files: any StoreFiles
-  /// LevelDB's write buffer; the disk is looked at whenever so much was written.
+  /// LevelDB's write buffer; the free room is checked each time this much was written.
   private let bufferBytes: Int
-  /// What one compaction writes at most.
+  /// The most that one compaction writes.
   private let compactionBytes: Int
   private var heldBytes: Int
-  /// How much an opening has taken from the reserve, to be given back by ``restore(storeBytes:)``.
+  /// The bytes that an opening has taken from the reserve; ``restore(storeBytes:)`` returns them.
   private var lentBytes = 0
   private var grownBytes = 0
-  /// Whether the disk is nearly full and the file does not hold what a removal takes.
+  /// Whether the disk is nearly full and the file is smaller than a removal needs.
   private(set) var isSpent = false
 
   /// Whether an opening uses room of the reserve.
@@ -37,7 +37,7 @@ struct Reserve {
 
   private var path: String { "\(directory)/\(Self.name)" }
 
-  /// The least that is enough: for both buffers of LevelDB's memory, and the logs of new ones.
+  /// The smallest reserve: for both buffers of LevelDB's memory, and the logs of new ones.
   private var leastBytes: Int { 4 * bufferBytes }
 
   init(in directory: String, options: LevelDBOptions) throws(EngineError) {
@@ -47,10 +47,11 @@ struct Reserve {
     heldBytes = try files.byteCount(of: "\(directory)/\(Self.name)") ?? 0
   }
 
-  /// The write buffer for a store in `directory`: `bufferBytes`, or less on a disk that is nearly
-  /// full.
+  /// The size of the write buffer for a store in `directory`: `bufferBytes`, or less on a disk that
+  /// is nearly full.
   ///
-  /// The reserve grows with the buffer. A small volume would have no room for that of a large one.
+  /// The reserve grows with the buffer. A small volume has no room for the reserve of a large
+  /// buffer.
   static func bufferBytes(
     atMost bufferBytes: Int, in directory: String, files: any StoreFiles
   ) throws(EngineError) -> Int {
@@ -59,7 +60,7 @@ struct Reserve {
     return max(min(bufferBytes, Int(clamping: room / 64)), min(bufferBytes, leastBufferBytes))
   }
 
-  /// Counts what is about to be written; true when it is time to look at the disk.
+  /// Counts bytes that are about to be written; true if it is time to check the free room.
   mutating func willGrow(bytes: Int) -> Bool {
     grownBytes += bytes
     guard grownBytes >= bufferBytes else { return false }
@@ -67,10 +68,10 @@ struct Reserve {
     return true
   }
 
-  /// Makes the file if the disk is nearly full, and deletes it if not.
+  /// Creates the file if the disk is nearly full, and deletes it otherwise.
   ///
-  /// The file holds as much as a compaction of a store of `storeBytes` may write, and four buffers.
-  /// Where room is scarce, it holds half of what is left, and four buffers if they are there.
+  /// The file is as large as the output of a compaction of a store of `storeBytes`, plus four write
+  /// buffers. If there is less room, it takes half of it, and at least four buffers if possible.
   mutating func restore(storeBytes: UInt64) {
     do throws(EngineError) {
       let available = try files.availableBytes(in: directory)
@@ -81,13 +82,13 @@ struct Reserve {
         return
       }
       let left = Int(available) + heldBytes
-      // Room that was given to a removal must not be taken back before it is used.
+      // Room that was given to a removal is not taken back before it is used.
       let spare = isSpent ? wanted : 2 * bufferBytes
       try grow(to: min(max(lentBytes, leastBytes), wanted, left - Self.logBytes))
       try grow(to: min(wanted, left / 2, left - spare))
       (lentBytes, isSpent) = (0, heldBytes < leastBytes)
     } catch {
-      // The disk could not be asked, or took no file. A write that needs room says what is wrong.
+      // The free room is unknown, or the disk accepted no file. A write that needs room throws.
       isSpent = heldBytes < leastBytes
     }
   }
@@ -100,9 +101,9 @@ struct Reserve {
     return true
   }
 
-  /// Gives the room to a database that is about to be opened, as much of it as it needs.
+  /// Gives a database that is about to be opened as much of the room as it needs.
   ///
-  /// Opening writes what is in the logs into tables, and a new MANIFEST.
+  /// Opening writes the rows of the logs into tables, and a new MANIFEST.
   mutating func lendToOpen() throws(EngineError) {
     var needed = Self.openingBytes
     for name in try files.names(in: directory) {

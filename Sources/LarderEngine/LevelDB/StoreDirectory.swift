@@ -1,23 +1,23 @@
-// What makes a directory a store, beside LevelDB's own files:
+// The files of a store's directory, besides LevelDB's own:
 //
-//   LARDER        the marker. Its first line is "larder" and the format version of the directory.
-//                 Written once, before LevelDB makes its first file, and never changed.
-//   LARDER.lock   the guard. Whoever has the store open holds an flock on it and has written its
-//                 process id into it; a clean close empties it. It is never deleted: a lock on a
-//                 deleted file would keep nobody out.
-//   LARDER.aside  what was cut off logs after the last power loss. See `Recovery.swift`.
-//   LARDER.reserve  room that is kept while the disk is nearly full. See `Reserve.swift`.
-//   LARDER.damaged  says that damage was met. See `Damage.swift`.
-//   LARDER.probe  made and removed, to see whether the disk can be written to again.
+//   LARDER        The marker. Its first line is "larder" and the format version of the directory.
+//                 It is written once, before LevelDB creates its first file, and never changed.
+//   LARDER.lock   The guard. The process that has the store open holds an flock on it and has
+//                 written its process id into it; a clean close empties it. It is never deleted: a
+//                 lock on a deleted file would keep nobody out.
+//   LARDER.aside  The bytes cut off logs after the last power loss. See `Recovery.swift`.
+//   LARDER.reserve  Room that is kept while the disk is nearly full. See `Reserve.swift`.
+//   LARDER.damaged  The mark of a damaged store. See `Damage.swift`.
+//   LARDER.probe  Created and removed to find out whether the disk accepts writes again.
 //
-// LevelDB writes to a directory even when it then refuses to open it, and it knows a store in its
-// own process only by the spelling of its path. So everything that can be refused is refused here,
-// before LevelDB sees the directory: a missing path, someone else's files, a newer format, a
-// directory that cannot be written, a store that is open. What is refused has not been changed.
+// LevelDB writes to a directory even when it then refuses to open it, and it recognises a store
+// that is open in its own process only by the spelling of its path. So this file rejects a path
+// before LevelDB sees it if it is missing, holds other files, has a newer format, is not writable,
+// or is open already. A rejected directory is unchanged.
 //
 // An flock belongs to the open file and not to the process, so the guard also keeps out a second
-// handle in this process, by whatever link or spelling it comes. LevelDB's own LOCK must not be
-// opened by us: closing it again would give up the process's lock on it.
+// handle in this process, by any link or spelling. We must not open LevelDB's own LOCK: closing it
+// would release the process's lock on it.
 
 /// The directory of a store, checked and guarded for as long as this value lives.
 struct StoreDirectory: ~Copyable {
@@ -28,9 +28,9 @@ struct StoreDirectory: ~Copyable {
   }
 
   private enum Contents {
-    /// Nothing, or what is left of a creation that ended before the marker was there.
+    /// Nothing, or the files of a creation that ended before it wrote the marker.
     case nothing
-    /// The marker, but no LevelDB: a creation that ended early.
+    /// The marker, but no LevelDB files: a creation that ended early.
     case unfinished
     case store
   }
@@ -40,14 +40,15 @@ struct StoreDirectory: ~Copyable {
   let lock: any FileGuard
   private let ownsLock: Bool
 
-  /// Checks and guards the directory at `path`, and makes it one of a store if it may.
+  /// Checks and guards the directory at `path`, and creates a store in it if that is allowed.
   ///
   /// - Parameters:
-  ///   - path: A directory, or where one is to be made. Its parent must be there.
+  ///   - path: A directory. A missing one is created; its parent must exist.
   ///   - createIfMissing: Whether a missing or empty directory becomes a store.
-  ///   - files: Where it is.
-  ///   - heldLock: Its guard, if the caller holds it already and keeps it; nil to take it.
-  /// - Throws: As ``LevelDBEngine/init(at:options:)``. What was there is then unchanged.
+  ///   - files: The file layer.
+  ///   - heldLock: The directory's guard, if the caller holds it already and keeps it; nil to take
+  ///     it.
+  /// - Throws: As ``LevelDBEngine/init(at:options:)``. Existing files are then unchanged.
   init(
     at path: String, createIfMissing: Bool, files: any StoreFiles,
     lock heldLock: (any FileGuard)? = nil
@@ -72,7 +73,7 @@ struct StoreDirectory: ~Copyable {
       lock = try files.takeGuard(at: "\(real)/\(StoreMarker.guardFileName)")
     }
 
-    // Again, because somebody may have been here in between. From now on nobody is.
+    // Again, because another process may have changed the directory before the guard was taken.
     if try StoreDirectory.inspect(real, createIfMissing: createIfMissing, files) == .nothing {
       try StoreDirectory.writeMarker(in: real, files)
     }
@@ -85,7 +86,7 @@ struct StoreDirectory: ~Copyable {
     if ownsLock { lock.release() }
   }
 
-  /// The path without links of a store that is only to be read.
+  /// The path without links of a store that is opened read-only.
   ///
   /// - Throws: As ``LevelDBEngine/readOnly(at:options:)``. Nothing is changed.
   static func pathOfStore(at path: String) throws(EngineError) -> String {
@@ -139,7 +140,7 @@ struct StoreDirectory: ~Copyable {
     }
   }
 
-  /// Makes what is in a directory a store of a format version.
+  /// Makes the files in a directory a store, by writing its marker.
   static func writeMarker(
     in path: String, of version: Int = StoreMarker.formatVersion, _ files: any StoreFiles
   ) throws(EngineError) {

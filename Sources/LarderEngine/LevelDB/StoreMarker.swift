@@ -1,22 +1,22 @@
 /// The names and contents of the two files that make a directory a store.
 ///
-/// What they are for is told in `StoreDirectory.swift`. Tools read them too.
+/// `StoreDirectory.swift` explains them. Tools read them too.
 package enum StoreMarker {
   package static let fileName = "LARDER"
-  /// The guard, in which the owner's process id stands.
+  /// The guard, which holds the owner's process id.
   package static let guardFileName = "LARDER.lock"
 
-  /// The newest format of a directory that this library knows, and the one it writes.
+  /// The newest directory format that this library knows, and the one it writes.
   package static let formatVersion = 1
-  /// What a marker holds.
+  /// The contents of a marker.
   package static let contents = contents(of: formatVersion)
-  /// No marker is longer.
+  /// The largest size of a marker.
   package static let byteLimit = 64
 
-  /// What the marker of a directory in this format holds.
+  /// The contents of the marker of a directory in this format.
   static func contents(of version: Int) -> String { "larder \(version)\n" }
 
-  /// The format version that a marker's first line names; nil when it is no marker's.
+  /// The format version in a marker's first line; nil if `bytes` is not a marker.
   package static func formatVersion(in bytes: [UInt8]) -> Int? {
     let text = String(decoding: bytes, as: UTF8.self)
     let line = text.prefix { $0 != "\n" }

@@ -8,14 +8,14 @@
 
 import Synchronization
 
-// A child process that came by `fork` and runs on has the memory of its parent, and shares its
-// files and locks. Of its threads it has one: whoever held a lock at that moment will never give it
-// up, and LevelDB's thread for compactions is missing. So an open store is of no use in it, and
-// whatever it did to one would be done to the parent's.
+// A child process made by `fork` that starts no new program has a copy of its parent's memory, and
+// shares its files and file locks. It has only one thread: a lock that another thread held at that
+// moment is never released, and LevelDB's thread for compactions is missing. So the child cannot
+// use an open store, and any change to its files would be a change to the parent's store.
 
-/// How many forks lie between the process that counts them and this one.
+/// Counts the forks between the process that began to count and the current one.
 ///
-/// `posix_spawn` and programs that are started do not count.
+/// `posix_spawn`, and programs started after a fork, do not count.
 enum ForkCount {
   private static let count = Atomic<Int>(0)
   private static let isWatching: Bool = {
@@ -23,7 +23,7 @@ enum ForkCount {
     return true
   }()
 
-  /// The count as it is now; from the first call on, forks are counted.
+  /// Returns the current count; from the first call on, forks are counted.
   static func watch() -> Int {
     _ = isWatching
     return current

@@ -1,68 +1,64 @@
-/// The file layer: all that a store asks of the file system.
+/// The file layer: all operations of a store on the file system.
 ///
-/// What the store does itself goes through these calls, and what LevelDB does through
-/// ``environment``. ``SystemFiles`` is the system's; tests give a store files that live in memory,
-/// fail on demand, and can be looked at as they would be after a power loss.
+/// The store's own operations are these calls; those of LevelDB go through ``environment``.
+/// ``SystemFiles`` is the system's file layer. Tests use files in memory, which fail on demand and
+/// show the state after a power loss.
 ///
-/// Every path is absolute, and every failure is ``EngineError/io(_:)`` or
-/// ``EngineError/diskFull``, except where it is said.
+/// Every path is absolute, and every failure is ``EngineError/io(_:)`` or ``EngineError/diskFull``
+/// unless stated otherwise.
 package protocol StoreFiles: Sendable {
-  /// The `leveldb::Env` that LevelDB works with; nil is its own.
-  ///
-  /// It lives as long as this value.
+  /// The `leveldb::Env` for LevelDB, which lives as long as this value; nil for LevelDB's own.
   var environment: OpaquePointer? { get }
 
-  /// What is at `path`, links followed; nil when nothing is.
+  /// The kind of the file at `path`, links followed; nil if there is no file.
   func kind(of path: String) throws(EngineError) -> FileKind?
 
   /// The absolute path without links.
   func realPath(_ path: String) throws(EngineError) -> String
 
-  /// The names in a directory, in no order, without "." and "..".
+  /// The names in a directory, without "." and "..".
   func names(in path: String) throws(EngineError) -> Set<String>
 
   /// Throws unless the process may create files in the directory.
   func requireWritable(_ path: String) throws(EngineError)
 
-  /// Makes a directory for the owner alone; one that is there already is left as it is.
+  /// Creates a directory that only its owner can read; an existing one stays as it is.
   func makeDirectory(_ path: String) throws(EngineError)
 
-  /// How many bytes a file has; nil when there is none.
+  /// The size of a file; nil if there is no file.
   func byteCount(of path: String) throws(EngineError) -> Int?
 
-  /// The first bytes of a file, at most `limit`; all of it without one.
+  /// The first bytes of a file, up to `limit`; all bytes if it is nil.
   func read(_ path: String, limit: Int?) throws(EngineError) -> [UInt8]
 
-  /// Some bytes of a file; less where it ends before.
+  /// Up to `count` bytes of a file from `offset` on; fewer if the file ends before.
   func read(_ path: String, from offset: Int, count: Int) throws(EngineError) -> [UInt8]
 
-  /// Makes `bytes` all that a file holds, and waits until they are on the device.
+  /// Replaces the contents of a file, and waits until they are on the device.
   ///
-  /// A missing file is made, for the owner alone; its name is not waited for.
+  /// A missing file is created, readable by its owner only; its name is not synced.
   func replace(_ path: String, with bytes: [UInt8]) throws(EngineError)
 
-  /// Makes a file with these bytes, for the owner alone, where there is none; waits for nothing.
+  /// Creates a file, readable by its owner only, without syncing it; there must be none yet.
   func create(_ path: String, with bytes: [UInt8]) throws(EngineError)
 
-  /// Makes `other` another name of the file at `path`.
-  ///
-  /// Nothing is at `other` before.
+  /// Makes `other`, which must not exist, a hard link to the file at `path`.
   func link(_ path: String, as other: String) throws(EngineError) -> LinkOutcome
 
-  /// Makes a file that has room on the device for `count` bytes, whatever they are.
+  /// Allocates a file of at least `count` bytes on the device, with any contents.
   ///
-  /// One that is there already keeps its room, and is made larger if need be.
+  /// An existing file is enlarged if needed.
   func allocate(_ path: String, count: Int) throws(EngineError)
 
-  /// Makes a file end after `count` bytes, and waits until that is on the device.
+  /// Truncates a file to `count` bytes, and waits until that is on the device.
   func truncate(_ path: String, to count: Int) throws(EngineError)
 
-  /// Gives a file or directory another name, in place of what has that name.
+  /// Renames a file or directory, and replaces a file of the new name.
   func move(_ path: String, to other: String) throws(EngineError)
 
-  /// Gives two files or directories each other's names, in one step.
+  /// Exchanges the names of two files or directories atomically.
   ///
-  /// - Throws: ``EngineError/io(_:)`` where the file system cannot do that.
+  /// - Throws: ``EngineError/io(_:)``, also if the file system has no such operation.
   func exchange(_ path: String, with other: String) throws(EngineError)
 
   /// Removes a file.
@@ -71,19 +67,20 @@ package protocol StoreFiles: Sendable {
   /// Removes an empty directory.
   func removeDirectory(_ path: String) throws(EngineError)
 
-  /// Waits until what is in the file is on the device.
+  /// Waits until the contents of the file are on the device.
   func synchronize(_ path: String) throws(EngineError)
 
   /// Waits until the names in the directory are on the device.
   func synchronizeDirectory(_ path: String) throws(EngineError)
 
-  /// How many bytes a file in this directory may still take from the file system.
+  /// The free room in bytes for files in this directory.
   func availableBytes(in path: String) throws(EngineError) -> UInt64
 
-  /// Takes the exclusive lock of the file at `path`, which is made if missing, and writes the
-  /// process's id into it.
+  /// Takes the exclusive lock of the file at `path` and writes the process id into the file.
   ///
-  /// - Throws: ``EngineError/locked(pid:)`` when it is taken, in this process or another one.
+  /// A missing file is created.
+  ///
+  /// - Throws: ``EngineError/locked(pid:)`` if the lock is taken, in this process or another one.
   func takeGuard(at path: String) throws(EngineError) -> any FileGuard
 }
 
@@ -98,7 +95,7 @@ extension StoreFiles {
     try kind(of: path) == .other ? read(path, limit: nil).count : nil
   }
 
-  /// All bytes of a file; nil when there is none.
+  /// All bytes of a file; nil if there is no file.
   func readIfPresent(_ path: String) throws(EngineError) -> [UInt8]? {
     do throws(EngineError) {
       return try read(path, limit: nil)
@@ -123,7 +120,7 @@ extension StoreFiles {
     }
   }
 
-  /// Removes a directory and all that is in it.
+  /// Removes a directory and its contents.
   func removeTree(_ path: String) throws(EngineError) {
     for name in try names(in: path) {
       let place = "\(path)/\(name)"
@@ -142,19 +139,17 @@ package enum LinkOutcome: Sendable {
   case made
   /// There is no such file.
   case missing
-  /// There are no links here: between two file systems, for one.
+  /// The file system refuses the link, for example because it would lead to another file system.
   case refused
 }
 
-/// A lock on a file, held until it is given up or the last reference to it goes.
+/// A lock on a file, held until it is released or its last reference ends.
 package protocol FileGuard: AnyObject, Sendable {
-  /// Whether the file's path still leads to it.
+  /// Whether the path still leads to the file.
   ///
-  /// It does not once the directory has been deleted, moved, or replaced by another one.
+  /// It does not once the directory was deleted, moved, or replaced by another one.
   func isInPlace() throws(EngineError) -> Bool
 
-  /// Empties the file and gives up the lock.
-  ///
-  /// Doing it again does nothing.
+  /// Empties the file and releases the lock; further calls do nothing.
   func release()
 }

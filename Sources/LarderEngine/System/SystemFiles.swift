@@ -9,9 +9,10 @@
 import CLarderSystem
 import Synchronization
 
-/// The system's files, with the system's errors made typed.
+/// The system's files, with typed errors.
 ///
-/// What it makes is for the owner alone, and no child process inherits what it opens.
+/// Files and directories are created readable by their owner only. Child processes do not inherit
+/// open files.
 package struct SystemFiles: StoreFiles {
   package init() {}
 
@@ -164,7 +165,7 @@ private final class SystemFileGuard: FileGuard {
     do throws(EngineError) {
       try file.write(Array("\(getpid())\n".utf8))
     } catch .diskFull {
-      // Others are kept out all the same; they only cannot be told by whom.
+      // The lock keeps others out nevertheless; they just cannot learn the owner's process id.
     }
     self.path = path
     identity = try file.identity()
@@ -183,20 +184,20 @@ private final class SystemFileGuard: FileGuard {
   deinit { release() }
 
   func release() {
-    // In a child process both belong to the parent, which shares the open file.
+    // In a child process, file and lock belong to the parent, which shares the open file.
     guard ForkCount.current == forks else { return }
     file.withLock { file in
       do {
         try file?.truncate(to: 0)
       } catch {
-        // The lock ends all the same; what is left only names an owner that is gone.
+        // The lock ends nevertheless; the file then names an owner that has gone.
       }
       file = nil
     }
   }
 }
 
-/// A file or directory that is open, and closed when its value ends.
+/// An open file or directory, which is closed when this value ends.
 private struct OpenFile: ~Copyable {
   private let path: String
   private let descriptor: Int32
@@ -210,15 +211,13 @@ private struct OpenFile: ~Copyable {
 
   deinit {
     // Closing alone would leave the lock to a child process that is just being started, until it
-    // runs its program. Without a lock this does nothing. One that a fork has left in a child
-    // process, to run on, is the parent's lock.
+    // runs its program. Without a lock this does nothing. In a forked child process, the lock is
+    // the parent's.
     if ForkCount.current == forks { _ = flock(descriptor, LOCK_UN) }
     _ = close(descriptor)
   }
 
-  /// Takes the exclusive lock of the file.
-  ///
-  /// False when another open file of it has it.
+  /// Takes the exclusive lock of the file; false if another open file has it.
   func lock() throws(EngineError) -> Bool {
     if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
     if errno == EWOULDBLOCK { return false }
@@ -227,7 +226,7 @@ private struct OpenFile: ~Copyable {
 
   func count() throws(EngineError) -> Int { Int(try status().st_size) }
 
-  /// What tells the file from all others for as long as it is open.
+  /// The identity of a file, which is unique while the file is open.
   struct Identity: Equatable {
     private let device: UInt64
     private let number: UInt64
@@ -247,7 +246,7 @@ private struct OpenFile: ~Copyable {
 
   /// The bytes of the file from `offset` on, at most `limit`.
   func read(upTo limit: Int, from offset: Int = 0) throws(EngineError) -> [UInt8] {
-    // An array that is made without room writes into the empty array that all threads share.
+    // An array without capacity writes into the empty array that all threads share.
     guard limit > 0 else { return [] }
     var isFailed = false
     let bytes = [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
@@ -267,7 +266,7 @@ private struct OpenFile: ~Copyable {
     guard ftruncate(descriptor, off_t(count)) == 0 else { throw failure("cannot cut", path) }
   }
 
-  /// Makes the file `count` bytes long, where it had `held`; all of them have their room.
+  /// Enlarges the file from `held` to `count` bytes, all allocated.
   func allocate(_ count: Int, from held: Int) throws(EngineError) {
     #if canImport(Darwin)
       var room = fstore_t(
@@ -278,7 +277,7 @@ private struct OpenFile: ~Copyable {
       }
       try truncate(to: count)
     #else
-      // It returns its error.
+      // posix_fallocate returns its error and does not set errno.
       errno = posix_fallocate(descriptor, off_t(held), off_t(count - held))
       guard errno == 0 else { throw failure("cannot make room for", path) }
     #endif
@@ -309,7 +308,7 @@ private struct OpenFile: ~Copyable {
   }
 }
 
-/// The failure that `errno` tells of.
+/// The failure that `errno` stands for.
 private func failure(_ what: String, _ path: String) -> EngineError {
   let number = errno
   if number == ENOSPC || number == EDQUOT { return .diskFull }

@@ -9,13 +9,14 @@
 package import Dispatch
 
 extension DispatchTime {
-  /// The exact time on the monotonic clock, to measure and to wait with.
+  /// The exact time on the monotonic clock, for measuring and waiting.
   package static var monotonicNow: DispatchTime { .now() }
 }
 
 /// Seconds on the monotonic clock, to within a few milliseconds.
 ///
-/// The coarse clock, because cursors read it at every step: it costs a fraction of the exact one.
+/// It reads the coarse clock, which costs a fraction of the exact one: cursors read it at each
+/// step.
 func uptimeSeconds() -> Int {
   var time = timespec()
   #if canImport(Darwin)
