@@ -2,7 +2,7 @@
 
 namespace {
 
-// A batch above this size gives its memory back once it is written.
+// The memory of a batch above this size is freed once it is written.
 constexpr size_t kKeptBytes = 1 << 20;
 
 }  // namespace

@@ -60,7 +60,7 @@ void clarder_compact(clarder_db* db, clarder_slice lower, const clarder_slice* u
 }
 
 void clarder_renew_log(clarder_db* db) noexcept {
-  // Compaction begins with what is in memory, whatever the range; above all keys it ends there.
+  // A compaction begins with the memory, regardless of its range; above all keys it ends there.
   leveldb::Slice first(end_of_keys());
   db->rep->CompactRange(&first, nullptr);
 }

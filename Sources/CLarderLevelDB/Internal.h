@@ -1,4 +1,4 @@
-// What the files of the shim share with each other, and with nobody else.
+// Declarations shared by the files of the shim, and by no others.
 
 #ifndef CLARDER_INTERNAL_H
 #define CLARDER_INTERNAL_H
@@ -25,7 +25,7 @@ struct clarder_buffer {
 };
 
 struct clarder_db {
-  // Members are freed from the last to the first: the database before what it stands on.
+  // Members are freed from the last to the first: the database before its options.
   std::unique_ptr<leveldb::Cache> cache;
   std::unique_ptr<leveldb::Logger> logger;
   std::unique_ptr<const leveldb::FilterPolicy> filter;
@@ -48,21 +48,21 @@ inline clarder_slice lend(const leveldb::Slice& slice) {
   return clarder_slice{slice.data(), slice.size()};
 }
 
-// How everything is read: a block whose checksum is wrong is an error, never data.
+// The options of all reads: a block with a wrong checksum is an error, never data.
 inline leveldb::ReadOptions read_options() {
   leveldb::ReadOptions options;
   options.verify_checksums = true;
   return options;
 }
 
-// The only way of a leveldb::Status out of C++. NULL when it is a success.
+// Boxes a leveldb::Status for the caller of the shim; NULL if it is a success.
 clarder_status* box(const leveldb::Status& status);
 
-// Makes sure that LevelDB's own `Env` has its background thread, which it keeps until the process
-// ends. A failure of the system leaves it as it was, so that a later call can succeed.
+// Starts the background thread of LevelDB's own `Env`, which runs until the process ends. If the
+// system refuses a thread, nothing is changed, so that a later call can succeed.
 leveldb::Status start_background_thread();
 
-// Sets every option of `database` from `options`, and creates what they call for.
+// Sets every LevelDB option from `options`, and creates the filter, logger and cache in `database`.
 leveldb::Status make_options(const clarder_options& options, clarder_db* database,
                              leveldb::Options* result);
 

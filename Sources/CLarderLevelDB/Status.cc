@@ -14,8 +14,8 @@ bool ends_with_error(const std::string& message, int number) {
   return ends_with(message, std::generic_category().message(number));
 }
 
-// A read behind the end of a table, which is mapped into memory, is not called a corruption: it is
-// one of the table, which is too short, or of the place in it that was read.
+// LevelDB does not report a read beyond the end of a mapped table as a corruption. But either the
+// table is too short, or the offset that was read is wrong.
 bool is_read_behind_a_table(const std::string& message) {
   const std::string reason = ": " + std::generic_category().message(EINVAL);
   return ends_with(message, ".ldb" + reason) || ends_with(message, ".sst" + reason);

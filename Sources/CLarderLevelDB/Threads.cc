@@ -1,5 +1,5 @@
-// LevelDB's background thread. LevelDB starts it with its first compaction, and passes on what the
-// start of a thread throws, in the middle of a write and inside its own lock.
+// LevelDB's background thread. LevelDB starts it with its first compaction. An exception of the
+// thread's start would leave LevelDB in the middle of a write, with its own lock held.
 
 #include <mutex>
 #include <system_error>
@@ -22,7 +22,7 @@ State start_thread(std::string* reason) {
   try {
     leveldb::Env::Default()->Schedule([](void*) {}, nullptr);
   } catch (const std::system_error& error) {
-    // The system had a last thread and gave it to somebody else. LevelDB holds its lock for good.
+    // The system gave its last thread to another caller. LevelDB holds its lock forever.
     return State::kLost;
   }
   return State::kRunning;

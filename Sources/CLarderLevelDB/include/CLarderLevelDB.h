@@ -4,28 +4,28 @@
 //
 //   1. A function that can fail returns a `clarder_status *`. NULL means success. Anything else is
 //      owned by the caller, who frees it with `clarder_status_free`.
-//   2. A `clarder_slice` borrows. One that is passed in is read during the call only; one that is
-//      returned lives as long as its function says.
+//   2. A `clarder_slice` borrows. A slice argument is read during the call only; a returned slice
+//      lives as long as its function states.
 //   3. A pointer from an `_open` or `_create` function is owned by the caller and has one matching
 //      `_close` or `_free`. Freeing NULL does nothing.
-//   4. Cursors are freed before their database is closed. What a database itself stands on (filter,
-//      logger, cache) is freed by closing it, in the right order.
-//   5. A `clarder_db` may be used from any thread at once, except that the caller lets one thread
-//      at a time into `clarder_stage_...` and `clarder_commit`, and none into anything while it
-//      closes.
+//   4. Cursors are freed before their database is closed. Closing a database frees its filter,
+//      logger and cache in the right order.
+//   5. A `clarder_db` may be used from any thread at once, with two exceptions: the caller lets one
+//      thread at a time into `clarder_stage_...` and `clarder_commit`, and no thread into any
+//      function while the database closes.
 //      A cursor and a buffer belong to one thread at a time.
-//   6. Absence is not a failure: a function that looks for something says whether it was there.
+//   6. Absence is not a failure: a lookup returns whether it found something.
 //   7. No function throws or calls back into its caller. Running out of memory ends the process.
 //
-// Keys are ordered by their bytes, as unsigned numbers, shorter first. Every block that is read is
-// checked, and damage found by opening or compacting is never passed over (`paranoid_checks`).
+// Keys are ordered by their bytes, as unsigned numbers, shorter first. The checksum of every block
+// read is verified, and damage found by opening or compacting is never skipped (`paranoid_checks`).
 //
 // Missing on purpose:
 //
-//   - Snapshots: in LevelDB 1.23, one that is held across a compaction can expose old data.
+//   - Snapshots: in LevelDB 1.23, a snapshot held across a compaction can expose old data.
 //     A cursor reads one consistent state, too.
 //   - Repair: it takes no lock and brings deleted keys back.
-//   - Classes derived from LevelDB's: builds of it differ in run-time type information.
+//   - Classes derived from LevelDB's: its builds differ in run-time type information.
 
 #ifndef CLARDER_LEVELDB_H
 #define CLARDER_LEVELDB_H
@@ -59,13 +59,13 @@ typedef struct clarder_slice {
 
 // MARK: - Failures
 
-/// The kind of failure. The values are part of this interface; LevelDB's own are private.
+/// The kind of failure. The values are part of this interface; LevelDB's own codes are private.
 typedef enum __attribute__((enum_extensibility(closed))) clarder_code {
   clarder_code_corruption = 1,
   clarder_code_not_supported = 2,
   clarder_code_invalid_argument = 3,
   clarder_code_io_error = 4,
-  /// An I/O error that says: no space or no quota is left. Recognised by the message.
+  /// An I/O error because no space or no quota is left. Recognised by the message.
   clarder_code_no_space = 5,
   /// The lock of the database is held, in this process or another. Recognised by the message.
   clarder_code_locked = 6,
@@ -82,8 +82,8 @@ void clarder_status_free(clarder_status *_Nullable status) CLARDER_NOEXCEPT;
 
 // MARK: - Buffers
 
-/// Creates an empty buffer. Its memory grows with what is read into it and is kept until it is
-/// freed.
+/// Creates an empty buffer. Its memory grows with the values read into it and is kept until the
+/// buffer is freed.
 clarder_buffer *clarder_buffer_create(void) CLARDER_NOEXCEPT;
 
 /// Frees a buffer.
@@ -92,22 +92,22 @@ void clarder_buffer_free(clarder_buffer *_Nullable buffer) CLARDER_NOEXCEPT;
 /// The bytes of `buffer`. They live until the buffer is changed or freed.
 clarder_slice clarder_buffer_slice(const clarder_buffer *buffer) CLARDER_NOEXCEPT;
 
-/// Replaces what `buffer` holds by a copy of `bytes`.
+/// Replaces the contents of `buffer` by a copy of `bytes`.
 void clarder_buffer_assign(clarder_buffer *buffer, clarder_slice bytes) CLARDER_NOEXCEPT;
 
 // MARK: - Databases
 
-/// How a database is opened. Every member is read; there are no defaults here.
+/// The options of opening a database. Every member is read; there are no defaults here.
 typedef struct clarder_options {
   /// Whether a missing database is created. Otherwise opening it fails.
   bool create_if_missing;
-  /// Whether blocks are compressed with Snappy. Blocks that are there can be read either way.
+  /// Whether blocks are compressed with Snappy. Existing blocks can be read either way.
   bool compression;
   /// Whether opening appends to the last log instead of writing it into a table.
   bool reuse_logs;
   /// Bits of Bloom filter for each key; 0 for no filter.
   int filter_bits_per_key;
-  /// How many files the database may keep open.
+  /// The largest number of files that the database keeps open.
   int max_open_files;
   /// Bytes of entries in a block, before compression.
   size_t block_bytes;
@@ -117,70 +117,69 @@ typedef struct clarder_options {
   size_t block_cache_bytes;
   /// Bytes of a table before the next one is begun.
   size_t max_file_bytes;
-  /// Where LevelDB tells what it does, such as "/dev/null". The file is overwritten.
+  /// The file for LevelDB's log of its own work, such as "/dev/null". The file is overwritten.
   const char *info_log_path;
-  /// The `leveldb::Env` that files are reached through, or NULL for LevelDB's own. It must live
-  /// longer than the database.
+  /// The `leveldb::Env` for file access, or NULL for LevelDB's own. It must outlive the database.
   clarder_env *_Nullable env;
 } clarder_options;
 
 /// Opens the database in the directory `path`. On failure `*db` is NULL.
 ///
-/// Opening writes to the directory even when nothing has to be recovered, and a refused one may
-/// have written too: look before you open.
+/// Opening writes to the directory even if nothing has to be recovered, and even if it then fails:
+/// check the directory first.
 ///
-/// The first one in a process starts LevelDB's background thread. When the system has no thread to
-/// give, it fails and writes nothing.
+/// The first opening in a process starts LevelDB's background thread. If the system refuses a
+/// thread, opening fails and writes nothing.
 clarder_status *_Nullable clarder_open(const char *path, const clarder_options *options,
                                        clarder_db *_Nullable *_Nonnull db) CLARDER_NOEXCEPT;
 
 /// Waits for the compaction under way to stop, and frees the database.
 void clarder_close(clarder_db *_Nullable db) CLARDER_NOEXCEPT;
 
-/// Reads the value under `key` into `buffer`, replacing what it held.
+/// Reads the value under `key` into `buffer`, replacing its contents.
 ///
-/// `*found` is false and the buffer is empty when the key is absent, and on failure.
+/// `*found` is false and the buffer is empty if the key is absent, and on failure.
 clarder_status *_Nullable clarder_get(clarder_db *db, clarder_slice key, clarder_buffer *buffer,
                                       bool *found) CLARDER_NOEXCEPT;
 
 /// Adds a put to the changes that the next `clarder_commit` applies.
 ///
-/// One thread at a time, together with `clarder_commit`: the batch is built in memory of the
-/// database's own.
+/// Only one thread at a time may be in this and `clarder_commit`: the batch is built in memory of
+/// the database.
 void clarder_stage_put(clarder_db *db, clarder_slice key, clarder_slice value) CLARDER_NOEXCEPT;
 
 /// Adds a removal, as `clarder_stage_put` adds a put.
 void clarder_stage_removal(clarder_db *db, clarder_slice key) CLARDER_NOEXCEPT;
 
-/// Applies the changes that were staged, in their order, all or none, and forgets them.
+/// Applies the staged changes in their order, all or none, and clears them.
 ///
-/// With `synced`, the log has reached the device when this returns. With no changes at all it
-/// appends an empty record, and so reports the failure of a compaction in the background, if any.
-/// After a failure the log may end in a part of the record, behind which nothing can be recovered:
+/// With `synced`, the log has reached the device when this returns. Without changes it appends an
+/// empty record, and so reports the failure of a compaction in the background, if any. After a
+/// failure the log may end in a part of the record, and records after it could not be recovered:
 /// commit nothing more before `clarder_renew_log`.
 clarder_status *_Nullable clarder_commit(clarder_db *db, bool synced) CLARDER_NOEXCEPT;
 
-/// Starts a new log, and returns when what only the old one held is in a table, or when that has
+/// Starts a new log, and returns when the rows of the old one are in a table, or when that has
 /// failed; `clarder_commit` reports the failure.
 void clarder_renew_log(clarder_db *db) CLARDER_NOEXCEPT;
 
-/// Roughly how many bytes of files the keys from `lower` on take, below `upper`. Without an
-/// `upper`, all of them.
+/// Roughly the number of bytes in files of the keys from `lower` on and below `upper`, which is
+/// NULL for no bound.
 uint64_t clarder_approximate_bytes(clarder_db *db, clarder_slice lower,
                                    const clarder_slice *_Nullable upper) CLARDER_NOEXCEPT;
 
-/// Writes what is in memory into a table and rewrites the tables that hold keys from `lower` to
-/// `upper` inclusive, or to the end without one. Returns when that is done or has failed;
+/// Writes LevelDB's memory into a table and rewrites the tables that hold keys from `lower` to
+/// `upper` inclusive, or to the end if `upper` is NULL. Returns when that is done or has failed;
 /// `clarder_commit` reports the failure.
 void clarder_compact(clarder_db *db, clarder_slice lower,
                      const clarder_slice *_Nullable upper) CLARDER_NOEXCEPT;
 
-/// Reads the figure that LevelDB calls `name` into `buffer`. False when there is none.
+/// Reads LevelDB's property `name` into `buffer`. False if there is none of that name.
 bool clarder_property(clarder_db *db, const char *name, clarder_buffer *buffer) CLARDER_NOEXCEPT;
 
 // MARK: - Cursors
 
-/// Creates a cursor that reads the state as it is now. It stands nowhere until it seeks.
+/// Creates a cursor that reads the current state. It has no position until it seeks.
 ///
 /// It keeps the files and the memory of that state alive: do not keep it for long.
 clarder_cursor *clarder_cursor_create(clarder_db *db) CLARDER_NOEXCEPT;
@@ -188,15 +187,15 @@ clarder_cursor *clarder_cursor_create(clarder_db *db) CLARDER_NOEXCEPT;
 /// Frees a cursor. Its database must still be open.
 void clarder_cursor_free(clarder_cursor *_Nullable cursor) CLARDER_NOEXCEPT;
 
-/// Where a move has led: an entry, or the end.
+/// The position after a move.
 typedef struct clarder_position {
-  /// The entry that the cursor stands on, empty without one. They live until the cursor moves.
+  /// The current entry, empty if there is none. Both live until the cursor moves.
   clarder_slice key;
   clarder_slice value;
   bool is_entry;
-  /// Whether the cursor has passed over something that it could not read, in this move or before.
-  /// An entry may then be older than one of the same key that was passed over, which may also have
-  /// removed the key. Without an entry, it may be that the rest cannot be read.
+  /// Whether the cursor has skipped an unreadable block, in this move or before. The current entry
+  /// may then be outdated: a skipped one may have replaced or removed it. Without an entry, the
+  /// rest may be unreadable.
   bool has_failed;
 } clarder_position;
 
@@ -209,20 +208,20 @@ clarder_position clarder_cursor_seek_to_last(clarder_cursor *cursor) CLARDER_NOE
 /// Moves to the next entry. The cursor must stand on one.
 clarder_position clarder_cursor_next(clarder_cursor *cursor) CLARDER_NOEXCEPT;
 
-/// Moves to the entry before. The cursor must stand on one.
+/// Moves to the previous entry. The cursor must stand on one.
 clarder_position clarder_cursor_previous(clarder_cursor *cursor) CLARDER_NOEXCEPT;
 
-/// Copies entries to `bytes`, from the one that the cursor stands on, and moves behind them.
+/// Copies entries to `bytes`, starting with the current one, and moves behind them.
 ///
-/// Each is copied as the lengths of its key and value, two numbers of 4 bytes, and then both. It
-/// ends before an entry that is `upper` or greater if there is one, or that has no room any more in
-/// the `*count` bytes, and after `max_entries`. `*count` is then how many bytes were copied. The
-/// cursor must stand on an entry.
+/// An entry is copied as the lengths of its key and value, two numbers of 4 bytes, followed by key
+/// and value. Copying ends before a key that is `upper` or greater, before an entry that does not
+/// fit into the `*count` bytes, and after `max_entries`. `*count` is then the number of bytes
+/// copied. The cursor must stand on an entry.
 clarder_position clarder_cursor_copy(clarder_cursor *cursor, const clarder_slice *_Nullable upper,
                                      size_t max_entries, void *bytes,
                                      size_t *count) CLARDER_NOEXCEPT;
 
-/// The first failure that the cursor has met in all its moves, or NULL.
+/// The first failure of all moves of the cursor, or NULL.
 clarder_status *_Nullable clarder_cursor_status(const clarder_cursor *cursor) CLARDER_NOEXCEPT;
 
 // MARK: - Files in memory
@@ -230,17 +229,17 @@ clarder_status *_Nullable clarder_cursor_status(const clarder_cursor *cursor) CL
 /// Creates a file system in memory, for `clarder_options.env`.
 clarder_env *clarder_memory_create(void) CLARDER_NOEXCEPT;
 
-/// Frees it. No database may use it any more.
+/// Frees the file system. No database may be using it.
 void clarder_memory_free(clarder_env *_Nullable memory) CLARDER_NOEXCEPT;
 
 /// Whether there is a file at `path`.
 bool clarder_memory_has(clarder_env *memory, const char *path) CLARDER_NOEXCEPT;
 
-/// Reads a whole file into `buffer`, replacing what it held.
+/// Reads a whole file into `buffer`, replacing its contents.
 clarder_status *_Nullable clarder_memory_read(clarder_env *memory, const char *path,
                                               clarder_buffer *buffer) CLARDER_NOEXCEPT;
 
-/// Makes `bytes` all that a file holds. A missing file is created.
+/// Replaces the contents of a file by `bytes`. A missing file is created.
 clarder_status *_Nullable clarder_memory_write(clarder_env *memory, const char *path,
                                                clarder_slice bytes) CLARDER_NOEXCEPT;
 

@@ -1,17 +1,17 @@
 // A backup is a directory with a store's tables, logs, CURRENT and MANIFEST, and LARDER.backup.
 //
-// Tables are hard links to the store's where links are possible. They can be shared, because nobody
-// changes the bytes of a table: LevelDB makes tables and deletes them, and deleting one takes away
-// a name. It would empty one whose number it gives again, which it does if a power loss takes back
-// the edit that named it; so the edit is made durable first. Logs and the MANIFEST are appended to,
-// and so are copies.
+// Tables are hard links to the store's tables where links are possible. They can be shared because
+// the bytes of a table never change: LevelDB creates and deletes tables, and deleting one removes a
+// name. LevelDB would empty a table if it used the table's number again, which happens if a power
+// loss takes back the edit that named the table; so that edit is made durable first. Logs and the
+// MANIFEST are appended to, so they are copied.
 //
-// A backup has no marker, so it is no store, and `StoreDirectory` refuses to open it: opening would
-// write to logs and MANIFEST, and delete what the backup is made of. If another program opens it as
-// a LevelDB database all the same, the backup is spoilt and the store is not: CURRENT and the
-// MANIFEST are there, so LevelDB knows the tables for its own, and gives no number again. (Without
-// them it would take the directory for an empty one, begin to count at 1, and sooner or later open
-// a table for writing under a number that is there.)
+// A backup has no marker, so it is not a store, and `StoreDirectory` refuses to open it: opening
+// would write to the logs and the MANIFEST, and delete files of the backup. If another program
+// opens it as a LevelDB database, the backup is damaged, but the store is not: with CURRENT and the
+// MANIFEST, LevelDB recognises the tables as its own, and uses no number again. (Without them it
+// would take the directory for an empty one, count from 1, and sooner or later open an existing
+// table for writing.)
 
 /// A backup in a directory.
 package struct Backup {
@@ -19,9 +19,9 @@ package struct Backup {
   private let path: String
   private let files: any StoreFiles
 
-  /// Reads what the backup in the directory at `path` says of itself.
+  /// Reads the manifest of the backup in the directory at `path`.
   ///
-  /// - Throws: ``EngineError/incompatible(_:)`` when it is none, or one of a later version;
+  /// - Throws: ``EngineError/incompatible(_:)`` when it is not a backup, or has a later version;
   ///   ``EngineError/corrupt(_:)`` when its manifest is damaged; ``EngineError/io(_:)``.
   package init(at path: String, files: any StoreFiles = SystemFiles()) throws(EngineError) {
     guard !path.utf8.contains(0) else { throw .invalidArgument("the path contains a NUL") }
@@ -33,7 +33,7 @@ package struct Backup {
     manifest = try BackupManifest(bytes, at: file)
   }
 
-  /// What is wrong with the backup's files, each fault with the file's name.
+  /// The faults of the backup's files, each with the name of the file.
   ///
   /// - Complexity: Reads every file.
   package func faults() throws(EngineError) -> [String] {
@@ -53,21 +53,21 @@ package struct Backup {
     return faults
   }
 
-  /// Makes a store of the backup, in a directory that is missing or empty.
+  /// Creates a store from the backup, in a directory that is missing or empty.
   ///
-  /// Every file is checked before anything is made, and copied.
+  /// All files are checked before any is copied.
   ///
   /// - Throws: ``EngineError/corrupt(_:)`` with the name of a file that is damaged, missing, or not
   ///   of the backup; ``EngineError/invalidArgument(_:)`` and ``EngineError/locked(pid:)`` for
-  ///   `target`; ``EngineError/io(_:)``, ``EngineError/diskFull``. Nothing is at `target` then that
-  ///   was not there before.
+  ///   `target`; ``EngineError/io(_:)``, ``EngineError/diskFull``. `target` is then as it was
+  ///   before.
   package func restore(to target: String) throws(EngineError) {
     if let fault = try faults().first { throw .corrupt(fault) }
     var partial = try PartialDirectory(for: target, outside: path, files: files)
     for file in manifest.files {
       try files.replace("\(partial.path)/\(file.name)", with: try read(file))
     }
-    // The marker comes last: without it the directory is no store.
+    // The marker comes last: without it the directory is not a store.
     try StoreDirectory.writeMarker(
       in: partial.path, of: manifest.storeFormatVersion, files)
     try partial.finish()
@@ -102,14 +102,14 @@ extension LevelDBEngine {
       if !capture.isLinked(name) { try files.synchronize(place) }
       listed.append(file)
     }
-    // The manifest comes last: without it the directory is no backup.
+    // The manifest comes last: without it the directory is not a backup.
     let manifest = BackupManifest(
       storeFormatVersion: StoreMarker.formatVersion, date: date, files: listed)
     try files.replace("\(partial.path)/\(BackupManifest.fileName)", with: manifest.bytes)
     try partial.finish()
   }
 
-  /// Captures the store, with all that is acknowledged by now.
+  /// Captures the store, with all writes acknowledged so far.
   private func capture(into directory: String) throws(EngineError) -> StoreCapture {
     try enter()
     defer { leave() }
@@ -123,14 +123,14 @@ extension LevelDBEngine {
     case .whole: break
     case .damaged(_, _, let message): throw .corrupt(message)
     case .torn(let index, let byte):
-      // Only the last log may end within a record, one that nobody was told is there.
+      // Only the last log may end within a record, and only within one that was not acknowledged.
       let log = survey.logs[index]
       let isNeeded = acknowledged.map { LogPosition(log: log.number, byte: byte) < $0 } ?? false
       guard !isNeeded, index == survey.logs.count - 1 else {
         throw .corrupt("\(path)/\(log.name) is damaged at byte \(byte)")
       }
     }
-    // LevelDB's files were found by their path.
+    // The files were found by their path: check that the directory is still in place.
     _ = try queue.withWriter { writer throws(EngineError) in try writer.endOfLogs() }
     return capture
   }

@@ -1,19 +1,19 @@
-// LARDER.backup, which makes a directory a backup: lines of text, each with its end.
+// LARDER.backup, the file that makes a directory a backup. It consists of lines of text:
 //
 //   larder-backup 1                   the format version of the backup
-//   store 1                           that of the store that it was made of
-//   date 788918400.1                  when it was begun, in seconds since 2001-01-01 00:00 UTC
-//   file 000007.ldb 1834 0a1b2c3d     a file's name, size in bytes, and CRC32C; by name
+//   store 1                           the format version of the store
+//   date 788918400.1                  its start, in seconds since 2001-01-01 00:00 UTC
+//   file 000007.ldb 1834 0a1b2c3d     a file's name, size in bytes, and CRC32C; sorted by name
 //   ...
 //   crc32c 9f8e7d6c                   the CRC32C of all lines before this one
 //
-// The first and the last line are the same in every version, so that a later one is told from
-// damage.
+// The first and the last line are the same in every version, so that a later version can be told
+// from damage.
 //
-// The digest is CRC32C, because it is there: the system has no better one on Linux without another
-// dependency. It finds damage; it does not keep out somebody who makes a backup up.
+// The checksum is CRC32C because the library has it: Linux has no stronger digest without another
+// dependency. It detects damage, not forgery.
 
-/// What a backup says of itself.
+/// The manifest of a backup.
 package struct BackupManifest: Hashable, Sendable {
   package struct File: Hashable, Sendable {
     package let name: String
@@ -30,7 +30,7 @@ package struct BackupManifest: Hashable, Sendable {
   }
 
   package static let fileName = "LARDER.backup"
-  /// The newest format of a backup that this library knows, and the one it writes.
+  /// The newest backup format that this library knows, and the one it writes.
   package static let formatVersion = 1
 
   let storeFormatVersion: Int
@@ -54,12 +54,12 @@ package struct BackupManifest: Hashable, Sendable {
 
   /// Reads the bytes of the file at `path`.
   ///
-  /// - Throws: ``EngineError/incompatible(_:)`` when a later version wrote it, or it is of a later
-  ///   version's store; ``EngineError/corrupt(_:)`` when it is damaged. Both name the file.
+  /// - Throws: ``EngineError/incompatible(_:)`` when the backup or its store has a later format
+  ///   version; ``EngineError/corrupt(_:)`` when the file is damaged. Both name the file.
   package init(_ bytes: [UInt8], at path: String) throws(EngineError) {
     let damage = EngineError.corrupt("\(path) is damaged")
     let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
-    // Behind the last line's end there is nothing.
+    // The file ends with the end of its last line.
     guard lines.count > 4, lines[lines.count - 1].isEmpty else { throw damage }
     let last = lines[lines.count - 2]
     let sum = bytes[..<last.startIndex].withUnsafeBytes { crc32c($0) }
@@ -93,7 +93,7 @@ package struct BackupManifest: Hashable, Sendable {
   }
 
   private static func file(_ words: [Substring]) -> File? {
-    // Only LevelDB's own names: none leads out of the directory.
+    // Only names of LevelDB's files are accepted, none of which leads out of the directory.
     guard words.count == 4, words[0] == "file", LevelDBFile(String(words[1])) != nil,
       let byteCount = Int(words[2]), byteCount >= 0, let checksum = UInt32(words[3], radix: 16)
     else { return nil }

@@ -1,11 +1,12 @@
-// How a directory comes to be as a whole: a backup, or a store that is restored.
+// How a directory is created atomically: a backup, or a restored store.
 //
-// It is made beside its place under another name, ".NAME.larder-partial", synced, and moved there.
-// A guard file in it keeps a second one for the same place out, and tells what a process that was
-// killed has left, which the next one removes, from a directory of somebody else. It stays, empty:
-// removing it before the move would let another one in, and behind the move change what is done.
+// It is created beside its target under another name, ".NAME.larder-partial", synced, and renamed.
+// A guard file in it keeps out a second process with the same target. It also marks the directory
+// as ours: the next process removes a marked one that a killed process has left. The guard file
+// stays, empty: removing it before the rename would let another process in, and removing it later
+// would change a finished directory.
 
-/// A directory that is being made; unless it is finished, it is gone with this value.
+/// A directory that is being created; unless finished, it is deleted with this value.
 struct PartialDirectory: ~Copyable {
   private(set) var path: String
   private let target: String
@@ -13,14 +14,14 @@ struct PartialDirectory: ~Copyable {
   let lock: any FileGuard
   private var isFinished = false
 
-  /// Begins a directory that is to be at `target`, which must be missing or empty.
+  /// Begins a directory that becomes `target`, which must be missing or empty.
   ///
   /// - Parameters:
-  ///   - target: Its parent must be there.
-  ///   - source: A directory that `target` must not lie in, its path without links.
-  ///   - files: Where it is.
+  ///   - target: The final path. Its parent must exist.
+  ///   - source: A directory that must not contain `target`, its path without links.
+  ///   - files: The file layer.
   /// - Throws: ``EngineError/invalidArgument(_:)`` when something is at `target` or it lies in
-  ///   `source`; ``EngineError/locked(pid:)`` when one is being made there already;
+  ///   `source`; ``EngineError/locked(pid:)`` when it is being created already;
   ///   ``EngineError/io(_:)``, ``EngineError/diskFull``. Nothing was changed.
   init(
     for target: String, outside source: String, files: any StoreFiles
@@ -42,11 +43,11 @@ struct PartialDirectory: ~Copyable {
     do throws(EngineError) {
       lock = try files.takeGuard(at: "\(path)/\(StoreMarker.guardFileName)")
     } catch {
-      // If it is empty it is of no use to anybody; without the lock nothing else is touched.
+      // An empty directory is removed; without the lock nothing else is touched.
       Self.ignoringFailure { () throws(EngineError) in try files.removeDirectory(path) }
       throw error
     }
-    // Somebody may have finished one in between, and then the guard is that one's.
+    // Another process may have finished in between, and then the guard belongs to its directory.
     guard try lock.isInPlace() else { throw .locked(pid: nil) }
     try Self.empty(path, files)
     (self.path, self.target, self.files, self.lock) = (path, real, files, lock)
@@ -62,7 +63,7 @@ struct PartialDirectory: ~Copyable {
     lock.release()
   }
 
-  /// Gives the directory, whose files are on the device, its place and name.
+  /// Syncs the directory, whose files are on the device, and renames it to its target.
   mutating func finish() throws(EngineError) {
     try files.synchronizeDirectory(path)
     try Self.requireFree(target, files)
@@ -72,7 +73,7 @@ struct PartialDirectory: ~Copyable {
     isFinished = true
   }
 
-  /// Where the directory is to be: its parent without links, and its name there.
+  /// The target's parent, its path without links, and the target's name in it.
   private static func place(
     of target: String, _ files: any StoreFiles
   ) throws(EngineError) -> (parent: String, name: String) {
@@ -98,9 +99,9 @@ struct PartialDirectory: ~Copyable {
     }
   }
 
-  /// Tidies up behind a failure, which is the one to tell.
+  /// Cleans up after a failure, which is the error to throw.
   ///
-  /// The next one for the same place removes what is left.
+  /// The next directory for the same target removes the rest.
   private static func ignoringFailure(_ body: () throws(EngineError) -> Void) {
     do throws(EngineError) {
       try body()
@@ -109,7 +110,7 @@ struct PartialDirectory: ~Copyable {
     }
   }
 
-  /// Removes all but the guard, so that what a crash leaves of it is still known for what it is.
+  /// Removes all files but the guard, which marks the directory as ours after a crash.
   private static func empty(_ path: String, _ files: any StoreFiles) throws(EngineError) {
     for name in try files.names(in: path) where name != StoreMarker.guardFileName {
       try files.remove("\(path)/\(name)")

@@ -1,6 +1,6 @@
 import LarderBytes
 
-// What a batch in LevelDB's write-ahead log holds behind its header of twelve bytes: its rows.
+// The format of a batch in LevelDB's write-ahead log. After a header of twelve bytes come its rows:
 //
 //   put      1, length of the key (varint), key, length of the value (varint), value
 //   delete   0, length of the key (varint), key

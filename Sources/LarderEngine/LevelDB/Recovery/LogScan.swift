@@ -7,41 +7,41 @@
 //   4       2      length of the data, little-endian
 //   6       1      type: 1 whole record, 2 first, 3 middle, 4 last part of one
 //
-// and less than seven bytes at the end of a block are zeros. A record of a write-ahead log is a
+// and fewer than seven bytes at the end of a block are zeros. A record of a write-ahead log is a
 // batch, and a batch begins with
 //
 //   0       8      LevelDB's sequence of its first row, little-endian
-//   8       4      how many rows it has, little-endian
+//   8       4      the number of its rows, little-endian
 //
-// LevelDB takes what it cannot read for the end, or passes over it. So it is looked at here first:
-// what is cut off at the end was being written when the power went; what has something valid
-// behind it was changed after it had been written.
+// LevelDB treats an unreadable record as the end of the log, or skips it. So this reader checks the
+// log first. A record cut off at the end was being written when the power was lost. An unreadable
+// record with a valid one after it was changed after it had been written.
 
-/// The whole records of a log, one after another, and how the log ends.
+/// Reads the complete records of a log, and finds out how the log ends.
 package struct LogScan {
   package enum Kind: Sendable {
     case manifest
-    /// A write-ahead log, whose sequences go on without a gap.
+    /// A write-ahead log, whose sequences have no gaps.
     ///
-    /// A batch with a sequence below `minimumSequence` is what another file left on the device,
-    /// and proves nothing behind a tear.
+    /// A batch with a sequence below `minimumSequence` was left on the device by another file.
+    /// After a torn record it is no sign of damage.
     case batches(minimumSequence: UInt64)
   }
 
   package enum End: Hashable, Sendable {
     case complete
-    /// There is no whole record from here on.
+    /// There is no complete record from here on.
     case torn(at: Int)
-    /// What begins here is no record, and there is one further on.
+    /// The bytes here are not a record, and there is a record further on.
     case damaged(at: Int, resumingAt: Int)
   }
 
-  /// A whole record, by its place.
+  /// The place of a complete record.
   package struct Record: Sendable {
-    /// Where its first chunk begins.
+    /// The start of its first chunk.
     package let start: Int
     fileprivate let place: Range<Int>
-    /// The data, when it is in more than one chunk.
+    /// The data, if it is in more than one chunk.
     fileprivate let joined: [UInt8]?
   }
 
@@ -58,13 +58,13 @@ package struct LogScan {
     static let last: UInt8 = 4
   }
 
-  /// How the log ends; nil until ``next()`` has answered nil.
+  /// The end of the log; nil until ``next()`` has returned nil.
   package private(set) var end: End?
-  /// Where the last whole record ends.
+  /// The end of the last complete record.
   package private(set) var validBytes = 0
   /// The sequence of the first batch.
   package private(set) var firstSequence: UInt64?
-  /// The sequence that the batch behind the last one must have.
+  /// The sequence that the next batch must have.
   package private(set) var nextSequence: UInt64?
 
   private let bytes: [UInt8]
@@ -79,13 +79,13 @@ package struct LogScan {
     }
   }
 
-  /// Shows `body` the data of a record.
+  /// Lends the data of a record to `body`.
   package func withBytes<R>(of record: Record, _ body: (RawSpan) -> R) -> R {
     if let joined = record.joined { return body(joined.span.bytes) }
     return body(bytes.span.bytes.extracting(record.place))
   }
 
-  /// Reads on to the end, and says how it is.
+  /// Reads to the end of the log, and returns it.
   package mutating func finish() -> End {
     while true {
       if let end { return end }
@@ -93,7 +93,7 @@ package struct LogScan {
     }
   }
 
-  /// The next whole record; nil at the end, or at the first thing that is none.
+  /// The next complete record; nil at the end, or at the first malformed record.
   package mutating func next() -> Record? {
     guard end == nil else { return nil }
     var at = validBytes
@@ -124,7 +124,7 @@ package struct LogScan {
     }
   }
 
-  /// Continues at a place behind damage, where a record may begin with any later sequence.
+  /// Continues after damage, at a place where a record may have any later sequence.
   mutating func resume(at place: Int) {
     minimumSequence = nextSequence ?? minimumSequence
     (end, nextSequence, validBytes) = (nil, nil, place)
@@ -164,7 +164,7 @@ extension LogScan {
     let data: Range<Int>
   }
 
-  /// Where the chunk behind `offset` begins; nil when the filler before it is not zeros.
+  /// The start of the chunk at or after `offset`; nil if the filler before it is not zeros.
   private func skippingFiller(from offset: Int) -> Int? {
     let rest = Self.blockBytes - offset % Self.blockBytes
     guard rest < Self.headerBytes else { return offset }
@@ -172,7 +172,7 @@ extension LogScan {
     return bytes[offset..<next].allSatisfy { $0 == 0 } ? next : nil
   }
 
-  /// The chunk at `offset`; nil when there is no valid one.
+  /// The chunk at `offset`; nil if it is not valid.
   private func chunk(at offset: Int) -> Chunk? {
     bytes.withUnsafeBytes { bytes in
       guard let data = Self.data(at: offset, in: bytes) else { return nil }
@@ -187,7 +187,7 @@ extension LogScan {
     }
   }
 
-  /// Where the data of a chunk at `offset` would be; nil when they would leave block or file.
+  /// The data of a chunk at `offset`; nil if they would extend beyond the block or the file.
   private static func data(at offset: Int, in bytes: UnsafeRawBufferPointer) -> Range<Int>? {
     let blockEnd = min(offset - offset % blockBytes + blockBytes, bytes.count)
     let start = offset + headerBytes
@@ -196,7 +196,7 @@ extension LogScan {
     return start + length <= blockEnd ? start..<(start + length) : nil
   }
 
-  /// The first place from `start` on where a record begins that belongs behind those before.
+  /// The first place from `start` on with a record that can follow the records before.
   private func placeOfRecord(from start: Int) -> Int? {
     guard start + Self.headerBytes <= bytes.count else { return nil }
     return bytes.withUnsafeBytes { raw in

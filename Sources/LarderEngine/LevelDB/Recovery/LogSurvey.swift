@@ -1,4 +1,4 @@
-/// What the write-ahead logs that a store still needs are found to be.
+/// The state of the write-ahead logs that a store still needs.
 package struct LogSurvey: Sendable {
   package struct Log: Sendable {
     package let number: UInt64
@@ -11,13 +11,13 @@ package struct LogSurvey: Sendable {
 
   package enum Finding: Hashable, Sendable {
     case whole
-    /// From this place of the log at this index on, nothing can be used, nor in later logs.
+    /// From this byte of the log at this index on, the logs cannot be used, later logs included.
     ///
-    /// It is what a power loss leaves of what had not been synced.
+    /// A power loss leaves unsynced writes in this state.
     case torn(log: Int, at: Int)
-    /// What was written has been changed, and it is not known what else is lost.
+    /// Written bytes were changed, and it is unknown what else is lost.
     ///
-    /// `log` is the index of what is still there; up to `at` it is as it was.
+    /// The log at index `log` is intact up to `at`.
     case damaged(log: Int, at: Int, message: String)
   }
 
@@ -28,12 +28,12 @@ package struct LogSurvey: Sendable {
   /// Reads the logs of a directory that a MANIFEST names.
   ///
   /// - Parameters:
-  ///   - manifest: Says which logs are needed.
+  ///   - manifest: The MANIFEST that names the logs.
   ///   - directory: The store's, for messages.
   ///   - names: The names in it.
   ///   - read: Reads a file by its name.
-  /// - Throws: What `read` throws.
-  /// - Complexity: One checksum over every log. One log is held at a time.
+  /// - Throws: Errors of `read`.
+  /// - Complexity: One checksum over each log. One log is in memory at a time.
   package init<E: Error>(
     of manifest: Manifest, in directory: String, names: some Sequence<String>,
     read: (String) throws(E) -> [UInt8]
@@ -72,7 +72,7 @@ package struct LogSurvey: Sendable {
           return .damaged(
             log: index, at: 0, message: "\(directory)/\(log.name): repeats what earlier logs hold")
         }
-        // The end of the log before is lost, cut off between two records.
+        // The end of the previous log is lost, cut off between two records.
         return .torn(log: index, at: 0)
       }
       switch log.end {
@@ -84,7 +84,7 @@ package struct LogSurvey: Sendable {
           message: "\(directory)/\(log.name): damaged at byte \(place), and valid again at \(next)")
       }
       let isFollowed = logs[(index + 1)...].contains { $0.firstSequence != nil }
-      // A log is only left for the next one with something in it.
+      // LevelDB starts a new log only after a write to the last one.
       if log.firstSequence == nil, isFollowed { return .torn(log: index, at: log.byteCount) }
       expected = log.nextSequence ?? expected
     }
@@ -97,7 +97,7 @@ package struct LogSurvey: Sendable {
     return String(repeating: "0", count: max(0, 6 - digits.utf8.count)) + digits + ".log"
   }
 
-  /// The number in the name of a log; nil when it is no log's name.
+  /// The number in the name of a log; nil if `name` is not the name of a log.
   package static func number(of name: String) -> UInt64? {
     guard name.hasSuffix(".log"), let number = UInt64(name.dropLast(4)),
       Self.name(of: number) == name

@@ -31,6 +31,6 @@ package struct LogWriter {
     } while !rest.isEmpty
   }
 
-  /// Appends bytes as they are.
+  /// Appends bytes unchanged.
   package mutating func addRaw(_ more: [UInt8]) { bytes += more }
 }

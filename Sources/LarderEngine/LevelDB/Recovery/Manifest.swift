@@ -2,9 +2,9 @@ import LarderBytes
 
 // LevelDB's MANIFEST: a log of edits to the set of live files.
 //
-// A record of it is an edit: a sequence of fields, each a varint tag and what the tag says.
+// Each record is an edit: a sequence of fields, each a varint tag and the data of the tag.
 
-/// Which tables and logs a database consists of.
+/// The tables and logs of a database.
 package struct Manifest: Sendable {
   package struct Table: Hashable, Sendable {
     package let level: Int
@@ -13,29 +13,29 @@ package struct Manifest: Sendable {
 
   /// The live tables by their number.
   package private(set) var tables: [UInt64: Table] = [:]
-  /// The number that the next new file gets; above that of every table.
+  /// The number of the next new file, above the number of every table.
   package private(set) var nextFile: UInt64 = 0
-  /// The oldest log that is not in tables yet; 0 while there is none.
+  /// The oldest log that is not in tables yet; 0 if there is none.
   package private(set) var logNumber: UInt64 = 0
   /// An older log that is still needed; 0 for none.
   package private(set) var previousLogNumber: UInt64 = 0
-  /// LevelDB's sequence of the last row, as it was when the last edit was made.
+  /// LevelDB's sequence of the last row at the time of the last edit.
   package private(set) var lastSequence: UInt64 = 0
-  /// The name of the order of keys.
+  /// The name of the comparator.
   package private(set) var comparator: String?
   /// How the bytes end: ``LogScan/End/complete``, or torn.
   package private(set) var end = LogScan.End.complete
-  /// Where the last whole edit begins.
+  /// The start of the last complete edit.
   package private(set) var lastEdit = 0
 
   private var tags: Set<UInt64> = []
 
-  /// That of a database without tables.
+  /// The MANIFEST of a database without tables.
   package init() {}
 
-  /// Reads the bytes of a MANIFEST; nil when it is damaged.
+  /// Reads the bytes of a MANIFEST; nil if it is damaged.
   ///
-  /// An edit that is cut off at the end has not been made.
+  /// An edit that is cut off at the end does not count.
   package init?(_ bytes: [UInt8]) {
     var log = LogScan(bytes, of: .manifest)
     while let record = log.next() {
@@ -44,7 +44,7 @@ package struct Manifest: Sendable {
     }
     end = log.finish()
     if case .damaged = end { return nil }
-    // The numbers of the log, of the next file and of the last row: LevelDB asks for no less.
+    // LevelDB requires the numbers of the log, of the next file and of the last row.
     guard tags.isSuperset(of: [2, 3, 4]), tables.keys.allSatisfy({ $0 < nextFile }) else {
       return nil
     }
@@ -55,7 +55,7 @@ package struct Manifest: Sendable {
     number >= logNumber || (number == previousLogNumber && number > 0)
   }
 
-  /// The name of a file that is needed and not among `names`; nil when all are there.
+  /// The name of a needed file that is not among `names`; nil if all are there.
   package func missingFile(in names: Set<String>) -> String? {
     let log = LogSurvey.name(of: logNumber)
     if logNumber > 0, !names.contains(log) { return log }
@@ -63,19 +63,19 @@ package struct Manifest: Sendable {
     return table.map { Self.names(ofTable: $0)[0] }
   }
 
-  /// The name of a table's file; nil when it is not there.
+  /// The name of a table's file among `names`; nil if it is not there.
   static func name(ofTable number: UInt64, among names: Set<String>) -> String? {
     self.names(ofTable: number).first(where: names.contains)
   }
 
-  /// The number in the name of a table; nil when it is no table's name.
+  /// The number in the name of a table; nil if `name` is not the name of a table.
   static func number(ofTable name: String) -> UInt64? {
     guard let number = UInt64(name.prefix { $0 != "." }), names(ofTable: number).contains(name)
     else { return nil }
     return number
   }
 
-  /// The names that a table may have: today's, and that of early versions of LevelDB.
+  /// The possible names of a table: the current one, and the one of early versions of LevelDB.
   private static func names(ofTable number: UInt64) -> [String] {
     let stem = LogSurvey.name(of: number).dropLast(3)
     return [stem + "ldb", stem + "sst"]

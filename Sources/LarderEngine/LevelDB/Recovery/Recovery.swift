@@ -1,47 +1,48 @@
-// What happens to a store's logs before LevelDB opens it.
+// Recovery of a store's logs before LevelDB opens it.
 //
-// LevelDB's own recovery passes over what it cannot read, and everything behind it, or refuses to
-// open a store whose last write was cut off by a power loss. So the MANIFEST and the logs are read
-// strictly first. What is damaged is refused, and nothing is changed. What a power loss tore off is
-// set aside in `LARDER.aside`, where the copy of the last time it happened is kept, and cut off:
+// LevelDB's own recovery skips unreadable records and everything after them, or refuses to open a
+// store whose last write was cut off by a power loss. So the MANIFEST and the logs are first read
+// strictly. A damaged store is refused, and nothing is changed. Bytes that a power loss tore are
+// set aside in `LARDER.aside`, in place of the copies of the last time, and cut off:
 //
-//   1. the copies are written and synced, their names too;
-//   2. then files are cut, the MANIFEST first, then later logs before earlier ones. If this ends
-//      early, the next opening finds the same tear. A log that is empty by then keeps its copy.
+//   1. The copies are written and synced, with their names.
+//   2. Then the files are cut: the MANIFEST first, then later logs before earlier ones. If this is
+//      interrupted, the next opening finds the same tear. A log that is empty by then keeps its
+//      copy.
 //
-// An edit of the MANIFEST is written before the names of the files that it tells of are durable. It
-// is synced before LevelDB does what stands on it: delete what the edit made needless, or write the
-// next edit. So only the last edit may have outlived the names of its files, and then everything is
-// there that the state before it needs. When a file is missing that the MANIFEST names, its last
-// edit is cut off, if that leaves a state whose files are there. Nothing is lost by that: an edit
-// moves entries between files and adds none. Otherwise files went in another way, and the store is
-// refused.
+// An edit of the MANIFEST is written before the names of its files are durable. It is synced before
+// LevelDB acts on it, by deleting files that the edit made obsolete or by writing the next edit. So
+// only the last edit may be on the device without the names of its files, and then all files of the
+// state before it still exist. If a file is missing that the MANIFEST names, the last edit is cut
+// off, provided that all files of the earlier state exist. No entry is lost by that: an edit moves
+// entries between files and adds none. Otherwise the files were lost in another way, and the store
+// is refused.
 
-/// What was set aside when a store was opened after a power loss.
+/// The bytes that were set aside when a store was opened after a power loss.
 package struct Recovery: Hashable, Sendable {
-  /// The directory in a store that has what was set aside.
+  /// The directory in a store for bytes that were set aside.
   package static let asideName = "LARDER.aside"
 
-  /// What was found and done, in English.
+  /// A description of the recovery, in English.
   package let summary: String
-  /// The commit sequences that are gone; nil when they are not known.
+  /// The commit sequences that are lost; nil if they are unknown.
   package let lostCommits: ClosedRange<UInt64>?
-  /// Where the bytes are now.
+  /// The directory of the bytes.
   package let asidePath: String
 }
 
-/// Makes a store's files such that LevelDB reads all of them, or refuses them.
+/// Prepares a store's files so that LevelDB reads them completely, or refuses them.
 ///
-/// The store's guard must be held, and LevelDB must not have the store open.
+/// The caller holds the store's guard, and LevelDB does not have the store open.
 ///
 /// - Parameters:
 ///   - path: The store's directory.
-///   - files: What the store's files are reached through.
+///   - files: The file layer.
 ///   - stamp: Where the store's values are stamped; nil if that is not known. Then the commits that
 ///     are set aside are not known either.
-/// - Returns: What was set aside; nil for nothing, which is what there is but for power losses.
-/// - Throws: ``EngineError/corrupt(_:)`` when a log or the MANIFEST is damaged or missing, and then
-///   nothing was changed. ``EngineError/io(_:)`` and ``EngineError/diskFull`` from the file system.
+/// - Returns: The bytes set aside; nil unless a power loss left a torn log or MANIFEST.
+/// - Throws: ``EngineError/corrupt(_:)`` when a log or the MANIFEST is damaged or missing: nothing
+///   was changed. ``EngineError/io(_:)`` and ``EngineError/diskFull`` from the file system.
 package func recover(
   directory path: String, files: any StoreFiles, stamp: Stamp?
 ) throws(EngineError) -> Recovery? {
@@ -57,16 +58,16 @@ package func recover(
   return plan.recovery
 }
 
-/// The MANIFEST that CURRENT names, and the logs that it needs, without damage.
+/// The MANIFEST that CURRENT names, and the logs that it needs, all without damage.
 private struct StoreContents {
-  /// The MANIFEST's.
+  /// The name of the MANIFEST.
   let name: String
   let bytes: [UInt8]
-  /// How many bytes of the MANIFEST count.
+  /// The number of bytes of the MANIFEST that are kept.
   let keptBytes: Int
   let survey: LogSurvey
 
-  /// Nil when there is no CURRENT.
+  /// Nil if there is no CURRENT.
   init?(of path: String, files: any StoreFiles) throws(EngineError) {
     let current = "\(path)/CURRENT"
     guard try files.kind(of: current) != nil else { return nil }
@@ -110,7 +111,7 @@ private struct StoreContents {
 }
 
 extension Manifest {
-  /// Whether all files are there, those that `later` no longer names in their full length.
+  /// Whether all files exist, and in full length those that `later` does not name.
   fileprivate func isWhole(
     beside later: Manifest, in path: String, names: Set<String>, files: any StoreFiles
   ) throws(EngineError) -> Bool {
@@ -124,14 +125,14 @@ extension Manifest {
   }
 }
 
-/// What is to be set aside and cut off.
+/// The bytes to set aside and cut off.
 private struct CutPlan {
   private struct Cut {
     let name: String
-    /// How many bytes the file keeps.
+    /// The number of bytes that the file keeps.
     let kept: Int
     let bytes: [UInt8]
-    /// Whether an opening that ended early has done it.
+    /// Whether an interrupted opening has made the cut already.
     var isDone = false
   }
 
@@ -158,7 +159,7 @@ private struct CutPlan {
     cuts.append(Cut(name: name, kept: place, bytes: Array(bytes[place...])))
   }
 
-  /// Plans to cut the log at `index` at `place`, and all of those behind it.
+  /// Plans to cut the log at `index` at `place`, and all logs after it.
   mutating func add(
     _ logs: [LogSurvey.Log], from index: Int, at place: Int
   ) throws(EngineError) {
@@ -176,7 +177,7 @@ private struct CutPlan {
     }
   }
 
-  /// Notes the commits that a log has, on both sides of where it is cut.
+  /// Notes the commits of a log, before and after its cut.
   private mutating func note(_ bytes: [UInt8], keeping kept: Int) {
     guard let stamp else { return }
     var scan = LogScan(bytes, of: .batches(minimumSequence: 0))
@@ -191,7 +192,7 @@ private struct CutPlan {
     }
   }
 
-  /// Copies what is going to be cut off, and waits until it is on the device.
+  /// Copies the bytes to cut off, and waits until the copies are on the device.
   func setAside() throws(EngineError) {
     try files.makeDirectory(aside)
     let done = cuts.filter(\.isDone).map(\.name)
@@ -206,7 +207,7 @@ private struct CutPlan {
   }
 
   func cut() throws(EngineError) {
-    // A MANIFEST comes first: what its end would have said has not happened, whatever the logs say.
+    // A MANIFEST comes first: its torn edit has not happened, whatever the logs contain.
     let logs = cuts.filter { !$0.name.hasPrefix("MANIFEST") }
     let manifest = cuts.filter { $0.name.hasPrefix("MANIFEST") }
     for cut in manifest + logs.reversed() where !cut.isDone {

@@ -3,13 +3,13 @@
 //   handle of a block that leads to the filter: offset and size, two varints
 //   handle of the index: the same
 //   zeros, up to 40 bytes
-//   8 bytes that say that it is a table: 57 fb 80 8b 24 75 47 db
+//   8 bytes that identify a table: 57 fb 80 8b 24 75 47 db
 //
-// LevelDB takes memory of the size that a handle tells, before it reads. When there is not so much,
-// C++ ends the process; and an offset that overflows leads to memory that is not the table's. So
-// both are looked for first.
+// LevelDB allocates memory of the size in a handle before it reads. If there is not enough, C++
+// ends the process; and an offset that overflows leads to memory outside the table. So both are
+// checked first.
 
-/// The end of a table.
+/// The footer of a table.
 struct TableFooter {
   static let byteCount = 48
 
@@ -19,22 +19,22 @@ struct TableFooter {
 
   init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-  /// Whether LevelDB can be given a table of `tableBytes` with this end.
+  /// Whether LevelDB can safely open a table of `tableBytes` with this footer.
   ///
-  /// It can be given what it refuses by itself, too.
+  /// A table that LevelDB refuses by itself is safe, too.
   func isSafe(inTableOf tableBytes: Int) -> Bool {
     guard bytes.count == Self.byteCount, bytes.suffix(8) == Self.magic[...] else { return true }
     var rest = bytes[...]
     for _ in 0..<2 {
       guard let offset = Self.takeNumber(from: &rest), let size = Self.takeNumber(from: &rest)
       else { return true }
-      // LevelDB refuses an offset behind the end, unless adding the size to it overflows.
+      // LevelDB refuses an offset beyond the end, unless adding the size to it overflows.
       guard size <= tableBytes, offset <= UInt64.max / 2 else { return false }
     }
     return true
   }
 
-  /// A varint as LevelDB reads it: longer than it need be, or over 64 bits, if it is written so.
+  /// A varint as LevelDB reads it, which may be longer than necessary or exceed 64 bits.
   private static func takeNumber(from bytes: inout ArraySlice<UInt8>) -> UInt64? {
     var number: UInt64 = 0
     for shift in stride(from: UInt64(0), through: 63, by: 7) {
@@ -47,7 +47,7 @@ struct TableFooter {
 }
 
 extension Manifest {
-  /// Throws when a table must not be given to LevelDB.
+  /// Throws if LevelDB cannot safely open a table.
   ///
   /// - Complexity: A short read of each table.
   func requireSafeTables(

@@ -1,16 +1,16 @@
-/// Tables that the MANIFEST does not name: what a compaction that failed has left.
+/// Tables that the MANIFEST does not name, left by a compaction that failed.
 ///
 /// LevelDB deletes them at the end of an opening. On a full disk, an opening may need their room
 /// before that.
 ///
-/// LevelDB must not be writing tables meanwhile, and the MANIFEST must be whole.
+/// LevelDB must not be writing tables meanwhile, and the MANIFEST must be complete.
 struct UnnamedTables {
   private var paths: [String] = []
-  /// The bytes of all of them.
+  /// The total size of the tables.
   private(set) var byteCount = 0
   private let files: any StoreFiles
 
-  /// Finds them in a store's directory; finds nothing if the MANIFEST cannot be read.
+  /// Finds the tables in a store's directory; finds none if the MANIFEST cannot be read.
   init(in directory: String, files: any StoreFiles) throws(EngineError) {
     self.files = files
     let current = try files.readIfPresent("\(directory)/CURRENT") ?? []

@@ -1,15 +1,16 @@
 extension LevelDBEngine {
-  /// Makes a store of what can be read of a damaged one, in a directory that is missing or empty.
+  /// Creates a store from the readable part of a damaged one, in a directory that is missing or
+  /// empty.
   ///
   /// - Parameters:
   ///   - source: The damaged store's directory. It is only read, and no process may write to it
   ///     meanwhile.
-  ///   - target: Where the new store is to be. Its parent must be there.
-  ///   - copy: Copies rows from its first argument, which is read only, to its second one.
-  /// - Throws: What `copy` throws; ``EngineError/invalidArgument(_:)`` and
+  ///   - target: The new store's directory. Its parent must exist.
+  ///   - copy: Copies rows from its first argument, which is read-only, to its second one.
+  /// - Throws: Errors of `copy`; ``EngineError/invalidArgument(_:)`` and
   ///   ``EngineError/locked(pid:)`` for `target`; ``EngineError/corrupt(_:)`` when nothing can be
-  ///   salvaged; ``EngineError/io(_:)``, ``EngineError/diskFull``. Nothing is at `target` then that
-  ///   was not there before.
+  ///   salvaged; ``EngineError/io(_:)``, ``EngineError/diskFull``. `target` is then as it was
+  ///   before.
   package static func salvage(
     from source: String, to target: String,
     copying copy: (LevelDBEngine, LevelDBEngine) throws(EngineError) -> Void

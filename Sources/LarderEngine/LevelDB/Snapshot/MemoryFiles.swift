@@ -1,9 +1,9 @@
 import CLarderLevelDB
 import LarderBytes
 
-/// The system's files, and one directory in memory that LevelDB can open a database in.
+/// The system's files, and one directory in memory in which LevelDB can open a database.
 ///
-/// The directory holds files and no directories. It needs no room on a disk.
+/// The directory in memory holds no further directories. It needs no room on a disk.
 package final class MemoryFiles: StoreFiles {
   /// The directory in memory.
   ///
@@ -117,7 +117,7 @@ package final class MemoryFiles: StoreFiles {
   }
 }
 
-/// Nobody else can open what is in this process's memory.
+/// A guard without a lock: no other process can open files in this one's memory.
 private final class MemoryGuard: FileGuard {
   func isInPlace() throws(EngineError) -> Bool { true }
   func release() {}

@@ -8,25 +8,27 @@
 
 import Synchronization
 
-/// A directory for this process alone, gone with its last reference or when the process is ended.
+/// A directory for this process alone, which is removed with its last reference.
 ///
-/// A process that is killed cannot remove its directories. The next one that makes a directory in
-/// the same place does: each directory holds a guard file that its process keeps locked, and the
-/// lock ends with the process.
+/// ``removeAll(thenExit:)`` removes it before the process is ended.
+///
+/// A process that is killed cannot remove its directories. The next process that creates a private
+/// directory in the same parent removes them: each holds a guard file that its process keeps
+/// locked, and the lock ends with the process.
 package final class PrivateDirectory: Sendable {
   private static let guardName = "LARDER.private"
   private static let made = Mutex<Set<String>>([])
 
-  /// Absolute and without links, as the engine spells it in its messages.
+  /// The absolute path without links, as the engine spells it in its messages.
   package let path: String
   private let guardFile: Int32
 
-  /// Makes a directory in `parent`, and removes those there whose processes were killed.
+  /// Creates a directory in `parent`, and removes private directories of killed processes there.
   ///
-  /// Returns nil if the system refuses to make one there.
+  /// Returns nil if the system refuses to create it.
   package init?(in parent: String, named prefix: String) {
     Self.removeLeftovers(in: parent, named: prefix)
-    // The lock is held while it is made, so that no signal finds it made and not yet noted.
+    // The lock is held during creation, so that a signal handler finds every directory noted.
     let made = Self.made.withLock { made -> (path: String, guardFile: Int32)? in
       guard let new = Self.make(in: parent, named: prefix) else { return nil }
       made.insert(new.path)
@@ -44,16 +46,16 @@ package final class PrivateDirectory: Sendable {
     _ = close(guardFile)
   }
 
-  /// Removes whatever is in the directory, and keeps it.
+  /// Removes the contents of the directory.
   func empty() throws(EngineError) {
     for name in try SystemFiles().names(in: path) where name != Self.guardName {
       try SystemFiles().remove("\(path)/\(name)")
     }
   }
 
-  /// Removes every private directory and ends the process: for signals, and for a closed pipe.
+  /// Removes all private directories and ends the process, after a signal or on a closed pipe.
   ///
-  /// No directory can be made any more once this has begun.
+  /// From then on no directory can be created.
   package static func removeAll(thenExit code: Int32) -> Never {
     made.withLock { made in
       for path in made { remove(path) }
@@ -75,7 +77,7 @@ package final class PrivateDirectory: Sendable {
         _ = rmdir(path)
         return nil
       }
-      // On a file system without locks nobody gets one, so nobody removes the directory.
+      // On a file system without locks no process gets a lock, so none removes the directory.
       while flock(guardFile, LOCK_EX) != 0, errno == EINTR {}
       // Another process may have found the guard before it was locked, and removed the directory.
       if OpenDirectory.isLinked(guardFile) { return (path, guardFile) }
@@ -84,10 +86,10 @@ package final class PrivateDirectory: Sendable {
   }
 
   private static func remove(_ path: String) {
-    // LevelDB may be putting a new file into it from another thread.
+    // LevelDB may be creating a new file in it on another thread.
     for _ in 0..<10 {
       guard let directory = OpenDirectory(path) else { return }
-      // A directory that stays is removed by the next process.
+      // The next process removes a directory that stays.
       if directory.removeContents(last: guardName), rmdir(path) == 0 { return }
     }
   }
@@ -101,35 +103,35 @@ extension PrivateDirectory {
     do throws(EngineError) {
       names = try SystemFiles().names(in: parent)
     } catch {
-      // A place that cannot be listed may still take a new directory.
+      // A directory that cannot be listed may still accept a new directory.
       return
     }
     for name in names where name.hasPrefix(prefix) { removeIfLeftOver("\(parent)/\(name)") }
   }
 
-  /// Removes a directory that another process of this user has made here, and that has ended.
+  /// Removes a private directory of this user whose process has ended.
   ///
-  /// Anything else is left alone: a link, another user's directory, one that others may enter, one
+  /// It leaves alone a link, another user's directory, a directory that others may enter, one
   /// without a guard, and one whose guard is locked.
   private static func removeIfLeftOver(_ path: String) {
     guard let directory = OpenDirectory(path), directory.isPrivate,
       let guardFile = directory.openFile(guardName)
     else { return }
     defer { _ = close(guardFile) }
-    // Locked while its contents are removed, so that two processes do not do it at once.
+    // The guard stays locked during removal, so that only one process removes the contents.
     guard flock(guardFile, LOCK_EX | LOCK_NB) == 0, OpenDirectory.isLinked(guardFile) else {
       return
     }
-    // The path may have been given to something else; rmdir removes only an empty directory.
+    // The path may lead to another file by now; rmdir removes only an empty directory.
     if directory.removeContents(last: guardName) { _ = rmdir(path) }
   }
 }
 
-/// A directory by its descriptor, so that nobody can put another one in its place.
+/// An open directory, whose descriptor leads to it even if its path is replaced.
 private struct OpenDirectory: ~Copyable {
   private let descriptor: Int32
 
-  /// Opens a directory; nil for a link to one, and for anything else.
+  /// Opens a directory; nil for a link and for any other file.
   init?(_ path: String) { self.init(path, in: AT_FDCWD) }
 
   private init?(_ name: String, in parent: Int32) {
@@ -139,14 +141,14 @@ private struct OpenDirectory: ~Copyable {
 
   deinit { _ = close(descriptor) }
 
-  /// Whether it belongs to this user, and nobody else may enter it.
+  /// Whether it belongs to this user and no other user may enter it.
   var isPrivate: Bool {
     var status = stat()
     return fstat(descriptor, &status) == 0 && status.st_uid == geteuid()
       && status.st_mode & 0o777 == 0o700
   }
 
-  /// Opens a regular file in it; nil for a link to one, and for anything else.
+  /// Opens a regular file in it; nil for a link and for any other file.
   func openFile(_ name: String) -> Int32? {
     let file = openat(descriptor, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
     guard file >= 0 else { return nil }
@@ -164,9 +166,9 @@ private struct OpenDirectory: ~Copyable {
     return fstat(file, &status) == 0 && status.st_nlink > 0
   }
 
-  /// Removes all that is in it, and the file called `last` at the end; links are not followed.
+  /// Removes its contents, the file named `last` at the end; links are not followed.
   ///
-  /// Returns whether it is empty now.
+  /// Returns whether the directory is now empty.
   func removeContents(last: String? = nil) -> Bool {
     var isEmpty = true
     for name in names() where name != last && unlinkat(descriptor, name, 0) != 0 {

@@ -1,28 +1,28 @@
-// How a damaged store is captured so that LevelDB opens it, and reads all that can be read.
+// How a damaged store is captured so that LevelDB opens it and reads all readable entries.
 //
 // - CURRENT and MANIFEST. If CURRENT does not name an intact MANIFEST, the newest intact one is
-//   used. A damaged MANIFEST ends before the damage, and counts only if all files that it names are
-//   there: an edit moves entries between files and adds none, so that state is whole. Without such
-//   a MANIFEST nothing can be salvaged: old tables, which hold removed entries, could not be told
-//   from live ones.
-// - Tables. A table that is missing, or that LevelDB must not be given, becomes a short file of
+//   used. A damaged MANIFEST is cut before the damage, and used only if all files that it names
+//   exist: an edit moves entries between files and adds none, so that state is complete. Without
+//   such a MANIFEST nothing can be salvaged: old tables, which hold removed entries, could not be
+//   told from live ones.
+// - Tables. A table that is missing, or that LevelDB cannot safely open, becomes a short file of
 //   zeros. LevelDB then fails to read each key that the table may hold. If the table were left out,
-//   older tables would show what the lost one had replaced or removed.
+//   older tables would show entries that the lost table had replaced or removed.
 // - Logs. Their intact batches are written into new logs, without gaps between their sequences.
-//   What a lost batch had changed is as if it had not been changed.
+//   The result is as if a lost batch had never been written.
 
 import LarderBytes
 
 extension StoreCapture {
-  /// Captures what can be read of the store in `source`.
+  /// Captures the readable part of the store in `source`.
   ///
   /// - Parameters:
   ///   - source: The store's directory. No process may write to it meanwhile.
-  ///   - directory: Where the files are to be, a directory without any of LevelDB's.
+  ///   - directory: The directory for the files, without any LevelDB files.
   ///   - linking: Whether hard links are tried before copying.
-  ///   - files: Where both are.
-  /// - Throws: ``EngineError/corrupt(_:)`` when it cannot be known which tables the store consists
-  ///   of; ``EngineError/io(_:)``, ``EngineError/diskFull``.
+  ///   - files: The file layer.
+  /// - Throws: ``EngineError/corrupt(_:)`` when the tables of the store are not known;
+  ///   ``EngineError/io(_:)``, ``EngineError/diskFull``.
   init(
     salvaging source: String, into directory: String, linking: Bool, files: any StoreFiles
   ) throws(EngineError) {
@@ -43,7 +43,7 @@ extension StoreCapture {
       files: files)
   }
 
-  /// The newest MANIFEST that is intact, or the intact beginning of one, with its bytes.
+  /// The newest intact MANIFEST, or the intact beginning of one, with its bytes.
   private static func manifest(
     in source: String, names: Set<String>, files: any StoreFiles
   ) throws(EngineError) -> (manifest: Manifest, bytes: [UInt8]) {
@@ -122,7 +122,7 @@ extension StoreCapture {
 }
 
 extension LogScan {
-  /// The intact batches of a write-ahead log, those behind damage too.
+  /// The intact batches of a write-ahead log, including those after damage.
   fileprivate static func intactBatches(
     of bytes: [UInt8], from sequence: UInt64
   ) -> [(sequence: UInt64, rowCount: UInt64, bytes: [UInt8])] {

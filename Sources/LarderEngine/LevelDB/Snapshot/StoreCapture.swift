@@ -1,35 +1,35 @@
-// How a store that may be open and written to is read without touching it.
+// How a store that may be open and written to is read without changing it.
 //
-// Nothing in the store's directory is opened for writing, and neither lock file is locked or opened
-// by way of a database. Instead another directory gets, in this order:
+// No file in the store's directory is opened for writing, and neither lock file is locked, or
+// opened by a database. Instead, another directory gets, in this order:
 //
-//   1. every table and every log of a first listing, as hard links, so that none can go away;
-//   2. in place of the links to logs copies of them, made in ascending order: a later log holds
-//      later writes, so what the copies hold is everything up to some moment;
-//   3. a copy of CURRENT and of the MANIFEST that it names, without an edit that is only being
-//      written. They are later than the logs: what the MANIFEST no longer takes from a log it has
-//      in a table;
-//   4. the tables that have appeared since.
-//   5. Then tables that the MANIFEST does not name are taken out again. That must be: they are
-//      still being written, and LevelDB, opening the captured files, would give their numbers to
-//      tables of its own. It empties the file of that name first, which by the link is the store's.
+//   1. All tables and logs of a first listing, as hard links, so that none can disappear.
+//   2. Copies of the logs in place of the links, made in ascending order. A later log holds later
+//      writes, so the copies hold all writes up to some moment.
+//   3. Copies of CURRENT and of the MANIFEST that it names, without an edit that is being written.
+//      They are later than the logs: rows that the MANIFEST does not need from a log are in a
+//      table.
+//   4. The tables that have appeared since.
+//   5. Then the tables that the MANIFEST does not name are removed from the directory, because they
+//      are still being written. LevelDB, opening the captured files, would use their numbers for
+//      its own tables and first empty the files of these names, which the store shares.
 //
-// When the MANIFEST names a table that has been deleted meanwhile, or a log that has been begun, or
-// CURRENT has changed, it is done over. Where links are refused (another file system, read-only
-// media) tables are copied too. The tables that stay are safe to share: LevelDB never writes to a
-// table that is in a MANIFEST, and numbers new ones above them all.
+// If the MANIFEST names a table that was deleted meanwhile, or a log that was begun meanwhile, or
+// if CURRENT has changed, the capture starts again. Where links are refused (another file system,
+// read-only media), tables are copied too. The remaining tables are safe to share: LevelDB never
+// writes to a table that is in a MANIFEST, and numbers new tables above them all.
 
-/// A store's files as they were at one moment, in another directory.
+/// A store's files at one moment, captured in another directory.
 package struct StoreCapture {
-  /// How the files came there.
+  /// The way in which the files were captured.
   package enum Method: String, Sendable {
-    /// Tables are hard links to the store's.
+    /// Tables are hard links to the store's tables.
     case links
-    /// Links were refused, so everything was copied.
+    /// Links were refused, so all files were copied.
     case copies
   }
 
-  /// How often it is tried: each time a table was deleted between being named and being linked.
+  /// The number of attempts; one fails if a table is deleted between being named and being linked.
   private static let tries = 50
 
   package private(set) var method: Method
@@ -43,7 +43,7 @@ package struct StoreCapture {
 
   private enum Attempt {
     case whole
-    /// CURRENT, or the MANIFEST that it named, is another one now.
+    /// CURRENT, or the MANIFEST that it named, has changed.
     case changed
     case missing(file: String, names: Set<String>)
   }
@@ -52,12 +52,12 @@ package struct StoreCapture {
   ///
   /// - Parameters:
   ///   - source: The store's directory.
-  ///   - directory: Where the files are to be, a directory without any of LevelDB's.
+  ///   - directory: The directory for the files, without any LevelDB files.
   ///   - linking: Whether hard links are tried before copying.
-  ///   - files: Where both are.
+  ///   - files: The file layer.
   /// - Throws: ``EngineError/corrupt(_:)`` when a file of the store is missing or its MANIFEST is
   ///   damaged; ``EngineError/io(_:)``, also when the store changes faster than it can be captured;
-  ///   ``EngineError/diskFull``. Some files may be in `directory` then.
+  ///   ``EngineError/diskFull``. Some files may then be in `directory`.
   package init(
     of source: String, into directory: String, linking: Bool = true, files: any StoreFiles
   ) throws(EngineError) {
@@ -69,7 +69,7 @@ package struct StoreCapture {
       case .whole: return
       case .changed: seen = nil
       case .missing(let file, let names):
-        // Nobody works on the store, and still the file is not there.
+        // The directory has not changed, and still the file is missing.
         if seen == names { throw .corrupt("\(source)/\(file) is missing") }
         seen = names
       }
@@ -89,13 +89,13 @@ package struct StoreCapture {
     (self.manifest, self.method) = (manifest, method)
   }
 
-  /// Whether a file is the store's own, by another name, and not a copy.
+  /// Whether a file is a hard link to the store's file, and not a copy.
   func isLinked(_ name: String) -> Bool { linked.contains(name) }
 
-  /// Waits until the store's MANIFEST, as far as it was captured, and all names are on the device.
+  /// Waits until the captured part of the store's MANIFEST, and all names, are on the device.
   ///
-  /// Needed before tables are shared for good. If a power loss took back the edit that names a
-  /// table, LevelDB would give the table's number again, and empty the file of that name.
+  /// This is needed before tables are shared permanently. If a power loss took back the edit that
+  /// names a table, LevelDB would use the table's number again, and empty the file of that name.
   func makeSourceDurable() throws(EngineError) {
     try files.synchronize("\(source)/\(manifestName)")
     try files.synchronizeDirectory(source)
@@ -112,7 +112,7 @@ package struct StoreCapture {
       try transfer(name)
     }
     if let missing = try keepNeeded() { return .missing(file: missing, names: later) }
-    // A log that was begun meanwhile; what it took the place of may be neither here nor in a table.
+    // The log was begun meanwhile; rows of the log before it may be neither here nor in a table.
     let log = LogSurvey.name(of: manifest.logNumber)
     if manifest.logNumber > 0, try files.kind(of: "\(directory)/\(log)") == nil {
       return .missing(file: log, names: later)
@@ -146,7 +146,7 @@ package struct StoreCapture {
     }
   }
 
-  /// Copies CURRENT and the MANIFEST that it names; false when it names another one afterwards.
+  /// Copies CURRENT and the MANIFEST that it names; false if CURRENT changes meanwhile.
   private mutating func copyManifest() throws(EngineError) -> Bool {
     guard let current = try files.readIfPresent("\(source)/CURRENT") else { return false }
     let name = String(decoding: current.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
@@ -165,7 +165,7 @@ package struct StoreCapture {
     return true
   }
 
-  /// Leaves only the tables and logs that the MANIFEST needs; answers a table that is not there.
+  /// Removes the tables and logs that the MANIFEST does not need, and returns a missing table.
   private mutating func keepNeeded() throws(EngineError) -> String? {
     for name in try files.names(in: directory) {
       switch LevelDBFile(name) {
@@ -176,7 +176,7 @@ package struct StoreCapture {
           continue
         }
         if !isLinked(name), try files.byteCount(of: "\(directory)/\(name)") != table.bytes {
-          // It was still being written when it was copied; by now it is whole.
+          // The table was still being written when it was copied; by now it is complete.
           try remove(name)
           try transfer(name)
         }
@@ -199,12 +199,12 @@ package struct StoreCapture {
 // MARK: - The logs
 
 extension StoreCapture {
-  /// Ends the captured logs before the first thing in them that cannot be read.
+  /// Cuts the captured logs before their first unreadable record.
   ///
-  /// So the rest can be opened, as it was at an earlier moment. The store's own files stay as they
-  /// are.
+  /// The rest can then be opened, in the state of an earlier moment. The store's own files stay
+  /// unchanged.
   ///
-  /// - Returns: The logs as they were before.
+  /// - Returns: The logs before the cut.
   package func cutLogs() throws(EngineError) -> LogSurvey {
     let names = try files.names(in: directory)
     let survey = try LogSurvey(of: manifest, in: source, names: names) {
@@ -222,14 +222,14 @@ extension StoreCapture {
   }
 }
 
-/// What the name of one of LevelDB's files says.
+/// The kind of a LevelDB file, by its name.
 enum LevelDBFile: Hashable {
   case current
   case manifest
   case log(UInt64)
   case table(UInt64)
 
-  /// Nil when LevelDB has no file of that name that belongs to its data.
+  /// Nil if LevelDB has no data file of that name.
   init?(_ name: String) {
     if name == "CURRENT" {
       self = .current

@@ -6,24 +6,24 @@
   import Glibc
 #endif
 
-/// A store's files as they were at one moment, in a private directory or in memory.
+/// A store's files at one moment, in a private directory or in memory.
 ///
-/// LevelDB writes to a database that it opens, even for reading. So what is only to be read is
-/// opened here. The store may be open in another process, on media that cannot be written, or on a
-/// full disk.
+/// LevelDB writes to a database that it opens, even for reading. So a store that is opened
+/// read-only is opened from a snapshot. The store may be open in another process, on read-only
+/// media, or on a full disk.
 package final class StoreSnapshot: Sendable {
   /// The store's directory.
   package let source: String
-  /// Where the captured files are.
+  /// The directory of the captured files.
   package let path: String
   package let capture: StoreCapture
-  /// How many bytes the logs had, before ``cutLogs()`` cut them.
+  /// The size of the logs before ``cutLogs()``.
   package let logBytes: Int
   private let files: any StoreFiles
   // Nil if the files are in memory.
   private let directory: PrivateDirectory?
 
-  /// The largest store that is read into memory, in bytes.
+  /// The size of the largest store that is read into memory, in bytes.
   private static let memoryLimit = 1 << 30
 
   /// Captures the store in `source` in a private directory.
@@ -31,7 +31,7 @@ package final class StoreSnapshot: Sendable {
   /// - Parameters:
   ///   - source: A store's directory, its path absolute and without links.
   ///   - linking: Whether hard links are tried before the files are copied.
-  ///   - prefix: What the private directory's name begins with.
+  ///   - prefix: The beginning of the private directory's name.
   /// - Throws: ``EngineError/corrupt(_:)`` when a file of the store is missing or its MANIFEST is
   ///   damaged; ``EngineError/io(_:)``, also when no private directory can be made;
   ///   ``EngineError/diskFull``.
@@ -58,11 +58,11 @@ package final class StoreSnapshot: Sendable {
       of: source, into: MemoryFiles.directory, linking: false, files: files, directory: nil)
   }
 
-  /// Captures what can be read of the damaged store in `source`; see ``StoreCapture``.
+  /// Captures the readable part of the damaged store in `source`; see ``StoreCapture``.
   ///
   /// - Parameter source: As above. No process may write to it meanwhile.
-  /// - Throws: ``EngineError/corrupt(_:)`` when it cannot be known which tables the store consists
-  ///   of; ``EngineError/io(_:)``, ``EngineError/diskFull``.
+  /// - Throws: ``EngineError/corrupt(_:)`` when the tables of the store are not known;
+  ///   ``EngineError/io(_:)``, ``EngineError/diskFull``.
   package convenience init(salvaging source: String) throws(EngineError) {
     let (directory, canLink) = try Self.makeDirectory(for: source, linking: true, "larder-")
     let files = SystemFiles()
@@ -92,14 +92,14 @@ package final class StoreSnapshot: Sendable {
     logBytes = bytes
   }
 
-  /// Ends the captured logs before the first thing in them that cannot be read.
+  /// Cuts the captured logs before their first unreadable record.
   ///
-  /// - Returns: The logs as they were before.
+  /// - Returns: The logs before the cut.
   package func cutLogs() throws(EngineError) -> LogSurvey { try capture.cutLogs() }
 
-  /// Opens the captured store, which is not written to because of `cause`.
+  /// Opens the captured store; writes to it throw with `cause`.
   ///
-  /// The engine works as `options` say, on the files of the snapshot, and keeps the snapshot.
+  /// The engine uses `options`, but with the files of the snapshot, and keeps the snapshot alive.
   package func open(
     options: LevelDBOptions = LevelDBOptions(), cause: String
   ) throws(EngineError) -> LevelDBEngine {
@@ -117,14 +117,14 @@ package final class StoreSnapshot: Sendable {
 extension LevelDBEngine {
   /// Opens the store in the directory at `path` as it is now, for reading only.
   ///
-  /// It reads a snapshot: what others write later is not seen. Nothing in the directory is changed,
-  /// and no lock of the store is taken. Where the disk has no room for the snapshot, it is in
+  /// It reads a snapshot, without later writes of other processes. Nothing in the directory is
+  /// changed, and no lock of the store is taken. If the disk has no room, the snapshot is in
   /// memory.
   ///
-  /// - Throws: ``EngineError/io(_:)`` when there is no store; ``EngineError/incompatible(_:)`` for
-  ///   what is no store or a newer one; ``EngineError/corrupt(_:)`` for a store whose bookkeeping
-  ///   or logs are damaged; ``EngineError/diskFull`` when there is no room, and the store is over 1
-  ///   GiB.
+  /// - Throws: ``EngineError/io(_:)`` when there is no store; ``EngineError/incompatible(_:)`` when
+  ///   the directory is not a store, or a newer one; ``EngineError/corrupt(_:)`` when the store's
+  ///   bookkeeping or its logs are damaged; ``EngineError/diskFull`` when there is no room, and the
+  ///   store is over 1 GiB.
   package static func readOnly(
     at path: String, options: LevelDBOptions = LevelDBOptions()
   ) throws(EngineError) -> LevelDBEngine {
@@ -133,7 +133,7 @@ extension LevelDBEngine {
     do throws(EngineError) {
       return try open(StoreSnapshot(of: source, named: "larder-"), options)
     } catch {
-      // No room for it, or no place: memory has both.
+      // The disk has no room or no writable directory for the snapshot: use memory.
       guard error == .diskFull || StoreSnapshot.isForLackOfAPlace(error) else { throw error }
       return try open(StoreSnapshot(inMemoryOf: source), options)
     }
@@ -150,7 +150,7 @@ extension LevelDBEngine {
   }
 }
 
-// MARK: - Where it goes
+// MARK: - The snapshot's directory
 
 extension StoreSnapshot {
   private static let noPlace = "there is no place for a snapshot of "
@@ -159,7 +159,7 @@ extension StoreSnapshot {
     if case .io(let message) = error { message.hasPrefix(noPlace) } else { false }
   }
 
-  /// A private directory that links to the store's files can be made in, or any other one.
+  /// Makes a private directory: if possible one in which links to the store's files can be made.
   private static func makeDirectory(
     for source: String, linking: Bool, _ prefix: String
   ) throws(EngineError) -> (PrivateDirectory, canLink: Bool) {
@@ -194,7 +194,7 @@ extension StoreSnapshot {
     return ((real ?? place) + "/").hasPrefix(source + "/")
   }
 
-  /// Tries it with one of the files that are to be linked.
+  /// Tries to link one of the store's files.
   private static func canLink(
     from source: String, into directory: PrivateDirectory
   ) throws(EngineError) -> Bool {
