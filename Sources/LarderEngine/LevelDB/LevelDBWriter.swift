@@ -88,7 +88,7 @@ struct LevelDBWriter: ~Copyable {
       throw error
     }
     let meter = meter?.isCounting == true ? meter : nil
-    var group = Group(isAlone: others.isEmpty, meter: meter)
+    var group = CommitGroup(isAlone: others.isEmpty, meter: meter)
     let own = stage(batch, in: &group)
     for other in others { other.outcome = stage(other.batch, in: &group) }
     if let reservation = group.reservation { stage(reservation) }
@@ -198,46 +198,10 @@ extension LevelDBWriter {
 
 // MARK: - Staging
 
-/// The group of batches that is being staged.
-private struct Group {
-  /// A batch, and the conditions that failed.
-  struct Member {
-    let batch: UnsafeMutablePointer<WriteBatch>
-    let failed: Set<Int>
-  }
-
-  /// Whether the group has one batch, whose rows no other batch needs to read.
-  let isAlone: Bool
-  let meter: (any CommitMeter)?
-  var isEmpty = true
-  var members: [Member] = []
-  var reservation: UInt64?
-  /// Nil until the first batch is counted.
-  var sizes: StagedSizes?
-
-  init(isAlone: Bool, meter: (any CommitMeter)?) {
-    self.isAlone = isAlone
-    self.meter = meter
-  }
-
-  /// Reports a batch to the meter, if there is one.
-  ///
-  /// - Returns: The budget that the batch would exceed; nil if it was admitted.
-  mutating func count(
-    _ batch: borrowing WriteBatch, without failed: Set<Int>,
-    stored: (UnsafeRawBufferPointer) -> Int?
-  ) -> Shortage? {
-    guard let meter else { return nil }
-    var sizes = self.sizes.take() ?? StagedSizes(isAlone: isAlone)
-    defer { self.sizes = sizes }
-    return sizes.add(batch, without: failed, to: meter, stored: stored)
-  }
-}
-
 extension LevelDBWriter {
   /// Checks a batch's conditions against all batches before it, stamps it, and stages its rows.
   private mutating func stage(
-    _ batch: UnsafeMutablePointer<WriteBatch>, in group: inout Group
+    _ batch: UnsafeMutablePointer<WriteBatch>, in group: inout CommitGroup
   ) -> Result<Commit, EngineError> {
     guard !reserve.isSpent || batch.pointee.freesRoom || batch.pointee.isEmpty else {
       return .failure(.diskFull)
@@ -263,12 +227,12 @@ extension LevelDBWriter {
     batch.pointee.stamp(with: number)
     stage(batch.pointee, without: failed)
     group.isEmpty = false
-    if !group.isAlone { group.members.append(Group.Member(batch: batch, failed: failed)) }
+    if !group.isAlone { group.members.append(CommitGroup.Member(batch: batch, failed: failed)) }
     return .success(Commit(sequence: number, failed: failed))
   }
 
   private mutating func failedRequirements(
-    of batch: UnsafeMutablePointer<WriteBatch>, in group: Group
+    of batch: UnsafeMutablePointer<WriteBatch>, in group: CommitGroup
   ) throws(EngineError) -> Set<Int> {
     guard !batch.pointee.requirements.isEmpty else { return [] }
     if group.isEmpty, batch.pointee.writeCountBeforeReading == writeCount.now { return [] }
@@ -298,21 +262,9 @@ extension LevelDBWriter {
   ///
   /// False if there is none.
   private mutating func read(
-    _ key: [UInt8], in group: Group
+    _ key: [UInt8], in group: CommitGroup
   ) throws(EngineError) -> Bool {
-    for member in group.members.reversed() {
-      let found: Bool? = member.batch.pointee.bytes.withBytes { bytes in
-        let row = member.batch.pointee.rows.last { row in
-          row.keyCount == key.count && row.isKept(without: member.failed)
-            && bytes[row.key].elementsEqual(key)
-        }
-        guard let row else { return nil }
-        guard row.kind != .remove else { return false }
-        value.assign(bytes.bytes.extracting(row.value))
-        return true
-      }
-      if let found { return found }
-    }
+    if let found = group.read(key, into: &value) { return found }
     return try value.read(key.span.bytes, from: database)
   }
 

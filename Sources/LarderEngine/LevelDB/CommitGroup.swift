@@ -1,0 +1,57 @@
+import LarderBytes
+
+/// The group of batches that is being staged.
+struct CommitGroup {
+  /// A batch, and the conditions that failed.
+  struct Member {
+    let batch: UnsafeMutablePointer<WriteBatch>
+    let failed: Set<Int>
+  }
+
+  /// Whether the group has one batch, whose rows no other batch needs to read.
+  let isAlone: Bool
+  let meter: (any CommitMeter)?
+  var isEmpty = true
+  var members: [Member] = []
+  var reservation: UInt64?
+  /// Nil until the first batch is counted.
+  var sizes: StagedSizes?
+
+  init(isAlone: Bool, meter: (any CommitMeter)?) {
+    self.isAlone = isAlone
+    self.meter = meter
+  }
+
+  /// Reports a batch to the meter, if there is one.
+  ///
+  /// - Returns: The budget that the batch would exceed; nil if it was admitted.
+  mutating func count(
+    _ batch: borrowing WriteBatch, without failed: Set<Int>,
+    stored: (UnsafeRawBufferPointer) -> Int?
+  ) -> Shortage? {
+    guard let meter else { return nil }
+    var sizes = self.sizes.take() ?? StagedSizes(isAlone: isAlone)
+    defer { self.sizes = sizes }
+    return sizes.add(batch, without: failed, to: meter, stored: stored)
+  }
+
+  /// Reads the value that the staged batches leave under a key.
+  ///
+  /// - Returns: Whether there is a value; nil if no batch changes the key.
+  func read(_ key: [UInt8], into value: inout ValueBuffer) -> Bool? {
+    for member in members.reversed() {
+      let found: Bool? = member.batch.pointee.bytes.withBytes { bytes in
+        let row = member.batch.pointee.rows.last { row in
+          row.keyCount == key.count && row.isKept(without: member.failed)
+            && bytes[row.key].elementsEqual(key)
+        }
+        guard let row else { return nil }
+        guard row.kind != .remove else { return false }
+        value.assign(bytes.bytes.extracting(row.value))
+        return true
+      }
+      if let found { return found }
+    }
+    return nil
+  }
+}
