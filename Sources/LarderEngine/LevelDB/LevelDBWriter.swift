@@ -89,30 +89,44 @@ struct LevelDBWriter: ~Copyable {
     }
     let meter = meter?.isCounting == true ? meter : nil
     var group = CommitGroup(isAlone: others.isEmpty, meter: meter)
-    let own = stage(batch, in: &group)
-    for other in others { other.outcome = stage(other.batch, in: &group) }
+    var own = Commit(sequence: 0)
+    var failure: EngineError?
+    do throws(EngineError) {
+      own = try stage(batch, in: &group)
+    } catch {
+      failure = error
+    }
+    for other in others {
+      do throws(EngineError) {
+        other.outcome = .success(try stage(other.batch, in: &group))
+      } catch {
+        other.outcome = .failure(error)
+      }
+    }
     if let reservation = group.reservation { stage(reservation) }
     if let meter, !group.isEmpty { stageCounts(of: meter) }
 
     let isSynced =
       synced || group.reservation != nil || others.contains { $0.synced }
-    guard isSynced || !group.isEmpty else { return try own.get() }
-    do throws(EngineError) {
-      try write(synced: isSynced, reservation: group.reservation)
-      meter?.end(didCommit: true)
-    } catch {
-      meter?.end(didCommit: false)
-      for other in others {
-        other.outcome = other.outcome?.flatMap { _ in .failure(error) }
+    if isSynced || !group.isEmpty {
+      do throws(EngineError) {
+        try write(synced: isSynced, reservation: group.reservation)
+        meter?.end(didCommit: true)
+      } catch {
+        meter?.end(didCommit: false)
+        for other in others {
+          other.outcome = other.outcome?.flatMap { _ in .failure(error) }
+        }
+        throw failure ?? error
       }
-      _ = try own.get()
-      throw error
+      // A batch that has failed has no sequence, and is not reported.
+      batch.pointee.notifyObserver(own)
+      for other in others {
+        if case .success(let commit)? = other.outcome { other.batch.pointee.notifyObserver(commit) }
+      }
     }
-    if case .success(let commit) = own { batch.pointee.notifyObserver(commit) }
-    for other in others {
-      if case .success(let commit)? = other.outcome { other.batch.pointee.notifyObserver(commit) }
-    }
-    return try own.get()
+    if let failure { throw failure }
+    return own
   }
 
   /// Writes the staged rows, `reservation` included.
@@ -202,33 +216,26 @@ extension LevelDBWriter {
   /// Checks a batch's conditions against all batches before it, stamps it, and stages its rows.
   private mutating func stage(
     _ batch: UnsafeMutablePointer<WriteBatch>, in group: inout CommitGroup
-  ) -> Result<Commit, EngineError> {
+  ) throws(EngineError) -> Commit {
     guard !reserve.isSpent || batch.pointee.freesRoom || batch.pointee.isEmpty else {
-      return .failure(.diskFull)
+      throw .diskFull
     }
-    let failed: Set<Int>
-    do throws(EngineError) {
-      failed = try failedRequirements(of: batch, in: group)
-    } catch {
-      return .failure(error)
-    }
-    guard batch.pointee.hasRow(without: failed) else {
-      return .success(Commit(sequence: 0, failed: failed))
-    }
+    let failed = try failedRequirements(of: batch, in: group)
+    guard batch.pointee.hasRow(without: failed) else { return Commit(sequence: 0, failed: failed) }
     if group.meter != nil {
       defer { shrinkValue() }
       let shortage = group.count(batch.pointee, without: failed) { storedBytes(under: $0) }
-      if let shortage { return .failure(.overBudget(shortage)) }
+      if let shortage { throw .overBudget(shortage) }
     }
     guard let (number, reservation) = sequence?.next() else {
-      return .success(Commit(sequence: 0, failed: failed))
+      return Commit(sequence: 0, failed: failed)
     }
     if let reservation { group.reservation = reservation }
     batch.pointee.stamp(with: number)
     stage(batch.pointee, without: failed)
     group.isEmpty = false
     if !group.isAlone { group.members.append(CommitGroup.Member(batch: batch, failed: failed)) }
-    return .success(Commit(sequence: number, failed: failed))
+    return Commit(sequence: number, failed: failed)
   }
 
   private mutating func failedRequirements(
