@@ -6,40 +6,40 @@
   import Glibc
 #endif
 
-/// Bytes that grow at their end.
+/// A byte array with one owner and cheap appends.
 ///
-/// What an array of bytes is, with less to be asked at each append: it has one owner, and so is
-/// never shared and never copied. A batch's rows and the payloads in them are written into one.
+/// A buffer is never shared and never copied, so an append needs no uniqueness check. A batch's
+/// rows and their payloads are written into one buffer.
 @usableFromInline package struct ByteBuffer: ~Copyable {
-  // Unsafe: the buffer owns its memory, of which `count` of `capacity` bytes are set; only the
-  // functions here touch it, and each makes sure of its room first.
+  // Unsafe: the buffer owns its memory; the first `used` of `capacity` bytes are initialized. Only
+  // the functions here access it, and each reserves the room it needs first.
   @usableFromInline internal var start: UnsafeMutableRawPointer?
   @usableFromInline internal var capacity = 0
   @usableFromInline internal var used = 0
 
-  /// Makes an empty buffer, which has no memory yet.
+  /// Makes an empty buffer without allocating memory.
   @inlinable package init() {}
 
   deinit { Self.release(start) }
 
-  /// How many bytes there are.
+  /// The number of bytes in the buffer.
   @inlinable package var count: Int { used }
 
-  /// Removes the bytes from `newCount` on, and keeps their memory.
+  /// Removes the bytes from `newCount` on and keeps the capacity.
   @inlinable package mutating func truncate(to newCount: Int) {
     precondition(newCount >= 0 && newCount <= used)
     used = newCount
   }
 
-  /// Where `more` bytes can be put.
+  /// Reserves room for `more` bytes and returns the address behind the last byte.
   @inlinable @inline(__always)
   internal mutating func room(for more: Int) -> UnsafeMutableRawPointer {
     if capacity - used < more || start == nil { grow(by: more) }
     return unsafe start.unsafelyUnwrapped + used
   }
 
-  // By `realloc`: a large one grows without being copied. Memory from `allocate` is aligned by a
-  // slower call.
+  // `realloc` can grow a large block without copying it. `allocate` would use a slower, aligned
+  // allocation.
   @usableFromInline @inline(never)
   internal mutating func grow(by more: Int) {
     capacity = max(256, 2 * capacity, used + more)
@@ -109,10 +109,10 @@ extension ByteBuffer {
     append(UInt8(truncatingIfNeeded: rest))
   }
 
-  /// Appends the length of a text as a varint, and the text in UTF-8.
+  /// Appends the UTF-8 length of `text` as a varint, followed by the UTF-8 bytes.
   @inlinable @inline(__always)
   package mutating func append(text: String) {
-    // One that Foundation keeps in another form is made a Swift string first.
+    // A string bridged from Foundation is converted to a native Swift string first.
     if text.utf8.withContiguousStorageIfAvailable({ append(utf8: $0) }) == nil {
       var text = text
       text.withUTF8 { append(utf8: $0) }
@@ -126,30 +126,30 @@ extension ByteBuffer {
   }
 }
 
-// MARK: - What was appended before
+// MARK: - Reading and changing the contents
 
 extension ByteBuffer {
-  /// Sets a byte that was appended before.
+  /// Overwrites the byte at `offset`.
   @inlinable package mutating func set(_ byte: UInt8, at offset: Int) {
     precondition(offset >= 0 && offset < used)
     unsafe start.unsafelyUnwrapped.storeBytes(of: byte, toByteOffset: offset, as: UInt8.self)
   }
 
-  /// Sets four bytes that were appended before to a number.
+  /// Overwrites the four bytes at `offset` with `number`, little-endian.
   @inlinable package mutating func set(_ number: UInt32, at offset: Int) {
     precondition(offset >= 0 && offset <= used - 4)
     unsafe start.unsafelyUnwrapped.storeBytes(
       of: number.littleEndian, toByteOffset: offset, as: UInt32.self)
   }
 
-  /// All bytes, for the time of the call.
+  /// Calls `body` with the bytes, which are valid only during the call.
   @inlinable package func withBytes<R, E: Error>(
     _ body: (UnsafeRawBufferPointer) throws(E) -> R
   ) throws(E) -> R {
     try body(UnsafeRawBufferPointer(start: start, count: used))
   }
 
-  /// All bytes, to be changed in the call.
+  /// Calls `body` with the bytes, which it may change; they are valid only during the call.
   @inlinable package mutating func withMutableBytes<R, E: Error>(
     _ body: (UnsafeMutableRawBufferPointer) throws(E) -> R
   ) throws(E) -> R {
@@ -158,7 +158,7 @@ extension ByteBuffer {
 }
 
 extension Array<UInt8> {
-  /// The bytes of a buffer.
+  /// Copies the bytes of `buffer`.
   package init(_ buffer: borrowing ByteBuffer) {
     self = buffer.withBytes { Array($0) }
   }

@@ -1,7 +1,6 @@
-/// Appends `number` seven bits at a time, lowest first; all bytes but the last have their top bit
-/// set.
+/// Appends `number` as a varint, the encoding that LevelDB and Protocol Buffers use.
 ///
-/// It is the form that LevelDB and Protocol Buffers use.
+/// Each byte holds seven bits, lowest first; the top bit is set in all bytes but the last.
 package func appendVarint(_ number: UInt64, to bytes: inout [UInt8]) {
   var rest = number
   while rest >= 0x80 {
@@ -11,8 +10,10 @@ package func appendVarint(_ number: UInt64, to bytes: inout [UInt8]) {
   bytes.append(UInt8(rest))
 }
 
-/// Reads a varint at `offset` and moves `offset` behind it; nil when there is none, or one that is
-/// longer than it need be.
+/// Reads a varint at `offset` and moves `offset` behind it.
+///
+/// Returns nil, and leaves `offset` unchanged, if the varint is truncated, does not fit into 64
+/// bits, or is longer than necessary.
 package func readVarint(_ bytes: RawSpan, at offset: inout Int) -> UInt64? {
   var number: UInt64 = 0
   var shift = 0

@@ -2,7 +2,7 @@ public import Foundation
 public import Larder
 import Synchronization
 
-/// A clock that stands still until it is told otherwise.
+/// A clock for tests, which stands still until it is advanced or set.
 ///
 /// ```swift
 /// let clock = ManualClock()
@@ -12,10 +12,10 @@ import Synchronization
 ///
 /// try cache.save(value, for: "k")
 /// clock.advance(by: 604_800)
-/// #expect(try cache.value(for: "k") == nil)     // seven days exactly: no longer fresh
+/// #expect(try cache.value(for: "k") == nil)     // exactly seven days old: not fresh
 /// ```
 ///
-/// Copies of the store's options share one clock. It may be moved from any thread.
+/// Copies of the store's options share one clock. It can be advanced and set from any thread.
 public final class ManualClock: WallClock {
   private struct Reading {
     var now: Date
@@ -25,14 +25,14 @@ public final class ManualClock: WallClock {
 
   private let reading: Mutex<Reading>
 
-  /// Makes a clock that tells `date`; 2026-01-01 00:00 UTC by default.
+  /// Makes a clock that shows `date`; 2026-01-01 00:00 UTC by default.
   public init(_ date: Date = Date(timeIntervalSinceReferenceDate: 788_918_400)) {
     reading = Mutex(Reading(now: date))
   }
 
-  /// The date it was set to.
+  /// Returns the clock's date.
   ///
-  /// Asking is counted, see ``readings``.
+  /// Each call is counted, see ``readings``.
   public func now() -> Date {
     reading.withLock { reading in
       reading.count += 1
@@ -40,17 +40,18 @@ public final class ManualClock: WallClock {
     }
   }
 
-  /// The sum of what it was advanced by.
+  /// Returns the total time by which the clock was advanced.
   ///
-  /// Setting it to another date does not change it.
+  /// ``set(_:)`` does not change it.
   public func uptime() -> Duration { reading.withLock { $0.uptime } }
 
-  /// How often ``now()`` was asked.
+  /// How often ``now()`` was called.
   public var readings: Int { reading.withLock { $0.count } }
 
-  /// Lets time pass: date and uptime go on by `seconds`.
+  /// Advances the date and the uptime by `seconds`.
   ///
-  /// 0 to 10^15 are allowed, thirty million years; anything else is a programmer's error.
+  /// `seconds` must be between 0 and 10^15, thirty million years; anything else is a programmer
+  /// error.
   public func advance(by seconds: TimeInterval) {
     precondition(
       (0...1e15).contains(seconds),
@@ -61,6 +62,6 @@ public final class ManualClock: WallClock {
     }
   }
 
-  /// Sets the date, as a user or a time server does: no time passes.
+  /// Sets the date, as a user or a time server does, without advancing the uptime.
   public func set(_ date: Date) { reading.withLock { $0.now = date } }
 }
