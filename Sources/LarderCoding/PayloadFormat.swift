@@ -1,26 +1,26 @@
 import Foundation
 package import LarderBytes
 
-/// How a payload's bytes are to be read.
+/// The encoding of a payload.
 ///
 /// The raw value is the coder byte of a record.
 ///
-/// These numbers are on users' disks: never change one, never use one again.
+/// The raw values are on users' disks: never change or reuse one.
 package enum PayloadFormat: UInt8, Sendable, CaseIterable {
-  /// Larder's own, see `Binary`.
+  /// Larder's own encoding, see `Binary`.
   case binary = 1
   case json = 2
   case propertyList = 3
-  /// The payload is the value: bytes, as they are.
+  /// The value itself, which is raw bytes.
   case bytes = 4
 }
 
 extension PayloadFormat {
   /// Appends the encoded value to `buffer`.
   ///
-  /// Only for the formats of `Encodable` values. Lists and objects that are more than 128 deep
-  /// within each other are an `EncodingError`. Foundation's encoders would end the process, so that
-  /// a type is asked to encode itself twice: to be counted, and to be written.
+  /// Throws ``UnsuitableFormat`` for ``bytes``, and an `EncodingError` if lists and objects are
+  /// nested more than 128 levels deep. Foundation's encoders would crash on such a value, so for
+  /// their formats the type encodes itself twice: once to measure the depth, once to be written.
   package func encode<V: Encodable>(_ value: V, into buffer: inout ByteBuffer) throws {
     switch self {
     case .binary: try Binary.encode(value, into: &buffer)
@@ -38,8 +38,8 @@ extension PayloadFormat {
 
   /// Decodes a value from `bytes`.
   ///
-  /// Only for the formats of `Decodable` values. Lists and objects that are more than 128 deep
-  /// within each other are a `DecodingError`.
+  /// Throws ``UnsuitableFormat`` for ``bytes``, and a `DecodingError` if lists and objects are
+  /// nested more than 128 levels deep.
   package func decode<V: Decodable>(_ type: V.Type, from bytes: RawSpan) throws -> V {
     switch self {
     case .binary: return try Binary.decode(type, from: bytes)
@@ -54,10 +54,10 @@ extension PayloadFormat {
   }
 }
 
-/// Raw bytes were met where a value of a `Codable` type was wanted.
+/// The error for a `Codable` value in a format that holds only raw bytes.
 package struct UnsuitableFormat: LocalizedError, CustomStringConvertible {
   let format: PayloadFormat
 
-  package var description: String { "a payload of format \(format) holds no Codable value" }
+  package var description: String { "a payload of format \(format) cannot hold a Codable value" }
   package var errorDescription: String? { description }
 }

@@ -1,6 +1,6 @@
 package import Foundation
 
-/// What a payload of the binary coder holds, for those who do not know its type.
+/// The contents of a binary payload, decoded without knowing the value's type.
 package indirect enum BinaryValue {
   case null
   case bool(Bool)
@@ -15,12 +15,12 @@ package indirect enum BinaryValue {
   case data(Data)
   case url(String)
   case list([BinaryValue])
-  /// The fields of an object that are not absent, or the entries of a map.
+  /// The present fields of an object, or the entries of a map.
   case fields([(name: String, value: BinaryValue)])
 }
 
 extension Binary {
-  /// Reads a whole payload, to its last byte; nil if it breaks a rule of the format.
+  /// Reads a whole payload; nil if it is malformed or bytes follow the value.
   ///
   /// - Complexity: O(n) in the bytes.
   package static func read(_ bytes: RawSpan) -> BinaryValue? {
@@ -32,7 +32,7 @@ extension Binary {
           of: WireType(kind: .tagged, isOptional: false, argument: 0), at: &end, depth: 1)
         return payload.bytesLeft(from: end) == 0 ? value : nil
       } catch {
-        // What breaks a rule is not read in part.
+        // A malformed payload is never returned in part.
         return nil
       }
     }
@@ -90,7 +90,7 @@ extension Payload {
     var names: Set<String> = []
     for _ in 0..<(try count(at: &offset, minimum: 2)) {
       let name = try valueBytes.text(at: &offset)
-      guard names.insert(name).inserted else { throw .malformed("two entries of one name") }
+      guard names.insert(name).inserted else { throw .malformed("a duplicate entry name") }
       entries.append((name, try value(of: type, at: &offset, depth: depth + 1) ?? .null))
     }
     return entries

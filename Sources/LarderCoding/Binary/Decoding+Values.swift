@@ -1,12 +1,12 @@
 import Foundation
 import Synchronization
 
-/// The types of which it is known whether they are lists: to ask takes longer than a small value.
+/// Whether a type is a list, by type; the dynamic cast takes longer than decoding a small value.
 private let listTypes = Mutex<[ObjectIdentifier: Bool]>([:])
 
-/// A list that is read without a container.
+/// A list type that is decoded without an unkeyed container.
 protocol WireList {
-  /// Reads the list of `decoder`.
+  /// Reads the list that `decoder` holds.
   static func read(from decoder: ValueDecoder) throws -> Self
 }
 
@@ -15,15 +15,15 @@ extension ValueDecoder {
     ValueDecoder(payload, place, depth: depth + 1, parent: self, name: name)
   }
 
-  /// Decodes a value within this one; `end` is where it ends, if that became known.
+  /// Decodes a value within this one, and sets `end` to where it ends if that is known.
   func decode<T: Decodable>(_ place: Place, name: Name, end: inout Int?) throws -> T {
     var last: ValueDecoder?
     return try decode(place, name: name, end: &end, again: &last)
   }
 
-  /// Decodes a value within this one; `end` is where it ends, if that became known.
+  /// Decodes a value within this one, and sets `end` to where it ends if that is known.
   ///
-  /// `again` is the decoder that was used for the element before.
+  /// `again` holds the decoder of the previous element, for reuse.
   func decode<T: Decodable>(
     _ place: Place, name: Name, end: inout Int?, again: inout ValueDecoder?
   ) throws -> T {
@@ -33,7 +33,7 @@ extension ValueDecoder {
     return value
   }
 
-  /// The decoder of an element: that of the element before, if nobody has kept it.
+  /// Returns the decoder of an element, reusing the previous element's unless it is still in use.
   func child(_ place: Place, _ name: Name, again: inout ValueDecoder?) -> ValueDecoder {
     if case .index(let index) = name, isKnownUniquelyReferenced(&again), let free = again {
       free.move(to: place, index: index)
@@ -44,13 +44,13 @@ extension ValueDecoder {
     return decoder
   }
 
-  /// Whether values of a type have nobody but their `init(from:)` to decode them.
-  func isOwnDecoder<T>(_ type: T.Type) -> Bool {
+  /// Whether a type is decoded by its own `init(from:)` only.
+  func decodesItself<T>(_ type: T.Type) -> Bool {
     T.self != String.self && T.self != URL.self && T.self != UUID.self && T.self != Date.self
       && T.self != Data.self && listType(T.self) == nil
   }
 
-  /// Decodes a value that has no kind of its own from `decoder`.
+  /// Decodes a value of a type without a ``Kind`` of its own.
   func composite<T: Decodable>(_ decoder: ValueDecoder) throws -> T {
     if T.self == [Int].self { return same(try [Int].read(from: decoder)) }
     if T.self == [Double].self { return same(try [Double].read(from: decoder)) }
@@ -61,11 +61,11 @@ extension ValueDecoder {
     return try T(from: decoder)
   }
 
-  /// Decodes the types of Foundation that have kinds of their own; nil for any other.
+  /// Decodes a string or a Foundation type that has a ``Kind``; nil for any other type.
   private func common<T>(_ place: Place, name: Name, end: inout Int?) throws -> T? {
     if T.self == String.self { return try read(String.self, place, name, &end) as T }
     if T.self == URL.self {
-      // One with a base is an object.
+      // A URL with a base is stored as an object.
       guard place.kind != .object, place.kind != .map else { return nil }
       return try read(URL.self, place, name, &end) as T
     }
@@ -75,7 +75,7 @@ extension ValueDecoder {
     return nil
   }
 
-  /// Decodes this value itself, as ``common(_:name:end:)``.
+  /// Decodes this decoder's own value, like ``common(_:name:end:)``.
   func common<T>(_ place: Place) throws -> T? {
     var end: Int?
     let value: T? = try common(place, name: .root, end: &end)
@@ -96,7 +96,7 @@ extension ValueDecoder {
     }
   }
 
-  /// `type` as a list, if it is one; known after it was asked for once.
+  /// Returns `type` as a list type, nil if it is not one; the result is cached.
   private func listType(_ type: Any.Type) -> (any WireList.Type)? {
     let id = ObjectIdentifier(type)
     if payload.lastListType.type == id { return payload.lastListType.list }
@@ -116,9 +116,9 @@ extension Array: WireList where Element: Decodable {
     if let numbers = try readNumbers(from: decoder) { return numbers }
     var elements = try Elements(decoder)
     var array: [Element] = []
-    // Elements may be larger than their bytes: no more room than could be needed is taken.
+    // Elements may need more memory than their bytes, so a hostile count must not reserve it all.
     array.reserveCapacity(Swift.min(elements.count ?? 0, 1024))
-    if decoder.isOwnDecoder(Element.self) {
+    if decoder.decodesItself(Element.self) {
       while !elements.isAtEnd { array.append(try elements.decodeItself()) }
     } else {
       while !elements.isAtEnd { array.append(try elements.decode(Element.self)) }
@@ -126,7 +126,7 @@ extension Array: WireList where Element: Decodable {
     return array
   }
 
-  /// Reads numbers that stand one behind the other as they are in memory.
+  /// Copies numbers whose encoding equals their memory layout; nil for any other list.
   private static func readNumbers(from decoder: ValueDecoder) throws -> [Element]? {
     guard let kind = numberKind(of: Element.self), decoder.place.kind == .list else { return nil }
     do throws(Fault) {
@@ -144,7 +144,7 @@ extension Array: WireList where Element: Decodable {
   }
 }
 
-/// The kind of the numbers whose bits in memory are their bodies; nil for any other type.
+/// The kind of a number type whose memory layout equals its encoding; nil for any other type.
 func numberKind(of type: Any.Type) -> Kind? {
   // An array of 64-bit numbers is an array of `Int` only where `Int` has 64 bits.
   guard 1.littleEndian == 1, MemoryLayout<Int>.size == 8 else { return nil }
@@ -158,12 +158,12 @@ func numberKind(of type: Any.Type) -> Kind? {
   return nil
 }
 
-// MARK: - The door
+// MARK: - Decoding a payload
 
 extension Binary {
   /// Decodes a value from a whole payload.
   ///
-  /// - Throws: A `DecodingError`, or what the type's own `init(from:)` throws.
+  /// - Throws: A `DecodingError`, or an error from the type's own `init(from:)`.
   package static func decode<V: Decodable>(_ type: V.Type, from bytes: RawSpan) throws -> V {
     try bytes.withUnsafeBytes { bytes in
       var payload: Payload
@@ -175,7 +175,7 @@ extension Binary {
         throw DecodingError.dataCorrupted(
           DecodingError.Context(codingPath: [], debugDescription: error.description))
       }
-      // A decoder that outlives the call gets bytes that do so too.
+      // A decoder that outlives the call needs bytes that do so, too.
       defer { if !isKnownUniquelyReferenced(&payload) { payload.keepBytes() } }
       return try decode(payload, place, depth: 1)
     }
@@ -183,7 +183,8 @@ extension Binary {
 
   /// Decodes the value at `place`.
   ///
-  /// Apart, so that its own decoder is gone when somebody asks who has kept one.
+  /// Not inlined, so that the decoder made here is released before the caller checks whether
+  /// another decoder still holds the payload.
   @inline(never)
   static func decode<V: Decodable>(
     _ payload: Payload, _ place: Place, depth: Int

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A name or number of a place in a payload, for paths in errors.
+/// A field name or element index, for the coding paths of errors.
 struct PathKey: CodingKey {
   let stringValue: String
   let intValue: Int?
@@ -16,10 +16,10 @@ struct PathKey: CodingKey {
   }
 }
 
-/// Reads one value, and is the place in the path of those within it.
+/// Decodes one value, and is the parent of the decoders of the values within it.
 ///
-/// It keeps where the reading of an object's fields is, so that fields that are asked for in their
-/// order are read in one go.
+/// It remembers the position in an object's fields, so that fields requested in their stored order
+/// are read in one pass.
 final class ValueDecoder: Decoder {
   enum Name {
     case root
@@ -30,7 +30,7 @@ final class ValueDecoder: Decoder {
   let payload: Payload
   @exclusivity(unchecked)
   private(set) var place: Place
-  /// How many containers there are around the value, and this one.
+  /// The nesting level: the number of containers around the value, plus 1.
   let depth: Int
   private let parent: ValueDecoder?
   @exclusivity(unchecked) private var name: Name
@@ -39,7 +39,7 @@ final class ValueDecoder: Decoder {
   @exclusivity(unchecked) private var entries: MapEntries?
   @exclusivity(unchecked) private var nextField = 0
   @exclusivity(unchecked) private var nextOffset = 0
-  /// Where the fields are, once one was asked for that had been passed.
+  /// The offsets of the fields; empty until a field before the current position is requested.
   @exclusivity(unchecked) private var offsets: [Int] = []
 
   init(_ payload: Payload, _ place: Place, depth: Int, parent: ValueDecoder?, name: Name) {
@@ -50,7 +50,7 @@ final class ValueDecoder: Decoder {
     self.name = name
   }
 
-  /// Becomes the decoder of another element of the same list.
+  /// Reuses the decoder for another element of the same list.
   func move(to place: Place, index: Int) {
     self.place = place
     name = .index(index)
@@ -86,7 +86,7 @@ final class ValueDecoder: Decoder {
 // MARK: - Errors
 
 extension ValueDecoder {
-  /// The error for a fault at this value, or at what is `below` it.
+  /// Makes the error for a fault at this value, or at the child named by `name`.
   func error(_ fault: Fault, _ type: Any.Type, below name: Name = .root) -> DecodingError {
     let path: [any CodingKey] =
       switch name {
@@ -99,7 +99,7 @@ extension ValueDecoder {
     }
     switch fault {
     case .malformed: return .dataCorrupted(context(fault.description))
-    case .unfit(let reason): return .dataCorrupted(context("Not a \(type): \(reason)"))
+    case .unsuitable(let reason): return .dataCorrupted(context("Not a \(type): \(reason)"))
     case .mismatch(found: .null): return .valueNotFound(type, context("Found null"))
     case .mismatch: return .typeMismatch(type, context(fault.description))
     }
@@ -108,7 +108,7 @@ extension ValueDecoder {
 
 // MARK: - Fields
 
-/// The names and places of a map's entries.
+/// The names and offsets of a map's entries.
 private struct MapEntries {
   var names: [String] = []
   var offsets: [Int] = []
@@ -138,22 +138,22 @@ extension ValueDecoder {
     for index in 0..<(try payload.count(at: &offset, minimum: 2)) {
       let name = try payload.valueBytes.text(at: &offset)
       guard entries.indexes.updateValue(index, forKey: name) == nil else {
-        throw .malformed("two entries of one name")
+        throw .malformed("a duplicate entry name")
       }
       entries.names.append(name)
       entries.offsets.append(offset)
       offset = try payload.end(of: try payload.tagged(at: offset), depth: depth + 1)
     }
     entries.end = offset
-    // Nothing within an empty map is read to its end.
+    // An empty map has no last entry whose end would be recorded.
     if entries.names.isEmpty { payload.finish(place.offset, depth: depth, end: offset) }
     return entries
   }
 
-  /// The names of the fields; those that are absent too.
+  /// The names of all fields, including absent ones.
   var fieldNames: [String] { shape?.names ?? entries?.names ?? [] }
 
-  /// The number of the field of that name.
+  /// The index of the field with that name.
   @inline(__always)
   func index(of name: String) -> Int? {
     if let shape {
@@ -163,7 +163,7 @@ extension ValueDecoder {
     return entries?.indexes[name]
   }
 
-  /// Where a field is; nil if it is absent.
+  /// The place of a field's value; nil if it is absent.
   @inline(__always)
   func field(_ index: Int) throws(Fault) -> Place? {
     guard let shape else { return try entryPlace(index) }
@@ -178,7 +178,7 @@ extension ValueDecoder {
     return try payload.tagged(at: nextOffset)
   }
 
-  /// Moves to a field that is not the next.
+  /// Moves to a field other than the next one.
   private func seek(_ index: Int, in shape: Shape) throws(Fault) {
     if index < nextField {
       if offsets.isEmpty {
@@ -198,7 +198,7 @@ extension ValueDecoder {
     }
   }
 
-  /// Says that the field just read ends at `end`.
+  /// Records that the field just read ends at `end`.
   @inline(__always)
   func finishField(_ index: Int, end: Int) {
     guard let shape else {
@@ -230,7 +230,7 @@ struct KeyedFields<Key: CodingKey>: KeyedDecodingContainerProtocol {
     do {
       return try decoder.field(index) != nil
     } catch {
-      // What cannot be read is there, and says so when it is asked for.
+      // An unreadable field is present; decoding it throws.
       return true
     }
   }
@@ -334,7 +334,7 @@ struct KeyedFields<Key: CodingKey>: KeyedDecodingContainerProtocol {
     try child(key).unkeyedContainer()
   }
 
-  /// The decoder of the field `super`, or of null if there is none.
+  /// The decoder of the field `super`, or of a null value if the field is missing.
   func superDecoder() throws -> any Decoder {
     let key = PathKey(stringValue: "super")
     do throws(Fault) {
@@ -353,7 +353,7 @@ struct KeyedFields<Key: CodingKey>: KeyedDecodingContainerProtocol {
 }
 
 extension Place {
-  /// A null that stands nowhere.
+  /// A null value without a position in the payload.
   static var null: Place { Place(kind: .null, argument: 0, offset: 0) }
 }
 
@@ -366,7 +366,7 @@ struct Elements: UnkeyedDecodingContainer {
   private let total: Int
   private var offset: Int
   private(set) var currentIndex = 0
-  /// The decoder of the last element, which is used again if nobody kept it.
+  /// The decoder of the previous element, reused unless the element kept it.
   private var last: ValueDecoder?
 
   init(_ decoder: ValueDecoder) throws {
@@ -389,16 +389,14 @@ struct Elements: UnkeyedDecodingContainer {
   var count: Int? { total }
   var isAtEnd: Bool { currentIndex >= total }
 
-  /// The place of the next element.
-  ///
-  /// An absent one is null.
+  /// The place of the next element; an absent element is null.
   private func next(_ wanted: Any.Type) throws -> Place {
     guard currentIndex < total else {
       throw DecodingError.valueNotFound(
         wanted,
         DecodingError.Context(
           codingPath: codingPath + [PathKey(intValue: currentIndex)],
-          debugDescription: "The list is at its end"))
+          debugDescription: "The list has no more elements"))
     }
     do throws(Fault) {
       return try decoder.payload.resolve(type, at: offset)
@@ -453,7 +451,7 @@ struct Elements: UnkeyedDecodingContainer {
     return value
   }
 
-  /// Where an element ends that was not read to its end.
+  /// Finds the end of an element that was not read to its end.
   private func end(of place: Place) throws -> Int {
     do throws(Fault) {
       return try decoder.payload.end(of: place, depth: decoder.depth + 1)
@@ -498,7 +496,7 @@ extension ValueDecoder: SingleValueDecodingContainer {
 
   func decode<T: Decodable>(_ type: T.Type) throws -> T {
     if let value: T = try common(place) { return value }
-    // The same place, and so the same depth; it may have been asked for before as something else.
+    // A new decoder for the same place and depth: this one may have cached another container.
     let decoder = ValueDecoder(payload, place, depth: depth, parent: self, name: .root)
     return try composite(decoder)
   }

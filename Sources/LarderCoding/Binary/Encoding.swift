@@ -2,35 +2,35 @@ import Synchronization
 package import LarderBytes
 
 extension Binary {
-  /// Appends the payload of a value to `buffer`, which is left as it was if that fails.
+  /// Appends the payload of a value to `buffer`, which is unchanged if that fails.
   ///
-  /// A type whose `encode(to:)` throws, or fills its containers out of order, is asked to encode
-  /// itself a second time.
+  /// A type whose `encode(to:)` throws, or fills its containers out of order, is encoded a second
+  /// time, by way of a tree.
   ///
-  /// - Throws: An `EncodingError`, or what the type's own `encode(to:)` throws.
+  /// - Throws: An `EncodingError`, or an error from the type's own `encode(to:)`.
   /// - Complexity: O(n) in the bytes.
   package static func encode<V: Encodable>(_ value: V, into buffer: inout ByteBuffer) throws {
-    var stream = spare.withLock { spare in
+    var writer = spare.withLock { spare in
       defer { spare = nil }
-      return spare ?? Stream()
+      return spare ?? StreamWriter()
     }
-    guard stream.write(value, into: &buffer) else {
+    guard writer.write(value, into: &buffer) else {
       return try encodeByTree(value, into: &buffer)
     }
-    // An encoder that outlives the call has its stream.
-    guard isKnownUniquelyReferenced(&stream), stream.reset() else { return }
-    let free = stream
+    // An encoder that outlives the call keeps its writer, which is not reused then.
+    guard isKnownUniquelyReferenced(&writer), writer.reset() else { return }
+    let free = writer
     spare.withLock { $0 = free }
   }
 
-  /// A stream that nobody uses: it has its room, and knows the shapes of what it has written.
-  private static let spare = Mutex<Stream?>(nil)
+  /// A writer for reuse, with the capacity and the shapes of the values it has written.
+  private static let spare = Mutex<StreamWriter?>(nil)
 
-  /// The same, by way of a tree.
+  /// Appends the payload of a value to `buffer` by way of a ``Tree``.
   static func encodeByTree<V: Encodable>(_ value: V, into buffer: inout ByteBuffer) throws {
     let state = TreeState()
     let tree = try state.tree(value, path: [])
-    if let fault = state.fault { throw fault }
+    if let failure = state.failure { throw failure }
     try TreeWriter.write(tree, to: &buffer)
   }
 }

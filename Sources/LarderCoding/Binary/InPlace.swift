@@ -1,15 +1,15 @@
-/// A value that is not copied before something is asked of it.
+/// A value that is used without being copied.
 ///
-/// A copy would count a reference for each of the value's fields, which takes as long as to encode
+/// A copy would retain a reference for each of the value's fields, which takes as long as encoding
 /// them.
 package struct InPlace<Value>: ~Copyable {
   package let value: Value
 }
 
 extension UnsafeBufferPointer {
-  /// Where the elements stand; nil if there are none.
+  /// The elements as ``InPlace`` values; nil if the buffer has no memory.
   package var inPlace: UnsafePointer<InPlace<Element>>? {
-    // Unsafe: an element as `InPlace` has it is laid out as it is.
+    // Unsafe: `InPlace` has the layout of its only property.
     unsafe UnsafeRawPointer(baseAddress)?.assumingMemoryBound(to: InPlace<Element>.self)
   }
 }

@@ -1,26 +1,28 @@
-// A payload of Larder's own coder. Integers are fixed-width and little-endian.
+// A payload of the binary coder. Integers are fixed-width and little-endian.
 //
 //   offset  bytes  field
 //   0       1      format version, always 1
 //   1       4      n, the size of the value
-//   5       n      the value, tagged: its type, and then its body
-//   5 + n   rest   the shapes: their number (1 byte), and each as the number of its fields (varint)
-//                  and for every field its type, the length of its name (varint) and the name
+//   5       n      the value, tagged: its type, followed by its body
+//   5 + n   rest   the table of shapes: their number (1 byte); for each shape the number of its
+//                  fields (varint); for each field its type, the length of its name (varint) and
+//                  the name
 //
-//   type    one byte: a kind, and the top bit for an optional; behind `object` the number of its
-//           shape (1 byte), behind `list` the type of its elements
-//   body    by kind, below; an optional has a byte before it, 0 for absent (then no body), or 1
+//   type    one byte: a kind, with the top bit set for an optional; `object` is followed by the
+//           number of its shape (1 byte), `list` by the type of its elements
+//   body    depends on the kind, see below; an optional's body is preceded by a byte, 1 for present
+//           or 0 for absent (then there is no body)
 //
 // This layout is on users' disks. Do not change a kind or a field: add a format version, and keep
 // reading this one. Explained in Larder's Documentation.docc/StorageFormat.md.
 
-/// What a body is.
+/// The kind of a value, which determines how its body is encoded.
 ///
-/// These numbers are on users' disks: never change one, never use one again.
+/// The raw values are on users' disks: never change or reuse one.
 package enum Kind: UInt8, Sendable, CaseIterable {
   /// No bytes.
   ///
-  /// Only of tagged values.
+  /// Only tagged values can be null.
   case null = 0
   /// 1 byte, 0 or 1.
   case bool = 1
@@ -42,26 +44,27 @@ package enum Kind: UInt8, Sendable, CaseIterable {
   case date = 14
   /// 16 bytes.
   case uuid = 15
-  /// Length (varint) and UTF-8.
+  /// Length (varint) and UTF-8 bytes.
   case string = 16
   /// Length (varint) and bytes.
   case data = 17
   /// A URL without a base, as a string.
   case url = 18
-  /// Number of elements (4 bytes), and their bodies.
+  /// Number of elements (4 bytes) and their bodies.
   case list = 19
-  /// Number of entries (4 bytes), and for each its name as a string, and its value, tagged.
+  /// Number of entries (4 bytes), and for each its name as a string and its value, tagged.
   case map = 20
-  /// The bodies of the shape's fields, in their order.
+  /// The bodies of the shape's fields, in the shape's order.
   case object = 21
-  /// A type, and a body of that type, which is neither tagged nor optional.
+  /// A type and a body of that type, which is neither tagged nor optional.
   case tagged = 22
 }
 
 extension Kind {
+  /// The bit that marks an optional in a type's byte.
   static let optionalBit: UInt8 = 0x80
 
-  /// How many bytes a body has, for the kinds where all have the same number.
+  /// The size of a body in bytes; nil for kinds whose bodies vary in size.
   var width: Int? {
     switch self {
     case .null: 0
@@ -75,41 +78,42 @@ extension Kind {
   }
 }
 
-/// Larder's own coder: any `Codable` value as bytes that can be read without its type.
+/// Larder's own coder, which encodes any `Codable` value so that it can be read without its type.
 package enum Binary {
   static let version: UInt8 = 1
-  /// Where the size of the value is.
+  /// The offset of the value's size.
   static let sizeOffset = 1
-  /// Bytes before the value.
+  /// The number of bytes before the value.
   static let headBytes = 5
-  /// How many lists, maps and objects can be within each other.
+  /// The largest nesting depth of lists, maps and objects.
   package static let maximumDepth = 128
-  /// How many values can be within each other while they are encoded.
+  /// The largest number of nested `encode(to:)` calls.
   ///
-  /// More than containers, as a value may write another one in its own place.
+  /// It exceeds ``maximumDepth``, because a value may encode another one in its own place.
   static let maximumNesting = 512
   /// The largest table of shapes, in bytes.
   package static let maximumTableBytes = 4096
   static let maximumShapes = 255
 }
 
-/// Why bytes cannot be read as what was asked for.
+/// The error for bytes that cannot be read as the requested type.
 package enum Fault: Error, CustomStringConvertible {
-  /// The bytes break a rule of the format.
+  /// The bytes violate a rule of the format.
   case malformed(StaticString)
-  /// There is a value of another kind.
+  /// The value has another kind.
   case mismatch(found: Kind)
-  /// There is a value of the right kind that does not fit.
-  case unfit(StaticString)
+  /// The value cannot be converted to the requested type, or the direct reader does not support
+  /// the payload.
+  case unsuitable(StaticString)
 
-  /// There is no value.
-  static var missing: Fault { .unfit("there is none") }
+  /// The value is absent.
+  static var missing: Fault { .unsuitable("it is absent") }
 
   package var description: String {
     switch self {
     case .malformed(let reason): "Malformed payload: \(reason)"
     case .mismatch(let kind): "Found \(kind)"
-    case .unfit(let reason): "Unfit: \(reason)"
+    case .unsuitable(let reason): "Unsuitable: \(reason)"
     }
   }
 }

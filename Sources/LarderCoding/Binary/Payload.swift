@@ -1,43 +1,41 @@
 import Foundation
 
-/// Where a value's body is, and what it is.
+/// The position and kind of a value's body.
 package struct Place {
   var kind: Kind
-  /// The number of an object's shape, or the place of the type of a list's elements: its offset, or
-  /// -1 less its distance from the start of the shapes.
+  /// The number of an object's shape, or the position of a list's element type: its offset, or
+  /// -1 minus its distance from the start of the shapes.
   var argument: Int
-  /// Where the body begins.
+  /// The offset of the body.
   var offset: Int
 }
 
-/// A type as it stands in a payload.
+/// A type as encoded in a payload.
 package struct WireType {
   var kind: Kind
   var isOptional: Bool
   var argument: Int
 }
 
-/// The bytes of a payload, and what their table of shapes says.
+/// The bytes of a payload, and its parsed table of shapes.
 ///
-/// Every read is checked against the end: bytes of any kind are read, or refused.
+/// Every read is bounds-checked, so arbitrary bytes are either read or rejected.
 package final class Payload {
-  // Unsafe: the bytes are the caller's. `Binary.decode` lends them for the time of a call, and has
-  // `keepBytes` copy them if a value kept its decoder.
+  // Unsafe: the bytes belong to the caller. `Binary.decode` lends them for one call, and copies
+  // them with `keepBytes` if a value kept its decoder.
   @exclusivity(unchecked)
   private(set) var bytes: UnsafeRawBufferPointer
-  /// Those of the value.
+  /// The bytes of the value, without the shapes.
   @exclusivity(unchecked)
   package private(set) var valueBytes: PayloadBytes
   @exclusivity(unchecked) private var isOwner = false
   @exclusivity(unchecked)
   var shapes: [Shape] = []
 
-  // The value that was last read to its end, so that those around it need not look for that.
-  @exclusivity(unchecked) private var finished = -1
-  @exclusivity(unchecked) private var finishedDepth = -1
-  @exclusivity(unchecked) private var finishedEnd = -1
+  /// The value that was last read to its end, so that the container around it need not scan it.
+  @exclusivity(unchecked) private var finished: (offset: Int, depth: Int, end: Int)?
 
-  /// The type that was last asked whether it is a list.
+  /// The type that was last checked for being a list, with the result.
   @exclusivity(unchecked) var lastListType: (type: ObjectIdentifier, list: (any WireList.Type)?) = (
     ObjectIdentifier(Never.self), nil
   )
@@ -45,19 +43,21 @@ package final class Payload {
   init(_ bytes: UnsafeRawBufferPointer) throws(Fault) {
     self.bytes = bytes
     guard bytes.count > Binary.headBytes else { throw .malformed("too few bytes") }
-    guard bytes[0] == Binary.version else { throw .malformed("another version of the format") }
+    guard bytes[0] == Binary.version else { throw .malformed("an unsupported format version") }
     let size = UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 1, as: UInt32.self))
-    guard size < bytes.count - Binary.headBytes else { throw .malformed("no table of shapes") }
+    guard size < bytes.count - Binary.headBytes else {
+      throw .malformed("a missing table of shapes")
+    }
     valueBytes = PayloadBytes(bytes, upTo: Binary.headBytes + Int(size))
     try readShapes()
   }
 
-  /// Where the value ends and the shapes begin.
+  /// The offset at which the value ends and the shapes begin.
   var end: Int { valueBytes.end }
 
   deinit { if isOwner { bytes.deallocate() } }
 
-  /// Copies the bytes, so that they stay when the caller's are gone.
+  /// Copies the bytes, so that they stay valid after the caller's call.
   func keepBytes() {
     let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 16)
     copy.copyMemory(from: bytes)
@@ -70,10 +70,10 @@ package final class Payload {
 // MARK: - Reading
 
 extension Payload {
-  /// How many bytes of the value begin at `offset`.
+  /// The number of the value's bytes from `offset` on.
   func bytesLeft(from offset: Int) -> Int { end - offset }
 
-  /// Reads the number of elements or entries of `minimum` bytes each.
+  /// Reads the number of elements or entries, each of which takes at least `minimum` bytes.
   func count(at offset: inout Int, minimum: Int) throws(Fault) -> Int {
     let count = Int(UInt32(littleEndian: try valueBytes.load(at: offset)))
     offset += 4
@@ -83,35 +83,36 @@ extension Payload {
     return count
   }
 
-  /// The numbers of a list, all at once; `offset` is where the list's body begins.
+  /// Reads all numbers of the list whose body begins at `offset`, and moves `offset` behind it.
   ///
-  /// Only for types that have a ``numberKind(of:)``.
+  /// `T` must be a type with a ``numberKind(of:)``.
   func numbers<T>(at offset: inout Int) throws(Fault) -> [T] {
     let count = try count(at: &offset, minimum: MemoryLayout<T>.size)
-    // An array that is made without room writes into the empty array that all threads share.
+    // With a capacity of 0, the initializer would write to the empty array that all threads share.
     guard count > 0 else { return [] }
     let size = count * MemoryLayout<T>.size
     let source = UnsafeRawBufferPointer(rebasing: bytes[offset..<(offset + size)])
     offset += size
-    // Unsafe: `T` is a number and may have any bits; `source` has `count` of them.
+    // Unsafe: `T` is a number, valid with any bit pattern; `source` holds `count` of them.
     return unsafe [T](unsafeUninitializedCapacity: count) { target, initialized in
       UnsafeMutableRawBufferPointer(target).copyMemory(from: source)
       initialized = count
     }
   }
 
-  /// Remembers where a value ends that begins at `offset` and has at least one byte.
+  /// Records the end of the body at `offset`, which has at least one byte.
   func finish(_ offset: Int, depth: Int, end: Int) {
-    finished = offset
-    finishedDepth = depth
-    finishedEnd = end
+    finished = (offset, depth, end)
   }
 
-  /// Where the value at `place` ends, if it was the last to be read.
+  /// The end of the body at `place`, if it was the last one to be read; otherwise nil.
   func knownEnd(of place: Place, depth: Int) -> Int? {
-    // A null has no bytes: what is behind it begins where it does, and may have been the last.
+    // A null has no bytes, so the value behind it has the same offset, and may be the last read.
     if place.kind == .null { return place.offset }
-    return finished == place.offset && finishedDepth == depth ? finishedEnd : nil
+    guard let finished, finished.offset == place.offset, finished.depth == depth else {
+      return nil
+    }
+    return finished.end
   }
 }
 
@@ -124,7 +125,7 @@ extension Payload {
     var offset = offset
     if type.isOptional {
       let presence: UInt8 = try valueBytes.load(at: offset)
-      guard presence <= 1 else { throw .malformed("a presence that is neither 0 nor 1") }
+      guard presence <= 1 else { throw .malformed("a presence byte other than 0 or 1") }
       if presence == 0 { return nil }
       offset += 1
     }
@@ -135,25 +136,25 @@ extension Payload {
   /// Reads the type of a tagged value.
   func tagged(at offset: Int) throws(Fault) -> Place {
     let byte: UInt8 = try valueBytes.load(at: offset)
-    var place = offset
-    // A scalar's type is only its kind.
+    // A scalar's type is its kind alone.
     if byte < Kind.list.rawValue, let kind = Kind(rawValue: byte) {
       return Place(kind: kind, argument: 0, offset: offset + 1)
     }
-    let type = try readType(at: &place, end: end, shapeCount: shapes.count)
+    var bodyOffset = offset
+    let type = try readType(at: &bodyOffset, end: end, shapeCount: shapes.count)
     guard !type.isOptional, type.kind != .tagged else {
-      throw .malformed("a tagged value in a tagged value")
+      throw .malformed("a tagged or optional type in a tagged value")
     }
-    return Place(kind: type.kind, argument: type.argument, offset: place)
+    return Place(kind: type.kind, argument: type.argument, offset: bodyOffset)
   }
 
-  /// The type of the elements of a list.
+  /// Reads the type of a list's elements.
   func elementType(of list: Place) throws(Fault) -> WireType {
     var offset = list.argument >= 0 ? list.argument : end - list.argument - 1
     return try readType(at: &offset, end: bytes.count, shapeCount: shapes.count)
   }
 
-  /// The smallest number of bytes that a value of `type` can have.
+  /// The smallest size of a value of `type`, in bytes.
   func minimumBytes(of type: WireType) -> Int {
     if type.isOptional { return 1 }
     switch type.kind {
@@ -171,8 +172,8 @@ extension Payload {
     var levels = 1
     while true {
       let element = try readTypeHead(at: &offset, end: end, shapeCount: shapeCount)
-      // Else there would be lists that are long and take no bytes.
-      guard element.kind != .null else { throw .malformed("a list of nothing") }
+      // Nulls take no bytes, so that a short payload could hold any number of them.
+      guard element.kind != .null else { throw .malformed("a list of kind null") }
       guard element.kind == .list else { return type }
       levels += 1
       guard levels <= Binary.maximumDepth else { throw .malformed("nested too deeply") }
@@ -182,17 +183,17 @@ extension Payload {
   private func readTypeHead(
     at offset: inout Int, end: Int, shapeCount: Int
   ) throws(Fault) -> WireType {
-    guard offset < end else { throw .malformed("a type goes past the end") }
+    guard offset < end else { throw .malformed("a type extends past the end") }
     let byte = bytes[offset]
     guard let kind = Kind(rawValue: byte & ~Kind.optionalBit) else {
-      throw .malformed("a kind that is not known")
+      throw .malformed("an unknown kind")
     }
     offset += 1
     var type = WireType(kind: kind, isOptional: byte & Kind.optionalBit != 0, argument: 0)
     if kind == .list { type.argument = offset }
     if kind == .object {
       guard offset < end, bytes[offset] < shapeCount else {
-        throw .malformed("a shape that is not there")
+        throw .malformed("an unknown shape")
       }
       type.argument = Int(bytes[offset])
       offset += 1
@@ -204,18 +205,18 @@ extension Payload {
 // MARK: - Skipping
 
 extension Payload {
-  /// Where the value of `type` at `offset` ends; `depth` is the value's own.
+  /// Finds the end of the value of `type` at `offset`, whose nesting level is `depth`.
   func end(of type: WireType, at offset: Int, depth: Int) throws(Fault) -> Int {
     guard let place = try resolve(type, at: offset) else { return offset + 1 }
     return try end(of: place, depth: depth)
   }
 
-  /// Where the body at `place` ends.
+  /// Finds the end of the body at `place`.
   func end(of place: Place, depth: Int) throws(Fault) -> Int {
     if let end = knownEnd(of: place, depth: depth) { return end }
     if let width = place.kind.width {
       guard width <= bytesLeft(from: place.offset) else {
-        throw .malformed("a value goes past the end")
+        throw .malformed("a value extends past the end")
       }
       return place.offset + width
     }
@@ -236,12 +237,12 @@ extension Payload {
     return offset
   }
 
-  /// The shape of the object at `place`, for which there are bytes enough.
+  /// Returns the shape of the object at `place`; throws if fewer bytes are left than it needs.
   func enter(_ place: Place, depth: Int) throws(Fault) -> Shape {
     try checkDepth(depth)
     let shape = shapes[place.argument]
     guard shape.minimumBytes <= bytesLeft(from: place.offset) else {
-      throw .malformed("an object goes past the end")
+      throw .malformed("an object extends past the end")
     }
     return shape
   }

@@ -1,9 +1,9 @@
-/// The bytes of a payload's value, each read of which is checked against their end.
+/// The bytes of a payload's value, with bounds-checked reads.
 package struct PayloadBytes {
-  // Unsafe: whoever makes one keeps the memory until it is gone. All reads go through `load` and
-  // `run`, which look for the end first.
+  // Unsafe: the creator keeps the memory valid for the lifetime of this value. All reads go through
+  // `load` and `run`, which check the bounds first.
   let start: UnsafeRawPointer
-  /// Where the value ends, counted from the start of the payload.
+  /// The end of the value, as an offset from the start of the payload.
   package let end: Int
 
   package init(_ payload: UnsafeRawBufferPointer, upTo end: Int) {
@@ -18,13 +18,13 @@ package struct PayloadBytes {
     _ type: T.Type = T.self, at offset: Int
   ) throws(Fault) -> T {
     guard offset >= 0, end - offset >= MemoryLayout<T>.size else {
-      throw .malformed("a value goes past the end")
+      throw .malformed("a value extends past the end")
     }
-    // Unsafe: checked just above, and `T` may have any bits.
+    // Unsafe: the bounds are checked above, and any bit pattern is a valid `T`.
     return unsafe start.loadUnaligned(fromByteOffset: offset, as: T.self)
   }
 
-  /// Reads a varint, of which no longer form is allowed than it needs, and at most 2^31.
+  /// Reads a varint in its shortest form, of at most five bytes.
   @inline(__always)
   package func varint(at offset: inout Int) throws(Fault) -> Int {
     let first: UInt8 = try load(at: offset)
@@ -43,19 +43,19 @@ package struct PayloadBytes {
       offset += 1
       number |= Int(byte & 0x7F) << shift
       if byte < 0x80 {
-        guard byte != 0 || shift == 0 else { throw .malformed("a number in too many bytes") }
+        guard byte != 0 || shift == 0 else { throw .malformed("an overlong varint") }
         return number
       }
       shift += 7
     }
-    throw .malformed("a number without an end")
+    throw .malformed("an unterminated varint")
   }
 
-  /// Reads a length, and that many bytes.
+  /// Reads a length and that many bytes.
   @inline(__always)
   package func run(at offset: inout Int) throws(Fault) -> UnsafeRawBufferPointer {
     let count = try varint(at: &offset)
-    guard count <= end - offset else { throw .malformed("a length goes past the end") }
+    guard count <= end - offset else { throw .malformed("a length extends past the end") }
     defer { offset += count }
     return UnsafeRawBufferPointer(start: start + offset, count: count)
   }

@@ -1,9 +1,9 @@
 import Foundation
 import LarderBytes
 
-/// A type whose names of fields are data, and differ from each other.
+/// A type that encodes itself as a map if its keys have distinct names.
 protocol MapLike {
-  /// Whether that is so: it depends on the type of the names.
+  /// Whether the names of the keys are distinct, which depends on the key type.
   static var hasDistinctNames: Bool { get }
 }
 
@@ -11,14 +11,14 @@ extension Dictionary: MapLike {
   static var hasDistinctNames: Bool { Key.self == String.self || Key.self == Int.self }
 }
 
-/// An array, which may be one of scalars of one kind.
+/// An array whose elements may all be scalars of one kind.
 protocol ScalarList {
   var count: Int { get }
-  /// The kind of all elements; nil if they have none, or not all the same.
+  /// The kind of all elements; nil if they are not scalars of one kind.
   var scalarKind: Kind? { get }
   /// Appends the bodies of all elements.
   ///
-  /// Only for an array with a ``scalarKind``.
+  /// The array must have a ``scalarKind``.
   func appendScalars(to bytes: inout ByteBuffer)
 }
 
@@ -27,7 +27,7 @@ extension Array: ScalarList {
     if let kind = numberKind(of: Element.self) { return kind }
     guard let type = Element.self as? any WireScalar.Type else { return nil }
     guard Element.self == URL.self else { return type.kind }
-    // URLs with a base are objects.
+    // A URL with a base is stored as an object.
     return allSatisfy { ($0 as? URL)?.baseURL == nil } ? .url : nil
   }
 
@@ -43,10 +43,9 @@ extension Array: ScalarList {
 }
 
 extension ByteBuffer {
-  /// Appends the commonest lists, tagged; false for any other value.
+  /// Appends `value`, tagged, if it is a list of a common type; false for any other value.
   ///
-  /// Each of them is known by its type alone: to ask for a conformance takes longer than to copy a
-  /// thousand numbers.
+  /// Comparing types is fast, while a dynamic cast takes longer than copying a thousand numbers.
   @inline(__always)
   mutating func appendCommonList<T>(_ value: T) -> Bool {
     if T.self == [Int].self {
@@ -70,8 +69,8 @@ extension ByteBuffer {
   }
 }
 
-/// `value` as the type that it is of, as the caller has compared.
+/// Returns `value` as an `S`; the caller has checked that `S` is `T`.
 func same<T, S>(_ value: T, _ type: S.Type = S.self) -> S {
-  // Unsafe: the types are the same.
+  // Unsafe: the caller has checked that the types are equal.
   unsafe unsafeBitCast(value, to: type)
 }

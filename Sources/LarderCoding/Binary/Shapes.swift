@@ -1,11 +1,11 @@
 import Foundation
 import Synchronization
 
-/// The fields of objects: their names and types, in the order of their bodies.
+/// The names and types of an object's fields, in the order of their bodies.
 final class Shape: Sendable {
   let names: [String]
   let types: [WireType]
-  /// The smallest number of bytes that an object of this shape can have.
+  /// The smallest size of an object of this shape, in bytes.
   let minimumBytes: Int
   private let indexes: [String: Int]
 
@@ -20,16 +20,17 @@ final class Shape: Sendable {
     self.indexes = indexes
   }
 
-  /// The field of that name.
+  /// The index of the field with that name.
   func index(of name: String) -> Int? {
     if names.count <= 8 { return names.firstIndex(of: name) }
     return indexes[name]
   }
 }
 
-/// Tables of shapes that were read before.
+/// A cache of parsed tables of shapes.
 ///
-/// Payloads of one type have the same table, and reading it takes longer than a small value.
+/// Payloads of one type have the same table, and parsing it takes longer than decoding a small
+/// value.
 private struct ShapeCache {
   private struct Entry {
     let table: [UInt8]
@@ -40,7 +41,7 @@ private struct ShapeCache {
 
   private var entries: [Entry?] = Array(repeating: nil, count: 64)
 
-  /// The slot for a table: by its length and its last bytes, which are the name of a field.
+  /// The slot of a table, from a hash of its length and its last bytes, which hold field names.
   private func slot(_ table: UnsafeRawBufferPointer) -> Int {
     var hash = UInt64(table.count)
     for byte in table.suffix(24) { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
@@ -64,7 +65,7 @@ func areEqual(_ one: UnsafeRawBufferPointer, _ other: UnsafeRawBufferPointer) ->
 }
 
 extension Payload {
-  /// Reads the table of shapes, which are ``shapes`` then.
+  /// Reads the table of shapes into ``shapes``.
   func readShapes() throws(Fault) {
     let table = UnsafeRawBufferPointer(rebasing: bytes[end...])
     if table.count == 1, table[0] == 0 { return }
@@ -79,20 +80,25 @@ extension Payload {
 
   private func readNewShapes() throws(Fault) {
     let whole = PayloadBytes(bytes, upTo: bytes.count)
-    guard whole.end - end <= Binary.maximumTableBytes else { throw .malformed("too many shapes") }
+    guard whole.end - end <= Binary.maximumTableBytes else {
+      throw .malformed("an oversized table of shapes")
+    }
     let count = Int(bytes[end])
     var offset = end + 1
     shapes.reserveCapacity(count)
     for _ in 0..<count { shapes.append(try readShape(in: whole, at: &offset, of: count)) }
-    guard offset == whole.end else { throw .malformed("bytes behind the shapes") }
+    guard offset == whole.end else { throw .malformed("bytes after the table of shapes") }
   }
 
   private func readShape(
     in whole: PayloadBytes, at offset: inout Int, of count: Int
   ) throws(Fault) -> Shape {
     let fields = try whole.varint(at: &offset)
-    // Each field has a type and a length. Objects without fields would take no bytes.
-    guard fields > 0, fields <= (whole.end - offset) / 2 else { throw .malformed("a shape's size") }
+    // A field takes at least two bytes, its type and its name's length. An object without fields
+    // would take no bytes, so that a short payload could hold any number of them.
+    guard fields > 0, fields <= (whole.end - offset) / 2 else {
+      throw .malformed("an invalid number of fields")
+    }
     var names: [String] = []
     var types: [WireType] = []
     names.reserveCapacity(fields)
@@ -100,18 +106,18 @@ extension Payload {
     var minimumBytes = 0
     for _ in 0..<fields {
       var type = try readType(at: &offset, end: whole.end, shapeCount: count)
-      // From the table's start, and so the same in any payload.
+      // Relative to the table's start, so that the cached shape is valid in any payload.
       if type.kind == .list { type.argument = end - type.argument - 1 }
-      guard type.kind != .null else { throw .malformed("a field of nothing") }
-      // So objects cannot be within each other for ever, or without taking bytes.
+      guard type.kind != .null else { throw .malformed("a field of kind null") }
+      // A required object must have an earlier shape, so that objects cannot nest without end.
       guard type.kind != .object || type.isOptional || type.argument < shapes.count else {
-        throw .malformed("a shape within itself")
+        throw .malformed("a recursive shape")
       }
       minimumBytes = min(minimumBytes + self.minimumBytes(of: type), Int(Int32.max))
       types.append(type)
       names.append(try whole.text(at: &offset))
     }
-    guard Self.areDistinct(names) else { throw .malformed("two fields of one name") }
+    guard Self.areDistinct(names) else { throw .malformed("a duplicate field name") }
     return Shape(names: names, types: types, minimumBytes: minimumBytes)
   }
 

@@ -1,27 +1,27 @@
 import Foundation
 import LarderBytes
 
-/// The encoder of one value in a ``Stream``.
+/// The encoder of one value in a ``StreamWriter``.
 struct StreamEncoder: Encoder {
-  let stream: Stream
+  let writer: StreamWriter
   let id: Int
   let level: Int
 
-  /// Nobody knows the path but the tree.
+  /// Abandons the stream: only the tree keeps track of the path.
   var codingPath: [any CodingKey] {
-    stream.abandon()
+    writer.abandon()
     return []
   }
 
   var userInfo: [CodingUserInfoKey: Any] { [:] }
 
   func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
-    let handle = stream.fields(ofValue: id, keyType: type)
-    return KeyedEncodingContainer(StreamFields<Key>(stream: stream, handle: handle))
+    let handle = writer.fields(ofValue: id, keyType: type)
+    return KeyedEncodingContainer(StreamFields<Key>(writer: writer, handle: handle))
   }
 
   func unkeyedContainer() -> any UnkeyedEncodingContainer {
-    StreamElements(stream: stream, handle: stream.elements(ofValue: id))
+    StreamElements(writer: writer, handle: writer.elements(ofValue: id))
   }
 
   func singleValueContainer() -> any SingleValueEncodingContainer { self }
@@ -29,44 +29,44 @@ struct StreamEncoder: Encoder {
 
 extension StreamEncoder: SingleValueEncodingContainer {
   private func begin() throws {
-    guard stream.isUntouched(id) else {
-      stream.abandon()
+    guard writer.isUntouched(id) else {
+      writer.abandon()
       throw StreamAbandoned()
     }
   }
 
   func encodeNil() throws {
     try begin()
-    stream.bytes.append(Kind.null.rawValue)
+    writer.bytes.append(Kind.null.rawValue)
   }
 
   func scalar<S: WireScalar>(_ value: S) throws {
     try begin()
-    stream.scalar(value)
+    writer.scalar(value)
   }
 
   func encode<T: Encodable>(_ value: T) throws {
     try begin()
-    try stream.encode(value)
+    try writer.encode(value)
   }
 }
 
 // MARK: - Keyed
 
 struct StreamFields<Key: CodingKey>: KeyedEncodingContainerProtocol {
-  let stream: Stream
-  let handle: Stream.Handle
+  let writer: StreamWriter
+  let handle: StreamWriter.Handle
 
   var codingPath: [any CodingKey] {
-    stream.abandon()
+    writer.abandon()
     return []
   }
 
   @inline(__always)
   func scalar<S: WireScalar>(_ value: S, _ key: Key) throws {
-    switch stream.field(of: handle, key.stringValue, S.kind.rawValue) {
-    case .body: value.append(to: &stream.bytes)
-    case .entry: stream.scalar(value)
+    switch writer.field(of: handle, key.stringValue, S.kind.rawValue) {
+    case .body: value.append(to: &writer.bytes)
+    case .entry: writer.scalar(value)
     case .abandoned: throw StreamAbandoned()
     }
   }
@@ -74,20 +74,20 @@ struct StreamFields<Key: CodingKey>: KeyedEncodingContainerProtocol {
   @inline(__always)
   func optional<S: WireScalar>(_ value: S?, _ key: Key) throws {
     let kind = S.kind.rawValue | Kind.optionalBit
-    switch stream.field(of: handle, key.stringValue, kind, isAbsent: value == nil) {
+    switch writer.field(of: handle, key.stringValue, kind, isAbsent: value == nil) {
     case .body:
-      stream.bytes.append(value == nil ? 0 : 1)
-      value?.append(to: &stream.bytes)
-    case .entry: if let value { stream.scalar(value) }
+      writer.bytes.append(value == nil ? 0 : 1)
+      value?.append(to: &writer.bytes)
+    case .entry: if let value { writer.scalar(value) }
     case .abandoned: throw StreamAbandoned()
     }
   }
 
   mutating func encodeNil(forKey key: Key) throws {
-    guard stream.field(of: handle, key.stringValue, Kind.tagged.rawValue) != .abandoned else {
+    guard writer.field(of: handle, key.stringValue, Kind.tagged.rawValue) != .abandoned else {
       throw StreamAbandoned()
     }
-    stream.bytes.append(Kind.null.rawValue)
+    writer.bytes.append(Kind.null.rawValue)
   }
 
   mutating func encode<T: Encodable>(_ value: T, forKey key: Key) throws {
@@ -99,10 +99,10 @@ struct StreamFields<Key: CodingKey>: KeyedEncodingContainerProtocol {
     if T.self == Date.self { return try scalar(same(value, Date.self), key) }
     if T.self == Data.self { return try scalar(same(value, Data.self), key) }
     if T.self == String.self { return try scalar(same(value, String.self), key) }
-    guard stream.field(of: handle, key.stringValue, Kind.tagged.rawValue) != .abandoned else {
+    guard writer.field(of: handle, key.stringValue, Kind.tagged.rawValue) != .abandoned else {
       throw StreamAbandoned()
     }
-    try stream.encode(value)
+    try writer.encode(value)
   }
 
   mutating func encodeIfPresent<T: Encodable>(_ value: T?, forKey key: Key) throws {
@@ -114,19 +114,19 @@ struct StreamFields<Key: CodingKey>: KeyedEncodingContainerProtocol {
     if T.self == Date.self { return try optional(same(value, Date?.self), key) }
     if T.self == Data.self { return try optional(same(value, Data?.self), key) }
     let kind = Kind.tagged.rawValue | Kind.optionalBit
-    switch stream.field(of: handle, key.stringValue, kind, isAbsent: value == nil) {
-    case .body: stream.bytes.append(value == nil ? 0 : 1)
+    switch writer.field(of: handle, key.stringValue, kind, isAbsent: value == nil) {
+    case .body: writer.bytes.append(value == nil ? 0 : 1)
     case .entry: break
     case .abandoned: throw StreamAbandoned()
     }
-    if let value { try stream.encode(value) }
+    if let value { try writer.encode(value) }
   }
 
   /// Begins a container in a field.
-  private func nested(_ key: Key, keyType: Any.Type?) -> Stream.Handle {
-    switch stream.field(of: handle, key.stringValue, Kind.tagged.rawValue) {
+  private func nested(_ key: Key, keyType: Any.Type?) -> StreamWriter.Handle {
+    switch writer.field(of: handle, key.stringValue, Kind.tagged.rawValue) {
     case .abandoned: .dead
-    case .body, .entry: stream.openNested(keyType: keyType)
+    case .body, .entry: writer.openNested(keyType: keyType)
     }
   }
 
@@ -134,69 +134,69 @@ struct StreamFields<Key: CodingKey>: KeyedEncodingContainerProtocol {
     keyedBy type: NestedKey.Type, forKey key: Key
   ) -> KeyedEncodingContainer<NestedKey> {
     KeyedEncodingContainer(
-      StreamFields<NestedKey>(stream: stream, handle: nested(key, keyType: type)))
+      StreamFields<NestedKey>(writer: writer, handle: nested(key, keyType: type)))
   }
 
   mutating func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer {
-    StreamElements(stream: stream, handle: nested(key, keyType: nil))
+    StreamElements(writer: writer, handle: nested(key, keyType: nil))
   }
 
-  mutating func superEncoder() -> any Encoder { stream.deadEncoder() }
+  mutating func superEncoder() -> any Encoder { writer.deadEncoder() }
 
-  mutating func superEncoder(forKey key: Key) -> any Encoder { stream.deadEncoder() }
+  mutating func superEncoder(forKey key: Key) -> any Encoder { writer.deadEncoder() }
 }
 
-extension Stream {
-  /// An encoder for what goes nowhere, as the stream is given up.
+extension StreamWriter {
+  /// Abandons the stream, and returns an encoder with no value's number.
   fileprivate func deadEncoder() -> any Encoder {
     abandon()
-    return StreamEncoder(stream: self, id: -2, level: 0)
+    return StreamEncoder(writer: self, id: -1, level: 0)
   }
 }
 
 // MARK: - Unkeyed
 
 struct StreamElements: UnkeyedEncodingContainer {
-  let stream: Stream
-  let handle: Stream.Handle
+  let writer: StreamWriter
+  let handle: StreamWriter.Handle
 
   var codingPath: [any CodingKey] {
-    stream.abandon()
+    writer.abandon()
     return []
   }
 
-  var count: Int { stream.count(of: handle) }
+  var count: Int { writer.count(of: handle) }
 
   private func begin() throws {
-    guard stream.element(of: handle) else { throw StreamAbandoned() }
+    guard writer.element(of: handle) else { throw StreamAbandoned() }
   }
 
   mutating func encodeNil() throws {
     try begin()
-    stream.bytes.append(Kind.null.rawValue)
+    writer.bytes.append(Kind.null.rawValue)
   }
 
   func scalar<S: WireScalar>(_ value: S) throws {
     try begin()
-    stream.scalar(value)
+    writer.scalar(value)
   }
 
   mutating func encode<T: Encodable>(_ value: T) throws {
     try begin()
-    try stream.encode(value)
+    try writer.encode(value)
   }
 
   mutating func nestedContainer<NestedKey: CodingKey>(
     keyedBy type: NestedKey.Type
   ) -> KeyedEncodingContainer<NestedKey> {
-    let inner = stream.element(of: handle) ? stream.openNested(keyType: type) : .dead
-    return KeyedEncodingContainer(StreamFields<NestedKey>(stream: stream, handle: inner))
+    let inner = writer.element(of: handle) ? writer.openNested(keyType: type) : .dead
+    return KeyedEncodingContainer(StreamFields<NestedKey>(writer: writer, handle: inner))
   }
 
   mutating func nestedUnkeyedContainer() -> any UnkeyedEncodingContainer {
-    let inner = stream.element(of: handle) ? stream.openNested(keyType: nil) : .dead
-    return StreamElements(stream: stream, handle: inner)
+    let inner = writer.element(of: handle) ? writer.openNested(keyType: nil) : .dead
+    return StreamElements(writer: writer, handle: inner)
   }
 
-  mutating func superEncoder() -> any Encoder { stream.deadEncoder() }
+  mutating func superEncoder() -> any Encoder { writer.deadEncoder() }
 }

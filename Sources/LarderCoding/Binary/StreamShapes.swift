@@ -1,37 +1,37 @@
 import LarderBytes
 
-/// The shapes of objects that a stream has written, in this payload and in those before.
+/// The shapes of the objects that a ``StreamWriter`` has written, in this and in earlier payloads.
 ///
-/// A shape gets a number in a payload when the first object of it ends. So what was written before
-/// does not show.
+/// A shape gets its number in a payload when the first object with it ends. A payload's bytes
+/// therefore do not depend on the payloads written before it.
 struct StreamShapes {
   private struct Shape {
     var names: [String] = []
     var kinds: [UInt8] = []
-    /// Whether all of its fields are known.
+    /// Whether an object with exactly these fields has ended.
     var isWhole = false
-    /// The payload in which it has its number.
+    /// The payload for which ``number`` is valid.
     var payload = 0
     var number: UInt8 = 0
   }
 
-  /// How many shapes are remembered from one payload to the next.
+  /// The largest number of shapes kept from one payload to the next.
   private static let maximumKept = 256
-  /// How many shapes one payload may begin with; most are equal in the end, or there is a limit.
+  /// The largest number of shapes that can be begun; many of them turn out equal to a known one.
   private static let maximum = 2048
 
-  /// How many shapes the payload has that are somebody else's, and come before these.
+  /// The number of the payload's shapes that precede these and belong to a ``DirectWriter``.
   private let reserved: Int
   private var shapes: [Shape] = []
   /// The shapes of this payload, by their numbers.
   private var used: [Int] = []
   private var payload = 1
-  /// The shape that the last object with a type of keys had.
+  /// The shape of the last object with each type of keys.
   private var predictions: [(keyType: ObjectIdentifier, shape: Int)] = []
 
   init(reserved: Int) { self.reserved = reserved }
 
-  /// How many shapes this payload has.
+  /// The number of shapes used in this payload.
   var count: Int { used.count }
 
   /// Begins another payload.
@@ -44,7 +44,7 @@ struct StreamShapes {
     }
   }
 
-  /// Appends the table.
+  /// Appends the table of shapes.
   func append(to bytes: inout ByteBuffer) {
     bytes.append(UInt8(used.count))
     appendEntries(to: &bytes)
@@ -63,41 +63,42 @@ struct StreamShapes {
 
   // MARK: - Finding
 
-  /// The shape that an object with such keys will have if it is as the last one; else -1.
+  /// The shape of the last object with that type of keys; nil if there was none.
   @inline(__always)
-  func predicted(for keyType: ObjectIdentifier) -> Int {
+  func predicted(for keyType: ObjectIdentifier) -> Int? {
     for prediction in predictions where prediction.keyType == keyType { return prediction.shape }
-    return -1
+    return nil
   }
 
-  /// Whether a shape has such a field at that place.
+  /// Whether the field at `index` of a shape has that name and kind.
   @inline(__always)
-  func has(_ shape: Int, _ place: Int, _ name: String, _ kind: UInt8) -> Bool {
-    shape >= 0 && place < shapes[shape].kinds.count && shapes[shape].kinds[place] == kind
-      && shapes[shape].names[place] == name
+  func has(_ shape: Int?, _ index: Int, _ name: String, _ kind: UInt8) -> Bool {
+    guard let shape else { return false }
+    return index < shapes[shape].kinds.count && shapes[shape].kinds[index] == kind
+      && shapes[shape].names[index] == name
   }
 
-  /// A whole shape that begins with the first fields of another, and goes on with that field.
-  func whole(after count: Int, of shape: Int, _ name: String, _ kind: UInt8) -> Int? {
+  /// Finds a whole shape with the first `count` fields of another, followed by that field.
+  func whole(after count: Int, of shape: Int?, _ name: String, _ kind: UInt8) -> Int? {
     shapes.indices.first { index in
       shapes[index].isWhole && has(index, count, name, kind) && isAlike(index, shape, count)
     }
   }
 
-  /// Whether the first fields of two shapes are the same.
-  private func isAlike(_ one: Int, _ other: Int, _ count: Int) -> Bool {
-    if count == 0 || one == other { return true }
+  /// Whether the first `count` fields of two shapes are the same.
+  private func isAlike(_ one: Int, _ other: Int?, _ count: Int) -> Bool {
+    guard count > 0, let other, one != other else { return true }
     return shapes[one].kinds[..<count] == shapes[other].kinds[..<count]
       && shapes[one].names[..<count] == shapes[other].names[..<count]
   }
 
   // MARK: - Growing
 
-  /// Begins a shape with the first fields of another; nil if there are too many.
-  mutating func begin(_ count: Int, of shape: Int) -> Int? {
+  /// Begins a shape with the first `count` fields of another; nil if there are too many shapes.
+  mutating func begin(_ count: Int, of shape: Int?) -> Int? {
     guard shapes.count < Self.maximum else { return nil }
     var new = Shape()
-    if count > 0 {
+    if count > 0, let shape {
       new.names = Array(shapes[shape].names[..<count])
       new.kinds = Array(shapes[shape].kinds[..<count])
     }
@@ -105,7 +106,7 @@ struct StreamShapes {
     return shapes.count - 1
   }
 
-  /// Adds a field to a shape that was begun; false if it has one of that name.
+  /// Adds a field to a shape; false if the shape has a field of that name.
   mutating func add(_ name: String, _ kind: UInt8, to shape: Int) -> Bool {
     guard !shapes[shape].names.contains(name) else { return false }
     shapes[shape].names.append(name)
@@ -113,8 +114,9 @@ struct StreamShapes {
     return true
   }
 
-  /// The shape of an object that has ended with the first fields of `shape`, which `isNew` if it
-  /// grew with the object; nil if there are too many.
+  /// Returns the number of the shape of an object that has ended; nil if there are too many shapes.
+  ///
+  /// The object has the first `count` fields of `shape`, which `isNew` if it grew with the object.
   mutating func end(
     _ shape: Int, fields count: Int, isNew: Bool, keyType: ObjectIdentifier
   ) -> UInt8? {
@@ -128,7 +130,7 @@ struct StreamShapes {
     return shapes[index].number
   }
 
-  /// The whole shape that has the first fields of another and no more.
+  /// Finds or makes the whole shape with exactly the first `count` fields of another.
   private mutating func whole(_ shape: Int, _ count: Int, isNew: Bool) -> Int? {
     if !isNew, shapes[shape].kinds.count == count { return shape }
     let known = shapes.indices.first { index in

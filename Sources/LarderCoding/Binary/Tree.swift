@@ -1,20 +1,20 @@
 import LarderBytes
 
-/// A value on its way into a payload.
+/// A value in memory, to be written as a payload.
 indirect enum Tree {
   case null
   case scalar(any WireScalar)
   /// A list of scalars of one kind.
   case scalars(Kind, any ScalarList)
   case container(TreeContainer)
-  /// A field that may be absent, of a kind that is known when it is.
+  /// An optional field, with the kind of its value even if it is absent.
   case optional(Kind, Tree?)
 }
 
-/// What a list or an object is filled with as its type encodes itself.
+/// The contents of one value, filled while its type encodes itself.
 final class TreeContainer {
   enum Content {
-    /// Nothing was asked for yet.
+    /// No container was requested and no value was encoded yet.
     case nothing
     case single(Tree)
     case list([Tree])
@@ -22,9 +22,9 @@ final class TreeContainer {
   }
 
   var content = Content.nothing
-  /// The path to the value.
+  /// The coding path of the value.
   let path: [any CodingKey]
-  /// Whether the names are data, as those of a dictionary are, and not those of a type.
+  /// Whether the names are data, as in a dictionary, rather than the fields of a type.
   let isMap: Bool
   /// The number of the object's shape, if it has one.
   var shape: UInt8?
@@ -37,7 +37,7 @@ final class TreeContainer {
     self.isMap = isMap
   }
 
-  /// Sets a field; one of the same name is replaced.
+  /// Sets a field, replacing one of the same name.
   func set(_ value: Tree, named name: String) {
     if let index = indexes[name] {
       values[index] = value
@@ -62,7 +62,7 @@ struct TreeWriter: ~Copyable {
   private var shapes: [ShapeKey: UInt8] = [:]
   private var table = ByteBuffer()
 
-  /// Appends the payload of `tree` to `buffer`, which is left as it was if that fails.
+  /// Appends the payload of `tree` to `buffer`, which is unchanged if that fails.
   static func write(_ tree: Tree, to buffer: inout ByteBuffer) throws {
     var writer = TreeWriter()
     let start = buffer.count
@@ -113,7 +113,7 @@ struct TreeWriter: ~Copyable {
         try writeMap(container, depth: depth)
       }
     case .fields, .nothing, .single:
-      // An empty map.
+      // All of them are written as an empty map.
       bytes.append(Kind.map.rawValue)
       bytes.append(littleEndian: UInt32(0))
     }
@@ -128,7 +128,7 @@ struct TreeWriter: ~Copyable {
 
   private mutating func writeMap(_ container: TreeContainer, depth: Int) throws {
     bytes.append(Kind.map.rawValue)
-    let place = bytes.count
+    let countOffset = bytes.count
     bytes.append(littleEndian: UInt32(0))
     var count = 0
     for (name, value) in zip(container.names, container.values) {
@@ -137,7 +137,7 @@ struct TreeWriter: ~Copyable {
       bytes.append(text: name)
       try writeTagged(value, depth: depth + 1)
     }
-    bytes.set(UInt32(clamping: count), at: place)
+    bytes.set(UInt32(clamping: count), at: countOffset)
   }
 
   private mutating func writeObject(
@@ -161,7 +161,7 @@ struct TreeWriter: ~Copyable {
     }
   }
 
-  /// Gives objects the numbers of their shapes, those within an object before it.
+  /// Assigns the numbers of their shapes to objects, inner objects first.
   private mutating func findShapes(of tree: Tree) {
     switch tree {
     case .null, .scalar, .scalars, .optional(_, nil): break
@@ -178,7 +178,7 @@ struct TreeWriter: ~Copyable {
     }
   }
 
-  /// The number of the container's shape; nil if there is no more room for shapes.
+  /// Finds or makes the container's shape; nil if the table is full.
   private mutating func shape(of container: TreeContainer) -> UInt8? {
     let kinds = container.values.map { value in
       switch value {
@@ -195,7 +195,7 @@ struct TreeWriter: ~Copyable {
       table.append(kind)
       table.append(text: name)
     }
-    // One byte more is the number of shapes.
+    // The number of shapes takes one byte more.
     guard shapes.count < Binary.maximumShapes, table.count < Binary.maximumTableBytes else {
       table.truncate(to: start)
       return nil
@@ -206,7 +206,7 @@ struct TreeWriter: ~Copyable {
   }
 }
 
-/// The error for a value that is nested too deeply.
+/// Makes the error for a value that is nested too deeply.
 func tooDeep(_ path: [any CodingKey]) -> EncodingError {
   let text = "Nested deeper than \(Binary.maximumDepth) lists and objects"
   return .invalidValue(

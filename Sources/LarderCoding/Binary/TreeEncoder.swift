@@ -1,9 +1,8 @@
 import Foundation
 
-/// Encodes any value into a tree: in whatever order it fills its containers.
+/// Encodes a value into a ``Tree``; the value may fill its containers in any order.
 struct TreeEncoder: Encoder {
   let container: TreeContainer
-  /// What is the same for all encoders of one call.
   let state: TreeState
 
   var codingPath: [any CodingKey] { container.path }
@@ -14,7 +13,7 @@ struct TreeEncoder: Encoder {
     switch container.content {
     case .nothing: container.content = .fields
     case .fields: break
-    case .single, .list: state.reject(container, as: "an object, and something else before")
+    case .single, .list: state.reject(container, as: "an object")
     }
     return KeyedEncodingContainer(TreeFields<Key>(container: container, state: state))
   }
@@ -24,7 +23,7 @@ struct TreeEncoder: Encoder {
     switch container.content {
     case .nothing: container.content = .list([])
     case .list: break
-    case .single, .fields: state.reject(container, as: "a list, and something else before")
+    case .single, .fields: state.reject(container, as: "a list")
     }
     return TreeElements(container: container, state: state)
   }
@@ -32,47 +31,48 @@ struct TreeEncoder: Encoder {
   func singleValueContainer() -> any SingleValueEncodingContainer { self }
 }
 
-/// What is the same for all encoders of one call.
+/// The state shared by all encoders of one call.
 final class TreeState {
-  /// What could not be thrown where it happened.
+  /// The first error found in a function that cannot throw.
   ///
-  /// From then on nothing is encoded: every call that can throw throws it.
-  private(set) var fault: EncodingError?
+  /// Nothing is encoded after it: every function that can throw throws it.
+  private(set) var failure: EncodingError?
   fileprivate var nesting = 0
 
-  fileprivate func reject(_ container: TreeContainer, as text: String) {
+  fileprivate func reject(_ container: TreeContainer, as form: String) {
     reject(
       .invalidValue(
         "...",
-        EncodingError.Context(codingPath: container.path, debugDescription: "Encoded as \(text)")))
+        EncodingError.Context(
+          codingPath: container.path,
+          debugDescription: "Encoded as \(form), but something else was encoded in its place")))
   }
 
-  private func reject(_ error: EncodingError) { fault = fault ?? error }
+  private func reject(_ error: EncodingError) { failure = failure ?? error }
 
-  /// Begins a list or an object, which has its path's length of others around it.
+  /// Begins a list or an object; the length of its path is the number of containers around it.
   fileprivate func begin(_ container: TreeContainer) {
     if container.path.count >= Binary.maximumDepth { reject(tooDeep(container.path)) }
   }
 
-  fileprivate func checkNotEnded() throws {
-    if let fault { throw fault }
+  fileprivate func checkFailure() throws {
+    if let failure { throw failure }
   }
 
-  /// The container of what is within another one under `key`.
+  /// Makes the container of the value under `key` in another container.
   ///
-  /// After a fault its path is that of the other one, so that paths have an end whatever a type
-  /// goes on with.
+  /// After a failure paths do not grow, so that a type cannot nest containers without end.
   fileprivate func child(of container: TreeContainer, _ key: any CodingKey) -> TreeContainer {
-    TreeContainer(path: fault == nil ? container.path + [key] : container.path)
+    TreeContainer(path: failure == nil ? container.path + [key] : container.path)
   }
 }
 
 extension TreeState {
-  /// The tree of a value of any type.
+  /// Makes the tree of a value of any type.
   func tree<T: Encodable>(
     _ value: T, path: @autoclosure () -> [any CodingKey]
   ) throws -> Tree {
-    try checkNotEnded()
+    try checkFailure()
     if let scalar = value as? any WireScalar {
       guard let url = scalar as? URL, url.baseURL != nil else { return .scalar(scalar) }
     }
@@ -87,7 +87,7 @@ extension TreeState {
     nesting += 1
     defer { nesting -= 1 }
     try value.encode(to: TreeEncoder(container: container, state: self))
-    try checkNotEnded()
+    try checkFailure()
     return .container(container)
   }
 }
@@ -101,7 +101,7 @@ struct TreeFields<Key: CodingKey>: KeyedEncodingContainerProtocol {
   var codingPath: [any CodingKey] { container.path }
 
   func put(_ value: Tree, _ key: Key) throws {
-    try state.checkNotEnded()
+    try state.checkFailure()
     container.set(value, named: key.stringValue)
   }
 
@@ -124,7 +124,7 @@ struct TreeFields<Key: CodingKey>: KeyedEncodingContainerProtocol {
 
   private func child(_ key: any CodingKey) -> TreeContainer {
     let child = state.child(of: container, key)
-    if state.fault == nil { container.set(.container(child), named: key.stringValue) }
+    if state.failure == nil { container.set(.container(child), named: key.stringValue) }
     return child
   }
 
@@ -159,13 +159,13 @@ struct TreeElements: UnkeyedEncodingContainer {
   }
 
   func add(_ value: Tree) throws {
-    try state.checkNotEnded()
+    try state.checkFailure()
     append(value)
   }
 
   private func append(_ value: Tree) {
     guard case .list(var elements) = container.content else { return }
-    // So that the array is not copied.
+    // Release the container's reference, so that appending does not copy the array.
     container.content = .nothing
     elements.append(value)
     container.content = .list(elements)
@@ -179,7 +179,7 @@ struct TreeElements: UnkeyedEncodingContainer {
 
   private func child() -> TreeContainer {
     let child = state.child(of: container, PathKey(intValue: count))
-    if state.fault == nil { append(.container(child)) }
+    if state.failure == nil { append(.container(child)) }
     return child
   }
 
@@ -200,12 +200,12 @@ struct TreeElements: UnkeyedEncodingContainer {
 
 extension TreeEncoder: SingleValueEncodingContainer {
   func put(_ value: Tree) throws {
-    try state.checkNotEnded()
+    try state.checkFailure()
     guard case .nothing = container.content else {
       throw EncodingError.invalidValue(
         value,
         EncodingError.Context(
-          codingPath: codingPath, debugDescription: "There is another value in its place"))
+          codingPath: codingPath, debugDescription: "Something else was encoded in its place"))
     }
     container.content = .single(value)
   }

@@ -1,24 +1,24 @@
 package import Foundation
 package import LarderBytes
 
-/// A value that has a kind of its own.
+/// A type that has a ``Kind`` of its own.
 package protocol WireScalar {
   static var kind: Kind { get }
 
   /// Appends the body.
   func append(to bytes: inout ByteBuffer)
 
-  /// Reads the body at `offset`, of the type's own kind, and moves `offset` behind it.
+  /// Reads the body at `offset`, which has the type's own kind, and moves `offset` behind it.
   static func body(in bytes: PayloadBytes, at offset: inout Int) throws(Fault) -> Self
 
-  /// Reads the value at `place`, which is of another kind, and says where its body ends.
+  /// Converts the value at `place`, which has another kind, and sets `end` to its body's end.
   static func converted(
     _ payload: Payload, _ place: Place, end: inout Int
   ) throws(Fault) -> Self
 }
 
 extension WireScalar {
-  /// Reads the value at `place`, and says where its body ends.
+  /// Reads the value at `place`, converting it if necessary, and sets `end` to its body's end.
   @inline(__always)
   package static func read(
     _ payload: Payload, _ place: Place, end: inout Int
@@ -67,7 +67,7 @@ extension WireInteger {
     case .double: number = Self(exactly: try Double.read(payload, place, end: &end))
     default: throw .mismatch(found: place.kind)
     }
-    guard let number else { throw .unfit("the number does not fit") }
+    guard let number else { throw .unsuitable("the number is out of range") }
     return number
   }
 }
@@ -99,7 +99,9 @@ extension Int: WireScalar {
   }
 
   private static func fitting(_ number: Int64) throws(Fault) -> Int {
-    guard let number = Int(exactly: number) else { throw .unfit("the number does not fit") }
+    guard let number = Int(exactly: number) else {
+      throw .unsuitable("the number is out of range")
+    }
     return number
   }
 }
@@ -120,7 +122,9 @@ extension UInt: WireScalar {
   }
 
   private static func fitting(_ number: UInt64) throws(Fault) -> UInt {
-    guard let number = UInt(exactly: number) else { throw .unfit("the number does not fit") }
+    guard let number = UInt(exactly: number) else {
+      throw .unsuitable("the number is out of range")
+    }
     return number
   }
 }
@@ -156,7 +160,9 @@ extension Float: WireScalar {
   ) throws(Fault) -> Float {
     let wide = try Double.read(payload, place, end: &end)
     let number = Float(wide)
-    guard number.isFinite || !wide.isFinite else { throw .unfit("the number does not fit") }
+    guard number.isFinite || !wide.isFinite else {
+      throw .unsuitable("the number is out of range")
+    }
     return number
   }
 }
@@ -168,12 +174,12 @@ extension Bool: WireScalar {
 
   package static func body(in bytes: PayloadBytes, at offset: inout Int) throws(Fault) -> Bool {
     let byte = try UInt8.body(in: bytes, at: &offset)
-    guard byte <= 1 else { throw .malformed("a truth value that is neither 0 nor 1") }
+    guard byte <= 1 else { throw .malformed("a Boolean other than 0 or 1") }
     return byte == 1
   }
 }
 
-// MARK: - Texts, bytes, and what Foundation has
+// MARK: - Strings, bytes and Foundation's types
 
 extension String: WireScalar {
   package static var kind: Kind { .string }
@@ -210,11 +216,13 @@ extension Data: WireScalar {
 extension URL: WireScalar {
   package static var kind: Kind { .url }
 
-  /// Only for URLs without a base.
+  /// Appends the URL, which must not have a base.
   package func append(to bytes: inout ByteBuffer) { bytes.append(text: relativeString) }
 
   package static func body(in bytes: PayloadBytes, at offset: inout Int) throws(Fault) -> URL {
-    guard let url = URL(string: try bytes.text(at: &offset)) else { throw .unfit("no URL") }
+    guard let url = URL(string: try bytes.text(at: &offset)) else {
+      throw .unsuitable("the string is not a URL")
+    }
     return url
   }
 
@@ -235,7 +243,7 @@ extension UUID: WireScalar {
   }
 
   package static func body(in bytes: PayloadBytes, at offset: inout Int) throws(Fault) -> UUID {
-    // The number has the bytes in their order in memory.
+    // Loading an integer is one checked read; its bytes in memory are those of the UUID.
     let bits: UInt128 = try bytes.load(at: offset)
     offset += MemoryLayout<UInt128>.size
     return withUnsafeBytes(of: bits) { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
@@ -246,7 +254,7 @@ extension UUID: WireScalar {
   ) throws(Fault) -> UUID {
     guard place.kind == .string else { throw .mismatch(found: place.kind) }
     guard let uuid = UUID(uuidString: try String.read(payload, place, end: &end)) else {
-      throw .unfit("no UUID")
+      throw .unsuitable("the string is not a UUID")
     }
     return uuid
   }

@@ -1,49 +1,48 @@
 import Foundation
 
-/// Counts how deep the lists and objects of a value are nested, as its type encodes itself.
+/// Measures how deep the lists and objects of a value are nested, while its type encodes itself.
 ///
-/// Foundation's encoders have no limit: they recurse until the stack is used up, and the process
-/// ends. So a value passes through this encoder first, which writes nothing.
+/// Foundation's encoders recurse without a limit, and crash when the stack is used up. A value
+/// therefore passes through this encoder first, which writes nothing.
 final class DepthCounter {
   @exclusivity(unchecked) fileprivate private(set) var isTooDeep = false
   @exclusivity(unchecked) private var nesting = 0
-  /// The last type that was no scalar: many values of one type follow each other.
+  /// The last type that was not a scalar; values of one type often follow each other.
   @exclusivity(unchecked) private var lastType = ObjectIdentifier(Never.self)
-  /// Containers for objects that were made before.
+  /// Containers for objects, kept for reuse.
   @exclusivity(unchecked) private var kept: [Kept] = []
-  /// How many containers for objects were made.
+  /// The number of containers made for objects.
   @exclusivity(unchecked) private var made = 0
 
   private typealias Kept = (keys: ObjectIdentifier, depth: Int, fields: AnyObject)
 
-  /// Throws an `EncodingError` when the lists and objects of `value` are more than 128 deep within
-  /// each other.
+  /// Throws an `EncodingError` if the lists and objects of `value` are nested more than 128 deep.
   ///
-  /// It ends there: nothing that is deeper is asked to encode itself.
+  /// The check stops there: no deeper value is asked to encode itself.
   ///
-  /// - Complexity: O(n) in the values. The commonest lists of scalars count as one.
+  /// - Complexity: O(n) in the values; the commonest lists of scalars count as one value.
   static func check(_ value: some Encodable) throws {
     let counter = DepthCounter()
-    // They hold the counter.
+    // The containers hold the counter: break the reference cycle.
     defer { counter.kept = [] }
     do {
       try value.encode(to: DepthEncoder(counter: counter, depth: 0))
     } catch {
-      // An error of the type's own: the encoder that follows meets it, too.
+      // An error of the type's own is thrown again by the encoder that follows.
     }
-    try counter.checkNotEnded()
+    try counter.checkDepth()
   }
 
-  /// Throws when the value has been found too deep.
+  /// Throws if the value was found to be too deep.
   @inline(__always)
-  fileprivate func checkNotEnded() throws {
+  fileprivate func checkDepth() throws {
     if isTooDeep { throw tooDeep([]) }
   }
 
-  /// Counts a value that `depth` lists and objects are around.
+  /// Measures a value with `depth` lists and objects around it.
   @inline(__always)
   fileprivate func count<T: Encodable>(_ value: T, within depth: Int) throws {
-    try checkNotEnded()
+    try checkDepth()
     if T.self == String.self || T.self == Int.self || T.self == Double.self || T.self == Bool.self {
       return
     }
@@ -51,34 +50,34 @@ final class DepthCounter {
       if isScalar(T.self) { return }
       if T.self == [Int].self || T.self == [Double].self || T.self == [String].self {
         begin(depth + 1)
-        return try checkNotEnded()
+        return try checkDepth()
       }
       lastType = ObjectIdentifier(T.self)
     }
     guard nesting < Binary.maximumNesting else {
       isTooDeep = true
-      return try checkNotEnded()
+      return try checkDepth()
     }
     nesting += 1
     try value.encode(to: DepthEncoder(counter: self, depth: depth))
     nesting -= 1
-    try checkNotEnded()
+    try checkDepth()
   }
 
-  /// Begins a list or object; `depth` counts it and those around it.
+  /// Begins a list or object at nesting level `depth`, counted from 1.
   fileprivate func begin(_ depth: Int) {
     if depth > Binary.maximumDepth { isTooDeep = true }
   }
 
-  /// The container of an object with keys of one type, `depth` levels deep.
+  /// Returns the container of an object with keys of one type at nesting level `depth`.
   ///
-  /// It has no state, so that all such objects have the same one. To make one takes longer than to
-  /// count the fields of most objects: its type has to be looked up.
+  /// Containers have no state, so such objects can share one. Making one looks up its generic type,
+  /// which takes longer than counting the fields of most objects.
   @inline(__always)
   fileprivate func fields<Key: CodingKey>(at depth: Int) -> KeyedEncodingContainer<Key> {
     for index in kept.indices
     where kept[index].depth == depth && kept[index].keys == ObjectIdentifier(Key.self) {
-      // Unsafe: it was made for keys of this type.
+      // Unsafe: the container was made for keys of this type.
       return unsafe unsafeDowncast(kept[index].fields, to: KeptFields<Key>.self).container()
     }
     return makeFields(at: depth)
@@ -89,17 +88,17 @@ final class DepthCounter {
     begin(depth)
     made += 1
     let fields = KeyedEncodingContainer(DepthFields<Key>(counter: self, depth: depth))
-    // To keep one takes as long as to make another: a value with few objects has none kept.
+    // Keeping a container takes as long as making one, so it pays only for many objects.
     if made > 8, kept.count < 16, !isTooDeep {
       kept.append((ObjectIdentifier(Key.self), depth, KeptFields(fields)))
     }
     return fields
   }
 
-  /// Whether values of a type are one scalar.
+  /// Whether a type is a scalar.
   ///
-  /// All types are here that the protocols of containers name: those encode themselves by handing
-  /// themselves over again. To compare types takes a fraction of asking for a conformance.
+  /// The list includes all types named in the container protocols, which encode themselves by
+  /// handing themselves over again. Comparing types takes a fraction of the time of a dynamic cast.
   private func isScalar<T>(_ type: T.Type) -> Bool {
     T.self == URL.self || T.self == UUID.self || T.self == Date.self || T.self == Data.self
       || T.self == Float.self || T.self == Decimal.self || T.self == UInt8.self
@@ -110,23 +109,23 @@ final class DepthCounter {
   }
 }
 
-/// A container for objects that is returned without a look-up of its type.
+/// A kept container for objects, which is returned without a lookup of its generic type.
 private final class KeptFields<Key: CodingKey> {
-  // Unsafe: made once, in `init`. As a field of the class its type would be looked up.
-  private let place: UnsafeMutablePointer<KeyedEncodingContainer<Key>>
+  // Unsafe: allocated in `init`. Reading a stored property would look up the container's type.
+  private let storage: UnsafeMutablePointer<KeyedEncodingContainer<Key>>
 
   init(_ fields: KeyedEncodingContainer<Key>) {
-    place = .allocate(capacity: 1)
-    place.initialize(to: fields)
+    storage = .allocate(capacity: 1)
+    storage.initialize(to: fields)
   }
 
   deinit {
-    place.deinitialize(count: 1)
-    place.deallocate()
+    storage.deinitialize(count: 1)
+    storage.deallocate()
   }
 
   @inline(never)
-  func container() -> KeyedEncodingContainer<Key> { place.pointee }
+  func container() -> KeyedEncodingContainer<Key> { storage.pointee }
 }
 
 /// The encoder of one value, with `depth` lists and objects around it.
@@ -146,12 +145,12 @@ private struct DepthEncoder: Encoder {
   func singleValueContainer() -> any SingleValueEncodingContainer { self }
 }
 
-// In the types below, one generic function stands for all that the protocols ask for by type.
+// In the types below, one generic function satisfies the protocols' requirements for single types.
 
 extension DepthEncoder: SingleValueEncodingContainer {
-  func encodeNil() throws { try counter.checkNotEnded() }
-  func encode(_ value: Int128) throws { try counter.checkNotEnded() }
-  func encode(_ value: UInt128) throws { try counter.checkNotEnded() }
+  func encodeNil() throws { try counter.checkDepth() }
+  func encode(_ value: Int128) throws { try counter.checkDepth() }
+  func encode(_ value: UInt128) throws { try counter.checkDepth() }
   func encode<T: Encodable>(_ value: T) throws { try counter.count(value, within: depth) }
 }
 
@@ -161,9 +160,9 @@ private struct DepthFields<Key: CodingKey>: KeyedEncodingContainerProtocol {
 
   var codingPath: [any CodingKey] { [] }
 
-  func encodeNil(forKey key: Key) throws { try counter.checkNotEnded() }
-  func encode(_ value: Int128, forKey key: Key) throws { try counter.checkNotEnded() }
-  func encode(_ value: UInt128, forKey key: Key) throws { try counter.checkNotEnded() }
+  func encodeNil(forKey key: Key) throws { try counter.checkDepth() }
+  func encode(_ value: Int128, forKey key: Key) throws { try counter.checkDepth() }
+  func encode(_ value: UInt128, forKey key: Key) throws { try counter.checkDepth() }
   func encode<T: Encodable>(_ value: T, forKey key: Key) throws {
     try counter.count(value, within: depth)
   }
@@ -196,7 +195,7 @@ private struct DepthElements: UnkeyedEncodingContainer {
 
   private mutating func add() throws {
     count += 1
-    try counter.checkNotEnded()
+    try counter.checkDepth()
   }
 
   mutating func encodeNil() throws { try add() }

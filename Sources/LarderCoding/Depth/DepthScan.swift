@@ -1,14 +1,15 @@
 import Foundation
 
-/// Measures how deep the lists and objects of a payload are nested, before Foundation reads it.
+/// Checks how deep the lists and objects of a payload are nested, before Foundation decodes it.
 enum DepthScan {
-  /// Throws a `DecodingError` when the arrays and objects of a JSON text are more than 128 deep.
+  /// Throws a `DecodingError` if the arrays and objects of a JSON text are nested more than 128
+  /// deep.
   ///
-  /// Whatever else is wrong with the text is left to the decoder.
+  /// Other errors in the text are left to the decoder.
   ///
-  /// - Complexity: O(n) in the bytes up to the place that is too deep.
+  /// - Complexity: O(n) in the bytes, up to the first bracket that is too deep.
   static func checkJSON(_ bytes: UnsafeRawBufferPointer) throws {
-    // Each level takes two bytes, or there is no end to it.
+    // Each level takes two bytes, so a shorter text is shallow enough or incomplete.
     guard bytes.count > 2 * Binary.maximumDepth else { return }
     var depth = 0
     var offset = 0
@@ -31,17 +32,17 @@ enum DepthScan {
     }
   }
 
-  /// The place behind the quotation mark that ends a string, whose text begins at `start`.
+  /// Finds the end of a string, behind its closing quotation mark; its text begins at `start`.
   private static func endOfString(in bytes: UnsafeRawBufferPointer, from start: Int) -> Int {
     guard let base = bytes.baseAddress else { return bytes.count }
     var offset = start
     while offset < bytes.count {
-      // Unsafe: it searches the bytes from `offset` on, up to their end.
+      // Unsafe: the search is limited to the bytes from `offset` to the end.
       guard
         let mark = unsafe memchr(base + offset, Int32(UInt8(ascii: "\"")), bytes.count - offset)
       else { break }
       offset = UnsafeRawPointer(mark) - base
-      // It is escaped by the last one of an odd number of backslashes.
+      // The mark is escaped if it follows an odd number of backslashes.
       var first = offset
       while first > start, bytes[first - 1] == UInt8(ascii: "\\") { first -= 1 }
       offset += 1
@@ -50,10 +51,10 @@ enum DepthScan {
     return bytes.count
   }
 
-  /// Throws a `DecodingError` when bytes are no binary property list, or when its arrays and
-  /// dictionaries are more than 128 deep.
+  /// Throws a `DecodingError` if the bytes are not a binary property list, or its arrays and
+  /// dictionaries are nested more than 128 deep.
   ///
-  /// Property lists in other forms are refused: no coder writes them.
+  /// Property lists in other formats are rejected, because no coder writes them.
   ///
   /// - Complexity: O(n) in the objects and their references.
   static func checkPropertyList(_ bytes: UnsafeRawBufferPointer) throws {
@@ -67,10 +68,10 @@ enum DepthScan {
   }
 }
 
-/// The objects of a binary property list, which refer to each other by their numbers.
+/// The objects of a binary property list, which refer to each other by number.
 ///
-/// A list ends in a trailer: the size of an offset, the size of a reference, the number of objects,
-/// the number of the outermost object, and where the table of their offsets is.
+/// A list ends with a trailer: the size of an offset, the size of a reference, the number of
+/// objects, the number of the top object, and the offset of the table of object offsets.
 private struct PropertyListObjects {
   private static let trailerBytes = 32
 
@@ -79,14 +80,13 @@ private struct PropertyListObjects {
   private let referenceBytes: Int
   private let table: Int
   let top: Int
-  /// For each object, 1 more than how many levels of arrays and dictionaries it has; 0 until that
-  /// is known.
+  /// For each object, its height plus 1; 0 until it is known.
   private var heights: [UInt8]
 
   init(_ bytes: UnsafeRawBufferPointer) throws(Fault) {
     let trailer = bytes.count - Self.trailerBytes
     guard trailer > 0, bytes.starts(with: "bplist0".utf8) else {
-      throw .malformed("no binary property list")
+      throw .malformed("not a binary property list")
     }
     self.bytes = bytes
     offsetBytes = Int(bytes[trailer + 6])
@@ -96,16 +96,16 @@ private struct PropertyListObjects {
     table = try Self.integer(in: bytes, at: trailer + 24, size: 8)
     guard (1...8).contains(offsetBytes), (1...8).contains(referenceBytes), table <= trailer,
       count <= (trailer - table) / offsetBytes
-    else { throw .malformed("a trailer that does not fit") }
+    else { throw .malformed("an invalid trailer") }
     heights = Array(repeating: 0, count: count)
   }
 
-  /// How many levels of arrays and dictionaries an object has, itself included, with `depth` of
-  /// them around it.
+  /// Returns the number of levels of arrays and dictionaries in an object, including itself.
   ///
-  /// An object that several refer to is visited once. One within itself is too deep.
+  /// Throws if there are too many levels together with the `depth` levels around the object. An
+  /// object with several references to it is visited once; one that contains itself is too deep.
   mutating func height(of object: Int, within depth: Int) throws(Fault) -> Int {
-    guard heights.indices.contains(object) else { throw .malformed("an object that is not there") }
+    guard heights.indices.contains(object) else { throw .malformed("an unknown object") }
     if heights[object] == 0 {
       var height = 0
       if let references = try references(of: object) {
@@ -124,7 +124,7 @@ private struct PropertyListObjects {
     return height
   }
 
-  /// The references in an array, set or dictionary; nil for an object of another kind.
+  /// Finds the references in an array, set or dictionary; nil for an object of another kind.
   private func references(of object: Int) throws(Fault) -> (start: Int, count: Int)? {
     var offset = try Self.integer(in: bytes, at: table + object * offsetBytes, size: offsetBytes)
     let marker = try Self.integer(in: bytes, at: offset, size: 1)
@@ -132,12 +132,12 @@ private struct PropertyListObjects {
     offset += 1
     var count = marker & 0xF
     if count == 0xF {
-      // The count is an object of its own: a marker with the logarithm of its size, and a number.
+      // The count follows as an integer object: a marker with the logarithm of its size, a number.
       let size = 1 << (try Self.integer(in: bytes, at: offset, size: 1) & 0xF)
       count = try Self.integer(in: bytes, at: offset + 1, size: size)
       offset += 1 + size
     }
-    // A dictionary has keys and values.
+    // A dictionary has a reference for each key and for each value.
     let each = marker >> 4 == 0xD ? 2 : 1
     guard count <= (bytes.count - offset) / (each * referenceBytes) else {
       throw .malformed("more references than bytes")
@@ -145,15 +145,15 @@ private struct PropertyListObjects {
     return (offset, each * count)
   }
 
-  /// The integer of `size` bytes at a place, the highest first.
+  /// Reads a big-endian integer of `size` bytes.
   private static func integer(
     in bytes: UnsafeRawBufferPointer, at offset: Int, size: Int
   ) throws(Fault) -> Int {
     guard size <= 8, offset >= 0, offset <= bytes.count - size else {
-      throw .malformed("a place behind the end")
+      throw .malformed("an offset past the end")
     }
     let value = bytes[offset..<(offset + size)].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-    guard let value = Int(exactly: value) else { throw .malformed("a number that is too large") }
+    guard let value = Int(exactly: value) else { throw .malformed("a number that is out of range") }
     return value
   }
 }

@@ -1,7 +1,7 @@
 package import Foundation
 
-// What ``FieldWriter`` and ``FieldReader`` of the layer above ask for each type by itself. Every
-// one is the same call, compiled for its type here: across modules it would not be.
+// The per-type functions behind `FieldWriter` and `FieldReader` of module Larder. All of them make
+// the same generic call; here, unlike in another module, the compiler specializes it.
 
 extension DirectWriter {
   package mutating func write(_ value: Bool, as name: StaticString) { put(value, name) }
@@ -11,8 +11,8 @@ extension DirectWriter {
   package mutating func write(_ value: Data, as name: StaticString) { put(value, name) }
   package mutating func write(_ value: Date, as name: StaticString) { put(value, name) }
   package mutating func write(_ value: URL, as name: StaticString) {
-    // One with a base is an object.
-    if value.baseURL != nil { isUnfit = true }
+    // A URL with a base is stored as an object.
+    if value.baseURL != nil { needsFallback = true }
     put(value, name)
   }
   package mutating func write(_ value: UUID, as name: StaticString) { put(value, name) }
@@ -36,7 +36,7 @@ extension DirectWriter {
     putIfPresent(value, name)
   }
   package mutating func writeIfPresent(_ value: URL?, as name: StaticString) {
-    if value?.baseURL != nil { isUnfit = true }
+    if value?.baseURL != nil { needsFallback = true }
     putIfPresent(value, name)
   }
   package mutating func writeIfPresent(_ value: UUID?, as name: StaticString) {

@@ -1,17 +1,18 @@
 import LarderBytes
 
-/// How a type reads its fields from objects of one shape, as its first value has shown.
+/// The steps with which a type reads its fields from objects of one shape.
 ///
-/// A plan is for one table of shapes, and the last of ``steps`` has no name: it is none.
+/// A plan is learned from the first object with the shape, and applies to payloads with the same
+/// table of shapes. ``steps`` ends with a terminator, which has no name.
 package struct ReadingPlan {
-  // Unsafe: made once, in `init`, and freed by whoever owns the plan.
+  // Unsafe: allocated in `init`, and freed by the plan's owner with `deallocate`.
   let steps: UnsafeMutablePointer<ReadingStep>
   let table: UnsafeMutableRawBufferPointer
   /// The number of the shape in the table.
   let shape: UInt8
-  /// Whether each step reads the next field as it stands.
+  /// Whether every step reads the next field without conversion, up to the last field.
   let isPlain: Bool
-  /// The plan that was made before this one.
+  /// The plan learned before this one.
   package var older: UnsafePointer<ReadingPlan>?
 
   init(_ steps: [ReadingStep], end: ReadingStep, table: UnsafeRawBufferPointer, shape: UInt8) {
@@ -29,83 +30,86 @@ package struct ReadingPlan {
     table.deallocate()
   }
 
-  /// Whether the plan is for payloads with that table, whose objects have that shape.
-  package func fits(_ table: UnsafeRawBufferPointer, _ shape: UInt8) -> Bool {
+  /// Whether the plan applies to objects of that shape in a payload with that table.
+  package func matches(_ table: UnsafeRawBufferPointer, _ shape: UInt8) -> Bool {
     self.shape == shape && areEqual(UnsafeRawBufferPointer(self.table), table)
   }
 }
 
-/// What is done when a type asks for a field.
+/// One step of a plan: how a type's request for a field is served.
 package struct ReadingStep {
-  // Unsafe: names are literals, which stay as long as the program.
-  /// The name that is asked for, if the field is the next one, and of the very kind.
+  // Unsafe: names are literals, which live as long as the program.
+  /// The requested name, if the field is the next one and has the requested kind.
   var plainName: UnsafePointer<UInt8>?
-  /// The kind that is asked for, with the top bit for an optional.
+  /// The requested kind, with the top bit for an optional.
   var kind: UInt8 = 0
-  /// Whether there are no fields behind those that were read before.
+  /// Whether the steps before this one have read all fields of the object.
   var isAtEnd = false
-  /// How many fields of the object there are before the place that was reached before this step.
+  /// The number of the object's fields before the position at which this step begins.
   var reached = 0
+  /// The requested name.
   var name: UnsafePointer<UInt8>?
-  /// The field that is asked for; -1 if the object has none of the name.
-  var field = -1
+  /// The index of the requested field; nil if the object has no field of that name.
+  var field: Int?
 }
 
-/// Reads values whose type takes its fields by itself.
+/// Reads values of types that request their fields directly, without `Codable`.
 ///
-/// Whatever is unusual in a payload is an error, and then the type's `init(from:)` has to say what
-/// it makes of it.
+/// A payload that the reader does not support is an error; the caller then decodes it with the
+/// type's `init(from:)`, which decides whether the payload is valid.
 package struct DirectReader: ~Copyable {
   private let bytes: PayloadBytes
   private var offset: Int
-  // Unsafe: in the plan, whose owner lends it for as long as the reader is there.
+  // Unsafe: both point into a plan that its owner keeps for the reader's lifetime.
   private var next: UnsafePointer<ReadingStep>
   private var plan: UnsafePointer<ReadingPlan>?
   private let table: UnsafeRawBufferPointer
   private let number: UInt8
-  /// Whether there is a shape's number before each object.
+  /// Whether each object is preceded by its type.
   private let isTagged: Bool
-  /// How many objects there are; nil for a single one.
+  /// The number of objects in a list; nil for a single object.
   package let count: Int?
 
-  // For what is not plain.
+  // For objects that no plain plan covers.
   private var payload: Payload?
   private var objectStart = 0
-  /// How many fields are before `offset`, once the plan was left.
-  private var reached = -1
+  /// The number of the object's fields before `offset`; nil while the plan is followed.
+  private var reached: Int?
   package private(set) var isLearning = false
   private var learned: [ReadingStep] = []
 
-  /// Where there is no plan to follow.
-  // Unsafe: made once, and never changed or freed.
-  nonisolated(unsafe) private static let nothing: UnsafePointer<ReadingStep> = {
+  /// The step of a reader without a plan, which matches no name.
+  // Unsafe: allocated once, and never changed or freed.
+  nonisolated(unsafe) private static let noStep: UnsafePointer<ReadingStep> = {
     let step = UnsafeMutablePointer<ReadingStep>.allocate(capacity: 1)
     step.initialize(to: ReadingStep())
     return UnsafePointer(step)
   }()
 }
 
-// MARK: - Beginning
+// MARK: - Beginning and ending
 
 extension DirectReader {
-  /// Begins to read a payload of an object, or of a list of some.
+  /// Begins to read a payload that holds an object, or a list of objects.
   ///
-  /// The memory has to stay until the reader is closed.
+  /// The memory must stay valid until ``close()``.
   package static func begin(
     _ payload: UnsafeRawBufferPointer, isList: Bool
   ) throws(Fault) -> DirectReader {
     guard payload.count > Binary.headBytes, payload[0] == Binary.version else {
-      throw .malformed("no payload of this version")
+      throw .malformed("an unsupported format version")
     }
     let whole = PayloadBytes(payload, upTo: payload.count)
     let size = Int(UInt32(littleEndian: try whole.load(at: Binary.sizeOffset)))
-    guard size < payload.count - Binary.headBytes else { throw .malformed("no table of shapes") }
+    guard size < payload.count - Binary.headBytes else {
+      throw .malformed("a missing table of shapes")
+    }
     let bytes = PayloadBytes(payload, upTo: Binary.headBytes + size)
     let table = UnsafeRawBufferPointer(rebasing: payload[bytes.end...])
     let start = Binary.headBytes
     let kind: UInt8 = try bytes.load(at: start)
     guard isList else {
-      guard kind == Kind.object.rawValue else { throw .unfit("no object") }
+      guard kind == Kind.object.rawValue else { throw .unsuitable("not an object") }
       return DirectReader(
         bytes: bytes, table: table, offset: start, number: try bytes.load(at: start + 1),
         isTagged: true, count: nil)
@@ -113,12 +117,12 @@ extension DirectReader {
     let element: UInt8 = try bytes.load(at: start + 1)
     let isTagged = element == Kind.tagged.rawValue
     guard kind == Kind.list.rawValue, isTagged || element == Kind.object.rawValue else {
-      throw .unfit("no list of objects")
+      throw .unsuitable("not a list of objects")
     }
     let head = isTagged ? 2 : 3
     let count = Int(UInt32(littleEndian: try bytes.load(at: start + head)))
-    // One without elements does not tell a shape.
-    guard count > 0, count <= size else { throw .unfit("a list without elements") }
+    // An empty list has no shape.
+    guard count > 0, count <= size else { throw .unsuitable("an empty list") }
     return DirectReader(
       bytes: bytes, table: table, offset: start + head + 4,
       number: try bytes.load(at: start + (isTagged ? head + 5 : 2)), isTagged: isTagged,
@@ -135,37 +139,37 @@ extension DirectReader {
     self.number = number
     self.isTagged = isTagged
     self.count = count
-    next = Self.nothing
+    next = Self.noStep
   }
 
-  /// Whether a plan is for this payload; then it is followed.
+  /// Follows `plan` from the next object on; false if the plan is for other payloads.
   package mutating func follow(_ plan: UnsafePointer<ReadingPlan>) throws(Fault) -> Bool {
-    guard plan.pointee.fits(table, number) else { return false }
+    guard plan.pointee.matches(table, number) else { return false }
     self.plan = plan
     if !plan.pointee.isPlain, payload == nil { try open() }
     return true
   }
 
-  /// Takes the first object to learn a plan from.
+  /// Records how the type reads the next object, for ``learn()``.
   package mutating func beginLearning() throws(Fault) {
     try open()
     isLearning = true
   }
 
-  /// Reads the shapes.
+  /// Reads the table of shapes.
   private mutating func open() throws(Fault) {
     let payload = try Payload(
       UnsafeRawBufferPointer(start: bytes.start, count: bytes.end + table.count))
-    guard Int(number) < payload.shapes.count else { throw .malformed("a shape that is not there") }
+    guard Int(number) < payload.shapes.count else { throw .malformed("an unknown shape") }
     self.payload = payload
   }
 
-  /// The plan that the object just read has shown, which was the first with its shape.
+  /// Returns the plan learned from the object just read.
   package mutating func learn() -> ReadingPlan {
     isLearning = false
     var end = ReadingStep()
-    end.reached = reached
-    end.isAtEnd = reached == shape?.types.count
+    end.reached = reached ?? 0
+    end.isAtEnd = end.reached == shape?.types.count
     return ReadingPlan(learned, end: end, table: table, shape: number)
   }
 
@@ -173,29 +177,29 @@ extension DirectReader {
     if isTagged {
       guard try bytes.load(UInt8.self, at: offset) == Kind.object.rawValue,
         try bytes.load(UInt8.self, at: offset + 1) == number
-      else { throw .unfit("objects of several shapes") }
+      else { throw .unsuitable("objects of several shapes") }
       offset += 2
     }
     objectStart = offset
     if let plan {
       next = UnsafePointer(plan.pointee.steps)
-      reached = -1
+      reached = nil
     } else {
       reached = 0
     }
   }
 
   package mutating func endObject() throws(Fault) {
-    if reached >= 0 || !next.pointee.isAtEnd { try skipRest() }
+    if reached != nil || !next.pointee.isAtEnd { try skipRest() }
   }
 
   private mutating func skipRest() throws(Fault) {
-    guard let payload, let shape else { throw .unfit("fewer fields than before") }
-    leavePlan()
-    try seek(to: shape.types.count, from: reached, payload, shape)
+    guard let payload, let shape else { throw .unsuitable("fewer fields than before") }
+    let from = leavePlan()
+    try seek(to: shape.types.count, from: from, payload, shape)
   }
 
-  /// Gives what has outlived the reading bytes that do so too.
+  /// Ends the reading, and copies the bytes for decoders that outlive it.
   package mutating func close() {
     guard var payload = payload.take() else { return }
     if !isKnownUniquelyReferenced(&payload) { payload.keepBytes() }
@@ -217,12 +221,12 @@ extension DirectReader {
       return try readOtherIfPresent(name)
     }
     let presence: UInt8 = try bytes.load(at: offset)
-    guard presence <= 1 else { throw .malformed("a presence that is neither 0 nor 1") }
+    guard presence <= 1 else { throw .malformed("a presence byte other than 0 or 1") }
     offset += 1
     return presence == 0 ? nil : try S.body(in: bytes, at: &offset)
   }
 
-  /// Reads a value by its `init(from:)`.
+  /// Decodes a field's value with its type's `init(from:)`.
   package mutating func decode<T: Decodable>(_ name: StaticString) throws -> T {
     guard let place = try locate(name, Kind.tagged.rawValue) else { throw Fault.missing }
     return try decode(place)
@@ -240,14 +244,14 @@ extension DirectReader {
 
   private mutating func decode<T: Decodable>(_ place: Place) throws -> T {
     guard let payload else { throw Fault.missing }
-    // Around the field is its object, and around that the list.
+    // A field is within its object, which may be within a list.
     let depth = count == nil ? 2 : 3
     let value: T = try Binary.decode(payload, place, depth: depth)
     offset = try payload.end(of: place, depth: depth)
     return value
   }
 
-  /// Whether the field that is asked for comes next, as it is asked for.
+  /// Advances to the next step if the plan's next field has that name and kind.
   @inline(__always)
   private mutating func isNext(_ name: StaticString, _ kind: UInt8) -> Bool {
     guard next.pointee.plainName == name.utf8Start, next.pointee.kind == kind else { return false }
@@ -279,40 +283,40 @@ extension DirectReader {
   }
 }
 
-// MARK: - What is not plain
+// MARK: - Fields out of order
 
 extension DirectReader {
   private var shape: Shape? { payload?.shapes[Int(number)] }
 
-  /// Moves to a field; nil if the object has none of that name, or its value is absent.
+  /// Moves to a field; nil if the object has no field of that name, or its value is absent.
   private mutating func locate(_ name: StaticString, _ kind: UInt8) throws(Fault) -> Place? {
-    guard let payload, let shape else { throw .unfit("fields in another order than before") }
-    let field: Int
-    if reached < 0, next.pointee.name == name.utf8Start, next.pointee.kind == kind {
+    guard let payload, let shape else { throw .unsuitable("fields in another order than before") }
+    let field: Int?
+    if reached == nil, next.pointee.name == name.utf8Start, next.pointee.kind == kind {
       field = next.pointee.field
-      if field >= 0 { try seek(to: field, from: next.pointee.reached, payload, shape) }
+      if let field { try seek(to: field, from: next.pointee.reached, payload, shape) }
       next += 1
     } else {
-      leavePlan()
-      field = shape.index(of: name.description) ?? -1
-      if isLearning { learned.append(step(name, kind, field, shape)) }
-      if field >= 0 {
-        try seek(to: field, from: reached, payload, shape)
+      let from = leavePlan()
+      field = shape.index(of: name.description)
+      if isLearning { learned.append(step(name, kind, field, from: from, shape)) }
+      if let field {
+        try seek(to: field, from: from, payload, shape)
         reached = field + 1
       }
     }
-    guard field >= 0 else { return nil }
+    guard let field else { return nil }
     if let place = try payload.resolve(shape.types[field], at: offset) { return place }
     offset += 1
     return nil
   }
 
   private func step(
-    _ name: StaticString, _ kind: UInt8, _ field: Int, _ shape: Shape
+    _ name: StaticString, _ kind: UInt8, _ field: Int?, from reached: Int, _ shape: Shape
   ) -> ReadingStep {
     var step = ReadingStep(
       kind: kind, reached: reached, name: name.utf8Start, field: field)
-    if field == reached, kind & ~Kind.optionalBit < Kind.list.rawValue {
+    if let field, field == reached, kind & ~Kind.optionalBit < Kind.list.rawValue {
       let type = shape.types[field]
       let found = type.kind.rawValue | (type.isOptional ? Kind.optionalBit : 0)
       if found == kind { step.plainName = step.name }
@@ -320,13 +324,16 @@ extension DirectReader {
     return step
   }
 
-  private mutating func leavePlan() {
-    guard reached < 0 else { return }
-    reached = next.pointee.reached
-    next = Self.nothing
+  /// Stops following the plan, and returns the number of fields before `offset`.
+  private mutating func leavePlan() -> Int {
+    if let reached { return reached }
+    let reached = next.pointee.reached
+    self.reached = reached
+    next = Self.noStep
+    return reached
   }
 
-  /// Moves from one field of the object to another.
+  /// Moves from the start of one field to the start of another.
   private mutating func seek(
     to field: Int, from: Int, _ payload: Payload, _ shape: Shape
   ) throws(Fault) {

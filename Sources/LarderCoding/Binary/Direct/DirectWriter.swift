@@ -1,16 +1,16 @@
 package import LarderBytes
 
-/// The fields that a type writes of itself, in their order, as its first value has shown.
+/// The fields that a type writes, in order, as learned from its first value.
 ///
-/// The last of ``fields`` has no name: it is none.
+/// ``fields`` ends with a terminator, which has no name.
 package struct WrittenShape {
-  // Unsafe: made once, in `init`, and freed by whoever owns the shape.
+  // Unsafe: allocated in `init`, and freed by the shape's owner with `deallocate`.
   let fields: UnsafeMutablePointer<WrittenField>
   let count: Int
-  /// Its part of the table of shapes.
+  /// The shape's entry in the table of shapes.
   let entry: UnsafeMutableRawBufferPointer
 
-  /// Nil if fields are missing, have one name, or do not fit into a table.
+  /// Makes a shape; nil if there are no fields, duplicate names, or too many bytes for a table.
   init?(_ fields: [WrittenField]) {
     let names = fields.map(\.text)
     guard !fields.isEmpty, Set(names).count == names.count else { return nil }
@@ -35,8 +35,9 @@ package struct WrittenShape {
   }
 }
 
+/// A field's name and type in a ``WrittenShape``.
 package struct WrittenField {
-  // Unsafe: the name is a literal, which stays as long as the program.
+  // Unsafe: the name is a literal, which lives as long as the program.
   var name: UnsafePointer<UInt8>?
   var nameCount: Int
   var kind: UInt8
@@ -54,40 +55,44 @@ package struct WrittenField {
   }
 }
 
-/// Writes values whose type hands over its fields by itself.
+/// Writes values of types that hand over their fields directly, without `Codable`.
 ///
-/// The result is a payload like any other: an object, or a list of objects of one shape. What does
-/// not go so leaves ``isUnfit``, and the value has to be encoded by the type's `encode(to:)`.
+/// The result is an ordinary payload: an object, or a list of objects of one shape. A value that
+/// the writer does not support sets ``needsFallback``, and the caller then encodes it with the
+/// type's `encode(to:)`.
 package struct DirectWriter: ~Copyable {
   private var bytes = ByteBuffer()
   private let start: Int
-  // Unsafe: in the shape, whose owner lends it for as long as the writer is there.
+  // Unsafe: both point into a shape that its owner keeps for the writer's lifetime.
   private let shape: UnsafePointer<WrittenShape>?
   private var next: UnsafePointer<WrittenField>
-  /// The fields of the first value of a type, by which its shape becomes known.
+  /// The fields written so far while the shape is learned.
   private var learned: [WrittenField] = []
-  /// How many containers there are around a field.
+  /// The number of containers around a field.
   private let depth: Int
-  private var stream: Stream?
-  var isUnfit = false
+  /// Writes the fields whose types have only `encode(to:)`.
+  private var streamWriter: StreamWriter?
+  /// Whether the value must be encoded with `encode(to:)` instead.
+  var needsFallback = false
 
-  /// Where a type that has no shape yet looks for its next field.
-  // Unsafe: made once, and never changed or freed.
-  nonisolated(unsafe) private static let nothing: UnsafePointer<WrittenField> = {
+  /// The next field of a writer without a shape, which matches no name.
+  // Unsafe: allocated once, and never changed or freed.
+  nonisolated(unsafe) private static let noField: UnsafePointer<WrittenField> = {
     let field = UnsafeMutablePointer<WrittenField>.allocate(capacity: 1)
     field.initialize(to: WrittenField(name: nil, nameCount: 0, kind: 0))
     return UnsafePointer(field)
   }()
 
-  /// Begins a payload behind the bytes of `buffer`, which is empty until ``finish(into:)``.
+  /// Begins the payload of an object, or of a list of `count` objects, at the end of `buffer`.
   ///
-  /// It is that of an object, or of a list of `count` of them.
+  /// The writer takes over the bytes: `buffer` is empty until ``finish(into:)`` or
+  /// ``learn(into:)``.
   package init(
     _ buffer: inout ByteBuffer, shape: UnsafePointer<WrittenShape>?, listOf count: Int?
   ) {
     start = buffer.count
     self.shape = shape
-    next = shape.map { UnsafePointer($0.pointee.fields) } ?? Self.nothing
+    next = shape.map { UnsafePointer($0.pointee.fields) } ?? Self.noField
     depth = count == nil ? 1 : 2
     swap(&bytes, &buffer)
     bytes.append(Binary.version)
@@ -101,21 +106,22 @@ package struct DirectWriter: ~Copyable {
     }
   }
 
-  /// Ends an object, and begins the next one if there is one.
+  /// Ends an object; the next field belongs to the next object.
   package mutating func endObject() {
-    guard let shape else { return isUnfit = true }
-    if next - UnsafePointer(shape.pointee.fields) != shape.pointee.count { isUnfit = true }
+    guard let shape else { return needsFallback = true }
+    if next - UnsafePointer(shape.pointee.fields) != shape.pointee.count { needsFallback = true }
     next = UnsafePointer(shape.pointee.fields)
   }
 
-  /// Gives the bytes back, with the payload behind those that were there; false if it is unfit.
+  /// Returns the bytes to `buffer` with the payload appended; false, without a payload, if the
+  /// value needs the fallback.
   package consuming func finish(into buffer: inout ByteBuffer) -> Bool {
-    if !isUnfit, let shape {
+    if !needsFallback, let shape {
       let size = bytes.count - start - Binary.headBytes
       bytes.set(UInt32(clamping: size), at: start + Binary.sizeOffset)
       appendTable(shape)
     }
-    let isWritten = !isUnfit && shape != nil
+    let isWritten = !needsFallback && shape != nil
     if !isWritten { bytes.truncate(to: start) }
     swap(&bytes, &buffer)
     return isWritten
@@ -123,14 +129,16 @@ package struct DirectWriter: ~Copyable {
 
   private mutating func appendTable(_ shape: UnsafePointer<WrittenShape>) {
     let table = bytes.count
-    bytes.append(UInt8(1 + (stream?.shapeCount ?? 0)))
+    bytes.append(UInt8(1 + (streamWriter?.shapeCount ?? 0)))
     bytes.append(UnsafeRawBufferPointer(shape.pointee.entry))
-    guard let stream else { return }
-    stream.appendShapes(to: &bytes)
-    if bytes.count - table > Binary.maximumTableBytes { isUnfit = true }
+    guard let streamWriter else { return }
+    streamWriter.appendShapes(to: &bytes)
+    if bytes.count - table > Binary.maximumTableBytes { needsFallback = true }
   }
 
-  /// The shape of the object that was written, for a type that had none; nil if it can have none.
+  /// Returns the shape of the object just written; nil if the type cannot have a shape.
+  ///
+  /// The bytes go back to `buffer` without a payload.
   package consuming func learn(into buffer: inout ByteBuffer) -> WrittenShape? {
     bytes.truncate(to: start)
     swap(&bytes, &buffer)
@@ -141,7 +149,7 @@ package struct DirectWriter: ~Copyable {
 // MARK: - Fields
 
 extension DirectWriter {
-  /// Begins a field; false if its value is not to be written.
+  /// Begins a field; false if its value must not be written.
   @inline(__always)
   private mutating func begin(_ name: StaticString, _ kind: UInt8) -> Bool {
     if next.pointee.name == name.utf8Start, next.pointee.kind == kind {
@@ -151,18 +159,18 @@ extension DirectWriter {
     return beginOther(name, kind)
   }
 
-  /// The same for a name that is not where it was, or a type that has no shape.
+  /// Begins a field whose name's address is not the expected one, or of a type without a shape.
   @inline(never)
   private mutating func beginOther(_ name: StaticString, _ kind: UInt8) -> Bool {
     let field = WrittenField(name, kind)
     if shape == nil {
       learned.append(field)
     } else if next.pointee.kind == kind, next.pointee.text == field.text {
-      // The same name from another place in the program.
+      // The same name from another literal in the program.
       next += 1
       return true
     } else {
-      isUnfit = true
+      needsFallback = true
     }
     return false
   }
@@ -181,7 +189,7 @@ extension DirectWriter {
     value.append(to: &bytes)
   }
 
-  /// Writes a value by its `encode(to:)`.
+  /// Writes a field's value with its type's `encode(to:)`.
   package mutating func encode<T: Encodable>(_ value: T, as name: StaticString) {
     guard begin(name, Kind.tagged.rawValue) else { return }
     encode(value)
@@ -196,8 +204,8 @@ extension DirectWriter {
 
   private mutating func encode<T: Encodable>(_ value: T) {
     if bytes.appendCommonList(value) { return }
-    let stream = stream ?? Stream(within: depth)
-    self.stream = stream
-    if isUnfit || !stream.writePart(value, into: &bytes) { isUnfit = true }
+    let streamWriter = streamWriter ?? StreamWriter(within: depth)
+    self.streamWriter = streamWriter
+    if needsFallback || !streamWriter.writePart(value, into: &bytes) { needsFallback = true }
   }
 }

@@ -1,38 +1,38 @@
 import Foundation
 import LarderBytes
 
-/// Encodes a value straight into bytes, as its type hands over one part behind the other.
+/// Encodes a value straight into bytes, while its type hands over one part after the other.
 ///
-/// What a type does out of order cannot be done so: filling a container behind one that was begun
-/// later, an encoder for a superclass, setting a field twice, asking for the path. Then the stream
-/// is abandoned, and the value is encoded once more, into a tree.
-final class Stream {
-  /// A list, map or object that is not yet at its end.
+/// A type may also work out of order: fill a container after beginning a later one, use a super
+/// encoder, set a field twice, or ask for the coding path. The writer then abandons the stream, and
+/// the value is encoded again by way of a ``Tree``.
+final class StreamWriter {
+  /// A list, map or object that has not ended yet.
   private struct Frame {
     enum Form { case list, map, object }
 
     let id: Int
     let form: Form
-    /// Where the number of elements or entries stands, or the number of the shape.
-    let place: Int
-    /// How many elements, entries or fields there are so far.
+    /// The offset of the number of elements or entries, or of the shape's number.
+    let head: Int
+    /// The number of elements, entries or fields so far.
     var count = 0
-    /// The shape that the object has so far, or seems to have; -1 if there is none yet.
-    var shape = -1
-    /// Whether the shape grows with the object.
+    /// The object's shape so far, or the predicted one; nil if there is none yet.
+    var shape: Int?
+    /// Whether the shape is new, and grows with the object.
     var isNew = false
     var keyType = ObjectIdentifier(Never.self)
   }
 
-  /// What is to be known of a type to encode its values.
+  /// How the values of a type are encoded.
   private enum TypeForm { case scalar, list, map, other }
 
-  /// What is written into: while a payload is, the caller's.
+  /// The bytes written so far; the caller's buffer while a payload is written.
   @exclusivity(unchecked) var bytes = ByteBuffer()
 
-  // Unchecked here and in the coder's other classes: one call has one, on one thread, and no
-  // property is read or set while a call that could set it is under way. The checks took a fifth
-  // of the time.
+  // Exclusivity is unchecked here and in the coder's other classes: each instance is used by one
+  // call on one thread, and no property is accessed during a call that could change it. The checks
+  // would take a fifth of the encoding time.
   @exclusivity(unchecked)
   private(set) var isAbandoned = false
   @exclusivity(unchecked) private var frames: [Frame] = []
@@ -43,33 +43,33 @@ final class Stream {
   )
   @exclusivity(unchecked) private var nesting = 0
   @exclusivity(unchecked) private var lastID = 0
-  /// How many frames there can be.
+  /// The largest number of open frames.
   private let maximumFrames: Int
 
-  // The value that encodes itself: its number, where it begins, the frames around it.
-  @exclusivity(unchecked) fileprivate var activeID = 0
+  // The value that is encoding itself: its number, its offset, the number of frames around it.
+  /// Nil once the stream is abandoned.
+  @exclusivity(unchecked) fileprivate var activeID: Int? = 0
   @exclusivity(unchecked) private var activeStart = 0
   @exclusivity(unchecked) private var activeLevel = 0
   @exclusivity(unchecked) private var activeIsMap = false
 
-  /// Makes a stream for whole payloads, or for values that are `depth` containers deep in one that
-  /// somebody else writes, and which has the first shape.
+  /// Makes a writer for whole payloads.
+  ///
+  /// With a `depth`, the writer writes parts of a payload that a ``DirectWriter`` writes: values
+  /// with `depth` containers around them. The payload's first shape is the direct writer's.
   init(within depth: Int = 0) {
     maximumFrames = Binary.maximumDepth - depth
     shapes = StreamShapes(reserved: depth == 0 ? 0 : 1)
   }
 
-  /// Gives the stream up.
-  ///
-  /// Whatever is still handed over goes nowhere.
+  /// Abandons the stream; everything that is handed over from now on is ignored.
   func abandon() {
     isAbandoned = true
     frames = []
-    activeID = -1
+    activeID = nil
   }
 
-  /// Appends the payload of `value`; false if the stream was abandoned, and then `buffer` is as it
-  /// was.
+  /// Appends the payload of `value`; false, with `buffer` unchanged, if the value needs a tree.
   func write(_ value: some Encodable, into buffer: inout ByteBuffer) -> Bool {
     let start = buffer.count
     swap(&bytes, &buffer)
@@ -87,7 +87,7 @@ final class Stream {
     do {
       try encode(value)
     } catch {
-      // The tree tells where it happened, or there is no error but the stream's own.
+      // An error of the type's own is reported by the tree, with its coding path.
       abandon()
     }
     guard !isAbandoned else { return false }
@@ -102,7 +102,7 @@ final class Stream {
     return bytes.count - start <= Binary.maximumTableBytes
   }
 
-  /// Appends a value, tagged, to a payload that somebody else writes; false if the stream was
+  /// Appends a value, tagged, to the payload of a ``DirectWriter``; false if the stream was
   /// abandoned.
   func writePart(_ value: some Encodable, into buffer: inout ByteBuffer) -> Bool {
     swap(&bytes, &buffer)
@@ -116,13 +116,13 @@ final class Stream {
     return !isAbandoned
   }
 
-  /// How many shapes there are of the values that were written.
+  /// The number of shapes used by the values of this payload.
   var shapeCount: Int { shapes.count }
 
-  /// Appends them to a table.
+  /// Appends the shapes to a table.
   func appendShapes(to bytes: inout ByteBuffer) { shapes.appendEntries(to: &bytes) }
 
-  /// Makes the stream ready for another payload; false if it should not be used again.
+  /// Prepares the writer for another payload; false if the stream was abandoned.
   func reset() -> Bool {
     guard !isAbandoned else { return false }
     shapes.reset()
@@ -130,17 +130,17 @@ final class Stream {
   }
 }
 
-// @unchecked: one call at a time has a stream. `Binary.spare` gives it away whole, and gets it back
-// only if nobody else has kept it.
-extension Stream: @unchecked Sendable {}
+// @unchecked: one call at a time uses a writer. A call takes it out of `Binary.spare`, and returns
+// it only if it holds the only reference.
+extension StreamWriter: @unchecked Sendable {}
 
-/// The stream was given up.
+/// The error thrown after the writer has abandoned the stream.
 struct StreamAbandoned: Error {}
 
 // MARK: - Values
 
-extension Stream {
-  /// Writes a value with its type before it.
+extension StreamWriter {
+  /// Writes a tagged value: its type, followed by its body.
   @inline(__always)
   func encode<T: Encodable>(_ value: T) throws {
     if try encodeCommon(value) { return }
@@ -207,14 +207,18 @@ extension Stream {
     _ place: borrowing InPlace<T>, isMap: Bool
   ) throws {
     let outer = (activeID, activeStart, activeLevel, activeIsMap)
-    guard nesting < Binary.maximumNesting, !isAbandoned else { throw givenUp() }
+    guard nesting < Binary.maximumNesting, !isAbandoned else {
+      // A type may catch the error and continue after a field that has no value.
+      abandon()
+      throw StreamAbandoned()
+    }
     nesting += 1
     lastID += 1
     (activeID, activeStart, activeLevel, activeIsMap) = (lastID, bytes.count, frames.count, isMap)
     do {
-      try place.value.encode(to: StreamEncoder(stream: self, id: lastID, level: frames.count))
+      try place.value.encode(to: StreamEncoder(writer: self, id: lastID, level: frames.count))
     } catch {
-      // Somebody may go on after it, and what was written so far would stay.
+      // A type may catch the error and continue after a part of a value.
       abandon()
       throw error
     }
@@ -225,12 +229,6 @@ extension Stream {
     (activeID, activeStart, activeLevel, activeIsMap) = outer
   }
 
-  /// Gives the stream up for good: whoever catches the error may go on behind what has no value.
-  private func givenUp() -> StreamAbandoned {
-    abandon()
-    return StreamAbandoned()
-  }
-
   private func writeEmptyMap() {
     bytes.append(Kind.map.rawValue)
     bytes.append(littleEndian: UInt32(0))
@@ -239,71 +237,76 @@ extension Stream {
 
 // MARK: - Frames
 
-extension Stream {
-  /// The place of a container: the frame's number in the stack, and its own.
+extension StreamWriter {
+  /// Identifies a container by its frame's index in the stack and its own number.
   struct Handle {
     var level: Int
     var id: Int
+
+    /// The handle of an abandoned stream, which has no frame's number.
     static var dead: Handle { Handle(level: 0, id: -1) }
+    var isDead: Bool { id < 0 }
   }
 
-  /// Whether nothing was written yet by the value of that number, which is encoding itself.
+  /// Whether value number `id` is encoding itself and has written nothing yet.
   func isUntouched(_ id: Int) -> Bool { activeID == id && bytes.count == activeStart }
 
-  /// Begins the object or map of the value of that number, or finds the one that it has begun.
+  /// Begins the object or map of value number `id`, or finds the one that it has begun.
   func fields(ofValue id: Int, keyType: Any.Type) -> Handle {
-    guard activeID == id else { return abandoned() }
+    guard activeID == id else { return deadHandle() }
     if bytes.count == activeStart {
       return activeIsMap ? open(.map) : open(.object, keyType: keyType)
     }
     guard frames.count > activeLevel, frames[activeLevel].form != .list else {
-      return abandoned()
+      return deadHandle()
     }
     return Handle(level: activeLevel, id: frames[activeLevel].id)
   }
 
+  /// Begins the list of value number `id`, or finds the one that it has begun.
   func elements(ofValue id: Int) -> Handle {
-    guard activeID == id else { return abandoned() }
+    guard activeID == id else { return deadHandle() }
     if bytes.count == activeStart { return open(.list) }
     guard frames.count > activeLevel, frames[activeLevel].form == .list else {
-      return abandoned()
+      return deadHandle()
     }
     return Handle(level: activeLevel, id: frames[activeLevel].id)
   }
 
-  func abandoned() -> Handle {
+  /// Abandons the stream, for a function that returns a handle.
+  private func deadHandle() -> Handle {
     abandon()
     return .dead
   }
 
   private func open(_ form: Frame.Form, keyType: Any.Type? = nil) -> Handle {
-    guard frames.count < maximumFrames else { return abandoned() }
+    guard frames.count < maximumFrames else { return deadHandle() }
     lastID += 1
     switch form {
     case .object:
       bytes.append(Kind.object.rawValue)
-      var frame = Frame(id: lastID, form: form, place: bytes.count)
+      var frame = Frame(id: lastID, form: form, head: bytes.count)
       frame.keyType = ObjectIdentifier(keyType ?? Never.self)
       frame.shape = shapes.predicted(for: frame.keyType)
-      // The number is set at the end.
+      // The shape's number is set when the object ends.
       bytes.append(0)
       frames.append(frame)
     case .list, .map:
       bytes.append(form == .list ? Kind.list.rawValue : Kind.map.rawValue)
       if form == .list { bytes.append(Kind.tagged.rawValue) }
-      frames.append(Frame(id: lastID, form: form, place: bytes.count))
+      frames.append(Frame(id: lastID, form: form, head: bytes.count))
       bytes.append(littleEndian: UInt32(0))
     }
     return Handle(level: frames.count - 1, id: lastID)
   }
 
-  /// Begins a container in a field or element that was just begun.
+  /// Begins a container in the field or element that was just begun.
   func openNested(keyType: Any.Type?) -> Handle {
     guard let keyType else { return open(.list) }
     return open(.object, keyType: keyType)
   }
 
-  /// Makes a container the innermost, and ends those within it; false if it has ended itself.
+  /// Makes a container the innermost by ending those within it; false if it has ended already.
   @inline(__always)
   private func enter(_ handle: Handle) -> Bool {
     if frames.count - 1 == handle.level, frames[handle.level].id == handle.id,
@@ -325,6 +328,7 @@ extension Stream {
     return !isAbandoned
   }
 
+  /// The number of elements, entries or fields written to a container.
   func count(of handle: Handle) -> Int {
     handle.level < frames.count && frames[handle.level].id == handle.id
       ? frames[handle.level].count : 0
@@ -337,10 +341,10 @@ extension Stream {
     return true
   }
 
-  /// How a field is to be written.
+  /// How the caller must write a field: not at all, as a body, or tagged as a map's entry.
   enum Field { case abandoned, body, entry }
 
-  /// Begins a field of an object, or an entry of a map, which is not begun if it `isAbsent`.
+  /// Begins a field of an object, or an entry of a map unless it `isAbsent`.
   @inline(__always)
   func field(
     of handle: Handle, _ name: String, _ kind: UInt8, isAbsent: Bool = false
@@ -360,24 +364,26 @@ extension Stream {
     return addField(handle.level, name, kind) ? .body : .abandoned
   }
 
+  /// Ends the innermost container.
   func close() {
     let frame = frames.removeLast()
     guard frame.form == .object else {
-      return bytes.set(UInt32(clamping: frame.count), at: frame.place)
+      return bytes.set(UInt32(clamping: frame.count), at: frame.head)
     }
     if frame.count == 0 {
-      // An object without fields: a map without entries, in its place.
-      bytes.truncate(to: frame.place - 1)
+      // An object without fields is written as an empty map.
+      bytes.truncate(to: frame.head - 1)
       return writeEmptyMap()
     }
-    guard
+    guard let shape = frame.shape,
       let number = shapes.end(
-        frame.shape, fields: frame.count, isNew: frame.isNew, keyType: frame.keyType)
+        shape, fields: frame.count, isNew: frame.isNew, keyType: frame.keyType)
     else { return abandon() }
-    bytes.set(number, at: frame.place)
+    bytes.set(number, at: frame.head)
   }
 
-  /// Finds another shape for an object whose next field is not that of the shape it seemed to have.
+  /// Finds or begins a shape for an object whose next field differs from the predicted shape's;
+  /// false if the stream is abandoned.
   private func addField(_ level: Int, _ name: String, _ kind: UInt8) -> Bool {
     let frame = frames[level]
     if !frame.isNew {
@@ -386,48 +392,52 @@ extension Stream {
         frames[level].count += 1
         return true
       }
-      guard let shape = shapes.begin(frame.count, of: frame.shape) else { return giveUp() }
+      guard let shape = shapes.begin(frame.count, of: frame.shape) else {
+        abandon()
+        return false
+      }
       frames[level].shape = shape
       frames[level].isNew = true
     }
-    // One field of a name; that it is set twice is for the tree.
-    guard shapes.add(name, kind, to: frames[level].shape) else { return giveUp() }
+    // A shape has one field of a name; the tree handles a field that is set twice.
+    guard let shape = frames[level].shape, shapes.add(name, kind, to: shape) else {
+      abandon()
+      return false
+    }
     frames[level].count += 1
     return true
-  }
-
-  private func giveUp() -> Bool {
-    abandon()
-    return false
   }
 }
 
 // MARK: - Lists
 
-/// A list that is written without a container.
+/// A list type that is encoded without an unkeyed container.
 protocol StreamList {
-  func write(to stream: Stream) throws
+  func write(to writer: StreamWriter) throws
 }
 
 extension Array: StreamList where Element: Encodable {
-  func write(to stream: Stream) throws {
+  func write(to writer: StreamWriter) throws {
     if let kind = scalarKind {
-      try stream.writeScalars(of: kind, in: self)
+      try writer.writeScalars(of: kind, in: self)
     } else {
-      try stream.writeElements(of: self)
+      try writer.writeElements(of: self)
     }
   }
 }
 
-extension Stream {
+extension StreamWriter {
   fileprivate func writeScalars(of kind: Kind, in list: some ScalarList) throws {
-    guard frames.count < maximumFrames else { throw givenUp() }
+    guard frames.count < maximumFrames else {
+      abandon()
+      throw StreamAbandoned()
+    }
     bytes.append(list, of: kind)
   }
 
   fileprivate func writeElements<T: Encodable>(of list: [T]) throws {
     let handle = open(.list)
-    guard handle.id >= 0 else { throw StreamAbandoned() }
+    guard !handle.isDead else { throw StreamAbandoned() }
     frames[handle.level].count = list.count
     let form = form(of: T.self)
     if form == .map || form == .other {

@@ -1,4 +1,4 @@
-// What the containers' protocols ask for each type by itself. Every one of them is the same call.
+// The container protocols' requirements for single types. All of them make the same generic call.
 
 extension TreeFields {
   mutating func encode(_ value: Bool, forKey key: Key) throws { try put(.scalar(value), key) }
