@@ -27,8 +27,8 @@ struct CodingSuite {
         encode: 1 / 20, decode: nil, directEncode: 1 / 80, directDecode: nil,
         floor: 1.4, directFloor: 1.05))
     add(
-      try PayloadsOf("100 characters", floor: Character.floor) {
-        (0..<100).map { _ in Character(&random) }
+      try PayloadsOf("100 characters", floor: CharacterItem.floor) {
+        (0..<100).map { _ in CharacterItem(&random) }
       },
       CodingGoals(
         encode: 18 / 247, decode: nil, directEncode: 5 / 247, directDecode: nil,

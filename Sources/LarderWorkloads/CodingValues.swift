@@ -47,7 +47,7 @@ struct FeedItem: DirectCoding, Equatable {
   }
 }
 
-struct Character: DirectCoding, Equatable {
+struct CharacterItem: DirectCoding, Equatable {
   var id: Int
   var name, status, species, gender: String
   var image: URL
@@ -69,15 +69,15 @@ struct Character: DirectCoding, Equatable {
     image = makeURL(text(texts[4]))
   }
 
-  static func floor(_ characters: [Character]) -> () -> [Character] {
+  static func floor(_ characters: [CharacterItem]) -> () -> [CharacterItem] {
     let parts = characters.map { one in
       let texts = [one.name, one.status, one.species, one.gender, one.image.absoluteString]
       return (one.id, texts.map { Array($0.utf8) })
     }
     return {
-      var characters: [Character] = []
+      var characters: [CharacterItem] = []
       characters.reserveCapacity(parts.count)
-      for part in parts { characters.append(Character(part.0, part.1)) }
+      for part in parts { characters.append(CharacterItem(part.0, part.1)) }
       return characters
     }
   }
@@ -143,7 +143,7 @@ extension FeedItem {
   }
 }
 
-extension Character {
+extension CharacterItem {
   init(from fields: inout FieldReader) throws {
     id = try fields.read("id")
     name = try fields.read("name")

@@ -17,7 +17,7 @@ package enum Payloads {
     }
   }
 
-  package struct Character: Encodable, Sendable {
+  package struct CharacterItem: Encodable, Sendable {
     package struct Place: Encodable, Sendable {
       package var name: String
       package var url: String
@@ -47,7 +47,7 @@ package enum Payloads {
   }
 
   /// The characters of a page, numbered from 1; empty beyond the last page.
-  package static func characters(page: Int) -> [Character] {
+  package static func characters(page: Int) -> [CharacterItem] {
     guard (1...characterPages).contains(page) else { return [] }
     let first = (page - 1) * charactersPerPage + 1
     return (first..<(first + charactersPerPage)).map(character)
@@ -70,7 +70,7 @@ package enum Payloads {
         var prev: String?
       }
       var info: Pages
-      var results: [Character]
+      var results: [CharacterItem]
     }
     func link(_ page: Int) -> String? {
       (1...characterPages).contains(page) ? "\(host)/api/character?page=\(page)" : nil
@@ -81,17 +81,17 @@ package enum Payloads {
     return try encode(Root(info: info, results: characters(page: page)))
   }
 
-  private static func character(_ id: Int) -> Character {
+  private static func character(_ id: Int) -> CharacterItem {
     let origin = places[id % places.count]
     let seconds = id % 60
-    return Character(
+    return CharacterItem(
       id: id, name: "\(titles[id % titles.count]) \(names[(id / titles.count) % names.count])",
       status: ["Alive", "Dead", "unknown"][id % 3],
       species: ["Human", "Alien", "Humanoid", "Robot"][id % 4],
       type: id % 5 == 0 ? "Parasite" : "", gender: ["Female", "Male", "unknown"][id % 3],
-      origin: Character.Place(
+      origin: CharacterItem.Place(
         name: origin, url: origin == "unknown" ? "" : "\(host)/api/location/\(id % 20 + 1)"),
-      location: Character.Place(
+      location: CharacterItem.Place(
         name: "Orbit Dock \(id % 9)", url: "\(host)/api/location/\(id % 9 + 40)"),
       image: "\(host)/api/character/avatar/\(id).jpeg",
       episode: (0...(id % 4)).map { "\(host)/api/episode/\($0 + 1)" },

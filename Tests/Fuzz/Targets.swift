@@ -41,7 +41,7 @@ struct Target: Sendable {
     Target(Interleaved.self), Target(Anything.self), Target(Backwards.self),
     Target([Double].self), Target(Dog.self) { $0.name == $1.name && $0.age == $1.age },
     Target([Data].self), Target(Cat.self) { $0.name == $1.name && $0.lives == $1.lives },
-    Target([Character].self), Target(Suit.self), Target(Level.self), Target([Empty].self),
+    Target([CharacterItem].self), Target(Suit.self), Target(Level.self), Target([Empty].self),
     Target(Twice.self), Target(TwoLists.self), Target(Pair.self),
     Target(Wrapped<Wrapped<String>>.self), Target(Sliders.self), Target(Forgiving.self),
     Target([Dynamic].self), Target([Int: [String]].self), Target([UUID: Bool].self),

@@ -9,7 +9,7 @@ struct Item: Codable, Equatable {
   var url: URL
 }
 
-struct Character: Codable, Equatable {
+struct CharacterItem: Codable, Equatable {
   var id: Int
   var name, status, species, gender: String
   var image: URL
