@@ -3,14 +3,14 @@ import Foundation
 import Larder
 import LarderFeeds
 
-// What the application sees, and what the cache keeps.
+// The model, which the application uses and the cache stores.
 struct Station: Codable, Hashable, Sendable {
   var id: Int
   var name: String
   var stream: URL
 }
 
-// What the server sends. Its names of fields go no further.
+// The server's payload. Its field names appear nowhere else.
 private struct RemoteStations: Decodable {
   struct Item: Decodable {
     var id: Int
@@ -23,7 +23,7 @@ private struct RemoteStations: Decodable {
   }
 }
 
-// By country: the input of a load, and the key in the cache.
+// The country is the input of a load, and the key in the cache.
 typealias StationsLoader = Loader<String, String, [Station]>
 
 extension Loader where Input == String, Key == String, Value == [Station] {

@@ -1,7 +1,7 @@
 public import Larder
 
 extension CharacterItem: DirectCoding {
-  /// Makes a value of its saved fields.
+  /// Reads a character's saved fields.
   public init(from fields: inout FieldReader) throws {
     id = try fields.read("id")
     name = try fields.read("name")
@@ -11,7 +11,7 @@ extension CharacterItem: DirectCoding {
     imageURL = try fields.read("imageURL")
   }
 
-  /// Hands over the fields to be saved.
+  /// Writes the fields to be saved.
   public func write(to fields: inout FieldWriter) {
     fields.write(id, as: "id")
     fields.write(name, as: "name")

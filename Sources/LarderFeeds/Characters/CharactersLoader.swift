@@ -3,17 +3,17 @@ public import Larder
 
 /// A character of the show.
 public struct CharacterItem: Codable, Hashable, Sendable {
-  /// The server's number for the character.
+  /// The server's identifier for the character.
   public var id: Int
   /// The character's name.
   public var name: String
-  /// Whether the character lives, in the server's words: `Alive`, `Dead`, `unknown` or others.
+  /// Whether the character is alive, in the server's words: `Alive`, `Dead`, `unknown` or others.
   public var status: String
-  /// What kind of being it is.
+  /// The character's species.
   public var species: String
-  /// The name of the place it comes from.
+  /// The name of the place the character comes from.
   public var origin: String
-  /// Where its picture is.
+  /// The URL of the character's picture.
   public var imageURL: URL
 
   /// Makes a character.
@@ -29,22 +29,24 @@ public struct CharacterItem: Codable, Hashable, Sendable {
   }
 }
 
-/// Loads random characters: from the server, or the last ones saved when the server fails.
+/// Loads random characters from the server, or the last saved ones if the server fails.
 public typealias CharactersLoader = Loader<Void, String, [CharacterItem]>
 
 extension Loader where Input == Void, Key == String, Value == [CharacterItem] {
-  /// A loader for a random page of a server that lists characters at `api/character?page=N`.
+  /// Makes a loader for random pages of the characters that a server lists at
+  /// `api/character?page=N`.
   ///
   /// - Parameters:
-  ///   - base: The server's URL; a port and a path are kept. `https://rickandmortyapi.com` by
+  ///   - base: The server's URL, which may have a port and a path. `https://rickandmortyapi.com` by
   ///     default.
-  ///   - pages: The pages there are. 1 to 42 by default.
-  ///   - randomPage: Picks a page. The system's random numbers by default.
-  ///   - client: What sends the requests.
+  ///   - pages: The range of page numbers. 1 to 42 by default.
+  ///   - randomPage: Picks a page for each load. The system's random numbers by default.
+  ///   - client: The client that sends the requests.
   ///   - store: The store whose cache `characters` holds the last page.
-  ///   - maxAge: How old a saved page may be, for loads that do not say. Seven days by default.
+  ///   - maxAge: The maximum age of a saved page, for loads without one of their own. Seven days by
+  ///     default.
   /// - Returns: The loader.
-  /// - Throws: A `StoreError`, as `Store.cache`.
+  /// - Throws: A `StoreError`, like `Store.cache`.
   public static func characters(
     from base: URL = rickAndMorty, pages: ClosedRange<Int> = 1...42,
     randomPage: @escaping @Sendable (ClosedRange<Int>) -> Int = { .random(in: $0) },
@@ -57,19 +59,20 @@ extension Loader where Input == Void, Key == String, Value == [CharacterItem] {
       }, client: client, store: store, maxAge: maxAge)
   }
 
-  /// A loader for characters at whatever URL a closure names.
+  /// Makes a loader for characters at the URL that a closure returns.
   ///
-  /// The server comes first, since the characters are to be different ones each time; the cache is
-  /// for when it fails in any way. Saved characters are kept until others replace them: how old
-  /// they may be is each load's affair.
+  /// A load asks the server first, so that each load delivers different characters, and reads the
+  /// cache only if the server fails. Saved characters are kept until others replace them; each load
+  /// decides how old they may be.
   ///
   /// - Parameters:
-  ///   - url: The URL to load from. It is asked anew for each load.
-  ///   - client: What sends the requests.
+  ///   - url: Returns the URL to load from. Called once per load.
+  ///   - client: The client that sends the requests.
   ///   - store: The store whose cache `characters` holds the last list.
-  ///   - maxAge: How old a saved list may be, for loads that do not say. Seven days by default.
+  ///   - maxAge: The maximum age of a saved list, for loads without one of their own. Seven days by
+  ///     default.
   /// - Returns: The loader.
-  /// - Throws: A `StoreError`, as `Store.cache`.
+  /// - Throws: A `StoreError`, like `Store.cache`.
   public static func characters(
     at url: @escaping @Sendable () -> URL, client: any HTTPClient, store: Store,
     maxAge: MaxAge = .days(7)
@@ -82,10 +85,10 @@ extension Loader where Input == Void, Key == String, Value == [CharacterItem] {
       key: { "all" }, policy: policy)
   }
 
-  /// The public server of the show's characters.
+  /// The URL of the public server of the show's characters.
   public static var rickAndMorty: URL {
     guard let url = URL(string: "https://rickandmortyapi.com") else {
-      preconditionFailure("a literal URL that does not parse")
+      preconditionFailure("the literal URL is invalid")
     }
     return url
   }

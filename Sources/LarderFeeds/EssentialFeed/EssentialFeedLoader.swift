@@ -1,20 +1,18 @@
 public import Foundation
 public import Larder
 
-/// An item of a feed: an image, and what its poster wrote about it.
+/// An item of a feed: an image with its poster's description.
 public struct FeedItem: Codable, Hashable, Sendable {
   /// The server's identifier for the item.
   public var id: UUID
-  /// What the image shows, if the poster said so.
+  /// The poster's description of the image, if any.
   public var description: String?
-  /// Where the image was made, if the poster said so.
+  /// The place where the image was made, if the poster named it.
   public var location: String?
-  /// Where the image is.
+  /// The URL of the image.
   public var imageURL: URL
 
-  /// Makes an item.
-  ///
-  /// It has no description and no location by default.
+  /// Makes an item, by default without a description and a location.
   public init(id: UUID, description: String? = nil, location: String? = nil, imageURL: URL) {
     self.id = id
     self.description = description
@@ -23,22 +21,22 @@ public struct FeedItem: Codable, Hashable, Sendable {
   }
 }
 
-/// Loads a feed's items: from the server, or the last ones saved when the server fails.
+/// Loads a feed's items from the server, or the last saved ones if the server fails.
 public typealias EssentialFeedLoader = Loader<Void, String, [FeedItem]>
 
 extension Loader where Input == Void, Key == String, Value == [FeedItem] {
-  /// A loader for the feed at one URL.
+  /// Makes a loader for the feed at one URL.
   ///
-  /// The server comes first, since customers want the latest items; the cache is for when it fails
-  /// in any way. Saved items are kept until others replace them, and delivered whatever their age,
-  /// unless a load says how old they may be.
+  /// A load asks the server first, because customers want the latest items, and reads the cache
+  /// only if the server fails. Saved items are kept until others replace them. A load without a
+  /// maximum age delivers them at any age.
   ///
   /// - Parameters:
-  ///   - url: The feed's URL, requested as it is.
-  ///   - client: What sends the requests.
+  ///   - url: The feed's URL, requested unchanged.
+  ///   - client: The client that sends the requests.
   ///   - store: The store whose cache `essential-feed` holds the last items.
   /// - Returns: The loader.
-  /// - Throws: A `StoreError`, as `Store.cache`.
+  /// - Throws: A `StoreError`, like `Store.cache`.
   public static func essentialFeed(
     at url: URL, client: any HTTPClient, store: Store
   ) throws -> EssentialFeedLoader {

@@ -1,7 +1,7 @@
 public import Larder
 
 extension FeedItem: DirectCoding {
-  /// Makes a value of its saved fields.
+  /// Reads an item's saved fields.
   public init(from fields: inout FieldReader) throws {
     id = try fields.read("id")
     description = try fields.readIfPresent("description")
@@ -9,7 +9,7 @@ extension FeedItem: DirectCoding {
     imageURL = try fields.read("imageURL")
   }
 
-  /// Hands over the fields to be saved.
+  /// Writes the fields to be saved.
   public func write(to fields: inout FieldWriter) {
     fields.write(id, as: "id")
     fields.writeIfPresent(description, as: "description")

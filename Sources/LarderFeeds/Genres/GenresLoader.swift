@@ -3,9 +3,9 @@ public import Larder
 
 /// A podcast genre.
 public struct Genre: Codable, Hashable, Sendable {
-  /// The server's number for the genre.
+  /// The server's identifier for the genre.
   public var id: Int
-  /// What listeners call it.
+  /// The genre's name.
   public var name: String
 
   /// Makes a genre.
@@ -15,22 +15,22 @@ public struct Genre: Codable, Hashable, Sendable {
   }
 }
 
-/// Loads the podcast genres of one server: from the cache for seven days, then from the server.
+/// Loads the podcast genres of one server, from the cache until they are seven days old.
 public typealias GenresLoader = Loader<Void, String, [Genre]>
 
 extension Loader where Input == Void, Key == String, Value == [Genre] {
-  /// A loader for the genres that a server lists at `api/v2/genres`.
+  /// Makes a loader for the genres that a server lists at `api/v2/genres`.
   ///
-  /// The list in the cache is delivered without a request until it is seven days old: genres hardly
-  /// change, and a client that starts offline shows them at once. Data that is not valid is asked
-  /// for twice more, since such servers recover by themselves.
+  /// The cached list is delivered without a request until it is seven days old: genres hardly
+  /// change, and a client that starts offline shows them at once. A load retries twice after
+  /// invalid data, because servers recover from that by themselves.
   ///
   /// - Parameters:
-  ///   - base: The server's URL; a port and a path are kept.
-  ///   - client: What sends the requests.
+  ///   - base: The server's URL, which may have a port and a path.
+  ///   - client: The client that sends the requests.
   ///   - store: The store whose cache `genres` holds the list.
   /// - Returns: The loader.
-  /// - Throws: A `StoreError`, as `Store.cache`.
+  /// - Throws: A `StoreError`, like `Store.cache`.
   public static func genres(
     from base: URL, client: any HTTPClient, store: Store
   ) throws -> GenresLoader {

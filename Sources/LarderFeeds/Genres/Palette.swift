@@ -1,6 +1,6 @@
 public import Foundation
 
-/// The colours that an application shows its genres in.
+/// The colours in which an application shows its genres.
 ///
 /// ```swift
 /// var palette = Palette { Color(hex: $0) }
@@ -8,12 +8,11 @@ public import Foundation
 /// let shown = try palette.colored(genres)     // by position: c0 c1 c0 c1 ...and so on
 /// ```
 ///
-/// The library has no colours of its own, and knows no user interface: an application brings its
-/// list, and the closure that makes its kind of colour from an entry. Colours are never saved.
+/// The library has no colours of its own and does not depend on a user interface. An application
+/// supplies the entries, and a closure that makes its own type of colour from an entry. Colours are
+/// never saved.
 public struct Palette<Color: Sendable>: Sendable {
-  /// The entries as they were set.
-  ///
-  /// None at first.
+  /// The entries as they were set; empty at first.
   public private(set) var colors: [String] = []
 
   private let color: @Sendable (String) -> Color
@@ -28,23 +27,23 @@ public struct Palette<Color: Sendable>: Sendable {
 
   /// Replaces the entries.
   ///
-  /// They are kept as they are written, and may repeat.
+  /// The entries are kept unchanged, and may repeat.
   ///
-  /// - Parameter colors: At least one; each is six ASCII hexadecimal digits, of either case, and
-  ///   may have one `#` before them.
+  /// - Parameter colors: At least one entry. Each is six ASCII hexadecimal digits of either case,
+  ///   with or without a `#` before them.
   /// - Throws: Only ``PaletteError``: ``PaletteError/empty``, or
-  ///   ``PaletteError/invalidColor(_:)`` for the first invalid entry. The former entries stay.
+  ///   ``PaletteError/invalidColor(_:)`` for the first invalid entry. The old entries then remain.
   public mutating func setColors(_ colors: [String]) throws {
     guard !colors.isEmpty else { throw PaletteError.empty }
     for color in colors where !isHexColor(color) { throw PaletteError.invalidColor(color) }
     self.colors = colors
   }
 
-  /// The colour for a position in a list: the entries in turn.
+  /// Returns the colour for a position in a list, using the entries in turn.
   ///
-  /// - Parameter position: Counted from 0.
+  /// - Parameter position: The position, counted from 0.
   /// - Returns: The colour of the entry at `position` modulo the number of entries.
-  /// - Throws: Only ``PaletteError``: ``PaletteError/empty`` when no entries were set,
+  /// - Throws: Only ``PaletteError``: ``PaletteError/empty`` if no entries were set, or
   ///   ``PaletteError/negativePosition(_:)``.
   public func color(at position: Int) throws -> Color {
     guard position >= 0 else { throw PaletteError.negativePosition(position) }
@@ -54,9 +53,9 @@ public struct Palette<Color: Sendable>: Sendable {
 
   /// Gives each genre of a list the colour of its position.
   ///
-  /// - Parameter genres: The list as it was loaded.
-  /// - Returns: The genres in the same order. None for none, whatever the palette.
-  /// - Throws: Only ``PaletteError/empty``, when no entries were set.
+  /// - Parameter genres: The genres, in the order in which they are shown.
+  /// - Returns: The genres in the same order. An empty list needs no entries.
+  /// - Throws: Only ``PaletteError/empty``, if no entries were set.
   public func colored(_ genres: [Genre]) throws -> [ColoredGenre<Color>] {
     var result: [ColoredGenre<Color>] = []
     for (position, genre) in genres.enumerated() {
@@ -80,9 +79,9 @@ public struct Palette<Color: Sendable>: Sendable {
   }
 }
 
-/// A genre with the colour that an application shows it in.
+/// A genre with the colour in which an application shows it.
 public struct ColoredGenre<Color: Sendable>: Sendable {
-  /// The genre's number.
+  /// The server's identifier for the genre.
   public let id: Int
   /// The genre's name.
   public let name: String
@@ -93,18 +92,18 @@ public struct ColoredGenre<Color: Sendable>: Sendable {
 extension ColoredGenre: Equatable where Color: Equatable {}
 extension ColoredGenre: Hashable where Color: Hashable {}
 
-/// Why a ``Palette`` has no colour to give, or takes none.
+/// Why a ``Palette`` rejected its entries or a position.
 public enum PaletteError: Error, Hashable, Sendable {
-  /// There are no entries.
+  /// The palette has no entries.
   case empty
   /// The entry is not six hexadecimal digits with or without a `#` before them.
   case invalidColor(String)
-  /// A position is counted from 0.
+  /// The position is negative; positions are counted from 0.
   case negativePosition(Int)
 }
 
 extension PaletteError: LocalizedError, CustomStringConvertible {
-  /// The same as ``description``, so that `localizedDescription` is.
+  /// The same as ``description``, so that `localizedDescription` returns it.
   public var errorDescription: String? { description }
 
   /// The error as a sentence.
@@ -112,7 +111,8 @@ extension PaletteError: LocalizedError, CustomStringConvertible {
     switch self {
     case .empty: "The palette has no colours."
     case .invalidColor(let text): "\"\(text)\" is not a colour of six hexadecimal digits."
-    case .negativePosition(let position): "There is no position \(position) in a list."
+    case .negativePosition(let position):
+      "The position \(position) is negative; positions are counted from 0."
     }
   }
 }

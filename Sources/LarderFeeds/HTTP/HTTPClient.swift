@@ -1,27 +1,24 @@
 public import Foundation
 
-/// What a server answered: the status code and the whole body.
+/// A server's reply: the status code and the whole body.
 public struct HTTPReply: Sendable {
-  /// The status code as the server sent it.
-  ///
-  /// Nothing has judged it yet.
+  /// The status code, which a client does not check.
   public var status: Int
 
-  /// The body, decompressed.
-  ///
-  /// Empty when the server sent none.
+  /// The decompressed body; empty if the server sent no body.
   public var body: Data
 
-  /// Makes a reply, as a client of your own does.
+  /// Makes a reply, for a client of your own.
   public init(status: Int, body: Data) {
     self.status = status
     self.body = body
   }
 }
 
-/// Fetches a URL.
+/// Sends GET requests.
 ///
-/// ``URLSessionClient`` does it over the network; tests and offline modes bring their own.
+/// ``URLSessionClient`` sends them over the network; tests and offline modes use clients of their
+/// own.
 ///
 /// ```swift
 /// struct Offline: HTTPClient {
@@ -29,17 +26,17 @@ public struct HTTPReply: Sendable {
 /// }
 /// ```
 ///
-/// A client may be used from any thread, and any number of requests may be under way at once.
+/// A client can be used from any thread, with any number of requests at once.
 public protocol HTTPClient: Sendable {
-  /// Sends one GET request and returns what came back, whatever its status code.
+  /// Sends one GET request and returns the reply, whatever its status code.
   ///
-  /// When the task that calls it is cancelled, an implementation stops the request and throws;
-  /// a ``Loader`` turns that into `CancellationError`.
+  /// When the calling task is cancelled, an implementation stops the request and throws; a
+  /// ``Loader`` then throws `CancellationError`.
   ///
-  /// - Parameter url: The URL to request, exactly as it is.
-  /// - Returns: The reply. Judging its status code is the business of an ``Endpoint``.
-  /// - Throws: Any error when there is no reply. A ``Loader`` makes
-  ///   ``RemoteFailure/connectivity`` of all of them.
+  /// - Parameter url: The URL, requested unchanged.
+  /// - Returns: The reply. An ``Endpoint`` checks its status code.
+  /// - Throws: Any error if there is no reply. A ``Loader`` reports all of them as
+  ///   ``RemoteFailure/connectivity``.
   /// - Complexity: One request.
   func get(_ url: URL) async throws -> HTTPReply
 }

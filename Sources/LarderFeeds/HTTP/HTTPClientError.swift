@@ -1,25 +1,25 @@
 public import Foundation
 
-/// Why ``URLSessionClient`` gave up on a response that the network would have delivered.
+/// Why ``URLSessionClient`` rejected a response.
 ///
-/// What the network itself reports arrives as `URLError`: no connection, `timedOut`, `cancelled`.
+/// Network failures, time limits and cancellation are reported as `URLError`.
 public enum HTTPClientError: Error, Hashable, Sendable {
-  /// The body is larger than the client takes, by its declared length or as it arrived.
+  /// The body exceeds the client's limit, by its declared length or while it arrived.
   ///
-  /// The request was cut off there: at most `limit` bytes, and the piece that went over, were ever
-  /// held in memory.
+  /// The client stopped the request there. It held at most `limit` bytes in memory, and the piece
+  /// that exceeded them.
   case responseTooLarge(limit: Int)
 
-  /// The server sent the client somewhere it does not go: not to `http` or `https`, from `https`
-  /// down to `http`, or on once too often. No request was made to `url`.
+  /// The client did not follow a redirect: its scheme is not `http` or `https`, it leads from
+  /// `https` to `http`, or it is one redirect too many. No request was made to `url`.
   case redirectRefused(to: URL?)
 
-  /// What came back is not an HTTP response.
+  /// The response is not an HTTP response.
   case unexpectedResponse
 }
 
 extension HTTPClientError: LocalizedError, CustomStringConvertible {
-  /// The same as ``description``, so that `localizedDescription` is.
+  /// The same as ``description``, so that `localizedDescription` returns it.
   public var errorDescription: String? { description }
 
   /// The error as a sentence.
@@ -27,8 +27,8 @@ extension HTTPClientError: LocalizedError, CustomStringConvertible {
     switch self {
     case .responseTooLarge(let limit): "The response is larger than \(limit) bytes."
     case .redirectRefused(let url?): "The redirect to \(url.absoluteString) was refused."
-    case .redirectRefused(nil): "A redirect to no readable URL was refused."
-    case .unexpectedResponse: "What came back is not an HTTP response."
+    case .redirectRefused(nil): "A redirect to an unreadable URL was refused."
+    case .unexpectedResponse: "The response is not an HTTP response."
     }
   }
 }

@@ -1,28 +1,29 @@
 public import Foundation
 import Synchronization
 
-// The only file that knows where `URLSession` lives.
+// The only file that imports `URLSession`.
 #if canImport(FoundationNetworking)
   public import FoundationNetworking
 #endif
 
-/// An ``HTTPClient`` over `URLSession` that trusts no server.
+/// An ``HTTPClient`` over `URLSession` with limits for untrusted servers.
 ///
 /// ```swift
 /// let client = URLSessionClient(maximumResponseBytes: 1 << 20)
 /// let reply = try await client.get(url)
 /// ```
 ///
-/// It keeps nothing: no response cache hides beneath yours, no cookies, no credentials. A response
-/// over the limit is cut off while it arrives, a slow one when its time is up, and redirects lead
-/// only to `http` and `https`, at most `maximumRedirects` times. Cancelling the calling task stops
-/// the request. Use it from any thread; requests under way keep the client and its session alive.
+/// A client stores no responses, cookies or credentials. It stops a response that exceeds
+/// `maximumResponseBytes` while it arrives, and a slow one at its time limit. It follows redirects
+/// to `http` and `https` only, at most `maximumRedirects` times. Cancelling the calling task stops
+/// the request. A client can be used from any thread; pending requests keep it and its session
+/// alive.
 ///
-/// Two limits are the system's, on Linux. The body of a *redirect* is not counted while it arrives:
-/// a server that sends one without end is given up after `resourceTimeout`, and the client should
-/// then be replaced by a new one. And a *declared length* of 2^63 - 512 bytes or more, up to
-/// 2^63 - 1, ends the process: Foundation converts it without looking, before any of its clients
-/// are asked. Where servers are not trusted with that, put a proxy before them.
+/// Foundation on Linux leaves two gaps. It does not report the body of a *redirect*: an endless one
+/// ends after `resourceTimeout`, and the client should then be replaced by a new one. And a
+/// *declared length* from 2^63 - 512 to 2^63 - 1 bytes ends the process, because Foundation
+/// converts the number unchecked before it calls the client. Put a proxy before servers that are
+/// not trusted with that.
 public final class URLSessionClient: HTTPClient {
   private let session: URLSession
   private let exchanges = Exchanges()
@@ -30,18 +31,20 @@ public final class URLSessionClient: HTTPClient {
 
   /// Makes a client with a session of its own.
   ///
-  /// Negative limits, and time limits that are not positive, are a programmer's error.
+  /// Negative limits, and time limits that are not positive, are a programmer error. Time limits
+  /// above one year are reduced to one year.
   ///
   /// - Parameters:
-  ///   - maximumResponseBytes: The largest body taken, in bytes after decompression. 16 MB by
+  ///   - maximumResponseBytes: The largest accepted body, in bytes after decompression. 16 MB by
   ///     default.
-  ///   - maximumRedirects: How many redirects one request may follow. 5 by default; 0 follows none.
-  ///   - requestTimeout: How long nothing may arrive, rounded up to whole seconds. 30 seconds by
-  ///     default.
-  ///   - resourceTimeout: How long the whole exchange may take, even when bytes keep dripping in.
-  ///     120 seconds by default. Both time limits are a year at most: a longer one is a year.
-  ///   - configuration: Where headers, proxies and the like come from; it is copied. Its timeouts,
-  ///     caches, cookies and credentials are not used. Ephemeral by default.
+  ///   - maximumRedirects: The number of redirects that one request follows. 5 by default; 0
+  ///     refuses all redirects.
+  ///   - requestTimeout: The longest time without a byte from the server, rounded up to whole
+  ///     seconds. 30 seconds by default.
+  ///   - resourceTimeout: The longest time for the whole exchange, even if bytes keep arriving. 120
+  ///     seconds by default.
+  ///   - configuration: The session's headers, proxies and other settings. It is copied; its
+  ///     timeouts, caches, cookies and credentials are not used. Ephemeral by default.
   public init(
     maximumResponseBytes: Int = 16 << 20, maximumRedirects: Int = 5,
     requestTimeout: Duration = .seconds(30), resourceTimeout: Duration = .seconds(120),
@@ -50,7 +53,7 @@ public final class URLSessionClient: HTTPClient {
     precondition(maximumResponseBytes >= 0, "maximumResponseBytes must not be negative")
     precondition(maximumRedirects >= 0, "maximumRedirects must not be negative")
     precondition(requestTimeout > .zero && resourceTimeout > .zero, "timeouts must be positive")
-    // Foundation counts milliseconds, and sleeps nanoseconds, in 64 bits.
+    // Foundation counts milliseconds, and `Task.sleep` nanoseconds, in 64 bits.
     let requestTimeout = min(requestTimeout, .seconds(31_536_000))
     let resourceTimeout = min(resourceTimeout, .seconds(31_536_000))
     limits = Limits(
@@ -68,21 +71,21 @@ public final class URLSessionClient: HTTPClient {
   }
 
   deinit {
-    // A session holds its delegate, and itself, until it is invalidated.
+    // A session retains itself and its delegate until it is invalidated.
     exchanges.commands.async { [session] in session.invalidateAndCancel() }
   }
 
-  /// Sends one GET request and returns what came back, whatever its status code.
+  /// Sends one GET request and returns the reply, whatever its status code.
   ///
-  /// - Parameter url: The URL to request, exactly as it is: `http` or `https`.
+  /// - Parameter url: The `http` or `https` URL, requested unchanged.
   /// - Returns: The reply of the last server in a chain of redirects.
-  /// - Throws: `URLError` when the network fails, `URLError(.timedOut)` when a time limit is over,
-  ///   `URLError(.cancelled)` when the calling task is cancelled; ``HTTPClientError`` when the
-  ///   response breaks a limit.
+  /// - Throws: `URLError` if the network fails, `URLError(.timedOut)` at a time limit,
+  ///   `URLError(.cancelled)` if the calling task is cancelled, and ``HTTPClientError`` if the
+  ///   response exceeds another limit.
   /// - Complexity: One request, and one per redirect followed.
   public func get(_ url: URL) async throws -> HTTPReply {
     let exchange = Exchange(limits)
-    // Linux knows no timeout for a whole resource, so it is measured here, on every platform.
+    // Linux does not implement the resource timeout, so the client measures it on every platform.
     let timer = Task {
       try await Task.sleep(for: limits.duration)
       exchanges.stop(exchange, with: URLError(.timedOut))
@@ -107,7 +110,7 @@ private struct Limits {
 
 /// One request, from its start to its result.
 ///
-/// Its result is the first one it is given.
+/// The first result that is set stays in effect; later ones are ignored.
 private final class Exchange: Sendable {
   private struct State {
     var continuation: CheckedContinuation<HTTPReply, any Error>?
@@ -143,8 +146,8 @@ private final class Exchange: Sendable {
 
   var hasEnded: Bool { state.withLock { $0.result != nil } }
 
-  /// Takes the task unless the exchange has already ended.
-  func take(_ task: URLSessionTask) -> Bool {
+  /// Attaches the exchange's task; false if the exchange has already ended.
+  func attach(_ task: URLSessionTask) -> Bool {
     state.withLock { state in
       guard state.result == nil else { return false }
       state.task = task
@@ -154,12 +157,12 @@ private final class Exchange: Sendable {
 
   func cancelTask() { state.withLock { $0.task }?.cancel() }
 
-  /// Why a body of this declared length is not taken, or nil.
+  /// Returns why a body of this declared length is rejected; nil if it is accepted.
   func refusal(ofDeclared count: Int64) -> HTTPClientError? {
     count > Int64(limits.responseBytes) ? .responseTooLarge(limit: limits.responseBytes) : nil
   }
 
-  /// Keeps a piece of the body, or says why it is not taken.
+  /// Appends a piece of the body, or returns why it is rejected.
   func append(_ data: Data) -> HTTPClientError? {
     state.withLock { state in
       guard state.result == nil else { return nil }
@@ -171,14 +174,14 @@ private final class Exchange: Sendable {
     }
   }
 
-  /// Answers a redirect, unless the exchange has ended.
+  /// Follows or refuses a redirect, unless the exchange has ended.
   ///
-  /// It ends the exchange when it refuses.
+  /// A refusal ends the exchange.
   ///
-  /// Under the lock, for on Linux the answer must not come after a cancellation: that ends the
-  /// process. A cancellation ends the exchange first, and is sent after that.
+  /// `completion` is called under the lock: on Linux a call after a cancellation ends the process.
+  /// A cancellation ends the exchange first, and cancels the task after that.
   func redirect(
-    _ response: HTTPURLResponse, to request: URLRequest, answer: (URLRequest?) -> Void
+    _ response: HTTPURLResponse, to request: URLRequest, completion: (URLRequest?) -> Void
   ) {
     let refused = state.withLock { state in
       guard state.result == nil else { return false }
@@ -188,7 +191,7 @@ private final class Exchange: Sendable {
         && allowsRedirect(
           from: response.url, to: request.url,
           location: response.value(forHTTPHeaderField: "Location"))
-      answer(follows ? request : nil)
+      completion(follows ? request : nil)
       return !follows
     }
     if refused { end(with: .failure(HTTPClientError.redirectRefused(to: request.url))) }
@@ -204,12 +207,11 @@ private final class Exchange: Sendable {
   }
 }
 
-/// Hands what a session tells about its tasks to their exchanges.
+/// A session's delegate, which passes the events of its tasks to their exchanges.
 ///
-/// Tasks are made, started and cancelled on a queue of our own, in that order. Each of these waits
-/// for the session's queue, which on Linux a fast server keeps busy for as long as it sends:
-/// neither a caller nor the delegate's queue, where the pieces of a body wait, may be held up with
-/// it.
+/// Tasks are made, started and cancelled on a separate queue, in that order. Each of these steps
+/// waits for the session's queue, which on Linux a fast server keeps busy for as long as it sends.
+/// Waiting elsewhere would block a caller, or the delegate queue, where pieces of a body wait.
 private final class Exchanges: NSObject, URLSessionDataDelegate, Sendable {
   let commands = DispatchQueue(label: "larder.feeds.http")
   private let running = Mutex<[Int: Exchange]>([:])
@@ -218,7 +220,7 @@ private final class Exchanges: NSObject, URLSessionDataDelegate, Sendable {
     commands.async {
       guard !exchange.hasEnded else { return }
       let task = session.dataTask(with: URLRequest(url: url))
-      guard exchange.take(task) else { return task.cancel() }
+      guard exchange.attach(task) else { return task.cancel() }
       self.running.withLock { $0[task.taskIdentifier] = exchange }
       task.resume()
     }
@@ -243,7 +245,7 @@ private final class Exchanges: NSObject, URLSessionDataDelegate, Sendable {
     {
       stop(exchange, with: refusal)
     }
-    // Linux ignores the answer.
+    // Linux ignores the disposition.
     completionHandler(.allow)
   }
 
@@ -258,7 +260,7 @@ private final class Exchanges: NSObject, URLSessionDataDelegate, Sendable {
     willPerformHTTPRedirection response: HTTPURLResponse, newRequest request: URLRequest,
     completionHandler: @escaping (URLRequest?) -> Void
   ) {
-    exchange(of: task)?.redirect(response, to: request, answer: completionHandler)
+    exchange(of: task)?.redirect(response, to: request, completion: completionHandler)
   }
 
   func urlSession(
@@ -266,7 +268,8 @@ private final class Exchanges: NSObject, URLSessionDataDelegate, Sendable {
     completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
   ) {
     #if canImport(FoundationNetworking)
-      // Here a challenge comes after the body of the 401, and no answer to it ends the task well.
+      // On Linux a challenge arrives after the body of the 401, and no disposition completes the
+      // task with that response.
       exchange(of: task)?.complete(challenge.failureResponse, nil)
       commands.async { task.cancel() }
     #else
@@ -283,14 +286,17 @@ private final class Exchanges: NSObject, URLSessionDataDelegate, Sendable {
   }
 }
 
-/// A timeout that Linux takes as it is: it cuts off the fraction, and then 0 is over at once.
+/// Rounds a timeout up to whole seconds.
+///
+/// Linux truncates the fraction, so a timeout below one second would expire at once.
 package func wholeSeconds(_ timeout: Duration) -> TimeInterval {
   (timeout / .seconds(1)).rounded(.up)
 }
 
-/// Whether a redirect stays on the web and does not lose encryption on the way.
+/// Whether a redirect leads to `http` or `https`, and not from `https` to `http`.
 ///
-/// `location` is what the server wrote: Linux reads a `file:` URL there as a path on the server.
+/// `location` is the header as the server sent it: Linux interprets a `file:` URL in it as a path
+/// on the server, so `target` alone does not show its scheme.
 package func allowsRedirect(from source: URL?, to target: URL?, location: String?) -> Bool {
   let written = location.flatMap(URL.init(string:))?.scheme ?? target?.scheme
   let schemes = [target?.scheme, written].map { $0?.lowercased() }

@@ -1,7 +1,7 @@
 public import Larder
 
 extension FeedImage: DirectCoding {
-  /// Makes a value of its saved fields.
+  /// Reads an image's saved fields.
   public init(from fields: inout FieldReader) throws {
     id = try fields.read("id")
     description = try fields.readIfPresent("description")
@@ -9,7 +9,7 @@ extension FeedImage: DirectCoding {
     url = try fields.read("url")
   }
 
-  /// Hands over the fields to be saved.
+  /// Writes the fields to be saved.
   public func write(to fields: inout FieldWriter) {
     fields.write(id, as: "id")
     fields.writeIfPresent(description, as: "description")

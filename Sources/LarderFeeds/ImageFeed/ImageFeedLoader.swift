@@ -5,16 +5,14 @@ public import Larder
 public struct FeedImage: Codable, Hashable, Sendable {
   /// The server's identifier for the image.
   public var id: UUID
-  /// What the image shows, if its poster said so.
+  /// The poster's description of the image, if any.
   public var description: String?
-  /// Where the image was made, if its poster said so.
+  /// The place where the image was made, if the poster named it.
   public var location: String?
-  /// Where its bytes are.
+  /// The URL of the image's bytes.
   public var url: URL
 
-  /// Makes an image.
-  ///
-  /// It has no description and no location by default.
+  /// Makes an image, by default without a description and a location.
   public init(id: UUID, description: String? = nil, location: String? = nil, url: URL) {
     self.id = id
     self.description = description
@@ -23,22 +21,22 @@ public struct FeedImage: Codable, Hashable, Sendable {
   }
 }
 
-/// Loads the images of a feed: from the server, or those saved in the last seven days when the
+/// Loads the images of a feed from the server, or the ones saved in the last seven days if the
 /// server fails.
 public typealias ImageFeedLoader = Loader<Void, String, [FeedImage]>
 
 extension Loader where Input == Void, Key == String, Value == [FeedImage] {
-  /// A loader for the images listed at one URL.
+  /// Makes a loader for the images listed at one URL.
   ///
-  /// The server comes first, since customers want the newest images of their friends; the cache is
-  /// for when it fails in any way. ``ImageDataLoader`` loads their bytes.
+  /// A load asks the server first, because customers want the newest images of their friends, and
+  /// reads the cache only if the server fails. ``ImageDataLoader`` loads the images' bytes.
   ///
   /// - Parameters:
-  ///   - url: The list's URL, requested as it is.
-  ///   - client: What sends the requests.
+  ///   - url: The list's URL, requested unchanged.
+  ///   - client: The client that sends the requests.
   ///   - store: The store whose cache `image-feed` holds the last list for seven days.
   /// - Returns: The loader.
-  /// - Throws: A `StoreError`, as `Store.cache`.
+  /// - Throws: A `StoreError`, like `Store.cache`.
   public static func imageFeed(
     at url: URL, client: any HTTPClient, store: Store
   ) throws -> ImageFeedLoader {

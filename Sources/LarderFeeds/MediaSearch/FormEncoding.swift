@@ -1,19 +1,20 @@
 import Foundation
 
 extension URL {
-  /// This URL, its query being these fields, in the encoding of HTML forms.
+  /// Returns this URL with these fields as its query, in the encoding of HTML forms.
   ///
-  /// Foundation's own query items leave `+` and others as they are, which servers read differently.
+  /// Foundation's query items leave `+` and other characters unescaped, which servers interpret
+  /// differently.
   func replacingQuery(with fields: [(name: String, value: String)]) -> URL {
     var parts = URLComponents(url: self, resolvingAgainstBaseURL: true)
     parts?.percentEncodedQuery =
       fields.map { "\(formEncoded($0.name))=\(formEncoded($0.value))" }.joined(separator: "&")
-    guard let url = parts?.url else { preconditionFailure("a URL that no query can be added to") }
+    guard let url = parts?.url else { preconditionFailure("the URL cannot have a query") }
     return url
   }
 }
 
-/// The UTF-8 bytes of a text: a space as `+`, and what may not stay as it is as `%XX`.
+/// Encodes the UTF-8 bytes of a text: a space as `+`, and reserved bytes as `%XX`.
 private func formEncoded(_ text: String) -> String {
   var encoded: [UInt8] = []
   for byte in text.utf8 {

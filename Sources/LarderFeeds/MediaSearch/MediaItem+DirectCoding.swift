@@ -1,7 +1,7 @@
 public import Larder
 
 extension MediaItem: DirectCoding {
-  /// Makes a value of its saved fields.
+  /// Reads an item's saved fields.
   public init(from fields: inout FieldReader) throws {
     trackName = try fields.read("trackName")
     artistName = try fields.read("artistName")
@@ -11,7 +11,7 @@ extension MediaItem: DirectCoding {
     previewURL = try fields.readIfPresent("previewURL")
   }
 
-  /// Hands over the fields to be saved.
+  /// Writes the fields to be saved.
   public func write(to fields: inout FieldWriter) {
     fields.write(trackName, as: "trackName")
     fields.write(artistName, as: "artistName")

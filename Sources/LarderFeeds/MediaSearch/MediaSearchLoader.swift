@@ -5,20 +5,18 @@ public import Larder
 public struct MediaItem: Codable, Hashable, Sendable {
   /// The item's name.
   public var trackName: String
-  /// Who made it.
+  /// The artist's name.
   public var artistName: String
-  /// The album or the series it belongs to.
+  /// The name of the item's album or series.
   public var collectionName: String
-  /// Where its picture of 100 by 100 points is, as the server wrote it.
+  /// The URL of the picture of 100 by 100 points, as the server sent it.
   public var artworkUrl100: String?
-  /// Where its picture of 60 by 60 points is, as the server wrote it.
+  /// The URL of the picture of 60 by 60 points, as the server sent it.
   public var artworkUrl60: String?
-  /// Where a part of it can be heard or seen, as the server wrote it.
+  /// The URL of an audio or video preview, as the server sent it.
   public var previewURL: String?
 
-  /// Makes an item.
-  ///
-  /// It has no pictures and no preview by default.
+  /// Makes an item, by default without pictures and a preview.
   public init(
     trackName: String, artistName: String, collectionName: String, artworkUrl100: String? = nil,
     artworkUrl60: String? = nil, previewURL: String? = nil
@@ -32,25 +30,25 @@ public struct MediaItem: Codable, Hashable, Sendable {
   }
 }
 
-/// Finds media items by a term: from the server, each time.
+/// Searches a server for media items by a term.
 public typealias MediaSearchLoader = Loader<String, String, [MediaItem]>
 
 extension Loader where Input == String, Key == String, Value == [MediaItem] {
-  /// A loader for what a server finds at `search?term=TERM`.
+  /// Makes a loader for the items that a server finds at `search?term=TERM`.
   ///
-  /// Nothing is saved: without a connection there is nothing to show. A load takes the term as it
-  /// is, an empty one too, and delivers the items in the server's order.
+  /// Nothing is saved, so a search needs a connection. A load sends the term unchanged, even an
+  /// empty one, and delivers the items in the server's order.
   ///
-  /// A search finds media of all kinds. Every item that has the three names is delivered. Items of
-  /// other kinds often lack one: an incomplete item is left out, and counted in
-  /// ``Loaded/leftOut``, if the server declares another `wrapperType` than `track` for it, or
-  /// another `kind` than `song`. An incomplete song is invalid data.
+  /// A search finds media of all kinds. Every item with all three names is delivered. An incomplete
+  /// item is left out and counted in ``Loaded/leftOut`` if the server declares a `wrapperType`
+  /// other than `track` for it, or a `kind` other than `song`. An incomplete song is invalid data.
   ///
   /// - Parameters:
-  ///   - base: The server's URL; a port and a path are kept. `https://itunes.apple.com` by default.
-  ///   - parameters: What the server is told besides the term, in this order: for example
-  ///     `[("media", "music"), ("entity", "song")]`. Nothing by default.
-  ///   - client: What sends the requests.
+  ///   - base: The server's URL, which may have a port and a path. `https://itunes.apple.com` by
+  ///     default.
+  ///   - parameters: The fields that follow the term in the query, in this order: for example
+  ///     `[("media", "music"), ("entity", "song")]`. Empty by default.
+  ///   - client: The client that sends the requests.
   /// - Returns: The loader.
   public static func mediaSearch(
     from base: URL = iTunes, parameters: [(name: String, value: String)] = [],
@@ -65,10 +63,10 @@ extension Loader where Input == String, Key == String, Value == [MediaItem] {
       client: client, cache: nil, key: { $0 }, policy: LoadPolicy(.remoteOnly))
   }
 
-  /// The public server of the iTunes catalogue.
+  /// The URL of the public server of the iTunes catalogue.
   public static var iTunes: URL {
     guard let url = URL(string: "https://itunes.apple.com") else {
-      preconditionFailure("a literal URL that does not parse")
+      preconditionFailure("the literal URL is invalid")
     }
     return url
   }
@@ -88,11 +86,11 @@ private struct RemoteMedia: Decodable {
         artworkUrl100: artworkUrl100, artworkUrl60: artworkUrl60, previewURL: previewUrl)
     }
   }
-  /// What the server says about the kind of an item.
+  /// The kind of an item, as the server declares it.
   struct Declaration: Decodable {
     var wrapperType: String?
     var kind: String?
-    /// True unless the server says otherwise.
+    /// True unless the server declares another kind.
     var isSong: Bool { (wrapperType ?? "track") == "track" && (kind ?? "song") == "song" }
   }
   struct Result: Decodable {

@@ -1,25 +1,25 @@
 public import Foundation
 
-/// Where a value comes from: one request, and what its reply means.
+/// The request for a feed's value, and the mapping from its reply to the value.
 ///
 /// ```swift
 /// let songs = Endpoint<String, [Song]>.json(RemoteSongs.self, at: searchURL) { $0.results }
 /// ```
 ///
-/// A feed is a value of this type, a cache and a ``LoadPolicy``.
+/// A feed consists of an endpoint, a cache and a ``LoadPolicy``.
 public struct Endpoint<Input: Sendable, Value: Sendable>: Sendable {
   let url: @Sendable (Input) -> URL
   let map: @Sendable (HTTPReply) throws -> Mapped
 
-  /// The value that a reply holds, and how many items of the reply are not part of it.
+  /// The value of a reply, and the number of the reply's items that the value leaves out.
   typealias Mapped = (value: Value, leftOut: Int)
 
   /// Makes an endpoint.
   ///
   /// - Parameters:
-  ///   - url: The URL for an input. It is asked once per load: retries go to the same URL.
-  ///   - map: The value that a reply holds. It judges the status code and the body; whatever it
-  ///     throws is ``RemoteFailure/invalidData``.
+  ///   - url: Returns the URL for an input. Called once per load; retries request the same URL.
+  ///   - map: Checks a reply's status code and body, and returns the reply's value. Any error it
+  ///     throws is reported as ``RemoteFailure/invalidData``.
   public init(
     url: @escaping @Sendable (Input) -> URL, map: @escaping @Sendable (HTTPReply) throws -> Value
   ) {
@@ -34,19 +34,19 @@ public struct Endpoint<Input: Sendable, Value: Sendable>: Sendable {
     self.map = mapped
   }
 
-  /// An endpoint that answers with status 200 and JSON.
+  /// Makes an endpoint that accepts replies with status 200 and JSON.
   ///
-  /// Anything else is invalid data.
+  /// Any other reply is invalid data.
   ///
-  /// Decoding is strict: one bad item fails the whole reply. Fields that `Remote` does not name are
-  /// ignored.
+  /// Decoding is strict: one invalid item fails the whole reply. Fields that `Remote` does not
+  /// declare are ignored.
   ///
   /// - Parameters:
   ///   - remote: The payload's type, decoded with Foundation's defaults.
   ///   - url: As in ``init(url:map:)``.
-  ///   - model: The value that a payload holds.
-  ///   - leftOut: How many items of a payload its value leaves out, see ``Loaded/leftOut``. 0 by
-  ///     default.
+  ///   - model: Returns the value of a payload.
+  ///   - leftOut: Returns the number of a payload's items that its value leaves out, see
+  ///     ``Loaded/leftOut``. 0 by default.
   /// - Returns: The endpoint.
   public static func json<Remote: Decodable & SendableMetatype>(
     _ remote: Remote.Type, at url: @escaping @Sendable (Input) -> URL,
@@ -68,9 +68,9 @@ public struct Endpoint<Input: Sendable, Value: Sendable>: Sendable {
 }
 
 extension Endpoint where Value == Data {
-  /// An endpoint that answers with status 200 and at least one byte, whatever the bytes mean.
+  /// Makes an endpoint that accepts replies with status 200 and at least one byte.
   ///
-  /// Anything else is invalid data.
+  /// Any other reply is invalid data. The bytes are not checked.
   ///
   /// - Parameter url: As in ``init(url:map:)``.
   /// - Returns: The endpoint.

@@ -1,33 +1,34 @@
 public import Foundation
 public import Larder
 
-/// Why the server's answer could not be used.
+/// Why a server delivered no value.
 public enum RemoteFailure: Error, Hashable, Sendable {
-  /// There was no answer: no connection, a time limit, a refused redirect, a response cut off.
+  /// There was no reply: no connection, a time limit, a refused redirect or an incomplete response.
   case connectivity
-  /// There was an answer, and it is not what the feed's contract says.
+  /// The reply does not follow the feed's contract.
   case invalidData
 }
 
 /// Why a load delivered nothing.
 ///
-/// Together with `CancellationError`, when the calling task was cancelled, it is all that a
-/// ``Loader`` throws. Whatever the case, the load saved and deleted nothing.
+/// A ``Loader`` throws only this error, and `CancellationError` if the calling task was cancelled.
+/// In each case the load saved and deleted nothing.
 public enum FeedError: Error, Sendable {
-  /// The server failed, and the cache, if the order names it, had nothing fresh.
+  /// The server failed, and the cache, if the order includes it, had no fresh value.
   ///
-  /// `cache` is why it could not be read after the server had failed, or nil if it could.
+  /// `cache` is the error of reading the cache after the server had failed; nil if there was no
+  /// such error.
   case remote(RemoteFailure, cache: StoreError?)
 
-  /// The cache could not be read, and the order does not name the server. The entry is kept.
+  /// The cache could not be read, and the order does not include the server. The entry is kept.
   case cache(StoreError)
 
-  /// The cache has nothing fresh, and the order does not name the server.
+  /// The cache has no fresh value, and the order does not include the server.
   case notFound
 }
 
 extension RemoteFailure: LocalizedError, CustomStringConvertible {
-  /// The same as ``description``, so that `localizedDescription` is.
+  /// The same as ``description``, so that `localizedDescription` returns it.
   public var errorDescription: String? { description }
 
   /// The failure as a sentence.
@@ -40,16 +41,16 @@ extension RemoteFailure: LocalizedError, CustomStringConvertible {
 }
 
 extension FeedError: LocalizedError, CustomStringConvertible {
-  /// The same as ``description``, so that `localizedDescription` is.
+  /// The same as ``description``, so that `localizedDescription` returns it.
   public var errorDescription: String? { description }
 
-  /// The error in sentences for people.
+  /// The error in sentences.
   public var description: String {
     switch self {
     case .remote(let failure, nil): "\(failure)"
     case .remote(let failure, let error?): "\(failure) The cache could not be read: \(error)"
     case .cache(let error): "The cache could not be read: \(error)"
-    case .notFound: "The cache has nothing that is fresh enough."
+    case .notFound: "The cache has no value that is fresh enough."
     }
   }
 }

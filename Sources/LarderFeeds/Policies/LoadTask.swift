@@ -1,10 +1,10 @@
 public import Larder
 import Synchronization
 
-/// A load under way that reports to a completion, and can be cancelled.
+/// A running load that calls a completion, and can be cancelled.
 ///
-/// The completion runs once, on any thread, or never, if ``cancel()`` came first. A load keeps
-/// alive what it needs; the task need not be kept.
+/// The completion runs once, on any thread, or never if ``cancel()`` comes first. A load continues
+/// even if its task is released.
 public final class LoadTask<Value: Sendable>: Sendable {
   private struct State {
     var deliver: (@Sendable (Result<Value, FeedError>) -> Void)?
@@ -31,10 +31,10 @@ public final class LoadTask<Value: Sendable>: Sendable {
     state.withLock { $0.task = $0.deliver == nil ? nil : task }
   }
 
-  /// Cancels the load: nothing is delivered from now on, and the request is stopped.
+  /// Cancels the load: stops the request and delivers nothing.
   ///
   /// Cancelling a finished or cancelled load does nothing. A completion that is already running
-  /// goes on.
+  /// continues.
   public func cancel() {
     let task = state.withLock { state in
       defer { state = State() }
@@ -53,15 +53,15 @@ public final class LoadTask<Value: Sendable>: Sendable {
 }
 
 extension Loader {
-  /// Loads the value for an input and hands it to a completion.
+  /// Loads the value for an input and passes it to a completion.
   ///
   /// See ``load(_:maxAge:)``.
   ///
   /// - Parameters:
-  ///   - input: What the endpoint's URL is made from.
+  ///   - input: The input for the endpoint's URL.
   ///   - maxAge: As in ``load(_:maxAge:)``.
-  ///   - completion: Called once, on any thread, unless the task is cancelled before.
-  /// - Returns: The load, to cancel it.
+  ///   - completion: Called once, on any thread, unless the task is cancelled first.
+  /// - Returns: The task of the load, to cancel it.
   @discardableResult public func load(
     _ input: Input, maxAge: MaxAge? = nil,
     completion: @escaping @Sendable (Result<Loaded<Value>, FeedError>) -> Void
@@ -71,7 +71,7 @@ extension Loader {
 }
 
 extension Loader where Input == Void {
-  /// Loads the value of a feed that needs no input and hands it to a completion.
+  /// Loads the value of a feed without an input and passes it to a completion.
   @discardableResult public func load(
     maxAge: MaxAge? = nil,
     completion: @escaping @Sendable (Result<Loaded<Value>, FeedError>) -> Void

@@ -1,11 +1,11 @@
 public import Foundation
 public import Larder
 
-/// A value that was loaded, with where it comes from and what became of it.
+/// A loaded value, with its source and whether it was saved.
 public struct Loaded<Value: Sendable>: Sendable {
   /// The two sources of a load.
   public enum Source: Sendable, Hashable {
-    /// The server, just now.
+    /// The server.
     case remote
     /// The cache.
     case cache
@@ -14,36 +14,35 @@ public struct Loaded<Value: Sendable>: Sendable {
   /// The value.
   public let value: Value
 
-  /// Where the value comes from.
+  /// The source of the value.
   public let source: Source
 
-  /// When the value was saved, if it comes from the cache.
+  /// The date when the value was saved; nil for a value from the server.
   public let savedAt: Date?
 
-  /// How old the value is, in seconds, if it comes from the cache.
+  /// The age of the value in seconds; nil for a value from the server.
   ///
-  /// Negative if it was saved in the future: the clock was moved back.
+  /// Negative if the value was saved in the future, because the clock was set back.
   public let age: TimeInterval?
 
-  /// Whether the cache holds the value now.
+  /// Whether the cache holds the value.
   ///
-  /// False for a value from the server whose save failed, see ``saveFailure``, or that the policy
-  /// does not save.
+  /// False for a value from the server that the policy does not save, or whose save failed, see
+  /// ``saveFailure``.
   public let isSaved: Bool
 
   /// Why a value from the server could not be saved.
   ///
-  /// Whether the cache still holds an older value is as
-  /// ``/Larder/Cache/save(_:for:durability:)`` says.
+  /// ``/Larder/Cache/save(_:for:durability:)`` says whether the cache still holds the older value.
   public let saveFailure: StoreError?
 
-  /// How many items of the server's reply are not part of the value.
+  /// The number of items in the server's reply that the value leaves out.
   ///
-  /// Most feeds leave nothing out: one incomplete item fails the load. A search for media leaves
-  /// out incomplete items that are not songs. 0 for a value from the cache.
+  /// Most feeds leave nothing out: one incomplete item fails the load. A media search leaves out
+  /// incomplete items that are not songs. 0 for a value from the cache.
   public let leftOut: Int
 
-  /// Why the server's value is not the one delivered, if it was asked before the cache.
+  /// Why the server failed before the value was read from the cache; nil if it did not.
   public let remoteFailure: RemoteFailure?
 
   init(remote value: Value, leftOut: Int, isSaved: Bool, saveFailure: StoreError? = nil) {

@@ -1,7 +1,7 @@
 import Foundation
 public import Larder
 
-/// Loads a feed's value from a server and a cache, in the order that its policy says.
+/// Loads a feed's value from a server and a cache, in the order of its policy.
 ///
 /// ```swift
 /// let genres = try GenresLoader.genres(from: server, client: URLSessionClient(), store: store)
@@ -9,18 +9,18 @@ public import Larder
 /// show(loaded.value, from: loaded.source, age: loaded.age)
 /// ```
 ///
-/// A loader is a light value that holds no state: use it from any thread, any number of times at
-/// once. Two loads make two requests. A load reads and saves, and never deletes: that is what
-/// ``validate(maxAge:)`` is for. The disk is waited for away from Swift's cooperative pool.
+/// A loader is a small value without state: use it from any thread, for any number of concurrent
+/// loads. Two loads make two requests. A load reads and saves, but never deletes;
+/// ``validate(maxAge:)`` does. A load waits for the disk outside Swift's cooperative thread pool.
 public struct Loader<Input: Sendable, Key: CacheKey, Value: Sendable>: Sendable {
-  /// Where values are kept.
+  /// The cache that holds saved values; nil if the feed has no cache.
   ///
-  /// Save, remove or look at entries here without loading them.
+  /// Use it to read, save or remove entries without a load.
   public let cache: Cache<Key, Value>?
 
-  /// What the loader does.
+  /// The options of the loader's loads.
   ///
-  /// It may be changed on a copy, for one forced refresh for example.
+  /// Change the policy of a copy for a single load, for example to force a refresh.
   public var policy: LoadPolicy
 
   private let endpoint: Endpoint<Input, Value>
@@ -30,11 +30,11 @@ public struct Loader<Input: Sendable, Key: CacheKey, Value: Sendable>: Sendable 
   /// Makes a loader for a feed.
   ///
   /// - Parameters:
-  ///   - endpoint: The request and the meaning of its reply.
-  ///   - client: What sends the request.
-  ///   - cache: Where values are kept; nil keeps none and finds none.
-  ///   - key: The key in the cache for an input.
-  ///   - policy: What the loader does.
+  ///   - endpoint: The request, and the mapping of its reply.
+  ///   - client: The client that sends the request.
+  ///   - cache: The cache that holds saved values; nil for a feed without a cache.
+  ///   - key: Returns the key in the cache for an input.
+  ///   - policy: The options of the loader's loads.
   public init(
     _ endpoint: Endpoint<Input, Value>, client: any HTTPClient, cache: Cache<Key, Value>?,
     key: @escaping @Sendable (Input) -> Key, policy: LoadPolicy
@@ -48,17 +48,17 @@ public struct Loader<Input: Sendable, Key: CacheKey, Value: Sendable>: Sendable 
 
   /// Loads the value for an input.
   ///
-  /// When the calling task is cancelled, the request is cancelled, and there is no retry, no
-  /// fallback and no save; a save that has begun takes effect.
+  /// Cancelling the calling task cancels the request, and prevents retries, the fallback and the
+  /// save. A save that has begun takes effect.
   ///
   /// - Parameters:
-  ///   - input: What the endpoint's URL is made from.
-  ///   - maxAge: How old a value of the cache may be for this call; nil, the default, leaves it to
-  ///     the policy. It can only shorten what the cache's lifetime keeps.
-  /// - Returns: The value and where it comes from. What was loaded is delivered even when it could
-  ///   not be saved: ``Loaded/saveFailure`` says so.
-  /// - Throws: Only ``FeedError``, or `CancellationError` when the calling task was cancelled.
-  ///   Nothing was saved or deleted then.
+  ///   - input: The input for the endpoint's URL.
+  ///   - maxAge: The maximum age of a cached value for this load. It can only shorten the cache's
+  ///     lifetime; nil, the default, uses the policy's maximum age.
+  /// - Returns: The value and its source. A value that could not be saved is returned, too;
+  ///   ``Loaded/saveFailure`` has the reason.
+  /// - Throws: Only ``FeedError``, or `CancellationError` if the calling task was cancelled. The
+  ///   load then saved and deleted nothing.
   /// - Complexity: From the cache: one point lookup. From the server: one request, and one per
   ///   retry; one append to save the value. A fallback costs both.
   public func load(_ input: Input, maxAge: MaxAge? = nil) async throws -> Loaded<Value> {
@@ -77,7 +77,7 @@ public struct Loader<Input: Sendable, Key: CacheKey, Value: Sendable>: Sendable 
     case .remoteThenCache:
       let remote = try await remote(input)
       guard case .failure(let failure) = remote else { return try delivered(remote) }
-      // The server's failure is what is told, whatever the cache says.
+      // The error always includes the server's failure.
       switch try await local(input, maxAge, after: failure) {
       case .success(let hit?): return hit
       case .success(nil): throw FeedError.remote(failure, cache: nil)
@@ -86,18 +86,18 @@ public struct Loader<Input: Sendable, Key: CacheKey, Value: Sendable>: Sendable 
     }
   }
 
-  /// Deletes what has expired in the cache, and what cannot be read.
+  /// Deletes expired and unreadable entries from the cache.
   ///
-  /// Apps call it when they enter the background, and log what it throws. It waits for the disk.
+  /// Apps call it when they enter the background, and log its errors. It waits for the disk.
   ///
-  /// If a damaged block of a file hides entries, the whole cache is cleared: what cannot be read
-  /// cannot be named, and the next load saves anew.
+  /// If a damaged block of a file hides entries, the whole cache is cleared, because the hidden
+  /// keys are unknown. The next load saves its value again.
   ///
-  /// - Parameter maxAge: Deletes what is as old as this or older, too; nil, the default, leaves it
-  ///   to the cache's lifetime.
-  /// - Returns: How many entries were deleted and kept; nil when the loader has no cache.
-  /// - Throws: Only `StoreError`, as ``/Larder/Cache/validate(maxAge:)``.
-  /// - Complexity: As ``/Larder/Cache/validate(maxAge:)``.
+  /// - Parameter maxAge: Also deletes entries of this age or older; nil, the default, applies only
+  ///   the cache's lifetime.
+  /// - Returns: The numbers of deleted and kept entries; nil if the loader has no cache.
+  /// - Throws: Only `StoreError`, like ``/Larder/Cache/validate(maxAge:)``.
+  /// - Complexity: Like ``/Larder/Cache/validate(maxAge:)``.
   @discardableResult public func validate(maxAge: MaxAge? = nil) throws -> ValidationReport? {
     let report = try cache?.validate(maxAge: maxAge)
     if report?.isComplete == false { try cache?.removeAll() }
@@ -106,14 +106,14 @@ public struct Loader<Input: Sendable, Key: CacheKey, Value: Sendable>: Sendable 
 }
 
 extension Loader where Input == Void {
-  /// Loads the value of a feed that needs no input.
+  /// Loads the value of a feed without an input.
   ///
   /// See ``load(_:maxAge:)``.
   public func load(maxAge: MaxAge? = nil) async throws -> Loaded<Value> {
     try await load((), maxAge: maxAge)
   }
 
-  /// Reads the fresh list in the cache of a feed that needs no input.
+  /// Reads the fresh list in the cache of a feed without an input.
   ///
   /// See ``cached(_:maxAge:)``.
   public func cached<Item>(maxAge: MaxAge? = nil) async throws -> [Item] where Value == [Item] {
@@ -122,17 +122,17 @@ extension Loader where Input == Void {
 }
 
 extension Loader {
-  /// Reads the fresh list in the cache; an empty one when there is none, or it is too old.
+  /// Reads the fresh list in the cache, or returns an empty list if it is missing or too old.
   ///
-  /// No request is made, whatever the policy. To tell an empty list from none, load with
+  /// This never makes a request. To distinguish an empty list from a missing one, load with
   /// ``SourceOrder/cacheOnly``.
   ///
   /// - Parameters:
-  ///   - input: What the key in the cache is made from.
+  ///   - input: The input for the key in the cache.
   ///   - maxAge: As in ``load(_:maxAge:)``.
   /// - Returns: The list.
-  /// - Throws: The `StoreError` with which the cache could not be read, as it is; the entry is
-  ///   kept. `CancellationError` when the calling task was cancelled.
+  /// - Throws: The `StoreError` of reading the cache, which keeps the entry. `CancellationError` if
+  ///   the calling task was cancelled.
   /// - Complexity: One point lookup.
   public func cached<Item>(
     _ input: Input, maxAge: MaxAge? = nil
@@ -144,6 +144,8 @@ extension Loader {
 // MARK: - The two sources
 
 extension Loader {
+  /// Reads the cache; nil if it has no fresh value.
+  ///
   /// Throws only `CancellationError`.
   private func local(
     _ input: Input, _ maxAge: MaxAge?, after remoteFailure: RemoteFailure? = nil
@@ -165,6 +167,8 @@ extension Loader {
     return result
   }
 
+  /// Requests the value from the server, with retries, and saves it.
+  ///
   /// Throws only `CancellationError`.
   private func remote(_ input: Input) async throws -> Result<Loaded<Value>, RemoteFailure> {
     let url = endpoint.url(input)
@@ -186,7 +190,7 @@ extension Loader {
     try remote.mapError { FeedError.remote($0, cache: nil) }.get()
   }
 
-  /// One attempt.
+  /// Makes one attempt to request the value.
   ///
   /// Throws only `CancellationError`.
   private func request(
@@ -197,11 +201,11 @@ extension Loader {
     do {
       reply = try await client.get(url)
     } catch {
-      // What a client throws when it is cancelled is its own affair.
+      // A cancelled client may throw any error.
       try Task.checkCancellation()
       return .failure(.connectivity)
     }
-    // So is what it still delivers then.
+    // A cancelled client may also return a reply.
     try Task.checkCancellation()
     do {
       return .success(try endpoint.map(reply))
@@ -210,7 +214,7 @@ extension Loader {
     }
   }
 
-  /// Saves what the server delivered, before it is delivered.
+  /// Saves a value from the server if the policy says so.
   ///
   /// Throws only `CancellationError`.
   private func saved(
