@@ -2,18 +2,18 @@ import ArgumentParser
 import Foundation
 import Larder
 
-/// Reads `7d`, `12h`, `30m` or `3600s` as seconds.
+/// Parses `7d`, `12h`, `30m` or `3600s`, and returns the seconds.
 private func seconds(_ text: Substring) -> Double? {
   let units: [Character: Double] = ["d": 86_400, "h": 3600, "m": 60, "s": 1]
   guard let unit = text.last.flatMap({ units[$0] }), let count = Double(text.dropLast()) else {
     return nil
   }
   let seconds = count * unit
-  // Ten thousand years; beyond that dates have no calendar.
+  // At most ten thousand years; calendars do not support later dates.
   return seconds.magnitude <= 3_650_000 * 86_400 ? seconds : nil
 }
 
-/// Reads a maximum age: a length of time, or `unlimited`.
+/// Parses a maximum age: a length of time, or `unlimited`.
 func maximumAge(_ text: String) throws -> MaxAge {
   if text == "unlimited" { return .unlimited }
   guard let seconds = seconds(text[...]), seconds >= 0 else {
@@ -22,7 +22,7 @@ func maximumAge(_ text: String) throws -> MaxAge {
   return .seconds(seconds)
 }
 
-/// Reads the URL of a server.
+/// Parses the URL of a server.
 func webURL(_ text: String) throws -> URL {
   guard let url = URL(string: text), url.host() != nil, ["http", "https"].contains(url.scheme)
   else {
@@ -31,13 +31,13 @@ func webURL(_ text: String) throws -> URL {
   return url
 }
 
-/// A clock that is always as far from the system's as it was when it was made, or stands still.
+/// A clock with a fixed offset from the system's clock, or with a fixed date.
 struct ShiftedClock: WallClock {
   private let system = SystemClock()
   private let shift: TimeInterval
   private let fixed: Date?
 
-  /// Reads a date, or a shift such as `+8d`.
+  /// Parses a date, or an offset such as `+8d`.
   init(argument text: String) throws {
     if text.hasPrefix("+") || text.hasPrefix("-"), let shift = seconds(text[...]) {
       self.shift = shift
@@ -47,7 +47,8 @@ struct ShiftedClock: WallClock {
         fixed = try Date(text, strategy: .iso8601)
         shift = 0
       } catch {
-        throw ValidationError("\(text) is not a date such as 2026-01-31T12:00:00Z, nor +8d.")
+        throw ValidationError(
+          "\(text) is not a date such as 2026-01-31T12:00:00Z or an offset such as +8d.")
       }
     }
   }

@@ -5,16 +5,16 @@ import LarderFeeds
 
 struct Characters: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Show random characters: from the server, or the last saved ones when it fails.")
+    abstract: "Show random characters from the server, or the last saved ones if it fails.")
 
   @OptionGroup var options: FeedOptions
 
   @Option(
-    help: "The server's URL; the lists are at api/character?page=1 to 42 below it.",
+    help: "The server's URL; the pages are at api/character?page=1 to 42 below it.",
     transform: webURL)
   var server: URL = CharactersLoader.rickAndMorty
 
-  @Option(help: "The page to load; a random one if none is given.")
+  @Option(help: "The page to load; a random page by default.")
   var page: Int?
 
   func run() async throws {

@@ -6,7 +6,7 @@ import LarderFeeds
 struct EssentialFeed: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "feed",
-    abstract: "Show a feed: from the server, or the last one saved, however old, when it fails.")
+    abstract: "Show a feed from the server, or the last saved one of any age if it fails.")
 
   @OptionGroup var options: FeedOptions
 
@@ -22,7 +22,7 @@ struct EssentialFeed: AsyncParsableCommand {
   }
 }
 
-/// An item of a feed of images as one line; what its poster did not say is left out.
+/// An image's URL with its description and location, if any, as one line.
 func words(_ description: String?, _ location: String?, _ url: URL) -> String {
   let said = [description, location].compactMap { $0 }.filter { !$0.isEmpty }
   return "\(url.absoluteString)  \(said.isEmpty ? "(no words)" : said.joined(separator: "; "))"

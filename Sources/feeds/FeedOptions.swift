@@ -3,40 +3,40 @@ import Foundation
 import Larder
 import LarderFeeds
 
-/// What all commands take.
+/// The options of all commands.
 struct ConnectionOptions: ParsableArguments {
-  @Flag(help: "Act as if there were no connection.")
+  @Flag(help: "Make no requests, as if there were no connection.")
   var offline = false
 
   var client: any HTTPClient { offline ? OfflineClient() : URLSessionClient() }
 }
 
-/// What commands with a cache take.
+/// The options of commands with a cache.
 struct CacheOptions: ParsableArguments {
-  @Option(help: "The store's directory; it is created if it is missing.")
+  @Option(help: "The store's directory, which is created if it is missing.")
   var store: String
 
   @Option(
     help: """
-      How old what comes from the cache may be: 7d, 12h, 3600s or unlimited. It only shortens what \
-      the cache keeps: genres and the list of images never come from it after seven days.
+      The maximum age of a cached value: 7d, 12h, 3600s or unlimited. It can only shorten the \
+      cache's lifetime, which is seven days for genres and the list of images.
       """,
     transform: maximumAge)
   var maxAge: MaxAge?
 
   @Option(
-    help: "Another date than the system's: 2026-01-31T12:00:00Z, or +8d, -12h from now.",
+    help: "Use another date than the system's: 2026-01-31T12:00:00Z, or +8d or -12h from now.",
     transform: ShiftedClock.init(argument:))
   var now: ShiftedClock?
 
-  /// Opens the store and makes a loader over it.
+  /// Opens the store and makes a loader with it.
   ///
-  /// A damaged store is salvaged first; a line on standard error says what was lost.
+  /// A damaged store is salvaged first; a line on standard error reports the loss.
   ///
-  /// If either fails, the loader uses a store in memory, as an app would: what the server has is
-  /// worth showing without a cache. A line on standard error says why.
+  /// If either fails, the loader uses a store in memory, as an app would, because values from the
+  /// server are useful without a cache. A line on standard error reports the error.
   ///
-  /// - Returns: The loader, and where its store is.
+  /// - Returns: The loader, and the place of its store.
   func loader<L>(_ make: (Store) throws -> L) throws -> (L, StorePlace) {
     var options = Store.Options()
     if let now { options.clock = now }
@@ -57,17 +57,17 @@ struct CacheOptions: ParsableArguments {
   }
 }
 
-/// Where a command keeps what it loads.
+/// The place where a command saves loaded values.
 enum StorePlace {
-  /// In the directory that the command line names.
+  /// The directory named on the command line.
   case disk
-  /// In the memory of this process, which ends with the load.
+  /// The memory of this process, which ends with the load.
   case memory
-  /// Nowhere: the command has no cache.
+  /// The command has no cache.
   case nowhere
 }
 
-/// What commands that print a list take.
+/// The options of commands that print a list.
 struct ListOptions: ParsableArguments {
   @Flag(help: "Print the whole list.")
   var all = false
@@ -92,7 +92,7 @@ struct ListOptions: ParsableArguments {
   }
 }
 
-/// What commands for a list with a cache take, and what they do alike.
+/// The options and the common implementation of commands for a cached list.
 struct FeedOptions: ParsableArguments {
   @OptionGroup var cache: CacheOptions
   @OptionGroup var connection: ConnectionOptions
@@ -110,7 +110,7 @@ struct FeedOptions: ParsableArguments {
   }
 }
 
-/// Plays a device without a connection.
+/// A client without a connection.
 private struct OfflineClient: HTTPClient {
   func get(_ url: URL) async throws -> HTTPReply { throw URLError(.notConnectedToInternet) }
 }

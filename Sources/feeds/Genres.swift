@@ -5,14 +5,14 @@ import LarderFeeds
 
 struct Genres: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Show podcast genres: from the cache for seven days, then from the server.")
+    abstract: "Show podcast genres, from the cache until they are seven days old.")
 
   @OptionGroup var options: FeedOptions
 
   @Option(help: "The server's URL; the list is at api/v2/genres below it.", transform: webURL)
   var server: URL
 
-  @Option(help: "The colours, by position in the list: six hexadecimal digits each.")
+  @Option(help: "The colours of the genres, in turn: six hexadecimal digits each.")
   var palette: [String] = ["#3366CC", "#DC3912", "#FF9900", "#109618", "#990099"]
 
   func validate() throws {

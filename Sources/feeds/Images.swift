@@ -5,7 +5,7 @@ import LarderFeeds
 
 struct Images: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Show a list of images: from the server, or the last one saved when it fails.")
+    abstract: "Show a list of images from the server, or the last saved one if it fails.")
 
   @OptionGroup var options: FeedOptions
 
@@ -23,10 +23,10 @@ struct Images: AsyncParsableCommand {
 
 struct Image: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Write the bytes of an image: from the cache, or else from the server.",
+    abstract: "Write the bytes of an image, from the cache or else from the server.",
     discussion: """
-      Where they come from is said on standard error, or with --output on standard output. What is \
-      saved stays, whatever its age.
+      The source of the bytes is reported on standard error, or on standard output if --output is \
+      given. Saved images are used at any age.
       """)
 
   @OptionGroup var cache: CacheOptions
@@ -41,7 +41,7 @@ struct Image: AsyncParsableCommand {
   func validate() throws {
     guard output != nil || isatty(STDOUT_FILENO) == 0 else {
       throw ValidationError(
-        "An image is not written to a terminal. Name a file with --output, or redirect the output.")
+        "An image is not printed to a terminal. Name a file with --output, or redirect the output.")
     }
   }
 

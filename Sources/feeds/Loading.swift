@@ -4,7 +4,7 @@ import Foundation
 import Larder
 import LarderFeeds
 
-/// Runs a load; one that fails or is cancelled ends the program with words and an exit code.
+/// Runs a load; if it fails or is cancelled, reports the error and throws an exit code.
 func load<Value: Sendable>(
   in place: StorePlace, _ work: @escaping @Sendable () async throws -> Loaded<Value>
 ) async throws -> Loaded<Value> {
@@ -12,7 +12,7 @@ func load<Value: Sendable>(
     return try await cancelledByInterrupt(work)
   } catch let error as FeedError {
     if place == .disk, case .remote(_, cache: nil) = error {
-      complain("\(error) Nothing that is saved is fresh enough to be shown.")
+      complain("\(error) No saved value is fresh enough to show.")
     } else {
       complain("\(error)")
     }
@@ -24,7 +24,7 @@ func load<Value: Sendable>(
   }
 }
 
-/// Runs `work`, and cancels it when SIGINT comes; a second one ends the process.
+/// Runs `work` and cancels it on SIGINT; a second SIGINT ends the process.
 private func cancelledByInterrupt<R: Sendable>(
   _ work: @escaping @Sendable () async throws -> R
 ) async throws -> R {
@@ -35,7 +35,7 @@ private func cancelledByInterrupt<R: Sendable>(
     signal(SIGINT, SIG_DFL)
     interrupt.yield()
   }
-  // From here on no interrupt is lost, and there is no request yet.
+  // Wait for the handler before the request begins, so that no interrupt is lost.
   await withCheckedContinuation { registered in
     source.setRegistrationHandler { registered.resume() }
     source.resume()
@@ -49,7 +49,7 @@ private func cancelledByInterrupt<R: Sendable>(
   return try await task.value
 }
 
-/// Where a value comes from, whether it is kept, and how old it is, in words.
+/// Describes the source of a value, whether it was saved, and its age.
 func provenance<Value>(of loaded: Loaded<Value>, in place: StorePlace) -> String {
   guard let savedAt = loaded.savedAt, let age = loaded.age else {
     guard loaded.isSaved else { return "from the server, not saved" }
@@ -58,19 +58,20 @@ func provenance<Value>(of loaded: Loaded<Value>, in place: StorePlace) -> String
   return "from the cache, saved \(savedAt.formatted(.iso8601)), \(words(forAge: age))"
 }
 
-/// Tells what went wrong on the way to a value.
-func warn<Value>(about loaded: Loaded<Value>, _ what: String) {
+/// Prints warnings about failures during a successful load.
+func warn<Value>(about loaded: Loaded<Value>, _ subject: String) {
   if let failure = loaded.remoteFailure { complain("warning: \(failure)") }
-  if let failure = loaded.saveFailure { complain("warning: \(what) was not saved: \(failure)") }
+  if let failure = loaded.saveFailure { complain("warning: \(subject) was not saved: \(failure)") }
 }
 
+/// Prints a line to standard error.
 func complain(_ message: String) {
   FileHandle.standardError.write(Data("feeds: \(message.escapedForTerminal)\n".utf8))
 }
 
-/// An age in the largest unit that says something, rounded down.
+/// Describes an age in the largest unit that fits, rounded down.
 private func words(forAge seconds: TimeInterval) -> String {
-  guard seconds >= 0 else { return "later than it is now" }
+  guard seconds >= 0 else { return "in the future" }
   let units = [(86_400.0, "day"), (3600, "hour"), (60, "minute"), (1, "second")]
   guard let (length, name) = units.first(where: { seconds >= $0.0 }) else { return "just now" }
   let count = Int(seconds / length)

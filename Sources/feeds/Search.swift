@@ -4,23 +4,23 @@ import LarderFeeds
 
 struct Search: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Find songs and other media by a term: from the server, each time.",
+    abstract: "Search a server for songs and other media by a term.",
     discussion: """
       Nothing is saved. Items of any kind are shown if they have a track, an artist and a \
-      collection; other kinds without these names are left out and counted. To get songs only, add \
-      --parameter media=music --parameter entity=song.
+      collection. Items other than songs without these names are left out and counted. To find \
+      songs only, add --parameter media=music --parameter entity=song.
       """)
 
   @OptionGroup var connection: ConnectionOptions
   @OptionGroup var list: ListOptions
 
-  @Option(help: "The server's URL; it is asked at search?term=TERM below it.", transform: webURL)
+  @Option(help: "The server's URL; the search is at search?term=TERM below it.", transform: webURL)
   var server: URL = MediaSearchLoader.iTunes
 
-  @Option(help: "Something more to tell the server, as NAME=VALUE. May be repeated.")
+  @Option(help: "Another field of the query, as NAME=VALUE. Can be repeated.")
   var parameter: [Parameter] = []
 
-  @Argument(help: "What to look for.")
+  @Argument(help: "The term to search for.")
   var term: String
 
   func run() async throws {
@@ -34,7 +34,7 @@ struct Search: AsyncParsableCommand {
   }
 }
 
-/// A field of a search's URL, written as `NAME=VALUE`.
+/// A field of a search's query, written as `NAME=VALUE`.
 struct Parameter: ExpressibleByArgument {
   var name: String
   var value: String

@@ -32,7 +32,7 @@ import Testing
 
       let expired = try await feeds(command + ["--offline", "--now", "+7d"])
       #expect(expired.status == 2 && expired.output == "")
-      let stale = "Nothing that is saved is fresh enough to be shown.\n"
+      let stale = "No saved value is fresh enough to show.\n"
       #expect(expired.complaints == "feeds: The server could not be reached. \(stale)")
       let young = try await feeds(command + ["--offline", "--now", "+60s", "--max-age", "1m"])
       #expect(young.status == 2)
