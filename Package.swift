@@ -38,13 +38,9 @@ let package = Package(
       ]),
     .target(name: "LarderFeeds", dependencies: ["Larder"]),
     .target(name: "LarderTesting", dependencies: ["Larder"]),
-    // What the benchmarks and `kvinspect bench` have in common.
-    .target(
-      name: "LarderWorkloads",
-      dependencies: ["Larder", "LarderCoding", "LarderEngine", "LarderBytes", "CLarderLevelDB"]),
     .target(
       name: "LarderInspection",
-      dependencies: ["LarderWorkloads", "Larder", "LarderCoding", "LarderEngine", "LarderBytes"]),
+      dependencies: ["Larder", "LarderCoding", "LarderEngine", "LarderBytes", "CLarderLevelDB"]),
     .executableTarget(
       name: "kvinspect",
       dependencies: [
@@ -109,8 +105,8 @@ let package = Package(
     .testTarget(
       name: "LarderInspectionTests",
       dependencies: [
-        "LarderInspection", "LarderWorkloads", "Larder", "LarderEngine", "LarderCoding",
-        "LarderBytes", "LarderTesting", "LarderTestSupport", "CrashWorker", "kvinspect",
+        "LarderInspection", "Larder", "LarderEngine", "LarderCoding", "LarderBytes",
+        "LarderTesting", "LarderTestSupport", "CrashWorker", "kvinspect",
       ],
       exclude: ["Snapshots"]),
     .testTarget(

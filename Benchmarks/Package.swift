@@ -20,13 +20,13 @@ let package = Package(
     .target(
       name: "Peers", dependencies: ["RawLevelDB"],
       linkerSettings: [.linkedLibrary("lmdb"), .linkedLibrary("rocksdb")]),
-    // The workloads that kvinspect has too are a link in its folder, and so part of its module: no
-    // call of a measured loop leads to another one.
+    // Its folder has a link to the workloads shared with `kvinspect bench`, which makes them part of
+    // this module: a measured loop calls no other module but the measured one.
     .executableTarget(
       name: "larder-bench",
       dependencies: [
-        "Larder", "LarderCoding", "LarderEngine", "LarderBytes", "CLarderLevelDB", "RawLevelDB",
-        "Peers", .product(name: "GRDB", package: "GRDB.swift"),
+        "Larder", "LarderCoding", "LarderEngine", "LarderBytes", "RawLevelDB", "Peers",
+        .product(name: "GRDB", package: "GRDB.swift"),
       ]),
     .executableTarget(name: "larder-counts", dependencies: ["Larder"]),
   ],

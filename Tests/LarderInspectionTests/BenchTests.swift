@@ -4,7 +4,6 @@ import LarderBytes
 import LarderCoding
 import LarderEngine
 import LarderTestSupport
-import LarderWorkloads
 import Testing
 
 @testable import LarderInspection
@@ -148,7 +147,7 @@ import Testing
     try inspection.engine.close()
     func measure(_ key: [UInt8], _ storedBytes: Int) throws {
       var sample = StoreBench.Sample(cache: "any", order: 0)
-      var random = LarderWorkloads.SplitMix64(seed: 1)
+      var random = WorkloadRandom(seed: 1)
       sample.add(StoreBench.Place(key: key, storedBytes: storedBytes, coder: 2), &random)
       _ = try StoreBench(directory: directory, rounds: 1, sample).run()
     }
@@ -162,7 +161,7 @@ import Testing
   @Test("A sample is drawn evenly from the whole cache.")
   func sample() {
     var sample = StoreBench.Sample(cache: "any", order: 0)
-    var random = LarderWorkloads.SplitMix64(seed: 1)
+    var random = WorkloadRandom(seed: 1)
     let count = StoreBench.Sample.limit * 4
     for number in 0..<count {
       sample.add(StoreBench.Place(key: [0, 0], storedBytes: number, coder: 1), &random)

@@ -72,9 +72,10 @@ import Testing
     let line = "import CLarderLevelDB"
     let rule = Layers.shimImport
     #expect(rule.lines(brokenBy: line, at: "Sources/LarderEngine/LevelDB/a.swift") == [])
-    #expect(rule.lines(brokenBy: line, at: "Sources/LarderWorkloads/LevelDBSide.swift") == [])
+    let opponent = "Sources/LarderInspection/Bench/LevelDBSide.swift"
+    #expect(rule.lines(brokenBy: line, at: opponent) == [])
     #expect(rule.lines(brokenBy: line, at: "Sources/LarderEngine/InMemory/a.swift") == [1])
-    #expect(rule.lines(brokenBy: line, at: "Sources/LarderWorkloads/a.swift") == [1])
+    #expect(rule.lines(brokenBy: line, at: "Sources/LarderInspection/a.swift") == [1])
   }
 
   @Test("The headers' rule detects a LevelDB header.")
@@ -105,11 +106,8 @@ enum Layers {
     "LarderCoding": ["LarderBytes"],
     "Larder": ["LarderEngine", "LarderCoding", "LarderBytes", "CoreMetrics"],
     "LarderFeeds": ["Larder"],
-    "LarderWorkloads": [
-      "Larder", "LarderCoding", "LarderEngine", "LarderBytes", "CLarderLevelDB",
-    ],
     "LarderInspection": [
-      "LarderWorkloads", "Larder", "LarderCoding", "LarderEngine", "LarderBytes",
+      "Larder", "LarderCoding", "LarderEngine", "LarderBytes", "CLarderLevelDB",
     ],
     "LarderTesting": ["Larder", "LarderEngine"],
     "kvinspect": ["LarderInspection", "ArgumentParser"],
@@ -144,7 +142,7 @@ enum Layers {
   /// Only the engine, and the benchmarks' direct use of LevelDB, may import the shim.
   static let shimImport = Rule { file in
     guard !file.isUnder("Sources/LarderEngine/LevelDB"),
-      file.path != "Sources/LarderWorkloads/LevelDBSide.swift"
+      file.path != "Sources/LarderInspection/Bench/LevelDBSide.swift"
     else { return [] }
     return imports(in: file).filter { $0.module == "CLarderLevelDB" }.map {
       Finding(

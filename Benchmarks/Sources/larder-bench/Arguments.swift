@@ -32,7 +32,7 @@ struct Arguments {
   }
 
   private(set) var mode = Mode.contests
-  private(set) var scale = Scale.full
+  private(set) var scale = BenchScale.full
   private(set) var rounds: Int?
   private(set) var checks = false
   private(set) var output: URL?

@@ -29,9 +29,9 @@ struct BackupSuite {
   private let items: Cache<Int, Data>
   private let payloads: [Data]
 
-  init(_ scale: Scale, rounds: Int?, in workspace: Workspace) throws {
+  init(_ scale: BenchScale, rounds: Int?, in workspace: Workspace) throws {
     (records, self.rounds, self.workspace) = (scale.records, rounds ?? scale.rounds, workspace)
-    var random = SplitMix64(seed: Scale.seed)
+    var random = WorkloadRandom(seed: Scale.seed)
     payloads = (0..<64).map { _ in
       Data((0..<Self.payloadBytes).map { _ in UInt8.random(in: 0...255, using: &random) })
     }
@@ -115,7 +115,7 @@ struct BackupSuite {
   }
 
   private func write(on thread: Int, until isOver: () -> Bool) throws -> Load {
-    var random = SplitMix64(seed: UInt64(thread))
+    var random = WorkloadRandom(seed: UInt64(thread))
     var load = Load()
     let clock = ContinuousClock()
     while !isOver() {

@@ -13,18 +13,18 @@ struct BudgetSuite {
   /// By how many points LRU may be better.
   private static let hitGoal = 3.0
 
-  private let scale: Scale
+  private let scale: BenchScale
   private let workspace: Workspace
   private let payloads: [Data]
   private let budget: Int
   private let records: Int
 
-  init(_ scale: Scale, in workspace: Workspace) {
+  init(_ scale: BenchScale, in workspace: Workspace) {
     (self.scale, self.workspace) = (scale, workspace)
     // 64 MB and 1 GB at full scale.
     budget = scale.records * 64
     records = scale.records * 1000 / Self.valueBytes
-    var random = SplitMix64(seed: Scale.seed)
+    var random = WorkloadRandom(seed: Scale.seed)
     // What compresses would take less of the disk than of the budget.
     payloads = (0..<4096).map { _ in
       Data((0..<Self.valueBytes).map { _ in UInt8.random(in: 0...255, using: &random) })
@@ -86,7 +86,7 @@ struct BudgetSuite {
   private func fill(_ say: (String) -> Void) throws {
     let name = "budget"
     var opened = try open(name)
-    var random = SplitMix64(seed: Scale.seed)
+    var random = WorkloadRandom(seed: Scale.seed)
     var most = (counted: 0, disk: 0)
     var time = Duration.zero
     say(
@@ -160,7 +160,7 @@ struct BudgetSuite {
     let reads = capacity * 50
     let zipf = try open("zipf")
     var lru = LRU(capacity: capacity)
-    var random = SplitMix64(seed: Scale.seed)
+    var random = WorkloadRandom(seed: Scale.seed)
     var hits = 0
     var time = Duration.zero
     for start in stride(from: 0, to: reads, by: 10_000) {
@@ -211,11 +211,11 @@ private struct Zipf {
       sum += 1 / pow(Double(rank), exponent)
       return sum
     }
-    var random = SplitMix64(seed: Scale.seed)
+    var random = WorkloadRandom(seed: Scale.seed)
     names = (0..<count).shuffled(using: &random)
   }
 
-  func next(_ random: inout SplitMix64) -> Int {
+  func next(_ random: inout WorkloadRandom) -> Int {
     let at = Double.random(in: 0..<(cumulative.last ?? 1), using: &random)
     var range = 0..<cumulative.count - 1
     while !range.isEmpty {

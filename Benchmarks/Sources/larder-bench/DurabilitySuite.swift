@@ -12,7 +12,7 @@ struct DurabilitySuite {
   private let workspace: Workspace
   private let plan: Plan
 
-  init(_ scale: Scale, in workspace: Workspace) {
+  init(_ scale: BenchScale, in workspace: Workspace) {
     self.workspace = workspace
     let synced = scale.hasGoals ? 4000 : 400
     plan = Plan(records: synced, order: Plan.sequence(synced))

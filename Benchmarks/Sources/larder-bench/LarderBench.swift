@@ -31,13 +31,13 @@ import Foundation
     switch arguments.mode {
     case .contests: try measure(arguments)
     case .backups:
-      try withWorkspace { workspace in
+      try Workspace.withTemporary { workspace in
         try BackupSuite(scale, rounds: arguments.rounds, in: workspace).run(say)
       }
     case .budgets:
-      try withWorkspace { workspace in try BudgetSuite(scale, in: workspace).run(say) }
+      try Workspace.withTemporary { workspace in try BudgetSuite(scale, in: workspace).run(say) }
     case .week:
-      try withWorkspace { workspace in try WeekSuite(scale, in: workspace).run(say) }
+      try Workspace.withTemporary { workspace in try WeekSuite(scale, in: workspace).run(say) }
     case .compare(let base, let new): try compare(base: base, new: new, arguments)
     case .serve: try Server.serve(arguments)
     case .plot: break
@@ -51,7 +51,7 @@ import Foundation
     var report = Report(machine: Machine(), scale: scale)
     say(report.introduction(scale, rounds: rounds))
     for suite in arguments.wantedSuites {
-      try withWorkspace { workspace in
+      try Workspace.withTemporary { workspace in
         let (contests, close) = try suite.prepare(scale, workspace)
         let wanted = contests.filter(arguments.wants)
         if !wanted.isEmpty { say("\n## \(suite.name): \(suite.title)\n\n\(Report.heading)") }
@@ -133,23 +133,5 @@ import Foundation
   static func say(_ text: String) {
     print(text)
     fflush(nil)
-  }
-
-  /// Lends a directory.
-  ///
-  /// When it cannot be removed it stays in the temporary directory; the figures are good all the
-  /// same.
-  static func withWorkspace(_ body: (Workspace) throws -> Void) throws {
-    let workspace = try Workspace(
-      at: FileManager.default.temporaryDirectory
-        .appending(path: "larder-bench-\(UUID().uuidString)"))
-    defer {
-      do {
-        try workspace.removeAll()
-      } catch {
-        FileHandle.standardError.write(Data("left behind: \(error)\n".utf8))
-      }
-    }
-    try body(workspace)
   }
 }

@@ -29,7 +29,7 @@ struct MigrationSuite {
   private let workspace: Workspace
   private let original: URL
 
-  init(_ scale: Scale, in workspace: Workspace) throws {
+  init(_ scale: BenchScale, in workspace: Workspace) throws {
     (count, self.workspace) = (scale.records, workspace)
     original = workspace.directory("schema-1")
     let store = try Store(at: original)
@@ -63,7 +63,7 @@ struct MigrationSuite {
 
   /// Opening the store, and the first read, with schema 3 or as the program that wrote it.
   private var opening: Contest {
-    var random = SplitMix64(seed: Scale.seed)
+    var random = WorkloadRandom(seed: Scale.seed)
     return Contest(
       name: "open 1 as schema 3, and read", operations: 1,
       a: {

@@ -10,9 +10,9 @@ struct ObservationSuite {
   private let caches: [Cache<Int, Data>]
   private let changes: Changes<Int, Data>
 
-  init(_ scale: Scale, in workspace: Workspace) throws {
+  init(_ scale: BenchScale, in workspace: Workspace) throws {
     operations = scale.visited / 10
-    var random = SplitMix64(seed: Scale.seed)
+    var random = WorkloadRandom(seed: Scale.seed)
     values = (0..<64).map { _ in
       Data((0..<400).map { _ in UInt8(truncatingIfNeeded: random.next()) })
     }

@@ -10,7 +10,7 @@ struct OpeningSuite {
   private let killed: URL
   private let logMegabytes: Int
 
-  init(_ scale: Scale, in workspace: Workspace) throws {
+  init(_ scale: BenchScale, in workspace: Workspace) throws {
     self.workspace = workspace
     full = ("open \(scale.records) records", workspace.directory("full"))
     let filler = try EngineSide(at: full.directory)

@@ -15,13 +15,13 @@ struct PeerSuite {
   /// One record in so many has expired.
   private static let expiredShare = 10
 
-  private let scale: Scale
+  private let scale: BenchScale
   private let workspace: Workspace
   private let small: [Small]
 
-  init(_ scale: Scale, in workspace: Workspace) {
+  init(_ scale: BenchScale, in workspace: Workspace) {
     (self.scale, self.workspace) = (scale, workspace)
-    var random = SplitMix64(seed: Scale.seed)
+    var random = WorkloadRandom(seed: Scale.seed)
     small = (0..<scale.small).map { _ in Small(&random) }
   }
 
@@ -33,7 +33,7 @@ struct PeerSuite {
   }
 
   private var feeds: PeerRecords<[FeedItem]> {
-    var random = SplitMix64(seed: Scale.seed)
+    var random = WorkloadRandom(seed: Scale.seed)
     let feeds = (0..<CodingSuite.variants).map { _ in (0..<100).map { _ in FeedItem(&random) } }
     return PeerRecords(
       name: "100 feed items", values: feeds, operations: max(feeds.count, scale.visited / 400),
@@ -182,7 +182,7 @@ struct LargeValueSuite {
   private static let rounds = 3
   let contests: [Contest]
 
-  init(_ scale: Scale, in workspace: Workspace) {
+  init(_ scale: BenchScale, in workspace: Workspace) {
     contests = Self.sizes.flatMap { size, name -> [Contest] in
       let count = max(2, scale.largeBytes / size)
       let plan = Plan(records: 0, order: [], valueBytes: size)

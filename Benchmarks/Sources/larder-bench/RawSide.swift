@@ -3,7 +3,7 @@ import LarderEngine
 import RawLevelDB
 
 /// LevelDB in C++, opened with the options that the engine opens it with.
-struct RawSide: Side {
+struct RawSide: FullSide {
   private let database: OpaquePointer
 
   /// What the engine opens its databases with.

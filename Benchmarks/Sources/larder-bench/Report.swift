@@ -28,7 +28,7 @@ struct Report: Codable {
     let rounds: [Round]
   }
 
-  init(machine: Machine, scale: Scale) {
+  init(machine: Machine, scale: BenchScale) {
     self.machine = machine
     self.scale = scale.name
   }
@@ -89,7 +89,7 @@ struct Report: Codable {
     ]
   }
 
-  func introduction(_ scale: Scale, rounds: Int) -> String {
+  func introduction(_ scale: BenchScale, rounds: Int) -> String {
     """
     \(machine.summary)
     \(scale.records) records of \(Scale.keyBytes) + \(Scale.valueBytes) bytes, \(scale.filled) \
@@ -128,7 +128,7 @@ struct Report: Codable {
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
     encoder.dateEncodingStrategy = .iso8601
     try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-    let suffix = (scale == Scale.full.name ? "" : "-\(scale)") + (isWhole ? "" : "-part")
+    let suffix = (scale == BenchScale.full.name ? "" : "-\(scale)") + (isWhole ? "" : "-part")
     let file = directory.appending(path: "\(machine.day)-\(machine.commit)\(suffix).json")
     try encoder.encode(self).write(to: file)
     return file

@@ -73,7 +73,7 @@ enum Server {
     // Whoever compares may end at any time; the databases are removed all the same.
     signal(SIGPIPE, SIG_IGN)
     for suite in arguments.wantedSuites {
-      try LarderBench.withWorkspace { workspace in
+      try Workspace.withTemporary { workspace in
         let (contests, close) = try suite.prepare(arguments.scale, workspace)
         for contest in contests where arguments.wants(contest) {
           LarderBench.say("workload \(contest.name)")

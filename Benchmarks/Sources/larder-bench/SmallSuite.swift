@@ -12,14 +12,14 @@ struct SmallSuite {
   private static let goal = 1.3
   private static let batchRecords = 256
 
-  private let scale: Scale
+  private let scale: BenchScale
   private let workspace: Workspace
   /// What is saved, in this order.
   private let saved: [(key: Int, value: Small)]
   private let plan: Plan
   private let records: SmallRecords
 
-  init(_ scale: Scale, in workspace: Workspace) throws {
+  init(_ scale: BenchScale, in workspace: Workspace) throws {
     (self.scale, self.workspace) = (scale, workspace)
     let count = scale.small
     // In memory they lie in the order of their use, on both sides.
@@ -93,7 +93,7 @@ struct GrowthSuite {
   private static let goal = 1.3
   let contests: [Contest]
 
-  init(_ scale: Scale, in workspace: Workspace) {
+  init(_ scale: BenchScale, in workspace: Workspace) {
     contests = scale.grown.map { count in
       var contest = SmallRecords(count, visited: scale.visited, in: workspace)
         .contest("retrieve one of \(count)", goal: Self.goal)

@@ -7,27 +7,27 @@ struct Suite: Sendable {
   let name: String
   /// What is measured against what, for the heading of the table.
   let title: String
-  let prepare: @Sendable (Scale, Workspace) throws -> Prepared
+  let prepare: @Sendable (BenchScale, Workspace) throws -> Prepared
 
   /// All of them, in the order of the tables.
   static let all = [
     Suite(name: "engine", title: "bytes in, bytes out: the engine, to C++ on the same LevelDB") {
-      let suite = try EngineSuite($0, in: $1) { RawSide(at: $0) }
+      let suite = try EngineSuite($0.workloads, in: $1) { RawSide(at: $0) }
       return (suite.contests, suite.close)
     },
     Suite(name: "records", title: "Cache.value of raw bytes, to the engine's own read") {
-      let suite = try CacheSuite($0, in: $1)
+      let suite = try CacheSuite($0.workloads, in: $1)
       return (suite.contests, suite.close)
     },
     Suite(name: "small", title: "small records in a cache, to the same bytes in C++") {
       (try SmallSuite($0, in: $1).contests, {})
     },
     Suite(name: "feeds", title: "100 feed items in a cache, to a file of JSON for each key") {
-      let suite = try FeedSuite($0, in: $1)
-      return (suite.contests, suite.close)
+      let suite = try FeedSuite($0.workloads, in: $1)
+      return (try suite.contests(), suite.close)
     },
     Suite(name: "coding", title: "the binary coder, to JSON or what the row names") { scale, _ in
-      (try CodingSuite(scale).contests, {})
+      (try CodingSuite.contests(scale.workloads), {})
     },
     Suite(name: "expiry", title: "sweeping and its index, to C++ on the same LevelDB") {
       (try SweepSuite($0, in: $1).contests, {})

@@ -21,7 +21,7 @@ struct SweepSuite {
   private let saveKeys: [String]
   private let saveValues: [Data]
 
-  init(_ scale: Scale, in workspace: Workspace) throws {
+  init(_ scale: BenchScale, in workspace: Workspace) throws {
     self.workspace = workspace
     plan = Plan(records: scale.records, order: Plan.sequence(scale.records))
     keys = Self.keys(of: plan)

@@ -26,11 +26,11 @@ struct WeekSuite {
   private static let mostRowsOfAKey = 65
   private static let mostOverwrittenBytes = 1 << 20
 
-  private let scale: Scale
+  private let scale: BenchScale
   private let workspace: Workspace
   private let pool = Plan.makePool(valueBytes: valueBytes)
 
-  init(_ scale: Scale, in workspace: Workspace) {
+  init(_ scale: BenchScale, in workspace: Workspace) {
     (self.scale, self.workspace) = (scale, workspace)
   }
 
@@ -46,7 +46,7 @@ extension WeekSuite {
   /// Which save of each key was the last one; a save is named by how many came before it.
   private struct Model {
     private(set) var lastSaves: [Int32] = []
-    private var random = SplitMix64(seed: Scale.seed)
+    private var random = WorkloadRandom(seed: Scale.seed)
 
     /// The key that is saved next: one that lives for three saves in ten, else a new one.
     mutating func takeKey(isLive: (_ save: Int) -> Bool) -> Int {
@@ -291,7 +291,7 @@ extension WeekSuite {
 extension UUID {
   /// A key whose place among the others tells nothing of its number.
   fileprivate init(number: Int) {
-    var random = SplitMix64(seed: UInt64(number))
+    var random = WorkloadRandom(seed: UInt64(number))
     let bits = (random.next(), UInt64(number))
     self = withUnsafeBytes(of: bits) { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
   }

@@ -1,6 +1,5 @@
 import Foundation
 import LarderEngine
-import LarderWorkloads
 
 /// How a bench is run.
 package struct BenchSettings: Sendable {

@@ -2,7 +2,6 @@ import Foundation
 import Larder
 import LarderBytes
 import LarderEngine
-import LarderWorkloads
 
 /// What was measured of a cache.
 struct CacheTimes {
@@ -56,7 +55,7 @@ extension Inspection {
   private func samples() throws(InspectionError) -> ([UInt64: StoreBench.Sample], Outcome) {
     var samples: [UInt64: StoreBench.Sample] = [:]
     var outcome = Outcome.fine
-    var random = SplitMix64(seed: 1)
+    var random = WorkloadRandom(seed: 1)
     try forEachItem(in: Selection(), keys: .auto) { item throws(InspectionError) in
       guard case .record(let record) = item, case .success(let header) = record.content else {
         outcome = .damaged
@@ -98,7 +97,7 @@ struct StoreBench {
 
     init(cache: String, order: Int) { (self.cache, self.order) = (cache, order) }
 
-    mutating func add(_ place: Place, _ random: inout SplitMix64) {
+    mutating func add(_ place: Place, _ random: inout WorkloadRandom) {
       records += 1
       bytes += place.key.count + place.storedBytes
       coders.insert(place.coder)
@@ -126,7 +125,7 @@ struct StoreBench {
   init(directory: String, rounds: Int, _ sample: Sample) {
     self.directory = URL(filePath: directory, directoryHint: .isDirectory)
     (self.rounds, self.sample) = (rounds, sample)
-    var random = SplitMix64(seed: 2)
+    var random = WorkloadRandom(seed: 2)
     places = sample.places.shuffled(using: &random)
   }
 

@@ -1,4 +1,3 @@
-import LarderWorkloads
 
 extension Inspection {
   func write(

@@ -5,9 +5,9 @@ import LarderEngine
 
 /// `Cache.value` of `Data` payloads, against the engine's get of the same records.
 ///
-/// What lies between the two is what a cache does for its caller: it names the key, verifies the
-/// record, judges its age by the clock, and makes a `Data` of the payload. There is no tier in
-/// memory above the engine; both read byte-identical copies of one compacted directory.
+/// The difference is the work of a cache: it encodes the key, verifies the record, checks its age,
+/// and copies the payload into a `Data`. The engine has no memory tier above it. Both sides read
+/// byte-identical copies of one compacted directory.
 struct CacheSuite {
   static let goal = 1.5
   private static let cacheName = "records"
@@ -64,7 +64,7 @@ struct CacheSuite {
     return right
   }
 
-  /// The payload is the end of its record.
+  /// Compares the end of each record, which is the payload.
   private func readEngine(_ plan: Plan) throws -> Int {
     var buffer = ValueBuffer()
     var right = 0
@@ -95,9 +95,9 @@ struct CacheSuite {
     try store.close()
   }
 
-  /// The keys under which the engine has the records, in the order of the records.
+  /// The engine's keys of the records, in the order of the records.
   ///
-  /// A record is told from the store's own rows by how it ends: with the payload due next.
+  /// A row is a record if it ends with the next record's payload; other rows are the store's own.
   private static func compactAndListKeys(of directory: URL, _ plan: Plan) throws -> [[UInt8]] {
     let engine = try LevelDBEngine(
       at: directory.path(percentEncoded: false), options: LevelDBOptions())

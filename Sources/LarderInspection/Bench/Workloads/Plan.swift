@@ -1,21 +1,21 @@
 import Foundation
 
-/// Which records are visited in which order, and what they hold.
+/// Which records a run visits, in which order, and their keys and values.
 ///
 /// Both sides follow the same plan, made before the time starts. Record `r` has the key `r` in
-/// decimal, padded to 16 digits, and a value that follows from `r`, so that a read can be checked.
+/// decimal, padded to 16 digits, and a value derived from `r`, so that reads can be verified.
 struct Plan: Sendable {
   let keys: [UInt8]
   let pool: [UInt8]
-  /// Values begin in the pool below this.
+  /// Values start in the pool below this offset.
   let valueSpan: Int
-  private(set) var order: [UInt32]
+  var order: [UInt32]
   let keyBytes: Int
   let valueBytes: Int
 
-  /// Plans to visit `order`, which names records below `records`.
+  /// Plans to visit `order`, the numbers of records below `records`.
   ///
-  /// With a `suffix` behind every key, no key is in a database that was filled without.
+  /// A `suffix` is appended to every key, so that no key exists in a database filled without it.
   init(
     records: Int, order: [UInt32], suffix: String = "", valueBytes: Int = Scale.valueBytes
   ) {
@@ -33,38 +33,16 @@ struct Plan: Sendable {
     valueSpan = pool.count - valueBytes
   }
 
-  /// Plans to visit `order` among records whose keys and values are given, one behind the other.
-  init(keys: [UInt8], keyBytes: Int, values: [UInt8], valueBytes: Int, order: [UInt32]) {
-    precondition(values.count / valueBytes == keys.count / keyBytes)
-    self.init(
-      keys: keys, keyBytes: keyBytes, pool: values, valueSpan: values.count,
-      valueBytes: valueBytes, order: order)
-  }
-
-  private init(
-    keys: [UInt8], keyBytes: Int, pool: [UInt8], valueSpan: Int, valueBytes: Int, order: [UInt32]
-  ) {
-    (self.keys, self.keyBytes, self.order) = (keys, keyBytes, order)
-    (self.pool, self.valueSpan, self.valueBytes) = (pool, valueSpan, valueBytes)
-  }
-
-  /// The same plan for records whose keys these are, one behind the other.
-  func keyed(_ keys: [UInt8], keyBytes: Int) -> Plan {
-    Plan(
-      keys: keys, keyBytes: keyBytes, pool: pool, valueSpan: valueSpan, valueBytes: valueBytes,
-      order: order)
-  }
-
-  /// So many bytes and more, in pieces: half random, and the same bytes once more.
+  /// Makes at least `bytes` bytes, in pieces of a value: random characters, repeated once.
   static func makePool(
     _ bytes: Int = Scale.poolBytes, valueBytes: Int = Scale.valueBytes
   ) -> [UInt8] {
-    var random = SplitMix64(seed: Scale.seed)
+    var random = WorkloadRandom(seed: Scale.seed)
     var pool: [UInt8] = []
     while pool.count < bytes {
       let count = Int(Double(valueBytes) * Scale.compressedShare)
       let piece = (0..<count).map { _ in UInt8.random(in: 32...126, using: &random) }
-      for at in 0..<valueBytes { pool.append(piece[at % count]) }
+      for offset in 0..<valueBytes { pool.append(piece[offset % count]) }
     }
     return pool
   }
@@ -73,19 +51,13 @@ struct Plan: Sendable {
 
   static func sequence(_ count: Int) -> [UInt32] { (0..<UInt32(count)).map { $0 } }
 
-  /// `count` records drawn from the first `records`, each as likely at every draw.
+  /// `count` records drawn at random, with repetition, from the first `records`.
   static func random(_ count: Int, from records: Int, seed: UInt64 = Scale.seed) -> [UInt32] {
-    var random = SplitMix64(seed: seed)
+    var random = WorkloadRandom(seed: seed)
     return (0..<count).map { _ in UInt32.random(in: 0..<UInt32(records), using: &random) }
   }
 
-  /// All records once, in no order.
-  static func shuffled(_ count: Int, seed: UInt64 = Scale.seed) -> [UInt32] {
-    var random = SplitMix64(seed: seed)
-    return sequence(count).shuffled(using: &random)
-  }
-
-  /// The same records, of which only the last ones of the order are visited.
+  /// The same records, with only the last `count` visits of the order.
   func visitingLast(_ count: Int) -> Plan {
     var plan = self
     plan.order = Array(order.suffix(count))
@@ -107,10 +79,6 @@ struct Plan: Sendable {
   /// Whether `bytes` is the value of `record`.
   func matches(_ bytes: RawSpan, _ record: UInt32) -> Bool {
     withValue(record) { areEqual($0, bytes) }
-  }
-
-  func matches(key bytes: RawSpan, _ record: UInt32) -> Bool {
-    withKey(record) { areEqual($0, bytes) }
   }
 }
 

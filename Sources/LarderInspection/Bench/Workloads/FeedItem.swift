@@ -1,0 +1,38 @@
+import Foundation
+import Larder
+
+/// An item of a feed, as an app would decode it.
+struct FeedItem: DirectCoding, Equatable {
+  var id: UUID
+  var description: String?
+  var location: String?
+  var url: URL
+
+  init(_ random: inout WorkloadRandom) {
+    let bits = (random.next(), random.next())
+    id = withUnsafeBytes(of: bits) { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
+    description =
+      random.next() % 4 == 0 ? nil : "A description of number \(random.next() % 1_000_000)"
+    location = random.next() % 2 == 0 ? nil : "A location, \(random.next() % 10_000)"
+    url = makeURL("https://a-url.example.com/images/\(id.uuidString).jpg")
+  }
+
+  init(from fields: inout FieldReader) throws {
+    id = try fields.read("id")
+    description = try fields.readIfPresent("description")
+    location = try fields.readIfPresent("location")
+    url = try fields.read("url")
+  }
+
+  func write(to fields: inout FieldWriter) {
+    fields.write(id, as: "id")
+    fields.writeIfPresent(description, as: "description")
+    fields.writeIfPresent(location, as: "location")
+    fields.write(url, as: "url")
+  }
+}
+
+func makeURL(_ text: String) -> URL {
+  guard let url = URL(string: text) else { preconditionFailure("\(text) is not a URL") }
+  return url
+}
