@@ -1,8 +1,8 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// The layers are links into the repository's Sources. Built as targets of this package, they lend
-// it their `package` declarations, so that the engine can be measured without becoming public.
+// The layers are symbolic links into the repository's Sources. As targets of this package, they give
+// it access to their `package` declarations, so that nothing must be public for the benchmarks.
 let package = Package(
   name: "larder-benchmarks",
   platforms: [.macOS(.v15)],
@@ -34,7 +34,7 @@ let package = Package(
   cxxLanguageStandard: .cxx17
 )
 
-// The same compiler settings as in the manifest above.
+// The same compiler settings as in the repository's manifest.
 let cxxTargets = ["CLarderLevelDB", "CLarderSystem", "RawLevelDB", "Peers"]
 for target in package.targets where !cxxTargets.contains(target.name) {
   target.swiftSettings = [

@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-/// A store of one maker.
+/// A store of one kind.
 struct peer {
   virtual ~peer() = default;
   virtual void begin() = 0;
@@ -24,22 +24,22 @@ std::unique_ptr<peer> open_leveldb(const char* path, raw_options options);
 std::unique_ptr<peer> open_rocksdb(const char* path, raw_options options);
 std::unique_ptr<peer> open_lmdb(const char* path);
 
-/// Ends the process.
+/// Prints the message and aborts the process.
 [[noreturn]] void fail(const char* store, const std::string& message);
 
-/// What stands before each value: the moment at which it expires.
+/// The header before each value: the date when it expires.
 constexpr size_t kHeaderBytes = sizeof(double);
-/// How many rows a sweep takes into one write, as Larder's does.
+/// Index rows that a sweep processes in one write, as many as Larder's.
 constexpr size_t kSweptTogether = 256;
 
-/// Eight bytes that order as the numbers do.
+/// Appends eight bytes that sort like the numbers.
 inline void append_ordered(std::string* bytes, int64_t number) {
   const uint64_t ordered = __builtin_bswap64(static_cast<uint64_t>(number) ^ (1ull << 63));
   bytes->append(reinterpret_cast<const char*>(&ordered), sizeof ordered);
 }
 
-/// What begins the row in the index of a record that expires then: whole seconds, rounded up.
-inline void append_moment(std::string* bytes, double expires) {
+/// Appends the prefix of an index row: the expiry date in whole seconds, rounded up.
+inline void append_bucket(std::string* bytes, double expires) {
   append_ordered(bytes, static_cast<int64_t>(std::ceil(expires)));
 }
 
@@ -47,7 +47,7 @@ inline void append_header(std::string* bytes, double expires) {
   bytes->append(reinterpret_cast<const char*>(&expires), sizeof expires);
 }
 
-/// When a record expires.
+/// The expiry date of a record.
 inline double expiry_of(const char* record) {
   double expires;
   std::memcpy(&expires, record, sizeof expires);

@@ -4,7 +4,7 @@
 
 namespace {
 
-// Room in the address space, not on the disk.
+// Reserves address space, not disk space.
 constexpr size_t kMapBytes = size_t{16} << 30;
 
 void check(int result) {
@@ -15,7 +15,7 @@ MDB_val borrow(const std::string& bytes) {
   return MDB_val{bytes.size(), const_cast<char*>(bytes.data())};
 }
 
-/// Two B-trees: the records, and the index by what expires when.
+/// Two B-trees: the records, and the index by expiry date.
 class LMDB : public peer {
  public:
   explicit LMDB(const char* path) {
@@ -37,7 +37,7 @@ class LMDB : public peer {
   }
 
   void begin() override {
-    // What is still being read could not be used again by what is written.
+    // An open read transaction would keep the writer from reusing pages.
     if (is_reading_) mdb_txn_reset(reading_);
     is_reading_ = false;
     check(mdb_txn_begin(env_, nullptr, 0, &writing_));
@@ -49,8 +49,8 @@ class LMDB : public peer {
   }
 
   void put(int64_t key, const char* value, size_t count, double expires) override {
-    const bool is_alone = writing_ == nullptr;
-    if (is_alone) begin();
+    const bool is_single = writing_ == nullptr;
+    if (is_single) begin();
     set_key(key);
     MDB_val name = borrow(key_);
     MDB_val record{peers::kHeaderBytes + count, nullptr};
@@ -59,16 +59,16 @@ class LMDB : public peer {
     std::memcpy(static_cast<char*>(record.mv_data) + peers::kHeaderBytes, value, count);
     if (std::isfinite(expires)) {
       row_.clear();
-      peers::append_moment(&row_, expires);
+      peers::append_bucket(&row_, expires);
       row_ += key_;
       MDB_val row = borrow(row_);
-      MDB_val nothing{0, nullptr};
-      check(mdb_put(writing_, expiry_, &row, &nothing, 0));
+      MDB_val empty{0, nullptr};
+      check(mdb_put(writing_, expiry_, &row, &empty, 0));
     }
-    if (is_alone) commit();
+    if (is_single) commit();
   }
 
-  // Each read is a transaction of its own. It stays open while what it lends is in use.
+  // Each read is its own transaction. It stays open while the lent value is in use.
   const char* get(int64_t key, size_t* count) override {
     if (is_reading_) mdb_txn_reset(reading_);
     check(mdb_txn_renew(reading_));
@@ -85,16 +85,16 @@ class LMDB : public peer {
 
   size_t sweep(double now) override {
     std::string end;
-    peers::append_moment(&end, std::floor(now) + 1);
+    peers::append_bucket(&end, std::floor(now) + 1);
     MDB_val limit = borrow(end);
     begin();
     MDB_cursor* cursor = nullptr;
     check(mdb_cursor_open(writing_, expiry_, &cursor));
     size_t deleted = 0;
     MDB_val row;
-    MDB_val nothing;
+    MDB_val empty;
     int result;
-    while ((result = mdb_cursor_get(cursor, &row, &nothing, MDB_FIRST)) == MDB_SUCCESS &&
+    while ((result = mdb_cursor_get(cursor, &row, &empty, MDB_FIRST)) == MDB_SUCCESS &&
            mdb_cmp(writing_, expiry_, &row, &limit) < 0) {
       key_.assign(static_cast<const char*>(row.mv_data) + end.size(), row.mv_size - end.size());
       check(mdb_cursor_del(cursor, 0));

@@ -5,9 +5,9 @@
 
 namespace peers {
 
-/// LevelDB or RocksDB, whose interfaces are the same but for their names: `Library` gives those.
+/// LevelDB or RocksDB, whose interfaces differ only in names, which `Library` provides.
 ///
-/// Records are under `r` and the key, the rows of the index under `x`, the moment and the key.
+/// Record keys are `r` and the key; index row keys are `x`, the expiry date and the key.
 template <class Library>
 class LogStructured : public peer {
  public:
@@ -15,10 +15,10 @@ class LogStructured : public peer {
     reading_.verify_checksums = true;
   }
 
-  void begin() override { is_gathering_ = true; }
+  void begin() override { is_batching_ = true; }
 
   void commit() override {
-    is_gathering_ = false;
+    is_batching_ = false;
     write();
   }
 
@@ -30,11 +30,11 @@ class LogStructured : public peer {
     batch_.Put(key_, record_);
     if (std::isfinite(expires)) {
       row_.assign(1, 'x');
-      append_moment(&row_, expires);
+      append_bucket(&row_, expires);
       row_.append(key_, 1, std::string::npos);
       batch_.Put(row_, Slice());
     }
-    if (!is_gathering_) write();
+    if (!is_batching_) write();
   }
 
   const char* get(int64_t key, size_t* count) override {
@@ -51,7 +51,7 @@ class LogStructured : public peer {
     const std::unique_ptr<typename Library::Iterator> cursor(
         library_.db()->NewIterator(reading_));
     std::string end(1, 'x');
-    append_moment(&end, std::floor(now) + 1);
+    append_bucket(&end, std::floor(now) + 1);
     size_t deleted = 0;
     size_t rows = 0;
     for (cursor->Seek("x"); cursor->Valid() && cursor->key().compare(end) < 0; cursor->Next()) {
@@ -95,7 +95,7 @@ class LogStructured : public peer {
   Library library_;
   typename Library::ReadOptions reading_;
   typename Library::WriteBatch batch_;
-  bool is_gathering_ = false;
+  bool is_batching_ = false;
   std::string key_, row_, record_;
 };
 

@@ -14,7 +14,7 @@ peer* peer_open(peer_kind kind, const char* path, raw_options options) {
     case peer_kind_rocksdb: return peers::open_rocksdb(path, options).release();
     case peer_kind_lmdb: return peers::open_lmdb(path).release();
   }
-  peers::fail("Peers", "no such kind");
+  peers::fail("Peers", "unknown kind");
 }
 
 void peer_close(peer* store) { delete store; }

@@ -43,7 +43,7 @@ class RocksDB {
 
   rocksdb::DB* db() { return db_.get(); }
 
-  // The value stays where the database has it.
+  // The value is pinned in the database's memory, not copied.
   Status get(const ReadOptions& reading, const Slice& key, Slice* value) {
     value_->Reset();
     const Status status = db_->Get(reading, db_->DefaultColumnFamily(), key, value_.get());
@@ -52,7 +52,7 @@ class RocksDB {
   }
 
  private:
-  // Destroyed from the bottom up: what is lent goes before the database.
+  // Members are destroyed in reverse order: the pinned value before the database.
   std::unique_ptr<rocksdb::DB> db_;
   std::unique_ptr<rocksdb::PinnableSlice> value_;
 };

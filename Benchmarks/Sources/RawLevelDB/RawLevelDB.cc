@@ -15,7 +15,7 @@
 #include <vector>
 
 struct raw_db {
-  // Destroyed from the bottom up: the database goes before what it stands on.
+  // Members are destroyed in reverse order: the database before the objects that it uses.
   std::unique_ptr<leveldb::Logger> logger;
   std::unique_ptr<leveldb::Cache> cache;
   std::unique_ptr<const leveldb::FilterPolicy> filter;
@@ -30,7 +30,7 @@ void check(const leveldb::Status& status) {
   std::abort();
 }
 
-// Larder verifies the checksum of every block that it reads.
+// Verifies the checksum of every block that is read, as Larder does.
 leveldb::ReadOptions reading() {
   leveldb::ReadOptions options;
   options.verify_checksums = true;
@@ -168,8 +168,8 @@ void raw_put_pairs(raw_db* db, const raw_plan* plan, const uint8_t* row_prefix,
   const leveldb::WriteOptions options;
   leveldb::WriteBatch batch;
   std::string record_key, record, row_key, row;
-  // As compressible as Larder's: all records have the same first bytes, then each has a number of
-  // its own, and a checksum.
+  // The header is as compressible as Larder's: the same first bytes in all records, then a unique
+  // number and a checksum.
   char header[36] = "\x01\x01\x01";
   std::memcpy(header + 8, row_prefix + row_prefix_bytes - 8, 8);
   std::memcpy(header + 16, row_prefix + row_prefix_bytes - 8, 8);

@@ -1,26 +1,26 @@
 import Foundation
 
-/// What the command line asks for.
+/// The parsed command line.
 struct Arguments {
   static let usage = """
-    larder-bench: Larder against LevelDB in C++ and others, in turns within one run.
+    larder-bench: compares Larder with LevelDB in C++ and other stores, alternating within one run.
 
-      --quick          a run of seconds that verifies the results; its times mean little
-      --check          end with exit code 1 if a goal is not met
-      --rounds N       how many rounds of A B B A (11; 3 with --quick)
-      --suite NAME     measure this suite alone: \(Suite.all.map(\.name).joined(separator: ", "))
-      --only NAME      measure this workload alone; this and --suite may be given more than once
-      --huge           read from 10,000,000 records at most in growth, not 5,000,000
-      --backup         measure backups under load, and nothing else
-      --budget         fill caches that have a budget, and nothing else
-      --week           simulate ten days of saves and sweeps, and nothing else
-      --output DIR     write the figures into a JSON file there, and plots of them beside it
-      --plot FILE      measure nothing, and draw the plots of such a file into --output
-      --compare A B    compare two builds of larder-bench: how long B takes, to A
-      --serve          be one of the two: run what standard input says, and print its nanoseconds
+      --quick          run for seconds, to verify the results; the times mean little
+      --check          exit with code 1 if a goal is missed
+      --rounds N       the number of rounds of A B B A (11; 3 with --quick)
+      --suite NAME     measure only this suite: \(Suite.all.map(\.name).joined(separator: ", "))
+      --only NAME      measure only this workload; --suite and --only may be repeated
+      --huge           in the suite growth, also read from 10,000,000 records
+      --backup         only measure backups under load
+      --budget         only fill caches that have a byte budget
+      --week           only simulate ten days of saves and sweeps
+      --output DIR     write the results to a JSON file in DIR, with plots
+      --plot FILE      only draw the plots of a results file, into the directory of --output
+      --compare A B    compare two builds of larder-bench: the time of B divided by that of A
+      --serve          used by --compare: run the workloads requested on standard input
     """
 
-  /// What is to be done.
+  /// The task of this run.
   enum Mode {
     case contests
     case backups
@@ -39,12 +39,14 @@ struct Arguments {
   private var only: Set<String> = []
   private var suites: Set<String> = []
 
-  /// Throws the message for what cannot be understood.
+  /// Parses the arguments; throws ``UsageError`` if one is invalid.
   init(_ words: some Sequence<String>) throws {
     var words = words.makeIterator()
     while let word = words.next() {
       func value() throws -> String {
-        guard let value = words.next() else { throw Misuse(description: "\(word) takes a value") }
+        guard let value = words.next() else {
+          throw UsageError(description: "\(word) needs a value")
+        }
         return value
       }
       switch word {
@@ -60,38 +62,39 @@ struct Arguments {
         mode = .compare(base: URL(filePath: try value()), new: URL(filePath: try value()))
       case "--rounds":
         guard let count = Int(try value()), count > 0 else {
-          throw Misuse(description: "--rounds takes a number above 0")
+          throw UsageError(description: "--rounds takes a number above 0")
         }
         rounds = count
       case "--only": only.insert(try value())
       case "--suite":
         let name = try value()
         guard Suite.all.contains(where: { $0.name == name }) else {
-          throw Misuse(description: "there is no suite '\(name)'\n\n\(Self.usage)")
+          throw UsageError(description: "unknown suite '\(name)'\n\n\(Self.usage)")
         }
         suites.insert(name)
       case "--output": output = URL(filePath: try value())
-      default: throw Misuse(description: "'\(word)' is not known\n\n\(Self.usage)")
+      default: throw UsageError(description: "unknown option '\(word)'\n\n\(Self.usage)")
       }
     }
   }
 
-  /// The suites to be measured.
-  var wantedSuites: [Suite] { Suite.all.filter { suites.isEmpty || suites.contains($0.name) } }
+  /// The selected suites.
+  var selectedSuites: [Suite] { Suite.all.filter { suites.isEmpty || suites.contains($0.name) } }
 
-  /// Whether no workload is left out.
-  var wantsAll: Bool { only.isEmpty && suites.isEmpty }
+  /// Whether all workloads are selected.
+  var selectsAll: Bool { only.isEmpty && suites.isEmpty }
 
-  func wants(_ contest: Contest) -> Bool { only.isEmpty || only.contains(contest.name) }
+  func selects(_ contest: Contest) -> Bool { only.isEmpty || only.contains(contest.name) }
 
-  /// The same wishes for a process that serves.
-  var forServing: [String] {
+  /// The arguments for a process with `--serve` that selects the same workloads.
+  var servingArguments: [String] {
     let mode = ["--serve"] + (scale.hasGoals ? [] : ["--quick"])
     return mode + only.sorted().flatMap { ["--only", $0] }
       + suites.sorted().flatMap { ["--suite", $0] }
   }
 }
 
-struct Misuse: Error, CustomStringConvertible {
+/// An invalid command line, or a failed comparison of two builds.
+struct UsageError: Error, CustomStringConvertible {
   let description: String
 }

@@ -1,12 +1,12 @@
 import Foundation
 
-/// Where values stand between the ends of an axis, and which of them are named.
+/// The scale of an axis: its range and its ticks.
 struct Axis {
   let ticks: [Double]
   private let isLogarithmic: Bool
   private let range: ClosedRange<Double>
 
-  /// From 0 to the first round number above all values.
+  /// A linear axis from 0 to the first round number above all values.
   init(linear values: [Double]) {
     let most = max(values.max() ?? 1, .leastNormalMagnitude)
     let power = pow(10, (log10(most / 4)).rounded(.down))
@@ -17,7 +17,7 @@ struct Axis {
     isLogarithmic = false
   }
 
-  /// From the least to the greatest value, widened to round numbers unless the ticks are given.
+  /// A logarithmic axis over all values, widened to round numbers unless ticks are given.
   init(logarithmic values: [Double], ticks given: [Double]? = nil) {
     let (least, most) = (values.min() ?? 1, values.max() ?? 1)
     isLogarithmic = true
@@ -35,7 +35,7 @@ struct Axis {
     ticks = all.filter { (bottom...top).contains($0) }
   }
 
-  /// How far along the axis a value stands, from 0 to 1.
+  /// The position of a value on the axis, from 0 to 1.
   func share(of value: Double) -> Double {
     guard isLogarithmic else {
       return (value - range.lowerBound) / (range.upperBound - range.lowerBound)
@@ -43,10 +43,10 @@ struct Axis {
     return log(value / range.lowerBound) / log(range.upperBound / range.lowerBound)
   }
 
-  /// A number with as many digits as it needs.
+  /// A number without trailing zeros.
   static func text(_ value: Double) -> String { String(format: "%g", value) }
 
-  /// A time in the unit that suits it.
+  /// A time in a suitable unit.
   static func text(nanoseconds: Double) -> String {
     let units = [(1e9, "s"), (1e6, "ms"), (1e3, "\u{B5}s"), (1.0, "ns")]
     let (size, unit) = units.first { nanoseconds >= $0.0 } ?? (1, "ns")

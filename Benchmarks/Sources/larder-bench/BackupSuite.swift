@@ -2,17 +2,17 @@ import Foundation
 import Larder
 import Synchronization
 
-/// Backups of a store under full load, and how long its writers are held up meanwhile.
+/// Backups of a store under full load, and the delays of its writers.
 ///
-/// It is no contest: the time of a backup depends on the device, and has nothing to be compared
-/// with. What it costs the writers is compared with as much time without one.
+/// The duration of a backup is reported but not compared, because it depends on the device. The
+/// writers' delays are compared with those in the same time without a backup.
 struct BackupSuite {
   static let heading = """
     | | seconds | writes/s | longest write ms | longest synced write ms | 99.9 % synced ms |
     |---|---:|---:|---:|---:|---:|
     """
 
-  /// What the writers met in a stretch of time.
+  /// The writes of all threads in one measured time.
   private struct Load {
     var writes = 0
     var longest = Duration.zero
@@ -46,33 +46,33 @@ struct BackupSuite {
     }
   }
 
-  /// Measures in turns with a backup and without one, and says each round.
-  func run(_ say: (String) -> Void) throws {
-    say("\(records) records of \(Self.payloadBytes) bytes\n\n\(Self.heading)")
+  /// Measures alternately with and without a backup, and prints each round.
+  func run(_ print: (String) -> Void) throws {
+    print("\(records) records of \(Self.payloadBytes) bytes\n\n\(Self.heading)")
     for round in 0..<rounds {
       let (time, with) = try underLoad {
         try store.backup(to: workspace.directory("backup-\(round)"))
       }
-      say(line("with a backup", time, with))
+      print(line("with a backup", time, with))
       let (other, without) = try underLoad {
         let span = DispatchTimeInterval.nanoseconds(Int(time / .nanoseconds(1)))
         _ = DispatchSemaphore(value: 0).wait(timeout: .now() + span)
       }
-      say(line("without", other, without))
+      print(line("without", other, without))
       let restoring = try ContinuousClock().measure {
         try Store.restore(
           from: workspace.directory("backup-\(round)"), to: workspace.directory("restored"))
       }
-      say("| restoring | \(seconds(restoring)) | | | | |")
+      print("| restoring | \(seconds(restoring)) | | | | |")
       try check()
-      say("| size | \(try megabytes(of: "backup-\(round)")) MB | | | | |")
+      print("| size | \(try megabytes(of: "backup-\(round)")) MB | | | | |")
       try workspace.remove("restored")
       try workspace.remove("backup-\(round)")
     }
     try store.close()
   }
 
-  /// Every record of the restored store must be one that was saved under its key.
+  /// Checks that every record was restored, with one of the saved payloads.
   private func check() throws {
     let restored = try Store(at: workspace.directory("restored"))
     let copies = try restored.cache("items", of: Data.self, keyedBy: Int.self, coder: .bytes)
@@ -85,7 +85,7 @@ struct BackupSuite {
     try restored.close()
   }
 
-  /// Runs `body` while two threads write at full speed, and a third one waits for the disk.
+  /// Runs `body` while two threads write at full speed and a third writes with an fsync each.
   private func underLoad(_ body: () throws -> Void) throws -> (Duration, Load) {
     let isOver = Mutex(false)
     let total = Mutex(Load())

@@ -3,14 +3,13 @@ import Larder
 import LarderBytes
 import LarderEngine
 
-/// A byte budget under far more than it holds: whether it is kept, what the disk takes meanwhile,
-/// how often what is read is still there, and what saving costs.
+/// A cache that is filled far beyond its byte budget: the budget, disk use, hit rate, and times.
 struct BudgetSuite {
   static let valueBytes = 400
-  /// How often, per run, what is counted is compared with what is there.
+  /// How many times per run the byte count is compared with the stored rows.
   private static let checks = 8
   private static let diskGoals = (afterCompaction: 1.1, atAnyTime: 3.0)
-  /// By how many points LRU may be better.
+  /// The percentage points by which LRU may be better.
   private static let hitGoal = 3.0
 
   private let scale: BenchScale
@@ -25,20 +24,20 @@ struct BudgetSuite {
     budget = scale.records * 64
     records = scale.records * 1000 / Self.valueBytes
     var random = WorkloadRandom(seed: Scale.seed)
-    // What compresses would take less of the disk than of the budget.
+    // Random bytes do not compress, so the disk use is comparable with the budget.
     payloads = (0..<4096).map { _ in
       Data((0..<Self.valueBytes).map { _ in UInt8.random(in: 0...255, using: &random) })
     }
   }
 
-  func run(_ say: (String) -> Void) throws {
-    try fill(say)
-    try readByZipf(say)
+  func run(_ print: (String) -> Void) throws {
+    try fill(print)
+    try readByZipf(print)
   }
 
   private func payload(_ number: Int) -> Data { payloads[number % payloads.count] }
 
-  /// A store with one cache, and the engine below it, to look at the bytes.
+  /// A store with one cache, and its engine, to inspect the rows.
   private struct Opened {
     let engine: LevelDBEngine
     let store: Store
@@ -52,7 +51,7 @@ struct BudgetSuite {
         "records", of: Data.self, keyedBy: Int.self, coder: .bytes, byteBudget: budget)
     }
 
-    /// What the store says that the cache holds: the row that is written with every change.
+    /// The cache's byte count, from the row that the store writes with every change.
     func countedBytes() throws -> Int {
       let rows = try engine.cursor(over: EngineRange(prefix: Metadata.bytesPrefix))
       guard try rows.next() else { return 0 }
@@ -82,19 +81,19 @@ struct BudgetSuite {
 
   // MARK: - Filling
 
-  /// Saves so many times the budget, and looks now and then.
-  private func fill(_ say: (String) -> Void) throws {
+  /// Saves several times the budget, and checks the count and the disk use regularly.
+  private func fill(_ print: (String) -> Void) throws {
     let name = "budget"
     var opened = try open(name)
     var random = WorkloadRandom(seed: Scale.seed)
     var most = (counted: 0, disk: 0)
     var time = Duration.zero
-    say(
+    print(
       "\n\(records) records of \(Self.valueBytes) bytes into a budget of \(budget) bytes\n\n"
-        + "| records | counted, of the budget | disk, of the budget |\n|---:|---:|---:|")
+        + "| records | count / budget | disk / budget |\n|---:|---:|---:|")
     let step = records / Self.checks
     for check in 0..<Self.checks {
-      // A hundred looks at the disk between two at the count.
+      // Checks the disk use a hundred times per comparison with the rows.
       for part in 0..<100 {
         let numbers = (check * step + part * step / 100)..<(check * step + (part + 1) * step / 100)
         time += try ContinuousClock().measure {
@@ -105,31 +104,30 @@ struct BudgetSuite {
         }
         let counted = try opened.countedBytes()
         guard counted <= budget else {
-          throw WrongResults(description: "\(counted) bytes in a budget of \(budget)")
+          throw WrongResults(description: "\(counted) bytes exceed the budget of \(budget)")
         }
         most = (max(most.counted, counted), max(most.disk, try diskBytes(of: name)))
       }
       let held = try opened.heldBytes()
       let counted = try opened.countedBytes()
       guard held == counted else {
-        throw WrongResults(description: "\(counted) bytes counted, \(held) held")
+        throw WrongResults(description: "the count is \(counted) bytes, but \(held) are stored")
       }
-      say("| \((check + 1) * step) | \(share(counted)) | \(share(try diskBytes(of: name))) |")
+      print("| \((check + 1) * step) | \(share(counted)) | \(share(try diskBytes(of: name))) |")
     }
     try opened.engine.compact(EngineRange())
     try opened.store.close()
     let after = try diskBytes(of: name)
-    say(
+    print(
       """
 
-      at most \(share(most.counted)) counted, and \(share(most.disk)) on disk (goal \
-      \(Self.diskGoals.atAnyTime)); after compaction \(share(after)) (goal \
-      \(Self.diskGoals.afterCompaction)); \
-      \(Int(time / .nanoseconds(records))) ns a save
+      shares of the budget: at most \(share(most.counted)) counted; at most \(share(most.disk)) on \
+      disk (goal \(Self.diskGoals.atAnyTime)); after compaction \(share(after)) (goal \
+      \(Self.diskGoals.afterCompaction)); \(Int(time / .nanoseconds(records))) ns per save
       """)
     opened = try open(name)
     guard try opened.countedBytes() == opened.heldBytes() else {
-      throw WrongResults(description: "another count after the store was opened again")
+      throw WrongResults(description: "the count changed when the store was reopened")
     }
     try opened.store.close()
     try workspace.remove(name)
@@ -143,17 +141,17 @@ struct BudgetSuite {
     var sum = 0
     let directory = workspace.directory(name).path(percentEncoded: false)
     for file in try FileManager.default.contentsOfDirectory(atPath: directory) {
-      // A file that has gone meanwhile takes nothing.
-      var facts = stat()
-      if stat("\(directory)\(file)", &facts) == 0 { sum += Int(facts.st_size) }
+      // The file may have been deleted since the directory was listed.
+      var status = stat()
+      if stat("\(directory)\(file)", &status) == 0 { sum += Int(status.st_size) }
     }
     return sum
   }
 
   // MARK: - Reading
 
-  /// Reads as Zipf's law says, saves what is missing, and compares with LRU of the same bytes.
-  private func readByZipf(_ say: (String) -> Void) throws {
+  /// Reads keys by Zipf's law, saves missing ones, and compares the hit rate with an LRU.
+  private func readByZipf(_ print: (String) -> Void) throws {
     let entryBytes = Self.entryBytes
     let capacity = budget / entryBytes
     let keys = Zipf(count: capacity * 10, exponent: 0.99)
@@ -170,7 +168,7 @@ struct BudgetSuite {
         for key in wanted {
           if let data = try zipf.cache.value(for: key) {
             guard data == payload(key) else {
-              throw WrongResults(description: "another value under key \(key)")
+              throw WrongResults(description: "the value of key \(key) is wrong")
             }
             hits += 1
           } else {
@@ -183,24 +181,23 @@ struct BudgetSuite {
       100 * Double(hits) / Double(reads), 100 * Double(lru.hits) / Double(reads)
     )
     let isGood = ours >= theirs - Self.hitGoal
-    say(
+    print(
       String(
         format: """
 
-          Zipf %.2f over ten times what fits, %d reads: hits %.1f %%, LRU of the same bytes \
-          %.1f %% (goal: at most 3 points less, %@); %d ns a read with what it saves
+          Zipf %.2f over ten times the keys that fit, %d reads: hits %.1f %%, LRU of the same \
+          bytes %.1f %% (goal: at most 3 points less, %@); %d ns per read, with saves
           """, 0.99, reads, ours, theirs, isGood ? "met" : "NOT met",
         Int(time / .nanoseconds(reads))))
     try zipf.store.close()
     try workspace.remove("zipf")
   }
 
-  /// What a record takes with its row: a key of 8 bytes, and the prefixes and headers around it.
+  /// The bytes of a record and its index row, with prefixes, headers and keys of 8 bytes.
   private static var entryBytes: Int { (2 + 8) + (36 + valueBytes) + (2 + 8 + 8) + 2 }
 }
 
-/// Numbers of which the k-th most frequent comes with a chance of 1 / k^exponent; which one that is
-/// is shuffled.
+/// Draws numbers by Zipf's law: the k-th most frequent has the weight 1 / k^exponent.
 private struct Zipf {
   private let cumulative: [Double]
   private let names: [Int]
@@ -230,11 +227,11 @@ private struct Zipf {
   }
 }
 
-/// How often a cache of so many entries that forgets the least recently used one has what is asked.
+/// Counts the hits of a cache that evicts the least recently used entry.
 private struct LRU {
   private let capacity: Int
   private var times: [Int: Int] = [:]
-  /// Keys in the order of their use, those that were used again since left in.
+  /// All uses in order; a key has an entry for each use.
   private var queue: [(key: Int, time: Int)] = []
   private var head = 0
   private var now = 0

@@ -1,7 +1,7 @@
-/// A chart of a file of figures: panels in rows, one legend for all of them.
+/// A chart with panels in rows and one legend.
 struct Chart {
   var title: String
-  /// Where the figures come from.
+  /// The machine and the commit of the results.
   var source: String
   var series: [String] = []
   var panels: [any Panel]
@@ -11,7 +11,7 @@ struct Chart {
   private static let margin = 24.0
   private static let gap = 28.0
 
-  /// The chart as a file of its own, readable on light and on dark ground.
+  /// The chart as an SVG file, readable on light and dark backgrounds.
   func svg() -> String {
     var image = Image()
     image.text(title, at: (Self.margin, 34), "title")
@@ -45,7 +45,7 @@ struct Chart {
   }
 }
 
-/// A part of a chart, with axes of its own.
+/// A part of a chart, with its own axes.
 protocol Panel {
   var height: Double { get }
   func draw(in image: inout Image, left: Double, top: Double, width: Double)
@@ -53,20 +53,20 @@ protocol Panel {
 
 // MARK: - Lines
 
-/// Lines over a logarithmic axis from left to right.
+/// Lines over a logarithmic x axis.
 struct LinePanel: Panel {
   typealias Point = (x: Double, y: Double)
 
   var title: String
   var xTitle: String
   var yTitle: String
-  /// Where the axis has ticks, and what they say.
+  /// The ticks of the x axis and their labels.
   var xTicks: [(at: Double, label: String)]
   var isYLogarithmic = false
   var yLabel: (Double) -> String
-  /// The points of each line, by the place of its name in the legend.
+  /// The points of each line, with the index of its series in the legend.
   var lines: [(series: Int, points: [Point])]
-  /// A level that matters, such as a goal.
+  /// A horizontal line, such as a goal.
   var level: (at: Double, label: String)?
 
   let height = 330.0
@@ -76,7 +76,7 @@ struct LinePanel: Panel {
     let yAxis = isYLogarithmic ? Axis(logarithmic: values) : Axis(linear: values)
     let xAxis = Axis(logarithmic: xTicks.map(\.at), ticks: xTicks.map(\.at))
     let plot = (left: left + 66, top: top + 30, width: width - 78, bottom: top + height - 48)
-    func place(_ point: Point) -> (x: Double, y: Double) {
+    func position(_ point: Point) -> (x: Double, y: Double) {
       (
         plot.left + 8 + xAxis.share(of: point.x) * (plot.width - 16),
         plot.bottom - yAxis.share(of: point.y) * (plot.bottom - plot.top)
@@ -84,12 +84,12 @@ struct LinePanel: Panel {
     }
     image.text(title, at: (left, top + 14), "head")
     for tick in yAxis.ticks {
-      let y = place((xTicks[0].at, tick)).y
+      let y = position((xTicks[0].at, tick)).y
       image.line((plot.left, y), (plot.left + plot.width, y), "grid")
       image.text(yLabel(tick), at: (plot.left - 8, y + 4), "label end")
     }
     for (value, label) in xTicks {
-      let x = place((value, yAxis.ticks[0])).x
+      let x = position((value, yAxis.ticks[0])).x
       image.line((x, plot.bottom), (x, plot.bottom + 5), "axis")
       image.text(label, at: (x, plot.bottom + 19), "label middle")
     }
@@ -98,26 +98,26 @@ struct LinePanel: Panel {
     image.text(xTitle, at: (plot.left + plot.width / 2, plot.bottom + 40), "label middle")
     image.text(yTitle, at: (left + 12, (plot.top + plot.bottom) / 2), "label middle", turned: true)
     if let level {
-      let y = place((xTicks[0].at, level.at)).y
+      let y = position((xTicks[0].at, level.at)).y
       image.line((plot.left, y), (plot.left + plot.width, y), "level")
       image.text(level.label, at: (plot.left + plot.width, y - 6), "label end")
     }
     for line in lines.reversed() {
-      let places = line.points.map(place)
-      image.path(places, "s\(line.series) stroke")
-      for place in places { image.marker(line.series, at: place) }
+      let positions = line.points.map(position)
+      image.path(positions, "s\(line.series) stroke")
+      for position in positions { image.marker(line.series, at: position) }
     }
   }
 }
 
 // MARK: - Bars
 
-/// Bars from left to right, each with its name before and its value behind it.
+/// Horizontal bars, each with its name on the left and its value on the right.
 struct BarPanel: Panel {
   var title: String
   var xTitle: String
   var bars: [(name: String, value: Double, goal: Double?)]
-  /// Where a bar ends that is as long as what it is compared with.
+  /// A vertical line at the value of the other side.
   var level: (at: Double, label: String)
 
   private static let barHeight = 22.0

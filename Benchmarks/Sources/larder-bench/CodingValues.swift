@@ -39,7 +39,7 @@ struct CharacterItem: DirectCoding, Equatable {
 
   init(_ random: inout WorkloadRandom) {
     id = Int(random.next() % 1000)
-    name = "CharacterItem \(random.next() % 100_000_000)"
+    name = "Character \(random.next() % 100_000_000)"
     status = random.next() % 2 == 0 ? "Alive" : "Dead"
     species = "Humanoid of dimension \(random.next() % 1000)"
     gender = "unknown"

@@ -2,10 +2,10 @@ import Foundation
 import LarderEngine
 import Synchronization
 
-/// What it costs that writes survive a power loss.
+/// Writes that survive a power loss.
 struct DurabilitySuite {
   private static let goal = 1.1
-  /// Eight threads write at eight times the rate of one.
+  /// The goal is that eight threads write at eight times the rate of one.
   private static let sharedGoal = 1.0 / 8
   private static let threads = 8
 

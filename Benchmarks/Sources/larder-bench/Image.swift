@@ -1,32 +1,32 @@
-/// Writes SVG: lines, boxes and texts whose looks are named, and depend on the reader's ground.
+/// Writes SVG: lines, boxes and texts with style classes for light and dark backgrounds.
 struct Image {
   typealias Point = (x: Double, y: Double)
 
   private var body = ""
 
-  /// About how wide a label is.
+  /// The approximate width of a label.
   static func width(of text: String) -> Double { Double(text.count) * 6.6 }
 
-  mutating func text(_ text: String, at point: Point, _ look: String, turned: Bool = false) {
+  mutating func text(_ text: String, at point: Point, _ style: String, turned: Bool = false) {
     let (x, y) = (Self.number(point.x), Self.number(point.y))
     let turn = turned ? " transform=\"rotate(-90 \(x) \(y))\"" : ""
-    body += "<text x=\"\(x)\" y=\"\(y)\" class=\"\(look)\"\(turn)>\(Self.escaped(text))</text>\n"
+    body += "<text x=\"\(x)\" y=\"\(y)\" class=\"\(style)\"\(turn)>\(Self.escaped(text))</text>\n"
   }
 
-  mutating func line(_ from: Point, _ to: Point, _ look: String) { path([from, to], look) }
+  mutating func line(_ from: Point, _ to: Point, _ style: String) { path([from, to], style) }
 
-  mutating func path(_ points: [Point], _ look: String) {
-    let places = points.map { "\(Self.number($0.x)) \(Self.number($0.y))" }
-    body += "<path d=\"M\(places.joined(separator: "L"))\" class=\"\(look)\"/>\n"
+  mutating func path(_ points: [Point], _ style: String) {
+    let coordinates = points.map { "\(Self.number($0.x)) \(Self.number($0.y))" }
+    body += "<path d=\"M\(coordinates.joined(separator: "L"))\" class=\"\(style)\"/>\n"
   }
 
-  mutating func box(x: Double, y: Double, width: Double, height: Double, _ look: String) {
+  mutating func box(x: Double, y: Double, width: Double, height: Double, _ style: String) {
     let numbers = [x, y, width, height].map(Self.number)
     body += "<rect x=\"\(numbers[0])\" y=\"\(numbers[1])\" width=\"\(numbers[2])\" "
-    body += "height=\"\(numbers[3])\" class=\"\(look)\"/>\n"
+    body += "height=\"\(numbers[3])\" class=\"\(style)\"/>\n"
   }
 
-  /// The mark of a line, so that lines are told apart without their colours.
+  /// Draws the marker of a line, so that lines can be distinguished without colors.
   mutating func marker(_ series: Int, at point: Point) {
     let (x, y) = point
     let corners: [Point] =
@@ -36,8 +36,8 @@ struct Image {
       case 2: [(x, y - 5), (x + 5, y + 4), (x - 5, y + 4)]
       default: [(x, y - 5.5), (x + 5.5, y), (x, y + 5.5), (x - 5.5, y)]
       }
-    let places = corners.map { "\(Self.number($0.x)) \(Self.number($0.y))" }
-    body += "<path d=\"M\(places.joined(separator: "L"))Z\" class=\"s\(series) fill\"/>\n"
+    let coordinates = corners.map { "\(Self.number($0.x)) \(Self.number($0.y))" }
+    body += "<path d=\"M\(coordinates.joined(separator: "L"))Z\" class=\"s\(series) fill\"/>\n"
   }
 
   private static let octagon: [Point] = [
@@ -50,7 +50,7 @@ struct Image {
       <svg xmlns="http://www.w3.org/2000/svg" width="\(width)" height="\(height)" \
       viewBox="0 0 \(width) \(height)">
       <style>
-      \(Self.looks)
+      \(Self.styles)
       </style>
       <rect width="\(width)" height="\(height)" class="ground"/>
       \(body)</svg>
@@ -64,8 +64,8 @@ struct Image {
     text.replacing("&", with: "&amp;").replacing("<", with: "&lt;")
   }
 
-  /// How everything looks; only the colours differ by ground.
-  private static var looks: String {
+  /// The style sheet; only the colors depend on the background.
+  private static var styles: String {
     """
     text { font: 12px system-ui, sans-serif; }
     .title { font-size: 18px; font-weight: 600; }
@@ -76,36 +76,36 @@ struct Image {
     .stroke { stroke-width: 2; }
     .level { stroke-dasharray: 5 4; stroke-width: 1.5; }
     .goal { stroke-width: 2.5; }
-    \(colours(light))
+    \(colors(light))
     @media (prefers-color-scheme: dark) {
-    \(colours(dark))
+    \(colors(dark))
     }
     """
   }
 
-  private typealias Colours = (
+  private typealias Colors = (
     ground: String, ink: String, quiet: String, grid: String, goal: String, series: [String]
   )
 
-  private static let light: Colours = (
+  private static let light: Colors = (
     "#ffffff", "#1f2328", "#59636e", "#e1e5ea", "#cf222e",
     ["#0969da", "#bc4c00", "#1a7f37", "#8250df", "#bf3989", "#7d6000", "#57606a", "#007a87"]
   )
-  private static let dark: Colours = (
+  private static let dark: Colors = (
     "#0d1117", "#e6edf3", "#9198a1", "#2a313c", "#ff7b72",
     ["#58a6ff", "#f0883e", "#3fb950", "#bc8cff", "#ff7bc2", "#e3b341", "#a8b1bb", "#39c5cf"]
   )
 
-  private static func colours(_ colours: Colours) -> String {
-    let series = colours.series.enumerated().map { index, colour in
-      ".s\(index).stroke { stroke: \(colour); } .s\(index).fill { fill: \(colour); }"
+  private static func colors(_ colors: Colors) -> String {
+    let series = colors.series.enumerated().map { index, color in
+      ".s\(index).stroke { stroke: \(color); } .s\(index).fill { fill: \(color); }"
     }
     return """
-      .ground { fill: \(colours.ground); }
-      text { fill: \(colours.ink); } .small { fill: \(colours.quiet); }
-      .grid { stroke: \(colours.grid); }
-      .axis, .level { stroke: \(colours.quiet); }
-      .goal { stroke: \(colours.goal); }
+      .ground { fill: \(colors.ground); }
+      text { fill: \(colors.ink); } .small { fill: \(colors.quiet); }
+      .grid { stroke: \(colors.grid); }
+      .axis, .level { stroke: \(colors.quiet); }
+      .goal { stroke: \(colors.goal); }
       \(series.joined(separator: "\n"))
       """
   }

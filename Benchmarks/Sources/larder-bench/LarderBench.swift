@@ -1,13 +1,13 @@
 import Foundation
 
-/// Measures what the command line asks for and reports it.
+/// Runs the measurements that the command line selects.
 @main struct LarderBench {
   static func main() {
     do {
       let arguments = try Arguments(CommandLine.arguments.dropFirst())
       if case .plot(let file) = arguments.mode {
         guard let directory = arguments.output else {
-          throw Misuse(description: "--plot needs --output DIR")
+          throw UsageError(description: "--plot needs --output DIR")
         }
         return try draw(try Report(contentsOf: file), from: file, into: directory)
       }
@@ -15,14 +15,14 @@ import Foundation
       try run(arguments)
     } catch {
       FileHandle.standardError.write(Data("larder-bench: \(error)\n".utf8))
-      exit(error is Misuse ? 64 : 2)
+      exit(error is UsageError ? 64 : 2)
     }
   }
 
-  /// Without the optimizer, Larder's side of a contest would take many times as long, and C++ not.
+  /// A debug build would slow down Larder's side of a contest, but not C++.
   private static func refuseDebugBuild() throws {
     #if DEBUG
-      throw Misuse(description: "a debug build measures nothing: use swift run -c release")
+      throw UsageError(description: "this is a debug build; use swift run -c release")
     #endif
   }
 
@@ -32,72 +32,78 @@ import Foundation
     case .contests: try measure(arguments)
     case .backups:
       try Workspace.withTemporary { workspace in
-        try BackupSuite(scale, rounds: arguments.rounds, in: workspace).run(say)
+        try BackupSuite(scale, rounds: arguments.rounds, in: workspace).run(printLine)
       }
     case .budgets:
-      try Workspace.withTemporary { workspace in try BudgetSuite(scale, in: workspace).run(say) }
+      try Workspace.withTemporary { workspace in
+        try BudgetSuite(scale, in: workspace).run(printLine)
+      }
     case .week:
-      try Workspace.withTemporary { workspace in try WeekSuite(scale, in: workspace).run(say) }
+      try Workspace.withTemporary { workspace in
+        try WeekSuite(scale, in: workspace).run(printLine)
+      }
     case .compare(let base, let new): try compare(base: base, new: new, arguments)
     case .serve: try Server.serve(arguments)
     case .plot: break
     }
   }
 
-  /// Measures contests, a table for each suite, and ends the process by the goals if asked to.
+  /// Measures contests and prints a table for each suite; `--check` exits with 1 for missed goals.
   private static func measure(_ arguments: Arguments) throws {
     let scale = arguments.scale
     let rounds = arguments.rounds ?? scale.rounds
     var report = Report(machine: Machine(), scale: scale)
-    say(report.introduction(scale, rounds: rounds))
-    for suite in arguments.wantedSuites {
+    printLine(report.introduction(scale, rounds: rounds))
+    for suite in arguments.selectedSuites {
       try Workspace.withTemporary { workspace in
         let (contests, close) = try suite.prepare(scale, workspace)
-        let wanted = contests.filter(arguments.wants)
-        if !wanted.isEmpty { say("\n## \(suite.name): \(suite.title)\n\n\(Report.heading)") }
-        let before = DiskReads.soFar
-        for var contest in wanted {
-          if !scale.hasGoals { contest.goal = nil }
-          let read = DiskReads.soFar
-          let outcome = try contest.measure(rounds: rounds)
-          say(report.add(outcome, of: suite, diskReads: DiskReads.soFar - read))
+        let selected = contests.filter(arguments.selects)
+        if !selected.isEmpty {
+          printLine("\n## \(suite.name): \(suite.title)\n\n\(Report.heading)")
         }
-        if !wanted.isEmpty { say("\n\(DiskReads.text(DiskReads.soFar - before))") }
+        let before = DiskReads.soFar
+        for var contest in selected {
+          if !scale.hasGoals { contest.goal = nil }
+          let start = DiskReads.soFar
+          let comparison = try contest.measure(rounds: rounds)
+          printLine(report.add(comparison, of: suite, diskReads: DiskReads.soFar - start))
+        }
+        if !selected.isEmpty { printLine("\n\(DiskReads.text(DiskReads.soFar - before))") }
         try close()
       }
     }
-    say("\n\(report.goals)")
+    printLine("\n\(report.goals)")
     if let directory = arguments.output {
-      let file = try report.write(to: directory, isWhole: arguments.wantsAll)
-      say("\nwritten to \(file.path())")
+      let file = try report.write(to: directory, isComplete: arguments.selectsAll)
+      printLine("\nwrote \(file.path())")
       try draw(report, from: file, into: directory)
     }
     if arguments.checks, !report.missed.isEmpty { exit(1) }
   }
 
-  /// How often both builds are started anew when they are compared.
+  /// How many times both builds are started in a comparison.
   ///
-  /// What a process has for as long as it runs, such as its core and where its memory lies, weighs
-  /// on one side alone; comparing a build with itself has shown 0.6 by that.
+  /// Properties that a process keeps while it runs, such as its core and its memory layout, affect
+  /// one side only; a build compared with itself has shown a ratio of 0.6.
   private static let launches = 4
 
-  /// Compares two builds, each in a process of its own, that run every workload in turns.
+  /// Compares two builds, each in its own process, running every workload alternately.
   private static func compare(base: URL, new: URL, _ arguments: Arguments) throws {
-    // One that ended early is told from what it does not say any more.
+    // A process that exited early is detected by the end of its output.
     signal(SIGPIPE, SIG_IGN)
     let rounds = max(1, ((arguments.rounds ?? arguments.scale.rounds) + launches - 1) / launches)
-    say("\(Machine().summary)\n\(launches) launches of \(rounds) rounds, new base base new\n")
+    printLine("\(Machine().summary)\n\(launches) launches of \(rounds) rounds, new base base new\n")
     var comparisons: [Comparison] = []
     for _ in 0..<launches {
       let (new, base) = (
-        try Served(by: new, with: arguments.forServing),
-        try Served(by: base, with: arguments.forServing)
+        try BuildProcess(new, arguments.servingArguments),
+        try BuildProcess(base, arguments.servingArguments)
       )
       while let name = try commonWorkload(new, base) {
         let contest = Contest(name: name, operations: 1, a: new.run, b: base.run)
         let comparison = try contest.measure(rounds: rounds)
-        if let place = comparisons.firstIndex(where: { $0.name == name }) {
-          comparisons[place].rounds += comparison.rounds
+        if let index = comparisons.firstIndex(where: { $0.name == name }) {
+          comparisons[index].rounds += comparison.rounds
         } else {
           comparisons.append(comparison)
         }
@@ -105,16 +111,18 @@ import Foundation
       try new.end()
       try base.end()
     }
-    say(Report.buildsHeading)
-    for comparison in comparisons { say(Report.buildsLine(comparison)) }
+    printLine(Report.buildsHeading)
+    for comparison in comparisons { printLine(Report.buildsLine(comparison)) }
   }
 
-  /// Lets both go on to their next workload, which must be the same; nil when there is none.
-  private static func commonWorkload(_ new: Served, _ base: Served) throws -> String? {
+  /// Advances both builds to their next workload, which must be the same; nil at the end.
+  private static func commonWorkload(
+    _ new: BuildProcess, _ base: BuildProcess
+  ) throws -> String? {
     let (name, other) = (try new.nextWorkload(), try base.nextWorkload())
     guard name == other else {
-      throw Misuse(
-        description: "the builds have other workloads: \(name ?? "none"), \(other ?? "none")")
+      throw UsageError(
+        description: "the builds have different workloads: \(name ?? "-"), \(other ?? "-")")
     }
     return name
   }
@@ -123,14 +131,14 @@ import Foundation
     try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
     let name = file.deletingPathExtension().lastPathComponent
     for (kind, image) in Plots.all(of: report) {
-      let place = directory.appending(path: "\(name)-\(kind).svg")
-      try Data(image.utf8).write(to: place)
-      say("drawn: \(place.path())")
+      let plot = directory.appending(path: "\(name)-\(kind).svg")
+      try Data(image.utf8).write(to: plot)
+      printLine("wrote \(plot.path())")
     }
   }
 
-  /// Prints a line at once, into a pipe too: a run takes minutes.
-  static func say(_ text: String) {
+  /// Prints a line and flushes it, because a run takes minutes.
+  static func printLine(_ text: String) {
     print(text)
     fflush(nil)
   }

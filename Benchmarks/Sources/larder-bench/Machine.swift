@@ -1,6 +1,6 @@
 import Foundation
 
-/// Where and from what the figures come.
+/// The machine and the commit that the results are from.
 struct Machine: Codable {
   let processor: String
   let cores: Int
@@ -23,7 +23,7 @@ struct Machine: Codable {
     "\(processor), \(cores) cores, \(memoryBytes >> 30) GiB, \(system), commit \(commit)"
   }
 
-  /// The day that the figures are from, in UTC.
+  /// The day of the run, in UTC.
   var day: String { date.formatted(.iso8601.year().month().day()) }
 
   private static func processorName() -> String? {

@@ -1,9 +1,9 @@
 import Foundation
 import Larder
 
-/// A store written with schema 1: opened with schema 3, and migrated to it.
+/// A store written with schema 1, opened with schema 3 and migrated to it.
 struct MigrationSuite {
-  /// What the versions of a program keep.
+  /// The record type of schema 1.
   private struct ItemV1: Codable, Sendable {
     var id: Int
     var text: String
@@ -44,7 +44,7 @@ struct MigrationSuite {
     try store.close()
   }
 
-  /// The text of each record, as long as the values of the other suites.
+  /// The text of a record, with the size of the values in other suites.
   private func text(of id: Int) -> String {
     plan.withValue(UInt32(id)) { $0.withUnsafeBytes { String(decoding: $0, as: UTF8.self) } }
   }
@@ -61,7 +61,7 @@ struct MigrationSuite {
 
   var contests: [Contest] { [opening, migrating] }
 
-  /// Opening the store, and the first read, with schema 3 or as the program that wrote it.
+  /// Opening the store and the first read, with schema 3 or with schema 1.
   private var opening: Contest {
     var random = WorkloadRandom(seed: Scale.seed)
     return Contest(
@@ -92,9 +92,9 @@ struct MigrationSuite {
     return time
   }
 
-  /// All records, by `migrate`, or read and saved by hand in batches of as many.
+  /// Migrating all records, by `migrate` or by reading and saving batches of the same size.
   ///
-  /// By hand, nothing keeps others' saves from being undone, and all entries are made young.
+  /// By hand, concurrent saves may be undone, and the age of every entry is reset.
   private var migrating: Contest {
     Contest(
       name: "migrate", operations: count, mostRounds: 6,
@@ -125,7 +125,7 @@ struct MigrationSuite {
     return saved
   }
 
-  /// The time that migrating a copy takes; afterwards each record must be right without readers.
+  /// Migrates a copy and then checks every record without the old readers; returns the duration.
   private func migrated(_ migrate: (Store) throws -> Int) throws -> Duration {
     let store = try Store(at: workspace.copy(of: original, as: "migrated"))
     let time = try timed(expecting: count) { try migrate(store) }

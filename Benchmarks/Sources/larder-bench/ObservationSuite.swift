@@ -1,8 +1,7 @@
 import Foundation
 import Larder
 
-/// Saving to a cache whose changes somebody observes and does not read, against saving to one that
-/// nobody observes.
+/// Saving to a cache with an unread stream of changes, against saving to one without a stream.
 struct ObservationSuite {
   private let operations: Int
   private let values: [Data]
@@ -34,7 +33,7 @@ struct ObservationSuite {
   }
 
   private func save(to cache: Cache<Int, Data>) throws -> Duration {
-    // The stream lives as long as this does.
+    // Keeps the stream alive.
     try withExtendedLifetime(changes) {
       try timed(expecting: operations) {
         for step in 0..<operations { try cache.save(values[step % 64], for: step % 1000) }

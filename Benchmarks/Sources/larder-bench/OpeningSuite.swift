@@ -1,8 +1,8 @@
 import Foundation
 
-/// Opening a directory that is empty, full, or as a killed writer left it.
+/// Opening an empty directory, a full one, and one left by a killed writer.
 struct OpeningSuite {
-  /// Nanoseconds that Larder may take longer, for an opening or for each MB of log.
+  /// Nanoseconds that Larder may take longer, per opening or per MB of log.
   private static let margin = 1e6
 
   private let workspace: Workspace
@@ -21,7 +21,7 @@ struct OpeningSuite {
 
     let live = workspace.directory("live")
     let engine = try EngineSide(at: live)
-    // Less than LevelDB's buffer, so that all of it is in one log.
+    // Fits into LevelDB's write buffer, so that all of it is in one log.
     let count = min(scale.filled, 20_000)
     _ = try engine.putEach(Plan(records: count, order: Plan.sequence(count)))
     killed = try workspace.copy(of: live, as: "killed")
@@ -41,7 +41,7 @@ struct OpeningSuite {
         try workspace.remove(name)
         return workspace.directory(name)
       },
-      // Opening and closing leave what a clean end leaves.
+      // Every run closes the database cleanly, so one copy serves all runs.
       opening(full.name) { try workspace.copyOnce(of: full.directory, as: "full-" + $0) },
       opening("open after kill, by MB of log", operations: logMegabytes) {
         try workspace.copy(of: killed, as: $0)
@@ -52,8 +52,8 @@ struct OpeningSuite {
   private func opening(
     _ name: String, operations: Int = 1, _ directory: @escaping (String) throws -> URL
   ) -> Contest {
-    func time(_ place: String, _ open: (URL) throws -> any Side) throws -> Duration {
-      let directory = try directory(place)
+    func time(_ name: String, _ open: (URL) throws -> any Side) throws -> Duration {
+      let directory = try directory(name)
       var side: (any Side)?
       let time = try timed(expecting: 1) {
         side = try open(directory)

@@ -2,69 +2,69 @@ import Foundation
 import Larder
 import LarderBytes
 
-/// How values become a peer's payloads.
+/// Encodes values to a peer's payloads, and compares payloads with values.
 struct PeerCoder<Value: Sendable> {
-  /// Nothing where the value is the payload.
+  /// Nil if the value is the payload.
   let name: String?
-  /// Lends a value's payload, which may be made in the buffer.
-  let lend: (Value, inout ByteBuffer, (RawSpan) throws -> Void) throws -> Void
-  /// Whether a payload, decoded, is that value.
-  let holds: (RawSpan, Value) throws -> Bool
+  /// Lends a value's payload, which may be encoded into the buffer.
+  let withPayload: (Value, inout ByteBuffer, (RawSpan) throws -> Void) throws -> Void
+  /// Whether a payload decodes to the value.
+  let matches: (RawSpan, Value) throws -> Bool
 }
 
 extension PeerCoder where Value: Codable {
-  /// One encoder and one decoder for all values, as a program would keep them.
+  /// JSON, with one encoder and one decoder for all values.
   static func json(_ isSame: @escaping (Value, Value) -> Bool) -> PeerCoder {
     let (encoder, decoder) = (JSONEncoder(), JSONDecoder())
     return PeerCoder(
-      name: "JSON", lend: { value, _, body in try body(encoder.encode(value).span.bytes) },
-      holds: { bytes, value in
+      name: "JSON", withPayload: { value, _, body in try body(encoder.encode(value).span.bytes) },
+      matches: { bytes, value in
         try withData(bytes) { isSame(try decoder.decode(Value.self, from: $0), value) }
       })
   }
 
-  /// Larder's own.
+  /// Larder's binary coder.
   static func binary(_ isSame: @escaping (Value, Value) -> Bool) -> PeerCoder {
     let coder = Coder<Value>.binary
     return PeerCoder(
       name: "binary",
-      lend: { value, buffer, body in
+      withPayload: { value, buffer, body in
         buffer.truncate(to: 0)
         try coder.encode(value, &buffer)
         try buffer.withBytes { try body($0.bytes) }
       },
-      holds: { bytes, value in isSame(try coder.decode(bytes), value) })
+      matches: { bytes, value in isSame(try coder.decode(bytes), value) })
   }
 }
 
 extension PeerCoder<Data> {
   static var bytes: PeerCoder {
     PeerCoder(
-      name: nil, lend: { value, _, body in try body(value.span.bytes) },
-      holds: { bytes, value in areEqual(bytes, value.span.bytes) })
+      name: nil, withPayload: { value, _, body in try body(value.span.bytes) },
+      matches: { bytes, value in areEqual(bytes, value.span.bytes) })
   }
 }
 
-/// The same records in Larder and in the stores of others, saved and read in the same order.
+/// The same records in Larder and in another store, saved and read in the same order.
 ///
-/// The key of a record is its place among the values. Saves go to a directory of their own for each
-/// run, reads to one that was filled by the same saves; both are closed behind the measured time.
+/// The key of a record is the index of its value. Each run of saves has a new directory; reads use
+/// one that was filled by the same saves. Both are closed after the measured time.
 struct PeerRecords<Value: Codable & Sendable> {
   let name: String
   var values: [Value]
-  /// How many saves and reads one run has: the values in turns.
+  /// Saves or reads per run, over the values in rotation.
   var operations: Int
-  /// How many records a batch has.
-  var together = 256
-  /// Nothing for records that stay for ever, and then need no index in any store.
+  /// Records per batch.
+  var batchSize = 256
+  /// The expiry date in seconds; nil for records that never expire and have no index.
   var expires: Double?
   var coder: Coder<Value> = .binary
   let isSame: (Value, Value) -> Bool
   let workspace: Workspace
 
-  enum Saving { case each, together }
+  enum Saving { case single, batched }
 
-  /// The same with no more than is enough for that store.
+  /// The same records, limited to the numbers of a store kind.
   func limited(for kind: PeerKind) -> PeerRecords {
     var fewer = self
     fewer.values = Array(values.prefix(kind.mostRecords))
@@ -76,7 +76,7 @@ struct PeerRecords<Value: Codable & Sendable> {
 
   func saving(
     _ label: String, _ kind: PeerKind, _ peerCoder: PeerCoder<Value>, goal: Double?,
-    _ saving: Saving = .each
+    _ saving: Saving = .single
   ) -> Contest {
     let order = order(seed: Scale.seed, operations)
     return Contest(
@@ -96,7 +96,7 @@ struct PeerRecords<Value: Codable & Sendable> {
         let peer = try kind.open(emptied("peer-saved"))
         let time = try timed(expecting: operations) { try put(order, in: peer, peerCoder, saving) }
         try expectSaved(order) { key in
-          try peer.get(key) { try peerCoder.holds($0, values[key]) }
+          try peer.get(key) { try peerCoder.matches($0, values[key]) }
         }
         return time
       })
@@ -111,13 +111,13 @@ struct PeerRecords<Value: Codable & Sendable> {
       a: {
         let store = try Store(at: filled())
         let cache = try cache(in: store)
-        let time = try timed(expecting: operations) { try save(order, in: cache, store, .each) }
+        let time = try timed(expecting: operations) { try save(order, in: cache, store, .single) }
         try store.close()
         return time
       },
       b: {
         let peer = try kind.open(filled(kind, peerCoder))
-        return try timed(expecting: operations) { try put(order, in: peer, peerCoder, .each) }
+        return try timed(expecting: operations) { try put(order, in: peer, peerCoder, .single) }
       })
   }
 
@@ -144,7 +144,7 @@ struct PeerRecords<Value: Codable & Sendable> {
         let peer = try kind.open(filled(kind, peerCoder))
         return try timed(expecting: operations) {
           var right = 0
-          for key in order where try peer.get(key, { try peerCoder.holds($0, values[key]) }) {
+          for key in order where try peer.get(key, { try peerCoder.matches($0, values[key]) }) {
             right += 1
           }
           return right
@@ -158,7 +158,7 @@ struct PeerRecords<Value: Codable & Sendable> {
     ", to \(kind.name)" + (coder.name.map { ", \($0)" } ?? "")
   }
 
-  /// All values in turns until there are so many, each time in another order.
+  /// The first `count` indices of all values in rotation, shuffled differently in each pass.
   private func order(seed: UInt64, _ count: Int) -> [Int] {
     var order: [Int] = []
     while order.count < count {
@@ -179,12 +179,12 @@ struct PeerRecords<Value: Codable & Sendable> {
     _ order: [Int], in cache: Cache<Int, Value>, _ store: Store, _ saving: Saving
   ) throws -> Int {
     switch saving {
-    case .each:
+    case .single:
       for key in order { try cache.save(values[key], for: key) }
-    case .together:
-      for start in stride(from: 0, to: order.count, by: together) {
+    case .batched:
+      for start in stride(from: 0, to: order.count, by: batchSize) {
         try store.write { batch in
-          for key in order[start..<min(start + together, order.count)] {
+          for key in order[start..<min(start + batchSize, order.count)] {
             batch.save(values[key], for: key, in: cache)
           }
         }
@@ -199,22 +199,22 @@ struct PeerRecords<Value: Codable & Sendable> {
     var buffer = ByteBuffer()
     func put(_ keys: ArraySlice<Int>) throws {
       for key in keys {
-        try coder.lend(values[key], &buffer) { try peer.put(key, $0, expires: expires) }
+        try coder.withPayload(values[key], &buffer) { try peer.put(key, $0, expires: expires) }
       }
     }
     switch saving {
-    case .each: try put(order[...])
-    case .together:
-      for start in stride(from: 0, to: order.count, by: together) {
-        try peer.together { try put(order[start..<min(start + together, order.count)]) }
+    case .single: try put(order[...])
+    case .batched:
+      for start in stride(from: 0, to: order.count, by: batchSize) {
+        try peer.batch { try put(order[start..<min(start + batchSize, order.count)]) }
       }
     }
     return order.count
   }
 
-  /// Looks at the last ones that were saved.
-  private func expectSaved(_ order: [Int], _ isThere: (Int) throws -> Bool) throws {
-    guard try order.suffix(100).allSatisfy(isThere) else {
+  /// Checks the last 100 saved records.
+  private func expectSaved(_ order: [Int], _ isSaved: (Int) throws -> Bool) throws {
+    guard try order.suffix(100).allSatisfy(isSaved) else {
       throw WrongResults(description: "not every record was saved")
     }
   }
@@ -228,19 +228,19 @@ struct PeerRecords<Value: Codable & Sendable> {
     return workspace.directory(name)
   }
 
-  /// Larder's store with every value in it.
+  /// The directory of Larder's store with all values.
   private func filled() throws -> URL {
     try filled("larder") { directory in
       let store = try Store(at: directory)
-      _ = try save(everything, in: cache(in: store), store, .each)
+      _ = try save(everything, in: cache(in: store), store, .single)
       try store.close()
     }
   }
 
-  /// A peer's store with every value in it.
+  /// The directory of a peer's store with all values.
   private func filled(_ kind: PeerKind, _ coder: PeerCoder<Value>) throws -> URL {
     try filled([kind.name, coder.name ?? ""].joined()) { directory in
-      _ = try put(everything, in: kind.open(directory), coder, .each)
+      _ = try put(everything, in: kind.open(directory), coder, .single)
     }
   }
 

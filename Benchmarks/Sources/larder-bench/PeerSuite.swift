@@ -2,17 +2,17 @@ import Foundation
 import Larder
 import LarderEngine
 
-/// Larder against other stores on this system, each used as a cache would use it.
+/// Larder against other stores on this system, each used as a cache.
 ///
-/// Every store keeps when each record expires, and an index by that to be swept by; raw bytes
-/// stay for ever. What is saved survives a crash of the process in all of them.
+/// Every store keeps the expiry date of each record, and an index by date for sweeps. Raw bytes
+/// never expire. In all stores a save survives a crash of the process.
 struct PeerSuite {
   static let lifetime = 7 * day
   static let now = Date().timeIntervalSinceReferenceDate
   private static let day = 86_400.0
   private static let goal = 1.0
   private static let rawReadGoal = 1.5
-  /// One record in so many has expired.
+  /// One of this many records has expired.
   private static let expiredShare = 10
 
   private let scale: BenchScale
@@ -37,30 +37,30 @@ struct PeerSuite {
     let feeds = (0..<CodingSuite.variants).map { _ in (0..<100).map { _ in FeedItem(&random) } }
     return PeerRecords(
       name: "100 feed items", values: feeds, operations: max(feeds.count, scale.visited / 400),
-      together: 16, expires: Self.now + Self.lifetime,
+      batchSize: 16, expires: Self.now + Self.lifetime,
       isSame: { $0.count == $1.count && $0.last == $1.last }, workspace: workspace)
   }
 
-  /// Each store with the coder that goes with it, and with Larder's; a file holds JSON.
+  /// Each store with JSON and with Larder's coder; files with JSON only.
   private func typed<Value: Codable & Sendable>(_ records: PeerRecords<Value>) -> [Contest] {
     let json = PeerCoder.json(records.isSame)
     let coders = [json, .binary(records.isSame)]
     let stores = PeerKind.databases.flatMap { kind in coders.map { (kind, $0) } }
-    let each = (stores + [(.files, json)]).map { kind, coder in
+    let single = (stores + [(.files, json)]).map { kind, coder in
       records.limited(for: kind).saving("save \(records.name)", kind, coder, goal: Self.goal)
     }
-    // There are no batches of files.
-    let together = stores.map { kind, coder in
-      records.saving("save \(records.name) in batches", kind, coder, goal: Self.goal, .together)
+    // Files cannot be written in batches.
+    let batched = stores.map { kind, coder in
+      records.saving("save \(records.name) in batches", kind, coder, goal: Self.goal, .batched)
     }
     let retrieving = (stores + [(.files, json)]).map { kind, coder in
       records.limited(for: kind).retrieving(
         "retrieve \(records.name)", kind, coder, goal: coder.name == json.name ? Self.goal : nil)
     }
-    return each + together + retrieving
+    return single + batched + retrieving
   }
 
-  /// Values of 100 bytes, as they are.
+  /// Raw values of 100 bytes.
   private var raw: [Contest] {
     let plan = Plan(records: scale.small, order: [])
     let values = (0..<UInt32(scale.small)).map { record in
@@ -72,15 +72,15 @@ struct PeerSuite {
     let all = (PeerKind.databases + [.files]).map { ($0, records.limited(for: $0)) }
     return all.map { $1.saving("save 100 bytes", $0, .bytes, goal: Self.goal) }
       + PeerKind.databases.map {
-        records.saving("save 100 bytes in batches", $0, .bytes, goal: Self.goal, .together)
+        records.saving("save 100 bytes in batches", $0, .bytes, goal: Self.goal, .batched)
       }
       + all.map { $1.retrieving("retrieve 100 bytes", $0, .bytes, goal: Self.rawReadGoal) }
   }
 
   // MARK: - Sweeping
 
-  /// A sweep as callers see it, with the compaction that gives back the room, and without: no other
-  /// store waits for that.
+  /// Sweeps with the compaction that frees space, as callers see them, and without it, because no
+  /// other store waits for a compaction.
   private var sweeping: [Contest] {
     (PeerKind.databases + [.files]).flatMap { kind in
       let count = min(small.count, kind.mostRecords)
@@ -93,7 +93,7 @@ struct PeerSuite {
     }
   }
 
-  /// Which of so many records have expired.
+  /// The expired records among the first `count`.
   private func expired(_ count: Int) -> [Int] {
     (0..<count).filter { $0.isMultiple(of: Self.expiredShare) }
   }
@@ -119,7 +119,7 @@ struct PeerSuite {
     let (store, cache) = try larder(
       at: workspace.copy(of: original, as: "swept"), clock, compacts: compacts)
     let time = try timed(expecting: expired(count).count) { try store.sweep() }
-    try expectSwept(count) { key in try cache.lookup(for: key).isKept }
+    try expectSwept(count) { key in try cache.lookup(for: key).isStored }
     try store.close()
     return time
   }
@@ -138,8 +138,8 @@ struct PeerSuite {
 
   private func sweep(_ kind: PeerKind, _ count: Int) throws -> Duration {
     let original = workspace.directory("unswept-\(kind.name)")
-    let isThere = FileManager.default.fileExists(atPath: original.path(percentEncoded: false))
-    if !isThere {
+    let isFilled = FileManager.default.fileExists(atPath: original.path(percentEncoded: false))
+    if !isFilled {
       try FileManager.default.createDirectory(at: original, withIntermediateDirectories: true)
     }
     func put(_ keys: some Sequence<Int>) throws {
@@ -148,8 +148,8 @@ struct PeerSuite {
         try withUnsafeBytes(of: key) { try peer.put(key, $0.bytes, expires: expiry(key)) }
       }
     }
-    if !isThere { try put(0..<count) }
-    // Files are the same whenever they were written, and take long to be copied.
+    if !isFilled { try put(0..<count) }
+    // Copying files takes long, so only the expired ones are written again.
     let isFiles = kind.name == PeerKind.files.name
     if isFiles { try put(expired(count)) }
     let directory = isFiles ? original : try workspace.copy(of: original, as: "swept-peer")
@@ -159,22 +159,22 @@ struct PeerSuite {
     return time
   }
 
-  /// Looks for everything that has expired, and for as much that has not.
-  private func expectSwept(_ count: Int, _ isThere: (Int) throws -> Bool) throws {
-    for key in expired(count) where try isThere(key) || !isThere(key + 1) {
-      throw WrongResults(description: "a sweep left \(key), or deleted what is behind it")
+  /// Checks that all expired records are deleted, and as many fresh ones are not.
+  private func expectSwept(_ count: Int, _ exists: (Int) throws -> Bool) throws {
+    for key in expired(count) where try exists(key) || !exists(key + 1) {
+      throw WrongResults(description: "the sweep left key \(key), or deleted key \(key + 1)")
     }
   }
 }
 
 extension Lookup {
-  /// Whether there still is a record, expired or not.
-  fileprivate var isKept: Bool {
+  /// Whether a record is stored, expired or not.
+  fileprivate var isStored: Bool {
     if case .missing = self { false } else { true }
   }
 }
 
-/// Values from 1 KB to 1 MB at random keys, in stores larger than their write buffers.
+/// Values from 1 KB to 1 MB under random keys, in stores larger than their write buffers.
 struct LargeValueSuite {
   private static let sizes = [
     (1000, "1 KB"), (4000, "4 KB"), (20_000, "20 KB"), (100_000, "100 KB"), (1_000_000, "1 MB"),
@@ -195,7 +195,7 @@ struct LargeValueSuite {
       let stores = ([.files] + PeerKind.databases).map { ($0, records.limited(for: $0)) }
       let writing = stores.map { $1.saving("write \(name)", $0, .bytes, goal: nil) }
       let reading = stores.map { $1.retrieving("read \(name)", $0, .bytes, goal: nil) }
-      // What is overwritten is what was read before.
+      // Overwrites use the records that were read before.
       let overwriting = stores.map { $1.overwriting("overwrite \(name)", $0, .bytes) }
       return writing + reading + overwriting
     }.limited(toRounds: min(Self.rounds, scale.peerRounds))
@@ -203,7 +203,7 @@ struct LargeValueSuite {
 }
 
 extension [Contest] {
-  /// The same with no more rounds than that.
+  /// The same contests with at most this many rounds.
   fileprivate func limited(toRounds rounds: Int) -> [Contest] {
     map { contest in
       var contest = contest

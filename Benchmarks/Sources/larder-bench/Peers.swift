@@ -2,31 +2,31 @@ import Foundation
 import GRDB
 import Peers
 
-/// A store of another maker, as a cache would use it: payloads under numbers, which may expire.
+/// Another store, used as a cache: payloads under numbers, with optional expiry dates.
 ///
-/// What was put survives a crash of the process, and need not survive a power loss, as with a save
-/// of Larder. It is closed when the last reference goes.
+/// A put survives a crash of the process, but not necessarily a power loss, like a save of Larder.
+/// The store is closed with its last reference.
 protocol Peer: AnyObject {
-  /// Puts a record, by itself unless this is called within ``together(_:)``.
+  /// Puts a record, in its own write unless called within ``batch(_:)``.
   func put(_ key: Int, _ value: RawSpan, expires: Double?) throws
-  /// Makes one write of what `body` puts.
-  func together(_ body: () throws -> Void) throws
-  /// Whether there is a record, and `body` says yes to its payload.
+  /// Combines the puts of `body` into one write.
+  func batch(_ body: () throws -> Void) throws
+  /// Whether a record exists and `body` returns true for its payload.
   func get(_ key: Int, _ body: (RawSpan) throws -> Bool) throws -> Bool
-  /// Deletes what expires at `now` or earlier, and returns how many records that were.
+  /// Deletes the records that expire at `now` or earlier, and returns their number.
   func sweep(at now: Double) throws -> Int
 }
 
-/// What there is to be measured against.
+/// A kind of store to compare with.
 struct PeerKind: Sendable {
   let name: String
-  /// How many records are enough, if making one takes long.
+  /// The maximum number of records, if creating one takes long.
   var mostRecords = Int.max
-  /// How many operations of a run are enough then.
+  /// The maximum number of operations per run.
   var mostOperations = Int.max
-  /// How many rounds of saves are enough, where they take long, and then by far.
+  /// The maximum number of rounds of saves, if they take long.
   var saveRounds = Int.max
-  /// Opens the store in a directory that is there.
+  /// Opens the store in an existing directory.
   let open: @Sendable (URL) throws -> any Peer
 
   static let sqlite = PeerKind(name: "SQLite", saveRounds: 3) { try SQLitePeer(in: $0) }
@@ -39,7 +39,7 @@ struct PeerKind: Sendable {
   ) { FilePeer(in: $0) }
 }
 
-/// LMDB, RocksDB or LevelDB, by `Sources/Peers`.
+/// LMDB, RocksDB or LevelDB, through `Sources/Peers`.
 private final class KeyValuePeer: Peer {
   private let store: OpaquePointer
 
@@ -55,7 +55,7 @@ private final class KeyValuePeer: Peer {
     }
   }
 
-  func together(_ body: () throws -> Void) throws {
+  func batch(_ body: () throws -> Void) throws {
     peer_begin(store)
     try body()
     peer_commit(store)
@@ -70,16 +70,15 @@ private final class KeyValuePeer: Peer {
   func sweep(at now: Double) -> Int { peer_sweep(store, now) }
 }
 
-/// SQLite through GRDB: its write-ahead log, not synced at each commit, and statements that are
-/// prepared once.
+/// SQLite through GRDB, with a write-ahead log that commits do not sync, and prepared statements.
 private final class SQLitePeer: Peer {
   private let queue: DatabaseQueue
-  /// The transaction that puts belong to, while there is one.
+  /// The current transaction, within `batch`.
   private var transaction: Database?
 
   init(in directory: URL) throws {
     var configuration = Configuration()
-    // With this GRDB sets `synchronous` to `NORMAL`, too.
+    // This also makes GRDB set `synchronous` to `NORMAL`.
     configuration.journalMode = .wal
     queue = try DatabaseQueue(
       path: directory.appending(path: "records.sqlite").path(percentEncoded: false),
@@ -98,7 +97,7 @@ private final class SQLitePeer: Peer {
       if let transaction {
         try put(key, data, expires, in: transaction)
       } else {
-        // One statement is a transaction, and needs none around it.
+        // A single statement needs no explicit transaction.
         try queue.writeWithoutTransaction { try put(key, data, expires, in: $0) }
       }
     }
@@ -112,7 +111,7 @@ private final class SQLitePeer: Peer {
     ).execute(arguments: [key, expires, value])
   }
 
-  func together(_ body: () throws -> Void) throws {
+  func batch(_ body: () throws -> Void) throws {
     try queue.write { database in
       transaction = database
       defer { transaction = nil }
@@ -121,11 +120,11 @@ private final class SQLitePeer: Peer {
   }
 
   func get(_ key: Int, _ body: (RawSpan) throws -> Bool) throws -> Bool {
-    // One statement needs no transaction here either.
+    // A single statement needs no explicit transaction here either.
     try queue.unsafeRead { database in
       let statement = try database.cachedStatement(sql: "SELECT value FROM records WHERE key = ?")
       let rows = try Row.fetchCursor(statement, arguments: [key])
-      // The row is valid as long as its cursor is.
+      // The row is valid as long as its cursor.
       return try withExtendedLifetime(rows) {
         try rows.next()?.withUnsafeData(atIndex: 0) { data in
           guard let data else { return false }
@@ -143,10 +142,10 @@ private final class SQLitePeer: Peer {
   }
 }
 
-/// A file for each record, which `Data` writes and reads.
+/// One file per record, written and read by `Data`.
 ///
-/// Its date of modification says when it expires; a put gives it one of its own only when that is
-/// in the past.
+/// The modification date determines when a record expires; a put sets it only for records that have
+/// already expired.
 private final class FilePeer: Peer {
   private static let lifetime = PeerSuite.lifetime
   private let directory: URL
@@ -164,7 +163,7 @@ private final class FilePeer: Peer {
       ofItemAtPath: file.path(percentEncoded: false))
   }
 
-  func together(_ body: () throws -> Void) throws { try body() }
+  func batch(_ body: () throws -> Void) throws { try body() }
 
   func get(_ key: Int, _ body: (RawSpan) throws -> Bool) throws -> Bool {
     let data: Data
@@ -184,7 +183,7 @@ private final class FilePeer: Peer {
       var status = stat()
       let path = folder + "/" + name
       guard stat(path, &status) == 0, Self.seconds(of: status) <= oldest else { continue }
-      guard unlink(path) == 0 else { throw WrongResults(description: "\(path) cannot be deleted") }
+      guard unlink(path) == 0 else { throw WrongResults(description: "cannot delete \(path)") }
       deleted += 1
     }
     return deleted
@@ -199,7 +198,7 @@ private final class FilePeer: Peer {
   }
 }
 
-/// Lends the bytes as a `Data` that copies nothing.
+/// Lends the bytes as a `Data`, without a copy.
 func withData<R>(_ bytes: RawSpan, _ body: (Data) throws -> R) throws -> R {
   try bytes.withUnsafeBytes { bytes in
     guard let start = bytes.baseAddress else { return try body(Data()) }

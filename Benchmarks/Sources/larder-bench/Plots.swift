@@ -1,9 +1,9 @@
-/// What is drawn of a report: times by the number of records, by the size of values, and to JSON.
+/// Draws a report: times by number of records, times by size of values, and coding to JSON.
 ///
-/// Which rows are meant follows from their names: `retrieve one of 10000`, `read 20 KB, to LMDB`,
+/// Rows are selected by their names: `retrieve one of 10000`, `read 20 KB, to LMDB`,
 /// `encode 100 feed items`.
 enum Plots {
-  /// The plots that a report has rows for, each as a file.
+  /// The plots for which a report has rows, as SVG files.
   static func all(of report: Report) -> [(kind: String, image: String)] {
     let charts = [
       ("growth", growth(report)), ("values", values(report)), ("coding", coding(report)),
@@ -83,7 +83,7 @@ enum Plots {
           time(rows.filter { $0.bytes == tick.at }).map { (tick.at, $0) }
         }
       }
-      // Larder was measured against each of the others.
+      // Larder has one time per peer; the plot has their median.
       let larder = points { $0.isEmpty ? nil : median($0.map(\.row.larder)) }
       let others = peers.enumerated().map { index, peer in
         (

@@ -2,11 +2,11 @@ import Foundation
 import LarderEngine
 import RawLevelDB
 
-/// LevelDB in C++, opened with the options that the engine opens it with.
+/// LevelDB in C++, opened with the engine's options.
 struct RawSide: FullSide {
   private let database: OpaquePointer
 
-  /// What the engine opens its databases with.
+  /// The engine's options.
   static let options = {
     let settings = LevelDBOptions()
     return raw_options(
@@ -42,13 +42,13 @@ struct RawSide: FullSide {
 
   func scan(_ plan: Plan) -> Int { plan.withRaw { raw_scan(database, $0) } }
 
-  /// Puts each record with a row of an index, as a save with a lifetime does.
+  /// Puts each record with an index row, like a save with a lifetime.
   func putPairs(_ plan: Plan, rowPrefix: [UInt8], batchRecords: Int = 1) -> Int {
     plan.withRaw { raw_put_pairs(database, $0, rowPrefix, rowPrefix.count, batchRecords) }
     return plan.order.count
   }
 
-  /// Deletes what has expired at `now`, with its rows from `first` on, below `end`.
+  /// Deletes the records expired at `now`, and the index rows from `first` up to `end`.
   func sweep(
     from first: [UInt8], to end: [UInt8], recordPrefix: [UInt8], now: Date, batchRows: Int
   ) -> Int {
@@ -61,14 +61,14 @@ struct RawSide: FullSide {
 }
 
 extension Plan {
-  /// Lends the plan as the C++ side reads it.
+  /// Lends the plan as a C struct.
   func withRaw<R>(_ body: (UnsafePointer<raw_plan>) -> R) -> R {
     keys.withUnsafeBufferPointer { keys in
       pool.withUnsafeBufferPointer { pool in
         order.withUnsafeBufferPointer { order in
           guard let keys = keys.baseAddress, let pool = pool.baseAddress,
             let order = order.baseAddress
-          else { preconditionFailure("an empty plan measures nothing") }
+          else { preconditionFailure("the plan is empty") }
           var plan = raw_plan(
             keys: keys, key_bytes: keyBytes, pool: pool, value_span: valueSpan,
             value_bytes: valueBytes, order: order, count: self.order.count)

@@ -1,29 +1,28 @@
 import Foundation
 
-/// What a run found, as tables for people and as JSON for programs and for plots.
+/// The results of a run, as tables and as a JSON file.
 struct Report: Codable {
   let machine: Machine
   let scale: String
   private(set) var rows: [Row] = []
 
-  /// The figures of one contest, in nanoseconds for one operation.
+  /// The results of one contest, in nanoseconds per operation.
   struct Row: Codable {
     let name: String
-    /// Nil in files of before there were suites.
+    /// Nil in files without suites.
     let suite: String?
     let larder: Double
     let other: Double
     let ratio: Double
     let ratioInterval: [Double]?
-    /// The ratio of Larder to itself in the same run.
+    /// The A/A ratio.
     let sameAgainstSame: Double
     let goal: Double?
-    /// How many nanoseconds more than the other are good enough, too.
+    /// The goal is also met if Larder takes at most this many nanoseconds more.
     let goalMargin: Double?
-    /// Nil in older files, as `suite`.
+    /// Nil without a goal, and in files without suites.
     let verdict: Verdict?
-    /// What both sides and their set-up between the runs had to read from a disk, in bytes; nil as
-    /// `suite`.
+    /// Bytes read from a disk during the contest, set-up included; nil in files without suites.
     let diskReads: Int?
     let rounds: [Round]
   }
@@ -33,19 +32,19 @@ struct Report: Codable {
     self.scale = scale.name
   }
 
-  /// Adds an outcome, and returns its line of the table.
-  mutating func add(_ outcome: Comparison, of suite: Suite, diskReads: Int) -> String {
+  /// Adds a row, and returns its line of the table.
+  mutating func add(_ comparison: Comparison, of suite: Suite, diskReads: Int) -> String {
     rows.append(
       Row(
-        name: outcome.name, suite: suite.name, larder: outcome.a, other: outcome.b,
-        ratio: outcome.ratio,
-        ratioInterval: outcome.interval.map { [$0.lowerBound, $0.upperBound] },
-        sameAgainstSame: outcome.noise, goal: outcome.goal, goalMargin: outcome.goalMargin,
-        verdict: outcome.verdict, diskReads: diskReads, rounds: outcome.rounds))
-    let goal = outcome.verdict.map {
-      "\(Self.text(outcome.goal, outcome.goalMargin)) \(Self.text($0))"
+        name: comparison.name, suite: suite.name, larder: comparison.a, other: comparison.b,
+        ratio: comparison.ratio,
+        ratioInterval: comparison.interval.map { [$0.lowerBound, $0.upperBound] },
+        sameAgainstSame: comparison.noise, goal: comparison.goal, goalMargin: comparison.goalMargin,
+        verdict: comparison.verdict, diskReads: diskReads, rounds: comparison.rounds))
+    let goal = comparison.verdict.map {
+      "\(Self.text(comparison.goal, comparison.goalMargin)) \(Self.text($0))"
     }
-    return Self.line(Self.cells(outcome) + [goal ?? "-"])
+    return Self.line(Self.cells(comparison) + [goal ?? "-"])
   }
 
   private static func text(_ goal: Double?, _ margin: Double?) -> String {
@@ -73,19 +72,19 @@ struct Report: Codable {
     |---|---:|---:|---:|---|---:|
     """
 
-  static func buildsLine(_ outcome: Comparison) -> String { line(cells(outcome)) }
+  static func buildsLine(_ comparison: Comparison) -> String { line(cells(comparison)) }
 
   private static func line(_ cells: [String]) -> String {
     "| " + cells.joined(separator: " | ") + " |"
   }
 
-  private static func cells(_ outcome: Comparison) -> [String] {
-    let interval = outcome.interval.map {
+  private static func cells(_ comparison: Comparison) -> [String] {
+    let interval = comparison.interval.map {
       "\(decimals($0.lowerBound, 3)) to \(decimals($0.upperBound, 3))"
     }
     return [
-      outcome.name, decimals(outcome.a, 0), decimals(outcome.b, 0), decimals(outcome.ratio, 3),
-      interval ?? "too few rounds", decimals(outcome.noise, 3),
+      comparison.name, decimals(comparison.a, 0), decimals(comparison.b, 0),
+      decimals(comparison.ratio, 3), interval ?? "too few rounds", decimals(comparison.noise, 3),
     ]
   }
 
@@ -94,15 +93,15 @@ struct Report: Codable {
     \(machine.summary)
     \(scale.records) records of \(Scale.keyBytes) + \(Scale.valueBytes) bytes, \(scale.filled) \
     filled, \(scale.visited) visited, \(rounds) rounds of A B B A.
-    LevelDB's block cache (8 MiB) holds all that 'hot' reads touch; \
-    \(scale.hasGoals ? "of the rest it holds a part." : "at this scale, the rest too.") Whether \
-    the system had the files in memory stands below each table.
+    LevelDB's block cache (8 MiB) holds \
+    \(scale.hasGoals ? "all data of the 'hot' workloads and part of the rest." : "all data at this scale.") \
+    The bytes read from a disk are below each table.
     """
   }
 
   var missed: [Row] { rows.filter { $0.verdict == .missed } }
 
-  /// Which goals are met, and which are not.
+  /// The lists of met, open and missed goals.
   var goals: String {
     func list(_ title: String, _ verdict: Verdict) -> String {
       let rows = rows.filter { $0.verdict == verdict }
@@ -114,27 +113,27 @@ struct Report: Codable {
     }
     guard rows.contains(where: { $0.verdict != nil }) else { return "No goals at this scale." }
     return "## Goals\n\n" + list("met", .met)
-      + list("open, for the interval reaches to the goal", .open) + list("NOT met", .missed)
+      + list("open: the interval reaches the goal", .open) + list("NOT met", .missed)
   }
 
   // MARK: - The file
 
-  /// Writes the report into a file of `directory` named after the day and the commit, and returns
-  /// its place.
+  /// Writes the report to a file in `directory` and returns its URL.
   ///
-  /// A run of less than everything has another name, so that it takes the place of no whole one.
-  func write(to directory: URL, isWhole: Bool) throws -> URL {
+  /// The file is named after the day and the commit. The name of a partial run has a suffix, so
+  /// that it does not replace the file of a complete run.
+  func write(to directory: URL, isComplete: Bool) throws -> URL {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
     encoder.dateEncodingStrategy = .iso8601
     try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-    let suffix = (scale == BenchScale.full.name ? "" : "-\(scale)") + (isWhole ? "" : "-part")
+    let suffix = (scale == BenchScale.full.name ? "" : "-\(scale)") + (isComplete ? "" : "-part")
     let file = directory.appending(path: "\(machine.day)-\(machine.commit)\(suffix).json")
     try encoder.encode(self).write(to: file)
     return file
   }
 
-  /// Reads such a file.
+  /// Reads a results file.
   init(contentsOf file: URL) throws {
     let decoder = JSONDecoder()
     decoder.dateDecodingStrategy = .iso8601
@@ -146,8 +145,7 @@ func decimals(_ value: Double, _ count: Int) -> String {
   String(format: "%.\(count)f", value)
 }
 
-/// What this process has had to wait for a disk to read, in bytes: nothing, when the system had all
-/// files in memory.
+/// The bytes that this process has read from a disk; none if all files were in the page cache.
 enum DiskReads {
   static var soFar: Int {
     var usage = rusage()
@@ -161,7 +159,7 @@ enum DiskReads {
 
   static func text(_ bytes: Int) -> String {
     bytes == 0
-      ? "In memory: nothing was read from a disk."
-      : "NOT all in memory: \(decimals(Double(bytes) / 1e3, 1)) KB were read from a disk."
+      ? "Nothing was read from a disk."
+      : "\(decimals(Double(bytes) / 1e3, 1)) KB were READ FROM A DISK."
   }
 }

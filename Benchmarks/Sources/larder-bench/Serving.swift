@@ -1,18 +1,18 @@
 import Foundation
 
-/// One build of two that are compared, in a process of its own.
+/// The process of one of two compared builds.
 ///
-/// The process names a workload, runs Larder's side of it once for each line `run` that it reads,
-/// and prints the nanoseconds for one operation. At the line `next` it goes on to another workload,
-/// or to `end`.
-final class Served {
+/// The process prints the name of a workload. For each line `run` that it reads, it runs Larder's
+/// side once and prints the nanoseconds per operation. At the line `next` it continues with the next
+/// workload, or prints `end`.
+final class BuildProcess {
   private let process = Process()
   private let input = Pipe()
   private let output = Pipe()
-  private var waiting = Data()
-  private var isOnWorkload = false
+  private var buffer = Data()
+  private var hasWorkload = false
 
-  init(by binary: URL, with arguments: [String]) throws {
+  init(_ binary: URL, _ arguments: [String]) throws {
     process.executableURL = binary
     process.arguments = arguments
     process.standardInput = input
@@ -20,76 +20,76 @@ final class Served {
     try process.run()
   }
 
-  /// Goes on to the next workload; nil when there is none.
+  /// Advances to the next workload and returns its name; nil at the end.
   func nextWorkload() throws -> String? {
-    if isOnWorkload { try ask("next") }
-    let line = try answer()
+    if hasWorkload { try send("next") }
+    let line = try readReply()
     guard line.hasPrefix("workload ") else { return nil }
-    isOnWorkload = true
+    hasWorkload = true
     return String(line.dropFirst("workload ".count))
   }
 
-  /// Runs the workload once, and tells how long one operation took.
+  /// Runs the workload once, and returns the time per operation.
   func run() throws -> Duration {
-    try ask("run")
-    let line = try answer()
-    guard let nanoseconds = Double(line) else { throw broken("said \(line)") }
+    try send("run")
+    let line = try readReply()
+    guard let nanoseconds = Double(line) else { throw failure("printed \(line)") }
     return .seconds(nanoseconds / 1e9)
   }
 
   func end() throws {
     try input.fileHandleForWriting.close()
     process.waitUntilExit()
-    guard process.terminationStatus == 0 else { throw broken("ended") }
+    guard process.terminationStatus == 0 else { throw failure("exited") }
   }
 
-  private func ask(_ line: String) throws {
+  private func send(_ line: String) throws {
     try input.fileHandleForWriting.write(contentsOf: Data("\(line)\n".utf8))
   }
 
-  private func answer() throws -> String {
+  private func readReply() throws -> String {
     while true {
-      if let end = waiting.firstIndex(of: UInt8(ascii: "\n")) {
-        defer { waiting = waiting[(end + 1)...] }
-        return String(decoding: waiting[..<end], as: UTF8.self)
+      if let end = buffer.firstIndex(of: UInt8(ascii: "\n")) {
+        defer { buffer = buffer[(end + 1)...] }
+        return String(decoding: buffer[..<end], as: UTF8.self)
       }
       let more = output.fileHandleForReading.availableData
       guard !more.isEmpty else {
         process.waitUntilExit()
-        throw broken("ended")
+        throw failure("exited")
       }
-      waiting += more
+      buffer += more
     }
   }
 
-  private func broken(_ what: String) -> WrongResults {
+  private func failure(_ what: String) -> WrongResults {
     WrongResults(description: "\(process.executableURL?.path() ?? "a process") \(what)")
   }
 }
 
-/// The other end of ``Served``.
+/// Serves a ``BuildProcess``.
 enum Server {
   static func serve(_ arguments: Arguments) throws {
-    // Whoever compares may end at any time; the databases are removed all the same.
+    // The comparing process may exit at any time; the databases must still be removed.
     signal(SIGPIPE, SIG_IGN)
-    for suite in arguments.wantedSuites {
+    for suite in arguments.selectedSuites {
       try Workspace.withTemporary { workspace in
         let (contests, close) = try suite.prepare(arguments.scale, workspace)
-        for contest in contests where arguments.wants(contest) {
-          LarderBench.say("workload \(contest.name)")
+        for contest in contests where arguments.selects(contest) {
+          LarderBench.printLine("workload \(contest.name)")
           try serve(contest)
         }
         try close()
       }
     }
-    LarderBench.say("end")
+    LarderBench.printLine("end")
   }
 
   private static func serve(_ contest: Contest) throws {
     while let line = readLine() {
       guard line == "run" else { return }
-      LarderBench.say("\(try contest.a() / .nanoseconds(contest.operations))")
+      LarderBench.printLine("\(try contest.a() / .nanoseconds(contest.operations))")
     }
-    throw Misuse(description: "nobody asks any more")
+    throw UsageError(description: "standard input was closed")
   }
 }

@@ -4,9 +4,9 @@ import LarderBytes
 import LarderEngine
 import RawLevelDB
 
-/// Records of a number and a text in a cache as it is by default, against the same bytes in C++.
+/// Records of a number and a text in a cache with default settings, against the same bytes in C++.
 ///
-/// Saves are to write the same batch, the record and its row in the index; reads get the same bytes
+/// Saves on both sides write the same batch, the record and its index row. Reads get the same bytes
 /// from byte-identical copies of one compacted directory.
 struct SmallSuite {
   private static let goal = 1.3
@@ -14,7 +14,7 @@ struct SmallSuite {
 
   private let scale: BenchScale
   private let workspace: Workspace
-  /// What is saved, in this order.
+  /// The saved records, in order.
   private let saved: [(key: Int, value: Small)]
   private let plan: Plan
   private let records: SmallRecords
@@ -22,7 +22,7 @@ struct SmallSuite {
   init(_ scale: BenchScale, in workspace: Workspace) throws {
     (self.scale, self.workspace) = (scale, workspace)
     let count = scale.small
-    // In memory they lie in the order of their use, on both sides.
+    // Both sides have the records in memory in the order of their use.
     saved = Plan.shuffled(count).map { (Int($0), SmallRecords.value(Int($0))) }
     records = SmallRecords(count, visited: count, in: workspace)
     let payloads = try saved.map { record in
@@ -38,13 +38,13 @@ struct SmallSuite {
 
   var contests: [Contest] {
     [
-      saving("save small records", together: 1),
-      saving("save small records, 256 at once", together: Self.batchRecords),
+      saving("save small records", batchSize: 1),
+      saving("save small records, 256 at once", batchSize: Self.batchRecords),
       records.contest("retrieve small records", goal: Self.goal),
     ]
   }
 
-  private func saving(_ name: String, together count: Int) -> Contest {
+  private func saving(_ name: String, batchSize: Int) -> Contest {
     Contest(
       name: name, operations: saved.count, goal: Self.goal,
       a: {
@@ -52,7 +52,8 @@ struct SmallSuite {
         let store = try Store(at: workspace.directory("small-a"))
         let cache = try SmallRecords.cache(in: store)
         let time = try timed(expecting: saved.count) {
-          count == 1 ? try saveEach(cache) : try saveTogether(cache, in: store, count)
+          batchSize == 1
+            ? try saveEach(cache) : try saveBatches(cache, in: store, of: batchSize)
         }
         try store.close()
         return time
@@ -62,7 +63,7 @@ struct SmallSuite {
         let side = RawSide(at: workspace.directory("small-b"))
         let row = KeySpace.expiryKey(cache: 1, bucket: 789_523_200, key: [])
         let time = try timed(expecting: saved.count) {
-          side.putPairs(plan, rowPrefix: row, batchRecords: count)
+          side.putPairs(plan, rowPrefix: row, batchRecords: batchSize)
         }
         side.close()
         return time
@@ -74,8 +75,8 @@ struct SmallSuite {
     return saved.count
   }
 
-  private func saveTogether(
-    _ cache: Cache<Int, Small>, in store: Store, _ count: Int
+  private func saveBatches(
+    _ cache: Cache<Int, Small>, in store: Store, of count: Int
   ) throws -> Int {
     for start in stride(from: 0, to: saved.count, by: count) {
       try store.write { batch in
@@ -88,7 +89,7 @@ struct SmallSuite {
   }
 }
 
-/// Whether a read takes longer than LevelDB's own as a store grows.
+/// Reads from stores of several sizes, against LevelDB's own reads.
 struct GrowthSuite {
   private static let goal = 1.3
   let contests: [Contest]
@@ -103,7 +104,7 @@ struct GrowthSuite {
   }
 }
 
-/// A cache of small records and two copies of its store, made when they are first read.
+/// A cache of small records and two copies of its store, created at the first read.
 private final class SmallRecords {
   private static let cacheName = "small"
   private let count: Int
@@ -111,7 +112,7 @@ private final class SmallRecords {
   private let workspace: Workspace
   private var opened: Opened?
 
-  /// What is read on both sides, and in which order.
+  /// The opened stores, and the records to read in order.
   private struct Opened {
     let cache: Cache<Int, Small>
     let keys: [Int]
@@ -130,7 +131,7 @@ private final class SmallRecords {
     try store.cache(cacheName, of: Small.self, keyedBy: Int.self)
   }
 
-  /// A value whose payload is as long as that of any other.
+  /// A value; all values have payloads of the same size.
   static func value(_ number: Int) -> Small {
     Small(id: number, name: "Genre number \(10_000_000 + number)")
   }
@@ -189,7 +190,7 @@ private final class SmallRecords {
     try store.close()
   }
 
-  /// Reads what is visited with the key and the bytes that it has on disk.
+  /// Makes the plan for C++ from the physical keys and the stored bytes of the visited records.
   private func plan(of keys: [Int], in directory: URL) throws -> Plan {
     let engine = try LevelDBEngine(
       at: directory.path(percentEncoded: false), options: LevelDBOptions())

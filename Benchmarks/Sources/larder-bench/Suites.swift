@@ -1,57 +1,58 @@
-/// Contests that stand on the same databases: one table.
+/// A group of contests with common databases and one table.
 struct Suite: Sendable {
-  /// The contests, once their databases are there, and what closes those.
+  /// The contests, with their databases created, and a closure that closes the databases.
   typealias Prepared = (contests: [Contest], close: () throws -> Void)
 
-  /// What `--suite` calls it.
+  /// The name for `--suite`.
   let name: String
-  /// What is measured against what, for the heading of the table.
+  /// The heading of the table: Larder's side and the other one.
   let title: String
   let prepare: @Sendable (BenchScale, Workspace) throws -> Prepared
 
-  /// All of them, in the order of the tables.
+  /// All suites, in the order of the tables.
   static let all = [
-    Suite(name: "engine", title: "bytes in, bytes out: the engine, to C++ on the same LevelDB") {
+    Suite(name: "engine", title: "puts and gets of the engine, against C++ on the same LevelDB") {
       let suite = try EngineSuite($0.workloads, in: $1) { RawSide(at: $0) }
       return (suite.contests, suite.close)
     },
-    Suite(name: "records", title: "Cache.value of raw bytes, to the engine's own read") {
+    Suite(name: "records", title: "Cache.value of raw bytes, against the engine's get") {
       let suite = try CacheSuite($0.workloads, in: $1)
       return (suite.contests, suite.close)
     },
-    Suite(name: "small", title: "small records in a cache, to the same bytes in C++") {
+    Suite(name: "small", title: "small records in a cache, against the same bytes in C++") {
       (try SmallSuite($0, in: $1).contests, {})
     },
-    Suite(name: "feeds", title: "100 feed items in a cache, to a file of JSON for each key") {
+    Suite(name: "feeds", title: "100 feed items in a cache, against one JSON file per key") {
       let suite = try FeedSuite($0.workloads, in: $1)
       return (try suite.contests(), suite.close)
     },
-    Suite(name: "coding", title: "the binary coder, to JSON or what the row names") { scale, _ in
+    Suite(name: "coding", title: "the binary coder, against JSON or the side named in the row") {
+      scale, _ in
       (try CodingSuite.contests(scale.workloads), {})
     },
-    Suite(name: "expiry", title: "sweeping and its index, to C++ on the same LevelDB") {
+    Suite(name: "expiry", title: "sweeps and their index, against C++ on the same LevelDB") {
       (try SweepSuite($0, in: $1).contests, {})
     },
-    Suite(name: "growth", title: "a typed read as the store grows, to the same bytes in C++") {
+    Suite(name: "growth", title: "typed reads as the store grows, against the same bytes in C++") {
       (GrowthSuite($0, in: $1).contests, {})
     },
-    Suite(name: "open", title: "opening a store, to C++ on the same LevelDB") {
+    Suite(name: "open", title: "opening a store, against C++ on the same LevelDB") {
       (try OpeningSuite($0, in: $1).contests, {})
     },
-    Suite(name: "durable", title: "writes that survive a power loss, to C++ and by threads") {
+    Suite(name: "durable", title: "writes that survive a power loss, against C++, and by threads") {
       (DurabilitySuite($0, in: $1).contests, {})
     },
-    Suite(name: "peers", title: "a cache, to other stores used as one") {
+    Suite(name: "peers", title: "a cache, against other stores used as one") {
       (PeerSuite($0, in: $1).contests, {})
     },
-    Suite(name: "values", title: "large values, to other stores") {
+    Suite(name: "values", title: "large values, against other stores") {
       (LargeValueSuite($0, in: $1).contests, {})
     },
-    Suite(name: "observation", title: "saving while somebody observes, to nobody") {
+    Suite(name: "observation", title: "saves with a stream of changes, against saves without") {
       let suite = try ObservationSuite($0, in: $1)
       return (suite.contests, suite.close)
     },
-    Suite(name: "migration", title: "older schema versions, to today's or by hand") {
+    Suite(name: "migration", title: "migration, against the older schema or a migration by hand") {
       (try MigrationSuite($0, in: $1).contests, {})
     },
   ]

@@ -3,13 +3,13 @@ import Larder
 import LarderEngine
 import Synchronization
 
-/// Deleting what has expired, and what the index that it needs costs a save.
+/// Sweeps of expired records, and the cost of their index for saves.
 struct SweepSuite {
   private static let name = "items"
   private static let lifetime = Lifetime.days(7)
   private static let day = 86_400.0
   private static let now = Date(timeIntervalSinceReferenceDate: 788_918_400)
-  /// One record in so many has expired, spread over the keys, and over a day.
+  /// One of this many records has expired; they are spread over the keys and over a day.
   private static let share = 10
   private static let emptySweeps = 1000
 
@@ -25,12 +25,12 @@ struct SweepSuite {
     self.workspace = workspace
     plan = Plan(records: scale.records, order: Plan.sequence(scale.records))
     keys = Self.keys(of: plan)
-    // In memory the keys lie in the order of their use, on both sides.
+    // Both sides have the keys in memory in the order of their use.
     let records = Plan.random(scale.filled, from: scale.filled)
     saveKeys = Self.keys(of: Plan(records: scale.filled, order: records))
     savePlan = Plan(records: 0, order: Plan.sequence(scale.filled))
       .keyed(saveKeys.flatMap { $0.utf8 }, keyBytes: Scale.keyBytes)
-    // Made before the time starts, and few, as those that C++ writes lie in one small buffer.
+    // Made before the time starts. They are few, because C++ takes values from one small buffer.
     saveValues = (0..<256).map { [savePlan] in
       savePlan.withValue($0) { $0.withUnsafeBytes { Data($0) } }
     }
@@ -66,7 +66,7 @@ struct SweepSuite {
         }
         side.close()
         guard time.result == expired else {
-          throw WrongResults(description: "\(time.result) of \(expired) were deleted")
+          throw WrongResults(description: "\(time.result) of \(expired) records were deleted")
         }
         let engine = try engine(at: directory)
         try expectSwept(engine)
@@ -75,26 +75,26 @@ struct SweepSuite {
       })
   }
 
-  /// With nothing due, in a store of this many records, and in one of a tenth of them.
+  /// Sweeps without due records, in a store and in one of a tenth of the size.
   private var nothingDue: Contest {
     Contest(
       name: "sweep with nothing due", operations: Self.emptySweeps,
-      a: { try sweepInVain(plan.order.count / 10) },
-      b: { try sweepInVain(plan.order.count / 100) })
+      a: { try sweepNothingDue(plan.order.count / 10) },
+      b: { try sweepNothingDue(plan.order.count / 100) })
   }
 
-  /// All that is fresh, behind a sweep and before it.
+  /// Scans of the fresh records, after a sweep and before it.
   private var scanning: Contest {
     Contest(
       name: "scan after a sweep, to before", operations: keys.count - expired, mostRounds: 6,
       a: {
         let directory = workspace.directory("swept-and-compacted")
-        let isThere = FileManager.default.fileExists(
+        let isSwept = FileManager.default.fileExists(
           atPath: directory.path(percentEncoded: false))
         let store = try store(
           on: engine(at: workspace.copyOnce(of: original, as: "swept-and-compacted")))
         let cache = try cache(in: store)
-        if !isThere { try store.sweep() }
+        if !isSwept { try store.sweep() }
         return try scanned(cache)
       },
       b: {
@@ -130,7 +130,7 @@ struct SweepSuite {
 
   // MARK: - Parts
 
-  private func sweepInVain(_ count: Int) throws -> Duration {
+  private func sweepNothingDue(_ count: Int) throws -> Duration {
     let directory = workspace.directory("fresh-\(count)")
     if !FileManager.default.fileExists(atPath: directory.path(percentEncoded: false)) {
       let fresh = plan.order.prefix(count).filter { $0 % UInt32(Self.share) != 0 }
@@ -160,7 +160,7 @@ struct SweepSuite {
     return time
   }
 
-  /// The index rows of the cache before a bucket.
+  /// The prefix of the cache's index rows in a bucket.
   private func row(_ bucket: Int64) -> [UInt8] {
     KeySpace.expiryKey(cache: 1, bucket: bucket, key: [])
   }
@@ -202,7 +202,7 @@ struct SweepSuite {
     try store.cache(Self.name, of: Data.self, lifetime: Self.lifetime, coder: .bytes)
   }
 
-  /// Saves records, one in ten of them more than seven days ago, and compacts the store.
+  /// Saves records, one in ten of them over seven days ago, and compacts the store.
   private func fill(
     _ directory: URL, _ records: some Sequence<UInt32>, now: Date
   ) throws {
@@ -221,7 +221,7 @@ struct SweepSuite {
   }
 }
 
-/// The time that `work` takes, and what it answers.
+/// The duration of `work`, and its result.
 private func timed<R>(_ work: () -> R) -> (time: Duration, result: R) {
   let clock = ContinuousClock()
   let start = clock.now
@@ -229,7 +229,7 @@ private func timed<R>(_ work: () -> R) -> (time: Duration, result: R) {
   return (start.duration(to: clock.now), result)
 }
 
-/// A clock that stands still.
+/// A clock that shows a set date.
 final class StandingClock: WallClock {
   private let date: Mutex<Date>
 
@@ -240,8 +240,7 @@ final class StandingClock: WallClock {
   func set(_ date: Date) { self.date.withLock { $0 = date } }
 }
 
-/// An engine that compacts nothing when it is told to: what a sweep does there is no part of its
-/// time.
+/// An engine that ignores requests to compact, so that sweeps are measured without compaction.
 final class UncompactedEngine: StorageEngine {
   private let base: LevelDBEngine
 

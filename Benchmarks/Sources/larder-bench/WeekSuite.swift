@@ -3,10 +3,10 @@ import Larder
 import LarderEngine
 import Synchronization
 
-/// Ten simulated days of a store whose entries live for seven, swept as it would be unasked.
+/// Ten simulated days of a store with a lifetime of seven days and sweeps in the background.
 ///
-/// It is no contest: what is left on the disk is held against what lives. Each day ends with a look
-/// at every entry, and a wrong one ends the run.
+/// It compares the size on disk with the size of the live entries. Each day ends with a scan of all
+/// entries, and a wrong one ends the run.
 struct WeekSuite {
   static let heading = """
     | day | live entries | live MB | disk MB | disk to live | records | index rows \
@@ -19,7 +19,7 @@ struct WeekSuite {
   private static let sweepSeconds = 60.0
   private static let valueBytes = 400
   private static let refreshedShare = 0.3
-  /// A record with its key, and its row in the index with its key.
+  /// The size of a record and its index row, both with their keys.
   private static let entryBytes = (2 + 16 + 36 + valueBytes) + (2 + 8 + 16 + 2)
 
   private static let overwrittenKeys = 50
@@ -34,22 +34,22 @@ struct WeekSuite {
     (self.scale, self.workspace) = (scale, workspace)
   }
 
-  func run(_ say: (String) -> Void) throws {
-    try simulateDays(say)
-    try overwrite(say)
+  func run(_ print: (String) -> Void) throws {
+    try simulateDays(print)
+    try overwrite(print)
   }
 }
 
 // MARK: - Ten days
 
 extension WeekSuite {
-  /// Which save of each key was the last one; a save is named by how many came before it.
+  /// The number of the last save of each key; saves are numbered in order.
   private struct Model {
     private(set) var lastSaves: [Int32] = []
     private var random = WorkloadRandom(seed: Scale.seed)
 
-    /// The key that is saved next: one that lives for three saves in ten, else a new one.
-    mutating func takeKey(isLive: (_ save: Int) -> Bool) -> Int {
+    /// Returns the next key to save: in three of ten cases a live one, otherwise a new one.
+    mutating func nextKey(isLive: (_ save: Int) -> Bool) -> Int {
       if !lastSaves.isEmpty, Double.random(in: 0..<1, using: &random) < refreshedShare {
         while true {
           let key = Int.random(in: 0..<lastSaves.count, using: &random)
@@ -60,14 +60,14 @@ extension WeekSuite {
       return lastSaves.count - 1
     }
 
-    mutating func note(_ save: Int, of key: Int) { lastSaves[key] = Int32(save) }
+    mutating func record(_ save: Int, of key: Int) { lastSaves[key] = Int32(save) }
   }
 
-  private func simulateDays(_ say: (String) -> Void) throws {
-    say(
+  private func simulateDays(_ print: (String) -> Void) throws {
+    print(
       """
-      \(scale.savesADay) saves a day of 16 + \(Self.valueBytes) bytes, three in ten of an entry \
-      that lives; 7 days of life; a sweep every minute
+      \(scale.savesADay) saves a day of 16 + \(Self.valueBytes) bytes, three in ten of a live \
+      entry; lifetime 7 days; a sweep every minute
 
       \(Self.heading)
       """)
@@ -80,9 +80,9 @@ extension WeekSuite {
       let time = try ContinuousClock().measure {
         for _ in 0..<scale.savesADay {
           let now = bench.clock.now()
-          let key = model.takeKey { now < bench.clock.date(of: $0) + Self.lifetime }
+          let key = model.nextKey { now < bench.clock.date(of: $0) + Self.lifetime }
           try bench.cache.save(value(of: save), for: UUID(number: key))
-          model.note(save, of: key)
+          model.record(save, of: key)
           save += 1
           if bench.clock.tick() { longest = max(longest, ContinuousClock().measure(bench.sweep)) }
         }
@@ -94,20 +94,20 @@ extension WeekSuite {
         + sizes(live: live * Self.entryBytes, disk: try bench.diskBytes())
         + [
           "\(try bench.countRows(in: .records))", "\(try bench.countRows(in: .expiry))",
-          written.map { ratio($0, scale.savesADay * Self.entryBytes) } ?? "not known",
+          written.map { ratio($0, scale.savesADay * Self.entryBytes) } ?? "unknown",
           seconds(longest), seconds(time),
         ]
-      say("| " + cells.joined(separator: " | ") + " |")
+      print("| " + cells.joined(separator: " | ") + " |")
       guard day == Self.days else { continue }
       try bench.engine.compact(EngineRange())
       let compacted = sizes(live: live * Self.entryBytes, disk: try bench.diskBytes())
-      say("\nall of it compacted: \(compacted[1]) MB, \(compacted[2]) of what lives")
+      print("\ncompacted completely: \(compacted[1]) MB, \(compacted[2]) of the live size")
     }
     try bench.close()
     try workspace.remove("week")
   }
 
-  /// Every entry that lives must be shown, as it was saved last, and no other; answers how many.
+  /// Checks that a scan shows exactly the live entries, as last saved; returns their number.
   private func check(_ model: Model, _ bench: Bench) throws -> Int {
     let now = bench.clock.now()
     let limits = model.lastSaves.map { bench.clock.date(of: Int($0)) + Self.lifetime }
@@ -117,22 +117,22 @@ extension WeekSuite {
       let entry = try item.entry.get()
       let key = item.key.number
       guard limits.indices.contains(key), now < limits[key] else {
-        throw WrongResults(description: "key \(key) is shown and does not live")
+        throw WrongResults(description: "key \(key) is listed but not live")
       }
       let save = Int(model.lastSaves[key])
       guard entry.savedAt == bench.clock.date(of: save), entry.value == value(of: save) else {
-        throw WrongResults(description: "key \(key) is not as it was saved last")
+        throw WrongResults(description: "key \(key) does not have its last saved value")
       }
       shown += 1
     }
     let live = limits.count { now < $0 }
     guard shown == live else {
-      throw WrongResults(description: "\(shown) of \(live) entries that live are shown")
+      throw WrongResults(description: "\(shown) of \(live) live entries are listed")
     }
     return live
   }
 
-  /// A value that tells which save it is of: else half random, and the same bytes once more.
+  /// A value that begins with the number of its save; half of the rest is random.
   private func value(of save: Int) -> Data {
     let start = save * Self.valueBytes % (pool.count - Self.valueBytes)
     var value = Data(pool[start..<start + Self.valueBytes])
@@ -144,8 +144,8 @@ extension WeekSuite {
 // MARK: - The same keys for a week
 
 extension WeekSuite {
-  /// Saves the same keys again and again, for a week.
-  private func overwrite(_ say: (String) -> Void) throws {
+  /// Saves the same keys repeatedly for a week.
+  private func overwrite(_ print: (String) -> Void) throws {
     let rounds = Int(Self.lifetime) / scale.secondsBetweenOverwrites
     let bench = try Bench(
       at: workspace.directory("overwritten"), saves: 86_400 / scale.secondsBetweenOverwrites)
@@ -163,19 +163,20 @@ extension WeekSuite {
     }
     try bench.engine.compact(EngineRange())
     let bytes = try bench.diskBytes()
-    say(
+    print(
       """
 
       \(Self.overwrittenKeys) keys saved every \(scale.secondsBetweenOverwrites) s of a week: \
-      at most \(mostRows) index rows of a key, \(bytes) bytes compacted
+      at most \(mostRows) index rows per key, \(bytes) bytes after compaction
       """)
     for key in 0..<Self.overwrittenKeys {
       guard try bench.cache.value(for: UUID(number: key)) == value(of: rounds - 1 + key) else {
-        throw WrongResults(description: "key \(key) is not as it was saved last")
+        throw WrongResults(description: "key \(key) does not have its last saved value")
       }
     }
     guard mostRows <= Self.mostRowsOfAKey, bytes < Self.mostOverwrittenBytes else {
-      throw WrongResults(description: "too many rows or bytes are left")
+      throw WrongResults(
+        description: "too many rows are left: \(mostRows) of a key, \(bytes) bytes in all")
     }
     try bench.close()
     try workspace.remove("overwritten")
@@ -200,8 +201,7 @@ extension WeekSuite {
 
   private func seconds(_ time: Duration) -> String { String(format: "%.2f", time / .seconds(1)) }
 
-  /// What this process has given the system to write: logs, tables and all; nil where it is not
-  /// told.
+  /// The bytes that this process has given the system to write; nil where that is not available.
   private func bytesWritten() throws -> Int? {
     #if os(Linux)
       let text = try String(contentsOfFile: "/proc/self/io", encoding: .utf8)
@@ -213,10 +213,10 @@ extension WeekSuite {
   }
 }
 
-// MARK: - What is measured
+// MARK: - The measured store
 
 extension WeekSuite {
-  /// A store whose sweeps in the background are called for by its clock.
+  /// A store whose background sweeps are triggered by a simulated clock.
   private struct Bench {
     let directory: URL
     let clock: TickingClock
@@ -234,7 +234,7 @@ extension WeekSuite {
       var options = Store.Options()
       options.clock = clock
       options.sweepInterval = sweepSeconds
-      // Called here and now, on the thread that saves: what a sweep costs is in the time.
+      // Sweeps run on the thread that saves, so that their cost is included in the time.
       options.sweepTrigger = { _, sweep in
         fire.withLock { $0 = sweep }
         return {}
@@ -246,12 +246,12 @@ extension WeekSuite {
       self.sweep = { sweep() }
     }
 
-    /// How many rows of the cache there are in a space; `look` is lent the key of each.
-    func countRows(in space: KeySpace, _ look: (RawSpan) -> Void = { _ in }) throws -> Int {
+    /// Counts the cache's rows in a key space; `body` receives the key of each.
+    func countRows(in space: KeySpace, _ body: (RawSpan) -> Void = { _ in }) throws -> Int {
       var count = 0
       let cursor = try engine.cursor(over: EngineRange(prefix: space.prefix(ofCache: 1)))
       while try cursor.next() {
-        cursor.withEntry { key, _ in look(key) }
+        cursor.withEntry { key, _ in body(key) }
         count += 1
       }
       return count
@@ -266,7 +266,7 @@ extension WeekSuite {
     func close() throws { try store.close() }
   }
 
-  /// A clock that goes on by the same part of a day at each tick.
+  /// A clock that advances by the same part of a day at each tick.
   private final class TickingClock: WallClock {
     private let ticks = Atomic(0)
     private let seconds: Double
@@ -279,7 +279,7 @@ extension WeekSuite {
       Date(timeIntervalSinceReferenceDate: 788_918_400 + Double(tick) * seconds)
     }
 
-    /// Goes on, and answers whether a sweep is due.
+    /// Advances, and returns whether a sweep is due.
     func tick() -> Bool {
       let (old, new) = ticks.add(1, ordering: .relaxed)
       return (Double(old) * seconds / sweepSeconds).rounded(.down)
@@ -289,7 +289,7 @@ extension WeekSuite {
 }
 
 extension UUID {
-  /// A key whose place among the others tells nothing of its number.
+  /// A key whose position among the others is independent of its number.
   fileprivate init(number: Int) {
     var random = WorkloadRandom(seed: UInt64(number))
     let bits = (random.next(), UInt64(number))

@@ -1,6 +1,6 @@
-// A fixed script to be run under valgrind: so many operations of one kind, on a store that is made
-// for it. What one operation takes is the difference between two counts of operations, so that what
-// comes before and after does not matter. Run by `Scripts/counts`.
+// A fixed script that `Scripts/counts` runs under valgrind: a number of operations of one kind on a
+// new store. The cost of one operation is the difference between runs with two numbers of
+// operations, which removes the cost of set-up and end.
 
 import Foundation
 import Larder
@@ -11,13 +11,13 @@ import Larder
     var name: String
   }
 
-  /// As many as fit into LevelDB's memory: no compaction comes in between.
+  /// All records fit into LevelDB's write buffer, so that no compaction runs.
   private static let records = 1000
 
   static func main() throws {
     let arguments = CommandLine.arguments
     guard arguments.count == 3, let count = Int(arguments[2]) else {
-      throw Misuse(description: "usage: larder-counts WORKLOAD COUNT")
+      throw UsageError(description: "usage: larder-counts WORKLOAD COUNT")
     }
     let directory = FileManager.default.temporaryDirectory
       .appending(path: "larder-counts-\(UUID().uuidString)")
@@ -30,7 +30,7 @@ import Larder
   private static func run(_ workload: String, _ count: Int, in store: Store) throws {
     let bytes = try store.cache(
       "bytes", of: Data.self, keyedBy: Int.self, lifetime: .unlimited, coder: .bytes)
-    // Only there, for a budget anywhere in a store has each commit counted.
+    // Other workloads have no budget: a budget makes the store count every commit.
     let budget = workload == "save-with-budget" ? 1 << 30 : nil
     let dated = try store.cache(
       "dated", of: Data.self, keyedBy: Int.self, coder: .bytes, byteBudget: budget)
@@ -51,16 +51,16 @@ import Larder
       case "get-bytes": try check(bytes.value(for: record) == data)
       case "get-typed": try check(typed.value(for: keys[record])?.id == record)
       case "get-missing": try check(bytes.value(for: -1 - record) == nil)
-      default: throw Misuse(description: "no workload \(workload)")
+      default: throw UsageError(description: "unknown workload \(workload)")
       }
     }
   }
 
   private static func check(_ isRight: Bool) throws {
-    guard isRight else { throw Misuse(description: "a wrong value") }
+    guard isRight else { throw UsageError(description: "a value is wrong") }
   }
 }
 
-struct Misuse: Error, CustomStringConvertible {
+struct UsageError: Error, CustomStringConvertible {
   let description: String
 }

@@ -1,14 +1,13 @@
-// Stores of other makers, each as a cache would use it: what Larder's saves, reads and sweeps are
-// measured against.
+// Other stores, each used as a cache, to compare with Larder's saves, reads and sweeps.
 //
 // Conventions:
 //
-//   1. A record is a value under a number. It may expire; then an index by that moment has a row
-//      for it, written together with the record, so that it can be swept.
-//   2. A write that has returned survives a crash of the process. None is made to survive a power
-//      loss: that is what a save of Larder promises.
-//   3. An error of a store ends the process with its message: a benchmark has no use for one.
-//   4. One thread at a time.
+//   1. A record is a value under a number. If it expires, an index by date has a row for it,
+//      written together with the record, so that it can be swept.
+//   2. A completed write survives a crash of the process, but not necessarily a power loss, like a
+//      save of Larder.
+//   3. An error of a store ends the process with its message.
+//   4. A store must be used by one thread at a time.
 
 #ifndef PEERS_H
 #define PEERS_H
@@ -28,31 +27,32 @@ extern "C" {
 typedef enum peer_kind {
   /// LevelDB, opened as `raw_open` does.
   peer_kind_leveldb,
-  /// RocksDB, with each option of `raw_options` that it has, and its own defaults for the rest.
+  /// RocksDB, with the options of `raw_options` that it supports, and its defaults for the rest.
   peer_kind_rocksdb,
-  /// LMDB with `MDB_NOSYNC`: a commit is written to the file and not synced. What `MDB_NOMETASYNC`
-  /// leaves out is one of the two fsyncs of a commit, and no save of Larder has one.
+  /// LMDB with `MDB_NOSYNC`: a commit is written to the file but not synced, like a save of Larder.
+  /// `MDB_NOMETASYNC` would leave out only one of the two fsyncs of a commit.
   peer_kind_lmdb,
 } peer_kind;
 
 typedef struct peer peer;
 
-/// Opens the store in the directory at `path`, which must be there, or creates it.
+/// Opens or creates the store in the existing directory at `path`.
 peer *peer_open(peer_kind kind, const char *path, raw_options options);
 void peer_close(peer *store);
 
-/// Gathers what is put from now on into one write.
+/// Starts to combine puts into one write.
 void peer_begin(peer *store);
-/// Writes what was gathered.
+/// Writes the combined puts.
 void peer_commit(peer *store);
 
-/// Puts a record, by itself unless puts are gathered. `expires` is infinite for one that stays.
+/// Puts a record, in its own write unless puts are combined. `expires` is infinite for a record
+/// that never expires.
 void peer_put(peer *store, int64_t key, const void *_Nullable value, size_t count, double expires);
 
-/// Gets a value, which is lent until the next call. Returns NULL when there is none.
+/// Gets a value, which is valid until the next call. Returns NULL if the record is missing.
 const void *_Nullable peer_get(peer *store, int64_t key, size_t *count);
 
-/// Deletes what expires at `now` or earlier. Returns how many records that were.
+/// Deletes the records that expire at `now` or earlier, and returns their number.
 size_t peer_sweep(peer *store, double now);
 
 #ifdef __cplusplus

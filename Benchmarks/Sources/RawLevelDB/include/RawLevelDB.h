@@ -1,10 +1,10 @@
-// The workloads in C++, straight on LevelDB: what Larder's engine is measured against.
+// The workloads in C++, directly on LevelDB, to compare with Larder's engine.
 //
 // Conventions:
 //
-//   1. Every function runs its whole loop, so that one call from Swift costs nothing.
-//   2. A LevelDB error ends the process with its message: a benchmark has no use for one.
-//   3. Reads check every result against the plan while they are timed, as the Swift side does.
+//   1. Every function runs its whole loop, so that the cost of the call from Swift is negligible.
+//   2. A LevelDB error ends the process with its message.
+//   3. Reads check every result within the measured time, as the Swift side does.
 
 #ifndef RAW_LEVELDB_H
 #define RAW_LEVELDB_H
@@ -21,8 +21,8 @@ extern "C" {
 
 typedef struct raw_db raw_db;
 
-/// What Larder opens its own databases with, member by member. What is not here is as Larder has
-/// it, too: paranoid checks on, checksums verified by every read, no log of LevelDB's doings.
+/// Larder's own options. The others are fixed to Larder's values: paranoid checks on, checksums
+/// verified by every read, no info log.
 typedef struct raw_options {
   bool compression;
   bool reuse_logs;
@@ -34,7 +34,7 @@ typedef struct raw_options {
   size_t max_file_bytes;
 } raw_options;
 
-/// Which records are visited in which order, and what they hold. All memory is the caller's.
+/// The records to visit in order, and their keys and values. The caller owns all memory.
 ///
 /// Record `r` has the `key_bytes` bytes at `keys + r * key_bytes`, and the `value_bytes` bytes of
 /// the pool at `r * value_bytes % value_span`.
@@ -54,34 +54,33 @@ void raw_close(raw_db *db);
 /// Puts the planned records, one by one.
 void raw_put_each(raw_db *db, const raw_plan *plan);
 
-/// Puts the planned records, so many in one batch.
+/// Puts the planned records, `batch_records` per batch.
 void raw_put_batches(raw_db *db, const raw_plan *plan, size_t batch_records);
 
 /// Puts the planned records, an equal share of them by each thread, each with an fsync.
 void raw_put_synced(raw_db *db, const raw_plan *plan, size_t threads);
 
-/// Gets the planned records. Returns how many held what the plan says.
+/// Gets the planned records. Returns the number of values that match the plan.
 size_t raw_get_each(raw_db *db, const raw_plan *plan);
 
-/// Asks for the planned keys, none of which is there. Returns how many were missing.
+/// Gets the planned keys, all of which are missing. Returns the number of missing keys.
 size_t raw_miss_each(raw_db *db, const raw_plan *plan);
 
-/// Walks the entries from the first planned key on, against a plan that lists the records in the
-/// order of their keys. Returns how many were what the plan says.
+/// Scans the entries from the first planned key on, with a plan that lists the records in key
+/// order. Returns the number of entries that match the plan.
 size_t raw_scan(raw_db *db, const raw_plan *plan);
 
 /// Puts each planned record as Larder does: a record with a header of 36 bytes before the value,
-/// and a row of an index, of `row_prefix_bytes` bytes (8 at least) and the key, with the record's
-/// size. So many records go into one batch.
+/// and an index row with the record's size, whose key is a prefix of `row_prefix_bytes` bytes (at
+/// least 8) and the record's key. A batch has `batch_records` records.
 void raw_put_pairs(raw_db *db, const raw_plan *plan, const uint8_t *row_prefix,
                    size_t row_prefix_bytes, size_t batch_records);
 
-/// Deletes the rows from `first` on, below `end`, and the records they name, in batches of
-/// `batch_rows`.
+/// Deletes the rows from `first` up to `end`, and their expired records, in batches of
+/// `batch_rows`. Returns the number of deleted records.
 ///
-/// A record has the key behind the first `row_prefix_bytes` bytes of its row's, behind
-/// `record_prefix`, both prefixes of records being 2 bytes long. It is deleted if the double at its
-/// byte 16 is not above `now`. Returns how many records were deleted.
+/// A record's key is `record_prefix`, which has 2 bytes, and the row's key without its first
+/// `row_prefix_bytes` bytes. The record is expired if the double at its byte 16 is not above `now`.
 size_t raw_sweep(raw_db *db, const uint8_t *first, const uint8_t *end, size_t row_prefix_bytes,
                  const uint8_t *record_prefix, double now, size_t batch_rows);
 
@@ -92,7 +91,7 @@ namespace leveldb {
 class DB;
 }
 
-/// The database itself, for C++.
+/// The LevelDB database, for C++ callers.
 leveldb::DB *raw_database(raw_db *db);
 #endif
 
