@@ -3,34 +3,33 @@ import Larder
 import LarderBytes
 import LarderEngine
 
-/// A cache as its store remembers it, or only as its number when it does not.
+/// A cache found in a store: its registration, or only its number if there is none.
 struct KnownCache: Sendable {
   let id: UInt64
-  /// Nil for rows of a number that no cache is registered under.
+  /// Nil if no cache is registered under the number.
   let name: String?
-  /// Nil when there is none, or none that can be read.
+  /// Nil if the registration is missing or cannot be read.
   let registration: Registration?
 
-  /// What the keys mean; without a registration, bytes.
+  /// The kind of the keys; bytes if there is no registration.
   var keyKind: KeyKind { registration.map { KeyKind(code: $0.keyKind) } ?? .bytes }
 
-  /// The name as `--cache` takes it.
+  /// The name in the form that `--cache` accepts.
   var label: String { name.map(KeyForm.text(ofName:)) ?? "#\(id)" }
 }
 
-/// What a store's metadata say.
+/// The contents of a store's metadata.
 ///
-/// What is damaged is left out and noted.
+/// Damaged rows are left out and reported in ``damage``.
 struct Catalog {
   private(set) var caches: [KnownCache] = []
   /// Numbers of cleared caches.
   ///
-  /// Rows under them are deleted when the store finds the time, and are no entries any more.
+  /// Their rows are not entries; the store deletes them in the background.
   private(set) var cleared: Set<UInt64> = []
-  /// How many bytes the caches hold that are counted, by their numbers; nil for a count that is
-  /// damaged.
+  /// The byte counts of caches that have one, by number; nil for a damaged count.
   private(set) var counts: [UInt64: Int?] = [:]
-  /// The format that the store names; a store without caches has not named one yet.
+  /// The store's format version; a store without caches has not stored one yet.
   private(set) var formatVersion = Metadata.formatVersion
   private(set) var damage: [String] = []
 
@@ -45,7 +44,7 @@ struct Catalog {
         try note(value, under: key)
       }
     } catch .corrupt(let message) {
-      damage.append("a part of the metadata cannot be read: \(message)")
+      damage.append("part of the metadata cannot be read: \(message)")
     } catch .incompatible(let message) {
       throw InspectionError(.unsupported, message)
     } catch {
@@ -74,20 +73,20 @@ struct Catalog {
     switch Registration.read(value, under: key) {
     case .registration(let registration):
       caches.append(KnownCache(id: registration.id, name: name, registration: registration))
-    case .damaged: damage.append("what is remembered of cache \(label) is damaged")
+    case .damaged: damage.append("the registration of cache \(label) is damaged")
     case .unsupported:
-      damage.append("what is remembered of cache \(label) cannot be read by this version")
+      damage.append("the registration of cache \(label) cannot be read by this version")
     }
   }
 
-  /// The cache with this number.
+  /// The cache with this number, registered or not.
   func cache(numbered id: UInt64) -> KnownCache {
     caches.first { $0.id == id } ?? KnownCache(id: id, name: nil, registration: nil)
   }
 
-  /// The cache called `label`, by its name or as `#` and its number.
+  /// The cache called `label`: its name, or `#` and its number.
   func cache(called label: String) throws(InspectionError) -> KnownCache {
-    // By bytes: two names that are equal as text may differ in their bytes.
+    // Compares bytes: two names that are equal as text may differ in their bytes.
     let known = caches.first { cache in
       [cache.label, cache.name].contains { $0?.utf8.elementsEqual(label.utf8) == true }
     }

@@ -2,25 +2,25 @@ import Foundation
 import Larder
 import LarderCoding
 
-/// What a record is at one moment.
+/// The state of a record at one moment.
 enum RecordState: String {
   case fresh, stale, expired
-  /// Its checksum does not fit, so nothing in it can be trusted.
+  /// The checksum does not match, so nothing in the record can be trusted.
   case damaged
-  /// It was written by a later version of this library.
+  /// A later version of this library wrote the record.
   case unsupported
 }
 
-/// A record as it was found, and what it is at one moment.
+/// A record found in a store, and its state at one moment.
 struct FoundRecord {
   let cache: KnownCache
   let key: [UInt8]
-  /// How long the stored record is, header included.
+  /// The size of the stored record, header included.
   let storedBytes: Int
   let content: Result<Record, RecordFault>
   let state: RecordState
 
-  /// Reads the record `bytes` that is stored under `physicalKey`, of which `key` is the end.
+  /// Reads the record `bytes` stored under `physicalKey`, which ends with `key`.
   init(
     _ bytes: RawSpan, under physicalKey: RawSpan, key: [UInt8], in cache: KnownCache, at now: Date
   ) {
@@ -37,8 +37,8 @@ struct FoundRecord {
     }
   }
 
-  /// By the lifetime that the cache was last opened with; where that is not known, by the date of
-  /// eviction that the record carries.
+  /// Uses the lifetime that the cache was last opened with; if that is not known, the expiry date
+  /// stored in the record.
   private static func state(of record: Record, in cache: KnownCache, at now: Date) -> RecordState {
     if let lifetime = cache.registration?.lifetime {
       return switch lifetime.freshness(of: record.savedAt, at: now) {
@@ -50,23 +50,23 @@ struct FoundRecord {
     return record.expiresAt.map { now < $0 } ?? true ? .fresh : .expired
   }
 
-  /// When the record has expired, stale time included; nil for never.
+  /// The date when the record expires, stale time included; nil if it never does.
   func expiry(of record: Record) -> Date? {
     guard let lifetime = cache.registration?.lifetime else { return record.expiresAt }
     return lifetime.expiry(from: record.savedAt)
   }
 
-  /// What is wrong with it, in words; nil for nothing.
-  var fault: String? {
+  /// Why the record cannot be read; nil if it can.
+  var problem: String? {
     switch content {
     case .success: nil
-    case .failure(.damaged): "its checksum does not fit"
-    case .failure(.unsupported(let what)): "\(what), which this version does not know"
+    case .failure(.damaged): "its checksum does not match"
+    case .failure(.unsupported(let what)): "\(what), which this version does not support"
     }
   }
 }
 
-/// The coder byte of a record in words.
+/// The name of a record's coder byte.
 func coderName(_ code: UInt8) -> String {
   PayloadFormat(rawValue: code).map { "\($0)" } ?? "coder \(code)"
 }

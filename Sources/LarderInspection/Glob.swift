@@ -1,7 +1,7 @@
-/// A pattern for whole texts.
+/// A pattern that matches whole texts.
 ///
-/// `*` stands for any characters, `?` for one, `[a-z]` for one of a set and `[!a-z]` for one that
-/// is not in it; a backslash takes the special meaning from what follows. Case matters.
+/// `*` matches any characters, `?` one character, `[a-z]` one of a set and `[!a-z]` one that is not
+/// in the set. A backslash escapes the next character. Case matters.
 struct Glob: Sendable {
   private enum Part {
     case any
@@ -24,7 +24,7 @@ struct Glob: Sendable {
 
   /// Reads a pattern.
   ///
-  /// Throws a usage error for a set that is not closed.
+  /// Throws a usage error if a set is not closed.
   init(_ pattern: String) throws(InspectionError) {
     var rest = Array(pattern.unicodeScalars)[...]
     while let scalar = rest.popFirst() {
@@ -53,16 +53,16 @@ struct Glob: Sendable {
       }
       ranges.append(min(scalar, last)...max(scalar, last))
     }
-    throw InspectionError(.usage, "the pattern \(pattern) has a [ without a ]")
+    throw InspectionError(.usage, "the pattern \(pattern) has [ without ]")
   }
 
-  /// Whether the pattern is about this text.
+  /// Whether the pattern matches the text.
   ///
   /// - Complexity: At most the product of both lengths.
   func matches(_ text: String) -> Bool {
     let text = Array(text.unicodeScalars)
     var (at, part) = (0, 0)
-    // The last star, and how far it reaches: when what follows it fails, it takes one more.
+    // The last star and the end of its match; it takes one more character if the rest fails.
     var retry: (part: Int, at: Int)?
     while at < text.count {
       if part < parts.count, case .any = parts[part] {

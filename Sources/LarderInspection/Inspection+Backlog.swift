@@ -2,10 +2,10 @@ import Larder
 import LarderEngine
 
 extension Inspection {
-  /// What a sweep would find at ``now``: the index, and what is due, of all caches.
+  /// The expiry index of all caches, and the records that a sweep at ``now`` would delete.
   ///
-  /// - Complexity: One step for each row of the index, one lookup and one checksum for each that is
-  ///   due. Memory for the keys of what would be deleted of one cache.
+  /// - Complexity: One step for each row of the index, one lookup and one checksum for each due row.
+  ///   Memory for the keys of one cache's due records.
   func backlog() throws(InspectionError) -> CacheContents {
     var backlog = CacheContents()
     do throws(EngineError) {

@@ -1,59 +1,59 @@
-// What is checked of a store, beside the logs and the MANIFEST, which were read before it was
-// opened:
+// A verification checks these rules, beside the logs and the MANIFEST, which are checked when the
+// snapshot is opened:
 //
-//   - the files of a backup are what its manifest says;
-//   - every block of its tables can be read, as far as one walk over everything goes;
-//   - every metadata value and every record fits its checksum;
-//   - a record that expires has a row in the index, in a bucket that is not over before it;
-//   - a row has the form of one, and the row of a record tells its size;
-//   - a cache that is counted holds as many bytes as its count says.
+//   - the files of a backup match its manifest;
+//   - every block of the tables that a full scan visits can be read;
+//   - every metadata value and every record matches its checksum;
+//   - a record that expires has an index row, in a bucket that does not end before it expires;
+//   - an index row is well formed, and the row of a record has the record's size;
+//   - a cache with a byte count holds that many bytes.
 //
-// Rows of older buckets, of records that are gone, and of cleared caches are no faults: they are
-// left behind by overwrites, and are only counted.
+// Index rows of older buckets, of deleted records, and of cleared caches are not problems:
+// overwrites leave them behind. They are only counted.
 
 import Foundation
 import Larder
 import LarderBytes
 import LarderEngine
 
-/// Something that is not as it was written.
-struct Fault {
-  /// Nil when it belongs to none, or to one that is not known.
+/// A part of a store that is damaged or not supported.
+struct Problem {
+  /// Nil if the problem belongs to no cache, or to an unknown one.
   var cache: KnownCache?
   var key: [UInt8]?
-  /// Whether a later version of this library wrote it, and nothing is wrong with it.
+  /// Whether it is not damaged, but was written by a later version of this library.
   var isUnsupported = false
   let message: String
 }
 
-/// What a verification found.
+/// The result of a verification.
 struct Verification {
-  var faults: [Fault] = []
+  var problems: [Problem] = []
   var records = 0
   var metadataRows = 0
   var indexRows = 0
-  /// Rows of the index that stand for nothing any more.
+  /// Index rows that no current record needs.
   var leftoverRows = 0
 
-  /// Records for which no row was found where one is expected, by the rest of their keys.
+  /// Records without an index row in the expected bucket, by physical key.
   ///
-  /// They may have been written with another lifetime; then they have a row in another bucket.
+  /// Such a record may have been saved with another lifetime; then its row is in another bucket.
   fileprivate var unindexed: [[UInt8]: (cache: KnownCache, key: [UInt8], expiresAt: Date)] = [:]
 
   var outcome: Outcome {
-    if faults.contains(where: { !$0.isUnsupported }) { return .damaged }
-    return faults.isEmpty ? .fine : .unsupported
+    if problems.contains(where: { !$0.isUnsupported }) { return .damaged }
+    return problems.isEmpty ? .fine : .unsupported
   }
 }
 
 extension Inspection {
-  /// Checks everything that is in the store.
+  /// Checks everything in the store.
   ///
-  /// - Complexity: Two walks over records and index, one checksum and one point read for each row.
+  /// - Complexity: Two scans of records and index, one checksum and one lookup for each row.
   func verification() throws(InspectionError) -> Verification {
     var found = Verification()
     do {
-      for message in try backup?.faults() ?? [] { found.faults.append(Fault(message: message)) }
+      for message in try backup?.faults() ?? [] { found.problems.append(Problem(message: message)) }
     } catch {
       throw InspectionError(error)
     }
@@ -61,7 +61,7 @@ extension Inspection {
     try forEachItem(in: Selection(), keys: .auto) { item throws(InspectionError) in
       switch item {
       case .unreadable(let cache, let message):
-        found.faults.append(Fault(cache: cache, message: message))
+        found.problems.append(Problem(cache: cache, message: message))
       case .record(let record):
         found.records += 1
         try verify(record, &found)
@@ -71,10 +71,10 @@ extension Inspection {
     try verifyIndex(&found)
     try verifyCounts(&found)
     for missing in found.unindexed.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
-      found.faults.append(
-        Fault(
+      found.problems.append(
+        Problem(
           cache: missing.value.cache, key: missing.value.key,
-          message: "it expires and has no row in the index"))
+          message: "it expires but has no index row"))
     }
     return found
   }
@@ -87,7 +87,7 @@ extension Inspection {
         let (key, value) = cursor.withEntry { key, value in
           ([UInt8](key), [UInt8](value))
         }
-        // The catalog has looked at these.
+        // The catalog has checked these.
         guard key != Metadata.format, !key.starts(with: Metadata.cachePrefix) else { continue }
         let isWhole =
           if key == CommitSequence.key {
@@ -99,10 +99,10 @@ extension Inspection {
           }
         guard !isWhole else { continue }
         let name = KeyForm.text(ofName: String(decoding: key.dropFirst(), as: UTF8.self))
-        found.faults.append(Fault(message: "the metadata row \(name) is damaged"))
+        found.problems.append(Problem(message: "the metadata row \(name) is damaged"))
       }
     } catch .corrupt {
-      // The catalog has told it.
+      // The catalog has reported it.
     } catch {
       throw failure(error)
     }
@@ -113,10 +113,10 @@ extension Inspection {
   ) throws(InspectionError) {
     let cache = record.cache
     guard case .success(let content) = record.content else {
-      found.faults.append(
-        Fault(
+      found.problems.append(
+        Problem(
           cache: cache, key: record.key, isUnsupported: record.state == .unsupported,
-          message: record.fault ?? "it cannot be read"))
+          message: record.problem ?? "it cannot be read"))
       return
     }
     guard let expiresAt = content.expiresAt else { return }
@@ -125,7 +125,7 @@ extension Inspection {
       do throws(EngineError) {
         if try engine.get(row.key.span.bytes) != nil { return }
       } catch .corrupt {
-        // The walk over the index tells it, and whether there is another row.
+        // The scan of the index reports it, and finds any other row.
       } catch {
         throw failure(error)
       }
@@ -143,18 +143,18 @@ extension Inspection {
           (IndexRow(key: key), IndexRow.recordBytes(in: value))
         }
         guard let row, let bytes else {
-          found.faults.append(
-            Fault(
+          found.problems.append(
+            Problem(
               cache: row.map { catalog.cache(numbered: $0.cacheID) }, key: row?.userKey,
-              message: "a row of the index is damaged"))
+              message: "an index row is damaged"))
           continue
         }
         try verify(row, storedBytes: bytes, &found)
       }
     } catch .corrupt(let message) {
-      // Without the rest of the index nothing can be said of what is in it.
+      // The rows of these records may be in the unreadable rest of the index.
       found.unindexed = [:]
-      found.faults.append(Fault(message: "the index: " + inUsersWords(message)))
+      found.problems.append(Problem(message: "the index: " + withUserPath(message)))
     } catch {
       throw failure(error)
     }
@@ -173,7 +173,7 @@ extension Inspection {
     do throws(EngineError) {
       value = try engine.get(recordKey.span.bytes)
     } catch .corrupt {
-      // The walk over the records has told it.
+      // The scan of the records has reported it.
       return
     }
     guard !catalog.cleared.contains(row.cacheID), let value else {
@@ -184,7 +184,7 @@ extension Inspection {
     do throws(RecordFault) {
       record = try Record(value.span.bytes, under: recordKey.span.bytes)
     } catch {
-      // Told by the walk over the records, too.
+      // The scan of the records has reported this too.
       return
     }
     let lifetime = cache.registration?.lifetime
@@ -197,17 +197,17 @@ extension Inspection {
     }
     let size = recordKey.count + value.count
     guard storedBytes != UInt64(size) else { return }
-    found.faults.append(
-      Fault(
+    found.problems.append(
+      Problem(
         cache: cache, key: row.userKey,
-        message: "it has \(size) bytes where the index says \(storedBytes)"))
+        message: "it has \(size) bytes, but the index says \(storedBytes)"))
   }
 }
 
 extension Inspection {
   private func verifyCounts(_ found: inout Verification) throws(InspectionError) {
     for (id, count) in catalog.counts.sorted(by: { $0.key < $1.key }) {
-      // Of a cleared cache nothing is counted; a count that is damaged has been told.
+      // Cleared caches are not counted; damaged counts were reported with the metadata.
       guard !catalog.cleared.contains(id), let count else { continue }
       let (bytes, isComplete): (Int, Bool)
       do throws(EngineError) {
@@ -215,12 +215,12 @@ extension Inspection {
       } catch {
         throw failure(error)
       }
-      // What cannot be read the other walks tell.
+      // The other scans report unreadable parts.
       guard isComplete, bytes != count else { continue }
-      found.faults.append(
-        Fault(
+      found.problems.append(
+        Problem(
           cache: catalog.cache(numbered: id),
-          message: "it holds \(bytes) bytes and is counted as \(count)"))
+          message: "it holds \(bytes) bytes, but its count is \(count)"))
     }
   }
 }

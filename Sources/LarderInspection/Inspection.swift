@@ -2,40 +2,40 @@ package import Foundation
 import Larder
 package import LarderEngine
 
-/// A store as it was at one moment, or a backup of one, open for looking into.
+/// Read-only access to a store or a backup, as it was at one moment.
 ///
 /// It reads a snapshot of the store's files in a private directory, so the store may be open in
-/// another process, and nothing in its directory is changed. Commands write to any
-/// `TextOutputStream` and answer what they found as an ``Outcome``.
+/// another process, and nothing in its directory changes. Commands write to a `TextOutputStream`
+/// and return an ``Outcome``.
 ///
-/// An inspection belongs to one thread.
+/// An inspection must be used by one thread only.
 package final class Inspection {
-  /// The store's directory, its path without links.
+  /// The path of the store's directory, with links resolved.
   package let path: String
-  /// How the store's files came into the snapshot.
+  /// How the store's files were captured.
   package let method: StoreCapture.Method
-  /// The moment that ages and states are told for.
+  /// The moment for which ages and states are reported.
   package let now: Date
 
   let snapshot: StoreSnapshot
   let engine: LevelDBEngine
   let catalog: Catalog
-  /// What was found damaged before any record was read.
+  /// Damage found before any record was read.
   private(set) var damage: [String]
-  /// What a backup says of itself; nil when it is a store.
+  /// The backup's manifest and files; nil for a store.
   let backup: Backup?
-  /// What of the store's logs is not shown, and why it need not be damage; nil for nothing.
+  /// An incomplete end of the logs, which need not be damage; nil if the logs are intact.
   let tornEnd: String?
 
   /// Takes a snapshot of the store in a directory and opens it.
   ///
   /// - Parameters:
   ///   - directory: A store's directory, by any path.
-  ///   - now: The moment to judge lifetimes by.
+  ///   - now: The moment at which lifetimes are evaluated.
   ///   - linking: Whether hard links are tried before the files are copied.
-  /// - Throws: An ``InspectionError`` with the status `unavailable` when there is no store,
-  ///   `unsupported` when it is another program's or a later version's,
-  ///   `damaged` when it cannot be opened at all, `io`, also when it could not be captured.
+  /// - Throws: An ``InspectionError`` with the status `unavailable` if there is no store,
+  ///   `unsupported` if another program or a later version wrote it, `damaged` if it cannot be
+  ///   opened, `io` if it cannot be read or captured.
   package init(
     at directory: String, now: Date, linking: Bool = true
   ) throws(InspectionError) {
@@ -44,7 +44,7 @@ package final class Inspection {
     }
     self.path = path
     self.now = now
-    let found = try Self.look(at: path)
+    let found = try Self.identify(path)
     (backup, damage) = (found.backup, found.damage)
     do {
       snapshot = try StoreSnapshot(of: path, linking: linking, named: "kvinspect-")
@@ -64,7 +64,7 @@ package final class Inspection {
     damage += catalog.damage
   }
 
-  /// Removes the snapshots of this process and ends it: for signals, and for a closed pipe.
+  /// Removes the snapshots of this process and exits; for signals and closed pipes.
   package static func removeSnapshots(thenExit code: Int32) -> Never {
     PrivateDirectory.removeAll(thenExit: code)
   }
@@ -73,14 +73,13 @@ package final class Inspection {
     do {
       try engine.close()
     } catch {
-      // The directory that it reads is about to go; nothing can be lost.
+      // The snapshot is about to be removed; nothing can be lost.
     }
   }
 
-  /// Looks whether a directory is a store or a backup, and what is wrong with what says so if the
-  /// rest may still be read.
-  private static func look(
-    at path: String
+  /// Reads a backup's manifest, or checks a store's marker, and collects their damage.
+  private static func identify(
+    _ path: String
   ) throws(InspectionError) -> (backup: Backup?, damage: [String]) {
     guard FileAccess.bytes(of: "\(path)/\(BackupManifest.fileName)") != nil else {
       return (nil, try checkMarker(in: path).map { [$0] } ?? [])
@@ -94,28 +93,32 @@ package final class Inspection {
     }
   }
 
-  /// Checks a store's marker, and says what is wrong with it.
+  /// Checks a store's marker and describes damage; nil if there is none.
   private static func checkMarker(in path: String) throws(InspectionError) -> String? {
     guard FileAccess.bytes(of: "\(path)/CURRENT") != nil else {
       throw InspectionError(.unavailable, "there is no store at \(path)")
     }
     let marker = "\(path)/\(StoreMarker.fileName)"
     guard let bytes = try FileAccess.read(marker, limit: StoreMarker.byteLimit) else {
-      throw InspectionError(.unsupported, "\(path) is a LevelDB database of another program")
+      throw InspectionError(
+        .unsupported, "\(path) is a LevelDB database, but not a Larder store")
     }
     guard let version = StoreMarker.formatVersion(in: bytes) else {
       return "\(marker) does not begin with the format version"
     }
     guard version <= StoreMarker.formatVersion else {
-      throw InspectionError(.unsupported, "\(path) has format version \(version)")
+      throw InspectionError(
+        .unsupported,
+        "\(path) has format version \(version); the latest supported is \(StoreMarker.formatVersion)"
+      )
     }
     return nil
   }
 
-  /// Ends the copies of the logs before the first thing in them that cannot be read.
+  /// Truncates the copies of the logs before their first unreadable record.
   ///
-  /// - Returns: What was found, in words: an end that was torn off by a power loss, or is still
-  ///   being written, and damage.
+  /// - Returns: A description of an end that is incomplete, because of a power loss or a write under
+  ///   way, and one of damage.
   private static func cutLogs(
     of snapshot: StoreSnapshot
   ) throws(InspectionError) -> (torn: String?, damage: String?) {
@@ -132,9 +135,9 @@ package final class Inspection {
       let later = survey.logs[(index + 1)...].contains { $0.firstSequence != nil }
       let what = "\(snapshot.source)/\(log.name) is torn at byte \(place)"
       guard place == 0 && log.firstSequence != nil || later else { return (what, nil) }
-      return (nil, what + ", and what later logs hold cannot be used")
+      return (nil, what + ", so later logs cannot be used")
     case .damaged(_, _, let message):
-      return (nil, message + "; what was written from there on is not shown")
+      return (nil, message + "; later writes are not shown")
     }
   }
 
@@ -148,31 +151,31 @@ package final class Inspection {
     }
   }
 
-  /// A message of the engine about the store's directory and not about the snapshot's.
-  func inUsersWords(_ message: String) -> String {
+  /// Replaces the snapshot's path in a message with the store's.
+  func withUserPath(_ message: String) -> String {
     message.replacing(snapshot.path, with: path)
   }
 
-  /// A failure of the engine, likewise.
+  /// An error of the engine, with the store's path.
   func failure(_ error: EngineError) -> InspectionError {
     InspectionError(error).naming(path, insteadOf: snapshot.path)
   }
 }
 
 extension InspectionError {
-  /// The same failure as a tool says it.
+  /// The error of a command for an error of the engine.
   init(_ error: EngineError) {
     switch error {
-    case .closed: self.init(.io, "the snapshot was closed")
+    case .closed: self.init(.io, "the snapshot is closed")
     case .locked: self.init(.unavailable, "the snapshot is locked")
     case .writesDisabled(let cause): self.init(.io, "the snapshot cannot be written: \(cause)")
-    case .diskFull: self.init(.io, "there is no room for the snapshot")
+    case .diskFull: self.init(.io, "the disk is full: there is no room for the snapshot")
     case .io(let message): self.init(.io, message)
     case .corrupt(let message): self.init(.damaged, "the store is damaged: \(message)")
     case .incompatible(let message): self.init(.unsupported, message)
     case .invalidArgument(let message): self.init(.usage, message)
     case .overBudget: self.init(.io, "the snapshot has a budget")
-    case .readOnly(let cause): self.init(.io, "the snapshot is not written to: \(cause)")
+    case .readOnly(let cause): self.init(.io, "the snapshot is read-only: \(cause)")
     }
   }
 

@@ -1,29 +1,29 @@
 import Foundation
 import Larder
 
-/// What a command found, as the exit code of its process.
+/// The result of a command, as the exit code of its process.
 package enum Outcome: Int32, Sendable {
-  /// Everything asked for was found, and nothing damaged.
+  /// Everything requested was found, and nothing is damaged.
   case fine = 0
-  /// There is no such key or cache.
+  /// The key or the cache does not exist.
   case notFound = 2
-  /// Something is damaged. What could be read was shown.
+  /// Something is damaged. The readable rest was shown.
   case damaged = 3
   /// There is no store, or it cannot be read now.
   case unavailable = 4
-  /// The system refused a read or a write.
+  /// A read or a write failed.
   case io = 5
-  /// It is not a store, or one of a later version.
+  /// It is not a store, or a later version wrote it.
   case unsupported = 6
-  /// The command itself makes no sense.
+  /// The command line is invalid.
   case usage = 64
 }
 
-/// Why a command ended without an answer.
+/// The reason why a command failed.
 package struct InspectionError: LocalizedError, Sendable, CustomStringConvertible {
-  /// The exit code that says the same.
+  /// The exit code for this error.
   package let status: Outcome
-  /// A sentence for people, without a stop; safe on a terminal, whatever it quotes.
+  /// A message without a final period, escaped for terminals.
   package let description: String
   package var errorDescription: String? { description }
 

@@ -1,27 +1,26 @@
-// How keys are written and read. What is written can be given back as an argument, whatever bytes
-// a key has:
+// How keys are written and read. Every written key can be passed back as an argument:
 //
-//   text      as it is; but as 0x and hex when it is not UTF-8, is empty, has control or invisible
-//             characters, begins with "-" or begins or ends with a space, or could itself be read
-//             as hex
+//   text      unchanged; but as 0x and hex if it is not UTF-8, is empty, has control or invisible
+//             characters, begins with "-", begins or ends with a space, or could be read as hex
 //   integer   decimal
-//   UUID      as usual
+//   UUID      the standard form
 //   bytes     0x and hex
 //
-// Bytes that are no key of the cache's kind are hex too, so 0x is read as bytes by every cache.
+// Bytes that are not a key of the cache's kind are written as hex too, so every cache reads 0x as
+// bytes.
 
 import Foundation
 import Larder
 
 /// How keys are written and read.
 package enum KeyForm: String, Sendable, CaseIterable {
-  /// By the kind of the cache's keys.
+  /// According to the kind of the cache's keys.
   case auto
   /// As text, whatever their kind.
   case utf8
   /// As `0x` and hex.
   case hex
-  /// In Base64, as RFC 4648 says.
+  /// In Base64 (RFC 4648).
   case base64
 }
 
@@ -37,7 +36,7 @@ extension KeyForm {
     }
   }
 
-  /// The bytes of a key that was written in this form; nil when `text` is none of this kind.
+  /// The bytes of a key written in this form; nil if `text` is not a key of this kind.
   func bytes(of text: String, kind: KeyKind) -> [UInt8]? {
     if self == .base64 { return Data(base64Encoded: text).map(Array.init) }
     if let bytes = Self.bytes(ofHex: text) { return bytes }
@@ -49,13 +48,13 @@ extension KeyForm {
     }
   }
 
-  /// The bytes that keys written in this form may begin with; nil when `text` can be none.
+  /// The bytes of a key prefix written in this form; nil if `text` cannot be one.
   func prefix(of text: String, kind: KeyKind) -> [UInt8]? {
     if self == .auto, kind == .integer || kind == .uuid { return Self.bytes(ofHex: text) }
     return bytes(of: text, kind: kind)
   }
 
-  /// The name of a cache, as keys that are text are written.
+  /// The name of a cache, written like a text key.
   static func text(ofName name: String) -> String { text(ofText: Array(name.utf8)) }
 
   static func hex(_ bytes: some Sequence<UInt8>) -> String {
@@ -75,7 +74,7 @@ extension KeyForm {
       && bytes(ofHex: text) == nil
   }
 
-  /// Whether a character is safe on a terminal, visible, and distinct from every other one.
+  /// Whether a character is visible, safe on a terminal, and distinct from every other one.
   private static func isVisible(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.properties.generalCategory {
     case .format: false

@@ -1,12 +1,12 @@
 package import Foundation
 import Larder
 
-/// Dates and spans, as reports write them and commands take them.
+/// Writes dates and time spans in reports, and parses those of commands.
 package enum Moment {
-  /// The system's time.
+  /// The current system time.
   package static func now() -> Date { Store.Options().clock.now() }
 
-  /// A moment by ISO 8601 (`2026-01-31`, `2026-01-31T12:00:00Z`), or as a span from `now` with a
+  /// Parses an ISO 8601 date (`2026-01-31`, `2026-01-31T12:00:00Z`), or a span from `now` with a
   /// sign and a unit of s, m, h, d or w (`+8d`, `-90s`).
   package static func parse(_ text: String, from now: Date) throws(InspectionError) -> Date {
     if let span = span(text) { return now.addingTimeInterval(span) }
@@ -15,11 +15,11 @@ package enum Moment {
       do {
         return try Date(text, strategy: style)
       } catch {
-        // The next form is tried; what is none of them is refused below.
+        // Tries the next format.
       }
     }
     throw InspectionError(
-      .usage, "\(text) is no time: write 2026-01-31T12:00:00Z, 2026-01-31, +8d or -90s")
+      .usage, "\(text) is not a valid time: write 2026-01-31T12:00:00Z, 2026-01-31, +8d or -90s")
   }
 
   private static func span(_ text: String) -> TimeInterval? {
@@ -30,15 +30,14 @@ package enum Moment {
     return (sign == "-" ? -1 : 1) * Double(count) * Double(seconds)
   }
 
-  /// The date by ISO 8601 in UTC, to the millisecond; nil for what is no date of the calendar.
+  /// The date in ISO 8601 and UTC, to the millisecond; nil outside the years 1 to 9999.
   static func text(_ date: Date) -> String? {
     let seconds = date.timeIntervalSinceReferenceDate
-    // The years 1 to 9999.
     guard seconds >= -63_113_904_000, seconds < 252_423_993_600 else { return nil }
     return date.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
   }
 
-  /// The bits of the date's seconds since 2001, in hex: what its ISO 8601 text may round.
+  /// The bits of the date's seconds since 2001, in hex, which the ISO 8601 text may round.
   static func bits(_ date: Date) -> String {
     let digits = String(date.timeIntervalSinceReferenceDate.bitPattern, radix: 16)
     return "0x" + String(repeating: "0", count: 16 - digits.count) + digits

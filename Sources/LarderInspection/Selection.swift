@@ -1,16 +1,16 @@
-/// Which records a command is about, and how it writes them.
+/// The records that a command selects.
 package struct Selection: Sendable {
   /// Only this cache, by name or as `#` and its number.
   package var cache: String?
-  /// Only keys that begin so.
+  /// Only keys with this prefix.
   package var prefix: String?
   /// Only this key and those after it.
   package var from: String?
   /// Only keys before this one.
   package var to: String?
-  /// Only keys that are written so; see ``Glob``.
+  /// Only keys whose written form matches this pattern; see ``Glob``.
   package var match: String?
-  /// At most so many records.
+  /// The maximum number of records.
   package var limit: Int?
   /// From the last key to the first.
   package var isReversed = false
@@ -21,43 +21,43 @@ package struct Selection: Sendable {
 
 /// How a report is written.
 package struct Style: Sendable {
-  /// What the report is made of.
+  /// The format of the report.
   package var format = ReportFormat.table
-  /// How keys are written, and read from a command's arguments.
+  /// How keys are written, and parsed from a command's arguments.
   package var keys = KeyForm.auto
   /// How payloads are written.
   package var values = ValueForm.auto
-  /// No value is written, and of a key only its length and a checksum that tells it from others.
+  /// Writes no values, and of each key only its length and a checksum.
   package var isRedacted = false
-  /// Only data: no headings and no summary.
+  /// Writes data only: no headings and no summary.
   package var isQuiet = false
 
-  /// A table for people, with everything in it.
+  /// A table with headings, keys and values.
   package init() {}
 }
 
-/// The forms of reports.
+/// The formats of reports.
 package enum ReportFormat: String, Sendable, CaseIterable {
-  /// For people.
+  /// Aligned columns, for reading.
   case table
   /// One JSON document.
   case json
   /// A JSON document on each line.
   case jsonl
-  /// Comma-separated values under a line of names.
+  /// Comma-separated values below a line of column names.
   case csv
 }
 
-/// The forms of payloads.
+/// The formats of payloads.
 package enum ValueForm: String, Sendable, CaseIterable {
-  /// What can be understood as JSON or text, the rest in hex.
+  /// As JSON or text if possible, otherwise in hex.
   case auto
-  /// As JSON where it can be, whatever coder wrote it; the rest in hex.
+  /// As JSON if possible, whichever coder wrote the payload, otherwise in hex.
   case json
-  /// As a dump, or in JSON as `0x` and hex.
+  /// As a hex dump; in JSON as `0x` and hex.
   case hex
-  /// Only how long it is.
+  /// Only the size.
   case size
-  /// Nothing at all.
+  /// Not at all.
   case none
 }

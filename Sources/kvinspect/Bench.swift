@@ -3,26 +3,27 @@ import LarderInspection
 
 struct Bench: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Measure this machine, or reading the records of a store.",
+    abstract: "Measure this machine, or reads of a store's records.",
     discussion: """
-      Without --store, some of Larder's benchmarks run in a temporary directory, beside LevelDB \
-      alone and JSON. With it, records are read from a snapshot: the store may be open, and \
-      nothing in it is changed. Build with -c release: other times mean little.
+      Without --store, runs some of Larder's benchmarks in a temporary directory, against \
+      LevelDB alone and JSON. With --store, reads records from a snapshot: the store may be open, \
+      and is not changed. Build with -c release: the times of a debug build mean little.
       """)
 
-  @Option(help: "Read this store's records.", completion: .directory)
+  @Option(help: "The store whose records are read.", completion: .directory)
   var store: String?
 
-  @Option(help: "How to write the answer: table, json, jsonl.")
+  @Option(help: "The format of the report: table, json, jsonl.")
   var format: ReportFormat = .table
 
-  @Option(parsing: .unconditional, help: "How often each side is measured (7).")
+  @Option(parsing: .unconditional, help: "The number of rounds (7).")
   var rounds: Int?
 
-  @Option(parsing: .unconditional, help: "How many records to make; not with --store (100000).")
+  @Option(
+    parsing: .unconditional, help: "The number of records to create; not with --store (100000).")
   var records: Int?
 
-  @Flag(help: "Write data only: no heading, no message.")
+  @Flag(help: "Write data only: no headings, no messages.")
   var quiet = false
 
   func validate() throws {

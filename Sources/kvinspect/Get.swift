@@ -3,17 +3,18 @@ import LarderInspection
 
 struct Get: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Show a record: what is known about it, and its payload.",
+    abstract: "Show a record: its fields and its payload.",
     usage: "kvinspect get <store> <key> [<options>]",
-    discussion: "An expired record is shown, and marked so.")
+    discussion: "Expired records are shown, and marked as expired.")
 
   @OptionGroup var shared: SharedOptions
 
-  // An array, because only one takes a negative number and not an option of that name.
-  @Argument(parsing: .allUnrecognized, help: "The key, as ls writes it.")
+  // An array, because a single argument does not accept negative numbers.
+  @Argument(parsing: .allUnrecognized, help: "The key, in the form that ls writes.")
   var key: [String]
 
-  @Option(help: "The cache, by its name or as # and its number; needed when several have the key.")
+  @Option(
+    help: "The cache: its name, or # and its number; required if several caches have the key.")
   var cache: String?
 
   @Option(help: "How to write the payload: auto, json, hex, size, none.")
@@ -23,11 +24,11 @@ struct Get: ParsableCommand {
   var raw = false
 
   func validate() throws {
-    // No key is written with a dash unless it is a number.
+    // Only numbers are written with a leading dash.
     if let option = key.first(where: { $0.hasPrefix("-") && Int($0) == nil }) {
       throw ValidationError("Unknown option '\(option)'")
     }
-    guard key.count == 1 else { throw ValidationError("One key is wanted, not \(key.count)") }
+    guard key.count == 1 else { throw ValidationError("get takes one key, not \(key.count)") }
     guard !(raw && shared.redact) else {
       throw ValidationError("--raw and --redact exclude each other")
     }
@@ -41,7 +42,7 @@ struct Get: ParsableCommand {
           key, cache: cache, style: shared.style(values: values), to: &output)
       }
       let payload = try inspection.payload(of: key, cache: cache, keys: shared.keys)
-      if payload.isExpired, !shared.quiet { say("\(key) is expired") }
+      if payload.isExpired, !shared.quiet { printMessage("\(key) is expired") }
       output.write(payload.bytes)
       return .fine
     }

@@ -3,7 +3,7 @@ import LarderInspection
 
 struct Info: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Tell what the store is made of: its owner, its caches, its files.")
+    abstract: "Show the store's owner, files and caches.")
 
   @OptionGroup var shared: SharedOptions
 

@@ -8,10 +8,10 @@ struct List: ParsableCommand {
 
   @OptionGroup var shared: SharedOptions
 
-  @Option(help: "Only this cache, by its name or as # and its number.")
+  @Option(help: "Only this cache: its name, or # and its number.")
   var cache: String?
 
-  @Option(parsing: .unconditional, help: "Only keys that begin so.")
+  @Option(parsing: .unconditional, help: "Only keys with this prefix.")
   var prefix: String?
 
   @Option(parsing: .unconditional, help: "Only this key and those after it.")
@@ -20,7 +20,8 @@ struct List: ParsableCommand {
   @Option(parsing: .unconditional, help: "Only keys before this one.")
   var to: String?
 
-  @Option(parsing: .unconditional, help: "Only keys that match, with *, ?, [a-z] and [!a-z].")
+  @Option(
+    parsing: .unconditional, help: "Only keys that match a pattern with *, ?, [a-z] and [!a-z].")
   var match: String?
 
   @Option(help: "Stop after this many records.")

@@ -2,30 +2,30 @@ import ArgumentParser
 import Foundation
 import LarderInspection
 
-/// What every command takes.
+/// The options of every command that reads a store.
 struct SharedOptions: ParsableArguments {
   @Argument(help: "The store's directory.", completion: .directory)
   var store: String
 
-  @Option(help: "How to write the answer: table, json, jsonl; csv for ls, ttl and verify.")
+  @Option(help: "The format of the report: table, json, jsonl; csv for ls, ttl and verify.")
   var format: ReportFormat = .table
 
   @Option(
     help: """
       How keys are written and read: auto (by the kind of the cache's keys), utf8, hex or base64. \
-      A key that is text and cannot be shown as it is, and one that is bytes, is 0x and hex.
+      Keys of bytes, and texts that cannot be shown unchanged, are written as 0x and hex.
       """)
   var keys: KeyForm = .auto
 
   @Option(
     parsing: .unconditional,
-    help: "Judge lifetimes as of this time: 2026-01-31T12:00:00Z, 2026-01-31, +8d, -90s.")
+    help: "Evaluate lifetimes at this time: 2026-01-31T12:00:00Z, 2026-01-31, +8d, -90s.")
   var now: String?
 
-  @Flag(help: "Write no values, and of keys only their lengths and checksums.")
+  @Flag(help: "Write no values, and only lengths and checksums of keys.")
   var redact = false
 
-  @Flag(help: "Write data only: no heading, no message.")
+  @Flag(help: "Write data only: no headings, no messages.")
   var quiet = false
 
   func style(values: ValueForm = .auto) -> Style {
@@ -38,8 +38,7 @@ struct SharedOptions: ParsableArguments {
     return style
   }
 
-  /// Opens a snapshot of the store, runs a command on it, and ends with the exit code of what it
-  /// found.
+  /// Runs a command on a snapshot of the store, and throws the exit code unless it is 0.
   func run(
     _ command: (Inspection, inout StandardOutput) throws(InspectionError) -> Outcome
   ) throws {
@@ -48,7 +47,7 @@ struct SharedOptions: ParsableArguments {
     }
   }
 
-  /// Runs a command with the moment that it is to judge by, and ends likewise.
+  /// Runs a command with the moment of `--now`, and throws the exit code unless it is 0.
   func run(
     _ command: (Date, inout StandardOutput) throws(InspectionError) -> Outcome
   ) throws {
@@ -62,7 +61,7 @@ struct SharedOptions: ParsableArguments {
   }
 }
 
-/// Runs a command, and ends with the exit code of what it found or why it failed.
+/// Runs a command, and throws the exit code of its outcome or error unless it is 0.
 func runCommand(
   quiet: Bool, _ command: (inout StandardOutput) throws(InspectionError) -> Outcome
 ) throws {
@@ -72,7 +71,7 @@ func runCommand(
     status = try command(&output)
   } catch {
     output.flush()
-    if !quiet { say(error.description) }
+    if !quiet { printMessage(error.description) }
     throw ExitCode(error.status.rawValue)
   }
   output.flush()

@@ -1,13 +1,13 @@
 import Foundation
 import LarderInspection
 
-/// What happens when the process is asked to end.
+/// Handles signals that end the process.
 enum Signals {
-  /// Lets SIGINT, SIGTERM and SIGHUP remove snapshots and end the process.
+  /// Makes SIGINT, SIGTERM and SIGHUP remove snapshots before they end the process.
   ///
   /// SIGPIPE is ignored, so that writing to a closed pipe is an error that ``StandardOutput`` sees.
-  /// To be called before there is another thread: all threads must keep the signals blocked, so
-  /// that they reach the one that waits for them.
+  /// Must be called before another thread starts: all threads must inherit the blocked signals, so
+  /// that only the waiting thread receives them.
   static func removeSnapshotsWhenEnded() {
     signal(SIGPIPE, SIG_IGN)
     var ending = sigset_t()

@@ -1,9 +1,9 @@
 import Foundation
 import LarderInspection
 
-/// Standard output, in pieces of some size.
+/// Buffered standard output.
 ///
-/// When whoever reads it has had enough (`| head`), the process ends, and that is no failure.
+/// If the reader closes the pipe (`| head`), the process exits with code 0.
 struct StandardOutput: TextOutputStream {
   private static let pieceBytes = 32 << 10
 
@@ -25,7 +25,7 @@ struct StandardOutput: TextOutputStream {
       } else if errno == EPIPE {
         Inspection.removeSnapshots(thenExit: Outcome.fine.rawValue)
       } else if errno != EINTR {
-        say("cannot write: \(String(cString: strerror(errno)))")
+        printMessage("cannot write: \(String(cString: strerror(errno)))")
         Inspection.removeSnapshots(thenExit: Outcome.io.rawValue)
       }
     }
@@ -33,7 +33,7 @@ struct StandardOutput: TextOutputStream {
   }
 }
 
-/// Writes a message for people to standard error.
-func say(_ message: String) {
+/// Writes a message to standard error.
+func printMessage(_ message: String) {
   FileHandle.standardError.write(Data("kvinspect: \(message)\n".utf8))
 }

@@ -3,23 +3,24 @@ import LarderInspection
 
 struct Sweep: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Delete what has expired from the store itself, which nobody may have open.",
+    abstract: "Delete expired records from the store, which must not be open.",
     discussion: """
-      The only command that writes, and only with --write. With --now it deletes what has expired \
-      by then: what is deleted for a date that is still to come is lost.
+      The only command that changes a store, and only with --write. With --now it deletes the \
+      records that expire by that time. If that time is in the future, fresh records are lost.
       """)
 
   @OptionGroup var shared: SharedOptions
 
-  @Flag(help: "Delete; without it, or --dry-run, nothing is done.")
+  @Flag(help: "Delete the records. Either this or --dry-run is required.")
   var write = false
 
-  @Flag(help: "Only tell how much would be deleted; the store may be open.")
+  @Flag(help: "Only report how many records would be deleted; the store may be open.")
   var dryRun = false
 
   func validate() throws {
     guard write || dryRun else {
-      throw ValidationError("sweep deletes from the store: say --write, or --dry-run to see first")
+      throw ValidationError(
+        "sweep deletes records: use --write to confirm, or --dry-run to count them")
     }
   }
 

@@ -4,15 +4,15 @@ import LarderInspection
 struct TTL: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "ttl",
-    abstract: "Tell when records expire, and what a sweep would delete.",
+    abstract: "Show when records expire, and what a sweep would delete.",
     discussion: """
-      BYTES is what their going frees, before compression. The backlog is what has expired and a \
-      sweep would delete now.
+      BYTES is the size of the records with their keys, before compression. The backlog is the \
+      expired records that a sweep would delete now.
       """)
 
   @OptionGroup var shared: SharedOptions
 
-  @Option(help: "Only records of this cache, by its name or as # and its number.")
+  @Option(help: "Only records of this cache: its name, or # and its number.")
   var cache: String?
 
   func run() throws {

@@ -3,8 +3,8 @@ import LarderInspection
 
 struct Verify: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Check everything: logs, tables, records, the index of what expires.",
-    discussion: "Names the cache and the key of whatever is damaged, and then exits with 3.")
+    abstract: "Check everything: logs, tables, records, the expiry index.",
+    discussion: "Names the cache and key of each problem. Exits with 3 if something is damaged.")
 
   @OptionGroup var shared: SharedOptions
 

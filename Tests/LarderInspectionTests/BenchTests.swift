@@ -148,7 +148,7 @@ import Testing
     func measure(_ key: [UInt8], _ storedBytes: Int) throws {
       var sample = StoreBench.Sample(cache: "any", order: 0)
       var random = WorkloadRandom(seed: 1)
-      sample.add(StoreBench.Place(key: key, storedBytes: storedBytes, coder: 2), &random)
+      sample.add(StoreBench.SampledRecord(key: key, storedBytes: storedBytes, coder: 2), &random)
       _ = try StoreBench(directory: directory, rounds: 1, sample).run()
     }
 
@@ -164,10 +164,10 @@ import Testing
     var random = WorkloadRandom(seed: 1)
     let count = StoreBench.Sample.limit * 4
     for number in 0..<count {
-      sample.add(StoreBench.Place(key: [0, 0], storedBytes: number, coder: 1), &random)
+      sample.add(StoreBench.SampledRecord(key: [0, 0], storedBytes: number, coder: 1), &random)
     }
 
-    let numbers = sample.places.map(\.storedBytes)
+    let numbers = sample.sampled.map(\.storedBytes)
     #expect(sample.records == count && sample.bytes == count * (count - 1) / 2 + 2 * count)
     #expect(Set(numbers).count == StoreBench.Sample.limit)
     for quarter in 0..<4 {

@@ -101,7 +101,7 @@ import Testing
 
     let (text, status) = try inspection.infoReport()
     #expect(status == .damaged)
-    #expect(text.contains("damaged  what is remembered of cache lists is damaged"))
+    #expect(text.contains("damaged  the registration of cache lists is damaged"))
     let keys = try inspection.keys()
     #expect(keys.filter { $0.cache == "#2" }.count == 2)
     for (cache, key) in keys where cache == "#2" {

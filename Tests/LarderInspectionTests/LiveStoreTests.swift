@@ -130,7 +130,7 @@ import Testing
 
     let inspection = try Inspection(at: path, now: Specimen.now)
 
-    #expect(try inspection.infoReport().text.contains("which ended without closing the store"))
+    #expect(try inspection.infoReport().text.contains("which exited without closing the store"))
     let state = try state(of: inspection.engine)
     let sequence = try #require(state.values.max())
     #expect(sequence >= UInt64(try #require(lines.last)[0]) ?? 0)

@@ -35,7 +35,7 @@ import Testing
       if isCompacted { try specimen.withEngine { try $0.compact(EngineRange()) } }
       let (text, status) = try verified(specimen)
       #expect(status == .fine)
-      #expect(text.contains("records   10\n") && text.contains("faults    0\n"), "\(text)")
+      #expect(text.contains("records   10\n") && text.contains("problems  0\n"), "\(text)")
       #expect(try faults(in: specimen).isEmpty)
       #expect(try verified(specimen, Style(.jsonl)).text.isEmpty)
     }
@@ -48,7 +48,7 @@ import Testing
     let before = try FileFacts.all(in: specimen.path)
 
     #expect(
-      try faults(in: specimen) == [["genres", "damaged", "damaged", "its checksum does not fit"]])
+      try faults(in: specimen) == [["genres", "damaged", "damaged", "its checksum does not match"]])
     #expect(try verified(specimen).status == .damaged)
     #expect(try FileFacts.all(in: specimen.path) == before)
 
@@ -84,7 +84,7 @@ import Testing
     }
     #expect(
       try faults(in: specimen)
-        == [["genres", "stale", "damaged", "it expires and has no row in the index"]])
+        == [["genres", "stale", "damaged", "it expires but has no index row"]])
   }
 
   @Test("Index rows that overwrites leave are counted and are not faults.")
@@ -127,7 +127,7 @@ import Testing
     }
     let faults = try faults(in: specimen)
     #expect(faults.count == 3)
-    #expect(faults.contains { $0[1] == "fresh" && $0[3].hasSuffix(" where the index says 1") })
+    #expect(faults.contains { $0[1] == "fresh" && $0[3].hasSuffix(", but the index says 1") })
   }
 
   @Test("Every kind of metadata is checked.")
@@ -139,7 +139,7 @@ import Testing
     }
     let messages = try faults(in: specimen).map { $0[3] }
     #expect(messages.contains("the metadata row next-id is damaged"))
-    #expect(messages.contains("what is remembered of cache lists is damaged"))
+    #expect(messages.contains("the registration of cache lists is damaged"))
   }
 
   @Test("The progress row of a migration is checked.")
@@ -151,7 +151,7 @@ import Testing
       """
     try specimen.put(Array(body.utf8), under: Metadata.migration(5))
     let (text, status) = try verified(specimen)
-    #expect(status == .fine && text.contains("faults    0\n"), "\(text)")
+    #expect(status == .fine && text.contains("problems  0\n"), "\(text)")
     #expect(try specimen.inspect().infoReport().status == .fine)
 
     // An intact row with invalid contents.

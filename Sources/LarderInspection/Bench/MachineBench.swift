@@ -1,14 +1,14 @@
 import Foundation
 import LarderEngine
 
-/// How a bench is run.
+/// The settings of a benchmark.
 package struct BenchSettings: Sendable {
-  /// How often each side is measured: rounds of A B B A, 1 to 100.
+  /// The number of rounds of A B B A, 1 to 100.
   package let rounds: Int
-  /// How many records the databases have that are made for it; 100 to 10,000,000.
+  /// The number of records in the temporary databases, 100 to 10,000,000.
   package let records: Int
 
-  /// Takes numbers as they come from a command line; nil for the defaults, 7 and 100,000.
+  /// Checks the numbers of a command line; nil stands for the defaults, 7 and 100,000.
   ///
   /// - Throws: An ``InspectionError`` with the status `usage` for a number outside its range.
   package init(rounds: Int?, records: Int?) throws(InspectionError) {
@@ -18,11 +18,11 @@ package struct BenchSettings: Sendable {
       throw InspectionError(.usage, "--rounds takes a number from 1 to 100")
     }
     guard (100...10_000_000).contains(self.records) else {
-      throw InspectionError(.usage, "--records takes a number from 100 to 10000000")
+      throw InspectionError(.usage, "--records takes a number from 100 to 10,000,000")
     }
   }
 
-  /// Whether this program was built with the optimizer; its times mean little if not.
+  /// Whether this program was built with the optimizer; the times of a debug build mean little.
   static var isOptimized: Bool {
     #if DEBUG
       false
@@ -31,10 +31,10 @@ package struct BenchSettings: Sendable {
     #endif
   }
 
-  /// What people should know before they look at the times.
+  /// The lines above the results, with a warning for debug builds.
   var heading: String {
     let warning = Self.isOptimized ? "" : "THIS IS A DEBUG BUILD: its times mean little.\n"
-    return warning + "nanoseconds for one operation, medians of \(rounds) rounds in turns\n"
+    return warning + "nanoseconds per operation, medians of \(rounds) alternating rounds\n"
   }
 
   var fields: [(name: String, value: JSONValue)] {
@@ -45,30 +45,30 @@ package struct BenchSettings: Sendable {
   }
 }
 
-/// Measures this machine: some of the benchmarks' workloads, in a temporary directory.
+/// Measures this machine with some of larder-bench's workloads, in a temporary directory.
 package enum MachineBench {
   private typealias Row = (times: Comparison, other: String)
 
-  /// Measures, and writes a row for each workload.
+  /// Runs the workloads and writes a row for each.
   ///
   /// - Parameters:
-  ///   - settings: How many records and rounds.
-  ///   - style: How the report is written; not as `csv`.
-  ///   - output: Where to.
-  /// - Returns: That it was fine.
-  /// - Throws: An ``InspectionError`` with the status `usage` for a form that there is not, `io`
-  ///   when no directory can be made, and for a wrong result. Nothing is left behind.
+  ///   - settings: The numbers of records and rounds.
+  ///   - style: The style of the report; `csv` is not supported.
+  ///   - output: Receives the report.
+  /// - Returns: Always `fine`.
+  /// - Throws: An ``InspectionError`` with the status `usage` for the format `csv`, `io` if the
+  ///   temporary directory cannot be created or a result is wrong. The directory is removed.
   package static func run(
     _ settings: BenchSettings, style: Style, to output: inout some TextOutputStream
   ) throws(InspectionError) -> Outcome {
     try style.expectNoCSV()
     let temporary = FileManager.default.temporaryDirectory.path(percentEncoded: false)
     guard let directory = PrivateDirectory(in: temporary, named: "kvinspect-") else {
-      throw InspectionError(.io, "no directory can be made in \(temporary)")
+      throw InspectionError(.io, "cannot create a directory in \(temporary)")
     }
     var rows: [Row] = []
     do {
-      // The directory goes with its last reference.
+      // The directory is removed with its last reference.
       try withExtendedLifetime(directory) {
         try MachineWorkloads.measure(
           records: settings.records, rounds: settings.rounds,
@@ -123,17 +123,17 @@ package enum MachineBench {
   private static func decimals(_ number: Double) -> String { String(format: "%.3f", number) }
 }
 
-/// A time in whole nanoseconds.
+/// Nanoseconds, rounded to an integer.
 func whole(_ nanoseconds: Double) -> String { String(format: "%.0f", nanoseconds) }
 
 extension Style {
   func expectNoCSV() throws(InspectionError) {
-    if format == .csv { throw InspectionError(.usage, "bench cannot be written as csv") }
+    if format == .csv { throw InspectionError(.usage, "bench does not support csv") }
   }
 }
 
 extension [JSONValue] {
-  /// Writes rows as lines, or as one document under a heading.
+  /// Writes rows as JSON lines, or as one document with `heading` as its first members.
   func write(
     under heading: [(name: String, value: JSONValue)], style: Style,
     to output: inout some TextOutputStream

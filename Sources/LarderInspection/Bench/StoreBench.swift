@@ -3,35 +3,36 @@ import Larder
 import LarderBytes
 import LarderEngine
 
-/// What was measured of a cache.
+/// The measured times of a cache.
 struct CacheTimes {
   let cache: String
   let coders: [String]
   let records: Int
-  /// With keys and headers, before compression.
+  /// Includes keys and headers, before compression.
   let bytes: Int
-  /// How many of the records were read.
+  /// The number of records that were read.
   let sample: Int
-  /// Reads with nothing in LevelDB's block cache, by Larder and by LevelDB; nil without records.
+  /// Larder and LevelDB alone, with an empty block cache; nil if there are no records.
   let cold: Comparison?
-  /// Reads of few records again and again.
+  /// Larder and LevelDB alone, reading a few records repeatedly.
   let hot: Comparison?
-  /// Nanoseconds for one payload; nil where none is Larder's binary coder's or JSON.
+  /// Nanoseconds per payload; nil if no payload is JSON or from Larder's binary coder.
   let decode: Double?
   let encode: Double?
 }
 
 extension Inspection {
-  /// Measures reading the store's own records from the snapshot, and their payloads' coding, and
-  /// writes a row for each cache.
+  /// Measures reading and coding the store's records, and writes a row for each cache.
+  ///
+  /// The inspection cannot be used afterwards.
   ///
   /// - Parameters:
-  ///   - settings: How many rounds.
-  ///   - style: How the report is written; not as `csv`.
-  ///   - output: Where to.
-  /// - Returns: That it was fine, or that something is damaged; what could be read was measured.
-  /// - Throws: An ``InspectionError`` with the status `usage` for a form that there is not, `io`,
-  ///   also for a wrong result. The inspection cannot be used any more.
+  ///   - settings: The number of rounds.
+  ///   - style: The style of the report; `csv` is not supported.
+  ///   - output: Receives the report.
+  /// - Returns: `fine`, or `damaged` if unreadable records were left out.
+  /// - Throws: An ``InspectionError`` with the status `usage` for the format `csv`, `io` if a read
+  ///   fails or a result is wrong.
   package func bench(
     _ settings: BenchSettings, style: Style, to output: inout some TextOutputStream
   ) throws(InspectionError) -> Outcome {
@@ -39,19 +40,19 @@ extension Inspection {
     let (samples, outcome) = try samples()
     let times: [CacheTimes]
     do {
-      // Both sides open the snapshot in turns, for which it must not be open.
+      // Both sides open the snapshot alternately, so it must be closed here.
       try engine.close()
       times = try samples.values.sorted { $0.order < $1.order }.map { sample in
         try StoreBench(directory: snapshot.path, rounds: settings.rounds, sample).run()
       }
     } catch {
-      throw InspectionError(.io, inUsersWords("\(error)"))
+      throw InspectionError(.io, withUserPath("\(error)"))
     }
     write(times, settings, style: style, to: &output)
     return outcome
   }
 
-  /// Some records of each cache, by a seed: as good as any, and the same each time.
+  /// A random sample of each cache's records, with a fixed seed.
   private func samples() throws(InspectionError) -> ([UInt64: StoreBench.Sample], Outcome) {
     var samples: [UInt64: StoreBench.Sample] = [:]
     var outcome = Outcome.fine
@@ -64,7 +65,7 @@ extension Inspection {
       let id = record.cache.id
       let order = samples.count
       samples[id, default: StoreBench.Sample(cache: record.cache.label, order: order)].add(
-        StoreBench.Place(
+        StoreBench.SampledRecord(
           key: KeySpace.records.prefix(ofCache: id) + record.key, storedBytes: record.storedBytes,
           coder: header.coder),
         &random)
@@ -74,59 +75,59 @@ extension Inspection {
   }
 }
 
-/// Reads a sample of a cache's records from a directory that nobody else has open.
+/// Measures reading a sample of a cache's records from a directory that is not open elsewhere.
 struct StoreBench {
-  /// Where a record is, and what is known of it.
-  struct Place {
+  /// The key of a record in the sample, and what the scan found there.
+  struct SampledRecord {
     let key: [UInt8]
     let storedBytes: Int
     let coder: UInt8
   }
 
-  /// Records drawn from all of a cache, each as likely.
+  /// A uniform random sample of a cache's records.
   struct Sample {
     static let limit = 2000
 
     let cache: String
-    /// The cache's place among all.
+    /// The position of the cache in the report.
     let order: Int
-    private(set) var places: [Place] = []
+    private(set) var sampled: [SampledRecord] = []
     private(set) var coders: Set<UInt8> = []
     private(set) var records = 0
     private(set) var bytes = 0
 
     init(cache: String, order: Int) { (self.cache, self.order) = (cache, order) }
 
-    mutating func add(_ place: Place, _ random: inout WorkloadRandom) {
+    mutating func add(_ record: SampledRecord, _ random: inout WorkloadRandom) {
       records += 1
-      bytes += place.key.count + place.storedBytes
-      coders.insert(place.coder)
-      if places.count < Self.limit { return places.append(place) }
+      bytes += record.key.count + record.storedBytes
+      coders.insert(record.coder)
+      if sampled.count < Self.limit { return sampled.append(record) }
       let drawn = Int.random(in: 0..<records, using: &random)
-      if drawn < places.count { places[drawn] = place }
+      if drawn < sampled.count { sampled[drawn] = record }
     }
   }
 
-  /// What LevelDB's block cache holds with certainty: few records, of few bytes.
+  /// Limits within which all records fit into LevelDB's block cache.
   private static let hot = (records: 64, bytes: 1 << 20)
   private static let hotReads = 2000
-  /// How many bytes of payloads are held and coded.
+  /// The maximum size of the payloads that are kept in memory and coded.
   private static let codedBytes = 8 << 20
 
   private let directory: URL
   private let rounds: Int
   private let sample: Sample
-  private let places: [Place]
+  private let records: [SampledRecord]
 
   /// - Parameters:
-  ///   - directory: A store's directory, its path without links, that nobody has open.
-  ///   - rounds: How many rounds of A B B A.
-  ///   - sample: Which records to read; they must all be there.
+  ///   - directory: The path of a store's directory, with links resolved. It must not be open.
+  ///   - rounds: The number of rounds of A B B A.
+  ///   - sample: The records to read; all of them must exist.
   init(directory: String, rounds: Int, _ sample: Sample) {
     self.directory = URL(filePath: directory, directoryHint: .isDirectory)
     (self.rounds, self.sample) = (rounds, sample)
     var random = WorkloadRandom(seed: 2)
-    places = sample.places.shuffled(using: &random)
+    records = sample.sampled.shuffled(using: &random)
   }
 
   func run() throws -> CacheTimes {
@@ -134,19 +135,19 @@ struct StoreBench {
     let coding = try timeCoding(payloads)
     return CacheTimes(
       cache: sample.cache, coders: sample.coders.sorted().map(coderName), records: sample.records,
-      bytes: sample.bytes, sample: places.count, cold: try reading(places, passes: nil),
-      hot: try reading(hotPlaces, passes: max(1, Self.hotReads / hotPlaces.count)),
+      bytes: sample.bytes, sample: records.count, cold: try reading(records, passes: nil),
+      hot: try reading(hotRecords, passes: max(1, Self.hotReads / hotRecords.count)),
       decode: coding?.decode, encode: coding?.encode)
   }
 
-  /// The first ones that stay in LevelDB's block cache; one at least.
-  private var hotPlaces: [Place] {
+  /// The first records that fit into LevelDB's block cache; at least one.
+  private var hotRecords: [SampledRecord] {
     var bytes = 0
-    let few = places.prefix(Self.hot.records).prefix { place in
-      bytes += place.storedBytes
+    let few = records.prefix(Self.hot.records).prefix { record in
+      bytes += record.storedBytes
       return bytes <= Self.hot.bytes
     }
-    return few.isEmpty ? Array(places.prefix(1)) : Array(few)
+    return few.isEmpty ? Array(records.prefix(1)) : Array(few)
   }
 
   // MARK: - Reading
@@ -158,9 +159,9 @@ struct StoreBench {
     return try LevelDBEngine(at: directory.path(percentEncoded: false), options: options)
   }
 
-  /// Reads once behind an opening, or so often behind a read that is not timed.
-  private func reading(_ places: [Place], passes: Int?) throws -> Comparison {
-    let reads = places.count * (passes ?? 1)
+  /// Measures one pass after opening, or `passes` passes after an untimed one.
+  private func reading(_ records: [SampledRecord], passes: Int?) throws -> Comparison {
+    let reads = records.count * (passes ?? 1)
     func timing(_ pass: () throws -> Int) throws -> Duration {
       if passes != nil { _ = try pass() }
       return try timed(expecting: reads) {
@@ -171,67 +172,67 @@ struct StoreBench {
       name: sample.cache, operations: reads,
       a: {
         let engine = try openEngine()
-        let time = try timing { try read(places, from: engine) }
+        let time = try timing { try read(records, from: engine) }
         try engine.close()
         return time
       },
       b: {
         let side = try LevelDBSide(at: directory)
         defer { side.close() }
-        return try timing { try read(places, from: side) }
+        return try timing { try read(records, from: side) }
       })
     return try contest.measure(rounds: rounds)
   }
 
-  /// Reads as a cache does, up to a payload of its own: how many records were whole.
-  private func read(_ places: [Place], from engine: LevelDBEngine) throws -> Int {
+  /// Reads records like a cache, up to copying the payload; returns the number of intact ones.
+  private func read(_ records: [SampledRecord], from engine: LevelDBEngine) throws -> Int {
     var buffer = ValueBuffer()
     var right = 0
-    for place in places where try engine.get(place.key.span.bytes, into: &buffer) {
+    for sampled in records where try engine.get(sampled.key.span.bytes, into: &buffer) {
       let payload = try buffer.withBytes { bytes in
-        let record = try Record(bytes, under: place.key.span.bytes)
+        let record = try Record(bytes, under: sampled.key.span.bytes)
         return bytes.extracting(record.payload).withUnsafeBytes { Data($0) }
       }
-      if payload.count < place.storedBytes { right += 1 }
+      if payload.count < sampled.storedBytes { right += 1 }
     }
     return right
   }
 
-  private func read(_ places: [Place], from side: LevelDBSide) throws -> Int {
+  private func read(_ records: [SampledRecord], from side: LevelDBSide) throws -> Int {
     var right = 0
-    for place in places {
-      let count = try side.get(place.key.span.bytes) { $0.byteCount }
-      if count == place.storedBytes { right += 1 }
+    for sampled in records {
+      let count = try side.get(sampled.key.span.bytes) { $0.byteCount }
+      if count == sampled.storedBytes { right += 1 }
     }
     return right
   }
 
-  /// Reads all of the sample on both sides, which must find the same, and returns the first
-  /// payloads.
+  /// Checks that both sides read the same records, and returns the first payloads.
   private func expectSame() throws -> [(bytes: [UInt8], coder: UInt8)] {
     let engine = try openEngine()
-    let found = try places.map { try engine.get($0.key.span.bytes) }
+    let found = try records.map { try engine.get($0.key.span.bytes) }
     try engine.close()
     let side = try LevelDBSide(at: directory)
     defer { side.close() }
     var payloads: [(bytes: [UInt8], coder: UInt8)] = []
     var held = 0
-    for (place, bytes) in zip(places, found) {
-      let other = try side.get(place.key.span.bytes) { [UInt8]($0) }
+    for (sampled, bytes) in zip(records, found) {
+      let other = try side.get(sampled.key.span.bytes) { [UInt8]($0) }
       guard let bytes, bytes == other else {
-        throw WrongResults(description: "a record of cache \(sample.cache) is read in two ways")
+        throw WrongResults(
+          description: "Larder and LevelDB read different bytes in cache \(sample.cache)")
       }
       held += bytes.count
       guard held <= Self.codedBytes || payloads.isEmpty else { continue }
-      let record = try Record(bytes.span.bytes, under: place.key.span.bytes)
-      payloads.append((Array(bytes[record.payload]), place.coder))
+      let record = try Record(bytes.span.bytes, under: sampled.key.span.bytes)
+      payloads.append((Array(bytes[record.payload]), sampled.coder))
     }
     return payloads
   }
 
   // MARK: - Coding
 
-  /// Decodes and encodes payloads as values without types; nil when no coder can be read so.
+  /// Measures coding the payloads as generic values; nil if no coder supports that.
   private func timeCoding(
     _ all: [(bytes: [UInt8], coder: UInt8)]
   ) throws -> (decode: Double, encode: Double)? {
@@ -253,7 +254,7 @@ struct StoreBench {
     return (decode, encode)
   }
 
-  /// Nanoseconds for one of so many: the median of as many runs as a side has in a contest.
+  /// Nanoseconds per operation: the median of as many runs as one side has in a contest.
   private func time(_ count: Int, _ work: () throws -> Int) throws -> Double {
     _ = try timed(expecting: count, work)
     return median(

@@ -1,4 +1,3 @@
-
 extension Inspection {
   func write(
     _ caches: [CacheTimes], _ settings: BenchSettings, style: Style,
@@ -14,9 +13,9 @@ extension Inspection {
         """
         \(heading)
 
-        \(settings.heading)cold: the first read behind an opening, the files in the system's memory
-        hot: from LevelDB's block cache; ldb: LevelDB alone
-        decode and encode: as values without the program's types
+        \(settings.heading)COLD: first reads after opening, with the files in the page cache
+        HOT: repeated reads, from LevelDB's block cache; LDB: LevelDB alone
+        DECODE, ENCODE: payloads as generic values, without the program's types
 
         """ + "\n")
     }

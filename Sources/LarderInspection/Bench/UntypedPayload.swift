@@ -2,17 +2,17 @@ import Foundation
 import LarderBytes
 import LarderCoding
 
-/// A payload as values without their types, which can be written again.
+/// A payload decoded to generic values, which can be encoded again.
 enum UntypedPayload {
   case binary(BinaryValue)
   case json(Any)
 
-  /// Whether payloads of a coder can be read so.
+  /// Whether payloads of a coder can be decoded to generic values.
   static func canRead(_ coder: UInt8) -> Bool {
     [PayloadFormat.binary.rawValue, PayloadFormat.json.rawValue].contains(coder)
   }
 
-  /// Reads a payload; nil when it breaks its coder's rules, or the coder is another one.
+  /// Decodes a payload; nil if it is malformed or the coder is not supported.
   init?(_ payload: [UInt8], coder: UInt8) {
     switch PayloadFormat(rawValue: coder) {
     case .binary:
@@ -23,14 +23,14 @@ enum UntypedPayload {
         self = .json(
           try JSONSerialization.jsonObject(with: Data(payload), options: .fragmentsAllowed))
       } catch {
-        // What is no JSON is not measured.
+        // Payloads that are not JSON are not measured.
         return nil
       }
     default: return nil
     }
   }
 
-  /// Writes it by the coder that wrote it before, and returns how many bytes that were.
+  /// Encodes the payload with its coder and returns its size.
   func encode(into buffer: inout ByteBuffer) throws -> Int {
     buffer.truncate(to: 0)
     switch self {
@@ -43,7 +43,7 @@ enum UntypedPayload {
   }
 }
 
-/// A value as it encodes itself by `Codable`.
+/// A generic value that encodes itself through `Codable`.
 private struct Untyped: Encodable {
   let value: BinaryValue
 
@@ -66,7 +66,7 @@ private struct Untyped: Encodable {
     switch value {
     case .null, .list, .fields: try container.encodeNil()
     case .bool(let truth): try container.encode(truth)
-    // The width of the field is not known; nearly all fit.
+    // The original width is unknown; nearly all numbers fit into 64 bits.
     case .integer(let number):
       if let small = Int64(exactly: number) {
         try container.encode(small)
@@ -78,7 +78,7 @@ private struct Untyped: Encodable {
     case .double(let number): try container.encode(number)
     case .date(let date): try container.encode(date)
     case .uuid(let uuid): try container.encode(uuid)
-    // A text, because to make a URL of it would take longer than to write it.
+    // A URL is encoded as a string: parsing it would take longer than encoding it.
     case .string(let text), .url(let text): try container.encode(text)
     case .data(let data): try container.encode(data)
     }

@@ -1,10 +1,8 @@
 import Foundation
 
-/// What inspection asks of the file system.
-///
-/// In the inspected directory it lists, and opens files for reading.
+/// Read-only file system access for inspections.
 enum FileAccess {
-  /// The absolute path without links; nil when there is nothing.
+  /// The absolute path with links resolved; nil if nothing exists there.
   static func realPath(_ path: String) throws(InspectionError) -> String? {
     guard let real = realpath(path, nil) else {
       if errno == ENOENT || errno == ENOTDIR { return nil }
@@ -19,13 +17,13 @@ enum FileAccess {
     return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
   }
 
-  /// The size of a file in bytes; nil when there is none.
+  /// The size of a file in bytes; nil if it does not exist.
   static func bytes(of path: String) -> Int? {
     var status = stat()
     return stat(path, &status) == 0 ? Int(status.st_size) : nil
   }
 
-  /// All bytes of a file, or its first ones; nil when there is none.
+  /// The bytes of a file, at most `limit`; nil if it does not exist.
   static func read(_ path: String, limit: Int = 64 << 20) throws(InspectionError) -> [UInt8]? {
     let source = open(path, O_RDONLY | O_CLOEXEC)
     guard source >= 0 else {
@@ -44,7 +42,7 @@ enum FileAccess {
     return bytes
   }
 
-  /// Whether a process with this id runs now.
+  /// Whether a process with this id is running.
   static func isRunning(_ process: Int32) -> Bool { kill(process, 0) == 0 || errno == EPERM }
 
   private static func failure(_ what: String, _ path: String) -> InspectionError {

@@ -1,11 +1,11 @@
 import Foundation
 import LarderCoding
 
-/// A payload of the binary coder, as the JSON that comes closest.
+/// Converts payloads of the binary coder to similar JSON.
 ///
-/// Dates become ISO 8601 texts, data `0x` and hex; members stay in the order that they have.
+/// Dates become ISO 8601 strings, and data `0x` and hex. Members keep their order.
 enum BinaryTree {
-  /// The value in `bytes`; nil when they break a rule of the format.
+  /// The value in `bytes`; nil if they are malformed.
   static func read(_ bytes: [UInt8]) -> JSONValue? { Binary.read(bytes.span.bytes).map(json) }
 
   private static func json(_ value: BinaryValue) -> JSONValue {

@@ -1,6 +1,6 @@
-/// Reads JSON and loses nothing of it: numbers keep their digits, members all stay.
+/// Reads JSON without loss: numbers keep their digits, and duplicate members are kept.
 ///
-/// Members of an object are put in the order of their names.
+/// Members of an object are sorted by name.
 struct JSONReader {
   private static let depthLimit = 512
 
@@ -8,7 +8,7 @@ struct JSONReader {
   private var at = 0
   private var depth = 0
 
-  /// The document in `bytes`; nil when they are not JSON.
+  /// The document in `bytes`; nil if they are not JSON.
   static func read(_ bytes: [UInt8]) -> JSONValue? {
     var reader = JSONReader(bytes: bytes)
     guard let value = reader.value() else { return nil }

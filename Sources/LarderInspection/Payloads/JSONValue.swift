@@ -1,10 +1,10 @@
 import Larder
 
-/// A JSON document, for writing.
+/// A JSON document to be written.
 indirect enum JSONValue {
   case null
   case bool(Bool)
-  /// A number as it is to stand in the text.
+  /// A number, with its text.
   case number(String)
   case string(String)
   case array([JSONValue])
@@ -12,7 +12,7 @@ indirect enum JSONValue {
 
   static func integer(_ number: some BinaryInteger) -> JSONValue { .number("\(number)") }
 
-  /// The shortest text that reads back as the same number; null for what JSON has no number for.
+  /// The shortest text that parses to the same number; null for infinity and NaN.
   static func real(_ number: Double) -> JSONValue {
     number.isFinite ? .number("\(number)") : .null
   }
@@ -21,10 +21,10 @@ indirect enum JSONValue {
 }
 
 extension JSONValue {
-  /// Writes the document in one line.
+  /// Writes the document on one line.
   func write(to output: inout some TextOutputStream) { write(to: &output, indent: nil) }
 
-  /// Writes the document over several lines, each behind `indent` spaces but for the first.
+  /// Writes the document on several lines, all but the first indented by `indent` spaces.
   func writePretty(to output: inout some TextOutputStream, indent: Int = 0) {
     write(to: &output, indent: indent)
   }
@@ -67,7 +67,7 @@ extension JSONValue {
     output.write(brackets.1)
   }
 
-  /// Writes a string, and escapes in it whatever could act on a terminal.
+  /// Writes a string, escaping characters that could control a terminal.
   private static func write(_ text: String, to output: inout some TextOutputStream) {
     var quoted = "\""
     for scalar in text.unicodeScalars {

@@ -1,7 +1,7 @@
 import Larder
 import LarderCoding
 
-/// A payload as it can be shown without the program's types.
+/// A payload in a form that can be shown without the program's types.
 enum PayloadView {
   case json(JSONValue)
   case text(String)
@@ -9,7 +9,7 @@ enum PayloadView {
   case size(Int)
   case nothing
 
-  /// Reads a payload as far as the coder that wrote it lets it be understood.
+  /// Reads a payload according to the coder that wrote it.
   init(_ payload: [UInt8], coder: UInt8, as form: ValueForm) {
     let format = PayloadFormat(rawValue: coder)
     switch form {
@@ -52,7 +52,7 @@ enum PayloadView {
 }
 
 extension PayloadView {
-  /// Writes the payload for people, ending with a new line; nothing for a payload not to be shown.
+  /// Writes the payload with a final newline; writes nothing for `size` and `nothing`.
   func write(to output: inout some TextOutputStream) {
     switch self {
     case .json(let value):
@@ -64,7 +64,7 @@ extension PayloadView {
     }
   }
 
-  /// Sixteen bytes a line: where they are, in hex, and those that are ASCII.
+  /// Writes sixteen bytes per line: their offset, hex digits and ASCII characters.
   private static func dump(_ bytes: [UInt8], to output: inout some TextOutputStream) {
     for start in stride(from: 0, to: bytes.count, by: 16) {
       let row = bytes[start..<min(start + 16, bytes.count)]

@@ -1,19 +1,19 @@
 import Foundation
 import LarderCoding
 
-/// A property list of any shape, as the JSON that comes closest.
+/// Converts a property list of any shape to similar JSON.
 ///
-/// Dates become ISO 8601 texts, data `0x` and hex.
+/// Dates become ISO 8601 strings, and data `0x` and hex.
 struct PropertyListTree: Decodable {
   private let json: JSONValue
 
-  /// The property list in `bytes`; nil when they are none.
+  /// The property list in `bytes`; nil if they are not one.
   static func read(_ bytes: [UInt8]) -> JSONValue? {
     do {
       let format = PayloadFormat.propertyList
       return try format.decode(PropertyListTree.self, from: bytes.span.bytes).json
     } catch {
-      // What is no property list is shown in hex.
+      // Not a property list; it is shown in hex.
       return nil
     }
   }
@@ -48,12 +48,12 @@ struct PropertyListTree: Decodable {
     return .real(try container.decode(Double.self))
   }
 
-  /// What `body` gives, or nil: a decoder tells what it holds only by throwing.
+  /// The result of `body`, or nil if it throws, because the value has another type.
   private static func tried<T>(_ body: () throws -> T) -> T? {
     do {
       return try body()
     } catch {
-      // It is of another type; the next one is tried.
+      // The caller tries the next type.
       return nil
     }
   }

@@ -3,7 +3,7 @@ import Larder
 import LarderEngine
 
 extension Inspection {
-  /// Writes what the store is made of: its caches and its files.
+  /// Writes the store's owner, files and caches.
   package func info(
     style: Style, to output: inout some TextOutputStream
   ) throws(InspectionError) -> Outcome {
@@ -16,7 +16,7 @@ extension Inspection {
     case .jsonl:
       JSONValue.object(infoFields(owner: owner)).write(to: &output)
       output.write("\n")
-    case .csv: throw InspectionError(.usage, "info cannot be written as csv")
+    case .csv: throw InspectionError(.usage, "info does not support csv")
     }
     return damage.isEmpty ? .fine : .damaged
   }
@@ -27,13 +27,13 @@ extension Inspection {
     output.write(style.isQuiet ? "" : heading + "\n\n")
     output.write("format   \(catalog.formatVersion)\n")
     if let backup {
-      output.write("backup   made \(Moment.text(backup.date) ?? "at no date")\n")
+      output.write("backup   made \(Moment.text(backup.date) ?? "at an unknown date")\n")
     }
-    output.write("owner    \(owner.map { "\($0)" } ?? "none: it was closed")\n")
+    output.write("owner    \(owner.map { "\($0)" } ?? "none: the store is closed")\n")
     output.write("log      \(snapshot.logBytes) bytes\n")
     output.write("tables   \(tableSummary)\n")
     if !catalog.cleared.isEmpty {
-      output.write("cleared  \(catalog.cleared.count) caches, rows not all deleted\n")
+      output.write("cleared  \(catalog.cleared.count) caches, with rows still to be deleted\n")
     }
     for message in damage { output.write("damaged  \(message.escapedForTerminal)\n") }
     if !levels.isEmpty {
@@ -129,16 +129,16 @@ extension Inspection {
 }
 
 extension Backup {
-  /// When it was made, by the clock of its store.
+  /// The date when the backup was made, by the clock of its store.
   fileprivate var date: Date { Date(timeIntervalSinceReferenceDate: manifest.date) }
 }
 
-/// The process that has a store open, or had it when it ended without closing it.
+/// The process that has a store open, or that exited without closing it.
 private struct StoreOwner: CustomStringConvertible {
   let pid: Int32
   let isRunning: Bool
 
-  /// Reads the guard file; nil when the store was closed.
+  /// Reads the guard file; nil if the store is closed.
   init?(of path: String) throws(InspectionError) {
     let file = "\(path)/\(StoreMarker.guardFileName)"
     guard let bytes = try FileAccess.read(file, limit: 32) else { return nil }
@@ -149,6 +149,6 @@ private struct StoreOwner: CustomStringConvertible {
   }
 
   var description: String {
-    isRunning ? "process \(pid)" : "process \(pid), which ended without closing the store"
+    isRunning ? "process \(pid)" : "process \(pid), which exited without closing the store"
   }
 }

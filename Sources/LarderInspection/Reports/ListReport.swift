@@ -3,9 +3,9 @@ import Larder
 extension Inspection {
   /// Writes one row for each record of a selection, whatever its state.
   ///
-  /// What is damaged is a row too, and the rest follows.
+  /// Damage gets a row too, and the list continues after it.
   ///
-  /// - Complexity: One step and one checksum for each record; memory for 200 rows at most.
+  /// - Complexity: One step and one checksum for each record. Memory for at most 200 rows.
   package func list(
     _ selection: Selection, style: Style, to output: inout some TextOutputStream
   ) throws(InspectionError) -> Outcome {
@@ -57,7 +57,7 @@ private struct ListRows {
     }
   }
 
-  mutating func add(_ item: WalkItem, to output: inout some TextOutputStream) {
+  mutating func add(_ item: ScanItem, to output: inout some TextOutputStream) {
     switch style.format {
     case .table: table.add(cells(of: item), to: &output)
     case .json:
@@ -79,7 +79,7 @@ private struct ListRows {
     }
   }
 
-  private func cells(of item: WalkItem) -> [String] {
+  private func cells(of item: ScanItem) -> [String] {
     switch item {
     case .unreadable(let cache, let message):
       return ["damaged", "-", "-", "-", "-", cache?.label ?? "-", "(\(message))"]
@@ -96,7 +96,7 @@ private struct ListRows {
     }
   }
 
-  private func fields(of item: WalkItem) -> [(name: String, value: JSONValue)] {
+  private func fields(of item: ScanItem) -> [(name: String, value: JSONValue)] {
     switch item {
     case .record(let record): record.jsonFields(at: inspection.now, style: style)
     case .unreadable(let cache, let message):
@@ -107,7 +107,7 @@ private struct ListRows {
     }
   }
 
-  private func csvLine(of item: WalkItem) -> String {
+  private func csvLine(of item: ScanItem) -> String {
     let fields = fields(of: item)
     let cells = Self.csvNames.map { name -> String in
       switch fields.first(where: { $0.name == name })?.value {

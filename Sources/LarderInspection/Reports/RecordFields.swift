@@ -2,14 +2,14 @@ import Foundation
 import Larder
 
 extension FoundRecord {
-  /// What is known of the record but for its payload, for programs.
+  /// The record's fields as JSON members, without the payload.
   func jsonFields(at now: Date, style: Style) -> [(name: String, value: JSONValue)] {
     var fields: [(name: String, value: JSONValue)] = [
       ("cache", .string(cache.label)), ("key", .string(style.text(of: key, in: cache))),
       ("state", .string(state.rawValue)), ("storedBytes", .integer(storedBytes)),
     ]
     guard case .success(let record) = content else {
-      return fields + [("fault", .optional(fault))]
+      return fields + [("fault", .optional(problem))]
     }
     let expiry = expiry(of: record)
     fields += [
@@ -26,12 +26,12 @@ extension FoundRecord {
     return fields
   }
 
-  /// How old it is, for people.
+  /// The record's age, for tables.
   func age(of record: Record, at now: Date) -> String {
     Moment.text(ofSpan: now.timeIntervalSince(record.savedAt))
   }
 
-  /// How long until it has expired, for people.
+  /// The time until the record expires, for tables.
   func timeLeft(of record: Record, at now: Date) -> String {
     guard state != .expired else { return "-" }
     guard let expiry = expiry(of: record) else { return "unlimited" }

@@ -7,7 +7,7 @@ private struct StoredRecord {
   let found: FoundRecord
   let bytes: [UInt8]
 
-  /// Nil when the record cannot be read.
+  /// Nil if the record cannot be read.
   var payload: [UInt8]? {
     guard case .success(let record) = found.content else { return nil }
     return Array(bytes[record.payload])
@@ -15,12 +15,12 @@ private struct StoredRecord {
 }
 
 extension Inspection {
-  /// Writes what is stored under a key: what is known about it, and its payload.
+  /// Writes the record under a key: its fields and its payload.
   ///
-  /// An expired record is shown as one; so is a damaged one, with as much as can be told.
+  /// Expired records are shown too; so are damaged ones, without the fields that cannot be read.
   ///
-  /// - Throws: An ``InspectionError`` with the status `notFound` for a missing record, `usage` for
-  ///   a key that several caches have.
+  /// - Throws: An ``InspectionError`` with the status `notFound` if the record is missing, `usage`
+  ///   if several caches have the key.
   package func get(
     _ key: String, cache name: String?, style: Style, to output: inout some TextOutputStream
   ) throws(InspectionError) -> Outcome {
@@ -33,21 +33,21 @@ extension Inspection {
     case .jsonl:
       JSONValue.object(jsonFields(of: stored, style: style)).write(to: &output)
       output.write("\n")
-    case .csv: throw InspectionError(.usage, "a record cannot be written as csv")
+    case .csv: throw InspectionError(.usage, "get does not support csv")
     }
     return stored.found.outcome
   }
 
-  /// The payload under a key, as it is, and the record's state.
+  /// The unchanged payload under a key, and whether the record is expired.
   ///
-  /// - Throws: As ``get(_:cache:style:to:)``, and for a record that cannot be read.
+  /// - Throws: As ``get(_:cache:style:to:)``, and if the record cannot be read.
   package func payload(
     of key: String, cache name: String?, keys form: KeyForm
   ) throws(InspectionError) -> (bytes: [UInt8], isExpired: Bool) {
     let stored = try record(under: key, cache: name, keys: form)
     guard let payload = stored.payload else {
       throw InspectionError(
-        stored.found.outcome, "the record under \(key): \(stored.found.fault ?? "")")
+        stored.found.outcome, "the record under \(key): \(stored.found.problem ?? "")")
     }
     return (payload, stored.found.state == .expired)
   }
@@ -67,7 +67,8 @@ extension Inspection {
     }
     if !isKey, let cache = candidates.first, candidates.count == 1 {
       throw InspectionError(
-        .usage, "\(key) is no key of cache \(cache.label), whose keys are \(cache.keyKind)")
+        .usage,
+        "\(key) is not a key of cache \(cache.label), whose keys are of kind \(cache.keyKind)")
     }
     guard let record = found.first else {
       let damage = damage + hidden
@@ -75,11 +76,11 @@ extension Inspection {
         throw InspectionError(.notFound, "\(key) is missing")
       }
       throw InspectionError(
-        .damaged, "\(key) is in no cache that can be found; \(damage.joined(separator: "; "))")
+        .damaged, "\(key) was not found, but damage may hide it: \(damage.joined(separator: "; "))")
     }
     guard found.count == 1 else {
       let names = found.map(\.found.cache.label).joined(separator: ", ")
-      throw InspectionError(.usage, "several caches have \(key): \(names); choose with --cache")
+      throw InspectionError(.usage, "several caches have \(key): \(names); choose one with --cache")
     }
     return record
   }
@@ -127,7 +128,7 @@ extension Inspection {
       ("key", style.text(of: found.key, in: found.cache)), ("state", found.state.rawValue),
     ]
     guard case .success(let record) = found.content else {
-      return lines + [("fault", found.fault ?? ""), ("stored", "\(found.storedBytes) bytes")]
+      return lines + [("problem", found.problem ?? ""), ("stored", "\(found.storedBytes) bytes")]
     }
     let age = now.timeIntervalSince(record.savedAt)
     let span = Moment.text(ofSpan: abs(age))
@@ -167,7 +168,7 @@ extension Inspection {
     return fields
   }
 
-  /// A record that cannot be read shows its bytes only when that is asked for.
+  /// The bytes of an unreadable record are shown only in the form `hex`.
   private func view(of stored: StoredRecord, as form: ValueForm) -> PayloadView? {
     guard case .success(let record) = stored.found.content, let payload = stored.payload else {
       return form == .hex ? .hex(stored.bytes) : nil

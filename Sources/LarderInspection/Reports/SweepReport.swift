@@ -2,7 +2,7 @@ package import Foundation
 import Larder
 
 extension Inspection {
-  /// Writes what a sweep would delete.
+  /// Writes how many records a sweep would delete.
   package func dryRun(
     style: Style, to output: inout some TextOutputStream
   ) throws(InspectionError) -> Outcome {
@@ -12,17 +12,17 @@ extension Inspection {
     return damage.isEmpty && backlog.isComplete ? .fine : .damaged
   }
 
-  /// Sweeps the store in a directory itself, and writes how much that deleted.
+  /// Sweeps the store in a directory, not a snapshot, and writes how many records it deleted.
   ///
   /// - Parameters:
   ///   - directory: A store's directory, by any path. It must not be open elsewhere.
-  ///   - now: The moment to judge lifetimes by.
-  ///   - style: How the report is written.
-  ///   - output: Where to.
-  /// - Returns: That it was fine.
-  /// - Throws: An ``InspectionError`` with the status `unavailable` when there is no store or it is
-  ///   open, `unsupported` when it is another program's or a later version's, `damaged`, `io`. What
-  ///   was deleted before stays deleted.
+  ///   - now: The moment at which lifetimes are evaluated.
+  ///   - style: The style of the report.
+  ///   - output: Receives the report.
+  /// - Returns: Always `fine`.
+  /// - Throws: An ``InspectionError`` with the status `unavailable` if there is no store or it is
+  ///   open, `unsupported` if another program or a later version wrote it, `damaged`, or `io`.
+  ///   Records deleted before the error stay deleted.
   package static func sweep(
     _ directory: String, now: Date, style: Style, to output: inout some TextOutputStream
   ) throws(InspectionError) -> Outcome {
@@ -46,7 +46,7 @@ extension Inspection {
   }
 }
 
-/// What a sweep did, or would do.
+/// The report of a sweep or a dry run.
 private struct SweepReport {
   let path: String
   let now: Date
@@ -69,12 +69,12 @@ private struct SweepReport {
         ("deleted", .integer(isDryRun ? 0 : records)), ("due", .integer(records)),
       ]).write(to: &output)
       output.write("\n")
-    case .csv: throw InspectionError(.usage, "sweep cannot be written as csv")
+    case .csv: throw InspectionError(.usage, "sweep does not support csv")
     }
   }
 }
 
-/// The moment that a command is told.
+/// A clock that always returns the time given by `--now`.
 private struct StandingClock: WallClock {
   let date: Date
 
@@ -83,11 +83,12 @@ private struct StandingClock: WallClock {
 }
 
 extension InspectionError {
-  /// The failure of a store as a tool says it.
+  /// The error of a command for an error of a store.
   fileprivate init(_ error: any Error) {
     switch error {
     case StoreError.locked(let pid):
-      self.init(.unavailable, "the store is open in \(pid.map { "process \($0)" } ?? "a process")")
+      let owner = pid.map { "process \($0)" } ?? "another process"
+      self.init(.unavailable, "the store is open in \(owner)")
     case StoreError.corrupt(let cache, _, let file):
       self.init(.damaged, "the store is damaged: \(file ?? "cache \(cache)")")
     case StoreError.incompatible(let message): self.init(.unsupported, message)

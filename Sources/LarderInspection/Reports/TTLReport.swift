@@ -2,10 +2,9 @@ import Foundation
 import Larder
 
 extension Inspection {
-  /// Writes when records expire, how many bytes that frees, and what a sweep would delete now.
+  /// Writes when records expire, how many bytes they have, and what a sweep would delete now.
   ///
-  /// - Complexity: One step and one checksum for each record, and one step for each row of the
-  ///   index.
+  /// - Complexity: One step and one checksum for each record, and one step for each index row.
   package func timeToLive(
     ofCache cache: String?, style: Style, to output: inout some TextOutputStream
   ) throws(InspectionError) -> Outcome {
@@ -68,9 +67,9 @@ extension Inspection {
   }
 }
 
-/// The records of a cache that expire within some span of time from now.
+/// The records of a cache that expire within one span of time.
 private struct Span {
-  /// Up to which time they expire, from the end of the span before; and those without a time.
+  /// The ends of the spans, in seconds from now; each span starts where the previous one ends.
   private static let ends: [(name: String, seconds: TimeInterval)] = [
     ("already", 0), ("within 1m", 60), ("within 1h", 3600), ("within 1d", 86_400),
     ("within 7d", 7 * 86_400), ("within 30d", 30 * 86_400), ("within 365d", 365 * 86_400),
@@ -81,7 +80,7 @@ private struct Span {
   let cache: String
   let name: String
   private(set) var records = 0
-  /// With their keys.
+  /// Includes the keys.
   private(set) var bytes = 0
 
   static func all(of cache: String) -> [Span] { names.map { Span(cache: cache, name: $0) } }

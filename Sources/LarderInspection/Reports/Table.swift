@@ -1,9 +1,9 @@
 import Larder
 
-/// Rows of texts in columns, for people.
+/// Writes rows of texts in aligned columns.
 ///
 /// Columns are aligned within a window of rows and never become narrower, so that a table of any
-/// length is written as it comes. The last column is not padded: long things belong there.
+/// length can be streamed. The last column is not padded and should hold the longest texts.
 struct Table {
   private static let window = 200
 
@@ -20,7 +20,7 @@ struct Table {
     if rows.count >= Self.window { flush(to: &output) }
   }
 
-  /// Writes the rows that are held back.
+  /// Writes the buffered rows.
   mutating func flush(to output: inout some TextOutputStream) {
     for row in rows {
       for (index, cell) in row.enumerated() { widths[index] = max(widths[index], cell.count) }

@@ -1,7 +1,7 @@
 import Larder
 
 extension Inspection {
-  /// Checks everything in the store, and writes what is damaged: of which cache, under which key.
+  /// Checks everything in the store, and writes each problem with its cache and key.
   package func verify(
     style: Style, to output: inout some TextOutputStream
   ) throws(InspectionError) -> Outcome {
@@ -9,20 +9,20 @@ extension Inspection {
     switch style.format {
     case .table: write(found, style: style, to: &output)
     case .json:
-      let faults = found.faults.map { JSONValue.object(fields(of: $0, style: style)) }
-      JSONValue.object(jsonHeading + counts(of: found) + [("faults", .array(faults))])
+      let problems = found.problems.map { JSONValue.object(fields(of: $0, style: style)) }
+      JSONValue.object(jsonHeading + counts(of: found) + [("faults", .array(problems))])
         .writePretty(to: &output)
       output.write("\n")
     case .jsonl:
-      for fault in found.faults {
-        JSONValue.object([("schemaVersion", reportVersion)] + fields(of: fault, style: style))
+      for problem in found.problems {
+        JSONValue.object([("schemaVersion", reportVersion)] + fields(of: problem, style: style))
           .write(to: &output)
         output.write("\n")
       }
     case .csv:
       if !style.isQuiet { output.write("cache,key,state,fault\n") }
-      for fault in found.faults {
-        let cells = cells(of: fault, style: style, absent: "")
+      for problem in found.problems {
+        let cells = cells(of: problem, style: style, absent: "")
         output.write(cells.map(csvCell).joined(separator: ",") + "\n")
       }
     }
@@ -37,35 +37,36 @@ extension Inspection {
     output.write("records   \(found.records)\n")
     output.write("index     \(found.indexRows) rows, \(found.leftoverRows) of them left over\n")
     if let tornEnd {
-      output.write("log       \(tornEnd.escapedForTerminal): a write was under way\n")
+      output.write("log       \(tornEnd.escapedForTerminal): a write was in progress\n")
     }
-    output.write("faults    \(found.faults.count)\n")
-    guard !found.faults.isEmpty else { return }
+    output.write("problems  \(found.problems.count)\n")
+    guard !found.problems.isEmpty else { return }
     output.write("\n")
-    var table = Table(["CACHE", "KEY", "STATE", "FAULT"])
-    for fault in found.faults {
-      table.add(cells(of: fault, style: style, absent: "-"), to: &output)
+    var table = Table(["CACHE", "KEY", "STATE", "PROBLEM"])
+    for problem in found.problems {
+      table.add(cells(of: problem, style: style, absent: "-"), to: &output)
     }
     table.flush(to: &output)
   }
 
-  private func cells(of fault: Fault, style: Style, absent: String) -> [String] {
+  private func cells(of problem: Problem, style: Style, absent: String) -> [String] {
     [
-      fault.cache?.label ?? absent, key(of: fault, style: style) ?? absent, fault.state,
-      fault.message,
+      problem.cache?.label ?? absent, key(of: problem, style: style) ?? absent, problem.state,
+      problem.message,
     ]
   }
 
-  private func fields(of fault: Fault, style: Style) -> [(name: String, value: JSONValue)] {
+  private func fields(of problem: Problem, style: Style) -> [(name: String, value: JSONValue)] {
     [
-      ("cache", .optional(fault.cache?.label)), ("key", .optional(key(of: fault, style: style))),
-      ("state", .string(fault.state)), ("fault", .string(fault.message)),
+      ("cache", .optional(problem.cache?.label)),
+      ("key", .optional(key(of: problem, style: style))),
+      ("state", .string(problem.state)), ("fault", .string(problem.message)),
     ]
   }
 
-  private func key(of fault: Fault, style: Style) -> String? {
-    guard let cache = fault.cache else { return nil }
-    return fault.key.map { style.text(of: $0, in: cache) }
+  private func key(of problem: Problem, style: Style) -> String? {
+    guard let cache = problem.cache else { return nil }
+    return problem.key.map { style.text(of: $0, in: cache) }
   }
 
   private func counts(of found: Verification) -> [(name: String, value: JSONValue)] {
@@ -77,6 +78,6 @@ extension Inspection {
   }
 }
 
-extension Fault {
+extension Problem {
   fileprivate var state: String { (isUnsupported ? RecordState.unsupported : .damaged).rawValue }
 }

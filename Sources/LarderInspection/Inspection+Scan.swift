@@ -2,21 +2,20 @@ import Larder
 import LarderBytes
 import LarderEngine
 
-/// What a walk over records meets.
-enum WalkItem {
+/// An item of a scan over records.
+enum ScanItem {
   case record(FoundRecord)
-  /// A part of a cache's files that cannot be read; which keys were in it is not known.
+  /// A part of the files that cannot be read, with unknown keys.
   case unreadable(in: KnownCache?, message: String)
 }
 
 extension Inspection {
-  /// Shows `body` the records of a selection, cache by cache, in the order of their keys, until it
-  /// answers false.
+  /// Calls `body` for each record of a selection, by cache and key, until it returns false.
   ///
-  /// - Complexity: One step and one checksum for each record. One record is held at a time.
+  /// - Complexity: One step and one checksum for each record. One record is in memory at a time.
   func forEachItem(
     in selection: Selection, keys form: KeyForm,
-    _ body: (WalkItem) throws(InspectionError) -> Bool
+    _ body: (ScanItem) throws(InspectionError) -> Bool
   ) throws(InspectionError) {
     let glob = try selection.match.map { pattern throws(InspectionError) in try Glob(pattern) }
     var left = selection.limit ?? .max
@@ -26,7 +25,7 @@ extension Inspection {
     }
     for cache in caches {
       guard let range = try range(of: selection, in: cache, keys: form) else { continue }
-      let goesOn = try walk(cache, range, isReversed: selection.isReversed) {
+      let continues = try scan(cache, range, isReversed: selection.isReversed) {
         item throws(InspectionError) in
         if case .record(let record) = item {
           let text = form.text(of: record.key, kind: cache.keyKind)
@@ -36,12 +35,11 @@ extension Inspection {
         }
         return try body(item)
       }
-      guard goesOn else { return }
+      guard continues else { return }
     }
   }
 
-  /// The caches to walk over, in the order that their records have, and what kept more of them from
-  /// being found.
+  /// The selected caches, in the order of their records, and the damage that may hide others.
   func caches(
     in selection: Selection
   ) throws(InspectionError) -> (caches: [KnownCache], damage: [String]) {
@@ -67,7 +65,7 @@ extension Inspection {
         try cursor.seek(to: next.span.bytes)
       }
     } catch .corrupt(let message) {
-      damage.append(inUsersWords(message))
+      damage.append(withUserPath(message))
     } catch {
       throw failure(error)
     }
@@ -79,7 +77,7 @@ extension Inspection {
     return (selection.isReversed ? caches.reversed() : caches, damage)
   }
 
-  /// The physical range of a selection in a cache; nil when none of the cache's keys can be in it.
+  /// The physical range of a selection in a cache; nil if the range cannot hold a key of the cache.
   private func range(
     of selection: Selection, in cache: KnownCache, keys form: KeyForm
   ) throws(InspectionError) -> EngineRange? {
@@ -90,7 +88,8 @@ extension Inspection {
       if let bytes = read(text, cache.keyKind) { return bytes }
       guard isNamed else { return nil }
       throw InspectionError(
-        .usage, "\(text) is no key of cache \(cache.label), whose keys are \(cache.keyKind)")
+        .usage,
+        "\(text) is not a key of cache \(cache.label), whose keys are of kind \(cache.keyKind)")
     }
     let start = KeySpace.records.prefix(ofCache: cache.id)
     var range = EngineRange(prefix: start)
@@ -110,10 +109,10 @@ extension Inspection {
     return range
   }
 
-  /// Walks over one range of one cache; false when `body` wants no more.
-  private func walk(
+  /// Scans a range of a cache; returns false if `body` stopped the scan.
+  private func scan(
     _ cache: KnownCache, _ range: EngineRange, isReversed: Bool,
-    _ body: (WalkItem) throws(InspectionError) -> Bool
+    _ body: (ScanItem) throws(InspectionError) -> Bool
   ) throws(InspectionError) -> Bool {
     let prefixCount = KeySpace.records.prefix(ofCache: cache.id).count
     let cursor: any EngineCursor
@@ -128,7 +127,7 @@ extension Inspection {
       do throws(EngineError) {
         isOnRecord = try isReversed ? cursor.previous() : cursor.next()
       } catch .corrupt(let message) {
-        return try body(.unreadable(in: cache, message: inUsersWords(message)))
+        return try body(.unreadable(in: cache, message: withUserPath(message)))
       } catch {
         throw failure(error)
       }
