@@ -80,11 +80,15 @@ let package = Package(
       name: "CrashWorker",
       dependencies: ["Larder", "LarderEngine", "LarderBytes", "LarderTestSupport"],
       path: "Tests/CrashWorker"),
+    // Types to encode: one for each way in which a type can encode itself.
+    .target(name: "Specimens", path: "Tests/Specimens"),
     // Counts allocations, in a separate process.
     .target(name: "LarderAllocationCount", path: "Tests/AllocationCount"),
     .executableTarget(
       name: "AllocationWorker",
-      dependencies: ["Larder", "LarderCoding", "LarderBytes", "LarderAllocationCount"],
+      dependencies: [
+        "Larder", "LarderCoding", "LarderBytes", "LarderAllocationCount", "Specimens",
+      ],
       path: "Tests/AllocationWorker"),
     .testTarget(
       name: "LarderEngineTests",
@@ -93,7 +97,9 @@ let package = Package(
       ]),
     .testTarget(
       name: "LarderCodingTests",
-      dependencies: ["LarderCoding", "LarderBytes", "LarderTestSupport", "AllocationWorker"],
+      dependencies: [
+        "LarderCoding", "LarderBytes", "LarderTestSupport", "Specimens", "AllocationWorker",
+      ],
       exclude: ["Fixtures"]),
     .testTarget(
       name: "LarderTests",

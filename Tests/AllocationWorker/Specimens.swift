@@ -1,5 +1,6 @@
 import Foundation
-import Larder
+package import Larder
+package import Specimens
 
 /// A value without references, so that making it allocates nothing.
 private struct Numbers: DirectCoding {
@@ -15,22 +16,10 @@ private struct Numbers: DirectCoding {
   var isOpen: Bool
 }
 
-private struct Item: DirectCoding {
-  var id: UUID
-  var description: String?
-  var location: String?
-  var url: URL
-}
-
 private struct Texts: Codable {
   var title: String
   var author: String
   var note: String?
-}
-
-private struct Node: Codable {
-  var value: Int
-  var children: [Node]
 }
 
 private enum Event: Codable {
@@ -119,15 +108,14 @@ extension Numbers {
   }
 }
 
-extension Item {
-  init(from fields: inout FieldReader) throws {
-    id = try fields.read("id")
-    description = try fields.readIfPresent("description")
-    location = try fields.readIfPresent("location")
-    url = try fields.read("url")
+extension Item: DirectCoding {
+  package init(from fields: inout FieldReader) throws {
+    self.init(
+      id: try fields.read("id"), description: try fields.readIfPresent("description"),
+      location: try fields.readIfPresent("location"), url: try fields.read("url"))
   }
 
-  func write(to fields: inout FieldWriter) {
+  package func write(to fields: inout FieldWriter) {
     fields.write(id, as: "id")
     fields.writeIfPresent(description, as: "description")
     fields.writeIfPresent(location, as: "location")

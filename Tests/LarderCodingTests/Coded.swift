@@ -3,6 +3,7 @@ import LarderBytes
 import Testing
 
 @testable import LarderCoding
+@testable import Specimens
 
 func encoded(_ value: some Encodable) throws -> [UInt8] {
   var bytes = ByteBuffer()
@@ -77,3 +78,6 @@ private func describe(_ error: DecodingError) -> String {
   @unknown default: return "unknown"
   }
 }
+
+/// Foundation has a type of this name, too.
+typealias Expression = Specimens.Expression

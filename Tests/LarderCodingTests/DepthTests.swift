@@ -3,6 +3,7 @@ import LarderBytes
 import Testing
 
 @testable import LarderCoding
+@testable import Specimens
 
 /// Lists and objects nested deeper than 128 levels are refused at once.
 ///

@@ -4,6 +4,7 @@ import LarderTestSupport
 import Testing
 
 @testable import LarderCoding
+@testable import Specimens
 
 /// Payloads on users' disks stay readable, and the coder still writes the same bytes.
 ///

@@ -3,6 +3,7 @@ import LarderTestSupport
 import Testing
 
 @testable import LarderCoding
+@testable import Specimens
 
 /// Any bytes are decoded or refused, without a trap, a hang or an excessive allocation.
 @Suite struct HostileTests {

@@ -3,6 +3,7 @@ import LarderTestSupport
 import Testing
 
 @testable import LarderCoding
+@testable import Specimens
 
 /// Random values of a type with fields of every kind round-trip.
 ///

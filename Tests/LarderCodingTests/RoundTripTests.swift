@@ -4,6 +4,7 @@ import LarderTestSupport
 import Testing
 
 @testable import LarderCoding
+@testable import Specimens
 
 /// Values of every shape of type round-trip.
 @Suite struct RoundTripTests {

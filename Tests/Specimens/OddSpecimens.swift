@@ -1,114 +1,6 @@
 import Foundation
 
-// One type for each way in which a type can encode itself.
-
-struct Item: Codable, Equatable {
-  var id: UUID
-  var description: String?
-  var location: String?
-  var url: URL
-}
-
-struct CharacterItem: Codable, Equatable {
-  var id: Int
-  var name, status, species, gender: String
-  var image: URL
-}
-
-struct Widths: Codable, Equatable {
-  var truth = true
-  var a: Int8 = .min
-  var b: Int16 = .min
-  var c: Int32 = .min
-  var d: Int64 = .min
-  var e: Int128 = .min
-  var f: Int = .max
-  var g: UInt8 = .max
-  var h: UInt16 = .max
-  var i: UInt32 = .max
-  var j: UInt64 = .max
-  var k: UInt128 = .max
-  var l: UInt = .max
-  var m: Float = -.greatestFiniteMagnitude
-  var n: Double = .leastNonzeroMagnitude
-  var text = "\u{0}\u{E9}\u{1F600}"
-}
-
-struct Optionals: Codable, Equatable {
-  var a: Int?
-  var b: String?
-  var c: [Int?]?
-  var d: Item?
-  var e: Bool?
-  var f: Double??
-  var g: UInt8?
-  var h: [String: Int?]?
-  var i: Date?
-  var j: Data?
-  var k: URL?
-  var l: Int128?
-}
-
-class Animal: Codable {
-  var name: String
-  init(name: String) { self.name = name }
-}
-
-/// A subclass whose superclass uses its own encoder.
-final class Dog: Animal {
-  var age: Int
-  private enum CodingKeys: CodingKey { case age }
-
-  init(name: String, age: Int) {
-    self.age = age
-    super.init(name: name)
-  }
-  required init(from decoder: any Decoder) throws {
-    let container = try decoder.container(keyedBy: CodingKeys.self)
-    age = try container.decode(Int.self, forKey: .age)
-    try super.init(from: try container.superDecoder())
-  }
-  override func encode(to encoder: any Encoder) throws {
-    var container = encoder.container(keyedBy: CodingKeys.self)
-    try super.encode(to: container.superEncoder())
-    try container.encode(age, forKey: .age)
-  }
-}
-
-/// A subclass whose superclass writes into the same object through its own container.
-final class Cat: Animal {
-  var lives: Int
-  private enum CodingKeys: CodingKey { case lives }
-
-  init(name: String, lives: Int) {
-    self.lives = lives
-    super.init(name: name)
-  }
-  required init(from decoder: any Decoder) throws {
-    lives = try decoder.container(keyedBy: CodingKeys.self).decode(Int.self, forKey: .lives)
-    try super.init(from: decoder)
-  }
-  override func encode(to encoder: any Encoder) throws {
-    try super.encode(to: encoder)
-    var container = encoder.container(keyedBy: CodingKeys.self)
-    try container.encode(lives, forKey: .lives)
-  }
-}
-
-enum Suit: String, Codable, CaseIterable { case clubs, hearts }
-enum Level: Int, Codable { case low = -1, high = 1 }
-
-indirect enum Expression: Codable, Equatable {
-  case nothing
-  case number(Double)
-  case sum(Expression, Expression)
-  case named(name: String, value: Expression?)
-}
-
-struct Node: Codable, Equatable {
-  var value: Int
-  var children: [Node] = []
-}
+// Types that encode themselves in unusual ways.
 
 /// Keyed and unkeyed containers within each other, filled in alternation.
 struct Interleaved: Codable, Equatable {
@@ -281,6 +173,7 @@ enum Anything: Codable, Equatable {
   }
 }
 
+/// The result of `body`, or nil if it throws.
 func tried<T>(_ body: () throws -> T) -> T? {
   do {
     return try body()
@@ -290,6 +183,7 @@ func tried<T>(_ body: () throws -> T) -> T? {
   }
 }
 
+/// The error of the types here.
 struct Refusal: Error {}
 
 /// A type that encodes a part of itself and then throws.
