@@ -69,6 +69,8 @@ let package = Package(
     .target(name: "LarderThreadSanitizer", path: "Tests/ThreadSanitizer"),
     .target(
       name: "LarderTestSupport", dependencies: ["LarderThreadSanitizer"], path: "Tests/Support"),
+    .target(
+      name: "LarderEngineSupport", dependencies: ["LarderEngine"], path: "Tests/EngineSupport"),
     // A disk in memory with faults and power losses, for LevelDB and for the store.
     .target(
       name: "CSimulatedDisk", path: "Tests/CSimulatedDisk",
@@ -105,7 +107,7 @@ let package = Package(
       name: "LarderTests",
       dependencies: [
         "Larder", "LarderEngine", "LarderCoding", "LarderBytes", "LarderTesting",
-        "LarderTestSupport", "SimulatedDisk", "CrashWorker",
+        "LarderTestSupport", "LarderEngineSupport", "SimulatedDisk", "CrashWorker",
       ],
       exclude: ["Fixtures"]),
     .testTarget(
@@ -119,7 +121,7 @@ let package = Package(
       name: "LarderFeedsTests",
       dependencies: [
         "LarderFeeds", "LarderEngine", "LarderCoding", "LarderBytes", "LarderTesting",
-        "LarderTestSupport", "SimulatedDisk", "FeedServer", "feeds",
+        "LarderTestSupport", "LarderEngineSupport", "SimulatedDisk", "FeedServer", "feeds",
       ]),
 
     // The repository's own rules about its sources.

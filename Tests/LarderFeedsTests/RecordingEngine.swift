@@ -1,12 +1,13 @@
 import Larder
 import LarderBytes
 import LarderEngine
+import LarderEngineSupport
 import Synchronization
 
-/// An engine that remembers which records a store reads and writes, and fails when it is told to.
+/// An engine that notes which records a store reads and writes, and fails on request.
 ///
-/// Only records are remembered: that a cache is opened is the store's own bookkeeping.
-final class RecordingEngine: StorageEngine {
+/// It notes records only. Opening a cache reads and writes the store's own bookkeeping.
+final class RecordingEngine: ForwardingEngine {
   enum Message: Hashable, Sendable {
     /// One point lookup of a record.
     case retrieve
@@ -68,20 +69,6 @@ final class RecordingEngine: StorageEngine {
     }
     return try base.cursor(over: range)
   }
-
-  func approximateBytes(in range: EngineRange) throws(EngineError) -> UInt64 {
-    try base.approximateBytes(in: range)
-  }
-
-  func compact(_ range: EngineRange) throws(EngineError) { try base.compact(range) }
-
-  func property(_ name: String) throws(EngineError) -> String? { try base.property(name) }
-
-  func measure(by meter: any CommitMeter) { base.measure(by: meter) }
-
-  func checkOpen() throws(EngineError) { try base.checkOpen() }
-
-  func close() throws(EngineError) { try base.close() }
 
   private static func isRecord(_ key: RawSpan) -> Bool {
     key.byteCount > 0

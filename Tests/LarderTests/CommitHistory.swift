@@ -1,16 +1,17 @@
 import Foundation
 import LarderBytes
 import LarderEngine
+import LarderEngineSupport
 import LarderTesting
 import Synchronization
 
 @testable import Larder
 
-/// All that was committed to a cache, in the order of its commits, checked as it comes.
+/// Everything that was committed to a cache, in the order of the commits, checked as it arrives.
 ///
-/// It goes by a clock that is never set back, and a lifetime of so many seconds.
+/// The clock must never be set back. All entries have one lifetime, in seconds.
 final class CommitHistory: CommitObserver {
-  /// What a key has had since a commit: a value, or nothing.
+  /// The value of a key from one commit on; nil for no value.
   fileprivate struct Change {
     let place: Int
     let value: Int?
@@ -31,48 +32,49 @@ final class CommitHistory: CommitObserver {
   struct Counts {
     /// Saves: puts without a condition.
     var saves = 0
-    /// Entries written anew if they were still the same: touched or migrated.
+    /// Entries rewritten on condition that they had not changed: touched or migrated.
     var restamps = 0
-    /// Deletions because somebody asked for them.
+    /// Deletions that a caller asked for.
     var removals = 0
     var expirations = 0
-    /// Deletions because there was no room; each by a commit, like a removal, so what is read
-    /// afterwards must be missing.
+    /// Deletions to make room.
+    ///
+    /// Each is a commit, like a removal, so a later read must miss.
     var evictions = 0
     var clears = 0
   }
 
-  /// What somebody has read of a key, and between which commits and dates.
+  /// The result of one read of a key, and the commits and dates between which it happened.
   struct Reading {
     let key: String
     let value: Int?
-    /// So many batches had been told when it began.
+    /// The number of batches reported when it began.
     let first: Int
-    /// So many had been told when it ended.
+    /// The number of batches reported when it ended.
     let last: Int
     let began: Date
     let ended: Date
   }
 
-  /// So many batches may be visible and not told yet: those of one group.
-  private static let mostUntold = 9
+  /// The most batches that may be visible and not yet reported: those of one group.
+  private static let mostUnreported = 9
 
   private let clock: ManualClock
   private let lifetime: Double
   fileprivate let state = Mutex(State())
-  private let told = Atomic(0)
+  private let reported = Atomic(0)
 
   init(clock: ManualClock, lifetime: Double) { (self.clock, self.lifetime) = (clock, lifetime) }
 
-  /// How many batches it has been told.
-  var place: Int { told.load(ordering: .sequentiallyConsistent) }
+  /// The number of batches reported so far.
+  var place: Int { reported.load(ordering: .sequentiallyConsistent) }
   var counts: Counts { state.withLock { $0.counts } }
   var faults: [String] { state.withLock { $0.faults } }
 
-  /// Goes on with the cache as it was opened anew.
+  /// Continues with a cache that was opened again.
   func follow(_ cache: Cache<String, Int>) { state.withLock { $0.core = cache.core } }
 
-  /// What is there now: values by key.
+  /// The current values, by key.
   var values: [String: Int] {
     state.withLock { $0.changes.compactMapValues { $0.last?.value } }
   }
@@ -84,7 +86,7 @@ extension CommitHistory {
   func didCommit(_ batch: borrowing WriteBatch, _ commit: Commit) {
     batch.bytes.withBytes { bytes in
       state.withLock { state in
-        let place = told.load(ordering: .relaxed)
+        let place = reported.load(ordering: .relaxed)
         if commit.sequence <= state.lastSequence { state.faults.append("commits out of order") }
         state.lastSequence = commit.sequence
         if batch.isClearing { clear(batch.rows, in: bytes, at: place, &state) }
@@ -94,10 +96,10 @@ extension CommitHistory {
         }
       }
     }
-    told.add(1, ordering: .sequentiallyConsistent)
+    reported.add(1, ordering: .sequentiallyConsistent)
   }
 
-  /// Nothing of the numbers that the batch takes out of use is shown from here on.
+  /// Entries under the cache ids that the batch retires are hidden from here on.
   private func clear(
     _ rows: [WriteBatch.Row], in bytes: UnsafeRawBufferPointer, at place: Int,
     _ state: inout State
@@ -123,12 +125,12 @@ extension CommitHistory {
     if row.kind == .remove, row.note == RemovalCause.evicted.rawValue {
       state.counts.evictions += 1
     }
-    // Saved or given back after a clear, it counts as before it.
+    // A save under a retired id takes effect before the clear, whenever it was committed.
     guard !state.retired.contains(id) else { return }
     let key = String(decoding: recordKey[offset...], as: UTF8.self)
     let old = state.changes[key]?.last
     if case .unchanged(let since, _)? = condition, old?.value == nil || old?.sequence != since {
-      state.faults.append("\(key), batch \(place): changed, and is not the one that was read")
+      state.faults.append("\(key), batch \(place): changed since it was read")
     }
     if row.kind == .remove {
       remove(key, old, row, if: condition, at: place, &state)
@@ -137,7 +139,7 @@ extension CommitHistory {
       guard condition != nil else { return }
       state.counts.restamps += 1
       if state.changes[key]?.last?.value != old?.value {
-        state.faults.append("\(key), batch \(place): stamped anew, with another value")
+        state.faults.append("\(key), batch \(place): restamped with another value")
       }
     }
   }
@@ -149,12 +151,12 @@ extension CommitHistory {
     if row.note == RemovalCause.expired.rawValue {
       state.counts.expirations += 1
       if let old, clock.now() < old.savedAt + lifetime {
-        state.faults.append("\(key), batch \(place): deleted as expired, and it lives")
+        state.faults.append("\(key), batch \(place): deleted as expired, but still alive")
       }
     } else if row.note == RemovalCause.evicted.rawValue {
-      // What is damaged or gone may be evicted without a look, and nothing here is.
+      // Only damaged or missing entries may be evicted unread, and there are none here.
       guard case .unchanged? = condition else {
-        return state.faults.append("\(key), batch \(place): evicted, whatever it is")
+        return state.faults.append("\(key), batch \(place): evicted without a condition")
       }
     } else {
       state.counts.removals += 1
@@ -197,10 +199,11 @@ extension CommitHistory.State {
 // MARK: - Readings
 
 extension CommitHistory {
-  /// Which of these cannot be: at no moment between its beginning and its end was there, or was
-  /// shown, what was read.
+  /// The impossible readings: those whose result was not visible at any moment between their
+  /// beginning and their end.
   ///
-  /// For when all that was read has been told. Forgets what the next readings do not need.
+  /// Call it after every commit that was read has been reported. It forgets the changes that later
+  /// readings do not need.
   func faults(in readings: [Reading]) -> [String] {
     state.withLock { state in
       let faults = readings.compactMap { reading in
@@ -212,7 +215,7 @@ extension CommitHistory {
   }
 
   private func isPossible(_ reading: Reading, _ changes: [Change]) -> Bool {
-    // By bisection: there are many.
+    // By bisection, because there are many changes.
     var (low, high) = (0, changes.count)
     while low < high {
       let middle = (low + high) / 2
@@ -221,7 +224,7 @@ extension CommitHistory {
     let start = max(low - 1, 0)
     // Before the first change there was nothing.
     if low == 0, reading.value == nil { return true }
-    return changes[start...].prefix { $0.place < reading.last + Self.mostUntold }.contains {
+    return changes[start...].prefix { $0.place < reading.last + Self.mostUnreported }.contains {
       guard let value = reading.value else {
         return $0.value == nil || reading.ended >= $0.savedAt + lifetime
       }
@@ -230,9 +233,9 @@ extension CommitHistory {
   }
 }
 
-/// An engine that tells a history of each batch.
-final class HistoryEngine: StorageEngine {
-  private let base: any StorageEngine
+/// An engine that reports each batch to a history.
+final class HistoryEngine: ForwardingEngine {
+  let base: any StorageEngine
   private let history: CommitHistory
 
   init(_ base: any StorageEngine, _ history: CommitHistory) {
@@ -243,28 +246,4 @@ final class HistoryEngine: StorageEngine {
     batch.observer = history
     return try base.write(&batch, synced: synced)
   }
-
-  var writeCount: Int? { base.writeCount }
-
-  func get(_ key: RawSpan, into buffer: inout ValueBuffer) throws(EngineError) -> Bool {
-    try base.get(key, into: &buffer)
-  }
-
-  func cursor(over range: EngineRange) throws(EngineError) -> any EngineCursor {
-    try base.cursor(over: range)
-  }
-
-  func approximateBytes(in range: EngineRange) throws(EngineError) -> UInt64 {
-    try base.approximateBytes(in: range)
-  }
-
-  func compact(_ range: EngineRange) throws(EngineError) { try base.compact(range) }
-
-  func property(_ name: String) throws(EngineError) -> String? { try base.property(name) }
-
-  func measure(by meter: any CommitMeter) { base.measure(by: meter) }
-
-  func checkOpen() throws(EngineError) { try base.checkOpen() }
-
-  func close() throws(EngineError) { try base.close() }
 }

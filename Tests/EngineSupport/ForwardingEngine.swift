@@ -1,0 +1,42 @@
+package import LarderEngine
+
+/// An engine that passes each call on to another one.
+///
+/// A conforming type implements only the calls that it observes or changes. All forwarding is in
+/// the extension below, so a new requirement of `StorageEngine` is one edit here.
+package protocol ForwardingEngine: StorageEngine {
+  /// The engine that does the work.
+  var base: any StorageEngine { get }
+}
+
+extension ForwardingEngine {
+  package var writeCount: Int? { base.writeCount }
+
+  package func get(_ key: RawSpan, into buffer: inout ValueBuffer) throws(EngineError) -> Bool {
+    try base.get(key, into: &buffer)
+  }
+
+  package func write(_ batch: inout WriteBatch, synced: Bool) throws(EngineError) -> Commit {
+    try base.write(&batch, synced: synced)
+  }
+
+  package func cursor(over range: EngineRange) throws(EngineError) -> any EngineCursor {
+    try base.cursor(over: range)
+  }
+
+  package func approximateBytes(in range: EngineRange) throws(EngineError) -> UInt64 {
+    try base.approximateBytes(in: range)
+  }
+
+  package func compact(_ range: EngineRange) throws(EngineError) { try base.compact(range) }
+
+  package func property(_ name: String) throws(EngineError) -> String? {
+    try base.property(name)
+  }
+
+  package func measure(by meter: any CommitMeter) { base.measure(by: meter) }
+
+  package func checkOpen() throws(EngineError) { try base.checkOpen() }
+
+  package func close() throws(EngineError) { try base.close() }
+}
