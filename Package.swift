@@ -71,6 +71,8 @@ let package = Package(
       name: "LarderTestSupport", dependencies: ["LarderThreadSanitizer"], path: "Tests/Support"),
     .target(
       name: "LarderEngineSupport", dependencies: ["LarderEngine"], path: "Tests/EngineSupport"),
+    // The check that each row of the acceptance tables has tests.
+    .target(name: "AcceptanceRows", path: "Tests/AcceptanceRows"),
     // A disk in memory with faults and power losses, for LevelDB and for the store.
     .target(
       name: "CSimulatedDisk", path: "Tests/CSimulatedDisk",
@@ -107,7 +109,8 @@ let package = Package(
       name: "LarderTests",
       dependencies: [
         "Larder", "LarderEngine", "LarderCoding", "LarderBytes", "LarderTesting",
-        "LarderTestSupport", "LarderEngineSupport", "SimulatedDisk", "CrashWorker",
+        "LarderTestSupport", "LarderEngineSupport", "AcceptanceRows", "SimulatedDisk",
+        "CrashWorker",
       ],
       exclude: ["Fixtures"]),
     .testTarget(
@@ -121,7 +124,8 @@ let package = Package(
       name: "LarderFeedsTests",
       dependencies: [
         "LarderFeeds", "LarderEngine", "LarderCoding", "LarderBytes", "LarderTesting",
-        "LarderTestSupport", "LarderEngineSupport", "SimulatedDisk", "FeedServer", "feeds",
+        "LarderTestSupport", "LarderEngineSupport", "AcceptanceRows", "SimulatedDisk",
+        "FeedServer", "feeds",
       ]),
 
     // The repository's own rules about its sources.

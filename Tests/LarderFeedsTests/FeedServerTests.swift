@@ -1,3 +1,4 @@
+import AcceptanceRows
 import FeedServer
 import Foundation
 import Larder

@@ -1,12 +1,13 @@
+import AcceptanceRows
 import FeedServer
 import Foundation
 import Larder
 import LarderTestSupport
 import Testing
 
-/// The `feeds` program as users run it.
-@Suite(.timeLimit(.minutes(30))) struct FeedsCommandTests {
-  @Test("online, from the cache, offline, expired: genres")
+/// The `feeds` program prints what it loads, and says where it came from.
+@Suite(.acceptance, .timeLimit(.minutes(30))) struct FeedsCommandTests {
+  @Test("Genres come from the server, the cache, or offline from the cache until they expire.")
   func genres() async throws {
     try await withServer { server in
       let directory = try TemporaryDirectory()
@@ -45,7 +46,7 @@ import Testing
     }
   }
 
-  @Test("online, fallback, offline, expired: characters")
+  @Test("Characters come from the server, or from the cache as a fallback until they expire.")
   func characters() async throws {
     try await withServer { server in
       let directory = try TemporaryDirectory()
@@ -72,7 +73,7 @@ import Testing
     }
   }
 
-  @Test("online, fallback at any age, offline, too old: the essential feed")
+  @Test("The essential feed falls back to a saved feed of any age, unless a limit is given.")
   func essentialFeed() async throws {
     try await withServer { server in
       let directory = try TemporaryDirectory()
@@ -100,7 +101,7 @@ import Testing
     }
   }
 
-  @Test("online, fallback, expired: the list of images")
+  @Test("The list of images falls back to a saved list until it expires.")
   func images() async throws {
     try await withServer { server in
       let directory = try TemporaryDirectory()
@@ -120,7 +121,7 @@ import Testing
     }
   }
 
-  @Test("online and offline: the search, which keeps nothing")
+  @Test("The search needs the server, and saves nothing.")
   func search() async throws {
     try await withServer { server in
       let command = ["search", "--server", server.url.absoluteString]
@@ -144,7 +145,7 @@ import Testing
     }
   }
 
-  @Test("the search says how many incomplete items it left out")
+  @Test("The search says how many incomplete items it left out.")
   func searchLeavesOut() async throws {
     try await withServer { server in
       let song = #"{"trackName":"Bell","artistName":"Mira","collectionName":"Tides"}"#
@@ -167,7 +168,7 @@ import Testing
     }
   }
 
-  @Test("without --page, characters come from a random page")
+  @Test("Without --page, characters come from a random page.")
   func randomPage() async throws {
     try await withServer { server in
       let directory = try TemporaryDirectory()
@@ -183,7 +184,7 @@ import Testing
     }
   }
 
-  @Test("STO-22: without a store that can be opened, the result is kept in memory only")
+  @Test("If the store cannot be opened, the result is kept in memory only.")
   func noStore() async throws {
     let directory = try TemporaryDirectory()
     try await withServer { server in
@@ -214,7 +215,7 @@ import Testing
     }
   }
 
-  @Test("while another process has the store open, the result is kept in memory only")
+  @Test("While another process has the store open, the result is kept in memory only.")
   func lockedStore() async throws {
     let directory = try TemporaryDirectory()
     let place = URL(filePath: directory.path("store"), directoryHint: .isDirectory)
@@ -246,7 +247,7 @@ import Testing
     #expect(offline.complaints.hasSuffix("\nfeeds: The server could not be reached.\n"))
   }
 
-  @Test("a wrong command line")
+  @Test("A wrong command line is refused with a message.")
   func refusals() async throws {
     let directory = try TemporaryDirectory()
     let genres = ["genres", "--server", "http://127.0.0.1:1", "--offline", "--store"]
@@ -264,7 +265,7 @@ import Testing
     }
   }
 
-  @Test("a date may be given as such")
+  @Test("The date may be given as a fixed date.")
   func fixedDate() async throws {
     try await withServer { server in
       let directory = try TemporaryDirectory()

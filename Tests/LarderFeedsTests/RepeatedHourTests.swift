@@ -1,11 +1,12 @@
+import AcceptanceRows
 import Foundation
 import Larder
 import LarderFeeds
 import LarderTesting
 import Testing
 
-/// Loads while the clocks on the wall tell the same time twice.
-@Suite(.timeLimit(.minutes(30))) struct RepeatedHourTests {
+/// Expiry is exact while the local clock shows the same hour twice.
+@Suite(.acceptance, .timeLimit(.minutes(30))) struct RepeatedHourTests {
   struct Row: Sendable, CustomTestStringConvertible {
     var testDescription: String
     let zone: String
@@ -39,7 +40,7 @@ import Testing
       saved: "2025-03-29T14:45:00Z", expires: "2025-04-05T14:45:00Z"),
   ]
 
-  @Test("TIM-07 TIM-16 seven days of a calendar, by a lifetime", arguments: rows)
+  @Test("Seven days of a calendar, as a lifetime, end at the same time of day.", arguments: rows)
   func lifetime(row: Row) async throws {
     let bench = try ImageBench(lifetime: .days(7, calendar: calendar(row)))
     let expires = try date(row.expires)
@@ -55,7 +56,9 @@ import Testing
     }
   }
 
-  @Test("TIM-07 TIM-16 seven days of a calendar, by a load's maximum age", arguments: rows)
+  @Test(
+    "Seven days of a calendar, as a load's maximum age, end at the same time of day.",
+    arguments: rows)
   func maximumAge(row: Row) async throws {
     let bench = try Bench(.essentialFeed)
     let week = MaxAge.days(7, calendar: try calendar(row))
@@ -72,9 +75,7 @@ import Testing
     }
   }
 
-  @Test(
-    "TIM-10 TIM-11 TIM-12 TIM-15 the default's seven days are 604,800 seconds all the same",
-    arguments: rows)
+  @Test("Seven days by default are 604,800 seconds in any hour.", arguments: rows)
   func seconds(row: Row) async throws {
     for feed in [Feed.genres, .imageFeed, .characters] {
       let bench = try Bench(feed)

@@ -1,33 +1,30 @@
-/// The rows of the acceptance tables, each with the tests that show it.
+import AcceptanceRows
+
+/// The rows of the acceptance tables that the feeds' tests show.
 ///
-/// A row is one behaviour. A test is written as `Suite/function`; a row that needs several tests
-/// has a line for each. `RowTests` checks that every row has a test, and that every test runs.
+/// The tests of the store show most rows of the tables STO and TIM: see `Tests/LarderTests`.
 enum Rows {
-  /// Each table's name, the number of its last row, and its lines.
+  /// All tables.
   ///
-  /// Rows are numbered from 1.
+  /// Rows that do not apply have no test. `GEN-62` and `IMG-49` say when an application calls
+  /// `validate`; a library cannot. The others say that a save or a validation stops when its loader
+  /// is released. Both are plain calls here that return when they are done: no completion could be
+  /// withheld.
+  ///
+  /// Other rows, listed in `Tests/ROWS.md`, say that a load delivers nothing after its loader was
+  /// released. A `Loader` is a value: nothing is released, and a load keeps alive what it needs.
+  /// `LoadTask.cancel()` ends a load, so each of these rows names the test that nothing is
+  /// delivered after a cancellation.
   static let tables = [
-    ("GEN", 86, genres), ("EFA", 52, essentialFeed), ("ITN", 36, mediaSearch),
-    ("RAM", 55, characters), ("IMG", 97, images), ("IDS", 8, imageCache), ("HTTP", 8, client),
-  ]
-
-  /// Rows that were decided otherwise.
-  ///
-  /// They say that a loader delivers nothing after it was released. A `Loader` is a value: nothing
-  /// is released, and a load keeps alive what it needs. `LoadTask.cancel()` is the way to end a
-  /// load, and each of these rows names the test that shows that nothing is delivered after it.
-  static let decidedOtherwise: Set = [
-    "GEN-28", "GEN-52", "RAM-31", "RAM-44", "EFA-28", "EFA-41", "ITN-25", "IMG-27", "IMG-39",
-    "IMG-67", "IMG-86",
-  ]
-
-  /// Rows that do not apply, and have no test.
-  ///
-  /// `GEN-62` and `IMG-49` say when an application calls `validate`; a library cannot. The others
-  /// say that a save or a validation stops when its loader is released. Both are plain calls here
-  /// that return when they are done: there is no completion to withhold, and no moment between.
-  static let notApplicable: Set = [
-    "GEN-61", "GEN-62", "GEN-71", "RAM-54", "EFA-51", "IMG-48", "IMG-49", "IMG-58", "IMG-92",
+    AcceptanceTable("GEN", 1...86, notApplicable: [61, 62, 71], genres),
+    AcceptanceTable("EFA", 1...52, notApplicable: [51], essentialFeed),
+    AcceptanceTable("ITN", 1...36, mediaSearch),
+    AcceptanceTable("RAM", 1...55, notApplicable: [54], characters),
+    AcceptanceTable("IMG", 1...97, notApplicable: [48, 49, 58, 92], images),
+    AcceptanceTable("IDS", 1...8, imageCache),
+    AcceptanceTable("HTTP", 1...8, client),
+    AcceptanceTable("STO", [22], store),
+    AcceptanceTable("TIM", [7, 10, 11, 12, 13, 14, 15, 16], expiry),
   ]
 
   /// Podcast genres.
@@ -466,22 +463,27 @@ enum Rows {
     HTTP-07 URLSessionClientTests/cancelledAnyTime
     HTTP-08 URLSessionClientTests/nothingIsKept
     """
-}
 
-extension Rows {
-  /// The tests of each row, in the order of the tables.
-  static let tests: [(row: String, tests: [String])] = {
-    var rows: [(row: String, tests: [String])] = []
-    for (_, _, lines) in tables {
-      for line in lines.split(separator: "\n") {
-        let words = line.split(separator: " ").map(String.init)
-        if rows.last?.row == words[0] {
-          rows[rows.count - 1].tests += words[1...]
-        } else {
-          rows.append((words[0], Array(words[1...])))
-        }
-      }
-    }
-    return rows
-  }()
+  /// The store, as the program `feeds` uses it.
+  private static let store = """
+    STO-22 FeedsCommandTests/noStore
+    """
+
+  /// Expiry, through loaders.
+  private static let expiry = """
+    TIM-07 RepeatedHourTests/lifetime
+    TIM-07 RepeatedHourTests/maximumAge
+    TIM-10 LocalTests/freshness
+    TIM-10 RepeatedHourTests/seconds
+    TIM-11 LocalTests/freshness
+    TIM-11 RepeatedHourTests/seconds
+    TIM-12 LocalTests/freshness
+    TIM-12 RepeatedHourTests/seconds
+    TIM-13 LocalTests/freshness
+    TIM-14 LocalTests/maximumAgeOfTheCall
+    TIM-15 LocalTests/freshness
+    TIM-15 RepeatedHourTests/seconds
+    TIM-16 RepeatedHourTests/lifetime
+    TIM-16 RepeatedHourTests/maximumAge
+    """
 }

@@ -1,3 +1,4 @@
+import AcceptanceRows
 import Foundation
 import Larder
 import LarderEngine

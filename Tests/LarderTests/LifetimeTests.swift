@@ -1,3 +1,4 @@
+import AcceptanceRows
 import Foundation
 import LarderTesting
 import LarderTestSupport
@@ -5,9 +6,9 @@ import Testing
 
 @testable import Larder
 
-/// Whether something is young enough is decided to the second, by the calendar that was asked for.
-@Suite struct LifetimeTests {
-  /// What seven calendar days are worth across changes of clocks.
+/// An entry's freshness is exact to the second, in the calendar of its lifetime.
+@Suite(.acceptance) struct LifetimeTests {
+  /// When seven calendar days end across changes of clocks.
   static let calendarRows: [(id: String, zone: String, saved: String, expires: String)] = [
     ("TIM-01", "UTC", "2025-03-05T17:00:00Z", "2025-03-12T17:00:00Z"),
     ("TIM-02", "America/New_York", "2025-03-05T17:00:00Z", "2025-03-12T16:00:00Z"),
@@ -18,8 +19,8 @@ import Testing
     ("TIM-07", "America/New_York", "2025-10-26T05:30:00Z", "2025-11-02T05:30:00Z"),
   ]
 
-  @Test("TIM-01 to TIM-07, TIM-16: seven calendar days end at the same time of day")
-  func calendarDaysFollowTheCalendar() throws {
+  @Test("Seven calendar days end at the same time of day.")
+  func calendarDays() throws {
     for row in Self.calendarRows {
       var calendar = Calendar(identifier: .gregorian)
       calendar.timeZone = try #require(TimeZone(identifier: row.zone))
@@ -34,8 +35,8 @@ import Testing
     }
   }
 
-  @Test("TIM-10, TIM-11, TIM-12: below the limit is fresh, at it and above it is expired")
-  func theLimitItselfIsExpired() {
+  @Test("An entry is fresh below the limit, and expired at the limit and above.")
+  func limit() {
     let saved = Date(timeIntervalSinceReferenceDate: 788_918_400.123_456_7)
 
     for lifetime in [Lifetime.days(7), .seconds(604_800), .fresh(for: .days(7))] {
@@ -45,8 +46,8 @@ import Testing
     }
   }
 
-  @Test("TIM-11: the limit is exact for dates whose sum with it has to be rounded")
-  func theLimitIsExactForAnyDate() {
+  @Test("The limit is exact for dates whose sum with it must be rounded.")
+  func limitOfAnyDate() {
     var random = SplitMix64(seed: 7)
     for _ in 0..<10_000 {
       let saved = Date(timeIntervalSinceReferenceDate: .random(in: -1e9...1e9, using: &random))
@@ -58,8 +59,8 @@ import Testing
     }
   }
 
-  @Test("TIM-13: what was saved in the future is fresh, for a limit of nothing too")
-  func theFutureIsFresh() {
+  @Test("An entry saved in the future is fresh, with a limit of zero, too.")
+  func future() {
     let now = Date(timeIntervalSinceReferenceDate: 0)
 
     #expect(Lifetime.days(7).freshness(of: now + 1e6, at: now) == .fresh)
@@ -67,19 +68,19 @@ import Testing
     #expect(Lifetime.days(0).freshness(of: now, at: now) == .expired)
   }
 
-  @Test("TIM-14: unlimited is fresh at any age")
-  func unlimitedIsFreshForEver() {
+  @Test("With no limit, an entry of any age is fresh.")
+  func unlimited() {
     #expect(Lifetime.unlimited.freshness(of: .distantPast, at: .distantFuture) == .fresh)
     #expect(Lifetime.unlimited.expiry(from: .distantPast) == nil)
   }
 
-  @Test("TIM-15: seven days of the default are 604,800 seconds")
-  func daysAreDaysOfUTC() {
+  @Test("Seven days are 604,800 seconds by default.")
+  func daysOfUTC() {
     #expect(Lifetime.days(7) == .seconds(604_800))
   }
 
-  @Test("TIM-17: limits that mean nothing are refused", .timeLimit(.minutes(30)))
-  func limitsThatMeanNothingTrap() async {
+  @Test("Limits out of range trap.", .timeLimit(.minutes(30)))
+  func refusedLimits() async {
     await #expect(processExitsWith: .failure) { _ = MaxAge.days(-1) }
     await #expect(processExitsWith: .failure) { _ = MaxAge.days(3_650_001) }
     await #expect(processExitsWith: .failure) { _ = MaxAge.days(-1, calendar: .current) }
@@ -89,7 +90,8 @@ import Testing
     _ = MaxAge.days(3_650_000)
   }
 
-  @Test func datesThatAreNoNumberAreExpired() {
+  @Test("An entry with an invalid date is expired.")
+  func invalidDates() {
     let now = Date(timeIntervalSinceReferenceDate: 0)
     for value in [Double.nan, .infinity, -.infinity] {
       let saved = Date(timeIntervalSinceReferenceDate: value)
@@ -98,7 +100,8 @@ import Testing
     }
   }
 
-  @Test func staleTimeBeginsWhereFreshTimeEnds() {
+  @Test("An entry becomes stale when its fresh time ends.")
+  func stale() {
     let saved = Date(timeIntervalSinceReferenceDate: 0)
     let lifetime = Lifetime.fresh(for: .seconds(10), thenStaleFor: .seconds(5))
 
@@ -111,7 +114,8 @@ import Testing
       Lifetime.fresh(for: .seconds(10), thenStaleFor: .unlimited).expiry(from: saved) == nil)
   }
 
-  @Test func aMaximumAgeAtTheCallOnlyShortens() {
+  @Test("A maximum age at the call can only shorten the lifetime.")
+  func maximumAge() {
     let saved = Date(timeIntervalSinceReferenceDate: 0)
     let lifetime = Lifetime.fresh(for: .seconds(10), thenStaleFor: .seconds(5))
 
@@ -121,7 +125,8 @@ import Testing
     #expect(lifetime.freshness(of: saved, at: saved + 20, maxAge: .days(1)) == .expired)
   }
 
-  @Test func bucketsAreNamedByTheirEndAndNeverEarly() {
+  @Test("A bucket ends at or soon after the expiry of its entries, never before.")
+  func buckets() {
     var random = SplitMix64(seed: 11)
     for _ in 0..<10_000 {
       let seconds = Double.random(in: 0...1e8, using: &random)
@@ -137,7 +142,8 @@ import Testing
     #expect(Lifetime.days(7).bucket(of: far) == .max)
   }
 
-  @Test func lifetimesSurviveTheirStoredForm() throws {
+  @Test("Lifetimes round-trip through JSON.")
+  func stored() throws {
     var calendar = Calendar(identifier: .gregorian)
     calendar.timeZone = try #require(TimeZone(identifier: "Europe/London"))
     for lifetime in [
@@ -149,17 +155,20 @@ import Testing
     }
   }
 
-  @Test(arguments: [
-    #"{"seconds": -1}"#, #"{"days": 3650001, "calendar": {"identifier": "gregorian"}}"#,
-    #"{"unlimited": false}"#, "{}",
-  ])
-  func storedLimitsThatCouldNotBeMadeAreRefused(json: String) {
+  @Test(
+    "A stored limit out of range is refused.",
+    arguments: [
+      #"{"seconds": -1}"#, #"{"days": 3650001, "calendar": {"identifier": "gregorian"}}"#,
+      #"{"unlimited": false}"#, "{}",
+    ])
+  func storedOutOfRange(json: String) {
     #expect(throws: (any Error).self) {
       try JSONDecoder().decode(MaxAge.self, from: Data(json.utf8))
     }
   }
 
-  @Test func limitsDescribeThemselves() {
+  @Test("Limits describe themselves in plain words.")
+  func descriptions() {
     #expect("\(Lifetime.days(7))" == "fresh for 7 days")
     #expect("\(MaxAge.seconds(90))" == "90 seconds")
     #expect("\(MaxAge.days(1))" == "1 day")

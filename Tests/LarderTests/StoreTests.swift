@@ -1,3 +1,4 @@
+import AcceptanceRows
 import Foundation
 import LarderTesting
 import LarderTestSupport
@@ -10,10 +11,10 @@ struct Note: Codable, Hashable, Sendable {
   var body: String?
 }
 
-/// What a store promises to whoever saves and reads, on disk and in memory alike.
-@Suite struct StoreTests {
-  @Test("STO-01, STO-02: an empty cache has nothing, twice", arguments: StoreKind.allCases)
-  func anEmptyCacheHasNothing(kind: StoreKind) throws {
+/// Saving, reading and removing keep their contract, on disk and in memory.
+@Suite(.acceptance) struct StoreTests {
+  @Test("An empty cache returns nothing, twice.", arguments: StoreKind.allCases)
+  func empty(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let notes = try fixture.store.cache("notes", of: Note.self)
@@ -24,10 +25,8 @@ struct Note: Codable, Hashable, Sendable {
     }
   }
 
-  @Test(
-    "STO-03, STO-04: values come back with their date to the last bit, twice",
-    arguments: StoreKind.allCases)
-  func valuesComeBackWithTheirExactDate(kind: StoreKind) throws {
+  @Test("Values are read with the exact date of their save, twice.", arguments: StoreKind.allCases)
+  func exactDates(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let notes = try fixture.store.cache("notes", of: [Note].self, lifetime: .unlimited)
@@ -51,8 +50,10 @@ struct Note: Codable, Hashable, Sendable {
     }
   }
 
-  @Test("STO-07: a save takes the place of what was there", arguments: StoreKind.allCases)
-  func aSaveReplaces(kind: StoreKind) throws {
+  @Test(
+    "A save succeeds in an empty cache and over an entry, which it replaces.",
+    arguments: StoreKind.allCases)
+  func saves(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let notes = try fixture.store.cache("notes", of: [Note].self)
@@ -64,23 +65,23 @@ struct Note: Codable, Hashable, Sendable {
   }
 
   @Test(
-    "STO-08 to STO-11: removing says whether there was something", arguments: StoreKind.allCases)
-  func removingSaysWhetherThereWasSomething(kind: StoreKind) throws {
+    "Removing succeeds and returns whether there was an entry; afterwards there is none.",
+    arguments: StoreKind.allCases)
+  func removes(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let notes = try fixture.store.cache("notes", of: Note.self)
 
     #expect(try notes.remove("a") == false)
+    #expect(try notes.lookup(for: "a").kind == "missing")
     try notes.save(Note(title: "a"), for: "a")
     #expect(try notes.remove("a") == true)
     #expect(try notes.remove("a") == false)
     #expect(try notes.lookup(for: "a").kind == "missing")
   }
 
-  @Test(
-    "STO-12, STO-13: bytes that do not decode are an error twice, and are kept",
-    arguments: StoreKind.allCases)
-  func undecodableBytesAreKept(kind: StoreKind) throws {
+  @Test("Bytes that do not decode are an error twice, and are kept.", arguments: StoreKind.allCases)
+  func undecodable(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     try fixture.store.cache("notes", of: [Int].self).save([1, 2], for: "a")
@@ -93,8 +94,8 @@ struct Note: Codable, Hashable, Sendable {
     #expect(try fixture.rows(in: .records).count == 1)
   }
 
-  @Test("STO-19: what was saved is there after opening again", arguments: StoreKind.allCases)
-  func valuesOutliveTheStore(kind: StoreKind) throws {
+  @Test("Saved values are there after reopening.", arguments: StoreKind.allCases)
+  func reopened(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     try fixture.store.cache("notes", of: Note.self).save(Note(title: "x"), for: "a")
@@ -106,9 +107,9 @@ struct Note: Codable, Hashable, Sendable {
   }
 
   @Test(
-    "STO-20: nil stays nil and empty stays empty",
-    arguments: StoreKind.allCases, ["binary", "json", "propertyList"])
-  func nilStaysNil(kind: StoreKind, coder: String) throws {
+    "Nil stays nil and empty stays empty.", arguments: StoreKind.allCases,
+    ["binary", "json", "propertyList"])
+  func optionals(kind: StoreKind, coder: String) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let coders: [String: Coder<Note>] = [
@@ -124,8 +125,8 @@ struct Note: Codable, Hashable, Sendable {
     }
   }
 
-  @Test("STO-21: caches do not see each other", arguments: StoreKind.allCases)
-  func cachesDoNotSeeEachOther(kind: StoreKind) throws {
+  @Test("Clearing one cache does not affect another.", arguments: StoreKind.allCases)
+  func twoCaches(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let store = fixture.store
@@ -141,9 +142,8 @@ struct Note: Codable, Hashable, Sendable {
   }
 
   @Test(
-    "STO-23: an entry of a newer schema is an error, and validate keeps it",
-    arguments: StoreKind.allCases)
-  func newerSchemasAreKept(kind: StoreKind) throws {
+    "An entry of a newer schema is an error, and validate keeps it.", arguments: StoreKind.allCases)
+  func newerSchema(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     try fixture.store.cache("notes", of: Note.self, schema: Schema(version: 3))
@@ -166,9 +166,8 @@ struct Note: Codable, Hashable, Sendable {
   }
 
   @Test(
-    "TIM-10 to TIM-12: fresh, then stale, then expired, to the second",
-    arguments: StoreKind.allCases)
-  func freshThenStaleThenExpired(kind: StoreKind) throws {
+    "An entry is fresh, then stale, then expired, to the second.", arguments: StoreKind.allCases)
+  func states(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let notes = try fixture.store.cache(
@@ -195,8 +194,8 @@ struct Note: Codable, Hashable, Sendable {
     }
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func aMaximumAgeAtTheCallShortensOnly(kind: StoreKind) throws {
+  @Test("A maximum age at the call shortens an unlimited lifetime.", arguments: StoreKind.allCases)
+  func maximumAge(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let notes = try fixture.store.cache("notes", of: Note.self, lifetime: .unlimited)
@@ -208,8 +207,8 @@ struct Note: Codable, Hashable, Sendable {
     #expect(try notes.lookup(for: "a").kind == "fresh")
   }
 
-  @Test("Reading asks the clock once, and only when there is something to judge")
-  func readingAsksTheClockOnce() throws {
+  @Test("A read reads the clock once, and only if there is an entry.")
+  func clockReadings() throws {
     let fixture = try Fixture(.memory)
     defer { fixture.end() }
     let notes = try fixture.store.cache("notes", of: Note.self)
@@ -224,8 +223,8 @@ struct Note: Codable, Hashable, Sendable {
     #expect(fixture.clock.readings == before + 2)
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func readingChangesNoRow(kind: StoreKind) throws {
+  @Test("Reading changes no row.", arguments: StoreKind.allCases)
+  func readsOnly(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let notes = try fixture.store.cache("notes", of: Note.self)

@@ -1,3 +1,4 @@
+import AcceptanceRows
 import Foundation
 import LarderBytes
 import LarderEngine
@@ -6,10 +7,10 @@ import Testing
 
 @testable import Larder
 
-/// What changes entries: batches, touching, clearing, validating.
-@Suite struct WritingTests {
-  @Test(arguments: StoreKind.allCases)
-  func aBatchTakesEffectAsAWhole(kind: StoreKind) throws {
+/// Batches, touches, clears and validations take effect as a whole, or not at all.
+@Suite(.acceptance) struct WritingTests {
+  @Test("A batch takes effect as a whole, in its order.", arguments: StoreKind.allCases)
+  func batch(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let notes = try fixture.store.cache("notes", of: Note.self)
@@ -33,8 +34,10 @@ import Testing
     #expect(try numbers.value(for: 7) == 7)
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func theFirstFailureOfABatchIsThrownAndNothingIsWritten(kind: StoreKind) throws {
+  @Test(
+    "The first failure in a batch is thrown, and nothing is written.", arguments: StoreKind.allCases
+  )
+  func failedBatch(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let doubles = try fixture.store.cache("doubles", of: [Double].self, coder: .json)
@@ -53,8 +56,8 @@ import Testing
     #expect(try fixture.rows(in: .records).map(\.value) == before)
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func anErrorOfTheCallersOwnWritesNothing(kind: StoreKind) throws {
+  @Test("The caller's own error is thrown, and nothing is written.", arguments: StoreKind.allCases)
+  func callersError(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let notes = try fixture.store.cache("notes", of: Note.self)
@@ -69,7 +72,8 @@ import Testing
     #expect(try notes.value(for: "a") == nil)
   }
 
-  @Test func aCacheOfAnotherStoreIsRefused() throws {
+  @Test("A cache of another store is refused.")
+  func otherStore() throws {
     let fixture = try Fixture(.memory)
     defer { fixture.end() }
     let other = Store.inMemory()
@@ -83,8 +87,8 @@ import Testing
       throwsInvalidArgument { try fixture.store.write { $0.removeAll(from: foreign) } })
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func theSavesOfABatchCarryOneDate(kind: StoreKind) throws {
+  @Test("All saves of a batch have one date.", arguments: StoreKind.allCases)
+  func oneDate(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let notes = try fixture.store.cache("notes", of: Note.self)
@@ -101,8 +105,10 @@ import Testing
     #expect(dates[0] != nil)
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func savingPutsAnExpiryRowBesideTheRecord(kind: StoreKind) throws {
+  @Test(
+    "A save writes an index row beside the record, unless the lifetime is unlimited.",
+    arguments: StoreKind.allCases)
+  func expiryRow(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let notes = try fixture.store.cache("notes", of: Note.self)
@@ -125,8 +131,10 @@ import Testing
     #expect(rows[0].value == size)
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func aKeySavedForEverLeavesFewExpiryRows(kind: StoreKind) throws {
+  @Test(
+    "A key saved every ten minutes for a week leaves at most 65 index rows.",
+    arguments: StoreKind.allCases)
+  func fewExpiryRows(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let notes = try fixture.store.cache("notes", of: Note.self)
@@ -141,8 +149,8 @@ import Testing
     #expect(try fixture.rows(in: .records).count == 1)
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func touchingStampsAnewAndKeepsThePayload(kind: StoreKind) throws {
+  @Test("Touching renews the date and keeps the payload.", arguments: StoreKind.allCases)
+  func touch(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let notes = try fixture.store.cache("notes", of: Note.self)
@@ -162,8 +170,8 @@ import Testing
     #expect(try fixture.rows(in: .expiry).count == 2)
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func clearingACacheTakesEverySavedEntryAndNoLaterOne(kind: StoreKind) throws {
+  @Test("Clearing a cache removes every entry, and no later one.", arguments: StoreKind.allCases)
+  func clear(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let notes = try fixture.store.cache("notes", of: Note.self)
@@ -186,8 +194,8 @@ import Testing
     #expect(try again.value(for: "new") == Note(title: "new"))
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func clearingInABatchFollowsTheOrderOfTheBatch(kind: StoreKind) throws {
+  @Test("A clear in a batch follows the order of the batch.", arguments: StoreKind.allCases)
+  func clearInBatch(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let notes = try fixture.store.cache("notes", of: Note.self)
@@ -206,8 +214,8 @@ import Testing
     #expect(try fixture.rows(in: .records).count == 1)
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func numbersOfCachesAreNeverUsedAgain(kind: StoreKind) throws {
+  @Test("Cache ids are never used again.", arguments: StoreKind.allCases)
+  func ids(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     var seen: Set<UInt64> = []
@@ -222,14 +230,16 @@ import Testing
     }
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func whatALateSaveLeftInAClearedCacheIsReclaimedAtTheNextOpening(kind: StoreKind) throws {
+  @Test(
+    "Rows that a late save left under a cleared id are reclaimed at the next opening.",
+    arguments: StoreKind.allCases)
+  func lateSave(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let notes = try fixture.store.cache("notes", of: Note.self)
     let oldID = notes.core.id
     try notes.removeAll()
-    // As a save would that read the cache's number before it was cleared.
+    // Like a save that read the cache's id before the clear.
     var write = PendingWrite()
     try notes.core.add(
       Note(title: "late"), for: "late", id: oldID, savedAt: fixture.clock.now(), to: &write)
@@ -246,8 +256,8 @@ import Testing
     #expect(marks.isEmpty)
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func alargeClearedCacheIsReclaimedInSlices(kind: StoreKind) throws {
+  @Test("A large cleared cache is reclaimed in slices.", arguments: StoreKind.allCases)
+  func reclaimSlices(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let numbers = try fixture.store.cache("numbers", of: Int.self, keyedBy: Int.self)
@@ -265,8 +275,10 @@ import Testing
     #expect(try fixture.rows(in: .expiry).isEmpty)
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func validatingDeletesWhatIsExpiredOrUnreadableAndKeepsTheRest(kind: StoreKind) throws {
+  @Test(
+    "Validating deletes expired and unreadable entries, and keeps the rest.",
+    arguments: StoreKind.allCases)
+  func validate(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let lifetime = Lifetime.fresh(for: .days(7), thenStaleFor: .days(1))
@@ -293,7 +305,8 @@ import Testing
     #expect(try notes.validate(maxAge: .days(1)).kept == 1)
   }
 
-  @Test func validatingDeletesNothingThatWasSavedMeanwhile() throws {
+  @Test("Validating deletes nothing that was saved meanwhile.")
+  func validateMeanwhile() throws {
     let clock = ManualClock()
     let engine = InterruptedEngine(InMemoryEngine())
     var options = Store.Options()
@@ -304,7 +317,7 @@ import Testing
     try notes.save(Note(title: "old"), for: "b")
     clock.advance(by: 8 * 86_400)
 
-    // Between validate's look at the entries and its deletion, one is saved again.
+    // One entry is saved again between validate's scan and its deletion.
     engine.beforeNextWrite = { try notes.save(Note(title: "new"), for: "a") }
     let report = try notes.validate()
 
@@ -314,7 +327,8 @@ import Testing
     #expect(try notes.lookup(for: "b").kind == "missing")
   }
 
-  @Test func touchingChangesNothingThatWasSavedMeanwhile() throws {
+  @Test("Touching changes nothing that was saved meanwhile.")
+  func touchMeanwhile() throws {
     let engine = InterruptedEngine(InMemoryEngine())
     let store = try Store(engine: engine, origin: .memory)
     let notes = try store.cache("notes", of: Note.self)
@@ -326,8 +340,8 @@ import Testing
     #expect(try notes.value(for: "a") == Note(title: "new"))
   }
 
-  @Test("STO-14 to STO-17: a write that fails is a typed error and leaves what was there")
-  func aFailedWriteLeavesWhatWasThere() throws {
+  @Test("A failed save, removal, clear or touch is a typed error, and changes nothing.")
+  func failedWrites() throws {
     let engine = InterruptedEngine(InMemoryEngine())
     let store = try Store(engine: engine, origin: .memory)
     let notes = try store.cache("notes", of: Note.self)
@@ -349,8 +363,8 @@ import Testing
     }
   }
 
-  @Test("STO-18: what is asked for one after another takes effect in that order")
-  func changesTakeEffectInTheirOrder() throws {
+  @Test("A save, a removal and a save take effect in that order.")
+  func order() throws {
     let fixture = try Fixture(.disk)
     defer { fixture.end() }
     let notes = try fixture.store.cache("notes", of: Note.self)
@@ -364,8 +378,8 @@ import Testing
     #expect(try cursor.next() == nil)
   }
 
-  @Test("A full disk keeps a store from reclaiming, not from opening")
-  func aStoreOpensThoughReclaimingFails() throws {
+  @Test("A full disk stops a store from reclaiming space, but not from opening.")
+  func reclaimFails() throws {
     let fixture = try Fixture(.memory)
     defer { fixture.end() }
     let notes = try fixture.store.cache("notes", of: Note.self, lifetime: .unlimited)

@@ -1,30 +1,35 @@
 import Synchronization
-import Testing
+package import Testing
 
-/// Marks a suite whose tests show rows of the acceptance tables, and notes which of them run.
+/// Marks a suite whose tests show rows of the acceptance tables, and records which of them run.
 ///
 /// The testing library calls ``prepare(for:)`` for every test of a run before it starts the first
 /// one, so ``planned`` is complete for any test that reads it. A suite fails unless each of its
 /// planned tests has run at least one case.
-struct Acceptance: SuiteTrait, TestTrait, TestScoping {
+package struct Acceptance: SuiteTrait, TestTrait, TestScoping {
   private static let plannedTests = Mutex<Set<String>>([])
   private static let startedTests = Mutex<Set<String>>([])
 
   /// The marked tests of this run that no condition can skip, as `Suite/function`.
-  static var planned: Set<String> { plannedTests.withLock { $0 } }
+  package static var planned: Set<String> { plannedTests.withLock { $0 } }
 
-  let isRecursive = true
+  /// Whether this run has all tests; a filtered one leaves out tests that rows name.
+  package static let isWholeRun = !CommandLine.arguments.contains { argument in
+    ["--filter", "--skip"].contains { argument == $0 || argument.hasPrefix($0 + "=") }
+  }
 
-  func prepare(for test: Test) async throws {
+  package let isRecursive = true
+
+  package func prepare(for test: Test) async throws {
     guard !test.isSuite, !test.traits.contains(where: { $0 is ConditionTrait }) else { return }
     _ = Self.plannedTests.withLock { $0.insert(Self.name(of: test)) }
   }
 
-  func scopeProvider(for test: Test, testCase: Test.Case?) -> Acceptance? {
+  package func scopeProvider(for test: Test, testCase: Test.Case?) -> Acceptance? {
     test.isSuite || testCase != nil ? self : nil
   }
 
-  func provideScope(
+  package func provideScope(
     for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
   ) async throws {
     let name = Self.name(of: test)
@@ -47,5 +52,5 @@ struct Acceptance: SuiteTrait, TestTrait, TestScoping {
 
 extension Trait where Self == Acceptance {
   /// The suite's tests show rows of the acceptance tables.
-  static var acceptance: Self { Acceptance() }
+  package static var acceptance: Self { Acceptance() }
 }
