@@ -4,9 +4,9 @@ import LarderFeeds
 import LarderTesting
 import Testing
 
-/// The article "Adding a feed": its program is compiled here, and does what the article says.
+/// The article "Adding a feed" shows code that compiles and does what the article says.
 @Suite(.timeLimit(.minutes(30))) struct ArticleTests {
-  @Test("the article's program is the one that is tested here")
+  @Test("The article's code is the code that is tested here.")
   func text() throws {
     let tests = URL(filePath: #filePath).deletingLastPathComponent()
     let root = tests.deletingLastPathComponent().deletingLastPathComponent()
@@ -18,11 +18,11 @@ import Testing
 
     let block = try #require(article.firstMatch(of: /```swift\n((?s).*?)```/)?.1)
     #expect(program.hasSuffix("\n" + block))
-    // Before it there is one line, which says what it is.
+    // One line before it says what it is.
     #expect(program.dropLast(block.count).split(separator: "\n").count == 1)
   }
 
-  @Test("a load asks for its country, and saves what it gets under it")
+  @Test("A load requests the URL of its country, and saves the list under it.")
   func load() async throws {
     let client = ScriptedClient(.reply(200, payload), .reply(200, #"{"stations":[]}"#))
     let loader = try open(client).loader
@@ -37,7 +37,7 @@ import Testing
     #expect(try loader.cache?.value(for: "fr") == [nova])
   }
 
-  @Test("a server that fails twice is replaced by what was saved less than a day ago")
+  @Test("If the server fails twice, a list saved less than a day ago is delivered.")
   func fallback() async throws {
     let client = ScriptedClient(.reply(200, payload))
     let (loader, clock) = try open(client)

@@ -36,7 +36,7 @@ struct Bench: Sendable {
     handles = try feed.open(client, store)
   }
 
-  /// Saves items as if `age` seconds had passed since.
+  /// Saves items with a date `age` seconds ago.
   func save(_ ids: Int..., age: TimeInterval = 0) throws {
     let now = clock.now()
     clock.set(now - age)
@@ -46,7 +46,7 @@ struct Bench: Sendable {
 
   func items(_ ids: Int...) -> [String] { ids.map(handles.item) }
 
-  /// What the engine was told while `body` ran.
+  /// The reads and writes of the engine while `body` ran.
   func messages<R>(_ body: () async throws -> R) async rethrows -> [RecordingEngine.Message] {
     let before = engine.messages.count
     _ = try await body()
@@ -66,9 +66,9 @@ struct Bench: Sendable {
 
 /// Why a record cannot be read.
 enum RecordDamage: CaseIterable {
-  /// A bit of its payload is wrong, which its checksum shows.
+  /// A bit of the payload is wrong, which the checksum shows.
   case flippedBit
-  /// It is intact, and its payload does not decode as the feed's type.
+  /// The record is intact, but its payload does not decode as the feed's type.
   case undecodable
 
   /// Whether reading the record failed for this reason.
@@ -133,7 +133,7 @@ extension FeedError {
 
 /// Waits for a completion to be called, and traps if it is called twice.
 ///
-/// Throws when the test is cancelled before, by its time limit say.
+/// Throws if the test is cancelled before, for example by its time limit.
 func completion<R: Sendable>(
   sourceLocation: SourceLocation = #_sourceLocation,
   of start: (@escaping @Sendable (R) -> Void) -> Void

@@ -7,12 +7,12 @@ import LarderTestSupport
 import LarderTesting
 import Testing
 
-/// Flipped bits in a block of a table: LevelDB can read none of the block's entries.
+/// Values in a table block that LevelDB cannot read are errors, never wrong values.
 ///
 /// The store is a real one on disk. Its tables are damaged while it is closed.
 @Suite(.acceptance, .timeLimit(.minutes(30))) struct BlockDamageTests {
   @Test(
-    "a value in a damaged block is an error and is not delivered; the next load replaces it",
+    "A value in a damaged block is an error and is not delivered; the next load replaces it.",
     arguments: Composition.all)
   func load(composition: Composition) async throws {
     try await withDamagedBlock(of: composition) { parts, server in
@@ -29,7 +29,7 @@ import Testing
   }
 
   @Test(
-    "validate deletes a value in a damaged block: nothing of it is left, and the next one is saved",
+    "Validating deletes a value in a damaged block completely, and the next one can be saved.",
     arguments: Composition.all)
   func validate(composition: Composition) async throws {
     try await withDamagedBlock(of: composition) { parts, server in
@@ -63,7 +63,7 @@ import Testing
       try composition.open(server.url, URLSessionClient(), first).save()
       try fill("behind", of: first).save(filler, for: "k")
       try first.close()
-      // An opening writes what is in the log to a table.
+      // Opening the store writes the log to a table.
       try Store(at: place, options: options).close()
       try flipBit(at: composition.oldMark, inTablesOf: place)
 

@@ -7,7 +7,7 @@ import Testing
 /// After a cancellation there is no delivery, no error, no retry, no fallback and no save.
 @Suite(.acceptance, .timeLimit(.minutes(30))) struct CancellationTests {
   @Test(
-    "a cancelled load throws CancellationError, whatever its request then brings",
+    "A cancelled load throws CancellationError, whatever its request then returns.",
     arguments: Feed.all, ["valid", "invalid", "failure"])
   func cancelledRequest(feed: Feed, outcome: String) async throws {
     for order in [SourceOrder.remoteThenCache, .remoteOnly] {
@@ -29,7 +29,7 @@ import Testing
     }
   }
 
-  @Test("a cancelled load with a completion delivers nothing", arguments: Feed.lists)
+  @Test("A cancelled load with a completion delivers nothing.", arguments: Feed.lists)
   func cancelledCompletion(feed: Feed) async throws {
     let bench = try Bench(feed, ScriptedClient(last: .hold))
     let delivered = Counter()
@@ -49,7 +49,7 @@ import Testing
     #expect(delivered.next() == 1)
   }
 
-  @Test("cancelling one load leaves another one of the same URL alone")
+  @Test("Cancelling one load does not affect another one of the same URL.")
   func oneOfTwo() async throws {
     let bench = try Bench(.genres, ScriptedClient(last: .hold))
 
@@ -68,7 +68,7 @@ import Testing
   }
 
   @Test(
-    "a load that is cancelled while it reads the cache delivers nothing, and makes no request",
+    "A load cancelled while it reads the cache delivers nothing, and makes no request.",
     arguments: Feed.all, [true, false])
   func cancelledWhileReading(feed: Feed, isSaved: Bool) async throws {
     let bench = try Bench(feed, ScriptedClient(last: .reply(200, feed.payload(1))))
@@ -89,7 +89,7 @@ import Testing
   }
 
   @Test(
-    "a load with a completion that is cancelled while it reads the cache delivers nothing",
+    "A load with a completion that is cancelled while it reads the cache delivers nothing.",
     arguments: Feed.all, [SourceOrder.cacheOnly, .cacheThenRemote])
   func cancelledCompletionWhileReading(feed: Feed, order: SourceOrder) async throws {
     for isSaved in [true, false] {
@@ -114,7 +114,7 @@ import Testing
     }
   }
 
-  @Test("a task that is cancelled before it loads does nothing", arguments: Feed.all)
+  @Test("A task that is cancelled before it loads does nothing.", arguments: Feed.all)
   func cancelledBefore(feed: Feed) async throws {
     let bench = try Bench(feed)
     for order in [SourceOrder.remoteOnly, .cacheOnly, .remoteThenCache, .cacheThenRemote] {
@@ -127,7 +127,7 @@ import Testing
     #expect(bench.client.urls == [] && bench.engine.messages == [])
   }
 
-  @Test("a client that says it was cancelled when nobody did so has failed")
+  @Test("A client that reports a cancellation which nobody asked for has failed.")
   func foreignCancellation() async throws {
     let bench = try Bench(.genres, ScriptedClient(.fail(CancellationError())))
 

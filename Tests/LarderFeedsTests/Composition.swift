@@ -4,28 +4,28 @@ import Larder
 import LarderFeeds
 import Testing
 
-/// A feed with the real parts around it: what the server sends, and what a store keeps of it.
+/// A feed with a real server, client and store: the values that it loads and saves.
 struct Composition: Sendable, CustomTestStringConvertible {
   let name: String
-  /// Where the server is asked.
+  /// The path of its requests.
   let path: String
   /// Whether a fresh value of the cache is delivered without a request.
   let isCacheFirst: Bool
-  /// What the server sends, as a load delivers it.
+  /// The server's items, as a load delivers them.
   let sent: [String]
-  /// A text that only the old value has, as it lies on disk.
+  /// A text on disk that only the old value has.
   let oldMark: String
   let open: @Sendable (URL, any HTTPClient, Store) throws -> Parts
 
   var testDescription: String { name }
 
-  /// What can be done with the loader.
+  /// The operations of the loader.
   struct Parts: Sendable {
     let load: @Sendable (SourceOrder?) async throws -> Delivery
     let validate: @Sendable () throws -> ValidationReport?
     /// Puts ``old`` into the cache.
     let save: @Sendable () throws -> Void
-    /// What ``save`` has put there, as a load delivers it.
+    /// The value that ``save`` puts there, as a load delivers it.
     let old: [String]
   }
 }
@@ -76,7 +76,7 @@ extension Composition {
         old: [Feed.character(1)])
     })
 
-  /// Its items name the server, whose port differs each time: their texts are compared without.
+  /// Its items name the server, whose port changes: their texts are compared without the server.
   static let imageFeed = Composition(
     name: "image feed", path: FeedServer.imagesPath, isCacheFirst: false,
     sent: Payloads.images(at: "").map { "\(uuid($0.id)) \($0.image)" }, oldMark: "Fog 1",

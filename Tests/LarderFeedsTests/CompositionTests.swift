@@ -8,7 +8,7 @@ import LarderTesting
 import SimulatedDisk
 import Testing
 
-/// Each order with nothing in it replaced: a real server, the real client, a real LevelDB.
+/// Each source order works with a real server, the real client and a real LevelDB store.
 @Suite(.timeLimit(.minutes(30))) struct CompositionTests {
   // MARK: - The server dies while its answer arrives
 
@@ -39,7 +39,7 @@ import Testing
   }
 
   @Test(
-    "a server that dies in mid-body: what was saved is delivered, and stays as it was",
+    "If the server dies within the body, the saved value is delivered, and stays as it was.",
     arguments: Composition.remoteFirst, Death.allCases)
   func deathWithACache(composition: Composition, death: Death) async throws {
     try await withParts(of: composition) { parts, clock, server in
@@ -58,7 +58,7 @@ import Testing
   }
 
   @Test(
-    "a server that dies in mid-body, and nothing saved: an error, and still nothing saved",
+    "If the server dies within the body and nothing is saved, the load fails and saves nothing.",
     arguments: Composition.all, Death.allCases)
   func deathWithoutACache(composition: Composition, death: Death) async throws {
     try await withParts(of: composition) { parts, _, server in
@@ -73,7 +73,7 @@ import Testing
   }
 
   @Test(
-    "a server that dies in mid-body, and a list that is too old: an error, and it is kept",
+    "If the server dies within the body, an expired list is not delivered and not deleted.",
     arguments: [Composition.genres, .characters, .imageFeed], Death.allCases)
   func deathWithAnExpiredCache(composition: Composition, death: Death) async throws {
     try await withParts(of: composition) { parts, clock, server in
@@ -84,15 +84,16 @@ import Testing
 
       let error = await feedError { try result.get() }
       guard case .remote(.connectivity, cache: nil) = error else { return unexpected(error) }
-      // Neither replaced nor deleted: a clock that goes back finds it again.
+      // It is neither replaced nor deleted: it is fresh again when the clock goes back.
       clock.set(clock.now() - 1)
       #expect(try await parts.load(.cacheOnly).items == parts.old)
     }
   }
 
   @Test(
-    "with a fresh value the cache is delivered before the server can die",
-    arguments: Composition.cacheFirst)
+    "A fresh value is delivered from the cache without a request.",
+    arguments: Composition.cacheFirst
+  )
   func noRequest(composition: Composition) async throws {
     try await withParts(of: composition) { parts, _, server in
       server.answer(composition.path, with: [.cut])
@@ -122,10 +123,8 @@ import Testing
   // MARK: - The disk is full
 
   @Test(
-    """
-    with a full disk what was loaded is delivered, and what was saved can be read offline; \
-    saving goes on when there is room
-    """, arguments: Composition.all, [true, false])
+    "With a full disk, loads still deliver and saved values stay readable; saving resumes later.",
+    arguments: Composition.all, [true, false])
   func fullDisk(composition: Composition, hasOld: Bool) async throws {
     let disk = SimulatedDisk()
     disk.setCapacity(8 << 20)
@@ -195,7 +194,7 @@ import Testing
   // MARK: - The record is damaged
 
   @Test(
-    "a damaged record is passed over by who asks the cache first, and the save heals it",
+    "A cache-first load skips a damaged record, and its save repairs the record.",
     arguments: Composition.cacheFirst)
   func damageBehindTheCache(composition: Composition) async throws {
     try await withDamage(to: composition) { parts, others, server in
@@ -214,7 +213,7 @@ import Testing
   }
 
   @Test(
-    "a damaged record is told with the server's failure, and stays until a save heals it",
+    "A server-first load reports a damaged record with the server's failure; a save repairs it.",
     arguments: Composition.remoteFirst)
   func damageBehindTheServer(composition: Composition) async throws {
     try await withDamage(to: composition) { parts, others, server in

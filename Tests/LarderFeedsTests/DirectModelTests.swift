@@ -6,7 +6,7 @@ import Testing
 
 @testable import Larder
 
-/// The models go directly, and under the names that `Codable` has for their fields.
+/// The models are coded directly, under the names that `Codable` gives their fields.
 @Suite struct DirectModelTests {
   private func expectDirect<T: DirectCoding & Equatable>(
     _ values: [T], at place: SourceLocation = #_sourceLocation
@@ -27,7 +27,8 @@ import Testing
     }
   }
 
-  @Test func everyModel() throws {
+  @Test("Every model reads and writes the payloads of Codable directly.")
+  func everyModel() throws {
     let url = try #require(URL(string: "https://example.com/a%20b.png"))
     let id = UUID()
     try expectDirect([Genre(id: 1, name: "News"), Genre(id: -2, name: "")])

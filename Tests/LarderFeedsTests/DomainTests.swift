@@ -6,10 +6,10 @@ import LarderTestSupport
 import Synchronization
 import Testing
 
-/// What is particular to each domain: URLs, and fields that need care.
+/// Each domain has its own URLs, and reads its own fields.
 @Suite(.acceptance, .timeLimit(.minutes(30))) struct DomainTests {
   @Test(
-    "the genres' path goes behind the server's own port and path",
+    "The genres' path is appended to the server's own port and path.",
     arguments: [
       ("https://host", "https://host/api/v2/genres"),
       ("https://host/", "https://host/api/v2/genres"),
@@ -24,7 +24,7 @@ import Testing
     #expect(client.urls.map(\.absoluteString) == [expected])
   }
 
-  @Test("each load asks for its URL anew", arguments: [1, 2, 3] as [UInt64])
+  @Test("Each load asks for its URL anew.", arguments: [1, 2, 3] as [UInt64])
   func randomPages(seed: UInt64) async throws {
     let random = Mutex(SplitMix64(seed: seed))
     let client = ScriptedClient(last: .reply(200, Feed.characters.payload(2, 1)))
@@ -44,7 +44,7 @@ import Testing
         == pages.map { "https://rickandmortyapi.com/api/character?page=\($0)" })
   }
 
-  @Test("a caller that does not choose gets random pages, of all that there are")
+  @Test("By default each load requests a random page of all pages.")
   func randomPagesByDefault() async throws {
     var requests: [[String]] = []
     for _ in 1...2 {
@@ -61,7 +61,7 @@ import Testing
     #expect(requests[0] != requests[1])
   }
 
-  @Test("the URL may come from anywhere")
+  @Test("A caller may provide any URL.")
   func anyURL() async throws {
     let count = Counter()
     let client = ScriptedClient()
@@ -74,7 +74,7 @@ import Testing
     #expect(client.urls == [web("https://host/1"), web("https://host/2")])
   }
 
-  @Test("only the model's fields are read, and kept as they are")
+  @Test("Only the model's fields are read, and kept as they are.")
   func characterFields() async throws {
     let body = """
       {"info":7,"results":[{"id":1,"name":"N","status":"Presumed Dead","species":"S","type":null,
@@ -91,7 +91,7 @@ import Testing
   }
 
   @Test(
-    "an image that is no URL, or an origin that is no object, is invalid data",
+    "An image that is not a URL, or an origin that is not an object, is invalid data.",
     arguments: [("image", ""), ("image", "http://[bad"), ("origin", "Earth")])
   func badFields(field: String, value: String) async throws {
     let bad = try item(Feed.characters.json(1), with: field, set: value)
@@ -103,7 +103,7 @@ import Testing
     #expect(error?.reason == .invalidData)
   }
 
-  @Test("a program can catch one case of an error and leave the others")
+  @Test("A program can catch one case of an error and let the others pass.")
   func partialCatch() throws {
     func loader(over store: Store) throws -> GenresLoader? {
       do {
@@ -122,7 +122,7 @@ import Testing
     #expect(try loader(over: store) == nil)
   }
 
-  @Test("feeds share one store, each with a cache of its own")
+  @Test("Feeds share one store, each with its own cache.")
   func oneStore() async throws {
     let store = Store.inMemory()
     let genres = try GenresLoader.genres(from: Feed.base, client: ScriptedClient(), store: store)

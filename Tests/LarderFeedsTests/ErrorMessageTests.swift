@@ -3,7 +3,7 @@ import Larder
 import LarderFeeds
 import Testing
 
-/// What the errors of feeds say to people.
+/// The error messages of feeds are their descriptions.
 @Suite struct FeedErrorMessageTests {
   @Test("An error's localized description is its description.")
   func localizedDescriptions() {

@@ -3,30 +3,30 @@ import Larder
 import LarderFeeds
 import Testing
 
-/// A feed of lists as the rows see it, whatever its type: items are known by their number.
+/// A list feed without its type: tests identify items by number.
 struct Feed: Sendable, CustomTestStringConvertible {
   let name: String
   /// The field of the payload that holds the list.
   let root: String
-  /// Where its loads go, in order.
+  /// The URLs that its loads request, in order.
   let urls: [String]
-  /// What an item cannot do without; a dot leads into an object.
+  /// The required fields of an item; a dot leads into an object.
   let required: [String]
-  /// How many attempts a load makes that gets invalid data.
+  /// How many attempts a load makes if the data is invalid.
   var attempts = 1
-  /// Whether what is loaded is saved, and can be loaded from the cache.
+  /// Whether loads are saved, and can be repeated from the cache.
   var isCached = true
-  /// Whether the cache keeps lists for ever, so that only a maximum age makes one too old.
+  /// Whether the cache keeps lists without a limit, so that only a maximum age can expire one.
   var isKept = false
-  /// The maximum age to say with a call for a limit of seven days, if none holds without it.
+  /// The maximum age to pass for a limit of seven days, if that is not the default.
   var sevenDays: MaxAge?
-  /// An item's payload, in JSON, with all the fields that servers send.
+  /// The JSON of an item, with all fields that servers send.
   let json: @Sendable (Int) -> String
   let open: @Sendable (any HTTPClient, Store) throws -> Handles
 
   var testDescription: String { name }
 
-  /// A whole payload with these items.
+  /// A payload with these items.
   func payload(_ ids: Int...) -> String { payload(of: ids.map(json)) }
 
   func payload(of items: [String]) -> String {
@@ -34,7 +34,7 @@ struct Feed: Sendable, CustomTestStringConvertible {
   }
 }
 
-/// What can be done with a feed's loader.
+/// The operations of a feed's loader.
 struct Handles: Sendable {
   let load: @Sendable (SourceOrder?, MaxAge?) async throws -> Delivery
   let start:
@@ -47,7 +47,7 @@ struct Handles: Sendable {
   let item: @Sendable (Int) -> String
 }
 
-/// What was loaded, its items as text.
+/// The result of a load, with its items as text.
 struct Delivery: Sendable {
   let items: [String]
   let fromCache: Bool
@@ -77,7 +77,7 @@ struct Cancellable: Sendable {
 }
 
 extension Handles {
-  /// A loader that has no cache is not asked to save or to look.
+  /// Tests do not call `save` or `lookup` for a loader without a cache.
   init<Input, Item: Sendable>(
     _ loader: Loader<Input, String, [Item]>, _ input: Input,
     item: @escaping @Sendable (Int) -> Item
@@ -114,13 +114,13 @@ extension Handles {
 }
 
 extension Feed {
-  /// Those with a cache.
+  /// The feeds with a cache.
   static let all = remoteFirst + [genres]
 
-  /// Those with a cache that ask the server first.
+  /// The feeds with a cache that request the server first.
   static let remoteFirst = [characters, essentialFeed, imageFeed]
 
-  /// Those without a cache, too.
+  /// All feeds, with or without a cache.
   static let lists = all + [mediaSearch]
 
   static let genres = Feed(
@@ -193,7 +193,7 @@ extension Feed {
   }
 }
 
-/// Items of the feeds of images, alike in the payload; every second has no location.
+/// Items of the image feeds, with the same payload; every second one has no location.
 extension Feed {
   static func feedItem(_ id: Int) -> FeedItem {
     FeedItem(
@@ -228,7 +228,7 @@ extension Feed {
   }
 }
 
-/// A URL that a test writes down.
+/// A URL from a literal.
 func web(_ text: String) -> URL {
   guard let url = URL(string: text) else { preconditionFailure("\(text) is not a URL") }
   return url

@@ -5,7 +5,7 @@ import LarderFeeds
 import LarderTestSupport
 import Testing
 
-/// The fields of the two feeds of images, which are alike in the payload.
+/// Both image feeds read the optional and required fields of their items alike.
 @Suite(.acceptance, .timeLimit(.minutes(30))) struct FeedItemTests {
   private static let ids = (1...5).map { "0F3C2B52-6A3E-4D0B-9B0E-3C1C2D7E5A0\($0)" }
   private static let payload = """
@@ -22,7 +22,7 @@ import Testing
   ]
 
   @Test(
-    "missing and null become nil and empty stays empty, from the server and from the cache",
+    "Feed items: missing and null become nil and empty stays empty, from server and cache.",
     arguments: StoreKind.allCases)
   func feedItems(kind: StoreKind) async throws {
     try await withStore(kind) { store in
@@ -43,7 +43,7 @@ import Testing
   }
 
   @Test(
-    "missing and null become nil and empty stays empty, from the server and from the cache",
+    "Feed images: missing and null become nil and empty stays empty, from server and cache.",
     arguments: StoreKind.allCases)
   func feedImages(kind: StoreKind) async throws {
     try await withStore(kind) { store in
@@ -64,7 +64,7 @@ import Testing
   }
 
   @Test(
-    "an identifier that is no UUID, or an image that is no URL, is invalid data",
+    "An identifier that is not a UUID, or an image that is not a URL, is invalid data.",
     arguments: [Feed.essentialFeed, .imageFeed],
     [("id", "7"), ("id", ""), ("image", ""), ("image", "http://[bad")])
   func badFields(feed: Feed, field: (name: String, value: String)) async throws {
@@ -77,8 +77,8 @@ import Testing
   }
 
   @Test(
-    "a text of the wrong type is invalid data",
-    arguments: [Feed.essentialFeed, .imageFeed], ["description", "location"])
+    "A text of the wrong type is invalid data.", arguments: [Feed.essentialFeed, .imageFeed],
+    ["description", "location"])
   func wrongType(feed: Feed, field: String) async throws {
     let bad = try item(feed.json(1), with: field, set: 7)
     let bench = try Bench(feed, ScriptedClient(.reply(200, feed.payload(of: [bad]))))

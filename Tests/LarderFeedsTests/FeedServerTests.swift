@@ -5,9 +5,9 @@ import Larder
 import LarderFeeds
 import Testing
 
-/// All feeds, all the way: a real server, the real client, a real store.
+/// All feeds work with a real server, the real client and a real store.
 @Suite(.acceptance, .timeLimit(.minutes(30))) struct FeedServerTests {
-  @Test("the server's genres arrive, at least a hundred, with fields to ignore")
+  @Test("The server's genres arrive, at least a hundred, with fields to ignore.")
   func genres() async throws {
     try await withServer { server in
       let loader = try GenresLoader.genres(
@@ -23,7 +23,7 @@ import Testing
     }
   }
 
-  @Test("the server's characters arrive, a hundred on each page")
+  @Test("The server's characters arrive, a hundred on each page.")
   func characters() async throws {
     try await withServer { server in
       let loader = try CharactersLoader.characters(
@@ -40,7 +40,7 @@ import Testing
     }
   }
 
-  @Test("the server's feed arrives, with texts that may be missing")
+  @Test("The server's feed arrives, with optional texts.")
   func essentialFeed() async throws {
     try await withServer { server in
       let loader = try EssentialFeedLoader.essentialFeed(
@@ -59,7 +59,7 @@ import Testing
   }
 
   @Test(
-    "the server reads the term as it was, and finds what it names",
+    "The server receives the term unchanged, and finds its items.",
     arguments: [
       "lantern keepers", "lamp+moth", "rust & rain", "100% weather", "AC/Quay", "JOS\u{E9}", "none",
     ])
@@ -77,7 +77,7 @@ import Testing
     }
   }
 
-  @Test("the images listed arrive, and come from the cache then")
+  @Test("The listed images arrive, and then come from the cache.")
   func images() async throws {
     try await withServer { server in
       let store = Store.inMemory()
@@ -101,7 +101,7 @@ import Testing
   }
 
   @Test(
-    "failures of images over the wire are told apart",
+    "Failures of image requests are told apart.",
     arguments: [
       (.status(500), .invalidData), (.status(404), .invalidData), (.empty, .invalidData),
       (.cut, .connectivity), (.wrongLength, .connectivity), (.endless, .connectivity),
@@ -120,7 +120,7 @@ import Testing
     }
   }
 
-  @Test("a cancelled image's request is over on the server, and nothing is saved")
+  @Test("A cancelled image load ends its request on the server, and saves nothing.")
   func cancelledImage() async throws {
     try await withServer { server in
       let path = FeedServer.imagePath(7)
@@ -138,7 +138,7 @@ import Testing
   }
 
   @Test(
-    "failures over the wire are told apart",
+    "Failures of requests are told apart.",
     arguments: [
       (.status(500), .invalidData), (.status(404), .invalidData), (.brokenJSON, .invalidData),
       (.empty, .invalidData), (.cut, .connectivity), (.wrongLength, .connectivity),
@@ -158,7 +158,7 @@ import Testing
     }
   }
 
-  @Test("a server that recovers is asked again")
+  @Test("A server that recovers gets a second request.")
   func recovery() async throws {
     try await withServer { server in
       server.answer(FeedServer.genresPath, with: [.brokenJSON, .status(503), .payload])
@@ -170,7 +170,7 @@ import Testing
     }
   }
 
-  @Test("a cancelled load cancels its request")
+  @Test("A cancelled load cancels its request.")
   func cancellation() async throws {
     try await withServer { server in
       server.answer(FeedServer.genresPath, with: [.drip(milliseconds: 5)])
@@ -187,7 +187,7 @@ import Testing
   }
 
   @Test(
-    "the demo's words for answers",
+    "The demo's command words select the server's responses.",
     arguments: [
       ("status:503", .status(503)), ("slow:20", .slow(milliseconds: 20)), ("cut", .cut),
       ("drip:5", .drip(milliseconds: 5)), ("redirect:http://a/b", .redirect(to: "http://a/b")),

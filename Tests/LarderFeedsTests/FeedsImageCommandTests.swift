@@ -3,9 +3,9 @@ import Foundation
 import LarderTestSupport
 import Testing
 
-/// `feeds image`, as users run it.
+/// `feeds image` delivers the bytes of an image, and says where they came from.
 @Suite(.timeLimit(.minutes(30))) struct FeedsImageCommandTests {
-  @Test("the bytes go to standard output, and where they come from to standard error")
+  @Test("The bytes go to standard output, and their source to standard error.")
   func standardOutput() async throws {
     try await withServer { server in
       let directory = try TemporaryDirectory()
@@ -26,7 +26,7 @@ import Testing
     }
   }
 
-  @Test("with --output the bytes go to a file, and where they come from to standard output")
+  @Test("With --output the bytes go to a file, and their source to standard output.")
   func file() async throws {
     try await withServer { server in
       let directory = try TemporaryDirectory()
@@ -46,7 +46,7 @@ import Testing
     }
   }
 
-  @Test("an image is not written to a terminal")
+  @Test("An image is not written to a terminal.")
   func terminal() async throws {
     var (controller, end): (Int32, Int32) = (-1, -1)
     try #require(openpty(&controller, &end, nil, nil, nil) == 0)
@@ -65,7 +65,7 @@ import Testing
     }
   }
 
-  @Test("an answer that is no image is an error, and so is a URL that is none")
+  @Test("A response that is not an image is an error, and so is an invalid URL.")
   func refusals() async throws {
     try await withServer { server in
       let directory = try TemporaryDirectory()
@@ -79,7 +79,7 @@ import Testing
     }
   }
 
-  @Test("an interrupt cancels the load: the request stops, and nothing is saved")
+  @Test("An interrupt cancels the load: the request stops, and nothing is saved.")
   func interrupted() async throws {
     try await withServer { server in
       let directory = try TemporaryDirectory()

@@ -5,14 +5,14 @@ import LarderFeeds
 import LarderTestSupport
 import Testing
 
-/// What a server sends cannot act on the terminal of somebody who runs `feeds`.
+/// A server's text cannot control the terminal of `feeds`.
 @Suite(.timeLimit(.minutes(30))) struct FeedsTerminalTests {
   /// It clears the screen, rings, goes back to the line's start, reverses the text, and forges a
   /// line of the program's own.
   private static let hostile = "\u{1B}[2J\u{7}\r\u{0}\u{9B}\u{202E}\u{2028}\n120 in all, saved\n"
 
   @Test(
-    "Control characters, forged lines and marks of direction are escaped.",
+    "Control characters, forged lines and direction marks are escaped.",
     arguments: [
       ("genres", FeedServer.genresPath), ("characters", FeedServer.charactersPath),
       ("feed", FeedServer.feedPath), ("images", FeedServer.imagesPath),
@@ -53,7 +53,7 @@ import Testing
     #expect(!outcome.complaints.contains("\u{1B}") && !outcome.complaints.contains("\nfeeds: f"))
   }
 
-  /// The same document with what is hostile behind every text that `feeds` shows.
+  /// The same document with hostile characters after every text that `feeds` shows.
   private static func spoiled(_ value: Any, under name: String = "") -> Any {
     let shown = [
       "name", "status", "species", "description", "location", "trackName", "artistName",

@@ -4,25 +4,25 @@ import LarderFeeds
 import Synchronization
 import Testing
 
-/// An answer that is meant to harm, and the error in which it has to end.
+/// A hostile response, and the error that it must cause.
 struct Hostile: Sendable, CustomTestStringConvertible {
-  /// Why the client gives up; nil when it does not, and the endpoint has to.
+  /// Why the client gives up; nil if the endpoint must refuse the response instead.
   enum Refusal: Hashable, Sendable { case tooLarge, timedOut, redirect, broken }
 
   let name: String
   let answer: Answer
   let refusal: Refusal?
-  /// Whether it is JSON that is wrong, which image data need not even be.
+  /// Whether it is faulty JSON, which is valid image data.
   var isJSON = false
 
   var testDescription: String { name }
 
-  /// What the load has to fail with.
+  /// The expected error of the load.
   var reason: RemoteFailure { refusal == nil ? .invalidData : .connectivity }
 
-  /// A client with limits that this answer breaks, and others that it does not.
+  /// A client with limits, one of which this response exceeds.
   ///
-  /// Timeouts that are not to be met are those by default, which the tests' own limit is below.
+  /// Timeouts that must not occur have their defaults, which are longer than the tests' own limit.
   var client: URLSessionClient {
     switch refusal {
     case nil: URLSessionClient()
@@ -31,7 +31,7 @@ struct Hostile: Sendable, CustomTestStringConvertible {
     }
   }
 
-  /// How many bytes are taken where the size is what matters.
+  /// The limit of the responses that are too large.
   static let limit = 1 << 20
 }
 
@@ -57,7 +57,8 @@ extension Hostile {
   ]
 
   static let delays = [
-    // Nobody can count so far: it is a body of no declared length, and the connection stays open.
+    // The number is too large to parse: the length counts as undeclared, and the connection stays
+    // open.
     declared("9999999999999999999999", .timedOut),
     Hostile(name: "silence", answer: .silence, refusal: .timedOut),
     Hostile(name: "silence after half of it", answer: .stall, refusal: .timedOut),
@@ -74,7 +75,7 @@ extension Hostile {
       refusal: .redirect),
   ]
 
-  /// A million deep: without an end, as an item, and where nobody looks.
+  /// A million levels deep: unterminated, in an item, and in an ignored field.
   static let depths = {
     func nested(_ opening: String, _ closing: String) -> String {
       repeated(opening) + "0" + repeated(closing)
@@ -100,13 +101,15 @@ extension Hostile {
       refusal: refusal)
   }
 
-  /// The largest length that Foundation survives on Linux: it makes a `Double` of it, and of that
-  /// an `Int64`, which traps for those that are rounded to 2^63.
+  /// The largest length with which Foundation on Linux does not trap.
+  ///
+  /// It converts the length to a `Double` and that to an `Int64`, which traps if it was rounded to
+  /// 2^63.
   private static let largest = Int64.max - 1023
 
   private static let blanks = Data(repeating: 0x20, count: limit + 1)
 
-  /// A compressed body without an end, of blanks: a literal, and copies of 258 bytes each.
+  /// An unterminated compressed body of blanks: a literal, and copies of 258 bytes each.
   static let bomb: Data = {
     let head = [1, 1, 0] + [0, 1, 0, 1, 0, 0, 0, 0]
     let copy = [1, 1, 0, 0, 0, 1, 0, 1] + [0, 0, 0, 0, 0]
@@ -116,7 +119,7 @@ extension Hostile {
     func byte(_ index: Int) -> UInt8 {
       (0..<8).reduce(0) { $0 | UInt8(bit(8 * index + $1)) << UInt8($1) }
     }
-    // From the third byte on, they come again after thirteen.
+    // From the third byte on, the bytes repeat every thirteen.
     let period = (2..<15).map(byte)
     var data = Data([0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 0xFF, byte(0), byte(1)])
     for _ in 0..<60_000 { data.append(contentsOf: period) }
@@ -124,14 +127,14 @@ extension Hostile {
   }()
 }
 
-/// The real client, and why it failed.
+/// The real client, with a record of its failures.
 final class WitnessClient: HTTPClient {
   private let base: URLSessionClient
   private let errors = Mutex<[any Error]>([])
 
   init(_ base: URLSessionClient) { self.base = base }
 
-  /// Why each request failed that did.
+  /// The reasons of all failed requests.
   var refusals: [Hostile.Refusal] {
     errors.withLock { errors in
       errors.map { error in

@@ -12,12 +12,11 @@ import Testing
   import Glibc
 #endif
 
-/// Servers that mean harm, and feeds of each order: a typed error within the limits, or what was
-/// saved.
+/// A hostile server causes a typed error within the limits, or a fallback to saved values.
 ///
-/// One after another: each keeps the tests' server, and with it a thread of two, busy.
+/// The tests run one after another: each blocks a thread of the tests' server.
 @Suite(.serialized, .timeLimit(.minutes(30))) struct HostileServerTests {
-  @Test("a hostile answer ends in an error, and nothing is saved", arguments: Hostile.all)
+  @Test("A hostile response is a typed error, and nothing is saved.", arguments: Hostile.all)
   func error(hostile: Hostile) async throws {
     for composition in victims(of: hostile) {
       try await withServer { server in
@@ -35,7 +34,7 @@ import Testing
     }
   }
 
-  @Test("a hostile answer hides nothing that was saved", arguments: Hostile.all)
+  @Test("A hostile response does not hide saved values.", arguments: Hostile.all)
   func fallback(hostile: Hostile) async throws {
     try await withServer { server in
       let composition = Composition.essentialFeed
@@ -53,7 +52,7 @@ import Testing
 
   /// What goes beyond may be taken for the answer to the next request on that connection: it is the
   /// same server's word either way.
-  @Test("a body that is longer than it says is as long as it says")
+  @Test("A body that is longer than declared ends at its declared length.")
   func moreThanDeclared() async throws {
     try await withServer { server in
       let answer = Answer.reply(
@@ -67,7 +66,7 @@ import Testing
     }
   }
 
-  @Test("a list that is longer than it says is cut off where it says, and invalid")
+  @Test("A list that is longer than declared is cut at its declared length, and invalid.")
   func moreThanDeclaredOfAList() async throws {
     try await withServer { server in
       let answer = Answer.reply(
@@ -82,9 +81,9 @@ import Testing
     }
   }
 
-  @Test("what is too large is not held in memory")
+  @Test("A body over the limit is not held in memory.")
   func memory() async {
-    // In a process of its own, which does nothing else.
+    // In another process, which does nothing else.
     await #expect(processExitsWith: .success) {
       let answers = Hostile.sizes.map(\.answer)
       var least = 0
@@ -99,14 +98,14 @@ import Testing
             #expect(error as? HTTPClientError == .responseTooLarge(limit: Hostile.limit))
           }
         }
-        // What a first request takes is not its answer's.
+        // The memory of a first request is not that of its response.
         if least == 0 { least = peakBytes() }
       }
       #expect(peakBytes() - least < 32 << 20)
     }
   }
 
-  /// The feeds to which an answer is hostile: a list, and bytes.
+  /// The feeds to which a response is hostile: a list, and bytes.
   private func victims(of hostile: Hostile) -> [Composition] {
     hostile.isJSON ? [.genres] : [.genres, .imageData]
   }

@@ -34,17 +34,17 @@ struct ImageBench: Sendable {
     cache = try #require(loader.cache)
   }
 
-  /// The loader asking its sources in another order.
+  /// The loader with another source order.
   func loader(_ order: SourceOrder) -> ImageDataLoader {
     var copy = loader
     copy.policy.order = order
     return copy
   }
 
-  /// What the cache holds for a URL.
+  /// The value in the cache for a URL.
   func saved(_ url: URL = url) throws -> Data? { try cache.value(for: url) }
 
-  /// What the engine was told while `body` ran.
+  /// The reads and writes of the engine while `body` ran.
   func messages<R>(_ body: () async throws -> R) async rethrows -> [RecordingEngine.Message] {
     let before = engine.messages.count
     _ = try await body()

@@ -8,9 +8,9 @@ import Testing
 
 private let url = ImageBench.url
 
-/// A load of an image that is cancelled delivers nothing, requests nothing further, saves nothing.
+/// A cancelled image load delivers nothing, makes no further request and saves nothing.
 @Suite(.acceptance, .timeLimit(.minutes(30))) struct ImageCancellationTests {
-  /// What a request can end with after it was cancelled.
+  /// The results that a request can have after it was cancelled.
   enum Outcome: CaseIterable {
     case bytes, notFound, failure, cancelled
 
@@ -24,7 +24,7 @@ private let url = ImageBench.url
     }
   }
 
-  @Test("cancelling stops the pending request, and not before")
+  @Test("Cancelling stops the pending request, and nothing stops it before.")
   func requestIsCancelled() async throws {
     let bench = try ImageBench(ScriptedClient(last: .hold))
 
@@ -37,9 +37,7 @@ private let url = ImageBench.url
     bench.client.release(0, Outcome.cancelled.result)
   }
 
-  @Test(
-    "whatever a cancelled request brings is not delivered or saved",
-    arguments: Outcome.allCases)
+  @Test("The result of a cancelled request is not delivered or saved.", arguments: Outcome.allCases)
   func nothingIsDelivered(outcome: Outcome) async throws {
     let bench = try ImageBench(ScriptedClient(last: .hold))
     let delivered = Counter()
@@ -62,9 +60,7 @@ private let url = ImageBench.url
     #expect(bench.client.urls.count == 2)
   }
 
-  @Test(
-    "a cancelled task throws CancellationError, and nothing else",
-    arguments: Outcome.allCases)
+  @Test("A cancelled task throws CancellationError, and nothing else.", arguments: Outcome.allCases)
   func cancelledTask(outcome: Outcome) async throws {
     let bench = try ImageBench(ScriptedClient(last: .hold))
 
@@ -78,7 +74,7 @@ private let url = ImageBench.url
     #expect(bench.engine.messages == [.retrieve])
   }
 
-  @Test("cancelling a load that has delivered takes nothing back")
+  @Test("Cancelling a load that has delivered takes nothing back.")
   func cancelledAfterwards() async throws {
     let bench = try ImageBench(ScriptedClient(.bytes([UInt8](ImageBench.bytes))))
     let task = Mutex<LoadTask<Loaded<Data>>?>(nil)
@@ -99,7 +95,7 @@ private let url = ImageBench.url
   }
 
   @Test(
-    "cancelled while the cache is read: nothing is delivered, nothing requested",
+    "A load cancelled while it reads the cache delivers nothing, and makes no request.",
     arguments: [SourceOrder.cacheOnly, .cacheThenRemote], ["data", "nothing", "an error"])
   func cancelledWhileReading(order: SourceOrder, found: String) async throws {
     let bench = try ImageBench(ScriptedClient(last: .bytes([7])))
@@ -122,7 +118,7 @@ private let url = ImageBench.url
   }
 
   @Test(
-    "a load with a completion that is cancelled while it reads the cache delivers nothing",
+    "A load with a completion that is cancelled while it reads the cache delivers nothing.",
     arguments: [SourceOrder.cacheOnly, .cacheThenRemote], [true, false])
   func nothingIsDeliveredWhileReading(order: SourceOrder, isSaved: Bool) async throws {
     let bench = try ImageBench(ScriptedClient(last: .bytes([7])))
@@ -145,7 +141,7 @@ private let url = ImageBench.url
     #expect(bench.client.urls == [])
   }
 
-  @Test("of two loads of one image, the one that is not cancelled delivers")
+  @Test("If one of two loads of an image is cancelled, the other one delivers.")
   func oneOfTwo() async throws {
     let bench = try ImageBench(ScriptedClient(last: .hold))
 

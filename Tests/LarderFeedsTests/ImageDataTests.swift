@@ -10,16 +10,16 @@ import Testing
 private let url = ImageBench.url
 private let bytes = ImageBench.bytes
 
-/// What a load of an image makes of the server's answers.
+/// A load of an image maps the server's responses to bytes or typed errors.
 @Suite(.acceptance, .timeLimit(.minutes(30))) struct ImageDataRemoteTests {
-  @Test("a new loader has asked nobody")
+  @Test("A new loader sends no request and uses no store.")
   func newLoader() throws {
     let bench = try ImageBench()
 
     #expect(bench.client.urls == [] && bench.engine.messages == [])
   }
 
-  @Test("a load requests exactly its URL, once")
+  @Test("A load requests exactly its URL, once.")
   func oneRequest() async throws {
     let bench = try ImageBench(ScriptedClient(.bytes([1])))
 
@@ -28,7 +28,7 @@ private let bytes = ImageBench.bytes
     #expect(bench.client.urls.map(\.absoluteString) == [url.absoluteString])
   }
 
-  @Test("two loads that are both pending are two requests")
+  @Test("Two pending loads are two requests.")
   func twoRequests() async throws {
     let bench = try ImageBench(ScriptedClient(last: .hold))
 
@@ -44,7 +44,7 @@ private let bytes = ImageBench.bytes
   }
 
   @Test(
-    "whatever the client fails with is connectivity, a foreign cancellation too",
+    "Any failure of the client is connectivity, a cancellation by others, too.",
     arguments: [
       URLError(.timedOut), URLError(.cancelled), CancellationError(),
       HTTPClientError.unexpectedResponse,
@@ -59,7 +59,7 @@ private let bytes = ImageBench.bytes
   }
 
   @Test(
-    "any status but 200, and no bytes, is invalid data",
+    "Any status but 200 is invalid data, and so is an empty body.",
     arguments: [(199, "b"), (201, "b"), (300, "b"), (400, "b"), (404, ""), (500, "b"), (200, "")])
   func invalid(status: Int, body: String) async throws {
     let bench = try ImageBench(ScriptedClient(.reply(status, body), last: .bytes([1])))
@@ -70,7 +70,7 @@ private let bytes = ImageBench.bytes
     #expect(bench.client.urls.count == 1)
   }
 
-  @Test("any bytes are delivered as they are", arguments: [[0], [0xFF, 0, 0x0A], [32, 10]])
+  @Test("Any bytes are delivered as they are.", arguments: [[0], [0xFF, 0, 0x0A], [32, 10]])
   func anyBytes(body: [UInt8]) async throws {
     let bench = try ImageBench(ScriptedClient(.bytes(body)))
 
@@ -80,9 +80,9 @@ private let bytes = ImageBench.bytes
   }
 }
 
-/// What a load of an image finds in the cache, and what saving does.
+/// Images are read from and saved to the cache with typed errors.
 @Suite(.acceptance, .timeLimit(.minutes(30))) struct ImageDataLocalTests {
-  @Test("looking for an image is one lookup")
+  @Test("A load reads the cache with one lookup.")
   func oneLookup() async throws {
     let bench = try ImageBench()
 
@@ -93,7 +93,7 @@ private let bytes = ImageBench.bytes
     #expect(messages == [.retrieve] && bench.client.urls == [])
   }
 
-  @Test("a cache that cannot be read is the load's own error")
+  @Test("A cache that cannot be read is the load's own error.")
   func retrievalError() async throws {
     let bench = try ImageBench()
     bench.engine.failReads(.io("unreadable"))
@@ -103,7 +103,7 @@ private let bytes = ImageBench.bytes
     guard case .cache(.io("unreadable")) = error else { return unexpected(error) }
   }
 
-  @Test("an image that was never saved is not found")
+  @Test("An image that was never saved is not found.")
   func notFound() async throws {
     let bench = try ImageBench()
 
@@ -113,7 +113,7 @@ private let bytes = ImageBench.bytes
   }
 
   @Test(
-    "a saved image is delivered without a request, whatever its age",
+    "A saved image is delivered without a request, whatever its age.",
     arguments: [0, 7 * day, 100 * 365 * day], StoreKind.allCases)
   func saved(age: TimeInterval, kind: StoreKind) async throws {
     try await withImageBench(on: kind, ScriptedClient(last: .bytes([7]))) { bench in
@@ -131,7 +131,7 @@ private let bytes = ImageBench.bytes
     }
   }
 
-  @Test("images can be given a lifetime")
+  @Test("Images can have a lifetime.")
   func lifetime() async throws {
     let bench = try ImageBench(ScriptedClient(last: .bytes([7])), lifetime: .seconds(60))
     try bench.cache.save(bytes, for: url)
@@ -142,7 +142,7 @@ private let bytes = ImageBench.bytes
     #expect(try await bench.loader.load(url).value == Data([7]))
   }
 
-  @Test("a save is one atomic replace", arguments: StoreKind.allCases)
+  @Test("A save is one atomic replace.", arguments: StoreKind.allCases)
   func oneReplace(kind: StoreKind) async throws {
     try await withImageBench(on: kind) { bench in
       let messages = try await bench.messages { try bench.cache.save(bytes, for: url) }
@@ -152,7 +152,7 @@ private let bytes = ImageBench.bytes
     }
   }
 
-  @Test("a replace that fails is the save's error, and the old image stays")
+  @Test("A failed replace is the save's error, and the old image stays.")
   func failedSave() throws {
     let bench = try ImageBench()
     try bench.cache.save(bytes, for: url)
@@ -165,11 +165,11 @@ private let bytes = ImageBench.bytes
   }
 }
 
-/// An image from the cache, or else from the server.
+/// An image comes from the cache, or else from the server.
 @Suite(.acceptance, .timeLimit(.minutes(30))) struct ImageDataScenarioTests {
   private let online = ScriptedClient(last: .bytes([UInt8](bytes)))
 
-  @Test("an image that is not saved is loaded, saved, and then delivered")
+  @Test("An image that is not saved is loaded, saved, and then delivered.")
   func missIsLoaded() async throws {
     let bench = try ImageBench(online)
 
@@ -184,7 +184,7 @@ private let bytes = ImageBench.bytes
     #expect(bench.client.urls == [url])
   }
 
-  @Test("a cache that cannot be read is passed over")
+  @Test("A cache that cannot be read is skipped.")
   func unreadable() async throws {
     let bench = try ImageBench(online)
     bench.engine.failReads(.io("unreadable"))
@@ -193,7 +193,7 @@ private let bytes = ImageBench.bytes
     #expect(bench.client.urls == [url])
   }
 
-  @Test("an image that could not be saved is delivered")
+  @Test("An image that could not be saved is delivered.")
   func failedSave() async throws {
     let bench = try ImageBench(online)
     bench.engine.failWrites(.diskFull)
@@ -205,7 +205,7 @@ private let bytes = ImageBench.bytes
     #expect(try bench.saved() == nil)
   }
 
-  @Test("the server's failure is the error, and nothing is saved", arguments: [true, false])
+  @Test("The server's failure is the error, and nothing is saved.", arguments: [true, false])
   func failedLoad(isOffline: Bool) async throws {
     let bench = try ImageBench(
       ScriptedClient(last: isOffline ? .fail(URLError(.timedOut)) : .bytes([])))
@@ -219,11 +219,11 @@ private let bytes = ImageBench.bytes
   }
 }
 
-/// The cache of image bytes, on disk and in memory.
+/// The cache of image bytes keeps its contract, on disk and in memory.
 @Suite(.acceptance, .timeLimit(.minutes(30))) struct ImageDataCacheTests {
   private let other = web("https://img.example.org/other.png")
 
-  @Test("nothing is found where nothing was saved", arguments: StoreKind.allCases)
+  @Test("An image that was not saved is not found.", arguments: StoreKind.allCases)
   func nothing(kind: StoreKind) async throws {
     try await withImageBench(on: kind) { bench in
       #expect(try bench.saved() == nil)
@@ -232,7 +232,7 @@ private let bytes = ImageBench.bytes
     }
   }
 
-  @Test("the last image saved is found", arguments: StoreKind.allCases)
+  @Test("The last saved image is found.", arguments: StoreKind.allCases)
   func lastSaved(kind: StoreKind) async throws {
     try await withImageBench(on: kind) { bench in
       try bench.cache.save(bytes, for: url)
@@ -243,7 +243,7 @@ private let bytes = ImageBench.bytes
     }
   }
 
-  @Test("another store on the same directory finds the image, and may replace it")
+  @Test("Another store on the same directory finds the image, and may replace it.")
   func anotherInstance() async throws {
     let directory = try TemporaryDirectory()
     let place = URL(filePath: directory.path("store"), directoryHint: .isDirectory)
@@ -257,7 +257,7 @@ private let bytes = ImageBench.bytes
     }
   }
 
-  @Test("images do not depend on a feed that names them", arguments: StoreKind.allCases)
+  @Test("Images do not depend on a feed that names them.", arguments: StoreKind.allCases)
   func independent(kind: StoreKind) async throws {
     try await withImageBench(on: kind) { bench in
       let feed = try ImageFeedLoader.imageFeed(
@@ -277,7 +277,7 @@ private let bytes = ImageBench.bytes
     }
   }
 
-  @Test("two URLs are one image only if they are written alike", arguments: StoreKind.allCases)
+  @Test("Only URLs with the same bytes are the same image.", arguments: StoreKind.allCases)
   func exactKeys(kind: StoreKind) async throws {
     let urls = [
       "https://host/a", "https://host/a/", "https://HOST/a", "HTTPS://host/a", "https://host/A",

@@ -6,7 +6,7 @@ import LarderFeeds
 import LarderTesting
 import Testing
 
-/// What a loader finds in its cache, and that looking changes nothing.
+/// A loader reads its cache with one lookup, and changes nothing.
 @Suite(.acceptance, .timeLimit(.minutes(30))) struct LocalTests {
   /// Ages around the limit of seven days.
   static let ages: [(TimeInterval, isFresh: Bool)] = [
@@ -14,21 +14,19 @@ import Testing
     (100 * 365 * day, false),
   ]
 
-  @Test("a new loader has told the store nothing", arguments: Feed.all)
+  @Test("A new loader does not use the store.", arguments: Feed.all)
   func newLoaderIsSilent(feed: Feed) throws {
     #expect(try Bench(feed).engine.messages == [])
   }
 
-  @Test("reading the cache is one lookup", arguments: Feed.all)
+  @Test("Reading the cache is one lookup.", arguments: Feed.all)
   func oneLookup(feed: Feed) async throws {
     let bench = try Bench(feed)
 
     #expect(try await bench.messages { try await bench.handles.cached(nil) } == [.retrieve])
   }
 
-  @Test(
-    "a cache that cannot be read is its own error",
-    arguments: Feed.all)
+  @Test("A cache that cannot be read is an error.", arguments: Feed.all)
   func retrievalError(feed: Feed) async throws {
     let bench = try Bench(feed)
     bench.engine.failReads(.io("unreadable"))
@@ -40,9 +38,7 @@ import Testing
     guard case .cache(.io("unreadable")) = same else { return unexpected(same) }
   }
 
-  @Test(
-    "an empty cache has no items, and is no error",
-    arguments: Feed.all)
+  @Test("An empty cache has no items, which is not an error.", arguments: Feed.all)
   func emptyCache(feed: Feed) async throws {
     let bench = try Bench(feed)
 
@@ -51,9 +47,7 @@ import Testing
     guard case .notFound = outcome else { return unexpected(outcome) }
   }
 
-  @Test(
-    "TIM-10 TIM-11 TIM-12 TIM-13 TIM-15 a list is fresh until it is exactly seven days old",
-    arguments: Feed.all, ages)
+  @Test("A list is fresh until it is exactly seven days old.", arguments: Feed.all, ages)
   func freshness(feed: Feed, age: (TimeInterval, isFresh: Bool)) async throws {
     let bench = try Bench(feed)
     try bench.save(2, 1, 2, age: age.0)
@@ -62,7 +56,7 @@ import Testing
     #expect(found == (age.isFresh ? bench.items(2, 1, 2) : []))
   }
 
-  @Test("an empty list in the cache is a hit", arguments: Feed.all)
+  @Test("An empty list in the cache is a hit.", arguments: Feed.all)
   func emptyListIsAHit(feed: Feed) async throws {
     let bench = try Bench(feed)
     try bench.save()
@@ -73,9 +67,7 @@ import Testing
     #expect(try await bench.handles.cached(nil) == [])
   }
 
-  @Test(
-    "whatever the cache holds, a look leaves it as it is",
-    arguments: Feed.all)
+  @Test("A read of the cache changes nothing, whatever the cache holds.", arguments: Feed.all)
   func lookChangesNothing(feed: Feed) async throws {
     for age in [nil, 0, 7 * day, 8 * day] as [TimeInterval?] {
       let bench = try Bench(feed)
@@ -96,9 +88,7 @@ import Testing
     #expect(throws: StoreError.self) { try bench.handles.lookup() }
   }
 
-  @Test(
-    "the clock is read once, if something was found",
-    arguments: Feed.all)
+  @Test("The clock is read once, and only if there is an entry.", arguments: Feed.all)
   func clockIsReadOnce(feed: Feed) async throws {
     let bench = try Bench(feed)
     let empty = bench.clock.readings
@@ -112,8 +102,7 @@ import Testing
   }
 
   @Test(
-    "TIM-14 a maximum age given with the call decides",
-    arguments: [Feed.characters, .essentialFeed],
+    "A maximum age given with the call decides.", arguments: [Feed.characters, .essentialFeed],
     [(MaxAge.seconds(60), 60.0), (.days(30), 30 * day), (.unlimited, .infinity)])
   func maximumAgeOfTheCall(feed: Feed, limit: (MaxAge, seconds: Double)) async throws {
     let bench = try Bench(feed)
@@ -125,7 +114,7 @@ import Testing
     }
   }
 
-  @Test("without a maximum age, a saved feed of any age is fresh")
+  @Test("Without a maximum age, a saved feed of any age is fresh.")
   func anyAge() async throws {
     let bench = try Bench(.essentialFeed)
     try bench.save(1, age: 400 * 365 * day)
@@ -134,7 +123,7 @@ import Testing
   }
 
   @Test(
-    "a call can only shorten what a lifetime of seven days keeps",
+    "A maximum age can only shorten a lifetime of seven days.",
     arguments: [Feed.genres, .imageFeed])
   func callOnlyShortens(feed: Feed) async throws {
     let bench = try Bench(feed)

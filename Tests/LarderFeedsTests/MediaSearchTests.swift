@@ -4,11 +4,11 @@ import LarderFeeds
 import LarderTestSupport
 import Testing
 
-/// Media items by a term: from the server, each time, and nothing without it.
+/// A search returns media items from the server, and caches nothing.
 @Suite(.acceptance, .timeLimit(.minutes(30))) struct MediaSearchTests {
   private let payload = Feed.mediaSearch.payload(2, 1)
 
-  @Test("what a term finds is delivered in the server's order, with all it has")
+  @Test("Found items are delivered in the server's order, with all their fields.")
   func found() async throws {
     let loader = MediaSearchLoader.mediaSearch(client: ScriptedClient(.reply(200, payload)))
 
@@ -18,7 +18,7 @@ import Testing
     #expect(loaded.source == .remote && loaded.savedAt == nil && !loaded.isSaved)
   }
 
-  @Test("without a connection there is an error")
+  @Test("Without a connection there is an error.")
   func offline() async throws {
     let loader = MediaSearchLoader.mediaSearch(client: ScriptedClient())
 
@@ -27,7 +27,7 @@ import Testing
     guard case .remote(.connectivity, cache: nil) = error else { return unexpected(error) }
   }
 
-  @Test("data that is not valid is an error")
+  @Test("Invalid data is an error.")
   func invalid() async throws {
     let loader = MediaSearchLoader.mediaSearch(client: ScriptedClient(last: .reply(200, "no")))
 
@@ -37,7 +37,7 @@ import Testing
   }
 
   @Test(
-    "nothing is saved and nothing comes from a cache, in whichever order",
+    "Nothing is saved or read from a cache, in any source order.",
     arguments: [SourceOrder.remoteOnly, .cacheOnly, .remoteThenCache, .cacheThenRemote])
   func neverCached(order: SourceOrder) async throws {
     let client = ScriptedClient(.reply(200, payload))
@@ -57,7 +57,7 @@ import Testing
     #expect(try loader.validate() == nil)
   }
 
-  @Test("of all the fields of an item, six are kept")
+  @Test("Six of all the fields of an item are kept.")
   func sixFields() async throws {
     let items = try await load(
       """
@@ -85,7 +85,7 @@ import Testing
   }
 
   @Test(
-    "pictures and previews may be missing, and are kept as they are written",
+    "Artwork and preview may be missing, and are kept as they are written.",
     arguments: ["artworkUrl100", "artworkUrl60", "previewUrl"])
   func optionalFields(field: String) async throws {
     for value in [nil, NSNull(), "", "no URL at all", "https://host/1"] as [Any?] {
@@ -102,7 +102,7 @@ import Testing
     }
   }
 
-  @Test("the preview's field is previewUrl, in this case of letters")
+  @Test("The field of the preview is previewUrl, with exactly this case.")
   func previewKey() async throws {
     let names = #""trackName":"t","artistName":"a","collectionName":"c""#
 
@@ -112,7 +112,7 @@ import Testing
   }
 
   @Test(
-    "the list decides, not the number beside it",
+    "The list decides, not the count beside it.",
     arguments: ["", "\"resultCount\":0,", "\"resultCount\":\"many\",", "\"resultCount\":null,"])
   func resultCount(field: String) async throws {
     let loader = MediaSearchLoader.mediaSearch(
@@ -122,7 +122,7 @@ import Testing
     #expect(try await loader.load("a").value == [Feed.mediaItem(1)])
   }
 
-  /// What a server can declare about an item.
+  /// The kinds that a server can declare for an item.
   struct Declaration: Sendable, CustomTestStringConvertible {
     let wrapperType: String?
     let kind: String?
@@ -152,7 +152,7 @@ import Testing
     Declaration(wrapperType: "", kind: "song"),
   ]
 
-  @Test("complete items of all kinds are delivered", arguments: songs + others)
+  @Test("Complete items of all kinds are delivered.", arguments: songs + others)
   func completeItem(declaration: Declaration) async throws {
     let loaded = try await search(declaration.item(1), declaration.item(2))
 
@@ -160,7 +160,7 @@ import Testing
   }
 
   @Test(
-    "an incomplete item that is not a song is left out and counted", arguments: others,
+    "An incomplete item that is not a song is left out and counted.", arguments: others,
     Feed.mediaSearch.required)
   func incompleteItem(declaration: Declaration, field: String) async throws {
     for value in [nil, NSNull(), ["wrong type"]] as [Any?] {
@@ -174,7 +174,7 @@ import Testing
   }
 
   @Test(
-    "an incomplete song is invalid data, whatever else the reply holds", arguments: songs,
+    "An incomplete song is invalid data, whatever else the response holds.", arguments: songs,
     Feed.mediaSearch.required)
   func incompleteSong(declaration: Declaration, field: String) async throws {
     let leftOut = try Self.others[0].item(1, with: field, set: nil)
@@ -188,7 +188,7 @@ import Testing
   }
 
   @Test(
-    "an item that is not an object, or declares its kind with a wrong type, is invalid data",
+    "An item that is not an object, or declares its kind with a wrong type, is invalid data.",
     arguments: ["7", "null", "[]", "{}", #"{"wrapperType":7}"#, #"{"kind":["ebook"]}"#])
   func noDeclaration(json: String) async throws {
     #expect(await feedError { try await search(json) }?.reason == .invalidData)
@@ -204,7 +204,7 @@ import Testing
   }
 }
 
-/// The URL that a term is looked up at.
+/// The URL of a search carries its term without loss.
 @Suite(.acceptance, .timeLimit(.minutes(30))) struct MediaSearchURLTests {
   /// The URL that is requested for a term.
   private func url(
@@ -217,13 +217,13 @@ import Testing
     return try #require(client.urls.first).absoluteString
   }
 
-  @Test("the real server's URL for a term")
+  @Test("A term gives the real server's URL.")
   func realURL() async throws {
     #expect(
       try await url(for: "jack johnson") == "https://itunes.apple.com/search?term=jack+johnson")
   }
 
-  @Test("every byte is kept, or a plus, or escaped in upper case")
+  @Test("Every byte is kept, written as a plus, or escaped in upper case.")
   func everyByte() async throws {
     let kept = Set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_*")
     for code in 0..<128 {
@@ -236,7 +236,7 @@ import Testing
   }
 
   @Test(
-    "a term is encoded as a form's field, as it is",
+    "A term is encoded like a form field, unchanged.",
     arguments: [
       ("a+b", "a%2Bb"), ("Simon & Garfunkel", "Simon+%26+Garfunkel"), ("100%", "100%25"),
       ("beyonc\u{E9}", "beyonc%C3%A9"), ("beyonce\u{301}", "beyonce%CC%81"),
@@ -250,7 +250,7 @@ import Testing
     #expect(try await url(for: term) == "https://itunes.apple.com/search?term=\(encoded)")
   }
 
-  @Test("a server reads every term as it was", arguments: [1, 2, 3] as [UInt64])
+  @Test("A server decodes every term to the original.", arguments: [1, 2, 3] as [UInt64])
   func decoded(seed: UInt64) async throws {
     var random = SplitMix64(seed: seed)
     for _ in 0..<200 {
@@ -267,7 +267,7 @@ import Testing
     }
   }
 
-  @Test("parameters follow the term in their order, encoded alike; there are none by default")
+  @Test("Parameters follow the term in order, with the same encoding; there are none by default.")
   func parameters() async throws {
     let asked = try await url(
       for: "a b",
@@ -278,7 +278,7 @@ import Testing
         + "&at+tribution=x%26y%3Dz&limit=10")
   }
 
-  @Test("another server's port and path are kept")
+  @Test("Another server's port and path are kept.")
   func otherServer() async throws {
     let asked = try await url(for: "a", from: web("http://127.0.0.1:8080/x/"))
 

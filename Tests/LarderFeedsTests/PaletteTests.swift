@@ -4,7 +4,7 @@ import Larder
 import LarderFeeds
 import Testing
 
-/// An application's own colours, given to genres by position.
+/// A palette gives an application's own colors to genres, by position.
 @Suite(.acceptance) struct PaletteTests {
   private let genres = (0..<6).map { Genre(id: 100 - $0, name: "Genre \($0)") }
 
@@ -14,7 +14,7 @@ import Testing
     return palette
   }
 
-  @Test("every genre carries a colour")
+  @Test("Every genre has a color.")
   func everyGenre() throws {
     let colored = try palette(["111111"]).colored(genres)
 
@@ -23,7 +23,7 @@ import Testing
     #expect(colored.map(\.color) == Array(repeating: "111111", count: 6))
   }
 
-  @Test("each application's colours are its own")
+  @Test("Each application's colors are its own.")
   func twoPalettes() throws {
     let first = try palette(["111111"])
     let second = try palette(["222222"])
@@ -32,7 +32,7 @@ import Testing
     #expect(try second.color(at: 0) == "222222")
   }
 
-  @Test("colours go by position, in turn")
+  @Test("Colors are assigned by position, in turn.")
   func inTurn() throws {
     let colored = try palette(["000000", "111111", "222222"]).colored(genres)
 
@@ -40,7 +40,7 @@ import Testing
       colored.map(\.color) == ["000000", "111111", "222222", "000000", "111111", "222222"])
   }
 
-  @Test("valid colours are kept verbatim")
+  @Test("Valid colors are kept verbatim.")
   func keptVerbatim() throws {
     let colors = ["000000", "#ffffff", "#FFffFF", "abcDEF", "000000"]
 
@@ -48,7 +48,7 @@ import Testing
   }
 
   @Test(
-    "a colour that is none is refused, and the former ones stay",
+    "An invalid color is refused, and the former colors stay.",
     arguments: [
       "mmmmmm", "", "#", "12345", "#12345", "1234567", "f##fff", "##ffffff", "ffffff#", " 12345",
       "\u{FF21}\u{FF21}\u{FF21}\u{FF21}\u{FF21}\u{FF21}", "12345\u{301}", "0x1234",
@@ -64,7 +64,7 @@ import Testing
     #expect(palette.colors == ["111111"])
   }
 
-  @Test("no colours are no palette")
+  @Test("An empty palette is refused.")
   func empty() throws {
     var palette = Palette { $0 }
 
@@ -74,14 +74,14 @@ import Testing
     #expect(try palette.colored([]) == [])
   }
 
-  @Test("there is no negative position")
+  @Test("A negative position is refused.")
   func negative() throws {
     let palette = try palette(["111111"])
 
     #expect(throws: PaletteError.negativePosition(-1)) { try palette.color(at: -1) }
   }
 
-  @Test("the application's closure makes the colours")
+  @Test("The application's closure makes the colors.")
   func closure() throws {
     var palette = Palette { Int($0, radix: 16) }
     try palette.setColors(["0000ff"])
@@ -89,14 +89,14 @@ import Testing
     #expect(try palette.color(at: 3) == 255)
   }
 
-  @Test("colours are not saved")
+  @Test("Colors are not saved.")
   func notSaved() async throws {
     let bench = try Bench(.genres, ScriptedClient(.reply(200, Feed.genres.payload(1))))
     _ = try await bench.handles.load(nil, nil)
 
     let raw = try #require(try bench.recordText())
 
-    // What the record ends with is the fields that it has: the one shape, of an integer and a text.
+    // The record ends with its fields, in one shape: an integer and a text.
     #expect(raw.contains("Genre 1"))
     #expect(raw.hasSuffix("\u{1}\u{2}\u{5}\u{2}id\u{10}\u{4}name"))
   }

@@ -3,18 +3,16 @@ import Foundation
 import LarderFeeds
 import Testing
 
-/// What a load makes of the server's answers, for every feed of lists.
+/// Every list feed maps the server's responses to items or typed errors.
 @Suite(.acceptance, .timeLimit(.minutes(30))) struct RemoteTests {
-  @Test("a new loader has sent no request", arguments: Feed.lists)
+  @Test("A new loader has sent no request.", arguments: Feed.lists)
   func newLoaderHasSentNothing(feed: Feed) throws {
     let bench = try Bench(feed)
 
     #expect(bench.client.urls == [])
   }
 
-  @Test(
-    "a load requests exactly its URL, once",
-    arguments: Feed.lists)
+  @Test("A load requests exactly its URL, once.", arguments: Feed.lists)
   func loadRequestsItsURL(feed: Feed) async throws {
     let bench = try Bench(feed, ScriptedClient(.reply(200, feed.payload(1))))
 
@@ -23,9 +21,7 @@ import Testing
     #expect(bench.client.urls.map(\.absoluteString) == feed.urls)
   }
 
-  @Test(
-    "two loads that are both pending are two requests",
-    arguments: Feed.lists)
+  @Test("Two pending loads are two requests.", arguments: Feed.lists)
   func twoLoadsAreTwoRequests(feed: Feed) async throws {
     let bench = try Bench(feed, ScriptedClient(last: .hold))
     let reply = HTTPReply(status: 200, body: Data(feed.payload(1).utf8))
@@ -41,7 +37,7 @@ import Testing
   }
 
   @Test(
-    "whatever the client fails with is connectivity", arguments: Feed.lists,
+    "Any failure of the client is connectivity.", arguments: Feed.lists,
     [URLError(.timedOut), URLError(.cancelled), HTTPClientError.unexpectedResponse] as [any Error])
   func clientFailureIsConnectivity(feed: Feed, failure: any Error) async throws {
     let bench = try Bench(feed, ScriptedClient(.fail(failure)))
@@ -53,15 +49,14 @@ import Testing
   }
 
   @Test(
-    "any status but 200 is invalid data",
-    arguments: Feed.lists,
+    "Any status but 200 is invalid data.", arguments: Feed.lists,
     [199, 201, 300, 400, 500])
   func statusIsInvalidData(feed: Feed, status: Int) async throws {
     try await expectInvalid(feed, status: status, feed.payload(1))
   }
 
   @Test(
-    "a body that is not JSON is invalid data", arguments: Feed.lists,
+    "A body that is not JSON is invalid data.", arguments: Feed.lists,
     ["not json", "", "{\"genres\":[", "/* c */", "\u{FF}"])
   func bodyThatIsNoJSONIsInvalidData(feed: Feed, body: String) async throws {
     try await expectInvalid(feed, body)
@@ -69,9 +64,7 @@ import Testing
       feed, feed.payload(1).replacing("]", with: "\n// and more\n]", maxReplacements: 1))
   }
 
-  @Test(
-    "JSON without the list is invalid data",
-    arguments: Feed.lists)
+  @Test("JSON without the list is invalid data.", arguments: Feed.lists)
   func listIsRequired(feed: Feed) async throws {
     let root = feed.root
     let bodies = [
@@ -81,9 +74,7 @@ import Testing
     for body in bodies { try await expectInvalid(feed, body) }
   }
 
-  @Test(
-    "one bad item spoils the whole list",
-    arguments: Feed.lists)
+  @Test("One bad item makes the whole list invalid.", arguments: Feed.lists)
   func oneBadItemSpoilsTheList(feed: Feed) async throws {
     for field in feed.required {
       for value in [nil, NSNull(), ["wrong type"]] as [Any?] {
@@ -93,14 +84,14 @@ import Testing
     }
   }
 
-  @Test("an empty list is a list", arguments: Feed.lists)
+  @Test("An empty list is a valid list.", arguments: Feed.lists)
   func emptyListIsAList(feed: Feed) async throws {
     let bench = try Bench(feed, ScriptedClient(.reply(200, "{\"\(feed.root)\":[]}")))
 
     #expect(try await bench.handles.load(nil, nil).items == [])
   }
 
-  @Test("items keep order and number; other fields are ignored", arguments: Feed.lists)
+  @Test("Items keep their order and duplicates; other fields are ignored.", arguments: Feed.lists)
   func itemsKeepOrderAndDuplicates(feed: Feed) async throws {
     let body = feed.payload(3, 1, 3, 2)
     let bench = try Bench(feed, ScriptedClient(.reply(200, body)))
@@ -112,9 +103,7 @@ import Testing
     #expect(loaded.isSaved == feed.isCached)
   }
 
-  @Test(
-    "a completion runs once, whatever comes",
-    arguments: Feed.lists)
+  @Test("A completion runs once, whatever the result.", arguments: Feed.lists)
   func completionRunsOnce(feed: Feed) async throws {
     let steps: [ScriptedClient.Step] = [
       .reply(200, feed.payload(1)), .reply(500, ""), .fail(URLError(.timedOut)),

@@ -4,12 +4,12 @@ import LarderEngine
 import LarderFeeds
 import Testing
 
-/// Genres are asked for twice more when the data is not valid.
+/// Invalid data of genres is requested twice more.
 @Suite(.acceptance, .timeLimit(.minutes(30))) struct RetryTests {
   private let valid = ScriptedClient.Step.reply(200, Feed.genres.payload(1, 2))
   private let invalid = ScriptedClient.Step.reply(200, "no json")
 
-  @Test("the second attempt's data is delivered")
+  @Test("The second attempt's data is delivered.")
   func secondAttempt() async throws {
     let bench = try Bench(.genres, ScriptedClient(invalid, valid))
 
@@ -17,7 +17,7 @@ import Testing
     #expect(bench.client.urls.count == 2)
   }
 
-  @Test("the third attempt's data is delivered, and nothing of the failures")
+  @Test("The third attempt's data is delivered, and no failure.")
   func thirdAttempt() async throws {
     let bench = try Bench(.genres, ScriptedClient(invalid, invalid, valid))
 
@@ -27,7 +27,7 @@ import Testing
     #expect(bench.client.urls.count == 3)
   }
 
-  @Test("there is no fourth attempt")
+  @Test("There is no fourth attempt.")
   func noFourthAttempt() async throws {
     let bench = try Bench(.genres, ScriptedClient(invalid, invalid, invalid, valid))
 
@@ -37,7 +37,7 @@ import Testing
     #expect(bench.client.urls.count == 3)
   }
 
-  @Test("a client's failure is not tried again")
+  @Test("A client's failure is not retried.")
   func connectivityIsNotRetried() async throws {
     let bench = try Bench(.genres, ScriptedClient(.fail(URLError(.timedOut)), valid))
 
@@ -47,7 +47,7 @@ import Testing
     #expect(bench.client.urls.count == 1)
   }
 
-  @Test("a client's failure ends the attempts that invalid data began")
+  @Test("A client's failure ends the retries of invalid data.")
   func connectivityEndsRetries() async throws {
     let bench = try Bench(.genres, ScriptedClient(invalid, .fail(URLError(.timedOut)), valid))
 
@@ -58,7 +58,7 @@ import Testing
   }
 
   @Test(
-    "every kind of invalid data is tried again",
+    "Every kind of invalid data is retried.",
     arguments: [(500, Feed.genres.payload(1)), (200, "no json"), (200, "")])
   func everyKindIsRetried(status: Int, body: String) async throws {
     let bench = try Bench(.genres, ScriptedClient(.reply(status, body), valid))
@@ -67,7 +67,7 @@ import Testing
     #expect(bench.client.urls.count == 2)
   }
 
-  @Test("each load has attempts of its own")
+  @Test("Each load has its own attempts.")
   func attemptsPerLoad() async throws {
     let bench = try Bench(.genres, ScriptedClient(last: invalid))
 
@@ -78,7 +78,7 @@ import Testing
     #expect(bench.client.urls.count == 6)
   }
 
-  @Test("attempts go to the same URL, one after the other")
+  @Test("Attempts request the same URL, one after another.")
   func attemptsInTurn() async throws {
     let bench = try Bench(.genres, ScriptedClient(last: .hold))
     let bad = HTTPReply(status: 200, body: Data("no".utf8))
@@ -94,7 +94,7 @@ import Testing
     #expect(Set(bench.client.urls).count == 1)
   }
 
-  @Test("the URL is asked for once per load, not per attempt")
+  @Test("The URL provider is called once per load, not per attempt.")
   func urlIsAskedOncePerLoad() async throws {
     let asked = Counter()
     let endpoint = Endpoint<Void, String>(
@@ -111,7 +111,7 @@ import Testing
     #expect(client.urls == Array(repeating: web("https://feeds.example.org/1"), count: 3))
   }
 
-  @Test("a load that is cancelled between attempts makes no further one")
+  @Test("A load cancelled between attempts makes no further attempt.")
   func cancelledBetweenAttempts() async throws {
     let bench = try Bench(.genres, ScriptedClient(last: .hold))
 
@@ -125,7 +125,7 @@ import Testing
     #expect(bench.client.urls.count == 1)
   }
 
-  @Test("a load that succeeds at last saves once, and only what is valid")
+  @Test("A load that succeeds after retries saves once, and only valid data.")
   func savedOnce() async throws {
     let bench = try Bench(.genres, ScriptedClient(invalid, invalid, valid))
 
@@ -135,7 +135,7 @@ import Testing
     #expect(try await bench.handles.cached(nil) == bench.items(1, 2))
   }
 
-  @Test("a cache that cannot be read is not tried again")
+  @Test("A cache that cannot be read is not retried.")
   func retrievalIsNotRetried() async throws {
     let bench = try Bench(.genres)
     bench.engine.failReads(.io("unreadable"))

@@ -2,7 +2,7 @@ import Foundation
 import LarderTestSupport
 import Testing
 
-/// How the `feeds` program ended, and what it wrote.
+/// The exit status of the `feeds` program, and its output.
 struct Outcome: Sendable {
   var status: Int32
   var bytes: Data
@@ -13,8 +13,8 @@ struct Outcome: Sendable {
 
 /// Runs the `feeds` program to its end, and `body` meanwhile.
 ///
-/// What it writes has to fit into a pipe. It is killed when the test is cancelled.
-/// With a terminal, standard output is that.
+/// Its output must fit into a pipe. The program is killed when the test is cancelled. If a terminal
+/// is given, it is the standard output.
 func feeds(
   _ arguments: [String], to terminal: FileHandle? = nil, _ body: (Process) async -> Void = { _ in }
 ) async throws -> Outcome {
@@ -43,7 +43,7 @@ func feeds(
     complaints: String(decoding: try written(to: complaints), as: UTF8.self))
 }
 
-/// What a program that has ended wrote.
+/// The output of a program that has ended.
 private func written(to pipe: Pipe) throws -> Data {
   try pipe.fileHandleForReading.readToEnd() ?? Data()
 }

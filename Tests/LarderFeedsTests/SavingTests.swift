@@ -7,11 +7,9 @@ import LarderTestSupport
 import LarderTesting
 import Testing
 
-/// What saving a list does, and what is left when it fails.
+/// Saving a list replaces the old one atomically, or leaves it.
 @Suite(.acceptance, .timeLimit(.minutes(30))) struct SavingTests {
-  @Test(
-    "a save is one atomic replace, stamped now",
-    arguments: Feed.all)
+  @Test("A save is one atomic replace, stamped with the current date.", arguments: Feed.all)
   func oneAtomicReplace(feed: Feed) async throws {
     let bench = try Bench(feed)
     let readings = bench.clock.readings
@@ -25,7 +23,7 @@ import Testing
     #expect(loaded.savedAt == bench.clock.now() && loaded.age == 0)
   }
 
-  @Test("a replace that fails is the save's error, and the old list stays", arguments: Feed.all)
+  @Test("A failed replace is the save's error, and the old list stays.", arguments: Feed.all)
   func failedSave(feed: Feed) async throws {
     let bench = try Bench(feed)
     try bench.save(1)
@@ -40,7 +38,9 @@ import Testing
     #expect(try await bench.handles.cached(nil) == bench.items(1))
   }
 
-  @Test("a save succeeds and replaces: nothing is merged", arguments: Feed.all, StoreKind.allCases)
+  @Test(
+    "A save succeeds and replaces the old list; nothing is merged.", arguments: Feed.all,
+    StoreKind.allCases)
   func replaced(feed: Feed, kind: StoreKind) async throws {
     try await withBench(feed, on: kind) { bench in
       try bench.save(1, 2, 3)
@@ -50,7 +50,7 @@ import Testing
     }
   }
 
-  @Test("an empty list is saved with its date", arguments: Feed.all)
+  @Test("An empty list is saved with its date.", arguments: Feed.all)
   func emptyList(feed: Feed) async throws {
     let bench = try Bench(feed)
     try bench.save(1)
@@ -61,9 +61,7 @@ import Testing
     #expect(loaded.items == [] && loaded.savedAt == bench.clock.now())
   }
 
-  @Test(
-    "another store on the same directory finds the list",
-    arguments: Feed.all)
+  @Test("Another store on the same directory finds the list.", arguments: Feed.all)
   func anotherInstance(feed: Feed) async throws {
     let directory = try TemporaryDirectory()
     let place = URL(filePath: directory.path("store"), directoryHint: .isDirectory)
@@ -83,13 +81,14 @@ import Testing
   }
 }
 
-/// What validating deletes, and what it leaves.
+/// Validating deletes expired and unreadable lists, and nothing else.
 @Suite(.acceptance, .timeLimit(.minutes(30))) struct ValidationTests {
   private static let sevenDays = [Feed.genres, .imageFeed]
 
   @Test(
-    "a list that cannot be read is deleted; nothing of it is left, and the next one is saved",
-    arguments: sevenDays, RecordDamage.allCases)
+    "An unreadable list is deleted completely, and the next one can be saved.",
+    arguments: sevenDays,
+    RecordDamage.allCases)
   func unreadableIsDeleted(feed: Feed, damage: RecordDamage) async throws {
     for kind in StoreKind.allCases {
       let client = ScriptedClient(
@@ -115,9 +114,7 @@ import Testing
     }
   }
 
-  @Test(
-    "a list of seven days is deleted",
-    arguments: sevenDays, StoreKind.allCases)
+  @Test("A list of seven days is deleted.", arguments: sevenDays, StoreKind.allCases)
   func expiredIsDeleted(feed: Feed, kind: StoreKind) async throws {
     for age in [7 * day, 7 * day + 1] {
       try await withBench(feed, on: kind) { bench in
@@ -131,7 +128,7 @@ import Testing
     }
   }
 
-  @Test("a list a second younger is kept", arguments: sevenDays)
+  @Test("A list one second younger is kept.", arguments: sevenDays)
   func freshIsKept(feed: Feed) async throws {
     let bench = try Bench(feed)
     try bench.save(1, age: 7 * day - 1)
@@ -140,14 +137,14 @@ import Testing
     #expect(try bench.handles.lookup() == "fresh")
   }
 
-  @Test("an empty cache is valid", arguments: sevenDays)
+  @Test("An empty cache is valid.", arguments: sevenDays)
   func emptyIsValid(feed: Feed) async throws {
     let bench = try Bench(feed)
 
     #expect(try await bench.messages { try bench.handles.validate(nil) } == [.scan])
   }
 
-  @Test("a deletion that fails is validate's error", arguments: sevenDays, [false, true])
+  @Test("A failed deletion is validate's error.", arguments: sevenDays, [false, true])
   func deletionFails(feed: Feed, damaged: Bool) throws {
     let bench = try Bench(feed)
     try bench.save(1, age: 7 * day)
@@ -160,7 +157,7 @@ import Testing
   }
 
   @Test(
-    "what is kept for ever is deleted by validate(maxAge:), and never by a load",
+    "A list without a limit is deleted by validate(maxAge:), and never by a load.",
     arguments: [Feed.characters, .essentialFeed])
   func keptForEver(feed: Feed) async throws {
     let bench = try Bench(feed)

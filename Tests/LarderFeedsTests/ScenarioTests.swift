@@ -6,13 +6,13 @@ import LarderFeeds
 import LarderTesting
 import Testing
 
-/// Genres: the cache for seven days, then the server.
+/// Genres come from the cache for seven days, and then from the server.
 @Suite(.acceptance, .timeLimit(.minutes(30))) struct GenresScenarioTests {
   private let online = ScriptedClient(last: .reply(200, Feed.genres.payload(8, 9)))
   private let offline = ScriptedClient()
 
   @Test(
-    "without a fresh list, genres come from the server and are saved first",
+    "Without a fresh list, genres come from the server and are saved first.",
     arguments: [nil, 7 * day, 8 * day], StoreKind.allCases)
   func missIsLoaded(age: TimeInterval?, kind: StoreKind) async throws {
     try await withBench(.genres, on: kind, online) { bench in
@@ -34,7 +34,7 @@ import Testing
   }
 
   @Test(
-    "a fresh list is delivered without a request", arguments: [true, false],
+    "A fresh list is delivered without a request.", arguments: [true, false],
     StoreKind.allCases)
   func hitNeedsNoRequest(isOnline: Bool, kind: StoreKind) async throws {
     try await withBench(.genres, on: kind, isOnline ? online : offline) { bench in
@@ -51,7 +51,7 @@ import Testing
   }
 
   @Test(
-    "offline and without a fresh list there is an error; nothing is deleted",
+    "Offline and without a fresh list there is an error, and nothing is deleted.",
     arguments: [nil, 7 * day, 8 * day], StoreKind.allCases)
   func offlineMiss(age: TimeInterval?, kind: StoreKind) async throws {
     try await withBench(.genres, on: kind, offline) { bench in
@@ -67,7 +67,7 @@ import Testing
     }
   }
 
-  @Test("a cache that cannot be read is passed over", arguments: [true, false])
+  @Test("A cache that cannot be read is skipped.", arguments: [true, false])
   func unreadableOnline(isDamaged: Bool) async throws {
     let bench = try Bench(.genres, online)
     try bench.save(1)
@@ -76,7 +76,7 @@ import Testing
     #expect(try await bench.handles.load(nil, nil).items == bench.items(8, 9))
   }
 
-  @Test("offline, and with a cache that cannot be read, the server's error is told")
+  @Test("Offline and with an unreadable cache, the server's error is reported.")
   func unreadableOffline() async throws {
     let bench = try Bench(.genres, offline)
     bench.engine.failReads(.io("unreadable"))
@@ -86,7 +86,7 @@ import Testing
     #expect(error?.reason == .connectivity)
   }
 
-  @Test("what was loaded is delivered even if it could not be saved")
+  @Test("A loaded list is delivered even if it could not be saved.")
   func failedSave() async throws {
     let bench = try Bench(.genres, online)
     bench.engine.failWrites(.diskFull)
@@ -99,7 +99,7 @@ import Testing
     }
   }
 
-  @Test("invalid data on all attempts is an error, and saves nothing")
+  @Test("Invalid data in all attempts is an error, and nothing is saved.")
   func invalidData() async throws {
     let bench = try Bench(.genres, ScriptedClient(last: .reply(200, "no")))
     try bench.save(1, age: 8 * day)
@@ -113,7 +113,7 @@ import Testing
     #expect(try bench.handles.lookup() == "expired")
   }
 
-  @Test("a fresh empty list is a list")
+  @Test("A fresh empty list is delivered.")
   func emptyList() async throws {
     let bench = try Bench(.genres, online)
     try bench.save()
@@ -123,7 +123,7 @@ import Testing
   }
 }
 
-/// Feeds that ask the server first, and show what was saved last when it fails.
+/// Server-first feeds deliver the last saved list if the server fails.
 @Suite(.acceptance, .timeLimit(.minutes(30))) struct RemoteFirstScenarioTests {
   private let offline = ScriptedClient()
   private func online(_ feed: Feed) -> ScriptedClient {
@@ -131,7 +131,7 @@ import Testing
   }
 
   @Test(
-    "the list comes from the server and replaces the saved one, which is not read",
+    "The list comes from the server and replaces the saved one, which is not read.",
     arguments: Feed.remoteFirst, StoreKind.allCases)
   func remoteFirst(feed: Feed, kind: StoreKind) async throws {
     try await withBench(feed, on: kind, online(feed)) { bench in
@@ -149,7 +149,7 @@ import Testing
   }
 
   @Test(
-    "when the server fails, what was saved is delivered as it is", arguments: Feed.remoteFirst,
+    "If the server fails, the saved list is delivered as it is.", arguments: Feed.remoteFirst,
     StoreKind.allCases)
   func fallback(feed: Feed, kind: StoreKind) async throws {
     let invalid = ScriptedClient(last: .reply(200, "no"))
@@ -169,7 +169,7 @@ import Testing
     }
   }
 
-  @Test("a saved feed is delivered whatever its age, if the call does not say")
+  @Test("Without a maximum age, a saved feed of any age is delivered.")
   func anyAge() async throws {
     for client in [offline, ScriptedClient(last: .reply(404, ""))] {
       let bench = try Bench(.essentialFeed, client)
@@ -182,7 +182,7 @@ import Testing
   }
 
   @Test(
-    "with nothing usable saved, the server's failure is the error", arguments: Feed.remoteFirst,
+    "With no usable list saved, the server's failure is the error.", arguments: Feed.remoteFirst,
     [nil, 7 * day, 8 * day])
   func nothingUsable(feed: Feed, age: TimeInterval?) async throws {
     let invalid = ScriptedClient(last: .reply(500, ""))
@@ -202,8 +202,7 @@ import Testing
   }
 
   @Test(
-    "when neither source works, the server's failure carries the cache's",
-    arguments: Feed.remoteFirst)
+    "If both sources fail, the server's failure carries the cache's.", arguments: Feed.remoteFirst)
   func bothFail(feed: Feed) async throws {
     let bench = try Bench(feed, offline)
     bench.engine.failReads(.io("unreadable"))
@@ -216,7 +215,7 @@ import Testing
   }
 
   @Test(
-    "what was loaded is delivered even if it could not be saved",
+    "A loaded list is delivered even if it could not be saved.",
     arguments: Feed.remoteFirst)
   func failedSave(feed: Feed) async throws {
     let bench = try Bench(feed, online(feed))
@@ -230,9 +229,9 @@ import Testing
   }
 }
 
-/// The orders that no domain has by default.
+/// The source orders that no domain uses by default work, too.
 @Suite(.timeLimit(.minutes(30))) struct OrderTests {
-  @Test("the server only: nothing is read, and nothing saved unless the policy says so")
+  @Test("Server only: nothing is read, and nothing is saved unless the policy says so.")
   func remoteOnly() async throws {
     let client = ScriptedClient(last: .reply(200, Feed.genres.payload(1)))
     let bench = try Bench(.genres, client)
@@ -252,7 +251,7 @@ import Testing
   }
 
   @Test(
-    "a stale entry is never delivered: it counts as missing in every order",
+    "A stale entry is never delivered: it counts as missing in every order.",
     arguments: [SourceOrder.remoteOnly, .cacheOnly, .remoteThenCache, .cacheThenRemote],
     [60, 119] as [TimeInterval])
   func stale(order: SourceOrder, age: TimeInterval) async throws {
@@ -281,7 +280,7 @@ import Testing
     #expect(online.value == [2] && online.source == .remote)
   }
 
-  @Test("the cache only: no request is ever made")
+  @Test("Cache only: no request is ever made.")
   func cacheOnly() async throws {
     let bench = try Bench(.characters, ScriptedClient(last: .reply(200, "")))
     try bench.save(1)

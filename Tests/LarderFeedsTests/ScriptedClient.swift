@@ -2,7 +2,7 @@ import Foundation
 import LarderFeeds
 import LarderTestSupport
 
-/// A client that answers as it is told, one answer per request, and remembers what it was asked.
+/// A client that returns scripted responses, one per request, and records the requests.
 ///
 /// When the script has ended, it goes on with its last word: by default, that there is no
 /// connection.

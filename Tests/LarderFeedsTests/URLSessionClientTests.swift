@@ -9,11 +9,11 @@ import Testing
   import FoundationNetworking
 #endif
 
-/// The client over real connections to a server that behaves, and to one that does not.
+/// The client handles correct and faulty servers within its limits.
 @Suite(.acceptance, .timeLimit(.minutes(30))) struct URLSessionClientTests {
   private let path = FeedServer.genresPath
 
-  @Test("a get is one GET request for exactly its URL")
+  @Test("A get is one GET request for exactly its URL.")
   func oneRequest() async throws {
     try await withServer { server in
       let url = server.url.appending(path: "some/path/x y")
@@ -27,7 +27,7 @@ import Testing
     }
   }
 
-  @Test("the transport's failure is passed on")
+  @Test("The transport's failure is passed on.")
   func refusedConnection() async throws {
     let url = try await withServer { $0.genresURL }
 
@@ -37,7 +37,7 @@ import Testing
   }
 
   @Test(
-    "The longest time limits and the largest sizes are limits like any other.",
+    "The longest time limits and the largest sizes work like any other.",
     arguments: [
       Duration.seconds(31_536_001), .seconds(1e12), .seconds(Int64.max),
       Duration(attoseconds: .max),
@@ -55,7 +55,7 @@ import Testing
     }
   }
 
-  @Test("body and status arrive unchanged")
+  @Test("Body and status arrive unchanged.")
   func unchanged() async throws {
     try await withServer { server in
       let body = Data((0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
@@ -67,7 +67,7 @@ import Testing
     }
   }
 
-  @Test("no status is judged, with a body or without", arguments: [true, false])
+  @Test("Every status is a response, with a body or without.", arguments: [true, false])
   func noStatusIsJudged(hasBody: Bool) async throws {
     try await withServer { server in
       let client = URLSessionClient()
@@ -88,7 +88,7 @@ import Testing
   }
 
   @Test(
-    "a request for credentials is a reply like any other",
+    "A request for credentials is a response like any other.",
     arguments: ["Basic realm=\"x\"", "Basic", "Digest realm=\"x\", nonce=\"1\"", "Bearer", ""])
   func challenge(header: String) async throws {
     try await withServer { server in
@@ -102,7 +102,7 @@ import Testing
     }
   }
 
-  @Test("a cancelled request stops, with the code for that")
+  @Test("A cancelled request stops, with the code of a cancellation.")
   func cancelled() async throws {
     try await withServer { server in
       server.answer(path, with: [.drip(milliseconds: 5)])
@@ -115,12 +115,12 @@ import Testing
       let error = await #expect(throws: URLError.self) { try await request.value }
       #expect(error?.code == .cancelled)
       #expect(error?.errorCode == -999)
-      // The connection is closed: the server has nobody left to send to.
+      // The connection is closed, so the server stops sending.
       await server.ended(1, path)
     }
   }
 
-  @Test("a request of a cancelled task is not made")
+  @Test("A cancelled task makes no request.")
   func cancelledBefore() async throws {
     try await withServer { server in
       let client = URLSessionClient()
@@ -136,7 +136,7 @@ import Testing
     }
   }
 
-  @Test("requests may be cancelled at any moment", arguments: [1, 2, 3, 4] as [UInt64])
+  @Test("Requests may be cancelled at any moment.", arguments: [1, 2, 3, 4] as [UInt64])
   func cancelledAnyTime(seed: UInt64) async throws {
     try await withServer { server in
       server.answer(path, with: [.redirect(to: "/api/character?page=1")])
@@ -157,7 +157,7 @@ import Testing
   }
 
   @Test(
-    "nothing is cached beneath, and no cookie comes back",
+    "The client keeps no URL cache and no cookies.",
     arguments: [URLSessionConfiguration.ephemeral, .default])
   func nothingIsKept(configuration: URLSessionConfiguration) async throws {
     try await withServer { server in
@@ -175,7 +175,7 @@ import Testing
     }
   }
 
-  @Test("a body up to the limit is taken, a byte more is not", arguments: [true, false])
+  @Test("A body up to the limit is accepted, and one byte more is not.", arguments: [true, false])
   func sizeLimit(isDeclared: Bool) async throws {
     try await withServer { server in
       let client = URLSessionClient(maximumResponseBytes: 100_000)
@@ -194,7 +194,7 @@ import Testing
     }
   }
 
-  @Test("a body that is declared too large is not waited for")
+  @Test("A body that is declared too large is not awaited.")
   func declaredTooLarge() async throws {
     try await withServer { server in
       let headers = ["Content-Length": "\(1 << 40)"]
@@ -206,7 +206,7 @@ import Testing
     }
   }
 
-  @Test("a body without end is cut off while it arrives")
+  @Test("An endless body is cut off while it arrives.")
   func endlessBody() async throws {
     try await withServer { server in
       server.answer(path, with: [.endless])
@@ -219,7 +219,7 @@ import Testing
   }
 
   @Test(
-    "a connection that ends before the body does is a failure",
+    "A connection that ends before the body does is a failure.",
     arguments: [.cut, .wrongLength] as [Answer])
   func cutBody(answer: Answer) async throws {
     try await withServer { server in
@@ -231,7 +231,7 @@ import Testing
     }
   }
 
-  @Test("a server that never answers is given up")
+  @Test("A server that never responds times out.")
   func silence() async throws {
     try await withServer { server in
       server.answer(path, with: [.silence])
@@ -242,7 +242,7 @@ import Testing
     }
   }
 
-  @Test("a body that drips is given up when the whole exchange has taken too long")
+  @Test("A body that drips times out when the whole exchange takes too long.")
   func drip() async throws {
     try await withServer { server in
       server.answer(path, with: [.drip(milliseconds: 10)])
@@ -254,7 +254,7 @@ import Testing
     }
   }
 
-  @Test("a slow server is waited for")
+  @Test("A slow server is awaited.")
   func slow() async throws {
     try await withServer { server in
       server.answer(path, with: [.slow(milliseconds: 50)])
@@ -266,7 +266,7 @@ import Testing
     }
   }
 
-  @Test("a timeout is never rounded down, to nothing least of all")
+  @Test("A timeout is never rounded down, and never to zero.")
   func timeoutsAreRoundedUp() {
     #expect(wholeSeconds(.milliseconds(1)) == 1)
     #expect(wholeSeconds(.milliseconds(700)) == 1)
@@ -274,7 +274,7 @@ import Testing
     #expect(wholeSeconds(.milliseconds(30_001)) == 31)
   }
 
-  @Test("a redirect is followed, a bounded number of times")
+  @Test("A redirect is followed, a limited number of times.")
   func redirects() async throws {
     try await withServer { server in
       server.answer(path, with: [.redirect(to: "/api/character?page=3"), .redirectLoop])
@@ -296,7 +296,7 @@ import Testing
   }
 
   @Test(
-    "a redirect off the web is refused",
+    "A redirect to a scheme other than HTTP is refused.",
     arguments: ["file:///etc/passwd", "ftp://127.0.0.1/x", "FILE:///etc/passwd"])
   func redirectOffTheWeb(target: String) async throws {
     try await withServer { server in
@@ -310,7 +310,7 @@ import Testing
   }
 
   @Test(
-    "a redirect may not lose encryption",
+    "A redirect may not lose encryption.",
     arguments: [
       ("https://a/", "https://b/", true), ("https://a/", "http://a/", false),
       ("http://a/", "https://a/", true), ("http://a/", "http://b/", true),
@@ -321,7 +321,7 @@ import Testing
     #expect(allowsRedirect(from: web(source), to: web(target), location: target) == isAllowed)
   }
 
-  @Test("a redirect whose body never ends is given up in time")
+  @Test("A redirect with an endless body times out.")
   func endlessRedirect() async throws {
     try await withServer { server in
       server.answer(path, with: [.redirect(to: "/", endless: true)])
@@ -332,7 +332,7 @@ import Testing
     }
   }
 
-  @Test("many requests at once each get their own reply")
+  @Test("Many requests at once each get their own response.")
   func manyAtOnce() async throws {
     try await withServer { server in
       let client = URLSessionClient()
@@ -349,7 +349,7 @@ import Testing
     }
   }
 
-  @Test("a client may go before its request ends")
+  @Test("A client may be released before its request ends.")
   func clientGoesFirst() async throws {
     try await withServer { server in
       server.answer(path, with: [.slow(milliseconds: 20)])
@@ -362,7 +362,7 @@ import Testing
   }
 }
 
-/// Every way in which data, response and error can arrive from a transport.
+/// Only valid combinations of data, response and error are a response.
 @Suite(.acceptance, .serialized, .timeLimit(.minutes(30))) struct TransportStateTests {
   struct Case: Sendable, CustomTestStringConvertible {
     enum Response: Sendable { case none, other, http }
@@ -380,7 +380,7 @@ import Testing
     }
   }
 
-  @Test("only an HTTP response without an error is a reply", arguments: all)
+  @Test("Only an HTTP response without an error is a response.", arguments: all)
   func states(state: Case) async throws {
     let configuration = URLSessionConfiguration.ephemeral
     configuration.protocolClasses = [StubProtocol.self]

@@ -3,8 +3,8 @@ import Foundation
 
 /// Runs `body` with a server on loopback, and stops it.
 ///
-/// The server stops at once when the test is cancelled, by its time limit say: what still waits for
-/// a reply then fails.
+/// The server also stops when the test is cancelled, for example by its time limit. Then pending
+/// requests fail.
 func withServer<R>(_ body: (FeedServer) async throws -> R) async throws -> R {
   let server = try await FeedServer()
   do {

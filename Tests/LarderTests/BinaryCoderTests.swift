@@ -4,7 +4,7 @@ import Testing
 
 @testable import Larder
 
-/// The binary coder is what a cache writes with unless it is told otherwise.
+/// A cache writes with the binary coder by default, and reads what other coders wrote.
 @Suite struct BinaryCoderTests {
   private struct Song: Codable, Sendable, Equatable {
     var id: UUID
@@ -20,7 +20,8 @@ import Testing
       played: Date(timeIntervalSinceReferenceDate: 0.1 * Double(number)))
   }
 
-  @Test func itIsTheDefault() throws {
+  @Test("The binary coder is the default.")
+  func isDefault() throws {
     let fixture = try Fixture(.memory)
     defer { fixture.end() }
     try fixture.store.cache("songs", of: [Song].self).save([song(1)], for: "k")
@@ -28,8 +29,10 @@ import Testing
     #expect(try Record(row.value.span.bytes, under: row.key.span.bytes).coder == 1)
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func whatWasWrittenAsJSONYesterdayIsReadToday(kind: StoreKind) throws {
+  @Test(
+    "A cache that changes from JSON to binary, or back, reads its older entries.",
+    arguments: StoreKind.allCases)
+  func readsJSON(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let yesterday = try fixture.store.cache("songs", of: [Song].self, coder: .json)
@@ -44,14 +47,15 @@ import Testing
     #expect(try today.value(for: "old") == [song(1)])
     #expect(try today.value(for: "new") == [song(2), song(3)])
     #expect(try today.value(for: "both") == [song(4)])
-    // And back: the program of yesterday reads what today's has written.
+    // And back: a cache with the old coder reads the newer entries.
     try fixture.reopen()
     let back = try fixture.store.cache("songs", of: [Song].self, coder: .json)
     #expect(try back.value(for: "new") == [song(2), song(3)])
     #expect(try back.value(for: "old") == [song(1)])
   }
 
-  @Test func olderVersionsAreUpgraded() throws {
+  @Test("Entries of an older schema are upgraded by its reader, whichever coder wrote them.")
+  func olderVersions() throws {
     struct SongV1: Codable, Sendable { var name: String }
     struct Old: Error {}
     let fixture = try Fixture(.memory)
@@ -77,7 +81,8 @@ import Testing
     }
   }
 
-  @Test func aMissingFieldIsNamed() throws {
+  @Test("The error for a missing field names the field.")
+  func missingField() throws {
     struct Longer: Codable, Sendable {
       var title: String
       var artist: String
@@ -95,7 +100,8 @@ import Testing
     }
   }
 
-  @Test func whatCannotBeEncodedIsAnErrorAndWritesNothing() throws {
+  @Test("A value that is too deep to encode is an error, and nothing is written.")
+  func tooDeep() throws {
     struct Deep: Codable, Sendable {
       var inner: [Deep] = []
     }

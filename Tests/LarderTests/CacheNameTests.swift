@@ -5,7 +5,7 @@ import Testing
 
 @testable import Larder
 
-/// Names of caches that are equal as text and differ in their bytes.
+/// Two spellings of one name, equal as text but not as bytes, never become two caches.
 @Suite struct CacheNameTests {
   private let composed = "\u{E9}"
   private let decomposed = "e\u{301}"
@@ -25,7 +25,7 @@ import Testing
   @Test(
     "Another spelling of a cache's name is refused, also after reopening.",
     arguments: StoreKind.allCases)
-  func anotherSpellingIsRefused(kind: StoreKind) throws {
+  func anotherSpelling(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     try fixture.store.cache(composed, of: String.self).save("kept", for: "key")
@@ -39,7 +39,7 @@ import Testing
   }
 
   @Test("A name that was refused leaves nothing behind.")
-  func aRefusedNameLeavesNothing() throws {
+  func leavesNothing() throws {
     let fixture = try Fixture(.disk)
     defer { fixture.end() }
     _ = try fixture.store.cache(decomposed, of: String.self)
@@ -66,7 +66,7 @@ import Testing
   }
 
   @Test("A store that holds two spellings opens, and refuses both.")
-  func aPairIsRefused() throws {
+  func pairRefused() throws {
     let fixture = try makePair()
     defer { fixture.end() }
     #expect(isRefused(composed, in: fixture.store))
@@ -76,8 +76,8 @@ import Testing
     #expect(contents.mapValues(\.isComplete) == [composed: false, "third": true])
   }
 
-  @Test("A sweep deletes what has expired in both caches of a pair.")
-  func aPairIsSwept() throws {
+  @Test("A sweep deletes expired entries in both caches of a pair.")
+  func pairSwept() throws {
     let fixture = try makePair()
     defer { fixture.end() }
     fixture.clock.advance(by: 10 * 86_400)

@@ -7,9 +7,9 @@ import Testing
 
 @testable import Larder
 
-/// Who observes a cache is told what was committed, in that order, and holds up nobody.
+/// Observers see what was committed, in commit order, and never block a write.
 @Suite(.timeLimit(.minutes(30))) struct ChangesTests {
-  /// The changes that come until the store is closed, or `count` of them.
+  /// The changes until the store is closed, or the first `count` of them.
   private func read<V: Sendable>(
     _ changes: Changes<String, V>, _ count: Int = .max
   ) async -> [String] {
@@ -28,8 +28,8 @@ import Testing
     return found
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func changesComeInTheirOrder(kind: StoreKind) async throws {
+  @Test("Changes arrive in the order of their commits.", arguments: StoreKind.allCases)
+  func order(kind: StoreKind) async throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let cache = try fixture.store.cache("a", of: Int.self)
@@ -55,8 +55,10 @@ import Testing
       ])
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func oneKeyIsObservedByItself(kind: StoreKind) async throws {
+  @Test(
+    "An observer of one key sees its changes and clears, and no other keys.",
+    arguments: StoreKind.allCases)
+  func oneKey(kind: StoreKind) async throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let cache = try fixture.store.cache("a", of: Int.self)
@@ -69,8 +71,8 @@ import Testing
     #expect(await read(changes) == ["x=0", "x=3", "* cleared", "x=8"])
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func aClearStandsWhereItIsInItsBatch(kind: StoreKind) async throws {
+  @Test("A clear in a batch is reported at its place in the batch.", arguments: StoreKind.allCases)
+  func clearInBatch(kind: StoreKind) async throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let cache = try fixture.store.cache("a", of: Int.self)
@@ -89,19 +91,21 @@ import Testing
       await read(changes) == ["x=1", "y=2", "* cleared", "z=3", "x=4", "* cleared", "x=5"])
   }
 
-  @Test func aClearThatTookEffectLaterIsToldWithTheNextChange() async throws {
+  @Test("A clear that took effect on reopening is reported with the next change.")
+  func lateClear() async throws {
     let fixture = try Fixture(.memory)
     defer { fixture.end() }
     let cache = try fixture.store.cache("a", of: Int.self)
     let changes = cache.changes()
-    // As when the database is opened anew after a failed write that had reached the disk.
+    // As when the database reopens after a failed write that had reached the disk.
     cache.core.id += 1
     try cache.save(1, for: "x")
     try fixture.store.close()
     #expect(await read(changes) == ["* cleared", "x=1"])
   }
 
-  @Test func whatFailedIsNotTold() async throws {
+  @Test("Failed writes are not reported.")
+  func failures() async throws {
     let base = InMemoryEngine()
     let engine = InterruptedEngine(base)
     let store = try Store(engine: engine, origin: .memory)
@@ -110,14 +114,15 @@ import Testing
     let changes = cache.changes()
     engine.beforeNextWrite = { throw EngineError.diskFull }
     #expect(throws: StoreError.self) { try cache.save(2, for: "x") }
-    // A condition that does not hold: somebody else has saved the entry in between.
+    // A failed condition: the entry was saved meanwhile.
     engine.beforeNextWrite = { try cache.save(3, for: "x") }
     #expect(try cache.touch("x") == false)
     try store.close()
     #expect(await read(changes) == ["x=3"])
   }
 
-  @Test func ofABatchOnlyWhatTookEffectIsTold() async throws {
+  @Test("Rows of a batch whose condition failed are not reported.")
+  func partOfABatch() async throws {
     let engine = InterruptedEngine(InMemoryEngine())
     let clock = ManualClock()
     var options = Store.Options()
@@ -127,15 +132,15 @@ import Testing
     for key in ["x", "y", "z"] { try cache.save(1, for: key) }
     clock.advance(by: 8 * 86_400)
     let changes = cache.changes()
-    // Saved anew just before what has expired is deleted.
+    // Saved again just before the expired entries are deleted.
     engine.beforeNextWrite = { try cache.save(2, for: "y") }
     try cache.validate()
     try store.close()
     #expect(await read(changes) == ["y=2", "x expired", "z expired"])
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func whatASweepDeletesHasExpired(kind: StoreKind) async throws {
+  @Test("Entries that a sweep deletes are reported as expired.", arguments: StoreKind.allCases)
+  func sweep(kind: StoreKind) async throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let cache = try fixture.store.cache("a", of: Int.self)
@@ -148,8 +153,9 @@ import Testing
     #expect(await read(changes) == ["y=2", "x expired"])
   }
 
-  /// A save that was made before a clear, and comes behind it, counts as having come before.
-  @Test func whatWasMadeBeforeAClearIsNotToldBehindIt() async throws {
+  /// A save that began before a clear and is committed after it takes effect before it.
+  @Test("A save that a clear overtook is not reported after the clear.")
+  func saveBeforeClear() async throws {
     let fixture = try Fixture(.memory)
     defer { fixture.end() }
     let cache = try fixture.store.cache("a", of: Int.self)
@@ -165,7 +171,8 @@ import Testing
     #expect(await read(changes) == ["* cleared", "y=2"])
   }
 
-  @Test func aMigrationChangesNoValue() async throws {
+  @Test("A migration reports no changes.")
+  func migration() async throws {
     let engine = InMemoryEngine()
     let old = try Store(engine: engine, origin: .memory)
     try old.cache("a", of: Int.self, coder: .json).save(1, for: "x")
@@ -178,7 +185,8 @@ import Testing
     #expect(await read(changes) == ["y=2"])
   }
 
-  @Test func aSlowReaderKeepsTheNewest() async throws {
+  @Test("A slow reader keeps the newest changes.")
+  func slowReader() async throws {
     let store = Store.inMemory()
     let cache = try store.cache("a", of: Int.self)
     let changes = cache.changes(buffered: 3)
@@ -187,14 +195,15 @@ import Testing
     #expect(await read(changes) == ["x=997", "x=998", "x=999"])
   }
 
-  @Test func aStreamEndsWithItsTaskAndWithItsStore() async throws {
+  @Test("A stream ends when its task is cancelled and when its store is closed.")
+  func ends() async throws {
     let store = Store.inMemory()
     let cache = try store.cache("a", of: Int.self)
     let changes = cache.changes()
     let task = Task { await read(changes) }
     task.cancel()
     #expect(await task.value == [])
-    #expect(store.context.observations.isEmpty, "nobody is told any more")
+    #expect(store.context.observations.isEmpty, "nobody observes the store")
 
     let closed = cache.changes()
     try store.close()
@@ -202,7 +211,8 @@ import Testing
     #expect(await read(cache.changes()) == [], "of a closed store")
   }
 
-  @Test func aStreamEndsWithTheLastReferenceToItsStore() async throws {
+  @Test("A stream ends with the last reference to its store.")
+  func endsWithStore() async throws {
     func observe() throws -> Changes<String, Int> {
       let cache = try Store.inMemory().cache("a", of: Int.self)
       let changes = cache.changes()
@@ -212,7 +222,8 @@ import Testing
     #expect(await read(try observe()) == ["x=1"])
   }
 
-  @Test func whatNobodyReadsIsNotKept() throws {
+  @Test("A store keeps no changes for an abandoned stream.")
+  func unread() throws {
     let store = Store.inMemory()
     let cache = try store.cache("a", of: Int.self)
     do {
@@ -221,8 +232,10 @@ import Testing
     #expect(store.context.observations.isEmpty)
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func threadsAreToldInTheOrderOfTheirCommits(kind: StoreKind) async throws {
+  @Test(
+    "With several writers, changes arrive in commit order and none is missing.",
+    arguments: StoreKind.allCases)
+  func threads(kind: StoreKind) async throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let cache = try fixture.store.cache("a", of: [Int].self)
@@ -240,7 +253,7 @@ import Testing
       }
     }
     #expect(failures.withLock { $0 } == [])
-    // What is told last of a key is what is there.
+    // The last reported change of a key is its current value.
     var last: [String: [Int]] = [:]
     var state: [String: [Int]] = [:]
     for key in (0..<7).map({ "key \($0)" }) { state[key] = try cache.value(for: key) }

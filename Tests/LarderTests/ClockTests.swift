@@ -6,10 +6,9 @@ import Testing
 
 @testable import Larder
 
-/// What clocks do that do not go steadily, against everything that goes by them.
+/// A clock that jumps or drifts never makes a store show expired entries or quietly lose live ones.
 ///
-/// What lives is never deleted by something that nobody asked for, and what has expired is never
-/// shown.
+/// A background sweep waits for ten minutes after a jump; sweeps and validations on request do not.
 @Suite struct ClockTests {
   private static let day = 86_400.0
   /// Fresh for five days, then stale for two; in buckets of 9,450 seconds.
@@ -20,9 +19,9 @@ import Testing
     let testDescription: String
     let saved: Date
     let now: Date
-    /// What the entry is then.
+    /// The state of the entry at `now`.
     let kind: String
-    /// Whether its bucket is over then, so that a sweep deletes it.
+    /// Whether its bucket has ended at `now`, so that a sweep deletes it.
     let isDue: Bool
 
     init(_ name: String, _ saved: Date, _ now: Date, _ kind: String, isDue: Bool = false) {
@@ -71,8 +70,9 @@ import Testing
     Turn("to what is before all dates", start, seconds(-.infinity), "fresh"),
   ]
 
-  @Test(arguments: StoreKind.allCases, turns)
-  func readsGoByTheDateInForce(kind: StoreKind, turn: Turn) throws {
+  @Test(
+    "Every read judges an entry by the clock's current date.", arguments: StoreKind.allCases, turns)
+  func reads(kind: StoreKind, turn: Turn) throws {
     let bench = try Bench(kind, turn)
     defer { bench.end() }
     try bench.expectRead(turn.kind, 1, savedAt: turn.saved)
@@ -80,8 +80,10 @@ import Testing
     try bench.expectRead("fresh", 1, savedAt: turn.saved)
   }
 
-  @Test(arguments: StoreKind.allCases, turns)
-  func whatNobodyAskedForWaitsTenMinutes(kind: StoreKind, turn: Turn) throws {
+  @Test(
+    "After a jump of the clock, a background sweep deletes nothing for ten minutes.",
+    arguments: StoreKind.allCases, turns)
+  func unaskedSweep(kind: StoreKind, turn: Turn) throws {
     let bench = try Bench(kind, turn)
     defer { bench.end() }
     for seconds in [0.0, 300, 299] {
@@ -94,8 +96,11 @@ import Testing
     #expect(try bench.records() == (turn.isDue ? 0 : 1))
   }
 
-  @Test(arguments: StoreKind.allCases, turns)
-  func aSweepThatIsAskedForObeysAtOnce(kind: StoreKind, turn: Turn) throws {
+  @Test(
+    "A sweep on request uses the clock's current date at once.", arguments: StoreKind.allCases,
+    turns
+  )
+  func sweep(kind: StoreKind, turn: Turn) throws {
     let bench = try Bench(kind, turn)
     defer { bench.end() }
     #expect(try bench.fixture.store.sweep() == (turn.isDue ? 1 : 0))
@@ -105,8 +110,8 @@ import Testing
     #expect(try bench.cache.value(for: "a") == (turn.isDue ? nil : 1))
   }
 
-  @Test(arguments: StoreKind.allCases, turns)
-  func aValidationObeysAtOnce(kind: StoreKind, turn: Turn) throws {
+  @Test("A validation uses the clock's current date at once.", arguments: StoreKind.allCases, turns)
+  func validation(kind: StoreKind, turn: Turn) throws {
     let bench = try Bench(kind, turn)
     defer { bench.end() }
     let report = try bench.cache.validate()
@@ -116,9 +121,10 @@ import Testing
     #expect(try bench.records() == (isDeleted ? 0 : 1))
   }
 
-  /// A save and a touch both stamp with the date in force.
-  @Test(arguments: StoreKind.allCases, turns)
-  func whatIsStampedLivesByThatDate(kind: StoreKind, turn: Turn) throws {
+  @Test(
+    "A save and a touch stamp the entry with the clock's current date.",
+    arguments: StoreKind.allCases, turns)
+  func stamps(kind: StoreKind, turn: Turn) throws {
     for isTouch in [false, true] {
       let bench = try Bench(kind, turn)
       defer { bench.end() }
@@ -131,15 +137,15 @@ import Testing
         turn.isDate ? "fresh" : "expired", isTouch ? 1 : 2, savedAt: turn.now)
       #expect(try bench.fixture.store.sweep() == 0)
       #expect(try bench.records() == 1)
-      // And goes by it: with one date or the other, the rows of both.
+      // The entry expires by the new date, and the rows of both dates are swept.
       bench.clock.set(max(turn.saved, turn.isDate ? turn.now : turn.saved) + 8 * Self.day)
       #expect(try bench.fixture.store.sweep() == 1)
       #expect(try bench.fixture.rows(in: .expiry).isEmpty)
     }
   }
 
-  @Test(arguments: StoreKind.allCases, turns)
-  func aMigrationKeepsTheDates(kind: StoreKind, turn: Turn) throws {
+  @Test("A migration keeps the dates of entries.", arguments: StoreKind.allCases, turns)
+  func migration(kind: StoreKind, turn: Turn) throws {
     let bench = try Bench(kind, turn)
     defer { bench.end() }
     try bench.reopen(coder: .json)
@@ -152,14 +158,15 @@ import Testing
   }
 }
 
-// MARK: - What takes more than one turn
+// MARK: - Several jumps
 
 extension ClockTests {
-  @Test func eightDaysForthAndBackLoseNothing() throws {
+  @Test("A clock set eight days ahead and back within ten minutes loses nothing.")
+  func forthAndBack() throws {
     let bench = try Bench(.memory)
     defer { bench.end() }
     let right = bench.clock.now()
-    // However often it looks meanwhile.
+    // Even if the timer fires many times meanwhile.
     bench.clock.set(right + 8 * Self.day)
     for _ in 0..<9 {
       bench.timer.fire()
@@ -174,7 +181,8 @@ extension ClockTests {
     try bench.expectRead("fresh", 1, savedAt: right)
   }
 
-  @Test func aJumpBackWaitsToo() throws {
+  @Test("A jump back delays background sweeps, too.")
+  func jumpBack() throws {
     let bench = try Bench(.memory)
     defer { bench.end() }
     bench.clock.advance(by: 8 * Self.day)
@@ -188,7 +196,8 @@ extension ClockTests {
     #expect(try bench.records() == 0)
   }
 
-  @Test func upToAnHourIsNoJump() throws {
+  @Test("A change of up to an hour does not count as a jump.")
+  func smallJump() throws {
     let bench = try Bench(.memory)
     defer { bench.end() }
     bench.clock.advance(by: 8 * Self.day)
@@ -199,8 +208,8 @@ extension ClockTests {
   }
 
   /// Each is less than an hour, and two of them are more.
-  @Test(arguments: [3000.0, -3000])
-  func manySmallJumpsAreALargeOne(seconds: Double) throws {
+  @Test("Many small jumps add up to a large one.", arguments: [3000.0, -3000])
+  func manySmallJumps(seconds: Double) throws {
     let bench = try Bench(.memory)
     defer { bench.end() }
     bench.clock.set(bench.clock.now() + 8 * Self.day)
@@ -218,8 +227,8 @@ extension ClockTests {
     #expect(try bench.records() == 0)
   }
 
-  /// What is deleted goes by the date that was looked at, and not by what it was set to since.
-  @Test func aJumpBehindTheLookIsNotObeyed() throws {
+  @Test("A sweep uses the date that it read first, even if the clock jumps afterwards.")
+  func jumpWhileSweeping() throws {
     let clock = JumpingClock()
     let timer = HandTimer()
     let engine = InMemoryEngine()
@@ -231,15 +240,15 @@ extension ClockTests {
     let cache = try store.cache("cache", of: Int.self, lifetime: Self.lifetime)
     clock.base.advance(by: 700)
     try cache.save(1, for: "a")
-    clock.jumpBehindNextLook(by: 8 * Self.day)
+    clock.jumpAfterNextReading(by: 8 * Self.day)
     timer.fire()
     #expect(try cache.lookup(for: "a").kind == "expired")
     clock.base.set(clock.now() - 8 * Self.day)
     #expect(try cache.value(for: "a") == 1)
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func manySavesInOneTickAreInTheirOrder(kind: StoreKind) throws {
+  @Test("Many saves in one tick of the clock keep their order.", arguments: StoreKind.allCases)
+  func oneTick(kind: StoreKind) throws {
     let bench = try Bench(kind)
     defer { bench.end() }
     let now = bench.clock.now()
@@ -257,10 +266,11 @@ extension ClockTests {
     #expect(try bench.fixture.rows(in: .expiry).isEmpty)
   }
 
-  /// A clock that gains a minute in an hour for ten days, which is four hours: what expires by it
-  /// goes by it, and nothing before.
-  @Test(arguments: [61.0 / 60, 59.0 / 60])
-  func aClockThatDriftsDeletesByItself(rate: Double) throws {
+  /// The clock gains or loses a minute each hour: four hours in ten days.
+  @Test(
+    "With a drifting clock, entries are deleted soon after they expire, and not before.",
+    arguments: [61.0 / 60, 59.0 / 60])
+  func drift(rate: Double) throws {
     let bench = try Bench(.memory)
     defer { bench.end() }
     let start = bench.clock.now()
@@ -274,13 +284,15 @@ extension ClockTests {
       if try bench.records() == 0 { goneAt = date.timeIntervalSince(start) }
     }
     let age = try #require(goneAt)
-    // A bucket late, and by the looks that find that it has drifted.
+    // Late by up to a bucket, and by the sweeps that notice the drift.
     #expect(age >= 7 * Self.day)
     #expect(age <= 7 * Self.day + 9450 + 4 * 600)
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func aDateThatIsSetBackAndForthHidesNoRows(kind: StoreKind) throws {
+  @Test(
+    "Sweeps find every index row although the clock was set back and forth.",
+    arguments: StoreKind.allCases)
+  func backAndForth(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let cache = try fixture.store.cache("cache", of: Int.self, lifetime: .seconds(100))
@@ -298,7 +310,7 @@ extension ClockTests {
     fixture.clock.set(start)
     #expect(try fixture.store.sweep() == 301)
     #expect(try fixture.rows(in: .expiry).isEmpty)
-    // What was touched is noted, too.
+    // Touches are noted, too.
     try cache.save(1, for: "c")
     fixture.clock.set(start + 50_000)
     try cache.touch("c")
@@ -310,12 +322,12 @@ extension ClockTests {
   }
 }
 
-/// A clock that is set to another date just when it was looked at.
+/// A clock that is set to another date just after it was read.
 private final class JumpingClock: WallClock {
   let base = ManualClock()
   private let jump = Mutex<Double?>(nil)
 
-  func jumpBehindNextLook(by seconds: Double) { jump.withLock { $0 = seconds } }
+  func jumpAfterNextReading(by seconds: Double) { jump.withLock { $0 = seconds } }
 
   func now() -> Date {
     let now = base.now()
@@ -346,7 +358,7 @@ private final class Bench {
     try cache.save(1, for: "a")
   }
 
-  /// The same, and then the clock is set to another date.
+  /// As the other initializer, and then sets the clock to another date.
   convenience init(_ kind: StoreKind, _ turn: ClockTests.Turn) throws {
     try self.init(kind, saved: turn.saved)
     clock.set(turn.now)
@@ -364,7 +376,7 @@ private final class Bench {
 
   func records() throws -> Int { try fixture.rows(in: .records).count }
 
-  /// Every way to read must say that the entry is of this kind.
+  /// Every kind of read must report the entry in this state.
   func expectRead(_ kind: String, _ value: Int, savedAt: Date) throws {
     let isFresh = kind == "fresh"
     let lookup = try cache.lookup(for: "a")

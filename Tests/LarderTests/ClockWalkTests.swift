@@ -5,23 +5,25 @@ import Testing
 
 @testable import Larder
 
-/// A clock that is set at random, and what a store and a plain dictionary make of it.
+/// A store agrees with a plain dictionary while its clock is set at random.
 ///
-/// `make proof` goes on for longer. A failure names its seed. To run it again, put the seed into
-/// the argument list.
+/// `make proof` runs longer. A failure names its seed. To run it again, put the seed into the
+/// argument list.
 @Suite struct ClockWalkTests {
   private static let keys = ["", "a", "ab", "b", "k1", "k2"]
   private static let coders: [Coder<Int>] = [.binary, .json]
 
-  @Test(arguments: StoreKind.allCases, [1, 2026, UInt64.random(in: 0 ... .max)])
-  func storeAndModelAgreeWhateverTheClockDoes(kind: StoreKind, seed: UInt64) throws {
+  @Test(
+    "The store and the model agree at every step.", arguments: StoreKind.allCases,
+    [1, 2026, UInt64.random(in: 0 ... .max)])
+  func agree(kind: StoreKind, seed: UInt64) throws {
     let fixture = try Fixture(kind, timer: HandTimer())
     defer { fixture.end() }
     let clock = fixture.clock
     var random = SplitMix64(seed: seed)
     var model = Model()
     var cache = try open(fixture, .binary)
-    model.look(at: clock, isNew: true)
+    model.sweepReads(clock, isNew: true)
 
     for step in 0..<(3000 * proofFactor) {
       let place: Comment = "seed \(seed), step \(step)"
@@ -40,7 +42,7 @@ import Testing
       case 45..<60: clock.advance(by: .random(in: 0...700, using: &random))
       case 60..<63: clock.advance(by: .random(in: 0...500_000, using: &random))
       case 63..<83:
-        let (isAllowed, isCertain) = model.look(at: clock, isNew: false)
+        let (isAllowed, isCertain) = model.sweepReads(clock, isNew: false)
         fixture.timer?.fire()
         let gone = try takeMissing(from: &model, cache, place)
         #expect(isAllowed || gone.isEmpty, place)
@@ -59,7 +61,7 @@ import Testing
       default:
         try fixture.reopen()
         cache = try open(fixture, Self.coders.randomElement(using: &random) ?? .binary)
-        model.look(at: clock, isNew: true)
+        model.sweepReads(clock, isNew: true)
       }
       try expectSame(cache, model, clock.now(), place)
     }
@@ -72,9 +74,9 @@ import Testing
       coder: coder)
   }
 
-  /// Takes what a sweep has deleted from the model; all of it must have expired.
+  /// Removes the entries that a sweep deleted from the model; all of them must have expired.
   ///
-  /// That may be before its bucket is over, by an earlier row of the same key.
+  /// An entry may be deleted before its bucket has ended, through an earlier row of its key.
   private func takeMissing(
     from model: inout Model, _ cache: Cache<String, Int>, _ place: Comment
   ) throws -> Set<String> {
@@ -108,7 +110,7 @@ import Testing
   }
 }
 
-/// What a store is meant to make of its clock, said in the simplest way.
+/// The expected behavior of a store with a clock, in the simplest form.
 private struct Model {
   static let fresh = 432_000.0
   static let stale = 172_800.0
@@ -116,9 +118,9 @@ private struct Model {
   private static let bucket = 9450.0
 
   var entries: [String: (value: Int, savedAt: Date)] = [:]
-  /// When a sweep in the background has looked since the store was opened, in seconds of uptime,
-  /// and how far the date was ahead of that then.
-  private var looks: [(uptime: Double, offset: Double)] = []
+  /// The uptimes, in seconds, at which background sweeps read the clock since the store was opened,
+  /// and how far the date was ahead of the uptime.
+  private var readings: [(uptime: Double, offset: Double)] = []
 
   func kind(of key: String, at now: Date) -> String {
     guard let savedAt = entries[key]?.savedAt else { return "missing" }
@@ -132,7 +134,7 @@ private struct Model {
     return Set(entries.keys.filter { kind(of: $0, at: now) == "expired" })
   }
 
-  /// What has expired and whose bucket is over.
+  /// The keys of expired entries whose bucket has ended.
   func due(at now: Date) -> Set<String> {
     expired(at: now).filter { key in
       guard let savedAt = entries[key]?.savedAt else { return false }
@@ -143,40 +145,40 @@ private struct Model {
     }
   }
 
-  /// Notes a look of a sweep in the background, and answers whether it may delete, and whether it
+  /// Notes that a background sweep read the clock; returns whether it may delete, and whether it
   /// must.
   ///
-  /// It may if there was a look ten minutes ago or more, and the date has kept to within an hour of
-  /// its uptime in all since. It must if it was not set at all since.
-  @discardableResult mutating func look(
-    at clock: ManualClock, isNew: Bool
+  /// It may if there was a reading at least ten minutes ago, and the date has stayed within an hour
+  /// of the uptime in all readings since. It must if the date was not set at all since.
+  @discardableResult mutating func sweepReads(
+    _ clock: ManualClock, isNew: Bool
   ) -> (isAllowed: Bool, isCertain: Bool) {
     let uptime = clock.uptime() / .seconds(1)
     let offset = clock.now().timeIntervalSinceReferenceDate - uptime
-    if isNew { looks = [] }
-    looks.append((uptime, offset))
+    if isNew { readings = [] }
+    readings.append((uptime, offset))
     func hasKept(to seconds: Double) -> Bool {
-      looks.indices.contains { first in
-        uptime - looks[first].uptime >= 600
-          && looks[first...].allSatisfy { abs($0.offset - looks[first].offset) <= seconds }
+      readings.indices.contains { first in
+        uptime - readings[first].uptime >= 600
+          && readings[first...].allSatisfy { abs($0.offset - readings[first].offset) <= seconds }
       }
     }
     let isAllowed = hasKept(to: 3600.001)
     let isCertain = hasKept(to: 0.001)
-    // What is behind a jump is of no more use.
-    if let last = looks.lastIndex(where: { !(abs($0.offset - offset) <= 10_000) }) {
-      looks.removeFirst(last + 1)
-      if looks.isEmpty { looks = [(uptime, offset)] }
+    // Readings before a jump are of no use.
+    if let last = readings.lastIndex(where: { !(abs($0.offset - offset) <= 10_000) }) {
+      readings.removeFirst(last + 1)
+      if readings.isEmpty { readings = [(uptime, offset)] }
     }
     return (isAllowed, isCertain)
   }
 }
 
 extension Date {
-  /// Where somebody might set a clock.
+  /// A random date that a clock might be set to.
   fileprivate static func turned(from now: Date, by random: inout SplitMix64) -> Date {
     let start = ManualClock().now()
-    // No few of them make an hour, to within the rounding of a date.
+    // No few of these steps add up to an hour, within the rounding of a date.
     let steps = [61.0, 1700, 3601, 86_400, 604_800, 691_200, 3e7]
     switch Int.random(in: 0..<40, using: &random) {
     case 0: return Date(timeIntervalSinceReferenceDate: .nan)

@@ -8,10 +8,10 @@ import Testing
 
 /// One store may be used from any thread at once.
 ///
-/// Run it under the thread sanitizer, too.
+/// The thread sanitizer runs these tests, too: see `Scripts/proof`.
 @Suite struct ConcurrencyTests {
-  @Test(arguments: StoreKind.allCases)
-  func eightThreadsShareAStore(kind: StoreKind) throws {
+  @Test("Eight threads share a store, and each reads what it saved.", arguments: StoreKind.allCases)
+  func eightThreads(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let notes = try fixture.store.cache("notes", of: Note.self, keyedBy: Int.self)
@@ -55,8 +55,8 @@ import Testing
     #expect(failures.withLock { $0 } == [])
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func clearingWhileOthersSaveLosesNothingThatCameLater(kind: StoreKind) throws {
+  @Test("A clear among saves loses no later save.", arguments: StoreKind.allCases)
+  func clear(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let numbers = try fixture.store.cache("numbers", of: Int.self, keyedBy: Int.self)
@@ -83,7 +83,8 @@ import Testing
     #expect(try fixture.rows(in: .records).count == 3)
   }
 
-  @Test func closingWhileOthersReadAndWriteEndsThemWithClosed() throws {
+  @Test("Closing a store ends the reads and writes of other threads with closed.")
+  func close() throws {
     for seed in 0..<10 {
       let fixture = try Fixture(.disk)
       defer { fixture.end() }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Larder
 
-/// What a store finds when it looks through itself.
+/// A store's report of its contents counts each entry once, in its state, and changes nothing.
 @Suite struct ContentsTests {
   private func stored(_ rows: [(key: [UInt8], value: [UInt8])]) -> EntryTotal {
     EntryTotal(entries: rows.count, bytes: rows.reduce(0) { $0 + $1.key.count + $1.value.count })
@@ -50,8 +50,9 @@ import Testing
     try fixture.engine.write(&batch, synced: false)
   }
 
-  @Test(arguments: StoreKind.allCases, [true, false])
-  func entriesAreToldByTheirState(kind: StoreKind, isOpen: Bool) throws {
+  @Test(
+    "Entries are counted by state, with their sizes.", arguments: StoreKind.allCases, [true, false])
+  func states(kind: StoreKind, isOpen: Bool) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     try fill(fixture)
@@ -74,8 +75,9 @@ import Testing
     #expect(try fixture.rows(in: .records).count == rows.count)
   }
 
-  @Test(arguments: StoreKind.allCases, [true, false])
-  func theBacklogIsWhatASweepDeletes(kind: StoreKind, isOpen: Bool) throws {
+  @Test(
+    "The backlog is what the next sweep deletes.", arguments: StoreKind.allCases, [true, false])
+  func backlog(kind: StoreKind, isOpen: Bool) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let cache = try fixture.store.cache("cache", of: Int.self, lifetime: .seconds(64))
@@ -115,7 +117,8 @@ import Testing
     #expect(after.due == EntryTotal())
   }
 
-  @Test func whatHasExpiredAndIsNotDueYetIsNoBacklog() throws {
+  @Test("An expired entry whose bucket has not ended is not part of the backlog.")
+  func notDue() throws {
     let fixture = try Fixture(.memory)
     defer { fixture.end() }
     // Buckets of 10 seconds.
@@ -129,7 +132,8 @@ import Testing
     #expect(contents.due == EntryTotal())
   }
 
-  @Test func whatASweepLeavesIsNoBacklog() throws {
+  @Test("Damaged and newer entries, which a sweep leaves, are not part of the backlog.")
+  func leftBySweep() throws {
     let fixture = try Fixture(.disk)
     defer { fixture.end() }
     try fill(fixture)
@@ -140,7 +144,8 @@ import Testing
     #expect(try fixture.store.sweep() == 6)
   }
 
-  @Test func allCachesThatAreRegisteredAreThereAndClearedEntriesAreNot() throws {
+  @Test("All registered caches are listed, without cleared entries.")
+  func allCaches() throws {
     let fixture = try Fixture(.disk)
     defer { fixture.end() }
     for name in ["dormant", "open", "damaged"] {
@@ -157,7 +162,8 @@ import Testing
     #expect(contents.mapValues(\.isComplete) == ["dormant": true, "open": true, "damaged": false])
   }
 
-  @Test func aPartOfAFileThatCannotBeReadIsTold() throws {
+  @Test("A cache in a file with an unreadable part is reported as incomplete.")
+  func damagedFile() throws {
     let fixture = try Fixture(.disk)
     defer { fixture.end() }
     var random = SplitMix64(seed: 1)
@@ -180,8 +186,8 @@ import Testing
     #expect(intact.fresh.entries == 500)
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func aClosedStoreHasNothingToTell(kind: StoreKind) throws {
+  @Test("A closed store throws closed.", arguments: StoreKind.allCases)
+  func closed(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     _ = try fixture.store.cache("cache", of: Int.self)

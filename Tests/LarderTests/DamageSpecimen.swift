@@ -5,31 +5,31 @@ import SimulatedDisk
 
 @testable import Larder
 
-/// A small store with every kind of file, closed, and the states that it has been in.
+/// A small closed store with every kind of file, and the states that it was in.
 struct DamageSpecimen: Sendable {
   typealias State = [String: [UInt8]]
   typealias Opened = (store: Store, cache: Cache<String, [UInt8]>)
 
   enum Shape: CaseIterable, Sendable {
-    /// As a program leaves it: tables on two levels, one log, and copies set aside long ago.
+    /// As a program leaves it: tables on two levels, one log, and copies set aside earlier.
     case closed
-    /// The same after a compaction: the last thing that the `MANIFEST` says is about tables only.
+    /// The same after a compaction: the last edit in the `MANIFEST` is about tables only.
     case compacted
-    /// As a kill leaves it just after LevelDB has started a new log: the older one is still needed.
+    /// As a kill leaves it just after LevelDB started a new log: the older one is still needed.
     case twoLogs
-    /// As a second power loss leaves it in the middle of the recovery from a first one.
+    /// As a second power loss leaves it during the recovery from a first one.
     case halfRecovered
   }
 
   let shape: Shape
   let disk: SimulatedDisk
-  /// The states after each commit that is in a log, behind the one that the tables hold.
+  /// The state that the tables hold, and then the state after each commit in a log.
   let states: [State]
-  /// Which of them the undamaged store is in.
+  /// The index of the state that the undamaged store is in.
   let current: Int
-  /// Where records of the logs end, by the log's path; 0 too.
+  /// Where the records of each log end, by its path, and 0.
   let edges: [String: Set<Int>]
-  /// Where the last whole record of each log begins.
+  /// Where the last intact record of each log begins.
   let lastRecords: [String: Int]
 
   static let directory = "/store"
@@ -42,7 +42,7 @@ struct DamageSpecimen: Sendable {
     if shape == .twoLogs || shape == .halfRecovered { try Self.splitLog(on: disk) }
     let edges = Self.edges(of: Self.logs(on: disk), on: disk)
     if shape == .halfRecovered { disk = try Self.interruptedRecovery(on: disk) }
-    // Whoever opens a store empties it in the end, whatever a killed owner has left in it.
+    // Every opening empties this file in the end, whatever a killed owner left in it.
     disk.setBytes([], of: "\(Self.directory)/\(StoreMarker.guardFileName)")
     self.shape = shape
     self.disk = disk
@@ -104,7 +104,7 @@ struct DamageSpecimen: Sendable {
     return places
   }
 
-  /// How many whole records there are that change something.
+  /// The number of intact records that change something.
   private static func commits(in log: [UInt8]) -> Int {
     var scan = LogScan(log, of: .batches(minimumSequence: 0))
     var count = 0
@@ -115,7 +115,7 @@ struct DamageSpecimen: Sendable {
     }
   }
 
-  /// Puts the second half of the log's records into a log of its own, as if that had been next.
+  /// Moves the second half of the log's records to a new log, as if that had been the next one.
   private static func splitLog(on disk: SimulatedDisk) throws {
     let log = logs(on: disk)[0]
     let bytes = disk.bytes(of: log) ?? []
@@ -131,7 +131,7 @@ struct DamageSpecimen: Sendable {
     disk.setBytes(Array(bytes[middle...]), of: next)
   }
 
-  /// The disk when the newer log has been cut and the older one, whose end is torn, has not.
+  /// The disk when recovery has cut the newer log, but not the older one, whose end is torn.
   private static func interruptedRecovery(on disk: SimulatedDisk) throws -> SimulatedDisk {
     let logs = logs(on: disk)
     disk.edit(logs[0]) { $0.removeLast(3) }
@@ -161,7 +161,7 @@ private struct SpecimenWriter {
     opened = try DamageSpecimen.open(disk)
   }
 
-  /// A store that was killed now, or closed, leaves this.
+  /// The disk as a kill at this moment would leave it.
   func image() -> SimulatedDisk {
     let replay = disk.replay()
     while replay.step() != nil {}
@@ -171,13 +171,13 @@ private struct SpecimenWriter {
   mutating func fill(compacted: Bool) throws {
     let keys = (10..<(10 + 10 * size)).map { "key\($0)" }
     for key in keys { try save(key) }
-    // A power loss long ago has left its copies.
+    // An earlier power loss left its copies.
     try reopen { disk in
       let log = DamageSpecimen.logs(on: disk)[0]
       disk.edit(log) { $0 += [1, 2, 3] }
     }
     try engine.compact(EngineRange())
-    // These tables lie over the first one: with newer values, and without some.
+    // These tables overlay the first one, with newer values and deletions.
     for key in keys[1...] { try save(key) }
     try save("new")
     try remove(keys[8])

@@ -4,7 +4,7 @@ import SimulatedDisk
 
 @testable import Larder
 
-/// What a byte of a file has come to, or all of the file.
+/// A kind of damage to a byte of a file, or to the whole file.
 enum DamageKind: CaseIterable, Sendable {
   case flippedBit, inverted, zeroed, zeroedToTheEnd, cut, missing
 }
@@ -17,7 +17,7 @@ struct ByteDamage: Sendable, CustomStringConvertible {
 
   var description: String { "\(path) \(kind) at \(offset)" }
 
-  /// Damages the file; false when that changes nothing.
+  /// Damages the file; returns false if that changes nothing.
   func apply(to disk: SimulatedDisk) throws -> Bool {
     if kind == .missing {
       try SimulatedFiles(disk).remove(path)
@@ -37,7 +37,7 @@ struct ByteDamage: Sendable, CustomStringConvertible {
     return new != old
   }
 
-  /// Every one there is of the files that a specimen is for.
+  /// All damages of the files that the shape of a specimen is meant to test.
   static func all(in specimen: DamageSpecimen) -> [ByteDamage] {
     let paths = specimen.disk.names.filter { path in
       let file = DamagedFile(path, in: specimen)
@@ -59,23 +59,23 @@ struct ByteDamage: Sendable, CustomStringConvertible {
   }
 }
 
-/// What users meet in a damaged store.
+/// The outcomes of opening and reading a damaged store.
 enum DamageOutcome: String, CaseIterable, Sendable {
-  /// All is as if nothing had happened.
+  /// Everything is right.
   case right
   /// Opening the store, or its cache, throws.
   case refused
-  /// Some keys throw, each for itself; the others have the right values, and so has every scan.
+  /// Some keys throw, each its own error; all other reads and all scans return the right values.
   case named
-  /// The exact state after an earlier commit, and `recovery` says that something is gone.
+  /// The exact state after an earlier commit, and `recovery` reports a loss.
   case earlier
-  /// All is right, and yet `recovery` says that something is gone.
+  /// Everything is right, although `recovery` reports a loss.
   case reported
-  /// The exact state after an earlier commit, and nobody says so.
+  /// The exact state after an earlier commit, without a report.
   case unsaid
 }
 
-/// The kinds of files, and what may become of a store when one of them is damaged.
+/// The kinds of files, and the outcomes that damage to one of them may have.
 enum DamagedFile: String, CaseIterable, Sendable {
   case marker, lock, current, manifest, table, olderLog, lastLog, aside
 
@@ -94,15 +94,15 @@ enum DamagedFile: String, CaseIterable, Sendable {
       }
   }
 
-  /// The table: whatever is not in it is a broken promise.
+  /// The table: an outcome that is not in it is a broken promise.
   ///
-  /// Three things cannot be told from what never happened, and so are not said:
+  /// Three kinds of damage look like a normal state, and are not reported as damage:
   ///
-  /// - a last log that ends between two records: it looks as if the later ones were not written;
-  /// - a last log that is missing while an older one is still needed: LevelDB tells its `MANIFEST`
-  ///   of a new log only when the older one has become a table;
-  /// - damage in the last record of an older log is what a power loss leaves, and is taken for it,
-  ///   although what lies in later logs shows that the system went on: they are set aside, too.
+  /// - a last log that ends between two records looks as if the later ones were never written;
+  /// - a last log that is missing while an older one is still needed is not in the `MANIFEST` yet:
+  ///   LevelDB records a new log there only when the older one has become a table;
+  /// - damage in the last record of an older log looks like a power loss, and is handled like one,
+  ///   although later logs show that the system continued: they are set aside, too.
   func allows(
     _ outcome: DamageOutcome, of damage: ByteDamage, in specimen: DamageSpecimen
   ) -> Bool {
@@ -119,7 +119,7 @@ enum DamagedFile: String, CaseIterable, Sendable {
     }
   }
 
-  /// Whether no whole record lies behind the damage.
+  /// Whether no intact record follows the damage.
   private func reachesTheEnd(_ damage: ByteDamage, in specimen: DamageSpecimen) -> Bool {
     switch damage.kind {
     case .cut, .zeroedToTheEnd, .missing: true
@@ -130,7 +130,7 @@ enum DamagedFile: String, CaseIterable, Sendable {
   private func mayBeUnsaid(_ damage: ByteDamage, in specimen: DamageSpecimen) -> Bool {
     switch damage.kind {
     case .cut:
-      // In a recovery that was cut short the last log is empty, and the older one stands for it.
+      // After an interrupted recovery the last log is empty, and the older one counts as the last.
       (self == .lastLog || specimen.shape == .halfRecovered)
         && specimen.edges[damage.path]?.contains(damage.offset) == true
     case .missing: self == .lastLog && specimen.shape == .twoLogs
@@ -139,13 +139,13 @@ enum DamagedFile: String, CaseIterable, Sendable {
   }
 }
 
-/// What became of a damaged store, by looking at all of it.
+/// The outcome of damage to a store, after reading all of it.
 struct DamageFinding {
   let outcome: DamageOutcome
-  /// What no user may ever see.
+  /// A broken promise; nil if there is none.
   var violation: String?
 
-  /// Damages a copy of the store, and opens and reads it; nil when nothing is changed by it.
+  /// Damages a copy of the store, and opens and reads it; nil if the damage changes nothing.
   init?(of damage: ByteDamage, in specimen: DamageSpecimen) throws {
     let disk = specimen.disk.copy()
     guard try damage.apply(to: disk) else { return nil }
@@ -167,9 +167,9 @@ struct DamageFinding {
     let isReported = opened.store.recovery != nil
     outcome = reading.outcome(in: specimen, isReported: isReported)
     violation = reading.violation(in: specimen, isReported: isReported)
-    // What is left goes on as a store does: one in some is enough to show it.
+    // The remaining store must keep working; one check in eight is enough to show it.
     if violation == nil, (damage.offset + damage.path.utf8.count) % 8 == 0 {
-      violation = try Self.violation(ofGoingOnWith: opened, disk, reading, specimen)
+      violation = try Self.violation(afterContinuingWith: opened, disk, reading, specimen)
     } else {
       try opened.store.close()
     }
@@ -180,14 +180,14 @@ struct DamageFinding {
   ) -> String? {
     switch error {
     case StoreError.corrupt: nil
-    // It may look like one of a later version, and without it a directory is no store.
+    // A damaged marker may look like one of a later version; without one there is no store.
     case StoreError.incompatible where damage.path.hasSuffix("/LARDER"): nil
     default: "refused with \(error)"
     }
   }
 
   private static func violation(
-    ofGoingOnWith opened: DamageSpecimen.Opened, _ disk: SimulatedDisk,
+    afterContinuingWith opened: DamageSpecimen.Opened, _ disk: SimulatedDisk,
     _ reading: DamageReading, _ specimen: DamageSpecimen
   ) throws -> String? {
     do {
@@ -207,13 +207,13 @@ struct DamageFinding {
 }
 
 extension DamageSpecimen {
-  /// All keys that were ever there.
+  /// All keys that were ever saved.
   var keys: Set<String> { Set(states.flatMap(\.keys)) }
 }
 
-/// Everything that a cache has to say of its keys, one by one and by a scan.
+/// The results of reading each key of a cache, and of a scan.
 private struct DamageReading {
-  /// What was found under each key.
+  /// The values read, by key.
   private(set) var values: DamageSpecimen.State = [:]
   /// The keys that threw.
   private var named: Set<String> = []

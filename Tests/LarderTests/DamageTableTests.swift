@@ -5,11 +5,12 @@ import Testing
 
 @testable import Larder
 
-/// Whatever a byte of whatever file becomes, nobody is given a wrong value.
+/// No damage to any byte of any file makes a read return a wrong value.
 ///
-/// What may become of the store instead is a table: ``DamagedFile/allows(_:of:in:)``.
+/// A table says what else may happen to the store: ``DamagedFile/allows(_:of:in:)``.
 @Suite struct DamageTableTests {
-  @Test("damage to every byte of every file") func damageToEveryByteOfEveryFile() throws {
+  @Test("Damage to each byte of each file leads to an outcome that the table allows.")
+  func everyByte() throws {
     let tally = DamageTally()
     for shape in DamageSpecimen.Shape.allCases {
       let specimen = try DamageSpecimen(shape)
@@ -40,7 +41,7 @@ import Testing
   }
 }
 
-/// What all threads have found.
+/// The findings of all threads.
 private final class DamageTally: Sendable {
   struct Total {
     var counts: [DamagedFile: [DamageOutcome: Int]] = [:]

@@ -6,12 +6,12 @@ import Testing
 
 @testable import Larder
 
-/// Damage to one record is an error for that record, named, and for no other.
+/// Damage to one record is an error for that record, which it names, and for no other.
 @Suite struct DamageTests {
   @Test(
-    "Any single flipped bit of a stored record is a typed error for that record alone",
+    "Any single flipped bit of a stored record is a typed error for that record alone.",
     arguments: StoreKind.allCases)
-  func everyFlippedBitIsNoticed(kind: StoreKind) throws {
+  func flippedBits(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let notes = try fixture.store.cache("notes", of: Note.self)
@@ -35,8 +35,11 @@ import Testing
     #expect(try notes.value(for: "b")?.title == "b")
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func everyCutOfARecordIsNoticed(kind: StoreKind) throws {
+  @Test(
+    "A record cut at any byte, or with a byte more, is a typed error.",
+    arguments: StoreKind.allCases
+  )
+  func cutRecords(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let notes = try fixture.store.cache("notes", of: Note.self)
@@ -51,8 +54,8 @@ import Testing
     #expect(throwsCorrupt("notes", "k") { try notes.value(for: "k") })
   }
 
-  @Test("A record under another key than its own is damage")
-  func aRecordBelongsToItsKey() throws {
+  @Test("A record stored under another key counts as damaged.")
+  func otherKey() throws {
     let fixture = try Fixture(.memory)
     defer { fixture.end() }
     let notes = try fixture.store.cache("notes", of: Note.self)
@@ -65,9 +68,9 @@ import Testing
   }
 
   @Test(
-    "A damaged entry can be saved again, removed and validated away",
+    "A damaged entry can be saved again, removed, or deleted by validate.",
     arguments: StoreKind.allCases)
-  func damageCanBeCured(kind: StoreKind) throws {
+  func cured(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let notes = try fixture.store.cache("notes", of: Note.self)
@@ -86,9 +89,9 @@ import Testing
   }
 
   @Test(
-    "An entry that does not decode is deleted by validate, and can be saved again",
+    "An entry that does not decode is deleted by validate, and can be saved again.",
     arguments: StoreKind.allCases)
-  func undecodableIsDeleted(kind: StoreKind) throws {
+  func undecodable(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let notes = try fixture.store.cache("notes", of: Note.self)
@@ -105,9 +108,9 @@ import Testing
   }
 
   @Test(
-    "A whole record of a later format is refused, and kept by validate",
+    "An intact record of a later format is refused, and kept by validate.",
     arguments: [(offset: 0, value: UInt8(2)), (1, 0b100), (1, 0x80), (3, 1)])
-  func laterRecordFormatsAreRefusedAndKept(offset: Int, value: UInt8) throws {
+  func laterFormat(offset: Int, value: UInt8) throws {
     let fixture = try Fixture(.memory)
     defer { fixture.end() }
     let notes = try fixture.store.cache("notes", of: Note.self)
@@ -122,8 +125,8 @@ import Testing
     #expect(try fixture.rows(in: .records).count == 1)
   }
 
-  @Test("A validator is stepped over, and kept by touch")
-  func validatorsAreSteppedOver() throws {
+  @Test("Reads skip a validator in a record, and touch keeps it.")
+  func validators() throws {
     let fixture = try Fixture(.memory)
     defer { fixture.end() }
     let notes = try fixture.store.cache("notes", of: Note.self)
@@ -141,8 +144,8 @@ import Testing
     #expect(try notes.value(for: "k") == Note(title: "t"))
   }
 
-  @Test("An unknown coder is an undecodable entry")
-  func unknownCodersAreUndecodable() throws {
+  @Test("An entry with an unknown coder is undecodable.")
+  func unknownCoder() throws {
     let fixture = try Fixture(.memory)
     defer { fixture.end() }
     let notes = try fixture.store.cache("notes", of: Note.self)
@@ -153,9 +156,9 @@ import Testing
   }
 
   @Test(
-    "Damaged bookkeeping is a typed error and costs no other cache",
+    "Damaged bookkeeping of one cache is a typed error and affects no other cache.",
     arguments: StoreKind.allCases)
-  func damagedRegistrationsConcernTheirCacheAlone(kind: StoreKind) throws {
+  func registration(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     try fixture.store.cache("a", of: Int.self).save(1, for: "k")
@@ -174,9 +177,9 @@ import Testing
   }
 
   @Test(
-    "A damaged counter, or a newer format, stops the store from opening",
+    "A damaged counter, or a newer format, stops the store from opening.",
     arguments: StoreKind.allCases)
-  func damagedCountersStopOpening(kind: StoreKind) throws {
+  func counters(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     try fixture.store.cache("a", of: Int.self).save(1, for: "k")

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Larder
 
-/// What is promised of power loss, and of a store that is damaged.
+/// Writes survive the power losses and failures that their durability promises.
 @Suite struct DurabilityTests {
   private let disk = SimulatedDisk()
 
@@ -21,14 +21,15 @@ import Testing
     return (store, try store.cache("numbers", of: Int.self))
   }
 
-  /// The store as it is after a power loss that took all that had not been waited for.
+  /// The store after a power loss in which everything that was not synced is lost.
   private func afterPowerLoss() throws -> Cache<String, Int> {
     let replay = disk.replay()
     while replay.step() != nil {}
     return try open(replay.image(.nothingUnsynced)).cache
   }
 
-  @Test func aSaveForPowerLossKeepsAllBeforeIt() throws {
+  @Test("A save for power loss makes everything before it durable.")
+  func powerLossSave() throws {
     let (store, cache) = try open(disk)
     for number in 0..<2000 { try cache.save(number, for: "\(number)") }
     try cache.save(-1, for: "last", durability: .powerLoss)
@@ -38,7 +39,8 @@ import Testing
     try store.close()
   }
 
-  @Test func flushKeepsAllBeforeIt() throws {
+  @Test("A flush makes everything before it durable.")
+  func flush() throws {
     let (store, cache) = try open(disk)
     for number in 0..<2000 { try cache.save(number, for: "\(number)") }
     try store.flush()
@@ -47,7 +49,8 @@ import Testing
     try store.close()
   }
 
-  @Test func durabilityOfTheStoreIsTheDefaultOfItsWrites() throws {
+  @Test("The store's durability is the default of its writes.")
+  func defaultDurability() throws {
     var options = Store.Options()
     options.durability = .powerLoss
     let (store, cache) = try open(disk, options)
@@ -61,7 +64,8 @@ import Testing
     try store.close()
   }
 
-  @Test func aFullDiskLeavesTheStoreReadableAndWritingComesBack() throws {
+  @Test("A store on a full disk stays readable, and writes again once there is room.")
+  func fullDisk() throws {
     let (store, cache) = try open(disk)
     try cache.save(1, for: "a")
     disk.fail(atCall: disk.counts.writes + 1, .enospc, of: .writes, forever: true)
@@ -80,10 +84,12 @@ import Testing
     try store.close()
   }
 
-  /// A failed sync makes LevelDB refuse for good; what it was to sync is in the log all the same.
+  /// After a failed sync LevelDB refuses all writes, although the failed one is in the log.
   ///
-  /// The first is of the log, the second of the directory, where the new log's name is.
-  @Test(arguments: [1, 2]) func aClearThatFailsAndTakesEffectByReopeningIsFollowed(
+  /// The first sync is of the log, the second of the directory, for the name of the new log.
+  @Test(
+    "A failed clear that takes effect when the database reopens is noticed.", arguments: [1, 2])
+  func failedClear(
     sync: Int
   ) throws {
     let (store, cache) = try open(disk)
@@ -91,7 +97,7 @@ import Testing
     try store.context.engine.compact(EngineRange())
     disk.fail(atCall: disk.counts.syncs + sync, .failedSync, of: .syncs)
     #expect(throws: StoreError.self) { try cache.removeAll() }
-    // The next write stood on the number that the cache had before.
+    // This write used the id that the cache had before.
     #expect(throws: StoreError.self) { try cache.save(2, for: "b") }
     try cache.save(3, for: "c")
     #expect(try cache.value(for: "a") == nil)
@@ -106,8 +112,8 @@ import Testing
 }
 
 extension DurabilityTests {
-  /// Whatever a write that failed has done by the time the database was opened anew, it is counted.
-  @Test(arguments: 1...6) func countsAreReadAgainWhenTheDatabaseWasOpenedAnew(sync: Int) throws {
+  @Test("Byte counts are right after failed writes reopened the database.", arguments: 1...6)
+  func countsAfterReopening(sync: Int) throws {
     let (store, _) = try open(disk)
     let cache = try store.cache("few", of: Int.self, byteBudget: 1 << 20)
     for number in 0..<20 { try cache.save(number, for: "\(number)") }
@@ -119,7 +125,7 @@ extension DurabilityTests {
         try cache.save(number, for: "\(number)", durability: .powerLoss)
         if number.isMultiple(of: 3) { try cache.removeAll() }
       } catch {
-        // Whether it took effect is unknown until the next write.
+        // It is unknown until the next write whether this one took effect.
         failures += 1
         continue
       }
@@ -132,7 +138,7 @@ extension DurabilityTests {
   }
 }
 
-/// What opening does with a damaged store.
+/// Opening a damaged store follows the policy of its options.
 @Suite struct DamagePolicyTests {
   /// A closed store with a hundred entries, and its log.
   private func filled(
@@ -156,7 +162,8 @@ extension DurabilityTests {
     return place
   }
 
-  @Test func damageFailsAndChangesNothing() throws {
+  @Test("By default a damaged store fails to open.")
+  func fails() throws {
     let directory = try TemporaryDirectory()
     let place = try damaged(in: directory)
     #expect {
@@ -167,7 +174,8 @@ extension DurabilityTests {
     }
   }
 
-  @Test func damageIsMovedAsideWhenTheOwnerSaysSo() throws {
+  @Test("With the recreate policy, a damaged store is moved aside and a new one opened.")
+  func recreate() throws {
     let directory = try TemporaryDirectory()
     let place = try damaged(in: directory)
     var options = Store.Options()
@@ -189,7 +197,8 @@ extension DurabilityTests {
     try again.close()
   }
 
-  @Test func aTornEndIsReportedAndTheRestIsThere() throws {
+  @Test("A torn end of the log is reported, and everything before it is readable.")
+  func tornEnd() throws {
     let directory = try TemporaryDirectory()
     let (place, log) = try filled(in: directory)
     let bytes = try Data(contentsOf: log)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Larder
 
-/// What an error says to people: what happened, to which thing, why, and what can be done.
+/// An error message says what happened, to what, why, and what to do.
 @Suite struct ErrorMessageTests {
   private static let all: [StoreError] = [
     .encoding(key: "k", underlying: CancellationError()),
@@ -27,7 +27,7 @@ import Testing
   }
 
   @Test("A message about damage ends with what can be done about it.")
-  func damageHasAWayOut() {
+  func damage() {
     let record = StoreError.corrupt(cache: "notes", key: "k", file: nil)
     #expect(
       "\(record)" == """
@@ -48,8 +48,8 @@ import Testing
     #expect("\(inTable[0])".contains("(000005.ldb)"))
   }
 
-  @Test("A cache that is open with another lifetime says which, and which was asked for.")
-  func aDifferingLifetimeIsNamed() throws {
+  @Test("A cache that is open with another lifetime names both lifetimes.")
+  func lifetime() throws {
     let store = Store.inMemory()
     _ = try store.cache("settings", of: Note.self)
     let message = message { try store.cache("settings", of: Note.self, lifetime: .seconds(3600)) }
@@ -60,8 +60,8 @@ import Testing
         """)
   }
 
-  @Test("Every setting that may differ is named with both values.")
-  func everyDifferingSettingIsNamed() throws {
+  @Test("Every setting that differs is named with both values.")
+  func settings() throws {
     let store = Store.inMemory()
     _ = try store.cache("a", of: Note.self)
     func expect<V: Codable & Sendable, K: CacheKey>(
@@ -88,8 +88,8 @@ import Testing
       schema: Schema(version: 2), coder: .json)
   }
 
-  @Test("Lifetimes are said in the largest unit of which they are a whole number.")
-  func lifetimesAreForPeople() {
+  @Test("Lifetimes are written in the largest unit of which they are a whole number.")
+  func units() {
     let words = [
       (0, "0 seconds"), (1, "1 second"), (90, "90 seconds"), (120, "2 minutes"),
       (3600, "1 hour"), (5400, "90 minutes"), (86_400, "1 day"), (90_000, "25 hours"),

@@ -13,18 +13,18 @@ enum StoreKind: CaseIterable, CustomTestStringConvertible {
   var testDescription: String { self == .disk ? "on disk" : "in memory" }
 }
 
-/// A store under test, with the engine below it, so that a test can look at and change the bytes.
+/// A store under test, with its engine, so that a test can read and change the bytes.
 final class Fixture {
   let kind: StoreKind
   let clock: ManualClock
   let directory: URL
-  /// What calls for sweeps in the background; nil for a store that has none.
+  /// Triggers background sweeps; nil for a store without them.
   let timer: HandTimer?
   private(set) var engine: any StorageEngine
   private(set) var store: Store
-  /// The store's budget the next time that it is opened.
+  /// The store's budget from the next opening on.
   var byteBudget: Int?
-  /// Lets go of what holds itself: an engine, for one, that calls the test that uses it.
+  /// Breaks reference cycles at the end, such as that of an engine that calls back into its test.
   var atEnd: (() -> Void)?
 
   init(
@@ -54,7 +54,7 @@ final class Fixture {
     }
   }
 
-  /// Opens the store anew, as the next launch of a program would.
+  /// Reopens the store, as the next launch of a program would.
   func reopen() throws {
     if kind == .disk {
       try store.close()
@@ -102,7 +102,7 @@ extension Fixture {
     return rows
   }
 
-  /// Writes a physical row as it is, past everything that would check or stamp it.
+  /// Writes a physical row unchanged, bypassing every check and stamp.
   func put(_ value: [UInt8], under key: [UInt8]) throws {
     var batch = WriteBatch()
     batch.put(key.span.bytes, value.span.bytes)
@@ -118,7 +118,7 @@ extension Fixture {
 }
 
 extension Lookup {
-  /// The answer without what comes with it.
+  /// The case without its payload.
   var kind: String {
     switch self {
     case .fresh: "fresh"

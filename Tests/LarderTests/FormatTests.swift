@@ -5,16 +5,16 @@ import Testing
 
 @testable import Larder
 
-/// What is on users' disks stays readable, and what is written stays what the documents say.
+/// Stores written earlier stay readable, and the bytes written stay those documented.
 ///
 /// `Fixtures/format-1.txt` holds the rows of a small store: a key and a value in hex on each line.
 /// It is never changed; a new format version gets a fixture of its own.
 @Suite struct FormatTests {
-  @Test("Format 1: the rows of the fixture are read, to the last bit")
-  func theFixtureIsRead() throws {
+  @Test("Format 1: the rows of the fixture are read, to the last bit.")
+  func read() throws {
     let fixture = try Fixture(.memory)
     defer { fixture.end() }
-    // The row of reserved sequences is the engine's, which lets nobody else write it.
+    // The engine alone writes the row of reserved sequences.
     let sequence = [0] + Array("sequence".utf8)
     for row in try goldenRows() where row.key != sequence {
       try fixture.put(row.value, under: row.key)
@@ -37,8 +37,8 @@ import Testing
     #expect(fourth.core.id == 6)
   }
 
-  @Test("Format 1: the same store is written as the same rows")
-  func theFixtureIsWritten() throws {
+  @Test("Format 1: the same store is written as the same rows.")
+  func written() throws {
     let fixture = try Fixture(.memory)
     defer { fixture.end() }
     fixture.clock.set(Self.savedAt)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Larder
 
-/// A store on a disk that is full can be read, and cleared.
+/// A store on a full disk can be opened, read and cleared.
 @Suite struct FullDiskTests {
   private let disk = SimulatedDisk()
   private let noise = {
@@ -35,7 +35,7 @@ import Testing
     Data(noise[(number % 5000)...].prefix(5000))
   }
 
-  /// Saves pictures until there is no room; returns how many there are then.
+  /// Saves pictures until the disk is full; returns how many were saved.
   private func fill(_ pictures: Cache<Int, Data>) throws -> Int {
     for number in 0..<10_000 {
       do {
@@ -59,19 +59,21 @@ import Testing
     for number in 0..<count { try #require(try pictures.value(for: number) == picture(number)) }
   }
 
-  @Test(arguments: [4, 5, 6, 8, 11] as [UInt64])
-  func itIsReadableAndClearingItMakesRoom(megabytes: UInt64) throws {
+  @Test(
+    "A store that filled the disk is readable, and clearing it makes room.",
+    arguments: [4, 5, 6, 8, 11] as [UInt64])
+  func clearing(megabytes: UInt64) throws {
     disk.setCapacity(megabytes << 20)
     let (store, pictures, words) = try open()
     try words.save(Data("kept".utf8), for: 1)
     let count = try fill(pictures)
     #expect(count > 150)
     try expect(count, in: pictures)
-    // A save does not get what is kept for removals.
+    // A save may not use the reserve, which is kept for removals.
     for _ in 0..<3 {
       do {
         try pictures.save(picture(count), for: count)
-        // A compaction has just made room for it.
+        // A compaction has just made room for the save.
       } catch {
         guard isForLackOfRoom(error) else { throw error }
       }
@@ -91,13 +93,14 @@ import Testing
     try again.store.close()
   }
 
-  @Test(arguments: [4, 5, 6, 8, 11] as [UInt64])
-  func itCanBeOpenedAndCleared(megabytes: UInt64) throws {
+  @Test(
+    "A store on a full disk can be opened and cleared.", arguments: [4, 5, 6, 8, 11] as [UInt64])
+  func openAndClear(megabytes: UInt64) throws {
     disk.setCapacity(megabytes << 20)
     let first = try open()
     let count = try fill(first.pictures)
     try first.store.close()
-    // Others take what is left.
+    // Another file takes the rest of the disk.
     let rest = try SimulatedFiles(disk).availableBytes(in: "/store")
     disk.setBytes(Array(repeating: 1, count: Int(rest)), of: "/rest")
 
@@ -111,7 +114,8 @@ import Testing
     try again.store.close()
   }
 
-  @Test func aRemovalMayBeTheFirstToFindItFull() throws {
+  @Test("A removal succeeds when it is the first write to find the disk full.")
+  func remove() throws {
     disk.setCapacity(8 << 20)
     let (store, pictures, _) = try open()
     for number in 0..<200 { try pictures.save(picture(number), for: number) }
@@ -123,7 +127,7 @@ import Testing
     try store.close()
   }
 
-  /// Has others take all the room that is left.
+  /// Fills the rest of the disk with another file.
   private func fillRest() throws {
     let rest = try SimulatedFiles(disk).availableBytes(in: "/store")
     let held = disk.bytes(of: "/rest")?.count ?? 0
@@ -145,7 +149,7 @@ import Testing
   }
 
   @Test("A cache of a full store can be opened with another lifetime, and cleared.")
-  func settingsMayChangeOnAFullDisk() throws {
+  func settings() throws {
     disk.setCapacity(6 << 20)
     let first = try open()
     _ = try fill(first.pictures)
@@ -163,7 +167,7 @@ import Testing
     }
   }
 
-  /// Clears both caches of a full store, and sees that they are empty and writable after reopening.
+  /// Clears both caches of a full store, and checks them after reopening: empty and writable.
   private func clear(
     _ store: Store, _ pictures: Cache<Int, Data>, _ words: Cache<Int, Data>
   ) throws {
@@ -184,7 +188,7 @@ import Testing
   @Test(
     "A store that fills its disk can be read and changed after each opening, and cleared.",
     arguments: megabytes)
-  func aFullStoreSurvivesOpenings(megabytes: UInt64) throws {
+  func reopenings(megabytes: UInt64) throws {
     disk.setCapacity(megabytes << 20)
     var (store, pictures, words) = try open(byDefault: true)
     try words.save(Data("kept".utf8), for: 1)
@@ -202,9 +206,9 @@ import Testing
   }
 
   @Test(
-    "A store can be read and cleared when others took all room before each opening.",
+    "A store can be read and cleared although other files filled the disk before each opening.",
     arguments: megabytes)
-  func aStoreOnADiskThatOthersFillSurvivesOpenings(megabytes: UInt64) throws {
+  func filledByOthers(megabytes: UInt64) throws {
     disk.setCapacity(megabytes << 20)
     var (store, pictures, words) = try open(byDefault: true)
     try words.save(Data("kept".utf8), for: 1)
@@ -223,7 +227,8 @@ import Testing
     try clear(store, pictures, words)
   }
 
-  @Test func thereIsNoReserveWhileThereIsRoom() throws {
+  @Test("The reserve file exists only while room is short.")
+  func reserve() throws {
     let (store, pictures, _) = try open()
     for number in 0..<300 { try pictures.save(picture(number), for: number) }
     #expect(!disk.names.contains("/store/LARDER.reserve"))
@@ -238,10 +243,10 @@ import Testing
   }
 }
 
-/// The same on file systems of the system.
+/// A store on a full volume of the system can be opened, read and cleared.
 @Suite struct FullVolumeTests {
   @Test(
-    "A full store on a real volume can be read and cleared after each opening.",
+    "A full store on a tmpfs volume can be read and cleared after each opening.",
     .enabled("no volume of this kind can be mounted") { SmallVolume.isAllowed(.tmpfs) },
     arguments: [6, 12, 64])
   func onTmpfs(megabytes: Int) throws { try fillAndClear(.tmpfs, megabytes) }
@@ -289,7 +294,7 @@ import Testing
       do {
         try cache.save(value, for: number)
       } catch StoreError.diskFull, StoreError.writesDisabled {
-        // Whether this one took effect is not known.
+        // It is unknown whether this save took effect.
         return number - first
       }
     }

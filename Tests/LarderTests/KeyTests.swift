@@ -6,9 +6,10 @@ import Testing
 
 @testable import Larder
 
-/// Keys come back as they went in, and are ordered as their bytes are.
+/// Keys decode to what was encoded, and sort like their bytes.
 @Suite struct KeyTests {
-  @Test func everyKindOfKeyComesBack() throws {
+  @Test("Every kind of key decodes to what was encoded.")
+  func roundTrip() throws {
     try expectRoundTrip([
       "", "a", "a\0b", "\u{0}", "\u{DC}n\u{EF}\u{1F600}", "e\u{301}",
       String(repeating: "x", count: 65_536),
@@ -22,7 +23,8 @@ import Testing
     try expectRoundTrip([Wrapped(rawValue: "w")])
   }
 
-  @Test func integersOrderAsNumbers() {
+  @Test("Encoded integers sort like the numbers.")
+  func integerOrder() {
     var random = SplitMix64(seed: 3)
     var numbers = (0..<1000).map { _ in Int.random(in: .min ... .max, using: &random) }
     numbers += [.min, -1, 0, 1, .max, -256, 255, 256]
@@ -30,14 +32,16 @@ import Testing
     #expect(byBytes == numbers.sorted())
   }
 
-  @Test func equalStringsWithDifferentBytesAreDifferentKeys() {
+  @Test("Equal strings with different bytes are different keys.")
+  func equalStrings() {
     let composed = "caf\u{E9}"
     let decomposed = "cafe\u{301}"
     #expect(composed == decomposed)
     #expect(composed.encoded() != decomposed.encoded())
   }
 
-  @Test func bytesThatAreNoKeyAreRefused() {
+  @Test("Bytes that are not a key of the type are refused.")
+  func invalidBytes() {
     #expect(key(String.self, from: [0xFF]) == nil)
     #expect(key(Int.self, from: [1, 2, 3]) == nil)
     #expect(key(UUID.self, from: [1]) == nil)
@@ -45,7 +49,8 @@ import Testing
     #expect(key(Letter.self, from: Array("a".utf8)) == .a)
   }
 
-  @Test func keysDescribeThemselvesByKind() {
+  @Test("A key is described according to its kind.")
+  func descriptions() {
     #expect(describe("a b".encoded(), as: .text) == "a b")
     #expect(describe((-7).encoded(), as: .integer) == "-7")
     #expect(describe([1, 255], as: .bytes) == "0x01ff")
@@ -61,7 +66,8 @@ import Testing
     kind.describe(bytes.span.bytes)
   }
 
-  @Test func varintsComeBackAndMalformedOnesAreRefused() {
+  @Test("Varints round-trip, and malformed ones are refused.")
+  func varints() {
     var numbers: [UInt64] = [0, 1, 127, 128, 16_383, 16_384, .max, .max - 1]
     var random = SplitMix64(seed: 5)
     numbers += (0..<1000).map { _ in random.next() >> UInt64.random(in: 0...63, using: &random) }

@@ -6,10 +6,10 @@ import Testing
 
 @testable import Larder
 
-/// The smallest and largest things that a store takes, and what it says of those beyond.
+/// A store takes keys and values up to the documented limits, and refuses larger ones.
 @Suite struct LimitTests {
-  @Test(arguments: StoreKind.allCases)
-  func keysMayBeAnyBytesUpToTheLimit(kind: StoreKind) throws {
+  @Test("Keys may be any text up to 64 KiB.", arguments: StoreKind.allCases)
+  func keys(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let texts = try fixture.store.cache("texts", of: Int.self)
@@ -27,8 +27,8 @@ import Testing
     #expect(try again.validate().kept == keys.count)
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func aKeyOverTheLimitIsRefused(kind: StoreKind) throws {
+  @Test("A key over the limit is refused, and nothing is written.", arguments: StoreKind.allCases)
+  func longKey(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let texts = try fixture.store.cache("texts", of: Int.self)
@@ -42,8 +42,10 @@ import Testing
     #expect(try fixture.rows(in: .expiry).isEmpty)
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func valuesMayBeEmptyAndUpTo32MiB(kind: StoreKind) throws {
+  @Test(
+    "Values may be empty or up to 32 MiB; larger ones and larger batches are refused.",
+    arguments: StoreKind.allCases)
+  func values(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let data = try fixture.store.cache("data", of: Data.self, coder: .bytes)

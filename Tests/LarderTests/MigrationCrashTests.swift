@@ -8,10 +8,12 @@ import Testing
 
 @testable import Larder
 
-/// A migration among other threads, in a process that is killed, and on a disk that loses power.
+/// A migration loses nothing among other writers, when it is killed, and in a power loss.
 @Suite struct MigrationCrashTests {
-  @Test(arguments: StoreKind.allCases)
-  func othersSaveAndRemoveAllTheWhile(kind: StoreKind) throws {
+  @Test(
+    "Migrating while seven threads save, touch and remove loses no change of theirs.",
+    arguments: StoreKind.allCases)
+  func otherWriters(kind: StoreKind) throws {
     let seed = testSeed()
     for round in 0..<(6 * proofFactor) {
       try othersSaveAndRemove(kind, seed: seed &+ UInt64(round))
@@ -72,20 +74,22 @@ import Testing
     try fixture.expectIndexed(notes)
   }
 
-  @Test func aKilledOneLosesNothingAndGoesOn() throws {
+  @Test("A killed migration loses nothing, and the next one continues.")
+  func kills() throws {
     let isProof = proofFactor > 1
     let count = isProof ? 1_000_000 : 20_000
     let seed = testSeed()
     var random = SplitMix64(seed: seed)
     let directory = try TemporaryDirectory()
-    // The worker has the system's clock.
+    // The worker uses the system's clock.
     let start = Date()
     let clock = ManualClock(start)
     try fill(directory.path, count, clock)
 
     var kills = 0
     var done: [Int] = []
-    // It goes on by 64 numbers for each byte that it is sent, so this many kills are the least.
+    // The worker migrates 64 numbers for each byte that it receives, which makes this the least
+    // number of kills.
     let fewest = isProof ? 40 : 8
     let most = count / 64 / (fewest + 1)
     while done.isEmpty {
@@ -161,7 +165,8 @@ import Testing
       "numbers", of: Int.self, keyedBy: Int.self, lifetime: Self.lifetime, schema: schema)
   }
 
-  @Test func crashAtEveryFileCallOfOneInSlices() throws {
+  @Test("A power loss at any file call of a migration leaves every entry readable.")
+  func crashAtEveryFileCall() throws {
     let count = 520
     let disk = try filledDisk(count)
     disk.holdBackground()
@@ -174,7 +179,7 @@ import Testing
     var writes = 0
     func arm() {
       interrupted.beforeNextWrite = {
-        // The write before this one was a slice, and is acknowledged now.
+        // The previous write was a slice, which is now acknowledged.
         if writes > 0 {
           timeline.add(
             min(writes * 256, count), started: started, acknowledged: disk.journalCount,
@@ -188,7 +193,7 @@ import Testing
     arm()
     try store.migrate(notes)
     #expect(writes == 4)
-    // The last write ends the mark, and makes durable what came before it.
+    // The last write removes the mark, and makes everything before it durable.
     timeline.add(count, started: started, acknowledged: disk.journalCount, isDurable: true)
     interrupted.beforeNextWrite = nil
     disk.runBackground()
@@ -226,7 +231,7 @@ import Testing
     return replay.image(.everything)
   }
 
-  /// Opens what a crash has left, and answers how many notes were migrated.
+  /// Opens the store that a crash left, and returns how many notes are migrated.
   ///
   /// Of every fourth one a copy is migrated to the end.
   private func look(at image: SimulatedDisk, _ count: Int) throws -> PowerLossSearch<Int>.Opened {

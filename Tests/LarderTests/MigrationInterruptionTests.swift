@@ -6,10 +6,10 @@ import Testing
 
 @testable import Larder
 
-/// A migration that others come between, or that ends in the middle.
+/// A migration keeps the writes of others, and continues after a failure.
 @Suite struct MigrationInterruptionTests {
-  /// A store on the fixture's engine where something happens before each write, which is told its
-  /// number from 1.
+  /// A store on the fixture's engine that calls `beforeWrite` before each write, with the number of
+  /// the write from 1.
   private func open(
     _ fixture: Fixture, beforeWrite: @escaping (Int) throws -> Void
   ) throws -> (store: Store, notes: Cache<String, Note>, start: () -> Void) {
@@ -34,7 +34,7 @@ import Testing
     if case .diskFull = error { true } else { false }
   }
 
-  /// Migrates until the write with this number, which fails.
+  /// Migrates until the write with this number fails.
   private func migrate(_ fixture: Fixture, failingAt number: Int) throws {
     let (store, notes, start) = try open(fixture) { count in
       if count == number { throw EngineError.diskFull }
@@ -43,7 +43,7 @@ import Testing
     #expect(throwsStoreError(where: isDiskFull) { try store.migrate(notes) })
   }
 
-  /// Saves 1,000 old notes, migrates some of them until a write fails, and opens the store anew.
+  /// Saves 1,000 old notes, migrates some of them until a write fails, and reopens the store.
   private func interruptMigration(of fixture: Fixture) throws {
     try fixture.saveOldNotes(1000)
     try fixture.reopen()
@@ -51,8 +51,8 @@ import Testing
     try fixture.reopen()
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func whatIsSavedOrRemovedMeanwhileIsNotUndone(kind: StoreKind) throws {
+  @Test("Saves and removals during a migration are not undone.", arguments: StoreKind.allCases)
+  func savedMeanwhile(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     try fixture.saveOldNotes(300)
@@ -76,8 +76,10 @@ import Testing
     #expect(try opened.value(for: "0007") == Note(title: "7", body: "was 1"))
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func whatIsTouchedMeanwhileIsMigratedWithItsNewDate(kind: StoreKind) throws {
+  @Test(
+    "An entry touched during a migration is migrated with its new date.",
+    arguments: StoreKind.allCases)
+  func touchedMeanwhile(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     try fixture.saveOldNotes(300)
@@ -99,14 +101,16 @@ import Testing
     try fixture.expectMigrated(300)
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func aTouchThatIsCutOffIsNotPassedOver(kind: StoreKind) throws {
+  @Test(
+    "An entry touched just before a migration failed is migrated by the next one.",
+    arguments: StoreKind.allCases)
+  func touchedBeforeFailure(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     try fixture.saveOldNotes(600)
     try fixture.reopen()
     var notes: Cache<String, Note>?
-    // The second slice is written without the entry that is touched; what deals with that fails.
+    // The second slice is written without the touched entry, and the write that handles it fails.
     let (store, opened, start) = try open(fixture) { count in
       if count == 2 { try notes?.touch("0300") }
       if count == 3 { throw EngineError.diskFull }
@@ -121,8 +125,10 @@ import Testing
     try fixture.expectMigrated(600)
   }
 
-  @Test(arguments: StoreKind.allCases, [1, 2, 3, 4, 5])
-  func aFailedOneKeepsWhatWasDoneAndGoesOnThere(kind: StoreKind, failing: Int) throws {
+  @Test(
+    "A failed migration keeps the finished slices, and the next one continues there.",
+    arguments: StoreKind.allCases, [1, 2, 3, 4, 5])
+  func continues(kind: StoreKind, failing: Int) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     try fixture.saveOldNotes(1000)
@@ -136,13 +142,14 @@ import Testing
     let notes = try fixture.store.cache("notes", of: Note.self, schema: .reading1And2)
     let report = try fixture.store.migrate(notes)
 
-    // The slice before the failed write is looked at again, none before that.
+    // Only the slice before the failed write is scanned again.
     let again = failing == 1 ? 0 : failing == 5 ? 1000 - 3 * 256 : 256
     #expect(report.current == again && report.migrated == 1000 - again)
     try fixture.expectMigrated(1000)
   }
 
-  @Test func slicesAreBoundedByBytesToo() throws {
+  @Test("Slices are limited by bytes, too.")
+  func sliceBytes() throws {
     let fixture = try Fixture(.memory)
     defer { fixture.end() }
     let old = try fixture.store.cache("notes", of: NoteV1.self)
@@ -153,19 +160,19 @@ import Testing
     let (store, notes, start) = try open(fixture) { writes = $0 }
     start()
     #expect(try store.migrate(notes).migrated == 40)
-    // 11 entries make a slice; the last write ends the mark.
+    // A slice holds 11 entries; the last write removes the mark.
     #expect(writes == 5)
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func aClearedCacheHasNoUseForTheOldMark(kind: StoreKind) throws {
+  @Test("A cleared cache ignores the mark from before the clear.", arguments: StoreKind.allCases)
+  func markOfClearedCache(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     try interruptMigration(of: fixture)
     let cleared = try fixture.store.cache("notes", of: Note.self, schema: .reading1And2)
     try cleared.removeAll()
     #expect(try fixture.store.migrate(cleared) == MigrationReport())
-    // As a program of version 1 would fill it.
+    // As a program of version 1 would save.
     var write = PendingWrite()
     let configuration = CacheConfiguration<NoteV1>(
       keyType: String.self, lifetime: .days(7), schema: Schema(version: 1), coder: .binary,
@@ -178,8 +185,8 @@ import Testing
     try fixture.expectMigrated(1)
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func aCacheThatIsClearedMeanwhileStaysEmpty(kind: StoreKind) throws {
+  @Test("A cache cleared during a migration stays empty.", arguments: StoreKind.allCases)
+  func clearedMeanwhile(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     try fixture.saveOldNotes(1000)
@@ -203,8 +210,10 @@ import Testing
     #expect(try fixture.marks().isEmpty)
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func whatAnOlderProgramSavesInBetweenIsNotPassedOver(kind: StoreKind) throws {
+  @Test(
+    "An entry that an older program saved between two migrations is migrated.",
+    arguments: StoreKind.allCases)
+  func olderProgram(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     try interruptMigration(of: fixture)
@@ -219,8 +228,10 @@ import Testing
     try fixture.expectMigrated(1000)
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func whatIsSavedWithAnotherCoderInBetweenIsNotPassedOver(kind: StoreKind) throws {
+  @Test(
+    "An entry saved with another coder between two migrations is migrated.",
+    arguments: StoreKind.allCases)
+  func otherCoder(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     try interruptMigration(of: fixture)
@@ -235,8 +246,8 @@ import Testing
     try fixture.expectMigrated(1000)
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func anotherLifetimeKeepsTheMark(kind: StoreKind) throws {
+  @Test("Opening with another lifetime keeps the mark.", arguments: StoreKind.allCases)
+  func otherLifetime(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     try interruptMigration(of: fixture)
@@ -245,13 +256,14 @@ import Testing
     #expect(try fixture.store.migrate(notes).current == 256)
   }
 
-  /// What is wrong with a mark.
+  /// The defects of a mark.
   enum BadMark: CaseIterable {
     case otherSchema, otherCoder, damaged, notAMark
   }
 
-  @Test(arguments: BadMark.allCases)
-  func aMarkForSomethingElseOrADamagedOneIsNotUsed(bad: BadMark) throws {
+  @Test(
+    "A damaged mark, or one for another schema or coder, is ignored.", arguments: BadMark.allCases)
+  func badMark(bad: BadMark) throws {
     let fixture = try Fixture(.disk)
     defer { fixture.end() }
     try fixture.saveOldNotes(10)
@@ -271,7 +283,8 @@ import Testing
     try fixture.expectMigrated(10)
   }
 
-  @Test func aMarkIsGoneOnFromBehindItsKey() throws {
+  @Test("A migration continues after the key of its mark, with its report.")
+  func continuesAfterMark() throws {
     let fixture = try Fixture(.disk)
     defer { fixture.end() }
     try fixture.saveOldNotes(10)
@@ -291,7 +304,8 @@ import Testing
     #expect(try fixture.record("0004", in: notes).0.schemaVersion == 3)
   }
 
-  @Test func theMarkIsWhatTheDocumentsSay() throws {
+  @Test("The mark has the documented format.")
+  func markFormat() throws {
     let fixture = try Fixture(.memory)
     defer { fixture.end() }
     try fixture.saveOldNotes(1000)
@@ -308,7 +322,8 @@ import Testing
         """)
   }
 
-  @Test func aPartOfAFileThatCannotBeReadIsToldEachTime() throws {
+  @Test("An unreadable part of a file is reported by every migration.")
+  func unreadablePart() throws {
     let fixture = try Fixture(.disk)
     defer { fixture.end() }
     let old = try fixture.store.cache("notes", of: NoteV1.self)
@@ -340,7 +355,7 @@ import Testing
       }
     }
     #expect((1..<50).contains(left))
-    // The mark did not go past the part that nobody has seen.
+    // The mark did not advance past the unreadable part.
     #expect(throwsStoreError(where: isCorrupt) { try fixture.store.migrate(notes) })
   }
 }

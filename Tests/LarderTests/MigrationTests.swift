@@ -15,7 +15,7 @@ struct NoteV2: Codable, Sendable {
 }
 
 extension Schema where Value == Note {
-  /// Notes as a program of today has them; a body says which version it came from.
+  /// The current schema of notes; the body says which version a note came from.
   static var reading1And2: Schema {
     Schema(version: 3)
       .reading(1, as: NoteV1.self) { Note(title: $0.name, body: "was 1") }
@@ -24,14 +24,14 @@ extension Schema where Value == Note {
 }
 
 extension Fixture {
-  /// What the record of a key in a cache called "notes" says.
+  /// The record of a key in a cache called "notes".
   func record(_ key: String, in notes: Cache<String, Note>) throws -> (Record, bytes: [UInt8]) {
     let recordKey = try notes.core.recordKey(of: key, id: notes.core.id).bytes
     let bytes = try #require(try engine.get(recordKey.span.bytes))
     return (try Record(bytes.span.bytes, under: recordKey.span.bytes), bytes)
   }
 
-  /// Saves notes as version 1, `count` of them, whose keys are numbers of four digits.
+  /// Saves `count` notes of version 1, under keys of four digits.
   func saveOldNotes(_ count: Int, lifetime: Lifetime = .days(7)) throws {
     let old = try store.cache("notes", of: NoteV1.self, lifetime: lifetime)
     try store.write { batch in
@@ -45,7 +45,7 @@ extension Fixture {
     try rows(in: .metadata).filter { $0.key.starts(with: Metadata.migratePrefix) }
   }
 
-  /// Expects every note to be there as version 3 alone has it, and to have its row in the index.
+  /// Expects every note to be readable as version 3, without readers, and to have its index row.
   func expectMigrated(_ count: Int) throws {
     try reopen()
     let notes = try store.cache("notes", of: Note.self, schema: Schema(version: 3))
@@ -74,10 +74,10 @@ extension Fixture {
   }
 }
 
-/// Migrating makes today's entries of older ones, and of nothing else.
+/// A migration rewrites older entries in the current form, and no others.
 @Suite struct MigrationTests {
-  @Test(arguments: StoreKind.allCases)
-  func olderEntriesAreRewrittenWithTheirDates(kind: StoreKind) throws {
+  @Test("Older entries are rewritten and keep their dates.", arguments: StoreKind.allCases)
+  func rewrites(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let start = fixture.clock.now()
@@ -122,8 +122,10 @@ extension Fixture {
     #expect(try fixture.store.migrate(readers).current == 4)
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func theEntriesOfOtherCachesAndOtherLifetimesStay(kind: StoreKind) throws {
+  @Test(
+    "Entries of other caches, and expiry dates of older lifetimes, stay as they are.",
+    arguments: StoreKind.allCases)
+  func others(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     try fixture.saveOldNotes(3, lifetime: .unlimited)
@@ -136,14 +138,15 @@ extension Fixture {
 
     #expect(try fixture.store.migrate(notes).migrated == 3)
 
-    // Saved for ever: they are as they were, and have no row in the index.
+    // They were saved with no limit, which a migration keeps: they have no index row.
     #expect(try fixture.record("0001", in: notes).0.expiresAt == nil)
     #expect(try fixture.rows(in: .expiry).count == 1)
     let again = try fixture.store.cache("other", of: NoteV1.self)
     #expect(try again.value(for: "0001")?.name == "other")
   }
 
-  @Test func aValidatorStays() throws {
+  @Test("An entry's validator is kept.")
+  func validator() throws {
     let fixture = try Fixture(.memory)
     defer { fixture.end() }
     try fixture.saveOldNotes(1)
@@ -165,8 +168,8 @@ extension Fixture {
     try fixture.expectIndexed(notes)
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func expiredEntriesAreLeftAndStaleOnesAreNot(kind: StoreKind) throws {
+  @Test("Stale entries are migrated, and expired ones are left.", arguments: StoreKind.allCases)
+  func expired(kind: StoreKind) throws {
     let lifetime = Lifetime.fresh(for: .seconds(100), thenStaleFor: .seconds(50))
     let fixture = try Fixture(kind)
     defer { fixture.end() }
@@ -188,8 +191,8 @@ extension Fixture {
     #expect(try fixture.record("stale", in: notes).0.schemaVersion == 3)
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func whatCannotBeReadOrIsNewerStaysByteForByte(kind: StoreKind) throws {
+  @Test("Unreadable and newer entries stay byte for byte.", arguments: StoreKind.allCases)
+  func unreadable(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     try fixture.saveOldNotes(3)
@@ -226,7 +229,8 @@ extension Fixture {
     #expect(try notes.value(for: "0002") == Note(title: "2", body: "was 1"))
   }
 
-  @Test func whatCannotBeEncodedAgainStays() throws {
+  @Test("An entry that the new coder cannot encode stays as it is.")
+  func unencodable() throws {
     let fixture = try Fixture(.memory)
     defer { fixture.end() }
     let old = try fixture.store.cache("numbers", of: Double.self)
@@ -242,14 +246,16 @@ extension Fixture {
     #expect(try fixture.store.migrate(numbers).current == 1)
   }
 
-  @Test func aCacheOfAnotherStoreIsRefused() throws {
+  @Test("A cache of another store is refused.")
+  func otherStore() throws {
     let notes = try Store.inMemory().cache("notes", of: Note.self)
     let store = Store.inMemory()
     _ = try store.cache("notes", of: Note.self)
     #expect(throwsInvalidArgument { try store.migrate(notes) })
   }
 
-  @Test func nothingIsWrittenWhereNothingIsOld() throws {
+  @Test("A cache without older entries is not written.")
+  func nothingOld() throws {
     let fixture = try Fixture(.memory)
     defer { fixture.end() }
     try fixture.store.cache("notes", of: Note.self).save(Note(title: "t"), for: "k")
@@ -260,7 +266,8 @@ extension Fixture {
     #expect(try store.migrate(notes).current == 1)
   }
 
-  @Test func aClosedStoreIsClosed() throws {
+  @Test("A closed store throws closed.")
+  func closed() throws {
     let fixture = try Fixture(.disk)
     defer { fixture.end() }
     let notes = try fixture.store.cache("notes", of: Note.self)

@@ -5,15 +5,15 @@ import Testing
 
 @testable import Larder
 
-/// Random operations on a store and on a plain dictionary: both must say the same at every step.
+/// Random operations on a store and on a plain dictionary give the same results at every step.
 ///
-/// 10,000 operations for each seed; `make proof` goes on for longer. A failure names its seed. To
-/// run it again, put the seed into the argument list.
+/// Each seed runs 10,000 operations; `make proof` runs more. A failure names its seed. To run it
+/// again, put the seed into the argument list.
 @Suite struct ModelTests {
   static let seeds: [UInt64] = [1, 2026, .random(in: 0 ... .max)]
 
-  @Test(arguments: StoreKind.allCases, seeds)
-  func randomOperationsAgreeWithAModel(kind: StoreKind, seed: UInt64) throws {
+  @Test("The store and the model agree at every step.", arguments: StoreKind.allCases, seeds)
+  func agree(kind: StoreKind, seed: UInt64) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     var random = SplitMix64(seed: seed)
@@ -85,7 +85,7 @@ import Testing
   }
 }
 
-/// What a store is meant to do, said in the simplest way.
+/// The expected behavior of a store, in the simplest form.
 private struct Model {
   static let names = ["one", "two", "another"]
   static let keys = ["", "a", "ab", "abc", "b", "\u{E9}", "\u{0}", "zzz", "k1", "k2", "k10"]

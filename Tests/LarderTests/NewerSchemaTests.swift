@@ -8,7 +8,7 @@ import Testing
 
 @testable import Larder
 
-/// What a newer program has saved is not lost to a save of an older one.
+/// An older program's save never destroys an entry of a newer one.
 @Suite struct NewerSchemaTests {
   /// A store in which version 3 of the program has saved `a`, with the cache opened by version 2.
   private func rolledBack(_ kind: StoreKind) throws -> (Fixture, Cache<String, Note>) {
@@ -31,14 +31,16 @@ import Testing
       where: { if case .newerSchema(found: 3, known: 2) = $0 { true } else { false } }, body)
   }
 
-  /// Whether `a` is what version 3 saved, once that is back.
+  /// Whether version 3, opened again, reads its own value of `a`.
   private func isKept(_ fixture: Fixture) throws -> Bool {
     try fixture.reopen()
     return try open(fixture, version: 3).value(for: "a") == Note(title: "3")
   }
 
-  @Test("A save over a newer program's entry throws and keeps it.", arguments: StoreKind.allCases)
-  func aSaveKeepsIt(kind: StoreKind) throws {
+  @Test(
+    "A save over a newer program's entry throws and keeps the entry.", arguments: StoreKind.allCases
+  )
+  func save(kind: StoreKind) throws {
     let (fixture, notes) = try rolledBack(kind)
     defer { fixture.end() }
     #expect(throwsNewerSchema { try notes.save(Note(title: "2"), for: "a") })
@@ -49,7 +51,7 @@ import Testing
   }
 
   @Test("A batch that saves over a newer entry changes nothing.", arguments: StoreKind.allCases)
-  func aBatchKeepsIt(kind: StoreKind) throws {
+  func batch(kind: StoreKind) throws {
     let (fixture, notes) = try rolledBack(kind)
     defer { fixture.end() }
     #expect(
@@ -63,8 +65,10 @@ import Testing
     #expect(try isKept(fixture))
   }
 
-  @Test("Opening with overwritesNewer: true lets a save replace it.", arguments: StoreKind.allCases)
-  func overwritingIsAskedFor(kind: StoreKind) throws {
+  @Test(
+    "A cache opened with overwritesNewer: true may replace a newer entry.",
+    arguments: StoreKind.allCases)
+  func overwriting(kind: StoreKind) throws {
     let (fixture, notes) = try rolledBack(kind)
     defer { fixture.end() }
     // It is a setting like others.
@@ -77,8 +81,8 @@ import Testing
     #expect(try overwriting.value(for: "a") == Note(title: "2"))
   }
 
-  @Test("It stays when the older program has opened the cache many times, and a still older one.")
-  func theNewestVersionIsRemembered() throws {
+  @Test("The store remembers the newest version although older programs opened the cache since.")
+  func remembered() throws {
     let (fixture, _) = try rolledBack(.disk)
     defer { fixture.end() }
     for version in [1, 2, 2, 1] {
@@ -93,8 +97,10 @@ import Testing
     #expect(try isKept(fixture))
   }
 
-  @Test("What is removed may be saved again, in the same batch too.", arguments: StoreKind.allCases)
-  func removedIsRemoved(kind: StoreKind) throws {
+  @Test(
+    "A removed newer entry may be saved again, in the same batch, too.",
+    arguments: StoreKind.allCases)
+  func removed(kind: StoreKind) throws {
     let (fixture, notes) = try rolledBack(kind)
     defer { fixture.end() }
     try fixture.store.write { batch in
@@ -112,8 +118,8 @@ import Testing
     #expect(try again.value(for: "a") == Note(title: "2"))
   }
 
-  @Test("After removeAll nothing newer is left, and saves cost no lookup any more.")
-  func clearingForgetsIt() throws {
+  @Test("After removeAll no newer entry is left, and saves need no lookup.")
+  func cleared() throws {
     let (fixture, _) = try rolledBack(.memory)
     defer { fixture.end() }
     let engine = InterruptedEngine(fixture.engine)
@@ -131,8 +137,8 @@ import Testing
     #expect(try registration(fixture).newerSchemaVersion == nil)
   }
 
-  @Test("A cache that was never opened with a newer version pays no lookup.")
-  func othersPayNothing() throws {
+  @Test("Saves in a cache never opened with a newer version need no lookup.")
+  func noLookup() throws {
     let engine = InterruptedEngine(InMemoryEngine())
     for version in [1, 2, 2, 5] {
       let store = try Store(engine: engine, origin: .memory)
@@ -143,8 +149,8 @@ import Testing
     }
   }
 
-  @Test("A damaged entry may be saved over by an older program, and a newer format may not.")
-  func whatCannotBeRead() throws {
+  @Test("An older program may save over a damaged entry, but not over one of a newer format.")
+  func unreadable() throws {
     let (fixture, notes) = try rolledBack(.memory)
     defer { fixture.end() }
     var record = try fixture.onlyRecord()
@@ -164,14 +170,14 @@ import Testing
       })
   }
 
-  @Test("The error of a save names what can be done.")
-  func theMessage() {
+  @Test("The error of a save says what can be done.")
+  func message() {
     let message = "\(StoreError.newerSchema(found: 3, known: 2))"
     #expect(message.hasSuffix("open the cache with overwritesNewer: true."))
   }
 
-  @Test("A registration without the newest version, as written before it was kept, is read.")
-  func anOlderRegistrationIsRead() throws {
+  @Test("A registration without the newest version, as earlier releases wrote it, is read.")
+  func olderRegistration() throws {
     let fixture = try Fixture(.memory)
     defer { fixture.end() }
     try open(fixture, version: 3).save(Note(title: "3"), for: "a")
@@ -186,8 +192,8 @@ import Testing
     #expect(try registrationText(fixture) == before)
   }
 
-  @Test("Whatever threads of the older program save, remove and touch, newer entries stay.")
-  func aRaceLosesNothing() throws {
+  @Test("Newer entries stay while threads of the older program save, remove and touch.")
+  func race() throws {
     let (fixture, _) = try rolledBack(.disk)
     defer { fixture.end() }
     try fixture.reopen()

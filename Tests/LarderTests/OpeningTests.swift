@@ -5,9 +5,10 @@ import Testing
 
 @testable import Larder
 
-/// Opening a directory gives a store or a typed error, and what is refused is left as it was.
+/// Opening a directory returns a store or throws a typed error, and then changes nothing.
 @Suite struct OpeningTests {
-  @Test func aMissingOrEmptyDirectoryBecomesAStore() throws {
+  @Test("A missing directory becomes a store.")
+  func creates() throws {
     let place = try TemporaryDirectory()
     let missing = URL(filePath: place.path("new"))
     let store = try Store(at: missing)
@@ -17,7 +18,8 @@ import Testing
     #expect(try Store(at: missing).cache("c", of: Int.self).value(for: "k") == 1)
   }
 
-  @Test func aStoreThatMayNotBeCreatedIsNot() throws {
+  @Test("A store is not created without permission, or in a missing directory.")
+  func createIfMissing() throws {
     let place = try TemporaryDirectory()
     var options = Store.Options()
     options.createIfMissing = false
@@ -27,7 +29,8 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: place.path).isEmpty)
   }
 
-  @Test func aDirectoryIsOpenOnceByWhateverPath() throws {
+  @Test("A directory is open once, whatever path names it.")
+  func locked() throws {
     let place = try TemporaryDirectory()
     let path = place.path("store")
     let store = try Store(at: URL(filePath: path))
@@ -48,7 +51,8 @@ import Testing
         == 1)
   }
 
-  @Test func aStoreIsClosedWithItsLastReference() throws {
+  @Test("A store is closed with the last reference to it or its caches.")
+  func lastReference() throws {
     let place = try TemporaryDirectory()
     let url = URL(filePath: place.path("store"))
     var cache: Cache<String, Int>? = try Store(at: url).cache("c", of: Int.self)
@@ -61,7 +65,8 @@ import Testing
     try Store(at: url).close()
   }
 
-  @Test func whatIsNoStoreIsLeftAsItWas() throws {
+  @Test("A file or a directory that is not a store is refused, unchanged.")
+  func notAStore() throws {
     let place = try TemporaryDirectory()
     let file = place.path("file")
     try Data("x".utf8).write(to: URL(filePath: file))
@@ -72,7 +77,8 @@ import Testing
     #expect(try FileFacts.all(in: place.path) == before)
   }
 
-  @Test func optionsAndURLsOutOfRangeAreRefused() throws {
+  @Test("Options out of range and URLs of other schemes are refused.")
+  func outOfRange() throws {
     let place = try TemporaryDirectory()
     let url = URL(filePath: place.path("store"))
     let changes: [(inout Store.Options) -> Void] = [

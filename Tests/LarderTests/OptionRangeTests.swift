@@ -5,7 +5,7 @@ import Testing
 
 @testable import Larder
 
-/// Every number that a store, a cache or a clock takes is within its documented range, or refused.
+/// Every number that a store, a cache or a clock takes is in its documented range, or refused.
 @Suite struct OptionRangeTests {
   /// An option of a store, the range that its documentation names, and how it is set.
   struct Row: CustomTestStringConvertible, Sendable {
@@ -134,7 +134,7 @@ import Testing
     try store.sweep()
   }
 
-  @Test("Numbers that only a programmer's error can bring end the process with a sentence.")
+  @Test("Numbers that only a programmer's error can cause end the process with a message.")
   func programmersErrors() async {
     await #expect(processExitsWith: .failure) { _ = MaxAge.seconds(-1) }
     await #expect(processExitsWith: .failure) { _ = MaxAge.seconds(.infinity) }

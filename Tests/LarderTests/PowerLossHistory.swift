@@ -6,18 +6,18 @@ import SimulatedDisk
 
 @testable import Larder
 
-/// What the caches of a store hold, by name and key; without caches that are empty.
+/// The entries of a store by cache and key, without empty caches.
 typealias CacheContents = [String: [String: SavedValue]]
 
 struct SavedValue: Hashable, Sendable {
-  /// Of the value.
+  /// The hash of the value.
   let hash: Int
   var savedAt: Date
-  /// The schema version that it is in.
+  /// The schema version of the record.
   var schema: Int
 }
 
-/// Runs a script on a store, and notes what its caches held at which place in the disk's journal.
+/// Runs a script on a store, and notes the caches' contents at each place in the disk's journal.
 struct PowerLossHistory {
   let disk: SimulatedDisk
   private(set) var timeline = Timeline<CacheContents>([:])
@@ -43,11 +43,11 @@ struct PowerLossHistory {
     try open.store.close()
   }
 
-  /// Opens the store that a crash has left, and reads all of it.
+  /// Opens the store that a crash left, and reads all of it.
   static func look(at image: SimulatedDisk) throws -> PowerLossSearch<CacheContents>.Opened {
     image.holdBackground()
     defer { image.releaseBackground() }
-    // At the clock's first date nothing has expired.
+    // At the first date of the clock nothing has expired.
     let open = try OpenStore(on: image, clock: ManualClock(), schema: OpenStore.lastSchema)
     image.runBackground()
     let contents = try open.contents()
@@ -99,7 +99,7 @@ struct PowerLossHistory {
 
   private static func key(_ number: Int) -> String { "key \(number)" }
 
-  /// Makes changes in one write, or in the call for a single one; answers whether they are durable.
+  /// Applies changes in one write, a single one by its own call; returns whether they are durable.
   private mutating func apply(_ changes: [CacheChange], synced: Bool) throws -> Bool {
     var model = contents
     var isDurable = synced
@@ -161,7 +161,7 @@ struct PowerLossHistory {
     open = try OpenStore(on: disk, clock: clock, schema: schema)
   }
 
-  /// Migrates a cache, in one slice; answers whether there was anything to be migrated.
+  /// Migrates a cache, in one slice; returns whether there was anything to migrate.
   private mutating func migrate(_ cache: Int) throws -> Bool {
     try reopen(schema: min(open.schema + 1, OpenStore.lastSchema))
     let (store, opened) = (open.store, open.caches[cache])
@@ -187,7 +187,7 @@ struct PowerLossHistory {
 }
 
 extension PowerLossHistory {
-  /// Sweeps; what of it is due is in one cache and fits into one slice.
+  /// Sweeps the store, whose due entries are all in one cache and fit into one slice.
   private mutating func sweep() throws {
     let now = clock.now()
     let deleted = try open.store.sweep()
@@ -205,7 +205,7 @@ extension PowerLossHistory {
 extension PowerLossHistory {
   /// Saves a new key in the cache with the budget.
   ///
-  /// Which entries go for it is left to the store; they go before it comes, and together.
+  /// The store chooses the entries to evict. They are evicted together, before the save.
   private mutating func saveWithinBudget(_ bytes: Int, since start: Int) throws {
     let name = OpenStore.names[3]
     values += 1
@@ -221,8 +221,7 @@ extension PowerLossHistory {
   }
 }
 
-/// A store with four caches: one of short life, one of long life, one without an end, and one with
-/// a budget.
+/// A store with four caches: with a short lifetime, a long one, no limit, and a byte budget.
 struct OpenStore {
   static let names = ["short", "long", "endless", "few"]
   static let lifetimes: [Lifetime] = [
@@ -230,7 +229,7 @@ struct OpenStore {
   ]
   private static let budget = 8000
   static let lastSchema = 20
-  /// Each reads all versions before it.
+  /// Each schema reads all versions before it.
   private static let schemas = (0...lastSchema).map { version in
     (0..<version).reduce(Schema<String>(version: version)) { schema, older in
       schema.reading(older, as: String.self) { $0 }
@@ -276,10 +275,10 @@ struct OpenStore {
     return contents
   }
 
-  /// Throws unless every record has its row in the index, every row belongs to a cache, and what is
-  /// counted is what is there, and no more than the budget.
+  /// Throws unless every record has its index row, every row belongs to a cache, and the byte count
+  /// is right and within the budget.
   ///
-  /// Overwrites and removes leave rows of older buckets, and of records that are gone.
+  /// Overwrites and removals leave rows of older buckets and of removed records.
   func checkRows() throws {
     var lifetimes: [UInt64: Lifetime] = [:]
     for (cache, lifetime) in zip(caches, Self.lifetimes) { lifetimes[cache.core.id] = lifetime }
@@ -331,7 +330,7 @@ struct OpenStore {
     return rows
   }
 
-  /// The number of the cache, and what stands behind it.
+  /// The id of the cache, and the rest of the key.
   private static func parts(of key: [UInt8]) throws -> (id: UInt64, rest: ArraySlice<UInt8>) {
     var offset = 1
     guard let id = readVarint(key.span.bytes, at: &offset) else { throw WrongRow("a row's key") }

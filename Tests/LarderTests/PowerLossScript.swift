@@ -15,14 +15,14 @@ enum CacheChange: Sendable, CustomStringConvertible {
   }
 }
 
-/// What a script does to a store.
+/// An operation of a script.
 enum StoreOperation: Sendable, CustomStringConvertible {
   case change(CacheChange, synced: Bool)
   case batch([CacheChange], synced: Bool)
   case touch(cache: Int, key: Int)
   case validate(cache: Int)
   case sweep
-  /// Saves a new key in the cache that has a budget, and so may evict others.
+  /// Saves a new key in the cache with the budget, which may evict others.
   case saveWithinBudget(bytes: Int)
   /// Opens the store with the next schema version, and migrates one cache.
   case migrate(cache: Int)
@@ -30,7 +30,7 @@ enum StoreOperation: Sendable, CustomStringConvertible {
   case flush
   case reopen
   case compact
-  /// Saves, not synced, until LevelDB has started a new log.
+  /// Saves without syncing until LevelDB has started a new log.
   case fillLog
 
   var description: String {
@@ -52,7 +52,7 @@ enum StoreOperation: Sendable, CustomStringConvertible {
 }
 
 extension StoreOperation {
-  /// About how much it writes.
+  /// Roughly how many bytes it writes.
   var byteCount: Int {
     let changes: [CacheChange]
     switch self {
@@ -74,7 +74,7 @@ struct PowerLossScript: Sendable {
   let name: String
   let operations: [StoreOperation]
 
-  /// Each operation once, and the ones that take several writes more often.
+  /// Each operation once, and those of several writes more often.
   static let everything = PowerLossScript(
     name: "every operation",
     operations: [

@@ -2,11 +2,13 @@ import LarderTestSupport
 import SimulatedDisk
 import Testing
 
-/// Whenever the power goes, the caches hold what they once held, and the index agrees.
+/// After a power loss at any moment, caches hold a state that they once held, with its index.
 ///
-/// `LARDER_SEED` repeats a run: it is printed with what was looked at.
+/// `LARDER_SEED` repeats a run; the seed is printed with the counts.
 @Suite struct PowerLossTests {
-  @Test("crash at every file call", arguments: [testSeed()])
+  @Test(
+    "A power loss at any file call leaves a state that the caches once held.",
+    arguments: [testSeed()])
   func crashAtEveryFileCall(seed: UInt64) {
     let goal = proofFactor > 1 ? 1_000_000 : 15_000
     let counts = PowerLossRun(seed: seed, states: goal).run { number, seed in
@@ -26,8 +28,8 @@ import Testing
     print("power loss of caches: \(counts), seed \(seed)")
   }
 
-  @Test(arguments: [testSeed()])
-  func aScriptMakesTheSameJournalEachTime(seed: UInt64) throws {
+  @Test("A script produces the same journal each time.", arguments: [testSeed()])
+  func sameJournal(seed: UInt64) throws {
     for script in [.everything] + (0..<50).map({ PowerLossScript(seed: seed &+ $0) }) {
       let journals = try (0..<2).map { _ in
         try PowerLossHistory(of: script, seed: seed).disk.replay().steps()

@@ -7,17 +7,18 @@ import Testing
 
 @testable import Larder
 
-/// Everything that a store can do, by eight threads at once, while its clock goes on.
+/// All operations of a store, by eight threads at once, agree on one order of commits.
 ///
-/// Each commit and each read is held against the order of all commits. With a byte budget for a
-/// quarter of the keys, every third save evicts. An eviction is a commit like any other: a read
-/// returns the newest value, or nothing from the commit on that evicted it, and never an older one.
-/// `make proof` runs longer: a million calls with a budget, and a million without. Run it under the
-/// thread sanitizer, too. A failure names its seed, which `LARDER_SEED` sets: the same calls, and
-/// another interleaving.
+/// Each commit and each read is checked against the order of all commits. With a byte budget for a
+/// quarter of the keys, every third save evicts. An eviction is a commit like any other: from it on
+/// a read returns nothing, and never an older value.
+///
+/// `make proof` runs longer: a million calls with a budget, and a million without, also under the
+/// thread sanitizer. A failure names its seed. `LARDER_SEED` repeats its calls, with another
+/// interleaving.
 @Suite struct RaceTests {
-  @Test(arguments: StoreKind.allCases, [nil, 600])
-  func eightThreadsAgreeOnOneOrder(kind: StoreKind, byteBudget: Int?) throws {
+  @Test("Eight threads agree on one order of commits.", arguments: StoreKind.allCases, [nil, 600])
+  func agree(kind: StoreKind, byteBudget: Int?) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let seed = testSeed()
@@ -42,7 +43,7 @@ import Testing
       try race.expectRecords(of: fixture, toBe: history, place)
       try race.expectAllToBeSwept(from: fixture, place)
     }
-    // What was acknowledged was committed, and nothing was removed that nobody had removed.
+    // Every acknowledged call was committed, and nothing else was removed.
     let counts = history.counts
     #expect(counts.saves == totals.saves)
     #expect(counts.removals <= totals.removals)
@@ -50,7 +51,7 @@ import Testing
     #expect(counts.restamps >= totals.migrated)
     #expect((counts.evictions...counts.evictions + counts.expirations).contains(evicted))
     var done = [totals.swept, totals.validated, totals.migrated, totals.touched]
-    // With a budget the first entry is gone before a sweep that nobody asked for.
+    // With a budget the first entry is evicted before a background sweep.
     done.append(byteBudget == nil ? totals.unasked : counts.evictions / 1000)
     #expect(!done.contains(0), "the race does not do all of it: \(totals), \(counts)")
   }
@@ -62,7 +63,7 @@ private final class Race: Sendable {
   private static let threads = 8
   private static let keys = (0..<32).map { "k\($0)" }
 
-  /// What was acknowledged.
+  /// Counts of acknowledged calls.
   struct Totals {
     var saves = 0
     var removals = 0
@@ -109,7 +110,7 @@ private final class Race: Sendable {
   ) throws {
     self.history = history
     clock = fixture.clock
-    // No value twice, in another round neither.
+    // No value occurs twice, not even in another round.
     values = Atomic(history.place << 24)
     var options = Store.Options()
     options.clock = clock
@@ -131,7 +132,7 @@ private final class Race: Sendable {
     clock.advance(by: 2 * Self.lifetime)
     for key in Self.keys { try first.save(values.add(1, ordering: .relaxed).newValue, for: key) }
     (store, cache) = try open(coder)
-    // From here on sweeps that nobody asked for delete, too.
+    // From here on background sweeps delete, too.
     clock.advance(by: ClockWatch.steadySeconds)
     let expirations = history.counts.expirations
     timer.fire()
@@ -152,13 +153,13 @@ private final class Race: Sendable {
     }
   }
 
-  /// Runs so many calls on each thread; answers what was read.
+  /// Runs `steps` calls on each thread; returns the results of the reads.
   func run(seed: UInt64, steps: Int) -> [CommitHistory.Reading] {
     let isMigrating = Flag()
     onThreads(Self.threads) { [self] thread in
       var random = SplitMix64(seed: seed &+ UInt64(thread) << 32)
       do {
-        // Before all that there is to migrate has been saved anew, or has expired.
+        // Early enough that some entries to migrate were neither saved again nor have expired.
         if thread == 0 {
           isMigrating.raise()
           try migrate()
@@ -224,7 +225,7 @@ extension Race {
     }
   }
 
-  /// Reads while no clear is under way: what that takes away, and when, is not told key by key.
+  /// Reads while no clear is under way, because a clear is not reported for each key.
   private func read(_ key: String) throws {
     try reading {
       switch try cache.lookup(for: key) {
@@ -278,7 +279,7 @@ extension Race {
 // MARK: - The end
 
 extension Race {
-  /// What is on the disk must be what was committed.
+  /// The disk must hold what was committed.
   func expectRecords(of fixture: Fixture, toBe history: CommitHistory, _ place: Comment) throws {
     let core = cache.core
     let prefix = KeySpace.records.prefix(ofCache: core.id)
@@ -291,7 +292,7 @@ extension Race {
     #expect(found == history.values, place)
   }
 
-  /// Each record must have a row in the index by which it goes, and no row may outlive that.
+  /// A sweep must find each record through its index row, and leave no row.
   func expectAllToBeSwept(from fixture: Fixture, _ place: Comment) throws {
     clock.advance(by: 3 * Self.lifetime)
     try store.sweep()
@@ -299,7 +300,7 @@ extension Race {
       let prefix = space.prefix(ofCache: cache.core.id)
       #expect(try !fixture.rows(in: space).contains { $0.key.starts(with: prefix) }, place)
     }
-    // And what was saved under a number that was cleared just then goes at the next opening.
+    // Saves under an id that was just cleared are reclaimed at the next opening.
     try fixture.reopen()
     #expect(try fixture.rows(in: .records).isEmpty, place)
     #expect(try fixture.rows(in: .expiry).isEmpty, place)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Larder
 
-/// Stores that are opened for reading only.
+/// A store that is opened read-only shows what was saved, and writes nothing.
 @Suite(.timeLimit(.minutes(30))) struct ReadOnlyTests {
   private let clock = ManualClock()
 
@@ -34,7 +34,7 @@ import Testing
     return listing
   }
 
-  @Test("It reads what was saved, and everything that would write throws.")
+  @Test("It reads what was saved, and every call that would write throws.")
   func readsAndRefusesWrites() throws {
     let fixture = try Fixture(.disk, clock: clock)
     defer { fixture.end() }
@@ -95,7 +95,7 @@ import Testing
     try store.close()
   }
 
-  @Test("Nothing is created where there is no store.")
+  @Test("A missing store is not created.")
   func missingStores() throws {
     let directory = try TemporaryDirectory()
     let missing = URL(filePath: "\(directory.path)/missing")

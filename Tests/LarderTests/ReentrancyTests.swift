@@ -7,10 +7,10 @@ import Testing
 
 @testable import Larder
 
-/// The user's code that a store calls (the clock, the coding of values) may call the store.
+/// Code of the user that a store calls (the clock, the coding of values) may call the store.
 ///
 /// The store holds no lock and is not inside the engine's gate while user code runs. Otherwise a
-/// call would trap, or wait for itself.
+/// call would trap or deadlock.
 @Suite struct ReentrancyTests {
   /// A call of the store, by name.
   struct Call: CustomTestStringConvertible, Sendable {
@@ -63,7 +63,7 @@ import Testing
   @Test(
     "A clock may call the store whenever the store reads it.", .timeLimit(.minutes(30)),
     arguments: StoreKind.allCases, calls)
-  func theClockCallsTheStore(kind: StoreKind, outer: Call) throws {
+  func clock(kind: StoreKind, outer: Call) throws {
     for inner in Self.calls {
       let fixture = try Fixture(kind)
       defer { fixture.end() }
@@ -79,7 +79,7 @@ import Testing
   @Test(
     "Values may call the store while they are encoded and decoded.", .timeLimit(.minutes(30)),
     arguments: StoreKind.allCases, calls)
-  func codingCallsTheStore(kind: StoreKind, inner: Call) throws {
+  func coding(kind: StoreKind, inner: Call) throws {
     for outer in Self.calls {
       let fixture = try Fixture(kind)
       defer { fixture.end() }
@@ -92,11 +92,11 @@ import Testing
     }
   }
 
-  /// On a thread of its own: a call that waits for itself must not hang the run.
+  /// On another thread, so that a call that deadlocks does not hang the run.
   @Test(
-    "A store may be closed while it decodes a value or reads the clock.",
-    .timeLimit(.minutes(30)), arguments: StoreKind.allCases, [true, false])
-  func theStoreIsClosedFromWithin(kind: StoreKind, byClock: Bool) async throws {
+    "A store may be closed while it decodes a value or reads the clock.", .timeLimit(.minutes(30)),
+    arguments: StoreKind.allCases, [true, false])
+  func close(kind: StoreKind, byClock: Bool) async throws {
     let failures = Watched<[String]?>(nil)
     Thread.detachNewThread {
       var found: [String] = []
@@ -132,7 +132,7 @@ import Testing
   }
 }
 
-/// A value that calls somebody whenever it is encoded or decoded.
+/// A value that runs a closure whenever it is encoded or decoded.
 struct CallingValue: Codable, Sendable {
   @TaskLocal fileprivate static var caller: Caller?
 
@@ -189,7 +189,7 @@ final class Caller: Sendable {
   }
 }
 
-/// A clock that calls somebody whenever it is read.
+/// A clock that runs a closure whenever it is read.
 private struct CallingClock: WallClock {
   let clock: ManualClock
   let caller: Caller?

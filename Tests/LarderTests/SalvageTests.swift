@@ -6,13 +6,13 @@ import Testing
 
 @testable import Larder
 
-/// What is copied of a damaged store, and what is not.
+/// Salvaging a damaged store copies everything readable, and nothing else.
 @Suite(.timeLimit(.minutes(30))) struct SalvageTests {
   /// The kinds of files that are damaged.
   enum File: CaseIterable { case table, log, manifest, current, marker }
 
   @Test(
-    "Of a store with a damaged file, everything readable is salvaged, and nothing old comes back.",
+    "Everything readable in a store with a damaged file is salvaged, and no older value reappears.",
     arguments: File.allCases, 0..<40)
   func salvaged(file: File, seed: Int) throws {
     let specimen = try SalvageSpecimen(seed: UInt64(seed))
@@ -73,7 +73,7 @@ import Testing
     #expect(try newShort.entry(for: "b")?.savedAt == savedAt)
     #expect(try newLong.value(for: "d") == nil)
     #expect(try newLong.value(for: "e") == "again")
-    // The index is there: a sweep finds what has expired.
+    // The index is there: a sweep finds expired entries.
     #expect(try store.sweep() == 1)
     // Sequences and numbers continue behind those that were copied.
     #expect(try newLong.touch("e"))
@@ -82,7 +82,7 @@ import Testing
     try fixture.reopen()
   }
 
-  @Test("A store that is open is not salvaged, and a target that is taken is refused.")
+  @Test("An open store and an existing target are refused.")
   func refusals() throws {
     let fixture = try Fixture(.disk)
     defer { fixture.end() }
@@ -101,7 +101,7 @@ import Testing
     try fixture.reopen()
   }
 
-  @Test("Damage that is met leaves a mark, and only the policy to salvage obeys it.")
+  @Test("Damage that was met leaves a mark, which only the salvage policy follows.")
   func marks() throws {
     let specimen = try SalvageSpecimen(seed: 8)
     try specimen.damageRecords()
@@ -121,7 +121,7 @@ import Testing
     try salvaged.close()
   }
 
-  @Test("A deletion of a damaged entry needs no read of it.")
+  @Test("Deleting a damaged entry does not read it.")
   func deletionsNeedNoRead() throws {
     let specimen = try SalvageSpecimen(seed: 5)
     try specimen.damageRecords()
@@ -158,7 +158,7 @@ import Testing
   }
 }
 
-/// A store with tables on several levels and a log, and what it should hold.
+/// A store with tables on several levels and a log, and its expected contents.
 final class SalvageSpecimen {
   let directory: URL
   let options: Store.Options
@@ -270,7 +270,7 @@ final class SalvageSpecimen {
     try Damage.flipByte(at: largest.1 / 2, of: largest.0)
   }
 
-  /// What the damaged store shows; nothing if it does not open.
+  /// The readable entries of the damaged store; none if it does not open.
   func readableNow() throws -> [String: Data] {
     var options = options
     options.onDamage = .fail
@@ -286,7 +286,7 @@ final class SalvageSpecimen {
         }
       }
       do throws(EngineError) {
-        // Meets what the reads have not met.
+        // Reads the damage that earlier reads did not touch.
         try store.context.engine.compact(EngineRange())
       } catch .corrupt {
         // Most blocks are only read by a compaction.

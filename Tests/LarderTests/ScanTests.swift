@@ -4,10 +4,10 @@ import Testing
 
 @testable import Larder
 
-/// Scans show what is fresh, in the order of keys' bytes, and never end early because of damage.
+/// Scans return fresh entries in the order of their keys' bytes, and do not end at damage.
 @Suite struct ScanTests {
-  @Test(arguments: StoreKind.allCases)
-  func scansFollowTheOrderOfBytes(kind: StoreKind) throws {
+  @Test("Scans follow the order of bytes, within their range.", arguments: StoreKind.allCases)
+  func order(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let numbers = try fixture.store.cache("numbers", of: Int.self, keyedBy: Int.self)
@@ -26,8 +26,8 @@ import Testing
     #expect(try values(numbers.entries(in: .from(5, upTo: 256))) == [5, 255])
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func prefixesAreBytes(kind: StoreKind) throws {
+  @Test("A prefix selects keys by their bytes.", arguments: StoreKind.allCases)
+  func prefixes(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let texts = try fixture.store.cache("texts", of: Int.self)
@@ -44,8 +44,8 @@ import Testing
     #expect(try all(raw.keys(in: .prefix([0]))) == [[0]])
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func scansPassOverWhatIsNoLongerFresh(kind: StoreKind) throws {
+  @Test("Scans skip stale and expired entries.", arguments: StoreKind.allCases)
+  func freshOnly(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let notes = try fixture.store.cache(
@@ -60,8 +60,9 @@ import Testing
     #expect(try values(notes.entries()) == [3])
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func aDamagedEntryIsAnItemAndNotTheEnd(kind: StoreKind) throws {
+  @Test(
+    "A damaged entry is one failed item of a scan, which continues.", arguments: StoreKind.allCases)
+  func damaged(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let numbers = try fixture.store.cache("numbers", of: Int.self, keyedBy: Int.self)
@@ -85,8 +86,10 @@ import Testing
     #expect(try all(numbers.keys()) == [1, 2, 3, 4, 5])
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func aStoredKeyThatIsNoKeyOfTheTypeIsThrownAndTheScanGoesOn(kind: StoreKind) throws {
+  @Test(
+    "A stored key that is not a key of the type is thrown, and the scan continues.",
+    arguments: StoreKind.allCases)
+  func otherKeys(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let texts = try fixture.store.cache("letters", of: Int.self)
@@ -103,8 +106,8 @@ import Testing
     #expect(try cursor.next() == nil)
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func aClosedStoreEndsItsCursorsWithAnError(kind: StoreKind) throws {
+  @Test("A closed store ends its cursors with closed.", arguments: StoreKind.allCases)
+  func closed(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let numbers = try fixture.store.cache("numbers", of: Int.self, keyedBy: Int.self)

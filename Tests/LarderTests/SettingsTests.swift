@@ -4,9 +4,10 @@ import Testing
 
 @testable import Larder
 
-/// What a cache is opened with, and what the store remembers of it.
+/// A cache's settings are checked when it is opened, and remembered by the store.
 @Suite struct SettingsTests {
-  @Test func askingAgainGivesTheSameCacheOrARefusal() throws {
+  @Test("Opening a cache again returns the same cache, or refuses other settings.")
+  func openedTwice() throws {
     let fixture = try Fixture(.memory)
     defer { fixture.end() }
     let store = fixture.store
@@ -23,8 +24,8 @@ import Testing
     #expect(throwsInvalidArgument { try store.cache("notes", of: Note.self, coder: .propertyList) })
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func aCacheKeepsTheKindOfItsKeys(kind: StoreKind) throws {
+  @Test("A cache keeps the kind of its keys across openings.", arguments: StoreKind.allCases)
+  func keyKind(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     try fixture.store.cache("notes", of: Note.self, keyedBy: Int.self).save(
@@ -36,7 +37,8 @@ import Testing
     #expect(try notes.value(for: 1) == Note(title: "t"))
   }
 
-  @Test func namesHaveLimits() throws {
+  @Test("A name has 1 to 255 bytes, and may hold any character.")
+  func names() throws {
     let store = Store.inMemory()
     #expect(throwsInvalidArgument { try store.cache("", of: Int.self) })
     #expect(
@@ -45,8 +47,8 @@ import Testing
     _ = try store.cache("cache/\0 \u{E9}", of: Int.self)
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func theStoreRemembersWhatACacheWasOpenedWith(kind: StoreKind) throws {
+  @Test("The store remembers the settings of the last opening.", arguments: StoreKind.allCases)
+  func remembered(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     _ = try fixture.store.cache(
@@ -68,7 +70,8 @@ import Testing
     #expect(second.coder == 1)
   }
 
-  @Test func openingAKnownCacheWritesNothing() throws {
+  @Test("Opening a known cache with the same settings writes nothing.")
+  func reopening() throws {
     var calendar = Calendar(identifier: .gregorian)
     calendar.timeZone = try #require(TimeZone(identifier: "America/New_York"))
     for lifetime in [Lifetime.days(7), .days(7, calendar: calendar), .unlimited] {
@@ -82,8 +85,8 @@ import Testing
     }
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func aRecordIsDecodedByItsOwnCoder(kind: StoreKind) throws {
+  @Test("A record is decoded by the coder that wrote it.", arguments: StoreKind.allCases)
+  func ownCoder(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let coders: [Coder<Data>] = [.json, .propertyList, .bytes, .binary]
@@ -101,7 +104,8 @@ import Testing
     }
   }
 
-  @Test func bytesAreStoredAsTheyAre() throws {
+  @Test("The bytes coder stores bytes unchanged.")
+  func bytes() throws {
     let fixture = try Fixture(.memory)
     defer { fixture.end() }
     let data = try fixture.store.cache("data", of: Data.self, coder: .bytes)
@@ -113,7 +117,8 @@ import Testing
     #expect(try arrays.value(for: "k") == [4, 5])
   }
 
-  @Test func rawBytesInACacheOfAnotherTypeAreUndecodable() throws {
+  @Test("Raw bytes in a cache of another type are undecodable.")
+  func rawBytes() throws {
     let fixture = try Fixture(.memory)
     defer { fixture.end() }
     try fixture.store.cache("data", of: Data.self, coder: .bytes).save(Data([1]), for: "k")
@@ -122,8 +127,9 @@ import Testing
     #expect(throwsUndecodable("k") { try notes.value(for: "k") })
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func olderSchemasAreReadByTheirReaders(kind: StoreKind) throws {
+  @Test(
+    "Older schemas are read by their readers, and left as they are.", arguments: StoreKind.allCases)
+  func olderSchemas(kind: StoreKind) throws {
     struct NoteV1: Codable, Sendable { var name: String }
     let fixture = try Fixture(kind)
     defer { fixture.end() }
@@ -151,7 +157,8 @@ import Testing
     #expect(throwsUndecodable("1") { try unread.value(for: "1") })
   }
 
-  @Test func schemasThatMeanNothingTrap() async {
+  @Test("Schema versions out of range trap.")
+  func invalidSchemas() async {
     await #expect(processExitsWith: .failure) { _ = Schema<Int>(version: -1) }
     await #expect(processExitsWith: .failure) { _ = Schema<Int>(version: 1 << 32) }
     await #expect(processExitsWith: .failure) {

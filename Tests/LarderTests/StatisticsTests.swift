@@ -7,7 +7,7 @@ import Testing
 
 @testable import Larder
 
-/// What an open store counts.
+/// The statistics of an open store count each operation once, for its cache.
 @Suite struct StatisticsTests {
   private typealias Reads = CacheStatistics.Reads
 
@@ -30,8 +30,8 @@ import Testing
 
   // MARK: - Reads
 
-  @Test(arguments: StoreKind.allCases, Read.allCases)
-  func readsAreCountedByWhatTheyCameTo(kind: StoreKind, read: Read) throws {
+  @Test("Reads are counted by their result.", arguments: StoreKind.allCases, Read.allCases)
+  func reads(kind: StoreKind, read: Read) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let cache = try fixture.store.cache(
@@ -55,7 +55,8 @@ import Testing
         == Reads(fresh: 0, stale: 0, expired: 0, missing: 1, failed: 0))
   }
 
-  @Test func aReadThatIsTooOldForItsCallHasExpired() throws {
+  @Test("A read of an entry older than the maximum age counts as expired.")
+  func maximumAge() throws {
     let fixture = try Fixture(.memory)
     defer { fixture.end() }
     let cache = try fixture.store.cache("cache", of: Int.self)
@@ -65,8 +66,8 @@ import Testing
     #expect(try counts(of: fixture.store).reads.expired == 1)
   }
 
-  @Test(arguments: StoreKind.allCases, Read.allCases)
-  func readsThatThrowHaveFailed(kind: StoreKind, read: Read) throws {
+  @Test("Reads that throw count as failed.", arguments: StoreKind.allCases, Read.allCases)
+  func failedReads(kind: StoreKind, read: Read) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let numbers = try fixture.store.cache("cache", of: [Int].self, schema: Schema(version: 1))
@@ -86,8 +87,8 @@ import Testing
 
   // MARK: - Changes
 
-  @Test(arguments: StoreKind.allCases)
-  func changesAreCountedForTheirCache(kind: StoreKind) throws {
+  @Test("Saves, removals and clears are counted for their cache.", arguments: StoreKind.allCases)
+  func changes(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let store = fixture.store
@@ -113,7 +114,8 @@ import Testing
     #expect(changes == [[3, 3, 1], [2, 2, 1], [8, 0, 0]])
   }
 
-  @Test func whatFailedIsNotCounted() throws {
+  @Test("Failed writes are not counted.")
+  func failedWrites() throws {
     let fixture = try Fixture(.memory)
     defer { fixture.end() }
     let (engine, store, cache) = try interrupted(fixture)
@@ -124,7 +126,7 @@ import Testing
       engine.beforeNextWrite = { throw EngineError.diskFull }
       #expect(throws: StoreError.self) { try change() }
     }
-    // Nor what was given up before anything was written.
+    // Nor are batches that were abandoned before the write.
     #expect(throws: CancellationError.self) {
       try store.write { batch in
         batch.save(1, for: "a", in: cache)
@@ -137,7 +139,8 @@ import Testing
     for count in [counts.saves, counts.removals, counts.clears] { #expect(count == 1) }
   }
 
-  @Test func touchesMigrationsAndScansAreNeitherReadsNorSaves() throws {
+  @Test("Touches, migrations and scans count neither as reads nor as saves.")
+  func otherCalls() throws {
     let fixture = try Fixture(.disk)
     defer { fixture.end() }
     try fixture.store.cache("cache", of: Int.self).save(1, for: "a")
@@ -153,15 +156,15 @@ import Testing
 
   // MARK: - Deletions
 
-  /// What the records of a store take up with their keys.
+  /// The number and size of a store's records, with their keys.
   private func records(of fixture: Fixture) throws -> EntryTotal {
     let rows = try fixture.rows(in: .records)
     return EntryTotal(
       entries: rows.count, bytes: rows.reduce(0) { $0 + $1.key.count + $1.value.count })
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func sweepsAreCountedWithWhatTheyDelete(kind: StoreKind) throws {
+  @Test("Sweeps are counted, with what they delete.", arguments: StoreKind.allCases)
+  func sweeps(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let store = fixture.store
@@ -183,7 +186,7 @@ import Testing
     #expect(store.statistics.sweeps == 2)
   }
 
-  /// A store on whose writes something happens, with a cache.
+  /// A store on an interrupted engine, with a cache.
   private func interrupted(
     _ fixture: Fixture
   ) throws -> (engine: InterruptedEngine, store: Store, cache: Cache<String, Int>) {
@@ -194,7 +197,8 @@ import Testing
     return (engine, store, try store.cache("cache", of: Int.self, lifetime: .seconds(100)))
   }
 
-  @Test func aSweepThatIsUnderWayHoldsUpNobodyAndLeavesABacklog() throws {
+  @Test("Statistics can be read during a sweep, and then report a backlog.")
+  func duringSweep() throws {
     let fixture = try Fixture(.memory)
     defer { fixture.end() }
     let (engine, store, cache) = try interrupted(fixture)
@@ -215,7 +219,8 @@ import Testing
     #expect(!store.statistics.mayHaveBacklog)
   }
 
-  @Test func whatWasSavedMeanwhileIsNoDeletionOfASweep() throws {
+  @Test("An entry saved during a sweep does not count as deleted.")
+  func savedMeanwhile() throws {
     let fixture = try Fixture(.memory)
     defer { fixture.end() }
     let (engine, store, cache) = try interrupted(fixture)
@@ -234,8 +239,9 @@ import Testing
     #expect(try counts(of: store).removals == 0)
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func validationsAreCountedWithWhatTheyDelete(kind: StoreKind) throws {
+  @Test(
+    "Deletions by validate are counted apart from those by sweeps.", arguments: StoreKind.allCases)
+  func validations(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let cache = try fixture.store.cache("cache", of: [Int].self, lifetime: .seconds(100))
@@ -249,7 +255,8 @@ import Testing
     #expect(try counts(of: fixture.store).deletions.sweeps == EntryTotal())
   }
 
-  @Test func sweepsInTheBackgroundAreCounted() throws {
+  @Test("Background sweeps are counted.")
+  func backgroundSweeps() throws {
     let fire = Mutex<(@Sendable () -> Void)?>(nil)
     let clock = ManualClock()
     var options = Store.Options()
@@ -269,9 +276,10 @@ import Testing
     try store.close()
   }
 
-  // MARK: - Which caches
+  // MARK: - Listed caches
 
-  @Test func aSweptCacheThatIsNotOpenIsThereAndGoesOnWhenItIsOpened() throws {
+  @Test("A swept cache that is not open is listed, and keeps its counts when it is opened.")
+  func dormantCache() throws {
     let fixture = try Fixture(.disk)
     defer { fixture.end() }
     for name in ["swept", "fresh"] {
@@ -295,7 +303,8 @@ import Testing
     #expect(try counts(of: store, "swept").deletions.sweeps.entries == 1)
   }
 
-  @Test func anOpenCacheIsThereAtOnceAndOneThatCouldNotBeOpenedIsNot() throws {
+  @Test("An open cache is listed at once, and one that failed to open is not.")
+  func listed() throws {
     let fixture = try Fixture(.memory)
     defer { fixture.end() }
     try fixture.put([1, 2, 3, 4, 5], under: Metadata.cache("damaged"))
@@ -304,17 +313,20 @@ import Testing
     #expect(fixture.store.statistics.caches == ["open": CacheStatistics()])
   }
 
-  @Test func openingACacheAgainGoesOnCounting() throws {
+  @Test("Opening a cache again keeps its counts.")
+  func reopened() throws {
     let fixture = try Fixture(.memory)
     defer { fixture.end() }
     for _ in 0..<3 { try fixture.store.cache("cache", of: Int.self).save(1, for: "a") }
     #expect(try counts(of: fixture.store).saves == 3)
   }
 
-  // MARK: - When
+  // MARK: - Closing, and threads
 
-  @Test(arguments: StoreKind.allCases)
-  func aClosedStoreTellsWhatItHasDoneAndTheNextOneBeginsAnew(kind: StoreKind) throws {
+  @Test(
+    "A closed store keeps its statistics, and the next one starts from zero.",
+    arguments: StoreKind.allCases)
+  func closed(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let store = fixture.store
@@ -332,8 +344,9 @@ import Testing
     #expect(try counts(of: store).saves == 1)
   }
 
-  /// Nothing but counting, so that threads meet in the middle of it.
-  @Test func noCountOfEightThreadsIsLost() {
+  /// Only counts, so that the threads contend for the counter.
+  @Test("No count of eight threads is lost.")
+  func noLostCounts() {
     let counts = CacheCounts(of: "cache")
     onThreads(8) { _ in
       for _ in 0..<1_000_000 { counts.saves.add() }
@@ -341,7 +354,8 @@ import Testing
     #expect(counts.saves.value == 8_000_000)
   }
 
-  @Test func countsOfEightThreadsAddUp() throws {
+  @Test("The reads and saves of eight threads add up.")
+  func eightThreads() throws {
     let fixture = try Fixture(.memory)
     defer { fixture.end() }
     let store = fixture.store

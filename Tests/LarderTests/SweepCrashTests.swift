@@ -6,12 +6,13 @@ import Testing
 
 @testable import Larder
 
-/// Sweeps in a process that is killed.
+/// Kills during sweeps lose no live entry.
 @Suite struct SweepCrashTests {
   private static let count = 20_000
   private static let kept = 100
 
-  @Test func aKilledOneLosesNothingThatLivesAndGoesOn() throws {
+  @Test("A killed sweep loses no live entry, and the next one continues.")
+  func kills() throws {
     let seed = testSeed()
     var random = SplitMix64(seed: seed)
     let temporary = try TemporaryDirectory()
@@ -48,14 +49,14 @@ import Testing
     let keys = try numbers.keys()
     while let key = try keys.next() {
       left += 1
-      // One may have been saved and not yet said.
+      // The worker may have saved one more than it reported.
       let value = try numbers.value(for: key)
       try #require(value == (key < Self.count ? -key : key - Self.count), "seed \(seed)")
     }
     #expect(left >= saved.count + Self.kept)
     try store.close()
 
-    // Every one that is left is found by its row.
+    // A sweep finds every remaining entry through its row.
     let clock = ManualClock(Date(timeIntervalSinceReferenceDate: 4e9))
     var options = Store.Options()
     options.clock = clock
@@ -69,7 +70,7 @@ import Testing
     try engine.close()
   }
 
-  /// Saves numbers in 2009, and some, which are to be kept, in 2101.
+  /// Saves numbers in 2009, and some in 2101, which must be kept.
   private func fill(_ directory: URL) throws {
     let clock = ManualClock(Date(timeIntervalSinceReferenceDate: 2.6e8))
     var options = Store.Options()

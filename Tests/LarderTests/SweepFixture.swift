@@ -56,7 +56,7 @@ extension Fixture {
   }
 }
 
-/// A timer for sweeps in the background that fires when it is told to.
+/// A timer for background sweeps that fires on request.
 final class HandTimer: Sendable {
   private struct State {
     var seconds: Double?
@@ -73,7 +73,7 @@ final class HandTimer: Sendable {
         state = State(seconds: seconds, fire: fire, starts: state.starts + 1)
         return state.starts
       }
-      // A store that was opened anew in memory ends later than the next one begins.
+      // A store in memory that is reopened ends only after the next one begins.
       return { [self] in
         state.withLock { state in if state.starts == start { state.fire = nil } }
       }

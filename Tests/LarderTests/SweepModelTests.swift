@@ -6,7 +6,7 @@ import Testing
 
 @testable import Larder
 
-/// Random operations and sweeps on a store and on a plain dictionary.
+/// Random operations and sweeps on a store and on a plain dictionary agree.
 ///
 /// A failure names its seed. To run it again, put the seed into the argument list.
 @Suite struct SweepModelTests {
@@ -17,16 +17,18 @@ import Testing
     .seconds(6), .unlimited,
   ]
 
-  /// An entry as the model has it.
+  /// An entry of the model.
   private struct Saved {
     let value: Int
     let savedAt: Date
-    /// Its lifetime has been this one since it was saved; nil when it was another one meanwhile.
+    /// The lifetime of its cache since it was saved; nil if that changed.
     var lifetime: Lifetime?
   }
 
-  @Test(arguments: StoreKind.allCases, [1, 2026, UInt64.random(in: 0 ... .max)])
-  func nothingThatLivesIsDeletedAndWhatIsDueIs(kind: StoreKind, seed: UInt64) throws {
+  @Test(
+    "A sweep deletes every due entry and no live one.", arguments: StoreKind.allCases,
+    [1, 2026, UInt64.random(in: 0 ... .max)])
+  func agree(kind: StoreKind, seed: UInt64) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let clock = fixture.clock
@@ -73,7 +75,7 @@ import Testing
           model[name]?[key]?.lifetime = nil
         }
         try fixture.reopen()
-        // One of them may stay as it was registered.
+        // One of the caches may keep its registered lifetime.
         caches = try open(fixture, lifetimes)
       }
     }
@@ -89,10 +91,10 @@ import Testing
       })
   }
 
-  /// Compares what a sweep has left with the model, and takes from it what was deleted.
+  /// Compares the entries that a sweep left with the model, and removes the deleted ones from it.
   ///
-  /// What lives is there. What had one lifetime all the time is gone once its bucket is over; what
-  /// had several may stay for later. Answers how many entries went.
+  /// Live entries must be there. An expired entry must be gone once its bucket has ended, unless
+  /// its lifetime was changed meanwhile. Returns how many entries were deleted.
   private func sweep(
     _ model: inout [String: [String: Saved]], of caches: [String: Cache<String, Int>],
     _ lifetimes: [String: Lifetime], at now: Date, _ place: Comment

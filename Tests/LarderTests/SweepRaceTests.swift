@@ -5,15 +5,17 @@ import Testing
 
 @testable import Larder
 
-/// Sweeps while others write.
+/// Sweeps delete nothing that other threads write meanwhile.
 @Suite struct SweepRaceTests {
-  /// What somebody does to the entry `a`, which has expired, just before it is deleted.
+  /// A change to the entry `a`, which has expired, just before it is deleted.
   enum Change: CaseIterable {
     case save, saveIntoTheSameBucket, touch, remove, removeAndSave, migrate, clear
   }
 
-  @Test(arguments: StoreKind.allCases, Change.allCases)
-  func whatIsWrittenMeanwhileIsNeverDeleted(kind: StoreKind, change: Change) throws {
+  @Test(
+    "An entry written just before its deletion is not deleted.", arguments: StoreKind.allCases,
+    Change.allCases)
+  func writtenMeanwhile(kind: StoreKind, change: Change) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let clock = fixture.clock
@@ -51,7 +53,7 @@ import Testing
       #expect(deleted == 1)
       #expect(try cache.value(for: "a") == 1)
     case .saveIntoTheSameBucket:
-      // Judged by the date that the sweep began with, it had expired by then, too.
+      // By the date at which the sweep began, the new entry had expired, too.
       #expect(deleted == 2)
       #expect(try cache.lookup(for: "a").kind == "missing")
     case .migrate: #expect(deleted == 2)
@@ -65,8 +67,10 @@ import Testing
     #expect(try fixture.rows(in: .records).isEmpty)
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func aRowWithoutARecordStaysWhenTheRecordComes(kind: StoreKind) throws {
+  @Test(
+    "An index row without a record stays if the record is saved meanwhile.",
+    arguments: StoreKind.allCases)
+  func rowBeforeRecord(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let clock = fixture.clock
@@ -80,11 +84,11 @@ import Testing
     let start = clock.now()
     clock.advance(by: 150)
     engine.beforeNextWrite = {
-      // A date between: the row is the same one again, and the entry lives for those who go by it.
+      // An earlier date gives the same index row again, and an entry that is live by that date.
       clock.set(start)
       try cache.save(2, for: "a")
       engine.beforeNextWrite = {
-        // What the sweep has to look at again.
+        // The sweep must check this entry again.
         try cache.save(3, for: "a")
         clock.set(start + 150)
         try cache.save(4, for: "a")
@@ -95,8 +99,8 @@ import Testing
     #expect(try fixture.disagreement(at: clock.now()) == nil)
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func aRowThatWasWrittenAgainStaysWhenTheSweepEndsThere(kind: StoreKind) throws {
+  @Test("A rewritten index row stays if the sweep fails there.", arguments: StoreKind.allCases)
+  func rewrittenRow(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let clock = fixture.clock

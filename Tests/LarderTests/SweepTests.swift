@@ -6,10 +6,12 @@ import Testing
 
 @testable import Larder
 
-/// Deleting what has expired by the index of it.
+/// A sweep deletes expired entries through the index, with their index rows, and nothing else.
 @Suite struct SweepTests {
-  @Test(arguments: StoreKind.allCases)
-  func whatHasExpiredGoesWithItsRowsAndTheRestStays(kind: StoreKind) throws {
+  @Test(
+    "Expired entries are deleted with their index rows, and the rest stays.",
+    arguments: StoreKind.allCases)
+  func sweeps(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let days = try fixture.store.cache("days", of: Int.self)
@@ -39,7 +41,8 @@ import Testing
     #expect(try endless.value(for: "a") == 1)
   }
 
-  @Test func anEntryIsKeptToTheEndOfItsStaleTimeAndOfItsBucket() throws {
+  @Test("An entry is kept to the end of its stale time, and of its bucket.")
+  func buckets() throws {
     let fixture = try Fixture(.memory)
     defer { fixture.end() }
     // 640 seconds in all, in buckets of 10.
@@ -59,8 +62,8 @@ import Testing
     #expect(try cache.lookup(for: "a").kind == "missing")
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func manySlicesAndKeysThatWereOverwrittenAreCountedOnce(kind: StoreKind) throws {
+  @Test("A sweep of many slices counts overwritten keys once.", arguments: StoreKind.allCases)
+  func slices(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let cache = try fixture.store.cache("cache", of: Int.self, lifetime: .seconds(100))
@@ -77,7 +80,8 @@ import Testing
     #expect(try cache.value(for: "5") == -1)
   }
 
-  @Test func moreKeysThanASweepKeepsInMemoryAreSweptInOneGo() throws {
+  @Test("More keys than a sweep holds in memory are deleted by one sweep.")
+  func manyKeys() throws {
     let fixture = try Fixture(.memory)
     defer { fixture.end() }
     let cache = try fixture.store.cache("cache", of: Int.self)
@@ -97,7 +101,8 @@ import Testing
     #expect(try fixture.disagreement(at: fixture.clock.now()) == nil)
   }
 
-  @Test func whatWasRemovedLeavesNoRowsBehind() throws {
+  @Test("A removed entry leaves no index rows behind.")
+  func removed() throws {
     let fixture = try Fixture(.disk)
     defer { fixture.end() }
     let cache = try fixture.store.cache("cache", of: Int.self, lifetime: .seconds(100))
@@ -108,8 +113,8 @@ import Testing
     #expect(try fixture.rows(in: .expiry).isEmpty)
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func cachesThatAreNotOpenAreSweptByTheLifetimeTheyHadLast(kind: StoreKind) throws {
+  @Test("Caches that are not open are swept by their last lifetime.", arguments: StoreKind.allCases)
+  func dormantCaches(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let short = try fixture.store.cache("short", of: Int.self, lifetime: .seconds(50))
@@ -122,7 +127,7 @@ import Testing
     try fixture.reopen()
     #expect(try fixture.store.sweep() == 2)
     #expect(try fixture.rows(in: .records).count == 2)
-    // Opened after that, it is swept by what it is opened with.
+    // Once it is opened, it is swept by its new lifetime.
     let longer = try fixture.store.cache("long", of: Int.self, lifetime: .seconds(10_000))
     fixture.clock.advance(by: 6000)
     #expect(try fixture.store.sweep() == 0)
@@ -131,7 +136,8 @@ import Testing
     #expect(try fixture.store.sweep() == 2)
   }
 
-  @Test func aCacheThatIsClearedIsSweptUnderItsNewNumber() throws {
+  @Test("A cleared cache is swept under its new id.")
+  func cleared() throws {
     let fixture = try Fixture(.disk)
     defer { fixture.end() }
     let cache = try fixture.store.cache("cache", of: Int.self, lifetime: .seconds(100))
@@ -147,7 +153,8 @@ import Testing
     #expect(try fixture.rows(in: .expiry).isEmpty)
   }
 
-  @Test func aClosedStoreSaysSo() throws {
+  @Test("A closed store throws closed.")
+  func closed() throws {
     let fixture = try Fixture(.disk)
     defer { fixture.end() }
     try fixture.store.close()
@@ -156,7 +163,8 @@ import Testing
     }
   }
 
-  @Test func withNothingDueNothingIsRead() throws {
+  @Test("A sweep with nothing due reads nothing.")
+  func nothingDue() throws {
     let clock = ManualClock()
     let engine = InterruptedEngine(InMemoryEngine())
     var options = Store.Options()
@@ -177,7 +185,8 @@ import Testing
     #expect(engine.cursorCount == cursors + 1)
   }
 
-  @Test func aKeyThatIsOverwrittenEverySecondOfAWeekLeavesAtMost65Rows() throws {
+  @Test("A key overwritten every second for a week leaves at most 65 index rows.")
+  func overwritten() throws {
     let fixture = try Fixture(.memory)
     defer { fixture.end() }
     let cache = try fixture.store.cache("cache", of: Int.self, lifetime: .days(7))
@@ -195,10 +204,10 @@ import Testing
   }
 }
 
-// MARK: - What is compacted
+// MARK: - Compaction
 
 extension SweepTests {
-  /// Sweeps what has expired of so many keys, every `stride`th of them; answers what is compacted.
+  /// Sweeps `count` keys, every `stride`th of which has expired; returns the compacted ranges.
   private func compacted(
     _ count: Int, every stride: Int, bytes: Int = 10
   ) throws -> (ranges: [EngineRange], prefixes: [[UInt8]]) {
@@ -231,14 +240,16 @@ extension SweepTests {
     )
   }
 
-  @Test func manyDeletionsAreCompactedAwayAndFewAreNot() throws {
+  @Test("Many deletions are compacted, and few are not.")
+  func compaction() throws {
     let many = try compacted(2000, every: 1)
     #expect(many.ranges.map { Array($0.lower.prefix(2)) } == many.prefixes)
     #expect(many.ranges.allSatisfy { $0.upper?.starts(with: $0.lower.prefix(2)) == true })
     #expect(try compacted(900, every: 1).ranges.isEmpty)
   }
 
-  @Test func recordsThatLieFarApartAreNotWrittenAnewForTheRoomOfFew() throws {
+  @Test("Ranges in which few bytes were deleted are not compacted.")
+  func sparse() throws {
     let dense = try compacted(4000, every: 2)
     #expect(dense.ranges.count == 2)
     let sparse = try compacted(4000, every: 2, bytes: 1200)
@@ -246,11 +257,11 @@ extension SweepTests {
   }
 }
 
-// MARK: - Lifetimes that change, and what is left
+// MARK: - Changed lifetimes, and entries that stay
 
 extension SweepTests {
-  @Test(arguments: StoreKind.allCases)
-  func aLongerLifetimeKeepsWhatItCoversUntilItEnds(kind: StoreKind) throws {
+  @Test("A longer lifetime keeps entries until it ends.", arguments: StoreKind.allCases)
+  func longerLifetime(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let cache = try fixture.store.cache("cache", of: Int.self, lifetime: .seconds(6400))
@@ -266,7 +277,8 @@ extension SweepTests {
     #expect(try fixture.rows(in: .expiry).isEmpty)
   }
 
-  @Test func aShorterLifetimeHidesAtOnceAndIsSweptByTheFirstRowThatIsDue() throws {
+  @Test("A shorter lifetime hides entries at once; a sweep deletes them when their rows are due.")
+  func shorterLifetime() throws {
     let fixture = try Fixture(.memory)
     defer { fixture.end() }
     let cache = try fixture.store.cache("cache", of: Int.self, lifetime: .seconds(6400))
@@ -280,7 +292,8 @@ extension SweepTests {
     #expect(try fixture.store.sweep() == 1)
   }
 
-  @Test func aCacheWithoutALimitKeepsEverythingAndItsRowsForLater() throws {
+  @Test("A cache without a limit keeps its entries, and their rows for a later limit.")
+  func unlimited() throws {
     let fixture = try Fixture(.memory)
     defer { fixture.end() }
     let cache = try fixture.store.cache("cache", of: Int.self, lifetime: .seconds(100))
@@ -295,8 +308,8 @@ extension SweepTests {
     #expect(try fixture.store.sweep() == 1)
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func aDamagedRecordStaysAndItsRowGoes(kind: StoreKind) throws {
+  @Test("A damaged record stays, and its index row is deleted.", arguments: StoreKind.allCases)
+  func damaged(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let cache = try fixture.store.cache("cache", of: Int.self, lifetime: .seconds(100))
@@ -313,7 +326,8 @@ extension SweepTests {
     #expect(try cache.validate().unreadable == 1)
   }
 
-  @Test func aNewerProgramsEntriesStayWithTheirRowsAndAreSweptByIt() throws {
+  @Test("A newer program's entries stay with their rows until that program sweeps them.")
+  func newer() throws {
     let fixture = try Fixture(.disk)
     defer { fixture.end() }
     func open(_ version: Int) throws -> Cache<String, Int> {
@@ -333,7 +347,8 @@ extension SweepTests {
     #expect(try fixture.rows(in: .expiry).isEmpty)
   }
 
-  @Test func aDamagedRegistrationIsToldAfterTheOtherCachesWereSwept() throws {
+  @Test("A damaged registration is reported after the other caches were swept.")
+  func damagedRegistration() throws {
     let fixture = try Fixture(.disk)
     defer { fixture.end() }
     for name in ["a", "b"] {

@@ -7,10 +7,10 @@ import Testing
 
 @testable import Larder
 
-/// Sweeps that a timer calls for, with a timer that is told when to fire.
+/// Background sweeps delete expired entries in slices, and end with their store.
 @Suite struct UnaskedSweepTests {
-  @Test(arguments: StoreKind.allCases)
-  func nothingIsDeletedInTheFirstTenMinutes(kind: StoreKind) throws {
+  @Test("Nothing is deleted in the first ten minutes.", arguments: StoreKind.allCases)
+  func firstTenMinutes(kind: StoreKind) throws {
     let bench = try Bench(kind)
     defer { bench.end() }
     for _ in 0..<10 {
@@ -24,7 +24,8 @@ import Testing
     #expect(bench.timer.seconds == 60)
   }
 
-  @Test func oneTakesTenThousandRowsAndTheNextGoesOn() throws {
+  @Test("One sweep handles about ten thousand rows, and the next one continues.")
+  func slices() throws {
     let bench = try Bench(.memory)
     defer { bench.end() }
     try bench.store?.write { batch in
@@ -41,7 +42,8 @@ import Testing
     #expect(try bench.rows() == 0)
   }
 
-  @Test func aSaveIntoABucketThatIsHalfSweptIsNotPassedOver() throws {
+  @Test("An entry saved into a half-swept bucket is not skipped.")
+  func halfSweptBucket() throws {
     let bench = try Bench(.memory)
     defer { bench.end() }
     let start = bench.clock.now()
@@ -51,7 +53,7 @@ import Testing
     bench.clock.advance(by: 1000)
     bench.timer.fire()
     #expect(try bench.records() > 0)
-    // Before the key that the sweep has reached.
+    // The key sorts before the one that the sweep has reached.
     bench.clock.set(start)
     try bench.cache.save(1, for: "")
     bench.clock.set(start + 1000)
@@ -59,8 +61,10 @@ import Testing
     #expect(try bench.records() == 0)
   }
 
-  @Test(arguments: [true, false])
-  func aRangeThatIsEmptiedIsCompactedAndOneWithOthersInItIsNot(hasOthers: Bool) throws {
+  @Test(
+    "A range that became empty is compacted, and one with other entries is not.",
+    arguments: [true, false])
+  func compaction(hasOthers: Bool) throws {
     let fixture = try Fixture(.disk)
     defer { fixture.end() }
     let engine = InterruptedEngine(fixture.engine)
@@ -100,7 +104,8 @@ import Testing
     #expect(spaces == (hasOthers ? [index] : [index, KeySpace.records.rawValue]))
   }
 
-  @Test func itEndsWithTheStore() throws {
+  @Test("The timer ends when the store is closed or freed.")
+  func ends() throws {
     let closed = try Bench(.disk)
     defer { closed.end() }
     #expect(closed.timer.isRunning)
@@ -113,7 +118,8 @@ import Testing
     freed.timer.fire()
   }
 
-  @Test func withoutAnIntervalThereIsNoTimerAndOneThatIsNoneIsRefused() throws {
+  @Test("Without an interval there is no timer, and an invalid interval is refused.")
+  func intervals() throws {
     let timer = HandTimer()
     var options = Store.Options()
     options.sweepTrigger = timer.trigger
@@ -129,7 +135,8 @@ import Testing
     }
   }
 
-  @Test(.timeLimit(.minutes(30))) func theSystemsTimerFiresAndEnds() async {
+  @Test("The system timer fires, and ends.", .timeLimit(.minutes(30)))
+  func systemTimer() async {
     let fired = Watched(0)
     let end = sweepTimer(0.001) { fired.change { $0 += 1 } }
     await fired.wait { $0 > 0 }

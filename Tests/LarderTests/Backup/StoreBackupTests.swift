@@ -7,7 +7,7 @@ import Testing
 
 @testable import Larder
 
-/// Backups by way of a store: what is in them, and how failures are told.
+/// A backup of a store can be restored and opened, and failures are reported as store errors.
 @Suite final class StoreBackupTests {
   private let directory: TemporaryDirectory
   private var place: URL { URL(filePath: directory.path) }
@@ -27,7 +27,8 @@ import Testing
     return try Store(at: place.appending(path: name), options: options)
   }
 
-  @Test func aRestoredStoreIsOpenedLikeAnyOther() throws {
+  @Test("A restored store opens like any other, with the entries and dates of the backup.")
+  func restored() throws {
     try withStore { fixture in
       let clock = fixture.clock
       let notes = try fixture.store.cache("notes", of: Note.self, lifetime: .days(2))
@@ -49,7 +50,7 @@ import Testing
       #expect(try copies.value(for: "new") == Note(title: "new"))
       clock.advance(by: 86_400)
       #expect(try copies.value(for: "old") == nil)
-      // Commit sequences go on above those of the backup.
+      // Commit sequences continue above those of the backup.
       try copies.save(Note(title: "3"), for: "new")
       #expect(try copies.value(for: "new") == Note(title: "3"))
       #expect(try copies.validate().expired == 1)
@@ -58,7 +59,8 @@ import Testing
     }
   }
 
-  @Test func theDateIsTheClocksOfTheStore() throws {
+  @Test("The backup's date comes from the store's clock.")
+  func date() throws {
     try withStore { fixture in
       try fixture.store.backup(to: place.appending(path: "backup"))
       let backup = try Backup(at: place.appending(path: "backup").path)
@@ -66,7 +68,8 @@ import Testing
     }
   }
 
-  @Test func failuresAreToldInUsersWords() throws {
+  @Test("Each failure is a store error that names the cause, and leaves nothing behind.")
+  func failures() throws {
     try withStore { fixture in
       let backup = place.appending(path: "backup")
       try fixture.store.backup(to: backup)
@@ -113,9 +116,12 @@ import Testing
     }
   }
 
-  /// While one thread clears a cache and another one migrates one: all of a batch or nothing of it,
-  /// and a migration that goes on.
-  @Test func ofClearingAndMigratingABackupHasAMoment() throws {
+  /// One thread clears a cache, and another one migrates one.
+  ///
+  /// The backup has all of a batch or nothing of it, and a migration of the restored store
+  /// continues.
+  @Test("A backup taken during a clear and a migration holds one consistent state.")
+  func consistent() throws {
     for _ in 0..<(4 * proofFactor) { try clearAndMigrate(1500) }
   }
 

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Larder
 
-/// Budgets of caches that are damaged.
+/// Budgets hold in caches that are damaged.
 @Suite struct BudgetDamageTests {
   private func open(_ path: String, byteBudget: Int? = 1 << 20) throws -> (
     engine: LevelDBEngine, store: Store, cache: Cache<String, Data>
@@ -20,7 +20,8 @@ import Testing
     return (engine, store, cache)
   }
 
-  @Test func aCountThatMayBeWrongIsTooHighAndIsNotKept() throws {
+  @Test("A count that damage made inexact is too high, never too low, and is not stored.")
+  func inexactCount() throws {
     let temporary = try TemporaryDirectory()
     let path = temporary.path
     var (engine, store, cache) = try open(path)
@@ -38,7 +39,7 @@ import Testing
     let account = { try #require(store.context.budgets.accounting.count(cache.core.id)) }
     #expect(try account().isExact)
     let before = try account().bytes
-    // Among them those whose old records cannot be read; each is shorter than it was.
+    // Some of the old records cannot be read; each new one is shorter than the old one.
     for name in names { try cache.save(bytes(100), for: name) }
     #expect(try !account().isExact)
     #expect(try account().bytes > before - names.count * 100)
@@ -55,8 +56,8 @@ import Testing
     try store.close()
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func aDamagedEntryIsEvictedLikeAnyOther(kind: StoreKind) throws {
+  @Test("A damaged entry is evicted like any other.", arguments: StoreKind.allCases)
+  func damagedEntry(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let cache = try fixture.store.cache("cache", of: Data.self, coder: .bytes, byteBudget: 1000)
@@ -74,13 +75,15 @@ import Testing
     #expect(try fixture.miscount(of: cache) == nil)
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func whatCannotBeEvictedIsAReasonToRefuse(kind: StoreKind) throws {
+  @Test(
+    "A save is refused if the entries in its way may not be evicted.", arguments: StoreKind.allCases
+  )
+  func unevictable(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let cache = try fixture.store.cache("cache", of: Data.self, coder: .bytes, byteBudget: 1000)
     for number in 0..<5 { try cache.save(bytes(120), for: "k\(number)") }
-    // Of a later version of this library.
+    // Records of a later version of this library.
     for record in try fixture.rows(in: .records) {
       var batch = WriteBatch()
       batch.put(record.key.span.bytes, stamp: Record.stamp) {

@@ -5,7 +5,7 @@ import LarderEngine
 @testable import Larder
 
 extension Fixture {
-  /// How many bytes the rows of each cache take, by its number: what the count must be.
+  /// The bytes that the rows of each cache take, by its id: the expected counts.
   func heldBytes() throws -> [UInt64: Int] {
     var bytes: [UInt64: Int] = [:]
     for space in [KeySpace.records, .expiry] {
@@ -23,7 +23,7 @@ extension Fixture {
     store.context.budgets.accounting.count(cache.core.id)?.bytes
   }
 
-  /// What is wrong with the counts, in memory and on disk; nil for nothing.
+  /// An error in the counts, in memory or on disk; nil if there is none.
   func miscount<Value>(of cache: Cache<String, Value>) throws -> String? {
     let held = try heldBytes()[cache.core.id] ?? 0
     guard let counted = countedBytes(cache) else { return "not counted" }
@@ -34,5 +34,5 @@ extension Fixture {
   }
 }
 
-/// A payload of so many bytes.
+/// A payload of `count` bytes.
 func bytes(_ count: Int, _ byte: UInt8 = 7) -> Data { Data(repeating: byte, count: count) }

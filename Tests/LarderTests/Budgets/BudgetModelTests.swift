@@ -7,15 +7,15 @@ import Testing
 
 @testable import Larder
 
-/// Random operations on a store with budgets: the counts are right at every step, no budget is ever
-/// exceeded, and what is evicted is all that goes by itself.
+/// Random operations on a store with budgets keep the byte counts right and exceed no budget.
 ///
-/// A failure names its seed. To run it again, put the seed into the argument list.
+/// Only evictions make entries disappear. A failure names its seed. To run it again, put the seed
+/// into the argument list.
 @Suite struct BudgetModelTests {
   private static let names = ["one", "two", "three"]
   private static let lifetimes: [Lifetime] = [.seconds(200), .seconds(2000), .unlimited]
 
-  /// What the caches are opened with.
+  /// The settings of the caches and of the store.
   private struct Settings {
     var lifetimes: [Lifetime]
     var budgets: [Int?]
@@ -33,14 +33,16 @@ import Testing
     }
   }
 
-  @Test(arguments: StoreKind.allCases, [1, 2026, UInt64.random(in: 0 ... .max)])
-  func countsAreRightAndBudgetsAreKept(kind: StoreKind, seed: UInt64) throws {
+  @Test(
+    "Counts are right and budgets are kept at every step.", arguments: StoreKind.allCases,
+    [1, 2026, UInt64.random(in: 0 ... .max)])
+  func budgets(kind: StoreKind, seed: UInt64) throws {
     var random = SplitMix64(seed: seed)
     var settings = Settings.random(&random)
     let fixture = try Fixture(kind, byteBudget: settings.whole)
     defer { fixture.end() }
     var caches = try open(fixture, settings)
-    // The last value of each key; what may have gone by itself stays in it.
+    // The last value of each key, whether it was evicted since or not.
     var model = Self.names.map { _ in [String: Data]() }
 
     for step in 0..<(800 * proofFactor) {
@@ -106,7 +108,7 @@ import Testing
     }
   }
 
-  /// What is left of what was saved.
+  /// The saved entries that are left.
   private func contents(
     _ cache: Cache<String, Data>, _ model: [[String: Data]]
   ) throws -> [String: Data] {

@@ -7,15 +7,17 @@ import Testing
 
 @testable import Larder
 
-/// Budgets while others write.
+/// Budgets hold while other threads write.
 @Suite struct BudgetRaceTests {
-  /// What somebody does to the entry that is about to be evicted.
+  /// A change to the entry that is about to be evicted.
   enum Change: CaseIterable {
     case save, touch, remove, removeAndSave, clear
   }
 
-  @Test(arguments: StoreKind.allCases, Change.allCases)
-  func whatIsWrittenMeanwhileIsNeverEvicted(kind: StoreKind, change: Change) throws {
+  @Test(
+    "An entry written just before its eviction is not evicted.", arguments: StoreKind.allCases,
+    Change.allCases)
+  func writtenMeanwhile(kind: StoreKind, change: Change) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let engine = InterruptedEngine(fixture.engine)
@@ -27,7 +29,7 @@ import Testing
       try cache.save(bytes(200), for: key)
       fixture.clock.advance(by: 3 * 3600)
     }
-    // The first write is that of the new entry, which does not fit, the second one evicts `a`.
+    // The first write is the new entry, which does not fit; the second one evicts `a`.
     engine.beforeNextWrite = {
       engine.beforeNextWrite = {
         switch change {
@@ -42,7 +44,7 @@ import Testing
       }
     }
     try cache.save(bytes(200), for: "d")
-    // A save that is under way when its cache is cleared counts as having come before.
+    // A save that is under way during a clear takes effect before the clear.
     #expect(try cache.value(for: "d") == (change == .clear ? nil : bytes(200)))
     switch change {
     case .save, .removeAndSave:
@@ -61,8 +63,8 @@ import Testing
     #expect(account.bytes <= 1000)
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func countsAreRightAndBudgetsKeptWithEightThreads(kind: StoreKind) throws {
+  @Test("Counts are right and budgets are kept with eight threads.", arguments: StoreKind.allCases)
+  func eightThreads(kind: StoreKind) throws {
     let fixture = try Fixture(kind, byteBudget: 60_000)
     defer { fixture.end() }
     let small = try fixture.store.cache("small", of: Data.self, coder: .bytes, byteBudget: 20_000)

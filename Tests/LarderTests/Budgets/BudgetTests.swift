@@ -6,9 +6,9 @@ import Testing
 
 @testable import Larder
 
-/// Byte budgets: what is counted, what is evicted, and what is refused.
+/// Byte budgets count the right bytes, evict the right entries, and refuse what cannot fit.
 @Suite struct BudgetTests {
-  /// What an entry of `bytes(100)` takes under a key of two bytes: key, record, and its row.
+  /// The size of an entry of `bytes(100)` under a key of two bytes: key, record, and index row.
   private static let entryBytes = (2 + 2) + (36 + 100) + (2 + 8 + 2) + 2
 
   private func open(
@@ -19,7 +19,7 @@ import Testing
       name, of: Data.self, lifetime: lifetime, coder: .bytes, byteBudget: byteBudget)
   }
 
-  /// Saves `k0`, `k1` and so on, an hour apart.
+  /// Saves `k0`, `k1` and so on, three hours apart.
   private func fill(
     _ cache: Cache<String, Data>, _ numbers: Range<Int>, _ fixture: Fixture
   ) throws {
@@ -36,8 +36,10 @@ import Testing
     return keys
   }
 
-  @Test(arguments: StoreKind.allCases, [Lifetime.days(7), .unlimited])
-  func theOldestGoesWhenTheBudgetIsFull(kind: StoreKind, lifetime: Lifetime) throws {
+  @Test(
+    "The oldest entry is evicted when the budget is full.", arguments: StoreKind.allCases,
+    [Lifetime.days(7), .unlimited])
+  func oldest(kind: StoreKind, lifetime: Lifetime) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let cache = try open(fixture, lifetime: lifetime, byteBudget: 5 * Self.entryBytes)
@@ -58,8 +60,8 @@ import Testing
     #expect(try fixture.miscount(of: cache) == nil)
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func whatWasReadStaysForOneMoreRound(kind: StoreKind) throws {
+  @Test("An entry that was read is spared for one more round.", arguments: StoreKind.allCases)
+  func secondChance(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let cache = try open(fixture, byteBudget: 4 * Self.entryBytes)
@@ -68,7 +70,7 @@ import Testing
     #expect(try cache.lookup(for: "k2").kind == "fresh")
     try fill(cache, 4..<6, fixture)
     #expect(try keys(cache) == ["k0", "k2", "k4", "k5"])
-    // The hand goes on behind k3, to the newest, and then comes by those that it has spared.
+    // The hand continues after k3 to the newest entry, and then visits those that it spared.
     try fill(cache, 6..<8, fixture)
     #expect(try keys(cache) == ["k0", "k2", "k6", "k7"])
     #expect(try cache.value(for: "k6") != nil)
@@ -79,8 +81,10 @@ import Testing
     #expect(try keys(cache).contains("k6"))
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func aSaveLargerThanTheBudgetIsRefusedAndNothingIsEvicted(kind: StoreKind) throws {
+  @Test(
+    "A save larger than the budget is refused, and nothing is evicted.",
+    arguments: StoreKind.allCases)
+  func tooLarge(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let budget = 4 * Self.entryBytes
@@ -105,8 +109,8 @@ import Testing
     #expect(try fixture.miscount(of: cache) == nil)
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func theBudgetOfAStoreIsForAllItsCaches(kind: StoreKind) throws {
+  @Test("A store's budget covers all its caches.", arguments: StoreKind.allCases)
+  func wholeStore(kind: StoreKind) throws {
     let fixture = try Fixture(kind, byteBudget: 6 * Self.entryBytes)
     defer { fixture.end() }
     let week = try open(fixture, "w")
@@ -119,7 +123,7 @@ import Testing
     try small.save(bytes(100), for: "k2")
     #expect(try keys(small) == ["k1", "k2"])
     #expect(try keys(week) == ["k0", "k1"])
-    // With no limit of its own a cache is as old as one of a week.
+    // Entries without a limit are evicted as if they had one of a week.
     fixture.clock.advance(by: 3 * 3600)
     try week.save(bytes(100), for: "k2")
     try week.save(bytes(100), for: "k3")
@@ -134,8 +138,11 @@ import Testing
     #expect(statistics["s"]?.deletions.storeBudget.entries == 0)
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func whatHasExpiredGoesFirstHoweverOftenItWasRead(kind: StoreKind) throws {
+  @Test(
+    "Expired entries are evicted first, however often they were read.",
+    arguments: StoreKind.allCases
+  )
+  func expiredFirst(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let cache = try open(fixture, lifetime: .seconds(64), byteBudget: 3 * Self.entryBytes)
@@ -149,8 +156,10 @@ import Testing
     #expect(try keys(cache) == ["k1", "k2", "k3"])
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func countsSurviveOpeningAndEveryWayToWrite(kind: StoreKind) throws {
+  @Test(
+    "Counts are right after every kind of write and after reopening.", arguments: StoreKind.allCases
+  )
+  func counts(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     var cache = try open(fixture, lifetime: .seconds(640), byteBudget: 1 << 20)
@@ -195,12 +204,12 @@ import Testing
     try check("cleared and opened again")
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func aCacheThatGetsABudgetIsCounted(kind: StoreKind) throws {
+  @Test("A cache that gets a budget counts its older entries.", arguments: StoreKind.allCases)
+  func newBudget(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     for lifetime in [Lifetime.unlimited, .days(7), .unlimited] {
-      // Without a budget, and then with one; what was saved before counts, and can be evicted.
+      // First without a budget and then with one: earlier entries count, and can be evicted.
       try fixture.reopen()
       var cache = try open(fixture, lifetime: lifetime)
       try cache.removeAll()
@@ -217,8 +226,8 @@ import Testing
     }
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func aBudgetThatIsLoweredHoldsFromTheNextSaveOn(kind: StoreKind) throws {
+  @Test("A lowered budget applies from the next save.", arguments: StoreKind.allCases)
+  func lowered(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     var cache = try open(fixture, byteBudget: 9 * Self.entryBytes)
@@ -230,8 +239,8 @@ import Testing
     #expect(try keys(cache) == ["k7", "k8", "k9"])
   }
 
-  @Test(arguments: StoreKind.allCases)
-  func cachesThatAreNotOpenBelongToTheStoresBudget(kind: StoreKind) throws {
+  @Test("Caches that are not open count towards the store's budget.", arguments: StoreKind.allCases)
+  func dormantCaches(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     try fill(try open(fixture, "old", lifetime: .unlimited), 0..<4, fixture)
@@ -243,7 +252,7 @@ import Testing
     let old = try open(fixture, "old", lifetime: .unlimited)
     #expect(try keys(old) == ["k2", "k3"])
     #expect(try fixture.miscount(of: old) == nil)
-    // What is swept in a cache that is counted and not open is counted, too.
+    // Entries swept in a counted cache that is not open are subtracted, too.
     try fixture.reopen()
     fixture.clock.advance(by: 8 * 86_400)
     #expect(try fixture.store.sweep() == 2)
@@ -252,7 +261,8 @@ import Testing
     #expect(fixture.countedBytes(swept) == 0)
   }
 
-  @Test func aBudgetIsAtLeastOne() throws {
+  @Test("A budget is at least 1, and the same for all who open the cache.")
+  func least() throws {
     let fixture = try Fixture(.memory)
     defer { fixture.end() }
     #expect(throws: StoreError.self) { try self.open(fixture, byteBudget: 0) }

@@ -6,12 +6,13 @@ import Testing
 
 @testable import Larder
 
-/// Evicting and clearing in a process that is killed.
+/// Kills during evictions and clears leave counts right and budgets kept.
 @Suite struct EvictionCrashTests {
-  /// As in the worker.
+  /// The budget that the worker uses.
   private static let budget = 100_000
 
-  @Test func aKilledOneKeepsItsCountsItsBudgetAndWhatWasAcknowledged() throws {
+  @Test("A killed process keeps its counts, its budget and its acknowledged writes.")
+  func kills() throws {
     let seed = testSeed()
     var random = SplitMix64(seed: seed)
     let temporary = try TemporaryDirectory()
@@ -22,7 +23,7 @@ import Testing
     for round in 0..<(10 * proofFactor) {
       var worker = try ChildProcess(
         "CrashWorker", ["evict", temporary.path, "\(round * 1_000_000)"])
-      // The first time until something has been evicted, for sure.
+      // The first round is long enough that something is evicted.
       var lines = round == 0 ? 2000 : Int.random(in: 1...600, using: &random)
       while let line = worker.readLine() {
         let words = line.split(separator: " ")
@@ -46,7 +47,7 @@ import Testing
     #expect(try #require(lastIDs.last) >= clears)
   }
 
-  /// Checks a store that was left by a kill; answers the numbers of its caches, the highest last.
+  /// Checks a store that was left by a kill; returns the ids of its caches, the highest last.
   private func check(
     _ path: String, kept: Set<Int>, least: Int, _ place: Comment
   ) throws -> [UInt64] {

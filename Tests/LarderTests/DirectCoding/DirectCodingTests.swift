@@ -6,7 +6,7 @@ import Testing
 
 @testable import Larder
 
-/// Values that go directly are the same bytes to everybody else as those that go by `Codable`.
+/// Direct coding and `Codable` write payloads that the other can read.
 @Suite struct DirectCodingTests {
   private func byCodable(_ value: some Encodable) throws -> [UInt8] {
     var buffer = ByteBuffer()
@@ -28,7 +28,7 @@ import Testing
     return Array(buffer)
   }
 
-  /// Reads without a way out to `Codable`.
+  /// Decodes directly, without falling back to `Codable`.
   private func read<T: DirectCoding>(_ bytes: [UInt8], _ route: DirectRoute<T>) throws -> T {
     try bytes.withUnsafeBytes { try route.read($0) }
   }
@@ -44,9 +44,10 @@ import Testing
     bytes.count > 6 && bytes[6] == Kind.object.rawValue
   }
 
-  // MARK: - One result
+  // MARK: - Both routes
 
-  @Test func whatOneRouteWritesTheOtherReads() throws {
+  @Test("Each route reads what the other wrote.")
+  func bothWays() throws {
     let values = [Everything(), .full, Everything(), .full, .full]
     for order in [values, values.reversed()] {
       let route = DirectRoute<Everything>()
@@ -67,13 +68,14 @@ import Testing
     }
   }
 
-  @Test func toolsReadItWithoutTheType() throws {
+  @Test("A tool reads both payloads alike, without the type.")
+  func withoutType() throws {
     let route = DirectRoute<Everything>()
     let bytes = try directly([.full, Everything()], route)
     let bytesByCodable = try byCodable([.full, Everything()])
     let direct = Binary.read(bytes.span.bytes)
     let byCodable = Binary.read(bytesByCodable.span.bytes)
-    // Each value has identifiers of its own: only the form is compared.
+    // The values have different identifiers, so only the structure is compared.
     func form(_ value: BinaryValue) -> String {
       if case .list(let elements) = value {
         return "[\(elements.map(form).joined(separator: ", "))]"
@@ -88,8 +90,9 @@ import Testing
     #expect(found.hasPrefix("[{bool.int."))
   }
 
-  /// The second example of `StorageFormat.md`, read from there.
-  @Test func theDocumentsExampleIsWhatIsWritten() throws {
+  /// Reads the second example from `StorageFormat.md`.
+  @Test("The example in StorageFormat.md is what direct coding writes.")
+  func documentedExample() throws {
     let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
       .deletingLastPathComponent().deletingLastPathComponent()
     let file = root.appending(path: "Sources/Larder/Documentation.docc/StorageFormat.md")
@@ -108,7 +111,8 @@ import Testing
     #expect(try Binary.decode([Person].self, from: bytes.span.bytes) == people)
   }
 
-  @Test func bytesBeforeThePayloadStay() throws {
+  @Test("Encoding appends to a buffer and keeps the bytes before.")
+  func bytesBefore() throws {
     let route = DirectRoute<Song.First>()
     var buffer = ByteBuffer()
     buffer.append([7, 7])
@@ -123,7 +127,7 @@ import Testing
 
   // MARK: - Versions of a type
 
-  /// Reads songs of the first version as another, by every pair of routes, directly each time.
+  /// Decodes songs of the first version as `type`, directly, from the payloads of both routes.
   private func expectReads<T: DirectCoding & Equatable>(
     _ type: T.Type, at place: SourceLocation = #_sourceLocation
   ) throws {
@@ -143,7 +147,8 @@ import Testing
     }
   }
 
-  @Test func fieldsAreAddedRemovedMovedAndWidened() throws {
+  @Test("Types with added, removed, moved and widened fields read older payloads.")
+  func changedFields() throws {
     try expectReads(Song.First.self)
     try expectReads(Song.Added.self)
     try expectReads(Song.Removed.self)
@@ -151,7 +156,8 @@ import Testing
     try expectReads(Song.Widened.self)
   }
 
-  @Test func aRouteReadsManyVersionsInTurn() throws {
+  @Test("One route reads payloads of many versions in turn, more than it remembers.")
+  func manyVersions() throws {
     let route = DirectRoute<Song.Widened>()
     let first = try directly([Song.First(id: 1, title: "a", length: 2)], DirectRoute())
     let moved = try byCodable([["title": "b", "more": "c"]])
@@ -162,7 +168,7 @@ import Testing
       #expect(try readList(widened, route).map(\.title) == [nil])
       #expect(throws: DecodingError.self) { try route.decodeList(moved.span.bytes) }
     }
-    // More tables than are remembered: those that are too many are read too.
+    // More shapes than a route remembers: the others are decoded, too.
     for extra in 0..<40 {
       let bytes = try byCodable([Numbered(id: extra, names: ["extra \(extra)"])])
       for _ in 0..<2 {
@@ -172,7 +178,7 @@ import Testing
     }
   }
 
-  /// A song whose other fields have any names.
+  /// A song whose other fields have arbitrary names.
   private struct Numbered: Encodable {
     var id: Int
     var names: [String]
@@ -191,7 +197,8 @@ import Testing
     init?(intValue: Int) { nil }
   }
 
-  @Test func whatIsMissingIsNamed() throws {
+  @Test("The error for a missing field names the field.")
+  func missingField() throws {
     let route = DirectRoute<Song.Needy>()
     let bytes = try directly([Song.First(id: 1, title: "a", length: 2)], DirectRoute())
     #expect(throws: (any Error).self) { try readList(bytes, route) }
@@ -203,9 +210,10 @@ import Testing
     #expect(key.stringValue == "composer")
   }
 
-  // MARK: - What goes by Codable
+  // MARK: - Values coded through Codable
 
-  @Test func valuesThatDoNotFitGoByCodable() throws {
+  @Test("Values that direct coding cannot write are written through Codable.")
+  func unfitValues() throws {
     let base = Everything.url("http://example.com/")
     var relative = Everything()
     relative.url = try #require(URL(string: "a/b", relativeTo: base))
@@ -222,7 +230,8 @@ import Testing
     #expect(try DirectRoute<Everything>().decodeList(empty.span.bytes).isEmpty)
   }
 
-  @Test func typesThatBreakTheRulesLoseNothing() throws {
+  @Test("Types that break the rules of DirectCoding lose no data.")
+  func unrulyTypes() throws {
     for list in [
       [Wayward(a: 1, b: 2), Wayward(a: 0, b: 3)], [Wayward(a: 0, b: 3), Wayward(a: 1, b: 2)],
     ] {
@@ -251,7 +260,8 @@ import Testing
     }
   }
 
-  @Test func anErrorWithinIsTheErrorOfTheWhole() throws {
+  @Test("An error of an inner value is the error of the whole, and nothing is written.")
+  func innerError() throws {
     struct Stubborn: Codable {
       func encode(to encoder: any Encoder) throws { throw Refused() }
       init() {}
@@ -281,7 +291,8 @@ import Testing
 
   private struct Refused: Error {}
 
-  @Test func depthCountsFromTheWhole() throws {
+  @Test("The depth limit counts the levels around a directly coded value.")
+  func depth() throws {
     // The deepest value that Codable takes as a field of an object in a list, and one deeper.
     struct Deep: DirectCoding, Equatable {
       var nest: Nest

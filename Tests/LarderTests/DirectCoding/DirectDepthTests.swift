@@ -5,7 +5,7 @@ import Testing
 
 @testable import Larder
 
-/// The limit of levels holds for what a `DirectCoding` type has within it, and through a cache.
+/// The depth limit holds within `DirectCoding` types, and through a cache.
 @Suite struct DirectDepthTests {
   /// A value with a list of lists within it, made by a loop or by values within each other.
   struct Holder: DirectCoding {
@@ -60,7 +60,8 @@ import Testing
     }
   }
 
-  @Test("A value within a direct one has its levels in the limit.", arguments: [true, false])
+  @Test(
+    "The levels of a value within a direct one count towards the limit.", arguments: [true, false])
   func withinDirectValues(byLoop: Bool) throws {
     let store = Store.inMemory()
     let single = try store.cache("single", of: Holder.self)
@@ -81,7 +82,7 @@ import Testing
     #expect(try single.value(for: "k")?.lists.levels == 127)
   }
 
-  @Test("Every coder of a cache refuses what is too deep, and keeps what was there.")
+  @Test("Every coder of a cache refuses a value that is too deep, and keeps the old one.")
   func everyCoder() throws {
     let coders: [Coder<Lists>] = [.binary, .json, .propertyList]
     for (number, coder) in coders.enumerated() {

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Larder
 
-/// Bytes of any kind, and threads of any number: what goes directly is what `Codable` makes of it.
+/// Direct decoding gives the result of `Codable` for any bytes, on any number of threads.
 @Suite struct DirectHostileTests {
   private func bytes(_ encode: (inout ByteBuffer) throws -> Void) rethrows -> [UInt8] {
     var buffer = ByteBuffer()
@@ -15,7 +15,7 @@ import Testing
     return Array(buffer)
   }
 
-  /// A value, or what is wrong with the bytes, as text.
+  /// The decoded value or the error, as text.
   private func outcome(_ body: () throws -> some Any) -> String {
     do {
       return "\(try body())"
@@ -24,8 +24,8 @@ import Testing
     }
   }
 
-  /// Changes payloads at random, and reads each by a route that knows their shape, by one that does
-  /// not, and by `Codable`.
+  /// Changes payloads at random, and decodes each with a route that knows their shape, with a new
+  /// route, and through `Codable`.
   private func expectSame<T: DirectCoding>(
     _ values: [T], rounds: Int, at place: SourceLocation = #_sourceLocation
   ) throws {
@@ -48,7 +48,8 @@ import Testing
     }
   }
 
-  @Test func changedPayloadsAreWhatCodableMakesOfThem() throws {
+  @Test("A changed payload decodes to the same value or error as through Codable.")
+  func changedPayloads() throws {
     try expectSame([Everything(), .full], rounds: 3000)
     try expectSame(
       (0..<3).map { Song.First(id: $0, title: "Song \($0)", length: 0.5) }, rounds: 6000)
@@ -59,20 +60,22 @@ import Testing
     try expectSame(added, rounds: 6000)
   }
 
-  @Test func aListOfMoreThanThereIsTakesNoRoom() throws {
+  @Test("A list that claims more elements than it has is an error, without allocating for them.")
+  func falseCount() throws {
     let route = DirectRoute<Song.First>()
     var list = try bytes {
       try route.encode([Song.First(id: 1, title: "a", length: 2)], into: &$0)
     }
     _ = try route.decodeList(list.span.bytes)
-    // The number of elements stands behind the types.
+    // The number of elements follows the types.
     list.replaceSubrange(8..<12, with: [0xFF, 0xFF, 0xFF, 0x7F])
     #expect(throws: DecodingError.self) { try route.decodeList(list.span.bytes) }
     list.replaceSubrange(8..<12, with: [2, 0, 0, 0])
     #expect(throws: DecodingError.self) { try route.decodeList(list.span.bytes) }
   }
 
-  @Test func threadsLearnTogether() {
+  @Test("Several threads may use a new route at once.")
+  func threads() {
     for _ in 0..<50 {
       let route = DirectRoute<Everything>()
       let older = DirectRoute<Song.Added>()
@@ -96,8 +99,8 @@ import Testing
     }
   }
 
-  /// A decoder of a field that outlives the reading has bytes of its own.
-  @Test func aKeptDecoderGoesOn() throws {
+  @Test("A decoder that is kept after decoding still reads its bytes.")
+  func keptDecoder() throws {
     let route = DirectRoute<Keeper>()
     let values = [Keeper(Kept(names: ["a", "b"])), Keeper(Kept(names: ["c"]))]
     var payload = try bytes { try route.encode(values, into: &$0) }
@@ -117,7 +120,7 @@ struct Keeper: DirectCoding {
   func write(to fields: inout FieldWriter) { fields.write(kept, as: "kept") }
 }
 
-/// Reads its names later.
+/// A value that reads its names later.
 struct Kept: Codable, @unchecked Sendable {
   // @unchecked: only the test's own thread has it.
   private var names: [String] = []
@@ -133,7 +136,7 @@ struct Kept: Codable, @unchecked Sendable {
 }
 
 extension SplitMix64 {
-  /// Changes bytes as damage would, or somebody who knows the format.
+  /// Changes bytes as damage would, or as an attacker who knows the format.
   fileprivate mutating func change(_ bytes: inout [UInt8]) {
     guard !bytes.isEmpty else { return }
     let place = Int.random(in: 0..<bytes.count, using: &self)

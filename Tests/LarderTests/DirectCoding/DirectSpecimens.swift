@@ -3,7 +3,7 @@ import LarderTestSupport
 
 @testable import Larder
 
-/// Every kind that goes directly, and others that go by `Codable` within it.
+/// A field of each type that is coded directly, and fields that are coded through `Codable`.
 struct Everything: DirectCoding, Equatable {
   enum Mood: String, Codable { case glad, sad }
 
@@ -40,7 +40,7 @@ struct Everything: DirectCoding, Equatable {
     return url
   }
 
-  /// With a value in each field that may have none.
+  /// With a value in each optional field.
   static var full: Everything {
     var value = Everything()
     (value.noBool, value.noInt, value.noDouble, value.noString) = (false, 0, .nan, "")
@@ -103,7 +103,7 @@ extension Everything {
   }
 }
 
-/// A song in the versions of an app, none of which counts as another schema.
+/// A song in several versions of an app, all of one schema version.
 enum Song {
   struct First: DirectCoding, Equatable {
     var id: Int
@@ -127,7 +127,7 @@ enum Song {
     }
   }
 
-  /// Two fields more, before and behind.
+  /// Two more fields, one before and one after.
   struct Added: DirectCoding, Equatable {
     var album: String?
     var id: Int
@@ -184,7 +184,7 @@ enum Song {
     }
   }
 
-  /// With other types: one that may be absent, and one that reads the same numbers.
+  /// With wider types: optionals, and a number type that holds the old numbers.
   struct Widened: DirectCoding, Equatable {
     var id: Double
     var title: String?
@@ -203,7 +203,7 @@ enum Song {
     }
   }
 
-  /// With a field that no older one has and that must be there.
+  /// With a required field that older versions lack.
   struct Needy: DirectCoding, Equatable {
     var id: Int
     var composer: String
@@ -220,7 +220,7 @@ enum Song {
   }
 }
 
-/// A type that does not keep to the rules: it leaves a field out when it is 0.
+/// A type that breaks the rules: it leaves out a field whose value is 0.
 struct Wayward: DirectCoding, Equatable {
   var a: Int
   var b: Int
@@ -238,8 +238,7 @@ struct Wayward: DirectCoding, Equatable {
   }
 }
 
-/// A type that does not keep to the rules: it has one name or another for a field, and may leave
-/// out the last.
+/// A type that breaks the rules: its fields vary, and the last one may be left out.
 struct Fickle: DirectCoding, Equatable {
   var x: Int?
   var y: Int?
@@ -260,7 +259,7 @@ struct Fickle: DirectCoding, Equatable {
   }
 }
 
-/// A type without a shape: two fields of one name.
+/// A type without a shape: it has two fields with one name.
 struct Doubled: DirectCoding, Equatable {
   var a = 1
 
@@ -273,7 +272,7 @@ struct Doubled: DirectCoding, Equatable {
   }
 }
 
-/// The document's example.
+/// The example in StorageFormat.md.
 struct Person: DirectCoding, Equatable {
   var name: String
   var age: Int?
