@@ -3,8 +3,8 @@ import LarderEngine
 
 /// Changes that ``Store/write(durability:_:)`` applies together.
 ///
-/// Changes take effect in the order they are made: the last one for a key counts. All saves of a
-/// batch carry the same date.
+/// Changes take effect in the order in which they are made: the last one of a key wins. All saves
+/// of a batch have the same date.
 public struct Batch: ~Copyable {
   /// A cache that the batch clears, and the new ids it receives; the last one stays in effect.
   struct Clearing {
@@ -21,15 +21,15 @@ public struct Batch: ~Copyable {
 
   init(store: Store) { self.store = store }
 
-  /// Saves a value under a key, stamped with the date, in place of what was there.
+  /// Saves a value under a key with the current date, replacing the entry of the key.
   ///
-  /// A newer program's entry is not replaced, as in ``Cache/save(_:for:durability:)``, unless the
-  /// batch removes it first.
+  /// As in ``Cache/save(_:for:durability:)``, an entry of a newer schema version is not replaced,
+  /// unless the batch removes it first.
   ///
   /// - Parameters:
   ///   - value: At most 32 MiB encoded.
   ///   - key: Up to 64 KiB encoded.
-  ///   - cache: A cache of the store that is written.
+  ///   - cache: A cache of the store.
   public mutating func save<Key, Value>(
     _ value: Value, for key: Key, in cache: borrowing Cache<Key, Value>
   ) {
@@ -48,7 +48,7 @@ public struct Batch: ~Copyable {
   ///
   /// - Parameters:
   ///   - key: Up to 64 KiB encoded.
-  ///   - cache: A cache of the store that is written.
+  ///   - cache: A cache of the store.
   public mutating func remove<Key, Value>(_ key: Key, from cache: borrowing Cache<Key, Value>) {
     let core = cache.core
     record(cache) { batch throws(StoreError) in
@@ -58,9 +58,9 @@ public struct Batch: ~Copyable {
     }
   }
 
-  /// Removes every entry of a cache, those saved earlier in this batch included.
+  /// Removes every entry of a cache, including those saved earlier in this batch.
   ///
-  /// - Parameter cache: A cache of the store that is written.
+  /// - Parameter cache: A cache of the store.
   public mutating func removeAll<Key, Value>(from cache: borrowing Cache<Key, Value>) {
     let core = cache.core
     record(cache) { batch in
@@ -79,7 +79,7 @@ public struct Batch: ~Copyable {
     clearings.first { $0.cache === core }?.ids.last ?? core.id
   }
 
-  /// Makes one change unless an earlier one failed; keeps the failure if this one does.
+  /// Makes a change unless an earlier one failed; records its failure.
   private mutating func record<Key, Value>(
     _ cache: borrowing Cache<Key, Value>,
     _ change: (inout Batch) throws(StoreError) -> Void

@@ -9,14 +9,13 @@ import LarderEngine
 /// let list = try genres.value(for: "all")                    // nil when missing or too old
 /// ```
 ///
-/// A cache is a light value: copy it, keep it in several places, use it from any thread. Each call
-/// is atomic by itself; to change several entries together, use
-/// ``Store/write(durability:_:)``. Reading changes no entry and no lifetime. Two caches of
-/// one store never see each other's entries.
+/// A cache is a small value: copy it, store it, use it from any thread. Each call is atomic; to
+/// change several entries together, use ``Store/write(durability:_:)``. Reading changes no entry
+/// and no lifetime. The caches of a store are separate.
 ///
-/// Reads and writes wait for the disk. In code that runs on Swift's cooperative pool (`async`
-/// functions, actors) a write that LevelDB delays would hold up other tasks: move it to a thread of
-/// your own where that matters.
+/// Reads and writes block the caller for the disk. LevelDB may delay a write; in `async` functions
+/// and actors that would hold up other tasks of Swift's cooperative pool. Move such writes to a
+/// thread of your own where it matters.
 public struct Cache<Key: CacheKey, Value: Sendable>: Sendable {
   let store: Store
   let core: CacheCore<Value>
@@ -28,13 +27,13 @@ public struct Cache<Key: CacheKey, Value: Sendable>: Sendable {
 // MARK: - Reading
 
 extension Cache {
-  /// Reads the value for a key while it is fresh; nil when it is missing, stale or expired.
+  /// Reads the value of a key while it is fresh; nil if it is missing, stale or expired.
   ///
   /// - Parameter key: Up to 64 KiB encoded.
-  /// - Returns: The value; ``lookup(for:maxAge:)`` tells the kinds of nil apart.
+  /// - Returns: The value, or nil; ``lookup(for:maxAge:)`` distinguishes the reasons for nil.
   /// - Throws: ``StoreError/undecodable(key:underlying:)``,
   ///   ``StoreError/newerSchema(found:known:)``, ``StoreError/corrupt(cache:key:file:)`` or
-  ///   ``StoreError/incompatible(_:)`` when there is an entry and it cannot be read; it is kept.
+  ///   ``StoreError/incompatible(_:)`` if the entry cannot be read; it is kept.
   ///   ``StoreError/io(_:)``, ``StoreError/closed``, ``StoreError/invalidArgument(_:)`` for a key
   ///   over its limit.
   /// - Complexity: One point lookup and one decode.
@@ -50,7 +49,7 @@ extension Cache {
     return try core.freshValue(in: buffer, under: recordKey, outcome: &outcome)
   }
 
-  /// Reads a value and what is known about it, while it is fresh; nil as in ``value(for:)``.
+  /// Reads a value and its metadata while it is fresh; nil as in ``value(for:)``.
   ///
   /// - Parameter key: Up to 64 KiB encoded.
   /// - Returns: The entry, or nil.
@@ -63,16 +62,16 @@ extension Cache {
     }
   }
 
-  /// Reads what the cache has for a key, and says whether it is fresh, stale, expired or missing.
+  /// Reads the entry of a key, whether it is fresh, stale, expired or missing.
   ///
   /// - Parameters:
   ///   - key: Up to 64 KiB encoded.
-  ///   - maxAge: How old the entry may be for this call; nil leaves it to the cache's lifetime, and
-  ///     is the default. It can only shorten what the lifetime keeps; at that age and beyond the
-  ///     answer is ``Lookup/expired(_:)``.
-  /// - Returns: One of the four answers.
+  ///   - maxAge: The maximum age for this call; nil, the default, leaves it to the cache's
+  ///     lifetime. It can only shorten the lifetime: an entry of that age or older is
+  ///     ``Lookup/expired(_:)``.
+  /// - Returns: One of the four cases.
   /// - Throws: As ``value(for:)``.
-  /// - Complexity: One point lookup, and one decode unless the answer is expired or missing.
+  /// - Complexity: One point lookup, and one decode if the entry is fresh or stale.
   public func lookup(for key: Key, maxAge: MaxAge? = nil) throws -> Lookup<Value> {
     var outcome = ReadOutcome.failed
     defer { core.counts.reads.add(outcome) }
@@ -97,25 +96,23 @@ extension Cache {
 // MARK: - Writing
 
 extension Cache {
-  /// Saves a value under a key, stamped with the date, in place of what was there.
+  /// Saves a value under a key with the current date, replacing the entry of the key.
   ///
   /// - Parameters:
   ///   - value: At most 32 MiB encoded.
   ///   - key: Up to 64 KiB encoded.
-  ///   - durability: What the entry survives; nil, the default, leaves it to the store's
-  ///     ``Store/Options/durability``. It belongs to this value: a later save of the key that asks
-  ///     for less gives it up.
+  ///   - durability: The failures that the value survives; the store's
+  ///     ``Store/Options/durability`` by default. A later save of the key has its own durability.
   /// - Throws: ``StoreError/encoding(key:underlying:)`` or ``StoreError/invalidArgument(_:)``
   ///   before anything is written; ``StoreError/newerSchema(found:known:)`` or
-  ///   ``StoreError/incompatible(_:)`` when the entry of the key is a newer program's, which is
-  ///   kept, unless the cache was opened with `overwritesNewer: true`; ``StoreError/diskFull`` or
-  ///   ``StoreError/io(_:)`` when the write failed, and then the key holds the old value or the new
-  ///   one;
-  ///   ``StoreError/writesDisabled(cause:)`` after a failure that is not over, and nothing was
+  ///   ``StoreError/incompatible(_:)`` if the key has an entry of a newer program, which is kept
+  ///   unless the cache was opened with `overwritesNewer: true`; ``StoreError/diskFull`` or
+  ///   ``StoreError/io(_:)`` if the write failed: the key then holds the old value or the new one;
+  ///   ``StoreError/writesDisabled(cause:)`` after an earlier failure that persists: nothing was
   ///   written; ``StoreError/closed``.
-  /// - Complexity: One encode and one append, shared with others who write at once. No fsync but
-  ///   for ``Durability/powerLoss``. No read, unless the cache was opened with a newer schema
-  ///   version before: then one point lookup.
+  /// - Complexity: One encode and one append, shared with concurrent writers; one fsync for
+  ///   ``Durability/powerLoss``. One point lookup if the cache was opened with a newer schema
+  ///   version before; otherwise nothing is read.
   public func save(
     _ value: Value, for key: Key, durability: Durability? = nil
   ) throws {
@@ -130,7 +127,7 @@ extension Cache {
   /// Removes the entry of a key.
   ///
   /// - Parameter key: Up to 64 KiB encoded.
-  /// - Returns: Whether there was an entry, in whatever state.
+  /// - Returns: Whether there was an entry, in any state.
   /// - Throws: As ``save(_:for:durability:)``, without encoding.
   /// - Complexity: One point lookup and, if there was an entry, one append.
   @discardableResult public func remove(_ key: Key) throws -> Bool {
@@ -144,9 +141,9 @@ extension Cache {
 
   /// Removes every entry of the cache.
   ///
-  /// The cache goes on under a new number on disk, so this does not take longer with more entries;
-  /// what the old ones occupy is given back in slices, now and each time the store is opened. A
-  /// save that is under way on another thread meanwhile counts as having come before.
+  /// The cache gets a new id on disk, so the time does not depend on the number of entries. The old
+  /// rows are deleted in slices, now and each time the store is opened. A save that runs on another
+  /// thread at the same time counts as earlier.
   ///
   /// - Throws: As ``save(_:for:durability:)``, without encoding.
   /// - Complexity: One append and one fsync; then at most 10,000 deletions.
@@ -154,18 +151,16 @@ extension Cache {
     try store.write { $0.removeAll(from: self) }
   }
 
-  /// Stamps the entry of a key as saved now.
+  /// Sets the save date of an entry to now.
   ///
-  /// Its payload is neither decoded nor encoded again.
-  ///
-  /// It is for answers that say "what you have is still right", such as HTTP's 304; an expired
-  /// entry comes to life again.
+  /// Use it when a server confirms that a cached value is still current, as HTTP does with status
+  /// 304. An expired entry becomes fresh again. The payload is neither decoded nor encoded.
   ///
   /// - Parameter key: Up to 64 KiB encoded.
-  /// - Returns: False if there is no entry, or if it was changed by somebody else meanwhile: then
-  ///   nothing was written.
+  /// - Returns: False if there is no entry, or if it was changed by another call meanwhile. Nothing
+  ///   was written then.
   /// - Throws: ``StoreError/corrupt(cache:key:file:)``, ``StoreError/newerSchema(found:known:)`` or
-  ///   ``StoreError/incompatible(_:)`` when the entry cannot be read; else as
+  ///   ``StoreError/incompatible(_:)`` if the entry cannot be read; otherwise as
   ///   ``save(_:for:durability:)``.
   /// - Complexity: One point lookup, a second one if anything was written meanwhile, and one
   ///   append.

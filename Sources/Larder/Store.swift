@@ -2,8 +2,8 @@ public import Foundation
 package import LarderEngine
 import Synchronization
 
-/// An embedded key-value store: one directory, in which named caches keep typed values for as long
-/// as their lifetimes say.
+/// An embedded key-value store: a directory in which named caches keep typed values for their
+/// lifetimes.
 ///
 /// ```swift
 /// let store = try Store(at: directory)                     // opens or creates
@@ -13,27 +13,28 @@ import Synchronization
 /// ```
 ///
 /// - Threads: a store and its caches may be used from any thread at once. Calls are synchronous.
-/// - Owner: one `Store` at a time has a directory open, in one process. Whoever comes second gets
+/// - Owner: one `Store` in one process has a directory open. A second one gets
 ///   ``StoreError/locked(pid:)``.
-/// - Atomicity: each call, and each ``write(durability:_:)``, takes effect whole or not at all,
-///   after a crash of the process too.
+/// - Atomicity: each call, and each ``write(durability:_:)``, takes effect completely or not at
+///   all, even if the process crashes.
 /// - Durability: an acknowledged write survives a crash or kill of the process. A power loss may
-///   lose the last ones, unless ``Durability/powerLoss`` or ``flush()`` asks for more.
-/// - Errors: a store, its caches and their cursors throw ``StoreError`` and nothing else, apart
-///   from what your own closure throws in ``write(durability:_:)``. Each method names its cases.
+///   lose the last writes, unless they ask for ``Durability/powerLoss`` or ``flush()`` was called.
+/// - Errors: a store, its caches and their cursors throw only ``StoreError``, and the errors that
+///   your closure throws in ``write(durability:_:)``. Each method names its cases.
 ///
-/// It is not a database: there are no queries but by key, key range and prefix, and no
+/// It is not a database: entries are found by key, key range and prefix only, and there are no
 /// transactions that read.
 public final class Store: Sendable {
   let context: StoreContext
-  /// What opening had to set aside: the end of a log that a power loss tore off, or a damaged
-  /// store; nil when nothing.
+  /// The report of a recovery at opening: from a torn log after a power loss, or from damage.
+  ///
+  /// Nil if there was nothing to recover.
   public let recovery: RecoveryReport?
   private let access: Access
   private let registry: Mutex<Registry>
   private let openCaches: OpenCaches
   private let sweeper = Mutex(Sweeper())
-  /// Ends the sweeps in the background; nil when there are none.
+  /// Ends the sweeps in the background; nil if there are none.
   private let endSweeps = Mutex<(@Sendable () -> Void)?>(nil)
 
   private init(
@@ -52,7 +53,7 @@ public final class Store: Sendable {
     context.observations.finish()
   }
 
-  /// Opens the store in `engine`, which may hold one already.
+  /// Opens the store in `engine`, or creates it there.
   package convenience init(
     engine: any StorageEngine, options: Options = Options(), origin: Origin,
     recovery: RecoveryReport? = nil
@@ -77,24 +78,23 @@ public final class Store: Sendable {
 
   /// Opens the store in a directory, or creates it there.
   ///
-  /// A new store is made in a directory that is missing or empty. A directory with anything else in
-  /// it, another program's LevelDB for one, is refused and nothing in it is touched. Files are
-  /// readable by their owner only.
+  /// A new store is created if the directory is missing or empty. A directory with other contents,
+  /// such as another program's LevelDB, is refused and left unchanged. Files are readable by their
+  /// owner only.
   ///
   /// - Parameters:
-  ///   - directory: A `file:` URL. Its parent must exist. Symbolic links are followed: a directory
-  ///     is the same one by whatever path it is reached.
+  ///   - directory: A `file:` URL. Its parent must exist. Symbolic links are followed.
   ///   - options: See ``Options``.
-  /// - Throws: ``StoreError/locked(pid:)`` when it is open elsewhere;
-  ///   ``StoreError/incompatible(_:)`` when it is not a store, or a newer one;
-  ///   ``StoreError/corrupt(cache:key:file:)`` when the store's own bookkeeping is damaged;
+  /// - Throws: ``StoreError/locked(pid:)`` if it is open elsewhere;
+  ///   ``StoreError/incompatible(_:)`` if it is not a store, or one of a later version;
+  ///   ``StoreError/corrupt(cache:key:file:)`` if the store's own rows are damaged;
   ///   ``StoreError/invalidArgument(_:)`` for an option outside its range; ``StoreError/io(_:)``;
-  ///   ``StoreError/diskFull`` when the disk is full and the store's reserve is not enough to open
-  ///   it: with ``Options/access`` set to ``Access/readOnly`` it can be read. Nothing that was
-  ///   there is changed or renamed.
-  /// - Complexity: Reads LevelDB's log, at most two write buffers, and the end of each file; and
-  ///   deletes up to 10,000 rows of caches that were cleared. With ``Access/readOnly``, a hard link
-  ///   or a copy of each file.
+  ///   ``StoreError/diskFull`` if the store's reserve is not enough to open it: with
+  ///   ``Options/access`` set to ``Access/readOnly`` it can be read. The contents of the directory
+  ///   stay as they were.
+  /// - Complexity: Reads LevelDB's log, at most two write buffers, and the end of each file;
+  ///   deletes up to 10,000 rows of cleared caches. With ``Access/readOnly``, a hard link or a copy
+  ///   of each file.
   public convenience init(
     at directory: URL, options: Options = Options()
   ) throws {
@@ -114,7 +114,7 @@ public final class Store: Sendable {
     }
   }
 
-  /// Throws the damage that was met in a store before, if it is to be salvaged.
+  /// Throws the damage that an earlier process found, if the store is to be salvaged.
   private static func checkNotedDamage(
     at path: String, _ options: Options
   ) throws(StoreError) {
@@ -151,12 +151,12 @@ public final class Store: Sendable {
       recovery: recovery ?? engine.recovery.map(RecoveryReport.init))
   }
 
-  /// Makes a store that lives in memory and is gone with its last reference.
+  /// Makes a store in memory, which is freed with its last reference.
   ///
-  /// It behaves as one on disk. Applications fall back on it when their directory cannot be opened.
+  /// It behaves like a store on disk. Applications use it when their directory cannot be opened.
   ///
-  /// - Parameter options: See ``Options``; of them only the clock and the budget have a meaning
-  ///   here. A budget below 1 is a programmer's error.
+  /// - Parameter options: See ``Options``; only the clock and the budget are used. A budget below 1
+  ///   is a programmer error and traps.
   /// - Returns: An empty store.
   public static func inMemory(options: Options = Options()) -> Store {
     precondition(options.byteBudget ?? 1 >= 1, "a byteBudget below 1")
@@ -164,13 +164,14 @@ public final class Store: Sendable {
     return Store(context, Registry(ofNewStore: context), access: options.access)
   }
 
-  /// Closes the store, waits for the calls that are under way, and lets go of its directory.
+  /// Closes the store: waits for the calls under way, and releases the directory.
   ///
-  /// From then on every call on it or its caches throws ``StoreError/closed``, and so does every
-  /// cursor that is still open. Closing twice does nothing. A store that is not closed is closed
-  /// with its last reference: caches and cursors hold one each.
+  /// Afterwards every call on the store, its caches and open cursors throws ``StoreError/closed``.
+  /// Closing a closed store does nothing. A store that is not closed is closed when its last
+  /// reference goes; caches and cursors hold references.
   ///
-  /// - Throws: ``StoreError/io(_:)`` when the system reports a failure; it is closed all the same.
+  /// - Throws: ``StoreError/io(_:)`` if the system reports a failure; the store is closed
+  ///   nevertheless.
   public func close() throws {
     defer { context.observations.finish() }
     endSweepsInBackground()
@@ -187,37 +188,33 @@ public final class Store: Sendable {
 extension Store {
   /// Opens a cache, or creates it.
   ///
-  /// Asking again for an open cache, with the same types and settings, gives the same cache. What
-  /// a budget means is told in <doc:Budgets>, and what happens to entries of a newer program in
-  /// <doc:Migration>.
+  /// Opening an open cache again, with the same types and settings, returns the same cache. See
+  /// <doc:Budgets> for budgets and <doc:Migration> for schema versions.
   ///
   /// - Parameters:
   ///   - name: 1 to 255 bytes of UTF-8.
   ///   - type: The type of the values. In an app whose types belong to the main actor by default,
   ///     it must be a `nonisolated struct`.
-  ///   - key: The type of the keys; `String` by default. A cache keeps the kind of its keys
-  ///     (text, integer, UUID, bytes) for good.
-  ///   - lifetime: How long entries stay fresh; 7 days by default. It is judged at every read and
-  ///     may be another one each time the store is opened.
-  ///   - schema: Which version of `type` is written, and how older ones are read. Version 1 by
-  ///     default.
-  ///   - coder: How values become bytes; ``Coder/binary`` by default. It may be another one each
-  ///     time the store is opened.
-  ///   - byteBudget: How many bytes the cache may hold, at least 1: keys, records, and their rows
-  ///     in the index. Nil, the default, is no limit. It may be another one each time the store is
-  ///     opened.
-  ///   - overwritesNewer: Whether a save replaces an entry of a newer schema version. False, the
-  ///     default, keeps the entry, and the save throws ``StoreError/newerSchema(found:known:)``. It
-  ///     may be another one each time the store is opened.
+  ///   - key: The type of the keys; `String` by default. The kind of the keys (text, integer, UUID,
+  ///     bytes) can never change. All other settings may differ each time the store is opened.
+  ///   - lifetime: How long entries stay fresh; 7 days by default. Every read applies the current
+  ///     lifetime.
+  ///   - schema: The version of `type` that is written, and the readers of older versions. Version
+  ///     1 by default.
+  ///   - coder: The encoding of the values; ``Coder/binary`` by default.
+  ///   - byteBudget: The most bytes that the cache may hold, at least 1: keys, records and index
+  ///     rows. Nil, the default, is no limit.
+  ///   - overwritesNewer: Whether a save replaces an entry of a newer schema version. If false, the
+  ///     default, the entry is kept and the save throws ``StoreError/newerSchema(found:known:)``.
   /// - Returns: The cache.
-  /// - Throws: ``StoreError/invalidArgument(_:)`` when the name or the budget is not allowed, when
-  ///   the cache is open with other types or settings, or has keys of another kind;
-  ///   ``StoreError/corrupt(cache:key:file:)`` when what the store remembers of the cache is
-  ///   damaged; ``StoreError/incompatible(_:)`` when it was written by a later version;
+  /// - Throws: ``StoreError/invalidArgument(_:)`` if the name or the budget is not allowed, if the
+  ///   cache is open with other types or settings, or has keys of another kind;
+  ///   ``StoreError/corrupt(cache:key:file:)`` if the cache's registration is damaged;
+  ///   ``StoreError/incompatible(_:)`` if a later version wrote it;
   ///   ``StoreError/io(_:)``, ``StoreError/diskFull``, ``StoreError/closed``.
-  /// - Complexity: One point lookup, and one append if anything is new: with an fsync for a new
-  ///   cache. The first time that it has a budget, one scan, and an append for each 256 entries
-  ///   that have no row in the index.
+  /// - Complexity: One point lookup, and one append if anything has changed, with an fsync for a
+  ///   new cache. When a cache first gets a budget, one scan, and an append for each 256 entries
+  ///   that have no index row.
   public func cache<Value: Codable & Sendable, Key: CacheKey>(
     _ name: String, of type: Value.Type, keyedBy key: Key.Type = String.self,
     lifetime: Lifetime = .days(7), schema: Schema<Value> = Schema(version: 1),
@@ -245,7 +242,7 @@ extension Store {
 // MARK: - Writing
 
 extension Store {
-  /// Changes entries of any of the store's caches together: all of it takes effect, or nothing.
+  /// Changes entries of any of the store's caches together, completely or not at all.
   ///
   /// ```swift
   /// try store.write { batch in
@@ -254,18 +251,18 @@ extension Store {
   /// }
   /// ```
   ///
-  /// The first change that is not possible (a value that cannot be encoded, a key over its limit)
-  /// is kept, the ones after it are passed over, nothing is written, and it is thrown here.
+  /// If a change is impossible (a value cannot be encoded, a key is over its limit), the changes
+  /// after it are skipped, nothing is written, and its error is thrown here.
   ///
   /// - Parameters:
-  ///   - durability: What the changes survive; nil, the default, leaves it to the store's
-  ///     ``Options/durability``.
-  ///   - body: Fills the batch. When it throws, nothing is written. Nothing is locked meanwhile.
-  ///     Together the changes take 64 MiB at most.
-  /// - Returns: What `body` returns, once everything is written.
-  /// - Throws: What `body` throws, or as ``Cache/save(_:for:durability:)``.
-  /// - Complexity: One append, shared with others who write at once; an fsync too if a cache is
-  ///   cleared or the changes are to survive power loss, and two more after a log was full.
+  ///   - durability: The failures that the changes survive; the store's ``Options/durability`` by
+  ///     default.
+  ///   - body: Fills the batch. If it throws, nothing is written. No lock is held meanwhile. The
+  ///     changes may take 64 MiB together.
+  /// - Returns: The result of `body`, once everything is written.
+  /// - Throws: The error of `body`, or the errors of ``Cache/save(_:for:durability:)``.
+  /// - Complexity: One append, shared with concurrent writers; one fsync if a cache is cleared or
+  ///   the changes are to survive power loss, and two more after a log was full.
   public func write<R, E: Error>(
     durability: Durability? = nil, _ body: (inout Batch) throws(E) -> R
   ) throws -> R {
@@ -278,10 +275,10 @@ extension Store {
 
   /// Waits until every write that was acknowledged before is safe from power loss.
   ///
-  /// - Throws: ``StoreError/diskFull`` or ``StoreError/io(_:)`` when the system cannot say so;
+  /// - Throws: ``StoreError/diskFull`` or ``StoreError/io(_:)`` if the fsync failed;
   ///   ``StoreError/writesDisabled(cause:)``, ``StoreError/closed``.
-  /// - Complexity: One append and one fsync, shared with others who wait; two more fsyncs after a
-  ///   log was full.
+  /// - Complexity: One append and one fsync, shared with concurrent writers; two more fsyncs after
+  ///   a log was full.
   public func flush() throws {
     try context.flush()
   }
@@ -307,17 +304,17 @@ extension Store {
     reclaim(atOpen: false)
   }
 
-  /// A number for a cache that is about to be cleared.
+  /// A new id for a cache that is about to be cleared.
   func newCacheID() -> UInt64 { registry.withLock { $0.takeID() } }
 
-  /// Gives back a slice of what cleared caches left behind.
+  /// Deletes a slice of the rows that cleared caches have left.
   private func reclaim(atOpen: Bool) {
     registry.withLock { registry in
       do throws(StoreError) {
         try registry.reclaim(atOpen: atOpen)
       } catch {
-        // What was asked for, opening or clearing, is done. The rows stay marked, and the next
-        // opening tries again; whatever is wrong, a read or write that it concerns will say so.
+        // The call that led here, opening or clearing, has succeeded. The rows stay marked for the
+        // next opening, and reads or writes that meet the same failure throw it.
       }
     }
   }
@@ -326,9 +323,9 @@ extension Store {
 // MARK: - Reading only
 
 extension Store {
-  /// Throws when the store was opened for reading only.
+  /// Throws if the store was opened for reading only.
   ///
-  /// Writes throw it by themselves; this is for what may have nothing to write.
+  /// Writes throw this by themselves; calls that may have nothing to write check it first.
   func requireWritable() throws(StoreError) {
     guard access == .readWrite else { throw .readOnly(cause: "it was opened for reading only") }
   }
@@ -337,7 +334,7 @@ extension Store {
 // MARK: - Sweeping
 
 extension Store {
-  /// Runs `body` with what sweeps know, one sweep at a time.
+  /// Runs `body` with the state of the sweeps, one sweep at a time.
   func withSweeper<R>(
     _ body: (inout Sweeper) throws(StoreError) -> R
   ) throws(StoreError) -> R {
@@ -352,7 +349,7 @@ extension Store {
   /// The caches that are open.
   var allOpenCaches: [CacheName: any OpenCache] { openCaches.all }
 
-  /// Runs `body` with the registry, so that no cache is opened meanwhile.
+  /// Runs `body` with the registry; no cache is opened meanwhile.
   func withRegistry<R>(
     _ body: (borrowing Registry) throws(StoreError) -> R
   ) throws(StoreError) -> R {

@@ -1,13 +1,12 @@
 import LarderEngine
 import Synchronization
 
-/// Remembers, about, which entries were read, as long as the store is open.
+/// Marks the entries that were read, approximately, while the store is open.
 ///
-/// An entry has one bit of many, by the hash of its key, and shares it with others. An entry that
-/// was not read may seem to have been, and then lives longer; the other way round it does not
-/// happen.
+/// The hash of an entry's key selects one of many bits, which other entries share. So an entry may
+/// look read although it was not, and is then kept longer; the opposite does not happen.
 final class ReadMarks {
-  /// A bit for every 128 bytes of a budget.
+  /// The bytes of a budget for each bit.
   private static let bytesForABit = 128
   private static let wordCounts = 8...(2 << 20)
 
@@ -15,7 +14,7 @@ final class ReadMarks {
   private let words: UnsafeMutablePointer<Atomic<UInt64>>
   private let wordCount: Int
 
-  /// - Parameter budget: How many bytes the entries may take, in all.
+  /// - Parameter budget: The most bytes that the entries may take together.
   init(budget: Int) {
     let wanted = budget / Self.bytesForABit / UInt64.bitWidth
     wordCount = min(max(wanted, Self.wordCounts.lowerBound), Self.wordCounts.upperBound)
@@ -28,15 +27,15 @@ final class ReadMarks {
     words.deallocate()
   }
 
-  /// Remembers that the entry was read whose record has this key.
+  /// Marks the entry with this record key as read.
   func mark(_ recordKey: RawSpan) {
     let (word, bit) = place(of: recordKey)
-    // Most marks are there already, and a read writes nothing then that another thread reads.
+    // Most bits are set already. Then nothing is written, and other threads' caches stay valid.
     guard words[word].load(ordering: .relaxed) & bit == 0 else { return }
     words[word].bitwiseOr(bit, ordering: .relaxed)
   }
 
-  /// Answers whether the entry seems to have been read, and forgets it.
+  /// Returns whether the entry looks read, and clears its mark.
   func take(_ recordKey: RawSpan) -> Bool {
     let (word, bit) = place(of: recordKey)
     guard words[word].load(ordering: .relaxed) & bit != 0 else { return false }

@@ -1,20 +1,20 @@
 import Foundation
 
-/// Tells when the date can be trusted so far that entries may be deleted by it unasked.
+/// Decides when the date is reliable enough for deletions in the background.
 ///
-/// A read is right for the date in force, whatever it was before. A deletion cannot be undone. So
-/// what nobody asked for waits until date and uptime have gone on together for ten minutes, to
-/// within an hour, since the first look or since the last jump.
+/// A read with a wrong date can be repeated; a deletion cannot be undone. So background sweeps wait
+/// until date and uptime have advanced together for ten minutes, to within an hour, since the first
+/// reading or since the last jump.
 struct ClockWatch {
   static let steadySeconds = 600.0
   static let toleratedSeconds = 3600.0
 
-  /// What a clock says at one moment.
+  /// The date and the uptime of a clock at one moment.
   struct Reading {
     let now: Date
     let uptime: Duration
 
-    /// Reads the clock, which may be code of the user's: hold no lock.
+    /// Reads the clock, which may be the user's code: the caller must hold no lock.
     init(of clock: any WallClock) {
       now = clock.now()
       uptime = clock.uptime()
@@ -23,11 +23,10 @@ struct ClockWatch {
 
   private var start: Reading?
 
-  /// Takes a reading of the clock, and returns the date that may be deleted by; nil when there is
-  /// none.
+  /// Takes a reading of the clock; returns its date if that is reliable.
   ///
-  /// Between two readings the clock may have been set to another date. A drift is counted from the
-  /// start, so that many small jumps make a large one.
+  /// Between two readings the clock may have been set to another date. Drift is measured from the
+  /// first reading, so many small jumps add up.
   mutating func steadyDate(at reading: Reading) -> Date? {
     let (now, uptime) = (reading.now, reading.uptime)
     guard let start else {

@@ -1,38 +1,37 @@
 import Foundation
 
 extension Store {
-  /// Deletes what has expired, in every cache of the store, those that are not open included.
+  /// Deletes the expired entries of every cache of the store, open or not.
   ///
   /// ```swift
   /// let count = try store.sweep()
   /// ```
   ///
-  /// Nothing has to be swept for an expired entry to be hidden: this gives back its room. It goes
-  /// by an index of what expires when, and so takes time for what it deletes and not for what is
-  /// kept. It deletes an entry up to a 64th of its lifetime after it has expired.
+  /// Expired entries are hidden from reads without a sweep; a sweep gives back their room. It uses
+  /// the expiry index, so its cost grows with the entries that it deletes, not with those it keeps.
+  /// An entry is deleted at the latest a 64th of its lifetime after it has expired.
   ///
-  /// It obeys the clock at once, wherever that was set. Entries that are saved, touched or migrated
-  /// while this runs are never deleted by it. A cache that is not open is judged by the lifetime it
-  /// was last opened with. Stale entries are kept.
+  /// The sweep uses the clock's current date. Entries that are saved, touched or migrated while it
+  /// runs are never deleted by it. A cache that is not open is swept by the lifetime that it was
+  /// last opened with. Stale entries are kept.
   ///
-  /// Left for ``Cache/validate(maxAge:)``: entries that are damaged; and entries that were saved
-  /// with a longer lifetime than the cache has now, or with none, which the index has under a later
-  /// date, or nowhere. Left for a newer program: entries of a newer schema version or record
-  /// format.
+  /// Some entries are left for ``Cache/validate(maxAge:)``: damaged ones, and those that were saved
+  /// with a longer lifetime than the cache has now, or with no limit, because their index row has a
+  /// later date or is missing. Entries of a newer schema version or record format are left for the
+  /// program that wrote them.
   ///
-  /// When it is interrupted, by an error or the end of the process, what was deleted stays deleted,
-  /// and the next call goes on with the rest.
+  /// If the sweep is interrupted, by an error or the end of the process, the next call continues
+  /// with the rest.
   ///
-  /// - Returns: How many entries were deleted.
+  /// - Returns: The number of deleted entries.
   /// - Throws: ``StoreError/corrupt(cache:key:file:)`` with an empty key, after everything else
-  ///   was swept, when a part of an index or what the store remembers of a cache is damaged;
-  ///   ``StoreError/diskFull``, ``StoreError/io(_:)`` or ``StoreError/writesDisabled(cause:)`` when
+  ///   was swept, if a part of an index or a cache's registration is damaged;
+  ///   ``StoreError/diskFull``, ``StoreError/io(_:)`` or ``StoreError/writesDisabled(cause:)`` if
   ///   deleting failed; ``StoreError/readOnly(cause:)``, ``StoreError/closed``.
-  /// - Complexity: With nothing to be deleted one look at each cache, without a lookup. Else, for
-  ///   each entry that has expired and for each time one was overwritten, one step, one checksum
-  ///   and one lookup, or two if anything was written meanwhile; one append for 256 of them. After
-  ///   many deletions the ranges that they emptied are compacted. Memory for 4 MiB of keys and the
-  ///   largest value.
+  /// - Complexity: If nothing has expired, one check for each cache and no lookup. Otherwise, for
+  ///   each expired entry, and for each time one was overwritten, one step, one checksum and one
+  ///   lookup, or two if anything was written meanwhile; one append for 256 of them. After many
+  ///   deletions the emptied ranges are compacted. Memory for 4 MiB of keys and the largest value.
   @discardableResult public func sweep() throws -> Int {
     try requireWritable()
     try context.checkOpen()

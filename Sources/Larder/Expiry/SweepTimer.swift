@@ -1,14 +1,13 @@
 import Dispatch
 import LarderEngine
 
-/// Calls what it is given every so many seconds, one call at a time, until what it answers is
-/// called.
+/// Calls `fire` every `seconds`, one call at a time, until the returned closure is called.
 package typealias SweepTrigger =
   @Sendable (_ seconds: Double, _ fire: @escaping @Sendable () -> Void) -> @Sendable () -> Void
 
-/// A timer of the system, on a thread of its own.
+/// The system's timer, on a background queue.
 package let sweepTimer: SweepTrigger = { seconds, fire in
-  // Nothing but `cancel` is called from here on, which may be done on any thread.
+  // Only `cancel` is called from here on, which is allowed on any thread.
   nonisolated(unsafe) let timer = DispatchSource.makeTimerSource(
     queue: DispatchQueue.global(qos: .utility))
   timer.setEventHandler(handler: fire)

@@ -2,19 +2,19 @@ package import Foundation
 import LarderCoding
 import LarderEngine
 
-/// How far a migration has come: the metadata row that it leaves until it is finished.
+/// The progress of an unfinished migration, stored in a metadata row.
 package struct MigrationMark: Codable, Hashable, Sendable {
-  /// The schema version and coder that entries are brought to.
+  /// The schema version and coder that entries are migrated to.
   package var schemaVersion: Int
   package var coder: UInt8
-  /// The user's key up to which, itself included, everything has been dealt with.
+  /// The last user's key up to which every entry is migrated.
   package var reached: Data
-  /// What was done and found up to there.
+  /// The counts up to that key.
   package var report: MigrationReport
 
-  /// The mark in a metadata value; nil when it is damaged, or not of this form.
+  /// Reads the mark in a metadata value; nil if it is damaged or malformed.
   ///
-  /// A mark only saves work: without one a migration starts anew.
+  /// Without a mark, a migration starts from the beginning.
   package init?(in value: [UInt8], under key: [UInt8]) {
     guard let body = Metadata.body(of: value, under: key) else { return nil }
     do {

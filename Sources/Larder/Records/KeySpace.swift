@@ -1,4 +1,4 @@
-// Physical keys: what a store puts before a user's key, so that one ordered map holds everything.
+// Physical keys: a prefix before the user's key, so that one ordered map holds everything.
 //
 //   0x00  metadata   "format" | "next-id" | "sequence" (the engine's) | "cache/" name
 //                    | "reclaim/" id as 8 bytes, big-endian | "migrate/" id likewise
@@ -17,9 +17,9 @@ package enum KeySpace: UInt8, CaseIterable {
   case records = 0x10
   case expiry = 0x20
 
-  /// What all keys of this space that belong to the cache with this id begin with.
+  /// The prefix of all keys in this space that belong to a cache.
   package func prefix(ofCache id: UInt64) -> [UInt8] {
-    // Room for a key behind it, in one allocation.
+    // One allocation, with room for a key.
     var bytes: [UInt8] = []
     bytes.reserveCapacity(64)
     bytes.append(rawValue)
@@ -29,8 +29,8 @@ package enum KeySpace: UInt8, CaseIterable {
 }
 
 extension KeySpace {
-  /// How many bytes the records and index rows of a cache have, keys and values, and whether all of
-  /// them could be read.
+  /// The bytes of a cache's records and index rows, keys and values, and whether all of them could
+  /// be read.
   ///
   /// - Complexity: One scan.
   package static func heldBytes(
@@ -45,7 +45,7 @@ extension KeySpace {
           sum += cursor.withEntry { key, value in key.byteCount + value.byteCount }
         }
       } catch .corrupt {
-        // At the end of the scan: what can be read was counted.
+        // Thrown at the end of the scan: everything readable was counted.
         isComplete = false
       }
     }
