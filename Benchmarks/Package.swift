@@ -1,8 +1,8 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// The layers are symbolic links into the repository's Sources. As targets of this package, they give
-// it access to their `package` declarations, so that nothing must be public for the benchmarks.
+// The layers are symbolic links into the repository's Sources. As targets of this package, they
+// give it access to their `package` declarations, so that nothing must be public for it.
 let package = Package(
   name: "larder-benchmarks",
   platforms: [.macOS(.v15)],
@@ -20,8 +20,8 @@ let package = Package(
     .target(
       name: "Peers", dependencies: ["RawLevelDB"],
       linkerSettings: [.linkedLibrary("lmdb"), .linkedLibrary("rocksdb")]),
-    // Its folder has a link to the workloads shared with `kvinspect bench`, which makes them part of
-    // this module: a measured loop calls no other module but the measured one.
+    // Its folder has a link to the workloads shared with `kvinspect bench`, which makes them part
+    // of this module: a measured loop calls no other module but the measured one.
     .executableTarget(
       name: "larder-bench",
       dependencies: [

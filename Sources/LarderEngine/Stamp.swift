@@ -12,17 +12,14 @@
 /// The place in a value where a commit leaves its sequence, and a checksum over all of the value.
 package struct Stamp: Hashable, Sendable {
   // Two bytes, so that a row of a batch has room for it beside its kind.
-  @usableFromInline internal let place: UInt16
+  private let place: UInt16
 
   /// - Parameter offset: The number of bytes before the stamp, below 65,536.
-  @inlinable @inline(__always)
   package init(at offset: Int) { place = UInt16(offset) }
 
   /// The number of bytes before the stamp.
-  @inlinable @inline(__always)
   package var offset: Int { Int(place) }
   /// The number of bytes up to the end of the stamp: a stamped value is no shorter.
-  @inlinable @inline(__always)
   package var end: Int { Int(place) + 12 }
 
   private var checksumOffset: Int { offset + 8 }

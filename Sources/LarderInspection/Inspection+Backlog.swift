@@ -4,7 +4,7 @@ import LarderEngine
 extension Inspection {
   /// The expiry index of all caches, and the records that a sweep at ``now`` would delete.
   ///
-  /// - Complexity: One step for each row of the index, one lookup and one checksum for each due row.
+  /// - Complexity: One step for each index row, one lookup and one checksum for each due row.
   ///   Memory for the keys of one cache's due records.
   func backlog() throws(InspectionError) -> CacheContents {
     var backlog = CacheContents()

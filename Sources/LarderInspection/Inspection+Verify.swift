@@ -200,7 +200,7 @@ extension Inspection {
     found.problems.append(
       Problem(
         cache: cache, key: row.userKey,
-        message: "it has \(size) bytes, but the index says \(storedBytes)"))
+        message: "it has \(size) bytes but the index says \(storedBytes)"))
   }
 }
 

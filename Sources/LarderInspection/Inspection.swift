@@ -109,7 +109,7 @@ package final class Inspection {
     guard version <= StoreMarker.formatVersion else {
       throw InspectionError(
         .unsupported,
-        "\(path) has format version \(version); the latest supported is \(StoreMarker.formatVersion)"
+        "\(path) has format version \(version); at most \(StoreMarker.formatVersion) is supported"
       )
     }
     return nil
@@ -117,8 +117,8 @@ package final class Inspection {
 
   /// Truncates the copies of the logs before their first unreadable record.
   ///
-  /// - Returns: A description of an end that is incomplete, because of a power loss or a write under
-  ///   way, and one of damage.
+  /// - Returns: A description of an end that is incomplete, because of a power loss or a write in
+  ///   progress, and one of damage.
   private static func cutLogs(
     of snapshot: StoreSnapshot
   ) throws(InspectionError) -> (torn: String?, damage: String?) {

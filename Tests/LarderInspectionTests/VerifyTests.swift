@@ -127,7 +127,7 @@ import Testing
     }
     let faults = try faults(in: specimen)
     #expect(faults.count == 3)
-    #expect(faults.contains { $0[1] == "fresh" && $0[3].hasSuffix(", but the index says 1") })
+    #expect(faults.contains { $0[1] == "fresh" && $0[3].hasSuffix(" but the index says 1") })
   }
 
   @Test("Every kind of metadata is checked.")

@@ -93,8 +93,8 @@ struct Report: Codable {
     \(machine.summary)
     \(scale.records) records of \(Scale.keyBytes) + \(Scale.valueBytes) bytes, \(scale.filled) \
     filled, \(scale.visited) visited, \(rounds) rounds of A B B A.
-    LevelDB's block cache (8 MiB) holds \
-    \(scale.hasGoals ? "all data of the 'hot' workloads and part of the rest." : "all data at this scale.") \
+    LevelDB's block cache (8 MiB) holds all data \
+    \(scale.hasGoals ? "of the 'hot' workloads and part of the rest." : "at this scale.") \
     The bytes read from a disk are below each table.
     """
   }

@@ -3,8 +3,8 @@ import Foundation
 /// The process of one of two compared builds.
 ///
 /// The process prints the name of a workload. For each line `run` that it reads, it runs Larder's
-/// side once and prints the nanoseconds per operation. At the line `next` it continues with the next
-/// workload, or prints `end`.
+/// side once and prints the nanoseconds per operation. At the line `next` it continues with the
+/// next workload, or prints `end`.
 final class BuildProcess {
   private let process = Process()
   private let input = Pipe()

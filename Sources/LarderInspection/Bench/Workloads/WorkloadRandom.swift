@@ -1,4 +1,4 @@
-/// A random generator with the same sequence on every platform: SplitMix64 (Steele, Lea, Flood 2014).
+/// SplitMix64 (Steele, Lea, Flood 2014), which has the same sequence on every platform.
 struct WorkloadRandom: RandomNumberGenerator {
   private var state: UInt64
 
