@@ -30,7 +30,9 @@ extension CodingSuite {
         CodingGoals(
           encode: 1 / 20, decode: nil, directEncode: 1 / 80, directDecode: nil,
           floor: 1.4, directFloor: 1.05), floor: FeedItem.floor)
-    let characters = try PayloadsOf("100 characters") { (0..<100).map { _ in CharacterItem(&random) } }
+    let characters = try PayloadsOf("100 characters") {
+      (0..<100).map { _ in CharacterItem(&random) }
+    }
       .contests(
         count,
         CodingGoals(

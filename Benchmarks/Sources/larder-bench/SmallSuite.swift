@@ -61,7 +61,7 @@ struct SmallSuite {
       b: {
         try workspace.remove("small-b")
         let side = RawSide(at: workspace.directory("small-b"))
-        let row = KeySpace.expiryKey(cache: 1, bucket: 789_523_200, key: [])
+        let row = IndexRow(cacheID: 1, bucket: 789_523_200, userKey: []).key
         let time = try timed(expecting: saved.count) {
           side.putPairs(plan, rowPrefix: row, batchRecords: batchSize)
         }

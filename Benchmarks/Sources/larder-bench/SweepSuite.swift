@@ -162,7 +162,7 @@ struct SweepSuite {
 
   /// The prefix of the cache's index rows in a bucket.
   private func row(_ bucket: Int64) -> [UInt8] {
-    KeySpace.expiryKey(cache: 1, bucket: bucket, key: [])
+    IndexRow(cacheID: 1, bucket: bucket, userKey: []).key
   }
 
   private func expectSwept(_ engine: any StorageEngine) throws {
