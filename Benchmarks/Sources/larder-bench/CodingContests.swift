@@ -33,11 +33,11 @@ extension CodingSuite {
     let characters = try PayloadsOf("100 characters") {
       (0..<100).map { _ in CharacterItem(&random) }
     }
-      .contests(
-        count,
-        CodingGoals(
-          encode: 18 / 247, decode: nil, directEncode: 5 / 247, directDecode: nil,
-          floor: 1.4, directFloor: 1.05), floor: CharacterItem.floor)
+    .contests(
+      count,
+      CodingGoals(
+        encode: 18 / 247, decode: nil, directEncode: 5 / 247, directDecode: nil,
+        floor: 1.4, directFloor: 1.05), floor: CharacterItem.floor)
     let small = try PayloadsOf("small struct") { Small(&random) }
       .contests(
         count * 50,
