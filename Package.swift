@@ -97,7 +97,8 @@ let package = Package(
     .testTarget(
       name: "LarderEngineTests",
       dependencies: [
-        "LarderEngine", "LarderBytes", "LarderTestSupport", "SimulatedDisk", "CrashWorker",
+        "LarderEngine", "LarderBytes", "LarderTestSupport", "LarderEngineSupport", "SimulatedDisk",
+        "CrashWorker",
       ]),
     .testTarget(
       name: "LarderCodingTests",

@@ -126,7 +126,7 @@ extension ConditionalSlice {
   /// - Returns: The findings of the changes that were applied, and of those that were not because
   ///   their record has changed.
   mutating func commit() throws(StoreError) -> (applied: [Finding], changed: [Finding]) {
-    write.rows.mayExceedBudget = freesRoom
+    write.rows.isAlwaysAdmitted = freesRoom
     write.rows.writeCountBeforeReading = hasReadByCursor ? nil : countBeforeLookups
     let failed = try context.commit(&write, freesRoom ? .processCrash : nil).failed
     var (applied, changed): ([Finding], [Finding]) = ([], [])

@@ -45,6 +45,7 @@ public final class Store: Sendable {
     self.access = access
     self.recovery = recovery
     openCaches = registry.open
+    context.engine.join(StoreParticipant(for: context, registry.open))
     self.registry = Mutex(registry)
   }
 
@@ -63,12 +64,6 @@ public final class Store: Sendable {
     let registry = try Registry(of: context, access: options.access)
     self.init(context, registry, access: options.access, recovery: recovery)
     guard access == .readWrite else { return }
-    // Weak: open caches hold the engine.
-    engine.whenReopened { [weak openCaches, weak context] read in
-      guard let openCaches, let context else { return true }
-      defer { context.budgets.accounting.readAgain(openCaches, by: read) }
-      return openCaches.readIDs(by: read)
-    }
     try withRegistry { registry throws(StoreError) in try context.budgets.resume(registry) }
     reclaim(atOpen: true)
     if let seconds = options.sweepInterval {

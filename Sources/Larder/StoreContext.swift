@@ -24,7 +24,6 @@ final class StoreContext: Sendable {
     clock = options.clock
     durability = options.durability
     budgets = Budgets(storeLimit: options.access == .readOnly ? nil : options.byteBudget)
-    engine.measure(by: budgets.accounting)
   }
 }
 
@@ -119,21 +118,20 @@ extension StoreContext {
     _ write: inout PendingWrite, _ durability: Durability? = nil, at now: Date? = nil
   ) throws(StoreError) -> Commit {
     guard !write.rows.isEmpty else { return Commit(sequence: 0) }
-    if write.rows.observer == nil, !observations.isEmpty { write.rows.observer = observations }
     // After a failed commit too: it may have taken effect.
     defer { write.dueNotes.note() }
     let isSynced = (durability ?? self.durability) == .powerLoss
     return try apply(&write.rows, synced: isSynced, at: now)
   }
 
-  /// Writes rows of the store's own, which are not counted and not observed.
+  /// Writes rows of the store's own.
   func writeMetadata(
     _ rows: inout WriteBatch, synced: Bool = false, cache: String = ""
   ) throws(StoreError) {
     do throws(EngineError) {
       try engine.write(&rows, synced: synced)
     } catch {
-      throw StoreError(error, cache: cache)
+      throw shortage(of: error).map { StoreError($0) } ?? StoreError(error, cache: cache)
     }
   }
 
@@ -148,11 +146,18 @@ extension StoreContext {
       do throws(EngineError) {
         return try engine.write(&rows, synced: synced)
       } catch {
-        guard case .overBudget(let shortage) = error,
-          try makeRoom(for: shortage, at: now ?? clock.now())
-        else { throw StoreError(error) }
+        guard let shortage = shortage(of: error) else { throw StoreError(error) }
+        guard try makeRoom(for: shortage, at: now ?? clock.now()) else {
+          throw StoreError(shortage)
+        }
       }
     }
+  }
+
+  /// Takes the shortage for which a write was refused; nil if it failed for another reason.
+  private func shortage(of error: EngineError) -> Shortage? {
+    guard case .refused(let number) = error else { return nil }
+    return budgets.accounting.takeShortage(number)
   }
 
   /// Evicts until the room that a write was short of is there; returns whether it is.

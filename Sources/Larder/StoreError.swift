@@ -181,8 +181,8 @@ extension StoreError {
     case .corrupt(let message): self = .corrupt(cache: cache, key: key, file: message)
     case .incompatible(let message): self = .incompatible(message)
     case .invalidArgument(let message): self = .invalidArgument(message)
-    case .overBudget(let shortage):
-      self = .budgetExceeded(bytes: shortage.limit + shortage.excess, budget: shortage.limit)
+    // The context translates it: only the accounting knows the budget.
+    case .refused(let number): self = .io("the write was refused (number \(number))")
     }
   }
 }

@@ -34,6 +34,6 @@ package enum EngineError: Error, Hashable {
   /// A key, a value or a batch is over its limit, or a setting is out of range. Nothing was done.
   case invalidArgument(String)
 
-  /// The batch would exceed a budget of the engine's ``CommitMeter``. Nothing was written.
-  case overBudget(Shortage)
+  /// The ``CommitParticipant`` refused the batch; the number is its own. Nothing was written.
+  case refused(Int)
 }

@@ -31,7 +31,7 @@ package protocol StorageEngine: AnyObject, Sendable {
   ///   took effect is unknown until another write succeeds or the store is opened again. Nothing
   ///   was written in the other cases: ``EngineError/invalidArgument(_:)`` when the batch is over
   ///   ``EngineLimits``, ``EngineError/writesDisabled(cause:)`` when an earlier write failed and
-  ///   its cause persists, ``EngineError/overBudget(_:)`` when the meter does not admit the batch.
+  ///   its cause persists, ``EngineError/refused(_:)`` when the participant refuses the batch.
   /// - Complexity: One append to the log, and one fsync if `synced`. One lookup for each row that
   ///   is counted, and one for each condition, unless nothing was written since the batch's
   ///   ``WriteBatch/writeCountBeforeReading``.
@@ -72,17 +72,10 @@ package protocol StorageEngine: AnyObject, Sendable {
   ///   ``EngineError/diskFull``, ``EngineError/closed``. `target` is then as it was before.
   func backup(to target: String, date: Double) throws(EngineError)
 
-  /// Calls `body` whenever the engine has reopened its database after a failure, before any other
-  /// call sees the database.
+  /// Lets `participant` take part in all commits from now on, in place of an earlier one.
   ///
-  /// Reopening may put a write into effect that failed before. `body` returns whether batches that
-  /// were made before are still right; if not, the write that reopened the database throws.
-  ///
-  /// An engine that never reopens anything does not call it.
-  func whenReopened(_ body: @escaping @Sendable (EngineReader) -> Bool)
-
-  /// Reports all writes from now on to `meter`.
-  func measure(by meter: any CommitMeter)
+  /// The engine holds it strongly.
+  func join(_ participant: any CommitParticipant)
 
   /// Throws if the engine is closed, or belongs to another process, as every call does.
   func checkOpen() throws(EngineError)
@@ -93,9 +86,6 @@ package protocol StorageEngine: AnyObject, Sendable {
   func close() throws(EngineError)
 }
 
-/// Reads the value under a key; nil if it is absent.
-package typealias EngineReader = (_ key: [UInt8]) throws(EngineError) -> [UInt8]?
-
 // MARK: - Engines in memory
 
 extension StorageEngine {
@@ -104,8 +94,6 @@ extension StorageEngine {
   package func backup(to target: String, date: Double) throws(EngineError) {
     throw .invalidArgument("a store in memory has no files to make a backup of")
   }
-
-  package func whenReopened(_ body: @escaping @Sendable (EngineReader) -> Bool) {}
 }
 
 // MARK: - Shorthands

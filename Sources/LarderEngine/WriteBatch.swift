@@ -25,7 +25,7 @@ package struct WriteBatch: ~Copyable {
   /// One change: the place of its key in ``bytes``, and right after it the value of a put.
   package struct Row: Sendable {
     package let kind: Kind
-    /// The writer's remark on the change for an observer; the engine does not read it.
+    /// The writer's remark on the change for a participant; the engine does not read it.
     package let note: UInt8
     /// The stamp in the value of a put, which the commit fills in; nil if it has none.
     package let stamp: Stamp?
@@ -37,6 +37,8 @@ package struct WriteBatch: ~Copyable {
 
     package var key: Range<Int> { start..<(start + keyCount) }
     package var value: Range<Int> { (start + keyCount)..<(start + keyCount + valueCount) }
+    /// The size of key and value once the row is applied.
+    package var size: Int { kind == .remove ? 0 : keyCount + valueCount }
   }
 
   package struct Requirement: Sendable {
@@ -56,8 +58,8 @@ package struct WriteBatch: ~Copyable {
   /// Opening a cache does: a cache must be open to be read and cleared.
   package var mayUseReserve = false
 
-  /// Whether it is written even if a budget is exceeded, because it makes room.
-  package var mayExceedBudget = false
+  /// Whether a ``CommitParticipant`` must admit it, because it makes room.
+  package var isAlwaysAdmitted = false
 
   /// The value of ``StorageEngine/writeCount`` before the caller read the state that its conditions
   /// describe.
@@ -65,9 +67,6 @@ package struct WriteBatch: ~Copyable {
   /// If it is unchanged at the commit, the conditions hold and are not checked. With nil, the
   /// default, they are checked.
   package var writeCountBeforeReading: Int?
-
-  /// The observer to notify once the batch has taken effect.
-  package var observer: (any CommitObserver)?
 
   package init() {}
 
@@ -85,9 +84,8 @@ package struct WriteBatch: ~Copyable {
     while rows.popLast() != nil {}
     isClearing = false
     mayUseReserve = false
-    mayExceedBudget = false
+    isAlwaysAdmitted = false
     writeCountBeforeReading = nil
-    observer = nil
     if !requirements.isEmpty { requirements.removeAll(keepingCapacity: true) }
   }
 
@@ -184,22 +182,5 @@ package struct WriteBatch: ~Copyable {
       Row(
         kind: kind, note: note, stamp: stamp, start: start, keyCount: keyCount,
         valueCount: valueCount, requirement: requirement))
-  }
-}
-
-/// An object that is notified of batches once they have taken effect.
-package protocol CommitObserver: AnyObject, Sendable {
-  /// Called for one batch at a time, in the order of commits, before the writer returns.
-  ///
-  /// Other writers wait meanwhile: it must not wait for anything itself. It is not called for a
-  /// batch whose write failed, even if the write turns out to have taken effect when the engine is
-  /// reopened.
-  func didCommit(_ batch: borrowing WriteBatch, _ commit: Commit)
-}
-
-extension WriteBatch {
-  /// Notifies the observer, if there is one and any row was applied.
-  func notifyObserver(_ commit: Commit) {
-    if commit.sequence > 0 { observer?.didCommit(self, commit) }
   }
 }

@@ -174,7 +174,7 @@ extension InspectionError {
     case .corrupt(let message): self.init(.damaged, "the store is damaged: \(message)")
     case .incompatible(let message): self.init(.unsupported, message)
     case .invalidArgument(let message): self.init(.usage, message)
-    case .overBudget: self.init(.io, "the snapshot has a budget")
+    case .refused: self.init(.io, "the write to the snapshot was refused")
     case .readOnly(let cause): self.init(.io, "the snapshot is read-only: \(cause)")
     }
   }

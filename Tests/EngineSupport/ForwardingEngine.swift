@@ -34,7 +34,7 @@ extension ForwardingEngine {
     try base.property(name)
   }
 
-  package func measure(by meter: any CommitMeter) { base.measure(by: meter) }
+  package func join(_ participant: any CommitParticipant) { base.join(participant) }
 
   package func checkOpen() throws(EngineError) { try base.checkOpen() }
 

@@ -1,5 +1,6 @@
 import Foundation
 import LarderEngine
+import LarderEngineSupport
 import LarderTestSupport
 import Testing
 
@@ -125,12 +126,13 @@ import Testing
         #expect(try cursor.next())
         var batch = WriteBatch()
         batch.put(bytes("l").span.bytes, bytes("w").span.bytes)
-        batch.observer = InsideWrite {
-          isInside.raise()
-          // Once reads are refused, the other thread is in `close` and waits for this write.
-          while (try? engine.value("k")) != nil {}
-          #expect(!hasClosed.isRaised)
-        }
+        engine.join(
+          InsideWrite { [weak engine] in
+            isInside.raise()
+            // Once reads are refused, the other thread is in `close` and waits for this write.
+            while (try? engine?.value("k")) != nil {}
+            #expect(!hasClosed.isRaised)
+          })
         try engine.write(&batch, synced: false)
         hasClosed.wait()
         #expect(cursor.entry == Entry("k", "v"))
@@ -139,12 +141,14 @@ import Testing
     }
   }
 
-  private final class InsideWrite: CommitObserver {
+  private final class InsideWrite: ForwardingParticipant {
+    var base: (any CommitParticipant)? { nil }
+    var needs: (counting: Bool, reports: Bool) { (counting: false, reports: true) }
     private let body: @Sendable () -> Void
 
     init(_ body: @escaping @Sendable () -> Void) { self.body = body }
 
-    func didCommit(_ batch: borrowing WriteBatch, _ commit: Commit) { body() }
+    func committed(_ batch: borrowing WriteBatch, _ commit: Commit) { body() }
   }
 
   @Test("A compaction that reads trigger changes no entry.")

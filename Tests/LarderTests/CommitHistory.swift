@@ -10,7 +10,7 @@ import Synchronization
 /// Everything that was committed to a cache, in the order of the commits, checked as it arrives.
 ///
 /// The clock must never be set back. All entries have one lifetime, in seconds.
-final class CommitHistory: CommitObserver {
+final class CommitHistory: Sendable {
   /// The value of a key from one commit on; nil for no value.
   fileprivate struct Change {
     let place: Int
@@ -83,7 +83,7 @@ final class CommitHistory: CommitObserver {
 // MARK: - Commits
 
 extension CommitHistory {
-  func didCommit(_ batch: borrowing WriteBatch, _ commit: Commit) {
+  fileprivate func add(_ batch: borrowing WriteBatch, _ commit: Commit) {
     batch.bytes.withBytes { bytes in
       state.withLock { state in
         let place = reported.load(ordering: .relaxed)
@@ -242,8 +242,24 @@ final class HistoryEngine: ForwardingEngine {
     (self.base, self.history) = (base, history)
   }
 
-  func write(_ batch: inout WriteBatch, synced: Bool) throws(EngineError) -> Commit {
-    batch.observer = history
-    return try base.write(&batch, synced: synced)
+  func join(_ participant: any CommitParticipant) {
+    base.join(Participant(base: participant, history: history))
+  }
+
+  private final class Participant: ForwardingParticipant {
+    let base: (any CommitParticipant)?
+    private let history: CommitHistory
+    var needs: (counting: Bool, reports: Bool) {
+      (counting: base?.needs.counting ?? false, reports: true)
+    }
+
+    init(base: any CommitParticipant, history: CommitHistory) {
+      (self.base, self.history) = (base, history)
+    }
+
+    func committed(_ batch: borrowing WriteBatch, _ commit: Commit) {
+      history.add(batch, commit)
+      base?.committed(batch, commit)
+    }
   }
 }

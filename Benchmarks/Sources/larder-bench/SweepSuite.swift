@@ -268,7 +268,7 @@ final class UncompactedEngine: StorageEngine {
 
   func property(_ name: String) throws(EngineError) -> String? { try base.property(name) }
 
-  func measure(by meter: any CommitMeter) { base.measure(by: meter) }
+  func join(_ participant: any CommitParticipant) { base.join(participant) }
 
   func checkOpen() throws(EngineError) { try base.checkOpen() }
 

@@ -66,6 +66,9 @@ final class Accounting: Sendable {
     /// The accounts that the batch, and the write, change.
     var inBatch: [Account] = []
     var inWrite: [Account] = []
+    /// The shortages of refused batches that their writers have not taken, by number.
+    var refusals: [Int: Shortage] = [:]
+    var lastRefusal = 0
   }
 
   private let state = Mutex(State())
@@ -171,16 +174,30 @@ extension Accounting {
 
 // MARK: - Counting
 
-extension Accounting: CommitMeter {
+extension Accounting {
   var isCounting: Bool { accountCount.load(ordering: .acquiring) > 0 }
 
-  func counts(_ key: UnsafeRawBufferPointer) -> Bool {
-    guard let id = Self.cache(of: key) else { return false }
-    return state.withLock { $0.accounts[id] != nil }
+  /// Counts the rows of a batch, and admits it to the write unless it would exceed a budget.
+  ///
+  /// - Returns: The number of the refusal, for ``takeShortage(_:)``; nil if the batch was admitted.
+  func admit(
+    _ batch: borrowing WriteBatch, without failed: Set<Int>, replacedBytes: (_ row: Int) -> Int?
+  ) -> Int? {
+    batch.bytes.withBytes { bytes in
+      for (index, row) in batch.rows.enumerated() where row.isKept(without: failed) {
+        guard let id = Self.cache(of: UnsafeRawBufferPointer(rebasing: bytes[row.key])),
+          counts(id)
+        else { continue }
+        // Not under the lock, because it may read from the disk.
+        add(row.size, inPlaceOf: replacedBytes(index), to: id)
+      }
+    }
+    return endBatch(mayGrow: batch.isAlwaysAdmitted)
   }
 
-  func add(_ key: UnsafeRawBufferPointer, written: Int, replaced: Int?) {
-    guard let id = Self.cache(of: key) else { return }
+  private func counts(_ id: UInt64) -> Bool { state.withLock { $0.accounts[id] != nil } }
+
+  private func add(_ written: Int, inPlaceOf replaced: Int?, to id: UInt64) {
     state.withLock { state in
       guard let account = state.accounts[id] else { return }
       if !state.inBatch.contains(where: { $0 === account }) { state.inBatch.append(account) }
@@ -190,7 +207,8 @@ extension Accounting: CommitMeter {
     }
   }
 
-  func admit(mayGrow: Bool) -> Shortage? {
+  /// Adds the batch to the write, or discards it if it would exceed a budget.
+  private func endBatch(mayGrow: Bool) -> Int? {
     state.withLock { state in
       let shortage = mayGrow ? nil : Self.shortage(in: state)
       for account in state.inBatch {
@@ -202,13 +220,21 @@ extension Accounting: CommitMeter {
         account.batch = Change()
       }
       state.inBatch.removeAll(keepingCapacity: true)
-      return shortage
+      guard let shortage else { return nil }
+      state.lastRefusal += 1
+      state.refusals[state.lastRefusal] = shortage
+      return state.lastRefusal
     }
   }
 
-  /// What the batch is short of, behind all that were admitted before it; nil for nothing.
+  /// Returns and forgets the shortage of a refused batch; its writer must take it.
+  func takeShortage(_ refusal: Int) -> Shortage? {
+    state.withLock { $0.refusals.removeValue(forKey: refusal) }
+  }
+
+  /// The budget that the batch would exceed, after all batches that were admitted before it.
   ///
-  /// What only removes is never short of anything.
+  /// Nil if there is room; a batch that only removes entries exceeds nothing.
   private static func shortage(in state: State) -> Shortage? {
     // The store's own budget is the first one: what makes room in a cache does so in the store.
     for place in state.budgets.indices.reversed() {
@@ -229,6 +255,7 @@ extension Accounting: CommitMeter {
     return nil
   }
 
+  /// Adds rows with the counts after all admitted batches.
   func putCounts(in rows: inout WriteBatch) {
     state.withLock { state in
       for account in state.accounts.values where account.isChanged {
@@ -246,6 +273,7 @@ extension Accounting: CommitMeter {
     }
   }
 
+  /// Ends the write: applies the changes of its admitted batches, or discards them.
   func end(didCommit: Bool) {
     state.withLock { state in
       for account in state.inWrite {
@@ -262,10 +290,10 @@ extension Accounting: CommitMeter {
     }
   }
 
-  /// Reads the counts again after the database was opened anew: a write that had failed may have
-  /// taken effect by that.
+  /// Reads the counts again after the database was reopened.
   ///
-  /// Of open caches, only the numbers that they have now are in use.
+  /// A write that failed may have taken effect. Only the current ids of open caches are still
+  /// counted; see ``OpenCaches/readIDs(by:)``.
   func readAgain(_ open: OpenCaches, by read: EngineReader) {
     let accounts = state.withLock { $0.accounts }
     for (id, account) in accounts {

@@ -35,8 +35,16 @@ final class Observations: Sendable {
     let stream: AsyncStream<CommittedChange>.Continuation
   }
 
+  /// A cleared cache: its old ids, and its new id.
+  struct Renumbering {
+    let from: [UInt64]
+    let to: UInt64
+  }
+
   fileprivate struct State {
     var observers: [Int: Observer] = [:]
+    /// The caches that the clearing batch in flight renumbers.
+    var renumbered: [Renumbering] = []
     var lastNumber = 0
     var isFinished = false
   }
@@ -92,39 +100,24 @@ final class Observations: Sendable {
 
 // MARK: - Notifying
 
-/// Notifies the observers of a store of a batch that clears caches.
-final class ClearAnnouncement: CommitObserver {
-  private let observations: Observations
-  /// The old ids of each cleared cache, and its new id.
-  private let renumbered: [(from: [UInt64], to: UInt64)]
+extension Observations {
+  /// Sets the caches that the next clearing batch renumbers, or withdraws them.
+  ///
+  /// Called under the registry lock, so there is only one clearing batch at a time.
+  func expectClear(of renumbered: [Renumbering]) { state.withLock { $0.renumbered = renumbered } }
 
-  init(to observations: Observations, renumbered: [(from: [UInt64], to: UInt64)]) {
-    self.observations = observations
-    self.renumbered = renumbered
-  }
-
-  func didCommit(_ batch: borrowing WriteBatch, _ commit: Commit) {
-    observations.tell(batch, failed: commit.failed, renumbered: renumbered)
-  }
-}
-
-extension Observations: CommitObserver {
-  func didCommit(_ batch: borrowing WriteBatch, _ commit: Commit) {
-    tell(batch, failed: commit.failed, renumbered: [])
-  }
-
-  fileprivate func tell(
-    _ batch: borrowing WriteBatch, failed: Set<Int>, renumbered: [(from: [UInt64], to: UInt64)]
-  ) {
+  /// Notifies the observers of a committed batch, without the rows whose condition has failed.
+  func notify(_ batch: borrowing WriteBatch, failed: Set<Int>) {
     batch.bytes.withBytes { bytes in
+      let rows = batch.rows
+      let isClearing = batch.isClearing
       state.withLock { state in
-        let rows = batch.rows
         state.followCaches()
-        state.tell(rows, in: bytes, without: failed)
-        guard !renumbered.isEmpty else { return }
-        for (from, to) in renumbered { state.clear(from, to: to) }
+        state.notify(rows, in: bytes, without: failed)
+        guard isClearing, !state.renumbered.isEmpty else { return }
+        for renumbering in state.renumbered { state.clear(renumbering) }
         // Entries that the batch saves after the clear have the new id.
-        state.tell(rows, in: bytes, without: failed)
+        state.notify(rows, in: bytes, without: failed)
       }
     }
   }
@@ -141,14 +134,14 @@ extension Observations.State {
     }
   }
 
-  fileprivate mutating func clear(_ ids: [UInt64], to id: UInt64) {
-    for (number, observer) in observers where ids.contains(observer.id) {
-      observers[number]?.id = id
+  fileprivate mutating func clear(_ renumbering: Observations.Renumbering) {
+    for (number, observer) in observers where renumbering.from.contains(observer.id) {
+      observers[number]?.id = renumbering.to
       observer.stream.yield(.cleared)
     }
   }
 
-  fileprivate func tell(
+  fileprivate func notify(
     _ rows: [WriteBatch.Row], in bytes: UnsafeRawBufferPointer, without failed: Set<Int>
   ) {
     for row in rows where row.isKept(without: failed) {
@@ -159,9 +152,8 @@ extension Observations.State {
       var change: CommittedChange?
       for observer in observers.values where observer.id == id {
         if let key = observer.key, !recordKey[offset...].elementsEqual(key) { continue }
-        let told = change ?? CommittedChange(row, in: bytes)
-        change = told
-        if let told { observer.stream.yield(told) }
+        change = change ?? CommittedChange(row, in: bytes)
+        if let change { observer.stream.yield(change) }
       }
     }
   }

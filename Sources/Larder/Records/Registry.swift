@@ -268,22 +268,21 @@ extension Registry {
     _ write: inout PendingWrite, clearing clearings: [Batch.Clearing], at now: Date
   ) throws(StoreError) {
     var retired: [UInt64] = []
-    var renumbered: [(from: [UInt64], to: UInt64)] = []
+    var renumbered: [Observations.Renumbering] = []
     let accounting = context.budgets.accounting
     for clearing in clearings {
       let ids = [clearing.cache.id] + clearing.ids.dropLast()
       retired += ids
       for id in clearing.ids { accounting.open(id, inPlaceOf: clearing.cache.id) }
       guard let id = clearing.ids.last else { continue }
-      renumbered.append((ids, id))
+      renumbered.append(Observations.Renumbering(from: ids, to: id))
       let registration = clearing.cache.registration(id: id)
       try Self.add(registration, named: clearing.cache.name, to: &write.rows)
     }
     write.rows.putMetadata(nextID, under: Metadata.nextID)
     write.rows.isClearing = true
-    if !context.observations.isEmpty {
-      write.rows.observer = ClearAnnouncement(to: context.observations, renumbered: renumbered)
-    }
+    context.observations.expectClear(of: renumbered)
+    defer { context.observations.expectClear(of: []) }
     for id in retired { write.rows.putMetadata([], under: Metadata.reclaim(id)) }
     try context.commit(&write, .powerLoss, at: now)
     for clearing in clearings {

@@ -10,7 +10,7 @@ package final class InMemoryEngine: StorageEngine {
     var entries = SortedEntries()
     var sequence: CommitSequence
     var isOpen = true
-    var meter: (any CommitMeter)?
+    var participant: (any CommitParticipant)?
   }
 
   private let state: Mutex<State>
@@ -65,7 +65,9 @@ package final class InMemoryEngine: StorageEngine {
     try reading { _ in nil }
   }
 
-  package func measure(by meter: any CommitMeter) { state.withLock { $0.meter = meter } }
+  package func join(_ participant: any CommitParticipant) {
+    state.withLock { $0.participant = participant }
+  }
 
   package func close() throws(EngineError) {
     state.withLock { state in
@@ -103,15 +105,16 @@ extension InMemoryEngine.State {
     let rows = batch.rows.filter { $0.isKept(without: failed) }
     guard !rows.isEmpty else { return Commit(sequence: 0, failed: failed) }
 
-    try requireRoom(for: batch, without: failed)
+    let needs = participant?.needs ?? (counting: false, reports: false)
+    if needs.counting { try admit(batch, without: failed) }
     let (sequence, reservation) = sequence.next()
     batch.stamp(with: sequence)
     apply(rows, of: batch)
-    if let meter, meter.isCounting {
-      var counts = WriteBatch()
-      meter.putCounts(in: &counts)
-      apply(counts.rows, of: counts)
-      meter.end(didCommit: true)
+    if needs.counting, let participant {
+      var contribution = WriteBatch()
+      participant.contribute(to: &contribution)
+      apply(contribution.rows, of: contribution)
+      participant.ended(didCommit: true)
     }
     // The row is not needed here, but a scan finds the same rows in every engine.
     if let reservation {
@@ -121,7 +124,7 @@ extension InMemoryEngine.State {
       self.sequence.didReserve(reservation)
     }
     let commit = Commit(sequence: sequence, failed: failed)
-    batch.notifyObserver(commit)
+    if needs.reports { participant?.committed(batch, commit) }
     return commit
   }
 
@@ -137,15 +140,15 @@ extension InMemoryEngine.State {
     }
   }
 
-  private func requireRoom(
-    for batch: borrowing WriteBatch, without failed: Set<Int>
+  private func admit(
+    _ batch: borrowing WriteBatch, without failed: Set<Int>
   ) throws(EngineError) {
-    guard let meter, meter.isCounting else { return }
+    guard let participant else { return }
     var staged = StagedSizes(isAlone: true)
-    let shortage = staged.add(batch, without: failed, to: meter) { key in
+    let refusal = staged.admit(batch, without: failed, by: participant) { key in
       entries.find(key).map { key.count + entries[$0].value.count } ?? 0
     }
-    if let shortage { throw .overBudget(shortage) }
+    if let refusal { throw .refused(refusal) }
   }
 
   private func holds(_ requirement: WriteBatch.Requirement) -> Bool {

@@ -10,29 +10,29 @@ struct CommitGroup {
 
   /// Whether the group has one batch, whose rows no other batch needs to read.
   let isAlone: Bool
-  let meter: (any CommitMeter)?
+  /// Whether the participant counts the batches.
+  let isCounted: Bool
   var isEmpty = true
   var members: [Member] = []
   var reservation: UInt64?
   /// Nil until the first batch is counted.
   var sizes: StagedSizes?
 
-  init(isAlone: Bool, meter: (any CommitMeter)?) {
+  init(isAlone: Bool, isCounted: Bool) {
     self.isAlone = isAlone
-    self.meter = meter
+    self.isCounted = isCounted
   }
 
-  /// Reports a batch to the meter, if there is one.
+  /// Asks the participant to admit a batch.
   ///
-  /// - Returns: The budget that the batch would exceed; nil if it was admitted.
-  mutating func count(
-    _ batch: borrowing WriteBatch, without failed: Set<Int>,
+  /// - Returns: The number of the refusal; nil if the batch was admitted.
+  mutating func admit(
+    _ batch: borrowing WriteBatch, without failed: Set<Int>, by participant: any CommitParticipant,
     stored: (UnsafeRawBufferPointer) -> Int?
-  ) -> Shortage? {
-    guard let meter else { return nil }
+  ) -> Int? {
     var sizes = self.sizes.take() ?? StagedSizes(isAlone: isAlone)
     defer { self.sizes = sizes }
-    return sizes.add(batch, without: failed, to: meter, stored: stored)
+    return sizes.admit(batch, without: failed, by: participant, stored: stored)
   }
 
   /// Reads the value that the staged batches leave under a key.

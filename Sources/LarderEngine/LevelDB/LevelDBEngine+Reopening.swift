@@ -51,10 +51,6 @@ extension LevelDBEngine {
 // MARK: - Reopening the database
 
 extension LevelDBEngine {
-  package func whenReopened(_ body: @escaping @Sendable (EngineReader) -> Bool) {
-    reopened.withLock { $0 = body }
-  }
-
   /// Closes the database and opens it again, if writes need that.
   ///
   /// Other calls throw meanwhile; cursors continue after their entry. If opening fails, the next
@@ -95,11 +91,14 @@ extension LevelDBEngine {
     options.createIfMissing = false
     let new = try openDatabase(at: path, options)
     database.replace(with: new)
-    queue.withWriter { $0.resume(with: new) }
+    let participant = queue.withWriter { writer in
+      writer.resume(with: new)
+      return writer.participant
+    }
     let read: EngineReader = { key throws(EngineError) in
       try ValueBuffer.value(under: key, of: new)
     }
-    let isBatchRight = reopened.withLock { $0 }?(read) ?? true
+    let isBatchRight = participant?.reopened(reading: read) ?? true
     database.bringUp()
     return isBatchRight
   }

@@ -25,7 +25,6 @@ package final class LevelDBEngine: StorageEngine {
   ///
   /// Locked while the database is closed or reopened.
   let directory: Mutex<StoreDirectory?>
-  let reopened = Mutex<(@Sendable (EngineReader) -> Bool)?>(nil)
   let isDamageNoted = Atomic<Bool>(false)
 
   /// Opens the store in the directory at `path`, or creates it if the options allow it.
@@ -183,7 +182,9 @@ package final class LevelDBEngine: StorageEngine {
     queue.withWriter { $0.skipSequences(through: sequence) }
   }
 
-  package func measure(by meter: any CommitMeter) { queue.withWriter { $0.meter = meter } }
+  package func join(_ participant: any CommitParticipant) {
+    queue.withWriter { $0.participant = participant }
+  }
 
   package func checkOpen() throws(EngineError) {
     try enter()

@@ -18,8 +18,8 @@ struct LevelDBWriter: ~Copyable {
   private(set) var disabledCause: String?
   /// Whether only reopening the database can make it writable again.
   private(set) var needsReopening = false
-  /// The meter that counts the rows, if there is one.
-  var meter: (any CommitMeter)?
+  /// The participant in the commits, if there is one.
+  var participant: (any CommitParticipant)?
 
   // Values that conditions are checked against are read into this.
   private var value = ValueBuffer()
@@ -87,8 +87,8 @@ struct LevelDBWriter: ~Copyable {
       for other in others { other.outcome = .failure(error) }
       throw error
     }
-    let meter = meter?.isCounting == true ? meter : nil
-    var group = CommitGroup(isAlone: others.isEmpty, meter: meter)
+    let needs = participant?.needs ?? (counting: false, reports: false)
+    var group = CommitGroup(isAlone: others.isEmpty, isCounted: needs.counting)
     var own = Commit(sequence: 0)
     var failure: EngineError?
     do throws(EngineError) {
@@ -104,29 +104,39 @@ struct LevelDBWriter: ~Copyable {
       }
     }
     if let reservation = group.reservation { stage(reservation) }
-    if let meter, !group.isEmpty { stageCounts(of: meter) }
+    if needs.counting, !group.isEmpty { stageContribution() }
 
     let isSynced =
       synced || group.reservation != nil || others.contains { $0.synced }
     if isSynced || !group.isEmpty {
       do throws(EngineError) {
         try write(synced: isSynced, reservation: group.reservation)
-        meter?.end(didCommit: true)
+        if needs.counting { participant?.ended(didCommit: true) }
       } catch {
-        meter?.end(didCommit: false)
+        if needs.counting { participant?.ended(didCommit: false) }
         for other in others {
           other.outcome = other.outcome?.flatMap { _ in .failure(error) }
         }
         throw failure ?? error
       }
-      // A batch that has failed has no sequence, and is not reported.
-      batch.pointee.notifyObserver(own)
-      for other in others {
-        if case .success(let commit)? = other.outcome { other.batch.pointee.notifyObserver(commit) }
-      }
+      if needs.reports { report(batch, own, with: others) }
     }
     if let failure { throw failure }
     return own
+  }
+
+  /// Reports the batches that were applied to the participant.
+  ///
+  /// A batch that failed, or of which no row was applied, has no sequence.
+  private func report(
+    _ batch: UnsafeMutablePointer<WriteBatch>, _ own: Commit, with others: [WaitingCommit]
+  ) {
+    guard let participant else { return }
+    if own.sequence > 0 { participant.committed(batch.pointee, own) }
+    for other in others {
+      guard case .success(let commit)? = other.outcome, commit.sequence > 0 else { continue }
+      participant.committed(other.batch.pointee, commit)
+    }
   }
 
   /// Writes the staged rows, `reservation` included.
@@ -222,10 +232,12 @@ extension LevelDBWriter {
     }
     let failed = try failedRequirements(of: batch, in: group)
     guard batch.pointee.hasRow(without: failed) else { return Commit(sequence: 0, failed: failed) }
-    if group.meter != nil {
+    if group.isCounted, let participant {
       defer { shrinkValue() }
-      let shortage = group.count(batch.pointee, without: failed) { storedBytes(under: $0) }
-      if let shortage { throw .overBudget(shortage) }
+      let refusal = group.admit(batch.pointee, without: failed, by: participant) {
+        storedBytes(under: $0)
+      }
+      if let refusal { throw .refused(refusal) }
     }
     guard let (number, reservation) = sequence?.next() else {
       return Commit(sequence: 0, failed: failed)
@@ -307,10 +319,10 @@ extension LevelDBWriter {
 
   private static let keptBytes = 1 << 20
 
-  private mutating func stageCounts(of meter: any CommitMeter) {
-    var counts = WriteBatch()
-    meter.putCounts(in: &counts)
-    stage(counts, without: [])
+  private mutating func stageContribution() {
+    var contribution = WriteBatch()
+    participant?.contribute(to: &contribution)
+    stage(contribution, without: [])
   }
 
   private mutating func restoreReserve() {

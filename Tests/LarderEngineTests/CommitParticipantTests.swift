@@ -5,13 +5,22 @@ import Testing
 
 @testable import LarderEngine
 
-/// An engine reports each write to its commit meter, which counts bytes and enforces a limit.
-@Suite struct CommitMeterTests {
+/// An engine asks its commit participant to admit each write, and notifies it of each commit.
+@Suite struct CommitParticipantTests {
   /// Counts every key but its own, and refuses growth beyond a limit.
-  private final class Meter: CommitMeter {
+  private final class Meter: CommitParticipant {
+    /// The number of its refusals.
+    static let refusal = 7
+
+    struct Refused: Equatable {
+      let growth: Int
+      let excess: Int
+    }
+
     struct State {
       var bytes = 0
-      var batch: [Int?] = []
+      var refused: [Refused] = []
+      var committed: [UInt64] = []
       var write: [Int?] = []
       var ends: [Bool] = []
       var isExact = true
@@ -23,32 +32,37 @@ import Testing
 
     init(limit: Int = .max) { self.limit = limit }
 
-    var isCounting: Bool { true }
-    func counts(_ key: UnsafeRawBufferPointer) -> Bool { !key.elementsEqual(Self.countKey) }
+    var needs: (counting: Bool, reports: Bool) { (true, true) }
 
-    func add(_ key: UnsafeRawBufferPointer, written: Int, replaced: Int?) {
-      state.withLock { $0.batch.append(replaced.map { written - $0 }) }
-    }
-
-    func admit(mayGrow: Bool) -> Shortage? {
-      state.withLock { state in
-        defer { state.batch = [] }
-        let growth = state.batch.reduce(0) { $0 + ($1 ?? 0) }
+    func admit(
+      _ batch: borrowing WriteBatch, without failed: Set<Int>, replacedBytes: (_ row: Int) -> Int?
+    ) -> Int? {
+      let isAlwaysAdmitted = batch.isAlwaysAdmitted
+      let changes: [Int?] = batch.bytes.withBytes { bytes in
+        batch.rows.enumerated()
+          .filter { _, row in
+            row.isKept(without: failed) && !bytes[row.key].elementsEqual(Self.countKey)
+          }
+          .map { index, row in replacedBytes(index).map { row.size - $0 } }
+      }
+      return state.withLock { state in
+        let growth = changes.reduce(0) { $0 + ($1 ?? 0) }
         let sum = state.write.reduce(state.bytes + growth) { $0 + ($1 ?? 0) }
-        guard mayGrow || sum <= limit else {
-          return Shortage(budget: 0, limit: limit, growth: growth, excess: sum - limit)
+        guard isAlwaysAdmitted || sum <= limit else {
+          state.refused.append(Refused(growth: growth, excess: sum - limit))
+          return Self.refusal
         }
-        state.write += state.batch
+        state.write += changes
         return nil
       }
     }
 
-    func putCounts(in rows: inout WriteBatch) {
+    func contribute(to rows: inout WriteBatch) {
       let sum = state.withLock { state in state.write.reduce(state.bytes) { $0 + ($1 ?? 0) } }
       rows.put(Self.countKey.span.bytes, bytes("\(sum)").span.bytes)
     }
 
-    func end(didCommit: Bool) {
+    func ended(didCommit: Bool) {
       state.withLock { state in
         state.ends.append(didCommit)
         if didCommit {
@@ -58,6 +72,12 @@ import Testing
         state.write = []
       }
     }
+
+    func committed(_ batch: borrowing WriteBatch, _ commit: Commit) {
+      state.withLock { $0.committed.append(commit.sequence) }
+    }
+
+    func reopened(reading read: EngineReader) -> Bool { true }
   }
 
   /// The bytes of all entries in the engine, without the entry of the count.
@@ -67,13 +87,16 @@ import Testing
     }
   }
 
-  @Test("Each write is measured, and its count is written with it.", arguments: EngineKind.allCases)
+  @Test(
+    "Each write is counted and reported, and its count is written with it.",
+    arguments: EngineKind.allCases)
   func eachWrite(kind: EngineKind) throws {
     try withEngine(kind) { engine in
       try engine.put("before", "it is there")
       let meter = Meter()
       meter.state.withLock { $0.bytes = "before".count + "it is there".count }
-      engine.measure(by: meter)
+      engine.join(meter)
+      var applied: [UInt64] = []
       var random = SplitMix64(seed: testSeed())
       for step in 0..<200 {
         var batch = WriteBatch()
@@ -88,35 +111,39 @@ import Testing
             batch.put(key.span.bytes, value.span.bytes, if: condition)
           }
         }
-        try engine.write(&batch, synced: false)
+        let sequence = try engine.write(&batch, synced: false).sequence
+        if sequence > 0 { applied.append(sequence) }
         let counted = meter.state.withLock { $0.bytes }
         #expect(try counted == held(engine), "step \(step)")
         if let row = try engine.get(Meter.countKey.span.bytes) {
           #expect(String(decoding: row, as: UTF8.self) == "\(counted)")
         }
       }
-      #expect(meter.state.withLock { $0.isExact && $0.batch.isEmpty && $0.write.isEmpty })
+      #expect(meter.state.withLock { $0.committed } == applied)
+      #expect(meter.state.withLock { $0.isExact && $0.refused.isEmpty && $0.write.isEmpty })
     }
   }
 
-  @Test("A write that the meter refuses changes nothing.", arguments: EngineKind.allCases)
+  @Test("A write that the participant refuses changes nothing.", arguments: EngineKind.allCases)
   func refusedWrite(kind: EngineKind) throws {
     try withEngine(kind) { engine in
       let meter = Meter(limit: 20)
-      engine.measure(by: meter)
+      engine.join(meter)
       try engine.put("a", "0123456789")
       var batch = WriteBatch()
       batch.put(bytes("b").span.bytes, bytes("0123456789").span.bytes)
-      #expect(
-        throws: EngineError.overBudget(Shortage(budget: 0, limit: 20, growth: 11, excess: 2))
-      ) { try engine.write(&batch, synced: false) }
+      #expect(throws: EngineError.refused(Meter.refusal)) {
+        try engine.write(&batch, synced: false)
+      }
+      #expect(meter.state.withLock { $0.refused } == [Meter.Refused(growth: 11, excess: 2)])
       #expect(try engine.get(bytes("b").span.bytes) == nil)
+      #expect(meter.state.withLock { $0.committed.count } == 1)
       // The same batch once there is room, and then one that may exceed the limit.
       try engine.put("a", "")
       try engine.write(&batch, synced: false)
       batch.reset()
       batch.put(bytes("c").span.bytes, bytes("0123456789").span.bytes)
-      batch.mayExceedBudget = true
+      batch.isAlwaysAdmitted = true
       try engine.write(&batch, synced: false)
       let counted = meter.state.withLock { $0.bytes }
       #expect(try counted == held(engine) && counted == 23)
@@ -127,16 +154,16 @@ import Testing
   func refusedBatch() {
     let meter = Meter(limit: 30)
     var staged = StagedSizes(isAlone: false)
-    func add(_ value: String) -> Shortage? {
+    func admit(_ value: String) -> Int? {
       var batch = WriteBatch()
       batch.put(bytes("a").span.bytes, bytes(value).span.bytes)
-      return staged.add(batch, without: [], to: meter) { _ in 0 }
+      return staged.admit(batch, without: [], by: meter) { _ in 0 }
     }
-    #expect(add(String(repeating: "x", count: 9)) == nil)
+    #expect(admit(String(repeating: "x", count: 9)) == nil)
     // The batch is refused, so the next one does not replace its row.
-    #expect(add(String(repeating: "x", count: 99)) != nil)
-    #expect(add(String(repeating: "x", count: 19)) == nil)
-    meter.end(didCommit: true)
+    #expect(admit(String(repeating: "x", count: 99)) != nil)
+    #expect(admit(String(repeating: "x", count: 19)) == nil)
+    meter.ended(didCommit: true)
     #expect(meter.state.withLock { $0.bytes } == 20)
   }
 }

@@ -1,0 +1,41 @@
+import LarderEngine
+
+/// The part that a store takes in its engine's commits: counting, notifying, and following a
+/// reopened database.
+final class StoreParticipant: CommitParticipant {
+  private let accounting: Accounting
+  private let observations: Observations
+  // Weak: open caches hold the context, the context the engine, and the engine the participant.
+  private let openCaches: @Sendable () -> OpenCaches?
+
+  /// - Parameters:
+  ///   - context: Provides the accounting and the observations; it is not held.
+  ///   - openCaches: The open caches of the store, which are held weakly.
+  init(for context: StoreContext, _ openCaches: OpenCaches) {
+    accounting = context.budgets.accounting
+    observations = context.observations
+    self.openCaches = { [weak openCaches] in openCaches }
+  }
+
+  var needs: (counting: Bool, reports: Bool) { (accounting.isCounting, !observations.isEmpty) }
+
+  func admit(
+    _ batch: borrowing WriteBatch, without failed: Set<Int>, replacedBytes: (_ row: Int) -> Int?
+  ) -> Int? {
+    accounting.admit(batch, without: failed, replacedBytes: replacedBytes)
+  }
+
+  func contribute(to rows: inout WriteBatch) { accounting.putCounts(in: &rows) }
+
+  func ended(didCommit: Bool) { accounting.end(didCommit: didCommit) }
+
+  func committed(_ batch: borrowing WriteBatch, _ commit: Commit) {
+    observations.notify(batch, failed: commit.failed)
+  }
+
+  func reopened(reading read: EngineReader) -> Bool {
+    guard let openCaches = openCaches() else { return true }
+    defer { accounting.readAgain(openCaches, by: read) }
+    return openCaches.readIDs(by: read)
+  }
+}

@@ -1,0 +1,66 @@
+/// Takes part in the commits of an engine: admits batches, adds rows, and is notified.
+///
+/// A write consists of one batch, or of several that are applied together. For each write, the
+/// engine makes these calls:
+///
+/// 1. ``admit(_:without:replacedBytes:)`` for each batch with rows to apply, in the order of
+///    commits. A refused batch is left out of the write.
+/// 2. ``contribute(to:)`` once, if a batch was admitted.
+/// 3. ``ended(didCommit:)`` once the write has succeeded or failed.
+/// 4. ``committed(_:_:)`` for each applied batch, in the order of commits, if the write succeeded.
+///
+/// The engine reads ``needs`` before them: without `counting` it skips the first three calls, and
+/// without `reports` the last one. The rows of ``contribute(to:)`` belong to the same write as the
+/// batches, so counts on disk match the entries on disk, even after a crash.
+///
+/// Calls come one at a time, while other writers wait. A participant must not wait for anything
+/// itself, and it must not call the engine.
+package protocol CommitParticipant: AnyObject, Sendable {
+  /// Whether batches are to be counted, and commits reported, in the next write.
+  ///
+  /// The engine reads it once for each write, so a write that needs neither costs one call.
+  var needs: (counting: Bool, reports: Bool) { get }
+
+  /// Admits a batch to the write, or refuses it.
+  ///
+  /// A batch that ``WriteBatch/isAlwaysAdmitted`` must not be refused.
+  ///
+  /// - Parameters:
+  ///   - batch: The batch, which has not been applied.
+  ///   - failed: The conditions of the batch that failed. Rows under them are not applied.
+  ///   - replacedBytes: Returns the size of the key and value that the row with this index
+  ///     replaces: 0 if there is no entry, nil if it cannot be read. It is called at most once for
+  ///     each row, in their order, and for all rows with the same key or for none of them.
+  /// - Returns: Nil if the batch was admitted. Otherwise the participant's number for the refusal;
+  ///   the write of the batch throws it as ``EngineError/refused(_:)``.
+  func admit(
+    _ batch: borrowing WriteBatch, without failed: Set<Int>, replacedBytes: (_ row: Int) -> Int?
+  ) -> Int?
+
+  /// Adds rows to the write, after all batches were admitted.
+  func contribute(to rows: inout WriteBatch)
+
+  /// Ends the write: its admitted batches have all taken effect, or all failed.
+  func ended(didCommit: Bool)
+
+  /// Notifies the participant of a batch that has taken effect, before its writer returns.
+  ///
+  /// It is not called for a batch whose write failed, even if the write turns out to have taken
+  /// effect when the database is reopened.
+  func committed(_ batch: borrowing WriteBatch, _ commit: Commit)
+
+  /// Notifies the participant that the database was reopened after a failure.
+  ///
+  /// No other call uses the database before this one returns.
+  ///
+  /// Reopening may put a write into effect that failed before. An engine that never reopens
+  /// anything does not call it.
+  ///
+  /// - Parameter read: Reads the database.
+  /// - Returns: Whether batches that were made before are still right; if not, the write that
+  ///   reopened the database throws.
+  func reopened(reading read: EngineReader) -> Bool
+}
+
+/// Reads the value under a key; nil if it is absent.
+package typealias EngineReader = (_ key: [UInt8]) throws(EngineError) -> [UInt8]?
