@@ -10,8 +10,8 @@ import LarderEngine
 ///
 /// 1. All rows of a change share one condition, on the record: a change is applied whole or not at
 ///    all.
-/// 2. An index row needs no condition of its own. Whoever writes an index row writes its record in
-///    the same batch, with a new commit sequence. So if the record is the same, so are its rows.
+/// 2. An index row needs no condition of its own. Every batch that writes an index row also writes
+///    its record, with a new commit sequence. So if the record is the same, so are its rows.
 /// 3. A condition need not be checked if nothing was written since the record was read. That can be
 ///    known only for records that were looked up here; a cursor may read an older state.
 /// 4. A change whose condition failed is returned to the caller, which looks the record up again or
