@@ -4,3 +4,6 @@ import Foundation
 ///
 /// It is 1 in every other run.
 package let proofFactor = ProcessInfo.processInfo.environment["LARDER_PROOF"] == "1" ? 20 : 1
+
+/// Whether this run is part of `make proof`.
+package var isProof: Bool { proofFactor > 1 }
