@@ -4,6 +4,7 @@ import LarderEngine
 import LarderEngineSupport
 import LarderTesting
 import Synchronization
+import Testing
 
 @testable import Larder
 
@@ -20,7 +21,8 @@ final class CommitHistory: Sendable {
   }
 
   fileprivate struct State {
-    var core: CacheCore<Int>?
+    // Weak: the cache holds the engine, and the engine this history.
+    weak var core: CacheCore<Int>?
     var changes: [String: [Change]] = [:]
     var retired: Set<UInt64> = []
     var lastSequence: UInt64 = 0
@@ -172,7 +174,7 @@ extension CommitHistory {
     at place: Int, _ state: inout State
   ) {
     do {
-      guard let core = state.core else { return }
+      let core = try #require(state.core, "the history follows no cache")
       let record = try core.record(bytes.bytes, under: recordKey.bytes)
       let value = try core.value(of: record, in: bytes.bytes, under: recordKey.bytes)
       state.append(

@@ -169,15 +169,20 @@ import Testing
 
   /// Clears both caches of a full store, and checks them after reopening: empty and writable.
   private func clear(
-    _ store: Store, _ pictures: Cache<Int, Data>, _ words: Cache<Int, Data>
+    _ store: Store, _ pictures: Cache<Int, Data>, _ words: Cache<Int, Data>,
+    _ step: inout String
   ) throws {
+    step = "clearing the pictures"
     try pictures.removeAll()
+    step = "clearing the words"
     try words.removeAll()
     try store.close()
+    step = "opening the cleared store"
     let again = try open(byDefault: true)
     #expect(try again.pictures.value(for: 0) == nil)
     #expect(try again.words.value(for: 1) == nil)
     disk.setBytes([], of: "/rest")
+    step = "saving after clearing"
     for number in 0..<100 { try again.pictures.save(picture(number), for: number) }
     try expect(100, in: again.pictures)
     try again.store.close()
@@ -190,19 +195,29 @@ import Testing
     arguments: megabytes)
   func reopenings(megabytes: UInt64) throws {
     disk.setCapacity(megabytes << 20)
-    var (store, pictures, words) = try open(byDefault: true)
-    try words.save(Data("kept".utf8), for: 1)
-    let count = try saveUntilRefused(pictures, from: 0)
-    #expect(count >= Int(megabytes) * 40)
-    for opening in 1...4 {
-      try store.close()
-      (store, pictures, words) = try open(byDefault: true)
-      try expect(count - opening + 1, in: pictures)
-      _ = try saveUntilRefused(pictures, from: 1_000_000)
-      #expect(try pictures.remove(count - opening), "opening \(opening)")
-      #expect(try pictures.value(for: count - opening) == nil)
+    var step = "opening"
+    do {
+      var (store, pictures, words) = try open(byDefault: true)
+      try words.save(Data("kept".utf8), for: 1)
+      step = "filling"
+      let count = try saveUntilRefused(pictures, from: 0)
+      #expect(count >= Int(megabytes) * 40)
+      for opening in 1...4 {
+        try store.close()
+        step = "opening \(opening)"
+        (store, pictures, words) = try open(byDefault: true)
+        step = "reading after opening \(opening)"
+        try expect(count - opening + 1, in: pictures)
+        step = "filling after opening \(opening)"
+        _ = try saveUntilRefused(pictures, from: 1_000_000)
+        step = "removing after opening \(opening)"
+        #expect(try pictures.remove(count - opening))
+        #expect(try pictures.value(for: count - opening) == nil)
+      }
+      try clear(store, pictures, words, &step)
+    } catch {
+      Issue.record(error, "\(step)")
     }
-    try clear(store, pictures, words)
   }
 
   @Test(
@@ -224,7 +239,24 @@ import Testing
     }
     #expect(try pictures.remove(0))
     #expect(try pictures.value(for: 0) == nil)
-    try clear(store, pictures, words)
+    var step = ""
+    try clear(store, pictures, words, &step)
+  }
+
+  @Test("A save succeeds after a compaction has failed for lack of room.")
+  func failedCompaction() throws {
+    disk.setCapacity(32 << 20)
+    let (store, pictures, _) = try open(byDefault: true)
+    for number in 0..<1600 { try pictures.save(picture(number), for: number) }
+    let rest = try SimulatedFiles(disk).availableBytes(in: "/store")
+    disk.setBytes(Array(repeating: 1, count: Int(rest) - (3 << 20)), of: "/rest")
+    #expect(throws: EngineError.self) {
+      try store.context.engine.compact(EngineRange())
+    }
+    #expect(try SimulatedFiles(disk).availableBytes(in: "/store") < 64 << 10)
+    for number in 1600..<1610 { try pictures.save(picture(number), for: number) }
+    try expect(1610, in: pictures)
+    try store.close()
   }
 
   @Test("The reserve file exists only while room is short.")

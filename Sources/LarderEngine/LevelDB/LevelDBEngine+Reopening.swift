@@ -35,12 +35,13 @@ extension LevelDBEngine {
       return try commit(&batch, synced: synced)
     } catch {
       let cause: String
-      if case .writesDisabled(let reason) = error {
+      switch error {
+      case .writesDisabled(let reason): cause = reason
+      // Refused before anything was written, because the reserve is spent.
+      case .diskFull where queue.withWriter({ $0.disabledCause == nil }): cause = "\(error)"
+      default:
+        guard let reason = database.downCause else { throw error }
         cause = reason
-      } else if let reason = database.downCause {
-        cause = reason
-      } else {
-        throw error
       }
       guard try reopen(because: cause, forFreeing: batch.freesRoom) else { throw error }
     }
@@ -72,17 +73,23 @@ extension LevelDBEngine {
   func reopen(
     _ path: String, because cause: String, forFreeing: Bool
   ) throws(EngineError) -> Bool {
-    guard queue.withWriter({ $0.needsReopening }) else { return false }
-    // The tables of a failed compaction can take up all room of a full disk.
+    // On a full disk, the tables of a compaction that failed or is under way can take up all room.
     var unnamedBytes = 0
-    if !queue.withWriter({ $0.seemsToHaveRoom(forFreeing: forFreeing) }) {
-      guard forFreeing else { return false }
+    if queue.withWriter({ $0.seemsToHaveRoom(forFreeing: forFreeing) }) {
+      guard queue.withWriter({ $0.needsReopening }) else { return false }
+    } else {
+      // A compaction under way is ended for a batch that frees room, or if it cannot go on either.
+      let isFull = try options.files.availableBytes(in: path) < Self.tablePieceBytes
+      guard forFreeing || isFull else { return false }
       let bytes = try UnnamedTables(in: path, files: options.files).byteCount
-      guard bytes > 0, queue.withWriter({ $0.seemsToHaveRoom(forFreeing: true, after: bytes) })
+      guard bytes > 0,
+        queue.withWriter({ $0.seemsToHaveRoom(forFreeing: forFreeing, after: bytes) })
       else { return false }
       unnamedBytes = bytes
     }
     guard unnamedBytes > 0 || options.files.acceptsWrites(in: path) else { return false }
+    // So that the next call retries if this attempt fails.
+    queue.withWriter { $0.requireReopening() }
     database.takeDown(because: cause)
     // Only after closing: until then the database may have been writing one of them.
     if unnamedBytes > 0 { try UnnamedTables(in: path, files: options.files).remove() }
@@ -101,5 +108,26 @@ extension LevelDBEngine {
     let isBatchRight = participant?.reopened(reading: read) ?? true
     database.bringUp()
     return isBatchRight
+  }
+
+  /// LevelDB writes a table in pieces of this size.
+  private static let tablePieceBytes: UInt64 = 64 << 10
+}
+
+// MARK: - Closing the database
+
+extension LevelDBEngine {
+  /// Restores a spent reserve after the database was closed, with `directory` locked.
+  ///
+  /// Closing ends a compaction, whose tables may take up the room of the reserve. The next opening
+  /// needs that room if other files fill the disk meanwhile.
+  func restoreReserve(in path: String) {
+    guard queue.withWriter({ $0.isReserveSpent }) else { return }
+    do throws(EngineError) {
+      try UnnamedTables(in: path, files: options.files).remove()
+    } catch {
+      // They are removed when the store is opened.
+    }
+    queue.withWriter { $0.restoreReserveAfterClosing() }
   }
 }

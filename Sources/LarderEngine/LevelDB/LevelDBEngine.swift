@@ -68,7 +68,7 @@ package final class LevelDBEngine: StorageEngine {
     try reserve.lendToOpen()
     recovery = try recover(
       directory: directory.path, files: options.files, stamp: options.stamp)
-    if reserve.isLent {
+    if reserve.wasShortToOpen {
       try UnnamedTables(in: directory.path, files: options.files).remove()
     }
     let database = try openDatabase(at: directory.path, options)
@@ -232,8 +232,9 @@ package final class LevelDBEngine: StorageEngine {
     // A child process leaves the parent's files, and its own copy of the memory, as they are.
     guard owner.isCurrent else { return }
     directory.withLock { directory in
-      guard directory != nil else { return }
+      guard let path = directory?.path else { return }
       database.close()
+      restoreReserve(in: path)
       directory = nil
     }
   }

@@ -39,6 +39,22 @@ struct LevelDBWriter: ~Copyable {
     restoreReserve()
   }
 
+  /// Notes that the database is about to be closed, and usable again after ``resume(with:)``.
+  mutating func requireReopening() { needsReopening = true }
+
+  /// Whether the reserve is spent, in a directory that is in place.
+  var isReserveSpent: Bool {
+    do throws(EngineError) {
+      try logs.requireInPlace()
+      return reserve.isSpent
+    } catch {
+      return false
+    }
+  }
+
+  /// Restores the reserve once the database is closed.
+  mutating func restoreReserveAfterClosing() { reserve.restore() }
+
   /// Continues with a database that was reopened.
   mutating func resume(with database: OpaquePointer) {
     self.database = database

@@ -26,14 +26,16 @@ struct Reserve {
   /// The most that one compaction writes.
   private let compactionBytes: Int
   private var heldBytes: Int
-  /// The bytes that an opening has taken from the reserve; ``restore(storeBytes:)`` returns them.
+  /// The bytes that an opening has taken from the reserve; ``restore()`` returns them.
   private var lentBytes = 0
+  /// The size of the store when the reserve was last restored.
+  private var storeBytes: UInt64 = 0
   private var grownBytes = 0
   /// Whether the disk is nearly full and the file is smaller than a removal needs.
   private(set) var isSpent = false
 
-  /// Whether an opening uses room of the reserve.
-  var isLent: Bool { lentBytes > 0 }
+  /// Whether an opening found less free room than it needs.
+  private(set) var wasShortToOpen = false
 
   private var path: String { "\(directory)/\(Self.name)" }
 
@@ -73,6 +75,12 @@ struct Reserve {
   /// The file is as large as the output of a compaction of a store of `storeBytes`, plus four write
   /// buffers. If there is less room, it takes half of it, and at least four buffers if possible.
   mutating func restore(storeBytes: UInt64) {
+    self.storeBytes = storeBytes
+    restore()
+  }
+
+  /// The same, for a store of the last size.
+  mutating func restore() {
     do throws(EngineError) {
       let available = try files.availableBytes(in: directory)
       let wanted = Int(min(storeBytes, UInt64(compactionBytes))) + leastBytes
@@ -111,7 +119,8 @@ struct Reserve {
       needed += try files.byteCount(of: "\(directory)/\(name)") ?? 0
     }
     let available = try files.availableBytes(in: directory)
-    guard heldBytes > 0, available < UInt64(needed) else { return }
+    wasShortToOpen = available < UInt64(needed)
+    guard heldBytes > 0, wasShortToOpen else { return }
     lentBytes = heldBytes
     heldBytes = max(0, heldBytes - (needed - Int(available)))
     try files.truncate(path, to: heldBytes)
