@@ -87,7 +87,10 @@ extension LevelDBEngine {
       else { return false }
       unnamedBytes = bytes
     }
-    guard unnamedBytes > 0 || options.files.acceptsWrites(in: path) else { return false }
+    // A disk whose room is taken by those tables still accepts an empty file.
+    guard options.files.acceptsWrites(in: path, count: unnamedBytes > 0 ? 0 : 4096) else {
+      return false
+    }
     // So that the next call retries if this attempt fails.
     queue.withWriter { $0.requireReopening() }
     database.takeDown(because: cause)

@@ -105,13 +105,13 @@ extension StoreFiles {
     }
   }
 
-  /// Whether the disk accepts a small file in a store's directory.
+  /// Whether the disk accepts a file of `count` bytes in a store's directory.
   ///
-  /// Opening a database begins with writing one.
-  func acceptsWrites(in directory: String) -> Bool {
+  /// Opening a database begins with writing a small one.
+  func acceptsWrites(in directory: String, count: Int) -> Bool {
     let probe = "\(directory)/LARDER.probe"
     do throws(EngineError) {
-      try replace(probe, with: Array(repeating: 0, count: 4096))
+      try replace(probe, with: Array(repeating: 0, count: count))
       try synchronizeDirectory(directory)
       try remove(probe)
       return true
