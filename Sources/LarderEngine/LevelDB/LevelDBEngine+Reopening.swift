@@ -78,14 +78,10 @@ extension LevelDBEngine {
     if queue.withWriter({ $0.seemsToHaveRoom(forFreeing: forFreeing) }) {
       guard queue.withWriter({ $0.needsReopening }) else { return false }
     } else {
-      // A compaction under way is ended for a batch that frees room, or if it cannot go on either.
-      let isFull = try options.files.availableBytes(in: path) < Self.tablePieceBytes
-      guard forFreeing || isFull else { return false }
-      let bytes = try UnnamedTables(in: path, files: options.files).byteCount
-      guard bytes > 0,
-        queue.withWriter({ $0.seemsToHaveRoom(forFreeing: forFreeing, after: bytes) })
+      unnamedBytes = unfinishedBytes(in: path, forFreeing: forFreeing)
+      guard unnamedBytes > 0,
+        queue.withWriter({ $0.seemsToHaveRoom(forFreeing: forFreeing, after: unnamedBytes) })
       else { return false }
-      unnamedBytes = bytes
     }
     // A disk whose room is taken by those tables still accepts an empty file.
     guard options.files.acceptsWrites(in: path, count: unnamedBytes > 0 ? 0 : 4096) else {
@@ -111,6 +107,20 @@ extension LevelDBEngine {
     let isBatchRight = participant?.reopened(reading: read) ?? true
     database.bringUp()
     return isBatchRight
+  }
+
+  /// The size of the tables of a compaction that failed, or is to be ended; 0 if it is unknown.
+  ///
+  /// A compaction under way is ended for a batch that frees room. For other batches it is ended
+  /// only if the disk has no room for its next piece of a table, so that it would fail anyway.
+  private func unfinishedBytes(in path: String, forFreeing: Bool) -> Int {
+    do throws(EngineError) {
+      let available = try options.files.availableBytes(in: path)
+      guard forFreeing || available < Self.tablePieceBytes else { return 0 }
+      return try UnnamedTables(in: path, files: options.files).byteCount
+    } catch {
+      return 0
+    }
   }
 
   /// LevelDB writes a table in pieces of this size.
