@@ -23,15 +23,17 @@ public struct Batch: ~Copyable {
 
   /// Saves a value under a key with the current date, replacing the entry of the key.
   ///
-  /// As in ``Cache/save(_:for:durability:)``, an entry of a newer schema version is not replaced,
-  /// unless the batch removes it first.
+  /// As in ``Cache/save(_:for:validator:durability:)``, an entry of a newer schema version is not
+  /// replaced, unless the batch removes it first.
   ///
   /// - Parameters:
   ///   - value: At most 32 MiB encoded.
   ///   - key: Up to 64 KiB encoded.
   ///   - cache: A cache of the store.
+  ///   - validator: 1 to 4,096 bytes; nil, the default, for none.
   public mutating func save<Key, Value>(
-    _ value: Value, for key: Key, in cache: borrowing Cache<Key, Value>
+    _ value: Value, for key: Key, in cache: borrowing Cache<Key, Value>,
+    validator: Validator? = nil
   ) {
     let now = savedAt ?? store.context.clock.now()
     savedAt = now
@@ -39,7 +41,8 @@ public struct Batch: ~Copyable {
     record(cache) { batch throws(StoreError) in
       let id = batch.id(of: core)
       try core.refuseNewerEntry(of: key, id: id, after: batch.write.rows)
-      try core.add(value, for: key, id: id, savedAt: now, to: &batch.write)
+      try core.add(
+        value, for: key, id: id, savedAt: now, validator: validator, to: &batch.write)
       batch.changes.add(.save, core.counts)
     }
   }

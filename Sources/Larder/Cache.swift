@@ -73,6 +73,10 @@ extension Cache {
   /// - Throws: As ``value(for:)``.
   /// - Complexity: One point lookup, and one decode if the entry is fresh or stale.
   public func lookup(for key: Key, maxAge: MaxAge? = nil) throws -> Lookup<Value> {
+    try found(for: key, maxAge: maxAge)
+  }
+
+  private func found(for key: Key, maxAge: MaxAge?) throws(StoreError) -> Lookup<Value> {
     var outcome = ReadOutcome.failed
     defer { core.counts.reads.add(outcome) }
     let recordKey = try core.recordKey(of: key, id: core.id)
@@ -91,6 +95,55 @@ extension Cache {
     outcome = ReadOutcome(found)
     return found
   }
+
+  /// Whether ``value(for:)`` would find a value; nothing is decoded.
+  ///
+  /// - Parameter key: Up to 64 KiB encoded.
+  /// - Returns: True if there is a fresh entry, also one whose value cannot be decoded.
+  /// - Throws: As ``value(for:)``, without decoding.
+  /// - Complexity: One point lookup and one checksum over the record.
+  public func contains(_ key: Key) throws -> Bool {
+    var outcome = ReadOutcome.failed
+    defer { core.counts.reads.add(outcome) }
+    let recordKey = try core.recordKey(of: key, id: core.id)
+    var buffer = ValueBuffer(from: core.spareBuffer)
+    guard try core.get(recordKey, into: &buffer) else {
+      outcome = .missing
+      return false
+    }
+    let record = try buffer.withBytes { bytes throws(StoreError) in
+      try core.record(bytes, under: recordKey.bytes.span.bytes)
+    }
+    let freshness = core.lifetime.freshness(of: record.savedAt, at: core.clock.now())
+    outcome = ReadOutcome(freshness)
+    return freshness == .fresh
+  }
+
+  /// Reads the values of several keys while they are fresh.
+  ///
+  /// Each value is read by itself: a change that is made meanwhile may be visible for some keys and
+  /// not for others.
+  ///
+  /// - Parameter keys: Up to 64 KiB encoded each; a key may be repeated.
+  /// - Returns: For each key, in their order, what ``value(for:)`` returns.
+  /// - Throws: As ``value(for:)``, for the first key that it throws for.
+  /// - Complexity: One point lookup and one decode for each key.
+  public func values(for keys: [Key]) throws -> [Value?] {
+    try keys.map { try value(for: $0) }
+  }
+
+  /// Reads the entries of several keys, in any state.
+  ///
+  /// Each entry is read by itself, as in ``values(for:)``.
+  ///
+  /// - Parameter keys: Up to 64 KiB encoded each; a key may be repeated.
+  /// - Returns: For each key, in their order, what ``lookup(for:maxAge:)`` returns or throws.
+  /// - Complexity: One point lookup and one decode for each key.
+  public func lookups(for keys: [Key]) -> [Result<Lookup<Value>, StoreError>] {
+    keys.map { key in
+      Result { () throws(StoreError) in try found(for: key, maxAge: nil) }
+    }
+  }
 }
 
 // MARK: - Writing
@@ -101,6 +154,8 @@ extension Cache {
   /// - Parameters:
   ///   - value: At most 32 MiB encoded.
   ///   - key: Up to 64 KiB encoded.
+  ///   - validator: What the server calls this version of the value, 1 to 4,096 bytes; nil, the
+  ///     default, for none.
   ///   - durability: The failures that the value survives; the store's
   ///     ``Store/Options/durability`` by default. A later save of the key has its own durability.
   /// - Throws: ``StoreError/encoding(key:underlying:)`` or ``StoreError/invalidArgument(_:)``
@@ -114,12 +169,13 @@ extension Cache {
   ///   ``Durability/powerLoss``. One point lookup if the cache was opened with a newer schema
   ///   version before; otherwise nothing is read.
   public func save(
-    _ value: Value, for key: Key, durability: Durability? = nil
+    _ value: Value, for key: Key, validator: Validator? = nil, durability: Durability? = nil
   ) throws {
     var write = PendingWrite()
     let id = core.id
     try core.refuseNewerEntry(of: key, id: id, after: write.rows)
-    try core.add(value, for: key, id: id, savedAt: core.clock.now(), to: &write)
+    try core.add(
+      value, for: key, id: id, savedAt: core.clock.now(), validator: validator, to: &write)
     try core.context.commit(&write, durability)
     core.counts.saves.add()
   }
@@ -128,7 +184,7 @@ extension Cache {
   ///
   /// - Parameter key: Up to 64 KiB encoded.
   /// - Returns: Whether there was an entry, in any state.
-  /// - Throws: As ``save(_:for:durability:)``, without encoding.
+  /// - Throws: As ``save(_:for:validator:durability:)``, without encoding.
   /// - Complexity: One point lookup and, if there was an entry, one append.
   @discardableResult public func remove(_ key: Key) throws -> Bool {
     let recordKey = try core.recordKey(of: key, id: core.id).bytes
@@ -145,7 +201,7 @@ extension Cache {
   /// rows are deleted in slices, now and each time the store is opened. A save that runs on another
   /// thread at the same time counts as earlier.
   ///
-  /// - Throws: As ``save(_:for:durability:)``, without encoding.
+  /// - Throws: As ``save(_:for:validator:durability:)``, without encoding.
   /// - Complexity: One append and one fsync; then at most 10,000 deletions.
   public func removeAll() throws {
     try store.write { $0.removeAll(from: self) }
@@ -154,17 +210,23 @@ extension Cache {
   /// Sets the save date of an entry to now.
   ///
   /// Use it when a server confirms that a cached value is still current, as HTTP does with status
-  /// 304. An expired entry becomes fresh again. The payload is neither decoded nor encoded.
+  /// 304. An expired entry becomes fresh again. The payload is neither decoded nor encoded, and the
+  /// entry keeps its version.
   ///
-  /// - Parameter key: Up to 64 KiB encoded.
+  /// - Parameters:
+  ///   - key: Up to 64 KiB encoded.
+  ///   - validator: 1 to 4,096 bytes in place of the entry's; nil, the default, keeps what it has.
   /// - Returns: False if there is no entry, or if it was changed by another call meanwhile. Nothing
   ///   was written then.
   /// - Throws: ``StoreError/corrupt(cache:key:file:)``, ``StoreError/newerSchema(found:known:)`` or
   ///   ``StoreError/incompatible(_:)`` if the entry cannot be read; otherwise as
-  ///   ``save(_:for:durability:)``.
+  ///   ``save(_:for:validator:durability:)``.
   /// - Complexity: One point lookup, a second one if anything was written meanwhile, and one
   ///   append.
-  @discardableResult public func touch(_ key: Key) throws -> Bool {
+  @discardableResult public func touch(
+    _ key: Key, validator: Validator? = nil
+  ) throws -> Bool {
+    try validator?.checkLimits()
     let recordKey = try core.recordKey(of: key, id: core.id)
     var buffer = ValueBuffer()
     var write = PendingWrite()
@@ -175,7 +237,8 @@ extension Cache {
       let same = write.rows.require(
         recordKey.bytes, .unchanged(since: record.sequence, in: Record.stamp))
       core.addRestamped(
-        bytes, under: recordKey, savedAt: core.clock.now(), to: &write, if: same)
+        record, in: bytes, under: recordKey, savedAt: core.clock.now(), validator: validator,
+        to: &write, if: same)
     }
     return try core.context.commit(&write).failed.isEmpty
   }

@@ -212,11 +212,14 @@ extension CacheCore {
     let freshness = lifetime.freshness(of: record.savedAt, at: now, maxAge: maxAge)
     if freshness == .expired {
       return .expired(
-        EntryMetadata(savedAt: record.savedAt, age: age, payloadBytes: record.payload.count))
+        EntryMetadata(
+          savedAt: record.savedAt, age: age, payloadBytes: record.payload.count,
+          version: Version(record), validator: Validator(of: record, in: bytes)))
     }
     let entry = Entry(
       value: try value(of: record, in: bytes, under: key), savedAt: record.savedAt, age: age,
-      origin: context.origin)
+      origin: context.origin, version: Version(record),
+      validator: Validator(of: record, in: bytes))
     return freshness == .fresh ? .fresh(entry) : .stale(entry)
   }
 }
@@ -226,27 +229,31 @@ extension CacheCore {
 extension CacheCore {
   /// Adds the record of `value`, and its index row, to `write`.
   func add(
-    _ value: Value, for key: some CacheKey, id: UInt64, savedAt: Date, to write: inout PendingWrite
+    _ value: Value, for key: some CacheKey, id: UInt64, savedAt: Date,
+    validator: Validator? = nil, if requirement: Int? = nil, to write: inout PendingWrite
   ) throws(StoreError) {
+    try validator?.checkLimits()
     let recordKey = try recordKey(of: key, id: id)
     let expiresAt = lifetime.expiry(from: savedAt)
-    var payloadBytes = 0
-    try write.rows.put(recordKey.bytes.span.bytes, stamp: Record.stamp) {
+    var recordBytes = 0
+    try write.rows.put(recordKey.bytes.span.bytes, stamp: Record.stamp, if: requirement) {
       buffer throws(StoreError) in
+      let start = buffer.count
       Record.appendHeader(
         coder: coder.format.rawValue, schemaVersion: UInt32(schema.version), savedAt: savedAt,
-        expiresAt: expiresAt, to: &buffer)
-      payloadBytes = try appendPayload(of: value, under: recordKey.bytes.span.bytes, to: &buffer)
+        expiresAt: expiresAt, validator: validator, to: &buffer)
+      try appendPayload(of: value, under: recordKey.bytes.span.bytes, to: &buffer)
+      recordBytes = buffer.count - start
     }
     addIndexRow(
       of: recordKey, savedAt: savedAt, expiresAt: expiresAt,
-      recordBytes: recordKey.bytes.count + Record.headerBytes + payloadBytes, to: &write)
+      recordBytes: recordKey.bytes.count + recordBytes, if: requirement, to: &write)
   }
 
-  /// Appends the payload of a value; returns its size.
+  /// Appends the payload of a value.
   private func appendPayload(
     of value: Value, under recordKey: RawSpan, to buffer: inout ByteBuffer
-  ) throws(StoreError) -> Int {
+  ) throws(StoreError) {
     let start = buffer.count
     do {
       try coder.encode(value, &buffer)
@@ -258,7 +265,6 @@ extension CacheCore {
       throw .invalidArgument(
         "a payload of \(count) bytes; the limit is \(Record.maximumPayloadBytes)")
     }
-    return count
   }
 
   /// Whether a record has the schema version and coder that this cache writes.
@@ -272,7 +278,7 @@ extension CacheCore {
   ) throws(StoreError) {
     let value = try value(of: record, in: bytes, under: key)
     payload.truncate(to: 0)
-    _ = try appendPayload(of: value, under: key, to: &payload)
+    try appendPayload(of: value, under: key, to: &payload)
   }
 
   /// Adds a record with another payload and its own dates to `write`.
@@ -280,31 +286,37 @@ extension CacheCore {
     _ record: Record, in bytes: RawSpan, under key: RecordKey, _ payload: borrowing ByteBuffer,
     to write: inout PendingWrite, if requirement: Int
   ) {
+    var recordBytes = 0
     write.rows.put(
       key.bytes.span.bytes, stamp: Record.stamp, if: requirement, note: CommittedChange.sameValue
     ) { buffer in
+      let start = buffer.count
       record.appendReencoded(
         bytes, coder: coder.format.rawValue, schemaVersion: UInt32(schema.version),
         payload: payload, to: &buffer)
+      recordBytes = buffer.count - start
     }
     addIndexRow(
       of: key, savedAt: record.savedAt, expiresAt: record.expiresAt,
-      recordBytes: key.bytes.count + record.payload.lowerBound + payload.count, if: requirement,
-      to: &write)
+      recordBytes: key.bytes.count + recordBytes, if: requirement, to: &write)
   }
 
-  /// Adds the record `bytes`, saved at another date, to `write`.
+  /// Adds a record, which is `bytes`, as saved at another date to `write`.
   func addRestamped(
-    _ bytes: RawSpan, under key: RecordKey, savedAt: Date, to write: inout PendingWrite,
-    if requirement: Int
+    _ record: Record, in bytes: RawSpan, under key: RecordKey, savedAt: Date,
+    validator: Validator?, to write: inout PendingWrite, if requirement: Int
   ) {
     let expiresAt = lifetime.expiry(from: savedAt)
+    var recordBytes = 0
     write.rows.put(key.bytes.span.bytes, stamp: Record.stamp, if: requirement) { buffer in
-      Record.appendRestamped(bytes, savedAt: savedAt, expiresAt: expiresAt, to: &buffer)
+      let start = buffer.count
+      record.appendRestamped(
+        bytes, savedAt: savedAt, expiresAt: expiresAt, validator: validator, to: &buffer)
+      recordBytes = buffer.count - start
     }
     addIndexRow(
       of: key, savedAt: savedAt, expiresAt: expiresAt,
-      recordBytes: key.bytes.count + bytes.byteCount, if: requirement, to: &write)
+      recordBytes: key.bytes.count + recordBytes, if: requirement, to: &write)
   }
 
   private func addIndexRow(

@@ -10,6 +10,10 @@ public struct Entry<Value: Sendable>: Sendable {
   public let age: TimeInterval
   /// Where it was read from.
   public let origin: Origin
+  /// The version of the value, for a ``Condition``.
+  public let version: Version
+  /// The validator that it was saved or touched with; nil if it has none.
+  public let validator: Validator?
 }
 
 /// Where an entry was read from.
@@ -28,6 +32,12 @@ public struct EntryMetadata: Sendable, Hashable {
   public let age: TimeInterval
   /// The size of its encoded value, in bytes.
   public let payloadBytes: Int
+  /// The version of the value, for a ``Condition``.
+  public let version: Version
+  /// The validator that it was saved or touched with; nil if it has none.
+  ///
+  /// If the server confirms it, ``Cache/touch(_:validator:)`` makes the entry fresh again.
+  public let validator: Validator?
 }
 
 /// The state of a key in a cache, with its entry if there is one.

@@ -255,7 +255,7 @@ extension Store {
   ///   - body: Fills the batch. If it throws, nothing is written. No lock is held meanwhile. The
   ///     changes may take 64 MiB together.
   /// - Returns: The result of `body`, once everything is written.
-  /// - Throws: The error of `body`, or the errors of ``Cache/save(_:for:durability:)``.
+  /// - Throws: The error of `body`, or the errors of ``Cache/save(_:for:validator:durability:)``.
   /// - Complexity: One append, shared with concurrent writers; one fsync if a cache is cleared or
   ///   the changes are to survive power loss, and two more after a log was full.
   public func write<R, E: Error>(

@@ -69,6 +69,11 @@ public enum StoreError: Error {
   /// If the write alone is larger than the budget, nothing was evicted either.
   case budgetExceeded(bytes: Int, budget: Int)
 
+  /// Other writers changed the key during each of `tries` attempts of a conditional change.
+  ///
+  /// Nothing was written.
+  case conflict(cache: String, key: String, tries: Int)
+
   /// The store was closed.
   ///
   /// Nothing was read or written.
@@ -130,6 +135,11 @@ extension StoreError: LocalizedError, CustomStringConvertible {
       The write would take the cache or store to \(bytes) bytes, over its budget of \(budget) \
       bytes, and eviction cannot make enough room. Save less data, or open it with a larger \
       byteBudget.
+      """
+    case .conflict(let cache, let key, let tries):
+      """
+      The key "\(key)" of cache \(cache) was changed by other writers during each of \(tries) \
+      tries, so nothing was written.
       """
     case .closed: "The store is closed. Open it again."
     case .io(let message): "The store could not be read or written: \(stopped(message))"

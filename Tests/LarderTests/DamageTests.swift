@@ -109,7 +109,9 @@ import Testing
 
   @Test(
     "An intact record of a later format is refused, and kept by validate.",
-    arguments: [(offset: 0, value: UInt8(2)), (1, 0b100), (1, 0x80), (3, 1)])
+    arguments: [
+      (offset: 0, value: UInt8(2)), (1, 0b100), (1, 0x20), (1, 0x40), (1, 0x80), (3, 1), (3, 0b100),
+    ])
   func laterFormat(offset: Int, value: UInt8) throws {
     let fixture = try Fixture(.memory)
     defer { fixture.end() }
@@ -140,7 +142,8 @@ import Testing
     #expect(try notes.value(for: "k") == Note(title: "t"))
     #expect(try notes.touch("k"))
     let record = try fixture.onlyRecord()
-    #expect(record.value[(Record.headerBytes + 1)...].starts(with: validator))
+    // After the original sequence and the validator's length.
+    #expect(record.value[(Record.headerBytes + 9)...].starts(with: validator))
     #expect(try notes.value(for: "k") == Note(title: "t"))
   }
 

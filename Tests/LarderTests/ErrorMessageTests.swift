@@ -12,7 +12,8 @@ import Testing
     .newerSchema(found: 3, known: 2), .corrupt(cache: "notes", key: "k", file: nil),
     .corrupt(cache: "notes", key: "", file: "000005.ldb"), .corrupt(cache: "", key: "", file: nil),
     .locked(pid: 12), .locked(pid: nil), .diskFull, .writesDisabled(cause: "the disk is full"),
-    .budgetExceeded(bytes: 2, budget: 1), .closed, .io("no store at /a"), .incompatible("format 9"),
+    .budgetExceeded(bytes: 2, budget: 1), .conflict(cache: "notes", key: "k", tries: 100), .closed,
+    .io("no store at /a"), .incompatible("format 9"),
     .invalidArgument("a key of 70000 bytes; the limit is 65536"),
   ]
 

@@ -80,6 +80,21 @@ extension Cache {
     KeyCursor(try RecordWalk(self, range))
   }
 
+  /// Counts the keys in a range whose entries are fresh.
+  ///
+  /// Damaged entries and those of a newer program count, as in ``keys(in:)``.
+  ///
+  /// - Parameter range: The range of keys; all keys by default.
+  /// - Returns: The number of keys.
+  /// - Throws: As ``KeyCursor/next()``.
+  /// - Complexity: One step and one checksum for each entry of the range. Nothing is decoded.
+  public func count(in range: KeyRange<Key> = .all) throws -> Int {
+    let cursor = try keys(in: range)
+    var count = 0
+    while try cursor.next() != nil { count += 1 }
+    return count
+  }
+
   /// Scans the fresh entries in a range of keys.
   ///
   /// - Parameter range: The range of keys; all keys by default.

@@ -2,7 +2,7 @@
 public struct Change<Key: CacheKey, Value: Sendable>: Sendable {
   /// The kind of a change.
   public enum Kind: Sendable {
-    /// A value was saved, or its date was updated by ``Cache/touch(_:)``.
+    /// A value was saved, or its date was updated by ``Cache/touch(_:validator:)``.
     case set(Value)
     /// The entry was removed, or deleted because it was unreadable.
     case removed

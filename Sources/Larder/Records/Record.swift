@@ -1,19 +1,24 @@
-// A record is what a store keeps under one key: a header, an optional validator, the payload.
+// A record is what a store keeps under one key: a header, optional fields, the payload.
 // Integers are fixed-width and little-endian.
 //
 //   offset  bytes  field
 //   0       1      format version, always 1
-//   1       1      flags: bit 0 expires, bit 1 has a validator; bits 2-4 are kept for compressed,
-//                  encrypted, external; a bit that this version does not know is refused
+//   1       1      flags: bit 0 expires, bit 1 has a validator; bits 2-7 are kept for compressed,
+//                  encrypted, external, shared version, tombstone, own lifetime
 //   2       1      coder: 1 binary, 2 JSON, 3 property list, 4 bytes
-//   3       1      reserved, 0
+//   3       1      more flags: bit 0 is kept for tags, bit 1 has an original sequence
 //   4       4      schema version of the payload
 //   8       8      saved at: the bits of the date's seconds since 2001-01-01, a Double
 //   16      8      expires at: the same; only meaningful with flag bit 0, else 0
 //   24      8      commit sequence
 //   32      4      CRC32C over bytes 0-31, the physical key, and everything from byte 36 on
-//   36      ...    validator (varint length, bytes), only with flag bit 1
+//   36      8      original sequence, only with its flag
+//   ...     ...    validator (varint length, bytes), only with its flag
 //   ...     rest   payload
+//
+// A reader refuses a flag that it does not know. The fields of the flags that are kept have places,
+// too: after byte 36 stand shared version (8 bytes), own lifetime (two Doubles), original sequence,
+// validator, tags, payload, each only with its flag.
 //
 // This layout is on users' disks. Do not change a field: add a format version, keep reading this
 // one, and add a fixture. Explained in Documentation.docc/StorageFormat.md.
@@ -37,12 +42,18 @@ package struct Record: Sendable, Hashable {
     static let known: UInt8 = expires | hasValidator
   }
 
+  /// The flags of the second flag byte.
+  package enum MoreFlag {
+    package static let hasOriginalSequence: UInt8 = 1 << 1
+    static let known: UInt8 = hasOriginalSequence
+  }
+
   private enum Offset {
     static let version = 0
     static let flags = version + 1
     static let coder = flags + 1
-    static let reserved = coder + 1
-    static let schemaVersion = reserved + 1
+    static let moreFlags = coder + 1
+    static let schemaVersion = moreFlags + 1
     static let savedAt = schemaVersion + 4
     static let expiresAt = savedAt + 8
     static let stamp = expiresAt + 8
@@ -57,6 +68,10 @@ package struct Record: Sendable, Hashable {
   /// Nil for never.
   package var expiresAt: Date?
   package var sequence: UInt64
+  /// The sequence of the commit that saved the value.
+  ///
+  /// Touching and migrating a record give it a new sequence, and keep this one.
+  package var originalSequence: UInt64
   /// The validator's place in the record, without its length; nil if there is none.
   package var validator: Range<Int>?
   package var payload: Range<Int>
@@ -86,8 +101,9 @@ extension Record {
     guard version == Self.formatVersion else { throw .unsupported("record format \(version)") }
     flags = bytes.unsafeLoad(fromByteOffset: Offset.flags, as: UInt8.self)
     guard flags & ~Flag.known == 0 else { throw .unsupported("record flags \(flags)") }
-    guard bytes.unsafeLoad(fromByteOffset: Offset.reserved, as: UInt8.self) == 0 else {
-      throw .unsupported("a record whose reserved byte is in use")
+    let moreFlags = bytes.unsafeLoad(fromByteOffset: Offset.moreFlags, as: UInt8.self)
+    guard moreFlags & ~MoreFlag.known == 0 else {
+      throw .unsupported("record flags \(moreFlags) in the second byte")
     }
     coder = bytes.unsafeLoad(fromByteOffset: Offset.coder, as: UInt8.self)
     schemaVersion = UInt32(
@@ -96,7 +112,14 @@ extension Record {
     savedAt = loadDate(bytes, at: Offset.savedAt)
     expiresAt = flags & Flag.expires == 0 ? nil : loadDate(bytes, at: Offset.expiresAt)
     self.sequence = sequence
+    originalSequence = sequence
     var start = Self.headerBytes
+    if moreFlags & MoreFlag.hasOriginalSequence != 0 {
+      guard bytes.byteCount - start >= 8 else { throw .damaged }
+      originalSequence = UInt64(
+        littleEndian: bytes.unsafeLoadUnaligned(fromByteOffset: start, as: UInt64.self))
+      start += 8
+    }
     if flags & Flag.hasValidator != 0 {
       guard let count = readVarint(bytes, at: &start), count <= bytes.byteCount - start else {
         throw .damaged
@@ -107,27 +130,38 @@ extension Record {
     payload = start..<bytes.byteCount
   }
 
-  /// Appends a header for a new record, its stamp left for the commit to fill in.
+  /// Appends the header and the validator of a new record; the commit fills in its stamp.
   static func appendHeader(
     coder: UInt8, schemaVersion: UInt32, savedAt: Date, expiresAt: Date?,
-    to buffer: inout ByteBuffer
+    validator: Validator?, to buffer: inout ByteBuffer
   ) {
     buffer.append(formatVersion)
-    buffer.append(expiresAt == nil ? 0 : Flag.expires)
+    buffer.append(
+      (expiresAt == nil ? 0 : Flag.expires) | (validator == nil ? 0 : Flag.hasValidator))
     buffer.append(coder)
     buffer.append(0)
     buffer.append(littleEndian: schemaVersion)
     buffer.append(littleEndian: bits(of: savedAt))
     buffer.append(littleEndian: expiresAt.map(bits) ?? 0)
     buffer.append(zeros: stamp.end - stamp.offset)
+    if let validator { append(validator.bytes.span.bytes, to: &buffer) }
   }
 
-  /// Appends the record `bytes` as saved at another date, validator and payload as they are.
-  static func appendRestamped(
-    _ bytes: RawSpan, savedAt: Date, expiresAt: Date?, to buffer: inout ByteBuffer
+  private static func append(_ validator: RawSpan, to buffer: inout ByteBuffer) {
+    buffer.append(varint: UInt64(validator.byteCount))
+    buffer.append(validator)
+  }
+
+  /// Appends this record, which is `bytes`, as saved at another date, its payload as it is.
+  ///
+  /// The record keeps its original sequence, and its validator unless it gets another one.
+  func appendRestamped(
+    _ bytes: RawSpan, savedAt: Date, expiresAt: Date?, validator: Validator?,
+    to buffer: inout ByteBuffer
   ) {
     let start = buffer.count
-    buffer.append(bytes)
+    appendKept(bytes, validator: validator, to: &buffer)
+    buffer.append(bytes.extracting(payload))
     buffer.withMutableBytes { buffer in
       let flags = buffer[start + Offset.flags]
       buffer[start + Offset.flags] =
@@ -141,15 +175,34 @@ extension Record {
   }
 
   /// Appends this record, which is `bytes`, with another payload; dates and validator stay.
+  ///
+  /// The record keeps its original sequence.
   func appendReencoded(
     _ bytes: RawSpan, coder: UInt8, schemaVersion: UInt32, payload: borrowing ByteBuffer,
     to buffer: inout ByteBuffer
   ) {
     let start = buffer.count
-    buffer.append(bytes.extracting(0..<self.payload.lowerBound))
+    appendKept(bytes, validator: nil, to: &buffer)
     buffer.set(coder, at: start + Offset.coder)
     buffer.set(schemaVersion, at: start + Offset.schemaVersion)
     payload.withBytes { buffer.append($0) }
+  }
+
+  /// Appends what a change that is no save keeps: the header, the original sequence, and the
+  /// validator unless another one is given.
+  private func appendKept(
+    _ bytes: RawSpan, validator: Validator?, to buffer: inout ByteBuffer
+  ) {
+    let start = buffer.count
+    buffer.append(bytes.extracting(0..<Self.headerBytes))
+    buffer.set(MoreFlag.hasOriginalSequence, at: start + Offset.moreFlags)
+    buffer.append(littleEndian: originalSequence)
+    if let validator {
+      buffer.set(flags | Flag.hasValidator, at: start + Offset.flags)
+      Self.append(validator.bytes.span.bytes, to: &buffer)
+    } else if let old = self.validator {
+      Self.append(bytes.extracting(old), to: &buffer)
+    }
   }
 }
 

@@ -144,6 +144,9 @@ extension Inspection {
       ("schema", "version \(record.schemaVersion)"), ("coder", coderName(record.coder)),
       ("sequence", "\(record.sequence)"),
     ]
+    if record.originalSequence != record.sequence {
+      lines.append(("saved as", "sequence \(record.originalSequence)"))
+    }
     if let validator = validator(of: record, in: stored) {
       lines.append(("validator", style.isRedacted ? "(redacted)" : validator))
     }
@@ -156,6 +159,7 @@ extension Inspection {
     var fields = jsonHeading + stored.found.jsonFields(at: now, style: style)
     guard !style.isRedacted else { return fields }
     if case .success(let record) = stored.found.content {
+      fields.append(("originalSequence", .integer(record.originalSequence)))
       fields.append(("validator", .optional(validator(of: record, in: stored))))
     }
     switch view(of: stored, as: style.values) {

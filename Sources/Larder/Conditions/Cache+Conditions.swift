@@ -1,0 +1,176 @@
+import Foundation
+import LarderEngine
+
+// A conditional change reads the record, judges it, and commits the change under the requirement
+// that the record is still the one that was read. If it is not, all of that is done again.
+
+extension Cache {
+  /// Saves a value under a key if a condition holds.
+  ///
+  /// - Parameters:
+  ///   - value: At most 32 MiB encoded.
+  ///   - key: Up to 64 KiB encoded.
+  ///   - condition: What must hold for the entry that is there.
+  ///   - validator: 1 to 4,096 bytes; nil, the default, for none.
+  ///   - durability: As in ``save(_:for:validator:durability:)``.
+  /// - Returns: False if the condition did not hold; nothing was written then.
+  /// - Throws: ``StoreError/corrupt(cache:key:file:)``, ``StoreError/newerSchema(found:known:)`` or
+  ///   ``StoreError/incompatible(_:)`` if the entry that is there cannot be read: nothing was
+  ///   written. ``StoreError/conflict(cache:key:tries:)`` if other writers changed the key during
+  ///   each of 100 tries. Otherwise as ``save(_:for:validator:durability:)``.
+  /// - Complexity: One point lookup, a second one if anything was written meanwhile, one encode and
+  ///   one append; the same again for each try that another writer of the key wins.
+  @discardableResult public func save(
+    _ value: Value, for key: Key, if condition: Condition, validator: Validator? = nil,
+    durability: Durability? = nil
+  ) throws -> Bool {
+    try validator?.checkLimits()
+    let isSaved = try change(key, durability) { found, write throws(StoreError) in
+      guard condition.holds(for: found.record, found.freshness) else { return .refused(false) }
+      try core.add(
+        value, for: key, id: found.key.cacheID, savedAt: found.now, validator: validator,
+        if: found.requireUnchanged(&write), to: &write)
+      return .made(true)
+    }
+    if isSaved { core.counts.saves.add() }
+    return isSaved
+  }
+
+  /// Removes the entry of a key if a condition holds.
+  ///
+  /// - Parameters:
+  ///   - key: Up to 64 KiB encoded.
+  ///   - condition: What must hold for the entry that is there. With ``Condition/absent`` nothing
+  ///     is removed, or an expired entry.
+  /// - Returns: Whether an entry was removed.
+  /// - Throws: As ``save(_:for:if:validator:durability:)``, without encoding.
+  /// - Complexity: One point lookup, a second one if anything was written meanwhile, and one
+  ///   append.
+  @discardableResult public func remove(_ key: Key, if condition: Condition) throws -> Bool {
+    let isRemoved = try change(key) { found, write throws(StoreError) in
+      guard found.record != nil, condition.holds(for: found.record, found.freshness) else {
+        return .refused(false)
+      }
+      write.rows.remove(found.key.bytes.span.bytes, if: found.requireUnchanged(&write))
+      return .made(true)
+    }
+    core.counts.removals.add()
+    return isRemoved
+  }
+
+  /// Changes the value of a key as one step: reads it, lets `body` change it, and saves it.
+  ///
+  /// ```swift
+  /// let count = try counters.update("visits") { value in
+  ///   value = (value ?? 0) + 1
+  ///   return value
+  /// }
+  /// ```
+  ///
+  /// If another writer changes the key meanwhile, nothing is written, and `body` runs again with
+  /// the new value. So `body` should have no effect besides its result. It must not call the
+  /// store.
+  ///
+  /// - Parameters:
+  ///   - key: Up to 64 KiB encoded.
+  ///   - tries: How often `body` may run, at least once; 100 by default.
+  ///   - durability: As in ``save(_:for:validator:durability:)``.
+  ///   - body: Is passed what ``value(for:)`` returns, nil if there is no fresh value. The value
+  ///     that it leaves is saved with the current date and without a validator. If it sets a value
+  ///     to nil, the entry is removed. If it was passed nil and leaves nil, nothing is written.
+  /// - Returns: What the last run of `body` returned.
+  /// - Throws: What `body` throws: nothing was written then.
+  ///   ``StoreError/conflict(cache:key:tries:)`` if other writers changed the key during each try.
+  ///   ``StoreError/invalidArgument(_:)`` if `tries` is less than 1. As ``value(for:)`` if the
+  ///   entry cannot be read; otherwise as ``save(_:for:validator:durability:)``.
+  /// - Complexity: For each try one point lookup, a second one if anything was written meanwhile,
+  ///   one decode, one encode, and one append.
+  public func update<R>(
+    _ key: Key, tries: Int = 100, durability: Durability? = nil,
+    _ body: (inout Value?) throws -> R
+  ) throws -> R {
+    guard tries >= 1 else {
+      throw StoreError.invalidArgument("\(tries) tries of an update; it needs at least 1")
+    }
+    return try change(key, durability, tries: tries) { found, write in
+      var value = found.freshness == .fresh ? try found.value(of: core) : nil
+      let hadValue = value != nil
+      let result = try body(&value)
+      if let value {
+        try core.add(
+          value, for: key, id: found.key.cacheID, savedAt: core.clock.now(),
+          if: found.requireUnchanged(&write), to: &write)
+        return .made(result)
+      }
+      guard hadValue else { return .refused(result) }
+      write.rows.remove(found.key.bytes.span.bytes, if: found.requireUnchanged(&write))
+      return .made(result)
+    }
+  }
+
+  /// What a try of a change has prepared.
+  private enum Attempt<R> {
+    /// The change is in the write; the result counts if its commit succeeds.
+    case made(R)
+    /// Nothing is to be written.
+    case refused(R)
+  }
+
+  /// Prepares and commits a change until the record is still the one that was read.
+  private func change<R, E: Error>(
+    _ key: Key, _ durability: Durability? = nil, tries: Int = 100,
+    _ prepare: (borrowing FoundEntry, inout PendingWrite) throws(E) -> Attempt<R>
+  ) throws -> R {
+    for _ in 0..<tries {
+      var write = PendingWrite()
+      write.rows.writeCountBeforeReading = core.context.engine.writeCount
+      let found = try FoundEntry(try core.recordKey(of: key, id: core.id), in: core)
+      switch try prepare(found, &write) {
+      case .refused(let result): return result
+      case .made(let result):
+        if try core.context.commit(&write, durability).failed.isEmpty { return result }
+      }
+    }
+    let recordKey = try core.recordKey(of: key, id: core.id)
+    throw StoreError.conflict(
+      cache: name, key: core.describe(recordKey.bytes.span.bytes), tries: tries)
+  }
+}
+
+/// The record that a conditional change has found.
+private struct FoundEntry: ~Copyable {
+  let key: RecordKey
+  /// The date by which the record is judged.
+  let now: Date
+  let record: Record?
+  /// The state of the record; expired if there is none.
+  let freshness: Freshness
+  private let buffer: ValueBuffer
+
+  init<Value>(_ key: RecordKey, in core: CacheCore<Value>) throws(StoreError) {
+    var buffer = ValueBuffer()
+    let exists = try core.get(key, into: &buffer)
+    let now = core.clock.now()
+    let record =
+      exists
+      ? try buffer.withBytes { bytes throws(StoreError) in
+        try core.record(bytes, under: key.bytes.span.bytes)
+      } : nil
+    freshness = record.map { core.lifetime.freshness(of: $0.savedAt, at: now) } ?? .expired
+    (self.key, self.now, self.record) = (key, now, record)
+    self.buffer = buffer
+  }
+
+  func value<Value>(of core: CacheCore<Value>) throws(StoreError) -> Value? {
+    guard let record else { return nil }
+    return try buffer.withBytes { bytes throws(StoreError) in
+      try core.value(of: record, in: bytes, under: key.bytes.span.bytes)
+    }
+  }
+
+  /// Makes rows of `write` depend on the record being as it was found; returns the requirement.
+  func requireUnchanged(_ write: inout PendingWrite) -> Int {
+    write.rows.require(
+      key.bytes, record.map { .unchanged(since: $0.sequence, in: Record.stamp) } ?? .absent)
+  }
+}
