@@ -167,6 +167,20 @@ import Testing
     }
   }
 
+  @Test("Limits have units, and spans from outside are checked.")
+  func units() throws {
+    #expect(MaxAge.minutes(1.5) == .seconds(90))
+    #expect(MaxAge.hours(2) == .seconds(7200))
+    #expect(MaxAge.weeks(1) == .days(7))
+    #expect(Lifetime.minutes(10) == .seconds(600))
+    #expect(Lifetime.hours(24) == .days(1))
+    #expect(Lifetime.weeks(1) == .days(7))
+    #expect(try MaxAge(.milliseconds(1500)) == .seconds(1.5))
+    #expect(try MaxAge(.zero) == .seconds(0))
+    #expect(throwsInvalidArgument { try MaxAge(.seconds(-1)) })
+    #expect(throwsInvalidArgument { try MaxAge(.nanoseconds(-1)) })
+  }
+
   @Test("Limits describe themselves in plain words.")
   func descriptions() {
     #expect("\(Lifetime.days(7))" == "fresh for 7 days")

@@ -19,6 +19,8 @@ import Testing
     var random = SplitMix64(seed: seed)
     var model = Model(lifetime: .fresh(for: .seconds(100), thenStaleFor: .seconds(50)))
     var caches = try open(fixture, model)
+    // The version of an entry that was read at some time, as the store and as the model have it.
+    var seen: [String: (version: Version, number: Int)] = [:]
 
     for step in 0..<(10_000 * proofFactor) {
       let name = Model.names.randomElement(using: &random) ?? ""
@@ -27,16 +29,29 @@ import Testing
       let now = fixture.clock.now()
       let place: Comment = "seed \(seed), step \(step)"
       switch Int.random(in: 0..<100, using: &random) {
-      case 0..<35:
-        try cache.save(step, for: key)
-        model.save(step, for: key, in: name, at: now)
-      case 35..<65:
-        #expect(try cache.lookup(for: key).summary == model.lookup(key, in: name, at: now), place)
+      case 0..<18:
+        let validator: Validator? = step % 3 == 0 ? Validator("v\(step)") : nil
+        try cache.save(step, for: key, validator: validator)
+        model.save(step, for: key, in: name, validator?.text, at: now)
+      case 18..<31:
+        let version = seen[name + "/" + key]
+        try changeIf(cache, &model, key, version, step, at: now, place)
+      case 31..<37: try update(cache, &model, key, step, at: now, place)
+      case 37..<65:
+        let found = try cache.lookup(for: key)
+        #expect(found.summary == model.lookup(key, in: name, at: now), place)
+        #expect(try cache.contains(key) == (found.kind == "fresh"), place)
+        if let version = found.version, let number = model.number(of: key, in: name) {
+          seen[name + "/" + key] = (version, number)
+        }
       case 65..<73:
         #expect(try cache.remove(key) == model.remove(key, from: name), place)
       case 73..<78:
-        #expect(try cache.touch(key) == model.touch(key, in: name, at: now), place)
-      case 78..<83:
+        let validator: Validator? = step % 2 == 0 ? Validator("t\(step)") : nil
+        #expect(
+          try cache.touch(key, validator: validator)
+            == model.touch(key, in: name, validator?.text, at: now), place)
+      case 78..<82:
         try fixture.store.write { batch in
           for (offset, key) in Model.keys.enumerated() where offset % 3 == step % 3 {
             batch.save(step + offset, for: key, in: cache)
@@ -45,6 +60,9 @@ import Testing
           batch.remove(key, from: cache)
           _ = model.remove(key, from: name)
         }
+      case 82:
+        #expect(
+          try cache.remove(in: .prefix(key)) == model.remove(prefix: key, from: name), place)
       case 83..<85:
         try cache.removeAll()
         model.removeAll(from: name)
@@ -61,6 +79,49 @@ import Testing
     for name in Model.names {
       let cache = try #require(caches[name])
       try expectSameScan(cache, model, name, "", fixture.clock.now(), "seed \(seed), the end")
+    }
+  }
+
+  /// Saves or removes an entry under a condition.
+  private func changeIf(
+    _ cache: Cache<String, Int>, _ model: inout Model, _ key: String,
+    _ seen: (version: Version, number: Int)?, _ step: Int, at now: Date, _ place: Comment
+  ) throws {
+    let isAbsent = model.isAbsent(key, in: cache.name, at: now)
+    let condition: Condition
+    let holds: Bool
+    switch (step % 3, seen) {
+    case (0, _): (condition, holds) = (.absent, isAbsent)
+    case (1, let seen?):
+      condition = .unchanged(since: seen.version)
+      holds = model.number(of: key, in: cache.name) == seen.number
+    default: (condition, holds) = (.present, !isAbsent)
+    }
+    guard step % 4 == 0 else {
+      #expect(try cache.save(step, for: key, if: condition) == holds, place)
+      if holds { model.save(step, for: key, in: cache.name, at: now) }
+      return
+    }
+    let isThere = model.number(of: key, in: cache.name) != nil
+    #expect(try cache.remove(key, if: condition) == (holds && isThere), place)
+    if holds { _ = model.remove(key, from: cache.name) }
+  }
+
+  private func update(
+    _ cache: Cache<String, Int>, _ model: inout Model, _ key: String, _ step: Int, at now: Date,
+    _ place: Comment
+  ) throws {
+    let fresh = model.freshValue(of: key, in: cache.name, at: now)
+    let new = step % 5 == 0 ? nil : (fresh ?? 0) + step
+    let passed = try cache.update(key) { value in
+      defer { value = new }
+      return value
+    }
+    #expect(passed == fresh, place)
+    if let new {
+      model.save(new, for: key, in: cache.name, at: now)
+    } else if fresh != nil {
+      _ = model.remove(key, from: cache.name)
     }
   }
 
@@ -81,7 +142,14 @@ import Testing
     var found: [String] = []
     let cursor = try cache.entries(in: .prefix(prefix))
     while let item = try cursor.next() { found.append("\(item.key)=\(try item.entry.get().value)") }
-    #expect(found == model.scan(name, prefix: prefix, at: now), place)
+    let expected = model.scan(name, prefix: prefix, at: now)
+    #expect(found == expected, place)
+    #expect(try cache.count(in: .prefix(prefix)) == expected.count, place)
+    let values = Model.keys.map { model.freshValue(of: $0, in: name, at: now) }
+    #expect(try cache.values(for: Model.keys) == values, place)
+    #expect(
+      try cache.lookups(for: Model.keys).map { try $0.get().summary }
+        == Model.keys.map { model.lookup($0, in: name, at: now) }, place)
   }
 }
 
@@ -91,23 +159,56 @@ private struct Model {
   static let keys = ["", "a", "ab", "abc", "b", "\u{E9}", "\u{0}", "zzz", "k1", "k2", "k10"]
 
   let lifetime: Lifetime
-  private var entries: [String: [String: (value: Int, savedAt: Date)]] = [:]
+  private struct Entry {
+    let value: Int
+    var savedAt: Date
+    /// The number of the save.
+    let number: Int
+    var validator: String?
+  }
+
+  private var entries: [String: [String: Entry]] = [:]
+  private var saves = 0
 
   init(lifetime: Lifetime) { self.lifetime = lifetime }
 
-  mutating func save(_ value: Int, for key: String, in name: String, at now: Date) {
-    entries[name, default: [:]][key] = (value, now)
+  mutating func save(
+    _ value: Int, for key: String, in name: String, _ validator: String? = nil, at now: Date
+  ) {
+    saves += 1
+    entries[name, default: [:]][key] = Entry(
+      value: value, savedAt: now, number: saves, validator: validator)
+  }
+
+  func number(of key: String, in name: String) -> Int? { entries[name]?[key]?.number }
+
+  func isAbsent(_ key: String, in name: String, at now: Date) -> Bool {
+    entries[name]?[key].map { now >= $0.savedAt + 150 } ?? true
+  }
+
+  func freshValue(of key: String, in name: String, at now: Date) -> Int? {
+    guard let entry = entries[name]?[key], now < entry.savedAt + 100 else { return nil }
+    return entry.value
   }
 
   mutating func remove(_ key: String, from name: String) -> Bool {
     entries[name]?.removeValue(forKey: key) != nil
   }
 
+  mutating func remove(prefix: String, from name: String) -> Int {
+    let keys = entries[name, default: [:]].keys.filter { $0.utf8.starts(with: prefix.utf8) }
+    for key in keys { entries[name]?[key] = nil }
+    return keys.count
+  }
+
   mutating func removeAll(from name: String) { entries[name] = [:] }
 
-  mutating func touch(_ key: String, in name: String, at now: Date) -> Bool {
+  mutating func touch(
+    _ key: String, in name: String, _ validator: String?, at now: Date
+  ) -> Bool {
     guard entries[name]?[key] != nil else { return false }
     entries[name]?[key]?.savedAt = now
+    if let validator { entries[name]?[key]?.validator = validator }
     return true
   }
 
@@ -119,8 +220,9 @@ private struct Model {
 
   func lookup(_ key: String, in name: String, at now: Date) -> String {
     guard let entry = entries[name]?[key] else { return "missing" }
-    if now >= entry.savedAt + 150 { return "expired \(entry.savedAt)" }
-    return "\(now >= entry.savedAt + 100 ? "stale" : "fresh") \(entry.value) \(entry.savedAt)"
+    let rest = "\(entry.savedAt) \(entry.validator ?? "-")"
+    if now >= entry.savedAt + 150 { return "expired \(rest)" }
+    return "\(now >= entry.savedAt + 100 ? "stale" : "fresh") \(entry.value) \(rest)"
   }
 
   func scan(_ name: String, prefix: String, at now: Date) -> [String] {
@@ -135,9 +237,20 @@ extension Lookup where Value == Int {
   fileprivate var summary: String {
     switch self {
     case .missing: "missing"
-    case .expired(let metadata): "expired \(metadata.savedAt)"
-    case .fresh(let entry): "fresh \(entry.value) \(entry.savedAt)"
-    case .stale(let entry): "stale \(entry.value) \(entry.savedAt)"
+    case .expired(let metadata):
+      "expired \(metadata.savedAt) \(metadata.validator?.text ?? "-")"
+    case .fresh(let entry):
+      "fresh \(entry.value) \(entry.savedAt) \(entry.validator?.text ?? "-")"
+    case .stale(let entry):
+      "stale \(entry.value) \(entry.savedAt) \(entry.validator?.text ?? "-")"
+    }
+  }
+
+  fileprivate var version: Version? {
+    switch self {
+    case .missing: nil
+    case .expired(let metadata): metadata.version
+    case .fresh(let entry), .stale(let entry): entry.version
     }
   }
 }

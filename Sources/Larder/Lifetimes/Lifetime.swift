@@ -30,6 +30,21 @@ public struct Lifetime: Sendable, Hashable, Codable {
   /// `count` must be finite and not negative; any other value is a programmer error.
   public static func seconds(_ count: Double) -> Lifetime { .fresh(for: .seconds(count)) }
 
+  /// Fresh for `count` minutes, then expired.
+  ///
+  /// `count` must be finite and not negative; any other value is a programmer error.
+  public static func minutes(_ count: Double) -> Lifetime { .fresh(for: .minutes(count)) }
+
+  /// Fresh for `count` hours, then expired.
+  ///
+  /// `count` must be finite and not negative; any other value is a programmer error.
+  public static func hours(_ count: Double) -> Lifetime { .fresh(for: .hours(count)) }
+
+  /// Fresh for `count` weeks of seven days of 86,400 seconds, then expired.
+  ///
+  /// `count` must be 0 to 521,428; any other value is a programmer error.
+  public static func weeks(_ count: Int) -> Lifetime { .fresh(for: .weeks(count)) }
+
   /// Fresh for `count` days of 86,400 seconds, then expired.
   ///
   /// `count` must be 0 to 3,650,000; any other value is a programmer error.

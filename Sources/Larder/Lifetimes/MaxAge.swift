@@ -41,6 +41,26 @@ public struct MaxAge: Sendable, Hashable {
     return MaxAge(rule: .seconds(count))
   }
 
+  /// A limit of `count` minutes.
+  ///
+  /// `count` must be finite and not negative; any other value is a programmer error.
+  public static func minutes(_ count: Double) -> MaxAge { .seconds(count * 60) }
+
+  /// A limit of `count` hours.
+  ///
+  /// `count` must be finite and not negative; any other value is a programmer error.
+  public static func hours(_ count: Double) -> MaxAge { .seconds(count * 3600) }
+
+  /// A limit of `count` weeks of seven days of 86,400 seconds.
+  ///
+  /// `count` must be 0 to 521,428; any other value is a programmer error.
+  public static func weeks(_ count: Int) -> MaxAge {
+    precondition(
+      (0...dayLimit / 7).contains(count),
+      "a maximum age of \(count) weeks is outside 0 to \(dayLimit / 7)")
+    return .days(7 * count)
+  }
+
   /// A limit of `count` days of 86,400 seconds, as in UTC.
   ///
   /// `count` must be 0 to 3,650,000; any other value is a programmer error.
@@ -58,6 +78,19 @@ public struct MaxAge: Sendable, Hashable {
     precondition(
       (0...dayLimit).contains(count), "a maximum age of \(count) days is outside 0 to \(dayLimit)")
     return MaxAge(rule: .days(count, calendar))
+  }
+}
+
+extension MaxAge {
+  /// A limit from outside the program, such as a header or a configuration.
+  ///
+  /// - Parameter span: The limit; not negative.
+  /// - Throws: ``StoreError/invalidArgument(_:)`` if it is negative.
+  public init(_ span: Duration) throws {
+    guard span >= .zero else {
+      throw StoreError.invalidArgument("a maximum age of \(span); it must not be negative")
+    }
+    rule = .seconds(span / .seconds(1))
   }
 }
 

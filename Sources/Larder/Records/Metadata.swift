@@ -42,6 +42,8 @@ package enum Metadata {
 
   package static let format = key("format")
   static let nextID = key("next-id")
+  /// A key that is never put; see ``Cache/remove(in:)``.
+  static let beginning = key("beginning")
   package static let cachePrefix = key("cache/")
   package static let reclaimPrefix = key("reclaim/")
   package static let migratePrefix = key("migrate/")

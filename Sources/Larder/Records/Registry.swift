@@ -214,6 +214,16 @@ extension Registry {
     return (caches, damaged)
   }
 
+  /// The names of all registered caches.
+  func registeredNames() throws(StoreError) -> [String] {
+    var names: [String] = []
+    let cursor = try context.cursor(over: EngineRange(prefix: Metadata.cachePrefix))
+    while try cursor.next() {
+      names.append(cursor.withEntry { key, _ in Metadata.cacheName(in: [UInt8](key)) })
+    }
+    return names
+  }
+
   private func registration(of name: String) throws(StoreError) -> Registration? {
     let key = Metadata.cache(name)
     guard let value = try context.get(key, cache: name) else { return nil }

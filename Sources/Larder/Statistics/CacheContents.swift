@@ -81,6 +81,22 @@ extension Store {
     }
     return contents
   }
+
+  /// The names of all caches that the store has, open or not, in the order of their UTF-8 bytes.
+  ///
+  /// Caches whose registration is damaged, or was written by a newer program, are included.
+  ///
+  /// - Throws: ``StoreError/corrupt(cache:key:file:)`` with an empty key if the list of caches
+  ///   cannot be read; ``StoreError/io(_:)``, ``StoreError/closed``.
+  /// - Complexity: One scan of the registrations.
+  public var cacheNames: [String] {
+    get throws {
+      try context.checkOpen()
+      var names = try withRegistry { registry throws(StoreError) in try registry.registeredNames() }
+      for name in allOpenCaches.keys where !names.contains(name.text) { names.append(name.text) }
+      return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+    }
+  }
 }
 
 // MARK: - Counting
