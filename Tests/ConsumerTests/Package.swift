@@ -2,7 +2,8 @@
 import PackageDescription
 
 // A user's package. Scripts/consumer-check copies it beside a tagged clone of the repository and
-// puts the README's code into both programs, so this manifest resolves only there.
+// puts the code of the README and the recipes into its programs, so this manifest resolves only
+// there.
 let clone = Context.environment["LARDER_CLONE"] ?? "set-by-Scripts-consumer-check"
 
 let products: [Target.Dependency] = [
@@ -17,6 +18,7 @@ let package = Package(
   dependencies: [.package(url: clone, from: "1.0.0")],
   targets: [
     .executableTarget(name: "ReadmeProgram", dependencies: products),
+    .executableTarget(name: "RecipesProgram", dependencies: products),
     .executableTarget(name: "ErrorProgram", dependencies: products),
     .executableTarget(
       name: "MainActorProgram", dependencies: products,
