@@ -78,7 +78,7 @@ extension ConditionalSlice {
     }
   }
 
-  /// Reads the value under a record's key into `buffer`; false if there is none.
+  /// Reads the record under a key, to add a change for it, into `buffer`; false if there is none.
   mutating func get(
     _ key: [UInt8], into buffer: inout ValueBuffer
   ) throws(StoreError) -> Bool {
@@ -114,11 +114,9 @@ extension ConditionalSlice {
     body(&write, write.rows.require(key, condition))
   }
 
-  /// Adds rows of the store's own to the batch, without a condition.
-  mutating func addMetadata<E: Error>(
-    _ body: (inout WriteBatch) throws(E) -> Void
-  ) throws(E) {
-    try body(&write.rows)
+  /// Adds a row of the store's own to the batch, without a condition.
+  mutating func putMetadata(_ body: [UInt8], under key: [UInt8]) {
+    write.rows.putMetadata(body, under: key)
   }
 
   /// Commits the changes, and empties the slice.

@@ -139,7 +139,7 @@ extension StoreContext {
   @inline(__always) private func apply(
     _ rows: inout WriteBatch, synced: Bool, at now: Date?
   ) throws(StoreError) -> Commit {
-    if let (limit, bytes) = budgets.limitBelow(rows) {
+    if let (limit, bytes) = budgets.accounting.budgetBelow(rows) {
       throw .budgetExceeded(bytes: bytes, budget: limit)
     }
     while true {

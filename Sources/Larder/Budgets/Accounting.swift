@@ -144,21 +144,28 @@ extension Accounting {
 
   /// A budget that is smaller than what `rows` puts, and how many bytes that is.
   ///
-  /// Rows under a condition are left out: each replaces a row that exists, or is not written. A
-  /// slice of a migration may name entries that have been evicted since, and more than fit at once.
+  /// The rows of each condition are judged by themselves: most replace a row that exists, and a
+  /// slice of a migration may name more entries than fit at once.
   func budgetBelow(_ rows: borrowing WriteBatch) -> (limit: Int, bytes: Int)? {
     guard rows.bytes.count > smallestLimit.load(ordering: .relaxed) else { return nil }
     return state.withLock { state in
-      var needs = state.budgets.map { _ in 0 }
+      // What the rows without a condition need together, and those of each condition.
+      var needs: [Int?: [Int]] = [:]
       rows.bytes.withBytes { bytes in
-        for row in rows.rows where row.kind != .remove && row.requirement == nil {
+        for row in rows.rows where row.kind != .remove {
           let id = Self.cache(of: UnsafeRawBufferPointer(rebasing: bytes[row.key]))
           for budget in id.flatMap({ state.accounts[$0]?.cache.budgets }) ?? [] {
-            needs[budget] += row.keyCount + row.valueCount
+            needs[row.requirement, default: state.budgets.map { _ in 0 }][budget] +=
+              row.keyCount + row.valueCount
           }
         }
       }
-      return zip(state.budgets, needs).first { $0.limit < $1 }.map { ($0.limit, $1) }
+      for need in needs.values {
+        for (budget, bytes) in zip(state.budgets, need) where budget.limit < bytes {
+          return (budget.limit, bytes)
+        }
+      }
+      return nil
     }
   }
 

@@ -26,11 +26,6 @@ final class Budgets: Sendable {
   /// The marks for reads of a cache with this budget; nil if it is not counted.
   func marks(byteBudget: Int?) -> ReadMarks? { whole?.marks ?? byteBudget.map(ReadMarks.init) }
 
-  /// A budget that is smaller than what `rows` puts, and how many bytes that is.
-  func limitBelow(_ rows: borrowing WriteBatch) -> (limit: Int, bytes: Int)? {
-    accounting.isCounting ? accounting.budgetBelow(rows) : nil
-  }
-
   /// Runs an eviction for a budget: one at a time.
   func withHand<R>(
     of budget: Int, _ body: (inout Eviction.Hand) throws(StoreError) -> R

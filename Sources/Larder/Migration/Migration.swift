@@ -142,7 +142,7 @@ struct Migration<Value: Sendable>: ~Copyable {
     } catch {
       throw .encoding(key: core.name, underlying: error)
     }
-    slice.addMetadata { $0.putMetadata(value, under: markKey) }
+    slice.putMetadata(value, under: markKey)
     isMarked = true
   }
 

@@ -97,6 +97,9 @@ import Testing
       guard case StoreError.budgetExceeded(budget + 1, budget) = error else { return false }
       return true
     }
+    let tooLarge = bytes(largest + 1)
+    #expect(throws: StoreError.self) { try cache.save(tooLarge, for: "k9", if: .absent) }
+    #expect(throws: StoreError.self) { try cache.update("k0") { $0 = tooLarge } }
     #expect(throws: StoreError.self) {
       try fixture.store.write { batch in
         for number in 0..<5 { batch.save(bytes(100), for: "n\(number)", in: cache) }

@@ -63,7 +63,7 @@ void raw_put_synced(raw_db *db, const raw_plan *plan, size_t threads);
 /// Gets the planned records. Returns the number of values that match the plan.
 size_t raw_get_each(raw_db *db, const raw_plan *plan);
 
-/// Gets the planned keys, all of which are missing. Returns the number of missing keys.
+/// Gets the planned keys, which the database does not have. Returns the number of missing keys.
 size_t raw_miss_each(raw_db *db, const raw_plan *plan);
 
 /// Scans the entries from the first planned key on, with a plan that lists the records in key
