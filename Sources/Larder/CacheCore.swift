@@ -55,6 +55,7 @@ final class CacheCore<Value: Sendable>: OpenCache {
   /// The id under which there may be newer entries that are to be kept; 0 for none.
   private let idOfNewerEntries = Atomic<UInt64>(0)
   let nextDue = NextDue()
+  let turns = Turns()
   /// Memory for the reads of single keys.
   let spareBuffer = SpareBuffer()
   let counts: CacheCounts

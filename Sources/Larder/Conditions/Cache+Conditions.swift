@@ -121,7 +121,10 @@ extension Cache {
     _ key: Key, _ durability: Durability? = nil, tries: Int = 100,
     _ prepare: (borrowing FoundEntry, inout PendingWrite) throws(E) -> Attempt<R>
   ) throws -> R {
-    for _ in 0..<tries {
+    var hasTurn = false
+    defer { if hasTurn { core.turns.end() } }
+    for attempt in 0..<tries {
+      if !hasTurn, attempt >= 8 || core.turns.areTaken { hasTurn = core.turns.wait() }
       var write = PendingWrite()
       write.rows.writeCountBeforeReading = core.context.engine.writeCount
       let found = try FoundEntry(try core.recordKey(of: key, id: core.id), in: core)
