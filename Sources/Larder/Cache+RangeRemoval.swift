@@ -97,7 +97,7 @@ private struct RangeRemoval: ~Copyable {
     do throws(RecordFault) {
       saved = try Record(bytes, under: key).originalSequence
     } catch {
-      // Damaged, or of a later format, of which only the sequence is known.
+      // Damaged, or written by a later version: only its sequence can be read.
     }
     guard saved < beginning else { return }
     slice.add(recordKey, key: recordKey.bytes, if: condition, readBy: source) {

@@ -236,19 +236,15 @@ extension CacheCore {
     try validator?.checkLimits()
     let recordKey = try recordKey(of: key, id: id)
     let expiresAt = lifetime.expiry(from: savedAt)
-    var recordBytes = 0
     try write.rows.put(recordKey.bytes.span.bytes, stamp: Record.stamp, if: requirement) {
       buffer throws(StoreError) in
-      let start = buffer.count
       Record.appendHeader(
         coder: coder.format.rawValue, schemaVersion: UInt32(schema.version), savedAt: savedAt,
         expiresAt: expiresAt, validator: validator, to: &buffer)
       try appendPayload(of: value, under: recordKey.bytes.span.bytes, to: &buffer)
-      recordBytes = buffer.count - start
     }
     addIndexRow(
-      of: recordKey, savedAt: savedAt, expiresAt: expiresAt,
-      recordBytes: recordKey.bytes.count + recordBytes, if: requirement, to: &write)
+      of: recordKey, savedAt: savedAt, expiresAt: expiresAt, if: requirement, to: &write)
   }
 
   /// Appends the payload of a value.
@@ -287,19 +283,15 @@ extension CacheCore {
     _ record: Record, in bytes: RawSpan, under key: RecordKey, _ payload: borrowing ByteBuffer,
     to write: inout PendingWrite, if requirement: Int
   ) {
-    var recordBytes = 0
     write.rows.put(
       key.bytes.span.bytes, stamp: Record.stamp, if: requirement, note: CommittedChange.sameValue
     ) { buffer in
-      let start = buffer.count
       record.appendReencoded(
         bytes, coder: coder.format.rawValue, schemaVersion: UInt32(schema.version),
         payload: payload, to: &buffer)
-      recordBytes = buffer.count - start
     }
     addIndexRow(
-      of: key, savedAt: record.savedAt, expiresAt: record.expiresAt,
-      recordBytes: key.bytes.count + recordBytes, if: requirement, to: &write)
+      of: key, savedAt: record.savedAt, expiresAt: record.expiresAt, if: requirement, to: &write)
   }
 
   /// Adds a record, which is `bytes`, as saved at another date to `write`.
@@ -308,25 +300,24 @@ extension CacheCore {
     validator: Validator?, to write: inout PendingWrite, if requirement: Int
   ) {
     let expiresAt = lifetime.expiry(from: savedAt)
-    var recordBytes = 0
     write.rows.put(key.bytes.span.bytes, stamp: Record.stamp, if: requirement) { buffer in
-      let start = buffer.count
       record.appendRestamped(
         bytes, savedAt: savedAt, expiresAt: expiresAt, validator: validator, to: &buffer)
-      recordBytes = buffer.count - start
     }
     addIndexRow(
-      of: key, savedAt: savedAt, expiresAt: expiresAt,
-      recordBytes: key.bytes.count + recordBytes, if: requirement, to: &write)
+      of: key, savedAt: savedAt, expiresAt: expiresAt, if: requirement, to: &write)
   }
 
+  /// Adds the index row of the record that is the last row of `write`.
   private func addIndexRow(
-    of key: RecordKey, savedAt: Date, expiresAt: Date?, recordBytes: Int,
-    if requirement: Int? = nil, to write: inout PendingWrite
+    of key: RecordKey, savedAt: Date, expiresAt: Date?, if requirement: Int?,
+    to write: inout PendingWrite
   ) {
     guard expiresAt != nil || marks != nil else { return }
     let bucket = expiresAt.map(lifetime.bucket) ?? lifetime.evictionBucket(of: savedAt)
-    write.rows.putIndexRow(of: key, in: bucket, recordBytes: recordBytes, if: requirement)
+    let record = write.rows.rows[write.rows.rows.count - 1]
+    write.rows.putIndexRow(
+      of: key, in: bucket, recordBytes: record.keyCount + record.valueCount, if: requirement)
     if expiresAt != nil { write.dueNotes.add(bucket, nextDue) }
   }
 }

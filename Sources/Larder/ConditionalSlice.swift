@@ -78,7 +78,7 @@ extension ConditionalSlice {
     }
   }
 
-  /// Reads the record under a key, to add a change for it, into `buffer`; false if there is none.
+  /// Reads the record under a key into `buffer`; false if there is none.
   mutating func get(
     _ key: [UInt8], into buffer: inout ValueBuffer
   ) throws(StoreError) -> Bool {

@@ -146,7 +146,7 @@ private struct FoundEntry: ~Copyable {
   /// The date by which the record is judged.
   let now: Date
   let record: Record?
-  /// The state of the record; expired if there is none.
+  /// Whether the record is fresh, stale or expired; a missing record counts as expired.
   let freshness: Freshness
   private let buffer: ValueBuffer
 
