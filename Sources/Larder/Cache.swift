@@ -11,7 +11,8 @@ import LarderEngine
 ///
 /// A cache is a small value: copy it, store it, use it from any thread. Each call is atomic; to
 /// change several entries together, use ``Store/write(durability:_:)``. Reading changes no entry
-/// and no lifetime. The caches of a store are separate.
+/// and no lifetime, unless the cache was opened with ``Expiry/sliding``. The caches of a store are
+/// separate.
 ///
 /// Reads and writes block the caller for the disk. LevelDB may delay a write; in `async` functions
 /// and actors that would hold up other tasks of Swift's cooperative pool. Move such writes to a
@@ -42,11 +43,11 @@ extension Cache {
     defer { core.counts.reads.add(outcome) }
     let recordKey = try core.recordKey(of: key, id: core.id)
     var buffer = ValueBuffer(from: core.spareBuffer)
-    guard try core.get(recordKey, into: &buffer) else {
+    guard let record = try core.record(under: recordKey, into: &buffer) else {
       outcome = .missing
       return nil
     }
-    return try core.freshValue(in: buffer, under: recordKey, outcome: &outcome)
+    return try core.freshValue(of: record, in: buffer, under: recordKey, outcome: &outcome)
   }
 
   /// Reads a value and its metadata while it is fresh; nil as in ``value(for:)``.
@@ -81,17 +82,17 @@ extension Cache {
     defer { core.counts.reads.add(outcome) }
     let recordKey = try core.recordKey(of: key, id: core.id)
     var buffer = ValueBuffer(from: core.spareBuffer)
-    guard try core.get(recordKey, into: &buffer) else {
+    guard let record = try core.record(under: recordKey, into: &buffer) else {
       outcome = .missing
       return .missing
     }
+    let now = core.clock.now()
     let found = try buffer.withBytes { bytes throws(StoreError) in
-      let record = try core.record(bytes, under: recordKey.bytes.span.bytes)
       core.marks?.mark(recordKey.bytes.span.bytes)
       return try core.lookup(
-        record, in: bytes, under: recordKey.bytes.span.bytes, at: core.clock.now(),
-        maxAge: maxAge)
+        record, in: bytes, under: recordKey.bytes.span.bytes, at: now, maxAge: maxAge)
     }
+    if case .fresh = found { core.slide(record, under: recordKey.bytes.span.bytes, readAt: now) }
     outcome = ReadOutcome(found)
     return found
   }
@@ -107,14 +108,11 @@ extension Cache {
     defer { core.counts.reads.add(outcome) }
     let recordKey = try core.recordKey(of: key, id: core.id)
     var buffer = ValueBuffer(from: core.spareBuffer)
-    guard try core.get(recordKey, into: &buffer) else {
+    guard let record = try core.record(under: recordKey, into: &buffer) else {
       outcome = .missing
       return false
     }
-    let record = try buffer.withBytes { bytes throws(StoreError) in
-      try core.record(bytes, under: recordKey.bytes.span.bytes)
-    }
-    let freshness = core.lifetime.freshness(of: record.savedAt, at: core.clock.now())
+    let freshness = core.lifetime.freshness(of: record, at: core.clock.now())
     outcome = ReadOutcome(freshness)
     return freshness == .fresh
   }
@@ -151,11 +149,22 @@ extension Cache {
 extension Cache {
   /// Saves a value under a key with the current date, replacing the entry of the key.
   ///
+  /// ```swift
+  /// try sessions.save(session, for: id)
+  /// try pages.save(page, for: url, lifetime: .minutes(5), validator: Validator(etag))
+  /// try sessions.save(session, for: id, tags: ["user:42"])
+  /// ```
+  ///
   /// - Parameters:
   ///   - value: At most 32 MiB encoded.
   ///   - key: Up to 64 KiB encoded.
+  ///   - lifetime: The entry's own lifetime, in place of the cache's, whatever lifetime the cache
+  ///     is opened with later; nil, the default, leaves it to the cache. Limits in days of a
+  ///     calendar become the seconds that they have from now on.
   ///   - validator: What the server calls this version of the value, 1 to 4,096 bytes; nil, the
   ///     default, for none.
+  ///   - tags: Names by which ``Store/invalidate(tag:durability:)`` ends the entry: up to 16, of 1
+  ///     to 64 bytes of UTF-8 each. None by default.
   ///   - durability: The failures that the value survives; the store's
   ///     ``Store/Options/durability`` by default. A later save of the key has its own durability.
   /// - Throws: ``StoreError/encoding(key:underlying:)`` or ``StoreError/invalidArgument(_:)``
@@ -166,16 +175,20 @@ extension Cache {
   ///   ``StoreError/writesDisabled(cause:)`` after an earlier failure that persists: nothing was
   ///   written; ``StoreError/closed``.
   /// - Complexity: One encode and one append, shared with concurrent writers; one fsync for
-  ///   ``Durability/powerLoss``. One point lookup if the cache was opened with a newer schema
+  ///   ``Durability/powerLoss``. One append more when the first entry of the cache gets its own
+  ///   lifetime, or tags. One point lookup if the cache was opened with a newer schema
   ///   version before; otherwise nothing is read.
   public func save(
-    _ value: Value, for key: Key, validator: Validator? = nil, durability: Durability? = nil
+    _ value: Value, for key: Key, lifetime: Lifetime? = nil, validator: Validator? = nil,
+    tags: [String] = [], durability: Durability? = nil
   ) throws {
     var write = PendingWrite()
+    let now = core.clock.now()
+    let fields = try store.fields(
+      of: core, lifetime: lifetime, validator: validator, tags: tags, savedAt: now)
     let id = core.id
     try core.refuseNewerEntry(of: key, id: id, after: write.rows)
-    try core.add(
-      value, for: key, id: id, savedAt: core.clock.now(), validator: validator, to: &write)
+    try core.add(value, for: key, id: id, savedAt: now, fields: fields, to: &write)
     try core.context.commit(&write, durability)
     core.counts.saves.add()
   }
@@ -184,7 +197,7 @@ extension Cache {
   ///
   /// - Parameter key: Up to 64 KiB encoded.
   /// - Returns: Whether there was an entry, in any state.
-  /// - Throws: As ``save(_:for:validator:durability:)``, without encoding.
+  /// - Throws: As ``save(_:for:lifetime:validator:tags:durability:)``, without encoding.
   /// - Complexity: One point lookup and, if there was an entry, one append.
   @discardableResult public func remove(_ key: Key) throws -> Bool {
     let recordKey = try core.recordKey(of: key, id: core.id).bytes
@@ -201,7 +214,7 @@ extension Cache {
   /// rows are deleted in slices, now and each time the store is opened. A save that runs on another
   /// thread at the same time counts as earlier.
   ///
-  /// - Throws: As ``save(_:for:validator:durability:)``, without encoding.
+  /// - Throws: As ``save(_:for:lifetime:validator:tags:durability:)``, without encoding.
   /// - Complexity: One append and one fsync; then at most 10,000 deletions.
   public func removeAll() throws {
     try store.write { $0.removeAll(from: self) }
@@ -211,34 +224,38 @@ extension Cache {
   ///
   /// Use it when a server confirms that a cached value is still current, as HTTP does with status
   /// 304. An expired entry becomes fresh again. The payload is neither decoded nor encoded, and the
-  /// entry keeps its version.
+  /// entry keeps its version and its tags.
   ///
   /// - Parameters:
   ///   - key: Up to 64 KiB encoded.
+  ///   - lifetime: The entry's own lifetime from now on; nil, the default, keeps what it has: its
+  ///     own, which begins anew, or the cache's.
   ///   - validator: 1 to 4,096 bytes in place of the entry's; nil, the default, keeps what it has.
-  /// - Returns: False if there is no entry, or if it was changed by another call meanwhile. Nothing
-  ///   was written then.
+  /// - Returns: False if there is no entry, if one of its tags was invalidated, or if it was
+  ///   changed by another call meanwhile. Nothing was written then.
   /// - Throws: ``StoreError/corrupt(cache:key:file:)``, ``StoreError/newerSchema(found:known:)`` or
   ///   ``StoreError/incompatible(_:)`` if the entry cannot be read; otherwise as
-  ///   ``save(_:for:validator:durability:)``.
+  ///   ``save(_:for:lifetime:validator:tags:durability:)``.
   /// - Complexity: One point lookup, a second one if anything was written meanwhile, and one
   ///   append.
   @discardableResult public func touch(
-    _ key: Key, validator: Validator? = nil
+    _ key: Key, lifetime: Lifetime? = nil, validator: Validator? = nil
   ) throws -> Bool {
-    try validator?.checkLimits()
+    let now = core.clock.now()
+    let fields = try store.fields(
+      of: core, lifetime: lifetime, validator: validator, tags: [], savedAt: now)
     let recordKey = try core.recordKey(of: key, id: core.id)
     var buffer = ValueBuffer()
     var write = PendingWrite()
     write.rows.writeCountBeforeReading = core.context.engine.writeCount
-    guard try core.get(recordKey, into: &buffer) else { return false }
-    try buffer.withBytes { bytes throws(StoreError) in
-      let record = try core.record(bytes, under: recordKey.bytes.span.bytes)
-      let same = write.rows.require(
-        recordKey.bytes, .unchanged(since: record.sequence, in: Record.stamp))
+    guard let record = try core.record(under: recordKey, into: &buffer), !record.isInvalidated
+    else { return false }
+    let same = write.rows.require(
+      recordKey.bytes, .unchanged(since: record.sequence, in: Record.stamp))
+    buffer.withBytes { bytes in
       core.addRestamped(
-        record, in: bytes, under: recordKey, savedAt: core.clock.now(), validator: validator,
-        to: &write, if: same)
+        record, in: bytes, under: recordKey, savedAt: now, lifetime: fields.lifetime,
+        validator: fields.validator, to: &write, if: same)
     }
     return try core.context.commit(&write).failed.isEmpty
   }

@@ -16,7 +16,10 @@ protocol OpenCache: AnyObject, Sendable {
   var nextDue: NextDue { get }
   var byteBudget: Int? { get }
   var marks: ReadMarks? { get }
+  var slides: Slides? { get }
   var settings: CacheSettings { get }
+  /// The fields that entries of the cache may have, as it is registered.
+  var features: EntryFeatures { get set }
 }
 
 /// How a cache is opened.
@@ -28,6 +31,7 @@ struct CacheConfiguration<Value: Sendable> {
   /// The coders that the cache can read, by their number in a record.
   let readers: [UInt8: Coder<Value>]
   let byteBudget: Int?
+  let expiry: Expiry
   /// Whether saves replace entries of newer schema versions.
   let overwritesNewer: Bool
 }
@@ -51,9 +55,12 @@ final class CacheCore<Value: Sendable>: OpenCache {
   ///
   /// Each record of a counted cache has an index row.
   let marks: ReadMarks?
+  /// The reads that restart lifetimes; nil if reads do not.
+  let slides: Slides?
   private let currentID = Atomic<UInt64>(0)
   /// The id under which there may be newer entries that are to be kept; 0 for none.
   private let idOfNewerEntries = Atomic<UInt64>(0)
+  private let registeredFeatures = Atomic<UInt8>(0)
   let nextDue = NextDue()
   let turns = Turns()
   /// Memory for the reads of single keys.
@@ -74,6 +81,7 @@ final class CacheCore<Value: Sendable>: OpenCache {
     schema = configuration.schema
     coder = configuration.coder
     byteBudget = configuration.byteBudget
+    slides = configuration.expiry == .sliding && !context.isReadOnly ? Slides() : nil
     counts = context.counts.ofCache(name)
   }
 
@@ -82,12 +90,17 @@ final class CacheCore<Value: Sendable>: OpenCache {
     set { currentID.store(newValue, ordering: .releasing) }
   }
 
+  var features: EntryFeatures {
+    get { EntryFeatures(rawValue: registeredFeatures.load(ordering: .acquiring)) }
+    set { registeredFeatures.bitwiseOr(newValue.rawValue, ordering: .releasing) }
+  }
+
   var keyKind: KeyKind { configuration.keyType.keyKind }
 
   func registration(id: UInt64) -> Registration {
     Registration(
       id: id, keyKind: keyKind.code, coder: coder.format.rawValue, schemaVersion: schema.version,
-      lifetime: lifetime, byteBudget: byteBudget)
+      lifetime: lifetime, byteBudget: byteBudget, features: features.isEmpty ? nil : features)
   }
 
   var settings: CacheSettings { CacheSettings(configuration) }
@@ -97,6 +110,7 @@ final class CacheCore<Value: Sendable>: OpenCache {
     if registration.newerSchemaVersion != nil, !configuration.overwritesNewer {
       idOfNewerEntries.store(registration.id, ordering: .releasing)
     }
+    if let features = registration.features { self.features = features }
     id = registration.id
   }
 
@@ -143,9 +157,26 @@ extension CacheCore {
     }
   }
 
-  /// Checks and reads the header of the record `bytes` that was found under `key`.
+  /// Reads the record under `key` into `buffer`, and checks it; nil if there is none.
+  func record(
+    under key: RecordKey, into buffer: inout ValueBuffer
+  ) throws(StoreError) -> Record? {
+    while true {
+      let generation = context.invalidatedTags.generation
+      guard try get(key, into: &buffer) else { return nil }
+      let record = try buffer.withBytes { bytes throws(StoreError) in
+        try self.record(bytes, under: key.bytes.span.bytes)
+      }
+      guard record.tags != nil, context.invalidatedTags.generation != generation else {
+        return record
+      }
+    }
+  }
+
+  /// Checks and reads the header of the record `bytes` that was found under `key`, and notes
+  /// whether it was invalidated.
   func record(_ bytes: RawSpan, under key: RawSpan) throws(StoreError) -> Record {
-    let record: Record
+    var record: Record
     do throws(RecordFault) {
       record = try Record(bytes, under: key)
     } catch {
@@ -159,6 +190,7 @@ extension CacheCore {
     guard version <= schema.version else {
       throw .newerSchema(found: version, known: schema.version)
     }
+    if record.tags != nil { context.invalidatedTags.judge(&record, in: bytes) }
     return record
   }
 
@@ -181,23 +213,23 @@ extension CacheCore {
     }
   }
 
-  /// The value of the record in `buffer` if it is fresh at the clock's time.
+  /// The value of the record in `buffer`, which was checked, if it is fresh at the clock's time.
   ///
   /// The same as ``lookup(_:in:under:at:maxAge:)`` for callers that need only that. Each generic
   /// type that is named on the way, such as an optional value in a variable, is looked up at run
   /// time: an eighth of a read from memory.
   func freshValue(
-    in buffer: borrowing ValueBuffer, under key: RecordKey, outcome: inout ReadOutcome
+    of record: Record, in buffer: borrowing ValueBuffer, under key: RecordKey,
+    outcome: inout ReadOutcome
   ) throws(StoreError) -> Value? {
-    let record = try buffer.withBytes { bytes throws(StoreError) in
-      try self.record(bytes, under: key.bytes.span.bytes)
-    }
-    let freshness = lifetime.freshness(of: record.savedAt, at: clock.now())
+    let now = clock.now()
+    let freshness = lifetime.freshness(of: record, at: now)
     guard freshness == .fresh else {
       outcome = ReadOutcome(freshness)
       return nil
     }
     marks?.mark(key.bytes.span.bytes)
+    slide(record, under: key.bytes.span.bytes, readAt: now)
     let value = try buffer.withBytes { bytes throws(StoreError) in
       try self.value(of: record, in: bytes, under: key.bytes.span.bytes)
     }
@@ -210,17 +242,20 @@ extension CacheCore {
     _ record: Record, in bytes: RawSpan, under key: RawSpan, at now: Date, maxAge: MaxAge? = nil
   ) throws(StoreError) -> Lookup<Value> {
     let age = now.timeIntervalSince(record.savedAt)
-    let freshness = lifetime.freshness(of: record.savedAt, at: now, maxAge: maxAge)
+    let freshness = lifetime.freshness(of: record, at: now, maxAge: maxAge)
     if freshness == .expired {
       return .expired(
         EntryMetadata(
           savedAt: record.savedAt, age: age, payloadBytes: record.payload.count,
-          version: Version(record), validator: Validator(of: record, in: bytes)))
+          version: Version(record),
+          validator: record.isInvalidated ? nil : Validator(of: record, in: bytes),
+          isInvalidated: record.isInvalidated))
     }
     let entry = Entry(
       value: try value(of: record, in: bytes, under: key), savedAt: record.savedAt, age: age,
       origin: context.origin, version: Version(record),
-      validator: Validator(of: record, in: bytes))
+      validator: Validator(of: record, in: bytes), tags: Tags(of: record, in: bytes)?.texts ?? [],
+      lifetime: record.ownLifetime?.lifetime)
     return freshness == .fresh ? .fresh(entry) : .stale(entry)
   }
 }
@@ -231,20 +266,27 @@ extension CacheCore {
   /// Adds the record of `value`, and its index row, to `write`.
   func add(
     _ value: Value, for key: some CacheKey, id: UInt64, savedAt: Date,
-    validator: Validator? = nil, if requirement: Int? = nil, to write: inout PendingWrite
+    fields: Record.Fields = Record.Fields(), if requirement: Int? = nil,
+    to write: inout PendingWrite
   ) throws(StoreError) {
-    try validator?.checkLimits()
     let recordKey = try recordKey(of: key, id: id)
-    let expiresAt = lifetime.expiry(from: savedAt)
+    let expiresAt = expiry(from: savedAt, fields.lifetime)
     try write.rows.put(recordKey.bytes.span.bytes, stamp: Record.stamp, if: requirement) {
       buffer throws(StoreError) in
       Record.appendHeader(
         coder: coder.format.rawValue, schemaVersion: UInt32(schema.version), savedAt: savedAt,
-        expiresAt: expiresAt, validator: validator, to: &buffer)
+        expiresAt: expiresAt, fields: fields, to: &buffer)
       try appendPayload(of: value, under: recordKey.bytes.span.bytes, to: &buffer)
     }
     addIndexRow(
-      of: recordKey, savedAt: savedAt, expiresAt: expiresAt, if: requirement, to: &write)
+      of: recordKey, savedAt: savedAt, expiresAt: expiresAt, fields.lifetime, if: requirement,
+      to: &write)
+  }
+
+  /// The date at which an entry expires, by its own lifetime if it has one.
+  private func expiry(from savedAt: Date, _ own: OwnLifetime?) -> Date? {
+    guard let own else { return lifetime.expiry(from: savedAt) }
+    return own.lifetime.expiry(from: savedAt)
   }
 
   /// Appends the payload of a value.
@@ -291,30 +333,38 @@ extension CacheCore {
         payload: payload, to: &buffer)
     }
     addIndexRow(
-      of: key, savedAt: record.savedAt, expiresAt: record.expiresAt, if: requirement, to: &write)
+      of: key, savedAt: record.savedAt, expiresAt: record.expiresAt, record.ownLifetime,
+      if: requirement, to: &write)
   }
 
   /// Adds a record, which is `bytes`, as saved at another date to `write`.
   func addRestamped(
     _ record: Record, in bytes: RawSpan, under key: RecordKey, savedAt: Date,
-    validator: Validator?, to write: inout PendingWrite, if requirement: Int
+    lifetime: OwnLifetime?, validator: Validator?, note: UInt8 = 0, to write: inout PendingWrite,
+    if requirement: Int
   ) {
-    let expiresAt = lifetime.expiry(from: savedAt)
-    write.rows.put(key.bytes.span.bytes, stamp: Record.stamp, if: requirement) { buffer in
+    let lifetime = lifetime ?? record.ownLifetime
+    let expiresAt = expiry(from: savedAt, lifetime)
+    write.rows.put(
+      key.bytes.span.bytes, stamp: Record.stamp, if: requirement, note: note
+    ) { buffer in
       record.appendRestamped(
-        bytes, savedAt: savedAt, expiresAt: expiresAt, validator: validator, to: &buffer)
+        bytes, savedAt: savedAt, expiresAt: expiresAt, lifetime: lifetime, validator: validator,
+        to: &buffer)
     }
     addIndexRow(
-      of: key, savedAt: savedAt, expiresAt: expiresAt, if: requirement, to: &write)
+      of: key, savedAt: savedAt, expiresAt: expiresAt, lifetime, if: requirement, to: &write)
   }
 
   /// Adds the index row of the record that is the last row of `write`.
   private func addIndexRow(
-    of key: RecordKey, savedAt: Date, expiresAt: Date?, if requirement: Int?,
-    to write: inout PendingWrite
+    of key: RecordKey, savedAt: Date, expiresAt: Date?, _ own: OwnLifetime?,
+    if requirement: Int?, to write: inout PendingWrite
   ) {
     guard expiresAt != nil || marks != nil else { return }
-    let bucket = expiresAt.map(lifetime.bucket) ?? lifetime.evictionBucket(of: savedAt)
+    let bucket =
+      own.map { $0.lifetime.bucket(savedAt: savedAt, expiresAt: expiresAt) }
+      ?? lifetime.bucket(savedAt: savedAt, expiresAt: expiresAt)
     let record = write.rows.rows[write.rows.rows.count - 1]
     write.rows.putIndexRow(
       of: key, in: bucket, recordBytes: record.keyCount + record.valueCount, if: requirement)

@@ -19,6 +19,7 @@ struct CacheSettings {
   let readerVersions: Set<Int>
   let coder: PayloadFormat
   let byteBudget: Int?
+  let expiry: Expiry
   let overwritesNewer: Bool
 
   init<Value>(_ configuration: CacheConfiguration<Value>) {
@@ -29,6 +30,7 @@ struct CacheSettings {
     readerVersions = Set(configuration.schema.readers.keys)
     coder = configuration.coder.format
     byteBudget = configuration.byteBudget
+    expiry = configuration.expiry
     overwritesNewer = configuration.overwritesNewer
   }
 }
@@ -54,6 +56,7 @@ extension CacheSettings {
     compare("key type", \.keyType)
     compare("value type", \.valueType)
     compare("lifetime", \.lifetime, \.words)
+    compare("expiry", \.expiry)
     compare("schema version", \.schemaVersion)
     compare("schema readers", \.readerVersions) { versions in
       versions.isEmpty

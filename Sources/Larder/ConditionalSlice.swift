@@ -51,7 +51,7 @@ enum FoundRecord {
   case missing
   /// The record, and its size with its key.
   case intact(Record, bytes: Int)
-  /// A length or the checksum is wrong.
+  /// The checksum does not match, or the record is shorter than its header.
   case damaged(bytes: Int)
   /// The record was written by a later version of this library.
   case unsupported
@@ -71,7 +71,9 @@ extension ConditionalSlice {
     let size = key.bytes.count + buffer.count
     return buffer.withBytes { bytes in
       do throws(RecordFault) {
-        return .intact(try Record(bytes, under: key.bytes.span.bytes), bytes: size)
+        var record = try Record(bytes, under: key.bytes.span.bytes)
+        context.invalidatedTags.judge(&record, in: bytes)
+        return .intact(record, bytes: size)
       } catch {
         return error == .damaged ? .damaged(bytes: size) : .unsupported
       }

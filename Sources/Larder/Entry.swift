@@ -14,6 +14,12 @@ public struct Entry<Value: Sendable>: Sendable {
   public let version: Version
   /// The validator that it was saved or touched with; nil if it has none.
   public let validator: Validator?
+  /// The tags that it was saved with, in Unicode normalization form C.
+  public let tags: [String]
+  /// The lifetime that it was saved or touched with; nil if the cache's applies.
+  ///
+  /// Limits in days of a calendar are in seconds here, counted from ``savedAt``.
+  public let lifetime: Lifetime?
 }
 
 /// Where an entry was read from.
@@ -34,10 +40,14 @@ public struct EntryMetadata: Sendable, Hashable {
   public let payloadBytes: Int
   /// The version of the value, for a ``Condition``.
   public let version: Version
-  /// The validator that it was saved or touched with; nil if it has none.
+  /// The validator that it was saved or touched with; nil if it has none or was invalidated.
   ///
-  /// If the server confirms it, ``Cache/touch(_:validator:)`` makes the entry fresh again.
+  /// If the server confirms it, ``Cache/touch(_:lifetime:validator:)`` makes the entry fresh again.
   public let validator: Validator?
+  /// Whether it has ended because one of its tags was invalidated.
+  ///
+  /// Such an entry cannot be touched; see ``Store/invalidate(tag:durability:)``.
+  public let isInvalidated: Bool
 }
 
 /// The state of a key in a cache, with its entry if there is one.
@@ -46,7 +56,7 @@ public enum Lookup<Value: Sendable>: Sendable {
   case fresh(Entry<Value>)
   /// The entry is past its fresh time but not expired; use it if no newer value is available.
   case stale(Entry<Value>)
-  /// The entry is too old, by the cache's lifetime or by the maximum age of the call.
+  /// The entry is too old, by its lifetime or by the maximum age of the call, or was invalidated.
   ///
   /// The value is not decoded.
   case expired(EntryMetadata)

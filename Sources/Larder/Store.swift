@@ -51,6 +51,8 @@ public final class Store: Sendable {
 
   deinit {
     endSweepsInBackground()
+    // A thread that still writes would hold the directory for a moment.
+    for cache in openCaches.all.values { cache.slides?.waitUntilIdle() }
     context.observations.finish()
   }
 
@@ -62,6 +64,11 @@ public final class Store: Sendable {
     try options.checkRanges()
     let context = StoreContext(engine, options: options, origin: origin)
     let registry = try Registry(of: context, access: options.access)
+    do throws(EngineError) {
+      try context.invalidatedTags.read(from: engine)
+    } catch {
+      throw StoreError(error)
+    }
     self.init(context, registry, access: options.access, recovery: recovery)
     guard access == .readWrite else { return }
     try withRegistry { registry throws(StoreError) in try context.budgets.resume(registry) }
@@ -194,6 +201,7 @@ extension Store {
   ///     bytes) can never change. All other settings may differ each time the store is opened.
   ///   - lifetime: How long entries stay fresh; 7 days by default. Every read applies the current
   ///     lifetime.
+  ///   - expiry: Whether reads restart lifetimes; ``Expiry/sinceSaved``, they do not, by default.
   ///   - schema: The version of `type` that is written, and the readers of older versions. Version
   ///     1 by default.
   ///   - coder: The encoding of the values; ``Coder/binary`` by default.
@@ -212,8 +220,9 @@ extension Store {
   ///   that have no index row.
   public func cache<Value: Codable & Sendable, Key: CacheKey>(
     _ name: String, of type: Value.Type, keyedBy key: Key.Type = String.self,
-    lifetime: Lifetime = .days(7), schema: Schema<Value> = Schema(version: 1),
-    coder: Coder<Value> = .binary, byteBudget: Int? = nil, overwritesNewer: Bool = false
+    lifetime: Lifetime = .days(7), expiry: Expiry = .sinceSaved,
+    schema: Schema<Value> = Schema(version: 1), coder: Coder<Value> = .binary,
+    byteBudget: Int? = nil, overwritesNewer: Bool = false
   ) throws -> Cache<Key, Value> {
     guard (1...255).contains(name.utf8.count) else {
       throw StoreError.invalidArgument(
@@ -224,7 +233,8 @@ extension Store {
     }
     let configuration = CacheConfiguration(
       keyType: Key.self, lifetime: lifetime, schema: schema, coder: coder,
-      readers: Coder<Value>.readers, byteBudget: byteBudget, overwritesNewer: overwritesNewer)
+      readers: Coder<Value>.readers, byteBudget: byteBudget, expiry: expiry,
+      overwritesNewer: overwritesNewer)
     // A cache that is open already has its marks.
     let marks =
       openCaches.cache(named: name)?.marks ?? context.budgets.marks(byteBudget: byteBudget)
@@ -255,7 +265,10 @@ extension Store {
   ///   - body: Fills the batch. If it throws, nothing is written. No lock is held meanwhile. The
   ///     changes may take 64 MiB together.
   /// - Returns: The result of `body`, once everything is written.
-  /// - Throws: The error of `body`, or the errors of ``Cache/save(_:for:validator:durability:)``.
+  /// - Throws: The error of `body`, or the errors of
+  ///   ``Cache/save(_:for:lifetime:validator:tags:durability:)``.
+  ///   ``StoreError/conflict(cache:key:tries:)`` if a condition of ``Batch/require(_:_:in:)`` does
+  ///   not hold: nothing was written.
   /// - Complexity: One append, shared with concurrent writers; one fsync if a cache is cleared or
   ///   the changes are to survive power loss, and two more after a log was full.
   public func write<R, E: Error>(
@@ -268,6 +281,29 @@ extension Store {
     return result
   }
 
+  /// Checks the optional fields of an entry of `core`, and registers the cache with them.
+  ///
+  /// Called before the entry is written, and under no lock.
+  func fields(
+    of core: some OpenCache, lifetime: Lifetime?, validator: Validator?, tags: [String],
+    savedAt: Date
+  ) throws(StoreError) -> Record.Fields {
+    try validator?.checkLimits()
+    var fields = Record.Fields(validator: validator)
+    var features: EntryFeatures = []
+    if let lifetime {
+      fields.lifetime = OwnLifetime(lifetime, from: savedAt)
+      features.insert(.ownLifetimes)
+    }
+    if !tags.isEmpty {
+      fields.tags = try Tags(tags)
+      features.insert(.tags)
+    }
+    guard !features.isSubset(of: core.features) else { return fields }
+    try registry.withLock { registry throws(StoreError) in try registry.add(features, to: core) }
+    return fields
+  }
+
   /// Waits until every write that was acknowledged before is safe from power loss.
   ///
   /// - Throws: ``StoreError/diskFull`` or ``StoreError/io(_:)`` if the fsync failed;
@@ -278,25 +314,43 @@ extension Store {
     try context.flush()
   }
 
+  /// The number of times that a batch with conditions is tried.
+  private static let tries = 100
+
   private func commit(
     _ batch: consuming Batch, _ durability: Durability?
   ) throws(StoreError) {
     if let failure = batch.failure { throw failure }
-    let clearings = batch.clearings
-    let changes = batch.changes
+    let (clearings, changes, requirements) = (batch.clearings, batch.changes, batch.requirements)
     var write = batch.write
+    for attempt in 1...Self.tries {
+      write.rows.writeCountBeforeReading = context.engine.writeCount
+      for requirement in requirements {
+        guard try requirement.add(&write) else { throw requirement.conflict(tries: attempt) }
+      }
+      if try commit(&write, clearing: clearings, durability) {
+        changes.count()
+        if !clearings.isEmpty { reclaim(atOpen: false) }
+        return
+      }
+      // A record has changed since it was read; the condition may hold nevertheless.
+      write.rows.removeRequirements()
+    }
+    if let requirement = requirements.first { throw requirement.conflict(tries: Self.tries) }
+  }
+
+  /// Returns whether all conditions held.
+  private func commit(
+    _ write: inout PendingWrite, clearing clearings: [Batch.Clearing], _ durability: Durability?
+  ) throws(StoreError) -> Bool {
     guard !clearings.isEmpty else {
-      try context.commit(&write, durability)
-      changes.count()
-      return
+      return try context.commit(&write, durability).failed.isEmpty
     }
     // Before the lock: the clock may call the store.
     let now = context.clock.now()
-    try registry.withLock { registry throws(StoreError) in
+    return try registry.withLock { registry throws(StoreError) in
       try registry.commit(&write, clearing: clearings, at: now)
     }
-    changes.count()
-    reclaim(atOpen: false)
   }
 
   /// A new id for a cache that is about to be cleared.

@@ -16,6 +16,8 @@ final class StoreContext: Sendable {
   let observations = Observations()
   let counts = StoreCounts()
   let budgets: Budgets
+  let invalidatedTags = InvalidatedTags()
+  let isReadOnly: Bool
   private let durability: Durability
 
   init(_ engine: any StorageEngine, options: Store.Options, origin: Origin) {
@@ -23,6 +25,7 @@ final class StoreContext: Sendable {
     self.origin = origin
     clock = options.clock
     durability = options.durability
+    isReadOnly = options.access == .readOnly
     budgets = Budgets(storeLimit: options.access == .readOnly ? nil : options.byteBudget)
   }
 }

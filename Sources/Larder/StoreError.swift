@@ -69,9 +69,10 @@ public enum StoreError: Error {
   /// If the write alone is larger than the budget, nothing was evicted either.
   case budgetExceeded(bytes: Int, budget: Int)
 
-  /// Other writers changed the key during each of `tries` attempts of a conditional change.
+  /// A condition of a batch did not hold, or other writers changed the key during each of `tries`
+  /// attempts of a conditional change.
   ///
-  /// Nothing was written.
+  /// `tries` is 1 if the condition did not hold at the first attempt. Nothing was written.
   case conflict(cache: String, key: String, tries: Int)
 
   /// The store was closed.
@@ -138,8 +139,9 @@ extension StoreError: LocalizedError, CustomStringConvertible {
       """
     case .conflict(let cache, let key, let tries):
       """
-      The key "\(key)" of cache \(cache) was changed by other writers during each of \(tries) \
-      tries, so nothing was written.
+      The condition on key "\(key)" of cache \(cache) did not hold at one of \(tries) tries, or \
+      other writers changed the key during each of them, so nothing was written. Read the entry \
+      again before you retry.
       """
     case .closed: "The store is closed. Open it again."
     case .io(let message): "The store could not be read or written: \(stopped(message))"

@@ -5,6 +5,7 @@ import LarderEngine
 final class StoreParticipant: CommitParticipant {
   private let accounting: Accounting
   private let observations: Observations
+  private let invalidatedTags: InvalidatedTags
   // Weak: open caches hold the context, the context the engine, and the engine the participant.
   private let openCaches: @Sendable () -> OpenCaches?
 
@@ -14,10 +15,13 @@ final class StoreParticipant: CommitParticipant {
   init(for context: StoreContext, _ openCaches: OpenCaches) {
     accounting = context.budgets.accounting
     observations = context.observations
+    invalidatedTags = context.invalidatedTags
     self.openCaches = { [weak openCaches] in openCaches }
   }
 
-  var needs: (counting: Bool, reports: Bool) { (accounting.isCounting, !observations.isEmpty) }
+  var needs: (counting: Bool, reports: Bool) {
+    (accounting.isCounting, !observations.isEmpty || invalidatedTags.isUnderWay)
+  }
 
   func admit(
     _ batch: borrowing WriteBatch, without failed: Set<Int>, replacedBytes: (_ row: Int) -> Int?
@@ -30,10 +34,14 @@ final class StoreParticipant: CommitParticipant {
   func ended(didCommit: Bool) { accounting.end(didCommit: didCommit) }
 
   func committed(_ batch: borrowing WriteBatch, _ commit: Commit) {
+    if invalidatedTags.isUnderWay {
+      invalidatedTags.committed(batch, sequence: commit.sequence)
+    }
     observations.notify(batch, failed: commit.failed)
   }
 
   func reopened(reading read: EngineReader) -> Bool {
+    invalidatedTags.readAgain(by: read)
     guard let openCaches = openCaches() else { return true }
     defer { accounting.readAgain(openCaches, by: read) }
     return openCaches.readIDs(by: read)

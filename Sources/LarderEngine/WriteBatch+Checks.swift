@@ -30,7 +30,8 @@ extension WriteBatch {
 extension WriteBatch {
   /// Whether any row is applied when these requirements have failed.
   func hasRow(without failed: Set<Int>) -> Bool {
-    failed.isEmpty ? !rows.isEmpty : rows.contains { $0.isKept(without: failed) }
+    if failed.isEmpty { return !rows.isEmpty }
+    return !isWhole && rows.contains { $0.isKept(without: failed) }
   }
 }
 

@@ -50,6 +50,9 @@ package struct WriteBatch: ~Copyable {
   package private(set) var rows: [Row] = []
   package private(set) var requirements: [Requirement] = []
 
+  /// Whether no row is applied unless all conditions hold, also those that no row names.
+  package var isWhole = false
+
   /// Whether its puts release more room than they take, as those of a clear do.
   package var isClearing = false
 
@@ -82,6 +85,7 @@ package struct WriteBatch: ~Copyable {
     bytes.truncate(to: 0)
     // Most batches have one or two; the call that removes all takes longer.
     while rows.popLast() != nil {}
+    isWhole = false
     isClearing = false
     mayUseReserve = false
     isAlwaysAdmitted = false
@@ -98,6 +102,12 @@ package struct WriteBatch: ~Copyable {
   package mutating func require(_ key: [UInt8], _ condition: Condition) -> Int {
     requirements.append(Requirement(key: key, condition: condition))
     return requirements.count - 1
+  }
+
+  /// Removes all conditions; no row may name one.
+  package mutating func removeRequirements() {
+    precondition(rows.allSatisfy { $0.requirement == nil }, "a row names a condition")
+    requirements.removeAll(keepingCapacity: true)
   }
 
   package mutating func put(_ key: RawSpan, _ value: RawSpan, if requirement: Int? = nil) {

@@ -29,6 +29,8 @@ struct Catalog {
   private(set) var cleared: Set<UInt64> = []
   /// The byte counts of caches that have one, by number; nil for a damaged count.
   private(set) var counts: [UInt64: Int?] = [:]
+  /// The tags that were invalidated.
+  let invalidatedTags = InvalidatedTags()
   /// The store's format version; a store without caches has not stored one yet.
   private(set) var formatVersion = Metadata.formatVersion
   private(set) var damage: [String] = []
@@ -63,6 +65,10 @@ struct Catalog {
       if let id = Metadata.reclaimedID(in: key.span.bytes) { cleared.insert(id) }
     } else if let id = Metadata.countedID(in: key.span.bytes) {
       counts[id] = .some(Metadata.number(in: value, under: key).map { Int(clamping: $0) })
+    } else if key.starts(with: Metadata.tagPrefix) {
+      guard !invalidatedTags.readRow(value.span.bytes, under: key.span.bytes) else { return }
+      let tag = KeyForm.text(ofName: String(decoding: Metadata.tag(in: key), as: UTF8.self))
+      damage.append("the row of the invalidated tag \(tag) is damaged")
     } else if key.starts(with: Metadata.cachePrefix) {
       note(value, under: key, ofCache: Metadata.cacheName(in: key))
     }

@@ -22,13 +22,15 @@ struct FoundRecord {
 
   /// Reads the record `bytes` stored under `physicalKey`, which ends with `key`.
   init(
-    _ bytes: RawSpan, under physicalKey: RawSpan, key: [UInt8], in cache: KnownCache, at now: Date
+    _ bytes: RawSpan, under physicalKey: RawSpan, key: [UInt8], in cache: KnownCache,
+    endedBy tags: InvalidatedTags, at now: Date
   ) {
     self.cache = cache
     self.key = key
     storedBytes = bytes.byteCount
     do throws(RecordFault) {
-      let record = try Record(bytes, under: physicalKey)
+      var record = try Record(bytes, under: physicalKey)
+      tags.judge(&record, in: bytes)
       content = .success(record)
       state = Self.state(of: record, in: cache, at: now)
     } catch {
@@ -41,19 +43,20 @@ struct FoundRecord {
   /// stored in the record.
   private static func state(of record: Record, in cache: KnownCache, at now: Date) -> RecordState {
     if let lifetime = cache.registration?.lifetime {
-      return switch lifetime.freshness(of: record.savedAt, at: now) {
+      return switch lifetime.freshness(of: record, at: now) {
       case .fresh: .fresh
       case .stale: .stale
       case .expired: .expired
       }
     }
+    if record.isInvalidated { return .expired }
     return record.expiresAt.map { now < $0 } ?? true ? .fresh : .expired
   }
 
   /// The date when the record expires, stale time included; nil if it never does.
   func expiry(of record: Record) -> Date? {
     guard let lifetime = cache.registration?.lifetime else { return record.expiresAt }
-    return lifetime.expiry(from: record.savedAt)
+    return lifetime.applied(to: record).expiry(from: record.savedAt)
   }
 
   /// Why the record cannot be read; nil if it can.

@@ -10,7 +10,8 @@ extension Inspection {
     var backlog = CacheContents()
     do throws(EngineError) {
       for case let registration? in catalog.caches.map(\.registration) {
-        try backlog.addIndex(of: registration, in: engine, at: now)
+        try backlog.addIndex(
+          of: registration, endedBy: catalog.invalidatedTags, in: engine, at: now)
       }
     } catch {
       throw failure(error)

@@ -134,7 +134,8 @@ extension Inspection {
       guard isOnRecord else { return true }
       let record = cursor.withEntry { key, value in
         let userKey = [UInt8](key.extracting(prefixCount..<key.byteCount))
-        return FoundRecord(value, under: key, key: userKey, in: cache, at: now)
+        return FoundRecord(
+          value, under: key, key: userKey, in: cache, endedBy: catalog.invalidatedTags, at: now)
       }
       guard try body(.record(record)) else { return false }
     }

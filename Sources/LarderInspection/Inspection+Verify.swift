@@ -88,7 +88,9 @@ extension Inspection {
           ([UInt8](key), [UInt8](value))
         }
         // The catalog has checked these.
-        guard key != Metadata.format, !key.starts(with: Metadata.cachePrefix) else { continue }
+        guard key != Metadata.format, !key.starts(with: Metadata.cachePrefix),
+          !key.starts(with: Metadata.tagPrefix)
+        else { continue }
         let isWhole =
           if key == CommitSequence.key {
             value.count == 8
@@ -120,7 +122,8 @@ extension Inspection {
       return
     }
     guard let expiresAt = content.expiresAt else { return }
-    if let bucket = cache.registration?.lifetime.bucket(of: expiresAt) {
+    if let lifetime = cache.registration?.lifetime.applied(to: content) {
+      let bucket = lifetime.bucket(of: expiresAt)
       let row = IndexRow(cacheID: cache.id, bucket: bucket, userKey: record.key)
       do throws(EngineError) {
         if try engine.get(row.key.span.bytes) != nil { return }
@@ -187,7 +190,7 @@ extension Inspection {
       // The scan of the records has reported this too.
       return
     }
-    let lifetime = cache.registration?.lifetime
+    let lifetime = cache.registration?.lifetime.applied(to: record)
     let bucket =
       record.expiresAt.flatMap { lifetime?.bucket(of: $0) }
       ?? lifetime?.evictionBucket(of: record.savedAt)

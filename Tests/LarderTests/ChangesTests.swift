@@ -22,6 +22,7 @@ import Testing
       case .expired: found.append("\(key) expired")
       case .evicted: found.append("\(key) evicted")
       case .cleared: found.append("\(key) cleared")
+      case .invalidated(let tag): found.append("\(key) invalidated \(tag)")
       }
       if found.count == count { break }
     }

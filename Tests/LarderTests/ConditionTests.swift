@@ -179,6 +179,109 @@ import Testing
     #expect(wins.withLock { $0.values.allSatisfy { $0 == 1 } })
   }
 
+  @Test(
+    "A batch whose condition does not hold writes and clears nothing.",
+    arguments: StoreKind.allCases)
+  func batches(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let numbers = try open(fixture)
+    let words = try fixture.store.cache("words", of: String.self)
+    try numbers.save(1, for: "a")
+    try words.save("one", for: "w")
+    let entry = try #require(try numbers.entry(for: "a"))
+    func write(_ condition: Condition, _ key: String) throws {
+      try fixture.store.write { batch in
+        batch.save("two", for: "x", in: words)
+        batch.require(.present, "w", in: words)
+        batch.require(condition, key, in: numbers)
+        batch.removeAll(from: words)
+        batch.save(2, for: "b", in: numbers)
+      }
+    }
+    try numbers.save(3, for: "a")
+    let refused: [(Condition, String)] = [
+      (.absent, "a"), (.unchanged(since: entry), "a"), (.present, "b"),
+      (.unchanged(since: entry), "b"),
+    ]
+    for (condition, key) in refused {
+      let isConflict = throwsStoreError(
+        where: { if case .conflict("numbers", key, tries: 1) = $0 { true } else { false } }
+      ) { try write(condition, key) }
+      #expect(isConflict, "\(condition) \(key)")
+      #expect(try numbers.value(for: "b") == nil)
+      #expect(try words.values(for: ["w", "x"]) == ["one", nil])
+    }
+    try write(.present, "a")
+    #expect(try numbers.value(for: "b") == 2)
+    #expect(try words.count() == 0)
+    try fixture.reopen()
+    #expect(try open(fixture).values(for: ["a", "b"]) == [3, 2])
+  }
+
+  @Test("A batch is tried again if its condition still holds after another change.")
+  func retriedBatch() throws {
+    let fixture = try Fixture(.disk)
+    defer { fixture.end() }
+    let hooked = InterruptedEngine(fixture.engine)
+    let store = try Store(engine: hooked, origin: .disk)
+    let numbers = try store.cache("numbers", of: Int.self)
+    try numbers.save(1, for: "a")
+    hooked.beforeNextWrite = { try numbers.save(2, for: "a") }
+    try store.write { batch in
+      batch.require(.present, "a", in: numbers)
+      batch.save(3, for: "b", in: numbers)
+    }
+    #expect(try numbers.values(for: ["a", "b"]) == [2, 3])
+    hooked.beforeNextWrite = { try numbers.remove("a") }
+    #expect(
+      throwsStoreError(
+        where: { if case .conflict("numbers", "a", tries: 2) = $0 { true } else { false } }) {
+          try store.write { batch in
+            batch.require(.present, "a", in: numbers)
+            batch.save(4, for: "b", in: numbers)
+          }
+        })
+    hooked.beforeNextWrite = nil
+    #expect(try numbers.value(for: "b") == 3)
+  }
+
+  @Test("Transfers by eight threads keep the sum.", arguments: StoreKind.allCases)
+  func transfers(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let store = fixture.store
+    let accounts = try store.cache("accounts", of: Int.self, byteBudget: 1 << 20)
+    for number in 0..<4 { try accounts.save(100, for: "\(number)") }
+    let failures = Mutex<[String]>([])
+    onThreads(8) { thread in
+      var random = SplitMix64(seed: UInt64(thread))
+      do {
+        for _ in 0..<100 {
+          let keys = (0..<4).shuffled(using: &random).prefix(2).map(String.init)
+          guard let from = try accounts.entry(for: keys[0]),
+            let to = try accounts.entry(for: keys[1])
+          else { return failures.withLock { $0.append("an account is missing") } }
+          do {
+            try store.write { batch in
+              batch.require(.unchanged(since: from), keys[0], in: accounts)
+              batch.require(.unchanged(since: to), keys[1], in: accounts)
+              batch.save(from.value - 1, for: keys[0], in: accounts)
+              batch.save(to.value + 1, for: keys[1], in: accounts)
+            }
+          } catch StoreError.conflict {
+            continue
+          }
+        }
+      } catch {
+        failures.withLock { $0.append("\(error)") }
+      }
+    }
+    #expect(failures.withLock { $0 } == [])
+    let sum = try accounts.values(for: (0..<4).map(String.init)).reduce(0) { $0 + ($1 ?? 0) }
+    #expect(sum == 400)
+  }
+
   @Test("An update that loses every try throws `conflict`, and writes nothing.")
   func conflict() throws {
     let fixture = try Fixture(.memory)

@@ -110,7 +110,7 @@ import Testing
   @Test(
     "An intact record of a later format is refused, and kept by validate.",
     arguments: [
-      (offset: 0, value: UInt8(2)), (1, 0b100), (1, 0x20), (1, 0x40), (1, 0x80), (3, 1), (3, 0b100),
+      (offset: 0, value: UInt8(2)), (1, 0b100), (1, 0x20), (1, 0x40), (3, 0b100), (3, 0x80),
     ])
   func laterFormat(offset: Int, value: UInt8) throws {
     let fixture = try Fixture(.memory)
@@ -125,6 +125,31 @@ import Testing
       })
     #expect(try notes.validate().newer == 1)
     #expect(try fixture.rows(in: .records).count == 1)
+  }
+
+  @Test("An intact record with an impossible field is refused, and kept by validate.")
+  func impossibleFields() throws {
+    let fixture = try Fixture(.memory)
+    defer { fixture.end() }
+    let notes = try fixture.store.cache("notes", of: Note.self)
+    try notes.save(Note(title: "t"), for: "k", lifetime: .seconds(5))
+    // The sign of the fresh time.
+    try rewrite(fixture) { $0[43] |= 0x80 }
+    func expectRefused() throws {
+      #expect(
+        throwsStoreError(where: { if case .incompatible = $0 { true } else { false } }) {
+          try notes.value(for: "k")
+        })
+      #expect(try notes.validate().newer == 1)
+    }
+    try expectRefused()
+    try notes.save(Note(title: "t"), for: "k", tags: ["tag"])
+    // The length of the tag.
+    try rewrite(fixture) { $0[37] = 0xFF }
+    try expectRefused()
+    try notes.save(Note(title: "t"), for: "k", validator: "v")
+    try rewrite(fixture) { $0[36] = 0x7F }
+    try expectRefused()
   }
 
   @Test("Reads skip a validator in a record, and touch keeps it.")

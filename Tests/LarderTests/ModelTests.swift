@@ -30,9 +30,11 @@ import Testing
       let place: Comment = "seed \(seed), step \(step)"
       switch Int.random(in: 0..<100, using: &random) {
       case 0..<18:
-        let validator: Validator? = step % 3 == 0 ? Validator("v\(step)") : nil
-        try cache.save(step, for: key, validator: validator)
-        model.save(step, for: key, in: name, validator?.text, at: now)
+        let fields = Model.Fields(step, &random)
+        try cache.save(
+          step, for: key, lifetime: fields.lifetime, validator: fields.httpValidator,
+          tags: fields.tags)
+        model.save(step, for: key, in: name, fields, at: now)
       case 18..<31:
         let version = seen[name + "/" + key]
         try changeIf(cache, &model, key, version, step, at: now, place)
@@ -47,19 +49,12 @@ import Testing
       case 65..<73:
         #expect(try cache.remove(key) == model.remove(key, from: name), place)
       case 73..<78:
-        let validator: Validator? = step % 2 == 0 ? Validator("t\(step)") : nil
-        #expect(
-          try cache.touch(key, validator: validator)
-            == model.touch(key, in: name, validator?.text, at: now), place)
+        let fields = Model.Fields(step, &random)
+        let isTouched = try cache.touch(
+          key, lifetime: fields.lifetime, validator: fields.httpValidator)
+        #expect(isTouched == model.touch(key, in: name, fields, at: now), place)
       case 78..<82:
-        try fixture.store.write { batch in
-          for (offset, key) in Model.keys.enumerated() where offset % 3 == step % 3 {
-            batch.save(step + offset, for: key, in: cache)
-            model.save(step + offset, for: key, in: name, at: now)
-          }
-          batch.remove(key, from: cache)
-          _ = model.remove(key, from: name)
-        }
+        try write(to: cache, in: fixture.store, &model, key, step, at: now, &random)
       case 82:
         #expect(
           try cache.remove(in: .prefix(key)) == model.remove(prefix: key, from: name), place)
@@ -68,7 +63,12 @@ import Testing
         model.removeAll(from: name)
       case 85..<87:
         #expect(try cache.validate().expired == model.validate(name, at: now), place)
-      case 87..<94: fixture.clock.advance(by: Double.random(in: 0...40, using: &random))
+      case 87: try sweep(fixture, caches, &model, at: now, place)
+      case 88..<90:
+        let tag = Model.tags.randomElement(using: &random) ?? ""
+        try fixture.store.invalidate(tag: tag, durability: .processCrash)
+        model.invalidate(tag)
+      case 90..<94: fixture.clock.advance(by: Double.random(in: 0...60, using: &random))
       case 94: fixture.clock.set(now - 20)
       case 95..<99: try expectSameScan(cache, model, name, key, now, place)
       default:
@@ -79,6 +79,39 @@ import Testing
     for name in Model.names {
       let cache = try #require(caches[name])
       try expectSameScan(cache, model, name, "", fixture.clock.now(), "seed \(seed), the end")
+    }
+  }
+
+  /// Saves a third of the keys in one batch, and removes one.
+  private func write(
+    to cache: Cache<String, Int>, in store: Store, _ model: inout Model, _ key: String,
+    _ step: Int, at now: Date, _ random: inout SplitMix64
+  ) throws {
+    try store.write { batch in
+      for (offset, key) in Model.keys.enumerated() where offset % 3 == step % 3 {
+        let fields = Model.Fields(step + offset, &random)
+        batch.save(
+          step + offset, for: key, in: cache, lifetime: fields.lifetime,
+          validator: fields.httpValidator, tags: fields.tags)
+        model.save(step + offset, for: key, in: cache.name, fields, at: now)
+      }
+      batch.remove(key, from: cache)
+      _ = model.remove(key, from: cache.name)
+    }
+  }
+
+  /// Sweeps, which forgets the invalidated tags, and deletes what a sweep leaves for later.
+  private func sweep(
+    _ fixture: Fixture, _ caches: [String: Cache<String, Int>], _ model: inout Model, at now: Date,
+    _ place: Comment
+  ) throws {
+    try fixture.store.sweep()
+    #expect(
+      try fixture.rows(in: .metadata).contains { $0.key.starts(with: Metadata.tagPrefix) }
+        == false, place)
+    for (name, cache) in caches {
+      let expired = try cache.validate().expired
+      #expect(expired <= model.validate(name, at: now), place)
     }
   }
 
@@ -94,7 +127,7 @@ import Testing
     case (0, _): (condition, holds) = (.absent, isAbsent)
     case (1, let seen?):
       condition = .unchanged(since: seen.version)
-      holds = model.number(of: key, in: cache.name) == seen.number
+      holds = model.isUnchanged(key, in: cache.name, since: seen.number)
     default: (condition, holds) = (.present, !isAbsent)
     }
     guard step % 4 == 0 else {
@@ -119,7 +152,8 @@ import Testing
     }
     #expect(passed == fresh, place)
     if let new {
-      model.save(new, for: key, in: cache.name, at: now)
+      let kept = fresh == nil ? Model.Fields() : model.keptFields(of: key, in: cache.name)
+      model.save(new, for: key, in: cache.name, kept, at: now)
     } else if fresh != nil {
       _ = model.remove(key, from: cache.name)
     }
@@ -157,38 +191,92 @@ import Testing
 private struct Model {
   static let names = ["one", "two", "another"]
   static let keys = ["", "a", "ab", "abc", "b", "\u{E9}", "\u{0}", "zzz", "k1", "k2", "k10"]
+  static let tags = ["red", "green", "user:42"]
 
-  let lifetime: Lifetime
+  /// The optional arguments of a save.
+  struct Fields {
+    var lifetime: Lifetime?
+    var validator: String?
+    var tags: [String] = []
+
+    var httpValidator: Validator? { validator.map { Validator($0) } }
+
+    init() {}
+
+    /// Each field for some of the saves.
+    init(_ step: Int, _ random: inout SplitMix64) {
+      let short = Lifetime.fresh(for: .seconds(5), thenStaleFor: .hours(1))
+      lifetime =
+        [nil, nil, .unlimited, .seconds(20), short].randomElement(using: &random) ?? nil
+      validator = step % 3 == 0 ? "v\(step)" : nil
+      tags = Model.tags.filter { _ in Bool.random(using: &random) && step % 2 == 0 }
+    }
+  }
+
   private struct Entry {
     let value: Int
     var savedAt: Date
     /// The number of the save.
     let number: Int
-    var validator: String?
+    var fields: Fields
+    var isInvalidated = false
   }
 
+  let lifetime: Lifetime
   private var entries: [String: [String: Entry]] = [:]
   private var saves = 0
 
   init(lifetime: Lifetime) { self.lifetime = lifetime }
 
   mutating func save(
-    _ value: Int, for key: String, in name: String, _ validator: String? = nil, at now: Date
+    _ value: Int, for key: String, in name: String, _ fields: Fields = Fields(), at now: Date
   ) {
     saves += 1
     entries[name, default: [:]][key] = Entry(
-      value: value, savedAt: now, number: saves, validator: validator)
+      value: value, savedAt: now, number: saves, fields: fields)
   }
 
   func number(of key: String, in name: String) -> Int? { entries[name]?[key]?.number }
 
+  func keptFields(of key: String, in name: String) -> Fields {
+    var fields = entries[name]?[key]?.fields ?? Fields()
+    fields.validator = nil
+    return fields
+  }
+
+  func isUnchanged(_ key: String, in name: String, since number: Int) -> Bool {
+    guard let entry = entries[name]?[key] else { return false }
+    return entry.number == number && !entry.isInvalidated
+  }
+
   func isAbsent(_ key: String, in name: String, at now: Date) -> Bool {
-    entries[name]?[key].map { now >= $0.savedAt + 150 } ?? true
+    entries[name]?[key].map { state(of: $0, at: now) == "expired" } ?? true
   }
 
   func freshValue(of key: String, in name: String, at now: Date) -> Int? {
-    guard let entry = entries[name]?[key], now < entry.savedAt + 100 else { return nil }
+    guard let entry = entries[name]?[key], state(of: entry, at: now) == "fresh" else { return nil }
     return entry.value
+  }
+
+  private func state(of entry: Entry, at now: Date) -> String {
+    if entry.isInvalidated { return "expired" }
+    let (fresh, stale): (Double, Double) =
+      switch entry.fields.lifetime {
+      case nil: (100, 50)
+      case .unlimited?: (.infinity, 0)
+      case .seconds(20)?: (20, 0)
+      default: (5, 3600)
+      }
+    if now >= entry.savedAt + fresh + stale { return "expired" }
+    return now >= entry.savedAt + fresh ? "stale" : "fresh"
+  }
+
+  mutating func invalidate(_ tag: String) {
+    for (name, all) in entries {
+      for (key, entry) in all where entry.fields.tags.contains(tag) {
+        entries[name]?[key]?.isInvalidated = true
+      }
+    }
   }
 
   mutating func remove(_ key: String, from name: String) -> Bool {
@@ -203,31 +291,33 @@ private struct Model {
 
   mutating func removeAll(from name: String) { entries[name] = [:] }
 
-  mutating func touch(
-    _ key: String, in name: String, _ validator: String?, at now: Date
-  ) -> Bool {
-    guard entries[name]?[key] != nil else { return false }
+  mutating func touch(_ key: String, in name: String, _ fields: Fields, at now: Date) -> Bool {
+    guard let entry = entries[name]?[key], !entry.isInvalidated else { return false }
     entries[name]?[key]?.savedAt = now
-    if let validator { entries[name]?[key]?.validator = validator }
+    if let validator = fields.validator { entries[name]?[key]?.fields.validator = validator }
+    if let lifetime = fields.lifetime { entries[name]?[key]?.fields.lifetime = lifetime }
     return true
   }
 
   mutating func validate(_ name: String, at now: Date) -> Int {
-    let expired = entries[name, default: [:]].filter { now >= $0.value.savedAt + 150 }
+    let expired = entries[name, default: [:]].filter { state(of: $0.value, at: now) == "expired" }
     for key in expired.keys { entries[name]?[key] = nil }
     return expired.count
   }
 
   func lookup(_ key: String, in name: String, at now: Date) -> String {
     guard let entry = entries[name]?[key] else { return "missing" }
-    let rest = "\(entry.savedAt) \(entry.validator ?? "-")"
-    if now >= entry.savedAt + 150 { return "expired \(rest)" }
-    return "\(now >= entry.savedAt + 100 ? "stale" : "fresh") \(entry.value) \(rest)"
+    let state = state(of: entry, at: now)
+    guard !entry.isInvalidated else { return "expired \(entry.savedAt) - true" }
+    let rest = "\(entry.savedAt) \(entry.fields.validator ?? "-")"
+    if state == "expired" { return "\(state) \(rest) false" }
+    let lifetime = entry.fields.lifetime.map { "\($0)" } ?? "-"
+    return "\(state) \(entry.value) \(rest) \(entry.fields.tags) \(lifetime)"
   }
 
   func scan(_ name: String, prefix: String, at now: Date) -> [String] {
     entries[name, default: [:]]
-      .filter { now < $0.value.savedAt + 100 && $0.key.utf8.starts(with: prefix.utf8) }
+      .filter { state(of: $0.value, at: now) == "fresh" && $0.key.utf8.starts(with: prefix.utf8) }
       .sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
       .map { "\($0.key)=\($0.value.value)" }
   }
@@ -238,12 +328,16 @@ extension Lookup where Value == Int {
     switch self {
     case .missing: "missing"
     case .expired(let metadata):
-      "expired \(metadata.savedAt) \(metadata.validator?.text ?? "-")"
-    case .fresh(let entry):
-      "fresh \(entry.value) \(entry.savedAt) \(entry.validator?.text ?? "-")"
-    case .stale(let entry):
-      "stale \(entry.value) \(entry.savedAt) \(entry.validator?.text ?? "-")"
+      "expired \(metadata.savedAt) \(metadata.validator?.text ?? "-") \(metadata.isInvalidated)"
+    case .fresh(let entry): "fresh \(Self.summary(of: entry))"
+    case .stale(let entry): "stale \(Self.summary(of: entry))"
     }
+  }
+
+  private static func summary(of entry: Entry<Int>) -> String {
+    let lifetime = entry.lifetime.map { "\($0)" } ?? "-"
+    let validator = entry.validator?.text ?? "-"
+    return "\(entry.value) \(entry.savedAt) \(validator) \(entry.tags) \(lifetime)"
   }
 
   fileprivate var version: Version? {

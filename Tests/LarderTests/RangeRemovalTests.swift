@@ -92,7 +92,7 @@ import Testing
     damaged[40] ^= 1
     try fixture.put(damaged, under: rows[0].key)
     var later = rows[1].value
-    later[3] = 1
+    later[3] = 1 << 7
     let laterKey = rows[1].key
     var batch = WriteBatch()
     batch.put(laterKey.span.bytes, stamp: Record.stamp) { $0.append(later) }

@@ -123,10 +123,12 @@ extension Budgets {
         do throws(RecordFault) {
           let record = try Record(value, under: key)
           guard let recordKey = RecordKey(key),
-            record.expiresAt == nil || cache.lifetime.expiry(from: record.savedAt) == nil
+            record.expiresAt == nil
+              || cache.lifetime.applied(to: record).expiry(from: record.savedAt) == nil
           else { return }
           rows.putIndexRow(
-            of: recordKey, in: cache.lifetime.evictionBucket(of: record.savedAt),
+            of: recordKey,
+            in: cache.lifetime.applied(to: record).evictionBucket(of: record.savedAt),
             recordBytes: key.byteCount + value.byteCount)
         } catch {
           // Left to validation, or to a later version of the library. It is never evicted.

@@ -114,7 +114,7 @@ struct Eviction: ~Copyable {
       let same = WriteBatch.Condition.unchanged(since: record.sequence, in: Record.stamp)
       if try isOutdated(row, of: record) { return remove(row, key, if: same) }
       let cache = row.cache.cache
-      let isExpired = cache.lifetime.freshness(of: record.savedAt, at: now) == .expired
+      let isExpired = cache.lifetime.freshness(of: record, at: now) == .expired
       if !isExpired, keepsRead, cache.marks?.take(key.bytes.span.bytes) == true { return 0 }
       return remove(row, key, if: same, recordBytes: bytes, isExpired ? .expired : .evicted)
     }
@@ -124,7 +124,8 @@ struct Eviction: ~Copyable {
   ///
   /// A record that was saved with another lifetime has no row where this one would put it.
   private func isOutdated(_ row: VisitedRow, of record: Record) throws(StoreError) -> Bool {
-    let bucket = row.cache.cache.lifetime.evictionBucket(of: record.savedAt)
+    let lifetime = row.cache.cache.lifetime.applied(to: record)
+    let bucket = lifetime.evictionBucket(of: record.savedAt)
     guard bucket != row.row.bucket else { return false }
     let current = IndexRow(cacheID: row.row.cacheID, bucket: bucket, userKey: row.row.userKey)
     var buffer = ValueBuffer()

@@ -11,24 +11,27 @@ extension Cache {
   ///   - value: At most 32 MiB encoded.
   ///   - key: Up to 64 KiB encoded.
   ///   - condition: What must hold for the entry that is there.
+  ///   - lifetime: The entry's own lifetime; nil, the default, leaves it to the cache.
   ///   - validator: 1 to 4,096 bytes; nil, the default, for none.
-  ///   - durability: As in ``save(_:for:validator:durability:)``.
+  ///   - tags: Up to 16, of 1 to 64 bytes of UTF-8 each; none by default.
+  ///   - durability: As in ``save(_:for:lifetime:validator:tags:durability:)``.
   /// - Returns: False if the condition did not hold; nothing was written then.
   /// - Throws: ``StoreError/corrupt(cache:key:file:)``, ``StoreError/newerSchema(found:known:)`` or
   ///   ``StoreError/incompatible(_:)`` if the entry that is there cannot be read: nothing was
   ///   written. ``StoreError/conflict(cache:key:tries:)`` if other writers changed the key during
-  ///   each of 100 tries. Otherwise as ``save(_:for:validator:durability:)``.
+  ///   each of 100 tries. Otherwise as ``save(_:for:lifetime:validator:tags:durability:)``.
   /// - Complexity: One point lookup, a second one if anything was written meanwhile, one encode and
   ///   one append; the same again for each try that another writer of the key wins.
   @discardableResult public func save(
-    _ value: Value, for key: Key, if condition: Condition, validator: Validator? = nil,
-    durability: Durability? = nil
+    _ value: Value, for key: Key, if condition: Condition, lifetime: Lifetime? = nil,
+    validator: Validator? = nil, tags: [String] = [], durability: Durability? = nil
   ) throws -> Bool {
-    try validator?.checkLimits()
     let isSaved = try change(key, durability) { found, write throws(StoreError) in
+      let fields = try store.fields(
+        of: core, lifetime: lifetime, validator: validator, tags: tags, savedAt: found.now)
       guard condition.holds(for: found.record, found.freshness) else { return .refused(false) }
       try core.add(
-        value, for: key, id: found.key.cacheID, savedAt: found.now, validator: validator,
+        value, for: key, id: found.key.cacheID, savedAt: found.now, fields: fields,
         if: found.requireUnchanged(&write), to: &write)
       return .made(true)
     }
@@ -43,7 +46,7 @@ extension Cache {
   ///   - condition: What must hold for the entry that is there. With ``Condition/absent`` nothing
   ///     is removed, or an expired entry.
   /// - Returns: Whether an entry was removed.
-  /// - Throws: As ``save(_:for:if:validator:durability:)``, without encoding.
+  /// - Throws: As ``save(_:for:if:lifetime:validator:tags:durability:)``, without encoding.
   /// - Complexity: One point lookup, a second one if anything was written meanwhile, and one
   ///   append.
   @discardableResult public func remove(_ key: Key, if condition: Condition) throws -> Bool {
@@ -74,15 +77,16 @@ extension Cache {
   /// - Parameters:
   ///   - key: Up to 64 KiB encoded.
   ///   - tries: How often `body` may run, at least once; 100 by default.
-  ///   - durability: As in ``save(_:for:validator:durability:)``.
+  ///   - durability: As in ``save(_:for:lifetime:validator:tags:durability:)``.
   ///   - body: Is passed what ``value(for:)`` returns, nil if there is no fresh value. The value
-  ///     that it leaves is saved with the current date and without a validator. If it sets a value
-  ///     to nil, the entry is removed. If it was passed nil and leaves nil, nothing is written.
+  ///     that it leaves is saved with the current date and without a validator; the entry keeps
+  ///     its tags and its own lifetime, which begins anew. If it sets a value to nil, the entry is
+  ///     removed. If it was passed nil and leaves nil, nothing is written.
   /// - Returns: What the last run of `body` returned.
   /// - Throws: What `body` throws: nothing was written then.
   ///   ``StoreError/conflict(cache:key:tries:)`` if other writers changed the key during each try.
   ///   ``StoreError/invalidArgument(_:)`` if `tries` is less than 1. As ``value(for:)`` if the
-  ///   entry cannot be read; otherwise as ``save(_:for:validator:durability:)``.
+  ///   entry cannot be read; otherwise as ``save(_:for:lifetime:validator:tags:durability:)``.
   /// - Complexity: For each try one point lookup, a second one if anything was written meanwhile,
   ///   one decode, one encode, and one append.
   public func update<R>(
@@ -99,6 +103,7 @@ extension Cache {
       if let value {
         try core.add(
           value, for: key, id: found.key.cacheID, savedAt: core.clock.now(),
+          fields: hadValue ? found.keptFields : Record.Fields(),
           if: found.requireUnchanged(&write), to: &write)
         return .made(result)
       }
@@ -141,25 +146,32 @@ extension Cache {
 }
 
 /// The record that a conditional change has found.
-private struct FoundEntry: ~Copyable {
+struct FoundEntry: ~Copyable {
   let key: RecordKey
   /// The date by which the record is judged.
   let now: Date
   let record: Record?
   /// Whether the record is fresh, stale or expired; a missing record counts as expired.
   let freshness: Freshness
+  /// What must hold for the rows of the record's tags, so that none was invalidated since.
+  private var tagConditions: [(key: [UInt8], condition: WriteBatch.Condition)] = []
   private let buffer: ValueBuffer
 
   init<Value>(_ key: RecordKey, in core: CacheCore<Value>) throws(StoreError) {
     var buffer = ValueBuffer()
-    let exists = try core.get(key, into: &buffer)
+    var record = try core.record(under: key, into: &buffer)
     let now = core.clock.now()
-    let record =
-      exists
-      ? try buffer.withBytes { bytes throws(StoreError) in
-        try core.record(bytes, under: key.bytes.span.bytes)
-      } : nil
-    freshness = record.map { core.lifetime.freshness(of: $0.savedAt, at: now) } ?? .expired
+    if let found = record, found.tags != nil {
+      let tags = buffer.withBytes { Tags(of: found, in: $0) }
+      for tag in tags?.all.map(Array.init) ?? [] {
+        let sequence = core.context.invalidatedTags.sequence(of: tag)
+        if let sequence, sequence > found.originalSequence { record?.isInvalidated = true }
+        let condition =
+          sequence.map { WriteBatch.Condition.unchanged(since: $0, in: InvalidatedTags.stamp) }
+        tagConditions.append((Metadata.tag(tag), condition ?? .absent))
+      }
+    }
+    freshness = record.map { core.lifetime.freshness(of: $0, at: now) } ?? .expired
     (self.key, self.now, self.record) = (key, now, record)
     self.buffer = buffer
   }
@@ -171,9 +183,22 @@ private struct FoundEntry: ~Copyable {
     }
   }
 
-  /// Makes rows of `write` depend on the record being as it was found; returns the requirement.
+  /// The fields that an update keeps.
+  var keptFields: Record.Fields {
+    guard let record else { return Record.Fields() }
+    return Record.Fields(
+      lifetime: record.ownLifetime, tags: buffer.withBytes { Tags(of: record, in: $0) })
+  }
+
+  /// Makes `write` depend on the record and the rows of its tags being as they were found; returns
+  /// the requirement on the record.
+  ///
+  /// Without the tags, a session that was read before its tag was invalidated could be saved again
+  /// after it, and be fresh.
   func requireUnchanged(_ write: inout PendingWrite) -> Int {
-    write.rows.require(
+    write.rows.isWhole = true
+    for (key, condition) in tagConditions { _ = write.rows.require(key, condition) }
+    return write.rows.require(
       key.bytes, record.map { .unchanged(since: $0.sequence, in: Record.stamp) } ?? .absent)
   }
 }

@@ -1,7 +1,7 @@
 /// The version of an entry: which save its value comes from.
 ///
-/// Each save gives an entry a new version. ``Cache/touch(_:validator:)`` and migration keep it,
-/// because they keep the value. Versions of different stores cannot be compared.
+/// Each save gives an entry a new version. ``Cache/touch(_:lifetime:validator:)`` and migration
+/// keep it, because they keep the value. Versions of different stores cannot be compared.
 public struct Version: Sendable, Hashable {
   let sequence: UInt64
 
@@ -28,18 +28,20 @@ public struct Condition: Sendable, Hashable {
 
   let rule: Rule
 
-  /// There is no entry, or it has expired.
+  /// There is no entry, or it has expired or was invalidated.
   public static var absent: Condition { Condition(rule: .absent) }
 
   /// There is an entry that is fresh or stale.
   public static var present: Condition { Condition(rule: .present) }
 
-  /// There is an entry, in any state, and its value is the one that had this version.
+  /// There is an entry, stale or expired too, whose value is the one that had this version.
+  ///
+  /// It does not hold for an entry that was invalidated: see ``Store/invalidate(tag:durability:)``.
   public static func unchanged(since version: Version) -> Condition {
     Condition(rule: .unchanged(version))
   }
 
-  /// There is an entry, in any state, and it was not saved again since `entry` was read.
+  /// The same for the version of an entry: it was not saved again since `entry` was read.
   public static func unchanged<Value>(since entry: Entry<Value>) -> Condition {
     .unchanged(since: entry.version)
   }
@@ -49,7 +51,8 @@ public struct Condition: Sendable, Hashable {
     switch rule {
     case .absent: record == nil || freshness == .expired
     case .present: record != nil && freshness != .expired
-    case .unchanged(let version): record.map { Version($0) == version } ?? false
+    case .unchanged(let version):
+      record.map { Version($0) == version && !$0.isInvalidated } ?? false
     }
   }
 }

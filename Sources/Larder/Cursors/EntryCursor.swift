@@ -54,7 +54,7 @@ public final class KeyCursor<Key: CacheKey> {
   init<Value>(_ walk: RecordWalk<Key, Value>) {
     step = { () throws(StoreError) in
       let item = try walk.next { record, _, _, now throws(StoreError) in
-        let freshness = walk.cache.core.lifetime.freshness(of: record.savedAt, at: now)
+        let freshness = walk.cache.core.lifetime.freshness(of: record, at: now)
         return freshness == .fresh ? () : nil
       }
       return item?.key

@@ -6,11 +6,14 @@ final class RecordWalk<Key: CacheKey, Value: Sendable> {
   let cache: Cache<Key, Value>
   private let cursor: StoreCursor
   private let prefixCount: Int
+  /// The generation of invalidated tags before the cursor was made.
+  private let generation: UInt64
 
   init(_ cache: Cache<Key, Value>, _ range: KeyRange<Key>) throws(StoreError) {
     self.cache = cache
     let prefix = KeySpace.records.prefix(ofCache: cache.core.id)
     prefixCount = prefix.count
+    generation = cache.core.context.invalidatedTags.generation
     cursor = try cache.core.context.cursor(
       over: range.engineRange(after: prefix), cache: cache.name)
   }
@@ -25,9 +28,11 @@ final class RecordWalk<Key: CacheKey, Value: Sendable> {
       let part = cursor.withEntry { recordKey, bytes -> Result<Part, StoreError>? in
         do throws(StoreError) {
           let record = try cache.core.record(bytes, under: recordKey)
-          return try read(record, bytes, recordKey, cache.core.clock.now()).map {
-            .success($0)
-          }
+          let part =
+            isOutdated(record)
+            ? try readAgain(recordKey, read)
+            : try read(record, bytes, recordKey, cache.core.clock.now())
+          return part.map { .success($0) }
         } catch {
           return .failure(error)
         }
@@ -36,6 +41,24 @@ final class RecordWalk<Key: CacheKey, Value: Sendable> {
       return (try key(), part)
     }
     return nil
+  }
+
+  /// Whether a record may have been deleted because of a tag that was forgotten since.
+  private func isOutdated(_ record: Record) -> Bool {
+    record.tags != nil && cache.core.context.invalidatedTags.generation != generation
+  }
+
+  private func readAgain<Part>(
+    _ recordKey: RawSpan,
+    _ read: (Record, RawSpan, _ recordKey: RawSpan, _ now: Date) throws(StoreError) -> Part?
+  ) throws(StoreError) -> Part? {
+    var buffer = ValueBuffer()
+    guard let key = RecordKey(recordKey),
+      let record = try cache.core.record(under: key, into: &buffer)
+    else { return nil }
+    return try buffer.withBytes { bytes throws(StoreError) in
+      try read(record, bytes, recordKey, cache.core.clock.now())
+    }
   }
 
   private func key() throws(StoreError) -> Key {

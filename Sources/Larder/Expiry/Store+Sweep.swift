@@ -15,6 +15,9 @@ extension Store {
   /// runs are never deleted by it. A cache that is not open is swept by the lifetime that it was
   /// last opened with. Stale entries are kept.
   ///
+  /// If a tag was invalidated, the entries that it ended are deleted too, by a scan of the caches
+  /// that have tagged entries.
+  ///
   /// Some entries are left for ``Cache/validate(maxAge:)``: damaged ones, and those that were saved
   /// with a longer lifetime than the cache has now, or with no limit, because their index row has a
   /// later date or is missing. Entries of a newer schema version or record format are left for the
@@ -28,10 +31,12 @@ extension Store {
   ///   was swept, if a part of an index or a cache's registration is damaged;
   ///   ``StoreError/diskFull``, ``StoreError/io(_:)`` or ``StoreError/writesDisabled(cause:)`` if
   ///   deleting failed; ``StoreError/readOnly(cause:)``, ``StoreError/closed``.
-  /// - Complexity: If nothing has expired, one check for each cache and no lookup. Otherwise, for
-  ///   each expired entry, and for each time one was overwritten, one step, one checksum and one
-  ///   lookup, or two if anything was written meanwhile; one append for 256 of them. After many
-  ///   deletions the emptied ranges are compacted. Memory for 4 MiB of keys and the largest value.
+  /// - Complexity: One step and one checksum for each entry of the caches with tagged entries if a
+  ///   tag was invalidated since the last sweep. If nothing has expired, one check for each cache
+  ///   and no lookup. Otherwise, for each expired entry, and for each time one was overwritten, one
+  ///   step, one checksum and one lookup, or two if anything was written meanwhile; one append for
+  ///   256 of them. After many deletions the emptied ranges are compacted. Memory for 4 MiB of keys
+  ///   and the largest value.
   @discardableResult public func sweep() throws -> Int {
     try requireWritable()
     try context.checkOpen()

@@ -5,12 +5,18 @@ import LarderEngine
 struct Sweeper {
   /// The number of slices of 256 rows that a sweep in the background takes at most.
   static let unaskedSlices = 40
+  /// The number of records that a sweep in the background visits at most for invalidated tags.
+  static let unaskedSteps = 100_000
 
   private var watch = ClockWatch()
   private var places: [CacheName: SweepPlace] = [:]
   /// The caches that were registered and not open at the first sweep; nil before it.
   private var dormant: [CacheName: (registration: Registration, due: NextDue)]?
   private var damaged: [CacheName] = []
+  /// The scan for invalidated tags that a sweep in the background has begun.
+  private var tagScan: TagScan?
+  /// The tags of the last scan that has finished.
+  private var scannedTags: [[UInt8]: UInt64] = [:]
 
   /// Takes a reading of the clock; returns the date to sweep by in the background, if the clock has
   /// been steady.
@@ -40,14 +46,44 @@ struct Sweeper {
         damage = .corrupt(cache: cache.name.text, key: "", file: file)
       }
     }
-    if let damage { throw damage }
+    let (ended, tagDamage) = try sweepTags(of: store, asked: asked)
+    deleted += ended
+    if let damage = damage ?? tagDamage { throw damage }
     return deleted
   }
 
-  /// Whether a sweep of `store` at `now` might find due rows, as far as is known without a scan.
+  /// Deletes the entries of invalidated tags; in the background from a bounded number of records.
+  private mutating func sweepTags(
+    of store: Store, asked: Bool
+  ) throws(StoreError) -> (deleted: Int, damage: StoreError?) {
+    var (deleted, steps) = (0, asked ? .max : Self.unaskedSteps)
+    var damage: StoreError?
+    // A sweep that was asked for finishes a scan of the background first.
+    for mayBegin in tagScan != nil && asked ? [false, true] : [true] {
+      if tagScan == nil, mayBegin {
+        let isWorthIt =
+          asked ? !store.context.invalidatedTags.all.isEmpty : hasUnscannedTags(store.context)
+        guard isWorthIt else { break }
+        tagScan = try TagScan(of: store)
+      }
+      guard var scan = tagScan.take() else { break }
+      defer { tagScan = scan.isFinished ? nil : scan }
+      deleted += try scan.run(in: store.context, steps: &steps)
+      damage = scan.damage
+      if scan.isFinished { scannedTags = scan.tags }
+    }
+    return (deleted, damage)
+  }
+
+  /// Whether a sweep of `store` at `now` might delete entries, as far as is known without a scan.
   func mayFindSomething(in store: Store, at now: Date) -> Bool {
     guard let date = SweepDate(now) else { return false }
-    return dormant == nil || !dueCaches(of: store, at: date).isEmpty
+    return dormant == nil || hasUnscannedTags(store.context)
+      || !dueCaches(of: store, at: date).isEmpty
+  }
+
+  private func hasUnscannedTags(_ context: StoreContext) -> Bool {
+    context.invalidatedTags.all.contains { tag, sequence in scannedTags[tag] != sequence }
   }
 
   private mutating func findDormant(in store: Store) throws(StoreError) {
@@ -77,8 +113,8 @@ struct Sweeper {
     let bounds = cache.due.take()
     // Read after the notes: a cache that is cleared from here on notes its rows under its new id.
     let registration = cache.registration()
-    guard registration.lifetime.expiry(from: date.now) != nil else {
-      // It may have rows of an earlier limit. They count again if it gets a limit.
+    guard registration.mayExpire else {
+      // It may have rows of an earlier limit, and rows to be evicted by.
       cache.due.set(.max)
       return 0
     }

@@ -105,7 +105,12 @@ extension Lifetime {
   /// An entry that never expires is placed as if it expired after seven days, the default lifetime.
   /// The store's budget covers all caches, so it must order such entries among those that expire.
   package func evictionBucket(of savedAt: Date) -> Int64 {
-    if let expiry = expiry(from: savedAt) { return bucket(of: expiry) }
+    bucket(savedAt: savedAt, expiresAt: expiry(from: savedAt))
+  }
+
+  /// The same for an entry whose expiry is known; nil if it never expires.
+  func bucket(savedAt: Date, expiresAt: Date?) -> Int64 {
+    if let expiresAt { return bucket(of: expiresAt) }
     let usual = Lifetime.days(7)
     return usual.expiry(from: savedAt).map(usual.bucket) ?? .max
   }

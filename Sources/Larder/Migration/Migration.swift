@@ -98,7 +98,7 @@ struct Migration<Value: Sendable>: ~Copyable {
       return
     }
     guard !core.isCurrent(record) else { return report.current += 1 }
-    guard core.lifetime.freshness(of: record.savedAt, at: now) != .expired else {
+    guard core.lifetime.freshness(of: record, at: now) != .expired else {
       return report.expired += 1
     }
     do throws(StoreError) {

@@ -30,8 +30,8 @@ extension Store {
   /// or cannot be read stay as they are, byte for byte.
   ///
   /// The cache can be used meanwhile: entries that are saved or removed while this runs are never
-  /// overwritten. ``Cache/touch(_:validator:)`` may return false for an entry that is rewritten at
-  /// the same moment. If the cache is cleared meanwhile, the migration ends.
+  /// overwritten. ``Cache/touch(_:lifetime:validator:)`` may return false for an entry that is
+  /// rewritten at the same moment. If the cache is cleared meanwhile, the migration ends.
   ///
   /// If the migration is interrupted, by an error or the end of the process, the entries rewritten
   /// so far stay, and the next call resumes there if the cache has the same schema version and

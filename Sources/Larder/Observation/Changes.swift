@@ -2,7 +2,7 @@
 public struct Change<Key: CacheKey, Value: Sendable>: Sendable {
   /// The kind of a change.
   public enum Kind: Sendable {
-    /// A value was saved, or its date was updated by ``Cache/touch(_:validator:)``.
+    /// A value was saved, or its date was updated by ``Cache/touch(_:lifetime:validator:)``.
     case set(Value)
     /// The entry was removed, or deleted because it was unreadable.
     case removed
@@ -14,9 +14,14 @@ public struct Change<Key: CacheKey, Value: Sendable>: Sendable {
     case evicted
     /// All entries of the cache were removed; ``Change/key`` is nil.
     case cleared
+    /// The entries with this tag have ended; ``Change/key`` is nil.
+    ///
+    /// See ``Store/invalidate(tag:durability:)``. Each one is reported as ``expired`` later, when
+    /// it is deleted.
+    case invalidated(tag: String)
   }
 
-  /// The key of the entry; nil for ``Kind/cleared``.
+  /// The key of the entry; nil for ``Kind/cleared`` and ``Kind/invalidated(tag:)``.
   public let key: Key?
   /// The kind of change, with the new value if one was saved.
   public let kind: Kind
@@ -76,8 +81,9 @@ extension Cache {
   ///   - key: Up to 64 KiB encoded. A longer key never has changes.
   ///   - buffered: The number of changes to keep if the observer falls behind, 64 by default. Each
   ///     one holds its encoded value. A number below 1 is a programmer error.
-  /// - Returns: The changes from now on, including ``Change/Kind/cleared`` for the whole cache. For
-  ///   a closed store, a sequence that ends at once.
+  /// - Returns: The changes from now on, including ``Change/Kind/cleared`` for the whole cache, and
+  ///   ``Change/Kind/invalidated(tag:)`` for any tag. For a closed store, a sequence that ends at
+  ///   once.
   /// - Complexity: While a cache is observed, each write to it copies the changed records. The
   ///   observer decodes them.
   public func changes(for key: Key, buffered: Int = 64) -> Changes<Key, Value> {
@@ -111,6 +117,9 @@ extension CacheCore {
     }
     switch change.what {
     case .cleared: return Change(key: nil, kind: .cleared)
+    case .invalidated:
+      return Change(
+        key: nil, kind: .invalidated(tag: String(decoding: change.bytes, as: UTF8.self)))
     case .removed(let deletion):
       return key().map { Change(key: $0, kind: Change.Kind(deletion)) }
     case .set:

@@ -15,11 +15,12 @@ struct CommittedChange: Sendable {
     case set
     case removed(RemovalCause)
     case cleared
+    case invalidated
   }
 
   let what: What
-  /// The physical key of the record, followed by the record if it was set; empty if the cache was
-  /// cleared.
+  /// The physical key of the record, followed by the record if it was set; the tag if a tag was
+  /// invalidated; empty if the cache was cleared.
   let bytes: [UInt8]
   let keyCount: Int
 }
@@ -146,7 +147,10 @@ extension Observations.State {
   ) {
     for row in rows where row.isKept(without: failed) {
       let recordKey = UnsafeRawBufferPointer(rebasing: bytes[row.key])
-      guard recordKey.first == KeySpace.records.rawValue else { continue }
+      guard recordKey.first == KeySpace.records.rawValue else {
+        notifyOfTag(row, under: recordKey)
+        continue
+      }
       var offset = 1
       let id = readVarint(recordKey.bytes, at: &offset)
       var change: CommittedChange?
@@ -155,6 +159,18 @@ extension Observations.State {
         change = change ?? CommittedChange(row, in: bytes)
         if let change { observer.stream.yield(change) }
       }
+    }
+  }
+}
+
+extension Observations.State {
+  /// Notifies the observers of caches with tagged entries if `row` invalidates a tag.
+  private func notifyOfTag(_ row: WriteBatch.Row, under key: UnsafeRawBufferPointer) {
+    guard row.kind == .put, key.starts(with: Metadata.tagPrefix) else { return }
+    let tag = Metadata.tag(in: Array(key))
+    let change = CommittedChange(what: .invalidated, bytes: tag, keyCount: tag.count)
+    for observer in observers.values where observer.cache.features.contains(.tags) {
+      observer.stream.yield(change)
     }
   }
 }

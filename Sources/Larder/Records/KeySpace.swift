@@ -2,7 +2,7 @@
 //
 //   0x00  metadata   "format" | "next-id" | "sequence" (the engine's) | "cache/" name
 //                    | "reclaim/" id as 8 bytes, big-endian | "migrate/" id likewise
-//                    | "bytes/" id likewise
+//                    | "bytes/" id likewise | "tag/" tag
 //   0x10  records    cache id (varint), key
 //   0x20  expiry     cache id (varint), bucket (8 bytes, order-preserving), key
 //

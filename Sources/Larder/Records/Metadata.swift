@@ -4,6 +4,8 @@
 //   0       4      CRC32C over the physical key and all bytes from offset 4, little-endian
 //   4       rest   the body: a UInt64, little-endian ("format", "next-id", "bytes/..."), JSON
 //                  ("cache/...", "migrate/..."), or empty ("reclaim/...")
+//
+// The value under "tag/..." is a stamp instead; see LarderEngine's Stamp.swift.
 
 import Foundation
 import LarderBytes
@@ -25,6 +27,8 @@ package struct Registration: Codable, Hashable, Sendable {
   /// The newest schema version that the cache was opened with under this id, if it is newer than
   /// ``schemaVersion``.
   package var newerSchemaVersion: Int?
+  /// The fields that entries of the cache may have; nil if none has any.
+  package var features: EntryFeatures?
 
   /// The newest schema version that a record of the cache may have.
   package var newestSchemaVersion: Int { max(schemaVersion, newerSchemaVersion ?? 0) }
@@ -32,6 +36,27 @@ package struct Registration: Codable, Hashable, Sendable {
   /// Whether records are written with the same coder and schema version as with `other`.
   func writesAs(_ other: Registration) -> Bool {
     coder == other.coder && schemaVersion == other.schemaVersion
+  }
+}
+
+/// Fields of entries that sweeps must know of.
+///
+/// A cache is registered with them before an entry with the field is written, and stays so.
+package struct EntryFeatures: OptionSet, Codable, Hashable, Sendable {
+  package let rawValue: UInt8
+
+  package init(rawValue: UInt8) { self.rawValue = rawValue }
+
+  /// Own lifetimes: entries may expire although the cache's lifetime is unlimited.
+  package static let ownLifetimes = EntryFeatures(rawValue: 1)
+  /// Tags: entries may end that the expiry index does not name.
+  package static let tags = EntryFeatures(rawValue: 2)
+}
+
+extension Registration {
+  /// Whether entries of the cache may expire, by its lifetime or by their own.
+  package var mayExpire: Bool {
+    lifetime.expiry(from: .distantPast) != nil || features?.contains(.ownLifetimes) == true
   }
 }
 
@@ -48,6 +73,7 @@ package enum Metadata {
   package static let reclaimPrefix = key("reclaim/")
   package static let migratePrefix = key("migrate/")
   package static let bytesPrefix = key("bytes/")
+  package static let tagPrefix = key("tag/")
 
   package static func cache(_ name: String) -> [UInt8] { cachePrefix + Array(name.utf8) }
 
@@ -70,6 +96,12 @@ package enum Metadata {
   package static func bytes(_ id: UInt64) -> [UInt8] {
     bytesPrefix + withUnsafeBytes(of: id.bigEndian, Array.init)
   }
+
+  /// The key of the row of an invalidated tag.
+  package static func tag(_ tag: [UInt8]) -> [UInt8] { tagPrefix + tag }
+
+  /// The tag in a key that begins with ``tagPrefix``.
+  package static func tag(in key: [UInt8]) -> [UInt8] { Array(key.dropFirst(tagPrefix.count)) }
 
   /// The id in a key that begins with ``reclaimPrefix``; nil if it has another form.
   package static func reclaimedID(in key: RawSpan) -> UInt64? { id(in: key, after: reclaimPrefix) }

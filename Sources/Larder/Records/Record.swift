@@ -3,22 +3,25 @@
 //
 //   offset  bytes  field
 //   0       1      format version, always 1
-//   1       1      flags: bit 0 expires, bit 1 has a validator; bits 2-7 are kept for compressed,
-//                  encrypted, external, shared version, tombstone, own lifetime
+//   1       1      flags: bit 0 expires, bit 1 has a validator, bit 7 has its own lifetime; bits
+//                  2-6 are kept for compressed, encrypted, external, shared version, tombstone
 //   2       1      coder: 1 binary, 2 JSON, 3 property list, 4 bytes
-//   3       1      more flags: bit 0 is kept for tags, bit 1 has an original sequence
+//   3       1      more flags: bit 0 has tags, bit 1 has an original sequence
 //   4       4      schema version of the payload
 //   8       8      saved at: the bits of the date's seconds since 2001-01-01, a Double
 //   16      8      expires at: the same; only meaningful with flag bit 0, else 0
 //   24      8      commit sequence
 //   32      4      CRC32C over bytes 0-31, the physical key, and everything from byte 36 on
-//   36      8      original sequence, only with its flag
+//   36      16     own lifetime, only with its flag: the seconds of fresh time and of stale time,
+//                  two Doubles; infinity is unlimited
+//   ...     8      original sequence, only with its flag
 //   ...     ...    validator (varint length, bytes), only with its flag
+//   ...     ...    tags, only with their flag: their number (1 byte), and of each tag the length
+//                  (1 byte) and the bytes, UTF-8 in normalization form C
 //   ...     rest   payload
 //
-// A reader refuses a flag that it does not know. The fields of the flags that are kept have places,
-// too: after byte 36 stand shared version (8 bytes), own lifetime (two Doubles), original sequence,
-// validator, tags, payload, each only with its flag.
+// A reader refuses a flag that it does not know. A shared version (8 bytes) has its place before
+// the own lifetime.
 //
 // This layout is on users' disks. Do not change a field: add a format version, keep reading this
 // one, and add a fixture. Explained in Documentation.docc/StorageFormat.md.
@@ -39,13 +42,15 @@ package struct Record: Sendable, Hashable {
   package enum Flag {
     package static let expires: UInt8 = 1 << 0
     package static let hasValidator: UInt8 = 1 << 1
-    static let known: UInt8 = expires | hasValidator
+    package static let hasOwnLifetime: UInt8 = 1 << 7
+    static let known: UInt8 = expires | hasValidator | hasOwnLifetime
   }
 
   /// The flags of the second flag byte.
   package enum MoreFlag {
+    package static let hasTags: UInt8 = 1 << 0
     package static let hasOriginalSequence: UInt8 = 1 << 1
-    static let known: UInt8 = hasOriginalSequence
+    static let known: UInt8 = hasTags | hasOriginalSequence
   }
 
   private enum Offset {
@@ -67,6 +72,8 @@ package struct Record: Sendable, Hashable {
   ///
   /// Nil for never.
   package var expiresAt: Date?
+  /// The record's own lifetime; nil if the cache's applies.
+  package var ownLifetime: OwnLifetime?
   package var sequence: UInt64
   /// The sequence of the commit that saved the value.
   ///
@@ -74,12 +81,18 @@ package struct Record: Sendable, Hashable {
   package var originalSequence: UInt64
   /// The validator's place in the record, without its length; nil if there is none.
   package var validator: Range<Int>?
+  /// The place of the tags in the record; nil if there are none.
+  package var tags: Range<Int>?
   package var payload: Range<Int>
+  /// Whether one of the tags was invalidated after the value was saved.
+  ///
+  /// The bytes do not tell; see ``InvalidatedTags/judge(_:in:)``.
+  package var isInvalidated = false
 }
 
 /// Why bytes are no record that this version can use.
 package enum RecordFault: Error, Hashable {
-  /// A length or the checksum is wrong.
+  /// The checksum does not match, or the record is shorter than its header.
   case damaged
   /// The record is whole, and written by a later version of this library.
   case unsupported(String)
@@ -95,6 +108,9 @@ extension Record {
     }
     try self.init(intact: bytes, sequence: sequence)
   }
+
+  /// The fault of an intact record with a field that is longer than the record.
+  private static var beyondEnd: RecordFault { .unsupported("a record with a field beyond its end") }
 
   private init(intact bytes: RawSpan, sequence: UInt64) throws(RecordFault) {
     let version = bytes.unsafeLoad(fromByteOffset: Offset.version, as: UInt8.self)
@@ -114,37 +130,66 @@ extension Record {
     self.sequence = sequence
     originalSequence = sequence
     var start = Self.headerBytes
+    if flags & Flag.hasOwnLifetime != 0 {
+      guard bytes.byteCount - start >= OwnLifetime.byteCount else { throw Self.beyondEnd }
+      guard let lifetime = OwnLifetime(in: bytes, at: start) else {
+        throw .unsupported("a lifetime of its own that is negative or not a number")
+      }
+      ownLifetime = lifetime
+      start += OwnLifetime.byteCount
+    }
     if moreFlags & MoreFlag.hasOriginalSequence != 0 {
-      guard bytes.byteCount - start >= 8 else { throw .damaged }
+      guard bytes.byteCount - start >= 8 else { throw Self.beyondEnd }
       originalSequence = UInt64(
         littleEndian: bytes.unsafeLoadUnaligned(fromByteOffset: start, as: UInt64.self))
       start += 8
     }
     if flags & Flag.hasValidator != 0 {
       guard let count = readVarint(bytes, at: &start), count <= bytes.byteCount - start else {
-        throw .damaged
+        throw Self.beyondEnd
       }
       validator = start..<(start + Int(count))
       start += Int(count)
     }
+    if moreFlags & MoreFlag.hasTags != 0 {
+      guard let tags = Tags.place(in: bytes, at: start) else { throw Self.beyondEnd }
+      self.tags = tags
+      start = tags.upperBound
+    }
     payload = start..<bytes.byteCount
   }
+}
 
-  /// Appends the header and the validator of a new record; the commit fills in its stamp.
+// MARK: - Writing
+
+extension Record {
+  /// The optional fields of a new record.
+  struct Fields {
+    var lifetime: OwnLifetime?
+    var validator: Validator?
+    var tags: Tags?
+
+    var flags: UInt8 {
+      (lifetime == nil ? 0 : Flag.hasOwnLifetime) | (validator == nil ? 0 : Flag.hasValidator)
+    }
+  }
+
+  /// Appends the header and the fields of a new record; the commit fills in its stamp.
   static func appendHeader(
-    coder: UInt8, schemaVersion: UInt32, savedAt: Date, expiresAt: Date?,
-    validator: Validator?, to buffer: inout ByteBuffer
+    coder: UInt8, schemaVersion: UInt32, savedAt: Date, expiresAt: Date?, fields: Fields,
+    to buffer: inout ByteBuffer
   ) {
     buffer.append(formatVersion)
-    buffer.append(
-      (expiresAt == nil ? 0 : Flag.expires) | (validator == nil ? 0 : Flag.hasValidator))
+    buffer.append((expiresAt == nil ? 0 : Flag.expires) | fields.flags)
     buffer.append(coder)
-    buffer.append(0)
+    buffer.append(fields.tags == nil ? 0 : MoreFlag.hasTags)
     buffer.append(littleEndian: schemaVersion)
     buffer.append(littleEndian: bits(of: savedAt))
     buffer.append(littleEndian: expiresAt.map(bits) ?? 0)
     buffer.append(zeros: stamp.end - stamp.offset)
-    if let validator { append(validator.bytes.span.bytes, to: &buffer) }
+    if let lifetime = fields.lifetime { lifetime.append(to: &buffer) }
+    if let validator = fields.validator { append(validator.bytes.span.bytes, to: &buffer) }
+    if let tags = fields.tags { buffer.append(tags.bytes.span.bytes) }
   }
 
   private static func append(_ validator: RawSpan, to buffer: inout ByteBuffer) {
@@ -154,13 +199,14 @@ extension Record {
 
   /// Appends this record, which is `bytes`, as saved at another date, its payload as it is.
   ///
-  /// The record keeps its original sequence, and its validator unless it gets another one.
+  /// The record keeps its original sequence and its tags, and its lifetime and its validator unless
+  /// it gets others.
   func appendRestamped(
-    _ bytes: RawSpan, savedAt: Date, expiresAt: Date?, validator: Validator?,
-    to buffer: inout ByteBuffer
+    _ bytes: RawSpan, savedAt: Date, expiresAt: Date?, lifetime: OwnLifetime?,
+    validator: Validator?, to buffer: inout ByteBuffer
   ) {
     let start = buffer.count
-    appendKept(bytes, validator: validator, to: &buffer)
+    appendKept(bytes, lifetime: lifetime, validator: validator, to: &buffer)
     buffer.append(bytes.extracting(payload))
     buffer.withMutableBytes { buffer in
       let flags = buffer[start + Offset.flags]
@@ -174,35 +220,38 @@ extension Record {
     }
   }
 
-  /// Appends this record, which is `bytes`, with another payload; dates and validator stay.
-  ///
-  /// The record keeps its original sequence.
+  /// Appends this record, which is `bytes`, with another payload; everything else stays.
   func appendReencoded(
     _ bytes: RawSpan, coder: UInt8, schemaVersion: UInt32, payload: borrowing ByteBuffer,
     to buffer: inout ByteBuffer
   ) {
     let start = buffer.count
-    appendKept(bytes, validator: nil, to: &buffer)
+    appendKept(bytes, lifetime: nil, validator: nil, to: &buffer)
     buffer.set(coder, at: start + Offset.coder)
     buffer.set(schemaVersion, at: start + Offset.schemaVersion)
     payload.withBytes { buffer.append($0) }
   }
 
-  /// Appends what a change that is no save keeps: the header, the original sequence, and the
-  /// validator unless another one is given.
+  /// Appends what a change that is no save keeps: the header, the original sequence, the tags, and
+  /// the lifetime and the validator unless others are given.
   private func appendKept(
-    _ bytes: RawSpan, validator: Validator?, to buffer: inout ByteBuffer
+    _ bytes: RawSpan, lifetime: OwnLifetime?, validator: Validator?, to buffer: inout ByteBuffer
   ) {
     let start = buffer.count
+    let fields = Fields(lifetime: lifetime ?? ownLifetime, validator: validator)
     buffer.append(bytes.extracting(0..<Self.headerBytes))
-    buffer.set(MoreFlag.hasOriginalSequence, at: start + Offset.moreFlags)
+    buffer.set(flags | fields.flags, at: start + Offset.flags)
+    buffer.set(
+      MoreFlag.hasOriginalSequence | (tags == nil ? 0 : MoreFlag.hasTags),
+      at: start + Offset.moreFlags)
+    if let lifetime = fields.lifetime { lifetime.append(to: &buffer) }
     buffer.append(littleEndian: originalSequence)
     if let validator {
-      buffer.set(flags | Flag.hasValidator, at: start + Offset.flags)
       Self.append(validator.bytes.span.bytes, to: &buffer)
     } else if let old = self.validator {
       Self.append(bytes.extracting(old), to: &buffer)
     }
+    if let tags { buffer.append(bytes.extracting(tags)) }
   }
 }
 

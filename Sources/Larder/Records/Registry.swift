@@ -169,6 +169,7 @@ extension Registry {
     if let newest = known?.newestSchemaVersion, newest > registration.schemaVersion {
       registration.newerSchemaVersion = newest
     }
+    registration.features = known?.features
     if registration != known {
       try write(registration, of: wanted, insteadOf: known)
     }
@@ -235,6 +236,22 @@ extension Registry {
     }
   }
 
+  /// Registers a cache with fields that its entries may have from now on.
+  mutating func add(
+    _ features: EntryFeatures, to cache: any OpenCache
+  ) throws(StoreError) {
+    // Without a registration the store is read-only, and the write of the entry throws that.
+    guard !features.isSubset(of: cache.features),
+      var registration = try registration(of: cache.name)
+    else { return }
+    registration.features = (registration.features ?? []).union(features)
+    var rows = WriteBatch()
+    try Self.add(registration, named: cache.name, to: &rows)
+    // Without an fsync: after a power loss an entry is not there without the writes before it.
+    try context.writeMetadata(&rows, cache: cache.name)
+    cache.features = features
+  }
+
   private mutating func write(
     _ registration: Registration, of cache: any OpenCache, insteadOf known: Registration?
   ) throws(StoreError) {
@@ -273,10 +290,12 @@ extension Registry {
 // MARK: - Clearing caches
 
 extension Registry {
-  /// Commits `rows` together with new ids for the caches that are cleared.
+  /// Commits `write` together with new ids for the caches that are cleared.
+  ///
+  /// Returns false if a condition of the write did not hold: nothing was written or cleared.
   mutating func commit(
     _ write: inout PendingWrite, clearing clearings: [Batch.Clearing], at now: Date
-  ) throws(StoreError) {
+  ) throws(StoreError) -> Bool {
     var retired: [UInt64] = []
     var renumbered: [Observations.Renumbering] = []
     let accounting = context.budgets.accounting
@@ -294,12 +313,16 @@ extension Registry {
     context.observations.expectClear(of: renumbered)
     defer { context.observations.expectClear(of: []) }
     for id in retired { write.rows.putMetadata([], under: Metadata.reclaim(id)) }
-    try context.commit(&write, .powerLoss, at: now)
+    guard try context.commit(&write, .powerLoss, at: now).failed.isEmpty else {
+      accounting.close(clearings.flatMap(\.ids))
+      return false
+    }
     for clearing in clearings {
       if let id = clearing.ids.last { clearing.cache.id = id }
     }
     accounting.close(retired)
     reclaimable += retired
+    return true
   }
 
   /// Deletes up to 10,000 rows of cleared caches, and compacts their ranges.

@@ -21,6 +21,8 @@ struct Salvage: ~Copyable {
 
   private var caches: [UInt64: (name: String, registration: Registration)] = [:]
   private var cleared: Set<UInt64> = []
+  /// The rows of invalidated tags, by key; nil for a row that cannot be read.
+  private var tagRows: [[UInt8]: [UInt8]?] = [:]
   private var nextID: UInt64 = 1
   private var lastSequence: UInt64 = 0
   private var rows = WriteBatch()
@@ -72,8 +74,11 @@ extension Salvage {
         salvage.cleared.insert(id)
       } else if key.starts(with: Metadata.cachePrefix) {
         try salvage.readRegistration(under: key)
+      } else if key.starts(with: Metadata.tagPrefix) {
+        try salvage.readTag(under: key)
       }
-    } losing: { _, _, _ in
+    } losing: { salvage, _, _ in
+      salvage.report.mayLackInvalidations = true
     }
   }
 
@@ -91,11 +96,29 @@ extension Salvage {
     }
   }
 
+  private mutating func readTag(under key: [UInt8]) throws(EngineError) {
+    let isWhole =
+      try find(key) && InvalidatedTags().readRow(found.span.bytes, under: key.span.bytes)
+    tagRows[key] = .some(isWhole ? found : nil)
+    guard !isWhole else { return }
+    report.endedTags.append(String(decoding: Metadata.tag(in: key), as: UTF8.self))
+  }
+
   private mutating func writeMetadata() throws(EngineError) {
     try commit()
     target.skipSequences(through: lastSequence)
     rows.putMetadata(Metadata.formatVersion, under: Metadata.format)
     rows.putMetadata(nextID, under: Metadata.nextID)
+    for (key, value) in tagRows {
+      if let value {
+        rows.put(key.span.bytes, value.span.bytes)
+      } else {
+        // The tag was invalidated, nobody knows when: with a new sequence all its entries end.
+        rows.put(key.span.bytes, stamp: InvalidatedTags.stamp) {
+          $0.append(zeros: InvalidatedTags.stamp.end)
+        }
+      }
+    }
     let encoder = JSONEncoder()
     encoder.outputFormatting = .sortedKeys
     for (name, registration) in caches.values {
@@ -146,7 +169,7 @@ extension Salvage {
     case .success(let record):
       lastSequence = max(lastSequence, record.sequence)
       put(physicalKey)
-      if let bucket = record.expiresAt.map(registration.lifetime.bucket) {
+      if let bucket = record.expiresAt.map(registration.lifetime.applied(to: record).bucket) {
         rows.putIndexRow(of: key, in: bucket, recordBytes: key.bytes.count + buffer.count)
       }
     }

@@ -25,10 +25,22 @@ public struct SalvageReport: Sendable, Hashable {
   /// The number of entries that were not copied because their cache's registration is lost.
   public internal(set) var namelessEntries = 0
 
+  /// Invalidated tags for which it is lost when they were invalidated.
+  ///
+  /// Every entry with such a tag has ended, also if it was saved later.
+  public internal(set) var endedTags: [String] = []
+  /// Whether a part of the store's own rows is lost.
+  ///
+  /// If true, entries that were ended by ``Store/invalidate(tag:durability:)`` may be there again.
+  public internal(set) var mayLackInvalidations = false
+
   init() {}
 
-  /// Whether every entry was copied.
-  public var isComplete: Bool { losses.isEmpty && lostCaches.isEmpty && namelessEntries == 0 }
+  /// Whether every entry was copied, and none that had ended is there again.
+  public var isComplete: Bool {
+    losses.isEmpty && lostCaches.isEmpty && namelessEntries == 0 && endedTags.isEmpty
+      && !mayLackInvalidations
+  }
 }
 
 extension SalvageReport: CustomStringConvertible {
@@ -44,6 +56,12 @@ extension SalvageReport: CustomStringConvertible {
     for name in lostCaches { sentences.append("The registration of cache \"\(name)\" is lost.") }
     if namelessEntries > 0 {
       sentences.append("\(namelessEntries) entries without a cache registration were not copied.")
+    }
+    for tag in endedTags {
+      sentences.append("All entries with the invalidated tag \"\(tag)\" have ended.")
+    }
+    if mayLackInvalidations {
+      sentences.append("Entries of invalidated tags may be there again.")
     }
     return sentences.joined(separator: " ")
   }

@@ -72,8 +72,9 @@ extension Store {
     for (name, registration) in registrations {
       var cache = CacheContents()
       do throws(EngineError) {
-        try cache.addRecords(of: registration, in: context.engine, at: now)
-        try cache.addIndex(of: registration, in: context.engine, at: now)
+        let tags = context.invalidatedTags
+        try cache.addRecords(of: registration, endedBy: tags, in: context.engine, at: now)
+        try cache.addIndex(of: registration, endedBy: tags, in: context.engine, at: now)
       } catch {
         throw StoreError(error, cache: name.text)
       }
@@ -104,14 +105,15 @@ extension Store {
 extension CacheContents {
   /// Counts the records of a cache.
   mutating func addRecords(
-    of cache: Registration, in engine: any StorageEngine, at now: Date
+    of cache: Registration, endedBy tags: InvalidatedTags, in engine: any StorageEngine,
+    at now: Date
   ) throws(EngineError) {
     let prefix = KeySpace.records.prefix(ofCache: cache.id)
     do throws(EngineError) {
       let cursor = try engine.cursor(over: EngineRange(prefix: prefix))
       while try cursor.next() {
         cursor.withEntry { key, bytes in
-          let state = Self.state(of: bytes, under: key, in: cache, at: now)
+          let state = Self.state(of: bytes, under: key, in: cache, endedBy: tags, at: now)
           self[keyPath: state].add(bytes: key.byteCount + bytes.byteCount)
         }
       }
@@ -123,12 +125,14 @@ extension CacheContents {
   }
 
   private static func state(
-    of bytes: RawSpan, under recordKey: RawSpan, in cache: Registration, at now: Date
+    of bytes: RawSpan, under recordKey: RawSpan, in cache: Registration,
+    endedBy tags: InvalidatedTags, at now: Date
   ) -> WritableKeyPath<CacheContents, EntryTotal> {
     do throws(RecordFault) {
-      let record = try Record(bytes, under: recordKey)
+      var record = try Record(bytes, under: recordKey)
+      tags.judge(&record, in: bytes)
       guard Int(record.schemaVersion) <= cache.schemaVersion else { return \.newer }
-      return switch cache.lifetime.freshness(of: record.savedAt, at: now) {
+      return switch cache.lifetime.freshness(of: record, at: now) {
       case .fresh: \.fresh
       case .stale: \.stale
       case .expired: \.expired
@@ -143,18 +147,18 @@ extension CacheContents {
   /// - Complexity: One step for each row, and a lookup and a checksum for each due row. Memory for
   ///   the keys of the entries that would be deleted.
   package mutating func addIndex(
-    of cache: Registration, in engine: any StorageEngine, at now: Date
+    of cache: Registration, endedBy tags: InvalidatedTags, in engine: any StorageEngine,
+    at now: Date
   ) throws(EngineError) {
     let indexPrefix = KeySpace.expiry.prefix(ofCache: cache.id)
     let last = SweepDate(now)?.lastBucket ?? .min
-    let mayExpire = cache.lifetime.expiry(from: now) != nil
     var deleted: Set<[UInt8]> = []
     var buffer = ValueBuffer()
     do throws(EngineError) {
       let cursor = try engine.cursor(over: EngineRange(prefix: indexPrefix))
       while try cursor.next() {
         indexRows += 1
-        guard mayExpire, let row = cursor.withEntry({ key, _ in IndexRow(key: key) }),
+        guard cache.mayExpire, let row = cursor.withEntry({ key, _ in IndexRow(key: key) }),
           row.bucket <= last
         else { continue }
         dueRows += 1
@@ -163,7 +167,8 @@ extension CacheContents {
           continue
         }
         let isExpired = buffer.withBytes { bytes in
-          Self.state(of: bytes, under: key.span.bytes, in: cache, at: now) == \.expired
+          Self.state(of: bytes, under: key.span.bytes, in: cache, endedBy: tags, at: now)
+            == \.expired
         }
         guard isExpired else { continue }
         deleted.insert(key)

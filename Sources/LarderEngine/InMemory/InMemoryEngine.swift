@@ -102,8 +102,8 @@ extension InMemoryEngine.State {
     where !holds(requirement) {
       failed.insert(index)
     }
+    guard batch.hasRow(without: failed) else { return Commit(sequence: 0, failed: failed) }
     let rows = batch.rows.filter { $0.isKept(without: failed) }
-    guard !rows.isEmpty else { return Commit(sequence: 0, failed: failed) }
 
     let needs = participant?.needs ?? (counting: false, reports: false)
     if needs.counting { try admit(batch, without: failed) }

@@ -33,8 +33,8 @@ public struct Loaded<Value: Sendable>: Sendable {
 
   /// Why a value from the server could not be saved.
   ///
-  /// ``/Larder/Cache/save(_:for:validator:durability:)`` says whether the cache still holds the
-  /// older value.
+  /// ``/Larder/Cache/save(_:for:lifetime:validator:tags:durability:)`` says whether the cache still
+  /// holds the older value.
   public let saveFailure: StoreError?
 
   /// The number of items in the server's reply that the value leaves out.

@@ -97,7 +97,8 @@ extension Inspection {
     }
     guard let bytes else { return nil }
     let found = FoundRecord(
-      bytes.span.bytes, under: physicalKey.span.bytes, key: key, in: cache, at: now)
+      bytes.span.bytes, under: physicalKey.span.bytes, key: key, in: cache,
+      endedBy: catalog.invalidatedTags, at: now)
     return StoredRecord(found: found, bytes: bytes)
   }
 }
@@ -147,6 +148,11 @@ extension Inspection {
     if record.originalSequence != record.sequence {
       lines.append(("saved as", "sequence \(record.originalSequence)"))
     }
+    if let lifetime = record.ownLifetime?.lifetime { lines.append(("lifetime", "\(lifetime)")) }
+    if let tags = tags(of: record, in: stored) {
+      let text = style.isRedacted ? "(redacted)" : tags.joined(separator: ", ")
+      lines.append(("tags", text + (record.isInvalidated ? " (invalidated)" : "")))
+    }
     if let validator = validator(of: record, in: stored) {
       lines.append(("validator", style.isRedacted ? "(redacted)" : validator))
     }
@@ -161,6 +167,10 @@ extension Inspection {
     if case .success(let record) = stored.found.content {
       fields.append(("originalSequence", .integer(record.originalSequence)))
       fields.append(("validator", .optional(validator(of: record, in: stored))))
+      let tags = tags(of: record, in: stored) ?? []
+      fields.append(("tags", .array(tags.map(JSONValue.string))))
+      fields.append(("isInvalidated", .bool(record.isInvalidated)))
+      fields.append(("ownLifetime", .optional(record.ownLifetime.map { "\($0.lifetime)" })))
     }
     switch view(of: stored, as: style.values) {
     case .json(let value): fields += [("payloadForm", .string("json")), ("payload", value)]
@@ -182,6 +192,10 @@ extension Inspection {
 
   private func validator(of record: Record, in stored: StoredRecord) -> String? {
     record.validator.map { KeyForm.utf8.text(of: Array(stored.bytes[$0]), kind: .bytes) }
+  }
+
+  private func tags(of record: Record, in stored: StoredRecord) -> [String]? {
+    Tags(of: record, in: stored.bytes.span.bytes)?.texts
   }
 
   private func text(of date: Date) -> String {

@@ -1,0 +1,99 @@
+import Dispatch
+import Foundation
+import LarderBytes
+import LarderEngine
+import Synchronization
+
+/// When the lifetime of an entry begins.
+public enum Expiry: Sendable, Hashable {
+  /// When the entry is saved or touched.
+  case sinceSaved
+  /// Also when the entry is read while it is fresh.
+  ///
+  /// So an entry that is used stays, and one that is not used expires. A read restarts the lifetime
+  /// at its own date, at most once in a 16th of the fresh time, and shortly after it has returned:
+  /// a crash, or closing the store, may lose the restart of the last reads. Scans restart nothing.
+  case sliding
+}
+
+/// The reads of a sliding cache that are to restart lifetimes.
+///
+/// Reads add to it, and a queue of its own writes, so a read does not wait for a write. A read is
+/// left out if a thousand others wait: the next read of the entry restarts its lifetime.
+final class Slides: Sendable {
+  private static let capacity = 1024
+
+  /// The dates of the last reads, by record key.
+  private let reads = Mutex<[[UInt8]: Date]>([:])
+  private let queue = DispatchQueue(label: "larder.sliding", qos: .utility)
+
+  /// Adds a read; `write` is called with all reads that were added before it runs.
+  func add(
+    _ recordKey: RawSpan, at date: Date, write: @escaping @Sendable ([[UInt8]: Date]) -> Void
+  ) {
+    let key = [UInt8](recordKey)
+    let isFirst = reads.withLock { reads in
+      let wasEmpty = reads.isEmpty
+      if reads.count < Self.capacity || reads[key] != nil { reads[key] = date }
+      return wasEmpty
+    }
+    guard isFirst else { return }
+    queue.async { [self] in
+      let taken = reads.withLock { reads in
+        defer { reads = [:] }
+        return reads
+      }
+      write(taken)
+    }
+  }
+
+  /// Waits until every read that was added before is written.
+  func waitUntilIdle() { queue.sync {} }
+}
+
+extension CacheCore {
+  /// Restarts the lifetime of an entry that was read while it was fresh, if the cache slides.
+  func slide(_ record: Record, under key: RawSpan, readAt now: Date) {
+    guard let slides, isDueToSlide(record, at: now) else { return }
+    slides.add(key, at: now) { [weak self] reads in
+      do throws(StoreError) {
+        try self?.restart(reads)
+      } catch {
+        // The reads have succeeded. The next reads try again, and a write that meets the same
+        // failure throws it.
+      }
+    }
+  }
+
+  /// Whether a 16th of a record's fresh time has passed.
+  private func isDueToSlide(_ record: Record, at now: Date) -> Bool {
+    guard let fresh = record.ownLifetime?.fresh ?? lifetime.fresh.approximateSeconds else {
+      return false
+    }
+    return now.timeIntervalSince(record.savedAt) >= fresh / 16
+  }
+
+  /// Restarts the lifetimes of entries that still are as they were read.
+  private func restart(_ reads: [[UInt8]: Date]) throws(StoreError) {
+    var write = PendingWrite()
+    var buffer = ValueBuffer()
+    for (bytes, date) in reads {
+      if write.rows.isEmpty { write.rows.writeCountBeforeReading = context.engine.writeCount }
+      guard let key = RecordKey(bytes.span.bytes),
+        let record = try record(under: key, into: &buffer), isDueToSlide(record, at: date),
+        lifetime.freshness(of: record, at: date) == .fresh
+      else { continue }
+      let same = write.rows.require(
+        key.bytes, .unchanged(since: record.sequence, in: Record.stamp))
+      buffer.withBytes { bytes in
+        addRestamped(
+          record, in: bytes, under: key, savedAt: date, lifetime: nil, validator: nil,
+          note: CommittedChange.sameValue, to: &write, if: same)
+      }
+      guard write.rows.bytes.count >= 1 << 20 else { continue }
+      try context.commit(&write, .processCrash)
+      write.reset()
+    }
+    try context.commit(&write, .processCrash)
+  }
+}

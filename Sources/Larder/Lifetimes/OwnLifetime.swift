@@ -1,0 +1,67 @@
+package import Foundation
+import LarderBytes
+
+/// The lifetime of a single entry, as its record keeps it: in seconds, from the date it was saved.
+package struct OwnLifetime: Sendable, Hashable {
+  static let byteCount = 16
+
+  /// The fresh time, and the stale time after it; infinity is unlimited.
+  package let fresh: Double
+  package let stale: Double
+
+  /// The seconds that `lifetime` has for an entry that is saved at `savedAt`.
+  ///
+  /// Days of a calendar have as many seconds as they have from that date on.
+  init(_ lifetime: Lifetime, from savedAt: Date) {
+    func seconds(of limit: MaxAge, from start: Date?) -> Double {
+      switch limit.rule {
+      case .unlimited: .infinity
+      case .seconds(let count): count
+      case .days:
+        // Not a number if `start` is not a date; then the entry has expired in any case.
+        max(0, start.flatMap { limit.end(from: $0)?.timeIntervalSince($0) } ?? 0)
+      }
+    }
+    fresh = seconds(of: lifetime.fresh, from: savedAt)
+    stale = seconds(of: lifetime.stale, from: lifetime.fresh.end(from: savedAt))
+  }
+
+  /// Reads a lifetime; nil if it is negative or not a number.
+  init?(in bytes: RawSpan, at offset: Int) {
+    func seconds(at offset: Int) -> Double {
+      let bits = bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self)
+      return Double(bitPattern: UInt64(littleEndian: bits))
+    }
+    (fresh, stale) = (seconds(at: offset), seconds(at: offset + 8))
+    guard fresh >= 0, stale >= 0 else { return nil }
+  }
+
+  func append(to buffer: inout ByteBuffer) {
+    buffer.append(littleEndian: fresh.bitPattern)
+    buffer.append(littleEndian: stale.bitPattern)
+  }
+
+  package var lifetime: Lifetime {
+    func limit(_ seconds: Double) -> MaxAge {
+      seconds.isFinite ? .seconds(seconds) : .unlimited
+    }
+    return .fresh(for: limit(fresh), thenStaleFor: limit(stale))
+  }
+}
+
+extension Lifetime {
+  /// The lifetime that applies to a record in a cache with this one.
+  package func applied(to record: Record) -> Lifetime { record.ownLifetime?.lifetime ?? self }
+
+  /// The state at `now` of a record in a cache with this lifetime.
+  package func freshness(
+    of record: Record, at now: Date, maxAge: MaxAge? = nil
+  ) -> Freshness {
+    if record.isInvalidated { return .expired }
+    // Not by `applied(to:)`: each read would copy the cache's lifetime.
+    if let own = record.ownLifetime {
+      return own.lifetime.freshness(of: record.savedAt, at: now, maxAge: maxAge)
+    }
+    return freshness(of: record.savedAt, at: now, maxAge: maxAge)
+  }
+}
