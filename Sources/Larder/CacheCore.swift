@@ -241,22 +241,36 @@ extension CacheCore {
   func lookup(
     _ record: Record, in bytes: RawSpan, under key: RawSpan, at now: Date, maxAge: MaxAge? = nil
   ) throws(StoreError) -> Lookup<Value> {
-    let age = now.timeIntervalSince(record.savedAt)
     let freshness = lifetime.freshness(of: record, at: now, maxAge: maxAge)
-    if freshness == .expired {
+    return try lookup(record, freshness, in: bytes, under: key, at: now)
+  }
+
+  /// The result of reading a record that was checked, and whose state at `now` is known.
+  func lookup(
+    _ record: Record, _ freshness: Freshness, in bytes: RawSpan, under key: RawSpan, at now: Date
+  ) throws(StoreError) -> Lookup<Value> {
+    switch freshness {
+    case .fresh: return .fresh(try entry(of: record, in: bytes, under: key, at: now))
+    case .stale: return .stale(try entry(of: record, in: bytes, under: key, at: now))
+    case .expired:
       return .expired(
         EntryMetadata(
-          savedAt: record.savedAt, age: age, payloadBytes: record.payload.count,
-          version: Version(record),
+          savedAt: record.savedAt, age: now.timeIntervalSince(record.savedAt),
+          payloadBytes: record.payload.count, version: Version(record),
           validator: record.isInvalidated ? nil : Validator(of: record, in: bytes),
           isInvalidated: record.isInvalidated))
     }
-    let entry = Entry(
-      value: try value(of: record, in: bytes, under: key), savedAt: record.savedAt, age: age,
-      origin: context.origin, version: Version(record),
-      validator: Validator(of: record, in: bytes), tags: Tags(of: record, in: bytes)?.texts ?? [],
-      lifetime: record.ownLifetime?.lifetime)
-    return freshness == .fresh ? .fresh(entry) : .stale(entry)
+  }
+
+  /// The entry of a record that was checked, with its value.
+  func entry(
+    of record: Record, in bytes: RawSpan, under key: RawSpan, at now: Date
+  ) throws(StoreError) -> Entry<Value> {
+    Entry(
+      value: try value(of: record, in: bytes, under: key), savedAt: record.savedAt,
+      age: now.timeIntervalSince(record.savedAt), origin: context.origin,
+      version: Version(record), validator: Validator(of: record, in: bytes),
+      tags: Tags(of: record, in: bytes)?.texts ?? [], lifetime: record.ownLifetime?.lifetime)
   }
 }
 

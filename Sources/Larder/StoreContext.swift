@@ -94,6 +94,24 @@ struct StoreCursor {
     }
   }
 
+  /// See ``EngineCursor/previous()``.
+  func previous() throws(StoreError) -> Bool {
+    do throws(EngineError) {
+      return try cursor.previous()
+    } catch {
+      throw StoreError(error, cache: cache)
+    }
+  }
+
+  /// See ``EngineCursor/seekToEnd()``.
+  func seekToEnd() throws(StoreError) {
+    do throws(EngineError) {
+      try cursor.seekToEnd()
+    } catch {
+      throw StoreError(error, cache: cache)
+    }
+  }
+
   /// See ``EngineCursor/withEntry(_:)``.
   func withEntry<R, E: Error>(
     _ body: (_ key: RawSpan, _ value: RawSpan) throws(E) -> R

@@ -108,6 +108,25 @@ import Testing
     }
   }
 
+  @Test(
+    "A cursor before the first key stays there when its slice ends.",
+    arguments: EngineKind.allCases)
+  func start(kind: EngineKind) throws {
+    try withLetters(kind, cursorSliceEntries: 1) { engine in
+      let cursor = try engine.cursor(over: middle)
+      #expect(try cursor.next() && cursor.key == "b")
+      #expect(try !cursor.previous())
+      try engine.put("b\0", "new")
+      try engine.remove("b")
+      #expect(try !cursor.previous())
+      #expect(try cursor.next() && cursor.key == "b\0")
+      #expect(try !cursor.previous())
+      try engine.put("b", "new")
+      #expect(try !cursor.previous())
+      #expect(try cursor.next() && cursor.key == "b")
+    }
+  }
+
   @Test("A cursor reads one state within a slice.", arguments: EngineKind.allCases)
   func slices(kind: EngineKind) throws {
     try withLetters(kind) { engine in

@@ -231,19 +231,42 @@ private struct DamageReading {
         strange.append("\(key) throws \(error)")
       }
     }
+    let (forwards, backwards) = (scan(cache, .ascending), scan(cache, .descending))
+    if forwards.map(\.key) != backwards.map(\.key).reversed() {
+      strange.append("the scans visit other keys: \(forwards), backwards \(backwards)")
+    }
+    if forwards.map(\.value) != backwards.map(\.value).reversed() {
+      strange.append("the scans have other values of \(forwards.map(\.key))")
+    }
+    for (key, value) in forwards { scanned[key] = value }
+  }
+
+  private mutating func scan(
+    _ cache: Cache<String, [UInt8]>, _ order: ScanOrder
+  ) -> [(key: String, value: [UInt8])] {
+    var items: [(key: String, value: [UInt8])] = []
+    var isWhole = true
     do {
-      let cursor = try cache.entries()
+      let cursor = try cache.entries(order: order)
       while let item = try cursor.next() {
         switch item.entry {
-        case .success(let entry): scanned[item.key] = entry.value
+        case .success(let entry): items.append((item.key, entry.value))
         case .failure(let error): strange.append("the scan has \(item.key): \(error)")
         }
       }
     } catch {
-      isScanWhole = false
-      if case StoreError.corrupt(DamageSpecimen.cacheName, "", _) = error { return }
-      strange.append("the scan throws \(error)")
+      isWhole = false
+      if case StoreError.corrupt(DamageSpecimen.cacheName, "", _) = error {
+        // Damage is reported once, after everything readable.
+      } else {
+        strange.append("the scan throws \(error)")
+      }
     }
+    if order == .descending, isWhole != isScanWhole {
+      strange.append("only one of the scans reports damage")
+    }
+    isScanWhole = isWhole
+    return items
   }
 
   func outcome(in specimen: DamageSpecimen, isReported: Bool) -> DamageOutcome {

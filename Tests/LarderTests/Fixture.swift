@@ -24,20 +24,23 @@ final class Fixture {
   private(set) var store: Store
   /// The store's budget from the next opening on.
   var byteBudget: Int?
+  /// The number of entries after which a cursor continues in a newer state.
+  private let cursorSliceEntries: Int
   /// Breaks reference cycles at the end, such as that of an engine that calls back into its test.
   var atEnd: (() -> Void)?
 
   init(
     _ kind: StoreKind, clock: ManualClock = ManualClock(), timer: HandTimer? = nil,
-    byteBudget: Int? = nil
+    byteBudget: Int? = nil, cursorSliceEntries: Int = 100_000
   ) throws {
     self.kind = kind
     self.clock = clock
     self.timer = timer
     self.byteBudget = byteBudget
+    self.cursorSliceEntries = cursorSliceEntries
     directory = FileManager.default.temporaryDirectory
       .appending(path: "larder-tests-\(UUID().uuidString)")
-    engine = try Self.openEngine(kind, at: directory)
+    engine = try Self.openEngine(kind, at: directory, cursorSliceEntries)
     store = try Self.openStore(engine, kind, clock, timer, byteBudget)
   }
 
@@ -58,18 +61,19 @@ final class Fixture {
   func reopen() throws {
     if kind == .disk {
       try store.close()
-      engine = try Self.openEngine(kind, at: directory)
+      engine = try Self.openEngine(kind, at: directory, cursorSliceEntries)
     }
     store = try Self.openStore(engine, kind, clock, timer, byteBudget)
   }
 
   private static func openEngine(
-    _ kind: StoreKind, at directory: URL
+    _ kind: StoreKind, at directory: URL, _ cursorSliceEntries: Int
   ) throws -> any StorageEngine {
-    switch kind {
-    case .disk:
-      try LevelDBEngine(at: directory.path(percentEncoded: false), options: LevelDBOptions())
-    case .memory: InMemoryEngine()
+    var options = LevelDBOptions()
+    options.cursorSliceEntries = cursorSliceEntries
+    return switch kind {
+    case .disk: try LevelDBEngine(at: directory.path(percentEncoded: false), options: options)
+    case .memory: InMemoryEngine(cursorSliceEntries: cursorSliceEntries)
     }
   }
 

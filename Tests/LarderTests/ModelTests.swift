@@ -70,15 +70,15 @@ import Testing
         model.invalidate(tag)
       case 90..<94: fixture.clock.advance(by: Double.random(in: 0...60, using: &random))
       case 94: fixture.clock.set(now - 20)
-      case 95..<99: try expectSameScan(cache, model, name, key, now, place)
+      case 95..<99: try expectSameScan(cache, model, name, key, step, now, place)
       default:
         try fixture.reopen()
         caches = try open(fixture, model)
       }
     }
-    for name in Model.names {
-      let cache = try #require(caches[name])
-      try expectSameScan(cache, model, name, "", fixture.clock.now(), "seed \(seed), the end")
+    for (name, cache) in caches {
+      let now = fixture.clock.now()
+      try expectSameScan(cache, model, name, "", 0, now, "seed \(seed), the end")
     }
   }
 
@@ -170,14 +170,23 @@ import Testing
   }
 
   private func expectSameScan(
-    _ cache: Cache<String, Int>, _ model: Model, _ name: String, _ prefix: String, _ now: Date,
-    _ place: Comment
+    _ cache: Cache<String, Int>, _ model: Model, _ name: String, _ prefix: String, _ step: Int,
+    _ now: Date, _ place: Comment
   ) throws {
+    let order: ScanOrder = step % 2 == 0 ? .ascending : .descending
     var found: [String] = []
-    let cursor = try cache.entries(in: .prefix(prefix))
+    let cursor = try cache.entries(in: .prefix(prefix), order: order)
     while let item = try cursor.next() { found.append("\(item.key)=\(try item.entry.get().value)") }
     let expected = model.scan(name, prefix: prefix, at: now)
-    #expect(found == expected, place)
+    #expect(found == (order == .ascending ? expected : expected.reversed()), place)
+    let states = EntryStates(rawValue: UInt8(step / 2 % 8))
+    var lookups: [String] = []
+    let lookupCursor = try cache.lookups(in: .prefix(prefix), states: states, order: order)
+    while let item = try lookupCursor.next() {
+      lookups.append("\(item.key)=\(try item.found.get().summary)")
+    }
+    let inStates = model.lookups(name, prefix: prefix, states, at: now)
+    #expect(lookups == (order == .ascending ? inStates : inStates.reversed()), place)
     #expect(try cache.count(in: .prefix(prefix)) == expected.count, place)
     let values = Model.keys.map { model.freshValue(of: $0, in: name, at: now) }
     #expect(try cache.values(for: Model.keys) == values, place)
@@ -320,6 +329,18 @@ private struct Model {
       .filter { state(of: $0.value, at: now) == "fresh" && $0.key.utf8.starts(with: prefix.utf8) }
       .sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
       .map { "\($0.key)=\($0.value.value)" }
+  }
+
+  func lookups(_ name: String, prefix: String, _ states: EntryStates, at now: Date) -> [String] {
+    entries[name, default: [:]].keys.filter { $0.utf8.starts(with: prefix.utf8) }
+      .sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+      .map { (key: $0, found: lookup($0, in: name, at: now)) }
+      .filter { item in
+        states.contains(.fresh) && item.found.hasPrefix("fresh")
+          || states.contains(.stale) && item.found.hasPrefix("stale")
+          || states.contains(.expired) && item.found.hasPrefix("expired")
+      }
+      .map { "\($0.key)=\($0.found)" }
   }
 }
 

@@ -41,6 +41,11 @@ import Larder
       try bytes.save(data, for: record)
       try typed.save(Small(id: record, name: keys[record]), for: keys[record])
     }
+    if workload.hasPrefix("scan-") {
+      // One operation is one step of a cursor.
+      for _ in 0..<(count / records) { try scan(workload, bytes, typed) }
+      return
+    }
     for step in 0..<count {
       let record = step % records
       switch workload {
@@ -54,6 +59,28 @@ import Larder
       default: throw UsageError(description: "unknown workload \(workload)")
       }
     }
+  }
+
+  private static func scan(
+    _ workload: String, _ bytes: Cache<Int, Data>, _ typed: Cache<String, Small>
+  ) throws {
+    var sum = 0
+    switch workload {
+    case "scan-keys":
+      let cursor = try bytes.keys()
+      while try cursor.next() != nil { sum += 1 }
+    case "scan-bytes":
+      let cursor = try bytes.entries()
+      while let item = try cursor.next() { sum += try item.entry.get().value.count / 100 }
+    case "scan-backwards":
+      let cursor = try bytes.entries(order: .descending)
+      while let item = try cursor.next() { sum += try item.entry.get().value.count / 100 }
+    case "scan-typed":
+      let cursor = try typed.entries()
+      while let item = try cursor.next() { sum += try item.entry.get().value.id >= 0 ? 1 : 0 }
+    default: throw UsageError(description: "unknown workload \(workload)")
+    }
+    try check(sum == records)
   }
 
   private static func check(_ isRight: Bool) throws {

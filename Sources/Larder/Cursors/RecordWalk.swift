@@ -1,38 +1,47 @@
 import Foundation
 import LarderEngine
 
-/// A scan over the records of a cache; both kinds of cursors use it.
+/// A scan over the records of a cache; all cursors use it.
 final class RecordWalk<Key: CacheKey, Value: Sendable> {
-  let cache: Cache<Key, Value>
+  private let cache: Cache<Key, Value>
   private let cursor: StoreCursor
   private let prefixCount: Int
   /// The generation of invalidated tags before the cursor was made.
   private let generation: UInt64
+  private let states: EntryStates
+  private let order: ScanOrder
 
-  init(_ cache: Cache<Key, Value>, _ range: KeyRange<Key>) throws(StoreError) {
+  init(
+    _ cache: Cache<Key, Value>, _ range: KeyRange<Key>, _ states: EntryStates, _ order: ScanOrder
+  ) throws(StoreError) {
     self.cache = cache
+    self.states = states
+    self.order = order
     let prefix = KeySpace.records.prefix(ofCache: cache.core.id)
     prefixCount = prefix.count
     generation = cache.core.context.invalidatedTags.generation
     cursor = try cache.core.context.cursor(
       over: range.engineRange(after: prefix), cache: cache.name)
+    if order == .descending { try cursor.seekToEnd() }
   }
 
-  /// Moves to the next record that `read` accepts or that is unreadable; returns nil at the end.
+  /// Moves to the next record that is in one of the states or unreadable; returns nil at the end.
   ///
-  /// `read` returns nil for a record to skip.
+  /// `read` is passed the records in one of the states.
   func next<Part>(
-    _ read: (Record, RawSpan, _ recordKey: RawSpan, _ now: Date) throws(StoreError) -> Part?
+    _ read: (
+      Record, Freshness, RawSpan, _ recordKey: RawSpan, _ now: Date
+    ) throws(StoreError) -> Part
   ) throws(StoreError) -> (key: Key, entry: Result<Part, StoreError>)? {
-    while try cursor.next() {
+    while try advance() {
       let part = cursor.withEntry { recordKey, bytes -> Result<Part, StoreError>? in
         do throws(StoreError) {
           let record = try cache.core.record(bytes, under: recordKey)
-          let part =
-            isOutdated(record)
-            ? try readAgain(recordKey, read)
-            : try read(record, bytes, recordKey, cache.core.clock.now())
-          return part.map { .success($0) }
+          let now = cache.core.clock.now()
+          guard !isOutdated(record) else { return try readAgain(recordKey, at: now, read) }
+          let freshness = cache.core.lifetime.freshness(of: record, at: now)
+          guard states.contains(EntryStates(freshness)) else { return nil }
+          return .success(try read(record, freshness, bytes, recordKey, now))
         } catch {
           return .failure(error)
         }
@@ -49,15 +58,26 @@ final class RecordWalk<Key: CacheKey, Value: Sendable> {
   }
 
   private func readAgain<Part>(
-    _ recordKey: RawSpan,
-    _ read: (Record, RawSpan, _ recordKey: RawSpan, _ now: Date) throws(StoreError) -> Part?
-  ) throws(StoreError) -> Part? {
+    _ recordKey: RawSpan, at now: Date,
+    _ read: (
+      Record, Freshness, RawSpan, _ recordKey: RawSpan, _ now: Date
+    ) throws(StoreError) -> Part
+  ) throws(StoreError) -> Result<Part, StoreError>? {
     var buffer = ValueBuffer()
     guard let key = RecordKey(recordKey),
       let record = try cache.core.record(under: key, into: &buffer)
     else { return nil }
+    let freshness = cache.core.lifetime.freshness(of: record, at: now)
+    guard states.contains(EntryStates(freshness)) else { return nil }
     return try buffer.withBytes { bytes throws(StoreError) in
-      try read(record, bytes, recordKey, cache.core.clock.now())
+      .success(try read(record, freshness, bytes, recordKey, now))
+    }
+  }
+
+  private func advance() throws(StoreError) -> Bool {
+    switch order {
+    case .ascending: try cursor.next()
+    case .descending: try cursor.previous()
     }
   }
 

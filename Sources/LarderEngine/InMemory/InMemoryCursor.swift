@@ -10,6 +10,8 @@ final class InMemoryCursor: EngineCursor {
   // The cursor's entry, or the entry behind the gap that the cursor stands in.
   private var position: SortedEntries.Position
   private var isOnEntry = false
+  // Whether the cursor stands before the first key of the range.
+  private var isAtStart = true
 
   init(
     over range: EngineRange, in engine: InMemoryEngine, reading entries: SortedEntries,
@@ -28,12 +30,14 @@ final class InMemoryCursor: EngineCursor {
     try refresh()
     if isOnEntry { position = entries.position(after: position) }
     isOnEntry = position < bounds.upperBound
+    isAtStart = false
     return isOnEntry
   }
 
   func previous() throws(EngineError) -> Bool {
     try refresh()
     isOnEntry = position > bounds.lowerBound
+    isAtStart = !isOnEntry
     if isOnEntry { position = entries.position(before: position) }
     return isOnEntry
   }
@@ -45,12 +49,14 @@ final class InMemoryCursor: EngineCursor {
     let sought = key.withUnsafeBytes { entries.position(of: $0) }
     position = min(max(sought, bounds.lowerBound), bounds.upperBound)
     isOnEntry = false
+    isAtStart = false
   }
 
   func seekToEnd() throws(EngineError) {
     try refresh()
     position = bounds.upperBound
     isOnEntry = false
+    isAtStart = false
   }
 
   func withEntry<R, E: Error>(
@@ -68,11 +74,11 @@ final class InMemoryCursor: EngineCursor {
     slice = CursorSlice(entries: sliceEntries, now: now)
 
     let isAtEnd = position == bounds.upperBound
-    let key = isAtEnd ? [] : entries[position].key
+    let key = isAtStart || isAtEnd ? [] : entries[position].key
     entries = try engine.snapshot()
     bounds = entries.bounds(of: range)
-    guard !isAtEnd else {
-      position = bounds.upperBound
+    guard !isAtStart, !isAtEnd else {
+      position = isAtStart ? bounds.lowerBound : bounds.upperBound
       return
     }
     position = key.withUnsafeBytes { entries.position(of: $0) }
