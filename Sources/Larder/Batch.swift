@@ -117,7 +117,8 @@ public struct Batch: ~Copyable {
   /// - Parameter cache: A cache of the store.
   public mutating func removeAll<Key, Value>(from cache: borrowing Cache<Key, Value>) {
     let core = cache.core
-    record(cache) { batch in
+    record(cache) { batch throws(StoreError) in
+      _ = try core.usableID()
       let id = batch.store.newCacheID()
       if let index = batch.clearings.firstIndex(where: { $0.cache === core }) {
         batch.clearings[index].ids.append(id)

@@ -21,7 +21,7 @@ extension Cache {
   ///   ``Durability/powerLoss``.
   @discardableResult public func remove(in range: KeyRange<Key>) throws -> Int {
     try store.requireWritable()
-    var removal = RangeRemoval(from: core)
+    var removal = try RangeRemoval(from: core)
     defer { core.counts.removals.add(removal.count) }
     try removal.run(range.engineRange(after: KeySpace.records.prefix(ofCache: removal.id)))
     return removal.count
@@ -41,8 +41,8 @@ private struct RangeRemoval: ~Copyable {
   /// The sequence of the commit with which the call began.
   private var beginning: UInt64 = 0
 
-  init<Value>(from core: CacheCore<Value>) {
-    id = core.id
+  init<Value>(from core: CacheCore<Value>) throws(StoreError) {
+    id = try core.usableID()
     name = core.name
     context = core.context
     slice = ConditionalSlice(in: context, freesRoom: false)

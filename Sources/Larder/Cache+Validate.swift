@@ -44,7 +44,7 @@ extension Cache {
     maxAge: MaxAge? = nil
   ) throws -> ValidationReport {
     try store.requireWritable()
-    var validation = Validation(of: core, maxAge: maxAge)
+    var validation = try Validation(of: core, maxAge: maxAge)
     try validation.run()
     return validation.report
   }
@@ -65,11 +65,11 @@ private struct Validation<Value: Sendable>: ~Copyable {
     let bytes: Int
   }
 
-  init(of core: CacheCore<Value>, maxAge: MaxAge?) {
+  init(of core: CacheCore<Value>, maxAge: MaxAge?) throws(StoreError) {
     self.core = core
     self.maxAge = maxAge
     context = core.context
-    id = core.id
+    id = try core.usableID()
     now = context.clock.now()
     slice = ConditionalSlice(in: context, freesRoom: false)
   }

@@ -9,7 +9,7 @@ protocol OpenCache: AnyObject, Sendable {
   var name: String { get }
   /// The id in the cache's physical keys.
   ///
-  /// Clearing the cache gives it a new one.
+  /// Clearing the cache gives it a new one. A cache that was dropped has ``droppedCacheID``.
   var id: UInt64 { get set }
   /// The registration that the store keeps of the cache, with `id` as its id.
   func registration(id: UInt64) -> Registration
@@ -20,6 +20,15 @@ protocol OpenCache: AnyObject, Sendable {
   var settings: CacheSettings { get }
   /// The fields that entries of the cache may have, as it is registered.
   var features: EntryFeatures { get set }
+}
+
+/// The id of every open cache that was dropped, higher than all others.
+///
+/// No row is ever written under it.
+let droppedCacheID = UInt64.max
+
+extension OpenCache {
+  var isDropped: Bool { id == droppedCacheID }
 }
 
 /// How a cache is opened.
@@ -125,8 +134,18 @@ final class CacheCore<Value: Sendable>: OpenCache {
 // MARK: - Keys
 
 extension CacheCore {
+  /// The id; throws if the cache was dropped.
+  func usableID() throws(StoreError) -> UInt64 {
+    let id = id
+    guard id != droppedCacheID else { throw StoreError(cacheWasDropped: name) }
+    return id
+  }
+
   /// The physical key of `key`'s record, with `id` as the id of the cache.
+  ///
+  /// Throws if the cache was dropped before `id` was read.
   func recordKey(of key: some CacheKey, id: UInt64) throws(StoreError) -> RecordKey {
+    guard id != droppedCacheID else { throw StoreError(cacheWasDropped: name) }
     let prefix = KeySpace.records.prefix(ofCache: id)
     let prefixCount = prefix.count
     let bytes = key.encoded(after: prefix)
@@ -383,5 +402,16 @@ extension CacheCore {
     write.rows.putIndexRow(
       of: key, in: bucket, recordBytes: record.keyCount + record.valueCount, if: requirement)
     if expiresAt != nil { write.dueNotes.add(bucket, nextDue) }
+  }
+}
+
+extension StoreError {
+  /// The error for a call on a cache that was dropped.
+  init(cacheWasDropped name: String) {
+    self = .invalidArgument(
+      """
+      cache "\(name)" was dropped, so nothing can be read from it or written to it. Open it again \
+      with Store.cache(_:of:), which creates an empty cache.
+      """)
   }
 }

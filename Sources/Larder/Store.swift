@@ -95,8 +95,8 @@ public final class Store: Sendable {
   ///   ``Options/access`` set to ``Access/readOnly`` it can be read. The contents of the directory
   ///   stay as they were.
   /// - Complexity: Reads LevelDB's log, at most two write buffers, and the end of each file;
-  ///   deletes up to 10,000 rows of cleared caches. With ``Access/readOnly``, a hard link or a copy
-  ///   of each file.
+  ///   deletes up to 10,000 rows of cleared and dropped caches. With ``Access/readOnly``, a hard
+  ///   link or a copy of each file.
   public convenience init(
     at directory: URL, options: Options = Options()
   ) throws {
@@ -198,7 +198,8 @@ extension Store {
   ///   - type: The type of the values. In an app whose types belong to the main actor by default,
   ///     it must be a `nonisolated struct`.
   ///   - key: The type of the keys; `String` by default. The kind of the keys (text, integer, UUID,
-  ///     bytes) can never change. All other settings may differ each time the store is opened.
+  ///     bytes) can never change, unless the cache is dropped. All other settings may differ each
+  ///     time the store is opened.
   ///   - lifetime: How long entries stay fresh; 7 days by default. Every read applies the current
   ///     lifetime.
   ///   - expiry: Whether reads restart lifetimes; ``Expiry/sinceSaved``, they do not, by default.
@@ -241,6 +242,41 @@ extension Store {
     let wanted = CacheCore(name, configuration, marks: marks, in: context)
     let core = try registry.withLock { registry throws(StoreError) in try registry.open(wanted) }
     return Cache(store: self, core: core)
+  }
+
+  /// Drops a cache, open or not: removes all of its entries and its settings.
+  ///
+  /// ```swift
+  /// try store.drop(cache: "thumbnails")     // of an earlier version of the program
+  /// ```
+  ///
+  /// Afterwards the name is free: a cache that is opened under it is empty and new, and may have
+  /// keys of another kind. A `Cache` that was open throws ``StoreError/invalidArgument(_:)`` from
+  /// every call. Its observers get ``Change/Kind/cleared`` and their sequences end. A cursor that
+  /// was created before may return entries that are not deleted yet.
+  ///
+  /// The time does not depend on the number of entries. Their rows are deleted in slices, now and
+  /// each time the store is opened. A save that runs on another thread at the same time counts as
+  /// earlier.
+  ///
+  /// - Parameter name: The name of the cache, by its bytes: another Unicode spelling of the same
+  ///   text is another name.
+  /// - Returns: False if the store has no such cache. Nothing was written then.
+  /// - Throws: ``StoreError/corrupt(cache:key:file:)`` if the cache's registration is damaged, and
+  ///   ``StoreError/incompatible(_:)`` if a later version wrote it: nothing was changed.
+  ///   ``StoreError/diskFull`` or ``StoreError/io(_:)`` if the write failed: the cache then exists
+  ///   with all of its entries, or is dropped. ``StoreError/writesDisabled(cause:)`` after an
+  ///   earlier failure that persists, ``StoreError/readOnly(cause:)``, ``StoreError/closed``:
+  ///   nothing was written.
+  /// - Complexity: One point lookup, one append and one fsync; then at most 10,000 deletions.
+  @discardableResult public func drop(cache name: String) throws -> Bool {
+    try requireWritable()
+    try context.checkOpen()
+    let dropped = try registry.withLock { registry throws(StoreError) in try registry.drop(name) }
+    guard dropped.isDropped else { return false }
+    context.observations.endDropped()
+    reclaim(atOpen: false)
+    return true
   }
 }
 
@@ -356,14 +392,14 @@ extension Store {
   /// A new id for a cache that is about to be cleared.
   func newCacheID() -> UInt64 { registry.withLock { $0.takeID() } }
 
-  /// Deletes a slice of the rows that cleared caches have left.
+  /// Deletes a slice of the rows that cleared and dropped caches have left.
   private func reclaim(atOpen: Bool) {
     registry.withLock { registry in
       do throws(StoreError) {
         try registry.reclaim(atOpen: atOpen)
       } catch {
-        // The call that led here, opening or clearing, has succeeded. The rows stay marked for the
-        // next opening, and reads or writes that meet the same failure throw it.
+        // The call that led here, which opens, clears or drops, has succeeded. The rows stay marked
+        // for the next opening, and reads or writes that meet the same failure throw it.
       }
     }
   }

@@ -11,6 +11,7 @@ final class InterruptedEngine: ForwardingEngine, @unchecked Sendable {
   private(set) var lookupCount = 0
   private(set) var cursorCount = 0
   private(set) var compacted: [EngineRange] = []
+  private(set) var participant: (any CommitParticipant)?
 
   init(_ base: any StorageEngine) { self.base = base }
 
@@ -26,6 +27,11 @@ final class InterruptedEngine: ForwardingEngine, @unchecked Sendable {
       }
     }
     return try base.write(&batch, synced: synced)
+  }
+
+  func join(_ participant: any CommitParticipant) {
+    self.participant = participant
+    base.join(participant)
   }
 
   func get(_ key: RawSpan, into buffer: inout ValueBuffer) throws(EngineError) -> Bool {

@@ -59,7 +59,7 @@ import Testing
         #expect(
           try cache.remove(in: .prefix(key)) == model.remove(prefix: key, from: name), place)
       case 83..<85:
-        try cache.removeAll()
+        if step % 4 == 0 { try drop(cache, fixture, &caches, place) } else { try cache.removeAll() }
         model.removeAll(from: name)
       case 85..<87:
         #expect(try cache.validate().expired == model.validate(name, at: now), place)
@@ -157,6 +157,18 @@ import Testing
     } else if fresh != nil {
       _ = model.remove(key, from: cache.name)
     }
+  }
+
+  /// Drops a cache, and opens it again.
+  private func drop(
+    _ cache: Cache<String, Int>, _ fixture: Fixture,
+    _ caches: inout [String: Cache<String, Int>], _ place: Comment
+  ) throws {
+    #expect(try fixture.store.drop(cache: cache.name), place)
+    #expect(try fixture.store.drop(cache: cache.name) == false, place)
+    #expect(throwsInvalidArgument { try cache.value(for: "") }, place)
+    caches[cache.name] = try fixture.store.cache(
+      cache.name, of: Int.self, lifetime: .fresh(for: .seconds(100), thenStaleFor: .seconds(50)))
   }
 
   private func open(

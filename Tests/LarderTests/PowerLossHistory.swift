@@ -68,6 +68,9 @@ struct PowerLossHistory {
     case .batch(let changes, let synced): isDurable = try apply(changes, synced: synced)
     case .touch(let cache, let key): try touch(cache, Self.key(key))
     case .validate(let cache): try validate(cache)
+    case .drop(let cache):
+      try drop(cache, since: start)
+      isDurable = true
     case .sweep: try sweep()
     case .saveWithinBudget(let bytes): try saveWithinBudget(bytes, since: start)
     case .migrate(let cache): isDurable = try migrate(cache)
@@ -174,6 +177,14 @@ struct PowerLossHistory {
     return report.migrated > 0
   }
 
+  /// Drops a cache, and opens it again, which also writes.
+  private mutating func drop(_ cache: Int, since start: Int) throws {
+    contents[OpenStore.names[cache]] = nil
+    try open.store.drop(cache: OpenStore.names[cache])
+    timeline.add(contents, started: start, acknowledged: disk.journalCount, isDurable: true)
+    try open.openCache(cache)
+  }
+
   private mutating func validate(_ cache: Int) throws {
     let lifetime = OpenStore.lifetimes[cache]
     let now = clock.now()
@@ -239,7 +250,7 @@ struct OpenStore {
   let schema: Int
   let engine: LevelDBEngine
   let store: Store
-  let caches: [Cache<String, String>]
+  private(set) var caches: [Cache<String, String>] = []
 
   init(on disk: SimulatedDisk, clock: ManualClock, schema: Int) throws {
     self.schema = schema
@@ -252,11 +263,20 @@ struct OpenStore {
     options.clock = clock
     let store = try Store(engine: engine, options: options, origin: .disk)
     self.store = store
-    caches = try zip(Self.names, Self.lifetimes).map { name, lifetime in
-      try store.cache(
-        name, of: String.self, lifetime: lifetime, schema: Self.schemas[schema],
-        byteBudget: name == Self.names[3] ? Self.budget : nil)
-    }
+    caches = try Self.names.indices.map { try Self.cache($0, of: store, schema: schema) }
+  }
+
+  private static func cache(
+    _ index: Int, of store: Store, schema: Int
+  ) throws -> Cache<String, String> {
+    try store.cache(
+      names[index], of: String.self, lifetime: lifetimes[index], schema: schemas[schema],
+      byteBudget: index == 3 ? budget : nil)
+  }
+
+  /// Opens a cache again that was dropped.
+  mutating func openCache(_ index: Int) throws {
+    caches[index] = try Self.cache(index, of: store, schema: schema)
   }
 
   func contents() throws -> CacheContents {

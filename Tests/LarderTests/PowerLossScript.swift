@@ -21,6 +21,8 @@ enum StoreOperation: Sendable, CustomStringConvertible {
   case batch([CacheChange], synced: Bool)
   case touch(cache: Int, key: Int)
   case validate(cache: Int)
+  /// Drops a cache, and opens it again.
+  case drop(cache: Int)
   case sweep
   /// Saves a new key in the cache with the budget, which may evict others.
   case saveWithinBudget(bytes: Int)
@@ -39,6 +41,7 @@ enum StoreOperation: Sendable, CustomStringConvertible {
     case .batch(let changes, let synced): "batch \(changes)\(synced ? " synced" : "")"
     case .touch(let cache, let key): "touch(\(cache), \(key))"
     case .validate(let cache): "validate(\(cache))"
+    case .drop(let cache): "drop(\(cache))"
     case .sweep: "sweep"
     case .saveWithinBudget(let bytes): "saveWithinBudget(\(bytes))"
     case .migrate(let cache): "migrate(\(cache))"
@@ -94,10 +97,13 @@ struct PowerLossScript: Sendable {
       .change(.removeAll(cache: 0), synced: false), .flush,
       .change(.save(cache: 0, key: 5, bytes: 40), synced: false), .compact,
       .change(.removeAll(cache: 2), synced: false), .reopen, .validate(cache: 0),
+      .change(.save(cache: 1, key: 6, bytes: 80), synced: false), .drop(cache: 1),
+      .change(.save(cache: 1, key: 7, bytes: 80), synced: false),
       .touch(cache: 0, key: 5), .migrate(cache: 0), .migrate(cache: 1), .reopen,
       .saveWithinBudget(bytes: 3000), .saveWithinBudget(bytes: 3000), .reopen,
       .saveWithinBudget(bytes: 3000), .change(.removeAll(cache: 3), synced: false),
-      .saveWithinBudget(bytes: 5000), .saveWithinBudget(bytes: 4000), .reopen,
+      .saveWithinBudget(bytes: 5000), .saveWithinBudget(bytes: 4000), .drop(cache: 3),
+      .saveWithinBudget(bytes: 4000), .reopen,
     ])
 
   private init(name: String, operations: [StoreOperation]) {
@@ -117,7 +123,7 @@ struct PowerLossScript: Sendable {
   private static func operation(_ random: inout SplitMix64) -> StoreOperation {
     let cache = cache(&random)
     let isSynced = Int.random(in: 0..<5, using: &random) == 0
-    switch Int.random(in: 0..<43, using: &random) {
+    switch Int.random(in: 0..<45, using: &random) {
     case 0..<11: return .change(save(&random), synced: isSynced)
     case 11..<17:
       let count = Int.random(in: 2...5, using: &random)
@@ -134,6 +140,7 @@ struct PowerLossScript: Sendable {
     case 32..<34: return .sweep
     case 34..<40: return .saveWithinBudget(bytes: Int.random(in: 100...4000, using: &random))
     case 40: return .change(.removeAll(cache: 3), synced: false)
+    case 41..<43: return .drop(cache: Int.random(in: 0..<4, using: &random))
     default: return .fillLog
     }
   }

@@ -54,6 +54,7 @@ import Testing
     #expect(isReadOnly { try cache.touch("a") })
     #expect(isReadOnly { try cache.validate() })
     #expect(isReadOnly { try store.sweep() })
+    #expect(isReadOnly { try store.drop(cache: "words") })
     #expect(isReadOnly { try store.migrate(cache) })
     #expect(isReadOnly { try store.flush() })
     #expect(isReadOnly { try store.write { $0.save("x", for: "a", in: cache) } })

@@ -44,6 +44,11 @@ import Testing
     Call("touch") { try $0.cache.touch("kept") },
     Call("remove") { try $0.cache.remove("removed") },
     Call("removeAll") { try $0.cleared.removeAll() },
+    Call("drop") { bench in
+      let name = "dropped \(bench.nextNumber())"
+      _ = try bench.store.cache(name, of: Int.self)
+      try bench.store.drop(cache: name)
+    },
     Call("validate") { try $0.cache.validate() },
     Call("migrate") { try $0.store.migrate($0.cache) },
     Call("contents") { _ = try $0.store.contents() },

@@ -299,8 +299,8 @@ extension Accounting {
 
   /// Reads the counts again after the database was reopened.
   ///
-  /// A write that failed may have taken effect. Only the current ids of open caches are still
-  /// counted; see ``OpenCaches/readIDs(by:)``.
+  /// A write that failed may have taken effect. Retired ids are not counted any further, nor ids
+  /// that an open cache does not have; see ``OpenCaches/readIDs(by:)``.
   func readAgain(_ open: OpenCaches, by read: EngineReader) {
     let accounts = state.withLock { $0.accounts }
     for (id, account) in accounts {
@@ -310,6 +310,10 @@ extension Accounting {
       }
       var count: UInt64?
       do throws(EngineError) {
+        guard try read(Metadata.reclaim(id)) == nil else {
+          close([id])
+          continue
+        }
         count = try read(account.countKey).flatMap {
           Metadata.number(in: $0, under: account.countKey)
         }

@@ -17,7 +17,7 @@ final class RecordWalk<Key: CacheKey, Value: Sendable> {
     self.cache = cache
     self.states = states
     self.order = order
-    let prefix = KeySpace.records.prefix(ofCache: cache.core.id)
+    let prefix = KeySpace.records.prefix(ofCache: try cache.core.usableID())
     prefixCount = prefix.count
     generation = cache.core.context.invalidatedTags.generation
     cursor = try cache.core.context.cursor(

@@ -130,9 +130,12 @@ struct Sweeper {
         try slice()
         return true
       }
-      // A cache that is opened meanwhile may have another lifetime, and is swept by that.
+      // A cache that is opened meanwhile may have another lifetime, and is swept by that. The
+      // rows of a dropped one are reclaimed.
       return try store.withRegistry { registry throws(StoreError) in
-        guard registry.open.cache(named: cache.name.text) == nil else { return false }
+        guard registry.open.cache(named: cache.name.text) == nil,
+          try registry.registration(of: cache.name.text)?.id == registration.id
+        else { return false }
         try slice()
         return true
       }

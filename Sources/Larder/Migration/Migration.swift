@@ -28,10 +28,11 @@ struct Migration<Value: Sendable>: ~Copyable {
   private var slice: ConditionalSlice<[UInt8]>
   private var payload = ByteBuffer()
 
-  init(of core: CacheCore<Value>) throws(StoreError) {
+  /// `id` is the id of the cache, whose records are migrated.
+  init(of core: CacheCore<Value>, id: UInt64) throws(StoreError) {
     self.core = core
     context = core.context
-    id = core.id
+    self.id = id
     now = context.clock.now()
     slice = ConditionalSlice(in: context, freesRoom: false)
     let markKey = Metadata.migration(id)
@@ -58,7 +59,7 @@ struct Migration<Value: Sendable>: ~Copyable {
       cursor.withEntry { key, bytes in migrate(bytes, under: key, readBy: .cursor) }
       if slice.isFull {
         try commit()
-        // The cache was cleared meanwhile; records under the old id are reclaimed.
+        // The cache was cleared or dropped meanwhile; records under the old id are reclaimed.
         guard core.id == id else { return }
       } else if !slice.isEmpty || passed < Self.recordedDistance {
         continue

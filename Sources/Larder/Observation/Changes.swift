@@ -12,7 +12,7 @@ public struct Change<Key: CacheKey, Value: Sendable>: Sendable {
     case expired
     /// The entry was deleted to make room within a budget; see <doc:Budgets>.
     case evicted
-    /// All entries of the cache were removed; ``Change/key`` is nil.
+    /// All entries of the cache were removed, or the cache was dropped; ``Change/key`` is nil.
     case cleared
     /// The entries with this tag have ended; ``Change/key`` is nil.
     ///
@@ -37,7 +37,7 @@ public struct Change<Key: CacheKey, Value: Sendable>: Sendable {
 ///
 /// The sequence starts with the first write after it was requested. It reports only acknowledged
 /// writes: a failed write is not reported, even if its changes turn out later to have taken effect.
-/// The sequence ends when its task is cancelled or the store is closed.
+/// The sequence ends when its task is cancelled, its cache is dropped or the store is closed.
 ///
 /// Writers never wait for an observer. If an observer falls behind, the sequence keeps the newest
 /// changes, up to its buffer size, and drops older ones. An observer that needs every state must
@@ -54,7 +54,7 @@ public struct Changes<Key: CacheKey, Value: Sendable>: AsyncSequence, Sendable {
     let core: CacheCore<Value>
     var base: AsyncStream<CommittedChange>.Iterator
 
-    /// Waits for the next change; returns nil if the task is cancelled or the store is closed.
+    /// Waits for the next change; returns nil at the end of the sequence.
     public mutating func next(
       isolation actor: isolated (any Actor)?
     ) async -> Change<Key, Value>? {
@@ -64,7 +64,7 @@ public struct Changes<Key: CacheKey, Value: Sendable>: AsyncSequence, Sendable {
       return nil
     }
 
-    /// Waits for the next change; returns nil if the task is cancelled or the store is closed.
+    /// Waits for the next change; returns nil at the end of the sequence.
     public mutating func next() async -> Change<Key, Value>? { await next(isolation: nil) }
   }
 
@@ -82,8 +82,8 @@ extension Cache {
   ///   - buffered: The number of changes to keep if the observer falls behind, 64 by default. Each
   ///     one holds its encoded value. A number below 1 is a programmer error.
   /// - Returns: The changes from now on, including ``Change/Kind/cleared`` for the whole cache, and
-  ///   ``Change/Kind/invalidated(tag:)`` for any tag. For a closed store, a sequence that ends at
-  ///   once.
+  ///   ``Change/Kind/invalidated(tag:)`` for any tag. For a closed store or a dropped cache, a
+  ///   sequence that ends at once.
   /// - Complexity: While a cache is observed, each write to it copies the changed records. The
   ///   observer decodes them.
   public func changes(for key: Key, buffered: Int = 64) -> Changes<Key, Value> {
@@ -96,7 +96,8 @@ extension Cache {
   ///
   /// - Parameter buffered: The number of changes to keep if the observer falls behind, 256 by
   ///   default. Each one holds its encoded value. A number below 1 is a programmer error.
-  /// - Returns: The changes from now on. For a closed store, a sequence that ends at once.
+  /// - Returns: The changes from now on. For a closed store or a dropped cache, a sequence that
+  ///   ends at once.
   /// - Complexity: As ``changes(for:buffered:)``.
   public func changes(buffered: Int = 256) -> Changes<Key, Value> {
     Changes(

@@ -63,10 +63,11 @@ final class Observations: Sendable {
     let (stream, continuation) = AsyncStream.makeStream(
       of: CommittedChange.self, bufferingPolicy: .bufferingNewest(buffered))
     let number: Int? = state.withLock { state in
-      guard !state.isFinished else { return nil }
+      let id = cache.id
+      guard !state.isFinished, id != droppedCacheID else { return nil }
       state.lastNumber += 1
       state.observers[state.lastNumber] = Observer(
-        cache: cache, id: cache.id, key: key, stream: continuation)
+        cache: cache, id: id, key: key, stream: continuation)
       count.store(state.observers.count, ordering: .relaxed)
       return state.lastNumber
     }
@@ -109,30 +110,47 @@ extension Observations {
 
   /// Notifies the observers of a committed batch, without the rows whose condition has failed.
   func notify(_ batch: borrowing WriteBatch, failed: Set<Int>) {
-    batch.bytes.withBytes { bytes in
+    let ended = batch.bytes.withBytes { bytes in
       let rows = batch.rows
       let isClearing = batch.isClearing
-      state.withLock { state in
-        state.followCaches()
+      return state.withLock { state in
+        let ended = state.followCaches()
         state.notify(rows, in: bytes, without: failed)
-        guard isClearing, !state.renumbered.isEmpty else { return }
+        guard isClearing, !state.renumbered.isEmpty else { return ended }
         for renumbering in state.renumbered { state.clear(renumbering) }
         // Entries that the batch saves after the clear have the new id.
         state.notify(rows, in: bytes, without: failed)
+        return ended
       }
     }
+    for observer in ended { observer.stream.finish() }
+  }
+
+  /// Notifies the observers of caches that were dropped, and ends their streams.
+  func endDropped() {
+    let ended = state.withLock { $0.followCaches() }
+    // Outside the lock: ending a stream removes its observer.
+    for observer in ended { observer.stream.finish() }
   }
 }
 
 extension Observations.State {
-  /// Notifies the observers of caches that were cleared by a write that was reported as failed.
+  /// Notifies the observers of caches that were dropped, or cleared by a write that was reported as
+  /// failed.
   ///
   /// The cache has a new id then.
-  fileprivate mutating func followCaches() {
+  ///
+  /// - Returns: The observers of dropped caches, which are removed; the caller ends their streams.
+  fileprivate mutating func followCaches() -> [Observations.Observer] {
+    var ended: [Observations.Observer] = []
     for (number, observer) in observers where observer.cache.id > observer.id {
       observers[number]?.id = observer.cache.id
       observer.stream.yield(.cleared)
+      if observer.cache.isDropped, let observer = observers.removeValue(forKey: number) {
+        ended.append(observer)
+      }
     }
+    return ended
   }
 
   fileprivate mutating func clear(_ renumbering: Observations.Renumbering) {

@@ -10,7 +10,7 @@ import Synchronization
 /// on purpose, because ids must reach the disk in the order in which they are allocated. Opening
 /// and clearing caches need the lock; reads and saves do not.
 struct Registry: ~Copyable {
-  /// The number of rows of cleared caches that one call of ``reclaim(in:atOpen:)`` deletes.
+  /// The number of rows under retired ids that one call of ``reclaim(in:atOpen:)`` deletes.
   private static let reclaimSlice = 10_000
 
   let open = OpenCaches()
@@ -19,7 +19,7 @@ struct Registry: ~Copyable {
   private var isFormatWritten = false
   /// Whether caches may be registered.
   private let access: Access
-  /// Numbers of cleared caches that may still have rows.
+  /// Retired ids, of cleared and dropped caches, that may still have rows.
   private var reclaimable: [UInt64] = []
   /// The names of all caches; nil until they are loaded.
   private var names: CacheNames?
@@ -67,23 +67,34 @@ struct Registry: ~Copyable {
 /// It has its own lock, which is the last in the locking order, so it can be read during a write.
 final class OpenCaches: Sendable {
   private let caches = Mutex<[CacheName: any OpenCache]>([:])
+  /// Whether a drop has failed since the database was opened or reopened.
+  private let hasFailedDrop = Atomic<Bool>(false)
 
   func cache(named name: String) -> (any OpenCache)? {
-    caches.withLock { $0[CacheName(name)] }
+    guard let cache = caches.withLock({ $0[CacheName(name)] }), !cache.isDropped else { return nil }
+    return cache
   }
 
   /// All open caches, by name.
-  var all: [CacheName: any OpenCache] { caches.withLock { $0 } }
+  var all: [CacheName: any OpenCache] {
+    caches.withLock { $0 }.filter { !$0.value.isDropped }
+  }
 
   func add(_ cache: any OpenCache) { caches.withLock { $0[CacheName(cache.name)] = cache } }
 
+  func remove(named name: String) { caches.withLock { $0[CacheName(name)] = nil } }
+
+  /// Notes that the write of a drop has failed: it may take effect when the database is reopened.
+  func noteFailedDrop() { hasFailedDrop.store(true, ordering: .sequentiallyConsistent) }
+
   /// Sets the id of each open cache to its id on disk; returns whether no id has changed.
   ///
-  /// Called after the database was reopened, when a clear whose write failed may have taken effect.
-  /// A cache whose registration is unreadable keeps its id; the next opening of it throws the
-  /// error.
+  /// Called after the database was reopened, when a clear or a drop whose write failed may have
+  /// taken effect. A cache whose registration is unreadable keeps its id; the next opening of it
+  /// throws the error.
   func readIDs(by read: EngineReader) -> Bool {
-    var areSame = true
+    // The dropped cache need not be open: then a call that opens it may be based on an old id.
+    var areSame = !hasFailedDrop.exchange(false, ordering: .sequentiallyConsistent)
     for (name, cache) in all {
       let key = Metadata.cache(name.text)
       let value: [UInt8]?
@@ -92,9 +103,13 @@ final class OpenCaches: Sendable {
       } catch {
         continue
       }
-      guard let value, case .registration(let found) = Registration.read(value, under: key) else {
+      guard let value else {
+        // Only a drop removes a registration.
+        cache.id = droppedCacheID
+        areSame = false
         continue
       }
+      guard case .registration(let found) = Registration.read(value, under: key) else { continue }
       if found.id != cache.id { areSame = false }
       cache.id = found.id
     }
@@ -154,7 +169,8 @@ extension Registry {
         throw .invalidArgument(
           """
           cache "\(wanted.name)" was created with keys of kind \(kind), which cannot change; this \
-          call asks for \(wanted.keyKind). Open it with keys of kind \(kind), or use another name.
+          call asks for \(wanted.keyKind). Open it with keys of kind \(kind), use another name, or \
+          drop the cache with Store.drop(cache:).
           """)
       }
     }
@@ -225,7 +241,8 @@ extension Registry {
     return names
   }
 
-  private func registration(of name: String) throws(StoreError) -> Registration? {
+  /// The registration of a cache, open or not; nil if there is none.
+  func registration(of name: String) throws(StoreError) -> Registration? {
     let key = Metadata.cache(name)
     guard let value = try context.get(key, cache: name) else { return nil }
     switch Registration.read(value, under: key) {
@@ -287,7 +304,7 @@ extension Registry {
   }
 }
 
-// MARK: - Clearing caches
+// MARK: - Clearing and dropping caches
 
 extension Registry {
   /// Commits `write` together with new ids for the caches that are cleared.
@@ -299,6 +316,9 @@ extension Registry {
     var retired: [UInt64] = []
     var renumbered: [Observations.Renumbering] = []
     let accounting = context.budgets.accounting
+    for clearing in clearings where clearing.cache.isDropped {
+      throw StoreError(cacheWasDropped: clearing.cache.name)
+    }
     for clearing in clearings {
       let ids = [clearing.cache.id] + clearing.ids.dropLast()
       retired += ids
@@ -325,10 +345,40 @@ extension Registry {
     return true
   }
 
-  /// Deletes up to 10,000 rows of cleared caches, and compacts their ranges.
+  /// Removes the registration of a cache, open or not, and retires its id.
+  ///
+  /// - Returns: Whether there was such a cache, and the open cache, which the caller releases
+  ///   without the registry lock: that may run any code.
+  mutating func drop(
+    _ name: String
+  ) throws(StoreError) -> (isDropped: Bool, cache: (any OpenCache)?) {
+    guard let id = try registration(of: name)?.id else { return (false, nil) }
+    let cache = open.cache(named: name)
+    // Loaded again when the next cache is opened.
+    names = nil
+    var rows = WriteBatch()
+    rows.mayUseReserve = true
+    rows.remove(Metadata.cache(name).span.bytes)
+    rows.remove(Metadata.migration(id).span.bytes)
+    rows.remove(Metadata.bytes(id).span.bytes)
+    rows.putMetadata([], under: Metadata.reclaim(id))
+    do throws(StoreError) {
+      try context.writeMetadata(&rows, synced: true, cache: name)
+    } catch {
+      open.noteFailedDrop()
+      throw error
+    }
+    cache?.id = droppedCacheID
+    open.remove(named: name)
+    context.budgets.accounting.close([id])
+    reclaimable.append(id)
+    return (true, cache)
+  }
+
+  /// Deletes up to 10,000 rows of cleared and dropped caches, and compacts their ranges.
   ///
   /// A number's marks go only when a store is opened: until then a save or a migration that was
-  /// under way when its cache was cleared may still put a row there.
+  /// under way when its cache was cleared or dropped may still put a row there.
   mutating func reclaim(atOpen: Bool) throws(StoreError) {
     var budget = Self.reclaimSlice
     while let id = reclaimable.last {
