@@ -14,11 +14,10 @@ import LarderEngine
 /// and no lifetime, unless the cache was opened with ``Expiry/sliding``. The caches of a store are
 /// separate.
 ///
-/// Reads and writes block the caller for the disk. LevelDB may delay a write; in `async` functions
-/// and actors that would hold up other tasks of Swift's cooperative pool. Move such writes to a
-/// thread of your own where it matters.
+/// Reads and writes block the caller for the disk. From `async` functions, call ``Store/run(_:)`` for
+/// calls that may wait; see <doc:Blocking>.
 public struct Cache<Key: CacheKey, Value: Sendable>: Sendable {
-  let store: Store
+  package let store: Store
   let core: CacheCore<Value>
 
   /// The name that the cache was opened with.

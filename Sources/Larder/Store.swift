@@ -12,7 +12,8 @@ import Synchronization
 /// let list = try genres.value(for: "all")
 /// ```
 ///
-/// - Threads: a store and its caches may be used from any thread at once. Calls are synchronous.
+/// - Threads: a store and its caches may be used from any thread at once. Calls are synchronous;
+///   ``run(_:)`` makes them from `async` functions. See <doc:Blocking>.
 /// - Owner: one `Store` in one process has a directory open. A second one gets
 ///   ``StoreError/locked(pid:)``.
 /// - Atomicity: each call, and each ``write(durability:_:)``, takes effect completely or not at
@@ -36,6 +37,7 @@ public final class Store: Sendable {
   private let sweeper = Mutex(Sweeper())
   /// Ends the sweeps in the background; nil if there are none.
   private let endSweeps = Mutex<(@Sendable () -> Void)?>(nil)
+  private let threads = BlockingThreads()
 
   private init(
     _ context: StoreContext, _ registry: consuming Registry, access: Access,
@@ -53,6 +55,7 @@ public final class Store: Sendable {
     endSweepsInBackground()
     // A thread that still writes would hold the directory for a moment.
     for cache in openCaches.all.values { cache.slides?.waitUntilIdle() }
+    threads.endIdle()
     context.observations.finish()
   }
 
@@ -170,13 +173,15 @@ public final class Store: Sendable {
   ///
   /// Afterwards every call on the store, its caches and open cursors throws ``StoreError/closed``.
   /// Closing a closed store does nothing. A store that is not closed is closed when its last
-  /// reference goes; caches and cursors hold references.
+  /// reference goes; caches and cursors hold references. Work that ``run(_:)`` has not begun yet
+  /// still runs.
   ///
   /// - Throws: ``StoreError/io(_:)`` if the system reports a failure; the store is closed
   ///   nevertheless.
   public func close() throws {
     defer { context.observations.finish() }
     endSweepsInBackground()
+    threads.endIdle()
     do {
       try context.engine.close()
     } catch {
@@ -402,6 +407,48 @@ extension Store {
         // for the next opening, and reads or writes that meet the same failure throw it.
       }
     }
+  }
+}
+
+// MARK: - Calls from async functions
+
+extension Store {
+  /// Threads on which tasks may wait for the disk.
+  ///
+  /// Tasks that prefer this executor make plain calls there, and hold no thread of Swift's
+  /// cooperative pool while they wait:
+  ///
+  /// ```swift
+  /// try await withTaskExecutorPreference(store.executor) {
+  ///   try await importFeeds(into: cache)   // its synchronous calls may wait
+  /// }
+  /// ```
+  ///
+  /// At most 64 tasks run at once; others wait in the order of their arrival, without regard to
+  /// their priority. A thread is started when it is needed, and ends after ten seconds without
+  /// work, or when the store is closed or freed. Tasks may use the executor afterwards, too.
+  public var executor: any TaskExecutor { threads }
+
+  /// Runs work that may wait for the disk on one of the store's threads, and returns its result.
+  ///
+  /// ```swift
+  /// try await store.run { try cache.save(value, for: key, durability: .powerLoss) }
+  /// ```
+  ///
+  /// Up to 64 pieces of work run at once, and further ones start in the order of their arrival.
+  /// The calling task holds no thread while it waits, so any number of tasks may call this at
+  /// once. Work that waits for other work may wait for ever once 64 threads wait like that.
+  /// Cancelling the task does not cancel the work.
+  ///
+  /// - Parameter work: Runs once, even if the task is cancelled or the store is closed; the store's
+  ///   calls then throw ``StoreError/closed``.
+  /// - Returns: The result of `work`.
+  /// - Throws: The error of `work`.
+  /// - Complexity: Two changes of thread; none in a task that prefers ``executor``.
+  @concurrent public func run<R: Sendable, E: Error>(
+    _ work: @Sendable () throws(E) -> R
+  ) async throws(E) -> R {
+    try await withTaskExecutorPreference(threads) { () async throws(E) -> R in try work() }
   }
 }
 

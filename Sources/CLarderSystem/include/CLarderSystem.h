@@ -1,9 +1,10 @@
-// C interface to two operations that Swift cannot call: the processor's CRC32C instruction, and
-// the system's exchange of two names.
+// C interface to operations that Swift cannot call, or not alike on all systems: the processor's
+// CRC32C instruction, the system's exchange of two names, and the start of a thread.
 
 #ifndef CLARDER_SYSTEM_H
 #define CLARDER_SYSTEM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,6 +28,10 @@ uint32_t clarder_crc32c_by_table(uint32_t crc, const void *_Nullable bytes,
 
 /// Exchanges the names of two files or directories atomically. Returns 0, or an errno.
 int clarder_exchange(const char *path, const char *other) CLARDER_NOEXCEPT;
+
+/// Starts a detached thread that calls `body` with `context` and then ends. Returns false if the
+/// system refuses one.
+bool clarder_start_thread(void (*body)(void *context), void *context) CLARDER_NOEXCEPT;
 
 #ifdef __cplusplus
 }

@@ -7,15 +7,15 @@
 #endif
 
 /// The process that has opened a store: no other may use it.
-struct ProcessOwner {
+package struct ProcessOwner: Sendable {
   private let process: Int32
   private let forks: Int
 
   /// The calling process; from now on, forks are counted.
-  init() { (process, forks) = (getpid(), ForkCount.watch()) }
+  package init() { (process, forks) = (getpid(), ForkCount.watch()) }
 
   /// Whether the calling process is the owner, and not a child of it.
-  var isCurrent: Bool { ForkCount.current == forks }
+  package var isCurrent: Bool { ForkCount.current == forks }
 
   /// Whether the owner was itself forked from a process that had opened a store.
   var isForked: Bool { forks > 0 }

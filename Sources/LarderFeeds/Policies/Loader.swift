@@ -11,7 +11,8 @@ public import Larder
 ///
 /// A loader is a small value without state: use it from any thread, for any number of concurrent
 /// loads. Two loads make two requests. A load reads and saves, but never deletes;
-/// ``validate(maxAge:)`` does. A load waits for the disk outside Swift's cooperative thread pool.
+/// ``validate(maxAge:)`` does. A load waits for the disk on the store's threads, as
+/// ``/Larder/Store/run(_:)`` does, and not on those of Swift's cooperative pool.
 public struct Loader<Input: Sendable, Key: CacheKey, Value: Sendable>: Sendable {
   /// The cache that holds saved values; nil if the feed has no cache.
   ///
@@ -155,7 +156,7 @@ extension Loader {
     let key = key(input)
     let result: Result<Loaded<Value>?, StoreError>
     do {
-      let lookup = try await offCooperativePool { try cache.lookup(for: key, maxAge: maxAge) }
+      let lookup = try await cache.store.run { try cache.lookup(for: key, maxAge: maxAge) }
       switch lookup {
       case .fresh(let entry): result = .success(Loaded(cached: entry, after: remoteFailure))
       case .stale, .expired, .missing: result = .success(nil)
@@ -226,7 +227,7 @@ extension Loader {
       return Loaded(remote: value, leftOut: leftOut, isSaved: false)
     }
     do {
-      try await offCooperativePool { try cache.save(value, for: key) }
+      try await cache.store.run { try cache.save(value, for: key) }
       return Loaded(remote: value, leftOut: leftOut, isSaved: true)
     } catch let error as StoreError {
       return Loaded(remote: value, leftOut: leftOut, isSaved: false, saveFailure: error)

@@ -1,0 +1,16 @@
+import CLarderSystem
+
+/// Starts a thread that runs `body` and ends with it; false if the system refuses one.
+package func startThread(_ body: @escaping @Sendable () -> Void) -> Bool {
+  let start = Unmanaged.passRetained(ThreadStart(body))
+  let isStarted = clarder_start_thread(
+    { Unmanaged<ThreadStart>.fromOpaque($0).takeRetainedValue().body() }, start.toOpaque())
+  if !isStarted { start.release() }
+  return isStarted
+}
+
+private final class ThreadStart {
+  let body: @Sendable () -> Void
+
+  init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+}
