@@ -274,7 +274,7 @@ extension CacheCore {
     case .expired:
       return .expired(
         EntryMetadata(
-          savedAt: record.savedAt, age: now.timeIntervalSince(record.savedAt),
+          savedAt: record.savedAt, age: Duration(from: record.savedAt, to: now),
           payloadBytes: record.payload.count, version: Version(record),
           validator: record.isInvalidated ? nil : Validator(of: record, in: bytes),
           isInvalidated: record.isInvalidated))
@@ -287,7 +287,7 @@ extension CacheCore {
   ) throws(StoreError) -> Entry<Value> {
     Entry(
       value: try value(of: record, in: bytes, under: key), savedAt: record.savedAt,
-      age: now.timeIntervalSince(record.savedAt), origin: context.origin,
+      age: Duration(from: record.savedAt, to: now), origin: context.origin,
       version: Version(record), validator: Validator(of: record, in: bytes),
       tags: Tags(of: record, in: bytes)?.texts ?? [], lifetime: record.ownLifetime?.lifetime)
   }

@@ -6,8 +6,10 @@ public struct Entry<Value: Sendable>: Sendable {
   public let value: Value
   /// The date it was saved, from the store's clock, stored without rounding.
   public let savedAt: Date
-  /// Its age in seconds when it was read; negative if it was saved in the future.
-  public let age: TimeInterval
+  /// Its age when it was read; negative if it was saved in the future.
+  ///
+  /// At most 2^63 seconds in each direction; that many if its date is not a number.
+  public let age: Duration
   /// Where it was read from.
   public let origin: Origin
   /// The version of the value, for a ``Condition``.
@@ -34,8 +36,10 @@ public enum Origin: Sendable {
 public struct EntryMetadata: Sendable, Hashable {
   /// The date it was saved, from the store's clock, stored without rounding.
   public let savedAt: Date
-  /// Its age in seconds when it was read; negative if it was saved in the future.
-  public let age: TimeInterval
+  /// Its age when it was read; negative if it was saved in the future.
+  ///
+  /// At most 2^63 seconds in each direction; that many if its date is not a number.
+  public let age: Duration
   /// The size of its encoded value, in bytes.
   public let payloadBytes: Int
   /// The version of the value, for a ``Condition``.

@@ -47,16 +47,16 @@ extension Store {
     /// 16 MiB.
     public var byteBudget: Int?
 
-    /// The interval between sweeps in the background, in seconds; a sweep deletes expired entries.
+    /// The interval between sweeps in the background; a sweep deletes expired entries.
     ///
     /// The default is nil: entries are deleted only when ``Store/sweep()`` or
-    /// ``Cache/validate(maxAge:)`` is called. Otherwise 1 to 31,536,000, a year.
+    /// ``Cache/validate(maxAge:)`` is called. Otherwise 1 second to 31,536,000 seconds, a year.
     ///
     /// A sweep in the background runs on its own thread and deletes at most about 10,000 entries.
     /// Within ten minutes after the store was opened or the date was changed, it deletes nothing,
     /// because a deletion for a wrong date cannot be undone. A store in memory is not swept in the
     /// background.
-    public var sweepInterval: Double?
+    public var sweepInterval: Duration?
 
     /// Triggers the sweeps in the background.
     ///
@@ -120,17 +120,16 @@ extension Store {
 
 extension Store.Options {
   /// The allowed sweep intervals; a system timer counts nanoseconds in 64 bits.
-  private static let sweepIntervals = 1...31_536_000
+  private static let sweepIntervals = Duration.seconds(1)...(.seconds(31_536_000))
 
   /// Throws ``StoreError/invalidArgument(_:)`` if an option is outside its range.
   func checkRanges() throws(StoreError) {
     if let byteBudget, byteBudget < 1 {
       throw .invalidArgument("byteBudget is \(byteBudget), outside 1 to \(Int.max)")
     }
-    let (shortest, longest) = (Self.sweepIntervals.lowerBound, Self.sweepIntervals.upperBound)
-    if let sweepInterval, !(Double(shortest)...Double(longest)).contains(sweepInterval) {
+    if let sweepInterval, !Self.sweepIntervals.contains(sweepInterval) {
       throw .invalidArgument(
-        "sweepInterval is \(sweepInterval), outside \(shortest) to \(longest)")
+        "sweepInterval is \(sweepInterval), outside 1 to 31,536,000 seconds")
     }
     do throws(EngineError) {
       try engineOptions.checkRanges()

@@ -76,8 +76,8 @@ public final class Store: Sendable {
     guard access == .readWrite else { return }
     try withRegistry { registry throws(StoreError) in try context.budgets.resume(registry) }
     reclaim(atOpen: true)
-    if let seconds = options.sweepInterval {
-      sweepInBackground(every: seconds, by: options.sweepTrigger)
+    if let interval = options.sweepInterval {
+      sweepInBackground(every: interval, by: options.sweepTrigger)
     }
   }
 
@@ -488,10 +488,10 @@ extension Store {
     try registry.withLock { registry throws(StoreError) in try body(registry) }
   }
 
-  private func sweepInBackground(every seconds: Double, by trigger: SweepTrigger) {
+  private func sweepInBackground(every interval: Duration, by trigger: SweepTrigger) {
     let reading = ClockWatch.Reading(of: context.clock)
     withSweeperIfAvailable { $0.watch(reading) }
-    let end = trigger(seconds) { [weak self] in self?.sweepUnasked() }
+    let end = trigger(interval) { [weak self] in self?.sweepUnasked() }
     endSweeps.withLock { $0 = end }
   }
 

@@ -11,7 +11,7 @@ import Synchronization
 /// let store = Store.inMemory(options: options)
 ///
 /// try cache.save(value, for: "k")
-/// clock.advance(by: 604_800)
+/// clock.advance(by: .seconds(604_800))
 /// #expect(try cache.value(for: "k") == nil)     // exactly seven days old: not fresh
 /// ```
 ///
@@ -48,17 +48,17 @@ public final class ManualClock: WallClock {
   /// How often ``now()`` was called.
   public var readings: Int { reading.withLock { $0.count } }
 
-  /// Advances the date and the uptime by `seconds`.
+  /// Advances the date and the uptime by `span`.
   ///
-  /// `seconds` must be between 0 and 10^15, thirty million years; anything else is a programmer
+  /// `span` must be between 0 and 10^15 seconds, thirty million years; anything else is a programmer
   /// error.
-  public func advance(by seconds: TimeInterval) {
+  public func advance(by span: Duration) {
     precondition(
-      (0...1e15).contains(seconds),
-      "the clock advances by 0 to 1e15 seconds, not \(seconds); set(_:) moves the date")
+      (.zero ... .seconds(1_000_000_000_000_000)).contains(span),
+      "the clock advances by 0 to 1e15 seconds, not \(span); set(_:) moves the date")
     reading.withLock { reading in
-      reading.now += seconds
-      reading.uptime += .seconds(seconds)
+      reading.now += span.inSeconds
+      reading.uptime += span
     }
   }
 

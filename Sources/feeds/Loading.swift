@@ -70,10 +70,11 @@ func complain(_ message: String) {
 }
 
 /// Describes an age in the largest unit that fits, rounded down.
-private func words(forAge seconds: TimeInterval) -> String {
-  guard seconds >= 0 else { return "in the future" }
-  let units = [(86_400.0, "day"), (3600, "hour"), (60, "minute"), (1, "second")]
+private func words(forAge age: Duration) -> String {
+  guard age >= .zero else { return "in the future" }
+  let seconds = age.components.seconds
+  let units: [(Int64, String)] = [(86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second")]
   guard let (length, name) = units.first(where: { seconds >= $0.0 }) else { return "just now" }
-  let count = Int(seconds / length)
+  let count = seconds / length
   return "\(count) \(name)\(count == 1 ? "" : "s") ago"
 }

@@ -42,13 +42,13 @@ import Testing
     let client = ScriptedClient(.reply(200, payload))
     let (loader, clock) = try open(client)
     _ = try await loader.load("fr")
-    clock.advance(by: 86_399)
+    clock.advance(by: .seconds(86_399))
 
     let loaded = try await loader.load("fr")
     #expect(loaded.value == [nova] && loaded.remoteFailure == .connectivity)
     #expect(client.urls.count == 3)
 
-    clock.advance(by: 1)
+    clock.advance(by: .seconds(1))
     let error = await feedError { try await loader.load("fr") }
     #expect(error?.reason == .connectivity)
     #expect(try await loader.load("fr", maxAge: .days(30)).value == [nova])

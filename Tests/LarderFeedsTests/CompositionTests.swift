@@ -45,11 +45,11 @@ import Testing
     try await withParts(of: composition) { parts, clock, server in
       try parts.save()
       let savedAt = clock.now()
-      clock.advance(by: 7 * day - 1)
+      clock.advance(by: .seconds(7 * day - 1))
 
       let loaded = try await load(composition, parts, from: server, dying: death).get()
 
-      #expect(loaded.items == parts.old && loaded.fromCache && loaded.age == 7 * day - 1)
+      #expect(loaded.items == parts.old && loaded.fromCache && loaded.age == .seconds(7 * day - 1))
       #expect(loaded.remoteFailure == .connectivity)
       #expect(server.count(composition.path) == 1)
       let kept = try await parts.load(.cacheOnly)
@@ -78,7 +78,7 @@ import Testing
   func deathWithAnExpiredCache(composition: Composition, death: Death) async throws {
     try await withParts(of: composition) { parts, clock, server in
       try parts.save()
-      clock.advance(by: 7 * day)
+      clock.advance(by: .seconds(7 * day))
 
       let result = await load(composition, parts, from: server, dying: death)
 

@@ -52,7 +52,7 @@ struct Delivery: Sendable {
   let items: [String]
   let fromCache: Bool
   let savedAt: Date?
-  let age: TimeInterval?
+  let age: Duration?
   let isSaved: Bool
   let saveFailure: StoreError?
   let remoteFailure: RemoteFailure?

@@ -118,12 +118,12 @@ private let bytes = ImageBench.bytes
   func saved(age: TimeInterval, kind: StoreKind) async throws {
     try await withImageBench(on: kind, ScriptedClient(last: .bytes([7]))) { bench in
       try bench.cache.save(bytes, for: url)
-      bench.clock.advance(by: age)
+      bench.clock.advance(by: .seconds(age))
 
       for order in [SourceOrder.cacheOnly, .cacheThenRemote] {
         let messages = try await bench.messages {
           let loaded = try await bench.loader(order).load(url)
-          #expect(loaded.value == bytes && loaded.source == .cache && loaded.age == age)
+          #expect(loaded.value == bytes && loaded.source == .cache && loaded.age == .seconds(age))
         }
         #expect(messages == [.retrieve])
       }
@@ -136,9 +136,9 @@ private let bytes = ImageBench.bytes
     let bench = try ImageBench(ScriptedClient(last: .bytes([7])), lifetime: .seconds(60))
     try bench.cache.save(bytes, for: url)
 
-    bench.clock.advance(by: 59)
+    bench.clock.advance(by: .seconds(59))
     #expect(try await bench.loader.load(url).value == bytes)
-    bench.clock.advance(by: 1)
+    bench.clock.advance(by: .seconds(1))
     #expect(try await bench.loader.load(url).value == Data([7]))
   }
 
@@ -269,7 +269,7 @@ private let bytes = ImageBench.bytes
       try cache.save([FeedImage(id: Feed.feedImage(1).id, url: url)], for: "all")
       try cache.save([Feed.feedImage(2)], for: "all")
       #expect(try bench.saved() == bytes)
-      bench.clock.advance(by: 8 * day)
+      bench.clock.advance(by: .seconds(8 * day))
       #expect(try feed.validate()?.expired == 1)
       #expect(try bench.saved() == bytes)
       try cache.removeAll()

@@ -82,10 +82,10 @@ import Testing
       bench.clock.set(try date(row.saved))
       try bench.save(1)
 
-      bench.clock.advance(by: 604_800 - 1)
+      bench.clock.advance(by: .seconds(604_800 - 1))
       #expect(try await bench.handles.load(nil, nil).items == bench.items(1))
       for _ in 1...2 {
-        bench.clock.advance(by: 1)
+        bench.clock.advance(by: .seconds(1))
         let error = await feedError { try await bench.handles.load(nil, nil) }
         #expect(error?.reason == .connectivity)
       }

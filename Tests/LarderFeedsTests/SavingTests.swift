@@ -20,7 +20,7 @@ import Testing
     #expect(bench.clock.readings == readings + 1)
     let loaded = try await bench.handles.load(.cacheOnly, nil)
     #expect(loaded.items == bench.items(1, 2))
-    #expect(loaded.savedAt == bench.clock.now() && loaded.age == 0)
+    #expect(loaded.savedAt == bench.clock.now() && loaded.age == .zero)
   }
 
   @Test("A failed replace is the save's error, and the old list stays.", arguments: Feed.all)
@@ -72,7 +72,7 @@ import Testing
     let first = try Store(at: place, options: options)
     try feed.open(ScriptedClient(), first).save([1, 2])
     try first.close()
-    clock.advance(by: 6 * day)
+    clock.advance(by: .seconds(6 * day))
     let second = try Store(at: place, options: options)
     let handles = try feed.open(ScriptedClient(), second)
 

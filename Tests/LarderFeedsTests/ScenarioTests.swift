@@ -26,9 +26,10 @@ import Testing
       }
 
       #expect(messages == [.retrieve, .replace(1)])
-      bench.clock.advance(by: 7 * day - 1)
+      bench.clock.advance(by: .seconds(7 * day - 1))
       let again = try await bench.handles.load(nil, nil)
-      #expect(again.items == bench.items(8, 9) && again.fromCache && again.age == 7 * day - 1)
+      #expect(
+        again.items == bench.items(8, 9) && again.fromCache && again.age == .seconds(7 * day - 1))
       #expect(bench.client.urls.count == 1)
     }
   }
@@ -160,7 +161,7 @@ import Testing
         let messages = try await bench.messages {
           let loaded = try await bench.handles.load(nil, feed.sevenDays)
           #expect(loaded.items == bench.items(3, 1, 2) && loaded.fromCache)
-          #expect(loaded.age == 7 * day - 1)
+          #expect(loaded.age == .seconds(7 * day - 1))
           #expect(loaded.remoteFailure == failure)
         }
 
@@ -177,7 +178,7 @@ import Testing
 
       let loaded = try await bench.handles.load(nil, nil)
 
-      #expect(loaded.items == bench.items(1) && loaded.age == 1000 * day)
+      #expect(loaded.items == bench.items(1) && loaded.age == .seconds(1000 * day))
     }
   }
 
@@ -266,7 +267,7 @@ import Testing
       .json([Int].self, at: { Feed.base }) { $0 }, client: client, cache: cache, key: { "all" },
       policy: LoadPolicy(order))
     try cache.save([1], for: "all")
-    clock.advance(by: age)
+    clock.advance(by: .seconds(age))
     guard case .stale = try cache.lookup(for: "all") else { return unexpected(nil) }
 
     #expect(try await loader.cached() == [])

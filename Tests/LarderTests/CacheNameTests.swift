@@ -80,7 +80,7 @@ import Testing
   func pairSwept() throws {
     let fixture = try makePair()
     defer { fixture.end() }
-    fixture.clock.advance(by: 10 * 86_400)
+    fixture.clock.advance(by: .seconds(10 * 86_400))
     #expect(try fixture.store.sweep() == 2)
   }
 }

@@ -43,7 +43,7 @@ import Testing
     try cache.remove("x")
     try cache.remove("x")
     try cache.touch("y")
-    fixture.clock.advance(by: 8 * 86_400)
+    fixture.clock.advance(by: .seconds(8 * 86_400))
     try cache.validate()
     try fixture.store.write { batch in
       batch.save(3, for: "z", in: cache)
@@ -131,7 +131,7 @@ import Testing
     let store = try Store(engine: engine, options: options, origin: .memory)
     let cache = try store.cache("a", of: Int.self)
     for key in ["x", "y", "z"] { try cache.save(1, for: key) }
-    clock.advance(by: 8 * 86_400)
+    clock.advance(by: .seconds(8 * 86_400))
     let changes = cache.changes()
     // Saved again just before the expired entries are deleted.
     engine.beforeNextWrite = { try cache.save(2, for: "y") }
@@ -146,7 +146,7 @@ import Testing
     defer { fixture.end() }
     let cache = try fixture.store.cache("a", of: Int.self)
     for key in ["x", "y"] { try cache.save(1, for: key) }
-    fixture.clock.advance(by: 8 * 86_400)
+    fixture.clock.advance(by: .seconds(8 * 86_400))
     let changes = cache.changes()
     try cache.save(2, for: "y")
     #expect(try fixture.store.sweep() == 1)

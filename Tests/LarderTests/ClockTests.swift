@@ -87,11 +87,11 @@ import Testing
     let bench = try Bench(kind, turn)
     defer { bench.end() }
     for seconds in [0.0, 300, 299] {
-      bench.clock.advance(by: seconds)
+      bench.clock.advance(by: .seconds(seconds))
       bench.timer.fire()
       #expect(try bench.records() == 1)
     }
-    bench.clock.advance(by: 1)
+    bench.clock.advance(by: .seconds(1))
     bench.timer.fire()
     #expect(try bench.records() == (turn.isDue ? 0 : 1))
   }
@@ -170,13 +170,13 @@ extension ClockTests {
     bench.clock.set(right + 8 * Self.day)
     for _ in 0..<9 {
       bench.timer.fire()
-      bench.clock.advance(by: 60)
+      bench.clock.advance(by: .seconds(60))
     }
     #expect(try bench.records() == 1)
     bench.clock.set(right + 540)
     for _ in 0..<20 {
       bench.timer.fire()
-      bench.clock.advance(by: 60)
+      bench.clock.advance(by: .seconds(60))
     }
     try bench.expectRead("fresh", 1, savedAt: right)
   }
@@ -185,13 +185,13 @@ extension ClockTests {
   func jumpBack() throws {
     let bench = try Bench(.memory)
     defer { bench.end() }
-    bench.clock.advance(by: 8 * Self.day)
+    bench.clock.advance(by: .seconds(8 * Self.day))
     bench.clock.set(bench.clock.now() - 3601)
     bench.timer.fire()
-    bench.clock.advance(by: 599)
+    bench.clock.advance(by: .seconds(599))
     bench.timer.fire()
     #expect(try bench.records() == 1)
-    bench.clock.advance(by: 1)
+    bench.clock.advance(by: .seconds(1))
     bench.timer.fire()
     #expect(try bench.records() == 0)
   }
@@ -200,7 +200,7 @@ extension ClockTests {
   func smallJump() throws {
     let bench = try Bench(.memory)
     defer { bench.end() }
-    bench.clock.advance(by: 8 * Self.day)
+    bench.clock.advance(by: .seconds(8 * Self.day))
     bench.clock.set(bench.clock.now() + 1800)
     bench.clock.set(bench.clock.now() + 1800)
     bench.timer.fire()
@@ -215,14 +215,14 @@ extension ClockTests {
     bench.clock.set(bench.clock.now() + 8 * Self.day)
     bench.timer.fire()
     for _ in 0..<8 {
-      bench.clock.advance(by: 599)
+      bench.clock.advance(by: .seconds(599))
       for _ in 0..<2 {
         bench.clock.set(bench.clock.now() + seconds)
         bench.timer.fire()
       }
       #expect(try bench.records() == 1)
     }
-    bench.clock.advance(by: 600)
+    bench.clock.advance(by: .seconds(600))
     bench.timer.fire()
     #expect(try bench.records() == 0)
   }
@@ -234,11 +234,11 @@ extension ClockTests {
     let engine = InMemoryEngine()
     var options = Store.Options()
     options.clock = clock
-    options.sweepInterval = 60
+    options.sweepInterval = .seconds(60)
     options.sweepTrigger = timer.trigger
     let store = try Store(engine: engine, options: options, origin: .disk)
     let cache = try store.cache("cache", of: Int.self, lifetime: Self.lifetime)
-    clock.base.advance(by: 700)
+    clock.base.advance(by: .seconds(700))
     try cache.save(1, for: "a")
     clock.jumpAfterNextReading(by: 8 * Self.day)
     timer.fire()
@@ -277,7 +277,7 @@ extension ClockTests {
     var date = start
     var goneAt: Double?
     for _ in 0..<(10 * 144) where goneAt == nil {
-      bench.clock.advance(by: 600)
+      bench.clock.advance(by: .seconds(600))
       date += 600 * rate
       bench.clock.set(date)
       bench.timer.fire()
@@ -353,7 +353,7 @@ private final class Bench {
   init(_ kind: StoreKind, saved: Date = ManualClock().now()) throws {
     fixture = try Fixture(kind, clock: ManualClock(saved - 3600), timer: timer)
     cache = try Self.open(in: fixture.store, coder: .binary)
-    clock.advance(by: 3600)
+    clock.advance(by: .seconds(3600))
     clock.set(saved)
     try cache.save(1, for: "a")
   }
@@ -385,7 +385,7 @@ private final class Bench {
     case .fresh(let entry), .stale(let entry):
       #expect(entry.value == value)
       #expect(entry.savedAt == savedAt)
-      #expect(entry.age == clock.now().timeIntervalSince(savedAt))
+      #expect(entry.age == Duration(from: savedAt, to: clock.now()))
     case .expired(let metadata):
       let (found, wanted) = (metadata.savedAt, savedAt)
       #expect(

@@ -39,8 +39,8 @@ import Testing
         #expect(try cache.remove(key) == (model.entries[key] != nil), place)
         model.entries[key] = nil
       case 30..<45: clock.set(.turned(from: clock.now(), by: &random))
-      case 45..<60: clock.advance(by: .random(in: 0...700, using: &random))
-      case 60..<63: clock.advance(by: .random(in: 0...500_000, using: &random))
+      case 45..<60: clock.advance(by: .seconds(Double.random(in: 0...700, using: &random)))
+      case 60..<63: clock.advance(by: .seconds(Double.random(in: 0...500_000, using: &random)))
       case 63..<83:
         let (isAllowed, isCertain) = model.sweepReads(clock, isNew: false)
         fixture.timer?.fire()

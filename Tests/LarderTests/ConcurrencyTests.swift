@@ -39,7 +39,7 @@ import Testing
             let cursor = try notes.entries()
             while let item = try cursor.next() { try check(item.key, item.entry.get().value) }
           case 5: _ = try store.cache("notes", of: Note.self, keyedBy: Int.self)
-          case 6: clock.advance(by: 1)
+          case 6: clock.advance(by: .seconds(1))
           default:
             try notes.save(Note(title: "\(thread)"), for: own)
             let value = try notes.value(for: own)

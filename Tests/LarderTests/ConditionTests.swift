@@ -81,7 +81,7 @@ import Testing
     let numbers = try open(fixture)
     try numbers.save(7, for: "a", validator: "\"one\"")
     #expect(try numbers.entry(for: "a")?.validator == "\"one\"")
-    fixture.clock.advance(by: 150)
+    fixture.clock.advance(by: .seconds(150))
     guard case .expired(let metadata) = try numbers.lookup(for: "a") else {
       Issue.record("the entry has not expired")
       return
@@ -329,7 +329,7 @@ import Testing
     defer { fixture.end() }
     let numbers = try open(fixture)
     try numbers.save(1, for: "n")
-    fixture.clock.advance(by: 120)
+    fixture.clock.advance(by: .seconds(120))
     #expect(try numbers.update("n") { $0 } == nil)
     #expect(try numbers.lookup(for: "n").kind == "stale")
   }

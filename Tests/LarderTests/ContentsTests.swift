@@ -29,9 +29,9 @@ import Testing
     try cache.save(Data(count: 30), for: "newer format")
     try change(key("newer format", in: cache), in: fixture) { $0[0] = 2 }
     for name in ["expired", "expired too"] { try cache.save(Data(count: 10), for: name) }
-    fixture.clock.advance(by: 40)
+    fixture.clock.advance(by: .seconds(40))
     try cache.save(Data(count: 4), for: "stale")
-    fixture.clock.advance(by: 32)
+    fixture.clock.advance(by: .seconds(32))
     for count in 0..<3 { try cache.save(Data(count: count), for: "fresh \(count)") }
   }
 
@@ -85,13 +85,13 @@ import Testing
     for key in ["a", "b", "saved again"] {
       for _ in 0..<3 {
         try cache.save(1, for: key)
-        fixture.clock.advance(by: 2)
+        fixture.clock.advance(by: .seconds(2))
       }
     }
     try endless.save(1, for: "a")
-    fixture.clock.advance(by: 61)
+    fixture.clock.advance(by: .seconds(61))
     try cache.save(1, for: "saved again")
-    fixture.clock.advance(by: 3)
+    fixture.clock.advance(by: .seconds(3))
     try fixture.reopen()
     let store = fixture.store
     _ = try store.cache("endless", of: Int.self, lifetime: .unlimited)
@@ -123,9 +123,9 @@ import Testing
     defer { fixture.end() }
     // Buckets of 10 seconds.
     let cache = try fixture.store.cache("cache", of: Int.self, lifetime: .seconds(640))
-    fixture.clock.advance(by: 1)
+    fixture.clock.advance(by: .seconds(1))
     try cache.save(1, for: "a")
-    fixture.clock.advance(by: 645)
+    fixture.clock.advance(by: .seconds(645))
     let contents = try #require(try fixture.store.contents()["cache"])
     #expect(contents.expired.entries == 1)
     #expect(contents.dueRows == 0)
@@ -137,7 +137,7 @@ import Testing
     let fixture = try Fixture(.disk)
     defer { fixture.end() }
     try fill(fixture)
-    fixture.clock.advance(by: 1000)
+    fixture.clock.advance(by: .seconds(1000))
     let contents = try #require(try fixture.store.contents()["cache"])
     #expect(contents.dueRows == 9)
     #expect(contents.due.entries == 6)

@@ -283,7 +283,7 @@ import Testing
     defer { fixture.end() }
     let numbers = try fixture.store.cache("numbers", of: Int.self, keyedBy: Int.self)
     for number in 0..<1000 { try numbers.save(number, for: number) }
-    fixture.clock.advance(by: 8 * 86_400)
+    fixture.clock.advance(by: .seconds(8 * 86_400))
     let engine = InterruptedEngine(fixture.engine)
     var options = Store.Options()
     options.clock = fixture.clock

@@ -85,7 +85,7 @@ final class Fixture {
     options.byteBudget = byteBudget
     options.clock = clock
     if let timer {
-      options.sweepInterval = 60
+      options.sweepInterval = .seconds(60)
       options.sweepTrigger = timer.trigger
     }
     return try Store(engine: engine, options: options, origin: kind == .disk ? .disk : .memory)

@@ -26,7 +26,7 @@ import Testing
     let text = try #require(try texts.entry(for: "all"))
     #expect(text.value == ["Maritime History", "Schlaf \u{1F634}"])
     #expect(text.savedAt == Self.savedAt)
-    #expect(text.age == 60)
+    #expect(text.age == .seconds(60))
     #expect(try notes.value(for: -2) == ["a property list"])
     #expect(try notes.value(for: 300) == [])
     #expect(try data.value(for: Data([0, 255])) == Data([1, 2, 3]))

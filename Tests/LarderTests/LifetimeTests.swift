@@ -176,6 +176,7 @@ import Testing
     #expect(Lifetime.hours(24) == .days(1))
     #expect(Lifetime.weeks(1) == .days(7))
     #expect(try MaxAge(.milliseconds(1500)) == .seconds(1.5))
+    #expect(try MaxAge(.seconds(2363)) == .seconds(2363))
     #expect(try MaxAge(.zero) == .seconds(0))
     #expect(throwsInvalidArgument { try MaxAge(.seconds(-1)) })
     #expect(throwsInvalidArgument { try MaxAge(.nanoseconds(-1)) })
@@ -186,6 +187,16 @@ import Testing
     #expect("\(Lifetime.days(7))" == "fresh for 7 days")
     #expect("\(MaxAge.seconds(90))" == "90 seconds")
     #expect("\(MaxAge.days(1))" == "1 day")
+    let utc = Calendar(identifier: .iso8601)
+    #expect("\(MaxAge.days(1, calendar: utc))".hasPrefix("1 day of the iso8601 calendar in "))
+    for (seconds, text) in [
+      (0, "0 seconds"), (0.5, "0.5 seconds"), (1, "1 second"), (180, "3 minutes"),
+      (43_200, "12 hours"), (86_400, "1 day"), (1_000_000, "1,000,000 seconds"),
+      (1234.5, "1,234.5 seconds"), (86_400_000, "1,000 days"), (999, "999 seconds"),
+      (86_400 * 3_650_000, "3,650,000 days"), (1e300, "1e+300 seconds"),
+    ] {
+      #expect("\(Lifetime.seconds(seconds))" == "fresh for \(text)")
+    }
     #expect(
       "\(Lifetime.fresh(for: .days(7), thenStaleFor: .unlimited))"
         == "fresh for 7 days, then stale for unlimited")

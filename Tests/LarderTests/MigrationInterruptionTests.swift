@@ -84,7 +84,7 @@ import Testing
     defer { fixture.end() }
     try fixture.saveOldNotes(300)
     try fixture.reopen()
-    fixture.clock.advance(by: 60)
+    fixture.clock.advance(by: .seconds(60))
     var notes: Cache<String, Note>?
     let (store, opened, start) = try open(fixture) { count in
       guard count == 1 else { return }

@@ -99,7 +99,7 @@ extension Fixture {
     let keys = ["1", "2", "json", "today's"]
     let before = try keys.map { try fixture.record($0, in: notes).0 }
     let todays = try fixture.record("today's", in: notes).bytes
-    fixture.clock.advance(by: 86_400)
+    fixture.clock.advance(by: .seconds(86_400))
 
     let report = try fixture.store.migrate(notes)
 
@@ -134,7 +134,7 @@ extension Fixture {
     try fixture.reopen()
     let notes = try fixture.store.cache(
       "notes", of: Note.self, lifetime: .days(9), schema: .reading1And2)
-    fixture.clock.advance(by: 86_400)
+    fixture.clock.advance(by: .seconds(86_400))
 
     #expect(try fixture.store.migrate(notes).migrated == 3)
 
@@ -175,10 +175,10 @@ extension Fixture {
     defer { fixture.end() }
     let old = try fixture.store.cache("notes", of: NoteV1.self, lifetime: lifetime)
     try old.save(NoteV1(name: "e"), for: "expired")
-    fixture.clock.advance(by: 50)
+    fixture.clock.advance(by: .seconds(50))
     try old.save(NoteV1(name: "s"), for: "stale")
     try fixture.reopen()
-    fixture.clock.advance(by: 100)
+    fixture.clock.advance(by: .seconds(100))
     let notes = try fixture.store.cache(
       "notes", of: Note.self, lifetime: lifetime, schema: .reading1And2)
     let before = try fixture.record("expired", in: notes).bytes

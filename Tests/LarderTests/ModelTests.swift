@@ -68,7 +68,7 @@ import Testing
         let tag = Model.tags.randomElement(using: &random) ?? ""
         try fixture.store.invalidate(tag: tag, durability: .processCrash)
         model.invalidate(tag)
-      case 90..<94: fixture.clock.advance(by: Double.random(in: 0...60, using: &random))
+      case 90..<94: fixture.clock.advance(by: .seconds(Double.random(in: 0...60, using: &random)))
       case 94: fixture.clock.set(now - 20)
       case 95..<99: try expectSameScan(cache, model, name, key, step, now, place)
       default:

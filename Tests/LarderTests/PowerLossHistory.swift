@@ -74,7 +74,7 @@ struct PowerLossHistory {
     case .sweep: try sweep()
     case .saveWithinBudget(let bytes): try saveWithinBudget(bytes, since: start)
     case .migrate(let cache): isDurable = try migrate(cache)
-    case .advance(let seconds): return clock.advance(by: Double(seconds))
+    case .advance(let seconds): return clock.advance(by: .seconds(Double(seconds)))
     case .flush:
       try open.store.flush()
       isDurable = true

@@ -114,7 +114,7 @@ private final class Race: Sendable {
     values = Atomic(history.place << 24)
     var options = Store.Options()
     options.clock = clock
-    options.sweepInterval = 60
+    options.sweepInterval = .seconds(60)
     options.sweepTrigger = timer.trigger
     let engine = HistoryEngine(fixture.engine, history)
     func open(_ coder: Coder<Int>) throws -> (Store, Cache<String, Int>) {
@@ -129,11 +129,11 @@ private final class Race: Sendable {
     let first: Cache<String, Int>
     (before, first) = try open(old)
     try first.save(values.add(1, ordering: .relaxed).newValue, for: "old")
-    clock.advance(by: 2 * Self.lifetime)
+    clock.advance(by: .seconds(2 * Self.lifetime))
     for key in Self.keys { try first.save(values.add(1, ordering: .relaxed).newValue, for: key) }
     (store, cache) = try open(coder)
     // From here on background sweeps delete, too.
-    clock.advance(by: ClockWatch.steadySeconds)
+    clock.advance(by: .seconds(ClockWatch.steadySeconds))
     let expirations = history.counts.expirations
     timer.fire()
     count {
@@ -201,7 +201,8 @@ extension Race {
     case 87..<90: timer.fire()
     case 90..<92: try migrate()
     case 92: if Int.random(in: 0..<16, using: &random) == 0 { try clear() }
-    default: if letsTimePass { clock.advance(by: .random(in: 0..<600, using: &random)) }
+    default:
+      if letsTimePass { clock.advance(by: .seconds(Double.random(in: 0..<600, using: &random))) }
     }
   }
 
@@ -294,7 +295,7 @@ extension Race {
 
   /// A sweep must find each record through its index row, and leave no row.
   func expectAllToBeSwept(from fixture: Fixture, _ place: Comment) throws {
-    clock.advance(by: 3 * Self.lifetime)
+    clock.advance(by: .seconds(3 * Self.lifetime))
     try store.sweep()
     for space in [KeySpace.records, .expiry] {
       let prefix = space.prefix(ofCache: cache.core.id)

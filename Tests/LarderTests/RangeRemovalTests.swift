@@ -97,7 +97,7 @@ import Testing
     var batch = WriteBatch()
     batch.put(laterKey.span.bytes, stamp: Record.stamp) { $0.append(later) }
     try fixture.engine.write(&batch, synced: false)
-    fixture.clock.advance(by: 20)
+    fixture.clock.advance(by: .seconds(20))
     #expect(try numbers.remove(in: .from("a", upTo: "c")) == 2)
     #expect(try fixture.rows(in: .records).map(\.key) == [rows[2].key])
     #expect(try numbers.remove(in: .all) == 1)

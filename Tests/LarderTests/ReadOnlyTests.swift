@@ -74,7 +74,7 @@ import Testing
     #expect(try store.cache("new", of: String.self).value(for: "a") == nil)
     let words = try store.cache("words", of: String.self, lifetime: .days(1), byteBudget: 1)
     #expect(try words.value(for: "a") == "one")
-    clock.advance(by: 2 * 86_400)
+    clock.advance(by: .seconds(2 * 86_400))
     #expect(try words.value(for: "a") == nil)
     #expect(throwsInvalidArgument { try store.cache("words", of: String.self, keyedBy: Int.self) })
     try store.close()
@@ -86,9 +86,9 @@ import Testing
     defer { fixture.end() }
     try fixture.store.cache("words", of: String.self).save("one", for: "a")
     try fixture.store.close()
-    clock.advance(by: 8 * 86_400)
+    clock.advance(by: .seconds(8 * 86_400))
     var options = readOnly
-    options.sweepInterval = 1
+    options.sweepInterval = .seconds(1)
     options.byteBudget = 1
     let store = try Store(at: fixture.directory, options: options)
     #expect(try store.cache("words", of: String.self).value(for: "a") == nil)

@@ -226,7 +226,7 @@ final class CalledBench: Sendable {
     let old = try Store(engine: engine, options: options, origin: .disk)
     try old.cache("cache", of: CallingValue.self, lifetime: .seconds(5000))
       .save(CallingValue(1), for: "old")
-    options.sweepInterval = 60
+    options.sweepInterval = .seconds(60)
     options.sweepTrigger = timer.trigger
     store = try Store(engine: engine, options: options, origin: .disk)
     cache = try store.cache(
@@ -238,7 +238,7 @@ final class CalledBench: Sendable {
     for key in ["kept", "removed"] { try cache.save(CallingValue(1), for: key) }
     try store.cache("expired", of: Int.self, lifetime: .seconds(100)).save(1, for: "key")
     for _ in 0..<3 { try small.save([UInt8](repeating: 0, count: 3000), for: nextNumber()) }
-    clock.advance(by: 1000)
+    clock.advance(by: .seconds(1000))
   }
 
   func nextNumber() -> Int {

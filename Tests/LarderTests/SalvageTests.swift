@@ -50,7 +50,7 @@ import Testing
     let short = try fixture.store.cache("short", of: String.self, lifetime: .days(1))
     let long = try fixture.store.cache("long", of: String.self, lifetime: .unlimited)
     try short.save("expired", for: "a")
-    fixture.clock.advance(by: 2 * 86_400)
+    fixture.clock.advance(by: .seconds(2 * 86_400))
     try short.save("fresh", for: "b")
     try long.save("unlimited", for: "c")
     try long.save("cleared", for: "d")

@@ -67,9 +67,9 @@ import Testing
     let notes = try fixture.store.cache(
       "notes", of: Int.self, lifetime: .fresh(for: .seconds(10), thenStaleFor: .seconds(10)))
     try notes.save(1, for: "1 expired", validator: "v1")
-    fixture.clock.advance(by: 12)
+    fixture.clock.advance(by: .seconds(12))
     try notes.save(2, for: "2 stale")
-    fixture.clock.advance(by: 11)
+    fixture.clock.advance(by: .seconds(11))
     try notes.save(3, for: "3 fresh")
 
     #expect(try all(notes.keys(order: order)) == ["3 fresh"])
@@ -89,7 +89,7 @@ import Testing
       Issue.record("\(expired.found)")
       return
     }
-    #expect(metadata.age == 23 && metadata.validator == "v1")
+    #expect(metadata.age == .seconds(23) && metadata.validator == "v1")
   }
 
   @Test(
@@ -128,7 +128,7 @@ import Testing
     let notes = try fixture.store.cache(
       "notes", of: Int.self, lifetime: .fresh(for: .seconds(10), thenStaleFor: .seconds(10)))
     for key in ["a stale", "b stale, undecodable"] { try notes.save(1, for: key) }
-    fixture.clock.advance(by: 12)
+    fixture.clock.advance(by: .seconds(12))
     for key in ["c fresh", "d fresh, undecodable", "e damaged", "f newer"] {
       try notes.save(1, for: key)
     }
@@ -154,7 +154,7 @@ import Testing
     #expect(try failures(.fresh) == ["d undecodable", "e damaged", "f newer"])
     #expect(try failures(.stale) == ["b undecodable", "e damaged", "f newer"])
     // An expired value is not decoded.
-    fixture.clock.advance(by: 100)
+    fixture.clock.advance(by: .seconds(100))
     let expired = try all(notes.lookups(states: .expired, order: order))
     let kinds = expired.map { item -> String in
       if case .success(let found) = item.found { found.kind } else { "failed" }

@@ -36,7 +36,7 @@ import Testing
     #expect(entry.validator == "v" && entry.tags == ["t"])
     fixture.clock.set(savedAt + 309 + 160)
     #expect(try numbers.value(for: "a") == nil)
-    fixture.clock.advance(by: 3)
+    fixture.clock.advance(by: .seconds(3))
     #expect(try fixture.store.sweep() == 1)
   }
 
@@ -50,12 +50,12 @@ import Testing
       "e", of: Int.self, lifetime: .unlimited, expiry: .sliding)
     let savedAt = fixture.clock.now()
     for cache in [sliding, plain, endless] { try cache.save(1, for: "a") }
-    fixture.clock.advance(by: 50)
+    fixture.clock.advance(by: .seconds(50))
     #expect(try plain.value(for: "a") == 1)
     #expect(try endless.value(for: "a") == 1)
     #expect(try sliding.contains("a"))
     #expect(try sliding.count() == 1)
-    fixture.clock.advance(by: 60)
+    fixture.clock.advance(by: .seconds(60))
     #expect(try sliding.lookup(for: "a").kind == "stale")
     endless.core.slides?.waitUntilIdle()
     sliding.core.slides?.waitUntilIdle()
@@ -72,11 +72,11 @@ import Testing
     let numbers = try open(fixture, .days(7))
     try numbers.save(1, for: "a", lifetime: .seconds(16))
     for _ in 0..<20 {
-      fixture.clock.advance(by: 15)
+      fixture.clock.advance(by: .seconds(15))
       #expect(try numbers.value(for: "a") == 1)
       numbers.core.slides?.waitUntilIdle()
     }
-    fixture.clock.advance(by: 16)
+    fixture.clock.advance(by: .seconds(16))
     #expect(try numbers.value(for: "a") == nil)
   }
 
@@ -88,7 +88,7 @@ import Testing
     for round in 0..<50 {
       try numbers.save(round, for: "a", tags: ["t"])
       try numbers.save(round, for: "b")
-      fixture.clock.advance(by: 20)
+      fixture.clock.advance(by: .seconds(20))
       #expect(try numbers.values(for: ["a", "b"]) == [round, round])
       // The queue may write before, between, or after these.
       try fixture.store.invalidate(tag: "t", durability: .processCrash)
@@ -106,10 +106,10 @@ import Testing
     let numbers = try open(fixture)
     let changes = numbers.changes()
     try numbers.save(1, for: "a")
-    fixture.clock.advance(by: 20)
+    fixture.clock.advance(by: .seconds(20))
     #expect(try numbers.value(for: "a") == 1)
     numbers.core.slides?.waitUntilIdle()
-    #expect(try numbers.entry(for: "a")?.age == 0)
+    #expect(try numbers.entry(for: "a")?.age == .zero)
     try numbers.save(2, for: "b")
     try fixture.store.close()
     var found: [String] = []
@@ -123,7 +123,7 @@ import Testing
     defer { fixture.end() }
     try open(fixture).save(1, for: "a")
     #expect(throwsInvalidArgument { try open(fixture, expiry: .sinceSaved) })
-    fixture.clock.advance(by: 20)
+    fixture.clock.advance(by: .seconds(20))
     var options = Store.Options()
     options.clock = fixture.clock
     options.access = .readOnly
@@ -148,7 +148,7 @@ import Testing
         "n", of: Int.self, lifetime: .seconds(160), expiry: .sliding)
       if round > 0 { #expect(try numbers.value(for: "a") == round - 1) }
       try numbers.save(round, for: "a")
-      fixture.clock.advance(by: 20)
+      fixture.clock.advance(by: .seconds(20))
       #expect(try numbers.value(for: "a") == round)
     }
   }

@@ -41,9 +41,9 @@ import Testing
 
     for _ in 0..<1 { try read(cache, "none") }
     for _ in 0..<2 { try read(cache, "a") }
-    fixture.clock.advance(by: 10)
+    fixture.clock.advance(by: .seconds(10))
     for _ in 0..<3 { try read(cache, "a") }
-    fixture.clock.advance(by: 10)
+    fixture.clock.advance(by: .seconds(10))
     for _ in 0..<4 { try read(cache, "a") }
     try read(other, "none")
 
@@ -61,7 +61,7 @@ import Testing
     defer { fixture.end() }
     let cache = try fixture.store.cache("cache", of: Int.self)
     try cache.save(1, for: "a")
-    fixture.clock.advance(by: 5)
+    fixture.clock.advance(by: .seconds(5))
     _ = try cache.lookup(for: "a", maxAge: .seconds(5))
     #expect(try counts(of: fixture.store).reads.expired == 1)
   }
@@ -177,7 +177,7 @@ import Testing
     #expect(!store.statistics.mayHaveBacklog)
     #expect(try counts(of: store).deletions == CacheStatistics.Deletions())
 
-    fixture.clock.advance(by: 200)
+    fixture.clock.advance(by: .seconds(200))
     #expect(store.statistics.mayHaveBacklog)
     try store.sweep()
     #expect(!store.statistics.mayHaveBacklog)
@@ -204,7 +204,7 @@ import Testing
     let (engine, store, cache) = try interrupted(fixture)
     try store.sweep()
     try cache.save(1, for: "a")
-    fixture.clock.advance(by: 200)
+    fixture.clock.advance(by: .seconds(200))
     let seen = Mutex<Statistics?>(nil)
     engine.beforeNextWrite = {
       onThreads(1) { _ in
@@ -225,14 +225,14 @@ import Testing
     defer { fixture.end() }
     let (engine, store, cache) = try interrupted(fixture)
     for key in ["a", "b"] { try cache.save(1, for: key) }
-    fixture.clock.advance(by: 200)
+    fixture.clock.advance(by: .seconds(200))
     engine.beforeNextWrite = { try cache.save(2, for: "a") }
     try store.sweep()
     #expect(try counts(of: store).deletions.sweeps.entries == 1)
 
-    fixture.clock.advance(by: 200)
+    fixture.clock.advance(by: .seconds(200))
     for key in ["c", "d"] { try cache.save(1, for: key) }
-    fixture.clock.advance(by: 200)
+    fixture.clock.advance(by: .seconds(200))
     engine.beforeNextWrite = { try cache.save(2, for: "c") }
     try cache.validate()
     #expect(try counts(of: store).deletions.validations.entries == 2)
@@ -248,7 +248,7 @@ import Testing
     for key in ["expired", "damaged"] { try cache.save([1, 2], for: key) }
     try fixture.put([0], under: cache.core.recordKey(of: "damaged", id: cache.core.id).bytes)
     let before = try records(of: fixture)
-    fixture.clock.advance(by: 200)
+    fixture.clock.advance(by: .seconds(200))
     try cache.save([3], for: "kept")
     try cache.validate()
     #expect(try counts(of: fixture.store).deletions.validations == before)
@@ -261,7 +261,7 @@ import Testing
     let clock = ManualClock()
     var options = Store.Options()
     options.clock = clock
-    options.sweepInterval = 60
+    options.sweepInterval = .seconds(60)
     options.sweepTrigger = { _, sweep in
       fire.withLock { $0 = sweep }
       return {}
@@ -270,7 +270,7 @@ import Testing
     let sweep = try #require(fire.withLock { $0 })
     sweep()
     #expect(store.statistics.sweeps == 0)
-    clock.advance(by: 600)
+    clock.advance(by: .seconds(600))
     sweep()
     #expect(store.statistics.sweeps == 1)
     try store.close()
@@ -286,7 +286,7 @@ import Testing
       try fixture.store.cache(name, of: Int.self, lifetime: .seconds(name == "swept" ? 10 : 1000))
         .save(1, for: "a")
     }
-    fixture.clock.advance(by: 100)
+    fixture.clock.advance(by: .seconds(100))
     try fixture.reopen()
     let store = fixture.store
     #expect(store.statistics.caches == [:])
@@ -294,7 +294,7 @@ import Testing
     try store.sweep()
     #expect(store.statistics.caches.keys.sorted() == ["swept"])
     #expect(!store.statistics.mayHaveBacklog)
-    fixture.clock.advance(by: 1000)
+    fixture.clock.advance(by: .seconds(1000))
     #expect(store.statistics.mayHaveBacklog)
 
     let cache = try store.cache("swept", of: Int.self, lifetime: .seconds(10))

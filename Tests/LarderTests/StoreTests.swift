@@ -157,7 +157,7 @@ struct Note: Codable, Hashable, Sendable {
       }) {
         try notes.value(for: "a")
       })
-    fixture.clock.advance(by: 30 * 86_400)
+    fixture.clock.advance(by: .seconds(30 * 86_400))
     let report = try notes.validate()
     #expect(report.newer == 1)
     #expect(report.kept == 1)
@@ -187,10 +187,10 @@ struct Note: Codable, Hashable, Sendable {
       #expect((try notes.value(for: "a") != nil) == (expected == "fresh"), "at \(age) s")
       if case .expired(let metadata) = found {
         #expect(metadata.savedAt == saved)
-        #expect(metadata.age == age)
+        #expect(metadata.age == .seconds(age))
         #expect(metadata.payloadBytes == #"{"title":"x"}"#.utf8.count)
       }
-      if case .stale(let entry) = found { #expect(entry.age == age) }
+      if case .stale(let entry) = found { #expect(entry.age == .seconds(age)) }
     }
   }
 
@@ -200,7 +200,7 @@ struct Note: Codable, Hashable, Sendable {
     defer { fixture.end() }
     let notes = try fixture.store.cache("notes", of: Note.self, lifetime: .unlimited)
     try notes.save(Note(title: "x"), for: "a")
-    fixture.clock.advance(by: 100)
+    fixture.clock.advance(by: .seconds(100))
 
     #expect(try notes.lookup(for: "a", maxAge: .seconds(100)).kind == "expired")
     #expect(try notes.lookup(for: "a", maxAge: .seconds(101)).kind == "fresh")
@@ -232,7 +232,7 @@ struct Note: Codable, Hashable, Sendable {
     let rows = try KeySpace.allCases.map { try fixture.rows(in: $0).map { [$0.key, $0.value] } }
 
     for day in [0, 6, 8] {
-      fixture.clock.advance(by: Double(day) * 86_400)
+      fixture.clock.advance(by: .seconds(Double(day) * 86_400))
       for number in 0..<20 { _ = try notes.lookup(for: "\(number)") }
       let cursor = try notes.entries()
       while try cursor.next() != nil {}

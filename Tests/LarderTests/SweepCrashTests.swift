@@ -81,7 +81,7 @@ import Testing
       try store.write { batch in
         for number in start..<(start + 1000) { batch.save(number, for: number, in: numbers) }
       }
-      clock.advance(by: 10_000)
+      clock.advance(by: .seconds(10_000))
     }
     clock.set(Date(timeIntervalSinceReferenceDate: 3.16e9))
     for number in 0..<Self.kept { try numbers.save(number, for: Self.count + number) }

@@ -59,7 +59,7 @@ extension Fixture {
 /// A timer for background sweeps that fires on request.
 final class HandTimer: Sendable {
   private struct State {
-    var seconds: Double?
+    var interval: Duration?
     var fire: (@Sendable () -> Void)?
     /// How many stores have started it.
     var starts = 0
@@ -68,9 +68,9 @@ final class HandTimer: Sendable {
   private let state = Mutex(State())
 
   var trigger: SweepTrigger {
-    { [self] seconds, fire in
+    { [self] interval, fire in
       let start = state.withLock { state in
-        state = State(seconds: seconds, fire: fire, starts: state.starts + 1)
+        state = State(interval: interval, fire: fire, starts: state.starts + 1)
         return state.starts
       }
       // A store in memory that is reopened ends only after the next one begins.
@@ -80,7 +80,7 @@ final class HandTimer: Sendable {
     }
   }
 
-  var seconds: Double? { state.withLock { $0.seconds } }
+  var interval: Duration? { state.withLock { $0.interval } }
   var isRunning: Bool { state.withLock { $0.fire != nil } }
 
   func fire() { state.withLock { $0.fire }?() }

@@ -55,7 +55,7 @@ import Testing
         if try cache.touch(key), let old = model[name]?[key] {
           model[name]?[key] = Saved(value: old.value, savedAt: now, lifetime: lifetimes[name])
         }
-      case 54..<75: clock.advance(by: Double.random(in: 0...30, using: &random))
+      case 54..<75: clock.advance(by: .seconds(Double.random(in: 0...30, using: &random)))
       case 75..<77: clock.set(now + Double.random(in: -500...500, using: &random))
       case 77..<93:
         let deleted = try fixture.store.sweep()

@@ -27,7 +27,7 @@ import Testing
     let start = clock.now()
     try cache.save(1, for: "a")
     try cache.save(1, for: "b")
-    clock.advance(by: 150)
+    clock.advance(by: .seconds(150))
     engine.beforeNextWrite = {
       switch change {
       case .save: try cache.save(2, for: "a")
@@ -82,7 +82,7 @@ import Testing
     try cache.save(1, for: "a")
     try cache.remove("a")
     let start = clock.now()
-    clock.advance(by: 150)
+    clock.advance(by: .seconds(150))
     engine.beforeNextWrite = {
       // An earlier date gives the same index row again, and an entry that is live by that date.
       clock.set(start)
@@ -112,7 +112,7 @@ import Testing
     let start = clock.now()
     for key in ["a", "b"] { try cache.save(1, for: key) }
     try cache.remove("b")
-    clock.advance(by: 150)
+    clock.advance(by: .seconds(150))
     engine.beforeNextWrite = {
       clock.set(start)
       for key in ["a", "b"] { try cache.save(2, for: key) }

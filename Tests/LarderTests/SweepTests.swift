@@ -21,19 +21,19 @@ import Testing
     try minutes.save(1, for: "a")
     try minutes.save(2, for: "b")
     try endless.save(1, for: "a")
-    fixture.clock.advance(by: 30)
+    fixture.clock.advance(by: .seconds(30))
     try minutes.save(3, for: "b")
 
-    fixture.clock.advance(by: 29)
+    fixture.clock.advance(by: .seconds(29))
     #expect(try fixture.store.sweep() == 0)
-    fixture.clock.advance(by: 1)
+    fixture.clock.advance(by: .seconds(1))
     #expect(try fixture.store.sweep() == 1)
     #expect(try minutes.lookup(for: "a").kind == "missing")
     #expect(try minutes.value(for: "b") == 3)
     #expect(try fixture.buckets(of: minutes)["b"]?.count == 1)
     #expect(try fixture.rows(in: .records).count == 3)
 
-    fixture.clock.advance(by: 8 * 86_400)
+    fixture.clock.advance(by: .seconds(8 * 86_400))
     #expect(try fixture.store.sweep() == 2)
     #expect(try fixture.store.sweep() == 0)
     #expect(try fixture.rows(in: .expiry).isEmpty)
@@ -71,7 +71,7 @@ import Testing
       try fixture.store.write { batch in
         for key in 0..<700 { batch.save(key, for: "\(key)", in: cache) }
       }
-      fixture.clock.advance(by: round == 2 ? 200 : 7)
+      fixture.clock.advance(by: .seconds(round == 2 ? 200 : 7))
     }
     try cache.save(-1, for: "5")
     #expect(try fixture.store.sweep() == 699)
@@ -90,10 +90,10 @@ import Testing
     // Each key has two rows, which lie as far apart as they can.
     for round in 0..<2 {
       for number in 0..<count { try cache.save(round, for: "\(number)" + end) }
-      fixture.clock.advance(by: 86_400)
+      fixture.clock.advance(by: .seconds(86_400))
     }
     try cache.save(1, for: "0")
-    fixture.clock.advance(by: 6.5 * 86_400)
+    fixture.clock.advance(by: .seconds(6.5 * 86_400))
 
     #expect(try fixture.store.sweep() == count)
     #expect(try fixture.rows(in: .records).count == 1)
@@ -108,7 +108,7 @@ import Testing
     let cache = try fixture.store.cache("cache", of: Int.self, lifetime: .seconds(100))
     try cache.save(1, for: "a")
     try cache.remove("a")
-    fixture.clock.advance(by: 101)
+    fixture.clock.advance(by: .seconds(101))
     #expect(try fixture.store.sweep() == 0)
     #expect(try fixture.rows(in: .expiry).isEmpty)
   }
@@ -123,16 +123,16 @@ import Testing
       try short.save(1, for: key)
       try long.save(1, for: key)
     }
-    fixture.clock.advance(by: 60)
+    fixture.clock.advance(by: .seconds(60))
     try fixture.reopen()
     #expect(try fixture.store.sweep() == 2)
     #expect(try fixture.rows(in: .records).count == 2)
     // Once it is opened, it is swept by its new lifetime.
     let longer = try fixture.store.cache("long", of: Int.self, lifetime: .seconds(10_000))
-    fixture.clock.advance(by: 6000)
+    fixture.clock.advance(by: .seconds(6000))
     #expect(try fixture.store.sweep() == 0)
     #expect(try longer.value(for: "a") == 1)
-    fixture.clock.advance(by: 6000)
+    fixture.clock.advance(by: .seconds(6000))
     #expect(try fixture.store.sweep() == 2)
   }
 
@@ -142,13 +142,13 @@ import Testing
     defer { fixture.end() }
     let cache = try fixture.store.cache("cache", of: Int.self, lifetime: .seconds(100))
     try cache.save(1, for: "a")
-    fixture.clock.advance(by: 200)
+    fixture.clock.advance(by: .seconds(200))
     #expect(try fixture.store.sweep() == 1)
     try fixture.store.write { batch in
       batch.removeAll(from: cache)
       batch.save(2, for: "b", in: cache)
     }
-    fixture.clock.advance(by: 200)
+    fixture.clock.advance(by: .seconds(200))
     #expect(try fixture.store.sweep() == 1)
     #expect(try fixture.rows(in: .expiry).isEmpty)
   }
@@ -175,12 +175,12 @@ import Testing
     #expect(try store.sweep() == 0)
     let cursors = engine.cursorCount
     for second in 0..<99 {
-      clock.advance(by: 1)
+      clock.advance(by: .seconds(1))
       try cache.save(second, for: "b")
       #expect(try store.sweep() == 0)
     }
     #expect(engine.cursorCount == cursors)
-    clock.advance(by: 1)
+    clock.advance(by: .seconds(1))
     #expect(try store.sweep() == 1)
     #expect(engine.cursorCount == cursors + 1)
   }
@@ -193,7 +193,7 @@ import Testing
     var most = 0
     for second in 0..<(9 * 86_400) {
       try cache.save(second, for: "a")
-      fixture.clock.advance(by: 1)
+      fixture.clock.advance(by: .seconds(1))
       if second.isMultiple(of: 9450) {
         #expect(try fixture.store.sweep() == 0)
         most = max(most, try fixture.rows(in: .expiry).count)
@@ -228,10 +228,10 @@ extension SweepTests {
           batch.save(value, for: key, in: cache)
         }
       }
-      if part == 0 { fixture.clock.advance(by: 99) }
+      if part == 0 { fixture.clock.advance(by: .seconds(99)) }
     }
     try fixture.engine.compact(EngineRange())
-    fixture.clock.advance(by: 10)
+    fixture.clock.advance(by: .seconds(10))
     #expect(try store.sweep() == (count + stride - 1) / stride)
     let id = cache.core.id
     return (
@@ -268,11 +268,11 @@ extension SweepTests {
     try cache.save(1, for: "a")
     try fixture.reopen()
     let longer = try fixture.store.cache("cache", of: Int.self, lifetime: .seconds(10_000))
-    fixture.clock.advance(by: 7000)
+    fixture.clock.advance(by: .seconds(7000))
     #expect(try fixture.store.sweep() == 0)
     #expect(try longer.value(for: "a") == 1)
     #expect(try fixture.disagreement(at: fixture.clock.now()) == nil)
-    fixture.clock.advance(by: 3500)
+    fixture.clock.advance(by: .seconds(3500))
     #expect(try fixture.store.sweep() == 1)
     #expect(try fixture.rows(in: .expiry).isEmpty)
   }
@@ -285,10 +285,10 @@ extension SweepTests {
     try cache.save(1, for: "a")
     try fixture.reopen()
     let shorter = try fixture.store.cache("cache", of: Int.self, lifetime: .seconds(10))
-    fixture.clock.advance(by: 20)
+    fixture.clock.advance(by: .seconds(20))
     #expect(try shorter.lookup(for: "a").kind == "expired")
     #expect(try fixture.store.sweep() == 0)
-    fixture.clock.advance(by: 6400)
+    fixture.clock.advance(by: .seconds(6400))
     #expect(try fixture.store.sweep() == 1)
   }
 
@@ -298,7 +298,7 @@ extension SweepTests {
     defer { fixture.end() }
     let cache = try fixture.store.cache("cache", of: Int.self, lifetime: .seconds(100))
     try cache.save(1, for: "a")
-    fixture.clock.advance(by: 1000)
+    fixture.clock.advance(by: .seconds(1000))
     try fixture.reopen()
     let endless = try fixture.store.cache("cache", of: Int.self, lifetime: .unlimited)
     #expect(try fixture.store.sweep() == 0)
@@ -319,7 +319,7 @@ extension SweepTests {
     var bytes = try #require(try fixture.engine.get(key.span.bytes))
     bytes[bytes.count - 1] ^= 1
     try fixture.put(bytes, under: key)
-    fixture.clock.advance(by: 200)
+    fixture.clock.advance(by: .seconds(200))
     #expect(try fixture.store.sweep() == 1)
     #expect(try fixture.onlyRecord() == (key, bytes))
     #expect(try fixture.rows(in: .expiry).isEmpty)
@@ -335,7 +335,7 @@ extension SweepTests {
         "cache", of: Int.self, lifetime: .seconds(100), schema: Schema(version: version))
     }
     try open(2).save(1, for: "a")
-    fixture.clock.advance(by: 200)
+    fixture.clock.advance(by: .seconds(200))
     try fixture.reopen()
     let old = try open(1)
     #expect(try fixture.store.sweep() == 0)
@@ -355,7 +355,7 @@ extension SweepTests {
       try fixture.store.cache(name, of: Int.self, lifetime: .seconds(100)).save(1, for: "k")
     }
     try fixture.put([1, 2, 3, 4, 5], under: Metadata.cache("a"))
-    fixture.clock.advance(by: 200)
+    fixture.clock.advance(by: .seconds(200))
     try fixture.reopen()
     #expect { try fixture.store.sweep() } throws: { error in
       if case StoreError.corrupt("a", "", nil) = error { true } else { false }

@@ -16,12 +16,12 @@ import Testing
     for _ in 0..<10 {
       bench.timer.fire()
       #expect(try bench.records() == 3)
-      bench.clock.advance(by: 59)
+      bench.clock.advance(by: .seconds(59))
     }
-    bench.clock.advance(by: 10)
+    bench.clock.advance(by: .seconds(10))
     bench.timer.fire()
     #expect(try bench.records() == 0)
-    #expect(bench.timer.seconds == 60)
+    #expect(bench.timer.interval == .seconds(60))
   }
 
   @Test("One sweep handles about ten thousand rows, and the next one continues.")
@@ -31,7 +31,7 @@ import Testing
     try bench.store?.write { batch in
       for key in 0..<25_000 { batch.save(key, for: "\(key)", in: bench.cache) }
     }
-    bench.clock.advance(by: 1000)
+    bench.clock.advance(by: .seconds(1000))
     var left = [Int]()
     for _ in 0..<3 {
       bench.timer.fire()
@@ -50,7 +50,7 @@ import Testing
     try bench.store?.write { batch in
       for key in 0..<11_000 { batch.save(key, for: "\(key)", in: bench.cache) }
     }
-    bench.clock.advance(by: 1000)
+    bench.clock.advance(by: .seconds(1000))
     bench.timer.fire()
     #expect(try bench.records() > 0)
     // The key sorts before the one that the sweep has reached.
@@ -71,7 +71,7 @@ import Testing
     let timer = HandTimer()
     var options = Store.Options()
     options.clock = fixture.clock
-    options.sweepInterval = 60
+    options.sweepInterval = .seconds(60)
     options.sweepTrigger = timer.trigger
     let store = try Store(engine: engine, options: options, origin: .disk)
     let cache = try store.cache(
@@ -89,11 +89,11 @@ import Testing
       }
     }
     try save(0)
-    fixture.clock.advance(by: 9000)
+    fixture.clock.advance(by: .seconds(9000))
     if hasOthers { try save(1) }
     try fixture.engine.compact(EngineRange())
 
-    fixture.clock.advance(by: 1200)
+    fixture.clock.advance(by: .seconds(1200))
     let sweeps = (count + Sweeper.unaskedSlices * 256 - 1) / (Sweeper.unaskedSlices * 256)
     for _ in 1..<sweeps { timer.fire() }
     #expect(engine.compacted.isEmpty)
@@ -124,8 +124,8 @@ import Testing
     var options = Store.Options()
     options.sweepTrigger = timer.trigger
     _ = try Store(engine: InMemoryEngine(), options: options, origin: .memory)
-    #expect(timer.seconds == nil)
-    for interval in [0.5, -1, .nan, .infinity] {
+    #expect(timer.interval == nil)
+    for interval in [.milliseconds(999), .seconds(-1), .seconds(31_536_001)] as [Duration] {
       options.sweepInterval = interval
       #expect {
         try Store(engine: InMemoryEngine(), options: options, origin: .memory)
@@ -138,7 +138,7 @@ import Testing
   @Test("The system timer fires, and ends.", .timeLimit(.minutes(30)))
   func systemTimer() async {
     let fired = Watched(0)
-    let end = sweepTimer(0.001) { fired.change { $0 += 1 } }
+    let end = sweepTimer(.milliseconds(1)) { fired.change { $0 += 1 } }
     await fired.wait { $0 > 0 }
     end()
     #expect(fired.read { $0 } > 0)
@@ -157,7 +157,7 @@ private final class Bench {
     fixture = try Fixture(kind)
     var options = Store.Options()
     options.clock = clock
-    options.sweepInterval = 60
+    options.sweepInterval = .seconds(60)
     options.sweepTrigger = timer.trigger
     let store = try Store(engine: fixture.engine, options: options, origin: .disk)
     let cache = try store.cache("cache", of: Int.self, lifetime: .seconds(100))

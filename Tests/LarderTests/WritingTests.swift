@@ -96,7 +96,7 @@ import Testing
 
     try fixture.store.write { batch in
       batch.save(Note(title: "a"), for: "a", in: notes)
-      clock.advance(by: 5)
+      clock.advance(by: .seconds(5))
       batch.save(Note(title: "b"), for: "b", in: notes)
     }
 
@@ -142,7 +142,7 @@ import Testing
     // A week of saves, one every ten minutes.
     for _ in 0..<1008 {
       try notes.save(Note(title: "a"), for: "k")
-      fixture.clock.advance(by: 600)
+      fixture.clock.advance(by: .seconds(600))
     }
 
     #expect(try fixture.rows(in: .expiry).count <= 65)
@@ -156,7 +156,7 @@ import Testing
     let notes = try fixture.store.cache("notes", of: Note.self)
     try notes.save(Note(title: "a", body: "b"), for: "k")
     let old = try fixture.onlyRecord().value
-    fixture.clock.advance(by: 8 * 86_400)
+    fixture.clock.advance(by: .seconds(8 * 86_400))
     #expect(try notes.lookup(for: "k").kind == "expired")
 
     #expect(try notes.touch("k") == true)
@@ -286,9 +286,9 @@ import Testing
     let lifetime = Lifetime.fresh(for: .days(7), thenStaleFor: .days(1))
     let notes = try fixture.store.cache("notes", of: Note.self, lifetime: lifetime)
     for number in 0..<300 { try notes.save(Note(title: "\(number)"), for: "old \(number)") }
-    fixture.clock.advance(by: 86_400)
+    fixture.clock.advance(by: .seconds(86_400))
     try notes.save(Note(title: "stale"), for: "stale")
-    fixture.clock.advance(by: 7 * 86_400)
+    fixture.clock.advance(by: .seconds(7 * 86_400))
     try notes.save(Note(title: "fresh"), for: "fresh")
     try notes.save(Note(title: "bad"), for: "damaged")
     try notes.save(Note(title: "bad"), for: "short")
@@ -317,7 +317,7 @@ import Testing
     let notes = try store.cache("notes", of: Note.self)
     try notes.save(Note(title: "old"), for: "a")
     try notes.save(Note(title: "old"), for: "b")
-    clock.advance(by: 8 * 86_400)
+    clock.advance(by: .seconds(8 * 86_400))
 
     // One entry is saved again between validate's scan and its deletion.
     engine.beforeNextWrite = { try notes.save(Note(title: "new"), for: "a") }

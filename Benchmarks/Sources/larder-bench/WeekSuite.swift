@@ -233,7 +233,7 @@ extension WeekSuite {
       let fire = Mutex<@Sendable () -> Void>({})
       var options = Store.Options()
       options.clock = clock
-      options.sweepInterval = sweepSeconds
+      options.sweepInterval = .seconds(sweepSeconds)
       // Sweeps run on the thread that saves, so that their cost is included in the time.
       options.sweepTrigger = { _, sweep in
         fire.withLock { $0 = sweep }

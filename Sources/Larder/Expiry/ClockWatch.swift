@@ -33,7 +33,7 @@ struct ClockWatch {
       self.start = reading
       return nil
     }
-    let passed = (uptime - start.uptime) / .seconds(1)
+    let passed = (uptime - start.uptime).inSeconds
     let drift = now.timeIntervalSince(start.now) - passed
     guard abs(drift) <= Self.toleratedSeconds else {
       self.start = reading

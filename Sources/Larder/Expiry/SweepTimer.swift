@@ -1,12 +1,13 @@
 import Dispatch
 import LarderEngine
 
-/// Calls `fire` every `seconds`, one call at a time, until the returned closure is called.
+/// Calls `fire` every `interval`, one call at a time, until the returned closure is called.
 package typealias SweepTrigger =
-  @Sendable (_ seconds: Double, _ fire: @escaping @Sendable () -> Void) -> @Sendable () -> Void
+  @Sendable (_ interval: Duration, _ fire: @escaping @Sendable () -> Void) -> @Sendable () -> Void
 
 /// The system's timer, on a background queue.
-package let sweepTimer: SweepTrigger = { seconds, fire in
+package let sweepTimer: SweepTrigger = { interval, fire in
+  let seconds = interval.inSeconds
   // Only `cancel` is called from here on, which is allowed on any thread.
   nonisolated(unsafe) let timer = DispatchSource.makeTimerSource(
     queue: DispatchQueue.global(qos: .utility))

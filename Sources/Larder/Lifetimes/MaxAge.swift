@@ -90,7 +90,7 @@ extension MaxAge {
     guard span >= .zero else {
       throw StoreError.invalidArgument("a maximum age of \(span); it must not be negative")
     }
-    rule = .seconds(span / .seconds(1))
+    rule = .seconds(span.inSeconds)
   }
 }
 
@@ -169,15 +169,16 @@ extension MaxAge: Codable {
 }
 
 extension MaxAge: CustomStringConvertible {
-  /// The limit as text, such as `7 days`, `1 hour`, `90 seconds`, `unlimited`.
+  /// The limit as text, such as `7 days`, `12 hours`, `90 seconds`, `unlimited`.
   ///
-  /// The unit is the largest one that gives a whole number.
+  /// The unit is the largest one that gives a whole number. Commas separate thousands.
   public var description: String {
     switch rule {
     case .unlimited: "unlimited"
     case .seconds(let count): Self.words(forSeconds: count)
     case .days(let count, let calendar):
-      "\(count) days of the \(calendar.identifier) calendar in \(calendar.timeZone.identifier)"
+      "\(Self.words(Double(count), "day")) of the \(calendar.identifier) calendar "
+        + "in \(calendar.timeZone.identifier)"
     }
   }
 
@@ -186,10 +187,21 @@ extension MaxAge: CustomStringConvertible {
     let unit = units.first { length, _ in
       seconds >= length && seconds.remainder(dividingBy: length) == 0
     }
-    guard let (length, name) = unit, seconds < 1e15 else {
-      return seconds == 0 ? "0 seconds" : "\(seconds) seconds"
-    }
-    let count = Int(seconds / length)
-    return "\(count) \(name)\(count == 1 ? "" : "s")"
+    guard let (length, name) = unit else { return words(seconds, "second") }
+    return words(seconds / length, name)
+  }
+
+  private static func words(_ count: Double, _ unit: String) -> String {
+    "\(grouped(count)) \(unit)\(count == 1 ? "" : "s")"
+  }
+
+  /// A number with commas between its thousands, as in `1,234.5`.
+  private static func grouped(_ number: Double) -> String {
+    guard number < 1e15 else { return "\(number)" }
+    let whole = "\(Int(number))"
+    let fraction = number == number.rounded() ? "" : "\(number)".drop { $0 != "." }
+    return whole.reversed().enumerated().reduce("") { text, digit in
+      "\(digit.element)\(digit.offset > 0 && digit.offset % 3 == 0 ? "," : "")\(text)"
+    } + fraction
   }
 }

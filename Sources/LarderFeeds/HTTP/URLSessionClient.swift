@@ -1,4 +1,5 @@
 public import Foundation
+import Larder
 import Synchronization
 
 // The only file that imports `URLSession`.
@@ -290,7 +291,7 @@ private final class Exchanges: NSObject, URLSessionDataDelegate, Sendable {
 ///
 /// Linux truncates the fraction, so a timeout below one second would expire at once.
 package func wholeSeconds(_ timeout: Duration) -> TimeInterval {
-  (timeout / .seconds(1)).rounded(.up)
+  timeout.inSeconds.rounded(.up)
 }
 
 /// Whether a redirect leads to `http` or `https`, and not from `https` to `http`.

@@ -20,10 +20,10 @@ public struct Loaded<Value: Sendable>: Sendable {
   /// The date when the value was saved; nil for a value from the server.
   public let savedAt: Date?
 
-  /// The age of the value in seconds; nil for a value from the server.
+  /// The age of the value; nil for a value from the server.
   ///
   /// Negative if the value was saved in the future, because the clock was set back.
-  public let age: TimeInterval?
+  public let age: Duration?
 
   /// Whether the cache holds the value.
   ///

@@ -34,7 +34,7 @@ import Testing
       let notes = try fixture.store.cache("notes", of: Note.self, lifetime: .days(2))
       let start = clock.now()
       try notes.save(Note(title: "old"), for: "old")
-      clock.advance(by: 86_400)
+      clock.advance(by: .seconds(86_400))
       try notes.save(Note(title: "new"), for: "new")
       try fixture.store.backup(to: place.appending(path: "backup"))
       try notes.save(Note(title: "later"), for: "new")
@@ -48,7 +48,7 @@ import Testing
       let copies = try store.cache("notes", of: Note.self, lifetime: .days(2))
       #expect(try copies.entry(for: "old")?.savedAt == start)
       #expect(try copies.value(for: "new") == Note(title: "new"))
-      clock.advance(by: 86_400)
+      clock.advance(by: .seconds(86_400))
       #expect(try copies.value(for: "old") == nil)
       // Commit sequences continue above those of the backup.
       try copies.save(Note(title: "3"), for: "new")

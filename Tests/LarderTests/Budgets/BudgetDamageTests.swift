@@ -63,7 +63,7 @@ import Testing
     let cache = try fixture.store.cache("cache", of: Data.self, coder: .bytes, byteBudget: 1000)
     for number in 0..<5 {
       try cache.save(bytes(120), for: "k\(number)")
-      fixture.clock.advance(by: 3 * 3600)
+      fixture.clock.advance(by: .seconds(3 * 3600))
     }
     let record = try #require(try fixture.rows(in: .records).first)
     var value = record.value

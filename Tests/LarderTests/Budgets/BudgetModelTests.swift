@@ -72,7 +72,7 @@ import Testing
         try caches[at].remove(key)
         model[at][key] = nil
       case 65..<70: try caches[at].touch(key)
-      case 70..<85: fixture.clock.advance(by: Double.random(in: 0...40, using: &random))
+      case 70..<85: fixture.clock.advance(by: .seconds(Double.random(in: 0...40, using: &random)))
       case 85..<90: try fixture.store.sweep()
       case 90: try caches[at].validate()
       case 91:

@@ -27,7 +27,7 @@ import Testing
     let cache = try store.cache("cache", of: Data.self, coder: .bytes, byteBudget: 1000)
     for key in ["a", "b", "c"] {
       try cache.save(bytes(200), for: key)
-      fixture.clock.advance(by: 3 * 3600)
+      fixture.clock.advance(by: .seconds(3 * 3600))
     }
     // The first write is the new entry, which does not fit; the second one evicts `a`.
     engine.beforeNextWrite = {
@@ -86,7 +86,7 @@ import Testing
           case 11, 12: try cache.remove(key)
           case 13: try cache.touch(key)
           case 14..<18: _ = try cache.value(for: key)
-          case 18: clock.advance(by: 1)
+          case 18: clock.advance(by: .seconds(1))
           default:
             if thread == 0, step.isMultiple(of: 5) {
               try store.sweep()

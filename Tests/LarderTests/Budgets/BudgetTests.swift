@@ -25,7 +25,7 @@ import Testing
   ) throws {
     for number in numbers {
       try cache.save(bytes(100), for: "k\(number)")
-      fixture.clock.advance(by: 3 * 3600)
+      fixture.clock.advance(by: .seconds(3 * 3600))
     }
   }
 
@@ -121,13 +121,13 @@ import Testing
     let small = try open(fixture, "s", byteBudget: 2 * Self.entryBytes)
     for number in 0..<2 {
       for cache in [week, endless, small] { try cache.save(bytes(100), for: "k\(number)") }
-      fixture.clock.advance(by: 3 * 3600)
+      fixture.clock.advance(by: .seconds(3 * 3600))
     }
     try small.save(bytes(100), for: "k2")
     #expect(try keys(small) == ["k1", "k2"])
     #expect(try keys(week) == ["k0", "k1"])
     // Entries without a limit are evicted as if they had one of a week.
-    fixture.clock.advance(by: 3 * 3600)
+    fixture.clock.advance(by: .seconds(3 * 3600))
     try week.save(bytes(100), for: "k2")
     try week.save(bytes(100), for: "k3")
     #expect(try keys(week) == ["k1", "k2", "k3"])
@@ -152,9 +152,9 @@ import Testing
     for number in 0..<3 {
       try cache.save(bytes(100), for: "k\(number)")
       #expect(try cache.value(for: "k\(number)") != nil)
-      fixture.clock.advance(by: 10)
+      fixture.clock.advance(by: .seconds(10))
     }
-    fixture.clock.advance(by: 34)
+    fixture.clock.advance(by: .seconds(34))
     try cache.save(bytes(100), for: "k3")
     #expect(try keys(cache) == ["k1", "k2", "k3"])
   }
@@ -176,7 +176,7 @@ import Testing
     }
     try check("a batch")
     #expect(try keys(cache).count == 19)
-    fixture.clock.advance(by: 100)
+    fixture.clock.advance(by: .seconds(100))
     try cache.save(bytes(500), for: "k5")
     try check("longer")
     try cache.save(bytes(1), for: "k5")
@@ -186,13 +186,13 @@ import Testing
     #expect(try cache.remove("k7"))
     #expect(try !cache.remove("k7"))
     try check("remove")
-    fixture.clock.advance(by: 560)
+    fixture.clock.advance(by: .seconds(560))
     #expect(try fixture.store.sweep() == 16)
     try check("sweep")
     try fixture.reopen()
     cache = try open(fixture, lifetime: .seconds(640), byteBudget: 1 << 20)
     try check("opened again")
-    fixture.clock.advance(by: 1000)
+    fixture.clock.advance(by: .seconds(1000))
     #expect(try cache.validate().expired == 2)
     try check("validate")
     try fixture.store.write { batch in
@@ -257,7 +257,7 @@ import Testing
     #expect(try fixture.miscount(of: old) == nil)
     // Entries swept in a counted cache that is not open are subtracted, too.
     try fixture.reopen()
-    fixture.clock.advance(by: 8 * 86_400)
+    fixture.clock.advance(by: .seconds(8 * 86_400))
     #expect(try fixture.store.sweep() == 2)
     let swept = try open(fixture, "new")
     #expect(try fixture.miscount(of: swept) == nil)

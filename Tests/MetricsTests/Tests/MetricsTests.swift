@@ -22,16 +22,16 @@ import Testing
     }
     for _ in 0..<2 { _ = try cache.value(for: "none") }
     for _ in 0..<3 { _ = try cache.value(for: "a") }
-    clock.advance(by: 10)
+    clock.advance(by: .seconds(10))
     for _ in 0..<4 { _ = try cache.value(for: "a") }
-    clock.advance(by: 10)
+    clock.advance(by: .seconds(10))
     for _ in 0..<5 { _ = try cache.lookup(for: "a") }
     let long = String(repeating: "k", count: 1 << 17)
     for _ in 0..<6 { #expect(throws: StoreError.self) { try cache.value(for: long) } }
     for _ in 0..<2 { try cache.remove("a") }
     try store.sweep()
     try cache.save(1, for: "a")
-    clock.advance(by: 20)
+    clock.advance(by: .seconds(20))
     try cache.validate()
     try cache.removeAll()
     for key in ["a", "b", "c", "d", "e"] { try cache.save(1, for: key) }

@@ -31,6 +31,6 @@ func useLarderTesting() throws -> Bool {
   options.clock = clock
   let notes = try Store.inMemory(options: options).cache("notes", of: Note.self)
   try notes.save(Note(text: "hello"), for: "a")
-  clock.advance(by: 604_800)
+  clock.advance(by: .seconds(604_800))
   return try notes.value(for: "a") == nil
 }
