@@ -15,6 +15,19 @@ struct SavedValue: Hashable, Sendable {
   var savedAt: Date
   /// The schema version of the record.
   var schema: Int
+  var lifetime: Lifetime?
+  var tags: [String]
+}
+
+extension SavedValue {
+  /// The lifetime that applies to the entry in a cache.
+  func lifetime(in cache: Int) -> Lifetime { lifetime ?? OpenStore.lifetimes[cache] }
+
+  /// Becomes the entry after an update to `value`.
+  mutating func replace(_ value: String, savedAt: Date, schema: Int) {
+    self = SavedValue(
+      hash: value.hashValue, savedAt: savedAt, schema: schema, lifetime: lifetime, tags: tags)
+  }
 }
 
 /// Runs a script on a store, and notes the caches' contents at each place in the disk's journal.
@@ -67,6 +80,11 @@ struct PowerLossHistory {
     case .change(let change, let synced): isDurable = try apply([change], synced: synced)
     case .batch(let changes, let synced): isDurable = try apply(changes, synced: synced)
     case .touch(let cache, let key): try touch(cache, Self.key(key))
+    case .update(let cache, let key): try update(cache, Self.key(key))
+    case .invalidate(let tag):
+      try invalidate("t\(tag)")
+      isDurable = true
+    case .removeRange(let cache, let digit): try removeRange(cache, Self.key(digit))
     case .validate(let cache): try validate(cache)
     case .drop(let cache):
       try drop(cache, since: start)
@@ -115,7 +133,8 @@ struct PowerLossHistory {
       switch change {
       case .save(let cache, let key, _):
         model[OpenStore.names[cache], default: [:]][Self.key(key)] = SavedValue(
-          hash: value.hashValue, savedAt: clock.now(), schema: open.schema)
+          hash: value.hashValue, savedAt: clock.now(), schema: open.schema,
+          lifetime: OpenStore.lifetime(in: cache, ofKey: key), tags: OpenStore.tags(ofKey: key))
       case .remove(let cache, let key): model[OpenStore.names[cache]]?[Self.key(key)] = nil
       case .removeAll(let cache):
         model[OpenStore.names[cache]] = nil
@@ -131,7 +150,9 @@ struct PowerLossHistory {
         for (change, value) in steps {
           switch change {
           case .save(let cache, let key, _):
-            batch.save(value, for: Self.key(key), in: caches[cache])
+            batch.save(
+              value, for: Self.key(key), in: caches[cache],
+              lifetime: OpenStore.lifetime(in: cache, ofKey: key), tags: OpenStore.tags(ofKey: key))
           case .remove(let cache, let key): batch.remove(Self.key(key), from: caches[cache])
           case .removeAll(let cache): batch.removeAll(from: caches[cache])
           }
@@ -147,7 +168,9 @@ struct PowerLossHistory {
   ) throws {
     switch change {
     case .save(let cache, let key, _):
-      try open.caches[cache].save(value, for: Self.key(key), durability: durability)
+      try open.caches[cache].save(
+        value, for: Self.key(key), lifetime: OpenStore.lifetime(in: cache, ofKey: key),
+        tags: OpenStore.tags(ofKey: key), durability: durability)
     case .remove(let cache, let key): try open.caches[cache].remove(Self.key(key))
     case .removeAll(let cache): try open.caches[cache].removeAll()
     }
@@ -156,6 +179,32 @@ struct PowerLossHistory {
   private mutating func touch(_ cache: Int, _ key: String) throws {
     guard try open.caches[cache].touch(key) else { return }
     contents[OpenStore.names[cache]]?[key]?.savedAt = clock.now()
+  }
+
+  /// Appends to a fresh value; the entry keeps its lifetime and tags.
+  private mutating func update(_ cache: Int, _ key: String) throws {
+    let new = try open.caches[cache].update(key) { value in
+      value = value.map { $0 + "!" }
+      return value
+    }
+    guard let new else { return }
+    contents[OpenStore.names[cache]]?[key]?.replace(new, savedAt: clock.now(), schema: open.schema)
+  }
+
+  private mutating func invalidate(_ tag: String) throws {
+    try open.store.invalidate(tag: tag)
+    for (name, entries) in contents {
+      let left = entries.filter { !$0.value.tags.contains(tag) }
+      contents[name] = left.isEmpty ? nil : left
+    }
+  }
+
+  /// Removes few keys, in one batch.
+  private mutating func removeRange(_ cache: Int, _ prefix: String) throws {
+    let name = OpenStore.names[cache]
+    try open.caches[cache].remove(in: .prefix(prefix))
+    contents[name] = contents[name]?.filter { !$0.key.hasPrefix(prefix) }
+    if contents[name]?.isEmpty == true { contents[name] = nil }
   }
 
   private mutating func reopen(schema: Int) throws {
@@ -171,7 +220,7 @@ struct PowerLossHistory {
     let report = try background.letRun { try store.migrate(opened) }
     let now = clock.now()
     for (key, value) in contents[opened.name] ?? [:]
-    where OpenStore.lifetimes[cache].freshness(of: value.savedAt, at: now) != .expired {
+    where value.lifetime(in: cache).freshness(of: value.savedAt, at: now) != .expired {
       contents[opened.name]?[key]?.schema = open.schema
     }
     return report.migrated > 0
@@ -186,12 +235,11 @@ struct PowerLossHistory {
   }
 
   private mutating func validate(_ cache: Int) throws {
-    let lifetime = OpenStore.lifetimes[cache]
     let now = clock.now()
     let name = OpenStore.names[cache]
     try open.caches[cache].validate()
     contents[name] = contents[name]?.filter { _, value in
-      lifetime.freshness(of: value.savedAt, at: now) != .expired
+      value.lifetime(in: cache).freshness(of: value.savedAt, at: now) != .expired
     }
     if contents[name]?.isEmpty == true { contents[name] = nil }
   }
@@ -202,8 +250,9 @@ extension PowerLossHistory {
   private mutating func sweep() throws {
     let now = clock.now()
     let deleted = try open.store.sweep()
-    for (name, lifetime) in zip(OpenStore.names, OpenStore.lifetimes) {
+    for (cache, name) in OpenStore.names.enumerated() {
       contents[name] = contents[name]?.filter { _, value in
+        let lifetime = value.lifetime(in: cache)
         guard let expiry = lifetime.expiry(from: value.savedAt) else { return true }
         return Double(lifetime.bucket(of: expiry)) > now.timeIntervalSinceReferenceDate
       }
@@ -238,6 +287,16 @@ struct OpenStore {
   static let lifetimes: [Lifetime] = [
     .fresh(for: .seconds(100), thenStaleFor: .seconds(50)), .days(7), .unlimited, .unlimited,
   ]
+  /// The tags that a key is saved with; none for every other one.
+  static func tags(ofKey key: Int) -> [String] { key % 2 == 0 ? [] : ["all", "t\(key % 4)"] }
+
+  /// The lifetime that a key is saved with; nil but for some keys of the first cache.
+  ///
+  /// In other caches it would make a sweep delete from two caches, in two writes.
+  static func lifetime(in cache: Int, ofKey key: Int) -> Lifetime? {
+    cache == 0 && key % 3 == 0 ? .fresh(for: .seconds(60), thenStaleFor: .seconds(30)) : nil
+  }
+
   private static let budget = 8000
   static let lastSchema = 20
   /// Each schema reads all versions before it.
@@ -289,7 +348,8 @@ struct OpenStore {
         let bytes = try engine.get(recordKey.span.bytes) ?? []
         let record = try Record(bytes.span.bytes, under: recordKey.span.bytes)
         contents[cache.name, default: [:]][item.key] = SavedValue(
-          hash: entry.value.hashValue, savedAt: entry.savedAt, schema: Int(record.schemaVersion))
+          hash: entry.value.hashValue, savedAt: entry.savedAt, schema: Int(record.schemaVersion),
+          lifetime: entry.lifetime, tags: entry.tags)
       }
     }
     return contents
@@ -306,7 +366,9 @@ struct OpenStore {
     for (key, value) in try self.rows(in: .records) {
       let record = try Record(value.span.bytes, under: key.span.bytes)
       let (id, userKey) = try Self.parts(of: key)
-      guard let lifetime = lifetimes[id] else { throw WrongRow("a record of no cache") }
+      guard let lifetime = lifetimes[id]?.applied(to: record) else {
+        throw WrongRow("a record of no cache")
+      }
       guard record.expiresAt == lifetime.expiry(from: record.savedAt) else {
         throw WrongRow("a record that expires at another date")
       }

@@ -20,6 +20,12 @@ enum StoreOperation: Sendable, CustomStringConvertible {
   case change(CacheChange, synced: Bool)
   case batch([CacheChange], synced: Bool)
   case touch(cache: Int, key: Int)
+  /// Reads a value, and saves it again with a suffix.
+  case update(cache: Int, key: Int)
+  /// Ends the entries of all caches with a tag; see ``OpenStore/tag(of:)``.
+  case invalidate(tag: Int)
+  /// Removes the keys whose number begins with a digit.
+  case removeRange(cache: Int, digit: Int)
   case validate(cache: Int)
   /// Drops a cache, and opens it again.
   case drop(cache: Int)
@@ -40,6 +46,9 @@ enum StoreOperation: Sendable, CustomStringConvertible {
     case .change(let change, let synced): "\(change)\(synced ? " synced" : "")"
     case .batch(let changes, let synced): "batch \(changes)\(synced ? " synced" : "")"
     case .touch(let cache, let key): "touch(\(cache), \(key))"
+    case .update(let cache, let key): "update(\(cache), \(key))"
+    case .invalidate(let tag): "invalidate(\(tag))"
+    case .removeRange(let cache, let digit): "removeRange(\(cache), \(digit))"
     case .validate(let cache): "validate(\(cache))"
     case .drop(let cache): "drop(\(cache))"
     case .sweep: "sweep"
@@ -61,7 +70,7 @@ extension StoreOperation {
     switch self {
     case .change(let change, _): changes = [change]
     case .batch(let all, _): changes = all
-    case .touch: return 4000
+    case .touch, .update: return 4000
     case .saveWithinBudget(let bytes): return bytes + 1000
     default: return 0
     }
@@ -99,6 +108,9 @@ struct PowerLossScript: Sendable {
       .change(.removeAll(cache: 2), synced: false), .reopen, .validate(cache: 0),
       .change(.save(cache: 1, key: 6, bytes: 80), synced: false), .drop(cache: 1),
       .change(.save(cache: 1, key: 7, bytes: 80), synced: false),
+      .change(.save(cache: 2, key: 7, bytes: 80), synced: false), .invalidate(tag: 3),
+      .change(.save(cache: 2, key: 7, bytes: 90), synced: false), .update(cache: 2, key: 7),
+      .sweep, .touch(cache: 2, key: 7), .update(cache: 1, key: 3), .removeRange(cache: 2, digit: 7),
       .touch(cache: 0, key: 5), .migrate(cache: 0), .migrate(cache: 1), .reopen,
       .saveWithinBudget(bytes: 3000), .saveWithinBudget(bytes: 3000), .reopen,
       .saveWithinBudget(bytes: 3000), .change(.removeAll(cache: 3), synced: false),
@@ -123,7 +135,7 @@ struct PowerLossScript: Sendable {
   private static func operation(_ random: inout SplitMix64) -> StoreOperation {
     let cache = cache(&random)
     let isSynced = Int.random(in: 0..<5, using: &random) == 0
-    switch Int.random(in: 0..<45, using: &random) {
+    switch Int.random(in: 0..<52, using: &random) {
     case 0..<11: return .change(save(&random), synced: isSynced)
     case 11..<17:
       let count = Int.random(in: 2...5, using: &random)
@@ -140,6 +152,9 @@ struct PowerLossScript: Sendable {
     case 32..<34: return .sweep
     case 34..<40: return .saveWithinBudget(bytes: Int.random(in: 100...4000, using: &random))
     case 40: return .change(.removeAll(cache: 3), synced: false)
+    case 45..<48: return .update(cache: cache, key: key(&random))
+    case 48..<51: return .invalidate(tag: Bool.random(using: &random) ? 1 : 3)
+    case 51: return .removeRange(cache: cache, digit: key(&random))
     case 41..<43: return .drop(cache: Int.random(in: 0..<4, using: &random))
     default: return .fillLog
     }

@@ -32,6 +32,7 @@ struct TagScan {
     where open[name] == nil && registration.features?.contains(.tags) == true {
       caches.append((name, registration.id))
     }
+    caches.sort { $0.id < $1.id }
     // A cache whose registration cannot be read may have tagged entries.
     isComplete = names.map(CacheName.init).allSatisfy { open[$0] != nil || dormant[$0] != nil }
   }
@@ -104,7 +105,7 @@ struct TagScan {
         context.invalidatedTags.remove(tag, invalidatedBy: sequence)
       }
     }
-    for (tag, sequence) in tags {
+    for (tag, sequence) in tags.sorted(by: { $0.value < $1.value }) {
       let key = Metadata.tag(tag)
       slice.add(
         tag, key: key, if: .unchanged(since: sequence, in: InvalidatedTags.stamp), readBy: .cursor
