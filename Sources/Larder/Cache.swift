@@ -14,8 +14,8 @@ import LarderEngine
 /// and no lifetime, unless the cache was opened with ``Expiry/sliding``. The caches of a store are
 /// separate.
 ///
-/// Reads and writes block the caller for the disk. From `async` functions, call ``Store/run(_:)`` for
-/// calls that may wait; see <doc:Blocking>.
+/// Reads and writes block the caller for the disk. In `async` functions, make calls that may wait
+/// through ``Store/run(_:)``; see <doc:Blocking>.
 public struct Cache<Key: CacheKey, Value: Sendable>: Sendable {
   package let store: Store
   let core: CacheCore<Value>

@@ -4,8 +4,8 @@ import Synchronization
 
 /// Threads on which tasks may block, apart from those of Swift's cooperative pool.
 ///
-/// A thread is started when a job arrives and no thread is idle, up to ``limit`` threads. Jobs start
-/// in the order of their arrival. A thread ends after it was idle for `idleTime`. A queue of
+/// A thread is started when a job arrives and no thread is idle, up to ``limit`` threads. Jobs
+/// start in the order of their arrival. A thread ends after it was idle for `idleTime`. A queue of
 /// Dispatch cannot replace them: on Linux, a concurrent queue has as many threads as there are
 /// processors, even while all of them wait for the disk.
 ///
