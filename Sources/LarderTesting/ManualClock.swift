@@ -50,8 +50,8 @@ public final class ManualClock: WallClock {
 
   /// Advances the date and the uptime by `span`.
   ///
-  /// `span` must be between 0 and 10^15 seconds, thirty million years; anything else is a programmer
-  /// error.
+  /// `span` must be between 0 and 10^15 seconds, thirty million years; anything else is a
+  /// programmer error.
   public func advance(by span: Duration) {
     precondition(
       (.zero ... .seconds(1_000_000_000_000_000)).contains(span),

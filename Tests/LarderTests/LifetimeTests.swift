@@ -193,7 +193,8 @@ import Testing
       (0, "0 seconds"), (0.5, "0.5 seconds"), (1, "1 second"), (180, "3 minutes"),
       (43_200, "12 hours"), (86_400, "1 day"), (1_000_000, "1,000,000 seconds"),
       (1234.5, "1,234.5 seconds"), (86_400_000, "1,000 days"), (999, "999 seconds"),
-      (86_400 * 3_650_000, "3,650,000 days"), (1e300, "1e+300 seconds"),
+      (86_400 * 3_650_000, "3,650,000 days"), (1e300, "1e+300 seconds"), (1e-7, "1e-07 seconds"),
+      (123_456.75, "123,456.75 seconds"),
     ] {
       #expect("\(Lifetime.seconds(seconds))" == "fresh for \(text)")
     }

@@ -187,7 +187,7 @@ extension MaxAge: CustomStringConvertible {
     let unit = units.first { length, _ in
       seconds >= length && seconds.remainder(dividingBy: length) == 0
     }
-    guard let (length, name) = unit else { return words(seconds, "second") }
+    guard let (length, name) = unit, seconds < 1e15 else { return words(seconds, "second") }
     return words(seconds / length, name)
   }
 
@@ -198,10 +198,12 @@ extension MaxAge: CustomStringConvertible {
   /// A number with commas between its thousands, as in `1,234.5`.
   private static func grouped(_ number: Double) -> String {
     guard number < 1e15 else { return "\(number)" }
-    let whole = "\(Int(number))"
-    let fraction = number == number.rounded() ? "" : "\(number)".drop { $0 != "." }
-    return whole.reversed().enumerated().reduce("") { text, digit in
-      "\(digit.element)\(digit.offset > 0 && digit.offset % 3 == 0 ? "," : "")\(text)"
-    } + fraction
+    let text = number == number.rounded() ? "\(Int(number))" : "\(number)"
+    guard number >= 1000 else { return text }
+    let whole = text.prefix { $0 != "." }
+    let groups = whole.reversed().enumerated().reduce("") { groups, digit in
+      "\(digit.element)\(digit.offset > 0 && digit.offset % 3 == 0 ? "," : "")\(groups)"
+    }
+    return groups + text[whole.endIndex...]
   }
 }

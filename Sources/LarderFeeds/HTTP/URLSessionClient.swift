@@ -291,7 +291,8 @@ private final class Exchanges: NSObject, URLSessionDataDelegate, Sendable {
 ///
 /// Linux truncates the fraction, so a timeout below one second would expire at once.
 package func wholeSeconds(_ timeout: Duration) -> TimeInterval {
-  timeout.inSeconds.rounded(.up)
+  let (seconds, attoseconds) = timeout.components
+  return TimeInterval(attoseconds > 0 ? seconds + 1 : seconds)
 }
 
 /// Whether a redirect leads to `http` or `https`, and not from `https` to `http`.
