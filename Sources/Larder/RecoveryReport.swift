@@ -3,10 +3,8 @@ import LarderEngine
 
 /// A report about damage that was found, and data that was set aside, when a store was opened.
 public struct RecoveryReport: Sendable {
-  /// The damage that was found and what was done about it, in English.
+  /// The damage that was found, what was done about it, and which writes are lost, in English.
   public let summary: String
-  /// The sequence numbers of the lost commits; nil if they are unknown.
-  public let lostCommits: ClosedRange<UInt64>?
   /// The directory that now holds the bytes that were set aside.
   public let setAside: URL?
   /// The result of salvaging the damaged store; nil if it was not salvaged.
@@ -14,7 +12,6 @@ public struct RecoveryReport: Sendable {
 
   init(_ recovery: Recovery) {
     summary = recovery.summary
-    lostCommits = recovery.lostCommits
     setAside = URL(filePath: recovery.asidePath, directoryHint: .isDirectory)
     salvage = nil
   }
@@ -28,7 +25,6 @@ public struct RecoveryReport: Sendable {
       throw StoreError(error)
     }
     summary = "The store was damaged, and an empty store was created in its place. \(error)"
-    lostCommits = nil
     setAside = URL(filePath: aside, directoryHint: .isDirectory)
     salvage = nil
   }
@@ -45,7 +41,6 @@ public struct RecoveryReport: Sendable {
       throw StoreError(error)
     }
     summary = "The store was damaged, and its readable entries were salvaged. \(report)"
-    lostCommits = nil
     setAside = URL(filePath: aside, directoryHint: .isDirectory)
     salvage = report
   }

@@ -79,9 +79,33 @@ extension Store {
     /// The default is 8 MiB; 0 disables the cache. There is no upper limit.
     public var blockCacheBytes = 8 << 20
 
+    /// Whether blocks are compressed with Snappy.
+    ///
+    /// The default is true; turn it off if payloads are already compressed.
+    public var compression = true
+
+    /// Options for stores of many gigabytes, and for programs that mostly scan.
+    ///
+    /// The defaults suit other stores.
+    public var advanced = Advanced()
+
+    /// Creates the default options.
+    public init() {}
+  }
+}
+
+extension Store.Options {
+  /// Sizes of the files of a store.
+  ///
+  /// ```swift
+  /// var options = Store.Options()
+  /// options.advanced.maxFileBytes = 16 << 20   // fewer files, for a store of 100 GB
+  /// ```
+  public struct Advanced: Sendable {
     /// The size of a block, in bytes before compression; a block is the unit of reads from disk.
     ///
-    /// The default is 4 KiB; 1 KiB to 4 MiB are allowed. Change it only if you mostly scan.
+    /// The default is 4 KiB; 1 KiB to 4 MiB are allowed. Larger blocks make scans faster, and reads
+    /// of single entries slower.
     public var blockBytes = 4 << 10
 
     /// The maximum size of a table file, in bytes.
@@ -91,27 +115,13 @@ extension Store {
     /// Larger files mean fewer files and longer compactions.
     public var maxFileBytes = 2 << 20
 
-    /// The size of the Bloom filter, in bits for each key.
-    ///
-    /// The default is 10, with which about 1 % of the lookups of absent keys read from disk. 0 to
-    /// 64 are allowed; 0 disables the filter. There is rarely a reason to change it.
-    public var filterBitsPerKey = 10
-
-    /// Whether blocks are compressed with Snappy.
-    ///
-    /// The default is true; turn it off if payloads are already compressed.
-    public var compression = true
-
     /// The maximum number of open files.
     ///
     /// The default is 1,000; 74 to 50,000 are allowed.
-    public var maxOpenFiles = 1000
-
-    /// Whether opening appends to the last log instead of starting a new one.
     ///
-    /// The default is false. It makes opening a little faster, but recovery more complicated. There
-    /// is rarely a reason to change it.
-    public var reusesLogs = false
+    /// A store that is much larger than this number times ``maxFileBytes`` closes and opens files
+    /// while it is read. The process may need a higher limit for open files.
+    public var maxOpenFiles = 1000
 
     /// Creates the default options.
     public init() {}
@@ -144,12 +154,10 @@ extension Store.Options {
     options.stamp = Record.stamp
     options.writeBufferBytes = writeBufferBytes
     options.blockCacheBytes = blockCacheBytes
-    options.blockBytes = blockBytes
-    options.maxFileBytes = maxFileBytes
-    options.filterBitsPerKey = filterBitsPerKey
     options.compression = compression
-    options.maxOpenFiles = maxOpenFiles
-    options.reusesLogs = reusesLogs
+    options.blockBytes = advanced.blockBytes
+    options.maxFileBytes = advanced.maxFileBytes
+    options.maxOpenFiles = advanced.maxOpenFiles
     return options
   }
 }

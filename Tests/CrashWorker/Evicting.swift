@@ -15,7 +15,7 @@ enum Evicting {
     var options = Store.Options()
     // Small, so that tables are written and compacted often.
     options.writeBufferBytes = 64 << 10
-    options.maxFileBytes = 1 << 20
+    options.advanced.maxFileBytes = 1 << 20
     do {
       let store = try Store(at: URL(filePath: path), options: options)
       let few = try store.cache(

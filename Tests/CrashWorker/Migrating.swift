@@ -19,7 +19,7 @@ enum Migrating {
     var options = Store.Options()
     // Small, so that tables are written and compacted often.
     options.writeBufferBytes = 64 << 10
-    options.maxFileBytes = 1 << 20
+    options.advanced.maxFileBytes = 1 << 20
     // The reader runs only on the thread that migrates.
     nonisolated(unsafe) var count = 0
     let schema = Schema<Int>(version: 3).reading(1, as: String.self) { text in

@@ -11,7 +11,7 @@ enum Sweeping {
     var options = Store.Options()
     // Small, so that tables are written and compacted often.
     options.writeBufferBytes = 64 << 10
-    options.maxFileBytes = 1 << 20
+    options.advanced.maxFileBytes = 1 << 20
     do {
       let store = try Store(at: URL(filePath: path), options: options)
       let numbers = try store.cache(

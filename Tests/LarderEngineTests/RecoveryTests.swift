@@ -130,6 +130,7 @@ private final class LoggedStore {
         let part = "\(store.name()) from byte \(place) on (\(tail.count) bytes)"
         #expect(recovery?.summary.contains(part) == true)
         #expect(recovery?.lostCommits == nil)
+        #expect(recovery?.summary.contains("Lost are only writes after the last flush") == true)
         #expect(try recover(directory: store.path, files: DirectFiles(), stamp: .test) == nil)
       }
       try store.expectEntries(index)
@@ -154,6 +155,7 @@ private final class LoggedStore {
       #expect(try store.asideNames() == Set(files.cut))
       #expect(try store.read("LARDER.aside/\(store.name(2))") == store.records(7..<9))
       #expect(recovery.lostCommits == (cut > 0 ? 6...10 : 7...10))
+      #expect(recovery.summary.contains(cut > 0 ? "at least 5." : "at least 4."))
       #expect(try recover(directory: store.path, files: DirectFiles(), stamp: .test) == nil)
     }
     try store.expectEntries(5)
@@ -238,6 +240,7 @@ private final class LoggedStore {
       #expect(try store.read("LARDER.aside/\(name)") == tail)
       #expect(try store.read(name) == whole)
       #expect(recovery.lostCommits == nil && recovery.summary.contains(name))
+      #expect(recovery.summary.contains("No entry is lost."))
     }
 
     var scan = LogScan(whole, of: .manifest)

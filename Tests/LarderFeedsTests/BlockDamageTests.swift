@@ -57,7 +57,7 @@ import Testing
     let place = URL(filePath: directory.path("store"), directoryHint: .isDirectory)
     try await withServer { server in
       let first = try Store(at: place, options: options)
-      let filler = Data(repeating: 7, count: options.blockBytes * 2)
+      let filler = Data(repeating: 7, count: options.advanced.blockBytes * 2)
       // One record before the feed's and one behind it, each of which fills a block.
       try fill("before", of: first).save(filler, for: "k")
       try composition.open(server.url, URLSessionClient(), first).save()

@@ -82,8 +82,9 @@ import Testing
     let place = try TemporaryDirectory()
     let url = URL(filePath: place.path("store"))
     let changes: [(inout Store.Options) -> Void] = [
-      { $0.writeBufferBytes = 0 }, { $0.blockBytes = -1 }, { $0.maxFileBytes = 1 },
-      { $0.filterBitsPerKey = 101 }, { $0.maxOpenFiles = 0 }, { $0.blockCacheBytes = -1 },
+      { $0.writeBufferBytes = 0 }, { $0.advanced.blockBytes = -1 },
+      { $0.advanced.maxFileBytes = 1 },
+      { $0.advanced.maxOpenFiles = 0 }, { $0.blockCacheBytes = -1 },
     ]
     for change in changes {
       var options = Store.Options()

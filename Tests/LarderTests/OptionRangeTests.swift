@@ -36,10 +36,9 @@ import Testing
     .integer("byteBudget", 1...Int.max) { $0.byteBudget = $1 },
     .integer("writeBufferBytes", (64 << 10)...(1 << 30)) { $0.writeBufferBytes = $1 },
     .integer("blockCacheBytes", 0...Int.max) { $0.blockCacheBytes = $1 },
-    .integer("blockBytes", (1 << 10)...(4 << 20)) { $0.blockBytes = $1 },
-    .integer("maxFileBytes", (1 << 20)...(1 << 30)) { $0.maxFileBytes = $1 },
-    .integer("filterBitsPerKey", 0...64) { $0.filterBitsPerKey = $1 },
-    .integer("maxOpenFiles", 74...50_000) { $0.maxOpenFiles = $1 },
+    .integer("blockBytes", (1 << 10)...(4 << 20)) { $0.advanced.blockBytes = $1 },
+    .integer("maxFileBytes", (1 << 20)...(1 << 30)) { $0.advanced.maxFileBytes = $1 },
+    .integer("maxOpenFiles", 74...50_000) { $0.advanced.maxOpenFiles = $1 },
     Row(name: "sweepInterval", bounds: "1 to 31,536,000 seconds") {
       (1...31_536_000).contains($0)
     } set: {

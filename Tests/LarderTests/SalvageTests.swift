@@ -178,7 +178,7 @@ final class SalvageSpecimen {
     var options = Store.Options()
     options.clock = clock
     options.writeBufferBytes = 64 << 10
-    options.maxFileBytes = 1 << 20
+    options.advanced.maxFileBytes = 1 << 20
     options.onDamage = .salvage
     self.options = options
     let store = try Store(at: directory, options: options)

@@ -226,9 +226,17 @@ private struct CutPlan {
       lost = (lastCommitKept + 1)...lastCommitLost
     }
     return Recovery(
-      summary: "The last writes before a power loss had not reached the disk as a whole. "
-        + "What is left of them was moved to \(Recovery.asideName): "
-        + parts.joined(separator: ", ") + ".",
+      summary: "A power loss interrupted the last writes. \(loss(of: lost)) The incomplete bytes "
+        + "were moved to \(aside): \(parts.joined(separator: ", ")).",
       lostCommits: lost, asidePath: aside)
+  }
+
+  /// The writes that a user has to repeat, in English.
+  private func loss(of lost: ClosedRange<UInt64>?) -> String {
+    guard cuts.contains(where: { !$0.name.hasPrefix("MANIFEST") }) else {
+      return "No entry is lost."
+    }
+    let count = lost.map { ", at least \($0.count)" } ?? ""
+    return "Lost are only writes after the last flush or durable write\(count)."
   }
 }
