@@ -82,7 +82,9 @@ let package = Package(
       path: "Tests/SimulatedDisk"),
     .executableTarget(
       name: "CrashWorker",
-      dependencies: ["Larder", "LarderEngine", "LarderBytes", "LarderTestSupport"],
+      dependencies: [
+        "Larder", "LarderEngine", "LarderBytes", "LarderTesting", "LarderTestSupport",
+      ],
       path: "Tests/CrashWorker"),
     // Types to encode: one for each way in which a type can encode itself.
     .target(name: "Specimens", path: "Tests/Specimens"),

@@ -36,6 +36,7 @@ struct CrashWorker {
       case ("sweep", let path?, let seed?): Sweeping.run(in: path, seed: seed)
       case ("evict", let path?, let first?): Evicting.run(in: path, first: Int(first))
       case ("drop", let path?, let first?): Dropping.run(in: path, first: Int(first))
+      case ("tag", let path?, let seed?): Tagging.run(in: path, seed: seed)
       case ("backup", let path?, _): try BackingUp.run(in: path, restoring: false)
       case ("restore", let path?, _): try BackingUp.run(in: path, restoring: true)
       default:
@@ -43,7 +44,7 @@ struct CrashWorker {
           "usage: [--uid N] hold DIR | open DIR | fork DIR | files DIR | rights DIR "
             + "| stay FILE | parent FILE BUNDLE | threads DIR | write DIR SEED | storm DIR SEED "
             + "| full DIR LIMIT | migrate DIR | sweep DIR SEED | evict DIR FIRST "
-            + "| drop DIR FIRST | backup DIR | restore DIR")
+            + "| drop DIR FIRST | tag DIR SEED | backup DIR | restore DIR")
       }
     } catch {
       say("\(error)")

@@ -31,7 +31,8 @@ extension Store {
   ///
   /// The cache can be used meanwhile: entries that are saved or removed while this runs are never
   /// overwritten. ``Cache/touch(_:lifetime:validator:)`` may return false for an entry that is
-  /// rewritten at the same moment. If the cache is cleared or dropped meanwhile, the migration ends.
+  /// rewritten at the same moment. If the cache is cleared or dropped meanwhile, the migration
+  /// ends.
   ///
   /// If the migration is interrupted, by an error or the end of the process, the entries rewritten
   /// so far stay, and the next call resumes there if the cache has the same schema version and
