@@ -11,7 +11,7 @@ export LIBRARY_PATH := $(BREW)/lib$(if $(LIBRARY_PATH),:$(LIBRARY_PATH))
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help deps demo test check lint consumer metrics docs bench-quick address zones fuzz counts \
+.PHONY: help deps demo test check lint consumer examples metrics docs bench-quick address zones fuzz counts \
   proof bench bench-compare bench-deps format
 
 help: ## list the targets, and the parts of the proof
@@ -24,16 +24,19 @@ demo: deps ## load five feeds through the cache, past seven days, and inspect th
 test: deps ## install LevelDB if it is missing, build, and run all tests
 	$(SWIFT) test
 
-check: lint test metrics consumer docs bench-quick ## all checks that a change must pass before it lands
+check: lint test metrics consumer examples docs bench-quick ## all checks that a change must pass before it lands
 
 lint: ## check the formatting, strictly
-	$(SWIFT) format lint --strict --recursive --parallel Package.swift Sources Tests Benchmarks
+	$(SWIFT) format lint --strict --recursive --parallel Package.swift Sources Tests Benchmarks Examples
 
 metrics: deps ## test the counters of swift-metrics with the trait `Metrics`
 	$(SWIFT) test --package-path Tests/MetricsTests --scratch-path .build-metrics
 
 consumer: deps ## build and run the README's program in a package that depends on a tag of HEAD
 	Scripts/consumer-check
+
+examples: deps ## build and run the programs in Examples, and compare what they print
+	Scripts/examples
 
 docs: deps ## build the documentation; a broken link is an error
 	Scripts/docs
@@ -70,7 +73,7 @@ proof: deps ## run the slow proofs, some hours; PART=name runs one, an hour at m
 	Scripts/proof $(PART)
 
 format: ## format all Swift code in place
-	$(SWIFT) format --in-place --recursive --parallel Package.swift Sources Tests Benchmarks
+	$(SWIFT) format --in-place --recursive --parallel Package.swift Sources Tests Benchmarks Examples
 
 deps: ## install LevelDB's headers if they are missing
 	@Scripts/deps
