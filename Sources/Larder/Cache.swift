@@ -183,8 +183,12 @@ extension Cache {
   ) throws {
     var write = PendingWrite()
     let now = core.clock.now()
-    let fields = try store.fields(
-      of: core, lifetime: lifetime, validator: validator, tags: tags, savedAt: now)
+    var fields = Record.Fields()
+    // Most saves have no such field: the call takes as long as a twentieth of a save.
+    if lifetime != nil || validator != nil || !tags.isEmpty {
+      fields = try store.fields(
+        of: core, lifetime: lifetime, validator: validator, tags: tags, savedAt: now)
+    }
     let id = core.id
     try core.refuseNewerEntry(of: key, id: id, after: write.rows)
     try core.add(value, for: key, id: id, savedAt: now, fields: fields, to: &write)

@@ -177,7 +177,8 @@ extension CacheCore {
   }
 
   /// Reads the record under `key` into `buffer`, and checks it; nil if there is none.
-  func record(
+  // Inlined, because copying the result takes longer than a call.
+  @inline(__always) func record(
     under key: RecordKey, into buffer: inout ValueBuffer
   ) throws(StoreError) -> Record? {
     while true {
@@ -248,7 +249,7 @@ extension CacheCore {
       return nil
     }
     marks?.mark(key.bytes.span.bytes)
-    slide(record, under: key.bytes.span.bytes, readAt: now)
+    if slides != nil { slide(record, under: key.bytes.span.bytes, readAt: now) }
     let value = try buffer.withBytes { bytes throws(StoreError) in
       try self.value(of: record, in: bytes, under: key.bytes.span.bytes)
     }
@@ -274,7 +275,7 @@ extension CacheCore {
     case .expired:
       return .expired(
         EntryMetadata(
-          savedAt: record.savedAt, age: Duration(from: record.savedAt, to: now),
+          savedAt: record.savedAt, readAt: now,
           payloadBytes: record.payload.count, version: Version(record),
           validator: record.isInvalidated ? nil : Validator(of: record, in: bytes),
           isInvalidated: record.isInvalidated))
@@ -287,9 +288,10 @@ extension CacheCore {
   ) throws(StoreError) -> Entry<Value> {
     Entry(
       value: try value(of: record, in: bytes, under: key), savedAt: record.savedAt,
-      age: Duration(from: record.savedAt, to: now), origin: context.origin,
+      readAt: now, origin: context.origin,
       version: Version(record), validator: Validator(of: record, in: bytes),
-      tags: Tags(of: record, in: bytes)?.texts ?? [], lifetime: record.ownLifetime?.lifetime)
+      tags: record.tags == nil ? [] : Tags(of: record, in: bytes)?.texts ?? [],
+      ownLifetime: record.ownLifetime)
   }
 }
 

@@ -9,7 +9,8 @@ public struct Entry<Value: Sendable>: Sendable {
   /// Its age when it was read; negative if it was saved in the future.
   ///
   /// At most 2^63 seconds in each direction; that many if its date is not a number.
-  public let age: Duration
+  public var age: Duration { Duration(from: savedAt, to: readAt) }
+  let readAt: Date
   /// Where it was read from.
   public let origin: Origin
   /// The version of the value, for a ``Condition``.
@@ -21,7 +22,9 @@ public struct Entry<Value: Sendable>: Sendable {
   /// The lifetime that it was saved or touched with; nil if the cache's applies.
   ///
   /// Limits in days of a calendar are in seconds here, counted from ``savedAt``.
-  public let lifetime: Lifetime?
+  public var lifetime: Lifetime? { ownLifetime?.lifetime }
+  // In seconds, because a `Lifetime` takes long to copy.
+  let ownLifetime: OwnLifetime?
 }
 
 /// Where an entry was read from.
@@ -39,7 +42,8 @@ public struct EntryMetadata: Sendable, Hashable {
   /// Its age when it was read; negative if it was saved in the future.
   ///
   /// At most 2^63 seconds in each direction; that many if its date is not a number.
-  public let age: Duration
+  public var age: Duration { Duration(from: savedAt, to: readAt) }
+  let readAt: Date
   /// The size of its encoded value, in bytes.
   public let payloadBytes: Int
   /// The version of the value, for a ``Condition``.

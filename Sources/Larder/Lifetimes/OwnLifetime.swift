@@ -54,7 +54,7 @@ extension Lifetime {
   package func applied(to record: Record) -> Lifetime { record.ownLifetime?.lifetime ?? self }
 
   /// The state at `now` of a record in a cache with this lifetime.
-  package func freshness(
+  @inline(__always) package func freshness(
     of record: Record, at now: Date, maxAge: MaxAge? = nil
   ) -> Freshness {
     if record.isInvalidated { return .expired }
