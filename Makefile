@@ -11,8 +11,8 @@ export LIBRARY_PATH := $(BREW)/lib$(if $(LIBRARY_PATH),:$(LIBRARY_PATH))
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help deps demo test check lint consumer examples metrics docs bench-quick address zones fuzz counts \
-  proof bench bench-compare bench-deps format
+.PHONY: help deps demo test check lint api consumer examples metrics docs bench-quick address \
+  zones fuzz counts proof bench bench-compare bench-deps format
 
 help: ## list the targets, and the parts of the proof
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -24,10 +24,14 @@ demo: deps ## load five feeds through the cache, past seven days, and inspect th
 test: deps ## install LevelDB if it is missing, build, and run all tests
 	$(SWIFT) test
 
-check: lint test metrics consumer examples docs bench-quick ## all checks that a change must pass before it lands
+check: lint test api metrics consumer examples docs bench-quick ## all checks before a change lands
 
 lint: ## check the formatting, strictly
-	$(SWIFT) format lint --strict --recursive --parallel Package.swift Sources Tests Benchmarks Examples
+	$(SWIFT) format lint --strict --recursive --parallel Package.swift Sources Tests Benchmarks \
+	  Examples
+
+api: deps ## compare the public declarations with the recorded ones; Scripts/api --record
+	Scripts/api
 
 metrics: deps ## test the counters of swift-metrics with the trait `Metrics`
 	$(SWIFT) test --package-path Tests/MetricsTests --scratch-path .build-metrics
