@@ -7,7 +7,7 @@ public struct CacheContents: Sendable, Hashable {
   public var fresh = EntryTotal()
   /// Stale entries.
   public var stale = EntryTotal()
-  /// Expired entries that have not been deleted.
+  /// Entries that have expired or were invalidated, and have not been deleted.
   public var expired = EntryTotal()
   /// Entries whose bytes are damaged.
   ///
@@ -18,11 +18,14 @@ public struct CacheContents: Sendable, Hashable {
 
   /// Rows in the expiry index.
   ///
-  /// Each save of an entry may add a row, up to 65 for one entry.
+  /// Each save of an entry may add a row: up to 65 for each lifetime that one entry is saved with.
   public var indexRows = 0
   /// Index rows whose bucket has passed; the next sweep visits them.
   public var dueRows = 0
   /// Entries that the next sweep deletes: the expired entries with a due index row.
+  ///
+  /// The next sweep also deletes invalidated entries. They are only counted here if they have a due
+  /// index row.
   public var due = EntryTotal()
 
   /// Whether everything could be read.
