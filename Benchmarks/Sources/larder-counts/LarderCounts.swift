@@ -46,6 +46,14 @@ import Larder
       for _ in 0..<(count / records) { try scan(workload, bytes, typed) }
       return
     }
+    if workload == "values" {
+      // One operation is one key of a hundred.
+      for start in 0..<(count / 100) {
+        let wanted = (0..<100).map { keys[(start * 100 + $0) % records] }
+        try check(typed.values(for: wanted).allSatisfy { $0 != nil })
+      }
+      return
+    }
     for step in 0..<count {
       let record = step % records
       switch workload {
@@ -53,6 +61,9 @@ import Larder
       case "save-with-lifetime", "save-with-budget": try dated.save(data, for: record)
       case "save-typed":
         try typed.save(Small(id: record, name: keys[record]), for: keys[record])
+      case "save-if": try check(bytes.save(data, for: record, if: .present))
+      case "invalidate":
+        try store.invalidate(tag: "user:\(record)", durability: .processCrash)
       case "get-bytes": try check(bytes.value(for: record) == data)
       case "get-typed": try check(typed.value(for: keys[record])?.id == record)
       case "get-missing": try check(bytes.value(for: -1 - record) == nil)
