@@ -232,6 +232,38 @@ extension Fixture {
     #expect(try fixture.invalidatedTags() == [])
   }
 
+  /// The next call finds out when the database is reopened.
+  @Test("An invalidation whose write failed and took effect is found when the store is reopened.")
+  func lateInvalidation() throws {
+    let base = InMemoryEngine()
+    let engine = InterruptedEngine(base)
+    let store = try Store(engine: engine, origin: .memory)
+    let numbers = try store.cache("n", of: Int.self)
+    try numbers.save(1, for: "a", tags: ["t"])
+    try numbers.save(2, for: "b", tags: ["u"])
+    for tag in ["t", "u"] {
+      engine.beforeNextWrite = { throw EngineError.io("a failure") }
+      #expect(throws: StoreError.self) { try store.invalidate(tag: tag) }
+    }
+    #expect(try numbers.values(for: ["a", "b"]) == [1, 2])
+    var rows = WriteBatch()
+    let key = Metadata.tag(Array("t".utf8))
+    rows.put(key.span.bytes, stamp: InvalidatedTags.stamp) {
+      $0.append(zeros: InvalidatedTags.stamp.end)
+    }
+    try base.write(&rows, synced: true)
+    // As the engine does when it has reopened the database.
+    let participant = try #require(engine.participant)
+    let areSame = participant.reopened { key throws(EngineError) in
+      try base.get(key.span.bytes)
+    }
+    #expect(areSame)
+    #expect(try numbers.values(for: ["a", "b"]) == [nil, 2])
+    #expect(try store.sweep() == 1)
+    try numbers.save(3, for: "a", tags: ["t"])
+    #expect(try numbers.value(for: "a") == 3)
+  }
+
   @Test("A sweep in the background deletes what an invalidation ended, in parts.")
   func background() throws {
     let fixture = try Fixture(.memory)
