@@ -36,17 +36,27 @@ extension Cache {
   ///   ``StoreError/incompatible(_:)`` if the entry cannot be read; it is kept.
   ///   ``StoreError/io(_:)``, ``StoreError/closed``, ``StoreError/invalidArgument(_:)`` for a key
   ///   over its limit.
-  /// - Complexity: One point lookup and one decode.
+  /// - Complexity: One lookup in memory. If the value is not there, one point lookup and one
+  ///   decode.
   public func value(for key: Key) throws -> Value? {
     var outcome = ReadOutcome.failed
     defer { core.counts.reads.add(outcome) }
-    let recordKey = try core.recordKey(of: key, id: core.id)
+    let id = core.id
+    let encodedKey = try core.encode(key, id: id)
+    let hash = core.memoryHash(of: encodedKey)
+    if let resident = core.resident(under: encodedKey, hash: hash) {
+      outcome = .resident
+      return resident.value
+    }
+    let reading = core.beginReading(hash: hash)
+    let recordKey = RecordKey(encodedKey, cacheID: id)
     var buffer = ValueBuffer(from: core.spareBuffer)
     guard let record = try core.record(under: recordKey, into: &buffer) else {
       outcome = .missing
       return nil
     }
-    return try core.freshValue(of: record, in: buffer, under: recordKey, outcome: &outcome)
+    return try core.freshValue(
+      of: record, in: buffer, under: recordKey, reading, outcome: &outcome)
   }
 
   /// Reads a value and its metadata while it is fresh; nil as in ``value(for:)``.
@@ -54,7 +64,7 @@ extension Cache {
   /// - Parameter key: Up to 64 KiB encoded.
   /// - Returns: The entry, or nil.
   /// - Throws: As ``value(for:)``.
-  /// - Complexity: One point lookup and one decode.
+  /// - Complexity: As ``value(for:)``.
   public func entry(for key: Key) throws -> Entry<Value>? {
     switch try lookup(for: key) {
     case .fresh(let entry): entry
@@ -71,7 +81,8 @@ extension Cache {
   ///     ``Lookup/expired(_:)``.
   /// - Returns: One of the four cases.
   /// - Throws: As ``value(for:)``.
-  /// - Complexity: One point lookup, and one decode if the entry is fresh or stale.
+  /// - Complexity: One lookup in memory. If no fresh value is there, one point lookup, and one
+  ///   decode if the entry is fresh or stale.
   public func lookup(for key: Key, maxAge: MaxAge? = nil) throws -> Lookup<Value> {
     try found(for: key, maxAge: maxAge)
   }
@@ -79,7 +90,20 @@ extension Cache {
   private func found(for key: Key, maxAge: MaxAge?) throws(StoreError) -> Lookup<Value> {
     var outcome = ReadOutcome.failed
     defer { core.counts.reads.add(outcome) }
-    let recordKey = try core.recordKey(of: key, id: core.id)
+    let id = core.id
+    let encodedKey = try core.encode(key, id: id)
+    let hash = core.memoryHash(of: encodedKey)
+    if let resident = core.resident(under: encodedKey, hash: hash) {
+      let now = core.clock.now()
+      guard let maxAge, !maxAge.admits(resident.savedAt, at: now) else {
+        outcome = .resident
+        return .fresh(Entry(resident, readAt: now))
+      }
+      // The entry counts as expired for this call, and its metadata is on disk.
+      core.residents?.takeBackHit(hash: hash, by: core.owner)
+    }
+    let reading = core.beginReading(hash: hash)
+    let recordKey = RecordKey(encodedKey, cacheID: id)
     var buffer = ValueBuffer(from: core.spareBuffer)
     guard let record = try core.record(under: recordKey, into: &buffer) else {
       outcome = .missing
@@ -88,8 +112,12 @@ extension Cache {
     let now = core.clock.now()
     let found = try buffer.withBytes { bytes throws(StoreError) in
       core.marks?.mark(recordKey.bytes.span.bytes)
-      return try core.lookup(
+      let found = try core.lookup(
         record, in: bytes, under: recordKey.bytes.span.bytes, at: now, maxAge: maxAge)
+      if case .fresh(let entry) = found {
+        core.keep(entry.value, of: record, in: bytes, under: recordKey, reading)
+      }
+      return found
     }
     if case .fresh = found { core.slide(record, under: recordKey.bytes.span.bytes, readAt: now) }
     outcome = ReadOutcome(found)
@@ -101,11 +129,18 @@ extension Cache {
   /// - Parameter key: Up to 64 KiB encoded.
   /// - Returns: True if there is a fresh entry, also one whose value cannot be decoded.
   /// - Throws: As ``value(for:)``, without decoding.
-  /// - Complexity: One point lookup and one checksum over the record.
+  /// - Complexity: One lookup in memory. If the value is not there, one point lookup and one
+  ///   checksum over the record.
   public func contains(_ key: Key) throws -> Bool {
     var outcome = ReadOutcome.failed
     defer { core.counts.reads.add(outcome) }
-    let recordKey = try core.recordKey(of: key, id: core.id)
+    let id = core.id
+    let encodedKey = try core.encode(key, id: id)
+    guard core.resident(under: encodedKey, hash: core.memoryHash(of: encodedKey)) == nil else {
+      outcome = .resident
+      return true
+    }
+    let recordKey = RecordKey(encodedKey, cacheID: id)
     var buffer = ValueBuffer(from: core.spareBuffer)
     guard let record = try core.record(under: recordKey, into: &buffer) else {
       outcome = .missing
@@ -124,7 +159,7 @@ extension Cache {
   /// - Parameter keys: Up to 64 KiB encoded each; a key may be repeated.
   /// - Returns: For each key, in their order, what ``value(for:)`` returns.
   /// - Throws: As ``value(for:)``, for the first key that it throws for.
-  /// - Complexity: One point lookup and one decode for each key.
+  /// - Complexity: As ``value(for:)``, for each key.
   public func values(for keys: [Key]) throws -> [Value?] {
     try keys.map { try value(for: $0) }
   }
@@ -135,7 +170,7 @@ extension Cache {
   ///
   /// - Parameter keys: Up to 64 KiB encoded each; a key may be repeated.
   /// - Returns: For each key, in their order, what ``lookup(for:maxAge:)`` returns or throws.
-  /// - Complexity: One point lookup and one decode for each key.
+  /// - Complexity: As ``lookup(for:maxAge:)``, for each key.
   public func lookups(for keys: [Key]) -> [Result<Lookup<Value>, StoreError>] {
     keys.map { key in
       Result { () throws(StoreError) in try found(for: key, maxAge: nil) }

@@ -17,6 +17,9 @@ protocol OpenCache: AnyObject, Sendable {
   var byteBudget: Int? { get }
   var marks: ReadMarks? { get }
   var slides: Slides? { get }
+  var residents: MemoryCache? { get }
+  /// The number by which `residents` counts the hits of the cache.
+  var owner: Int { get }
   var settings: CacheSettings { get }
   /// The fields that entries of the cache may have, as it is registered.
   var features: EntryFeatures { get set }
@@ -28,6 +31,9 @@ protocol OpenCache: AnyObject, Sendable {
 let droppedCacheID = UInt64.max
 
 extension OpenCache {
+  /// The number of reads that found their value in memory.
+  var residentHits: Int { residents?.hits(of: owner) ?? 0 }
+
   var isDropped: Bool { id == droppedCacheID }
 }
 
@@ -41,6 +47,7 @@ struct CacheConfiguration<Value: Sendable> {
   let readers: [UInt8: Coder<Value>]
   let byteBudget: Int?
   let expiry: Expiry
+  let memory: MemoryTier
   /// Whether saves replace entries of newer schema versions.
   let overwritesNewer: Bool
 }
@@ -53,7 +60,7 @@ final class CacheCore<Value: Sendable>: OpenCache {
   let name: String
   let context: StoreContext
   // The context's, kept here so that reads and saves need not retain the context.
-  private let engine: any StorageEngine
+  let engine: any StorageEngine
   let clock: any WallClock
   let lifetime: Lifetime
   let schema: Schema<Value>
@@ -75,10 +82,13 @@ final class CacheCore<Value: Sendable>: OpenCache {
   /// Memory for the reads of single keys.
   let spareBuffer = SpareBuffer()
   let counts: CacheCounts
+  /// The decoded values in memory, of this cache and perhaps others; nil if it keeps none.
+  let residents: MemoryCache?
+  let owner: Int
 
   init(
     _ name: String, _ configuration: CacheConfiguration<Value>, marks: ReadMarks?,
-    in context: StoreContext
+    residents: MemoryCache?, in context: StoreContext
   ) {
     self.name = name
     self.configuration = configuration
@@ -92,6 +102,8 @@ final class CacheCore<Value: Sendable>: OpenCache {
     byteBudget = configuration.byteBudget
     slides = configuration.expiry == .sliding && !context.isReadOnly ? Slides() : nil
     counts = context.counts.ofCache(name)
+    self.residents = residents
+    owner = residents?.newOwner() ?? 0
   }
 
   var id: UInt64 {
@@ -145,15 +157,20 @@ extension CacheCore {
   ///
   /// Throws if the cache was dropped before `id` was read.
   func recordKey(of key: some CacheKey, id: UInt64) throws(StoreError) -> RecordKey {
+    RecordKey(try encode(key, id: id), cacheID: id)
+  }
+
+  /// The bytes of the same key, which take no memory from the heap unless they are many.
+  @inline(__always)
+  func encode(_ key: some CacheKey, id: UInt64) throws(StoreError) -> KeyBuffer {
     guard id != droppedCacheID else { throw StoreError(cacheWasDropped: name) }
-    let prefix = KeySpace.records.prefix(ofCache: id)
-    let prefixCount = prefix.count
-    let bytes = key.encoded(after: prefix)
-    guard bytes.count - prefixCount <= maximumKeyBytes else {
-      throw .invalidArgument(
-        "a key of \(bytes.count - prefixCount) bytes; the limit is \(maximumKeyBytes)")
+    var buffer = KeyBuffer(recordOf: id)
+    key.encodeKey(into: &buffer)
+    let count = buffer.count - buffer.prefixCount
+    guard count <= maximumKeyBytes else {
+      throw .invalidArgument("a key of \(count) bytes; the limit is \(maximumKeyBytes)")
     }
-    return RecordKey(cacheID: id, bytes: bytes, prefixCount: prefixCount)
+    return buffer
   }
 
   /// The user's key in a record's physical key, for messages.
@@ -240,7 +257,7 @@ extension CacheCore {
   /// time: an eighth of a read from memory.
   func freshValue(
     of record: Record, in buffer: borrowing ValueBuffer, under key: RecordKey,
-    outcome: inout ReadOutcome
+    _ reading: StoreMemory.Reading?, outcome: inout ReadOutcome
   ) throws(StoreError) -> Value? {
     let now = clock.now()
     let freshness = lifetime.freshness(of: record, at: now)
@@ -251,7 +268,9 @@ extension CacheCore {
     marks?.mark(key.bytes.span.bytes)
     if slides != nil { slide(record, under: key.bytes.span.bytes, readAt: now) }
     let value = try buffer.withBytes { bytes throws(StoreError) in
-      try self.value(of: record, in: bytes, under: key.bytes.span.bytes)
+      let value = try self.value(of: record, in: bytes, under: key.bytes.span.bytes)
+      keep(value, of: record, in: bytes, under: key, reading)
+      return value
     }
     outcome = .fresh
     return value

@@ -20,6 +20,7 @@ struct CacheSettings {
   let coder: PayloadFormat
   let byteBudget: Int?
   let expiry: Expiry
+  let memory: MemoryTier
   let overwritesNewer: Bool
 
   init<Value>(_ configuration: CacheConfiguration<Value>) {
@@ -31,6 +32,7 @@ struct CacheSettings {
     coder = configuration.coder.format
     byteBudget = configuration.byteBudget
     expiry = configuration.expiry
+    memory = configuration.memory
     overwritesNewer = configuration.overwritesNewer
   }
 }
@@ -65,6 +67,7 @@ extension CacheSettings {
     }
     compare("coder", \.coder)
     compare("byteBudget", \.byteBudget) { $0.map { "\($0)" } ?? "nil" }
+    compare("memory", \.memory)
     compare("overwritesNewer", \.overwritesNewer)
     return differences
   }

@@ -27,12 +27,25 @@ public struct Entry<Value: Sendable>: Sendable {
   let ownLifetime: OwnLifetime?
 }
 
-/// Where an entry was read from.
-public enum Origin: Sendable {
-  /// From a store in memory: ``Store/inMemory(options:)``.
-  case memory
+/// Where a value came from.
+public struct Origin: Sendable, Hashable {
+  private enum Place {
+    case memory, disk, loaded
+  }
+
+  private let place: Place
+
+  /// From memory: decoded when it was read from disk before, or in a store in memory.
+  public static let memory = Origin(place: .memory)
   /// From the store's directory.
-  case disk
+  public static let disk = Origin(place: .disk)
+  /// From the closure that loads the values of a cache.
+  public static let loaded = Origin(place: .loaded)
+}
+
+extension Origin: CustomStringConvertible {
+  /// The name of the place: `memory`, `disk`, `loaded`.
+  public var description: String { "\(place)" }
 }
 
 /// Information about an entry, without its value.

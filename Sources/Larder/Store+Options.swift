@@ -79,6 +79,12 @@ extension Store {
     /// The default is 8 MiB; 0 disables the cache. There is no upper limit.
     public var blockCacheBytes = 8 << 20
 
+    /// The memory for decoded values, in bytes, which all caches of the store share.
+    ///
+    /// The default is 8 MiB; 0 disables it. There is no upper limit. A value that is in memory is
+    /// returned without a read from disk; see ``MemoryTier``. A store in memory does not use it.
+    public var memoryBytes = 8 << 20
+
     /// Whether blocks are compressed with Snappy.
     ///
     /// The default is true; turn it off if payloads are already compressed.
@@ -136,6 +142,9 @@ extension Store.Options {
   func checkRanges() throws(StoreError) {
     if let byteBudget, byteBudget < 1 {
       throw .invalidArgument("byteBudget is \(byteBudget), outside 1 to \(Int.max)")
+    }
+    if memoryBytes < 0 {
+      throw .invalidArgument("memoryBytes is \(memoryBytes), outside 0 to \(Int.max)")
     }
     if let sweepInterval, !Self.sweepIntervals.contains(sweepInterval) {
       throw .invalidArgument(

@@ -37,6 +37,9 @@ public final class Store: Sendable {
   private let sweeper = Mutex(Sweeper())
   /// Ends the sweeps in the background; nil if there are none.
   private let endSweeps = Mutex<(@Sendable () -> Void)?>(nil)
+  #if canImport(Darwin)
+    private let endWatchingPressure = Mutex<(@Sendable () -> Void)?>(nil)
+  #endif
   private let threads = BlockingThreads()
 
   private init(
@@ -53,6 +56,9 @@ public final class Store: Sendable {
 
   deinit {
     endSweepsInBackground()
+    #if canImport(Darwin)
+      endWatchingPressure.withLock { $0 }?()
+    #endif
     // A thread that still writes would hold the directory for a moment.
     for cache in openCaches.all.values { cache.slides?.waitUntilIdle() }
     threads.endIdle()
@@ -79,6 +85,9 @@ public final class Store: Sendable {
     if let interval = options.sweepInterval {
       sweepInBackground(every: interval, by: options.sweepTrigger)
     }
+    #if canImport(Darwin)
+      endWatchingPressure.withLock { $0 = context.memory?.watchPressure() }
+    #endif
   }
 
   /// Opens the store in a directory, or creates it there.
@@ -182,6 +191,7 @@ public final class Store: Sendable {
     defer { context.observations.finish() }
     endSweepsInBackground()
     threads.endIdle()
+    defer { releaseMemory() }
     do {
       try context.engine.close()
     } catch {
@@ -213,11 +223,13 @@ extension Store {
   ///   - coder: The encoding of the values; ``Coder/binary`` by default.
   ///   - byteBudget: The most bytes that the cache may hold, at least 1: keys, records and index
   ///     rows. Nil, the default, is no limit.
+  ///   - memory: The memory for decoded values; that of the store, ``MemoryTier/shared``, by
+  ///     default.
   ///   - overwritesNewer: Whether a save replaces an entry of a newer schema version. If false, the
   ///     default, the entry is kept and the save throws ``StoreError/newerSchema(found:known:)``.
   /// - Returns: The cache.
-  /// - Throws: ``StoreError/invalidArgument(_:)`` if the name or the budget is not allowed, if the
-  ///   cache is open with other types or settings, or has keys of another kind;
+  /// - Throws: ``StoreError/invalidArgument(_:)`` if the name, the budget or the memory is not
+  ///   allowed, if the cache is open with other types or settings, or has keys of another kind;
   ///   ``StoreError/corrupt(cache:key:file:)`` if the cache's registration is damaged;
   ///   ``StoreError/incompatible(_:)`` if a later version wrote it;
   ///   ``StoreError/io(_:)``, ``StoreError/diskFull``, ``StoreError/closed``.
@@ -228,7 +240,7 @@ extension Store {
     _ name: String, of type: Value.Type, keyedBy key: Key.Type = String.self,
     lifetime: Lifetime = .days(7), expiry: Expiry = .sinceSaved,
     schema: Schema<Value> = Schema(version: 1), coder: Coder<Value> = .binary,
-    byteBudget: Int? = nil, overwritesNewer: Bool = false
+    byteBudget: Int? = nil, memory: MemoryTier = .shared, overwritesNewer: Bool = false
   ) throws -> Cache<Key, Value> {
     guard (1...255).contains(name.utf8.count) else {
       throw StoreError.invalidArgument(
@@ -237,15 +249,20 @@ extension Store {
     if let byteBudget, byteBudget < 1 {
       throw StoreError.invalidArgument("a budget of \(byteBudget) bytes; at least 1 is allowed")
     }
+    if case .bytes(let limit) = memory, limit < 1 {
+      throw StoreError.invalidArgument("memory of \(limit) bytes; at least 1 is allowed")
+    }
     let configuration = CacheConfiguration(
       keyType: Key.self, lifetime: lifetime, schema: schema, coder: coder,
-      readers: Coder<Value>.readers, byteBudget: byteBudget, expiry: expiry,
+      readers: Coder<Value>.readers, byteBudget: byteBudget, expiry: expiry, memory: memory,
       overwritesNewer: overwritesNewer)
-    // A cache that is open already has its marks.
-    let marks =
-      openCaches.cache(named: name)?.marks ?? context.budgets.marks(byteBudget: byteBudget)
-    let wanted = CacheCore(name, configuration, marks: marks, in: context)
+    // A cache that is open already has its marks and its memory.
+    let open = openCaches.cache(named: name)
+    let wanted = CacheCore(
+      name, configuration, marks: open?.marks ?? context.budgets.marks(byteBudget: byteBudget),
+      residents: open == nil ? context.memory?.cache(for: memory) : open?.residents, in: context)
     let core = try registry.withLock { registry throws(StoreError) in try registry.open(wanted) }
+    context.memory?.add(core.residents)
     return Cache(store: self, core: core)
   }
 
@@ -280,6 +297,10 @@ extension Store {
     let dropped = try registry.withLock { registry throws(StoreError) in try registry.drop(name) }
     guard dropped.isDropped else { return false }
     context.observations.endDropped()
+    if let cache = dropped.cache {
+      context.memory?.remove(cache.residents)
+      context.counts.ofCache(name).reads.keep(hits: cache.residentHits)
+    }
     reclaim(atOpen: false)
     return true
   }

@@ -17,6 +17,11 @@ final class StoreContext: Sendable {
   let counts = StoreCounts()
   let budgets: Budgets
   let invalidatedTags = InvalidatedTags()
+  let loads = LoadRegister()
+  /// The decoded values in memory; nil for a store in memory, whose entries are there anyway.
+  let memory: StoreMemory?
+  /// Whether the clock is the system's, of which there is a faster, coarse one.
+  let hasSystemClock: Bool
   let isReadOnly: Bool
   private let durability: Durability
 
@@ -24,6 +29,8 @@ final class StoreContext: Sendable {
     self.engine = engine
     self.origin = origin
     clock = options.clock
+    hasSystemClock = options.clock is SystemClock
+    memory = origin == .memory ? nil : StoreMemory(limit: options.memoryBytes)
     durability = options.durability
     isReadOnly = options.access == .readOnly
     budgets = Budgets(storeLimit: options.access == .readOnly ? nil : options.byteBudget)

@@ -1,3 +1,4 @@
+import LarderBytes
 import LarderEngine
 
 /// The part that a store takes in its engine's commits: counting, notifying, and following a
@@ -6,6 +7,8 @@ final class StoreParticipant: CommitParticipant {
   private let accounting: Accounting
   private let observations: Observations
   private let invalidatedTags: InvalidatedTags
+  private let memory: StoreMemory?
+  private let loads: LoadRegister
   // Weak: open caches hold the context, the context the engine, and the engine the participant.
   private let openCaches: @Sendable () -> OpenCaches?
 
@@ -16,11 +19,44 @@ final class StoreParticipant: CommitParticipant {
     accounting = context.budgets.accounting
     observations = context.observations
     invalidatedTags = context.invalidatedTags
+    memory = context.memory
+    loads = context.loads
     self.openCaches = { [weak openCaches] in openCaches }
   }
 
   var needs: (counting: Bool, reports: Bool) {
     (accounting.isCounting, !observations.isEmpty || invalidatedTags.isUnderWay)
+  }
+
+  func willWrite(_ batch: borrowing WriteBatch, without failed: Set<Int>) {
+    let isLoading = !loads.isEmpty
+    guard memory != nil || isLoading else { return }
+    batch.bytes.withBytes { bytes in
+      for row in batch.rows {
+        let key = UnsafeRawBufferPointer(rebasing: bytes[row.key])
+        if key.first == KeySpace.records.rawValue {
+          memory?.willWrite(key)
+          // A removal counts even if there is nothing to remove.
+          if isLoading, row.kind == .remove || row.isKept(without: failed) { loads.changed(key) }
+        } else if isLoading, row.kind == .put {
+          if let id = Metadata.reclaimedID(in: key.bytes) { loads.cleared(cacheID: id) }
+          if key.starts(with: Metadata.tagPrefix) {
+            loads.invalidated(
+              tag: UnsafeRawBufferPointer(rebasing: key[Metadata.tagPrefix.count...]))
+          }
+        }
+      }
+    }
+  }
+
+  func didWrite(_ batch: borrowing WriteBatch) {
+    guard let memory else { return }
+    batch.bytes.withBytes { bytes in
+      for row in batch.rows {
+        let key = UnsafeRawBufferPointer(rebasing: bytes[row.key])
+        if key.first == KeySpace.records.rawValue { memory.didWrite(key) }
+      }
+    }
   }
 
   func admit(
@@ -42,6 +78,7 @@ final class StoreParticipant: CommitParticipant {
 
   func reopened(reading read: EngineReader) -> Bool {
     invalidatedTags.readAgain(by: read)
+    memory?.reopened()
     guard let openCaches = openCaches() else { return true }
     defer { accounting.readAgain(openCaches, by: read) }
     return openCaches.readIDs(by: read)

@@ -3,15 +3,17 @@
 /// A write consists of one batch, or of several that are applied together. For each write, the
 /// engine makes these calls:
 ///
-/// 1. ``admit(_:without:replacedBytes:)`` for each batch with rows to apply, in the order of
-///    commits. A refused batch is left out of the write.
+/// 1. ``willWrite(_:without:)`` for each batch, in the order of commits, then
+///    ``admit(_:without:replacedBytes:)`` if it has rows to apply. A refused batch is left out of
+///    the write.
 /// 2. ``contribute(to:)`` once, if a batch was admitted.
 /// 3. ``ended(didCommit:)`` once the write has succeeded or failed.
 /// 4. ``committed(_:_:)`` for each applied batch, in the order of commits, if the write succeeded.
+/// 5. ``didWrite(_:)`` for each batch of the first step.
 ///
-/// The engine reads ``needs`` before them: without `counting` it skips the first three calls, and
-/// without `reports` the last one. The rows of ``contribute(to:)`` belong to the same write as the
-/// batches, so counts on disk match the entries on disk, even after a crash.
+/// The engine reads ``needs`` before them: without `counting` it skips the calls about room and
+/// counts, and without `reports` ``committed(_:_:)``. The rows of ``contribute(to:)`` belong to the
+/// same write as the batches, so counts on disk match the entries on disk, even after a crash.
 ///
 /// Calls come one at a time, while other writers wait. A participant must not wait for anything
 /// itself, and it must not call the engine.
@@ -20,6 +22,21 @@ package protocol CommitParticipant: AnyObject, Sendable {
   ///
   /// The engine reads it once for each write, so a write that needs neither costs one call.
   var needs: (counting: Bool, reports: Bool) { get }
+
+  /// Notifies the participant of a batch before it is written.
+  ///
+  /// What was read before the call may be outdated once the batch is applied. Tickets that the
+  /// participant revokes are revoked for all later batches.
+  ///
+  /// - Parameters:
+  ///   - batch: The batch. It may have no row to apply, be refused, or fail.
+  ///   - failed: The conditions of the batch that failed. Rows under them are not applied.
+  func willWrite(_ batch: borrowing WriteBatch, without failed: Set<Int>)
+
+  /// Notifies the participant that the write of a batch has ended, before its writer returns.
+  ///
+  /// The batch has taken effect, or not.
+  func didWrite(_ batch: borrowing WriteBatch)
 
   /// Admits a batch to the write, or refuses it.
   ///
@@ -60,6 +77,11 @@ package protocol CommitParticipant: AnyObject, Sendable {
   /// - Returns: Whether batches that were made before are still right; if not, the write that
   ///   reopened the database throws.
   func reopened(reading read: EngineReader) -> Bool
+}
+
+extension CommitParticipant {
+  package func willWrite(_ batch: borrowing WriteBatch, without failed: Set<Int>) {}
+  package func didWrite(_ batch: borrowing WriteBatch) {}
 }
 
 /// Reads the value under a key; nil if it is absent.

@@ -80,6 +80,11 @@ package protocol StorageEngine: AnyObject, Sendable {
   /// Throws if the engine is closed, or belongs to another process, as every call does.
   func checkOpen() throws(EngineError)
 
+  /// Whether a call would neither throw for these reasons nor wait: the database is open.
+  ///
+  /// It takes no lock.
+  var isUp: Bool { get }
+
   /// Waits for the calls under way, ends open cursors, and frees everything.
   ///
   /// Closing a closed engine does nothing.
@@ -90,6 +95,8 @@ package protocol StorageEngine: AnyObject, Sendable {
 
 extension StorageEngine {
   package var writeCount: Int? { nil }
+
+  package var isUp: Bool { true }
 
   package func backup(to target: String, date: Double) throws(EngineError) {
     throw .invalidArgument("a store in memory has no files to make a backup of")

@@ -38,9 +38,10 @@ extension WriteBatch {
 extension WriteBatch.Condition {
   /// Whether the condition holds if `value` is under `key`, or nothing if `value` is nil.
   func holds(for value: RawSpan?, under key: RawSpan) -> Bool {
+    if case .valid(let ticket) = self { return !ticket.isRevoked }
     guard let value else { return self == .absent }
     return switch self {
-    case .absent: false
+    case .absent, .valid: false
     case .present: true
     case .unchanged(let since, let stamp): stamp.sequence(of: value) == since
     case .damaged(let stamp): !stamp.isIntact(value, key: key)
@@ -54,7 +55,7 @@ extension WriteBatch.Condition {
     switch self {
     case .present, .damaged: true
     case .unchanged: false
-    case .absent: nil
+    case .absent, .valid: nil
     }
   }
 }

@@ -15,6 +15,8 @@ package struct WriteBatch: ~Copyable {
     case unchanged(since: UInt64, in: Stamp)
     /// There is a value under the key that does not match its stamp, or cannot be read.
     case damaged(Stamp)
+    /// The ticket was not revoked; the key does not matter.
+    case valid(WriteTicket)
   }
 
   package enum Kind: UInt8, Sendable {
@@ -68,8 +70,12 @@ package struct WriteBatch: ~Copyable {
   /// describe.
   ///
   /// If it is unchanged at the commit, the conditions hold and are not checked. With nil, the
-  /// default, they are checked.
+  /// default, they are checked. A batch whose conditions name a ticket leaves it nil.
   package var writeCountBeforeReading: Int?
+
+  /// Whether the participant was notified that the batch is about to be written, and not yet that
+  /// its write has ended.
+  var isBeingWritten = false
 
   package init() {}
 

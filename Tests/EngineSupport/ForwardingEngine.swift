@@ -34,6 +34,8 @@ extension ForwardingEngine {
     try base.property(name)
   }
 
+  package var isUp: Bool { base.isUp }
+
   package func join(_ participant: any CommitParticipant) { base.join(participant) }
 
   package func checkOpen() throws(EngineError) { try base.checkOpen() }

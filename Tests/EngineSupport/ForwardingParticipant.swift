@@ -11,6 +11,12 @@ package protocol ForwardingParticipant: CommitParticipant {
 extension ForwardingParticipant {
   package var needs: (counting: Bool, reports: Bool) { base?.needs ?? (false, false) }
 
+  package func willWrite(_ batch: borrowing WriteBatch, without failed: Set<Int>) {
+    base?.willWrite(batch, without: failed)
+  }
+
+  package func didWrite(_ batch: borrowing WriteBatch) { base?.didWrite(batch) }
+
   package func admit(
     _ batch: borrowing WriteBatch, without failed: Set<Int>, replacedBytes: (_ row: Int) -> Int?
   ) -> Int? {

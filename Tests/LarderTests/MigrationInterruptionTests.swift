@@ -176,8 +176,10 @@ import Testing
     var write = PendingWrite()
     let configuration = CacheConfiguration<NoteV1>(
       keyType: String.self, lifetime: .days(7), schema: Schema(version: 1), coder: .binary,
-      readers: [:], byteBudget: nil, expiry: .sinceSaved, overwritesNewer: false)
-    let core = CacheCore("notes", configuration, marks: nil, in: fixture.store.context)
+      readers: [:], byteBudget: nil, expiry: .sinceSaved, memory: .none,
+      overwritesNewer: false)
+    let core = CacheCore(
+      "notes", configuration, marks: nil, residents: nil, in: fixture.store.context)
     try core.add(
       NoteV1(name: "0"), for: "0000", id: cleared.core.id, savedAt: fixture.clock.now(), to: &write)
     try fixture.engine.write(&write.rows, synced: false)

@@ -39,13 +39,13 @@ struct Note: Codable, Hashable, Sendable {
       let date = Date(timeIntervalSinceReferenceDate: .random(in: -1e10...1e10, using: &random))
       fixture.clock.set(date)
       try notes.save(list, for: "all")
-      for _ in 0..<2 {
+      for origin in [kind == .disk ? Origin.disk : .memory, .memory] {
         let entry = try #require(try notes.entry(for: "all"))
         #expect(entry.value == list)
         #expect(
           entry.savedAt.timeIntervalSinceReferenceDate.bitPattern
             == date.timeIntervalSinceReferenceDate.bitPattern)
-        #expect(entry.origin == (kind == .disk ? .disk : .memory))
+        #expect(entry.origin == origin)
       }
     }
   }

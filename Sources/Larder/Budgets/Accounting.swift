@@ -11,6 +11,8 @@ struct CountedCache {
   let marks: ReadMarks?
   /// Indexes into the list of budgets.
   let budgets: [Int]
+  /// Where decoded values of its entries are in memory; nil for nowhere.
+  var residents: MemoryCache?
 }
 
 /// The bytes that the counted caches of a store hold, and the budgets.
@@ -108,7 +110,7 @@ extension Accounting {
       let new = Account(
         CountedCache(
           name: cache.name, id: id, lifetime: cache.lifetime, marks: cache.marks,
-          budgets: cache.budgets),
+          budgets: cache.budgets, residents: cache.residents),
         bytes: 0)
       new.isChanged = true
       state.accounts[id] = new

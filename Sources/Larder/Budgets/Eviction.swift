@@ -115,9 +115,16 @@ struct Eviction: ~Copyable {
       if try isOutdated(row, of: record) { return remove(row, key, if: same) }
       let cache = row.cache.cache
       let isExpired = cache.lifetime.freshness(of: record, at: now) == .expired
-      if !isExpired, keepsRead, cache.marks?.take(key.bytes.span.bytes) == true { return 0 }
+      if !isExpired, keepsRead, wasRead(key, in: cache) { return 0 }
       return remove(row, key, if: same, recordBytes: bytes, isExpired ? .expired : .evicted)
     }
+  }
+
+  /// Whether an entry was read since the last call, from disk or from memory.
+  private func wasRead(_ key: RecordKey, in cache: CountedCache) -> Bool {
+    let wasReadFromDisk = cache.marks?.take(key.bytes.span.bytes) == true
+    let wasReadFromMemory = context.memory?.takeRead(key, in: cache.residents) == true
+    return wasReadFromDisk || wasReadFromMemory
   }
 
   /// Whether the record was saved again since, and has its row elsewhere.

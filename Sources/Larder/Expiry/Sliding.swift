@@ -65,12 +65,19 @@ extension CacheCore {
     }
   }
 
-  /// Whether a 16th of a record's fresh time has passed.
-  private func isDueToSlide(_ record: Record, at now: Date) -> Bool {
+  /// The date from which on a read restarts a record's lifetime, after a 16th of its fresh time.
+  ///
+  /// Nil if its fresh time is unlimited.
+  func slideDate(of record: Record) -> Date? {
     guard let fresh = record.ownLifetime?.fresh ?? lifetime.fresh.approximateSeconds else {
-      return false
+      return nil
     }
-    return now.timeIntervalSince(record.savedAt) >= fresh / 16
+    return record.savedAt.addingTimeInterval(fresh / 16)
+  }
+
+  private func isDueToSlide(_ record: Record, at now: Date) -> Bool {
+    guard let date = slideDate(of: record) else { return false }
+    return now >= date
   }
 
   /// Restarts the lifetimes of entries that still are as they were read.

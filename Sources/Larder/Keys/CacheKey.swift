@@ -70,22 +70,11 @@ extension KeyKind: CustomStringConvertible {
 /// The largest encoded key, in bytes: 64 KiB.
 package let maximumKeyBytes = 64 << 10
 
-/// Collects the bytes of an encoded key.
-public struct KeyBuffer: ~Copyable {
-  var bytes: [UInt8]
-
-  init(_ prefix: consuming [UInt8] = []) { bytes = prefix }
-
-  /// Appends `more` to the key.
-  public mutating func append(_ more: some Sequence<UInt8>) { bytes.append(contentsOf: more) }
-}
-
 extension CacheKey {
-  /// The encoded key, appended to `prefix`.
-  package func encoded(after prefix: consuming [UInt8] = []) -> [UInt8] {
-    // Consumed, so that the key is appended in place.
-    var buffer = KeyBuffer(prefix)
+  /// The encoded key.
+  package func encoded() -> [UInt8] {
+    var buffer = KeyBuffer()
     encodeKey(into: &buffer)
-    return buffer.bytes
+    return buffer.withBytes { Array($0) }
   }
 }

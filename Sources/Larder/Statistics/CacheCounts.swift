@@ -3,6 +3,8 @@ import Synchronization
 /// The outcome of a read of a key.
 enum ReadOutcome: String {
   case fresh, stale, expired, missing, failed
+  /// A fresh value that was in memory, which counts its hits.
+  case resident
 
   /// The outcome of reading an intact entry.
   init(_ freshness: Freshness) {
@@ -76,6 +78,8 @@ struct ReadCounts: ~Copyable, Sendable {
   private let expired: EventCount
   private let missing: EventCount
   private let failed: EventCount
+  /// The hits in memory of caches that were dropped, and had this name.
+  private let earlierHits = Atomic<Int>(0)
 
   init(of cache: (String, String)) {
     func count(_ outcome: ReadOutcome) -> EventCount {
@@ -90,6 +94,7 @@ struct ReadCounts: ~Copyable, Sendable {
 
   func add(_ outcome: ReadOutcome) {
     switch outcome {
+    case .resident: fresh.addElsewhere()
     case .fresh: fresh.add()
     case .stale: stale.add()
     case .expired: expired.add()
@@ -98,10 +103,15 @@ struct ReadCounts: ~Copyable, Sendable {
     }
   }
 
-  var value: CacheStatistics.Reads {
-    CacheStatistics.Reads(
-      fresh: fresh.value, stale: stale.value, expired: expired.value, missing: missing.value,
-      failed: failed.value)
+  /// Keeps the hits in memory of a cache that is dropped.
+  func keep(hits: Int) { earlierHits.wrappingAdd(hits, ordering: .relaxed) }
+
+  /// The counts, with `hits` in memory of an open cache.
+  func value(withHits hits: Int) -> CacheStatistics.Reads {
+    let hits = hits + earlierHits.load(ordering: .relaxed)
+    return CacheStatistics.Reads(
+      fresh: fresh.value + hits, memory: hits, stale: stale.value, expired: expired.value,
+      missing: missing.value, failed: failed.value)
   }
 }
 

@@ -23,6 +23,13 @@ struct EventCount: ~Copyable, Sendable {
 
   var value: Int { total.load(ordering: .relaxed) }
 
+  /// Counts an event that has a count of its own here, for swift-metrics.
+  @inline(__always) func addElsewhere() {
+    #if Metrics
+      counter.increment(by: 1)
+    #endif
+  }
+
   func add(_ amount: Int = 1) {
     // Not `add`, which loops to detect an overflow; reaching one would take centuries.
     total.wrappingAdd(amount, ordering: .relaxed)

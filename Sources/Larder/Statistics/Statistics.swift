@@ -15,6 +15,8 @@ public struct Statistics: Sendable, Hashable {
   /// True until the first sweep, and while a sweep is running. ``Store/contents()`` counts the
   /// entries.
   public var mayHaveBacklog = false
+  /// The decoded values in memory.
+  public var memory = MemoryStatistics()
 
   init() {}
 }
@@ -28,6 +30,8 @@ public struct CacheStatistics: Sendable, Hashable {
   public struct Reads: Sendable, Hashable {
     /// Reads that found a fresh entry (hits).
     public var fresh = 0
+    /// Those of them whose value was in memory.
+    public var memory = 0
     /// Reads that found a stale entry, whether or not the call returned it.
     public var stale = 0
     /// Reads that found an entry expired by the cache's lifetime or the call's maximum age.
@@ -101,13 +105,14 @@ extension Store {
     var statistics = Statistics()
     let open = allOpenCaches
     for (name, counts) in context.counts.ofCaches {
-      var cache = counts.value
+      var cache = counts.value(withHits: open[name]?.residentHits ?? 0)
       if let id = open[name]?.id { cache.heldBytes = context.budgets.accounting.count(id)?.bytes }
       guard open[name] != nil || cache != CacheStatistics() else { continue }
       statistics.caches[name.text] = cache
     }
     statistics.sweeps = context.counts.sweeps.value
     statistics.mayHaveBacklog = mayHaveBacklog
+    if let memory = context.memory { statistics.memory = memory.statistics }
     return statistics
   }
 
@@ -120,9 +125,9 @@ extension Store {
 }
 
 extension CacheCounts {
-  fileprivate var value: CacheStatistics {
+  fileprivate func value(withHits hits: Int) -> CacheStatistics {
     var statistics = CacheStatistics()
-    statistics.reads = reads.value
+    statistics.reads = reads.value(withHits: hits)
     statistics.saves = saves.value
     statistics.removals = removals.value
     statistics.clears = clears.value

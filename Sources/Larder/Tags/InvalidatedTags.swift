@@ -21,6 +21,7 @@ package final class InvalidatedTags: Sendable {
   private let count = Atomic<Int>(0)
   private let underWay = Atomic<Int>(0)
   private let forgettings = Atomic<UInt64>(0)
+  private let settings = Atomic<UInt64>(0)
 
   package init() {}
 
@@ -32,6 +33,12 @@ package final class InvalidatedTags: Sendable {
   /// A reader loads it before it reads a record, and again after it has judged the record: if it
   /// has changed, the entry may have been deleted between, and its tag forgotten.
   var generation: UInt64 { forgettings.load(ordering: .acquiring) }
+
+  /// A number that is different once a tag was invalidated.
+  ///
+  /// It changes before the call that invalidates a tag returns. A tagged entry that was read in
+  /// another epoch must be judged again.
+  var epoch: UInt64 { settings.load(ordering: .acquiring) }
 
   /// Whether a commit that is under way invalidates a tag.
   var isUnderWay: Bool { underWay.load(ordering: .acquiring) > 0 }
@@ -58,6 +65,7 @@ package final class InvalidatedTags: Sendable {
     state.withLock { state in
       state.sequences[tag] = sequence
       count.store(state.sequences.count, ordering: .releasing)
+      settings.add(1, ordering: .acquiringAndReleasing)
     }
   }
 }

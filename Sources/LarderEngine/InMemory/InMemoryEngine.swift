@@ -102,6 +102,8 @@ extension InMemoryEngine.State {
     where !holds(requirement) {
       failed.insert(index)
     }
+    participant?.willWrite(batch, without: failed)
+    defer { participant?.didWrite(batch) }
     guard batch.hasRow(without: failed) else { return Commit(sequence: 0, failed: failed) }
     let rows = batch.rows.filter { $0.isKept(without: failed) }
 

@@ -225,8 +225,7 @@ package final class LevelDBEngine: StorageEngine {
   /// Every ``enter()``, and every ``enterIfOpen()`` that returned true, is followed by one.
   func leave() { database.leave() }
 
-  /// Whether a call that does not need the database may continue.
-  var isUp: Bool { database.isOpen && owner.isCurrent }
+  package var isUp: Bool { database.isOpen && owner.isCurrent }
 
   private func end() {
     // A child process leaves the parent's files, and its own copy of the memory, as they are.

@@ -103,6 +103,10 @@ struct LevelDBWriter: ~Copyable {
       for other in others { other.outcome = .failure(error) }
       throw error
     }
+    defer {
+      endWriting(&batch.pointee)
+      for other in others { endWriting(&other.batch.pointee) }
+    }
     let needs = participant?.needs ?? (counting: false, reports: false)
     var group = CommitGroup(isAlone: others.isEmpty, isCounted: needs.counting)
     var own = Commit(sequence: 0)
@@ -139,6 +143,13 @@ struct LevelDBWriter: ~Copyable {
     }
     if let failure { throw failure }
     return own
+  }
+
+  /// Notifies the participant that the write of a batch has ended, if it knows of the batch.
+  private func endWriting(_ batch: inout WriteBatch) {
+    guard batch.isBeingWritten else { return }
+    batch.isBeingWritten = false
+    participant?.didWrite(batch)
   }
 
   /// Reports the batches that were applied to the participant.
@@ -247,6 +258,10 @@ extension LevelDBWriter {
       throw .diskFull
     }
     let failed = try failedRequirements(of: batch, in: group)
+    if let participant {
+      participant.willWrite(batch.pointee, without: failed)
+      batch.pointee.isBeingWritten = true
+    }
     guard batch.pointee.hasRow(without: failed) else { return Commit(sequence: 0, failed: failed) }
     if group.isCounted, let participant {
       defer { shrinkValue() }
@@ -274,6 +289,10 @@ extension LevelDBWriter {
     defer { shrinkValue() }
     var failed: Set<Int> = []
     for (index, requirement) in batch.pointee.requirements.enumerated() {
+      if case .valid(let ticket) = requirement.condition {
+        if ticket.isRevoked { failed.insert(index) }
+        continue
+      }
       let exists: Bool
       do throws(EngineError) {
         exists = try read(requirement.key, in: group)

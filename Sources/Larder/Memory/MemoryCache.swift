@@ -1,0 +1,212 @@
+import Foundation
+import Synchronization
+
+/// Objects in memory, by key, whose weights together stay below a limit.
+///
+/// The keys are divided among shards by their hashes, each with a lock, so that threads seldom wait
+/// for each other. All shards share the limit; a shard that needs room evicts its own objects
+/// first. No object is released under a lock, because that may run any code.
+final class MemoryCache {
+  /// A shard with its lock, apart from its neighbours' cache lines.
+  private struct LockedShard: ~Copyable {
+    let state: Mutex<MemoryShard>
+    private let padding: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) =
+      (0, 0, 0, 0, 0, 0, 0, 0)
+
+    init(limit: Int) { state = Mutex(MemoryShard(limit: limit)) }
+  }
+
+  /// The room for which a shard of its own is worth while.
+  private static let shardBytes = 128 << 10
+
+  /// The most that the weights may be together.
+  let limit: Int
+  // An array cannot hold what has a lock.
+  private let shards: UnsafeMutablePointer<LockedShard>
+  private let shardCount: Int
+  private let held = Atomic<Int>(0)
+  private let evictions = Atomic<Int>(0)
+  private let refusals = Atomic<Int>(0)
+  private let owners = Mutex(0)
+
+  /// - Parameters:
+  ///   - limit: The most that the weights may be together.
+  ///   - wanted: The number of shards, a power of two; by default up to four for each
+  ///     processor.
+  init(limit: Int, shardCount wanted: Int? = nil) {
+    var count = 1
+    let most = min(4 * ProcessInfo.processInfo.activeProcessorCount, limit / Self.shardBytes)
+    while 2 * count <= most { count *= 2 }
+    count = wanted ?? count
+    precondition(count > 0 && count & (count - 1) == 0, "\(count) shards, not a power of two")
+    shards = .allocate(capacity: count)
+    for shard in 0..<count { (shards + shard).initialize(to: LockedShard(limit: limit / count)) }
+    (self.limit, shardCount) = (limit, count)
+  }
+
+  deinit {
+    reduce(to: 0)
+    shards.deinitialize(count: shardCount)
+    shards.deallocate()
+  }
+
+  /// A number by which ``read(_:hash:by:)`` counts hits.
+  func newOwner() -> Int {
+    owners.withLock { owners in
+      for shard in 0..<shardCount { shards[shard].state.withLock { $0.addOwner() } }
+      owners += 1
+      return owners - 1
+    }
+  }
+
+  /// The number of hits of an owner.
+  func hits(of owner: Int) -> Int {
+    (0..<shardCount).reduce(0) { sum, shard in
+      sum + shards[shard].state.withLock { $0.hits(of: owner) }
+    }
+  }
+
+  @inline(__always)
+  private func shard(of hash: UInt64) -> Int {
+    Int(truncatingIfNeeded: hash >> 48) & (shardCount - 1)
+  }
+}
+
+// @unchecked: the pointer never changes, and what it points to has locks.
+extension MemoryCache: @unchecked Sendable {}
+
+// MARK: - Reading
+
+extension MemoryCache {
+  /// Returns the object of a key, and counts the hit; nil if there is none.
+  @inline(__always)
+  func read(_ key: UnsafeRawBufferPointer, hash: UInt64, by owner: Int) -> Resident? {
+    let key = MemoryShard.Key(key, hash: UInt32(truncatingIfNeeded: hash))
+    return shards[shard(of: hash)].state.withLock { shard in
+      shard.read(key, by: owner)?.retain()
+    }?.takeRetainedValue()
+  }
+
+  /// Takes back a hit whose object was not used after all.
+  func takeBackHit(hash: UInt64, by owner: Int) {
+    shards[shard(of: hash)].state.withLock { $0.takeBackHit(by: owner) }
+  }
+
+  /// Whether a key's object was read since the last call; false if there is none.
+  func takeRead(_ key: UnsafeRawBufferPointer, hash: UInt64) -> Bool {
+    let key = MemoryShard.Key(key, hash: UInt32(truncatingIfNeeded: hash))
+    return shards[shard(of: hash)].state.withLock { $0.takeRead(key) }
+  }
+
+  /// The sums over all shards.
+  var statistics: MemoryStatistics {
+    var statistics = MemoryStatistics()
+    for shard in 0..<shardCount {
+      statistics.entries += shards[shard].state.withLock { $0.count }
+    }
+    statistics.bytes = held.load(ordering: .relaxed)
+    statistics.evictions = evictions.load(ordering: .relaxed)
+    statistics.tooLarge = refusals.load(ordering: .relaxed)
+    return statistics
+  }
+
+  /// The weight of all objects.
+  var weight: Int { held.load(ordering: .relaxed) }
+}
+
+// MARK: - Changing
+
+extension MemoryCache {
+  /// Objects that were taken out of a shard, to be released without its lock.
+  private struct Taken {
+    private var first: MemoryShard.Object?
+    private var others: [MemoryShard.Object] = []
+    private(set) var weight = 0
+
+    mutating func add(_ taken: (object: MemoryShard.Object, weight: Int)) {
+      weight += taken.weight
+      if first == nil { first = taken.object } else { others.append(taken.object) }
+    }
+
+    func release() {
+      first?.release()
+      for object in others { object.release() }
+    }
+  }
+
+  /// Adds an object, in place of the one that the key has, and evicts others if there is no room.
+  ///
+  /// - Parameters:
+  ///   - object: The object.
+  ///   - weight: Its weight. An object that weighs more than a quarter of the limit is refused and
+  ///     counted: it would replace too many others.
+  ///   - key: Its key.
+  ///   - hash: The hash of the key.
+  ///   - isCurrent: Whether the object may still be added; called under the lock of the shard.
+  func insert(
+    _ object: Resident, weight: Int, under key: UnsafeRawBufferPointer, hash: UInt64,
+    if isCurrent: () -> Bool
+  ) {
+    guard weight <= max(1, limit / 4) else {
+      refusals.add(1, ordering: .relaxed)
+      return
+    }
+    let key = MemoryShard.Key(key, hash: UInt32(truncatingIfNeeded: hash))
+    let home = shard(of: hash)
+    var replaced = Taken()
+    var evicted = Taken()
+    shards[home].state.withLock { shard in
+      guard isCurrent() else { return }
+      held.add(weight, ordering: .relaxed)
+      // Released by whoever takes it out of the shard.
+      let object = Unmanaged.passRetained(object)
+      if let old = shard.replace(key, by: object, weight: weight) {
+        replaced.add(old)
+        held.subtract(old.weight, ordering: .relaxed)
+      } else {
+        let wasGhost = shard.removeGhost(key.hash)
+        makeRoom(in: &shard, upTo: limit, &evicted)
+        shard.insert(object, weight: weight, under: key, wasGhost: wasGhost)
+      }
+    }
+    makeRoom(upTo: limit, from: home, &evicted)
+    replaced.release()
+    evicted.release()
+  }
+
+  /// Removes the object of a key, if there is one.
+  func remove(_ key: UnsafeRawBufferPointer, hash: UInt64) {
+    let key = MemoryShard.Key(key, hash: UInt32(truncatingIfNeeded: hash))
+    let taken = shards[shard(of: hash)].state.withLock { $0.remove(key) }
+    guard let taken else { return }
+    held.subtract(taken.weight, ordering: .relaxed)
+    taken.object.release()
+  }
+
+  /// Evicts objects until their weight is `weight` at most.
+  func reduce(to weight: Int) {
+    var evicted = Taken()
+    makeRoom(upTo: weight, from: 0, &evicted)
+    if weight == 0 {
+      for shard in 0..<shardCount { shards[shard].state.withLock { $0.shrink() } }
+    }
+    evicted.release()
+  }
+
+  /// Evicts objects of all shards, beginning with the one after `first`, while they weigh too much.
+  private func makeRoom(upTo limit: Int, from first: Int, _ evicted: inout Taken) {
+    var shard = first
+    for _ in 0..<shardCount where held.load(ordering: .relaxed) > limit {
+      shard = (shard + 1) & (shardCount - 1)
+      shards[shard].state.withLock { makeRoom(in: &$0, upTo: limit, &evicted) }
+    }
+  }
+
+  private func makeRoom(in shard: inout MemoryShard, upTo limit: Int, _ evicted: inout Taken) {
+    while held.load(ordering: .relaxed) > limit, let victim = shard.evict() {
+      held.subtract(victim.weight, ordering: .relaxed)
+      evictions.add(1, ordering: .relaxed)
+      evicted.add(victim)
+    }
+  }
+}

@@ -1,0 +1,50 @@
+import Foundation
+
+/// What a ``MemoryCache`` holds: a decoded value, in a subclass that knows its type.
+class Resident {
+  /// The date from which on the value is not returned from memory, in seconds since the reference
+  /// date; infinity for never.
+  let validUntil: Double
+  /// The epoch of invalidated tags in which a tagged entry was read; nil for one without tags.
+  let tagEpoch: UInt64?
+
+  init(validUntil: Double, tagEpoch: UInt64?) {
+    (self.validUntil, self.tagEpoch) = (validUntil, tagEpoch)
+  }
+}
+
+// @unchecked: it and its subclass have constants only, all of them Sendable.
+extension Resident: @unchecked Sendable {}
+
+/// The decoded value of a fresh entry, with what an ``Entry`` has besides.
+// @unchecked: restates that of its superclass.
+final class ResidentEntry<Value: Sendable>: Resident, @unchecked Sendable {
+  let savedAt: Date
+  let version: Version
+  let validator: Validator?
+  let tags: [String]
+  let ownLifetime: OwnLifetime?
+  let value: Value
+
+  init(
+    _ value: Value, of record: Record, in bytes: RawSpan, validUntil: Double, tagEpoch: UInt64?
+  ) {
+    savedAt = record.savedAt
+    version = Version(record)
+    validator = Validator(of: record, in: bytes)
+    tags = record.tags == nil ? [] : Tags(of: record, in: bytes)?.texts ?? []
+    ownLifetime = record.ownLifetime
+    self.value = value
+    super.init(validUntil: validUntil, tagEpoch: tagEpoch)
+  }
+}
+
+extension Entry {
+  /// The entry of a value that was in memory.
+  init(_ resident: ResidentEntry<Value>, readAt: Date) {
+    self.init(
+      value: resident.value, savedAt: resident.savedAt, readAt: readAt, origin: .memory,
+      version: resident.version, validator: resident.validator, tags: resident.tags,
+      ownLifetime: resident.ownLifetime)
+  }
+}

@@ -1,0 +1,163 @@
+import LarderEngine
+import Synchronization
+
+/// The decoded values that a store has in memory, and the rules by which they agree with the disk.
+///
+/// Only reads from disk add values, and each write removes the value of its key:
+///
+/// 1. Before a batch is written, the value of each of its keys is removed, and the key counts as
+///    being written until the write has ended, whatever its outcome.
+/// 2. A reader that finds no value notes the state of the key, reads the disk, and adds the value
+///    only if the key was not being written at that time and was not written since.
+///
+/// So a value in memory is what the disk has, and a failed write leaves none. Keys share 1,024
+/// counters by their hashes: a write may prevent the addition of another key's value, which the
+/// next read of that key adds.
+///
+/// Values of a cleared cache are never found again, because their keys have its old id.
+final class StoreMemory {
+  private static let stripeCount = 1024
+
+  /// The values of all caches that have no limit of their own; nil if there are none.
+  let shared: MemoryCache?
+  private let own = Mutex<[MemoryCache]>([])
+  private let ownCount = Atomic<Int>(0)
+  private let keyHash = KeyHash()
+  private let owner = ProcessOwner()
+  // A number of writes in the lower half, and that of the writes under way in the upper half. An
+  // array cannot hold atomics.
+  private let stripes: UnsafeMutablePointer<Atomic<UInt64>>
+
+  /// - Parameter limit: The room for ``shared``, in bytes; 0 for none.
+  init(limit: Int) {
+    shared = limit > 0 ? MemoryCache(limit: limit) : nil
+    stripes = .allocate(capacity: Self.stripeCount)
+    for stripe in 0..<Self.stripeCount { (stripes + stripe).initialize(to: Atomic(0)) }
+  }
+
+  deinit {
+    stripes.deinitialize(count: Self.stripeCount)
+    stripes.deallocate()
+  }
+
+  /// The memory for a cache that is opened with a setting; nil for none.
+  ///
+  /// Memory of its own is to be added with ``add(_:)`` before the cache is used.
+  func cache(for tier: MemoryTier) -> MemoryCache? {
+    switch tier {
+    case .shared: shared
+    case .none: nil
+    case .bytes(let limit): MemoryCache(limit: limit)
+    }
+  }
+
+  /// Adds the memory of an open cache, unless it is here already.
+  func add(_ cache: MemoryCache?) {
+    guard let cache, cache !== shared else { return }
+    own.withLock { own in
+      if !own.contains(where: { $0 === cache }) { own.append(cache) }
+      ownCount.store(own.count, ordering: .releasing)
+    }
+  }
+
+  /// Removes the memory of a cache that was dropped.
+  func remove(_ cache: MemoryCache?) {
+    own.withLock { own in
+      own.removeAll { $0 === cache }
+      ownCount.store(own.count, ordering: .releasing)
+    }
+  }
+
+  /// All memory caches.
+  private var all: [MemoryCache] { (shared.map { [$0] } ?? []) + own.withLock { $0 } }
+
+  var statistics: MemoryStatistics {
+    all.reduce(into: MemoryStatistics()) { $0.add($1.statistics) }
+  }
+
+  /// Releases values, those of the largest cache first, until all together have `bytes` at most.
+  func reduce(to bytes: Int) {
+    // In a forked child, a lock may be held by a thread that does not exist there.
+    guard owner.isCurrent else { return }
+    var caches = all.sorted { $0.weight > $1.weight }
+    while let cache = caches.first {
+      let others = caches.dropFirst().reduce(0) { $0 + $1.weight }
+      cache.reduce(to: max(0, bytes - others))
+      caches.removeFirst()
+    }
+  }
+
+  /// Whether a value in memory was read since the last call; false if it is not there.
+  func takeRead(_ key: RecordKey, in cache: MemoryCache?) -> Bool {
+    guard let cache else { return false }
+    return key.bytes.withUnsafeBytes { cache.takeRead($0, hash: hash($0)) }
+  }
+
+  @inline(__always)
+  func hash(_ recordKey: UnsafeRawBufferPointer) -> UInt64 { keyHash(recordKey) }
+}
+
+// @unchecked: the pointer never changes, and what it points to are atomics.
+extension StoreMemory: @unchecked Sendable {}
+
+// MARK: - Agreeing with the disk
+
+extension StoreMemory {
+  /// The state of a key before it is read from disk.
+  struct Reading {
+    fileprivate let hash: UInt64
+    fileprivate let stripe: UInt64
+    /// The epoch of invalidated tags.
+    let tagEpoch: UInt64
+  }
+
+  private static let oneWriter: UInt64 = 1 << 32
+  private static let oneWrite: UInt64 = 1
+
+  @inline(__always)
+  private func stripe(of hash: UInt64) -> UnsafeMutablePointer<Atomic<UInt64>> {
+    stripes + Int(truncatingIfNeeded: (hash >> 32) & UInt64(Self.stripeCount - 1))
+  }
+
+  /// Begins to read a key from disk; nil if it is being written.
+  func beginReading(hash: UInt64, tagEpoch: UInt64) -> Reading? {
+    let state = stripe(of: hash).pointee.load(ordering: .acquiring)
+    guard state < Self.oneWriter else { return nil }
+    return Reading(hash: hash, stripe: state, tagEpoch: tagEpoch)
+  }
+
+  /// Adds what was read from disk, unless the key was written since.
+  func add(
+    _ entry: Resident, weight: Int, under recordKey: UnsafeRawBufferPointer, _ reading: Reading,
+    to cache: MemoryCache
+  ) {
+    let stripe = stripe(of: reading.hash)
+    cache.insert(entry, weight: weight, under: recordKey, hash: reading.hash) {
+      // A writer that comes later removes the entry once it gets the lock.
+      stripe.pointee.load(ordering: .acquiring) == reading.stripe
+    }
+  }
+
+  /// Notes that a record is about to be written.
+  func willWrite(_ recordKey: UnsafeRawBufferPointer) {
+    let hash = hash(recordKey)
+    stripe(of: hash).pointee.wrappingAdd(
+      Self.oneWriter + Self.oneWrite, ordering: .acquiringAndReleasing)
+    shared?.remove(recordKey, hash: hash)
+    guard ownCount.load(ordering: .acquiring) > 0 else { return }
+    for cache in own.withLock({ $0 }) { cache.remove(recordKey, hash: hash) }
+  }
+
+  /// Notes that the write of a record has ended.
+  func didWrite(_ recordKey: UnsafeRawBufferPointer) {
+    stripe(of: hash(recordKey)).pointee.wrappingSubtract(Self.oneWriter, ordering: .releasing)
+  }
+
+  /// Forgets everything after the database was reopened, which may put a failed write into effect.
+  func reopened() {
+    for stripe in 0..<Self.stripeCount {
+      stripes[stripe].wrappingAdd(Self.oneWrite, ordering: .acquiringAndReleasing)
+    }
+    reduce(to: 0)
+  }
+}
