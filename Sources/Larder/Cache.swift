@@ -41,17 +41,16 @@ extension Cache {
   public func value(for key: Key) throws -> Value? {
     var outcome = ReadOutcome.failed
     defer { core.counts.reads.add(outcome) }
-    let id = core.id
-    let encodedKey = try core.encode(key, id: id)
-    let hash = core.memoryHash(of: encodedKey)
-    if let resident = core.resident(under: encodedKey, hash: hash) {
+    var missed = Missed()
+    if let resident = try core.find(key, &missed) {
       outcome = .resident
-      return resident.value
+      return core.entry(resident).value
     }
-    let reading = core.beginReading(hash: hash)
-    let recordKey = RecordKey(encodedKey, cacheID: id)
+    let reading = core.memory?.beginReading(hash: missed.hash)
     var buffer = ValueBuffer(from: core.spareBuffer)
-    guard let record = try core.record(under: recordKey, into: &buffer) else {
+    guard let recordKey = missed.recordKey,
+      let record = try core.record(under: recordKey, into: &buffer)
+    else {
       outcome = .missing
       return nil
     }
@@ -90,22 +89,22 @@ extension Cache {
   private func found(for key: Key, maxAge: MaxAge?) throws(StoreError) -> Lookup<Value> {
     var outcome = ReadOutcome.failed
     defer { core.counts.reads.add(outcome) }
-    let id = core.id
-    let encodedKey = try core.encode(key, id: id)
-    let hash = core.memoryHash(of: encodedKey)
-    if let resident = core.resident(under: encodedKey, hash: hash) {
-      let now = core.clock.now()
+    var missed = Missed()
+    if let resident = try core.find(key, &missed) {
+      let (resident, now) = (core.entry(resident), core.clock.now())
       guard let maxAge, !maxAge.admits(resident.savedAt, at: now) else {
         outcome = .resident
         return .fresh(Entry(resident, readAt: now))
       }
       // The entry counts as expired for this call, and its metadata is on disk.
-      core.residents?.takeBackHit(hash: hash, by: core.owner)
+      core.memory?.takeBackHit(hash: missed.hash)
+      missed.recordKey = try core.recordKey(of: key, id: core.id)
     }
-    let reading = core.beginReading(hash: hash)
-    let recordKey = RecordKey(encodedKey, cacheID: id)
+    let reading = core.memory?.beginReading(hash: missed.hash)
     var buffer = ValueBuffer(from: core.spareBuffer)
-    guard let record = try core.record(under: recordKey, into: &buffer) else {
+    guard let recordKey = missed.recordKey,
+      let record = try core.record(under: recordKey, into: &buffer)
+    else {
       outcome = .missing
       return .missing
     }
@@ -134,15 +133,15 @@ extension Cache {
   public func contains(_ key: Key) throws -> Bool {
     var outcome = ReadOutcome.failed
     defer { core.counts.reads.add(outcome) }
-    let id = core.id
-    let encodedKey = try core.encode(key, id: id)
-    guard core.resident(under: encodedKey, hash: core.memoryHash(of: encodedKey)) == nil else {
+    var missed = Missed()
+    guard try core.find(key, &missed) == nil else {
       outcome = .resident
       return true
     }
-    let recordKey = RecordKey(encodedKey, cacheID: id)
     var buffer = ValueBuffer(from: core.spareBuffer)
-    guard let record = try core.record(under: recordKey, into: &buffer) else {
+    guard let recordKey = missed.recordKey,
+      let record = try core.record(under: recordKey, into: &buffer)
+    else {
       outcome = .missing
       return false
     }

@@ -17,9 +17,7 @@ protocol OpenCache: AnyObject, Sendable {
   var byteBudget: Int? { get }
   var marks: ReadMarks? { get }
   var slides: Slides? { get }
-  var residents: MemoryCache? { get }
-  /// The number by which `residents` counts the hits of the cache.
-  var owner: Int { get }
+  var memory: CacheMemory? { get }
   var settings: CacheSettings { get }
   /// The fields that entries of the cache may have, as it is registered.
   var features: EntryFeatures { get set }
@@ -31,9 +29,6 @@ protocol OpenCache: AnyObject, Sendable {
 let droppedCacheID = UInt64.max
 
 extension OpenCache {
-  /// The number of reads that found their value in memory.
-  var residentHits: Int { residents?.hits(of: owner) ?? 0 }
-
   var isDropped: Bool { id == droppedCacheID }
 }
 
@@ -60,7 +55,7 @@ final class CacheCore<Value: Sendable>: OpenCache {
   let name: String
   let context: StoreContext
   // The context's, kept here so that reads and saves need not retain the context.
-  let engine: any StorageEngine
+  private let engine: any StorageEngine
   let clock: any WallClock
   let lifetime: Lifetime
   let schema: Schema<Value>
@@ -82,13 +77,12 @@ final class CacheCore<Value: Sendable>: OpenCache {
   /// Memory for the reads of single keys.
   let spareBuffer = SpareBuffer()
   let counts: CacheCounts
-  /// The decoded values in memory, of this cache and perhaps others; nil if it keeps none.
-  let residents: MemoryCache?
-  let owner: Int
+  /// The decoded values in memory; nil if the cache keeps none.
+  let memory: CacheMemory?
 
   init(
     _ name: String, _ configuration: CacheConfiguration<Value>, marks: ReadMarks?,
-    residents: MemoryCache?, in context: StoreContext
+    memory: CacheMemory?, in context: StoreContext
   ) {
     self.name = name
     self.configuration = configuration
@@ -102,8 +96,7 @@ final class CacheCore<Value: Sendable>: OpenCache {
     byteBudget = configuration.byteBudget
     slides = configuration.expiry == .sliding && !context.isReadOnly ? Slides() : nil
     counts = context.counts.ofCache(name)
-    self.residents = residents
-    owner = residents?.newOwner() ?? 0
+    self.memory = memory
   }
 
   var id: UInt64 {
@@ -157,20 +150,14 @@ extension CacheCore {
   ///
   /// Throws if the cache was dropped before `id` was read.
   func recordKey(of key: some CacheKey, id: UInt64) throws(StoreError) -> RecordKey {
-    RecordKey(try encode(key, id: id), cacheID: id)
-  }
-
-  /// The bytes of the same key, which take no memory from the heap unless they are many.
-  @inline(__always)
-  func encode(_ key: some CacheKey, id: UInt64) throws(StoreError) -> KeyBuffer {
     guard id != droppedCacheID else { throw StoreError(cacheWasDropped: name) }
-    var buffer = KeyBuffer(recordOf: id)
-    key.encodeKey(into: &buffer)
-    let count = buffer.count - buffer.prefixCount
-    guard count <= maximumKeyBytes else {
-      throw .invalidArgument("a key of \(count) bytes; the limit is \(maximumKeyBytes)")
+    var (recordBytes, count) = ([] as [UInt8], 0)
+    key.withRecordKey(in: id) { bytes, prefixCount in
+      (recordBytes, count) = (Array(bytes), prefixCount)
     }
-    return buffer
+    let keyBytes = recordBytes.count - count
+    guard keyBytes <= maximumKeyBytes else { throw StoreError(keyOf: keyBytes) }
+    return RecordKey(cacheID: id, bytes: recordBytes, prefixCount: count)
   }
 
   /// The user's key in a record's physical key, for messages.
@@ -427,6 +414,11 @@ extension CacheCore {
 }
 
 extension StoreError {
+  /// The error for a key that is over its limit.
+  init(keyOf bytes: Int) {
+    self = .invalidArgument("a key of \(bytes) bytes; the limit is \(maximumKeyBytes)")
+  }
+
   /// The error for a call on a cache that was dropped.
   init(cacheWasDropped name: String) {
     self = .invalidArgument(

@@ -260,9 +260,9 @@ extension Store {
     let open = openCaches.cache(named: name)
     let wanted = CacheCore(
       name, configuration, marks: open?.marks ?? context.budgets.marks(byteBudget: byteBudget),
-      residents: open == nil ? context.memory?.cache(for: memory) : open?.residents, in: context)
+      memory: open == nil ? context.memory(for: memory) : open?.memory, in: context)
     let core = try registry.withLock { registry throws(StoreError) in try registry.open(wanted) }
-    context.memory?.add(core.residents)
+    context.memory?.add(core.memory?.residents)
     return Cache(store: self, core: core)
   }
 
@@ -298,8 +298,8 @@ extension Store {
     guard dropped.isDropped else { return false }
     context.observations.endDropped()
     if let cache = dropped.cache {
-      context.memory?.remove(cache.residents)
-      context.counts.ofCache(name).reads.keep(hits: cache.residentHits)
+      context.memory?.remove(cache.memory?.residents)
+      context.counts.ofCache(name).reads.keep(hits: cache.memory?.hits ?? 0)
     }
     reclaim(atOpen: false)
     return true

@@ -20,8 +20,6 @@ final class StoreContext: Sendable {
   let loads = LoadRegister()
   /// The decoded values in memory; nil for a store in memory, whose entries are there anyway.
   let memory: StoreMemory?
-  /// Whether the clock is the system's, of which there is a faster, coarse one.
-  let hasSystemClock: Bool
   let isReadOnly: Bool
   private let durability: Durability
 
@@ -29,11 +27,26 @@ final class StoreContext: Sendable {
     self.engine = engine
     self.origin = origin
     clock = options.clock
-    hasSystemClock = options.clock is SystemClock
     memory = origin == .memory ? nil : StoreMemory(limit: options.memoryBytes)
     durability = options.durability
     isReadOnly = options.access == .readOnly
     budgets = Budgets(storeLimit: options.access == .readOnly ? nil : options.byteBudget)
+  }
+}
+
+extension StoreContext {
+  /// The memory for a cache that is opened with a setting; nil for none.
+  ///
+  /// Memory of its own is to be added to ``memory`` before the cache is used.
+  func memory(for tier: MemoryTier) -> CacheMemory? {
+    guard let memory else { return nil }
+    let residents: MemoryCache? =
+      switch tier {
+      case .shared: memory.shared
+      case .none: nil
+      case .bytes(let limit): MemoryCache(limit: limit)
+      }
+    return residents.map { CacheMemory($0, of: memory, in: self) }
   }
 }
 

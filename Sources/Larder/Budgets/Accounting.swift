@@ -12,7 +12,7 @@ struct CountedCache {
   /// Indexes into the list of budgets.
   let budgets: [Int]
   /// Where decoded values of its entries are in memory; nil for nowhere.
-  var residents: MemoryCache?
+  var memory: CacheMemory?
 }
 
 /// The bytes that the counted caches of a store hold, and the budgets.
@@ -110,7 +110,7 @@ extension Accounting {
       let new = Account(
         CountedCache(
           name: cache.name, id: id, lifetime: cache.lifetime, marks: cache.marks,
-          budgets: cache.budgets, residents: cache.residents),
+          budgets: cache.budgets, memory: cache.memory),
         bytes: 0)
       new.isChanged = true
       state.accounts[id] = new

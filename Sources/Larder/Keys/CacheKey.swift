@@ -69,12 +69,3 @@ extension KeyKind: CustomStringConvertible {
 
 /// The largest encoded key, in bytes: 64 KiB.
 package let maximumKeyBytes = 64 << 10
-
-extension CacheKey {
-  /// The encoded key.
-  package func encoded() -> [UInt8] {
-    var buffer = KeyBuffer()
-    encodeKey(into: &buffer)
-    return buffer.withBytes { Array($0) }
-  }
-}

@@ -1,39 +1,20 @@
 import LarderBytes
 
 /// Collects the bytes of an encoded key.
-///
-/// Up to 120 bytes, with those of the store before the key, take no memory from the heap.
 public struct KeyBuffer: ~Copyable {
-  private typealias Words = (
-    UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64,
-    UInt64, UInt64, UInt64
-  )
-
-  private var words: Words = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
-  /// The bytes of a longer key, which are not in `words`.
-  ///
-  /// The buffer owns it.
-  private var longer: UnsafeMutableRawPointer?
-  private var capacity = MemoryLayout<Words>.size
+  // Unsafe: `start` has room for `capacity` bytes. It is memory that its maker lends, or, once the
+  // key is longer than that, memory of its own.
+  private var start: UnsafeMutableRawPointer?
+  private var capacity: Int
+  private var isOwner = false
   private(set) var count = 0
 
-  /// The number of bytes before the user's key.
-  let prefixCount: Int
-
-  init() { prefixCount = 0 }
-
-  /// Makes a buffer for the physical key of a record, with the id of its cache.
-  init(recordOf cacheID: UInt64) {
-    var bytes: (UInt64, UInt64) = (0, 0)
-    prefixCount = withUnsafeMutableBytes(of: &bytes) { bytes in
-      bytes[0] = KeySpace.records.rawValue
-      return 1 + putVarint(cacheID, into: UnsafeMutableRawBufferPointer(rebasing: bytes[1...]))
-    }
-    (words.0, words.1) = bytes
-    count = prefixCount
+  /// Makes an empty buffer in memory that must outlive it.
+  fileprivate init(in memory: UnsafeMutableRawBufferPointer) {
+    (start, capacity) = (memory.baseAddress, memory.count)
   }
 
-  deinit { longer?.deallocate() }
+  deinit { if isOwner { start?.deallocate() } }
 
   /// Appends `more` to the key.
   public mutating func append(_ more: some Sequence<UInt8>) {
@@ -46,36 +27,65 @@ public struct KeyBuffer: ~Copyable {
 
   @inline(__always)
   mutating func append(_ bytes: UnsafeRawBufferPointer) {
-    guard let start = bytes.baseAddress, bytes.count > 0 else { return }
+    guard let source = bytes.baseAddress, bytes.count > 0 else { return }
     if bytes.count > capacity - count { grow(by: bytes.count) }
-    let end = count
-    if let longer {
-      (longer + end).copyMemory(from: start, byteCount: bytes.count)
-    } else {
-      withUnsafeMutableBytes(of: &words) { words in
-        UnsafeMutableRawBufferPointer(rebasing: words[end...]).copyMemory(from: bytes)
-      }
-    }
+    guard let start else { return }
+    (start + count).copyMemory(from: source, byteCount: bytes.count)
     count += bytes.count
+  }
+
+  /// Appends the prefix of the physical keys of a cache's records.
+  fileprivate mutating func appendPrefix(ofRecordsIn cacheID: UInt64) {
+    var bytes: (UInt64, UInt64) = (0, 0)
+    withUnsafeMutableBytes(of: &bytes) { bytes in
+      bytes[0] = KeySpace.records.rawValue
+      let count = putVarint(cacheID, into: UnsafeMutableRawBufferPointer(rebasing: bytes[1...]))
+      append(UnsafeRawBufferPointer(rebasing: bytes[...count]))
+    }
   }
 
   @inline(never)
   private mutating func grow(by more: Int) {
     capacity = max(2 * capacity, count + more)
     let larger = UnsafeMutableRawPointer.allocate(byteCount: capacity, alignment: 1)
-    withBytes { bytes in
-      if let start = bytes.baseAddress { larger.copyMemory(from: start, byteCount: bytes.count) }
+    if let start {
+      larger.copyMemory(from: start, byteCount: count)
+      if isOwner { start.deallocate() }
     }
-    longer?.deallocate()
-    longer = larger
+    (start, isOwner) = (larger, true)
   }
 
-  /// Lends the bytes for as long as the call.
+  fileprivate var bytes: UnsafeRawBufferPointer {
+    UnsafeRawBufferPointer(start: start, count: count)
+  }
+}
+
+/// The bytes of the stack that an encoded key may take; a longer one takes memory from the heap.
+private let stackBytes = 512
+
+extension CacheKey {
+  /// The encoded key.
+  package func encoded() -> [UInt8] {
+    withUnsafeTemporaryAllocation(byteCount: stackBytes, alignment: 1) { memory in
+      var buffer = KeyBuffer(in: memory)
+      encodeKey(into: &buffer)
+      return Array(buffer.bytes)
+    }
+  }
+
+  /// Lends the physical key of the record that a cache has under the key, and the number of the
+  /// bytes before the user's key.
   @inline(__always)
-  func withBytes<R, E: Error>(_ body: (UnsafeRawBufferPointer) throws(E) -> R) throws(E) -> R {
-    if let longer { return try body(UnsafeRawBufferPointer(start: longer, count: count)) }
-    return try withUnsafeBytes(of: words) { words throws(E) in
-      try body(UnsafeRawBufferPointer(rebasing: words[..<count]))
+  func withRecordKey(
+    in cacheID: UInt64, _ body: (_ bytes: UnsafeRawBufferPointer, _ prefixCount: Int) -> Void
+  ) {
+    // Not generic: a result of a generic type is copied by slow, general code.
+    withUnsafeTemporaryAllocation(byteCount: stackBytes, alignment: 1) { memory in
+      var buffer = KeyBuffer(in: memory)
+      buffer.appendPrefix(ofRecordsIn: cacheID)
+      let prefixCount = buffer.count
+      encodeKey(into: &buffer)
+      body(buffer.bytes, prefixCount)
     }
   }
 }

@@ -1,41 +1,38 @@
 import Foundation
-import LarderBytes
 import LarderCoding
-import LarderEngine
 
-// Reads look into memory first. What is there is the value of a fresh entry, so a read that finds
-// it needs only the date. All other reads go to the disk.
+/// What a read from disk needs after its value was not found in memory.
+struct Missed {
+  /// The key of the record; nil if the value was found.
+  var recordKey: RecordKey?
+  /// The hash of the record's key in memory.
+  var hash: UInt64 = 0
+}
 
 extension CacheCore {
-  /// The hash of a record's key in memory; 0 if the cache has no memory.
-  @inline(__always)
-  func memoryHash(of key: borrowing KeyBuffer) -> UInt64 {
-    guard let memory = context.memory, residents != nil else { return 0 }
-    return key.withBytes { memory.hash($0) }
-  }
-
-  /// Returns the value that is in memory under a record's key if it is fresh; nil otherwise.
-  ///
-  /// It is nil, too, if the store is closed or belongs to another process: the read from disk then
-  /// throws. That is checked first, because a lock may be held in another process.
-  @inline(__always)
-  func resident(under key: borrowing KeyBuffer, hash: UInt64) -> ResidentEntry<Value>? {
-    guard let residents, engine.isUp else { return nil }
-    let found = key.withBytes { residents.read($0, hash: hash, by: owner) }
-    guard let found else { return nil }
-    guard context.isValid(found) else {
-      residents.takeBackHit(hash: hash, by: owner)
-      key.withBytes { residents.remove($0, hash: hash) }
-      return nil
+  /// Finds the fresh value of a key in memory; nil if it is not there, and `missed` is set.
+  func find(_ key: some CacheKey, _ missed: inout Missed) throws(StoreError) -> Resident? {
+    let id = id
+    guard id != droppedCacheID else { throw StoreError(cacheWasDropped: name) }
+    var keyBytes = 0
+    var resident: Resident?
+    key.withRecordKey(in: id) { bytes, prefixCount in
+      keyBytes = bytes.count - prefixCount
+      guard keyBytes <= maximumKeyBytes else { return }
+      resident = memory?.find(bytes, &missed.hash)
+      guard resident == nil else { return }
+      missed.recordKey = RecordKey(
+        cacheID: id, bytes: Array(bytes), prefixCount: prefixCount)
     }
-    // The id of a cache is in the key, and a cache has one type of values.
-    return unsafeDowncast(found, to: ResidentEntry<Value>.self)
+    guard keyBytes <= maximumKeyBytes else { throw StoreError(keyOf: keyBytes) }
+    return resident
   }
 
-  /// Begins to read a record from disk; nil if its value is not to be kept in memory.
-  func beginReading(hash: UInt64) -> StoreMemory.Reading? {
-    guard residents != nil else { return nil }
-    return context.memory?.beginReading(hash: hash, tagEpoch: context.invalidatedTags.epoch)
+  /// The entry with a value of this cache that was found in memory.
+  @inline(__always)
+  func entry(_ resident: Resident) -> ResidentEntry<Value> {
+    // The id of a cache is in the record's key, and a cache has one type of values while it is open.
+    unsafeDowncast(resident, to: ResidentEntry<Value>.self)
   }
 
   /// Keeps the value of a fresh record that was read from disk in memory.
@@ -43,14 +40,11 @@ extension CacheCore {
     _ value: Value, of record: Record, in bytes: RawSpan, under key: RecordKey,
     _ reading: StoreMemory.Reading?
   ) {
-    guard let reading, let residents, let memory = context.memory else { return }
+    guard let reading, let memory else { return }
     let entry = ResidentEntry(
       value, of: record, in: bytes, validUntil: validUntil(of: record),
       tagEpoch: record.tags == nil ? nil : reading.tagEpoch)
-    let weight = weight(of: record, under: key)
-    key.bytes.withUnsafeBytes { key in
-      memory.add(entry, weight: weight, under: key, reading, to: residents)
-    }
+    memory.add(entry, weight: weight(of: record, under: key), under: key, reading)
   }
 
   /// The date up to which an entry is returned from memory, in seconds since the reference date.
@@ -64,38 +58,21 @@ extension CacheCore {
   }
 
   /// Roughly the bytes that an entry takes in memory.
-  ///
-  /// Decoded values take more than their payloads, because each string and array is allocated on
-  /// its own: ``MemoryWeight/perPayloadByte`` was measured.
   private func weight(of record: Record, under key: RecordKey) -> Int {
-    let value = MemoryLayout<Value>.stride
     let payload =
       coder.format == .bytes
       ? record.payload.count : record.payload.count * MemoryWeight.perPayloadByte
-    return MemoryWeight.entry + value + payload + key.bytes.count
+    return MemoryWeight.entry + MemoryLayout<Value>.stride + payload + key.bytes.count
   }
 }
 
-/// The bytes of entries in memory, besides their values.
+/// The bytes of entries in memory, besides the values themselves.
 enum MemoryWeight {
   /// A slot of a ``MemoryShard``, its part of the table, and a ``ResidentEntry``.
   static let entry = 320
   /// The decoded bytes for each byte of a payload.
+  ///
+  /// Decoded values take more than their payloads, because each string and array is allocated on
+  /// its own.
   static let perPayloadByte = 2
-}
-
-extension StoreContext {
-  /// The most by which the coarse clock is late, in seconds, with a margin.
-  private static let coarseness = 0.02
-
-  /// Whether a value in memory may be returned.
-  @inline(__always)
-  func isValid(_ resident: Resident) -> Bool {
-    if let epoch = resident.tagEpoch, epoch != invalidatedTags.epoch { return false }
-    if resident.validUntil == .infinity { return true }
-    if hasSystemClock, coarseSecondsSinceReferenceDate() + Self.coarseness < resident.validUntil {
-      return true
-    }
-    return clock.now().timeIntervalSinceReferenceDate < resident.validUntil
-  }
 }

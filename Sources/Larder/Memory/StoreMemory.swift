@@ -40,17 +40,6 @@ final class StoreMemory {
     stripes.deallocate()
   }
 
-  /// The memory for a cache that is opened with a setting; nil for none.
-  ///
-  /// Memory of its own is to be added with ``add(_:)`` before the cache is used.
-  func cache(for tier: MemoryTier) -> MemoryCache? {
-    switch tier {
-    case .shared: shared
-    case .none: nil
-    case .bytes(let limit): MemoryCache(limit: limit)
-    }
-  }
-
   /// Adds the memory of an open cache, unless it is here already.
   func add(_ cache: MemoryCache?) {
     guard let cache, cache !== shared else { return }
@@ -85,12 +74,6 @@ final class StoreMemory {
       cache.reduce(to: max(0, bytes - others))
       caches.removeFirst()
     }
-  }
-
-  /// Whether a value in memory was read since the last call; false if it is not there.
-  func takeRead(_ key: RecordKey, in cache: MemoryCache?) -> Bool {
-    guard let cache else { return false }
-    return key.bytes.withUnsafeBytes { cache.takeRead($0, hash: hash($0)) }
   }
 
   @inline(__always)

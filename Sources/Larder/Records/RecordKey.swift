@@ -16,11 +16,11 @@ package struct RecordKey: Hashable, Sendable {
     self.bytes = bytes
   }
 
-  /// The key in a buffer that was made for a record of the cache with this id.
-  init(_ buffer: borrowing KeyBuffer, cacheID: UInt64) {
+  /// `prefixCount` is the number of bytes before the user's key.
+  init(cacheID: UInt64, bytes: [UInt8], prefixCount: Int) {
     self.cacheID = cacheID
-    bytes = buffer.withBytes { Array($0) }
-    prefixCount = buffer.prefixCount
+    self.bytes = bytes
+    self.prefixCount = prefixCount
   }
 
   /// Copies and parses a physical key; nil if it has no cache id.

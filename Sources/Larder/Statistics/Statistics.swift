@@ -105,7 +105,7 @@ extension Store {
     var statistics = Statistics()
     let open = allOpenCaches
     for (name, counts) in context.counts.ofCaches {
-      var cache = counts.value(withHits: open[name]?.residentHits ?? 0)
+      var cache = counts.value(withHits: open[name]?.memory?.hits ?? 0)
       if let id = open[name]?.id { cache.heldBytes = context.budgets.accounting.count(id)?.bytes }
       guard open[name] != nil || cache != CacheStatistics() else { continue }
       statistics.caches[name.text] = cache

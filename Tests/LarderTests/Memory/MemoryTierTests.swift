@@ -290,8 +290,8 @@ extension MemoryTierTests {
         _ = try cache.value(for: key)
       }
     }
-    #expect(own.core.residents?.weight ?? 0 <= 50_000)
-    #expect(own.core.residents?.weight ?? 0 > 40_000)
+    #expect(own.core.memory?.residents.weight ?? 0 <= 50_000)
+    #expect(own.core.memory?.residents.weight ?? 0 > 40_000)
     #expect(store.statistics.memory.evictions > 50)
     store.releaseMemory(to: 60_000)
     #expect(store.statistics.memory.bytes <= 60_000)

@@ -1,0 +1,93 @@
+import Foundation
+import LarderEngine
+
+/// The memory of an open cache for decoded values, which other caches may share.
+///
+/// Reads look here first. What is here is the value of a fresh entry, so a read that finds it needs
+/// only the date; all other reads go to the disk.
+final class CacheMemory: Sendable {
+  let residents: MemoryCache
+  /// The number by which `residents` counts the hits of the cache.
+  private let owner: Int
+  private let store: StoreMemory
+  private let engine: any StorageEngine
+  private let clock: any WallClock
+  private let hasSystemClock: Bool
+  private let invalidatedTags: InvalidatedTags
+
+  /// - Parameters:
+  ///   - residents: The cache's own memory, or the shared memory of the store.
+  ///   - store: The memory of the store.
+  ///   - context: The context of the store, which is not held.
+  init(_ residents: MemoryCache, of store: StoreMemory, in context: StoreContext) {
+    self.residents = residents
+    self.store = store
+    owner = residents.newOwner()
+    engine = context.engine
+    clock = context.clock
+    hasSystemClock = context.clock is SystemClock
+    invalidatedTags = context.invalidatedTags
+  }
+
+  /// The number of reads that found their value here.
+  var hits: Int { residents.hits(of: owner) }
+
+  /// Whether an entry was read from here since the last call.
+  func takeRead(_ key: RecordKey) -> Bool {
+    key.bytes.withUnsafeBytes { residents.takeRead($0, hash: store.hash($0)) }
+  }
+}
+
+// MARK: - Finding values
+
+extension CacheMemory {
+  /// Finds the fresh value of a record, and counts the hit; nil if it is not here.
+  ///
+  /// It finds nothing in a store that is closed or belongs to another process: the read from disk
+  /// then throws. That is checked first, because a lock may be held in another process.
+  func find(_ recordKey: UnsafeRawBufferPointer, _ hash: inout UInt64) -> Resident? {
+    let keyHash = store.hash(recordKey)
+    hash = keyHash
+    guard engine.isUp, let resident = residents.read(recordKey, hash: keyHash, by: owner) else {
+      return nil
+    }
+    guard isValid(resident) else {
+      takeBackHit(hash: keyHash)
+      residents.remove(recordKey, hash: keyHash)
+      return nil
+    }
+    return resident
+  }
+
+  /// Takes back a hit whose value was not used after all.
+  func takeBackHit(hash: UInt64) { residents.takeBackHit(hash: hash, by: owner) }
+
+  /// The most by which the coarse clock is late, in seconds, with a margin.
+  private static let coarseness = 0.02
+
+  @inline(__always)
+  private func isValid(_ resident: Resident) -> Bool {
+    if let epoch = resident.tagEpoch, epoch != invalidatedTags.epoch { return false }
+    if resident.validUntil == .infinity { return true }
+    if hasSystemClock, coarseSecondsSinceReferenceDate() + Self.coarseness < resident.validUntil {
+      return true
+    }
+    return clock.now().timeIntervalSinceReferenceDate < resident.validUntil
+  }
+}
+
+// MARK: - Adding values
+
+extension CacheMemory {
+  /// Begins to read a record from disk; nil if its value cannot be added afterwards.
+  func beginReading(hash: UInt64) -> StoreMemory.Reading? {
+    store.beginReading(hash: hash, tagEpoch: invalidatedTags.epoch)
+  }
+
+  /// Adds what was read from disk, unless it was written since.
+  func add(_ entry: Resident, weight: Int, under key: RecordKey, _ reading: StoreMemory.Reading) {
+    key.bytes.withUnsafeBytes { key in
+      store.add(entry, weight: weight, under: key, reading, to: residents)
+    }
+  }
+}
