@@ -1,0 +1,109 @@
+public import Foundation
+
+/// The entry that a cache has before a load.
+///
+/// An entry that cannot be read, or that was invalidated, is not offered.
+public struct Previous<Value: Sendable>: Sendable {
+  /// The value; nil if the entry has expired.
+  public let value: Value?
+  /// The validator that the entry was saved or touched with; nil if it has none.
+  public let validator: Validator?
+  /// The date the entry was saved.
+  public let savedAt: Date
+}
+
+/// The result of a load.
+public struct LoadReply<Value: Sendable>: Sendable {
+  enum Content: Sendable {
+    case value(Value, Lifetime?, Validator?, [String])
+    case unsaved(Value)
+    case unchanged(Lifetime?, Validator?)
+    case absent
+  }
+
+  let content: Content
+
+  /// A value, which is saved and returned.
+  ///
+  /// - Parameters:
+  ///   - value: At most 32 MiB encoded.
+  ///   - lifetime: The entry's own lifetime; nil, the default, leaves it to the cache.
+  ///   - validator: 1 to 4,096 bytes; nil, the default, for none.
+  ///   - tags: Up to 16, of 1 to 64 bytes of UTF-8 each; none by default.
+  /// - Returns: The reply.
+  public static func value(
+    _ value: Value, lifetime: Lifetime? = nil, validator: Validator? = nil, tags: [String] = []
+  ) -> LoadReply {
+    LoadReply(content: .value(value, lifetime, validator, tags))
+  }
+
+  /// A value that is returned and not saved, such as one with `Cache-Control: no-store`.
+  ///
+  /// An entry that is there stays.
+  public static func unsaved(_ value: Value) -> LoadReply { LoadReply(content: .unsaved(value)) }
+
+  /// The previous entry is still right, as after an HTTP status 304: it becomes fresh again.
+  ///
+  /// Its value is returned, also if it had expired. If there is no previous entry, the call throws
+  /// ``StoreError/invalidArgument(_:)``.
+  public static var unchanged: LoadReply { unchanged(lifetime: nil) }
+
+  /// The same as ``unchanged``, with another lifetime or validator.
+  ///
+  /// - Parameters:
+  ///   - lifetime: The entry's own lifetime from now on; nil keeps what it has.
+  ///   - validator: 1 to 4,096 bytes in place of the entry's; nil, the default, keeps what it has.
+  /// - Returns: The reply.
+  public static func unchanged(lifetime: Lifetime?, validator: Validator? = nil) -> LoadReply {
+    LoadReply(content: .unchanged(lifetime, validator))
+  }
+
+  /// There is no value, as after an HTTP status 404: an entry that is there is removed.
+  ///
+  /// The calls return nil. See ``Loading/absentFor``.
+  public static var absent: LoadReply { LoadReply(content: .absent) }
+}
+
+/// A value from a cache or from a load, and how it was obtained.
+public struct LoadedEntry<Value: Sendable>: Sendable {
+  /// The value.
+  public let value: Value
+  /// Where the value came from.
+  public let origin: Origin
+  /// The time since it was saved; zero if it was loaded or confirmed for this call.
+  public let age: Duration
+  /// Whether it is an entry that is past its fresh time.
+  public let isStale: Bool
+  /// Whether it is being refreshed in the background.
+  public let isRefreshing: Bool
+  /// Whether the cache has this value.
+  ///
+  /// It is false if the load replied ``LoadReply/unsaved(_:)``, if the key was changed during the
+  /// load, so that the change won, or because of ``saveFailure``.
+  public let isSaved: Bool
+  /// Why the loaded value could not be saved; nil if nothing failed.
+  public let saveFailure: StoreError?
+  /// Why a stale value is returned instead of a loaded one; nil if no load has failed.
+  public let loadFailure: (any Error)?
+}
+
+extension LoadedEntry {
+  /// An entry of the cache.
+  init(
+    _ entry: Entry<Value>, age: Duration, isStale: Bool = false, isRefreshing: Bool = false,
+    loadFailure: (any Error)? = nil
+  ) {
+    self.init(
+      value: entry.value, origin: entry.origin, age: age, isStale: isStale,
+      isRefreshing: isRefreshing, isSaved: true, saveFailure: nil, loadFailure: loadFailure)
+  }
+
+  /// A value that was loaded, or confirmed by a load.
+  init(_ value: Value, from origin: Origin, _ saving: LoadMachine.Saving) {
+    var failure: StoreError?
+    if case .failed(let error) = saving { failure = error }
+    self.init(
+      value: value, origin: origin, age: .zero, isStale: false, isRefreshing: false,
+      isSaved: saving.isDone, saveFailure: failure, loadFailure: nil)
+  }
+}

@@ -1,0 +1,363 @@
+import LarderTestSupport
+
+@testable import Larder
+
+/// One key, two callers, a disk and a source, around a ``LoadMachine``.
+///
+/// It executes the effects of the machine, and checks each of them against the specification of
+/// loading, which it knows only by what has happened: who has asked when, what was on disk, which
+/// changes and failures there were.
+struct LoadWorld {
+  enum Step: String, CaseIterable {
+    case getA, getB, refreshB, start, end, absent, fail, saved, save, remove, clear, invalidate
+    case expire, cancelA, cancelB, softA, hardB, delayIsOver, wait
+  }
+
+  /// What is on disk.
+  enum Disk: CaseIterable { case missing, fresh, due, stale, expired }
+
+  enum Work { case look, load, save, delay, queued }
+
+  struct Flight {
+    let key: UInt8
+    /// The changes before it has registered.
+    let changes: Int
+    var found = Disk.missing
+    var work: Work? = .look
+    var isOvertaken = false
+    var isCancelled = false
+    var isEnded = false
+    /// Whether someone was told that an entry is being refreshed.
+    var isPromised = false
+    var attempts = 0
+    var reply = LoadMachine.Reply.save
+  }
+
+  struct Caller {
+    let waiter: Int
+    let flight: Int
+    let isForced: Bool
+    /// The changes before it has asked.
+    let changes: Int
+    var isOutOfPatience = false
+  }
+
+  struct TestFailure: Error {}
+
+  let loading: Loading
+  private(set) var machine: LoadMachine
+  private(set) var disk: Disk
+  private(set) var faults: [String] = []
+  private var key: UInt8 = 0
+  private var now = 0
+  private var changes = 0
+  private var lastID = 0
+  private var flights: [Int: Flight] = [:]
+  private var callers: [Character: Caller] = [:]
+  /// The time of the last failure, and of the last reply that there is no value.
+  private var failedAt: Int?
+  private var absentAt: Int?
+
+  init(_ loading: Loading, disk: Disk) {
+    (self.loading, self.disk) = (loading, disk)
+    machine = LoadMachine(limit: loading.concurrent)
+  }
+
+  private mutating func fault(_ text: String) { faults.append(text) }
+
+  private mutating func check(_ holds: Bool, _ text: @autoclosure () -> String) {
+    if !holds { fault(text()) }
+  }
+
+  /// The flight of which new callers become part: the newest one that nothing has closed.
+  private var openFlight: Int? {
+    flights.filter { entry in
+      !entry.value.isEnded && !entry.value.isCancelled && !entry.value.isOvertaken
+        && entry.value.key == key
+    }.keys.max()
+  }
+
+  private func flight(with work: Work) -> Int? {
+    flights.filter { $0.value.work == work && !$0.value.isEnded }.keys.min()
+  }
+
+  private func waiters(of flight: Int) -> [Caller] {
+    callers.values.filter { $0.flight == flight }
+  }
+}
+
+// MARK: - Steps
+
+extension LoadWorld {
+  /// Makes a step; returns false if it is not possible now.
+  mutating func take(_ step: Step) -> Bool {
+    switch step {
+    case .getA: return ask("A")
+    case .getB: return ask("B")
+    case .refreshB: return ask("B", isForced: true)
+    case .start: return look()
+    case .end: return reply(.save)
+    case .absent: return loading.absentFor != nil && reply(.absent)
+    case .fail: return fail()
+    case .saved: return saved()
+    case .save: return change(to: .fresh)
+    case .remove: return change(to: .missing)
+    case .clear:
+      key += 1
+      failedAt = nil
+      return change(to: .missing)
+    case .invalidate: return disk != .missing && change(to: .expired)
+    case .expire: return expire()
+    case .cancelA: return leave("A", CancellationError())
+    case .cancelB: return leave("B", CancellationError())
+    case .softA: return softTimeout("A")
+    case .hardB: return loading.hardTimeout != nil && leave("B", LoadTimeout())
+    case .delayIsOver:
+      guard let id = flight(with: .delay) else { return false }
+      flights[id]?.work = .queued
+      handle(.delayIsOver(flight: id))
+      return true
+    case .wait:
+      guard failedAt != nil || absentAt != nil else { return false }
+      now += 60
+      return true
+    }
+  }
+
+  private func state(of disk: Disk) -> LoadMachine.Found {
+    switch disk {
+    case .missing, .expired: .unusable
+    case .fresh: .fresh(isDue: false)
+    case .due: .fresh(isDue: true)
+    case .stale: .stale(.seconds(10))
+    }
+  }
+
+  private mutating func newID() -> Int {
+    lastID += 1
+    return lastID
+  }
+
+  private mutating func ask(_ name: Character, isForced: Bool = false) -> Bool {
+    // The callers are alike, so the first one is A.
+    guard callers[name] == nil, name == "A" || lastID > 0 else { return false }
+    let (waiter, new) = (newID(), newID())
+    let open = openFlight
+    for id in flights.keys where flights[id]?.isOvertaken == true && flights[id]?.key == key {
+      if machine.place(of: [key])?.flight == id { handle(.changed([key])) }
+    }
+    let isKnownAbsent = !isForced && absentAt.map { now < $0 + 30 } ?? false
+    if open == nil, !isKnownAbsent { flights[new] = Flight(key: key, changes: changes) }
+    if open == nil, isForced { absentAt = nil }
+    callers[name] = Caller(
+      waiter: waiter, flight: open ?? new, isForced: isForced, changes: changes)
+    let found = open.flatMap { flights[$0] }
+    handle(
+      .asked(
+        LoadMachine.Ask(
+          key: [key], waiter: waiter, flight: new, loading: loading, isForced: isForced,
+          found: found?.work == .look ? nil : found.map { state(of: $0.found) },
+          now: .seconds(now))))
+    check(
+      !isKnownAbsent || callers[name] == nil, "a caller waits for a key that is known to be absent")
+    return true
+  }
+
+  private mutating func look() -> Bool {
+    guard let id = flight(with: .look) else { return false }
+    flights[id]?.found = disk
+    flights[id]?.work = .queued
+    handle(.found(flight: id, [state(of: disk)], now: .seconds(now)))
+    return true
+  }
+
+  private mutating func reply(_ reply: LoadMachine.Reply) -> Bool {
+    guard let id = flight(with: .load), let flight = flights[id] else { return false }
+    if !flight.isCancelled, flight.key == key { failedAt = nil }
+    flights[id]?.reply = reply
+    flights[id]?.work = nil
+    handle(.replied(flight: id, [reply]))
+    return true
+  }
+
+  private mutating func fail() -> Bool {
+    guard let id = flight(with: .load), let flight = flights[id] else { return false }
+    flights[id]?.work = nil
+    flights[id]?.attempts += 1
+    let isLast = flight.attempts + 1 > loading.retries.extra
+    if isLast, !flight.isCancelled, flight.key == key, loading.retryThrottle != nil {
+      failedAt = now
+    }
+    handle(
+      .failed(
+        flight: id, TestFailure(), isFinal: false, [state(of: flight.found)], now: .seconds(now)))
+    return true
+  }
+
+  private mutating func saved() -> Bool {
+    guard let id = flight(with: .save), let flight = flights[id] else { return false }
+    flights[id]?.work = nil
+    if !flight.isOvertaken {
+      if case .absent = flight.reply {
+        disk = .missing
+        if !flight.isCancelled, loading.absentFor != nil { absentAt = now }
+      } else {
+        disk = .fresh
+      }
+    }
+    let outcome = flight.isOvertaken ? LoadMachine.Saving.overtaken : .done
+    handle(.saved(flight: id, [outcome], now: .seconds(now)))
+    return true
+  }
+
+  /// A change by a writer, which revokes the tickets of the flights.
+  private mutating func change(to disk: Disk) -> Bool {
+    self.disk = disk
+    changes += 1
+    for id in flights.keys where flights[id]?.isEnded == false { flights[id]?.isOvertaken = true }
+    if absentAt != nil {
+      absentAt = nil
+      for key in 0...key { handle(.changed([key])) }
+    }
+    // The machine notices the others when the next caller asks.
+    return true
+  }
+
+  private mutating func expire() -> Bool {
+    let next: [Disk: Disk] = [.fresh: .stale, .due: .stale, .stale: .expired]
+    guard let later = next[disk] else { return false }
+    disk = later
+    for (id, flight) in flights { flights[id]?.found = next[flight.found] ?? flight.found }
+    return true
+  }
+
+  private mutating func leave(_ name: Character, _ error: any Error) -> Bool {
+    guard let caller = callers[name] else { return false }
+    handle(.left(waiter: caller.waiter, error))
+    check(callers[name] == nil, "caller \(name) did not leave at once")
+    return true
+  }
+
+  private mutating func softTimeout(_ name: Character) -> Bool {
+    guard let caller = callers[name], loading.softTimeout != nil, !caller.isOutOfPatience,
+      let flight = flights[caller.flight]
+    else { return false }
+    callers[name]?.isOutOfPatience = true
+    handle(
+      .softTimeout(
+        waiter: caller.waiter, flight.work == .look ? nil : state(of: flight.found)))
+    return true
+  }
+}
+
+// MARK: - Effects, and the specification
+
+extension LoadWorld {
+  private mutating func handle(_ event: LoadMachine.Event) {
+    for effect in machine.handle(event) { apply(effect, after: event) }
+    checkAll()
+  }
+
+  private mutating func apply(_ effect: LoadMachine.Effect, after event: LoadMachine.Event) {
+    switch effect {
+    case .look(let id): check(flights[id] != nil, "a flight starts beside an open one")
+    case .load(let id, _):
+      check(flights[id]?.isCancelled == false, "a cancelled flight loads")
+      flights[id]?.work = .load
+      let running = flights.values.filter { $0.work == .load }.count
+      check(running <= loading.concurrent ?? .max, "\(running) loads at once")
+      if case .found = event, let failedAt, now < failedAt + 30, flights[id]?.found == .stale,
+        loading.staleWhileRevalidate || loading.staleIfError != nil
+      {
+        check(waiters(of: id).contains(where: \.isForced), "a load in spite of the throttle")
+      }
+    case .save(let id, _):
+      check(flights[id]?.isCancelled == false, "a cancelled flight saves")
+      flights[id]?.work = .save
+    case .delay(let id, _):
+      check((flights[id]?.attempts ?? 0) <= loading.retries.extra, "too many repetitions")
+      flights[id]?.work = .delay
+    case .cancel(let id):
+      check(waiters(of: id).isEmpty, "a flight with waiters is cancelled")
+      check(flights[id]?.isPromised == false, "a refresh is cancelled")
+      flights[id]?.isCancelled = true
+    case .end(let id):
+      check(waiters(of: id).isEmpty, "a flight with waiters ends")
+      flights[id]?.isEnded = true
+    case .answer(let waiter, let place, let answer):
+      guard let name = callers.first(where: { $0.value.waiter == waiter })?.key,
+        let caller = callers.removeValue(forKey: name)
+      else { return fault("an answer to nobody") }
+      check(place == nil || place?.flight == caller.flight, "an answer of another flight")
+      check(answer, to: caller, after: event)
+    case .remember, .forget: break
+    }
+  }
+
+  private mutating func check(
+    _ answer: LoadMachine.Answer, to caller: Caller, after event: LoadMachine.Event
+  ) {
+    let flight = flights[caller.flight]
+    switch answer {
+    case .absent: check(absentAt.map { now < $0 + 30 } ?? false, "absent, and nobody said so")
+    case .entry(let isRefreshing, let failure):
+      guard let flight else { return fault("an entry without a flight") }
+      check(!caller.isForced, "a refresh gets the entry that is there")
+      // A caller that asks after a change never gets what was there before.
+      check(
+        flight.changes >= caller.changes || flight.work == .look || !flight.isOvertaken,
+        "an entry from before the change")
+      switch flight.found {
+      case .missing, .expired: fault("an entry that cannot be used")
+      case .fresh, .due: break
+      case .stale:
+        check(
+          loading.staleWhileRevalidate || caller.isOutOfPatience
+            || (failure != nil && loading.staleIfError != nil), "a stale entry without leave")
+      }
+      if failure != nil, case .found = event {
+        check(failedAt.map { now < $0 + 30 } ?? false, "a throttle without a failure")
+      }
+      if isRefreshing { flights[caller.flight]?.isPromised = true }
+    case .loaded(let saving):
+      guard case .saved = event else { return fault("a loaded value that was not saved") }
+      check(saving.isDone != flight?.isOvertaken, "saved, although a change has won, or not")
+      check(flight.map { $0.changes == caller.changes } ?? false, "a value from before the change")
+    case .failure(let error):
+      if error is TestFailure {
+        check(flight?.attempts == loading.retries.extra + 1, "an error before the last repetition")
+        check(
+          flight?.found != .stale || loading.staleIfError == nil || caller.isForced,
+          "an error in spite of a stale entry")
+      } else {
+        guard case .left(let waiter, _) = event, waiter == caller.waiter else {
+          return fault("\(error) without a reason")
+        }
+      }
+    }
+  }
+
+  /// What holds after each step.
+  private mutating func checkAll() {
+    for (name, caller) in callers {
+      guard let flight = flights[caller.flight], !flight.isEnded, !flight.isCancelled,
+        flight.work != nil
+      else {
+        fault("\(name) waits, and nothing is under way")
+        continue
+      }
+      let isAllowed = loading.staleWhileRevalidate || caller.isOutOfPatience
+      if flight.work != .look, !caller.isForced, flight.found == .stale, isAllowed {
+        fault("\(name) waits although the stale entry is allowed")
+      }
+    }
+    for (id, flight) in flights where !flight.isEnded && !flight.isCancelled {
+      if flight.work == .save || flight.isPromised { continue }
+      check(!waiters(of: id).isEmpty, "a flight continues for nobody")
+    }
+    let open = flights.values.filter { flight in
+      !flight.isEnded && !flight.isCancelled && !flight.isOvertaken && flight.work != nil
+    }
+    check(open.count <= 1, "\(open.count) flights for one key")
+  }
+}
