@@ -49,6 +49,8 @@ private struct RangeRemoval: ~Copyable {
   }
 
   mutating func run(_ range: EngineRange) throws(StoreError) {
+    // Before: the commit also waits for the saves of loads that had their turn.
+    context.loads.willRemove(range)
     beginning = try commitBeginning()
     let cursor = try context.cursor(over: range, cache: name)
     var damage: StoreError?

@@ -43,6 +43,7 @@ struct CacheConfiguration<Value: Sendable> {
   let byteBudget: Int?
   let expiry: Expiry
   let memory: MemoryTier
+  var loading = Loading()
   /// Whether saves replace entries of newer schema versions.
   let overwritesNewer: Bool
 }
@@ -79,6 +80,8 @@ final class CacheCore<Value: Sendable>: OpenCache {
   let counts: CacheCounts
   /// The decoded values in memory; nil if the cache keeps none.
   let memory: CacheMemory?
+  let loading: Loading
+  let loads: Loads<Value>
 
   init(
     _ name: String, _ configuration: CacheConfiguration<Value>, marks: ReadMarks?,
@@ -97,6 +100,8 @@ final class CacheCore<Value: Sendable>: OpenCache {
     slides = configuration.expiry == .sliding && !context.isReadOnly ? Slides() : nil
     counts = context.counts.ofCache(name)
     self.memory = memory
+    loading = configuration.loading
+    loads = Loads(of: context, lifetime, limit: loading.concurrent, counts: counts)
   }
 
   var id: UInt64 {
@@ -310,7 +315,16 @@ extension CacheCore {
     fields: Record.Fields = Record.Fields(), if requirement: Int? = nil,
     to write: inout PendingWrite
   ) throws(StoreError) {
-    let recordKey = try recordKey(of: key, id: id)
+    try add(
+      value, under: try recordKey(of: key, id: id), savedAt: savedAt, fields: fields,
+      if: requirement, to: &write)
+  }
+
+  /// Adds the record of `value` under its physical key, and its index row, to `write`.
+  func add(
+    _ value: Value, under recordKey: RecordKey, savedAt: Date, fields: Record.Fields,
+    if requirement: Int?, to write: inout PendingWrite
+  ) throws(StoreError) {
     let expiresAt = expiry(from: savedAt, fields.lifetime)
     try write.rows.put(recordKey.bytes.span.bytes, stamp: Record.stamp, if: requirement) {
       buffer throws(StoreError) in

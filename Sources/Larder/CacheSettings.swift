@@ -21,6 +21,7 @@ struct CacheSettings {
   let byteBudget: Int?
   let expiry: Expiry
   let memory: MemoryTier
+  let loading: Loading
   let overwritesNewer: Bool
 
   init<Value>(_ configuration: CacheConfiguration<Value>) {
@@ -33,6 +34,7 @@ struct CacheSettings {
     byteBudget = configuration.byteBudget
     expiry = configuration.expiry
     memory = configuration.memory
+    loading = configuration.loading
     overwritesNewer = configuration.overwritesNewer
   }
 }
@@ -66,6 +68,7 @@ extension CacheSettings {
         : "for versions \(versions.sorted().map(String.init).joined(separator: ", "))"
     }
     compare("coder", \.coder)
+    compare("loading", \.loading)
     compare("byteBudget", \.byteBudget) { $0.map { "\($0)" } ?? "nil" }
     compare("memory", \.memory)
     compare("overwritesNewer", \.overwritesNewer)

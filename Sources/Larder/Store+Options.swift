@@ -63,6 +63,16 @@ extension Store {
     /// The default is a timer.
     package var sweepTrigger: SweepTrigger = sweepTimer
 
+    // MARK: Loading
+
+    /// The timer of timeouts and repetitions of loads.
+    ///
+    /// The default is the system's.
+    package var loadTimer: LoadTimer = systemLoadTimer
+
+    /// Returns random numbers from 0 to 1, without 1, that spread loads.
+    package var random: @Sendable () -> Double = { .random(in: 0..<1) }
+
     // MARK: Performance
 
     /// The size of the write buffer in memory, in bytes; a full buffer is written to a sorted file.

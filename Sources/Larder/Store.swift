@@ -190,6 +190,7 @@ public final class Store: Sendable {
   public func close() throws {
     defer { context.observations.finish() }
     endSweepsInBackground()
+    context.loads.close()
     threads.endIdle()
     defer { releaseMemory() }
     do {
@@ -225,6 +226,7 @@ extension Store {
   ///     rows. Nil, the default, is no limit.
   ///   - memory: The memory for decoded values; that of the store, ``MemoryTier/shared``, by
   ///     default.
+  ///   - loading: How calls such as `value(for:loading:load:)` load values.
   ///   - overwritesNewer: Whether a save replaces an entry of a newer schema version. If false, the
   ///     default, the entry is kept and the save throws ``StoreError/newerSchema(found:known:)``.
   /// - Returns: The cache.
@@ -240,7 +242,8 @@ extension Store {
     _ name: String, of type: Value.Type, keyedBy key: Key.Type = String.self,
     lifetime: Lifetime = .days(7), expiry: Expiry = .sinceSaved,
     schema: Schema<Value> = Schema(version: 1), coder: Coder<Value> = .binary,
-    byteBudget: Int? = nil, memory: MemoryTier = .shared, overwritesNewer: Bool = false
+    byteBudget: Int? = nil, memory: MemoryTier = .shared, loading: Loading = Loading(),
+    overwritesNewer: Bool = false
   ) throws -> Cache<Key, Value> {
     guard (1...255).contains(name.utf8.count) else {
       throw StoreError.invalidArgument(
@@ -252,9 +255,11 @@ extension Store {
     if case .bytes(let limit) = memory, limit < 1 {
       throw StoreError.invalidArgument("memory of \(limit) bytes; at least 1 is allowed")
     }
+    try loading.checkRanges()
     let configuration = CacheConfiguration(
       keyType: Key.self, lifetime: lifetime, schema: schema, coder: coder,
       readers: Coder<Value>.readers, byteBudget: byteBudget, expiry: expiry, memory: memory,
+      loading: loading,
       overwritesNewer: overwritesNewer)
     // A cache that is open already has its marks and its memory.
     let open = openCaches.cache(named: name)

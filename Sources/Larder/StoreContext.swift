@@ -20,6 +20,9 @@ final class StoreContext: Sendable {
   let loads = LoadRegister()
   /// The decoded values in memory; nil for a store in memory, whose entries are there anyway.
   let memory: StoreMemory?
+  let loadTimer: LoadTimer
+  /// A random number from 0 to 1, without 1.
+  let random: @Sendable () -> Double
   let isReadOnly: Bool
   private let durability: Durability
 
@@ -29,6 +32,7 @@ final class StoreContext: Sendable {
     clock = options.clock
     memory = origin == .memory ? nil : StoreMemory(limit: options.memoryBytes)
     durability = options.durability
+    (loadTimer, random) = (options.loadTimer, options.random)
     isReadOnly = options.access == .readOnly
     budgets = Budgets(storeLimit: options.access == .readOnly ? nil : options.byteBudget)
   }

@@ -29,32 +29,24 @@ final class StoreParticipant: CommitParticipant {
   }
 
   func willWrite(_ batch: borrowing WriteBatch, without failed: Set<Int>) {
-    let isLoading = !loads.isEmpty
-    guard memory != nil || isLoading else { return }
-    batch.bytes.withBytes { bytes in
-      for row in batch.rows {
-        let key = UnsafeRawBufferPointer(rebasing: bytes[row.key])
-        if key.first == KeySpace.records.rawValue {
-          memory?.willWrite(key)
-          // A removal counts even if there is nothing to remove.
-          if isLoading, row.kind == .remove || row.isKept(without: failed) { loads.changed(key) }
-        } else if isLoading, row.kind == .put {
-          if let id = Metadata.reclaimedID(in: key.bytes) { loads.cleared(cacheID: id) }
-          if key.starts(with: Metadata.tagPrefix) {
-            loads.invalidated(
-              tag: UnsafeRawBufferPointer(rebasing: key[Metadata.tagPrefix.count...]))
-          }
-        }
-      }
-    }
+    if !loads.isEmpty { loads.willWrite(batch, without: failed) }
+    forEachRecordKey(of: batch) { memory, key in memory.willWrite(key) }
   }
 
   func didWrite(_ batch: borrowing WriteBatch) {
+    forEachRecordKey(of: batch) { memory, key in memory.didWrite(key) }
+  }
+
+  /// Calls `body` with the memory and the key of each record that a batch changes, if there is a
+  /// memory.
+  private func forEachRecordKey(
+    of batch: borrowing WriteBatch, _ body: (StoreMemory, UnsafeRawBufferPointer) -> Void
+  ) {
     guard let memory else { return }
     batch.bytes.withBytes { bytes in
       for row in batch.rows {
         let key = UnsafeRawBufferPointer(rebasing: bytes[row.key])
-        if key.first == KeySpace.records.rawValue { memory.didWrite(key) }
+        if key.first == KeySpace.records.rawValue { body(memory, key) }
       }
     }
   }

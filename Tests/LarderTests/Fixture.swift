@@ -24,6 +24,8 @@ final class Fixture {
   private(set) var store: Store
   /// The store's budget from the next opening on.
   var byteBudget: Int?
+  /// Sets further options at each opening.
+  private let configure: (inout Store.Options) -> Void
   /// The number of entries after which a cursor continues in a newer state.
   private let cursorSliceEntries: Int
   /// Breaks reference cycles at the end, such as that of an engine that calls back into its test.
@@ -31,8 +33,10 @@ final class Fixture {
 
   init(
     _ kind: StoreKind, clock: ManualClock = ManualClock(), timer: HandTimer? = nil,
-    byteBudget: Int? = nil, cursorSliceEntries: Int = 100_000
+    byteBudget: Int? = nil, cursorSliceEntries: Int = 100_000,
+    configure: @escaping (inout Store.Options) -> Void = { _ in }
   ) throws {
+    self.configure = configure
     self.kind = kind
     self.clock = clock
     self.timer = timer
@@ -41,7 +45,7 @@ final class Fixture {
     directory = FileManager.default.temporaryDirectory
       .appending(path: "larder-tests-\(UUID().uuidString)")
     engine = try Self.openEngine(kind, at: directory, cursorSliceEntries)
-    store = try Self.openStore(engine, kind, clock, timer, byteBudget)
+    store = try Self.openStore(engine, kind, clock, timer, byteBudget, configure)
   }
 
   /// Closes the store and removes its directory.
@@ -63,7 +67,7 @@ final class Fixture {
       try store.close()
       engine = try Self.openEngine(kind, at: directory, cursorSliceEntries)
     }
-    store = try Self.openStore(engine, kind, clock, timer, byteBudget)
+    store = try Self.openStore(engine, kind, clock, timer, byteBudget, configure)
   }
 
   private static func openEngine(
@@ -79,7 +83,7 @@ final class Fixture {
 
   private static func openStore(
     _ engine: any StorageEngine, _ kind: StoreKind, _ clock: ManualClock, _ timer: HandTimer?,
-    _ byteBudget: Int?
+    _ byteBudget: Int?, _ configure: (inout Store.Options) -> Void
   ) throws -> Store {
     var options = Store.Options()
     options.byteBudget = byteBudget
@@ -88,6 +92,7 @@ final class Fixture {
       options.sweepInterval = .seconds(60)
       options.sweepTrigger = timer.trigger
     }
+    configure(&options)
     return try Store(engine: engine, options: options, origin: kind == .disk ? .disk : .memory)
   }
 }

@@ -6,14 +6,14 @@
 /// key. A key has at most one open flight, which further callers join.
 ///
 ///     a caller asks       Without an open flight, one starts and reads the disk. Otherwise the
-///                         caller gets the entry that the flight has found if it is fresh, or stale
-///                         and allowed by the caller's options; else it waits.
+///                         caller gets the entry that the flight has found if it is fresh, or
+///                         stale and allowed by the caller's options; else it waits.
 ///     the disk was read   A fresh entry is returned, and refreshed if it is due. A stale one is
 ///                         returned if the waiter's options allow it, or after a failure not long
 ///                         ago. The load begins, once a slot is free, if a waiter needs it or an
 ///                         entry is to be refreshed.
-///     the load failed     It is repeated later. After the last time, each waiter gets a stale entry
-///                         that its options allow, or the error.
+///     the load failed     It is repeated later. After the last time, each waiter gets a stale
+///                         entry that its options allow, or the error.
 ///     the load replied    The replies are saved; what is not to be saved is returned.
 ///     the save ended      Each waiter gets the value, saved or not.
 ///     the key changed     The flight is closed: it continues for its waiters, and later callers

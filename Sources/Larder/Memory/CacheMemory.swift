@@ -84,6 +84,11 @@ extension CacheMemory {
     store.beginReading(hash: hash, tagEpoch: invalidatedTags.epoch)
   }
 
+  /// The same for callers that did not look into memory.
+  func beginReading(_ key: RecordKey) -> StoreMemory.Reading? {
+    beginReading(hash: key.bytes.withUnsafeBytes { store.hash($0) })
+  }
+
   /// Adds what was read from disk, unless it was written since.
   func add(_ entry: Resident, weight: Int, under key: RecordKey, _ reading: StoreMemory.Reading) {
     key.bytes.withUnsafeBytes { key in

@@ -57,6 +57,7 @@ final class CacheCounts: Sendable {
   let validated: DeletionCount
   let evictedByOwnBudget: DeletionCount
   let evictedByStoreBudget: DeletionCount
+  let loads: LoadCounts
 
   init(of name: String) {
     let cache = ("cache", name)
@@ -68,6 +69,7 @@ final class CacheCounts: Sendable {
     validated = DeletionCount(of: cache, cause: "validation")
     evictedByOwnBudget = DeletionCount(of: cache, cause: "cache-budget")
     evictedByStoreBudget = DeletionCount(of: cache, cause: "store-budget")
+    loads = LoadCounts(of: cache)
   }
 }
 

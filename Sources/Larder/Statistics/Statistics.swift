@@ -67,6 +67,8 @@ public struct CacheStatistics: Sendable, Hashable {
   public var clears = 0
   /// Entries that the store deleted, by cause.
   public var deletions = Deletions()
+  /// Loads of values that the cache did not have.
+  public var loads = Loads()
   /// The size of the cache in bytes, including index rows.
   ///
   /// Nil if the cache is not open, or if neither it nor the store has a budget.
@@ -131,6 +133,7 @@ extension CacheCounts {
     statistics.saves = saves.value
     statistics.removals = removals.value
     statistics.clears = clears.value
+    statistics.loads = loads.value
     statistics.deletions.sweeps = swept.value
     statistics.deletions.validations = validated.value
     statistics.deletions.cacheBudget = evictedByOwnBudget.value

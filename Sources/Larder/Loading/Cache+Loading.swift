@@ -1,0 +1,208 @@
+import LarderEngine
+
+extension Cache {
+  /// A closure that loads the value of a key.
+  ///
+  /// It is passed the entry that is there; nil if there is none that can be used.
+  public typealias Load = @Sendable (Previous<Value>?) async throws -> LoadReply<Value>
+
+  /// Returns the value of a key, and loads and saves it if there is no fresh one.
+  ///
+  /// ```swift
+  /// let page = try await pages.value(for: url) { try await download(url) }
+  /// ```
+  ///
+  /// Memory is read first, then the disk, on the store's threads. A key is loaded once at a time:
+  /// calls that come during a load get its value or its error. A save, removal, clear or
+  /// invalidation of the key during the load wins: the callers get the loaded value, but it is not
+  /// saved. A value that cannot be saved is returned nevertheless; ``entry(for:loading:load:)``
+  /// tells why. A cancelled caller leaves at once; the load is cancelled when its last caller has
+  /// left. ``value(for:)`` and other synchronous calls neither start a load nor wait for one.
+  ///
+  /// - Parameters:
+  ///   - key: Up to 64 KiB encoded.
+  ///   - loading: The options of this call; nil, the default, for those of the cache.
+  ///   - load: Returns the value to save, at most 32 MiB encoded. It is not called if another call
+  ///     is loading the key. It must not ask the cache for the same key.
+  /// - Returns: The value.
+  /// - Throws: The error of `load`, of this call or of the one that it has joined.
+  ///   `CancellationError` if the task is cancelled; ``LoadTimeout``.
+  ///   ``StoreError/invalidArgument(_:)`` for a key or an option outside its limits, or if the load
+  ///   would wait for itself. ``StoreError/io(_:)`` if the disk cannot be read,
+  ///   ``StoreError/closed`` if the store is closed meanwhile.
+  /// - Complexity: One point lookup and one decode if the value is not in memory; for a load, one
+  ///   encode and one append.
+  nonisolated(nonsending) public func value(
+    for key: Key, loading: Loading? = nil, load: @escaping @Sendable () async throws -> Value
+  ) async throws -> Value {
+    let load: Load = { _ in .value(try await load()) }
+    if let entry = try await entry(for: key, loading: loading, load: load) { return entry.value }
+    // Absent by another caller's closure; this one always has a value.
+    while true {
+      if let entry = try await refresh(key, loading: loading, load: load) { return entry.value }
+    }
+  }
+
+  /// Returns the value of a key, and loads it if there is no fresh one.
+  ///
+  /// ```swift
+  /// let page = try await pages.value(for: url) { previous in
+  ///   let reply = try await get(url, ifNoneMatch: previous?.validator)
+  ///   return reply.status == 304
+  ///     ? .unchanged : .value(reply.body, validator: Validator(reply.etag))
+  /// }
+  /// ```
+  ///
+  /// As `value(for:loading:load:)`, with a closure that knows the previous entry
+  /// and decides what is saved.
+  ///
+  /// - Parameters:
+  ///   - key: Up to 64 KiB encoded.
+  ///   - loading: The options of this call; nil, the default, for those of the cache.
+  ///   - load: Is passed the entry that is there; nil if there is none that can be used.
+  /// - Returns: The value; nil if the load replied ``LoadReply/absent``.
+  /// - Throws: As the other form; ``StoreError/invalidArgument(_:)``, too, if the load replied
+  ///   ``LoadReply/unchanged`` without a previous entry.
+  /// - Complexity: As the other form.
+  nonisolated(nonsending) public func value(
+    for key: Key, loading: Loading? = nil, load: @escaping Load
+  ) async throws -> Value? {
+    try await entry(for: key, loading: loading, load: load)?.value
+  }
+
+  /// Returns the value of a key as `value(for:loading:load:)` does, and how it was
+  /// obtained.
+  ///
+  /// - Parameters:
+  ///   - key: Up to 64 KiB encoded.
+  ///   - loading: The options of this call; nil, the default, for those of the cache.
+  ///   - load: Is passed the entry that is there; nil if there is none that can be used.
+  /// - Returns: The value; nil if the load replied ``LoadReply/absent``.
+  /// - Throws: As `value(for:loading:load:)`.
+  /// - Complexity: As `value(for:loading:load:)`.
+  nonisolated(nonsending) public func entry(
+    for key: Key, loading: Loading? = nil, load: @escaping Load
+  ) async throws -> LoadedEntry<Value>? {
+    try loading?.checkRanges()
+    let resident = try core.residentEntry(for: key)
+    let isDue = resident.map { core.loads.isDue($0, loading ?? core.loading) } ?? false
+    if let resident, !isDue { return LoadedEntry(resident, age: resident.age) }
+    let call = try call(for: [key], loading) { needs in [try await load(needs[0].previous)] }
+    guard let resident else { return try await core.loads.entries(for: call)[0] }
+    core.loads.refresh(call)
+    return LoadedEntry(resident, age: resident.age, isRefreshing: true)
+  }
+
+  /// Returns the values of several keys, and loads those that are missing with one call.
+  ///
+  /// Keys that another call is loading are not loaded again. The loaded values are saved together;
+  /// a key that was changed meanwhile is left out. See
+  /// `value(for:loading:load:)`.
+  ///
+  /// - Parameters:
+  ///   - keys: Up to 64 KiB encoded each; a key may be repeated.
+  ///   - loading: The options of this call; nil, the default, for those of the cache.
+  ///   - load: Is passed the keys to load, each of them once, in their order. It returns one reply
+  ///     for each key, in the same order.
+  /// - Returns: For each key, in their order, its value; nil if a load replied
+  ///   ``LoadReply/absent``.
+  /// - Throws: As `value(for:loading:load:)`, for the first key with an error: the
+  ///   call then waits for no other key. ``StoreError/invalidArgument(_:)``, too, if the number of
+  ///   replies is wrong.
+  /// - Complexity: One point lookup and one decode for each key; for a load, one encode for each
+  ///   value and one append.
+  nonisolated(nonsending) public func values(
+    for keys: [Key], loading: Loading? = nil,
+    load: @escaping @Sendable ([Key]) async throws -> [LoadReply<Value>]
+  ) async throws -> [Value?] {
+    var values: [Value?] = []
+    for key in keys { values.append(try core.residentEntry(for: key)?.value) }
+    let missing = keys.indices.filter { values[$0] == nil }
+    if missing.isEmpty { return values }
+    let keys = missing.map { keys[$0] }
+    let call = try call(for: keys, loading) { needs in try await load(needs.map { keys[$0.index] })
+    }
+    for (index, entry) in zip(missing, try await core.loads.entries(for: call)) {
+      values[index] = entry?.value
+    }
+    return values
+  }
+
+  /// Loads the value of a key even if there is a fresh one; joins a load that is under way.
+  ///
+  /// - Parameters:
+  ///   - key: Up to 64 KiB encoded.
+  ///   - loading: The options of this call; nil, the default, for those of the cache. A stale entry
+  ///     is not returned, whatever they say.
+  ///   - load: Is passed the entry that is there; nil if there is none that can be used.
+  /// - Returns: The loaded value; nil if the load replied ``LoadReply/absent``.
+  /// - Throws: As `value(for:loading:load:)`.
+  /// - Complexity: One point lookup and one decode; one encode and one append.
+  @discardableResult nonisolated(nonsending) public func refresh(
+    _ key: Key, loading: Loading? = nil, load: @escaping Load
+  ) async throws -> LoadedEntry<Value>? {
+    let call = try call(for: [key], loading, isForced: true) { needs in
+      [try await load(needs[0].previous)]
+    }
+    return try await core.loads.entries(for: call)[0]
+  }
+
+  /// Loads the values of the keys that have no fresh one.
+  ///
+  /// Each key is handled as by ``entry(for:loading:load:)``. If the task is cancelled, the
+  /// remaining keys fail with `CancellationError`.
+  ///
+  /// - Parameters:
+  ///   - keys: Up to 64 KiB encoded each.
+  ///   - atOnce: The maximum number of keys at once; 4 by default. A number below 1 counts as 1.
+  ///   - load: Loads one key.
+  /// - Returns: The keys that failed, with their errors, in no particular order.
+  /// - Complexity: As `value(for:loading:load:)` for each key.
+  public func prefetch(
+    _ keys: [Key], atOnce: Int = 4,
+    load: @escaping @Sendable (Key, Previous<Value>?) async throws -> LoadReply<Value>
+  ) async -> [(key: Key, error: any Error)] {
+    await withTaskGroup(of: (key: Key, error: any Error)?.self) { group in
+      var failures: [(key: Key, error: any Error)] = []
+      for (index, key) in keys.enumerated() {
+        if index >= max(1, atOnce), let failure = await group.next() ?? nil {
+          failures.append(failure)
+        }
+        group.addTask {
+          do {
+            _ = try await entry(for: key) { try await load(key, $0) }
+            return nil
+          } catch {
+            return (key, error)
+          }
+        }
+      }
+      for await failure in group { if let failure { failures.append(failure) } }
+      return failures
+    }
+  }
+
+  private func call(
+    for keys: [Key], _ loading: Loading?, isForced: Bool = false,
+    _ load: @escaping @Sendable ([LoadNeed<Value>]) async throws -> [LoadReply<Value>]
+  ) throws(StoreError) -> Loads<Value>.Call {
+    try loading?.checkRanges()
+    try core.context.checkOpen()
+    let id = core.id
+    var recordKeys: [RecordKey] = []
+    for key in keys { recordKeys.append(try core.recordKey(of: key, id: id)) }
+    return Loads<Value>.Call(
+      keys: recordKeys, loading: loading ?? core.loading, isForced: isForced,
+      work: LoadWork(store: store, core: core, load: load))
+  }
+}
+
+extension CacheCore {
+  /// The fresh entry of a key that is in memory; nil if there is none.
+  func residentEntry(for key: some CacheKey) throws(StoreError) -> Entry<Value>? {
+    var missed = Missed()
+    guard let resident = try find(key, &missed) else { return nil }
+    counts.reads.add(.resident)
+    return Entry(entry(resident), readAt: clock.now())
+  }
+}

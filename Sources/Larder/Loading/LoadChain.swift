@@ -1,0 +1,54 @@
+import Synchronization
+
+/// The load that the current task belongs to, and the loads that it waits for.
+///
+/// A load that waits for itself, directly or through others, would wait for ever. Links between
+/// flights find such circles, across caches and stores.
+final class LoadChain: Sendable {
+  @TaskLocal static var current: LoadChain?
+
+  private static let lastNumber = Atomic<UInt64>(0)
+  /// The flights that each flight waits for, each with the number of its waiters there.
+  private static let links = Mutex<[UInt64: [UInt64: Int]]>([:])
+
+  /// The number of the flight in this process.
+  let number: UInt64
+  /// The keys that the flight loads, and the cache.
+  private let keys: Set<[UInt8]>
+  private let cache: ObjectIdentifier
+
+  init(_ number: UInt64, _ keys: Set<[UInt8]>, of cache: ObjectIdentifier) {
+    (self.number, self.keys, self.cache) = (number, keys, cache)
+  }
+
+  static func newNumber() -> UInt64 {
+    lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
+  }
+
+  /// Whether the load is for a key.
+  func includes(_ key: [UInt8], of cache: ObjectIdentifier) -> Bool {
+    self.cache == cache && keys.contains(key)
+  }
+
+  /// Notes that this load waits for a flight; false, and nothing is noted, if that one waits for
+  /// this load.
+  func link(to flight: UInt64) -> Bool {
+    Self.links.withLock { links in
+      var (visited, next): (Set<UInt64>, [UInt64]) = ([], [flight])
+      while let flight = next.popLast() {
+        guard flight != number else { return false }
+        if visited.insert(flight).inserted { next += (links[flight] ?? [:]).keys }
+      }
+      links[number, default: [:]][flight, default: 0] += 1
+      return true
+    }
+  }
+
+  func unlink(from flight: UInt64) {
+    Self.links.withLock { links in
+      guard let count = links[number]?[flight] else { return }
+      links[number]?[flight] = count > 1 ? count - 1 : nil
+      if links[number]?.isEmpty == true { links[number] = nil }
+    }
+  }
+}

@@ -1,0 +1,19 @@
+import Dispatch
+import LarderEngine
+
+/// Calls `fire` once after `delay`, unless the returned closure is called before.
+package typealias LoadTimer =
+  @Sendable (_ delay: Duration, _ fire: @escaping @Sendable () -> Void) -> @Sendable () -> Void
+
+/// The system's timer, on a background queue.
+package let systemLoadTimer: LoadTimer = { delay, fire in
+  // Only `cancel` is called from here on, which is allowed on any thread.
+  nonisolated(unsafe) let timer = DispatchSource.makeTimerSource(queue: DispatchQueue.global())
+  timer.setEventHandler {
+    fire()
+    timer.cancel()
+  }
+  timer.schedule(deadline: .monotonicNow + delay.limited.inSeconds)
+  timer.activate()
+  return { timer.cancel() }
+}

@@ -1,0 +1,176 @@
+import LarderEngine
+import LarderTestSupport
+import LarderTesting
+import Synchronization
+import Testing
+
+@testable import Larder
+
+/// A change of a key during its load wins.
+@Suite(.timeLimit(.minutes(10))) struct LoadChangeTests {
+  typealias Numbers = Cache<String, Int>
+
+  /// A change during a load, and what is under the key afterwards.
+  struct Change: CustomTestStringConvertible, Sendable {
+    let testDescription: String
+    /// The value after the change, if the entry was there before; nil for none.
+    var after: Int?
+    let make: @Sendable (Store, Numbers) throws -> Void
+  }
+
+  static let changes = [
+    Change(testDescription: "save", after: 9) { try $1.save(9, for: "a") },
+    Change(testDescription: "remove") { try $1.remove("a") },
+    Change(testDescription: "save and remove") {
+      try $1.save(9, for: "a")
+      try $1.remove("a")
+    },
+    Change(testDescription: "conditional save", after: 9) {
+      _ = try $1.update("a") { $0 = 9 }
+    },
+    Change(testDescription: "batch", after: 9) { store, numbers in
+      try store.write { $0.save(9, for: "a", in: numbers) }
+    },
+    Change(testDescription: "range removal") { try $1.remove(in: .all) },
+    Change(testDescription: "clear") { try $1.removeAll() },
+    Change(testDescription: "tag of the reply") { store, _ in try store.invalidate(tag: "new") },
+    Change(testDescription: "tag of the previous entry") { store, _ in
+      try store.invalidate(tag: "old")
+    },
+  ]
+
+  @Test(
+    "The callers get the loaded value, and the change stays.", arguments: changes, [false, true])
+  func changeWins(change: Change, hasEntry: Bool) async throws {
+    // Without an entry there is no previous tag.
+    if !hasEntry, change.testDescription == "tag of the previous entry" { return }
+    let fixture = try LoadFixture()
+    defer { fixture.end() }
+    let numbers = try fixture.numbers()
+    if hasEntry { try numbers.save(1, for: "a", tags: ["old"]) }
+    let source = Source()
+    let task = Task { try await numbers.refresh("a", load: source.load) }
+    await source.begun(1)
+    try change.make(fixture.store, numbers)
+    source.reply([.success(.value(2, tags: ["new"]))])
+    let entry = try #require(try await task.value)
+    #expect(entry.value == 2 && !entry.isSaved && entry.saveFailure == nil)
+    #expect(entry.origin == .loaded && entry.age == .zero)
+    // The tag of the reply does not end the entry that was there.
+    let after = change.testDescription == "tag of the reply" && hasEntry ? 1 : change.after
+    #expect(try numbers.value(for: "a") == after)
+    // Later callers start another load.
+    source.reply(3)
+    #expect(try await numbers.refresh("a", load: source.load)?.isSaved == true)
+    #expect(try numbers.value(for: "a") == 3)
+    #expect(source.begun == 2)
+    #expect(fixture.store.context.loads.isEmpty)
+  }
+
+  @Test("A caller that comes after the change does not join the load.", arguments: changes)
+  func laterCaller(change: Change) async throws {
+    let fixture = try LoadFixture()
+    defer { fixture.end() }
+    let numbers = try fixture.numbers()
+    // A tag of a reply is not known before the reply.
+    if change.testDescription.hasPrefix("tag") { return }
+    let (early, late) = (Source(), Source([.success(.value(3))]))
+    let task = Task { try await numbers.refresh("a", load: early.load) }
+    await early.begun(1)
+    try change.make(fixture.store, numbers)
+    #expect(try await numbers.refresh("a", load: late.load)?.value == 3)
+    early.reply(2)
+    #expect(try await task.value?.isSaved == false)
+    #expect(try numbers.value(for: "a") == 3)
+  }
+
+  @Test("A drop of the cache during a load wins.")
+  func drop() async throws {
+    let fixture = try LoadFixture()
+    defer { fixture.end() }
+    let numbers = try fixture.numbers()
+    let source = Source()
+    let task = Task { try await numbers.entry(for: "a", load: source.load) }
+    await source.begun(1)
+    try fixture.store.drop(cache: "numbers")
+    source.reply(2)
+    let entry = try #require(try await task.value)
+    #expect(entry.value == 2 && !entry.isSaved)
+    #expect(try fixture.numbers().value(for: "a") == nil)
+  }
+
+  @Test("An invalidation of another tag, and a change of another key, do not matter.")
+  func otherChanges() async throws {
+    let fixture = try LoadFixture()
+    defer { fixture.end() }
+    let numbers = try fixture.numbers()
+    try numbers.save(1, for: "a", tags: ["old"])
+    let source = Source()
+    let task = Task { try await numbers.refresh("a", load: source.load) }
+    await source.begun(1)
+    try fixture.store.invalidate(tag: "other")
+    try numbers.save(5, for: "b")
+    try numbers.remove("c")
+    try fixture.numbers("others").removeAll()
+    source.reply([.success(.value(2, tags: ["new"]))])
+    #expect(try await task.value?.isSaved == true)
+    #expect(try numbers.value(for: "a") == 2)
+  }
+
+  @Test("Sweeps, and reads that restart lifetimes, do not keep a load from being saved.")
+  func housekeeping() async throws {
+    let fixture = try LoadFixture()
+    defer { fixture.end() }
+    let numbers = try fixture.numbers()
+    try numbers.save(1, for: "a")
+    fixture.clock.advance(by: .seconds(2000))
+    let source = Source()
+    let task = Task { try await numbers.entry(for: "a", load: source.load) }
+    await source.begun(1)
+    #expect(try fixture.store.sweep() == 1)
+    source.reply(2)
+    #expect(try await task.value?.isSaved == true)
+  }
+
+  @Test("An invalidation wins in each order with the save, in one group of commits.")
+  func invalidationInGroup() async throws {
+    let fixture = try LoadFixture()
+    defer { fixture.end() }
+    let register = fixture.store.context.loads
+    let numbers = try fixture.numbers()
+    let key = try numbers.core.recordKey(of: "a", id: numbers.core.id)
+    for isTagKnownBefore in [true, false] {
+      let ticket = WriteTicket()
+      #expect(register.add(key, ticket, of: numbers.core.loads))
+      if isTagKnownBefore { register.add(tags: [Array("t".utf8)], to: key.bytes, ticket) }
+      try fixture.store.invalidate(tag: "t")
+      #expect(ticket.isRevoked == isTagKnownBefore)
+      register.add(tags: [Array("t".utf8)], to: key.bytes, ticket)
+      #expect(ticket.isRevoked)
+      register.remove(key.bytes, ticket)
+    }
+    #expect(register.isEmpty)
+  }
+
+  @Test("No removed value comes back: loads against removals, on real threads.")
+  func loadAgainstRemove() async throws {
+    let fixture = try LoadFixture()
+    defer { fixture.end() }
+    let (store, numbers) = (fixture.store, try fixture.numbers())
+    // The source's version; a removal follows each change of it.
+    let version = Watched(0)
+    for round in 1...500 * proofFactor {
+      let load = Task { try await numbers.value(for: "a") { _ in .value(version.read { $0 }) } }
+      let removal = Task {
+        try await store.run {
+          version.change { $0 = round }
+          try numbers.remove("a")
+        }
+      }
+      _ = try await (load.value, removal.value)
+      let value = try numbers.value(for: "a")
+      #expect(value == nil || value == round, "round \(round): an old value is back")
+    }
+    #expect(fixture.store.context.loads.isEmpty)
+  }
+}

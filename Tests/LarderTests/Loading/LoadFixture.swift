@@ -1,0 +1,146 @@
+import LarderTestSupport
+import LarderTesting
+import Synchronization
+import Testing
+
+@testable import Larder
+
+/// A store on disk with a timer that a test fires by hand, and a source of numbers.
+final class LoadFixture {
+  static let lifetime = Lifetime.fresh(for: .seconds(100), thenStaleFor: .seconds(900))
+
+  let base: Fixture
+  let timer = HandLoadTimer()
+  var clock: ManualClock { base.clock }
+  var store: Store { base.store }
+
+  init(_ kind: StoreKind = .disk, chance: Double = 0.5) throws {
+    let timer = timer
+    base = try Fixture(kind) { options in
+      options.loadTimer = timer.schedule
+      options.random = { chance }
+    }
+  }
+
+  func end() { base.end() }
+
+  func numbers(
+    _ name: String = "numbers", lifetime: Lifetime = lifetime,
+    _ set: (inout Loading) -> Void = { _ in }
+  ) throws -> Cache<String, Int> {
+    var loading = Loading()
+    set(&loading)
+    return try store.cache(name, of: Int.self, lifetime: lifetime, loading: loading)
+  }
+
+  /// Statistics of the loads of a cache.
+  func loads(_ name: String = "numbers") -> CacheStatistics.Loads {
+    store.statistics.caches[name]?.loads ?? CacheStatistics.Loads()
+  }
+}
+
+/// A source whose loads wait until a test lets them end.
+final class Source: Sendable {
+  struct Failure: Error, Equatable { var number = 0 }
+
+  struct State: Sendable {
+    var begun = 0
+    var ended = 0
+    var cancelled = 0
+    /// The replies that loads may return; each load takes the first one.
+    var replies: [Result<LoadReply<Int>, Failure>] = []
+    var previous: [Previous<Int>?] = []
+  }
+
+  let state = Watched(State())
+
+  init(_ replies: [Result<LoadReply<Int>, Failure>] = []) { reply(replies) }
+
+  var begun: Int { state.read { $0.begun } }
+
+  /// Lets as many loads end, with these replies.
+  func reply(_ replies: [Result<LoadReply<Int>, Failure>]) {
+    state.change { $0.replies += replies }
+  }
+
+  func reply(_ value: Int) { reply([.success(.value(value))]) }
+
+  /// Waits until so many loads have begun.
+  func begun(_ count: Int) async { await state.wait { $0.begun >= count } }
+
+  /// A load: waits for a reply, or to be cancelled.
+  func load(_ previous: Previous<Int>? = nil) async throws -> LoadReply<Int> {
+    state.change { state in
+      state.begun += 1
+      state.previous.append(previous)
+    }
+    await state.wait { !$0.replies.isEmpty }
+    let reply = state.change { state -> Result<LoadReply<Int>, Failure>? in
+      state.ended += 1
+      if Task.isCancelled { state.cancelled += 1 }
+      return Task.isCancelled || state.replies.isEmpty ? nil : state.replies.removeFirst()
+    }
+    guard let reply else { throw CancellationError() }
+    return try reply.get()
+  }
+}
+
+/// Timers of loads that fire when a test says so.
+final class HandLoadTimer: Sendable {
+  struct Entry: Sendable {
+    let id: Int
+    let delay: Duration
+    let fire: @Sendable () -> Void
+  }
+
+  private struct State {
+    var lastID = 0
+    var entries: [Entry] = []
+    var all: [Duration] = []
+  }
+
+  private let state = Mutex(State())
+
+  /// The delays of all timers that were started.
+  var started: [Duration] { state.withLock { $0.all } }
+
+  /// The delays of the timers that run.
+  var running: [Duration] { state.withLock { $0.entries.map(\.delay) } }
+
+  var schedule: LoadTimer {
+    { [self] delay, fire in
+      let id = state.withLock { state in
+        state.lastID += 1
+        state.entries.append(Entry(id: state.lastID, delay: delay, fire: fire))
+        state.all.append(delay)
+        return state.lastID
+      }
+      return { [self] in state.withLock { state in state.entries.removeAll { $0.id == id } } }
+    }
+  }
+
+  /// Fires the timers with a delay, and returns their number.
+  @discardableResult func fire(_ delay: Duration) -> Int {
+    let due = state.withLock { state in
+      let due = state.entries.filter { $0.delay == delay }
+      state.entries.removeAll { $0.delay == delay }
+      return due
+    }
+    for entry in due { entry.fire() }
+    return due.count
+  }
+}
+
+/// Waits until a condition holds that other tasks bring about.
+///
+/// It yields, and records an issue if that takes far too long.
+func eventually(
+  _ what: Comment, sourceLocation: SourceLocation = #_sourceLocation,
+  _ isMet: () throws -> Bool
+) async rethrows {
+  for _ in 0..<1_000_000 {
+    if try isMet() { return }
+    await Task.yield()
+  }
+  Issue.record(what, sourceLocation: sourceLocation)
+}
