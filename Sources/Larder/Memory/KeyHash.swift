@@ -3,7 +3,7 @@
 /// The mixing step is that of wyhash (Wang Yi, public domain): the two halves of a 128-bit product,
 /// combined by exclusive or. Keys may come from a network, so the seed is random: nobody outside
 /// can choose keys that collide.
-struct KeyHash: Sendable {
+package struct KeyHash: Sendable {
   private let seed: UInt64
   private let secret: UInt64
 
@@ -12,12 +12,12 @@ struct KeyHash: Sendable {
     self.init(using: &random)
   }
 
-  init(using random: inout some RandomNumberGenerator) {
+  package init(using random: inout some RandomNumberGenerator) {
     (seed, secret) = (random.next(), random.next())
   }
 
   @inline(__always)
-  func callAsFunction(_ key: UnsafeRawBufferPointer) -> UInt64 {
+  package func callAsFunction(_ key: UnsafeRawBufferPointer) -> UInt64 {
     let count = key.count
     guard let start = key.baseAddress, count > 0 else { return mix(seed, secret) }
     func word(_ offset: Int) -> UInt64 {

@@ -6,7 +6,7 @@ import Synchronization
 /// The keys are divided among shards by their hashes, each with a lock, so that threads seldom wait
 /// for each other. All shards share the limit; a shard that needs room evicts its own objects
 /// first. No object is released under a lock, because that may run any code.
-final class MemoryCache {
+package final class MemoryCache {
   /// A shard with its lock, apart from its neighbours' cache lines.
   private struct LockedShard: ~Copyable {
     let state: Mutex<MemoryShard>
@@ -33,7 +33,7 @@ final class MemoryCache {
   ///   - limit: The most that the weights may be together.
   ///   - wanted: The number of shards, a power of two; by default up to four for each
   ///     processor.
-  init(limit: Int, shardCount wanted: Int? = nil) {
+  package init(limit: Int, shardCount wanted: Int? = nil) {
     var count = 1
     let most = min(4 * ProcessInfo.processInfo.activeProcessorCount, limit / Self.shardBytes)
     while 2 * count <= most { count *= 2 }
@@ -51,7 +51,7 @@ final class MemoryCache {
   }
 
   /// A number by which ``read(_:hash:by:)`` counts hits.
-  func newOwner() -> Int {
+  package func newOwner() -> Int {
     owners.withLock { owners in
       for shard in 0..<shardCount { shards[shard].state.withLock { $0.addOwner() } }
       owners += 1
@@ -80,7 +80,7 @@ extension MemoryCache: @unchecked Sendable {}
 extension MemoryCache {
   /// Returns the object of a key, and counts the hit; nil if there is none.
   @inline(__always)
-  func read(_ key: UnsafeRawBufferPointer, hash: UInt64, by owner: Int) -> Resident? {
+  package func read(_ key: UnsafeRawBufferPointer, hash: UInt64, by owner: Int) -> Resident? {
     let key = MemoryShard.Key(key, hash: UInt32(truncatingIfNeeded: hash))
     return shards[shard(of: hash)].state.withLock { shard in
       shard.read(key, by: owner)?.retain()
@@ -143,7 +143,7 @@ extension MemoryCache {
   ///   - key: Its key.
   ///   - hash: The hash of the key.
   ///   - isCurrent: Whether the object may still be added; called under the lock of the shard.
-  func insert(
+  package func insert(
     _ object: Resident, weight: Int, under key: UnsafeRawBufferPointer, hash: UInt64,
     if isCurrent: () -> Bool
   ) {

@@ -389,8 +389,8 @@ extension MemoryShard {
   /// Keeps a hash as a ghost, and forgets the oldest ghosts beyond the limit.
   private mutating func addGhost(_ hash: UInt32) {
     removeGhost(hash)
+    while ghosts.count > 0, ghosts.count >= main.count { dropOldestGhost() }
     guard main.count > 0 else { return }
-    while ghosts.count >= main.count { dropOldestGhost() }
     ghosts.lastNumber = (ghosts.lastNumber + 1) & (Self.ghostBit - 1)
     let entry = UInt64(hash) << 32 | Self.ghostBit | ghosts.lastNumber
     makeRoomInTable()

@@ -1,7 +1,7 @@
 import Foundation
 
 /// What a ``MemoryCache`` holds: a decoded value, in a subclass that knows its type.
-class Resident {
+package class Resident {
   /// The date from which on the value is not returned from memory, in seconds since the reference
   /// date; infinity for never.
   let validUntil: Double
@@ -11,6 +11,9 @@ class Resident {
   init(validUntil: Double, tagEpoch: UInt64?) {
     (self.validUntil, self.tagEpoch) = (validUntil, tagEpoch)
   }
+
+  /// An object that is always valid, to measure and test the policy.
+  package convenience init() { self.init(validUntil: .infinity, tagEpoch: nil) }
 }
 
 // @unchecked: it and its subclass have constants only, all of them Sendable.
