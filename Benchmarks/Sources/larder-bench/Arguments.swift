@@ -14,8 +14,13 @@ struct Arguments {
       --backup         only measure backups under load
       --budget         only fill caches that have a byte budget
       --week           only simulate ten days of saves and sweeps
+      --hit-ratio      only play the keys of standard input, one a line, through a cache of
+                       --capacity N objects, and print the hits in per cent on the last line; a
+                       key is any bytes, and a carriage return is part of it
+      --policy NAME    the cache's policy: \(HitRatio.Policy.names) (larder)
       --output DIR     write the results to a JSON file in DIR, with plots
-      --plot FILE      only draw the plots of a results file, into the directory of --output
+      --plot FILE      only draw the plots of a results file, into the directory of --output; a
+                       file .txt is a table of hit ratios by Scripts/hit-ratios
       --compare A B    compare two builds of larder-bench: the time of B divided by that of A
       --serve          used by --compare: run the workloads requested on standard input
     """
@@ -26,6 +31,7 @@ struct Arguments {
     case backups
     case budgets
     case week
+    case hitRatio(HitRatio)
     case plot(URL)
     case compare(base: URL, new: URL)
     case serve
@@ -36,6 +42,9 @@ struct Arguments {
   private(set) var rounds: Int?
   private(set) var checks = false
   private(set) var output: URL?
+  private var playsKeys = false
+  private var capacity: Int?
+  private var policy: HitRatio.Policy?
   private var only: Set<String> = []
   private var suites: Set<String> = []
 
@@ -56,6 +65,21 @@ struct Arguments {
       case "--backup": mode = .backups
       case "--budget": mode = .budgets
       case "--week": mode = .week
+      case "--hit-ratio": playsKeys = true
+      case "--capacity":
+        let text = try value()
+        guard let count = Int(text), count > 0 else {
+          throw UsageError(
+            description: "--capacity takes a number of objects above 0, not '\(text)'")
+        }
+        capacity = count
+      case "--policy":
+        let name = try value()
+        guard let known = HitRatio.Policy(rawValue: name) else {
+          throw UsageError(
+            description: "--policy takes \(HitRatio.Policy.names), not '\(name)'")
+        }
+        policy = known
       case "--serve": mode = .serve
       case "--plot": mode = .plot(URL(filePath: try value()))
       case "--compare":
@@ -76,6 +100,20 @@ struct Arguments {
       default: throw UsageError(description: "unknown option '\(word)'\n\n\(Self.usage)")
       }
     }
+    if let hitRatio = try hitRatio() { mode = .hitRatio(hitRatio) }
+  }
+
+  /// The cache for `--hit-ratio`; nil without this option.
+  private func hitRatio() throws -> HitRatio? {
+    guard playsKeys else {
+      if capacity != nil { throw UsageError(description: "--capacity needs --hit-ratio") }
+      if policy != nil { throw UsageError(description: "--policy needs --hit-ratio") }
+      return nil
+    }
+    guard let capacity else {
+      throw UsageError(description: "--hit-ratio needs --capacity N, a number of objects above 0")
+    }
+    return HitRatio(policy: policy ?? .larder, capacity: capacity)
   }
 
   /// The selected suites.

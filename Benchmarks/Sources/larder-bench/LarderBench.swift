@@ -9,13 +9,17 @@ import Foundation
         guard let directory = arguments.output else {
           throw UsageError(description: "--plot needs --output DIR")
         }
-        return try draw(try Report(contentsOf: file), from: file, into: directory)
+        let plots =
+          file.pathExtension == "txt"
+          ? [("plot", try HitRatioPlot(contentsOf: file).svg())]
+          : Plots.all(of: try Report(contentsOf: file))
+        return try write(plots, of: file, into: directory)
       }
       try refuseDebugBuild()
       try run(arguments)
     } catch {
       FileHandle.standardError.write(Data("larder-bench: \(error)\n".utf8))
-      exit(error is UsageError ? 64 : 2)
+      exit(2)
     }
   }
 
@@ -42,6 +46,7 @@ import Foundation
       try Workspace.withTemporary { workspace in
         try WeekSuite(scale, in: workspace).run(printLine)
       }
+    case .hitRatio(let hitRatio): try hitRatio.run(printLine)
     case .compare(let base, let new): try compare(base: base, new: new, arguments)
     case .serve: try Server.serve(arguments)
     case .plot: break
@@ -76,7 +81,7 @@ import Foundation
     if let directory = arguments.output {
       let file = try report.write(to: directory, isComplete: arguments.selectsAll)
       printLine("\nwrote \(file.path())")
-      try draw(report, from: file, into: directory)
+      try write(Plots.all(of: report), of: file, into: directory)
     }
     if arguments.checks, !report.missed.isEmpty { exit(1) }
   }
@@ -127,10 +132,13 @@ import Foundation
     return name
   }
 
-  private static func draw(_ report: Report, from file: URL, into directory: URL) throws {
+  /// Writes the plots of a results file.
+  private static func write(
+    _ plots: [(kind: String, image: String)], of file: URL, into directory: URL
+  ) throws {
     try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
     let name = file.deletingPathExtension().lastPathComponent
-    for (kind, image) in Plots.all(of: report) {
+    for (kind, image) in plots {
       let plot = directory.appending(path: "\(name)-\(kind).svg")
       try Data(image.utf8).write(to: plot)
       printLine("wrote \(plot.path())")
