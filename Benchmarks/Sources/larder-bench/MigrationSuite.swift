@@ -84,7 +84,7 @@ struct MigrationSuite {
     let directory = try workspace.copyOnce(of: original, as: name)
     var store: Store?
     let time = try timed(expecting: 1) {
-      let opened = try Store(at: directory)
+      let opened = try Store(at: directory, options: .withoutMemory)
       store = opened
       return try read(opened, id) == text(of: id) ? 1 : 0
     }

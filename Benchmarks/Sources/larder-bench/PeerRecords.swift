@@ -128,7 +128,7 @@ struct PeerRecords<Value: Codable & Sendable> {
     return Contest(
       name: label + against(kind, peerCoder), operations: operations, goal: goal,
       a: {
-        let store = try Store(at: filled())
+        let store = try Store(at: filled(), options: .withoutMemory)
         let cache = try cache(in: store)
         let time = try timed(expecting: operations) {
           var right = 0

@@ -4,7 +4,7 @@ import LarderBytes
 import LarderEngine
 import RawLevelDB
 
-/// Records of a number and a text in a cache with default settings, against the same bytes in C++.
+/// Records of a number and a text in a cache, against the same bytes in C++.
 ///
 /// Saves on both sides write the same batch, the record and its index row. Reads get the same bytes
 /// from byte-identical copies of one compacted directory.
@@ -165,7 +165,8 @@ private final class SmallRecords {
     try fill(original)
     let keys = Plan.random(visited, from: count).map { Int($0) }
     let plan = try plan(of: keys, in: original)
-    let store = try Store(at: workspace.copy(of: original, as: "small-\(count)-a"))
+    let store = try Store(
+      at: workspace.copy(of: original, as: "small-\(count)-a"), options: .withoutMemory)
     let made = Opened(
       cache: try Self.cache(in: store), keys: keys, values: keys.map(Self.value),
       side: RawSide(at: try workspace.copy(of: original, as: "small-\(count)-b")), plan: plan)

@@ -1,6 +1,7 @@
 // A fixed script that `Scripts/counts` runs under valgrind: a number of operations of one kind on a
 // new store. The cost of one operation is the difference between runs with two numbers of
-// operations, which removes the cost of set-up and end.
+// operations, which removes the cost of set-up and end. The store keeps no values in memory, except
+// for the workloads `...-resident` and `...-resident-int`.
 
 import Foundation
 import Larder
@@ -21,8 +22,15 @@ import Larder
     }
     let directory = FileManager.default.temporaryDirectory
       .appending(path: "larder-counts-\(UUID().uuidString)")
-    let store = try Store(at: directory)
-    try run(arguments[1], count, in: store)
+    let workload = arguments[1]
+    var options = Store.Options()
+    if !workload.contains("-resident") { options.memoryBytes = 0 }
+    let store = try Store(at: directory, options: options)
+    if workload.contains("-resident") {
+      try runResident(workload, count, in: store)
+    } else {
+      try run(workload, count, in: store)
+    }
     try store.close()
     try FileManager.default.removeItem(at: directory)
   }
@@ -70,6 +78,39 @@ import Larder
       default: throw UsageError(description: "unknown workload \(workload)")
       }
     }
+  }
+
+  /// Runs a workload on values that are in memory.
+  private static func runResident(_ workload: String, _ count: Int, in store: Store) throws {
+    let texts = try store.cache("texts", of: Small.self, keyedBy: String.self)
+    let numbers = try store.cache("numbers", of: Small.self, keyedBy: Int.self)
+    // A save removes the value from memory, so each save needs a key of its own.
+    let records = workload == "save-resident" ? 10 * records : records
+    let keys = (0..<records).map { "key \($0)" }
+    for record in 0..<records {
+      let value = Small(id: record, name: keys[record])
+      if workload == "get-resident-int" {
+        try numbers.save(value, for: record)
+        try check(numbers.value(for: record) == value)
+      } else {
+        try texts.save(value, for: keys[record])
+        try check(texts.value(for: keys[record]) == value)
+      }
+    }
+    try check(store.statistics.memory.entries == records)
+    for step in 0..<count {
+      let record = step % records
+      switch workload {
+      case "get-resident": try check(texts.value(for: keys[record])?.id == record)
+      case "get-resident-int": try check(numbers.value(for: record)?.id == record)
+      case "save-resident":
+        try texts.save(Small(id: record, name: keys[record]), for: keys[record])
+      default: throw UsageError(description: "unknown workload \(workload)")
+      }
+    }
+    // Each save has removed one value.
+    let removed = workload == "save-resident" ? count : 0
+    try check(store.statistics.memory.entries == records - removed)
   }
 
   private static func scan(

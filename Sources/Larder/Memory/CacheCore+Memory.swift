@@ -31,7 +31,7 @@ extension CacheCore {
   /// The entry with a value of this cache that was found in memory.
   @inline(__always)
   func entry(_ resident: Resident) -> ResidentEntry<Value> {
-    // The id of a cache is in the record's key, and a cache has one type of values while it is open.
+    // The key has the id of the cache, and an open cache has one type of values.
     unsafeDowncast(resident, to: ResidentEntry<Value>.self)
   }
 

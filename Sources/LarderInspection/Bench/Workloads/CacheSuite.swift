@@ -6,7 +6,7 @@ import LarderEngine
 /// `Cache.value` of `Data` payloads, against the engine's get of the same records.
 ///
 /// The difference is the work of a cache: it encodes the key, verifies the record, checks its age,
-/// and copies the payload into a `Data`. The engine has no memory tier above it. Both sides read
+/// and copies the payload into a `Data`. The store keeps no values in memory. Both sides read
 /// byte-identical copies of one compacted directory.
 struct CacheSuite {
   static let goal = 1.5
@@ -31,7 +31,8 @@ struct CacheSuite {
     }
     try Self.fill(original, plan, keys)
     physicalKeys = try Self.compactAndListKeys(of: original, plan)
-    store = try Store(at: workspace.copy(of: original, as: "cache-a"))
+    store = try Store(
+      at: workspace.copy(of: original, as: "cache-a"), options: .withoutMemory)
     cache = try Self.openCache(in: store)
     engine = try LevelDBEngine(
       at: workspace.copy(of: original, as: "cache-b").path(percentEncoded: false),

@@ -3,7 +3,7 @@ import Larder
 
 /// 100 feed items saved to a cache and read from it, against one JSON file per key.
 ///
-/// The engine has no memory tier above it; files and database are in the system's page cache.
+/// The store keeps no values in memory; files and database are in the system's page cache.
 struct FeedSuite {
   private static let keys = CodingSuite.variants
   let store: Store
@@ -16,7 +16,7 @@ struct FeedSuite {
     operations = CodingSuite.operations(scale)
     var random = WorkloadRandom(seed: Scale.seed)
     feeds = (0..<Self.keys).map { _ in (0..<100).map { _ in FeedItem(&random) } }
-    store = try Store(at: workspace.directory("feeds"))
+    store = try Store(at: workspace.directory("feeds"), options: .withoutMemory)
     cache = try store.cache("feeds", of: [FeedItem].self, keyedBy: Int.self)
     files = workspace.directory("files")
     try FileManager.default.createDirectory(at: files, withIntermediateDirectories: true)

@@ -1,4 +1,5 @@
 import Foundation
+import Larder
 
 /// The directories of a run, all inside one root directory.
 struct Workspace {
@@ -24,5 +25,14 @@ struct Workspace {
     let path = directory(name).path(percentEncoded: false)
     guard FileManager.default.fileExists(atPath: path) else { return }
     try FileManager.default.removeItem(at: directory(name))
+  }
+}
+
+extension Store.Options {
+  /// The default options without memory for values, so that every read is from disk.
+  static var withoutMemory: Store.Options {
+    var options = Store.Options()
+    options.memoryBytes = 0
+    return options
   }
 }
