@@ -22,6 +22,10 @@ struct Suite: Sendable {
     Suite(name: "small", title: "small records in a cache, against the same bytes in C++") {
       (try SmallSuite($0, in: $1).contests, {})
     },
+    Suite(name: "memory", title: "values in memory, against other ways to keep them") {
+      let suite = try MemorySuite($0, in: $1)
+      return (suite.contests, suite.close)
+    },
     Suite(name: "feeds", title: "100 feed items in a cache, against one JSON file per key") {
       let suite = try FeedSuite($0.workloads, in: $1)
       return (try suite.contests(), suite.close)
