@@ -93,7 +93,8 @@ let package = Package(
     .executableTarget(
       name: "AllocationWorker",
       dependencies: [
-        "Larder", "LarderCoding", "LarderBytes", "LarderAllocationCount", "Specimens",
+        "Larder", "LarderCoding", "LarderBytes", "LarderAllocationCount", "LarderTestSupport",
+        "Specimens",
       ],
       path: "Tests/AllocationWorker"),
     .testTarget(
@@ -113,7 +114,7 @@ let package = Package(
       dependencies: [
         "Larder", "LarderEngine", "LarderCoding", "LarderBytes", "LarderTesting",
         "LarderTestSupport", "LarderEngineSupport", "AcceptanceRows", "SimulatedDisk",
-        "CrashWorker",
+        "CrashWorker", "AllocationWorker",
       ],
       exclude: ["Fixtures"]),
     .testTarget(

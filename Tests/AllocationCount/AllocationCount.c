@@ -10,6 +10,7 @@
 #if defined(__GLIBC__) && !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdatomic.h>
 
 void *__libc_malloc(size_t size);
@@ -51,8 +52,12 @@ int posix_memalign(void **block, size_t alignment, size_t size) {
 
 int64_t larder_allocation_count(void) { return atomic_load_explicit(&calls, memory_order_relaxed); }
 
+void larder_return_free_memory(void) { malloc_trim(0); }
+
 #else
 
 int64_t larder_allocation_count(void) { return -1; }
+
+void larder_return_free_memory(void) {}
 
 #endif

@@ -1,6 +1,7 @@
 // Counts the allocations of encoding a value into a buffer with room, of decoding it, and of making
-// the same value by hand, and prints a line for each type of payload. It is a process of its own
-// because it counts all allocations of its process.
+// the same value by hand, and prints a line for each type of payload. With arguments, it counts
+// those of reads, or measures the memory that a store takes. It is a process of its own because it
+// counts all allocations of its process.
 
 import Foundation
 import Larder
@@ -14,6 +15,18 @@ struct AllocationWorker {
     guard larder_allocation_count() >= 0 else {
       return print("cannot count: glibc is missing, or a sanitizer replaces its functions")
     }
+    let arguments = CommandLine.arguments
+    switch (arguments.dropFirst().first, arguments.count) {
+    case (nil, _): try countCoding()
+    case ("hits", 3): try Hits.run(in: arguments[2])
+    case ("memory", 5):
+      guard let limit = Int(arguments[3]) else { fallthrough }
+      try MemoryUse.run(in: arguments[2], limit: limit, kind: arguments[4])
+    default: print("usage: AllocationWorker [hits DIR | memory DIR BYTES KIND]")
+    }
+  }
+
+  private static func countCoding() throws {
     for specimen in Specimen.all {
       let counts = try specimen.count()
       print("\(specimen.name): \(counts.encode) \(counts.decode) \(counts.byHand)")
@@ -66,7 +79,7 @@ struct Specimen: Sendable {
 }
 
 /// The maximum number of allocations of a call, after some calls to warm up.
-private func allocations<R, E>(of call: () throws(E) -> R) throws(E) -> Int {
+func allocations<R, E>(of call: () throws(E) -> R) throws(E) -> Int {
   for _ in 0..<20 { keep(try call()) }
   var most = 0
   for _ in 0..<20 {
