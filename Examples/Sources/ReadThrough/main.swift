@@ -4,8 +4,7 @@ import Larder
 import LarderTesting
 
 // A read-through cache in async code: a value that is missing or too old is loaded from a slow
-// service and saved. `store.run` makes the store's calls on its own threads, so no task blocks a
-// thread of Swift's cooperative pool.
+// service and saved, once for all tasks that ask for it meanwhile.
 
 struct User: Codable, Sendable, Equatable {
   var id: Int
@@ -36,29 +35,17 @@ struct Users {
   }
 
   func user(_ id: Int) async throws -> User {
-    if let user = try await store.run({ try users.value(for: id) }) { return user }
-    return try await load(id)
+    try await users.value(for: id) { await service.user(id) }
   }
 
-  /// Several users, of which only the missing ones are loaded.
+  /// Several users, of which only the missing ones are loaded, with one call.
   func users(_ ids: [Int]) async throws -> [User] {
-    let cached = try await store.run { try users.values(for: ids) }
-    var all: [User] = []
-    for (id, user) in zip(ids, cached) {
-      if let user { all.append(user) } else { all.append(try await load(id)) }
+    let found = try await users.values(for: ids) { missing in
+      var replies: [LoadReply<User>] = []
+      for id in missing { replies.append(.value(await service.user(id))) }
+      return replies
     }
-    return all
-  }
-
-  /// Loads and saves a user.
-  ///
-  /// If several tasks do so at once, all of them return the user that is saved first.
-  private func load(_ id: Int) async throws -> User {
-    let loaded = await service.user(id)
-    return try await store.run {
-      let isFirst = try users.save(loaded, for: id, if: .absent)
-      return isFirst ? loaded : try users.value(for: id) ?? loaded
-    }
+    return found.compactMap(\.self)
   }
 
   /// Counts a visit, however many tasks do so at once, and returns the new number.
@@ -103,8 +90,10 @@ let revisions = try await withThrowingTaskGroup(of: Int.self) { group in
   for try await revision in group { revisions.insert(revision) }
   return revisions
 }
-print("20 tasks ask for user 10 and get \(revisions.count) revision")
-expect(revisions.count == 1, "all tasks return the user that was saved first")
+requests = await service.requests
+print("20 tasks ask for user 10: \(revisions.count) revision, \(requests - 4) request")
+expect(revisions.count == 1, "all tasks get the same user")
+expect(requests == 5, "one load for all tasks")
 expect(store.statistics.caches["users"]?.saves == 5, "one save for each load of a user")
 
 try await withThrowingTaskGroup(of: Void.self) { group in

@@ -214,10 +214,9 @@ extension Loads {
   }
 
   /// The state of what a flight has found, at a date.
-  private func judge(_ found: LoadFound<Value>, _ loading: Loading, at date: Date)
-    -> LoadMachine
-    .Found
-  {
+  private func judge(
+    _ found: LoadFound<Value>, _ loading: Loading, at date: Date
+  ) -> LoadMachine.Found {
     if let failure = found.failure { return .failed(failure) }
     guard let entry = found.entry else { return .unusable }
     switch freshness(of: entry, at: date) {

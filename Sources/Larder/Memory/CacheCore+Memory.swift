@@ -59,9 +59,9 @@ extension CacheCore {
 
   /// Roughly the bytes that an entry takes in memory.
   private func weight(of record: Record, under key: RecordKey) -> Int {
-    let payload =
-      coder.format == .bytes
-      ? record.payload.count : record.payload.count * MemoryWeight.perPayloadByte
+    let bytes = record.payload.count
+    // Bytes as they are take a quarter more than their number.
+    let payload = coder.format == .bytes ? bytes + bytes / 4 : bytes * MemoryWeight.perPayloadByte
     return MemoryWeight.entry + MemoryLayout<Value>.stride + payload + key.bytes.count
   }
 }
