@@ -1,4 +1,5 @@
 import CoreMetrics
+import Foundation
 import Larder
 import LarderTesting
 import MetricsTestKit
@@ -7,7 +8,7 @@ import Testing
 /// With the trait `Metrics`, a store reports its statistics to swift-metrics.
 @Suite struct MetricsTests {
   @Test("Every statistic is reported to its counter.")
-  func counters() throws {
+  func counters() async throws {
     let metrics = TestMetrics()
     MetricsSystem.bootstrap(metrics)
     let clock = ManualClock()
@@ -35,23 +36,31 @@ import Testing
     try cache.validate()
     try cache.removeAll()
     for key in ["a", "b", "c", "d", "e"] { try cache.save(1, for: key) }
-
-    let counted = metrics.counters.map { counter in
-      let dimensions = counter.dimensions.map { " \($0)=\($1)" }.joined()
-      return ("\(counter.label)\(dimensions)", Int(counter.totalValue))
+    #expect(try await cache.value(for: "loaded") { 1 } == 1)
+    await #expect(throws: CancellationError.self) {
+      try await cache.value(for: "failing") { throw CancellationError() }
     }
+
+    let counted = counts(of: metrics)
     let statistics = try #require(store.statistics.caches["cache"])
     #expect(statistics.deletions.sweeps.entries == 2)
     #expect(statistics.deletions.validations.entries == 1)
     #expect(statistics.deletions.cacheBudget.entries > 0)
     let expected = [
       "larder_sweeps_total": 1,
-      "larder_reads_total cache=cache outcome=missing": 2,
+      "larder_reads_total cache=cache outcome=missing": 4,
       "larder_reads_total cache=cache outcome=fresh": 3,
       "larder_reads_total cache=cache outcome=stale": 4,
       "larder_reads_total cache=cache outcome=expired": 5,
       "larder_reads_total cache=cache outcome=failed": 6,
-      "larder_saves_total cache=cache": 9,
+      "larder_loads_total cache=cache": 2,
+      "larder_load_failures_total cache=cache": 1,
+      "larder_load_nanoseconds_total cache=cache": 0,
+      "larder_load_refreshes_total cache=cache": 0,
+      "larder_load_joins_total cache=cache": 0,
+      "larder_load_stale_total cache=cache": 0,
+      "larder_load_throttled_total cache=cache": 0,
+      "larder_saves_total cache=cache": 10,
       "larder_removals_total cache=cache": 2,
       "larder_clears_total cache=cache": 1,
       "larder_deletions_total cache=cache cause=sweep": 2,
@@ -68,5 +77,30 @@ import Testing
     ]
     #expect(Dictionary(counted, uniquingKeysWith: +) == expected)
     #expect(counted.count == expected.count)
+    try checkReadsFromMemory(metrics)
+  }
+
+  /// Values in memory are counted elsewhere than those on disk.
+  private func checkReadsFromMemory(_ metrics: TestMetrics) throws {
+    let directory = FileManager.default.temporaryDirectory
+      .appending(path: "larder-metrics-\(UUID().uuidString)")
+    let store = try Store(at: directory)
+    let cache = try store.cache("resident", of: Int.self)
+    try cache.save(1, for: "a")
+    for _ in 0..<3 { #expect(try cache.value(for: "a") == 1) }
+    #expect(store.statistics.caches["resident"]?.reads.memory == 2)
+    let fresh = counts(of: metrics).first {
+      $0.0 == "larder_reads_total cache=resident outcome=fresh"
+    }
+    #expect(fresh?.1 == 3)
+    try store.close()
+    try FileManager.default.removeItem(at: directory)
+  }
+
+  private func counts(of metrics: TestMetrics) -> [(String, Int)] {
+    metrics.counters.map { counter in
+      let dimensions = counter.dimensions.map { " \($0)=\($1)" }.joined()
+      return ("\(counter.label)\(dimensions)", Int(counter.totalValue))
+    }
   }
 }
