@@ -12,7 +12,9 @@ struct CountedCache {
   /// Indexes into the list of budgets.
   let budgets: [Int]
   /// Where decoded values of its entries are in memory; nil for nowhere.
-  var memory: CacheMemory?
+  ///
+  /// Not its `CacheMemory`, which holds the engine: the engine holds the accounting.
+  var residents: MemoryCache?
 }
 
 /// The bytes that the counted caches of a store hold, and the budgets.
@@ -110,7 +112,7 @@ extension Accounting {
       let new = Account(
         CountedCache(
           name: cache.name, id: id, lifetime: cache.lifetime, marks: cache.marks,
-          budgets: cache.budgets, memory: cache.memory),
+          budgets: cache.budgets, residents: cache.residents),
         bytes: 0)
       new.isChanged = true
       state.accounts[id] = new

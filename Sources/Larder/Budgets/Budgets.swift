@@ -78,7 +78,7 @@ extension Budgets {
     let own = cache.byteBudget.map(accounting.addBudget)
     let counted = CountedCache(
       name: cache.name, id: registration.id, lifetime: registration.lifetime, marks: cache.marks,
-      budgets: [whole?.budget, own].compactMap(\.self), memory: cache.memory)
+      budgets: [whole?.budget, own].compactMap(\.self), residents: cache.memory?.residents)
     if let bytes = isNew ? 0 : known.flatMap({ $0.isExact ? $0.bytes : nil }) {
       accounting.open(Accounting.Account(counted, bytes: bytes))
     } else {

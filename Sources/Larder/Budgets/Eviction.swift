@@ -123,7 +123,7 @@ struct Eviction: ~Copyable {
   /// Whether an entry was read since the last call, from disk or from memory.
   private func wasRead(_ key: RecordKey, in cache: CountedCache) -> Bool {
     let wasReadFromDisk = cache.marks?.take(key.bytes.span.bytes) == true
-    let wasReadFromMemory = cache.memory?.takeRead(key) == true
+    let wasReadFromMemory = context.memory?.takeRead(key, in: cache.residents) == true
     return wasReadFromDisk || wasReadFromMemory
   }
 

@@ -32,10 +32,6 @@ final class CacheMemory: Sendable {
   /// The number of reads that found their value here.
   var hits: Int { residents.hits(of: owner) }
 
-  /// Whether an entry was read from here since the last call.
-  func takeRead(_ key: RecordKey) -> Bool {
-    key.bytes.withUnsafeBytes { residents.takeRead($0, hash: store.hash($0)) }
-  }
 }
 
 // MARK: - Finding values

@@ -76,6 +76,12 @@ final class StoreMemory {
     }
   }
 
+  /// Whether a value in memory was read since the last call; false if it is not there.
+  func takeRead(_ key: RecordKey, in cache: MemoryCache?) -> Bool {
+    guard let cache else { return false }
+    return key.bytes.withUnsafeBytes { cache.takeRead($0, hash: hash($0)) }
+  }
+
   @inline(__always)
   func hash(_ recordKey: UnsafeRawBufferPointer) -> UInt64 { keyHash(recordKey) }
 }
