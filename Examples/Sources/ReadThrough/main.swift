@@ -38,7 +38,7 @@ struct Users {
     try await users.value(for: id) { await service.user(id) }
   }
 
-  /// Several users, of which only the missing ones are loaded, with one call.
+  /// Returns several users; those that are missing are loaded with one call.
   func users(_ ids: [Int]) async throws -> [User] {
     let found = try await users.values(for: ids) { missing in
       var replies: [LoadReply<User>] = []

@@ -3,7 +3,7 @@ import LarderEngine
 extension Cache {
   /// A closure that loads the value of a key.
   ///
-  /// It is passed the entry that is there; nil if there is none that can be used.
+  /// It is passed the entry of the key; nil if the key has no entry that can be used.
   public typealias Load = @Sendable (Previous<Value>?) async throws -> LoadReply<Value>
 
   /// Returns the value of a key, and loads and saves it if there is no fresh one.
@@ -59,7 +59,7 @@ extension Cache {
   /// - Parameters:
   ///   - key: Up to 64 KiB encoded.
   ///   - loading: The options of this call; nil, the default, for those of the cache.
-  ///   - load: Is passed the entry that is there; nil if there is none that can be used.
+  ///   - load: Is passed the entry of the key; nil if the key has no entry that can be used.
   /// - Returns: The value; nil if the load replied ``LoadReply/absent``.
   /// - Throws: As the other form; ``StoreError/invalidArgument(_:)``, too, if the load replied
   ///   ``LoadReply/unchanged`` without a previous entry.
@@ -76,7 +76,7 @@ extension Cache {
   /// - Parameters:
   ///   - key: Up to 64 KiB encoded.
   ///   - loading: The options of this call; nil, the default, for those of the cache.
-  ///   - load: Is passed the entry that is there; nil if there is none that can be used.
+  ///   - load: Is passed the entry of the key; nil if the key has no entry that can be used.
   /// - Returns: The value; nil if the load replied ``LoadReply/absent``.
   /// - Throws: As `value(for:loading:load:)`.
   /// - Complexity: As `value(for:loading:load:)`.
@@ -134,7 +134,7 @@ extension Cache {
   ///   - key: Up to 64 KiB encoded.
   ///   - loading: The options of this call; nil, the default, for those of the cache. A stale entry
   ///     is not returned, whatever they say.
-  ///   - load: Is passed the entry that is there; nil if there is none that can be used.
+  ///   - load: Is passed the entry of the key; nil if the key has no entry that can be used.
   /// - Returns: The loaded value; nil if the load replied ``LoadReply/absent``.
   /// - Throws: As `value(for:loading:load:)`.
   /// - Complexity: One point lookup and one decode; one encode and one append.
@@ -198,7 +198,7 @@ extension Cache {
 }
 
 extension CacheCore {
-  /// The fresh entry of a key that is in memory; nil if there is none.
+  /// The entry of a key if its value is in memory and fresh; nil otherwise.
   func residentEntry(for key: some CacheKey) throws(StoreError) -> Entry<Value>? {
     var missed = Missed()
     guard let resident = try find(key, &missed) else { return nil }

@@ -133,7 +133,7 @@ struct LoadMachine {
 
   private struct Flight {
     let loading: Loading
-    /// Whether it goes on without waiters.
+    /// Whether the load continues when no caller waits for it.
     var isBackground: Bool
     var phase = Phase.looking
     var members: [Member] = []

@@ -43,11 +43,11 @@ public struct Loading: Sendable, Hashable {
   /// default, sets no limit.
   public var hardTimeout: Duration?
 
-  /// The share of the fresh time at the end of which a fresh entry is refreshed in the background.
+  /// The last part of the fresh time, in which a call refreshes an entry in the background.
   ///
-  /// 0 to 0.5. Each entry has its own share, between half of this one and all of it, so that
-  /// entries that were saved together are not all refreshed together. Nil, the default, refreshes
-  /// no fresh entry.
+  /// It is a share of the fresh time, 0 to 0.5. Each entry has its own share, between half of this
+  /// one and all of it, so that entries that were saved together are not all refreshed together.
+  /// Nil, the default, refreshes no fresh entry.
   public var refreshAhead: Double?
 
   /// How long the cache remembers that a load replied ``LoadReply/absent``.

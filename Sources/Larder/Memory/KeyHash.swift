@@ -1,8 +1,8 @@
 /// A hash of keys for tables in memory, seeded anew in each process.
 ///
 /// The mixing step is that of wyhash (Wang Yi, public domain): the two halves of a 128-bit product,
-/// combined by exclusive or. Keys may come from a network, so the seed is random: nobody outside
-/// can choose keys that collide.
+/// combined by exclusive or. The seed is random, because keys may come from a network: a stranger
+/// cannot choose keys whose hashes are equal.
 package struct KeyHash: Sendable {
   private let seed: UInt64
   private let secret: UInt64

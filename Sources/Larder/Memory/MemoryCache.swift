@@ -78,7 +78,7 @@ extension MemoryCache: @unchecked Sendable {}
 // MARK: - Reading
 
 extension MemoryCache {
-  /// Returns the object of a key, and counts the hit; nil if there is none.
+  /// Returns the object under a key and counts the hit; nil if the key has no object.
   @inline(__always)
   package func read(_ key: UnsafeRawBufferPointer, hash: UInt64, by owner: Int) -> Resident? {
     let key = MemoryShard.Key(key, hash: UInt32(truncatingIfNeeded: hash))
