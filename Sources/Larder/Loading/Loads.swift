@@ -5,8 +5,9 @@ import Synchronization
 /// The loads of a cache: executes what its ``LoadMachine`` decides.
 ///
 /// One lock guards the machine, the flights and the waiters. Closures of the program, continuations
-/// and timers run outside of it. The task of a flight reads, loads and saves, one step after
-/// another, and waits for the next step when the machine has none yet.
+/// and timers run outside of it. The register's lock is taken inside of it, so that the keys of a
+/// load are no longer registered when its callers go on. The task of a flight reads, loads and
+/// saves, one step after another, and waits for the next step when the machine has none yet.
 final class Loads<Value: Sendable>: LoadOwner {
   typealias Outcome = Result<LoadedEntry<Value>?, any Error>
 
@@ -126,9 +127,7 @@ extension Loads {
           state.absences[flight.keys[place.member].bytes] = flight.tickets[place.member]
         }
       case .forget(let key):
-        if let ticket = state.absences.removeValue(forKey: key) {
-          state.work.append { [register] in register.remove(key, ticket) }
-        }
+        if let ticket = state.absences.removeValue(forKey: key) { register.remove(key, ticket) }
       }
     }
   }
@@ -162,7 +161,7 @@ extension Loads {
     if let cancel = flight.cancelDelay { state.work.append(cancel) }
     for (key, ticket) in zip(flight.keys, flight.tickets)
     where state.absences[key.bytes] !== ticket {
-      state.work.append { [register] in register.remove(key.bytes, ticket) }
+      register.remove(key.bytes, ticket)
     }
   }
 

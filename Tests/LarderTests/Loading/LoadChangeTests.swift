@@ -171,6 +171,22 @@ import Testing
       let value = try numbers.value(for: "a")
       #expect(value == nil || value == round, "round \(round): an old value is back")
     }
-    #expect(fixture.store.context.loads.isEmpty)
   }
+  @Test("The key of a load is no longer registered when its callers go on.")
+  func endOfRegistration() async throws {
+    let fixture = try LoadFixture()
+    defer { fixture.end() }
+    let (register, numbers) = (fixture.store.context.loads, try fixture.numbers())
+    // The caller goes on within the call that resumes it, before anything else happens.
+    let isRegistered = Task(executorPreference: ImmediateExecutor()) {
+      _ = try await numbers.value(for: "a") { _ in .value(1) }
+      return !register.isEmpty
+    }
+    #expect(try await isRegistered.value == false)
+  }
+}
+
+/// Runs a job at once, on the thread that enqueues it.
+private final class ImmediateExecutor: TaskExecutor {
+  func enqueue(_ job: UnownedJob) { job.runSynchronously(on: asUnownedTaskExecutor()) }
 }
