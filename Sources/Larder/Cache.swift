@@ -42,9 +42,10 @@ extension Cache {
     var outcome = ReadOutcome.failed
     defer { core.counts.reads.add(outcome) }
     var missed = Missed()
-    if let resident = try core.find(key, &missed) {
+    if let loan = try core.lend(key, &missed) {
+      defer { loan.end() }
       outcome = .resident
-      return core.entry(resident).value
+      return core.entry(loan)._withUnsafeGuaranteedRef { $0.value }
     }
     let reading = core.memory?.beginReading(hash: missed.hash)
     var buffer = ValueBuffer(from: core.spareBuffer)
@@ -90,11 +91,10 @@ extension Cache {
     var outcome = ReadOutcome.failed
     defer { core.counts.reads.add(outcome) }
     var missed = Missed()
-    if let resident = try core.find(key, &missed) {
-      let (resident, now) = (core.entry(resident), core.clock.now())
-      guard let maxAge, !maxAge.admits(resident.savedAt, at: now) else {
+    if let entry = try core.residentEntry(of: key, &missed) {
+      guard let maxAge, !maxAge.admits(entry.savedAt, at: entry.readAt) else {
         outcome = .resident
-        return .fresh(Entry(resident, readAt: now))
+        return .fresh(entry)
       }
       // The entry counts as expired for this call, and its metadata is on disk.
       core.memory?.takeBackHit(hash: missed.hash)
@@ -134,7 +134,8 @@ extension Cache {
     var outcome = ReadOutcome.failed
     defer { core.counts.reads.add(outcome) }
     var missed = Missed()
-    guard try core.find(key, &missed) == nil else {
+    if let loan = try core.lend(key, &missed) {
+      loan.end()
       outcome = .resident
       return true
     }

@@ -156,13 +156,9 @@ extension CacheCore {
   /// Throws if the cache was dropped before `id` was read.
   func recordKey(of key: some CacheKey, id: UInt64) throws(StoreError) -> RecordKey {
     guard id != droppedCacheID else { throw StoreError(cacheWasDropped: name) }
-    var (recordBytes, count) = ([] as [UInt8], 0)
-    key.withRecordKey(in: id) { bytes, prefixCount in
-      (recordBytes, count) = (Array(bytes), prefixCount)
-    }
-    let keyBytes = recordBytes.count - count
-    guard keyBytes <= maximumKeyBytes else { throw StoreError(keyOf: keyBytes) }
-    return RecordKey(cacheID: id, bytes: recordBytes, prefixCount: count)
+    let key = key.recordKey(in: id)
+    try key.checkLimit()
+    return key
   }
 
   /// The user's key in a record's physical key, for messages.
@@ -428,11 +424,6 @@ extension CacheCore {
 }
 
 extension StoreError {
-  /// The error for a key that is over its limit.
-  init(keyOf bytes: Int) {
-    self = .invalidArgument("a key of \(bytes) bytes; the limit is \(maximumKeyBytes)")
-  }
-
   /// The error for a call on a cache that was dropped.
   init(cacheWasDropped name: String) {
     self = .invalidArgument(

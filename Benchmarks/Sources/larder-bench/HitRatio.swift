@@ -105,9 +105,9 @@ private struct ShippedCache {
 
   /// Reads a key, and adds it if it is missing; returns whether it was there.
   func use(_ key: UnsafeRawBufferPointer) -> Bool {
-    let hash = hash(key)
-    if cache.read(key, hash: hash, by: owner) != nil { return true }
-    cache.insert(object, weight: 1, under: key, hash: hash) { true }
+    let key = hash.key(key)
+    if cache.read(key, by: owner) != nil { return true }
+    cache.insert(object, weight: 1, under: key) { true }
     return false
   }
 }

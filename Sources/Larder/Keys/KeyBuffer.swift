@@ -34,16 +34,6 @@ public struct KeyBuffer: ~Copyable {
     count += bytes.count
   }
 
-  /// Appends the prefix of the physical keys of a cache's records.
-  fileprivate mutating func appendPrefix(ofRecordsIn cacheID: UInt64) {
-    var bytes: (UInt64, UInt64) = (0, 0)
-    withUnsafeMutableBytes(of: &bytes) { bytes in
-      bytes[0] = KeySpace.records.rawValue
-      let count = putVarint(cacheID, into: UnsafeMutableRawBufferPointer(rebasing: bytes[1...]))
-      append(UnsafeRawBufferPointer(rebasing: bytes[...count]))
-    }
-  }
-
   @inline(never)
   private mutating func grow(by more: Int) {
     capacity = max(2 * capacity, count + more)
@@ -64,28 +54,21 @@ public struct KeyBuffer: ~Copyable {
 private let stackBytes = 512
 
 extension CacheKey {
-  /// The encoded key.
-  package func encoded() -> [UInt8] {
-    withUnsafeTemporaryAllocation(byteCount: stackBytes, alignment: 1) { memory in
+  /// Lends the encoded key.
+  @inline(__always)
+  func withEncoded<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+    withUnsafeTemporaryAllocation(byteCount: stackBytes, alignment: 8) { memory in
       var buffer = KeyBuffer(in: memory)
       encodeKey(into: &buffer)
-      return Array(buffer.bytes)
+      return body(buffer.bytes)
     }
   }
 
-  /// Lends the physical key of the record that a cache has under the key, and the number of the
-  /// bytes before the user's key.
-  @inline(__always)
-  func withRecordKey(
-    in cacheID: UInt64, _ body: (_ bytes: UnsafeRawBufferPointer, _ prefixCount: Int) -> Void
-  ) {
-    // Not generic: a result of a generic type is copied by slow, general code.
-    withUnsafeTemporaryAllocation(byteCount: stackBytes, alignment: 1) { memory in
-      var buffer = KeyBuffer(in: memory)
-      buffer.appendPrefix(ofRecordsIn: cacheID)
-      let prefixCount = buffer.count
-      encodeKey(into: &buffer)
-      body(buffer.bytes, prefixCount)
-    }
+  /// The encoded key.
+  package func encoded() -> [UInt8] { withEncoded { Array($0) } }
+
+  /// The physical key of the record that a cache has under the key.
+  func recordKey(in cacheID: UInt64) -> RecordKey {
+    withEncoded { RecordKey(cacheID: cacheID, userKey: $0) }
   }
 }

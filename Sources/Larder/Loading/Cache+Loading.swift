@@ -201,8 +201,8 @@ extension CacheCore {
   /// The entry of a key if its value is in memory and fresh; nil otherwise.
   func residentEntry(for key: some CacheKey) throws(StoreError) -> Entry<Value>? {
     var missed = Missed()
-    guard let resident = try find(key, &missed) else { return nil }
-    counts.reads.add(.resident)
-    return Entry(entry(resident), readAt: clock.now())
+    let entry = try residentEntry(of: key, &missed)
+    if entry != nil { counts.reads.add(.resident) }
+    return entry
   }
 }

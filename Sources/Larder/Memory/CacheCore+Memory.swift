@@ -10,29 +10,35 @@ struct Missed {
 }
 
 extension CacheCore {
-  /// Finds the fresh value of a key in memory; nil if it is not there, and `missed` is set.
-  func find(_ key: some CacheKey, _ missed: inout Missed) throws(StoreError) -> Resident? {
-    let id = id
-    guard id != droppedCacheID else { throw StoreError(cacheWasDropped: name) }
-    var keyBytes = 0
-    var resident: Resident?
-    key.withRecordKey(in: id) { bytes, prefixCount in
-      keyBytes = bytes.count - prefixCount
-      guard keyBytes <= maximumKeyBytes else { return }
-      resident = memory?.find(bytes, &missed.hash)
-      guard resident == nil else { return }
-      missed.recordKey = RecordKey(
-        cacheID: id, bytes: Array(bytes), prefixCount: prefixCount)
+  /// Finds the entry of a key's fresh value in memory; nil if it is not there, and `missed` is set.
+  ///
+  /// The caller ends the loan.
+  func lend(_ key: some CacheKey, _ missed: inout Missed) throws(StoreError) -> MemoryCache.Loan? {
+    let id = try usableID()
+    var loan: MemoryCache.Loan?
+    key.withEncoded { bytes in
+      loan = memory?.lend(bytes, in: id, &missed.hash)
+      if loan == nil { missed.recordKey = RecordKey(cacheID: id, userKey: bytes) }
     }
-    guard keyBytes <= maximumKeyBytes else { throw StoreError(keyOf: keyBytes) }
-    return resident
+    if let key = missed.recordKey { try key.checkLimit() }
+    return loan
   }
 
   /// The entry with a value of this cache that was found in memory.
   @inline(__always)
-  func entry(_ resident: Resident) -> ResidentEntry<Value> {
+  func entry(_ loan: MemoryCache.Loan) -> Unmanaged<ResidentEntry<Value>> {
     // The key has the id of the cache, and an open cache has one type of values.
-    unsafeDowncast(resident, to: ResidentEntry<Value>.self)
+    Unmanaged.fromOpaque(loan.object.toOpaque())
+  }
+
+  /// The entry of a key's fresh value in memory; nil if it is not there, and `missed` is set.
+  func residentEntry(
+    of key: some CacheKey, _ missed: inout Missed
+  ) throws(StoreError) -> Entry<Value>? {
+    guard let loan = try lend(key, &missed) else { return nil }
+    let resident = entry(loan).takeUnretainedValue()
+    loan.end()
+    return Entry(resident, readAt: clock.now())
   }
 
   /// Keeps the value of a fresh record that was read from disk in memory.

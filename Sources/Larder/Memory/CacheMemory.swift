@@ -37,22 +37,25 @@ final class CacheMemory: Sendable {
 // MARK: - Finding values
 
 extension CacheMemory {
-  /// Finds the fresh value of a record, and counts the hit; nil if it is not here.
+  /// Finds the fresh value of a user's encoded key, and counts the hit; nil if it is not here.
   ///
   /// It finds nothing in a store that is closed or belongs to another process: the read from disk
   /// then throws. That is checked first, because a lock may be held in another process.
-  func find(_ recordKey: UnsafeRawBufferPointer, _ hash: inout UInt64) -> Resident? {
-    let keyHash = store.hash(recordKey)
-    hash = keyHash
-    guard engine.isUp, let resident = residents.read(recordKey, hash: keyHash, by: owner) else {
-      return nil
-    }
-    guard isValid(resident) else {
-      takeBackHit(hash: keyHash)
-      residents.remove(recordKey, hash: keyHash)
-      return nil
-    }
-    return resident
+  ///
+  /// - Parameters:
+  ///   - userKey: The encoded key.
+  ///   - cacheID: The id of the cache.
+  ///   - hash: Set to the hash of the key.
+  /// - Returns: The value, which is locked until the caller ends the loan.
+  func lend(
+    _ userKey: UnsafeRawBufferPointer, in cacheID: UInt64, _ hash: inout UInt64
+  ) -> MemoryCache.Loan? {
+    let key = store.key(userKey, in: cacheID)
+    hash = key.hash
+    guard engine.isUp else { return nil }
+    // Before the lock: a clock of the program's may call the store.
+    let now = now
+    return residents.lend(key, to: owner) { isValid($0, at: now) }
   }
 
   /// Takes back a hit whose value was not used after all.
@@ -61,14 +64,22 @@ extension CacheMemory {
   /// The most by which the coarse clock is late, in seconds, with a margin.
   private static let coarseness = 0.02
 
+  /// The time, in seconds since the reference date, or some milliseconds later.
   @inline(__always)
-  private func isValid(_ resident: Resident) -> Bool {
+  private var now: Double {
+    hasSystemClock
+      ? coarseSecondsSinceReferenceDate() + Self.coarseness
+      : clock.now().timeIntervalSinceReferenceDate
+  }
+
+  @inline(__always)
+  private func isValid(_ resident: Resident, at now: Double) -> Bool {
     if let epoch = resident.tagEpoch, epoch != invalidatedTags.epoch { return false }
-    if resident.validUntil == .infinity { return true }
-    if hasSystemClock, coarseSecondsSinceReferenceDate() + Self.coarseness < resident.validUntil {
-      return true
-    }
-    return clock.now().timeIntervalSinceReferenceDate < resident.validUntil
+    return now < resident.validUntil || hasSystemClock && isValidExactly(resident)
+  }
+
+  private func isValidExactly(_ resident: Resident) -> Bool {
+    clock.now().timeIntervalSinceReferenceDate < resident.validUntil
   }
 }
 
@@ -82,13 +93,14 @@ extension CacheMemory {
 
   /// The same for callers that did not look into memory.
   func beginReading(_ key: RecordKey) -> StoreMemory.Reading? {
-    beginReading(hash: key.bytes.withUnsafeBytes { store.hash($0) })
+    key.withUserKey { beginReading(hash: store.key($0, in: key.cacheID).hash) }
   }
 
   /// Adds what was read from disk, unless it was written since.
   func add(_ entry: Resident, weight: Int, under key: RecordKey, _ reading: StoreMemory.Reading) {
-    key.bytes.withUnsafeBytes { key in
-      store.add(entry, weight: weight, under: key, reading, to: residents)
+    key.withUserKey { bytes in
+      store.add(
+        entry, weight: weight, under: store.key(bytes, in: key.cacheID), reading, to: residents)
     }
   }
 }

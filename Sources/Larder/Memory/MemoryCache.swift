@@ -9,11 +9,13 @@ import Synchronization
 package final class MemoryCache {
   /// A shard with its lock, apart from its neighbours' cache lines.
   private struct LockedShard: ~Copyable {
-    let state: Mutex<MemoryShard>
+    // The first field, so that its address is that of the shard.
+    var lock = ShardLock()
+    var shard: MemoryShard
     private let padding: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) =
       (0, 0, 0, 0, 0, 0, 0, 0)
 
-    init(limit: Int) { state = Mutex(MemoryShard(limit: limit)) }
+    init(limit: Int) { shard = MemoryShard(limit: limit) }
   }
 
   /// The room for which a shard of its own is worth while.
@@ -31,17 +33,20 @@ package final class MemoryCache {
 
   /// - Parameters:
   ///   - limit: The most that the weights may be together.
-  ///   - wanted: The number of shards, a power of two; by default up to four for each
+  ///   - wanted: The number of shards, a power of two; by default up to 16 for each
   ///     processor.
   package init(limit: Int, shardCount wanted: Int? = nil) {
     var count = 1
-    let most = min(4 * ProcessInfo.processInfo.activeProcessorCount, limit / Self.shardBytes)
+    let most = min(16 * ProcessInfo.processInfo.activeProcessorCount, limit / Self.shardBytes)
     while 2 * count <= most { count *= 2 }
     count = wanted ?? count
     precondition(count > 0 && count & (count - 1) == 0, "\(count) shards, not a power of two")
     shards = .allocate(capacity: count)
-    for shard in 0..<count { (shards + shard).initialize(to: LockedShard(limit: limit / count)) }
     (self.limit, shardCount) = (limit, count)
+    for shard in 0..<count {
+      (shards + shard).initialize(to: LockedShard(limit: limit / count))
+      ShardLock.initialize(lock(of: shard))
+    }
   }
 
   deinit {
@@ -50,10 +55,10 @@ package final class MemoryCache {
     shards.deallocate()
   }
 
-  /// A number by which ``read(_:hash:by:)`` counts hits.
+  /// A number by which ``read(_:by:)`` counts hits.
   package func newOwner() -> Int {
     owners.withLock { owners in
-      for shard in 0..<shardCount { shards[shard].state.withLock { $0.addOwner() } }
+      for shard in 0..<shardCount { withShard(shard) { $0.addOwner() } }
       owners += 1
       return owners - 1
     }
@@ -62,7 +67,7 @@ package final class MemoryCache {
   /// The number of hits of an owner.
   func hits(of owner: Int) -> Int {
     (0..<shardCount).reduce(0) { sum, shard in
-      sum + shards[shard].state.withLock { $0.hits(of: owner) }
+      sum + withShard(shard) { $0.hits(of: owner) }
     }
   }
 
@@ -72,37 +77,92 @@ package final class MemoryCache {
   }
 }
 
+// MARK: - Locks
+
+extension MemoryCache {
+  @inline(__always)
+  private func lock(of shard: Int) -> UnsafeMutablePointer<ShardLock> {
+    UnsafeMutableRawPointer(shards + shard).assumingMemoryBound(to: ShardLock.self)
+  }
+
+  @inline(__always)
+  private func withShard<Result>(
+    _ shard: Int, _ body: (inout MemoryShard) -> Result
+  ) -> Result {
+    let lock = lock(of: shard)
+    ShardLock.take(lock)
+    defer { ShardLock.release(lock) }
+    return body(&shards[shard].shard)
+  }
+}
+
 // @unchecked: the pointer never changes, and what it points to has locks.
 extension MemoryCache: @unchecked Sendable {}
 
 // MARK: - Reading
 
 extension MemoryCache {
-  /// Returns the object under a key and counts the hit; nil if the key has no object.
+  /// An object in memory, whose shard is locked until ``end()``.
+  ///
+  /// A reader that only copies a part of the object need not retain it.
+  struct Loan {
+    let object: Unmanaged<Resident>
+    fileprivate let lock: UnsafeMutablePointer<ShardLock>
+
+    @inline(__always)
+    func end() { ShardLock.release(lock) }
+  }
+
+  /// Finds the object of a key, and counts a hit of an owner.
+  ///
+  /// - Parameters:
+  ///   - key: The key.
+  ///   - owner: The owner.
+  ///   - isValid: Whether the object may be used; it is removed otherwise. Called under the lock of
+  ///     the shard.
+  /// - Returns: The object; nil if the key has none that is valid. Until its loan is ended, the
+  ///   caller must not call what may use the cache.
   @inline(__always)
-  package func read(_ key: UnsafeRawBufferPointer, hash: UInt64, by owner: Int) -> Resident? {
-    let key = MemoryShard.Key(key, hash: UInt32(truncatingIfNeeded: hash))
-    return shards[shard(of: hash)].state.withLock { shard in
-      shard.read(key, by: owner)?.retain()
-    }?.takeRetainedValue()
+  func lend(
+    _ key: MemoryKey, to owner: Int, if isValid: (Resident) -> Bool
+  ) -> Loan? {
+    let shard = shard(of: key.hash)
+    let lock = lock(of: shard)
+    ShardLock.take(lock)
+    guard let object = shards[shard].shard.read(key, by: owner) else {
+      ShardLock.release(lock)
+      return nil
+    }
+    if object._withUnsafeGuaranteedRef({ isValid($0) }) { return Loan(object: object, lock: lock) }
+    shards[shard].shard.takeBackHit(by: owner)
+    let taken = shards[shard].shard.remove(key)
+    ShardLock.release(lock)
+    if let taken { release(taken) }
+    return nil
+  }
+
+  /// Returns the object of a key, and counts a hit of an owner; nil if the key has no object.
+  package func read(_ key: MemoryKey, by owner: Int) -> Resident? {
+    guard let loan = lend(key, to: owner, if: { _ in true }) else { return nil }
+    defer { loan.end() }
+    return loan.object.takeUnretainedValue()
   }
 
   /// Takes back a hit whose object was not used after all.
   func takeBackHit(hash: UInt64, by owner: Int) {
-    shards[shard(of: hash)].state.withLock { $0.takeBackHit(by: owner) }
+    withShard(shard(of: hash)) { $0.takeBackHit(by: owner) }
   }
 
   /// Whether a key's object was read since the last call; false if there is none.
-  func takeRead(_ key: UnsafeRawBufferPointer, hash: UInt64) -> Bool {
-    let key = MemoryShard.Key(key, hash: UInt32(truncatingIfNeeded: hash))
-    return shards[shard(of: hash)].state.withLock { $0.takeRead(key) }
+  func takeRead(_ key: MemoryKey) -> Bool {
+    withShard(shard(of: key.hash)) { $0.takeRead(key) }
   }
 
   /// The sums over all shards.
   var statistics: MemoryStatistics {
     var statistics = MemoryStatistics()
     for shard in 0..<shardCount {
-      statistics.entries += shards[shard].state.withLock { $0.count }
+      statistics.entries += withShard(shard) { $0.count }
     }
     statistics.bytes = held.load(ordering: .relaxed)
     statistics.evictions = evictions.load(ordering: .relaxed)
@@ -141,21 +201,18 @@ extension MemoryCache {
   ///   - weight: Its weight. An object that weighs more than a quarter of the limit is refused and
   ///     counted: it would replace too many others.
   ///   - key: Its key.
-  ///   - hash: The hash of the key.
   ///   - isCurrent: Whether the object may still be added; called under the lock of the shard.
   package func insert(
-    _ object: Resident, weight: Int, under key: UnsafeRawBufferPointer, hash: UInt64,
-    if isCurrent: () -> Bool
+    _ object: Resident, weight: Int, under key: MemoryKey, if isCurrent: () -> Bool
   ) {
     guard weight <= max(1, limit / 4) else {
       refusals.add(1, ordering: .relaxed)
       return
     }
-    let key = MemoryShard.Key(key, hash: UInt32(truncatingIfNeeded: hash))
-    let home = shard(of: hash)
+    let home = shard(of: key.hash)
     var replaced = Taken()
     var evicted = Taken()
-    shards[home].state.withLock { shard in
+    withShard(home) { shard in
       guard isCurrent() else { return }
       held.add(weight, ordering: .relaxed)
       // Released by whoever takes it out of the shard.
@@ -164,7 +221,7 @@ extension MemoryCache {
         replaced.add(old)
         held.subtract(old.weight, ordering: .relaxed)
       } else {
-        let wasGhost = shard.removeGhost(key.hash)
+        let wasGhost = shard.removeGhost(of: key)
         makeRoom(in: &shard, upTo: limit, &evicted)
         shard.insert(object, weight: weight, under: key, wasGhost: wasGhost)
       }
@@ -175,10 +232,12 @@ extension MemoryCache {
   }
 
   /// Removes the object of a key, if there is one.
-  func remove(_ key: UnsafeRawBufferPointer, hash: UInt64) {
-    let key = MemoryShard.Key(key, hash: UInt32(truncatingIfNeeded: hash))
-    let taken = shards[shard(of: hash)].state.withLock { $0.remove(key) }
-    guard let taken else { return }
+  package func remove(_ key: MemoryKey) {
+    if let taken = withShard(shard(of: key.hash), { $0.remove(key) }) { release(taken) }
+  }
+
+  /// Releases what was taken out of a shard, without its lock.
+  private func release(_ taken: (object: MemoryShard.Object, weight: Int)) {
     held.subtract(taken.weight, ordering: .relaxed)
     taken.object.release()
   }
@@ -188,7 +247,7 @@ extension MemoryCache {
     var evicted = Taken()
     makeRoom(upTo: weight, from: 0, &evicted)
     if weight == 0 {
-      for shard in 0..<shardCount { shards[shard].state.withLock { $0.shrink() } }
+      for shard in 0..<shardCount { withShard(shard) { $0.shrink() } }
     }
     evicted.release()
   }
@@ -198,7 +257,7 @@ extension MemoryCache {
     var shard = first
     for _ in 0..<shardCount where held.load(ordering: .relaxed) > limit {
       shard = (shard + 1) & (shardCount - 1)
-      shards[shard].state.withLock { makeRoom(in: &$0, upTo: limit, &evicted) }
+      withShard(shard) { makeRoom(in: &$0, upTo: limit, &evicted) }
     }
   }
 

@@ -20,41 +20,20 @@ struct MemoryShard: ~Copyable {
   // Unmanaged, so that a slot is moved without counting references.
   typealias Object = Unmanaged<Resident>
 
-  typealias Words = (UInt64, UInt64, UInt64)
-
-  /// A key, and its hash.
-  struct Key {
-    let bytes: UnsafeRawBufferPointer
-    let hash: UInt32
-    /// The bytes of a short key, followed by zeros.
-    let words: Words
-
-    @inline(__always)
-    init(_ bytes: UnsafeRawBufferPointer, hash: UInt32) {
-      self.bytes = bytes
-      self.hash = hash
-      var words: Words = (0, 0, 0)
-      if bytes.count <= MemoryLayout<Words>.size {
-        withUnsafeMutableBytes(of: &words) { $0.copyMemory(from: bytes) }
-      }
-      self.words = words
-    }
-
-    var isShort: Bool { bytes.count <= MemoryLayout<Words>.size }
-  }
-
   private enum Queue: UInt8 {
     case small, main
   }
 
   private struct Slot {
-    /// The bytes of a short key, followed by zeros.
-    var words: Words
-    /// A copy of a longer key; nil for a short one.
-    var longKey: UnsafeMutableRawBufferPointer?
-    var keyCount: Int
+    var cacheID: UInt64
+    /// The words of the key.
+    var words: MemoryKey.Words
+    /// A copy of a key that is not short; nil for a short one.
+    var longKey: UnsafeMutableRawPointer?
     var object: Object
     var weight: Int
+    var keyCount: UInt32
+    /// The lower half of the key's hash.
     var hash: UInt32
     // The neighbours in the queue. A free slot has the next free one in `older`.
     var newer: UInt32
@@ -66,10 +45,10 @@ struct MemoryShard: ~Copyable {
     var wasRead: Bool
 
     @inline(__always)
-    func has(_ key: Key) -> Bool {
-      guard keyCount == key.bytes.count else { return false }
+    func has(_ key: MemoryKey) -> Bool {
+      guard Int(keyCount) == key.bytes.count, cacheID == key.cacheID else { return false }
       guard let longKey else { return words == key.words }
-      return isEqual(UnsafeRawBufferPointer(longKey), key.bytes)
+      return isEqual(UnsafeRawBufferPointer(start: longKey, count: key.bytes.count), key.bytes)
     }
   }
 
@@ -100,7 +79,8 @@ struct MemoryShard: ~Copyable {
   private let smallLimit: Int
   private var hasEvicted = false
   private var ghosts = Ghosts()
-  private var hits: [Int] = []
+  // The hits of each owner, apart from what other shards change.
+  private var hits: UnsafeMutableBufferPointer<Int>
 
   /// - Parameter limit: The shard's share of the room of the cache.
   init(limit: Int) {
@@ -108,12 +88,14 @@ struct MemoryShard: ~Copyable {
     slots = .allocate(capacity: slotCapacity)
     table = .allocate(capacity: tableCount)
     table.initialize(repeating: 0, count: tableCount)
+    hits = UnsafeMutableBufferPointer(start: nil, count: 0)
   }
 
   deinit {
     precondition(count == 0, "a shard with objects, which nobody would release")
     slots.deallocate()
     table.deallocate()
+    hits.deallocate()
   }
 
   var count: Int { small.count + main.count }
@@ -121,17 +103,19 @@ struct MemoryShard: ~Copyable {
   // MARK: Reading
 
   /// Finds an object, and counts the read for it and for an owner; nil if there is none.
-  mutating func read(_ key: Key, by owner: Int) -> Object? {
-    guard let slot = find(key) else { return nil }
+  @inline(__always)
+  mutating func read(_ key: MemoryKey, by owner: Int) -> Object? {
+    guard let found = find(key) else { return nil }
+    let slot = slots + found
     // Most objects that are read often have their most already: then nothing is written.
-    if slots[slot].reads < 3 { slots[slot].reads += 1 }
-    if !slots[slot].wasRead { slots[slot].wasRead = true }
+    if slot.pointee.reads < 3 { slot.pointee.reads &+= 1 }
+    if !slot.pointee.wasRead { slot.pointee.wasRead = true }
     hits[owner] &+= 1
-    return slots[slot].object
+    return slot.pointee.object
   }
 
   /// Whether an object was read since the last call; false if there is none.
-  mutating func takeRead(_ key: Key) -> Bool {
+  mutating func takeRead(_ key: MemoryKey) -> Bool {
     guard let slot = find(key), slots[slot].wasRead else { return false }
     slots[slot].wasRead = false
     return true
@@ -142,7 +126,21 @@ struct MemoryShard: ~Copyable {
 
   mutating func takeBackHit(by owner: Int) { hits[owner] &-= 1 }
 
-  mutating func addOwner() { hits.append(0) }
+  mutating func addOwner() {
+    let old = hits
+    let bytes = (old.count + 1) * MemoryLayout<Int>.stride
+    hits = UnsafeMutableRawBufferPointer.allocate(
+      byteCount: (bytes + Self.lineBytes - 1) / Self.lineBytes * Self.lineBytes,
+      alignment: Self.lineBytes
+    ).bindMemory(to: Int.self)
+    hits = UnsafeMutableBufferPointer(rebasing: hits[...old.count])
+    hits.initialize(repeating: 0)
+    for owner in old.indices { hits[owner] = old[owner] }
+    old.deallocate()
+  }
+
+  /// The bytes of a cache line.
+  private static let lineBytes = 64
 
   // MARK: Changing
 
@@ -152,22 +150,22 @@ struct MemoryShard: ~Copyable {
   ///   - object: The object.
   ///   - weight: Its weight.
   ///   - key: Its key.
-  ///   - wasGhost: Whether ``removeGhost(_:)`` has found it, before objects were evicted for it.
-  mutating func insert(_ object: Object, weight: Int, under key: Key, wasGhost: Bool) {
+  ///   - wasGhost: Whether ``removeGhost(of:)`` has found one, before objects were evicted for it.
+  mutating func insert(_ object: Object, weight: Int, under key: MemoryKey, wasGhost: Bool) {
     makeRoomInTable()
     let slot = takeSlot()
-    var longKey: UnsafeMutableRawBufferPointer?
-    if !key.isShort {
-      let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: key.bytes.count, alignment: 1)
-      copy.copyMemory(from: key.bytes)
+    var longKey: UnsafeMutableRawPointer?
+    if !key.isShort, let bytes = key.bytes.baseAddress {
+      let copy = UnsafeMutableRawPointer.allocate(byteCount: key.bytes.count, alignment: 1)
+      copy.copyMemory(from: bytes, byteCount: key.bytes.count)
       longKey = copy
     }
     (slots + slot).initialize(
       to: Slot(
-        words: key.words, longKey: longKey, keyCount: key.bytes.count, object: object,
-        weight: weight, hash: key.hash, newer: Self.noSlot, older: Self.noSlot, queue: .small,
-        reads: 0, wasRead: false))
-    addEntry(UInt64(key.hash) << 32 | UInt64(slot + 1))
+        cacheID: key.cacheID, words: key.words, longKey: longKey, object: object, weight: weight,
+        keyCount: UInt32(key.bytes.count), hash: key.tableHash, newer: Self.noSlot,
+        older: Self.noSlot, queue: .small, reads: 0, wasRead: false))
+    addEntry(UInt64(key.tableHash) << 32 | UInt64(slot + 1))
     let fillsMain = !hasEvicted && small.weight >= smallLimit
     push(slot, to: wasGhost || fillsMain ? .main : .small)
   }
@@ -175,7 +173,7 @@ struct MemoryShard: ~Copyable {
   /// Puts an object in the place of the one that a key has, and returns that with its weight; nil
   /// if there is none.
   mutating func replace(
-    _ key: Key, by object: Object, weight: Int
+    _ key: MemoryKey, by object: Object, weight: Int
   ) -> (object: Object, weight: Int)? {
     guard let slot = find(key) else { return nil }
     let old = (slots[slot].object, slots[slot].weight)
@@ -189,7 +187,7 @@ struct MemoryShard: ~Copyable {
   }
 
   /// Removes an object, and returns it with its weight; nil if there is none.
-  mutating func remove(_ key: Key) -> (object: Object, weight: Int)? {
+  mutating func remove(_ key: MemoryKey) -> (object: Object, weight: Int)? {
     guard let slot = find(key) else { return nil }
     return take(slot)
   }
@@ -298,6 +296,12 @@ extension MemoryShard {
 
 // MARK: - The table
 
+extension MemoryKey {
+  /// The part of the hash that a table has.
+  @inline(__always)
+  fileprivate var tableHash: UInt32 { UInt32(truncatingIfNeeded: hash) }
+}
+
 extension MemoryShard {
   private static let ghostBit: UInt64 = 1 << 31
 
@@ -307,17 +311,20 @@ extension MemoryShard {
 
   /// The slot of a key; nil if there is none.
   @inline(__always)
-  private func find(_ key: Key) -> Int? {
-    var place = Int(key.hash) & (tableCount - 1)
-    while table[place] != 0 {
+  private func find(_ key: MemoryKey) -> Int? {
+    let hash = UInt64(key.tableHash)
+    let mask = tableCount &- 1
+    var place = Int(hash) & mask
+    while true {
       let entry = table[place]
-      if entry >> 32 == UInt64(key.hash), entry & Self.ghostBit == 0 {
-        let slot = Int(entry & 0xFFFF_FFFF) - 1
+      if entry >> 32 == hash, entry & Self.ghostBit == 0, entry != 0 {
+        let slot = Int(entry & 0xFFFF_FFFF) &- 1
         if slots[slot].has(key) { return slot }
+      } else if entry == 0 {
+        return nil
       }
-      place = next(place)
+      place = (place &+ 1) & mask
     }
-    return nil
   }
 
   private func hasEntry(_ entry: UInt64) -> Bool {
@@ -407,9 +414,12 @@ extension MemoryShard {
     ghosts.start += 1
   }
 
+  /// Forgets a key's ghost; false if it has none.
+  mutating func removeGhost(of key: MemoryKey) -> Bool { removeGhost(key.tableHash) }
+
   /// Forgets a ghost; false if the hash is none.
   @discardableResult
-  mutating func removeGhost(_ hash: UInt32) -> Bool {
+  private mutating func removeGhost(_ hash: UInt32) -> Bool {
     var place = Int(hash) & (tableCount - 1)
     while table[place] != 0 {
       if table[place] >> 32 == UInt64(hash), table[place] & Self.ghostBit != 0 {

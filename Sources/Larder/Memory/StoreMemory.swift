@@ -1,3 +1,4 @@
+import LarderBytes
 import LarderEngine
 import Synchronization
 
@@ -79,11 +80,14 @@ final class StoreMemory {
   /// Whether a value in memory was read since the last call; false if it is not there.
   func takeRead(_ key: RecordKey, in cache: MemoryCache?) -> Bool {
     guard let cache else { return false }
-    return key.bytes.withUnsafeBytes { cache.takeRead($0, hash: hash($0)) }
+    return key.withUserKey { cache.takeRead(self.key($0, in: key.cacheID)) }
   }
 
+  /// The key under which the value of a user's encoded key is in memory.
   @inline(__always)
-  func hash(_ recordKey: UnsafeRawBufferPointer) -> UInt64 { keyHash(recordKey) }
+  func key(_ userKey: UnsafeRawBufferPointer, in cacheID: UInt64) -> MemoryKey {
+    keyHash.key(userKey, in: cacheID)
+  }
 }
 
 // @unchecked: the pointer never changes, and what it points to are atomics.
@@ -117,11 +121,10 @@ extension StoreMemory {
 
   /// Adds what was read from disk, unless the key was written since.
   func add(
-    _ entry: Resident, weight: Int, under recordKey: UnsafeRawBufferPointer, _ reading: Reading,
-    to cache: MemoryCache
+    _ entry: Resident, weight: Int, under key: MemoryKey, _ reading: Reading, to cache: MemoryCache
   ) {
     let stripe = stripe(of: reading.hash)
-    cache.insert(entry, weight: weight, under: recordKey, hash: reading.hash) {
+    cache.insert(entry, weight: weight, under: key) {
       // A writer that comes later removes the entry once it gets the lock.
       stripe.pointee.load(ordering: .acquiring) == reading.stripe
     }
@@ -129,17 +132,25 @@ extension StoreMemory {
 
   /// Notes that a record is about to be written.
   func willWrite(_ recordKey: UnsafeRawBufferPointer) {
-    let hash = hash(recordKey)
-    stripe(of: hash).pointee.wrappingAdd(
+    let key = key(ofRecord: recordKey)
+    stripe(of: key.hash).pointee.wrappingAdd(
       Self.oneWriter + Self.oneWrite, ordering: .acquiringAndReleasing)
-    shared?.remove(recordKey, hash: hash)
+    shared?.remove(key)
     guard ownCount.load(ordering: .acquiring) > 0 else { return }
-    for cache in own.withLock({ $0 }) { cache.remove(recordKey, hash: hash) }
+    for cache in own.withLock({ $0 }) { cache.remove(key) }
   }
 
   /// Notes that the write of a record has ended.
   func didWrite(_ recordKey: UnsafeRawBufferPointer) {
-    stripe(of: hash(recordKey)).pointee.wrappingSubtract(Self.oneWriter, ordering: .releasing)
+    stripe(of: key(ofRecord: recordKey).hash).pointee
+      .wrappingSubtract(Self.oneWriter, ordering: .releasing)
+  }
+
+  private func key(ofRecord recordKey: UnsafeRawBufferPointer) -> MemoryKey {
+    var userStart = 1
+    let cacheID = readVarint(recordKey.bytes, at: &userStart)
+    // A record's key begins with the id of a cache.
+    return key(UnsafeRawBufferPointer(rebasing: recordKey[userStart...]), in: cacheID ?? 0)
   }
 
   /// Forgets everything after the database was reopened, which may put a failed write into effect.

@@ -16,11 +16,18 @@ package struct RecordKey: Hashable, Sendable {
     self.bytes = bytes
   }
 
-  /// `prefixCount` is the number of bytes before the user's key.
-  init(cacheID: UInt64, bytes: [UInt8], prefixCount: Int) {
+  /// - Complexity: One allocation.
+  init(cacheID: UInt64, userKey: UnsafeRawBufferPointer) {
     self.cacheID = cacheID
-    self.bytes = bytes
-    self.prefixCount = prefixCount
+    var start = 1
+    bytes = Array(unsafeUninitializedCapacity: 11 + userKey.count) { bytes, count in
+      let bytes = UnsafeMutableRawBufferPointer(bytes)
+      bytes[0] = KeySpace.records.rawValue
+      start += putVarint(cacheID, into: UnsafeMutableRawBufferPointer(rebasing: bytes[1...]))
+      bytes[start...].copyBytes(from: userKey)
+      count = start + userKey.count
+    }
+    prefixCount = start
   }
 
   /// Copies and parses a physical key; nil if it has no cache id.
@@ -33,6 +40,22 @@ package struct RecordKey: Hashable, Sendable {
   }
 
   package var userKey: ArraySlice<UInt8> { bytes[prefixCount...] }
+
+  /// Lends the user's key.
+  @inline(__always)
+  func withUserKey<Result>(
+    _ body: (UnsafeRawBufferPointer) throws -> Result
+  ) rethrows -> Result {
+    try bytes.withUnsafeBytes { try body(UnsafeRawBufferPointer(rebasing: $0[prefixCount...])) }
+  }
+
+  /// Throws if the user's key is over its limit.
+  func checkLimit() throws(StoreError) {
+    let count = bytes.count - prefixCount
+    guard count <= maximumKeyBytes else {
+      throw .invalidArgument("a key of \(count) bytes; the limit is \(maximumKeyBytes)")
+    }
+  }
 
   /// The number of bytes before the user's key in a record's physical key.
   static func prefixCount(of recordKey: RawSpan) -> Int {

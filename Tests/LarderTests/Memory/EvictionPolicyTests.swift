@@ -88,22 +88,23 @@ private struct UnitCache {
 
   /// Reads a key, and adds it if it is missing; returns whether it was there.
   func use(_ key: Int) -> Bool {
-    let hash = hash(of: key)
-    return withUnsafeBytes(of: key) { key in
-      if cache.read(key, hash: hash, by: owner) != nil { return true }
-      cache.insert(object, weight: 1, under: key, hash: hash) { true }
+    withKey(key) { key in
+      if cache.read(key, by: owner) != nil { return true }
+      cache.insert(object, weight: 1, under: key) { true }
       return false
     }
   }
 
-  func remove(_ key: Int) {
-    let hash = hash(of: key)
-    withUnsafeBytes(of: key) { cache.remove($0, hash: hash) }
-  }
+  func remove(_ key: Int) { withKey(key) { cache.remove($0) } }
 
   /// No two keys have the same hash, because the factor is odd.
-  private func hash(of key: Int) -> UInt64 {
-    UInt64(UInt32(truncatingIfNeeded: key) &* 0x9E37_79B1)
+  private func withKey<Result>(_ number: Int, _ body: (MemoryKey) -> Result) -> Result {
+    withUnsafeBytes(of: number) { bytes in
+      body(
+        MemoryKey(
+          cacheID: 0, bytes: bytes, words: (UInt64(number), 0, 0),
+          hash: UInt64(UInt32(truncatingIfNeeded: number) &* 0x9E37_79B1)))
+    }
   }
 }
 

@@ -98,27 +98,27 @@ import Testing
     let memory = StoreMemory(limit: 1 << 20)
     let shared = try #require(memory.shared)
     let owner = shared.newOwner()
-    let key: [UInt8] = [0x10, 1, 7]
-    try key.withUnsafeBytes { key in
-      let hash = memory.hash(key)
+    let record = RecordKey(cacheID: 1, userKey: [7])
+    try record.withUserKey { (bytes) throws in
+      let key = memory.key(bytes, in: 1)
       func add(_ reading: StoreMemory.Reading) -> Bool {
         memory.add(
           Resident(validUntil: .infinity, tagEpoch: nil), weight: 1, under: key, reading,
           to: shared)
-        return shared.read(key, hash: hash, by: owner) != nil
+        return shared.read(key, by: owner) != nil
       }
-      let before = try #require(memory.beginReading(hash: hash, tagEpoch: 0))
-      memory.willWrite(key)
+      let before = try #require(memory.beginReading(hash: key.hash, tagEpoch: 0))
+      record.bytes.withUnsafeBytes { memory.willWrite($0) }
       #expect(!add(before))
-      #expect(memory.beginReading(hash: hash, tagEpoch: 0) == nil)
-      memory.didWrite(key)
+      #expect(memory.beginReading(hash: key.hash, tagEpoch: 0) == nil)
+      record.bytes.withUnsafeBytes { memory.didWrite($0) }
       #expect(!add(before))
-      let after = try #require(memory.beginReading(hash: hash, tagEpoch: 0))
+      let after = try #require(memory.beginReading(hash: key.hash, tagEpoch: 0))
       #expect(add(after))
-      memory.willWrite(key)
-      #expect(shared.read(key, hash: hash, by: owner) == nil)
-      memory.didWrite(key)
-      let reopened = try #require(memory.beginReading(hash: hash, tagEpoch: 0))
+      record.bytes.withUnsafeBytes { memory.willWrite($0) }
+      #expect(shared.read(key, by: owner) == nil)
+      record.bytes.withUnsafeBytes { memory.didWrite($0) }
+      let reopened = try #require(memory.beginReading(hash: key.hash, tagEpoch: 0))
       memory.reopened()
       #expect(!add(reopened))
     }
