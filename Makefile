@@ -11,7 +11,7 @@ export LIBRARY_PATH := $(BREW)/lib$(if $(LIBRARY_PATH),:$(LIBRARY_PATH))
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help deps demo test check lint api consumer examples metrics docs bench-quick address \
+.PHONY: help deps demo test check lint api consumer examples traits docs bench-quick address \
   zones fuzz counts proof bench bench-compare bench-deps format
 
 help: ## list the targets, and the parts of the proof
@@ -24,7 +24,7 @@ demo: deps ## load five feeds through the cache, past seven days, and inspect th
 test: deps ## install LevelDB if it is missing, build, and run all tests
 	$(SWIFT) test
 
-check: lint test api metrics consumer examples docs bench-quick ## all checks before a change lands
+check: lint test api traits consumer examples docs bench-quick ## all checks before a change lands
 
 lint: ## check the formatting, strictly
 	$(SWIFT) format lint --strict --recursive --parallel Package.swift Sources Tests Benchmarks \
@@ -33,8 +33,8 @@ lint: ## check the formatting, strictly
 api: deps ## compare the public declarations with the recorded ones; Scripts/api --record
 	Scripts/api
 
-metrics: deps ## test the counters of swift-metrics with the trait `Metrics`
-	$(SWIFT) test --package-path Tests/MetricsTests --scratch-path .build-metrics
+traits: deps ## test the package's traits: what they log, and count for swift-metrics
+	$(SWIFT) test --package-path Tests/TraitTests --scratch-path .build-traits
 
 consumer: deps ## build and run the README's program in a package that depends on a tag of HEAD
 	Scripts/consumer-check

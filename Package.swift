@@ -12,11 +12,13 @@ let package = Package(
     .executable(name: "feeds", targets: ["feeds"]),
   ],
   traits: [
-    .trait(name: "Metrics", description: "Sends the counts of a store to swift-metrics, too.")
+    .trait(name: "Logging", description: "Logs what a store's operator should know to swift-log."),
+    .trait(name: "Metrics", description: "Sends the counts of a store to swift-metrics, too."),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
-    // Used only with the trait `Metrics`. Without it, users never resolve this package.
+    // Used only with the traits `Logging` and `Metrics`. Without them, users never resolve these.
+    .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
     .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
     // Used only by the tests' server. No product depends on it, so users never resolve it.
     .package(url: "https://github.com/swhitty/FlyingFox", from: "0.27.1"),
@@ -33,6 +35,7 @@ let package = Package(
       name: "Larder",
       dependencies: [
         "LarderEngine", "LarderCoding", "LarderBytes",
+        .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Logging"])),
         .product(
           name: "CoreMetrics", package: "swift-metrics", condition: .when(traits: ["Metrics"])),
       ]),

@@ -177,7 +177,9 @@ extension CacheCore {
     do throws(EngineError) {
       return try engine.get(key.bytes.span.bytes, into: &buffer)
     } catch {
-      throw StoreError(error, cache: name, key: describe(key.bytes.span.bytes))
+      let error = StoreError(error, cache: name, key: describe(key.bytes.span.bytes))
+      context.log.found(error)
+      throw error
     }
   }
 
@@ -206,7 +208,10 @@ extension CacheCore {
       record = try Record(bytes, under: key)
     } catch {
       switch error {
-      case .damaged: throw .corrupt(cache: name, key: describe(key), file: nil)
+      case .damaged:
+        let error = StoreError.corrupt(cache: name, key: describe(key), file: nil)
+        context.log.found(error)
+        throw error
       case .unsupported(let what):
         throw .incompatible("\(what), under key \(describe(key)) of cache \(name)")
       }

@@ -1,5 +1,9 @@
 import LarderEngine
 
+#if Logging
+  public import Logging
+#endif
+
 extension Store {
   /// The options for opening a store.
   ///
@@ -72,6 +76,21 @@ extension Store {
 
     /// Returns random numbers from 0 to 1, without 1, that spread loads.
     package var random: @Sendable () -> Double = { .random(in: 0..<1) }
+
+    // MARK: Logging
+
+    #if Logging
+      /// The logger of the store, with the package trait `Logging`; see <doc:Counting>.
+      ///
+      /// The default is a logger of the program's `LoggingSystem` with the label "larder". Its
+      /// handler must not call the store.
+      public var logger = Logger(label: "larder")
+
+      /// The time from which on a load is logged as slow.
+      ///
+      /// The default is 5 seconds.
+      public var slowLoad = Duration.seconds(5)
+    #endif
 
     // MARK: Performance
 

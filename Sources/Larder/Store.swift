@@ -79,6 +79,7 @@ public final class Store: Sendable {
       throw StoreError(error)
     }
     self.init(context, registry, access: options.access, recovery: recovery)
+    if let recovery { context.log.recovered(recovery) }
     guard access == .readWrite else { return }
     try withRegistry { registry throws(StoreError) in try context.budgets.resume(registry) }
     reclaim(atOpen: true)
@@ -86,7 +87,7 @@ public final class Store: Sendable {
       sweepInBackground(every: interval, by: options.sweepTrigger)
     }
     #if canImport(Darwin)
-      endWatchingPressure.withLock { $0 = context.memory?.watchPressure() }
+      endWatchingPressure.withLock { $0 = context.memory?.watchPressure(context.log) }
     #endif
   }
 

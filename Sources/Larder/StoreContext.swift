@@ -15,6 +15,7 @@ final class StoreContext: Sendable {
   let origin: Origin
   let observations = Observations()
   let counts = StoreCounts()
+  let log: StoreLog
   let budgets: Budgets
   let invalidatedTags = InvalidatedTags()
   let loads = LoadRegister()
@@ -30,6 +31,7 @@ final class StoreContext: Sendable {
     self.engine = engine
     self.origin = origin
     clock = options.clock
+    log = StoreLog(options)
     memory = origin == .memory ? nil : StoreMemory(limit: options.memoryBytes)
     durability = options.durability
     (loadTimer, random) = (options.loadTimer, options.random)
@@ -90,7 +92,7 @@ extension StoreContext {
   /// A cursor before the first key of `range`; its errors name `cache`.
   func cursor(over range: EngineRange, cache: String = "") throws(StoreError) -> StoreCursor {
     do throws(EngineError) {
-      return StoreCursor(try engine.cursor(over: range), cache: cache)
+      return StoreCursor(try engine.cursor(over: range), cache: cache, log)
     } catch {
       throw StoreError(error, cache: cache)
     }
@@ -101,9 +103,16 @@ extension StoreContext {
 struct StoreCursor {
   private let cursor: any EngineCursor
   private let cache: String
+  private let log: StoreLog
 
-  init(_ cursor: any EngineCursor, cache: String) {
-    (self.cursor, self.cache) = (cursor, cache)
+  init(_ cursor: any EngineCursor, cache: String, _ log: StoreLog) {
+    (self.cursor, self.cache, self.log) = (cursor, cache, log)
+  }
+
+  private func failure(_ error: EngineError) -> StoreError {
+    let error = StoreError(error, cache: cache)
+    log.found(error)
+    return error
   }
 
   /// See ``EngineCursor/isComplete``.
@@ -114,7 +123,7 @@ struct StoreCursor {
     do throws(EngineError) {
       return try cursor.next()
     } catch {
-      throw StoreError(error, cache: cache)
+      throw failure(error)
     }
   }
 
@@ -123,7 +132,7 @@ struct StoreCursor {
     do throws(EngineError) {
       return try cursor.previous()
     } catch {
-      throw StoreError(error, cache: cache)
+      throw failure(error)
     }
   }
 
@@ -132,7 +141,7 @@ struct StoreCursor {
     do throws(EngineError) {
       try cursor.seekToEnd()
     } catch {
-      throw StoreError(error, cache: cache)
+      throw failure(error)
     }
   }
 

@@ -104,7 +104,7 @@ enum Layers {
     "LarderBytes": [],
     "LarderEngine": ["CLarderLevelDB", "CLarderSystem", "LarderBytes"],
     "LarderCoding": ["LarderBytes"],
-    "Larder": ["LarderEngine", "LarderCoding", "LarderBytes", "CoreMetrics"],
+    "Larder": ["LarderEngine", "LarderCoding", "LarderBytes", "CoreMetrics", "Logging"],
     "LarderFeeds": ["Larder"],
     "LarderInspection": [
       "Larder", "LarderCoding", "LarderEngine", "LarderBytes", "CLarderLevelDB",

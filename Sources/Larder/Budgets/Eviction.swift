@@ -24,6 +24,8 @@ struct Eviction: ~Copyable {
   private let context: StoreContext
   private let now: Date
   private(set) var hand: Hand
+  /// The entries that were evicted, and their bytes.
+  private var evicted = (entries: 0, bytes: 0)
   private var slice: ConditionalSlice<Evicted?>
 
   /// A record that is deleted with its row.
@@ -42,6 +44,11 @@ struct Eviction: ~Copyable {
 
   /// Evicts until there is the room that a write was short of; returns whether there is.
   mutating func makeRoom() throws(StoreError) -> Bool {
+    defer {
+      context.log.evicted(
+        evicted.entries, bytes: evicted.bytes,
+        forStore: context.budgets.isOfStore(shortage.budget))
+    }
     let allowed = shortage.limit - shortage.growth
     // Another thread may have made room while this one waited for its turn.
     if used <= allowed { return true }
@@ -92,6 +99,7 @@ struct Eviction: ~Copyable {
     guard !slice.isEmpty else { return }
     let isStoreBudget = context.budgets.isOfStore(shortage.budget)
     for case let record? in try slice.commit().applied {
+      evicted = (evicted.entries + 1, evicted.bytes + record.bytes)
       let counts = context.counts.ofCache(record.cache)
       if isStoreBudget {
         counts.evictedByStoreBudget.add(bytes: record.bytes)

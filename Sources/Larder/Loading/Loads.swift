@@ -511,6 +511,8 @@ extension Loads {
       failure = error
     }
     let now = clock.uptime()
+    let core = flight.work.core
+    core.context.log.loaded(members.count, of: core.name, in: now - start, failure: failure)
     cacheCounts.loads.nanoseconds.add(max(0, (now - start).limited.wholeNanoseconds))
     var isFinal = failure is CancellationError
     if failure == nil, replies.count != members.count {

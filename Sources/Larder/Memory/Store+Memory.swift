@@ -45,13 +45,15 @@ extension Store {
     /// Releases values when the system warns of little memory.
     ///
     /// It ends with a call of the returned closure.
-    func watchPressure() -> @Sendable () -> Void {
+    func watchPressure(_ log: StoreLog) -> @Sendable () -> Void {
       // Only `cancel` is called once it is active, which is allowed on any thread.
       nonisolated(unsafe) let source = DispatchSource.makeMemoryPressureSource(
         eventMask: [.warning, .critical], queue: .global(qos: .utility))
       source.setEventHandler { [weak self] in
         guard let self else { return }
-        reduce(to: source.data.contains(.critical) ? 0 : statistics.bytes / 2)
+        let held = statistics.bytes
+        reduce(to: source.data.contains(.critical) ? 0 : held / 2)
+        log.released(bytes: held - statistics.bytes)
       }
       source.activate()
       return { source.cancel() }

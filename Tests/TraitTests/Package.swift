@@ -1,21 +1,24 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// A user's package that turns the trait `Metrics` on. It is a package of its own because the trait
-// holds for a whole build: the other tests are those of a build without it.
+// A user's package that turns the traits on. It is a package of its own because a trait holds for a
+// whole build: the other tests are those of a build without traits.
 let package = Package(
-  name: "metrics-tests",
+  name: "trait-tests",
   platforms: [.macOS(.v15)],
   dependencies: [
-    .package(name: "larder", path: "../..", traits: ["Metrics"]),
+    .package(name: "larder", path: "../..", traits: ["Logging", "Metrics"]),
+    .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
     .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
   ],
   targets: [
     .testTarget(
-      name: "MetricsTests",
+      name: "TraitTests",
       dependencies: [
         .product(name: "Larder", package: "larder"),
         .product(name: "LarderTesting", package: "larder"),
+        .product(name: "InMemoryLogging", package: "swift-log"),
+        .product(name: "Logging", package: "swift-log"),
         .product(name: "CoreMetrics", package: "swift-metrics"),
         .product(name: "MetricsTestKit", package: "swift-metrics"),
       ],
