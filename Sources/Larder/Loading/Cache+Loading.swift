@@ -89,8 +89,7 @@ extension Cache {
     if let resident, !isDue { return LoadedEntry(resident, age: resident.age) }
     let call = try call(for: [key], loading) { needs in [try await load(needs[0].previous)] }
     guard let resident else { return try await core.loads.entries(for: call)[0] }
-    core.loads.refresh(call)
-    return LoadedEntry(resident, age: resident.age, isRefreshing: true)
+    return LoadedEntry(resident, age: resident.age, isRefreshing: core.loads.refresh(call))
   }
 
   /// Returns the values of several keys, and loads those that are missing with one call.

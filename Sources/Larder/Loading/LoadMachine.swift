@@ -203,6 +203,8 @@ extension LoadMachine {
     }
     if isClosed { return }
     if let place = open[ask.key] { return join(place, ask) }
+    // A refresh in the background is not repeated shortly after a failure.
+    if ask.waiter == nil, memos.failure(of: ask.key, at: ask.now) != nil { return }
     // The flight has a ticket of its own, so changes no longer end the absence.
     forget(memos.removeAbsence(of: ask.key))
     if flights[ask.flight] == nil {

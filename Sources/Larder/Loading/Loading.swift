@@ -27,8 +27,9 @@ public struct Loading: Sendable, Hashable {
 
   /// How long after a failed load stale entries are returned without another load.
   ///
-  /// It applies to entries that ``staleWhileRevalidate`` or ``staleIfError`` allows to return. Nil,
-  /// the default, starts a load for each call.
+  /// It applies to entries that ``staleWhileRevalidate`` or ``staleIfError`` allows to return, and
+  /// to fresh ones that ``refreshAhead`` would refresh. Nil, the default, starts a load for each
+  /// call.
   public var retryThrottle: Duration?
 
   /// How long a caller waits for a load if there is a stale entry.

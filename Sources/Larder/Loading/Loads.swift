@@ -279,7 +279,14 @@ extension Loads {
   }
 
   /// Refreshes the entry of a key in the background, if it is due and no flight is open.
-  func refresh(_ call: Call) { _ = ask(call, isWaiting: false) }
+  ///
+  /// - Returns: Whether a flight is open; false shortly after a load has failed.
+  func refresh(_ call: Call) -> Bool {
+    _ = ask(call, isWaiting: false)
+    return state.withLock { state in
+      call.keys.contains { state.machine.place(of: $0.bytes) != nil }
+    }
+  }
 
   /// Asks for keys; starts a flight for those without an open one.
   ///

@@ -160,6 +160,34 @@ import Testing
     #expect(source.begun == 1)
   }
 
+  @Test("A refresh that has failed is not tried again before its throttle is over.")
+  func throttledRefresh() async throws {
+    let fixture = try LoadFixture(chance: 0)
+    defer { fixture.end() }
+    let numbers = try fixture.numbers {
+      $0.refreshAhead = 0.4
+      $0.retryThrottle = .seconds(10)
+    }
+    try numbers.save(1, for: "a")
+    #expect(try numbers.value(for: "a") == 1)
+    fixture.clock.advance(by: .seconds(85))
+    let source = Source()
+    let read = { try #require(try await numbers.entry(for: "a", load: source.load)) }
+    #expect(try await read().isRefreshing)
+    await source.begun(1)
+    source.reply([.failure(.init())])
+    await eventually("the load has failed") { fixture.store.context.loads.isEmpty }
+    for _ in 0..<5 {
+      let entry = try await read()
+      #expect(entry.value == 1 && entry.origin == .memory && !entry.isRefreshing)
+    }
+    #expect(fixture.loads().loads == 1)
+    fixture.clock.advance(by: .seconds(10))
+    #expect(try await read().isRefreshing)
+    source.reply(2)
+    try await eventually("the refresh is saved") { try numbers.value(for: "a") == 2 }
+  }
+
   @Test("Entries that were saved together are not all refreshed together.")
   func jitter() async throws {
     let fixture = try LoadFixture()

@@ -9,7 +9,7 @@ import LarderTestSupport
 /// changes and failures there were.
 struct LoadWorld {
   enum Step: String, CaseIterable {
-    case getA, getB, refreshB, start, end, absent, fail, saved, save, remove, clear, invalidate
+    case getA, getB, refreshB, background, start, end, absent, fail, saved, save, remove, clear, invalidate
     case expire, cancelA, cancelB, softA, hardB, delayIsOver, wait
   }
 
@@ -95,6 +95,7 @@ extension LoadWorld {
     case .getA: return ask("A")
     case .getB: return ask("B")
     case .refreshB: return ask("B", isForced: true)
+    case .background: return askInBackground()
     case .start: return look()
     case .end: return reply(.save)
     case .absent: return loading.absentFor != nil && reply(.absent)
@@ -143,9 +144,7 @@ extension LoadWorld {
     guard callers[name] == nil, name == "A" || lastID > 0 else { return false }
     let (waiter, new) = (newID(), newID())
     let open = openFlight
-    for id in flights.keys where flights[id]?.isOvertaken == true && flights[id]?.key == key {
-      if machine.place(of: [key])?.flight == id { handle(.changed([key])) }
-    }
+    noticeChanges()
     let isKnownAbsent = !isForced && absentAt.map { now < $0 + 30 } ?? false
     if open == nil, !isKnownAbsent { flights[new] = Flight(key: key, changes: changes) }
     if open == nil, isForced { absentAt = nil }
@@ -162,6 +161,35 @@ extension LoadWorld {
       !isKnownAbsent || callers[name] == nil, "a caller waits for a key that is known to be absent")
     return true
   }
+
+  /// Asks for a refresh for which nobody waits.
+  private mutating func askInBackground() -> Bool {
+    let new = newID()
+    let open = openFlight
+    noticeChanges()
+    if open == nil, !isThrottled {
+      flights[new] = Flight(key: key, changes: changes, isPromised: true)
+      absentAt = nil
+    }
+    let found = open.flatMap { flights[$0] }
+    handle(
+      .asked(
+        LoadMachine.Ask(
+          key: [key], waiter: nil, flight: new, loading: loading,
+          found: found?.work == .look ? nil : found.map { state(of: $0.found) },
+          now: .seconds(now))))
+    return true
+  }
+
+  /// Tells the machine of the changes of the key, as every caller does.
+  private mutating func noticeChanges() {
+    for id in flights.keys where flights[id]?.isOvertaken == true && flights[id]?.key == key {
+      if machine.place(of: [key])?.flight == id { handle(.changed([key])) }
+    }
+  }
+
+  /// Whether a load has failed less than the throttle ago.
+  private var isThrottled: Bool { failedAt.map { now < $0 + 30 } ?? false }
 
   private mutating func look() -> Bool {
     guard let id = flight(with: .look) else { return false }
@@ -260,13 +288,17 @@ extension LoadWorld {
 
   private mutating func apply(_ effect: LoadMachine.Effect, after event: LoadMachine.Event) {
     switch effect {
-    case .look(let id): check(flights[id] != nil, "a flight starts beside an open one")
+    case .look(let id):
+      check(flights[id] != nil, "a flight starts beside an open one, or in spite of the throttle")
     case .load(let id, _):
       check(flights[id]?.isCancelled == false, "a cancelled flight loads")
       flights[id]?.work = .load
       let running = flights.values.filter { $0.work == .load }.count
       check(running <= loading.concurrent ?? .max, "\(running) loads at once")
-      if case .found = event, let failedAt, now < failedAt + 30, flights[id]?.found == .stale,
+      if case .found = event, isThrottled {
+        check(!waiters(of: id).isEmpty, "a refresh in spite of the throttle")
+      }
+      if case .found = event, isThrottled, flights[id]?.found == .stale,
         loading.staleWhileRevalidate || loading.staleIfError != nil
       {
         check(waiters(of: id).contains(where: \.isForced), "a load in spite of the throttle")
@@ -316,7 +348,7 @@ extension LoadWorld {
             || (failure != nil && loading.staleIfError != nil), "a stale entry without leave")
       }
       if failure != nil, case .found = event {
-        check(failedAt.map { now < $0 + 30 } ?? false, "a throttle without a failure")
+        check(isThrottled, "a throttle without a failure")
       }
       if isRefreshing { flights[caller.flight]?.isPromised = true }
     case .loaded(let saving):
