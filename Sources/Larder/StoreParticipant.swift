@@ -29,11 +29,12 @@ final class StoreParticipant: CommitParticipant {
   }
 
   func willWrite(_ batch: borrowing WriteBatch, without failed: Set<Int>) {
-    if !loads.isEmpty { loads.willWrite(batch, without: failed) }
+    if !loads.isEmpty { loads.noteChanges(of: batch, without: failed) }
     forEachRecordKey(of: batch) { memory, key in memory.willWrite(key) }
   }
 
-  func didWrite(_ batch: borrowing WriteBatch) {
+  func didWrite(_ batch: borrowing WriteBatch, without failed: Set<Int>) {
+    if !loads.isEmpty { loads.noteChanges(of: batch, without: failed) }
     forEachRecordKey(of: batch) { memory, key in memory.didWrite(key) }
   }
 

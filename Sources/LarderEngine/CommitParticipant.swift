@@ -9,7 +9,7 @@
 /// 2. ``contribute(to:)`` once, if a batch was admitted.
 /// 3. ``ended(didCommit:)`` once the write has succeeded or failed.
 /// 4. ``committed(_:_:)`` for each applied batch, in the order of commits, if the write succeeded.
-/// 5. ``didWrite(_:)`` for each batch of the first step.
+/// 5. ``didWrite(_:without:)`` for each batch of the first step.
 ///
 /// The engine reads ``needs`` before them: without `counting` it skips the calls about room and
 /// counts, and without `reports` ``committed(_:_:)``. The rows of ``contribute(to:)`` belong to the
@@ -35,8 +35,12 @@ package protocol CommitParticipant: AnyObject, Sendable {
 
   /// Notifies the participant that the write of a batch has ended, before its writer returns.
   ///
-  /// The batch has taken effect, or not.
-  func didWrite(_ batch: borrowing WriteBatch)
+  /// What was read before the call may be outdated. The batch has taken effect, or not.
+  ///
+  /// - Parameters:
+  ///   - batch: A batch of which the participant was notified before.
+  ///   - failed: The conditions of the batch that failed, as before.
+  func didWrite(_ batch: borrowing WriteBatch, without failed: Set<Int>)
 
   /// Admits a batch to the write, or refuses it.
   ///
@@ -81,7 +85,7 @@ package protocol CommitParticipant: AnyObject, Sendable {
 
 extension CommitParticipant {
   package func willWrite(_ batch: borrowing WriteBatch, without failed: Set<Int>) {}
-  package func didWrite(_ batch: borrowing WriteBatch) {}
+  package func didWrite(_ batch: borrowing WriteBatch, without failed: Set<Int>) {}
 }
 
 /// Reads the value under a key; nil if it is absent.

@@ -73,9 +73,10 @@ package struct WriteBatch: ~Copyable {
   /// default, they are checked. A batch whose conditions name a ticket leaves it nil.
   package var writeCountBeforeReading: Int?
 
-  /// Whether the participant was notified that the batch is about to be written, and not yet that
-  /// its write has ended.
-  var isBeingWritten = false
+  /// The conditions that failed, while the batch is being written; otherwise nil.
+  ///
+  /// Until its write has ended, the participant was notified only that it is about to begin.
+  var failedInWrite: Set<Int>?
 
   package init() {}
 

@@ -15,7 +15,9 @@ extension ForwardingParticipant {
     base?.willWrite(batch, without: failed)
   }
 
-  package func didWrite(_ batch: borrowing WriteBatch) { base?.didWrite(batch) }
+  package func didWrite(_ batch: borrowing WriteBatch, without failed: Set<Int>) {
+    base?.didWrite(batch, without: failed)
+  }
 
   package func admit(
     _ batch: borrowing WriteBatch, without failed: Set<Int>, replacedBytes: (_ row: Int) -> Int?

@@ -7,6 +7,9 @@ import Synchronization
 /// A change of a key that is made while it is loaded wins: it revokes the ticket. The leader of the
 /// commit queue notes changes in the order of commits, before it applies them. So a save after the
 /// change fails at its ticket, and the change comes after a save that had its turn before.
+///
+/// The leader notes them again before the writer returns. A load that was registered in between may
+/// have read the disk before the change was applied, and callers that come later must not join it.
 final class LoadRegister: Sendable {
   /// The maximum number of tags whose invalidations are remembered one by one.
   private static let tagLimit = 10_000
@@ -95,12 +98,12 @@ extension LoadRegister {
 // MARK: - Changes
 
 extension LoadRegister {
-  /// Notes the changes of a batch that is about to be applied.
+  /// Notes the changes of a batch that is about to be applied, or whose write has ended.
   ///
   /// Changes that the store makes by itself, such as deleting expired entries, carry a note, and do
   /// not count. The rows of a load's own save depend on its ticket, and do not count either. A
   /// removal counts even if there is nothing to remove.
-  func willWrite(_ batch: borrowing WriteBatch, without failed: Set<Int>) {
+  func noteChanges(of batch: borrowing WriteBatch, without failed: Set<Int>) {
     batch.bytes.withBytes { bytes in
       for row in batch.rows where row.note == 0 {
         let key = UnsafeRawBufferPointer(rebasing: bytes[row.key])

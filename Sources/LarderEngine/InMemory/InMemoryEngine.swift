@@ -103,7 +103,7 @@ extension InMemoryEngine.State {
       failed.insert(index)
     }
     participant?.willWrite(batch, without: failed)
-    defer { participant?.didWrite(batch) }
+    defer { participant?.didWrite(batch, without: failed) }
     guard batch.hasRow(without: failed) else { return Commit(sequence: 0, failed: failed) }
     let rows = batch.rows.filter { $0.isKept(without: failed) }
 

@@ -147,9 +147,9 @@ struct LevelDBWriter: ~Copyable {
 
   /// Notifies the participant that the write of a batch has ended, if it knows of the batch.
   private func endWriting(_ batch: inout WriteBatch) {
-    guard batch.isBeingWritten else { return }
-    batch.isBeingWritten = false
-    participant?.didWrite(batch)
+    guard let failed = batch.failedInWrite else { return }
+    batch.failedInWrite = nil
+    participant?.didWrite(batch, without: failed)
   }
 
   /// Reports the batches that were applied to the participant.
@@ -260,7 +260,7 @@ extension LevelDBWriter {
     let failed = try failedRequirements(of: batch, in: group)
     if let participant {
       participant.willWrite(batch.pointee, without: failed)
-      batch.pointee.isBeingWritten = true
+      batch.pointee.failedInWrite = failed
     }
     guard batch.pointee.hasRow(without: failed) else { return Commit(sequence: 0, failed: failed) }
     if group.isCounted, let participant {

@@ -1,3 +1,4 @@
+import LarderBytes
 import LarderEngine
 import LarderTestSupport
 import LarderTesting
@@ -172,6 +173,27 @@ import Testing
       #expect(value == nil || value == round, "round \(round): an old value is back")
     }
   }
+  @Test("A load that is registered while a change is written is closed to later callers.")
+  func registeredDuringWrite() throws {
+    let engine = InterruptedEngine(InMemoryEngine())
+    let store = try Store(engine: engine, origin: .memory)
+    let numbers = try store.cache("numbers", of: Int.self)
+    let participant = try #require(engine.participant)
+    let key = try numbers.core.recordKey(of: "a", id: numbers.core.id)
+    for isApplied in [true, false] {
+      let failed: Set = isApplied ? [] : [0]
+      var batch = WriteBatch()
+      let requirement = batch.require(key.bytes, .absent)
+      batch.put(key.bytes.span.bytes, if: requirement) { $0.append(1) }
+      participant.willWrite(batch, without: failed)
+      let ticket = WriteTicket()
+      #expect(store.context.loads.add(key, ticket, of: numbers.core.loads))
+      participant.didWrite(batch, without: failed)
+      #expect(ticket.isRevoked == isApplied)
+      store.context.loads.remove(key.bytes, ticket)
+    }
+  }
+
   @Test("The key of a load is no longer registered when its callers go on.")
   func endOfRegistration() async throws {
     let fixture = try LoadFixture()

@@ -9,7 +9,8 @@ import LarderTestSupport
 /// changes and failures there were.
 struct LoadWorld {
   enum Step: String, CaseIterable {
-    case getA, getB, refreshB, background, start, end, absent, fail, saved, save, remove, clear, invalidate
+    case getA, getB, refreshB, background, start, end, absent, fail, saved, save, remove, clear
+    case invalidate
     case expire, cancelA, cancelB, softA, hardB, delayIsOver, wait
   }
 
