@@ -10,20 +10,6 @@ package func appendVarint(_ number: UInt64, to bytes: inout [UInt8]) {
   bytes.append(UInt8(rest))
 }
 
-/// Stores `number` as a varint at the beginning of `bytes`, which has room for ten; returns its
-/// size.
-package func putVarint(_ number: UInt64, into bytes: UnsafeMutableRawBufferPointer) -> Int {
-  var rest = number
-  var count = 0
-  while rest >= 0x80 {
-    bytes[count] = UInt8(truncatingIfNeeded: rest) | 0x80
-    count += 1
-    rest >>= 7
-  }
-  bytes[count] = UInt8(rest)
-  return count + 1
-}
-
 /// Reads a varint at `offset` and moves `offset` behind it.
 ///
 /// Returns nil, and leaves `offset` unchanged, if the varint is truncated, does not fit into 64

@@ -16,20 +16,6 @@ package struct RecordKey: Hashable, Sendable {
     self.bytes = bytes
   }
 
-  /// - Complexity: One allocation.
-  init(cacheID: UInt64, userKey: UnsafeRawBufferPointer) {
-    self.cacheID = cacheID
-    var start = 1
-    bytes = Array(unsafeUninitializedCapacity: 11 + userKey.count) { bytes, count in
-      let bytes = UnsafeMutableRawBufferPointer(bytes)
-      bytes[0] = KeySpace.records.rawValue
-      start += putVarint(cacheID, into: UnsafeMutableRawBufferPointer(rebasing: bytes[1...]))
-      bytes[start...].copyBytes(from: userKey)
-      count = start + userKey.count
-    }
-    prefixCount = start
-  }
-
   /// Copies and parses a physical key; nil if it has no cache id.
   package init?(_ key: RawSpan) {
     var offset = 1
