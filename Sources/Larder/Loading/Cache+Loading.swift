@@ -84,8 +84,9 @@ extension Cache {
     for key: Key, loading: Loading? = nil, load: @escaping Load
   ) async throws -> LoadedEntry<Value>? {
     try loading?.checkRanges()
-    let resident = try core.residentEntry(for: key)
-    let isDue = resident.map { core.loads.isDue($0, loading ?? core.loading) } ?? false
+    let options = loading ?? core.loading
+    let resident = try core.residentEntry(for: key, options)
+    let isDue = resident.map { core.loads.isDue($0, options) } ?? false
     if let resident, !isDue { return LoadedEntry(resident, age: resident.age) }
     let call = try call(for: [key], loading) { needs in [try await load(needs[0].previous)] }
     guard let resident else { return try await core.loads.entries(for: call)[0] }
@@ -115,7 +116,8 @@ extension Cache {
     load: @escaping @Sendable ([Key]) async throws -> [LoadReply<Value>]
   ) async throws -> [Value?] {
     var values: [Value?] = []
-    for key in keys { values.append(try core.residentEntry(for: key)?.value) }
+    let options = loading ?? core.loading
+    for key in keys { values.append(try core.residentEntry(for: key, options)?.value) }
     let missing = keys.indices.filter { values[$0] == nil }
     if missing.isEmpty { return values }
     let keys = missing.map { keys[$0] }
@@ -197,11 +199,15 @@ extension Cache {
 }
 
 extension CacheCore {
-  /// The entry of a key if its value is in memory and fresh; nil otherwise.
-  func residentEntry(for key: some CacheKey) throws(StoreError) -> Entry<Value>? {
+  /// The entry of a key if its value is in memory, and fresh by the options; nil otherwise.
+  func residentEntry(
+    for key: some CacheKey, _ loading: Loading
+  ) throws(StoreError) -> Entry<Value>? {
     var missed = Missed()
-    let entry = try residentEntry(of: key, &missed)
-    if entry != nil { counts.reads.add(.resident) }
+    guard let entry = try residentEntry(of: key, &missed),
+      loading.admits(entry.savedAt, at: entry.readAt)
+    else { return nil }
+    counts.reads.add(.resident)
     return entry
   }
 }

@@ -32,7 +32,9 @@ struct LoadMachine {
     let member: Int
   }
 
-  /// The state of the entry that a flight has found.
+  /// The state of the entry that a flight has found, by the options of a caller or of the flight.
+  typealias State = (Loading) -> Found
+
   enum Found {
     case fresh(isDue: Bool)
     /// For so long after its fresh time.
@@ -70,7 +72,7 @@ struct LoadMachine {
     var isForced = false
     /// Whether the caller is a load itself.
     var isNested = false
-    /// The state of the entry of the open flight; nil if it is not known.
+    /// The state of the entry of the open flight by `loading`; nil if it is not known.
     var found: Found?
     /// The clock's uptime.
     let now: Duration
@@ -78,8 +80,8 @@ struct LoadMachine {
 
   enum Event {
     case asked(Ask)
-    case found(flight: Int, [Found], now: Duration)
-    case failed(flight: Int, any Error, isFinal: Bool, [Found], now: Duration)
+    case found(flight: Int, [State], now: Duration)
+    case failed(flight: Int, any Error, isFinal: Bool, [State], now: Duration)
     /// One reply for each member to load.
     case replied(flight: Int, [Reply])
     /// One outcome for each member to save.
@@ -87,7 +89,7 @@ struct LoadMachine {
     case delayIsOver(flight: Int)
     case changed(Key)
     case left(waiter: Int, any Error)
-    case softTimeout(waiter: Int, Found?)
+    case softTimeout(waiter: Int, State?)
     case closed
   }
 
@@ -250,18 +252,19 @@ extension LoadMachine {
     cancel(place.flight)
   }
 
-  private mutating func softTimeout(_ waiter: Int, _ found: Found?) {
+  private mutating func softTimeout(_ waiter: Int, _ state: State?) {
     guard let place = places[waiter], let flight = flights[place.flight],
       let index = flight.members[place.member].waiters.firstIndex(where: { $0.id == waiter })
     else { return }
-    flights[place.flight]?.members[place.member].waiters[index].isOutOfPatience = true
-    guard flight.phase != .looking, let found,
-      let entry = flights[place.flight]?.members[place.member].waiters[index]
-        .entry(found, isLoading: true)
+    var waiter = flight.members[place.member].waiters[index]
+    waiter.isOutOfPatience = true
+    flights[place.flight]?.members[place.member].waiters[index] = waiter
+    guard flight.phase != .looking, let state,
+      let entry = waiter.entry(state(waiter.loading), isLoading: true)
     else { return }
-    _ = remove(waiter)
+    _ = remove(waiter.id)
     flights[place.flight]?.isBackground = true
-    answer(waiter, place, entry)
+    answer(waiter.id, place, entry)
   }
 
   private mutating func remove(_ waiter: Int) -> Place? {
@@ -318,15 +321,17 @@ extension LoadMachine.Waiter {
 // MARK: - Flights
 
 extension LoadMachine {
-  private mutating func looked(_ id: Int, _ found: [Found], _ now: Duration) {
+  private mutating func looked(_ id: Int, _ states: [State], _ now: Duration) {
     guard let flight = flights[id], !flight.isCancelled else { return end(id) }
-    for (index, found) in found.enumerated() {
+    for (index, state) in states.enumerated() {
       let place = Place(flight: id, member: index)
       let member = flight.members[index]
       let failure = memos.failure(of: member.key, at: now)
-      var isLoaded = member.waiters.isEmpty && flight.isBackground && failure == nil && found.isDue
+      var isLoaded =
+        member.waiters.isEmpty && flight.isBackground && failure == nil
+        && state(flight.loading).isDue
       for waiter in member.waiters {
-        guard let entry = waiter.entry(found, after: failure) else {
+        guard let entry = waiter.entry(state(waiter.loading), after: failure) else {
           isLoaded = true
           continue
         }
@@ -359,7 +364,7 @@ extension LoadMachine {
   }
 
   private mutating func failed(
-    _ id: Int, _ error: any Error, isFinal: Bool, _ found: [Found], _ now: Duration
+    _ id: Int, _ error: any Error, isFinal: Bool, _ states: [State], _ now: Duration
   ) {
     releaseSlot(id)
     guard let flight = flights[id], !flight.isCancelled else { return end(id) }
@@ -375,7 +380,8 @@ extension LoadMachine {
           memos.set(.failure(error), of: flight.members[index].key, until: now + throttle.limited))
       }
       settle(Place(flight: id, member: index)) { waiter in
-        if case .stale(let span) = found[index], !waiter.isForced, waiter.mayReturnAfterError(span)
+        if case .stale(let span) = states[index](waiter.loading), !waiter.isForced,
+          waiter.mayReturnAfterError(span)
         {
           return .entry(isRefreshing: false, failure: error)
         }

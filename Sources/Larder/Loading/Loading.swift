@@ -14,6 +14,13 @@ public import Foundation
 /// Everything is off by default. It is a setting of a cache, and calls can have their own, except
 /// for ``concurrent``. No time may be negative.
 public struct Loading: Sendable, Hashable {
+  /// The maximum age of an entry that is returned without a load.
+  ///
+  /// It can only shorten the fresh time: an older entry counts as stale, from this age on until it
+  /// expires. Zero loads at each call, whatever the cache has. Nil, the default, leaves the fresh
+  /// time as it is.
+  public var maxAge: MaxAge?
+
   /// Whether a stale entry is returned at once while it is refreshed in the background.
   ///
   /// The first caller that finds the entry stale starts the refresh.
@@ -119,6 +126,12 @@ extension LoadTimeout: LocalizedError, CustomStringConvertible {
 }
 
 extension Loading {
+  /// Whether an entry is within the maximum age; none is within zero, not even one of the future.
+  func admits(_ savedAt: Date, at date: Date) -> Bool {
+    guard let maxAge else { return true }
+    return maxAge != .seconds(0) && maxAge.admits(savedAt, at: date)
+  }
+
   /// Throws ``StoreError/invalidArgument(_:)`` if an option is outside its range.
   func checkRanges() throws(StoreError) {
     let spans = [

@@ -38,6 +38,7 @@ final class Loads<Value: Sendable>: LoadOwner {
   }
 
   struct Waiter: Sendable {
+    let loading: Loading
     /// The load that waits, and the flight that it waits for.
     var link: (from: LoadChain, to: UInt64)?
     var continuation: CheckedContinuation<Outcome, Never>?
@@ -120,7 +121,8 @@ extension Loads {
       case .answer(let waiter, let place, let answer):
         if case .entry(_, .some) = answer, !isFailure { cacheCounts.loads.throttled.add() }
         let flight = place.flatMap { state.flights[$0.flight] }
-        let outcome = outcome(of: answer, in: flight, place?.member ?? 0, at: date)
+        let loading = state.waiters[waiter]?.loading ?? Loading()
+        let outcome = outcome(of: answer, in: flight, place?.member ?? 0, loading, at: date)
         resume(waiter, with: outcome, in: &state)
       case .remember(let place):
         if let flight = state.flights[place.flight] {
@@ -181,14 +183,15 @@ extension Loads {
 
 extension Loads {
   private func outcome(
-    of answer: LoadMachine.Answer, in flight: Flight?, _ member: Int, at date: Date
+    of answer: LoadMachine.Answer, in flight: Flight?, _ member: Int, _ loading: Loading,
+    at date: Date
   ) -> Outcome {
     switch answer {
     case .failure(let error): return .failure(error)
     case .absent: return .success(nil)
     case .entry(let isRefreshing, let failure):
       guard let entry = flight?.found[member].entry else { return .success(nil) }
-      let isStale = freshness(of: entry, at: date) != .fresh
+      let isStale = freshness(of: entry, loading, at: date) != .fresh
       if isStale { cacheCounts.loads.staleServed.add() }
       return .success(
         LoadedEntry(
@@ -208,8 +211,11 @@ extension Loads {
 
   private func lifetime(of entry: Entry<Value>) -> Lifetime { entry.lifetime ?? lifetime }
 
-  private func freshness(of entry: Entry<Value>, at date: Date) -> Freshness {
-    lifetime(of: entry).freshness(of: entry.savedAt, at: date)
+  private func freshness(
+    of entry: Entry<Value>, _ loading: Loading, at date: Date
+  ) -> Freshness {
+    let freshness = lifetime(of: entry).freshness(of: entry.savedAt, at: date)
+    return freshness == .fresh && !loading.admits(entry.savedAt, at: date) ? .stale : freshness
   }
 
   /// The state of what a flight has found, at a date.
@@ -218,11 +224,12 @@ extension Loads {
   ) -> LoadMachine.Found {
     if let failure = found.failure { return .failed(failure) }
     guard let entry = found.entry else { return .unusable }
-    switch freshness(of: entry, at: date) {
+    switch freshness(of: entry, loading, at: date) {
     case .fresh: return .fresh(isDue: isDue(entry, loading, at: date))
     case .stale:
-      let end = lifetime(of: entry).fresh.end(from: entry.savedAt) ?? date
-      return .stale(Duration(from: end, to: date))
+      let ends = [lifetime(of: entry).fresh, loading.maxAge ?? .unlimited]
+        .compactMap { $0.end(from: entry.savedAt) }
+      return .stale(Duration(from: ends.min() ?? date, to: date))
     case .expired: return .unusable
     }
   }
@@ -243,7 +250,7 @@ extension Loads {
 
   private func previous(_ found: LoadFound<Value>, at date: Date) -> Previous<Value>? {
     guard let entry = found.entry else { return nil }
-    let isExpired = freshness(of: entry, at: date) == .expired
+    let isExpired = freshness(of: entry, Loading(), at: date) == .expired
     return Previous(
       value: isExpired ? nil : entry.value, validator: entry.validator, savedAt: entry.savedAt)
   }
@@ -301,7 +308,7 @@ extension Loads {
         var waiter: Int?
         if isWaiting {
           let id = state.newID()
-          state.waiters[id] = Waiter()
+          state.waiters[id] = Waiter(loading: call.loading)
           waiters.append(id)
           waiter = id
           if let chain, chain.includes(key.bytes, of: ObjectIdentifier(self)) {
@@ -315,7 +322,7 @@ extension Loads {
           isForced: call.isForced, isNested: chain != nil, now: now)
         if let place = state.machine.place(of: key.bytes), let open = state.flights[place.flight] {
           if open.found.indices.contains(place.member) {
-            ask.found = judge(open.found[place.member], open.loading, at: date)
+            ask.found = judge(open.found[place.member], call.loading, at: date)
           }
           if place.flight != flight, isWaiting { join(place.flight, in: &state) }
         }
@@ -394,12 +401,9 @@ extension Loads {
       let place = state.machine.place(ofWaiter: waiter)
       let flight = place.flatMap { state.flights[$0.flight] }
       let found = place.flatMap { place in
-        flight.flatMap { flight in
-          flight.found.isEmpty
-            ? nil : judge(flight.found[place.member], flight.loading, at: date)
-        }
+        flight.flatMap { $0.found.isEmpty ? nil : $0.found[place.member] }
       }
-      return .softTimeout(waiter: waiter, found)
+      return .softTimeout(waiter: waiter, found.map { self.state(of: $0, at: date) })
     }
   }
 
@@ -485,9 +489,12 @@ extension Loads {
   }
 
   /// The state of what each member has found, at a date.
-  private func states(of id: Int, in state: State, at date: Date) -> [LoadMachine.Found] {
-    guard let flight = state.flights[id] else { return [] }
-    return flight.found.map { judge($0, flight.loading, at: date) }
+  private func states(of id: Int, in state: State, at date: Date) -> [LoadMachine.State] {
+    (state.flights[id]?.found ?? []).map { self.state(of: $0, at: date) }
+  }
+
+  private func state(of found: LoadFound<Value>, at date: Date) -> LoadMachine.State {
+    { self.judge(found, $0, at: date) }
   }
 
   private func step(of id: Int) async -> Step {

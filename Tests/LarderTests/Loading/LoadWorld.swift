@@ -126,7 +126,9 @@ extension LoadWorld {
     }
   }
 
-  private func state(of disk: Disk) -> LoadMachine.Found {
+  private func state(of disk: Disk) -> LoadMachine.State { { _ in found(on: disk) } }
+
+  private func found(on disk: Disk) -> LoadMachine.Found {
     switch disk {
     case .missing, .expired: .unusable
     case .fresh: .fresh(isDue: false)
@@ -156,7 +158,7 @@ extension LoadWorld {
       .asked(
         LoadMachine.Ask(
           key: [key], waiter: waiter, flight: new, loading: loading, isForced: isForced,
-          found: found?.work == .look ? nil : found.map { state(of: $0.found) },
+          found: found?.work == .look ? nil : found.map { self.found(on: $0.found) },
           now: .seconds(now))))
     check(
       !isKnownAbsent || callers[name] == nil, "a caller waits for a key that is known to be absent")
@@ -177,7 +179,7 @@ extension LoadWorld {
       .asked(
         LoadMachine.Ask(
           key: [key], waiter: nil, flight: new, loading: loading,
-          found: found?.work == .look ? nil : found.map { state(of: $0.found) },
+          found: found?.work == .look ? nil : found.map { self.found(on: $0.found) },
           now: .seconds(now))))
     return true
   }
