@@ -7,7 +7,8 @@
 ///
 ///     a caller asks       Without an open flight, one starts and reads the disk. Otherwise the
 ///                         caller gets the entry that the flight has found if it is fresh, or
-///                         stale and allowed by the caller's options; else it waits.
+///                         stale and allowed by the caller's options, and no new value is being
+///                         saved; else it waits.
 ///     the disk was read   A fresh entry is returned, and refreshed if it is due. A stale one is
 ///                         returned if the waiter's options allow it, or after a failure not long
 ///                         ago. The load begins, once a slot is free, if a waiter needs it or an
@@ -221,7 +222,9 @@ extension LoadMachine {
 
   private mutating func join(_ place: Place, _ ask: Ask) {
     let waiter = Waiter(ask)
-    if let waiter, let found = ask.found, flights[place.flight]?.phase != .looking,
+    // While a new value is saved, other reads may return it, so the entry is no longer returned.
+    let hasEntry = ![nil, .looking, .saving].contains(flights[place.flight]?.phase)
+    if let waiter, let found = ask.found, hasEntry,
       let entry = waiter.entry(found, isLoading: true)
     {
       flights[place.flight]?.isBackground = true

@@ -338,6 +338,7 @@ extension LoadWorld {
     case .entry(let isRefreshing, let failure):
       guard let flight else { return fault("an entry without a flight") }
       check(!caller.isForced, "a refresh gets the entry that is there")
+      if case .asked = event { check(flight.work != .save, "an entry that others no longer see") }
       // A caller that asks after a change never gets what was there before.
       check(
         flight.changes >= caller.changes || flight.work == .look || !flight.isOvertaken,
@@ -382,7 +383,8 @@ extension LoadWorld {
         continue
       }
       let isAllowed = loading.staleWhileRevalidate || caller.isOutOfPatience
-      if flight.work != .look, !caller.isForced, flight.found == .stale, isAllowed {
+      let isKnown = flight.work != .look && flight.work != .save
+      if isKnown, !caller.isForced, flight.found == .stale, isAllowed {
         fault("\(name) waits although the stale entry is allowed")
       }
     }
