@@ -17,6 +17,7 @@ let package = Package(
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+    .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
     // Used only with the traits `Logging` and `Metrics`. Without them, users never resolve these.
     .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
     .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
@@ -39,8 +40,17 @@ let package = Package(
         .product(
           name: "CoreMetrics", package: "swift-metrics", condition: .when(traits: ["Metrics"])),
       ]),
-    .target(name: "LarderFeeds", dependencies: ["Larder"]),
-    .target(name: "LarderTesting", dependencies: ["Larder"]),
+    .target(
+      name: "LarderFeeds",
+      dependencies: [
+        "Larder", .product(name: "HTTPTypes", package: "swift-http-types"),
+        .product(name: "HTTPTypesFoundation", package: "swift-http-types"),
+      ]),
+    .target(
+      name: "LarderTesting",
+      dependencies: [
+        "Larder", "LarderFeeds", .product(name: "HTTPTypes", package: "swift-http-types"),
+      ]),
     .target(
       name: "LarderInspection",
       dependencies: ["Larder", "LarderCoding", "LarderEngine", "LarderBytes", "CLarderLevelDB"]),
@@ -54,6 +64,7 @@ let package = Package(
       name: "feeds",
       dependencies: [
         "Larder", "LarderFeeds", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        .product(name: "HTTPTypes", package: "swift-http-types"),
       ]),
 
     // A real HTTP server for tests and demos.
@@ -130,6 +141,7 @@ let package = Package(
     .testTarget(
       name: "LarderFeedsTests",
       dependencies: [
+        .product(name: "HTTPTypes", package: "swift-http-types"),
         "LarderFeeds", "LarderEngine", "LarderCoding", "LarderBytes", "LarderTesting",
         "LarderTestSupport", "LarderEngineSupport", "AcceptanceRows", "SimulatedDisk",
         "FeedServer", "feeds",

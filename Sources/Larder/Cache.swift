@@ -22,6 +22,9 @@ public struct Cache<Key: CacheKey, Value: Sendable>: Sendable {
 
   /// The name that the cache was opened with.
   public var name: String { core.name }
+
+  /// The lifetime of entries without one of their own.
+  package var lifetime: Lifetime { core.lifetime }
 }
 
 // MARK: - Reading

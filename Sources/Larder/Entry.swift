@@ -10,7 +10,7 @@ public struct Entry<Value: Sendable>: Sendable {
   ///
   /// At most 2^63 seconds in each direction; that many if its date is not a number.
   public var age: Duration { Duration(from: savedAt, to: readAt) }
-  let readAt: Date
+  package let readAt: Date
   /// Where it was read from.
   public let origin: Origin
   /// The version of the value, for a ``Condition``.

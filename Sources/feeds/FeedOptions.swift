@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import HTTPTypes
 import Larder
 import LarderFeeds
 
@@ -112,5 +113,7 @@ struct FeedOptions: ParsableArguments {
 
 /// A client without a connection.
 private struct OfflineClient: HTTPClient {
-  func get(_ url: URL) async throws -> HTTPReply { throw URLError(.notConnectedToInternet) }
+  func send(_ request: HTTPRequest, body: Data) async throws -> (HTTPResponse, Data) {
+    throw URLError(.notConnectedToInternet)
+  }
 }

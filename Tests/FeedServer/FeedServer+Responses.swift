@@ -130,17 +130,6 @@ extension FeedServer {
     withExtendedLifetime(continuation) {}
     try Task.checkCancellation()
   }
-
-  /// Waits as a slow server does.
-  ///
-  /// Tests wait for the bytes that are sent, not for the time to pass.
-  private static func pause(milliseconds: Int) async {
-    await withCheckedContinuation { continuation in
-      DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(milliseconds)) {
-        continuation.resume()
-      }
-    }
-  }
 }
 
 /// Records the end of a response in the book when it is released.
@@ -191,6 +180,17 @@ private struct Body: AsyncBufferedSequence {
       let bytes = try await produce(sent)
       sent += bytes?.count ?? 0
       return bytes
+    }
+  }
+}
+
+/// Waits as a slow server does.
+///
+/// Tests wait for the bytes that are sent, not for the time to pass.
+func pause(milliseconds: Int) async {
+  await withCheckedContinuation { continuation in
+    DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(milliseconds)) {
+      continuation.resume()
     }
   }
 }

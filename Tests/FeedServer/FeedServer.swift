@@ -18,6 +18,7 @@ package final class FeedServer: Sendable {
     package var path: String
     package var query: String
     package var headers: [String: String]
+    package var body: Data
   }
 
   /// The requests so far, and the answers to the next ones.
@@ -111,7 +112,8 @@ package final class FeedServer: Sendable {
     let arrived = Request(
       method: request.method.rawValue, path: request.path, query: request.target.query(),
       headers: Dictionary(
-        request.headers.map { ($0.key.rawValue, $0.value) }, uniquingKeysWith: { a, _ in a }))
+        request.headers.map { ($0.key.rawValue, $0.value) }, uniquingKeysWith: { a, _ in a }),
+      body: try await request.bodyData)
     let answer = book.change { state in
       state.requests.append(arrived)
       let paths = [request.path, request.path.hasPrefix("\(imagePath)/") ? imagePath : ""]

@@ -1,6 +1,7 @@
 import AcceptanceRows
 import Foundation
 import LarderFeeds
+import LarderTesting
 import Synchronization
 import Testing
 
@@ -16,10 +17,10 @@ import Testing
 
       let messages = try await bench.messages {
         let load = Task { try await bench.handles.load(order, nil) }
-        try await bench.client.holds(1)
+        try await bench.client.waitForHeldRequests(1)
         load.cancel()
-        try await bench.client.isCancelled(0)
-        bench.client.release(0, result(outcome, feed))
+        try await bench.client.waitForCancellation(of: 0)
+        bench.client.release(0, with: result(outcome, feed))
         await #expect(throws: CancellationError.self) { try await load.value }
       }
 
@@ -35,15 +36,15 @@ import Testing
     let delivered = Counter()
 
     let load = bench.handles.start(nil) { _ in _ = delivered.next() }
-    try await bench.client.holds(1)
+    try await bench.client.waitForHeldRequests(1)
     load.cancel()
     load.cancel()
-    try await bench.client.isCancelled(0)
-    bench.client.release(0, result("valid", feed))
+    try await bench.client.waitForCancellation(of: 0)
+    bench.client.release(0, with: result("valid", feed))
     // A second load is through when the first one's reply has long been handled.
     let second = Task { try await bench.handles.load(nil, nil) }
-    try await bench.client.holds(1)
-    bench.client.release(1, result("valid", feed))
+    try await bench.client.waitForHeldRequests(1)
+    bench.client.release(1, with: result("valid", feed))
     _ = try await second.value
 
     #expect(delivered.next() == 1)
@@ -54,17 +55,17 @@ import Testing
     let bench = try Bench(.genres, ScriptedClient(last: .hold))
 
     let first = Task { try await bench.handles.load(nil, nil) }
-    try await bench.client.holds(1)
+    try await bench.client.waitForHeldRequests(1)
     let second = Task { try await bench.handles.load(nil, nil) }
-    try await bench.client.holds(2)
+    try await bench.client.waitForHeldRequests(2)
     first.cancel()
-    try await bench.client.isCancelled(0)
-    bench.client.release(0, .failure(URLError(.cancelled)))
-    bench.client.release(1, result("valid", .genres))
+    try await bench.client.waitForCancellation(of: 0)
+    bench.client.release(0, with: .fail(URLError(.cancelled)))
+    bench.client.release(1, with: result("valid", .genres))
 
     #expect(try await second.value.items == bench.items(1))
     await #expect(throws: CancellationError.self) { try await first.value }
-    #expect(bench.client.cancelled == [0])
+    #expect(bench.client.cancelledRequests == [0])
   }
 
   @Test(
@@ -136,11 +137,11 @@ import Testing
     #expect(error?.reason == .connectivity)
   }
 
-  private func result(_ outcome: String, _ feed: Feed) -> Result<HTTPReply, any Error> {
+  private func result(_ outcome: String, _ feed: Feed) -> ScriptedClient.Answer {
     switch outcome {
-    case "valid": .success(HTTPReply(status: 200, body: Data(feed.payload(1).utf8)))
-    case "invalid": .success(HTTPReply(status: 500, body: Data()))
-    default: .failure(URLError(.cancelled))
+    case "valid": .reply(200, Data(feed.payload(1).utf8))
+    case "invalid": .reply(500, Data())
+    default: .fail(URLError(.cancelled))
     }
   }
 }

@@ -3,6 +3,7 @@ import Foundation
 import Larder
 import LarderFeeds
 import LarderTestSupport
+import LarderTesting
 import Synchronization
 import Testing
 

@@ -3,6 +3,7 @@ import Foundation
 import Larder
 import LarderFeeds
 import LarderTestSupport
+import LarderTesting
 import Testing
 
 /// Both image feeds read the optional and required fields of their items alike.

@@ -1,5 +1,6 @@
 import FeedServer
 import Foundation
+import HTTPTypes
 import LarderFeeds
 import Synchronization
 import Testing
@@ -148,9 +149,9 @@ final class WitnessClient: HTTPClient {
     }
   }
 
-  func get(_ url: URL) async throws -> HTTPReply {
+  func send(_ request: HTTPRequest, body: Data) async throws -> (HTTPResponse, Data) {
     do {
-      return try await base.get(url)
+      return try await base.send(request, body: body)
     } catch {
       errors.withLock { $0.append(error) }
       throw error

@@ -112,7 +112,7 @@ import Testing
 }
 
 /// The most memory that this process has had.
-private func peakBytes() -> Int {
+func peakBytes() -> Int {
   var usage = rusage()
   #if canImport(Darwin)
     getrusage(RUSAGE_SELF, &usage)

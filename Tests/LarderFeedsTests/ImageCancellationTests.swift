@@ -3,6 +3,7 @@ import Foundation
 import Larder
 import LarderEngine
 import LarderFeeds
+import LarderTesting
 import Synchronization
 import Testing
 
@@ -14,12 +15,12 @@ private let url = ImageBench.url
   enum Outcome: CaseIterable {
     case bytes, notFound, failure, cancelled
 
-    var result: Result<HTTPReply, any Error> {
+    var result: ScriptedClient.Answer {
       switch self {
-      case .bytes: .success(HTTPReply(status: 200, body: ImageBench.bytes))
-      case .notFound: .success(HTTPReply(status: 404, body: ImageBench.bytes))
-      case .failure: .failure(URLError(.timedOut))
-      case .cancelled: .failure(URLError(.cancelled))
+      case .bytes: .reply(200, ImageBench.bytes)
+      case .notFound: .reply(404, ImageBench.bytes)
+      case .failure: .fail(URLError(.timedOut))
+      case .cancelled: .fail(URLError(.cancelled))
       }
     }
   }
@@ -29,12 +30,12 @@ private let url = ImageBench.url
     let bench = try ImageBench(ScriptedClient(last: .hold))
 
     let load = bench.loader.load(url) { _ in Issue.record("a cancelled load delivered") }
-    try await bench.client.holds(1)
-    #expect(bench.client.cancelled == [] && bench.engine.messages == [.retrieve])
+    try await bench.client.waitForHeldRequests(1)
+    #expect(bench.client.cancelledRequests == [] && bench.engine.messages == [.retrieve])
     load.cancel()
 
-    try await bench.client.isCancelled(0)
-    bench.client.release(0, Outcome.cancelled.result)
+    try await bench.client.waitForCancellation(of: 0)
+    bench.client.release(0, with: Outcome.cancelled.result)
   }
 
   @Test("The result of a cancelled request is not delivered or saved.", arguments: Outcome.allCases)
@@ -43,15 +44,15 @@ private let url = ImageBench.url
     let delivered = Counter()
 
     let load = bench.loader.load(url) { _ in _ = delivered.next() }
-    try await bench.client.holds(1)
+    try await bench.client.waitForHeldRequests(1)
     load.cancel()
     load.cancel()
-    try await bench.client.isCancelled(0)
-    bench.client.release(0, outcome.result)
+    try await bench.client.waitForCancellation(of: 0)
+    bench.client.release(0, with: outcome.result)
     // Another load is through when the first one's reply has long been handled.
     let second = Task { try await bench.loader(.remoteOnly).load(url) }
-    try await bench.client.holds(1)
-    bench.client.release(1, .failure(URLError(.timedOut)))
+    try await bench.client.waitForHeldRequests(1)
+    bench.client.release(1, with: .fail(URLError(.timedOut)))
     await #expect(throws: FeedError.self) { try await second.value }
     load.cancel()
 
@@ -65,10 +66,10 @@ private let url = ImageBench.url
     let bench = try ImageBench(ScriptedClient(last: .hold))
 
     let load = Task { try await bench.loader.load(url) }
-    try await bench.client.holds(1)
+    try await bench.client.waitForHeldRequests(1)
     load.cancel()
-    try await bench.client.isCancelled(0)
-    bench.client.release(0, outcome.result)
+    try await bench.client.waitForCancellation(of: 0)
+    bench.client.release(0, with: outcome.result)
 
     await #expect(throws: CancellationError.self) { try await load.value }
     #expect(bench.engine.messages == [.retrieve])
@@ -76,7 +77,7 @@ private let url = ImageBench.url
 
   @Test("Cancelling a load that has delivered takes nothing back.")
   func cancelledAfterwards() async throws {
-    let bench = try ImageBench(ScriptedClient(.bytes([UInt8](ImageBench.bytes))))
+    let bench = try ImageBench(ScriptedClient(.reply(200, ImageBench.bytes)))
     let task = Mutex<LoadTask<Loaded<Data>>?>(nil)
     let delivered = Counter()
 
@@ -98,7 +99,7 @@ private let url = ImageBench.url
     "A load cancelled while it reads the cache delivers nothing, and makes no request.",
     arguments: [SourceOrder.cacheOnly, .cacheThenRemote], ["data", "nothing", "an error"])
   func cancelledWhileReading(order: SourceOrder, found: String) async throws {
-    let bench = try ImageBench(ScriptedClient(last: .bytes([7])))
+    let bench = try ImageBench(ScriptedClient(last: .reply(200, Data([7]))))
     if found == "data" { try bench.cache.save(ImageBench.bytes, for: url) }
     if found == "an error" { bench.engine.failReads(.io("unreadable")) }
     let running = Mutex<Task<Loaded<Data>, any Error>?>(nil)
@@ -121,7 +122,7 @@ private let url = ImageBench.url
     "A load with a completion that is cancelled while it reads the cache delivers nothing.",
     arguments: [SourceOrder.cacheOnly, .cacheThenRemote], [true, false])
   func nothingIsDeliveredWhileReading(order: SourceOrder, isSaved: Bool) async throws {
-    let bench = try ImageBench(ScriptedClient(last: .bytes([7])))
+    let bench = try ImageBench(ScriptedClient(last: .reply(200, Data([7]))))
     if isSaved { try bench.cache.save(ImageBench.bytes, for: url) }
     let delivered = Counter()
     let running = Mutex<LoadTask<Loaded<Data>>?>(nil)
@@ -146,16 +147,16 @@ private let url = ImageBench.url
     let bench = try ImageBench(ScriptedClient(last: .hold))
 
     let first = Task { try await bench.loader.load(url) }
-    try await bench.client.holds(1)
+    try await bench.client.waitForHeldRequests(1)
     let second = Task { try await bench.loader.load(url) }
-    try await bench.client.holds(2)
+    try await bench.client.waitForHeldRequests(2)
     first.cancel()
-    try await bench.client.isCancelled(0)
-    bench.client.release(0, Outcome.bytes.result)
-    bench.client.release(1, Outcome.bytes.result)
+    try await bench.client.waitForCancellation(of: 0)
+    bench.client.release(0, with: Outcome.bytes.result)
+    bench.client.release(1, with: Outcome.bytes.result)
 
     await #expect(throws: CancellationError.self) { try await first.value }
     #expect(try await second.value.value == ImageBench.bytes)
-    #expect(bench.client.cancelled == [0])
+    #expect(bench.client.cancelledRequests == [0])
   }
 }

@@ -21,7 +21,7 @@ private let bytes = ImageBench.bytes
 
   @Test("A load requests exactly its URL, once.")
   func oneRequest() async throws {
-    let bench = try ImageBench(ScriptedClient(.bytes([1])))
+    let bench = try ImageBench(ScriptedClient(.reply(200, Data([1]))))
 
     _ = try await bench.loader(.remoteOnly).load(url)
 
@@ -34,9 +34,9 @@ private let bytes = ImageBench.bytes
 
     async let first = bench.loader.load(url)
     async let second = bench.loader.load(url)
-    try await bench.client.holds(2)
+    try await bench.client.waitForHeldRequests(2)
     for index in 0...1 {
-      bench.client.release(index, .success(HTTPReply(status: 200, body: bytes)))
+      bench.client.release(index, with: .reply(200, bytes))
     }
 
     #expect(try await [first.value, second.value] == [bytes, bytes])
@@ -62,7 +62,7 @@ private let bytes = ImageBench.bytes
     "Any status but 200 is invalid data, and so is an empty body.",
     arguments: [(199, "b"), (201, "b"), (300, "b"), (400, "b"), (404, ""), (500, "b"), (200, "")])
   func invalid(status: Int, body: String) async throws {
-    let bench = try ImageBench(ScriptedClient(.reply(status, body), last: .bytes([1])))
+    let bench = try ImageBench(ScriptedClient(.reply(status, body), last: .reply(200, Data([1]))))
 
     let error = await feedError { try await bench.loader.load(url) }
 
@@ -72,7 +72,7 @@ private let bytes = ImageBench.bytes
 
   @Test("Any bytes are delivered as they are.", arguments: [[0], [0xFF, 0, 0x0A], [32, 10]])
   func anyBytes(body: [UInt8]) async throws {
-    let bench = try ImageBench(ScriptedClient(.bytes(body)))
+    let bench = try ImageBench(ScriptedClient(.reply(200, Data(body))))
 
     let loaded = try await bench.loader.load(url)
 
@@ -116,7 +116,7 @@ private let bytes = ImageBench.bytes
     "A saved image is delivered without a request, whatever its age.",
     arguments: [0, 7 * day, 100 * 365 * day], StoreKind.allCases)
   func saved(age: TimeInterval, kind: StoreKind) async throws {
-    try await withImageBench(on: kind, ScriptedClient(last: .bytes([7]))) { bench in
+    try await withImageBench(on: kind, ScriptedClient(last: .reply(200, Data([7])))) { bench in
       try bench.cache.save(bytes, for: url)
       bench.clock.advance(by: .seconds(age))
 
@@ -133,7 +133,7 @@ private let bytes = ImageBench.bytes
 
   @Test("Images can have a lifetime.")
   func lifetime() async throws {
-    let bench = try ImageBench(ScriptedClient(last: .bytes([7])), lifetime: .seconds(60))
+    let bench = try ImageBench(ScriptedClient(last: .reply(200, Data([7]))), lifetime: .seconds(60))
     try bench.cache.save(bytes, for: url)
 
     bench.clock.advance(by: .seconds(59))
@@ -167,7 +167,7 @@ private let bytes = ImageBench.bytes
 
 /// An image comes from the cache, or else from the server.
 @Suite(.acceptance, .timeLimit(.minutes(30))) struct ImageDataScenarioTests {
-  private let online = ScriptedClient(last: .bytes([UInt8](bytes)))
+  private let online = ScriptedClient(last: .reply(200, bytes))
 
   @Test("An image that is not saved is loaded, saved, and then delivered.")
   func missIsLoaded() async throws {
@@ -208,7 +208,7 @@ private let bytes = ImageBench.bytes
   @Test("The server's failure is the error, and nothing is saved.", arguments: [true, false])
   func failedLoad(isOffline: Bool) async throws {
     let bench = try ImageBench(
-      ScriptedClient(last: isOffline ? .fail(URLError(.timedOut)) : .bytes([])))
+      ScriptedClient(last: isOffline ? .fail(URLError(.timedOut)) : .reply(200, Data())))
 
     let messages = await bench.messages {
       let error = await feedError { try await bench.loader.load(url) }

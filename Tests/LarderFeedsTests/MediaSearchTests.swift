@@ -2,6 +2,7 @@ import AcceptanceRows
 import Foundation
 import LarderFeeds
 import LarderTestSupport
+import LarderTesting
 import Testing
 
 /// A search returns media items from the server, and caches nothing.

@@ -2,6 +2,7 @@ import AcceptanceRows
 import Foundation
 import Larder
 import LarderFeeds
+import LarderTesting
 import Testing
 
 /// A palette gives an application's own colors to genres, by position.

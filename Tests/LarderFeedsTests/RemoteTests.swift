@@ -1,6 +1,7 @@
 import AcceptanceRows
 import Foundation
 import LarderFeeds
+import LarderTesting
 import Testing
 
 /// Every list feed maps the server's responses to items or typed errors.
@@ -24,13 +25,13 @@ import Testing
   @Test("Two pending loads are two requests.", arguments: Feed.lists)
   func twoLoadsAreTwoRequests(feed: Feed) async throws {
     let bench = try Bench(feed, ScriptedClient(last: .hold))
-    let reply = HTTPReply(status: 200, body: Data(feed.payload(1).utf8))
+    let reply = ScriptedClient.Answer.reply(200, Data(feed.payload(1).utf8))
 
     async let first = bench.handles.load(nil, nil)
     async let second = bench.handles.load(nil, nil)
-    try await bench.client.holds(2)
-    bench.client.release(0, .success(reply))
-    bench.client.release(1, .success(reply))
+    try await bench.client.waitForHeldRequests(2)
+    bench.client.release(0, with: reply)
+    bench.client.release(1, with: reply)
 
     #expect(try await first.items == second.items)
     #expect(bench.client.urls.map(\.absoluteString) == feed.urls + feed.urls)
@@ -105,18 +106,19 @@ import Testing
 
   @Test("A completion runs once, whatever the result.", arguments: Feed.lists)
   func completionRunsOnce(feed: Feed) async throws {
-    let steps: [ScriptedClient.Step] = [
-      .reply(200, feed.payload(1)), .reply(500, ""), .fail(URLError(.timedOut)),
+    let steps: [(answer: ScriptedClient.Answer, isValid: Bool)] = [
+      (.reply(200, feed.payload(1)), true), (.reply(500, ""), false),
+      (.fail(URLError(.timedOut)), false),
     ]
-    for step in steps {
+    for (step, isValid) in steps {
       let bench = try Bench(feed, ScriptedClient(last: step))
 
       let result = try await completion { done in _ = bench.handles.start(nil, done) }
 
-      switch step {
-      case .reply(200, _): #expect(try result.get().items == bench.items(1))
-      case .reply: #expect(throws: FeedError.self) { try result.get() }
-      default: #expect(throws: FeedError.self) { try result.get() }
+      if isValid {
+        #expect(try result.get().items == bench.items(1))
+      } else {
+        #expect(throws: FeedError.self) { try result.get() }
       }
     }
   }

@@ -2,12 +2,13 @@ import AcceptanceRows
 import Foundation
 import LarderEngine
 import LarderFeeds
+import LarderTesting
 import Testing
 
 /// Invalid data of genres is requested twice more.
 @Suite(.acceptance, .timeLimit(.minutes(30))) struct RetryTests {
-  private let valid = ScriptedClient.Step.reply(200, Feed.genres.payload(1, 2))
-  private let invalid = ScriptedClient.Step.reply(200, "no json")
+  private let valid = ScriptedClient.Answer.reply(200, Feed.genres.payload(1, 2))
+  private let invalid = ScriptedClient.Answer.reply(200, "no json")
 
   @Test("The second attempt's data is delivered.")
   func secondAttempt() async throws {
@@ -81,13 +82,13 @@ import Testing
   @Test("Attempts request the same URL, one after another.")
   func attemptsInTurn() async throws {
     let bench = try Bench(.genres, ScriptedClient(last: .hold))
-    let bad = HTTPReply(status: 200, body: Data("no".utf8))
+    let bad = ScriptedClient.Answer.reply(200, Data("no".utf8))
 
     async let error = feedError { try await bench.handles.load(nil, nil) }
     for attempt in 0..<3 {
-      try await bench.client.holds(1)
+      try await bench.client.waitForHeldRequests(1)
       #expect(bench.client.urls.map(\.absoluteString).count == attempt + 1)
-      bench.client.release(attempt, .success(bad))
+      bench.client.release(attempt, with: bad)
     }
 
     #expect(await error?.reason == .invalidData)
@@ -99,7 +100,7 @@ import Testing
     let asked = Counter()
     let endpoint = Endpoint<Void, String>(
       url: { web("https://feeds.example.org/\(asked.next())") },
-      map: { _ in throw RemoteFailure.invalidData })
+      map: { _, _ in throw RemoteFailure.invalidData })
     var policy = LoadPolicy(.remoteOnly)
     policy.retry = .extra(2, on: [.invalidData])
     let client = ScriptedClient(last: .reply(200, ""))
@@ -116,10 +117,10 @@ import Testing
     let bench = try Bench(.genres, ScriptedClient(last: .hold))
 
     let load = Task { try await bench.handles.load(nil, nil) }
-    try await bench.client.holds(1)
+    try await bench.client.waitForHeldRequests(1)
     load.cancel()
-    try await bench.client.isCancelled(0)
-    bench.client.release(0, .success(HTTPReply(status: 200, body: Data("no".utf8))))
+    try await bench.client.waitForCancellation(of: 0)
+    bench.client.release(0, with: .reply(200, Data("no".utf8)))
 
     await #expect(throws: CancellationError.self) { try await load.value }
     #expect(bench.client.urls.count == 1)

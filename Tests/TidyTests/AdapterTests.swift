@@ -2,7 +2,7 @@ import Testing
 
 /// A feed's folder has a model, an endpoint and a policy, stays small and uses no storage.
 @Suite struct AdapterTests {
-  private static let shared: Set = ["HTTP", "Policies"]
+  private static let shared: Set = ["Caching", "HTTP", "Policies"]
 
   /// The files of each feed's folder.
   private var adapters: [String: [SourceFile]] {

@@ -105,13 +105,13 @@ enum Layers {
     "LarderEngine": ["CLarderLevelDB", "CLarderSystem", "LarderBytes"],
     "LarderCoding": ["LarderBytes"],
     "Larder": ["LarderEngine", "LarderCoding", "LarderBytes", "CoreMetrics", "Logging"],
-    "LarderFeeds": ["Larder"],
+    "LarderFeeds": ["Larder", "HTTPTypes", "HTTPTypesFoundation"],
     "LarderInspection": [
       "Larder", "LarderCoding", "LarderEngine", "LarderBytes", "CLarderLevelDB",
     ],
-    "LarderTesting": ["Larder", "LarderEngine"],
+    "LarderTesting": ["Larder", "LarderEngine", "LarderFeeds", "HTTPTypes"],
     "kvinspect": ["LarderInspection", "ArgumentParser"],
-    "feeds": ["Larder", "LarderFeeds", "ArgumentParser"],
+    "feeds": ["Larder", "LarderFeeds", "HTTPTypes", "ArgumentParser"],
   ]
 
   static let executables: Set = ["kvinspect", "feeds"]

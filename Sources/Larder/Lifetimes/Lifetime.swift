@@ -82,6 +82,12 @@ extension Lifetime {
     return stale.end(from: freshEnd)
   }
 
+  /// The fresh time in seconds, roughly; nil for unlimited.
+  package var freshSeconds: Double? { fresh.approximateSeconds }
+
+  /// The stale time in seconds, roughly; nil for unlimited.
+  package var staleSeconds: Double? { stale.approximateSeconds }
+
   /// The width of a bucket in the expiry index, in whole seconds: a 64th of the lifetime.
   ///
   /// So a key leaves at most 65 index rows however often it is overwritten with this lifetime, and

@@ -110,7 +110,7 @@ extension MaxAge {
   }
 
   /// Whether an entry saved at `date` is within the limit at `now`.
-  func admits(_ date: Date, at now: Date) -> Bool {
+  package func admits(_ date: Date, at now: Date) -> Bool {
     guard let end = end(from: date) else { return true }
     return now < end
   }

@@ -70,6 +70,8 @@ public struct LoadedEntry<Value: Sendable>: Sendable {
   public let value: Value
   /// Where the value came from.
   public let origin: Origin
+  /// The date it was saved; nil if it was loaded or confirmed for this call.
+  public let savedAt: Date?
   /// The time since it was saved; zero if it was loaded or confirmed for this call.
   public let age: Duration
   /// Whether it is an entry that is past its fresh time.
@@ -94,7 +96,7 @@ extension LoadedEntry {
     loadFailure: (any Error)? = nil
   ) {
     self.init(
-      value: entry.value, origin: entry.origin, age: age, isStale: isStale,
+      value: entry.value, origin: entry.origin, savedAt: entry.savedAt, age: age, isStale: isStale,
       isRefreshing: isRefreshing, isSaved: true, saveFailure: nil, loadFailure: loadFailure)
   }
 
@@ -103,7 +105,7 @@ extension LoadedEntry {
     var failure: StoreError?
     if case .failed(let error) = saving { failure = error }
     self.init(
-      value: value, origin: origin, age: .zero, isStale: false, isRefreshing: false,
+      value: value, origin: origin, savedAt: nil, age: .zero, isStale: false, isRefreshing: false,
       isSaved: saving.isDone, saveFailure: failure, loadFailure: nil)
   }
 }

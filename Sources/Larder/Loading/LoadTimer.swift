@@ -17,3 +17,14 @@ package let systemLoadTimer: LoadTimer = { delay, fire in
   timer.activate()
   return { timer.cancel() }
 }
+
+extension Store {
+  /// The clock of the store.
+  package var clock: any WallClock { context.clock }
+
+  /// The timer of its loads.
+  package var loadTimer: LoadTimer { context.loadTimer }
+
+  /// Returns random numbers from 0 to 1, without 1.
+  package var random: @Sendable () -> Double { context.random }
+}

@@ -100,7 +100,7 @@ extension Loading {
     }
 
     /// The time before a repetition, counted from 1; `chance` is at least 0 and less than 1.
-    func delay(before attempt: Int, chance: Double) -> Duration {
+    package func delay(before attempt: Int, chance: Double) -> Duration {
       let longest = min(first.limited.inSeconds * exp2(Double(attempt - 1)), upTo.limited.inSeconds)
       return .seconds(longest * chance)
     }

@@ -1,4 +1,6 @@
 public import Foundation
+public import HTTPTypes
+import HTTPTypesFoundation
 import Larder
 import Synchronization
 
@@ -11,7 +13,7 @@ import Synchronization
 ///
 /// ```swift
 /// let client = URLSessionClient(maximumResponseBytes: 1 << 20)
-/// let reply = try await client.get(url)
+/// let (response, body) = try await client.send(HTTPRequest(url: url), body: Data())
 /// ```
 ///
 /// A client stores no responses, cookies or credentials. It stops a response that exceeds
@@ -20,11 +22,16 @@ import Synchronization
 /// the request. A client can be used from any thread; pending requests keep it and its session
 /// alive.
 ///
-/// Foundation on Linux leaves two gaps. It does not report the body of a *redirect*: an endless one
-/// ends after `resourceTimeout`, and the client should then be replaced by a new one. And a
-/// *declared length* from 2^63 - 512 to 2^63 - 1 bytes ends the process, because Foundation
-/// converts the number unchecked before it calls the client. Put a proxy before servers that are
-/// not trusted with that.
+/// Foundation on Linux leaves four gaps; put a proxy before servers that are not trusted with them:
+///
+/// - A connection that is closed in the middle of the header fields ends the process, in Swift 6.3
+///   (swift-corelibs-foundation issue 5285).
+/// - A declared length from 2^63 - 512 to 2^63 - 1 bytes ends the process: Foundation converts the
+///   number unchecked before it calls the client.
+/// - The body of a redirect is not reported. An endless one ends after `resourceTimeout`, and the
+///   client should then be replaced by a new one.
+/// - Very small header fields take up to half a minute of one processor for a response. The request
+///   ends at its time limit, and others wait.
 public final class URLSessionClient: HTTPClient {
   private let session: URLSession
   private let exchanges = Exchanges()
@@ -76,15 +83,22 @@ public final class URLSessionClient: HTTPClient {
     exchanges.commands.async { [session] in session.invalidateAndCancel() }
   }
 
-  /// Sends one GET request and returns the reply, whatever its status code.
+  /// Sends one request and returns the response, whatever its status.
   ///
-  /// - Parameter url: The `http` or `https` URL, requested unchanged.
-  /// - Returns: The reply of the last server in a chain of redirects.
-  /// - Throws: `URLError` if the network fails, `URLError(.timedOut)` at a time limit,
-  ///   `URLError(.cancelled)` if the calling task is cancelled, and ``HTTPClientError`` if the
-  ///   response exceeds another limit.
+  /// - Parameters:
+  ///   - request: The request, with an `http` or `https` URL.
+  ///   - body: The body; empty for none.
+  /// - Returns: The response of the last server in a chain of redirects, with header fields of the
+  ///   same name joined by commas.
+  /// - Throws: `URLError` if the network fails or the request has no URL, `URLError(.timedOut)` at
+  ///   a time limit, `URLError(.cancelled)` if the calling task is cancelled, and
+  ///   ``HTTPClientError`` if the response exceeds another limit.
   /// - Complexity: One request, and one per redirect followed.
-  public func get(_ url: URL) async throws -> HTTPReply {
+  public func send(_ request: HTTPRequest, body: Data) async throws -> (HTTPResponse, Data) {
+    guard request.url != nil, var request = URLRequest(httpRequest: request) else {
+      throw URLError(.unsupportedURL)
+    }
+    if !body.isEmpty { request.httpBody = body }
     let exchange = Exchange(limits)
     // Linux does not implement the resource timeout, so the client measures it on every platform.
     let timer = Task {
@@ -95,7 +109,7 @@ public final class URLSessionClient: HTTPClient {
     return try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
         exchange.begin(continuation)
-        exchanges.start(exchange, url, in: session)
+        exchanges.start(exchange, request, in: session)
       }
     } onCancel: {
       exchanges.stop(exchange, with: URLError(.cancelled))
@@ -109,13 +123,15 @@ private struct Limits {
   var duration: Duration
 }
 
+private typealias Reply = (HTTPResponse, Data)
+
 /// One request, from its start to its result.
 ///
 /// The first result that is set stays in effect; later ones are ignored.
 private final class Exchange: Sendable {
   private struct State {
-    var continuation: CheckedContinuation<HTTPReply, any Error>?
-    var result: Result<HTTPReply, any Error>?
+    var continuation: CheckedContinuation<Reply, any Error>?
+    var result: Result<Reply, any Error>?
     var task: URLSessionTask?
     var body = Data()
     var redirects = 0
@@ -126,7 +142,7 @@ private final class Exchange: Sendable {
 
   init(_ limits: Limits) { self.limits = limits }
 
-  func begin(_ continuation: CheckedContinuation<HTTPReply, any Error>) {
+  func begin(_ continuation: CheckedContinuation<Reply, any Error>) {
     let early = state.withLock { state in
       if state.result == nil { state.continuation = continuation }
       return state.result
@@ -134,9 +150,9 @@ private final class Exchange: Sendable {
     if let early { continuation.resume(with: early) }
   }
 
-  func end(with result: Result<HTTPReply, any Error>) {
+  func end(with result: Result<Reply, any Error>) {
     let continuation = state.withLock { state in
-      guard state.result == nil else { return nil as CheckedContinuation<HTTPReply, any Error>? }
+      guard state.result == nil else { return nil as CheckedContinuation<Reply, any Error>? }
       state.result = result
       state.body = Data()
       defer { state.continuation = nil }
@@ -203,8 +219,11 @@ private final class Exchange: Sendable {
     guard let response = response as? HTTPURLResponse else {
       return end(with: .failure(HTTPClientError.unexpectedResponse))
     }
+    guard let head = response.httpResponse else {
+      return end(with: .failure(HTTPClientError.unexpectedResponse))
+    }
     let body = state.withLock { $0.body }
-    end(with: .success(HTTPReply(status: response.statusCode, body: body)))
+    end(with: .success((head, body)))
   }
 }
 
@@ -217,10 +236,10 @@ private final class Exchanges: NSObject, URLSessionDataDelegate, Sendable {
   let commands = DispatchQueue(label: "larder.feeds.http")
   private let running = Mutex<[Int: Exchange]>([:])
 
-  func start(_ exchange: Exchange, _ url: URL, in session: URLSession) {
+  func start(_ exchange: Exchange, _ request: URLRequest, in session: URLSession) {
     commands.async {
       guard !exchange.hasEnded else { return }
-      let task = session.dataTask(with: URLRequest(url: url))
+      let task = session.dataTask(with: request)
       guard exchange.attach(task) else { return task.cancel() }
       self.running.withLock { $0[task.taskIdentifier] = exchange }
       task.resume()

@@ -1,4 +1,3 @@
-import Foundation
 public import Larder
 
 /// Loads a feed's value from a server and a cache, in the order of its policy.
@@ -10,9 +9,9 @@ public import Larder
 /// ```
 ///
 /// A loader is a small value without state: use it from any thread, for any number of concurrent
-/// loads. Two loads make two requests. A load reads and saves, but never deletes;
-/// ``validate(maxAge:)`` does. A load waits for the disk on the store's threads, as
-/// ``/Larder/Store/run(_:)`` does, and not on those of Swift's cooperative pool.
+/// loads. Two loads make two requests, unless the policy lets them share one. A load reads and
+/// saves, but never deletes; ``validate(maxAge:)`` does. A load waits for the disk on the store's
+/// threads, as ``/Larder/Store/run(_:)`` does, and not on those of Swift's cooperative pool.
 public struct Loader<Input: Sendable, Key: CacheKey, Value: Sendable>: Sendable {
   /// The cache that holds saved values; nil if the feed has no cache.
   ///
@@ -24,9 +23,9 @@ public struct Loader<Input: Sendable, Key: CacheKey, Value: Sendable>: Sendable 
   /// Change the policy of a copy for a single load, for example to force a refresh.
   public var policy: LoadPolicy
 
-  private let endpoint: Endpoint<Input, Value>
-  private let client: any HTTPClient
-  private let key: @Sendable (Input) -> Key
+  let endpoint: Endpoint<Input, Value>
+  let client: any HTTPClient
+  let key: @Sendable (Input) -> Key
 
   /// Makes a loader for a feed.
   ///
@@ -61,16 +60,19 @@ public struct Loader<Input: Sendable, Key: CacheKey, Value: Sendable>: Sendable 
   /// - Throws: Only ``FeedError``, or `CancellationError` if the calling task was cancelled. The
   ///   load then saved and deleted nothing.
   /// - Complexity: From the cache: one point lookup. From the server: one request, and one per
-  ///   retry; one append to save the value. A fallback costs both.
+  ///   retry and page; one append to save the value. A fallback costs both.
   public func load(_ input: Input, maxAge: MaxAge? = nil) async throws -> Loaded<Value> {
     let maxAge = maxAge ?? policy.maxAge
+    if policy.usesLoading, let cache {
+      if let loaded = try await shared(input, maxAge, in: cache) { return loaded }
+    }
     switch policy.order {
     case .remoteOnly:
       return try delivered(await remote(input))
     case .cacheOnly:
-      guard let hit = try await local(input, maxAge).mapError(FeedError.cache).get() else {
-        throw FeedError.notFound
-      }
+      let canBeStale = policy.servesStale != .never
+      let hit = try await local(input, maxAge, canBeStale: canBeStale).mapError(FeedError.cache)
+      guard let hit = try hit.get() else { throw FeedError.notFound }
       return hit
     case .cacheThenRemote:
       if case .success(let hit?) = try await local(input, maxAge) { return hit }
@@ -149,70 +151,40 @@ extension Loader {
   ///
   /// Throws only `CancellationError`.
   private func local(
-    _ input: Input, _ maxAge: MaxAge?, after remoteFailure: RemoteFailure? = nil
+    _ input: Input, _ maxAge: MaxAge?, canBeStale: Bool = false,
+    after remoteFailure: RemoteFailure? = nil
   ) async throws -> Result<Loaded<Value>?, StoreError> {
     try Task.checkCancellation()
     guard let cache else { return .success(nil) }
-    let key = key(input)
-    let result: Result<Loaded<Value>?, StoreError>
-    do {
-      let lookup = try await cache.store.run { try cache.lookup(for: key, maxAge: maxAge) }
-      switch lookup {
-      case .fresh(let entry): result = .success(Loaded(cached: entry, after: remoteFailure))
-      case .stale, .expired, .missing: result = .success(nil)
-      }
-    } catch let error as StoreError {
-      result = .failure(error)
+    let found = try await find(key(input), maxAge, in: cache)
+    return found.map { found -> Loaded<Value>? in
+      guard let found, found.isFresh || canBeStale else { return nil }
+      return Loaded(cached: found.entry, isStale: !found.isFresh, after: remoteFailure)
     }
-    try Task.checkCancellation()
-    return result
   }
 
   /// Requests the value from the server, with retries, and saves it.
   ///
   /// Throws only `CancellationError`.
   private func remote(_ input: Input) async throws -> Result<Loaded<Value>, RemoteFailure> {
-    let url = endpoint.url(input)
-    var extraAttempts = policy.retry.extraAttempts
-    while true {
-      switch try await request(url) {
-      case .success(let mapped):
-        return .success(try await saved(mapped, for: key(input)))
-      case .failure(let failure):
-        guard extraAttempts > 0, policy.retry.on.contains(failure) else { return .failure(failure) }
-        extraAttempts -= 1
-      }
+    do {
+      return .success(try await saved(try await endpoint.load(input, sender), for: key(input)))
+    } catch let failure as RequestFailure {
+      return .failure(failure.reason)
     }
+  }
+
+  /// Sends the requests of one load.
+  var sender: RequestSender {
+    var sender = RequestSender(client: client, retry: policy.retry)
+    if let store = cache?.store { (sender.timer, sender.random) = (store.loadTimer, store.random) }
+    return sender
   }
 
   private func delivered(
     _ remote: Result<Loaded<Value>, RemoteFailure>
   ) throws(FeedError) -> Loaded<Value> {
     try remote.mapError { FeedError.remote($0, cache: nil) }.get()
-  }
-
-  /// Makes one attempt to request the value.
-  ///
-  /// Throws only `CancellationError`.
-  private func request(
-    _ url: URL
-  ) async throws -> Result<Endpoint<Input, Value>.Mapped, RemoteFailure> {
-    try Task.checkCancellation()
-    let reply: HTTPReply
-    do {
-      reply = try await client.get(url)
-    } catch {
-      // A cancelled client may throw any error.
-      try Task.checkCancellation()
-      return .failure(.connectivity)
-    }
-    // A cancelled client may also return a reply.
-    try Task.checkCancellation()
-    do {
-      return .success(try endpoint.map(reply))
-    } catch {
-      return .failure(.invalidData)
-    }
   }
 
   /// Saves a value from the server if the policy says so.
@@ -222,15 +194,52 @@ extension Loader {
     _ mapped: Endpoint<Input, Value>.Mapped, for key: Key
   ) async throws -> Loaded<Value> {
     try Task.checkCancellation()
-    let (value, leftOut) = mapped
+    let (value, leftOut) = (mapped.value, mapped.leftOut)
     guard policy.savesRemote, let cache else {
-      return Loaded(remote: value, leftOut: leftOut, isSaved: false)
+      return Loaded(value: value, source: .remote, isSaved: false, leftOut: leftOut)
     }
     do {
       try await cache.store.run { try cache.save(value, for: key) }
-      return Loaded(remote: value, leftOut: leftOut, isSaved: true)
+      return Loaded(value: value, source: .remote, isSaved: true, leftOut: leftOut)
     } catch let error as StoreError {
-      return Loaded(remote: value, leftOut: leftOut, isSaved: false, saveFailure: error)
+      return Loaded(
+        value: value, source: .remote, isSaved: false, saveFailure: error, leftOut: leftOut)
     }
+  }
+}
+
+// MARK: - Entries
+
+/// An entry that has not expired.
+struct FoundEntry<Value: Sendable>: Sendable {
+  let entry: Entry<Value>
+  /// Whether it is within its fresh time.
+  let isWithinLifetime: Bool
+  /// Whether it is within its fresh time, and below the maximum age of the load.
+  let isFresh: Bool
+}
+
+extension Loader {
+  /// Reads an entry that has not expired; nil if there is none.
+  ///
+  /// Throws only `CancellationError`.
+  func find(
+    _ key: Key, _ maxAge: MaxAge?, in cache: Cache<Key, Value>
+  ) async throws -> Result<FoundEntry<Value>?, StoreError> {
+    let result: Result<FoundEntry<Value>?, StoreError>
+    do {
+      switch try await cache.store.run({ try cache.lookup(for: key) }) {
+      case .fresh(let entry):
+        let isFresh = maxAge.map { $0.admits(entry.savedAt, at: entry.readAt) } ?? true
+        result = .success(FoundEntry(entry: entry, isWithinLifetime: true, isFresh: isFresh))
+      case .stale(let entry):
+        result = .success(FoundEntry(entry: entry, isWithinLifetime: false, isFresh: false))
+      case .expired, .missing: result = .success(nil)
+      }
+    } catch let error as StoreError {
+      result = .failure(error)
+    }
+    try Task.checkCancellation()
+    return result
   }
 }

@@ -85,52 +85,6 @@ final class Source: Sendable {
   }
 }
 
-/// Timers of loads that fire when a test says so.
-final class HandLoadTimer: Sendable {
-  struct Entry: Sendable {
-    let id: Int
-    let delay: Duration
-    let fire: @Sendable () -> Void
-  }
-
-  private struct State {
-    var lastID = 0
-    var entries: [Entry] = []
-    var all: [Duration] = []
-  }
-
-  private let state = Mutex(State())
-
-  /// The delays of all timers that were started.
-  var started: [Duration] { state.withLock { $0.all } }
-
-  /// The delays of the timers that run.
-  var running: [Duration] { state.withLock { $0.entries.map(\.delay) } }
-
-  var schedule: LoadTimer {
-    { [self] delay, fire in
-      let id = state.withLock { state in
-        state.lastID += 1
-        state.entries.append(Entry(id: state.lastID, delay: delay, fire: fire))
-        state.all.append(delay)
-        return state.lastID
-      }
-      return { [self] in state.withLock { state in state.entries.removeAll { $0.id == id } } }
-    }
-  }
-
-  /// Fires the timers with a delay, and returns their number.
-  @discardableResult func fire(_ delay: Duration) -> Int {
-    let due = state.withLock { state in
-      let due = state.entries.filter { $0.delay == delay }
-      state.entries.removeAll { $0.delay == delay }
-      return due
-    }
-    for entry in due { entry.fire() }
-    return due.count
-  }
-}
-
 /// Waits until a condition holds that other tasks bring about.
 ///
 /// It yields, and records an issue if that takes far too long.

@@ -1,0 +1,83 @@
+import Foundation
+import HTTPTypes
+import Larder
+
+/// Whether, how long, and with which validator a private cache keeps a response (RFC 9111).
+///
+/// Two things differ from the RFC. A response without a `max-age` and a valid `Expires` is fresh
+/// for the cache's lifetime, in place of a heuristic. And the age of a response when it arrives is
+/// the number in its `Age` field: clocks of servers are not trusted to find an older age.
+struct StoringRule: Equatable {
+  /// Whether the response may be saved.
+  var isStorable = true
+  /// How long the response is fresh from now on, in seconds; nil for the cache's lifetime.
+  var freshSeconds: Double?
+  /// The validator and the stale windows to save; nil if there are none.
+  var mark = StoredMark()
+
+  /// - Parameters:
+  ///   - exchange: A request, and the response to it.
+  ///   - now: The date, for a response with `Expires` and without `Date`.
+  init(_ exchange: Exchanged, now: Date) {
+    let fields = exchange.response.headerFields
+    let control = CacheControl(fields[.cacheControl] ?? "")
+    freshSeconds = Self.freshSeconds(of: fields, control, now: now)
+    mark = StoredMark(
+      validator: fields[.eTag] ?? fields[.lastModified],
+      mustRevalidate: control.mustRevalidate || control.noCache,
+      staleWhileRevalidate: control.staleWhileRevalidate, staleIfError: control.staleIfError)
+    // A cache that understands the status ignores `no-store` beside `must-understand`.
+    let isForbidden =
+      control.noStore && !(control.mustUnderstand && exchange.response.status == .ok)
+    isStorable =
+      exchange.request.method == .get && !isForbidden && Self.isUniform(fields[.vary] ?? "")
+  }
+
+  /// The rule for a value of several responses: the strictest of each, and no validator.
+  init(_ exchanges: [Exchanged], now: Date) {
+    let rules = exchanges.map { StoringRule($0, now: now) }
+    guard var rule = rules.first else { preconditionFailure("a value without a response") }
+    for other in rules.dropFirst() {
+      rule.isStorable = rule.isStorable && other.isStorable
+      rule.freshSeconds = [rule.freshSeconds, other.freshSeconds].compactMap { $0 }.min()
+      rule.mark.combine(other.mark)
+    }
+    if rules.count > 1 { rule.mark.validator = nil }
+    self = rule
+  }
+
+  private static func freshSeconds(
+    of fields: HTTPFields, _ control: CacheControl, now: Date
+  ) -> Double? {
+    if control.noCache { return 0 }
+    let age = deltaSeconds(fields[.age]?.split(separator: ",").first?.trimmed) ?? 0
+    if let maxAge = control.maxAge { return Double(max(0, maxAge - age)) }
+    guard let expires = fields[.expires] else { return nil }
+    // An invalid date, such as 0, is in the past (section 5.3).
+    guard let end = httpDate(expires) else { return 0 }
+    let date = fields[.date].flatMap(httpDate) ?? now
+    return max(0, end.timeIntervalSince(date) - Double(age))
+  }
+
+  /// Whether the response is the same for all requests that this client sends for the URL.
+  private static func isUniform(_ vary: String) -> Bool {
+    vary.split(separator: ",").map { $0.trimmed.lowercased() }
+      .allSatisfy { $0.isEmpty || $0 == "accept-encoding" }
+  }
+}
+
+extension StoringRule {
+  /// The lifetime of an entry; nil for the cache's.
+  ///
+  /// The entry is stale at least for the cache's stale time, until the cache would delete it, and
+  /// as long as the response may be used when it is stale: until then a server can confirm it.
+  func lifetime(in cache: Lifetime) -> Lifetime? {
+    guard let freshSeconds else { return nil }
+    guard let fresh = cache.freshSeconds, let stale = cache.staleSeconds else {
+      return .fresh(for: .seconds(freshSeconds), thenStaleFor: .unlimited)
+    }
+    let windows = [mark.staleWhileRevalidate, mark.staleIfError].map { Double($0 ?? 0) }
+    let longest = windows.reduce(max(stale, fresh + stale - freshSeconds), max)
+    return .fresh(for: .seconds(freshSeconds), thenStaleFor: .seconds(longest))
+  }
+}

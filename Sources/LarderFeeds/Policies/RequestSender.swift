@@ -1,0 +1,129 @@
+import Foundation
+import HTTPTypes
+import Larder
+import Synchronization
+
+/// Why a request brought no value.
+struct RequestFailure: Error {
+  let reason: RemoteFailure
+  /// Whether there was no response, or one of a server or gateway in trouble: the failures for
+  /// which RFC 5861 allows a stale response.
+  let isServerError: Bool
+}
+
+/// A response with status 304: the entry that the request had the validator of is up to date.
+struct NotModified: Error {
+  let exchange: Exchanged
+}
+
+/// Sends the requests of one load, with its retries.
+struct RequestSender: Sendable {
+  let client: any HTTPClient
+  let retry: Retry
+  var timer = systemLoadTimer
+  var random: @Sendable () -> Double = { Double.random(in: 0..<1) }
+  /// The header fields that make a request conditional.
+  var condition = HTTPFields()
+
+  /// Makes a request; an error counts as one that could not be sent.
+  func make(_ request: () throws -> HTTPRequest) throws(RequestFailure) -> HTTPRequest {
+    do {
+      return try request()
+    } catch {
+      throw RequestFailure(reason: .connectivity, isServerError: true)
+    }
+  }
+
+  /// Sends a request, again after failures that the policy retries, and maps the response.
+  ///
+  /// Throws only ``RequestFailure``, `CancellationError`, and ``NotModified`` for a conditional
+  /// request.
+  func send<Result: Sendable>(
+    _ request: HTTPRequest, body: Data, isConditional: Bool = false,
+    _ map: (HTTPResponse, Data) throws -> Result
+  ) async throws -> Result {
+    var request = request
+    let isConditional = isConditional && request.method == .get && !condition.isEmpty
+    if isConditional { for field in condition { request.headerFields[field.name] = field.value } }
+    var attempts = 1
+    while true {
+      do {
+        return try await attempt(request, body, isConditional, map)
+      } catch let failure as RequestFailure {
+        guard attempts <= retry.extraAttempts, retry.on.contains(failure.reason) else {
+          throw failure
+        }
+        try await pause(retry.delay(before: attempts, chance: random()))
+        attempts += 1
+      }
+    }
+  }
+
+  private func attempt<Result: Sendable>(
+    _ request: HTTPRequest, _ body: Data, _ isConditional: Bool,
+    _ map: (HTTPResponse, Data) throws -> Result
+  ) async throws -> Result {
+    try Task.checkCancellation()
+    let (response, data): (HTTPResponse, Data)
+    do {
+      (response, data) = try await client.send(request, body: body)
+    } catch {
+      // A cancelled client may throw any error.
+      try Task.checkCancellation()
+      throw RequestFailure(reason: .connectivity, isServerError: true)
+    }
+    // A cancelled client may also return a response.
+    try Task.checkCancellation()
+    if isConditional, response.status == .notModified {
+      throw NotModified(exchange: Exchanged(request: request, response: response))
+    }
+    do {
+      return try map(response, data)
+    } catch {
+      let codes = [500, 502, 503, 504]
+      throw RequestFailure(
+        reason: .invalidData, isServerError: codes.contains(response.status.code))
+    }
+  }
+
+  /// Waits, unless the task is cancelled.
+  private func pause(_ delay: Duration) async throws {
+    guard delay > .zero else { return }
+    let pause = Pause()
+    let cancel = timer(delay) { pause.end() }
+    defer { cancel() }
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { pause.begin($0) }
+    } onCancel: {
+      pause.end()
+    }
+    try Task.checkCancellation()
+  }
+}
+
+/// A wait that ends once, possibly before it has begun.
+private final class Pause: Sendable {
+  private struct State {
+    var isOver = false
+    var continuation: CheckedContinuation<Void, Never>?
+  }
+
+  private let state = Mutex(State())
+
+  func begin(_ continuation: CheckedContinuation<Void, Never>) {
+    let isOver = state.withLock { state in
+      if !state.isOver { state.continuation = continuation }
+      return state.isOver
+    }
+    if isOver { continuation.resume() }
+  }
+
+  func end() {
+    let continuation = state.withLock { state in
+      state.isOver = true
+      defer { state.continuation = nil }
+      return state.continuation
+    }
+    continuation?.resume()
+  }
+}

@@ -1,0 +1,220 @@
+import Foundation
+import HTTPTypes
+import Larder
+import LarderFeeds
+import LarderTestSupport
+import LarderTesting
+import Testing
+
+/// Requests and values of a feed with HTTP caching.
+@Suite(.timeLimit(.minutes(10))) struct HTTPCachingTests {
+  private func bench(
+    _ answers: [ScriptedClient.Answer], _ order: SourceOrder = .cacheThenRemote,
+    lifetime: Lifetime = SharedBench.lifetime, in directory: URL? = nil,
+    _ change: (inout LoadPolicy) -> Void = { _ in }
+  ) throws -> SharedBench {
+    try SharedBench(order, answers, lifetime: lifetime, in: directory) {
+      $0.httpCaching = true
+      change(&$0)
+    }
+  }
+
+  @Test("Status 304 confirms the saved value, and its fresh time begins again.")
+  func notModified() async throws {
+    let bench = try bench(
+      [.words("a", fields: "ETag: \"1\"\nCache-Control: max-age=60"), .status(304), .status(304)])
+    _ = try await bench.load()
+    for round in 2...3 {
+      bench.clock.advance(by: .seconds(60))
+      let loaded = try await bench.load()
+      #expect(loaded.value == ["a"] && loaded.source == .cache && loaded.isRevalidated)
+      #expect(!loaded.isStale && loaded.isSaved && loaded.age == .zero && loaded.savedAt == nil)
+      #expect(bench.client.requests.count == round)
+      bench.clock.advance(by: .seconds(59))
+      let fresh = try await bench.load()
+      #expect(fresh.value == ["a"] && !fresh.isRevalidated && fresh.age == .seconds(59))
+      bench.clock.advance(by: .seconds(1))
+    }
+  }
+
+  @Test("Status 304 with header fields replaces what the entry has of them.")
+  func updatedFields() async throws {
+    let bench = try bench([
+      .words("a", fields: "ETag: \"1\"\nCache-Control: max-age=60, stale-if-error=1000"),
+      .status(304, fields: "ETag: \"2\"\nCache-Control: max-age=10, must-revalidate"),
+      .status(304), .status(503),
+    ])
+    _ = try await bench.load()
+    bench.clock.advance(by: .seconds(60))
+    #expect(try await bench.load().isRevalidated)
+    bench.clock.advance(by: .seconds(10))
+    // The third response says nothing, so what the second one has said stays.
+    #expect(try await bench.load().isRevalidated)
+    #expect(bench.client.requests[2].headerFields[.ifNoneMatch] == "\"2\"")
+    bench.clock.advance(by: .seconds(10))
+    let error = await feedError { try await bench.load() }
+    #expect(error?.reason == .invalidData)
+    #expect(bench.client.requests[3].headerFields[.ifNoneMatch] == "\"2\"")
+  }
+
+  @Test("An expired value that no sweep has removed is confirmed, too.")
+  func expired() async throws {
+    let bench = try bench(
+      [.words("a", fields: "ETag: \"1\""), .status(304)], lifetime: .seconds(60))
+    _ = try await bench.load()
+    bench.clock.advance(by: .seconds(3600))
+    let loaded = try await bench.load()
+    #expect(loaded.value == ["a"] && loaded.isRevalidated)
+    #expect(bench.client.requests[1].headerFields[.ifNoneMatch] == "\"1\"")
+  }
+
+  @Test("A value with its own short lifetime is kept for a condition as long as the cache's.")
+  func keptForCondition() async throws {
+    let bench = try bench(
+      [.words("a", fields: "ETag: \"1\"\nCache-Control: no-cache"), .status(304)])
+    _ = try await bench.load()
+    bench.clock.advance(by: .seconds(24 * 3600))
+    #expect(try bench.store.sweep() == 0)
+    #expect(try await bench.load().isRevalidated)
+  }
+
+  @Test("Status 304 to a request without a condition is invalid data.")
+  func unaskedNotModified() async throws {
+    let bench = try bench([.status(304)])
+    let error = await feedError { try await bench.load() }
+    #expect(error?.reason == .invalidData)
+  }
+
+  @Test("Without HTTP caching, header fields mean nothing.")
+  func off() async throws {
+    let fields = "ETag: \"1\"\nCache-Control: no-store, max-age=1\nVary: *"
+    let bench = try SharedBench(.cacheThenRemote, [.words("a", fields: fields), .status(304)])
+    #expect(try await bench.load().isSaved)
+    bench.clock.advance(by: .seconds(3600))
+    let error = await feedError { try await bench.load() }
+    #expect(error?.reason == .invalidData)
+    #expect(bench.client.requests[1].headerFields.isEmpty)
+  }
+
+  @Test("A new value replaces the saved one, with its header fields.")
+  func replaced() async throws {
+    let bench = try bench([
+      .words("a", fields: "ETag: \"1\"\nCache-Control: max-age=60"), .words("b"),
+      .words("c"),
+    ])
+    _ = try await bench.load()
+    bench.clock.advance(by: .seconds(60))
+    let loaded = try await bench.load()
+    #expect(loaded.value == ["b"] && loaded.source == .remote && !loaded.isRevalidated)
+    bench.clock.advance(by: .seconds(3599))
+    #expect(try await bench.load().value == ["b"])
+    bench.clock.advance(by: .seconds(1))
+    #expect(try await bench.load().value == ["c"])
+    #expect(bench.client.requests[2].headerFields[.ifNoneMatch] == nil)
+  }
+
+  @Test("The server first asks with a condition each time, and falls back as the policy says.")
+  func serverFirst() async throws {
+    let bench = try bench(
+      [.words("a", fields: "ETag: \"1\"\nCache-Control: max-age=60"), .status(304), .offline],
+      .remoteThenCache)
+    _ = try await bench.load()
+    #expect(try await bench.load().isRevalidated)
+    let loaded = try await bench.load()
+    #expect(loaded.value == ["a"] && loaded.remoteFailure == .connectivity && !loaded.isStale)
+  }
+
+  @Test("A failure that is not the server's trouble does not use stale-if-error.")
+  func otherFailures() async throws {
+    let fields = "Cache-Control: max-age=60, stale-if-error=1000"
+    let answers: [(ScriptedClient.Answer, isTrouble: Bool)] = [
+      (.status(500), true), (.status(502), true), (.status(503), true), (.status(504), true),
+      (.offline, true), (.status(404), false), (.status(403), false), (.reply(200, "{"), false),
+    ]
+    for (answer, isTrouble) in answers {
+      let bench = try bench([.words("a", fields: fields), answer])
+      _ = try await bench.load()
+      bench.clock.advance(by: .seconds(60))
+      if isTrouble {
+        let loaded = try await bench.load()
+        #expect(loaded.value == ["a"] && loaded.isStale && loaded.remoteFailure != nil)
+      } else {
+        #expect(await feedError { try await bench.load() }?.reason == .invalidData)
+      }
+    }
+  }
+
+  @Test("What a response says is kept when the store is closed and opened again.")
+  func reopened() async throws {
+    let directory = try TemporaryDirectory()
+    let fields = "ETag: \"1\"\nCache-Control: max-age=60, must-revalidate, stale-if-error=10"
+    let first = try bench([.words("a", fields: fields)], in: URL(filePath: directory.path))
+    _ = try await first.load()
+    try first.store.close()
+
+    let second = try bench([.status(503), .status(304)], in: URL(filePath: directory.path)) {
+      $0.servesStale = .onFailure
+    }
+    second.clock.advance(by: .seconds(59))
+    #expect(try await second.load().source == .cache)
+    second.clock.advance(by: .seconds(1))
+    let error = await feedError { try await second.load() }
+    #expect(error?.reason == .invalidData)
+    #expect(try await second.load().isRevalidated)
+    #expect(second.client.requests[1].headerFields[.ifNoneMatch] == "\"1\"")
+    try second.store.close()
+  }
+
+  @Test("A validator that no entry can hold is not saved; the value is.")
+  func longValidator() async throws {
+    let tag = "\"\(String(repeating: "x", count: 5000))\""
+    let bench = try bench(
+      [.words("a", fields: "ETag: \(tag)\nCache-Control: max-age=60"), .words("b")])
+    #expect(try await bench.load().isSaved)
+    bench.clock.advance(by: .seconds(60))
+    _ = try await bench.load()
+    #expect(bench.client.requests[1].headerFields.isEmpty)
+  }
+
+  @Test("A feed that saves nothing asks without a condition.")
+  func remoteOnly() async throws {
+    let bench = try bench([.words("b", fields: "ETag: \"2\"")], .remoteOnly)
+    try bench.words.cache?.save(["a"], for: "a", validator: "\"1\"")
+    let loaded = try await bench.load()
+    #expect(loaded.value == ["b"] && !loaded.isSaved)
+    #expect(bench.client.requests[0].headerFields.isEmpty)
+    #expect(try bench.saved() == ["a"])
+  }
+
+  @Test("The response to a request by another method than GET is not saved.")
+  func otherMethod() async throws {
+    let client = ScriptedClient([.reply(200, "[]")], then: .unexpected)
+    var policy = LoadPolicy(.cacheThenRemote)
+    policy.httpCaching = true
+    let store = Store.inMemory()
+    let loader = Loader<Void, String, [String]>(
+      .json(
+        [String].self,
+        request: { HTTPRequest(method: .post, url: web("https://words.example.org/search")) },
+        body: { Data("q=a".utf8) }, { $0 }),
+      client: client, cache: try store.cache("words", of: [String].self), key: { "all" },
+      policy: policy)
+    #expect(try await !loader.load().isSaved)
+    #expect(client.requests[0].method == .post && client.bodies == [Data("q=a".utf8)])
+  }
+
+  @Test("One request confirms a value for all loads at the same time.")
+  func sharedConfirmation() async throws {
+    let bench = try bench([.words("a", fields: "ETag: \"1\"\nCache-Control: max-age=60"), .hold])
+    _ = try await bench.load()
+    bench.clock.advance(by: .seconds(60))
+    try await withThrowingTaskGroup { group in
+      for _ in 0..<100 { group.addTask { try await bench.load() } }
+      try await bench.client.waitForHeldRequests(1)
+      await bench.joined(99)
+      bench.client.release(0 + 1, with: .status(304))
+      for try await loaded in group { #expect(loaded.value == ["a"] && loaded.isRevalidated) }
+    }
+    #expect(bench.client.requests.count == 2)
+  }
+}

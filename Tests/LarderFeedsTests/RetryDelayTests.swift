@@ -1,0 +1,53 @@
+import Foundation
+import LarderFeeds
+import LarderTestSupport
+import LarderTesting
+import Testing
+
+/// The times between the attempts of a load.
+@Suite(.timeLimit(.minutes(10))) struct RetryDelayTests {
+  @Test("The times before attempts double up to the longest one, times chance.")
+  func delays() async throws {
+    let answers = [ScriptedClient.Answer](repeating: .status(503), count: 4)
+    let bench = try SharedBench(.cacheThenRemote, answers + [.words("x")]) {
+      $0.retry = .extra(
+        4, on: [.invalidData], firstDelay: .seconds(8), longestDelay: .seconds(20))
+    }
+    async let loaded = bench.load()
+    // The store's chance is 0.5.
+    for (attempt, delay) in [4, 8, 10, 10].enumerated() {
+      try await bench.client.waitForRequests(attempt + 1)
+      await running(bench, 1)
+      #expect(bench.timer.fire(.seconds(delay)) == 1)
+    }
+    #expect(try await loaded.value == ["x"])
+    #expect(bench.client.requests.count == 5)
+  }
+
+  @Test("A load that is cancelled between attempts makes no other one.")
+  func cancelled() async throws {
+    let bench = try SharedBench(.remoteOnly, [.offline]) {
+      $0.retry = .extra(1, on: [.connectivity], firstDelay: .seconds(8))
+    }
+    let load = Task { try await bench.load() }
+    await running(bench, 1)
+    load.cancel()
+    await #expect(throws: CancellationError.self) { _ = try await load.value }
+    #expect(bench.timer.running.isEmpty && bench.client.requests.count == 1)
+  }
+
+  @Test("Attempts without a delay start no timer.")
+  func withoutDelay() async throws {
+    let bench = try SharedBench(.remoteOnly, [.offline, .words("x")]) {
+      $0.retry = .extra(1, on: [.connectivity])
+    }
+    #expect(try await bench.load().value == ["x"])
+    #expect(bench.timer.started.isEmpty)
+  }
+
+  /// Waits until so many timers run.
+  private func running(_ bench: SharedBench, _ count: Int) async {
+    for _ in 0..<1_000_000 where bench.timer.running.count != count { await Task.yield() }
+    #expect(bench.timer.running.count == count)
+  }
+}

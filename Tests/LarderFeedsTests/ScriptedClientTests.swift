@@ -1,0 +1,58 @@
+import Foundation
+import HTTPTypes
+import LarderTesting
+import Testing
+
+/// The client for users' tests.
+@Suite(.timeLimit(.minutes(10))) struct ScriptedClientTests {
+  private func request(_ path: String) -> HTTPRequest {
+    HTTPRequest(url: web("https://words.example.org/\(path)"))
+  }
+
+  @Test("Requests are answered in the script's order, and recorded with their bodies.")
+  func order() async throws {
+    let client = ScriptedHTTPClient([.reply(200, "a"), .fail(URLError(.timedOut))])
+    let (response, body) = try await client.send(request("1"), body: Data("x".utf8))
+    #expect(response.status == .ok && body == Data("a".utf8))
+    await #expect(throws: URLError(.timedOut)) {
+      _ = try await client.send(request("2"), body: Data())
+    }
+    #expect(client.requests == [request("1"), request("2")])
+    #expect(client.bodies == [Data("x".utf8), Data()] && client.unexpectedRequests.isEmpty)
+  }
+
+  @Test("A request after the end of the script is not expected.")
+  func unexpected() async throws {
+    let client = ScriptedHTTPClient([])
+    await #expect(throws: URLError(.notConnectedToInternet)) {
+      _ = try await client.send(request("1"), body: Data())
+    }
+    #expect(client.unexpectedRequests == [request("1")])
+  }
+
+  @Test("A held request is answered when it is released, cancelled or not.")
+  func held() async throws {
+    let client = ScriptedHTTPClient([.hold], then: .reply(204))
+    let (first, second) = (request("1"), request("2"))
+    let held = Task { try await client.send(first, body: Data()).0.status }
+    try await client.waitForHeldRequests(1)
+    // Others are answered meanwhile.
+    #expect(try await client.send(second, body: Data()).0.status == .noContent)
+    held.cancel()
+    try await client.waitForCancellation(of: 0)
+    #expect(client.cancelledRequests == [0])
+    client.release(0, with: .reply(404))
+    #expect(try await held.value == .notFound)
+    // It is no longer held.
+    client.release(0, with: .reply(500))
+    try await client.waitForHeldRequests(0)
+  }
+
+  @Test("A wait that is cancelled throws.")
+  func cancelledWait() async throws {
+    let client = ScriptedHTTPClient([])
+    let wait = Task { try await client.waitForRequests(1) }
+    wait.cancel()
+    await #expect(throws: CancellationError.self) { try await wait.value }
+  }
+}
