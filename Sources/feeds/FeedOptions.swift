@@ -9,7 +9,10 @@ struct ConnectionOptions: ParsableArguments {
   @Flag(help: "Make no requests, as if there were no connection.")
   var offline = false
 
-  var client: any HTTPClient { offline ? OfflineClient() : URLSessionClient() }
+  var client: any HTTPClient { offline ? Self.offlineClient : URLSessionClient() }
+
+  /// A client without a connection.
+  static var offlineClient: any HTTPClient { OfflineClient() }
 }
 
 /// The options of commands with a cache.
@@ -30,23 +33,33 @@ struct CacheOptions: ParsableArguments {
     transform: ShiftedClock.init(argument:))
   var now: ShiftedClock?
 
-  /// Opens the store and makes a loader with it.
+  /// Opens the store.
   ///
   /// A damaged store is salvaged first; a line on standard error reports the loss.
+  func open() throws -> Store {
+    var options = options
+    options.onDamage = .salvage
+    let directory = URL(filePath: store, directoryHint: .isDirectory)
+    let store = try Store(at: directory, options: options)
+    if let recovery = store.recovery { complain("warning: \(recovery.summary)") }
+    return store
+  }
+
+  private var options: Store.Options {
+    var options = Store.Options()
+    if let now { options.clock = now }
+    return options
+  }
+
+  /// Opens the store and makes a loader with it.
   ///
   /// If either fails, the loader uses a store in memory, as an app would, because values from the
   /// server are useful without a cache. A line on standard error reports the error.
   ///
   /// - Returns: The loader, and the place of its store.
   func loader<L>(_ make: (Store) throws -> L) throws -> (L, StorePlace) {
-    var options = Store.Options()
-    if let now { options.clock = now }
-    options.onDamage = .salvage
     do {
-      let directory = URL(filePath: store, directoryHint: .isDirectory)
-      let store = try Store(at: directory, options: options)
-      if let recovery = store.recovery { complain("warning: \(recovery.summary)") }
-      return (try make(store), .disk)
+      return (try make(open()), .disk)
     } catch {
       complain(
         """
@@ -98,14 +111,18 @@ struct FeedOptions: ParsableArguments {
   @OptionGroup var cache: CacheOptions
   @OptionGroup var connection: ConnectionOptions
   @OptionGroup var list: ListOptions
+  @OptionGroup var policy: PolicyOptions
 
   func run<Item: Sendable>(
     makeLoader: (any HTTPClient, Store) throws -> Loader<Void, String, [Item]>,
     line: (Int, Item) throws -> String
   ) async throws {
-    let client = connection.client
-    let (loader, place) = try cache.loader { store in try makeLoader(client, store) }
+    let client = policy.reporting(connection.client)
+    let (loader, place) = try cache.loader { store in
+      policy.applied(to: try makeLoader(client, store))
+    }
     let maxAge = cache.maxAge
+    policy.report(loader.cache, "all", maxAge ?? loader.policy.maxAge)
     let loaded = try await load(in: place) { try await loader.load(maxAge: maxAge) }
     try list.report(loaded, in: place, line: line)
   }

@@ -31,6 +31,7 @@ struct Image: AsyncParsableCommand {
 
   @OptionGroup var cache: CacheOptions
   @OptionGroup var connection: ConnectionOptions
+  @OptionGroup var policy: PolicyOptions
 
   @Option(name: [.short, .long], help: "The file to write to, instead of standard output.")
   var output: String?
@@ -46,11 +47,12 @@ struct Image: AsyncParsableCommand {
   }
 
   func run() async throws {
-    let client = connection.client
+    let client = policy.reporting(connection.client)
     let (loader, place) = try cache.loader { store in
-      try ImageDataLoader.imageData(client: client, store: store)
+      policy.applied(to: try ImageDataLoader.imageData(client: client, store: store))
     }
     let (url, maxAge) = (url, cache.maxAge)
+    policy.report(loader.cache, url, maxAge)
     let loaded = try await load(in: place) { try await loader.load(url, maxAge: maxAge) }
     let count = loaded.value.count
     let summary = "\(count) byte\(count == 1 ? "" : "s"), \(provenance(of: loaded, in: place))"

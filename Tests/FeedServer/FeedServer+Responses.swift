@@ -78,10 +78,22 @@ extension FeedServer {
       let nothing = Data(#"{"error":"There is nothing here"}"#.utf8)
       return HTTPResponse(statusCode: .notFound, headers: json, body: nothing)
     }
-    let headers: HTTPHeaders =
+    var headers: HTTPHeaders =
       request.path.hasPrefix(imagePath) ? [.contentType: "image/png"] : json
+    headers[.eTag] = tag(of: body)
+    headers[.cacheControl] = "max-age=60"
+    if status == 200, request.headers[.ifNoneMatch] == tag(of: body) {
+      headers[.contentType] = nil
+      return HTTPResponse(statusCode: .notModified, headers: headers)
+    }
     return HTTPResponse(
       statusCode: HTTPStatusCode(status, phrase: ""), headers: headers, body: body)
+  }
+
+  /// An `ETag`: a hash of the body (FNV-1a).
+  private static func tag(of body: Data) -> String {
+    let hash = body.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+    return "\"\(String(hash, radix: 16))\""
   }
 
   private static func body(of request: HTTPRequest) throws -> Data? {

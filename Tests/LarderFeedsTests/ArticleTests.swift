@@ -1,6 +1,7 @@
 import Foundation
 import Larder
 import LarderFeeds
+import LarderTestSupport
 import LarderTesting
 import Testing
 
@@ -37,34 +38,56 @@ import Testing
     #expect(try loader.cache?.value(for: "fr") == [nova])
   }
 
-  @Test("If the server fails twice, a list saved less than a day ago is delivered.")
+  @Test("Stations under an hour are shown as they are; older ones when the server fails thrice.")
   func fallback() async throws {
     let client = ScriptedClient(.reply(200, payload))
-    let (loader, clock) = try open(client)
+    let (loader, clock, timer) = try open(client)
     _ = try await loader.load("fr")
-    clock.advance(by: .seconds(86_399))
-
-    let loaded = try await loader.load("fr")
-    #expect(loaded.value == [nova] && loaded.remoteFailure == .connectivity)
-    #expect(client.urls.count == 3)
+    clock.advance(by: .seconds(3599))
+    #expect(try await loader.load("fr").value == [nova])
+    #expect(client.urls.count == 1)
 
     clock.advance(by: .seconds(1))
-    let error = await feedError { try await loader.load("fr") }
-    #expect(error?.reason == .connectivity)
-    #expect(try await loader.load("fr", maxAge: .days(30)).value == [nova])
+    async let loaded = loader.load("fr")
+    for delay in [100, 200] {
+      for _ in 0..<1_000_000 where !timer.running.contains(.milliseconds(delay)) {
+        await Task.yield()
+      }
+      #expect(timer.fire(.milliseconds(delay)) == 1)
+    }
+    let stale = try await loaded
+    #expect(stale.value == [nova] && stale.isStale && stale.remoteFailure == .connectivity)
+    #expect(client.urls.count == 4)
+  }
+
+  @Test("A server that takes longer than three seconds is not waited for.")
+  func patience() async throws {
+    let client = ScriptedClient(.reply(200, payload), last: .hold)
+    let (loader, clock, timer) = try open(client)
+    _ = try await loader.load("fr")
+    clock.advance(by: .seconds(3600))
+    async let loaded = loader.load("fr")
+    try await client.waitForHeldRequests(1)
+    #expect(timer.fire(.seconds(3)) == 1)
+    #expect(try await loaded.isRefreshing)
+    client.release(1, with: .fail(URLError(.timedOut)))
   }
 
   private let payload =
     #"{"stations":[{"id":7,"title":"Nova","stream_url":"https://s.example.org/7","bit":1}]}"#
   private let nova = Station(id: 7, name: "Nova", stream: web("https://s.example.org/7"))
 
-  private func open(_ client: ScriptedClient) throws -> (loader: StationsLoader, ManualClock) {
-    let clock = ManualClock()
+  private func open(
+    _ client: ScriptedClient
+  ) throws -> (loader: StationsLoader, ManualClock, HandLoadTimer) {
+    let (clock, timer) = (ManualClock(), HandLoadTimer())
     var options = Store.Options()
     options.clock = clock
+    options.loadTimer = timer.schedule
+    options.random = { 0.5 }
     let base = web("https://radio.example.org/v1")
     return (
-      try .stations(from: base, client: client, store: .inMemory(options: options)), clock
+      try .stations(from: base, client: client, store: .inMemory(options: options)), clock, timer
     )
   }
 }

@@ -30,9 +30,11 @@ extension Loader where Input == String, Key == String, Value == [Station] {
   static func stations(
     from base: URL, client: any HTTPClient, store: Store
   ) throws -> StationsLoader {
-    var policy = LoadPolicy(.remoteThenCache)
-    policy.maxAge = .days(1)
-    policy.retry = .extra(1, on: [.connectivity])
+    var policy = LoadPolicy(.cacheThenRemote)
+    policy.maxAge = .hours(1)
+    policy.servesStale = .onFailure
+    policy.softTimeout = .seconds(3)
+    policy.retry = .extra(2, on: [.connectivity], firstDelay: .milliseconds(200))
     return StationsLoader(
       .json(
         RemoteStations.self, at: { base.appending(path: "stations/\($0)") }, \.models),
