@@ -27,6 +27,21 @@ public struct Entry<Value: Sendable>: Sendable {
   let ownLifetime: OwnLifetime?
 }
 
+extension Entry {
+  /// An entry that no store has read, for previews and tests.
+  ///
+  /// Tags and lifetime are as if they had been saved and read.
+  package init(
+    value: Value, savedAt: Date, readAt: Date, origin: Origin, lifetime: Lifetime?,
+    validator: Validator?, tags: [String]
+  ) {
+    self.init(
+      value: value, savedAt: savedAt, readAt: readAt, origin: origin, version: .unsaved,
+      validator: validator, tags: tags.map(\.precomposedStringWithCanonicalMapping),
+      ownLifetime: lifetime.map { OwnLifetime($0, from: savedAt) })
+  }
+}
+
 /// Where a value came from.
 public struct Origin: Sendable, Hashable {
   private enum Place {
@@ -69,6 +84,17 @@ public struct EntryMetadata: Sendable, Hashable {
   ///
   /// Such an entry cannot be touched; see ``Store/invalidate(tag:durability:)``.
   public let isInvalidated: Bool
+}
+
+extension EntryMetadata {
+  /// Metadata that no store has read, for previews and tests.
+  package init(
+    savedAt: Date, readAt: Date, payloadBytes: Int, validator: Validator?, isInvalidated: Bool
+  ) {
+    self.init(
+      savedAt: savedAt, readAt: readAt, payloadBytes: payloadBytes, version: .unsaved,
+      validator: isInvalidated ? nil : validator, isInvalidated: isInvalidated)
+  }
 }
 
 /// The state of a key in a cache, with its entry if there is one.

@@ -23,10 +23,13 @@ public final class ManualClock: WallClock {
     var count = 0
   }
 
+  /// The date that a clock shows at first, unless it is made with another: 2026-01-01 00:00 UTC.
+  public static let start = Date(timeIntervalSinceReferenceDate: 788_918_400)
+
   private let reading: Mutex<Reading>
 
-  /// Makes a clock that shows `date`; 2026-01-01 00:00 UTC by default.
-  public init(_ date: Date = Date(timeIntervalSinceReferenceDate: 788_918_400)) {
+  /// Makes a clock that shows `date`; ``start`` by default.
+  public init(_ date: Date = start) {
     reading = Mutex(Reading(now: date))
   }
 

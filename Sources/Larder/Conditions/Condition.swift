@@ -6,6 +6,11 @@ public struct Version: Sendable, Hashable {
   let sequence: UInt64
 
   init(_ record: Record) { sequence = record.originalSequence }
+
+  private init(sequence: UInt64) { self.sequence = sequence }
+
+  /// The version of an entry that no store has: commit sequences begin at 1.
+  static var unsaved: Version { Version(sequence: 0) }
 }
 
 /// What must hold for an entry so that a change is made.

@@ -12,6 +12,13 @@ public struct Previous<Value: Sendable>: Sendable {
   public let savedAt: Date
 }
 
+extension Previous {
+  /// An entry of no cache, for tests.
+  package init(_ value: Value?, validator: Validator?, savedAt: Date) {
+    self.init(value: value, validator: validator, savedAt: savedAt)
+  }
+}
+
 /// The result of a load.
 public struct LoadReply<Value: Sendable>: Sendable {
   enum Content: Sendable {
@@ -90,6 +97,17 @@ public struct LoadedEntry<Value: Sendable>: Sendable {
 }
 
 extension LoadedEntry {
+  /// A value of no cache, for previews and tests.
+  package init(
+    _ value: Value, origin: Origin, savedAt: Date?, age: Duration, isStale: Bool,
+    isRefreshing: Bool, isSaved: Bool, saveFailure: StoreError?, loadFailure: (any Error)?
+  ) {
+    self.init(
+      value: value, origin: origin, savedAt: savedAt, age: age, isStale: isStale,
+      isRefreshing: isRefreshing, isSaved: isSaved, saveFailure: saveFailure,
+      loadFailure: loadFailure)
+  }
+
   /// An entry of the cache.
   init(
     _ entry: Entry<Value>, age: Duration, isStale: Bool = false, isRefreshing: Bool = false,
