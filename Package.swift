@@ -49,7 +49,8 @@ let package = Package(
     .target(
       name: "LarderTesting",
       dependencies: [
-        "Larder", "LarderFeeds", .product(name: "HTTPTypes", package: "swift-http-types"),
+        "Larder", "LarderFeeds", "LarderEngine", "LarderBytes",
+        .product(name: "HTTPTypes", package: "swift-http-types"),
       ]),
     .target(
       name: "LarderInspection",

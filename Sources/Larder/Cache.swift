@@ -25,6 +25,11 @@ public struct Cache<Key: CacheKey, Value: Sendable>: Sendable {
 
   /// The lifetime of entries without one of their own.
   package var lifetime: Lifetime { core.lifetime }
+
+  /// The physical key of an entry.
+  package func recordKey(of key: Key) throws(StoreError) -> RecordKey {
+    try core.recordKey(of: key, id: core.id)
+  }
 }
 
 // MARK: - Reading

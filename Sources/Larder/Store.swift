@@ -174,9 +174,14 @@ public final class Store: Sendable {
   ///   is a programmer error and traps.
   /// - Returns: An empty store.
   public static func inMemory(options: Options = Options()) -> Store {
+    Store(inMemory: InMemoryEngine(), options: options)
+  }
+
+  /// Makes a store in an engine in memory, which must be empty.
+  package convenience init(inMemory engine: any StorageEngine, options: Options) {
     precondition(options.byteBudget ?? 1 >= 1, "a byteBudget below 1")
-    let context = StoreContext(InMemoryEngine(), options: options, origin: .memory)
-    return Store(context, Registry(ofNewStore: context), access: options.access)
+    let context = StoreContext(engine, options: options, origin: .memory)
+    self.init(context, Registry(ofNewStore: context), access: options.access)
   }
 
   /// Closes the store: waits for the calls under way, and releases the directory.

@@ -1,5 +1,5 @@
 public import Foundation
-import LarderEngine
+package import LarderEngine
 
 /// An error of a ``Store``, a ``Cache`` or a cursor.
 ///
@@ -182,7 +182,7 @@ extension StoreError {
   /// Converts an engine error.
   ///
   /// `cache` and `key` name the entry that was being read; they are empty if unknown.
-  init(_ error: EngineError, cache: String = "", key: String = "") {
+  package init(_ error: EngineError, cache: String = "", key: String = "") {
     switch error {
     case .closed: self = .closed
     case .locked(let pid): self = .locked(pid: pid)

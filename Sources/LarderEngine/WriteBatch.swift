@@ -83,7 +83,7 @@ package struct WriteBatch: ~Copyable {
   package var isEmpty: Bool { rows.isEmpty }
 
   /// Whether it may use the reserve of a full disk.
-  var freesRoom: Bool {
+  package var freesRoom: Bool {
     isClearing || mayUseReserve || (!rows.isEmpty && rows.allSatisfy { $0.kind == .remove })
   }
 

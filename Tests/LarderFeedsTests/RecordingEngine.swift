@@ -1,7 +1,7 @@
 import Larder
 import LarderBytes
 import LarderEngine
-import LarderEngineSupport
+import LarderTesting
 import Synchronization
 
 /// An engine that notes which records a store reads and writes, and fails on request.

@@ -1,5 +1,5 @@
 import LarderEngine
-import LarderEngineSupport
+import LarderTesting
 
 /// An engine that runs a closure just before its next write, as another thread might.
 ///

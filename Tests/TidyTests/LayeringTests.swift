@@ -109,7 +109,7 @@ enum Layers {
     "LarderInspection": [
       "Larder", "LarderCoding", "LarderEngine", "LarderBytes", "CLarderLevelDB",
     ],
-    "LarderTesting": ["Larder", "LarderEngine", "LarderFeeds", "HTTPTypes"],
+    "LarderTesting": ["Larder", "LarderEngine", "LarderBytes", "LarderFeeds", "HTTPTypes"],
     "kvinspect": ["LarderInspection", "ArgumentParser"],
     "feeds": ["Larder", "LarderFeeds", "HTTPTypes", "ArgumentParser"],
   ]

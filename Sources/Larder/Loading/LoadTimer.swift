@@ -1,5 +1,5 @@
 import Dispatch
-import LarderEngine
+package import LarderEngine
 
 /// Calls `fire` once after `delay`, unless the returned closure is called before.
 package typealias LoadTimer =
@@ -19,6 +19,9 @@ package let systemLoadTimer: LoadTimer = { delay, fire in
 }
 
 extension Store {
+  /// The engine that holds the entries.
+  package var engine: any StorageEngine { context.engine }
+
   /// The clock of the store.
   package var clock: any WallClock { context.clock }
 

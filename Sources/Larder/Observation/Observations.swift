@@ -10,7 +10,7 @@ enum RemovalCause: UInt8 {
 }
 
 /// A committed change, encoded as in its batch.
-struct CommittedChange: Sendable {
+package struct CommittedChange: Sendable {
   enum What: Sendable {
     case set
     case removed(RemovalCause)
@@ -212,5 +212,5 @@ extension CommittedChange {
   }
 
   /// The note of a put that rewrites the same value in another encoding.
-  static let sameValue: UInt8 = 1
+  package static let sameValue: UInt8 = 1
 }
