@@ -97,7 +97,8 @@ final class CacheCore<Value: Sendable>: OpenCache {
     schema = configuration.schema
     coder = configuration.coder
     byteBudget = configuration.byteBudget
-    slides = configuration.expiry == .sliding && !context.isReadOnly ? Slides() : nil
+    slides =
+      configuration.expiry == .sliding && !context.isReadOnly ? Slides(context.activity) : nil
     counts = context.counts.ofCache(name)
     self.memory = memory
     loading = configuration.loading

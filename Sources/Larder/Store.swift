@@ -194,7 +194,10 @@ public final class Store: Sendable {
   /// - Throws: ``StoreError/io(_:)`` if the system reports a failure; the store is closed
   ///   nevertheless.
   public func close() throws {
-    defer { context.observations.finish() }
+    defer {
+      context.observations.finish()
+      context.activity.close()
+    }
     endSweepsInBackground()
     context.loads.close()
     threads.endIdle()

@@ -19,6 +19,7 @@ final class StoreContext: Sendable {
   let budgets: Budgets
   let invalidatedTags = InvalidatedTags()
   let loads = LoadRegister()
+  let activity = Activity()
   /// The decoded values in memory; nil for a store in memory, whose entries are there anyway.
   let memory: StoreMemory?
   let loadTimer: LoadTimer

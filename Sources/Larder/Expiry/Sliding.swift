@@ -26,6 +26,10 @@ final class Slides: Sendable {
   /// The dates of the last reads, by record key.
   private let reads = Mutex<[[UInt8]: Date]>([:])
   private let queue = DispatchQueue(label: "larder.sliding", qos: .utility)
+  private let activity: Activity
+
+  /// - Parameter activity: Counts the writes that wait or are under way.
+  init(_ activity: Activity) { self.activity = activity }
 
   /// Adds a read; `write` is called with all reads that were added before it runs.
   func add(
@@ -35,6 +39,8 @@ final class Slides: Sendable {
     let isFirst = reads.withLock { reads in
       let wasEmpty = reads.isEmpty
       if reads.count < Self.capacity || reads[key] != nil { reads[key] = date }
+      // Under the lock: a read that finds another one here may return before that one does.
+      if wasEmpty { activity.begin() }
       return wasEmpty
     }
     guard isFirst else { return }
@@ -44,6 +50,7 @@ final class Slides: Sendable {
         return reads
       }
       write(taken)
+      for waiter in activity.end() { waiter.resume() }
     }
   }
 

@@ -28,6 +28,9 @@ extension Store {
   /// The timer of its loads.
   package var loadTimer: LoadTimer { context.loadTimer }
 
+  /// The work that the store has under way.
+  package var activity: Activity { context.activity }
+
   /// Returns random numbers from 0 to 1, without 1.
   package var random: @Sendable () -> Double { context.random }
 }

@@ -63,6 +63,7 @@ final class Loads<Value: Sendable>: LoadOwner {
 
   private let state: Mutex<State>
   private let register: LoadRegister
+  private let activity: Activity
   private let lifetime: Lifetime
   private let clock: any WallClock
   private let timer: LoadTimer
@@ -72,7 +73,7 @@ final class Loads<Value: Sendable>: LoadOwner {
 
   init(of context: StoreContext, _ lifetime: Lifetime, limit: Int?, counts: CacheCounts) {
     state = Mutex(State(machine: LoadMachine(limit: limit)))
-    register = context.loads
+    (register, activity) = (context.loads, context.activity)
     (clock, timer, random) = (context.clock, context.loadTimer, context.random)
     (self.lifetime, cacheCounts) = (lifetime, counts)
     seed = random()
@@ -161,6 +162,7 @@ extension Loads {
     step(.end, of: id, in: &state)
     state.flights[id] = nil
     if let cancel = flight.cancelDelay { state.work.append(cancel) }
+    for waiter in activity.end() { state.work.append { waiter.resume() } }
     for (key, ticket) in zip(flight.keys, flight.tickets)
     where state.absences[key.bytes] !== ticket {
       register.remove(key.bytes, ticket)
@@ -352,6 +354,7 @@ extension Loads {
       state.flights[id]
       ?? Flight(number: LoadChain.newNumber(), loading: call.loading, work: call.work)
     guard member == flight.keys.count else { return }
+    if member == 0 { activity.begin() }
     flight.keys.append(call.keys[index])
     flight.indices.append(index)
     flight.tickets.append(WriteTicket())
