@@ -1,5 +1,7 @@
 import Foundation
 import HTTPTypes
+import Larder
+import LarderFeeds
 import LarderTesting
 import Testing
 
@@ -22,7 +24,7 @@ import Testing
   }
 
   @Test("A request after the end of the script is not expected.")
-  func unexpected() async throws {
+  func unexpectedRequest() async throws {
     let client = ScriptedHTTPClient([])
     await #expect(throws: URLError(.notConnectedToInternet)) {
       _ = try await client.send(request("1"), body: Data())
@@ -54,5 +56,22 @@ import Testing
     let wait = Task { try await client.waitForRequests(1) }
     wait.cancel()
     await #expect(throws: CancellationError.self) { try await wait.value }
+  }
+
+  @Test("A loaded value for a preview has what it is made with, and otherwise that of a new one.")
+  func loaded() {
+    let new = Loaded(value: 7)
+    #expect(new.value == 7 && new.source == .remote && new.isSaved && !new.isStale)
+    #expect(!new.isRefreshing && !new.isRevalidated && new.savedAt == nil && new.age == nil)
+    #expect(new.leftOut == 0 && new.remoteFailure == nil && new.saveFailure == nil)
+    let start = ManualClock.start
+    let old = Loaded(
+      value: 7, from: .cache, savedAt: start, age: .seconds(9), isStale: true,
+      isRefreshing: true, isRevalidated: true, isSaved: false, saveFailure: .diskFull, leftOut: 2,
+      remoteFailure: .invalidData)
+    #expect(old.source == .cache && old.savedAt == start && old.age == .seconds(9) && old.isStale)
+    #expect(old.isRefreshing && old.isRevalidated && !old.isSaved && old.leftOut == 2)
+    guard case .diskFull? = old.saveFailure else { return unexpected(old.saveFailure) }
+    #expect(old.remoteFailure == .invalidData)
   }
 }
