@@ -81,9 +81,9 @@ let package = Package(
       path: "Tests/feed-server"),
 
     // Helpers of the tests, and the process that they kill. Test targets mirror the layers.
-    .target(name: "LarderThreadSanitizer", path: "Tests/ThreadSanitizer"),
+    .target(name: "CTestSupport", path: "Tests/CSupport"),
     .target(
-      name: "LarderTestSupport", dependencies: ["LarderThreadSanitizer"], path: "Tests/Support"),
+      name: "LarderTestSupport", dependencies: ["CTestSupport"], path: "Tests/Support"),
     .target(
       name: "LarderEngineSupport", dependencies: ["LarderEngine"], path: "Tests/EngineSupport"),
     // The check that each row of the acceptance tables has tests.

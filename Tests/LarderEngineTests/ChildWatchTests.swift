@@ -22,4 +22,15 @@ import Testing
     #expect(flock(file, LOCK_EX) == 0)
     limit.lift()
   }
+
+  @Test("A child process inherits no descriptor but its input and its outputs.")
+  func descriptors() throws {
+    let file = open("/dev/null", O_RDONLY)
+    defer { close(file) }
+    var child = try ChildProcess("/bin/ls", ["/dev/fd"])
+    var descriptors: [Int] = []
+    while let line = child.readLine() { descriptors.append(try #require(Int(line))) }
+    // ls itself has opened the directory.
+    #expect(descriptors.count == 4 && descriptors.allSatisfy { $0 <= 3 }, "\(descriptors)")
+  }
 }

@@ -1,4 +1,4 @@
-import Synchronization
+import CTestSupport
 
 #if canImport(Darwin)
   import Darwin
@@ -80,17 +80,8 @@ package struct ChildProcess: ~Copyable {
     waitpid(process, &status, 0)
   }
 
-  private static let starting = Mutex<Void>(())
-
   /// Starts a program without a watch, and returns its process identifier and its pipes.
   static func start(_ words: [String]) throws -> (pid_t, input: Int32, output: Int32) {
-    // One at a time, so that no child inherits another's pipes.
-    try starting.withLock { _ in try startAlone(words) }
-  }
-
-  private static func startAlone(
-    _ words: [String]
-  ) throws -> (pid_t, input: Int32, output: Int32) {
     let (childInput, input) = try pipe()
     let (output, childOutput) = try pipe()
     defer {
@@ -99,18 +90,30 @@ package struct ChildProcess: ~Copyable {
     }
     #if canImport(Darwin)
       var actions: posix_spawn_file_actions_t?
+      var attributes: posix_spawnattr_t?
     #else
       var actions = posix_spawn_file_actions_t()
+      var attributes = posix_spawnattr_t()
     #endif
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
+    posix_spawnattr_init(&attributes)
+    defer { posix_spawnattr_destroy(&attributes) }
     posix_spawn_file_actions_adddup2(&actions, childInput, 0)
     posix_spawn_file_actions_adddup2(&actions, childOutput, 1)
+    // The child inherits no other descriptors. A socket that this process closes would stay open in
+    // the child, and the other end of its connection would wait for an end that does not come.
+    #if canImport(Darwin)
+      posix_spawn_file_actions_addinherit_np(&actions, 2)
+      posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_CLOEXEC_DEFAULT))
+    #else
+      close_descriptors(&actions, 3)
+    #endif
 
     var arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
     defer { for argument in arguments { free(argument) } }
     var process: pid_t = 0
-    let failure = posix_spawn(&process, words[0], &actions, nil, &arguments, environ)
+    let failure = posix_spawn(&process, words[0], &actions, &attributes, &arguments, environ)
     guard failure == 0 else {
       throw StartFailure(message: "\(words[0]): \(String(cString: strerror(failure)))")
     }

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "LarderThreadSanitizer.h"
+#include "CTestSupport.h"
 
 #define SWIFT __attribute__((swiftcall))
 #define SELF __attribute__((swift_context)) void *self

@@ -1,0 +1,11 @@
+// What tests need from C. MutexAnnotation.c has nothing to call.
+
+#pragma once
+
+#include <spawn.h>
+
+/// Makes a process that is spawned with `actions` close all its descriptors from `first` on.
+///
+/// Returns 0, or the number of an error. Swift's Glibc module does not declare the function that
+/// this calls.
+int close_descriptors(posix_spawn_file_actions_t *actions, int first);
