@@ -22,6 +22,14 @@ func maximumAge(_ text: String) throws -> MaxAge {
   return .seconds(seconds)
 }
 
+/// Parses a length of time of a second or more.
+func span(_ text: String) throws -> Duration {
+  guard let seconds = seconds(text[...]), seconds >= 1 else {
+    throw ValidationError("\(text) is not a time such as 30s or 10m.")
+  }
+  return .seconds(seconds)
+}
+
 /// Parses the URL of a server.
 func webURL(_ text: String) throws -> URL {
   guard let url = URL(string: text), url.host() != nil, ["http", "https"].contains(url.scheme)

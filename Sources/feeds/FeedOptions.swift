@@ -9,7 +9,15 @@ struct ConnectionOptions: ParsableArguments {
   @Flag(help: "Make no requests, as if there were no connection.")
   var offline = false
 
-  var client: any HTTPClient { offline ? Self.offlineClient : URLSessionClient() }
+  @Option(
+    help: "How long a server may send nothing: 30s, 10m. A request takes four times that at most.",
+    transform: span)
+  var timeout: Duration = .seconds(30)
+
+  var client: any HTTPClient {
+    if offline { return Self.offlineClient }
+    return URLSessionClient(requestTimeout: timeout, resourceTimeout: timeout * 4)
+  }
 
   /// A client without a connection.
   static var offlineClient: any HTTPClient { OfflineClient() }

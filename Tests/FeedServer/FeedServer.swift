@@ -61,7 +61,7 @@ package final class FeedServer: Sendable {
       logger: .disabled,
       handler: ClosureHTTPHandler { try await Self.respond(to: $0, by: book, onRequest) })
     let running = Task(executorPreference: ServerThread()) { try await server.run() }
-    try await server.waitUntilListening()
+    try await server.waitUntilListening(timeout: 600)
     guard case .ip4(_, let port) = await server.listeningAddress,
       let url = URL(string: "http://127.0.0.1:\(port)")
     else {

@@ -3,10 +3,11 @@ package import Foundation
 
 /// A server on loopback that sends raw bytes to one connection, whatever the request.
 ///
-/// It serves what no HTTP library lets a server send.
+/// It serves what no HTTP library lets a server send. It has a thread of its own, which may block.
 package final class RawServer: Sendable {
   package let url: URL
   private let serving: Task<Void, any Error>
+  private let address: sockaddr_in
 
   /// Starts a server.
   ///
@@ -16,9 +17,7 @@ package final class RawServer: Sendable {
   ///     empty for nothing. The connection is closed then.
   ///   - milliseconds: The time between repetitions.
   /// - Throws: The errors of the socket.
-  package init(
-    _ first: String, then more: String = "", every milliseconds: Int = 0
-  ) async throws {
+  package init(_ first: String, then more: String = "", every milliseconds: Int = 0) throws {
     let socket = try Socket(domain: AF_INET)
     try socket.bind(to: .inet(ip4: "127.0.0.1", port: 0))
     try socket.listen()
@@ -26,36 +25,39 @@ package final class RawServer: Sendable {
       let url = URL(string: "http://127.0.0.1:\(port)/")
     else { throw SocketError.unsupportedAddress }
     self.url = url
-    let pool: some AsyncSocketPool = .make()
-    try await pool.prepare()
-    let waiting = try AsyncSocket(socket: socket, pool: pool)
-    serving = Task {
-      let running = Task { try await pool.run() }
-      defer {
-        running.cancel()
-        try? waiting.close()
-      }
-      let connection = try await waiting.accept()
+    address = try .inet(ip4: "127.0.0.1", port: port)
+    serving = Task(executorPreference: ServerThread()) {
+      defer { try? socket.close() }
+      let connection = Socket(file: try socket.accept().file)
       defer { try? connection.close() }
-      _ = try await connection.read(atMost: 1 << 16)
-      try await connection.write(Data(first.utf8))
+      _ = try connection.read(atMost: 1 << 16)
+      try Self.send(Data(first.utf8), to: connection)
       while !more.isEmpty {
         if milliseconds > 0 { await pause(milliseconds: milliseconds) }
         try Task.checkCancellation()
-        try await connection.write(Data(more.utf8))
+        try Self.send(Data(more.utf8), to: connection)
       }
     }
   }
 
+  private static func send(_ data: Data, to connection: Socket) throws {
+    var index = data.startIndex
+    while index < data.endIndex { index = try connection.write(data, from: index) }
+  }
+
   /// Waits until the client has closed the connection, or until the test is cancelled.
   ///
-  /// The server does not close it first: Foundation before Swift 6.4 ends the process when a
-  /// connection is closed in the middle of the header fields.
+  /// The server does not close it first: Foundation of Swift 6.3 ends the process when a connection
+  /// is closed in the middle of the header fields.
   package func end() async {
     await withTaskCancellationHandler {
       _ = await serving.result
     } onCancel: {
       serving.cancel()
+      // The server may still wait for a client.
+      guard let socket = try? Socket(domain: AF_INET) else { return }
+      try? socket.connect(to: address)
+      try? socket.close()
     }
   }
 }

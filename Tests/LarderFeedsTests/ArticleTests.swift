@@ -50,7 +50,8 @@ import Testing
     clock.advance(by: .seconds(1))
     async let loaded = loader.load("fr")
     for delay in [100, 200] {
-      for _ in 0..<1_000_000 where !timer.running.contains(.milliseconds(delay)) {
+      for _ in 0..<1_000_000 {
+        if timer.running.contains(.milliseconds(delay)) { break }
         await Task.yield()
       }
       #expect(timer.fire(.milliseconds(delay)) == 1)

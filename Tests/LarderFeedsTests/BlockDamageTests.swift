@@ -60,7 +60,7 @@ import Testing
       let filler = Data(repeating: 7, count: options.advanced.blockBytes * 2)
       // One record before the feed's and one behind it, each of which fills a block.
       try fill("before", of: first).save(filler, for: "k")
-      try composition.open(server.url, URLSessionClient(), first).save()
+      try composition.open(server.url, URLSessionClient.patient, first).save()
       try fill("behind", of: first).save(filler, for: "k")
       try first.close()
       // Opening the store writes the log to a table.
@@ -68,7 +68,7 @@ import Testing
       try flipBit(at: composition.oldMark, inTablesOf: place)
 
       let store = try Store(at: place, options: options)
-      let parts = try composition.open(server.url, URLSessionClient(), store)
+      let parts = try composition.open(server.url, URLSessionClient.patient, store)
       let found = await feedError { try await parts.load(.cacheOnly) }
       guard case .cache(.corrupt) = found else { return unexpected(found) }
       try await body(parts, server)

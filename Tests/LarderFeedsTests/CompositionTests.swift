@@ -114,7 +114,7 @@ import Testing
     let store = try Store(
       engine: LevelDBEngine(at: directory.path("store")), options: options(clock), origin: .disk)
     try await withServer { server in
-      let parts = try composition.open(server.url, URLSessionClient(), store)
+      let parts = try composition.open(server.url, URLSessionClient.patient, store)
       try await body(parts, clock, server)
     }
     try store.close()
@@ -146,8 +146,8 @@ import Testing
     from server: FeedServer
   ) async throws {
     let others = try Composition.all.filter { $0.name != composition.name }
-      .map { try $0.open(server.url, URLSessionClient(), store) }
-    let parts = try composition.open(server.url, URLSessionClient(), store)
+      .map { try $0.open(server.url, URLSessionClient.patient, store) }
+    let parts = try composition.open(server.url, URLSessionClient.patient, store)
     for other in others { try other.save() }
     if hasOld { try parts.save() }
     let rest = try SimulatedFiles(disk).availableBytes(in: "/store")
@@ -240,11 +240,11 @@ import Testing
     let engine = try LevelDBEngine(at: directory.path("store"))
     let store = try Store(engine: engine, options: options(ManualClock()), origin: .disk)
     try await withServer { server in
-      let parts = try composition.open(server.url, URLSessionClient(), store)
+      let parts = try composition.open(server.url, URLSessionClient.patient, store)
       try parts.save()
       try engine.damageOnlyRecord()
       let others = try Composition.all.filter { $0.name != composition.name }
-        .map { try $0.open(server.url, URLSessionClient(), store) }
+        .map { try $0.open(server.url, URLSessionClient.patient, store) }
       for other in others { try other.save() }
       let found = await feedError { try await parts.load(.cacheOnly) }
       guard case .cache(.corrupt) = found else { return unexpected(found) }

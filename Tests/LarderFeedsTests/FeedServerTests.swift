@@ -11,7 +11,7 @@ import Testing
   func genres() async throws {
     try await withServer { server in
       let loader = try GenresLoader.genres(
-        from: server.url, client: URLSessionClient(), store: .inMemory())
+        from: server.url, client: URLSessionClient.patient, store: .inMemory())
 
       let loaded = try await loader.load()
 
@@ -27,7 +27,7 @@ import Testing
   func characters() async throws {
     try await withServer { server in
       let loader = try CharactersLoader.characters(
-        from: server.url, randomPage: { $0.upperBound }, client: URLSessionClient(),
+        from: server.url, randomPage: { $0.upperBound }, client: URLSessionClient.patient,
         store: .inMemory())
 
       let loaded = try await loader.load()
@@ -44,7 +44,7 @@ import Testing
   func essentialFeed() async throws {
     try await withServer { server in
       let loader = try EssentialFeedLoader.essentialFeed(
-        at: server.url.appending(path: FeedServer.feedPath), client: URLSessionClient(),
+        at: server.url.appending(path: FeedServer.feedPath), client: URLSessionClient.patient,
         store: .inMemory())
 
       let loaded = try await loader.load()
@@ -65,7 +65,7 @@ import Testing
     ])
   func search(term: String) async throws {
     try await withServer { server in
-      let loader = MediaSearchLoader.mediaSearch(from: server.url, client: URLSessionClient())
+      let loader = MediaSearchLoader.mediaSearch(from: server.url, client: URLSessionClient.patient)
 
       let loaded = try await loader.load(term)
 
@@ -82,9 +82,9 @@ import Testing
     try await withServer { server in
       let store = Store.inMemory()
       let feed = try ImageFeedLoader.imageFeed(
-        at: server.url.appending(path: FeedServer.imagesPath), client: URLSessionClient(),
+        at: server.url.appending(path: FeedServer.imagesPath), client: URLSessionClient.patient,
         store: store)
-      let images = try ImageDataLoader.imageData(client: URLSessionClient(), store: store)
+      let images = try ImageDataLoader.imageData(client: URLSessionClient.patient, store: store)
 
       let list = try await feed.load().value
       #expect(list.count == Payloads.imageCount)
@@ -110,7 +110,7 @@ import Testing
     try await withServer { server in
       server.answer(FeedServer.imagePath, with: [answer])
       let images = try ImageDataLoader.imageData(
-        client: URLSessionClient(maximumResponseBytes: 1 << 20), store: .inMemory())
+        client: URLSessionClient.patient(maximumResponseBytes: 1 << 20), store: .inMemory())
       let url = server.url.appending(path: FeedServer.imagePath(1))
 
       let error = await feedError { try await images.load(url) }
@@ -125,7 +125,8 @@ import Testing
     try await withServer { server in
       let path = FeedServer.imagePath(7)
       server.answer(path, with: [.drip(milliseconds: 5)])
-      let images = try ImageDataLoader.imageData(client: URLSessionClient(), store: .inMemory())
+      let images = try ImageDataLoader.imageData(
+        client: URLSessionClient.patient, store: .inMemory())
       let url = server.url.appending(path: path)
 
       let load = images.load(url) { _ in Issue.record("a cancelled load delivered something") }
@@ -149,7 +150,7 @@ import Testing
     try await withServer { server in
       server.answer(FeedServer.genresPath, with: [answer])
       let loader = try GenresLoader.genres(
-        from: server.url, client: URLSessionClient(maximumResponseBytes: 1 << 20),
+        from: server.url, client: URLSessionClient.patient(maximumResponseBytes: 1 << 20),
         store: .inMemory())
 
       let error = await feedError { try await loader.load() }
@@ -163,7 +164,7 @@ import Testing
     try await withServer { server in
       server.answer(FeedServer.genresPath, with: [.brokenJSON, .status(503), .payload])
       let loader = try GenresLoader.genres(
-        from: server.url, client: URLSessionClient(), store: .inMemory())
+        from: server.url, client: URLSessionClient.patient, store: .inMemory())
 
       #expect(try await loader.load().value.count == Payloads.genreCount)
       #expect(server.count(FeedServer.genresPath) == 3)
@@ -175,7 +176,7 @@ import Testing
     try await withServer { server in
       server.answer(FeedServer.genresPath, with: [.drip(milliseconds: 5)])
       let loader = try GenresLoader.genres(
-        from: server.url, client: URLSessionClient(), store: .inMemory())
+        from: server.url, client: URLSessionClient.patient, store: .inMemory())
 
       let load = loader.load { _ in Issue.record("a cancelled load delivered something") }
       await server.arrived(1, FeedServer.genresPath)

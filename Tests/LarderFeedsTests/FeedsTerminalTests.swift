@@ -25,7 +25,7 @@ import Testing
       let page = command == "characters" ? ["--page", "1"] : []
       let query = path == FeedServer.searchPath ? "?term=a" : "?page=1"
       let url = try #require(URL(string: server.url.absoluteString + path + query))
-      let harmless = try await URLSessionClient().get(url).body
+      let harmless = try await URLSessionClient.patient.get(url).body
       let body = try JSONSerialization.data(
         withJSONObject: Self.spoiled(try JSONSerialization.jsonObject(with: harmless)))
       server.answer(path, with: [.reply(status: 200, body: body)])

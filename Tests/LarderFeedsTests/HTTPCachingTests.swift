@@ -124,6 +124,22 @@ import Testing
     #expect(loaded.value == ["a"] && loaded.remoteFailure == .connectivity && !loaded.isStale)
   }
 
+  @Test("A maximum age makes a fresh value stale for the load, and must-revalidate does not count.")
+  func maximumAge() async throws {
+    let fields = "Cache-Control: max-age=3600, must-revalidate"
+    let bench = try bench([.words("a", fields: fields), .offline, .offline]) {
+      $0.servesStale = .onFailure
+    }
+    _ = try await bench.load()
+    bench.clock.advance(by: .seconds(60))
+    #expect(try await bench.load(.seconds(61)).source == .cache)
+    #expect(bench.client.requests.count == 1)
+    let stale = try await bench.load(.seconds(60))
+    #expect(stale.value == ["a"] && stale.isStale && stale.remoteFailure == .connectivity)
+    bench.clock.advance(by: .seconds(3540))
+    #expect(await feedError { try await bench.load(.seconds(60)) }?.reason == .connectivity)
+  }
+
   @Test("A failure that is not the server's trouble does not use stale-if-error.")
   func otherFailures() async throws {
     let fields = "Cache-Control: max-age=60, stale-if-error=1000"

@@ -26,9 +26,9 @@ struct Hostile: Sendable, CustomTestStringConvertible {
   /// Timeouts that must not occur have their defaults, which are longer than the tests' own limit.
   var client: URLSessionClient {
     switch refusal {
-    case nil: URLSessionClient()
+    case nil: URLSessionClient.patient
     case .timedOut: URLSessionClient(resourceTimeout: .milliseconds(300))
-    case .tooLarge, .redirect, .broken: URLSessionClient(maximumResponseBytes: Self.limit)
+    case .tooLarge, .redirect, .broken: URLSessionClient.patient(maximumResponseBytes: Self.limit)
     }
   }
 

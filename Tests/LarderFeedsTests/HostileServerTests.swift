@@ -58,7 +58,8 @@ import Testing
       let answer = Answer.reply(
         status: 200, body: Data("abcdef".utf8), headers: ["Content-Length": "3"])
       server.answer(FeedServer.imagePath, with: [answer])
-      let images = try ImageDataLoader.imageData(client: URLSessionClient(), store: .inMemory())
+      let images = try ImageDataLoader.imageData(
+        client: URLSessionClient.patient, store: .inMemory())
 
       let loaded = try await images.load(server.url.appending(path: FeedServer.imagePath(1)))
 
@@ -72,7 +73,7 @@ import Testing
       let answer = Answer.reply(
         status: 200, body: Data(#"{"items":[]}"#.utf8), headers: ["Content-Length": "11"])
       server.answer(FeedServer.feedPath, with: [answer])
-      let client = WitnessClient(URLSessionClient())
+      let client = WitnessClient(URLSessionClient.patient)
       let parts = try Composition.essentialFeed.open(server.url, client, .inMemory())
 
       let error = await feedError { try await parts.load(nil) }
@@ -90,7 +91,7 @@ import Testing
       for answer in [.payload] + answers {
         try await withServer { server in
           server.answer(FeedServer.imagePath, with: [answer])
-          let client = URLSessionClient(maximumResponseBytes: Hostile.limit)
+          let client = URLSessionClient.patient(maximumResponseBytes: Hostile.limit)
           do {
             _ = try await client.get(server.url.appending(path: FeedServer.imagePath(1)))
             #expect(answer == .payload)

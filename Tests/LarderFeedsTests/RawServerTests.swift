@@ -62,7 +62,7 @@ import Testing
   private func withRawServer<R>(
     _ attack: Attack, _ body: (RawServer) async throws -> R
   ) async throws -> R {
-    let server = try await RawServer(
+    let server = try RawServer(
       attack.first, then: attack.more, every: attack.milliseconds)
     let result = try await body(server)
     await server.end()
@@ -92,7 +92,7 @@ import Testing
         HTTP/1.1 200 OK\r\nContent-Length: 3\r\nX-A: b\r\n\r\nabc
         """)
     try await withRawServer(attack) { server in
-      let (response, body) = try await URLSessionClient().send(
+      let (response, body) = try await URLSessionClient.patient.send(
         HTTPRequest(url: server.url), body: Data())
       #expect(response.status == .ok && body == Data("abc".utf8))
       #expect(HTTPField.Name("X-A").map { response.headerFields[$0] } == "b")

@@ -17,13 +17,37 @@ import Testing
         with: [.reply(status: 200, body: Data("[]".utf8), headers: ["ETag": "\"1\"", "X-A": "b"])])
       var request = HTTPRequest(method: .put, url: server.url.appending(path: "words"))
       request.headerFields = HTTPFields(lines: "X-Token: 7\nX-Words: a\nX-Words: b")
-      let (response, body) = try await URLSessionClient().send(request, body: Data("text".utf8))
+      let (response, body) = try await URLSessionClient.patient.send(
+        request, body: Data("text".utf8))
       #expect(response.status == .ok && body == Data("[]".utf8))
       #expect(response.headerFields[.eTag] == "\"1\"")
       #expect(HTTPField.Name("x-a").map { response.headerFields[$0] } == "b")
       let received = try #require(server.requests.first)
       #expect(received.method == "PUT" && received.body == Data("text".utf8))
       #expect(received.headers["X-Token"] == "7" && received.headers["X-Words"] == "a, b")
+    }
+  }
+
+  @Test("A redirect to another server carries no credentials; one to the same server does.")
+  func redirectedCredentials() async throws {
+    try await withServer { server in
+      try await withServer { other in
+        let there = other.url.appending(path: "words").absoluteString
+        server.answer("/words", with: [.redirect(to: "/again"), .redirect(to: there)])
+        server.answer("/again", with: [.empty])
+        other.answer("/words", with: [.empty])
+        var request = HTTPRequest(url: server.url.appending(path: "words"))
+        request.headerFields = HTTPFields(
+          lines: "Authorization: Bearer 1\nX-Key: 2\nCookie: 3\nAccept: text/plain")
+        for _ in 0..<2 {
+          _ = try await URLSessionClient.patient.send(request, body: Data())
+        }
+        let same = try #require(server.requests.first { $0.path == "/again" }).headers
+        #expect(same["Authorization"] == "Bearer 1" && same["X-Key"] == "2")
+        let foreign = try #require(other.requests.first).headers
+        #expect(foreign["Authorization"] == nil && foreign["X-Key"] == nil)
+        #expect(foreign["Cookie"] == nil && foreign["Accept"] == "text/plain")
+      }
     }
   }
 

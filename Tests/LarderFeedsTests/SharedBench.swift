@@ -6,7 +6,7 @@ import LarderTestSupport
 import LarderTesting
 import Testing
 
-/// A feed of words over a scripted client, whose loads go by the loads of its cache.
+/// A feed of words over a scripted client, whose cache makes the loads.
 struct SharedBench: Sendable {
   typealias Words = Loader<String, String, [String]>
   typealias Answer = ScriptedClient.Answer

@@ -193,6 +193,17 @@ import Testing
     try await bench.saves(["new"])
   }
 
+  @Test("A negative time counts as none: the value in the cache is returned at once.")
+  func negativeTimeout() async throws {
+    let bench = try SharedBench(.remoteThenCache, [.hold]) { $0.softTimeout = .seconds(-5) }
+    try bench.save("old", age: 60)
+    async let loaded = bench.load()
+    try await bench.client.waitForHeldRequests(1)
+    #expect(bench.timer.fire(.zero) == 1)
+    #expect(try await loaded.value == ["old"])
+    bench.client.release(0, with: .offline)
+  }
+
   @Test("A slow server is waited for if the cache has no value that may be returned.")
   func softTimeoutWithoutValue() async throws {
     let bench = try SharedBench(.remoteThenCache, [.hold]) { $0.softTimeout = .seconds(2) }

@@ -123,6 +123,10 @@ import Testing
       "RFC 5861 4: must-revalidate forbids it"),
     Row("4.3.1: ETag", "ETag: \"v1\"") { $0.condition = "If-None-Match: \"v1\"" },
     Row("4.3.1: a weak ETag", "ETag: W/\"v1\"") { $0.condition = "If-None-Match: W/\"v1\"" },
+    Row("4.3.1: an ETag without quotation marks", "ETag: v1") {
+      $0.condition = "If-None-Match: v1"
+    },
+    Row("4.3.1: a Last-Modified that is no date", "Last-Modified: yesterday"),
     Row("4.3.1: Last-Modified", "Last-Modified: Thu, 01 Jan 2015 00:00:00 GMT") {
       $0.condition = "If-Modified-Since: Thu, 01 Jan 2015 00:00:00 GMT"
     },

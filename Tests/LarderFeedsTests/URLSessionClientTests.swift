@@ -19,7 +19,7 @@ import Testing
       let url = server.url.appending(path: "some/path/x y")
         .appending(queryItems: [URLQueryItem(name: "q", value: "a b&c")])
 
-      _ = try await URLSessionClient().get(url)
+      _ = try await URLSessionClient.patient.get(url)
 
       let requests = server.requests
       #expect(requests.map(\.method) == ["GET"])
@@ -31,7 +31,7 @@ import Testing
   func refusedConnection() async throws {
     let url = try await withServer { $0.genresURL }
 
-    let error = await #expect(throws: URLError.self) { try await URLSessionClient().get(url) }
+    let error = await #expect(throws: URLError.self) { try await URLSessionClient.patient.get(url) }
 
     #expect(error?.code == .cannotConnectToHost)
   }
@@ -61,7 +61,7 @@ import Testing
       let body = Data((0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
       server.answer(path, with: [.reply(status: 200, body: body)])
 
-      let reply = try await URLSessionClient().get(server.genresURL)
+      let reply = try await URLSessionClient.patient.get(server.genresURL)
 
       #expect(reply.status == 200 && reply.body == body)
     }
@@ -70,7 +70,7 @@ import Testing
   @Test("Every status is a response, with a body or without.", arguments: [true, false])
   func noStatusIsJudged(hasBody: Bool) async throws {
     try await withServer { server in
-      let client = URLSessionClient()
+      let client = URLSessionClient.patient
       for status in [200, 201, 203, 300, 400, 401, 404, 418, 500, 503] {
         let body = Data(hasBody ? "{}".utf8 : "".utf8)
         server.answer(path, with: [.reply(status: status, body: body)])
@@ -96,7 +96,7 @@ import Testing
         status: 401, body: Data("no".utf8), headers: ["WWW-Authenticate": header])
       server.answer(path, with: [answer])
 
-      let reply = try await URLSessionClient().get(server.genresURL)
+      let reply = try await URLSessionClient.patient.get(server.genresURL)
 
       #expect(reply.status == 401 && reply.body == Data("no".utf8))
     }
@@ -106,7 +106,7 @@ import Testing
   func cancelled() async throws {
     try await withServer { server in
       server.answer(path, with: [.drip(milliseconds: 5)])
-      let client = URLSessionClient()
+      let client = URLSessionClient.patient
 
       let request = Task { try await client.get(server.genresURL) }
       await server.arrived(1, path)
@@ -123,7 +123,7 @@ import Testing
   @Test("A cancelled task makes no request.")
   func cancelledBefore() async throws {
     try await withServer { server in
-      let client = URLSessionClient()
+      let client = URLSessionClient.patient
       let request = Task {
         withUnsafeCurrentTask { $0?.cancel() }
         return try await client.get(server.genresURL)
@@ -140,7 +140,7 @@ import Testing
   func cancelledAnyTime(seed: UInt64) async throws {
     try await withServer { server in
       server.answer(path, with: [.redirect(to: "/api/character?page=1")])
-      let client = URLSessionClient()
+      let client = URLSessionClient.patient
       var random = SplitMix64(seed: seed)
       for _ in 1...100 {
         let delay = Int.random(in: 0...400, using: &random)
@@ -178,7 +178,7 @@ import Testing
   @Test("A body up to the limit is accepted, and one byte more is not.", arguments: [true, false])
   func sizeLimit(isDeclared: Bool) async throws {
     try await withServer { server in
-      let client = URLSessionClient(maximumResponseBytes: 100_000)
+      let client = URLSessionClient.patient(maximumResponseBytes: 100_000)
       for (count, fits) in [(100_000, true), (100_001, false)] {
         let bytes = Data(repeating: 7, count: count)
         server.answer(
@@ -201,7 +201,7 @@ import Testing
       server.answer(path, with: [.reply(status: 200, headers: headers)])
 
       await #expect(throws: HTTPClientError.responseTooLarge(limit: 16 << 20)) {
-        try await URLSessionClient().get(server.genresURL)
+        try await URLSessionClient.patient.get(server.genresURL)
       }
     }
   }
@@ -212,7 +212,7 @@ import Testing
       server.answer(path, with: [.endless])
 
       await #expect(throws: HTTPClientError.responseTooLarge(limit: 1 << 20)) {
-        try await URLSessionClient(maximumResponseBytes: 1 << 20).get(server.genresURL)
+        try await URLSessionClient.patient(maximumResponseBytes: 1 << 20).get(server.genresURL)
       }
       await server.ended(1, path)
     }
@@ -226,7 +226,7 @@ import Testing
       server.answer(path, with: [answer])
 
       await #expect(throws: URLError.self) {
-        try await URLSessionClient().get(server.genresURL)
+        try await URLSessionClient.patient.get(server.genresURL)
       }
     }
   }
@@ -303,7 +303,7 @@ import Testing
       server.answer(path, with: [.redirect(to: target)])
 
       await #expect(throws: HTTPClientError.self) {
-        try await URLSessionClient().get(server.genresURL)
+        try await URLSessionClient.patient.get(server.genresURL)
       }
       #expect(server.requests.count == 1)
     }
@@ -335,7 +335,7 @@ import Testing
   @Test("Many requests at once each get their own response.")
   func manyAtOnce() async throws {
     try await withServer { server in
-      let client = URLSessionClient()
+      let client = URLSessionClient.patient
       let base = server.url.appending(path: "api/character")
       try await withThrowingTaskGroup(of: Bool.self) { group in
         for page in 1...30 {
@@ -354,7 +354,9 @@ import Testing
     try await withServer { server in
       server.answer(path, with: [.slow(milliseconds: 20)])
 
-      let request = Task { [client = URLSessionClient()] in try await client.get(server.genresURL) }
+      let request = Task { [client = URLSessionClient.patient] in
+        try await client.get(server.genresURL)
+      }
       let reply = try await request.value
 
       #expect(reply.status == 200)

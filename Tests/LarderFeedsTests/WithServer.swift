@@ -1,5 +1,6 @@
 import FeedServer
 import Foundation
+import LarderFeeds
 
 /// Runs `body` with a server on loopback, and stops it.
 ///
@@ -23,4 +24,15 @@ func withServer<R>(_ body: (FeedServer) async throws -> R) async throws -> R {
 
 extension FeedServer {
   var genresURL: URL { url.appending(path: "api/v2/genres") }
+}
+
+extension URLSessionClient {
+  /// A client whose time limits a busy machine does not reach.
+  static var patient: URLSessionClient { patient() }
+
+  static func patient(maximumResponseBytes: Int = 16 << 20) -> URLSessionClient {
+    URLSessionClient(
+      maximumResponseBytes: maximumResponseBytes, requestTimeout: .seconds(600),
+      resourceTimeout: .seconds(600))
+  }
 }

@@ -46,8 +46,8 @@ extension StoredMark {
   /// The header fields that ask the server whether the entry is still right; empty if it cannot.
   var condition: HTTPFields {
     guard let validator else { return [:] }
-    let isTag = validator.hasPrefix("\"") || validator.hasPrefix("W/\"")
-    return [isTag ? .ifNoneMatch : .ifModifiedSince: validator]
+    // Some servers send tags without quotation marks.
+    return [httpDate(validator) == nil ? .ifNoneMatch : .ifModifiedSince: validator]
   }
 
   /// The stricter of two marks; the validator stays.

@@ -23,7 +23,7 @@ struct StoringRule: Equatable {
     let control = CacheControl(fields[.cacheControl] ?? "")
     freshSeconds = Self.freshSeconds(of: fields, control, now: now)
     mark = StoredMark(
-      validator: fields[.eTag] ?? fields[.lastModified],
+      validator: fields[.eTag] ?? fields[.lastModified].flatMap { httpDate($0) == nil ? nil : $0 },
       mustRevalidate: control.mustRevalidate || control.noCache,
       staleWhileRevalidate: control.staleWhileRevalidate, staleIfError: control.staleIfError)
     // A cache that understands the status ignores `no-store` beside `must-understand`.

@@ -18,9 +18,10 @@ import Synchronization
 ///
 /// A client stores no responses, cookies or credentials. It stops a response that exceeds
 /// `maximumResponseBytes` while it arrives, and a slow one at its time limit. It follows redirects
-/// to `http` and `https` only, at most `maximumRedirects` times. Cancelling the calling task stops
-/// the request. A client can be used from any thread; pending requests keep it and its session
-/// alive.
+/// to `http` and `https` only, at most `maximumRedirects` times; a redirect to another server
+/// carries none of the request's own header fields but `Accept`, `Accept-Encoding`,
+/// `Accept-Language`, `Content-Type` and `User-Agent`. Cancelling the calling task stops the
+/// request. A client can be used from any thread; pending requests keep it and its session alive.
 ///
 /// Foundation on Linux leaves four gaps; put a proxy before servers that are not trusted with them:
 ///
@@ -208,7 +209,7 @@ private final class Exchange: Sendable {
         && allowsRedirect(
           from: response.url, to: request.url,
           location: response.value(forHTTPHeaderField: "Location"))
-      completion(follows ? request : nil)
+      completion(follows ? redirected(request, from: response.url) : nil)
       return !follows
     }
     if refused { end(with: .failure(HTTPClientError.redirectRefused(to: request.url))) }
@@ -312,6 +313,25 @@ private final class Exchanges: NSObject, URLSessionDataDelegate, Sendable {
 package func wholeSeconds(_ timeout: Duration) -> TimeInterval {
   let (seconds, attoseconds) = timeout.components
   return TimeInterval(attoseconds > 0 ? seconds + 1 : seconds)
+}
+
+/// A redirected request as it may be sent to its target.
+///
+/// Another server gets no header fields in which a program puts its credentials, whatever their
+/// names: only those that describe what the client accepts and the body.
+private func redirected(_ request: URLRequest, from source: URL?) -> URLRequest {
+  func origin(_ url: URL?) -> [String] {
+    let scheme = url?.scheme?.lowercased() ?? ""
+    let port = url?.port ?? (scheme == "https" ? 443 : 80)
+    return [scheme, url?.host()?.lowercased() ?? "", "\(port)"]
+  }
+  guard origin(source) != origin(request.url) else { return request }
+  var request = request
+  let kept: Set = ["accept", "accept-encoding", "accept-language", "content-type", "user-agent"]
+  for name in (request.allHTTPHeaderFields ?? [:]).keys where !kept.contains(name.lowercased()) {
+    request.setValue(nil, forHTTPHeaderField: name)
+  }
+  return request
 }
 
 /// Whether a redirect leads to `http` or `https`, and not from `https` to `http`.

@@ -116,7 +116,8 @@ public struct LoadPolicy: Sendable, Hashable {
   /// How long a load waits for the server if the cache has a value that it may return instead.
   ///
   /// The request then goes on in the background, and its value is saved. The value may be stale
-  /// only if ``servesStale`` allows it. Nil, the default, waits for the server.
+  /// only if ``servesStale`` allows it. A negative time counts as zero. Nil, the default, waits for
+  /// the server.
   public var softTimeout: Duration? = nil
 
   /// Whether the header fields of responses decide how long values are fresh (RFC 9111, RFC 5861);
@@ -131,7 +132,7 @@ public struct LoadPolicy: Sendable, Hashable {
     self.savesRemote = order != .remoteOnly
   }
 
-  /// Whether loads go by the loads of the cache.
+  /// Whether the cache makes the loads, with its `entry(for:loading:load:)`.
   var usesLoading: Bool {
     order != .cacheOnly && (coalesces || servesStale != .never || softTimeout != nil || httpCaching)
   }

@@ -3,7 +3,8 @@ import HTTPTypes
 import Larder
 import Synchronization
 
-// Loads by the loads of the cache: they share requests, return stale values, and confirm entries.
+// Loads that the cache makes, with `entry(for:loading:load:)`: they share requests, and can return
+// stale values and confirm entries.
 
 /// How a load that needs the server may use the entry that the cache has.
 private struct EntryUse {
@@ -15,7 +16,7 @@ private struct EntryUse {
 }
 
 extension Loader {
-  /// Loads a value by the loads of the cache; nil if the cache cannot be read.
+  /// Loads a value with `entry(for:loading:load:)` of the cache; nil if the cache cannot be used.
   func shared(
     _ input: Input, _ maxAge: MaxAge?, in cache: Cache<Key, Value>
   ) async throws -> Loaded<Value>? {
@@ -82,7 +83,7 @@ extension Loader {
     loading.maxAge = policy.order == .cacheThenRemote ? maxAge : .seconds(0)
     loading.staleWhileRevalidate = use.isRefreshed
     if use.isForFailures || use.isForServerErrors { loading.staleIfError = .unbounded }
-    if use.isForFailures { loading.softTimeout = policy.softTimeout }
+    if use.isForFailures { loading.softTimeout = policy.softTimeout.map { max(.zero, $0) } }
     return loading
   }
 
