@@ -52,49 +52,105 @@ using Extend = uint32_t (*)(uint32_t, const unsigned char*, size_t);
 
 #if defined(__x86_64__)
 
-__attribute__((target("sse4.2"))) uint32_t extend_by_instruction(uint32_t state,
-                                                                 const unsigned char* bytes,
-                                                                 size_t count) {
-  uint64_t wide = state;
-  for (; count >= 8; bytes += 8, count -= 8) {
-    uint64_t word;
-    std::memcpy(&word, bytes, sizeof word);
-    wide = __builtin_ia32_crc32di(wide, word);
-  }
-  state = static_cast<uint32_t>(wide);
-  for (; count > 0; ++bytes, --count) state = __builtin_ia32_crc32qi(state, *bytes);
-  return state;
+#define WITH_INSTRUCTION __attribute__((target("sse4.2")))
+
+WITH_INSTRUCTION inline uint32_t add_word(uint32_t state, uint64_t word) {
+  return static_cast<uint32_t>(__builtin_ia32_crc32di(state, word));
 }
 
-Extend choose() {
+WITH_INSTRUCTION inline uint32_t add_byte(uint32_t state, unsigned char byte) {
+  return __builtin_ia32_crc32qi(state, byte);
+}
+
+bool has_instruction() {
   __builtin_cpu_init();
-  return __builtin_cpu_supports("sse4.2") ? extend_by_instruction : extend_by_table;
+  return __builtin_cpu_supports("sse4.2");
 }
 
 #elif defined(__aarch64__)
 
-#if !defined(__ARM_FEATURE_CRC32)
-__attribute__((target("crc")))
+#if defined(__ARM_FEATURE_CRC32)
+#define WITH_INSTRUCTION
+#else
+#define WITH_INSTRUCTION __attribute__((target("crc")))
 #endif
-uint32_t extend_by_instruction(uint32_t state, const unsigned char* bytes, size_t count) {
-  for (; count >= 8; bytes += 8, count -= 8) {
-    uint64_t word;
-    std::memcpy(&word, bytes, sizeof word);
-    state = __builtin_arm_crc32cd(state, word);
+
+WITH_INSTRUCTION inline uint32_t add_word(uint32_t state, uint64_t word) {
+  return __builtin_arm_crc32cd(state, word);
+}
+
+WITH_INSTRUCTION inline uint32_t add_byte(uint32_t state, unsigned char byte) {
+  return __builtin_arm_crc32cb(state, byte);
+}
+
+bool has_instruction() {
+#if defined(__ARM_FEATURE_CRC32)
+  return true;
+#elif defined(__linux__)
+  return (getauxval(AT_HWCAP) & HWCAP_CRC32) != 0;
+#else
+  return false;
+#endif
+}
+
+#endif
+
+#if defined(WITH_INSTRUCTION)
+
+// The instruction takes three cycles, and the processor can begin one each cycle. So the bytes are
+// taken in three streams of this length, each of which begins with the state 0, but the first.
+constexpr size_t kStream = 256;
+
+using ShiftTables = std::array<std::array<uint32_t, 256>, 4>;
+
+// tables[n][b] is the effect of byte n of the state, if it is b, when kStream zero bytes follow.
+constexpr ShiftTables make_shift_tables() {
+  ShiftTables tables{};
+  for (uint32_t bit = 0; bit < 32; ++bit) {
+    uint32_t state = uint32_t{1} << bit;
+    for (size_t n = 0; n < kStream; ++n) state = (state >> 8) ^ kTables[0][state & 0xff];
+    tables[bit / 8][1 << bit % 8] = state;
   }
-  for (; count > 0; ++bytes, --count) state = __builtin_arm_crc32cb(state, *bytes);
+  for (auto& table : tables) {
+    for (uint32_t byte = 1; byte < 256; ++byte) {
+      uint32_t lowest = byte & -byte;
+      if (lowest != byte) table[byte] = table[lowest] ^ table[byte ^ lowest];
+    }
+  }
+  return tables;
+}
+
+constexpr ShiftTables kShiftTables = make_shift_tables();
+
+// The state after kStream zero bytes.
+uint32_t shift(uint32_t state) {
+  return kShiftTables[0][state & 0xff] ^ kShiftTables[1][(state >> 8) & 0xff] ^
+         kShiftTables[2][(state >> 16) & 0xff] ^ kShiftTables[3][state >> 24];
+}
+
+uint64_t load(const unsigned char* bytes) {
+  uint64_t word;
+  std::memcpy(&word, bytes, sizeof word);
+  return word;
+}
+
+WITH_INSTRUCTION uint32_t extend_by_instruction(uint32_t state, const unsigned char* bytes,
+                                                size_t count) {
+  for (; count >= 3 * kStream; bytes += 3 * kStream, count -= 3 * kStream) {
+    uint32_t second = 0, third = 0;
+    for (size_t at = 0; at < kStream; at += 8) {
+      state = add_word(state, load(bytes + at));
+      second = add_word(second, load(bytes + kStream + at));
+      third = add_word(third, load(bytes + 2 * kStream + at));
+    }
+    state = shift(shift(state) ^ second) ^ third;
+  }
+  for (; count >= 8; bytes += 8, count -= 8) state = add_word(state, load(bytes));
+  for (; count > 0; ++bytes, --count) state = add_byte(state, *bytes);
   return state;
 }
 
-Extend choose() {
-#if defined(__ARM_FEATURE_CRC32)
-  return extend_by_instruction;
-#elif defined(__linux__)
-  return (getauxval(AT_HWCAP) & HWCAP_CRC32) ? extend_by_instruction : extend_by_table;
-#else
-  return extend_by_table;
-#endif
-}
+Extend choose() { return has_instruction() ? extend_by_instruction : extend_by_table; }
 
 #else
 
