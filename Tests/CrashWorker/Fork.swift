@@ -1,3 +1,5 @@
+import Foundation
+import Larder
 import LarderEngine
 import LarderTestSupport
 
@@ -13,6 +15,7 @@ import LarderTestSupport
 /// holds the store until it is killed.
 enum Fork {
   static func run(in path: String) throws(EngineError) {
+    let numbers = numbersInMemory(path + ".memory")
     var engine: LevelDBEngine? = try LevelDBEngine(at: path)
     var cursor = try engine?.cursor(over: EngineRange())
     for index in 0..<10 { try put("before\(index)", in: engine) }
@@ -28,6 +31,7 @@ enum Fork {
       call("cursor") { () throws(EngineError) in _ = try engine?.cursor(over: EngineRange()) }
       call("open") { () throws(EngineError) in _ = try LevelDBEngine(at: path) }
       call("open another") { () throws(EngineError) in _ = try LevelDBEngine(at: path + ".child") }
+      call("read from memory") { _ = try numbers?.value(for: "a") }
       call("close") { () throws(EngineError) in try engine?.close() }
       (cursor, engine) = (nil, nil)
       CrashWorker.say("child released the store")
@@ -52,8 +56,22 @@ enum Fork {
     try engine?.write(&batch, synced: false)
   }
 
-  private static func call(_ name: String, _ body: () throws(EngineError) -> Void) {
-    do throws(EngineError) {
+  /// A cache of a store of its own, whose only value is in memory.
+  private static func numbersInMemory(_ path: String) -> Cache<String, Int>? {
+    do {
+      let numbers = try Store(at: URL(filePath: path)).cache("numbers", of: Int.self)
+      try numbers.save(1, for: "a")
+      for _ in 0..<2 { _ = try numbers.value(for: "a") }
+      guard numbers.store.statistics.memory.entries == 1 else { return nil }
+      return numbers
+    } catch {
+      CrashWorker.say("\(error)")
+      return nil
+    }
+  }
+
+  private static func call(_ name: String, _ body: () throws -> Void) {
+    do {
       try body()
       CrashWorker.say("child \(name): done")
     } catch {

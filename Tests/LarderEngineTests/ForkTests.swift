@@ -19,6 +19,8 @@ import Testing
     for what in ["get", "write", "flush", "compact", "next", "cursor"] {
       #expect(lines.contains("child \(what): \(refused)"), "\(lines)")
     }
+    let open = "child read from memory: The store is already open in process \(worker.id)."
+    #expect(lines.contains { $0.hasPrefix(open) }, "\(lines)")
     // The child lacks LevelDB's background thread, without which writes would block.
     for what in ["open", "open another"] {
       #expect(lines.contains { $0.hasPrefix("child \(what): io(") }, "\(lines)")

@@ -121,6 +121,54 @@ import Testing
     #expect(try numbers.value(for: "a") == nil)
   }
 
+  @Test("On a full disk a loaded value is returned, and the entry stays until a save succeeds.")
+  func fullDisk() async throws {
+    let faults = StoreFaults()
+    let store = Store.inMemory(faults: faults)
+    let numbers = try store.cache("numbers", of: Int.self)
+    try numbers.save(1, for: "a")
+    faults.isDiskFull = true
+    for key in ["a", "b"] {
+      let entry = try #require(try await numbers.refresh(key) { _ in .value(2) })
+      #expect(entry.value == 2 && !entry.isSaved)
+      guard case .diskFull? = entry.saveFailure else {
+        Issue.record("\(String(describing: entry.saveFailure))")
+        return
+      }
+    }
+    #expect(try numbers.value(for: "a") == 1 && numbers.value(for: "b") == nil)
+    faults.isDiskFull = false
+    #expect(try await numbers.refresh("a") { _ in .value(3) }?.isSaved == true)
+    #expect(try numbers.value(for: "a") == 3)
+  }
+
+  @Test("A load takes the priority of a caller that joins it with a higher one.")
+  func priority() async throws {
+    let fixture = try LoadFixture()
+    defer { fixture.end() }
+    let numbers = try fixture.numbers()
+    let source = Source()
+    let priorities = Watched([TaskPriority]())
+    let first = Task(priority: .background) {
+      try await numbers.value(for: "a") { _ in
+        priorities.change { $0.append(Task.currentPriority) }
+        let reply = try await source.load()
+        priorities.change { $0.append(Task.currentPriority) }
+        return reply
+      }
+    }
+    await source.begun(1)
+    let second = Task(priority: .high) { try await numbers.value(for: "a", load: source.load) }
+    await eventually("the second caller joined") { fixture.loads().joins == 1 }
+    source.reply(1)
+    #expect(try await second.value == 1)
+    // Awaiting a task would raise its priority, too.
+    let seen = priorities.read { $0 }
+    #expect(seen.count == 2 && seen[0] < .high && seen[1] >= .high, "\(seen)")
+    #expect(try await first.value == 1)
+    #expect(source.begun == 1)
+  }
+
   // MARK: - Several keys
 
   @Test("One call loads the keys that are missing and not being loaded.")
