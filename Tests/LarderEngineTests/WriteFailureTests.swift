@@ -32,6 +32,35 @@ import Testing
     }
   }
 
+  @Test("No write is acknowledged into a log that could not be replaced after a failure.")
+  func unrenewedLog() throws {
+    var failures = 0
+    for distance in 1...12 {
+      let disk = SimulatedDisk()
+      let engine = try Self.open(disk)
+      try engine.put("a", "before")
+      let next = disk.counts.mutating + 1
+      // The append of a row, and then a call that replaces the log.
+      disk.fail(atCall: next, .shortWrite)
+      disk.fail(atCall: next + distance, .eio)
+      var acknowledged: [String] = []
+      for number in 0..<12 {
+        do throws(EngineError) {
+          try engine.put("key \(number)", "value")
+          acknowledged.append("key \(number)")
+        } catch {
+          #expect(Self.isWriteFailure(error))
+          failures += 1
+        }
+      }
+      let killed = try Self.open(Self.killedImage(of: disk))
+      for key in acknowledged { #expect(try killed.value(key) == "value", "\(key), \(distance)") }
+      try killed.close()
+      try engine.close()
+    }
+    #expect(failures > 12)
+  }
+
   // MARK: - Many threads
 
   /// The acknowledgements and errors of one run's threads.

@@ -235,8 +235,11 @@ extension LevelDBWriter {
     guard !needsReopening, try hasRoom(forFreeing: forFreeing) else {
       throw .writesDisabled(cause: cause)
     }
+    let old = try logs.numbers().last
     clarder_renew_log(database)
     do throws(EngineError) {
+      // LevelDB does not report that it could not create a log.
+      guard try logs.numbers().last != old else { throw .io("no new log could be created") }
       try check(clarder_commit(database, false))
     } catch {
       needsReopening = true

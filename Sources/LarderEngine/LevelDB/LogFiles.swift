@@ -66,7 +66,7 @@ struct LogFiles {
     try requireInPlace()
     let grown = grownBytes.before + grownBytes.since + Self.slackBytes
     guard mustList || grown >= bufferBytes else { return }
-    let numbers = try files.names(in: directory).compactMap(LogSurvey.number(of:)).sorted()
+    let numbers = try numbers()
     if let last = numbers.last, last > newest {
       for number in numbers where number >= newest && number < last { try synchronize(number) }
       try files.synchronizeDirectory(directory)
@@ -78,10 +78,14 @@ struct LogFiles {
     mustList = false
   }
 
+  /// The numbers of the logs, in order.
+  func numbers() throws(EngineError) -> [UInt64] {
+    try files.names(in: directory).compactMap(LogSurvey.number(of:)).sorted()
+  }
+
   /// The end of the newest log; nil if there is no log.
   func end() throws(EngineError) -> LogPosition? {
-    let newest = try files.names(in: directory).compactMap(LogSurvey.number(of:)).max()
-    guard let newest else { return nil }
+    guard let newest = try numbers().last else { return nil }
     return LogPosition(log: newest, byte: try files.byteCount(of: path(of: newest)) ?? 0)
   }
 
