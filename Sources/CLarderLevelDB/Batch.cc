@@ -15,15 +15,24 @@ void clarder_stage_removal(clarder_db* db, clarder_slice key) noexcept {
   db->batch->Delete(clarder::borrow(key));
 }
 
-clarder_status* clarder_commit(clarder_db* db, bool synced) noexcept {
+void clarder_discard(clarder_db* db) noexcept {
   leveldb::WriteBatch& batch = *db->batch;
-  leveldb::WriteOptions options;
-  options.sync = synced;
-  leveldb::Status status = db->rep->Write(options, &batch);
   if (batch.ApproximateSize() > kKeptBytes) {
     db->batch = std::make_unique<leveldb::WriteBatch>();
   } else {
     batch.Clear();
   }
+}
+
+clarder_status* clarder_commit(clarder_db* db, bool synced) noexcept {
+  leveldb::WriteOptions options;
+  options.sync = synced;
+  leveldb::Status status = db->rep->Write(options, db->batch.get());
+  clarder_discard(db);
   return clarder::box(status);
+}
+
+clarder_status* clarder_begin_log(clarder_db* db) noexcept {
+  // LevelDB takes a missing batch for this request.
+  return clarder::box(db->rep->Write(leveldb::WriteOptions(), nullptr));
 }

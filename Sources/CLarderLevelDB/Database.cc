@@ -77,6 +77,11 @@ clarder_slice clarder_buffer_slice(const clarder_buffer* buffer) noexcept {
   return clarder::lend(buffer->bytes);
 }
 
+void* clarder_buffer_resize(clarder_buffer* buffer, size_t count) noexcept {
+  buffer->bytes.resize(count);
+  return buffer->bytes.data();
+}
+
 void clarder_buffer_assign(clarder_buffer* buffer, clarder_slice bytes) noexcept {
   buffer->bytes.assign(static_cast<const char*>(bytes.bytes), bytes.count);
 }

@@ -1,3 +1,5 @@
+#include <cstring>
+
 #include "Internal.h"
 
 namespace leveldb {
@@ -24,6 +26,21 @@ bool clarder_memory_has(clarder_env* memory, const char* path) noexcept {
 clarder_status* clarder_memory_read(clarder_env* memory, const char* path,
                                     clarder_buffer* buffer) noexcept {
   return clarder::box(leveldb::ReadFileToString(env_of(memory), path, &buffer->bytes));
+}
+
+clarder_status* clarder_memory_read_part(clarder_env* memory, const char* path, uint64_t offset,
+                                         void* bytes, size_t* count) noexcept {
+  leveldb::RandomAccessFile* opened = nullptr;
+  leveldb::Status status = env_of(memory)->NewRandomAccessFile(path, &opened);
+  if (!status.ok()) return clarder::box(status);
+  std::unique_ptr<leveldb::RandomAccessFile> file(opened);
+  leveldb::Slice read;
+  char* const to = static_cast<char*>(bytes);
+  status = file->Read(offset, *count, &read, to);
+  // LevelDB may lend bytes of its own instead of copying them.
+  if (status.ok() && read.data() != to) std::memcpy(to, read.data(), read.size());
+  *count = read.size();
+  return clarder::box(status);
 }
 
 clarder_status* clarder_memory_write(clarder_env* memory, const char* path,

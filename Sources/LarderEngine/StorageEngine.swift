@@ -85,6 +85,23 @@ package protocol StorageEngine: AnyObject, Sendable {
   /// It takes no lock.
   var isUp: Bool { get }
 
+  /// Gives back the room of values that were replaced or removed, where LevelDB does not do that.
+  func collectSegments() throws(EngineError)
+
+  /// Does the same on another thread, soon.
+  func collectSegmentsSoon()
+
+  /// What was written to segments, and given back, since the engine was opened.
+  var segmentTotals: SegmentTotals { get }
+
+  /// Waits until no work of the engine's own is under way in the background.
+  func waitForBackgroundWork()
+
+  /// Ends the engine's own work in the background, and waits for its end.
+  ///
+  /// Such work may hold the engine, and so keep it open.
+  func endBackgroundWork()
+
   /// Waits for the calls under way, ends open cursors, and frees everything.
   ///
   /// Closing a closed engine does nothing.
@@ -97,6 +114,16 @@ extension StorageEngine {
   package var writeCount: Int? { nil }
 
   package var isUp: Bool { true }
+
+  package func collectSegments() throws(EngineError) {}
+
+  package func collectSegmentsSoon() {}
+
+  package var segmentTotals: SegmentTotals { SegmentTotals() }
+
+  package func waitForBackgroundWork() {}
+
+  package func endBackgroundWork() {}
 
   package func backup(to target: String, date: Double) throws(EngineError) {
     throw .invalidArgument("a store in memory has no files to make a backup of")

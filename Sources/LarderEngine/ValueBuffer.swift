@@ -32,6 +32,11 @@ package struct ValueBuffer: ~Copyable {
     try body(memory.bytes.bytes)
   }
 
+  /// Makes it `count` bytes long, and lends them to be changed before its next use.
+  mutating func resize(to count: Int) -> UnsafeMutableRawBufferPointer {
+    memory.resize(to: count)
+  }
+
   /// Replaces the contents of the buffer.
   mutating func assign(_ bytes: RawSpan) {
     bytes.withUnsafeBytes { memory.assign($0) }

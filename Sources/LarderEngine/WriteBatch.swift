@@ -34,11 +34,17 @@ package struct WriteBatch: ~Copyable {
     package let start: Int
     package let keyCount: Int
     package let valueCount: Int
+    /// The size of the payload at the end of the value, which may be kept in a segment; 0 if none
+    /// may.
+    package let payloadCount: Int
     /// Index into ``requirements``; nil if the row is unconditional.
     package let requirement: Int?
 
     package var key: Range<Int> { start..<(start + keyCount) }
     package var value: Range<Int> { (start + keyCount)..<(start + keyCount + valueCount) }
+    /// The part of the value before the payload, and the payload.
+    var head: Range<Int> { value.lowerBound..<(value.upperBound - payloadCount) }
+    var payload: Range<Int> { (value.upperBound - payloadCount)..<value.upperBound }
     /// The size of key and value once the row is applied.
     package var size: Int { kind == .remove ? 0 : keyCount + valueCount }
   }
@@ -141,6 +147,27 @@ package struct WriteBatch: ~Copyable {
       .put, from: start, keyCount: key.byteCount, stamp: stamp, if: requirement, note: note)
   }
 
+  /// Adds a put whose value ends with a payload that may be kept in a segment.
+  ///
+  /// `body` appends the value, and returns the size of the payload. The stamp lies before it. An
+  /// error of `body` takes the row back.
+  package mutating func putSeparable<E: Error>(
+    _ key: RawSpan, stamp: Stamp, if requirement: Int? = nil, note: UInt8 = 0,
+    encoding body: (inout ByteBuffer) throws(E) -> Int
+  ) throws(E) {
+    let start = append(key)
+    let payloadCount: Int
+    do {
+      payloadCount = try body(&bytes)
+    } catch {
+      bytes.truncate(to: start)
+      throw error
+    }
+    addRow(
+      .put, from: start, keyCount: key.byteCount, stamp: stamp, payloadCount: payloadCount,
+      if: requirement, note: note)
+  }
+
   /// Adds a put whose key and value the closures append to the buffer.
   package mutating func put(
     if requirement: Int? = nil, key: (inout ByteBuffer) -> Void, value: (inout ByteBuffer) -> Void
@@ -188,16 +215,18 @@ package struct WriteBatch: ~Copyable {
   }
 
   private mutating func addRow(
-    _ kind: Kind, from start: Int, keyCount: Int, stamp: Stamp? = nil, if requirement: Int?,
-    note: UInt8 = 0
+    _ kind: Kind, from start: Int, keyCount: Int, stamp: Stamp? = nil, payloadCount: Int = 0,
+    if requirement: Int?, note: UInt8 = 0
   ) {
     let valueCount = bytes.count - start - keyCount
-    if let stamp { precondition(valueCount >= stamp.end, "no room for a stamp") }
+    if let stamp {
+      precondition(valueCount - payloadCount >= stamp.end, "no room for a stamp")
+    }
     // A save has two rows: without this the array grows twice.
     if rows.capacity == 0 { rows.reserveCapacity(2) }
     rows.append(
       Row(
         kind: kind, note: note, stamp: stamp, start: start, keyCount: keyCount,
-        valueCount: valueCount, requirement: requirement))
+        valueCount: valueCount, payloadCount: payloadCount, requirement: requirement))
   }
 }

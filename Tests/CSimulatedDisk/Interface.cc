@@ -143,6 +143,23 @@ int csimdisk_read(csimdisk* disk, const char* path, size_t limit,
   return error;
 }
 
+int csimdisk_read_part(csimdisk* disk, const char* path, uint64_t offset, size_t count,
+                       csimdisk_buffer* buffer) noexcept {
+  buffer->bytes.clear();
+  Opened opened(disk);
+  if (int error = disk->disk->open_to_read(clean(path), &opened.file)) return error;
+  buffer->bytes.resize(count);
+  size_t done = 0;
+  int error = disk->disk->read(opened.file, offset, count, buffer->bytes.data(), &done);
+  buffer->bytes.resize(done);
+  return error;
+}
+
+int csimdisk_size(csimdisk* disk, const char* path, uint64_t* count) noexcept {
+  *count = 0;
+  return disk->disk->size(clean(path), count);
+}
+
 int csimdisk_make_directory(csimdisk* disk, const char* path) noexcept {
   return disk->disk->make_directory(clean(path));
 }

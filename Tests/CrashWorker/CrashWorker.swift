@@ -27,6 +27,8 @@ struct CrashWorker {
       case ("parent", let path?, _): beParent(path)
       case ("write", let path?, let seed?): try writeForever(to: path, threads: 1, seed: seed)
       case ("storm", let path?, let seed?): try writeForever(to: path, threads: 8, seed: seed)
+      case ("segments", let path?, let seed?):
+        try writeForever(to: path, threads: 8, seed: seed, inSegments: true)
       case ("fork", let path?, _): try Fork.run(in: path)
       case ("files", let path?, _): try Hardship.fewFiles(in: path)
       case ("rights", let path?, _): try Hardship.noRights(in: path)
@@ -43,8 +45,8 @@ struct CrashWorker {
         say(
           "usage: [--uid N] hold DIR | open DIR | fork DIR | files DIR | rights DIR "
             + "| stay FILE | parent FILE BUNDLE | threads DIR | write DIR SEED | storm DIR SEED "
-            + "| full DIR LIMIT | migrate DIR | sweep DIR SEED | evict DIR FIRST "
-            + "| drop DIR FIRST | tag DIR SEED | backup DIR | restore DIR")
+            + "| segments DIR SEED | full DIR LIMIT | migrate DIR | sweep DIR SEED "
+            + "| evict DIR FIRST | drop DIR FIRST | tag DIR SEED | backup DIR | restore DIR")
       }
     } catch {
       say("\(error)")
@@ -86,14 +88,23 @@ struct CrashWorker {
     say("opened")
   }
 
+  /// The options of a store with each payload in a segment, which is collected all the time.
+  static var segmentOptions: LevelDBOptions {
+    var options = LevelDBOptions()
+    options.separation = ValueSeparation(
+      keySpace: UInt8(ascii: "t"), flagOffset: 20, flag: 0x10, stamp: .test, thresholdBytes: 1)
+    options.segmentBytes = 16 << 10
+    return options
+  }
+
   /// Writes batches forever, on several threads that have keys of their own.
   ///
   /// Prints a line after each batch, with its sequence, the keys that it put, and the keys that it
   /// removed after a minus sign. All batches of every other thread are synced.
   private static func writeForever(
-    to path: String, threads: Int, seed: UInt64
+    to path: String, threads: Int, seed: UInt64, inSegments: Bool = false
   ) throws(EngineError) {
-    var options = LevelDBOptions()
+    var options = inSegments ? segmentOptions : LevelDBOptions()
     // Small, so that tables are written and compacted often.
     options.writeBufferBytes = 64 << 10
     options.maxFileBytes = 1 << 20
@@ -128,7 +139,10 @@ struct CrashWorker {
       if row == 0, removesFirst {
         batch.remove(key.span.bytes)
       } else {
-        batch.put(key.span.bytes, stamp: .test) { $0.append(value) }
+        batch.putSeparable(key.span.bytes, stamp: .test) { buffer in
+          buffer.append(value)
+          return value.count - Stamp.test.end
+        }
       }
     }
     let commit = try engine.write(&batch, synced: synced)

@@ -11,16 +11,25 @@ import Testing
     var last: UInt64 = 0
   }
 
+  /// As the worker opens a store with segments.
+  private static var segmentOptions: LevelDBOptions {
+    var options = LevelDBOptions()
+    options.separation = ValueSeparation(
+      keySpace: UInt8(ascii: "t"), flagOffset: 20, flag: 0x10, stamp: .test, thresholdBytes: 1)
+    options.segmentBytes = 16 << 10
+    return options
+  }
+
   @Test(
     "No acknowledged write is lost in 200 kills or more.",
-    arguments: [.random(in: 0 ... .max)] as [UInt64])
-  func noAcknowledgedWriteIsLostInTwoHundredKillsOrMore(seed: UInt64) throws {
+    arguments: [.random(in: 0 ... .max)] as [UInt64], ["storm", "segments"])
+  func noAcknowledgedWriteIsLostInTwoHundredKillsOrMore(seed: UInt64, worker kind: String) throws {
     var random = SplitMix64(seed: seed)
     let directory = try TemporaryDirectory()
     var acknowledged: [Substring: Acknowledged] = [:]
     let rounds = 200 * (proofFactor > 1 ? 100 : 1)
     for round in 0..<rounds {
-      var worker = try ChildProcess("CrashWorker", ["storm", directory.path, "\(random.next())"])
+      var worker = try ChildProcess("CrashWorker", [kind, directory.path, "\(random.next())"])
       for _ in 0..<Int.random(in: 1...400, using: &random) {
         let answer = worker.readLine()
         let line = try #require(answer)
@@ -30,7 +39,9 @@ import Testing
       // The worker may have written more lines than were read.
       while let line = worker.readLine() { try apply(line, to: &acknowledged) }
 
-      let engine = try LevelDBEngine(at: directory.path)
+      let engine = try LevelDBEngine(
+        at: directory.path,
+        options: kind == "storm" ? LevelDBOptions() : Self.segmentOptions)
       let found = try sequences(in: engine)
       for thread in (0..<8).map({ "t\($0)" as Substring }) {
         let was = acknowledged[thread, default: Acknowledged()]
@@ -49,6 +60,9 @@ import Testing
       try #require(found == expected, "seed \(seed), round \(round)")
       try engine.close()
     }
+    // Collections have deleted most of what was written.
+    let segments = try SeparationTests.segments(of: directory).count
+    #expect(kind == "storm" ? segments == 0 : (1..<100).contains(segments))
   }
 
   /// The worker's thread that a key belongs to.

@@ -10,9 +10,10 @@ final class DirectFiles: StoreFiles {
   private let watch: Watch
   private let checkPlace: PlaceCheck
 
-  /// Called before a backup lists the store, links one of its files, or moves to its final path.
+  /// Called before a backup lists the store, links one of its files, or moves to its final path,
+  /// and before a segment is opened.
   typealias Watch = @Sendable (Call) -> Void
-  enum Call { case list, link, move }
+  enum Call { case list, link, move, openFile }
 
   /// Called before a store checks whether its directory is still at its path.
   typealias PlaceCheck = @Sendable () throws(EngineError) -> Void
@@ -42,6 +43,10 @@ final class DirectFiles: StoreFiles {
     try system.truncate(path, to: count)
   }
 
+  func openFile(_ path: String, forWriting: Bool) throws(EngineError) -> (any StoreFile)? {
+    watch(.openFile)
+    return try system.openFile(path, forWriting: forWriting)
+  }
   func kind(of path: String) throws(EngineError) -> FileKind? { try system.kind(of: path) }
   func realPath(_ path: String) throws(EngineError) -> String { try system.realPath(path) }
   func names(in path: String) throws(EngineError) -> Set<String> {

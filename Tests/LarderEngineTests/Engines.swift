@@ -49,6 +49,26 @@ extension Stamp {
   static let test = Stamp(at: 24)
 }
 
+extension ValueSeparation {
+  /// The tests' keys begin with "k" or "key", and byte 20 of a value with a stamp is zero.
+  static func test(from thresholdBytes: Int?) -> ValueSeparation? {
+    thresholdBytes.map {
+      ValueSeparation(
+        keySpace: UInt8(ascii: "k"), flagOffset: 20, flag: 0x10, stamp: .test, thresholdBytes: $0)
+    }
+  }
+}
+
+extension WriteBatch {
+  /// Adds a put of a stamped value, whose payload is all bytes after the stamp.
+  mutating func putSeparable(_ key: [UInt8], _ value: [UInt8], if requirement: Int? = nil) {
+    putSeparable(key.span.bytes, stamp: .test, if: requirement) { buffer in
+      buffer.append(value)
+      return value.count - Stamp.test.end
+    }
+  }
+}
+
 func isIntact(_ value: [UInt8], key: [UInt8]) -> Bool {
   Stamp.test.isIntact(value.span.bytes, key: key.span.bytes)
 }
@@ -62,7 +82,7 @@ let engineRow = CommitSequence.key
 
 /// A value with room for a stamp, filled with `mark`.
 func stampedValue(_ mark: UInt8, tail: Int = 5) -> [UInt8] {
-  Array(repeating: mark, count: Stamp.test.offset)
+  Array(repeating: mark, count: 20) + Array(repeating: 0, count: Stamp.test.offset - 20)
     + Array(repeating: 0, count: Stamp.test.end - Stamp.test.offset)
     + Array(repeating: mark, count: tail)
 }

@@ -15,36 +15,50 @@ struct PowerLossHistory {
   /// The number of synced writes that ended while an older log was not yet in a table.
   private(set) var syncsWithOlderLog = 0
 
+  /// The number of segments that collections have deleted.
+  private(set) var deletedSegments = 0
+
   private var engine: LevelDBEngine
   private var state: StoreState = [:]
   private var lastMark: UInt64 = 0
   private var background: HeldBackground
   private var isFillingLog = false
+  /// Whether payloads stay in LevelDB: rows of pointers alone would take long to fill a log.
+  private var isWholeRow = false
+  private let threshold: Int?
 
-  init(of script: PowerLossScript, seed: UInt64) throws {
+  /// Payloads from `threshold` bytes on are separated; none if it is nil.
+  init(of script: PowerLossScript, seed: UInt64, threshold: Int? = nil) throws {
+    self.threshold = threshold
     let disk = SimulatedDisk()
     self.disk = disk
     background = HeldBackground(of: disk, seed: seed)
     defer { disk.releaseBackground() }
-    engine = try PowerLossHistory.open(disk)
+    engine = try PowerLossHistory.open(disk, threshold)
     for operation in script.operations { try run(operation) }
     background.finish()
     try engine.close()
   }
 
-  static func open(_ disk: SimulatedDisk) throws -> LevelDBEngine {
+  static func open(_ disk: SimulatedDisk, _ threshold: Int? = nil) throws -> LevelDBEngine {
     var options = LevelDBOptions()
     options.files = SimulatedFiles(disk)
     options.writeBufferBytes = HeldBackground.writeBufferBytes
     options.maxFileBytes = 1 << 20
+    options.separation = .test(from: threshold)
+    options.collectsSegments = false
+    // Some segments of a script are full.
+    options.segmentBytes = 64 << 10
     return try LevelDBEngine(at: "/store", options: options)
   }
 
   /// Opens the store that a crash has left, and reads all of its entries.
-  static func reopen(_ image: SimulatedDisk) throws -> PowerLossSearch<StoreState>.Opened {
+  static func reopen(
+    _ image: SimulatedDisk, threshold: Int?
+  ) throws -> PowerLossSearch<StoreState>.Opened {
     image.holdBackground()
     defer { image.releaseBackground() }
-    let engine = try open(image)
+    let engine = try open(image, threshold)
     image.runBackground()
     var state: StoreState = [:]
     for entry in try engine.entries() {
@@ -77,8 +91,12 @@ struct PowerLossHistory {
     case .reopen:
       background.finish()
       try engine.close()
-      engine = try PowerLossHistory.open(disk)
+      engine = try PowerLossHistory.open(disk, threshold)
     case .compact: try background.letRun { try engine.compact(EngineRange()) }
+    case .collect:
+      let before = segmentCount
+      try background.letRun { try engine.collectSegments() }
+      deletedSegments += max(0, before - segmentCount)
     case .fillLog: return try fillLog()
     }
     if isDurable, logNames.count > 1 { syncsWithOlderLog += 1 }
@@ -92,10 +110,14 @@ struct PowerLossHistory {
     let last = logNames.max() ?? ""
     isFillingLog = true
     defer { isFillingLog = false }
-    for key in 8..<40 where logNames.max() ?? "" <= last {
+    for key in 8..<60 where logNames.max() ?? "" <= last {
+      isWholeRow = threshold != nil && key % 4 > 0
+      defer { isWholeRow = false }
       try run(.put(key: key % 16, bytes: 9000 + key, synced: false))
     }
   }
+
+  private var segmentCount: Int { disk.names.count { $0.hasSuffix(".segment") } }
 
   private var logNames: [String] { disk.names.filter { $0.hasSuffix(".log") } }
 
@@ -104,8 +126,12 @@ struct PowerLossHistory {
     for row in rows {
       let key = PowerLossHistory.key(row.key)
       let value = newValue(row.bytes)
-      batch.put(key.span.bytes, stamp: value.count >= Stamp.test.end ? .test : nil) {
-        $0.append(value)
+      if value.count > Stamp.test.end, !isWholeRow {
+        batch.putSeparable(key, value)
+      } else {
+        batch.put(key.span.bytes, stamp: value.count >= Stamp.test.end ? .test : nil) {
+          $0.append(value)
+        }
       }
       state[key] = PowerLossHistory.fingerprint(of: value)
     }
@@ -130,8 +156,7 @@ struct PowerLossHistory {
     value += Array(repeating: UInt8(truncatingIfNeeded: lastMark), count: count - value.count)
     guard value.count >= Stamp.test.end else { return value }
     value.replaceSubrange(
-      Stamp.test.offset..<Stamp.test.end,
-      with: Array(repeating: 0, count: Stamp.test.end - Stamp.test.offset))
+      20..<Stamp.test.end, with: Array(repeating: 0, count: Stamp.test.end - 20))
     return value
   }
 

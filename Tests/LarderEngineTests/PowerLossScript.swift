@@ -10,6 +10,8 @@ enum ScriptOperation: CustomStringConvertible {
   case flush
   case reopen
   case compact
+  /// A collection of the segments.
+  case collect
   /// Unsynced puts until LevelDB has started a new log.
   case fillLog
 
@@ -23,6 +25,7 @@ enum ScriptOperation: CustomStringConvertible {
     case .flush: "flush"
     case .reopen: "reopen"
     case .compact: "compact"
+    case .collect: "collect"
     case .fillLog: "fillLog"
     }
   }
@@ -61,6 +64,17 @@ struct PowerLossScript: Sendable {
       .put(key: 1, bytes: 10, synced: true), .reopen, .put(key: 4, bytes: 50, synced: false),
     ])
 
+  /// Payloads are overwritten and collected, and the last writes are lost with the power.
+  static let collections = PowerLossScript(
+    name: "collections",
+    operations: (0..<10).map { .put(key: $0 % 6, bytes: 20_000, synced: false) } + [
+      .collect, .put(key: 0, bytes: 3000, synced: true),
+      .put(key: 1, bytes: 30_000, synced: false), .put(key: 2, bytes: 40_000, synced: false),
+      .put(key: 3, bytes: 10, synced: false), .collect, .remove(key: 4),
+      .put(key: 0, bytes: 30_000, synced: false), .reopen, .collect,
+      .put(key: 5, bytes: 12_000, synced: false),
+    ])
+
   init(name: String, operations: [ScriptOperation]) {
     self.name = name
     self.operations = operations
@@ -77,7 +91,7 @@ struct PowerLossScript: Sendable {
 
   private static func operation(_ random: inout SplitMix64) -> ScriptOperation {
     let key = Int.random(in: 0..<8, using: &random)
-    switch Int.random(in: 0..<32, using: &random) {
+    switch Int.random(in: 0..<34, using: &random) {
     case 0..<12: return .put(key: key, bytes: size(&random), synced: false)
     case 12..<15: return .put(key: key, bytes: size(&random), synced: true)
     case 15..<20:
@@ -89,6 +103,7 @@ struct PowerLossScript: Sendable {
     case 25..<27: return .flush
     case 27..<29: return .reopen
     case 29: return .compact
+    case 30..<32: return .collect
     default: return .fillLog
     }
   }

@@ -8,29 +8,35 @@ import Testing
 /// `LARDER_SEED` repeats a run. Each run prints its seed with its counts.
 @Suite struct PowerLossTests {
   private static let named: [PowerLossScript] = [
-    .syncedAfterRotation, .rotations, .syncedAfterRotation,
+    .syncedAfterRotation, .rotations, .collections, .syncedAfterRotation,
   ]
 
-  @Test("A crash at any file call loses nothing durable.", arguments: [testSeed()])
-  func crashAtEveryFileCall(seed: UInt64) {
-    let goal = proofFactor > 1 ? 5_000_000 : 60_000
+  @Test(
+    "A crash at any file call loses nothing durable.", arguments: [testSeed()], [nil, 1, 1000])
+  func crashAtEveryFileCall(seed: UInt64, threshold: Int?) {
+    // In the proof, five million for each kind of store.
+    let goal =
+      threshold == nil
+      ? (proofFactor > 1 ? 5_000_000 : 60_000) : (proofFactor > 1 ? 2_500_000 : 40_000)
     let counts = PowerLossRun(seed: seed, states: goal)
       .run { number, seed in
         let script =
           Self.named.indices.contains(number)
           ? Self.named[number] : PowerLossScript(seed: seed)
-        let history = try PowerLossHistory(of: script, seed: seed)
+        let history = try PowerLossHistory(of: script, seed: seed, threshold: threshold)
         var search = PowerLossSearch(
           of: history.disk, history.timeline, script: "\(script.name) \(script.operations)",
-          open: PowerLossHistory.reopen)
+          open: { try PowerLossHistory.reopen($0, threshold: threshold) })
         search.run()
         var counts = search.counts
         counts.syncsWithOlderLog = history.syncsWithOlderLog
+        counts.deletedSegments = history.deletedSegments
         return counts
       }
     #expect(counts.violations.isEmpty, "\(counts.violations.prefix(5).joined(separator: "\n"))")
+    #expect((counts.deletedSegments > 0) == (threshold != nil))
     #expect(counts.states >= goal && counts.openings > 0 && counts.syncsWithOlderLog > 0)
-    print("power loss: \(counts), seed \(seed)")
+    print("power loss: threshold \(threshold as Any), \(counts), seed \(seed)")
   }
 
   @Test("The same script and seed make the same journal.", arguments: [testSeed()])

@@ -60,6 +60,39 @@ package struct SimulatedFiles: StoreFiles {
     return bytes
   }
 
+  package func openFile(
+    _ path: String, forWriting: Bool
+  ) throws(EngineError) -> (any StoreFile)? {
+    try kind(of: path) == nil ? nil : SimulatedFile(path, of: self)
+  }
+
+  package func byteCount(of path: String) throws(EngineError) -> Int? {
+    guard try kind(of: path) == .other else { return nil }
+    var count: UInt64 = 0
+    try check("cannot look at", path, csimdisk_size(disk.disk, path, &count))
+    return Int(count)
+  }
+
+  package func read(
+    _ path: String, from offset: Int, count: Int
+  ) throws(EngineError) -> [UInt8] {
+    let (error, bytes) = CBuffer.filled {
+      csimdisk_read_part(disk.disk, path, UInt64(offset), count, $0)
+    }
+    try check("cannot read", path, error)
+    return bytes
+  }
+
+  /// Writes bytes at a place that is not behind the end of the file, which then ends with them.
+  fileprivate func write(
+    _ bytes: [UInt8], to path: String, at offset: Int
+  ) throws(EngineError) {
+    if try byteCount(of: path) ?? 0 > offset {
+      try check("cannot write", path, csimdisk_truncate(disk.disk, path, UInt64(offset)))
+    }
+    try append(bytes, to: path)
+  }
+
   package func replace(_ path: String, with bytes: [UInt8]) throws(EngineError) {
     try check("cannot write", path, csimdisk_write(disk.disk, path, bytes, bytes.count))
     try synchronize(path)
@@ -148,6 +181,34 @@ package struct SimulatedFiles: StoreFiles {
     if error == ENOSPC || error == EDQUOT { throw .diskFull }
     throw .io("\(what) \(path): \(String(cString: strerror(error)))")
   }
+}
+
+/// A file that is found by its path at each call.
+private final class SimulatedFile: StoreFile {
+  private let path: String
+  private let files: SimulatedFiles
+
+  init(_ path: String, of files: SimulatedFiles) { (self.path, self.files) = (path, files) }
+
+  func read(
+    into first: UnsafeMutableRawBufferPointer, _ second: UnsafeMutableRawBufferPointer,
+    at offset: Int
+  ) throws(EngineError) -> Int {
+    let bytes = try files.read(path, from: offset, count: first.count + second.count)
+    first.copyBytes(from: bytes.prefix(first.count))
+    second.copyBytes(from: bytes.dropFirst(first.count))
+    return bytes.count
+  }
+
+  func write(
+    _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer, at offset: Int
+  ) throws(EngineError) {
+    try files.write([UInt8](first) + [UInt8](second), to: path, at: offset)
+  }
+
+  func beginWriting(from offset: Int, count: Int) {}
+
+  func synchronize() throws(EngineError) { try files.synchronize(path) }
 }
 
 private final class SimulatedGuard: FileGuard {

@@ -92,6 +92,10 @@ void clarder_buffer_free(clarder_buffer *_Nullable buffer) CLARDER_NOEXCEPT;
 /// The bytes of `buffer`. They live until the buffer is changed or freed.
 clarder_slice clarder_buffer_slice(const clarder_buffer *buffer) CLARDER_NOEXCEPT;
 
+/// Makes `buffer` `count` bytes long, and returns them, to be changed before the next call. New
+/// bytes are zero.
+void *clarder_buffer_resize(clarder_buffer *buffer, size_t count) CLARDER_NOEXCEPT;
+
 /// Replaces the contents of `buffer` by a copy of `bytes`.
 void clarder_buffer_assign(clarder_buffer *buffer, clarder_slice bytes) CLARDER_NOEXCEPT;
 
@@ -158,6 +162,14 @@ void clarder_stage_removal(clarder_db *db, clarder_slice key) CLARDER_NOEXCEPT;
 /// failure the log may end in a part of the record, and records after it could not be recovered:
 /// commit nothing more before `clarder_renew_log`.
 clarder_status *_Nullable clarder_commit(clarder_db *db, bool synced) CLARDER_NOEXCEPT;
+
+/// Clears the staged changes, without applying them.
+void clarder_discard(clarder_db *db) CLARDER_NOEXCEPT;
+
+/// Starts a new log, as LevelDB does when its memory is full, and does not wait for the table.
+///
+/// Like `clarder_commit`, it is called by one thread at a time. The old log must not be empty.
+clarder_status *_Nullable clarder_begin_log(clarder_db *db) CLARDER_NOEXCEPT;
 
 /// Starts a new log, and returns when the rows of the old one are in a table, or when that has
 /// failed; `clarder_commit` reports the failure.
@@ -238,6 +250,12 @@ bool clarder_memory_has(clarder_env *memory, const char *path) CLARDER_NOEXCEPT;
 /// Reads a whole file into `buffer`, replacing its contents.
 clarder_status *_Nullable clarder_memory_read(clarder_env *memory, const char *path,
                                               clarder_buffer *buffer) CLARDER_NOEXCEPT;
+
+/// Reads up to `*count` bytes of a file from `offset` on to `bytes`. `*count` is then the number of
+/// bytes read, fewer if the file ends before.
+clarder_status *_Nullable clarder_memory_read_part(clarder_env *memory, const char *path,
+                                                   uint64_t offset, void *bytes,
+                                                   size_t *count) CLARDER_NOEXCEPT;
 
 /// Replaces the contents of a file by `bytes`. A missing file is created.
 clarder_status *_Nullable clarder_memory_write(clarder_env *memory, const char *path,

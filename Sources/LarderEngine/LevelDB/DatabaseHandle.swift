@@ -69,10 +69,17 @@ struct DatabaseHandle: ~Copyable {
 extension DatabaseHandle {
   /// Makes an iterator for a cursor; only between ``enter()`` and ``leave()``.
   func makeIterator() -> LevelDBIterator {
-    let iterator = LevelDBIterator(over: pointer)
-    iterators.add(iterator)
-    return iterator
+    iterators.make(over: pointer)
   }
+
+  /// Starts an iterator anew, in the current state; only between ``enter()`` and ``leave()``.
+  func renew(_ iterator: LevelDBIterator) { iterators.renew(iterator, over: pointer) }
+
+  /// Begins a generation of iterators; see ``IteratorRegistry``.
+  func beginGeneration() -> UInt64 { iterators.beginGeneration() }
+
+  /// The lowest generation of an iterator; nil if there is none.
+  var oldestGeneration: UInt64? { iterators.oldestGeneration }
 
   /// Frees an iterator whose cursor ends.
   func release(_ iterator: LevelDBIterator) { iterators.release(iterator) }

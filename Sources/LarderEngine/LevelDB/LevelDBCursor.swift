@@ -1,3 +1,5 @@
+import LarderBytes
+
 /// A cursor over the entries of a ``LevelDBEngine``.
 ///
 /// It reads slice by slice. At the end of a slice it keeps its key, renews the iterator, and
@@ -7,6 +9,8 @@
 /// Forwards, it reads small entries ahead in runs, which grow with the length of the scan. If the
 /// iterator has failed during a run, the run is discarded, since it may contain old values of
 /// damaged entries. From then on each entry is confirmed by a lookup.
+///
+/// The payload of a separated value is read with each move.
 final class LevelDBCursor: EngineCursor {
   private enum Position {
     /// Before the first key of the range.
@@ -23,10 +27,15 @@ final class LevelDBCursor: EngineCursor {
   private let engine: LevelDBEngine
   private let iterator: LevelDBIterator
   private let range: EngineRange
+  /// Nil if the rows of separated values are lent as they are.
+  private let format: ValueSeparation?
 
   private var position = Position.start {
     didSet { entry = nil }
   }
+  /// Whether the row of the cursor's entry is separated, and the value with its payload.
+  private var isSeparated = false
+  private var whole = ValueBuffer()
   /// A copy of the cursor's entry, once it was read.
   private var entry: LevelDBIterator.Entry?
   private var run = EntryRun(over: UnsafeRawBufferPointer(start: nil, count: 0))
@@ -35,8 +44,12 @@ final class LevelDBCursor: EngineCursor {
   private var slice: CursorSlice
   private var failure: EngineError?
 
-  init(over range: EngineRange, of engine: LevelDBEngine, by iterator: LevelDBIterator) {
+  init(
+    over range: EngineRange, of engine: LevelDBEngine, by iterator: LevelDBIterator,
+    readsPayloads: Bool = true
+  ) {
     self.engine = engine
+    format = readsPayloads ? engine.segments?.format : nil
     self.iterator = iterator
     self.range = range
     slice = CursorSlice(entries: engine.cursorSliceEntries, now: uptimeSeconds())
@@ -47,12 +60,48 @@ final class LevelDBCursor: EngineCursor {
   }
 
   func next() throws(EngineError) -> Bool {
+    while try moveForward() {
+      guard isSeparated else { return true }
+      if try readPayload() { return true }
+    }
+    return false
+  }
+
+  func previous() throws(EngineError) -> Bool {
+    while try moveBackward() {
+      guard isSeparated else { return true }
+      if try readPayload() { return true }
+    }
+    return false
+  }
+
+  /// Notes whether the row that the cursor has moved to is separated.
+  private func note(_ value: UnsafeRawBufferPointer, under key: UnsafeRawBufferPointer) {
+    isSeparated = format.map { SeparatedRow.isOne(value, under: key, by: $0) } ?? false
+  }
+
+  /// Reads the payload of the entry, whose row is separated; false if the entry is gone.
+  private func readPayload() throws(EngineError) -> Bool {
+    guard let segments = engine.segments else { return true }
+    let key = withRow { key, value in
+      whole.assign(value)
+      return [UInt8](key)
+    }
+    // The iterator keeps the segments of its state; but an entry of an ended one may be older.
+    guard case .missing = try segments.resolve(&whole, under: key.span.bytes) else { return true }
+    return try engine.get(key.span.bytes, into: &whole)
+  }
+
+  private func moveForward() throws(EngineError) -> Bool {
     if case .inRun = position {
       if !engine.isUp {
         try engine.enter()
         engine.leave()
       }
-      if run.advance() { return true }
+      if run.advance() {
+        note(run.value, under: run.key)
+        return true
+      }
     }
     try engine.enter()
     defer { engine.leave() }
@@ -83,10 +132,11 @@ final class LevelDBCursor: EngineCursor {
     }
     self.run = run
     position = .inRun
+    note(run.value, under: run.key)
     return true
   }
 
-  func previous() throws(EngineError) -> Bool {
+  private func moveBackward() throws(EngineError) -> Bool {
     try engine.enter()
     defer { engine.leave() }
     refresh(towardsEnd: false)
@@ -123,6 +173,16 @@ final class LevelDBCursor: EngineCursor {
   }
 
   func withEntry<R, E: Error>(
+    _ body: (_ key: RawSpan, _ value: RawSpan) throws(E) -> R
+  ) throws(E) -> R {
+    guard isSeparated else { return try withRow(body) }
+    return try withRow { key, _ throws(E) in
+      try whole.withBytes { value throws(E) in try body(key, value) }
+    }
+  }
+
+  /// Lends the key of the entry, and its value in LevelDB.
+  private func withRow<R, E: Error>(
     _ body: (_ key: RawSpan, _ value: RawSpan) throws(E) -> R
   ) throws(E) -> R {
     if case .inRun = position { return try body(run.key.bytes, run.value.bytes) }
@@ -164,6 +224,7 @@ final class LevelDBCursor: EngineCursor {
   private func arrive(_ isOnEntry: Bool, orElseAt edge: Position) throws(EngineError) -> Bool {
     guard !isOnEntry else {
       position = .onEntry
+      note(iterator.value, under: iterator.key)
       return true
     }
     position = edge
@@ -171,7 +232,7 @@ final class LevelDBCursor: EngineCursor {
     if let failure {
       // A failure is thrown once for each scan: the next one starts anew.
       self.failure = nil
-      iterator.renew(over: engine.database.pointer)
+      engine.database.renew(iterator)
       throw engine.noted(failure)
     }
     return false
@@ -192,7 +253,7 @@ final class LevelDBCursor: EngineCursor {
     // No key lies between a key and the same key followed by a zero byte.
     if let key { position = .before(towardsEnd ? key + [0] : key) }
     noteFailure()
-    iterator.renew(over: engine.database.pointer)
+    engine.database.renew(iterator)
   }
 
   private func noteFailure() {

@@ -1,4 +1,5 @@
 import CLarderLevelDB
+import Dispatch
 import Synchronization
 
 /// An ordered map from bytes to bytes, kept by LevelDB in one directory.
@@ -20,6 +21,14 @@ package final class LevelDBEngine: StorageEngine {
   /// The store's directory, its path without links.
   let path: String
   private let snapshot: StoreSnapshot?
+  /// Nil if no value is separated.
+  let segments: SegmentFiles?
+  let collection = Mutex(Collection())
+  /// What the last collection has left.
+  let totals = Mutex(SegmentTotals())
+  let schedule: CollectionSchedule
+  /// The thread of a collection in the background.
+  let collectionThread = DispatchGroup()
   private let owner = ProcessOwner()
   /// Nil once the engine is closed.
   ///
@@ -67,7 +76,8 @@ package final class LevelDBEngine: StorageEngine {
     var reserve = try Reserve(in: directory.path, options: options)
     try reserve.lendToOpen()
     recovery = try recover(
-      directory: directory.path, files: options.files, stamp: options.stamp)
+      directory: directory.path, files: options.files, stamp: options.stamp,
+      separation: options.separation)
     if reserve.wasShortToOpen {
       try UnnamedTables(in: directory.path, files: options.files).remove()
     }
@@ -75,10 +85,17 @@ package final class LevelDBEngine: StorageEngine {
     let logs = LogFiles(
       in: directory.path, under: directory.lock, files: options.files,
       bufferBytes: options.writeBufferBytes)
+    let segments = options.separation.map {
+      SegmentFiles(in: directory.path, files: options.files, format: $0)
+    }
+    self.segments = segments
+    schedule = CollectionSchedule(segmentBytes: options.segmentBytes)
     do throws(EngineError) {
+      let segmentBytes = options.segmentBytes
       let writer = try LevelDBWriter(
-        of: database, logs: logs, reserve: reserve, counting: writes,
-        readOnlyCause: options.readOnlyCause)
+        of: database, logs: logs, reserve: reserve,
+        segments: segments.map { SegmentWriter(with: $0, segmentBytes: segmentBytes) },
+        counting: writes, readOnlyCause: options.readOnlyCause)
       queue = CommitQueue(writer)
     } catch {
       clarder_close(database)
@@ -99,10 +116,28 @@ package final class LevelDBEngine: StorageEngine {
     try enter()
     defer { leave() }
     do throws(EngineError) {
-      return try buffer.read(key, from: database.pointer)
+      return try read(key, into: &buffer)
     } catch {
       throw noted(error)
     }
+  }
+
+  /// Reads the value under `key` with its payload, between ``enter()`` and ``leave()``.
+  func read(_ key: RawSpan, into buffer: inout ValueBuffer) throws(EngineError) -> Bool {
+    var missing: UInt32?
+    while try buffer.read(key, from: database.pointer) {
+      guard case .missing(let segment)? = try segments?.resolve(&buffer, under: key) else {
+        return true
+      }
+      // The row was replaced, and its segment deleted, after the row was read. But if the row still
+      // names the segment, the payload is lost.
+      if segment == missing {
+        segments?.removePayload(of: &buffer, under: key)
+        return true
+      }
+      missing = segment
+    }
+    return false
   }
 
   @discardableResult
@@ -110,7 +145,9 @@ package final class LevelDBEngine: StorageEngine {
     try batch.checkLimits()
     try owner.require()
     do throws(EngineError) {
-      return try commitOrReopen(&batch, synced: synced)
+      let commit = try commitOrReopen(&batch, synced: synced)
+      collectIfDue()
+      return commit
     } catch {
       guard batch.freesRoom else { throw error }
       switch error {
@@ -157,11 +194,11 @@ package final class LevelDBEngine: StorageEngine {
     defer { leave() }
     // A compaction of LevelDB begins with a new log. The old log must not be empty: recovery takes
     // an empty log that is not the newest for one whose contents were lost.
-    try queue.withWriter { writer throws(EngineError) in try writer.reportFailure() }
+    try queue.withWriter { writer throws(EngineError) in try writer.beginCompaction() }
     range.withSlices { clarder_compact(database.pointer, $0, $1) }
     // LevelDB reports the failure of a compaction to the next write.
     do throws(EngineError) {
-      try queue.withWriter { writer throws(EngineError) in try writer.reportFailure() }
+      try queue.withWriter { writer throws(EngineError) in try writer.endCompaction() }
     } catch {
       throw noted(error)
     }
@@ -232,7 +269,11 @@ package final class LevelDBEngine: StorageEngine {
     guard owner.isCurrent else { return }
     directory.withLock { directory in
       guard let path = directory?.path else { return }
+      schedule.stop()
       database.close()
+      queue.withWriter { $0.sealSegment() }
+      // A collection may be about to delete a file.
+      collection.withLock { _ in }
       restoreReserve(in: path)
       directory = nil
     }

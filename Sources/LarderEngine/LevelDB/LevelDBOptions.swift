@@ -33,6 +33,21 @@ package struct LevelDBOptions: Sendable {
   /// The default is nil: the stamps are not known, and ``Recovery/lostCommits`` is nil.
   package var stamp: Stamp?
 
+  /// The values that may be kept in segments.
+  ///
+  /// The default is nil: no value is separated, and rows of separated values are not recognised.
+  package var separation: ValueSeparation?
+
+  /// Bytes of a segment before the next one is begun.
+  ///
+  /// The default is 32 MiB; 4 KiB to 1 GiB.
+  package var segmentBytes = SegmentWriter.segmentBytes
+
+  /// Whether the room of payloads in segments that no row names is given back in the background.
+  ///
+  /// The default is true; ``LevelDBEngine/collectSegments()`` gives it back in any case.
+  package var collectsSegments = true
+
   // MARK: - Performance
 
   /// Bits of Bloom filter for each key.
@@ -107,6 +122,7 @@ package struct LevelDBOptions: Sendable {
     try LevelDBOptions.check(writeBufferBytes, "writeBufferBytes", in: (64 << 10)...(1 << 30))
     try LevelDBOptions.check(blockCacheBytes, "blockCacheBytes", in: 0...Int.max)
     try LevelDBOptions.check(maxFileBytes, "maxFileBytes", in: (1 << 20)...(1 << 30))
+    try LevelDBOptions.check(segmentBytes, "segmentBytes", in: (4 << 10)...(1 << 30))
     try LevelDBOptions.check(maxOpenFiles, "maxOpenFiles", in: 74...50_000)
     try LevelDBOptions.check(cursorSliceEntries, "cursorSliceEntries", in: 1...Int.max)
   }

@@ -13,6 +13,10 @@ struct LevelDBWriter: ~Copyable {
   private let readOnlyCause: String?
   private var logs: LogFiles
   private var reserve: Reserve
+  /// Nil if no value is separated.
+  private var segments: SegmentWriter?
+  /// The number of compactions that callers have asked for and that are running.
+  private var compactions = 0
   private let writeCount: WriteCount
   /// Why the last write failed; nil if it succeeded.
   private(set) var disabledCause: String?
@@ -23,14 +27,17 @@ struct LevelDBWriter: ~Copyable {
 
   // Values that conditions are checked against are read into this.
   private var value = ValueBuffer()
+  // Rows of separated values are made in this.
+  private var separated = ByteBuffer()
 
   init(
-    of database: OpaquePointer, logs: LogFiles, reserve: Reserve, counting writeCount: WriteCount,
-    readOnlyCause: String?
+    of database: OpaquePointer, logs: LogFiles, reserve: Reserve,
+    segments: consuming SegmentWriter?, counting writeCount: WriteCount, readOnlyCause: String?
   ) throws(EngineError) {
     self.database = database
     self.logs = logs
     self.reserve = reserve
+    self.segments = segments
     self.writeCount = writeCount
     self.readOnlyCause = readOnlyCause
     guard readOnlyCause == nil else { return }
@@ -59,6 +66,7 @@ struct LevelDBWriter: ~Copyable {
   mutating func resume(with database: OpaquePointer) {
     self.database = database
     writeCount.increase()
+    segments?.abandon()
     logs.mayHaveRotated()
     disabledCause = nil
     needsReopening = false
@@ -99,6 +107,7 @@ struct LevelDBWriter: ~Copyable {
           forFreeing: batch.pointee.freesRoom || others.contains { $0.batch.pointee.freesRoom })
       }
       try logs.prepareToGrow()
+      try beginLogIfNeeded()
     } catch {
       for other in others { other.outcome = .failure(error) }
       throw error
@@ -123,13 +132,21 @@ struct LevelDBWriter: ~Copyable {
         other.outcome = .failure(error)
       }
     }
+    if let error = group.failure {
+      // No row of the group is applied; frames that were appended are named by none.
+      clarder_discard(database)
+      noteFailedSync(error)
+      if needs.counting { participant?.ended(didCommit: false) }
+      for other in others { other.outcome = other.outcome?.flatMap { _ in .failure(error) } }
+      throw failure ?? error
+    }
     if let reservation = group.reservation { stage(reservation) }
-    if needs.counting, !group.isEmpty { stageContribution() }
 
     let isSynced =
       synced || group.reservation != nil || others.contains { $0.synced }
     if isSynced || !group.isEmpty {
       do throws(EngineError) {
+        if needs.counting, !group.isEmpty { try stageContribution() }
         try write(synced: isSynced, reservation: group.reservation)
         if needs.counting { participant?.ended(didCommit: true) }
       } catch {
@@ -170,6 +187,8 @@ struct LevelDBWriter: ~Copyable {
   private mutating func write(synced: Bool, reservation: UInt64?) throws(EngineError) {
     defer { writeCount.increase() }
     do throws(EngineError) {
+      // A compaction of the memory takes the rows of this write as soon as they are in it.
+      if synced || compactions > 0 { try synchronizeSegments() }
       try check(clarder_commit(database, synced))
       if synced { try synchronizeOlderLogs() }
       if let reservation { sequence?.didReserve(reservation) }
@@ -205,6 +224,7 @@ struct LevelDBWriter: ~Copyable {
     if let disabledCause { throw .writesDisabled(cause: disabledCause) }
     logs.mayHaveRotated()
     do throws(EngineError) {
+      try beginLogIfNeeded()
       try check(clarder_commit(database, false))
     } catch {
       disabledCause = "\(error)"
@@ -218,6 +238,120 @@ struct LevelDBWriter: ~Copyable {
   func endOfLogs() throws(EngineError) -> LogPosition? {
     try logs.requireInPlace()
     return disabledCause == nil ? try logs.end() : nil
+  }
+}
+
+// MARK: - Segments
+
+extension LevelDBWriter {
+  /// Waits until all frames are on the device, wherever a row may leave the newest log.
+  ///
+  /// If it fails, rows in the log may name frames that the device has lost. They must be checked,
+  /// which happens when the database is reopened.
+  private mutating func synchronizeSegments() throws(EngineError) {
+    do throws(EngineError) {
+      try segments?.synchronize()
+    } catch {
+      noteFailedSync(error)
+      throw error
+    }
+  }
+
+  /// Syncs the segment if LevelDB's next write may begin a new log, and begins one.
+  ///
+  /// LevelDB decides by the memory that is in use before the write. Without a new log, each write
+  /// would sync until LevelDB finds its memory full.
+  private mutating func beginLogIfNeeded() throws(EngineError) {
+    guard segments?.hasUnsynced == true, logs.mayBeFull else { return }
+    do throws(EngineError) {
+      try synchronizeSegments()
+      try check(clarder_begin_log(database))
+    } catch {
+      disabledCause = "\(error)"
+      throw error
+    }
+    logs.didBegin()
+  }
+
+  /// Prepares for a compaction that a caller has asked for, which begins with a new log.
+  mutating func beginCompaction() throws(EngineError) {
+    try reportFailure()
+    do throws(EngineError) {
+      try synchronizeSegments()
+    } catch {
+      disabledCause = "\(error)"
+      throw error
+    }
+    compactions += 1
+  }
+
+  /// Ends it, and throws its failure.
+  mutating func endCompaction() throws(EngineError) {
+    compactions -= 1
+    try reportFailure()
+  }
+
+  /// The segment that is appended to; nil if there is none.
+  var currentSegment: UInt32? {
+    switch segments {
+    case .some(let segments): segments.currentNumber
+    case nil: nil
+    }
+  }
+
+  /// Appends the payloads of rows to the newest segment, and makes the rows name them there.
+  ///
+  /// A row that was changed since it was read is left alone. Sequences and dates stay as they are.
+  mutating func move(_ rows: [MovedRow]) throws(EngineError) {
+    if let disabledCause { throw .writesDisabled(cause: disabledCause) }
+    guard !reserve.isSpent else { throw .diskFull }
+    try logs.prepareToGrow()
+    try beginLogIfNeeded()
+    do throws(EngineError) {
+      for row in rows { try stage(row) }
+    } catch {
+      clarder_discard(database)
+      noteFailedSync(error)
+      throw error
+    }
+    try write(synced: false, reservation: nil)
+  }
+
+  private mutating func stage(_ row: MovedRow) throws(EngineError) {
+    guard try value.read(row.key.span.bytes, from: database),
+      value.withBytes({ [UInt8]($0) == row.row })
+    else { return }
+    let (key, bytes) = (row.key.span.bytes, row.row.span.bytes)
+    try key.withUnsafeBytes { key throws(EngineError) in
+      try bytes.withUnsafeBytes { bytes throws(EngineError) in
+        guard let format = segments?.reader.format,
+          let old = SeparatedRow(bytes, under: key, by: format)
+        else { return }
+        try row.payload.span.bytes.withUnsafeBytes { payload throws(EngineError) in
+          try stageSeparated(
+            key: key, head: UnsafeRawBufferPointer(rebasing: bytes[..<old.headCount]), payload,
+            sequence: old.pointer.sequence)
+        }
+      }
+    }
+    logs.willGrow(rows: 1, bytes: row.key.count + row.row.count)
+    if reserve.willGrow(bytes: row.payload.count) { restoreReserve() }
+  }
+
+  /// Disables writing if the failure is one of a sync of the segment.
+  private mutating func noteFailedSync(_ error: EngineError) {
+    guard segments?.hasFailedToSync == true else { return }
+    disabledCause = "\(error)"
+    needsReopening = true
+  }
+
+  /// Seals the segment of a store that is about to be closed.
+  mutating func sealSegment() {
+    do throws(EngineError) {
+      try segments?.seal()
+    } catch {
+      // The next opening checks its frames.
+    }
   }
 }
 
@@ -236,8 +370,9 @@ extension LevelDBWriter {
       throw .writesDisabled(cause: cause)
     }
     let old = try logs.numbers().last
-    clarder_renew_log(database)
     do throws(EngineError) {
+      try synchronizeSegments()
+      clarder_renew_log(database)
       // LevelDB does not report that it could not create a log.
       guard try logs.numbers().last != old else { throw .io("no new log could be created") }
       try check(clarder_commit(database, false))
@@ -278,8 +413,13 @@ extension LevelDBWriter {
     }
     if let reservation { group.reservation = reservation }
     batch.pointee.stamp(with: number)
-    stage(batch.pointee, without: failed)
     group.isEmpty = false
+    do throws(EngineError) {
+      try stage(batch.pointee, without: failed, sequence: number)
+    } catch {
+      group.failure = error
+      throw error
+    }
     if !group.isAlone { group.members.append(CommitGroup.Member(batch: batch, failed: failed)) }
     return Commit(sequence: number, failed: failed)
   }
@@ -298,7 +438,7 @@ extension LevelDBWriter {
       }
       let exists: Bool
       do throws(EngineError) {
-        exists = try read(requirement.key, in: group)
+        exists = try read(requirement.key, in: group, for: requirement.condition)
       } catch {
         guard case .corrupt = error, let holds = requirement.condition.holdsForUnreadable else {
           throw error
@@ -318,36 +458,66 @@ extension LevelDBWriter {
   /// Reads the value that `key` has once the staged batches are applied.
   ///
   /// False if there is none.
+  /// The payload of a separated value is read only if the condition needs it.
   private mutating func read(
-    _ key: [UInt8], in group: CommitGroup
+    _ key: [UInt8], in group: CommitGroup, for condition: WriteBatch.Condition
   ) throws(EngineError) -> Bool {
     if let found = group.read(key, into: &value) { return found }
-    return try value.read(key.span.bytes, from: database)
+    guard try value.read(key.span.bytes, from: database) else { return false }
+    // A payload that is missing counts as damaged.
+    if case .damaged = condition { _ = try segments?.reader.resolve(&value, under: key.span.bytes) }
+    return true
   }
 
-  private mutating func stage(_ batch: borrowing WriteBatch, without failed: Set<Int>) {
-    batch.bytes.withBytes { bytes in
+  /// Stages the rows of a batch, and appends the payloads that are separated to a segment.
+  ///
+  /// `sequence` is nil for rows that are never separated. If it throws, nothing may be written.
+  private mutating func stage(
+    _ batch: borrowing WriteBatch, without failed: Set<Int>, sequence: UInt64? = nil
+  ) throws(EngineError) {
+    var separatedBytes = 0
+    try batch.bytes.withBytes { bytes throws(EngineError) in
       for row in batch.rows where row.isKept(without: failed) {
-        let key = clarder_slice(UnsafeRawBufferPointer(rebasing: bytes[row.key]))
+        let key = UnsafeRawBufferPointer(rebasing: bytes[row.key])
         if row.kind == .remove {
-          clarder_stage_removal(database, key)
+          clarder_stage_removal(database, clarder_slice(key))
+        } else if let sequence, segments?.reader.format.applies(to: row, in: bytes) == true {
+          try stageSeparated(
+            key: key, head: UnsafeRawBufferPointer(rebasing: bytes[row.head]),
+            UnsafeRawBufferPointer(rebasing: bytes[row.payload]), sequence: sequence)
+          separatedBytes += row.payloadCount - FramePointer.byteCount
         } else {
-          let value = clarder_slice(UnsafeRawBufferPointer(rebasing: bytes[row.value]))
-          clarder_stage_put(database, key, value)
+          let value = UnsafeRawBufferPointer(rebasing: bytes[row.value])
+          clarder_stage_put(database, clarder_slice(key), clarder_slice(value))
         }
       }
     }
-    logs.willGrow(rows: batch.rows.count, bytes: batch.bytes.count)
+    logs.willGrow(rows: batch.rows.count, bytes: batch.bytes.count - separatedBytes)
     if reserve.willGrow(bytes: batch.bytes.count) { restoreReserve() }
+  }
+
+  private mutating func stageSeparated(
+    key: UnsafeRawBufferPointer, head: UnsafeRawBufferPointer, _ payload: UnsafeRawBufferPointer,
+    sequence: UInt64
+  ) throws(EngineError) {
+    let pointer = try segments?.append(payload, under: key, sequence: sequence)
+    guard let pointer, let format = segments?.reader.format else { return }
+    separated.truncate(to: 0)
+    SeparatedRow.append(head: head, pointer, by: format, to: &separated)
+    separated.withBytes { clarder_stage_put(database, clarder_slice(key), clarder_slice($0)) }
   }
 
   /// The size of a key and its value; 0 if there is no entry, nil if it cannot be read.
   private mutating func storedBytes(under key: UnsafeRawBufferPointer) -> Int? {
     do throws(EngineError) {
-      return try value.read(key.bytes, from: database) ? key.count + value.count : 0
+      guard try value.read(key.bytes, from: database) else { return 0 }
     } catch {
       return nil
     }
+    guard let format = segments?.reader.format,
+      let row = SeparatedRow(value.memory.bytes, under: key, by: format)
+    else { return key.count + value.count }
+    return key.count + row.valueCount
   }
 
   /// Frees the memory of a long value after the batch that needed it.
@@ -357,10 +527,10 @@ extension LevelDBWriter {
 
   private static let keptBytes = 1 << 20
 
-  private mutating func stageContribution() {
+  private mutating func stageContribution() throws(EngineError) {
     var contribution = WriteBatch()
     participant?.contribute(to: &contribution)
-    stage(contribution, without: [])
+    try stage(contribution, without: [])
   }
 
   private mutating func restoreReserve() {

@@ -18,6 +18,8 @@ struct LogFiles {
   ///
   /// While their sum fits the write buffer, there is no newer log.
   private var grownBytes = (before: 0, since: 0)
+  /// The same for the log before it, if the writer has begun the newest one.
+  private var endedBytes = 0
   private var mustList = true
   /// The bytes written since the directory was last checked.
   private var unseenBytes = 0
@@ -58,14 +60,25 @@ struct LogFiles {
   /// Notes that LevelDB may have started a new log, regardless of the bytes written.
   mutating func mayHaveRotated() { mustList = true }
 
+  /// Notes that a new log was begun.
+  mutating func didBegin() {
+    endedBytes = grownBytes.before + grownBytes.since
+    grownBytes = (0, 0)
+    mustList = true
+  }
+
+  /// Whether LevelDB's memory may be full, so that the next write may begin a new log.
+  var mayBeFull: Bool {
+    grownBytes.before + grownBytes.since + Self.slackBytes >= bufferBytes
+  }
+
   /// Waits until all logs but the newest, and the names of all logs, are on the device.
   ///
   /// - Complexity: One check of the guard's name; if LevelDB may have started a new log, a listing
   ///   of the directory; if it has, an fsync for each older log, and one for the directory.
   mutating func synchronizeOlder() throws(EngineError) {
     try requireInPlace()
-    let grown = grownBytes.before + grownBytes.since + Self.slackBytes
-    guard mustList || grown >= bufferBytes else { return }
+    guard mustList || mayBeFull else { return }
     let numbers = try numbers()
     if let last = numbers.last, last > newest {
       for number in numbers where number >= newest && number < last { try synchronize(number) }
@@ -95,7 +108,8 @@ struct LogFiles {
   /// Throws if the directory is not in place.
   func hasRoom(after deletedBytes: Int) throws(EngineError) -> Bool {
     try requireInPlace()
-    let needed = min(grownBytes.before + grownBytes.since, 2 * bufferBytes) + Self.slackBytes
+    let grown = endedBytes + grownBytes.before + grownBytes.since
+    let needed = min(grown, 2 * bufferBytes) + Self.slackBytes
     return try files.availableBytes(in: directory) + UInt64(deletedBytes) >= UInt64(needed)
   }
 

@@ -1,7 +1,8 @@
 // The files of a store's directory, besides LevelDB's own:
 //
 //   LARDER        The marker. Its first line is "larder" and the format version of the directory.
-//                 It is written once, before LevelDB creates its first file, and never changed.
+//                 It is written before LevelDB creates its first file. It is replaced once, before
+//                 the first segment is created: older versions of this library then refuse it.
 //   LARDER.lock   The guard. The process that has the store open holds an flock on it and has
 //                 written its process id into it; a clean close empties it. It is never deleted: a
 //                 lock on a deleted file would keep nobody out.
@@ -128,11 +129,7 @@ struct StoreDirectory: ~Copyable {
   private static func checkMarker(
     in path: String, _ files: any StoreFiles
   ) throws(EngineError) {
-    let marker = "\(path)/\(Name.marker)"
-    let bytes = try files.read(marker, limit: StoreMarker.byteLimit)
-    guard let version = StoreMarker.formatVersion(in: bytes) else {
-      throw .corrupt("\(marker) does not begin with the format version")
-    }
+    let version = try formatVersion(in: path, files)
     let known = StoreMarker.formatVersion
     guard version <= known else {
       throw .incompatible(
@@ -140,9 +137,27 @@ struct StoreDirectory: ~Copyable {
     }
   }
 
+  /// The format version of a store.
+  static func formatVersion(
+    in path: String, _ files: any StoreFiles
+  ) throws(EngineError) -> Int {
+    let marker = "\(path)/\(Name.marker)"
+    let bytes = try files.read(marker, limit: StoreMarker.byteLimit)
+    guard let version = StoreMarker.formatVersion(in: bytes) else {
+      throw .corrupt("\(marker) does not begin with the format version")
+    }
+    return version
+  }
+
+  /// Makes the store one that may have segments, if it is not.
+  static func requireSegments(in path: String, _ files: any StoreFiles) throws(EngineError) {
+    guard try formatVersion(in: path, files) < StoreMarker.segmentVersion else { return }
+    try writeMarker(in: path, of: StoreMarker.segmentVersion, files)
+  }
+
   /// Makes the files in a directory a store, by writing its marker.
   static func writeMarker(
-    in path: String, of version: Int = StoreMarker.formatVersion, _ files: any StoreFiles
+    in path: String, of version: Int = StoreMarker.plainVersion, _ files: any StoreFiles
   ) throws(EngineError) {
     let new = "\(path)/\(Name.newMarker)"
     try files.replace(new, with: Array(StoreMarker.contents(of: version).utf8))

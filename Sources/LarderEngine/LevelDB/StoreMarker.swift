@@ -6,10 +6,14 @@ package enum StoreMarker {
   /// The guard, which holds the owner's process id.
   package static let guardFileName = "LARDER.lock"
 
-  /// The newest directory format that this library knows, and the one it writes.
-  package static let formatVersion = 1
-  /// The contents of a marker.
-  package static let contents = contents(of: formatVersion)
+  /// The newest directory format that this library knows.
+  package static let formatVersion = segmentVersion
+  /// The format of a directory without segments, as every store is created.
+  package static let plainVersion = 1
+  /// The format of a directory that may have segments.
+  package static let segmentVersion = 2
+  /// The contents of a new store's marker.
+  package static let contents = contents(of: plainVersion)
   /// The largest size of a marker.
   package static let byteLimit = 64
 

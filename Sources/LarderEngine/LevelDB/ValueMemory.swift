@@ -16,6 +16,11 @@ struct ValueMemory {
   /// The bytes that it holds; they live until it is changed or freed.
   var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(clarder_buffer_slice(handle)) }
 
+  /// Makes it `count` bytes long, and lends them to be changed.
+  func resize(to count: Int) -> UnsafeMutableRawBufferPointer {
+    UnsafeMutableRawBufferPointer(start: clarder_buffer_resize(handle, count), count: count)
+  }
+
   func assign(_ bytes: UnsafeRawBufferPointer) {
     clarder_buffer_assign(handle, clarder_slice(bytes))
   }

@@ -42,6 +42,9 @@ package protocol StoreFiles: Sendable {
   /// Creates a file, readable by its owner only, without syncing it; there must be none yet.
   func create(_ path: String, with bytes: [UInt8]) throws(EngineError)
 
+  /// Opens a file; nil if there is none.
+  func openFile(_ path: String, forWriting: Bool) throws(EngineError) -> (any StoreFile)?
+
   /// Makes `other`, which must not exist, a hard link to the file at `path`.
   func link(_ path: String, as other: String) throws(EngineError) -> LinkOutcome
 
@@ -85,6 +88,10 @@ package protocol StoreFiles: Sendable {
 }
 
 extension StoreFiles {
+  func openFile(_ path: String) throws(EngineError) -> (any StoreFile)? {
+    try openFile(path, forWriting: false)
+  }
+
   package func read(
     _ path: String, from offset: Int, count: Int
   ) throws(EngineError) -> [UInt8] {
@@ -152,4 +159,30 @@ package protocol FileGuard: AnyObject, Sendable {
 
   /// Empties the file and releases the lock; further calls do nothing.
   func release()
+}
+
+/// An open file, which is read and written at any place.
+///
+/// It stays usable when its name is removed. It is closed with its last reference.
+package protocol StoreFile: AnyObject, Sendable {
+  /// Reads bytes into `first` and then into `second`, and returns their number.
+  ///
+  /// It is less than both can hold only if the file ends before.
+  func read(
+    into first: UnsafeMutableRawBufferPointer, _ second: UnsafeMutableRawBufferPointer,
+    at offset: Int
+  ) throws(EngineError) -> Int
+
+  /// Writes `first` and then `second`.
+  ///
+  /// If it fails, any part may have been written.
+  func write(
+    _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer, at offset: Int
+  ) throws(EngineError)
+
+  /// Asks the system to begin writing a part of the file to the device, and does not wait for it.
+  func beginWriting(from offset: Int, count: Int)
+
+  /// Waits until the contents of the file are on the device.
+  func synchronize() throws(EngineError)
 }

@@ -92,6 +92,17 @@ package struct SystemFiles: StoreFiles {
     try OpenFile(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW).write(bytes)
   }
 
+  package func openFile(
+    _ path: String, forWriting: Bool
+  ) throws(EngineError) -> (any StoreFile)? {
+    do throws(EngineError) {
+      return try SystemFile(path, forWriting ? O_RDWR | O_NOFOLLOW : O_RDONLY)
+    } catch {
+      guard try kind(of: path) == nil else { throw error }
+      return nil
+    }
+  }
+
   package func link(_ path: String, as other: String) throws(EngineError) -> LinkOutcome {
     if linkat(AT_FDCWD, path, AT_FDCWD, other, 0) == 0 { return .made }
     return errno == ENOENT ? .missing : .refused
@@ -197,6 +208,29 @@ private final class SystemFileGuard: FileGuard {
   }
 }
 
+private final class SystemFile: StoreFile {
+  private let file: OpenFile
+
+  init(_ path: String, _ flags: Int32) throws(EngineError) { file = try OpenFile(path, flags) }
+
+  func read(
+    into first: UnsafeMutableRawBufferPointer, _ second: UnsafeMutableRawBufferPointer,
+    at offset: Int
+  ) throws(EngineError) -> Int {
+    try file.read(into: first, second, at: offset)
+  }
+
+  func write(
+    _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer, at offset: Int
+  ) throws(EngineError) {
+    try file.write(first, second, at: offset)
+  }
+
+  func beginWriting(from offset: Int, count: Int) { file.beginWriting(from: offset, count: count) }
+
+  func synchronize() throws(EngineError) { try file.synchronize() }
+}
+
 /// An open file or directory, which is closed when this value ends.
 private struct OpenFile: ~Copyable {
   private let path: String
@@ -294,6 +328,64 @@ private struct OpenFile: ~Copyable {
       guard more >= 0 else { throw failure("cannot write", path) }
       done += more
     }
+  }
+
+  /// Reads into `first` and then into `second`; fewer bytes only at the end of the file.
+  func read(
+    into first: UnsafeMutableRawBufferPointer, _ second: UnsafeMutableRawBufferPointer,
+    at offset: Int
+  ) throws(EngineError) -> Int {
+    var done = 0
+    while done < first.count + second.count {
+      let more = withPieces(first, second, from: done) { pieces, count in
+        preadv(descriptor, pieces, count, off_t(offset + done))
+      }
+      guard more >= 0 else { throw failure("cannot read", path) }
+      guard more > 0 else { break }
+      done += more
+    }
+    return done
+  }
+
+  /// Writes `first` and then `second`.
+  func write(
+    _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer, at offset: Int
+  ) throws(EngineError) {
+    var done = 0
+    while done < first.count + second.count {
+      let (first, second) = (
+        UnsafeMutableRawBufferPointer(mutating: first),
+        UnsafeMutableRawBufferPointer(mutating: second)
+      )
+      let more = withPieces(first, second, from: done) { pieces, count in
+        pwritev(descriptor, pieces, count, off_t(offset + done))
+      }
+      guard more >= 0 else { throw failure("cannot write", path) }
+      done += more
+    }
+  }
+
+  private func withPieces(
+    _ first: UnsafeMutableRawBufferPointer, _ second: UnsafeMutableRawBufferPointer,
+    from start: Int, _ body: (UnsafePointer<iovec>, Int32) -> Int
+  ) -> Int {
+    let rest = UnsafeMutableRawBufferPointer(rebasing: second[max(0, start - first.count)...])
+    let head = UnsafeMutableRawBufferPointer(rebasing: first[min(start, first.count)...])
+    let pieces: InlineArray<2, iovec> = [
+      iovec(iov_base: head.baseAddress, iov_len: head.count),
+      iovec(iov_base: rest.baseAddress, iov_len: rest.count),
+    ]
+    return pieces.span.withUnsafeBufferPointer { pieces in
+      pieces.baseAddress.map { body($0, 2) } ?? 0
+    }
+  }
+
+  /// Asks the system to begin writing, without waiting for the device.
+  func beginWriting(from offset: Int, count: Int) {
+    #if os(Linux)
+      // A hint: a failure shows at the next sync.
+      _ = clarder_begin_writing(descriptor, Int64(offset), Int64(count))
+    #endif
   }
 
   /// Waits until the file, or the names in the directory, are on the device.

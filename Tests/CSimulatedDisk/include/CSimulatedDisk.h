@@ -145,6 +145,13 @@ int csimdisk_list(csimdisk *disk, const char *path, csimdisk_buffer *buffer) CSI
 int csimdisk_read(csimdisk *disk, const char *path, size_t limit,
                   csimdisk_buffer *buffer) CSIMDISK_NOEXCEPT;
 
+/// Puts up to `count` bytes of a file, from `offset` on, into `buffer`.
+int csimdisk_read_part(csimdisk *disk, const char *path, uint64_t offset, size_t count,
+                       csimdisk_buffer *buffer) CSIMDISK_NOEXCEPT;
+
+/// Finds out the number of bytes of a file.
+int csimdisk_size(csimdisk *disk, const char *path, uint64_t *count) CSIMDISK_NOEXCEPT;
+
 int csimdisk_make_directory(csimdisk *disk, const char *path) CSIMDISK_NOEXCEPT;
 
 /// Creates or truncates a file, and writes `bytes` in one write.

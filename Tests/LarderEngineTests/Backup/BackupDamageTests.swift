@@ -95,7 +95,7 @@ import Testing
   func laterFormats() throws {
     let fixture = try BackupFixture()
     try fixture.makeBackup()
-    for (index, line) in [(0, "larder-backup 2"), (1, "store 2")] {
+    for (index, line) in [(0, "larder-backup 2"), (1, "store 3")] {
       let manifest = "\(fixture.backup)/LARDER.backup"
       let before = try Data(contentsOf: URL(filePath: manifest))
       try rewrite(manifest) { $0[index] = line }

@@ -16,12 +16,14 @@ package struct PowerLossCounts: Sendable, CustomStringConvertible {
   package var setAsides = 0
   /// The number of synced writes that ended while an older log was not yet in a table.
   package var syncsWithOlderLog = 0
+  package var deletedSegments = 0
   package var violations: [String] = []
 
   package var description: String {
     "\(states) states, \(openingStates) of them in crashing \(openings) openings, "
       + "\(images) distinct images, \(setAsides) with something set aside, \(scripts) scripts, "
-      + "\(syncsWithOlderLog) synced writes with a table pending, \(violations.count) violations"
+      + "\(syncsWithOlderLog) synced writes with a table pending, "
+      + "\(deletedSegments) segments deleted, \(violations.count) violations"
   }
 
   fileprivate mutating func add(_ other: PowerLossCounts) {
@@ -32,6 +34,7 @@ package struct PowerLossCounts: Sendable, CustomStringConvertible {
     images += other.images
     setAsides += other.setAsides
     syncsWithOlderLog += other.syncsWithOlderLog
+    deletedSegments += other.deletedSegments
     violations += other.violations
   }
 }

@@ -1,10 +1,12 @@
-// A backup is a directory with a store's tables, logs, CURRENT and MANIFEST, and LARDER.backup.
+// A backup is a directory with a store's tables, logs, segments, CURRENT and MANIFEST, and
+// LARDER.backup.
 //
-// Tables are hard links to the store's tables where links are possible. They can be shared because
-// the bytes of a table never change: LevelDB creates and deletes tables, and deleting one removes a
-// name. LevelDB would empty a table if it used the table's number again, which happens if a power
-// loss takes back the edit that named the table; so that edit is made durable first. Logs and the
-// MANIFEST are appended to, so they are copied.
+// Tables, and segments with a seal, are hard links to the store's files where links are possible.
+// They can be shared because their bytes never change: LevelDB creates and deletes tables, and
+// deleting one removes a name. LevelDB would empty a table if it used the table's number again,
+// which happens if a power loss takes back the edit that named the table; so that edit is made
+// durable first. Logs and the MANIFEST are appended to, so they are copied. The segment that is
+// appended to is sealed before the store is captured, and collections of segments wait.
 //
 // A backup has no marker, so it is not a store, and `StoreDirectory` refuses to open it: opening
 // would write to the logs and the MANIFEST, and delete files of the backup. If another program
@@ -12,6 +14,8 @@
 // MANIFEST, LevelDB recognises the tables as its own, and uses no number again. (Without them it
 // would take the directory for an empty one, count from 1, and sooner or later open an existing
 // table for writing.)
+
+import Synchronization
 
 /// A backup in a directory.
 package struct Backup {
@@ -92,7 +96,7 @@ extension LevelDBEngine {
     let capture = try capture(into: partial.path)
     var listed: [BackupManifest.File] = []
     for name in try files.names(in: partial.path).sorted() {
-      guard let kind = LevelDBFile(name) else { continue }
+      guard let kind = DataFile(name) else { continue }
       let place = "\(partial.path)/\(name)"
       let file = BackupManifest.File(name, try files.read(place, limit: nil))
       if case .table(let number) = kind, file.byteCount != capture.manifest.tables[number]?.bytes {
@@ -103,20 +107,31 @@ extension LevelDBEngine {
       listed.append(file)
     }
     // The manifest comes last: without it the directory is not a backup.
-    let manifest = BackupManifest(
-      storeFormatVersion: StoreMarker.formatVersion, date: date, files: listed)
+    let version = try StoreDirectory.formatVersion(in: path, files)
+    let manifest = BackupManifest(storeFormatVersion: version, date: date, files: listed)
     try files.replace("\(partial.path)/\(BackupManifest.fileName)", with: manifest.bytes)
     try partial.finish()
   }
 
   /// Captures the store, with all writes acknowledged so far.
   private func capture(into directory: String) throws(EngineError) -> StoreCapture {
+    // Rows of the capture may name any segment that is there now.
+    try collection.withLock { _ throws(EngineError) in
+      try captureWithSegments(into: directory)
+    }
+  }
+
+  private func captureWithSegments(
+    into directory: String
+  ) throws(EngineError) -> StoreCapture {
     try enter()
     defer { leave() }
     let acknowledged = try queue.withWriter { writer throws(EngineError) in
-      try writer.endOfLogs()
+      writer.sealSegment()
+      return try writer.endOfLogs()
     }
-    let capture = try StoreCapture(of: path, into: directory, files: options.files)
+    var capture = try StoreCapture(of: path, into: directory, files: options.files)
+    try capture.copyOpenSegments()
     try capture.makeSourceDurable()
     let survey = try capture.cutLogs()
     switch survey.finding {

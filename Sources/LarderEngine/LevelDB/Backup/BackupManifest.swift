@@ -94,7 +94,7 @@ package struct BackupManifest: Hashable, Sendable {
 
   private static func file(_ words: [Substring]) -> File? {
     // Only names of LevelDB's files are accepted, none of which leads out of the directory.
-    guard words.count == 4, words[0] == "file", LevelDBFile(String(words[1])) != nil,
+    guard words.count == 4, words[0] == "file", DataFile(String(words[1])) != nil,
       let byteCount = Int(words[2]), byteCount >= 0, let checksum = UInt32(words[3], radix: 16)
     else { return nil }
     return File(name: String(words[1]), byteCount: byteCount, checksum: checksum)

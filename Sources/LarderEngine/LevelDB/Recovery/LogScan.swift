@@ -80,9 +80,11 @@ package struct LogScan {
   }
 
   /// Lends the data of a record to `body`.
-  package func withBytes<R>(of record: Record, _ body: (RawSpan) -> R) -> R {
-    if let joined = record.joined { return body(joined.span.bytes) }
-    return body(bytes.span.bytes.extracting(record.place))
+  package func withBytes<R, E: Error>(
+    of record: Record, _ body: (RawSpan) throws(E) -> R
+  ) throws(E) -> R {
+    if let joined = record.joined { return try body(joined.span.bytes) }
+    return try body(bytes.span.bytes.extracting(record.place))
   }
 
   /// Reads to the end of the log, and returns it.

@@ -10,6 +10,9 @@
 //      interrupted, the next opening finds the same tear. A log that is empty by then keeps its
 //      copy.
 //
+// The rows in the logs may name payloads in segments. A payload that was lost ends the logs as a
+// torn record does; see `FrameCheck.swift`.
+//
 // An edit of the MANIFEST is written before the names of its files are durable. It is synced before
 // LevelDB acts on it, by deleting files that the edit made obsolete or by writing the next edit. So
 // only the last edit may be on the device without the names of its files, and then all files of the
@@ -40,18 +43,25 @@ package struct Recovery: Hashable, Sendable {
 ///   - files: The file layer.
 ///   - stamp: Where the store's values are stamped; nil if that is not known. Then the commits that
 ///     are set aside are not known either.
+///   - separation: The values that may be kept in segments; nil if there are none.
 /// - Returns: The bytes set aside; nil unless a power loss left a torn log or MANIFEST.
 /// - Throws: ``EngineError/corrupt(_:)`` when a log or the MANIFEST is damaged or missing: nothing
 ///   was changed. ``EngineError/io(_:)`` and ``EngineError/diskFull`` from the file system.
 package func recover(
-  directory path: String, files: any StoreFiles, stamp: Stamp?
+  directory path: String, files: any StoreFiles, stamp: Stamp?, separation: ValueSeparation? = nil
 ) throws(EngineError) -> Recovery? {
   guard let contents = try StoreContents(of: path, files: files) else { return nil }
-  var plan = CutPlan(directory: path, files: files, stamp: stamp)
+  var plan = CutPlan(directory: path, files: files, stamp: stamp, separation: separation)
   plan.add(contents.name, bytes: contents.bytes, keeping: contents.keptBytes)
-  if case .torn(let index, let place) = contents.survey.finding {
-    try plan.add(contents.survey.logs, from: index, at: place)
+  var end: (log: Int, place: Int)?
+  if case .torn(let index, let place) = contents.survey.finding { end = (index, place) }
+  if let separation {
+    var check = FrameCheck(in: path, files: files, format: separation)
+    end = try check.end(of: contents.survey.logs, before: end)
+    // The rows are about to leave the logs.
+    try check.synchronize()
   }
+  if let end { try plan.add(contents.survey.logs, from: end.log, at: end.place) }
   guard !plan.isEmpty else { return nil }
   try plan.setAside()
   try plan.cut()
@@ -139,15 +149,19 @@ private struct CutPlan {
   private let directory: String
   private let files: any StoreFiles
   private let stamp: Stamp?
+  private let separation: ValueSeparation?
   /// The MANIFEST, then logs in their order.
   private var cuts: [Cut] = []
   private var lastCommitKept: UInt64?
   private var lastCommitLost: UInt64?
 
-  init(directory: String, files: any StoreFiles, stamp: Stamp?) {
+  init(
+    directory: String, files: any StoreFiles, stamp: Stamp?, separation: ValueSeparation?
+  ) {
     self.directory = directory
     self.files = files
     self.stamp = stamp
+    self.separation = separation
   }
 
   var isEmpty: Bool { cuts.allSatisfy(\.isDone) }
@@ -182,7 +196,9 @@ private struct CutPlan {
     guard let stamp else { return }
     var scan = LogScan(bytes, of: .batches(minimumSequence: 0))
     while let record = scan.next() {
-      let highest = scan.withBytes(of: record) { LogBatch.highestCommit(in: $0, stamp: stamp) }
+      let highest = scan.withBytes(of: record) {
+        LogBatch.highestCommit(in: $0, stamp: stamp, separation: separation)
+      }
       guard let commit = highest else { continue }
       if record.start < kept {
         lastCommitKept = max(lastCommitKept ?? 0, commit)

@@ -15,12 +15,12 @@ struct UnnamedTables {
     self.files = files
     let current = try files.readIfPresent("\(directory)/CURRENT") ?? []
     let name = String(decoding: current.dropLast(), as: UTF8.self)
-    guard case .manifest = LevelDBFile(name),
+    guard case .manifest = DataFile(name),
       let bytes = try files.readIfPresent("\(directory)/\(name)"), let manifest = Manifest(bytes),
       manifest.end == .complete
     else { return }
     for name in try files.names(in: directory) {
-      guard case .table(let number) = LevelDBFile(name), manifest.tables[number] == nil else {
+      guard case .table(let number) = DataFile(name), manifest.tables[number] == nil else {
         continue
       }
       paths.append("\(directory)/\(name)")

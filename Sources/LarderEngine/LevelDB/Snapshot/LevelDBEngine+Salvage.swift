@@ -6,20 +6,22 @@ extension LevelDBEngine {
   ///   - source: The damaged store's directory. It is only read, and no process may write to it
   ///     meanwhile.
   ///   - target: The new store's directory. Its parent must exist.
+  ///   - options: The settings of both engines, with the values that may be kept in segments.
   ///   - copy: Copies rows from its first argument, which is read-only, to its second one.
   /// - Throws: Errors of `copy`; ``EngineError/invalidArgument(_:)`` and
   ///   ``EngineError/locked(pid:)`` for `target`; ``EngineError/corrupt(_:)`` when nothing can be
   ///   salvaged; ``EngineError/io(_:)``, ``EngineError/diskFull``. `target` is then as it was
   ///   before.
   package static func salvage(
-    from source: String, to target: String,
+    from source: String, to target: String, options: LevelDBOptions = LevelDBOptions(),
     copying copy: (LevelDBEngine, LevelDBEngine) throws(EngineError) -> Void
   ) throws(EngineError) {
     let files = SystemFiles()
     let real = try files.realPath(source)
     var partial = try PartialDirectory(for: target, outside: real, files: files)
-    let damaged = try StoreSnapshot(salvaging: real).open(cause: "it is being salvaged")
-    let new = try LevelDBEngine(at: partial.path, options: LevelDBOptions(), lock: partial.lock)
+    let damaged = try StoreSnapshot(salvaging: real).open(
+      options: options, cause: "it is being salvaged")
+    let new = try LevelDBEngine(at: partial.path, options: options, lock: partial.lock)
     try copy(damaged, new)
     try new.flush()
     try new.close()

@@ -69,6 +69,24 @@ package final class MemoryFiles: StoreFiles {
       bytes.withUnsafeBytes { clarder_memory_write(memory, path, clarder_slice($0)) })
   }
 
+  package func openFile(
+    _ path: String, forWriting: Bool
+  ) throws(EngineError) -> (any StoreFile)? {
+    guard isInMemory(path) else { return try system.openFile(path, forWriting: forWriting) }
+    guard clarder_memory_has(memory, path) else { return nil }
+    return FileInMemory(path, of: self)
+  }
+
+  /// Reads a part of a file in memory; fewer bytes only at the end of the file.
+  fileprivate func read(
+    _ path: String, from offset: Int, into bytes: UnsafeMutableRawBufferPointer
+  ) throws(EngineError) -> Int {
+    guard let start = bytes.baseAddress, !bytes.isEmpty else { return 0 }
+    var count = bytes.count
+    try check(clarder_memory_read_part(memory, path, UInt64(offset), start, &count))
+    return count
+  }
+
   package func link(_ path: String, as other: String) throws(EngineError) -> LinkOutcome {
     .refused
   }
@@ -115,6 +133,32 @@ package final class MemoryFiles: StoreFiles {
   package func takeGuard(at path: String) throws(EngineError) -> any FileGuard {
     isInMemory(path) ? MemoryGuard() : try system.takeGuard(at: path)
   }
+}
+
+/// A file in memory, which is only read: LevelDB writes the others.
+private final class FileInMemory: StoreFile {
+  private let path: String
+  private let files: MemoryFiles
+
+  init(_ path: String, of files: MemoryFiles) { (self.path, self.files) = (path, files) }
+
+  func read(
+    into first: UnsafeMutableRawBufferPointer, _ second: UnsafeMutableRawBufferPointer,
+    at offset: Int
+  ) throws(EngineError) -> Int {
+    let count = try files.read(path, from: offset, into: first)
+    guard count == first.count else { return count }
+    return count + (try files.read(path, from: offset + count, into: second))
+  }
+
+  func write(
+    _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer, at offset: Int
+  ) throws(EngineError) {
+    throw .io("\(path) is a file in memory, which is only read")
+  }
+
+  func beginWriting(from offset: Int, count: Int) {}
+  func synchronize() throws(EngineError) {}
 }
 
 /// A guard without a lock: no other process can open files in this one's memory.

@@ -8,6 +8,8 @@
 // - Tables. A table that is missing, or that LevelDB cannot safely open, becomes a short file of
 //   zeros. LevelDB then fails to read each key that the table may hold. If the table were left out,
 //   older tables would show entries that the lost table had replaced or removed.
+// - Segments are taken as they are: a value whose payload is damaged or missing does not match its
+//   checksum.
 // - Logs. Their intact batches are written into new logs, without gaps between their sequences.
 //   The result is as if a lost batch had never been written.
 
@@ -37,6 +39,11 @@ extension StoreCapture {
         Manifest.name(ofTable: number, among: names), number: number, table, from: source,
         to: directory, linking: linking, files)
     }
+    for name in names where DataFile(name)?.isSegment == true {
+      let (old, new) = ("\(source)/\(name)", "\(directory)/\(name)")
+      if linking, try files.link(old, as: new) == .made { continue }
+      try files.create(new, with: try files.read(old, limit: nil))
+    }
     try Self.salvageLogs(of: manifest, from: source, names: names, to: directory, files)
     self.init(
       of: source, into: directory, manifest: manifest, method: linking ? .links : .copies,
@@ -50,7 +57,7 @@ extension StoreCapture {
     let current = String(
       decoding: try files.readIfPresent("\(source)/CURRENT") ?? [], as: UTF8.self
     ).prefix { $0 != "\n" }
-    let manifests = names.filter { LevelDBFile($0) == .manifest }
+    let manifests = names.filter { DataFile($0) == .manifest }
     let ordered = manifests.sorted { a, b in
       if (a == current) != (b == current) { return a == current }
       return (a.count, a) > (b.count, b)

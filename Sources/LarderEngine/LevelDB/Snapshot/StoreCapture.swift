@@ -3,21 +3,24 @@
 // No file in the store's directory is opened for writing, and neither lock file is locked, or
 // opened by a database. Instead, another directory gets, in this order:
 //
-//   1. All tables and logs of a first listing, as hard links, so that none can disappear.
+//   1. All segments, tables and logs of a first listing, as hard links, so that none can
+//      disappear.
 //   2. Copies of the logs in place of the links, made in ascending order. A later log holds later
 //      writes, so the copies hold all writes up to some moment.
 //   3. Copies of CURRENT and of the MANIFEST that it names, without an edit that is being written.
 //      They are later than the logs: rows that the MANIFEST does not need from a log are in a
 //      table.
-//   4. The tables that have appeared since.
+//   4. The tables and segments that have appeared since. Segments have consecutive numbers: if one
+//      of these is missing, it was begun and deleted meanwhile, and rows may name it.
 //   5. Then the tables that the MANIFEST does not name are removed from the directory, because they
 //      are still being written. LevelDB, opening the captured files, would use their numbers for
 //      its own tables and first empty the files of these names, which the store shares.
 //
-// If the MANIFEST names a table that was deleted meanwhile, or a log that was begun meanwhile, or
-// if CURRENT has changed, the capture starts again. Where links are refused (another file system,
-// read-only media), tables are copied too. The remaining tables are safe to share: LevelDB never
-// writes to a table that is in a MANIFEST, and numbers new tables above them all.
+// If the MANIFEST names a table that was deleted meanwhile, or a log that was begun meanwhile, if
+// such a segment is missing, or if CURRENT has changed, the capture starts again. Where links are
+// refused (another file system, read-only media), tables and segments are copied too. The remaining
+// tables are safe to share: LevelDB never writes to a table that is in a MANIFEST, and numbers new
+// tables above them all.
 
 /// A store's files at one moment, captured in another directory.
 package struct StoreCapture {
@@ -73,7 +76,7 @@ package struct StoreCapture {
         if seen == names { throw .corrupt("\(source)/\(file) is missing") }
         seen = names
       }
-      for name in try files.names(in: directory) where LevelDBFile(name) != nil {
+      for name in try files.names(in: directory) where DataFile(name) != nil {
         try remove(name)
       }
     }
@@ -103,14 +106,16 @@ package struct StoreCapture {
 
   private mutating func attempt() throws(EngineError) -> Attempt {
     let first = try files.names(in: source)
-    for name in first.sorted() where LevelDBFile(name)?.isTable == true { try transfer(name) }
+    for name in first.sorted() where DataFile(name)?.isSegment == true { try transfer(name) }
+    for name in first.sorted() where DataFile(name)?.isTable == true { try transfer(name) }
     try copyLogs(among: first)
     guard try copyManifest() else { return .changed }
 
     let later = try files.names(in: source)
-    for name in later where !first.contains(name) && LevelDBFile(name)?.isTable == true {
+    for name in later where !first.contains(name) && DataFile(name)?.isTable == true {
       try transfer(name)
     }
+    guard try captureSegments(among: later, after: first) else { return .changed }
     if let missing = try keepNeeded() { return .missing(file: missing, names: later) }
     // The log was begun meanwhile; rows of the log before it may be neither here nor in a table.
     let log = LogSurvey.name(of: manifest.logNumber)
@@ -118,6 +123,48 @@ package struct StoreCapture {
       return .missing(file: log, names: later)
     }
     return .whole
+  }
+
+  /// Captures the segments that were begun since the first listing, and the end of copied ones.
+  ///
+  /// False if one was deleted meanwhile.
+  private mutating func captureSegments(
+    among names: Set<String>, after first: Set<String>
+  ) throws(EngineError) -> Bool {
+    let old = first.compactMap(SegmentHeader.number(of:)).max() ?? 0
+    let new = names.compactMap(SegmentHeader.number(of:)).max() ?? 0
+    for number in names.compactMap(SegmentHeader.number(of:)) {
+      let name = SegmentHeader.name(of: number)
+      let isNew = number > old
+      guard isNew || !isLinked(name) else { continue }
+      let held = try files.byteCount(of: "\(directory)/\(name)")
+      guard let count = try files.byteCount(of: "\(source)/\(name)"), count != held else {
+        continue
+      }
+      // A segment that was copied while it was appended to.
+      if held != nil { try remove(name) }
+      try transfer(name)
+    }
+    guard new > old else { return true }
+    for number in (old + 1)...new {
+      let name = SegmentHeader.name(of: number)
+      if try files.kind(of: "\(directory)/\(name)") == nil { return false }
+    }
+    return true
+  }
+
+  /// Replaces the links to segments that are still appended to by copies.
+  ///
+  /// A segment without a seal may be one that its process did not end, or the newest one.
+  mutating func copyOpenSegments() throws(EngineError) {
+    for name in try files.names(in: directory).sorted() {
+      guard DataFile(name)?.isSegment == true, isLinked(name) else { continue }
+      let path = "\(directory)/\(name)"
+      guard try !SegmentHeader.isSealed(path, files) else { continue }
+      let bytes = try files.read(path, limit: nil)
+      try remove(name)
+      try files.create(path, with: bytes)
+    }
   }
 
   private mutating func transfer(_ name: String) throws(EngineError) {
@@ -150,7 +197,7 @@ package struct StoreCapture {
   private mutating func copyManifest() throws(EngineError) -> Bool {
     guard let current = try files.readIfPresent("\(source)/CURRENT") else { return false }
     let name = String(decoding: current.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
-    guard case .manifest = LevelDBFile(name) else {
+    guard case .manifest = DataFile(name) else {
       throw .corrupt("\(source)/CURRENT names no MANIFEST")
     }
     let bytes = try files.readIfPresent("\(source)/\(name)")
@@ -168,7 +215,7 @@ package struct StoreCapture {
   /// Removes the tables and logs that the MANIFEST does not need, and returns a missing table.
   private mutating func keepNeeded() throws(EngineError) -> String? {
     for name in try files.names(in: directory) {
-      switch LevelDBFile(name) {
+      switch DataFile(name) {
       case .log(let number) where !manifest.needsLog(number): try remove(name)
       case .table(let number):
         guard let table = manifest.tables[number] else {
@@ -222,14 +269,15 @@ extension StoreCapture {
   }
 }
 
-/// The kind of a LevelDB file, by its name.
-enum LevelDBFile: Hashable {
+/// The kind of a file with a store's data, by its name.
+enum DataFile: Hashable {
   case current
   case manifest
   case log(UInt64)
   case table(UInt64)
+  case segment(UInt32)
 
-  /// Nil if LevelDB has no data file of that name.
+  /// Nil if a store has no data in a file of that name.
   init?(_ name: String) {
     if name == "CURRENT" {
       self = .current
@@ -239,6 +287,8 @@ enum LevelDBFile: Hashable {
       self = .log(number)
     } else if let number = Manifest.number(ofTable: name) {
       self = .table(number)
+    } else if let number = SegmentHeader.number(of: name) {
+      self = .segment(number)
     } else {
       return nil
     }
@@ -246,5 +296,9 @@ enum LevelDBFile: Hashable {
 
   var isTable: Bool {
     if case .table = self { true } else { false }
+  }
+
+  var isSegment: Bool {
+    if case .segment = self { true } else { false }
   }
 }

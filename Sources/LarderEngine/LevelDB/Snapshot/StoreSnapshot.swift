@@ -19,6 +19,8 @@ package final class StoreSnapshot: Sendable {
   package let capture: StoreCapture
   /// The size of the logs before ``cutLogs()``.
   package let logBytes: Int
+  /// The number of the segments, and their size.
+  package let segments: (count: Int, byteCount: Int)
   private let files: any StoreFiles
   // Nil if the files are in memory.
   private let directory: PrivateDirectory?
@@ -50,7 +52,7 @@ package final class StoreSnapshot: Sendable {
   package convenience init(inMemoryOf source: String) throws(EngineError) {
     let files = MemoryFiles()
     var byteCount = 0
-    for name in try files.names(in: source) where LevelDBFile(name) != nil {
+    for name in try files.names(in: source) where DataFile(name) != nil {
       byteCount += try files.byteCount(of: "\(source)/\(name)") ?? 0
     }
     guard byteCount <= Self.memoryLimit else { throw .diskFull }
@@ -85,11 +87,18 @@ package final class StoreSnapshot: Sendable {
   ) throws(EngineError) {
     (self.source, self.path, self.files, self.directory) = (source, path, files, directory)
     self.capture = capture
-    var bytes = 0
-    for name in try files.names(in: path) where LogSurvey.number(of: name) != nil {
-      bytes += try files.byteCount(of: "\(path)/\(name)") ?? 0
+    var logBytes = 0
+    var segments = (count: 0, byteCount: 0)
+    for name in try files.names(in: path) {
+      switch DataFile(name) {
+      case .log: logBytes += try files.byteCount(of: "\(path)/\(name)") ?? 0
+      case .segment:
+        segments.count += 1
+        segments.byteCount += try files.byteCount(of: "\(path)/\(name)") ?? 0
+      default: break
+      }
     }
-    logBytes = bytes
+    (self.logBytes, self.segments) = (logBytes, segments)
   }
 
   /// Cuts the captured logs before their first unreadable record.

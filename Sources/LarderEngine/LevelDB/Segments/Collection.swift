@@ -1,0 +1,325 @@
+// Payloads that were overwritten or deleted stay in their segments until a collection gives back
+// the room:
+//
+//   1. A scan of all rows adds up the live bytes of each segment that is no longer appended to.
+//      Only the rows decide what is live: no counts are kept that a crash could make wrong.
+//   2. The live payloads of segments that are at least half dead are appended to the newest
+//      segment, and their rows changed by the leader, if they are still the same.
+//   3. Now some segments are named by no row. They are deleted at a durable point: the newest
+//      segment is synced, and the rows in LevelDB's log are written into a table, with its name.
+//      Before that, a power loss could bring back rows that name them; and recovery would take a
+//      row of a log for the end of the logs if its segment is missing.
+//   4. A segment is deleted only when no iterator reads a state from before that point.
+//
+// A row that names a segment was written while the segment was appended to, so no row begins to
+// name one during a collection. A collection that is interrupted leaves segments, which the next
+// one finds.
+
+import CLarderLevelDB
+import Dispatch
+import LarderBytes
+import Synchronization
+
+/// What was written to the segments of a store, and given back, since it was opened.
+package struct SegmentTotals: Hashable, Sendable {
+  /// The segments that the last collection has left, without the newest one, and their size.
+  package var segments = 0
+  package var byteCount = 0
+  /// The bytes in them that rows named when the last collection began.
+  package var liveBytes = 0
+  /// The bytes that were appended, those that collections copied included.
+  package var appendedBytes = 0
+  /// The bytes that collections have copied.
+  package var copiedBytes = 0
+  /// The bytes of the segments that collections have deleted.
+  package var deletedBytes = 0
+
+  package init() {}
+}
+
+/// The state that collections keep from one to the next.
+struct Collection {
+  /// Segments that no row names, but that iterators of an earlier generation may read.
+  var condemned: [(segment: UInt32, generation: UInt64)] = []
+  var totals = SegmentTotals()
+}
+
+/// Decides when a collection is due.
+struct CollectionSchedule: ~Copyable {
+  /// The bytes of frames that must have been appended; see ``SegmentFiles/appendedBytes``.
+  private let due: Atomic<Int>
+  private let isRunning = Atomic<Bool>(false)
+  private let isStopped = Atomic<Bool>(false)
+  private let segmentBytes: Int
+
+  init(segmentBytes: Int) {
+    self.segmentBytes = segmentBytes
+    due = Atomic(2 * segmentBytes)
+  }
+
+  /// Whether the caller is to run a collection; it then calls ``end(after:appended:)``.
+  func begin(appended: Int) -> Bool {
+    !hasStopped && appended >= due.load(ordering: .relaxed)
+      && !isRunning.exchange(true, ordering: .acquiringAndReleasing)
+  }
+
+  /// Whether so much was appended since the collection under way was due that saves must wait.
+  func isBehind(appended: Int) -> Bool {
+    isRunning.load(ordering: .relaxed)
+      && appended >= due.load(ordering: .relaxed) + 8 * segmentBytes
+  }
+
+  /// Ends a collection: the next one is due when an eighth of the store was appended.
+  func end(after totals: SegmentTotals, appended: Int) {
+    due.store(appended + max(2 * segmentBytes, totals.byteCount / 8), ordering: .relaxed)
+    isRunning.store(false, ordering: .releasing)
+  }
+
+  /// Makes a collection due at once.
+  func makeDue(appended: Int) { due.store(appended, ordering: .relaxed) }
+
+  /// Makes a collection under way end soon, and lets no other begin.
+  func stop() { isStopped.store(true, ordering: .relaxed) }
+
+  var hasStopped: Bool { isStopped.load(ordering: .relaxed) }
+}
+
+extension LevelDBEngine {
+  /// The rows that are moved under one turn of the leader.
+  private static let movedRows = 16
+  private static let movedBytes = 1 << 20
+  /// The longest time that a save waits for a collection that is behind, in milliseconds.
+  private static let longestWait = 10
+
+  /// Gives back the room of payloads that no row names.
+  ///
+  /// It returns at once if a collection is under way.
+  ///
+  /// - Throws: ``EngineError/corrupt(_:)`` if a row could not be read: nothing is deleted then.
+  ///   ``EngineError/io(_:)``, ``EngineError/diskFull``, ``EngineError/writesDisabled(cause:)``,
+  ///   ``EngineError/closed``. What was done stays done, and the next call continues.
+  /// - Complexity: One step for each row, two if payloads are copied. For each payload copied, one
+  ///   read and one lookup; an append for 16 of them. Some fsyncs.
+  package func collectSegments() throws(EngineError) {
+    guard let segments, options.readOnlyCause == nil else { return }
+    try collection.withLockIfAvailable { collection throws(EngineError) in
+      defer { totals.withLock { $0 = collection.totals } }
+      try collect(&collection, in: segments)
+    }
+  }
+
+  package var segmentTotals: SegmentTotals {
+    // Not that of a collection under way: its lock is held for long.
+    var totals = totals.withLock { $0 }
+    totals.appendedBytes = segments?.appendedBytes ?? 0
+    return totals
+  }
+
+  package func collectSegmentsSoon() {
+    schedule.makeDue(appended: segments?.appendedBytes ?? 0)
+    collectIfDue()
+  }
+
+  /// Collects on a thread of its own, if enough was appended since the last time.
+  func collectIfDue() {
+    guard let segments, options.collectsSegments else { return }
+    if schedule.isBehind(appended: segments.appendedBytes) {
+      _ = collectionThread.wait(timeout: .monotonicNow + .milliseconds(Self.longestWait))
+    }
+    guard schedule.begin(appended: segments.appendedBytes) else { return }
+    collectionThread.enter()
+    let isStarted = startThread { [collectionThread, weak self] in
+      self?.collectInBackground()
+      collectionThread.leave()
+    }
+    guard isStarted else {
+      endCollection()
+      return collectionThread.leave()
+    }
+  }
+
+  private func collectInBackground() {
+    do throws(EngineError) {
+      try collectSegments()
+    } catch {
+      // No caller waits for it. Reads or writes that meet the same failure throw it, and the next
+      // collection tries again.
+    }
+    endCollection()
+  }
+
+  private func endCollection() {
+    schedule.end(after: segmentTotals, appended: segments?.appendedBytes ?? 0)
+  }
+
+  /// Ends a collection that is under way, and waits for its end; no other begins.
+  package func waitForBackgroundWork() {
+    // Until the thread holds no reference to the engine.
+    collectionThread.wait()
+  }
+
+  package func endBackgroundWork() {
+    schedule.stop()
+    waitForBackgroundWork()
+  }
+
+  private func collect(
+    _ collection: inout Collection, in segments: SegmentFiles
+  ) throws(EngineError) {
+    // Segments of earlier writers, whose writes are all in the database by now.
+    let current = try withWriterEntered { writer throws(EngineError) in
+      try writer.reportFailure()
+      return writer.currentSegment
+    }
+    var sizes: [UInt32: Int] = [:]
+    for number in try segments.numbers() where number != current {
+      sizes[number] = try options.files.byteCount(of: segments.path(of: number)) ?? 0
+    }
+    let condemned = Set(collection.condemned.map(\.segment))
+    var live: [UInt32: Int] = [:]
+    try forEachSeparatedRow(in: segments) { key, row, _ throws(EngineError) in
+      live[row.pointer.segment, default: 0] +=
+        FrameHeader.byteCount + key.byteCount + row.pointer.payloadCount
+    }
+    collection.totals.segments = sizes.count
+    collection.totals.byteCount = sizes.values.reduce(0, +)
+    collection.totals.liveBytes = sizes.keys.reduce(0) { $0 + live[$1, default: 0] }
+
+    let dead = Set(sizes.keys.filter { live[$0] == nil && !condemned.contains($0) })
+    let sparse = Set(
+      sizes.filter { 0 < live[$0.key] ?? 0 && 2 * (live[$0.key] ?? 0) <= $0.value }
+        .keys)
+    var emptied: Set<UInt32> = []
+    do throws(EngineError) {
+      emptied = try move(sparse, in: segments, &collection.totals)
+    } catch .diskFull {
+      // Deleting the dead segments may make room for the next collection.
+    }
+    let unnamed = dead.union(emptied)
+    if !unnamed.isEmpty {
+      try makeDurable()
+      let generation = database.beginGeneration()
+      collection.condemned += unnamed.sorted().map { ($0, generation) }
+    }
+    try delete(&collection, sizes, in: segments)
+  }
+
+  /// Deletes the condemned segments that no iterator can read.
+  private func delete(
+    _ collection: inout Collection, _ sizes: [UInt32: Int], in segments: SegmentFiles
+  ) throws(EngineError) {
+    let oldest = database.oldestGeneration ?? .max
+    while let index = collection.condemned.firstIndex(where: { $0.generation <= oldest }) {
+      if schedule.hasStopped { throw .closed }
+      try checkOpen()
+      let number = collection.condemned[index].segment
+      try segments.remove(number)
+      collection.condemned.remove(at: index)
+      collection.totals.segments -= 1
+      collection.totals.byteCount -= sizes[number] ?? 0
+      collection.totals.deletedBytes += sizes[number] ?? 0
+    }
+  }
+
+  /// Writes all rows of the logs into tables that survive a power loss, with their frames.
+  private func makeDurable() throws(EngineError) {
+    try withWriterEntered { writer throws(EngineError) in
+      // If the table found no room, the database would have to be reopened.
+      guard try writer.hasRoom(forFreeing: true) else { throw .diskFull }
+      try writer.beginCompaction()
+    }
+    let newest = try logNumbers().last
+    try enter()
+    clarder_renew_log(database.pointer)
+    leave()
+    try withWriterEntered { writer throws(EngineError) in try writer.endCompaction() }
+    // LevelDB does not report that it could not create a log.
+    guard let newest, let oldest = try logNumbers().first, oldest > newest else {
+      throw .io("the rows of a log were not written into a table")
+    }
+  }
+
+  private func logNumbers() throws(EngineError) -> [UInt64] {
+    try options.files.names(in: path).compactMap(LogSurvey.number(of:)).sorted()
+  }
+
+  private func withWriterEntered<R: Sendable>(
+    _ body: (inout LevelDBWriter) throws(EngineError) -> R
+  ) throws(EngineError) -> R {
+    try enter()
+    defer { leave() }
+    return try queue.withWriter(body)
+  }
+
+  /// Calls `body` with each row of a separated value: its key, its place, and its bytes.
+  private func forEachSeparatedRow(
+    in segments: SegmentFiles,
+    _ body: (_ key: RawSpan, _ row: SeparatedRow, _ value: RawSpan) throws(EngineError) -> Void
+  ) throws(EngineError) {
+    try enter()
+    let range = EngineRange(prefix: [segments.format.keySpace])
+    let iterator = database.makeIterator()
+    leave()
+    let cursor = LevelDBCursor(over: range, of: self, by: iterator, readsPayloads: false)
+    while try cursor.next() {
+      if schedule.hasStopped { throw .closed }
+      try cursor.withEntry { key, value throws(EngineError) in
+        let row = key.withUnsafeBytes { key in
+          value.withUnsafeBytes { SeparatedRow($0, under: key, by: segments.format) }
+        }
+        if let row { try body(key, row, value) }
+      }
+    }
+  }
+}
+
+// MARK: - Moving payloads
+
+/// A row of a separated value, and the value.
+struct MovedRow {
+  let key: [UInt8]
+  /// The row as it was read.
+  let row: [UInt8]
+  let payload: [UInt8]
+}
+
+extension LevelDBEngine {
+  /// Moves the payloads of segments into the newest one.
+  ///
+  /// - Returns: The segments that no row names any more. A damaged payload stays where it is.
+  private func move(
+    _ sparse: Set<UInt32>, in segments: SegmentFiles, _ totals: inout SegmentTotals
+  ) throws(EngineError) -> Set<UInt32> {
+    guard !sparse.isEmpty else { return [] }
+    var emptied = sparse
+    var rows: [MovedRow] = []
+    var byteCount = 0
+    var value = ValueBuffer()
+    var copied = 0
+    try forEachSeparatedRow(in: segments) { key, row, bytes throws(EngineError) in
+      guard sparse.contains(row.pointer.segment) else { return }
+      value.assign(bytes)
+      guard case .read = try segments.resolve(&value, under: key),
+        value.withBytes({ segments.format.stamp.isIntact($0, key: key) })
+      else {
+        emptied.remove(row.pointer.segment)
+        return
+      }
+      let payload = value.withBytes { [UInt8]($0.extracting(droppingFirst: row.headCount)) }
+      rows.append(MovedRow(key: [UInt8](key), row: [UInt8](bytes), payload: payload))
+      byteCount += payload.count
+      guard rows.count >= Self.movedRows || byteCount >= Self.movedBytes else { return }
+      try move(rows)
+      copied += byteCount
+      (rows, byteCount) = ([], 0)
+    }
+    try move(rows)
+    totals.copiedBytes += copied + byteCount
+    return emptied
+  }
+
+  private func move(_ rows: [MovedRow]) throws(EngineError) {
+    guard !rows.isEmpty else { return }
+    try withWriterEntered { writer throws(EngineError) in try writer.move(rows) }
+  }
+}

@@ -1,0 +1,149 @@
+import LarderBytes
+import Synchronization
+
+/// Reads payloads from segments.
+///
+/// It keeps files open, at most ``mostOpen``; the one that was not used for longest is closed
+/// first.
+final class SegmentFiles: Sendable {
+  /// What a lookup of a row's payload found.
+  enum Resolution {
+    /// The value is not separated, and unchanged.
+    case whole
+    /// The value is complete: head and payload. If the frame was not the row's, the payload is
+    /// missing, and the value does not match its stamp.
+    case read
+    /// There is no segment of this number. The value is unchanged: the row may have changed since
+    /// it was read, and its segment been deleted.
+    case missing(UInt32)
+  }
+
+  private static let mostOpen = 64
+
+  fileprivate struct Open {
+    var files: [UInt32: (file: any StoreFile, lastUse: UInt64)] = [:]
+    var uses: UInt64 = 0
+  }
+
+  let directory: String
+  let files: any StoreFiles
+  let format: ValueSeparation
+  private let open = Mutex(Open())
+  private let appended = Atomic<Int>(0)
+
+  /// The bytes of all frames that were appended since the store was opened.
+  var appendedBytes: Int { appended.load(ordering: .relaxed) }
+
+  /// Counts a frame that was appended.
+  func didAppend(_ count: Int) { appended.add(count, ordering: .relaxed) }
+
+  init(in directory: String, files: any StoreFiles, format: ValueSeparation) {
+    self.directory = directory
+    self.files = files
+    self.format = format
+  }
+
+  func path(of number: UInt32) -> String { "\(directory)/\(SegmentHeader.name(of: number))" }
+
+  /// The numbers of the segments in the directory, in order.
+  func numbers() throws(EngineError) -> [UInt32] {
+    try files.names(in: directory).compactMap(SegmentHeader.number(of:)).sorted()
+  }
+
+  /// Replaces the row of a separated value, which `value` holds, by the value.
+  ///
+  /// - Throws: ``EngineError/io(_:)`` if the segment cannot be read.
+  /// - Complexity: One read, after opening the segment if needed.
+  func resolve(_ value: inout ValueBuffer, under key: RawSpan) throws(EngineError) -> Resolution {
+    let row = key.withUnsafeBytes { SeparatedRow(value.memory.bytes, under: $0, by: format) }
+    guard let row else { return .whole }
+    guard let file = try file(row.pointer.segment) else { return .missing(row.pointer.segment) }
+    let bytes = value.resize(to: row.valueCount)
+    bytes[format.flagOffset] &= ~format.flag
+    let payload = UnsafeMutableRawBufferPointer(rebasing: bytes[row.headCount...])
+    if try !key.withUnsafeBytes({ key throws(EngineError) in
+      try Self.read(row.pointer, of: key, from: file, into: payload)
+    }) {
+      _ = value.resize(to: row.headCount)
+    }
+    return .read
+  }
+
+  /// Replaces the row of a separated value by the value's head, which does not match its stamp.
+  func removePayload(of value: inout ValueBuffer, under key: RawSpan) {
+    let row = key.withUnsafeBytes { SeparatedRow(value.memory.bytes, under: $0, by: format) }
+    guard let row else { return }
+    value.resize(to: row.headCount)[format.flagOffset] &= ~format.flag
+  }
+
+  /// Reads the payload of a frame; false if the frame is not that of `pointer` and `key`.
+  private static func read(
+    _ pointer: FramePointer, of key: UnsafeRawBufferPointer, from file: any StoreFile,
+    into payload: UnsafeMutableRawBufferPointer
+  ) throws(EngineError) -> Bool {
+    let headerCount = FrameHeader.byteCount + key.count
+    var result = Result<Bool, EngineError>.success(false)
+    withUnsafeTemporaryAllocation(byteCount: headerCount, alignment: 8) { header in
+      do throws(EngineError) {
+        let count = try file.read(into: header, payload, at: pointer.offset)
+        let isWhole = count == headerCount + payload.count
+        let isRight =
+          isWhole
+          && FrameHeader.matches(
+            UnsafeRawBufferPointer(header), pointer, key: key)
+          && header[FrameHeader.byteCount...].elementsEqual(key)
+        result = .success(isRight)
+      } catch {
+        result = .failure(error)
+      }
+    }
+    return try result.get()
+  }
+
+  /// The open file of a segment; nil if there is none.
+  private func file(_ number: UInt32) throws(EngineError) -> (any StoreFile)? {
+    let found = open.withLock { open -> (any StoreFile)? in
+      open.uses += 1
+      open.files[number]?.lastUse = open.uses
+      return open.files[number]?.file
+    }
+    if let found { return found }
+    let file: (any StoreFile)?
+    do throws(EngineError) {
+      file = try files.openFile(path(of: number))
+    } catch {
+      // The process may have no descriptor left.
+      open.withLock { $0.close(leaving: Self.mostOpen / 2) }
+      file = try files.openFile(path(of: number))
+    }
+    guard let file else { return nil }
+    add(file, as: number)
+    return file
+  }
+
+  /// Keeps an open file for reads.
+  func add(_ file: any StoreFile, as number: UInt32) {
+    open.withLock { open in
+      open.uses += 1
+      open.files[number] = (file, open.uses)
+      if open.files.count > Self.mostOpen { open.close(leaving: Self.mostOpen) }
+    }
+  }
+
+  /// Deletes a segment, which no row names.
+  func remove(_ number: UInt32) throws(EngineError) {
+    try files.remove(path(of: number))
+    open.withLock { $0.files[number] = nil }
+  }
+
+  /// Closes all files.
+  func closeAll() { open.withLock { $0.files = [:] } }
+}
+
+extension SegmentFiles.Open {
+  fileprivate mutating func close(leaving count: Int) {
+    for (number, _) in files.sorted(by: { $0.value.lastUse < $1.value.lastUse }).dropLast(count) {
+      files[number] = nil
+    }
+  }
+}

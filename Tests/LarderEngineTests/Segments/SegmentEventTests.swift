@@ -1,0 +1,236 @@
+import LarderEngine
+import LarderTestSupport
+import SimulatedDisk
+import Synchronization
+import Testing
+
+/// Events that a store with segments must survive; power losses are in `PowerLossTests`.
+@Suite struct SegmentEventTests {
+  private static func options(_ disk: SimulatedDisk? = nil) -> LevelDBOptions {
+    var options = SeparationTests.options(from: 1, segmentBytes: 8 << 10)
+    options.collectsSegments = false
+    if let disk { options.files = SimulatedFiles(disk) }
+    return options
+  }
+
+  private static func key(_ number: Int) -> [UInt8] { bytes("key \(number)") }
+
+  private static func put(_ number: Int, _ mark: UInt8, in engine: LevelDBEngine) throws {
+    try SeparationTests.put(key(number), [UInt8](repeating: mark, count: 1000), in: engine)
+  }
+
+  private static func expect(_ number: Int, _ mark: UInt8, in engine: LevelDBEngine) throws {
+    try SeparationTests.expect(
+      [UInt8](repeating: mark, count: 1000), under: key(number), in: engine)
+  }
+
+  @Test("A change on condition that the value is unchanged holds after its payload was moved.")
+  func changedAfterMoving() throws {
+    let directory = try TemporaryDirectory()
+    let engine = try LevelDBEngine(at: directory.path, options: Self.options())
+    for number in 0..<14 { try Self.put(number, 1, in: engine) }
+    let old = try #require(try engine.value(Self.key(0)))
+    let since = try #require(sequence(of: old))
+    for number in 1..<14 { try engine.remove("key \(number)") }
+    try engine.collectSegments()
+    #expect(engine.segmentTotals.copiedBytes > 0)
+    var batch = WriteBatch()
+    let key = Self.key(0)
+    let requirement = batch.require(key.span.bytes, .unchanged(since: since, in: .test))
+    batch.putSeparable(key, old, if: requirement)
+    #expect(try engine.write(&batch, synced: false).failed.isEmpty)
+    try engine.collectSegments()
+    try Self.expect(0, 1, in: engine)
+    try engine.close()
+  }
+
+  @Test("A value whose segment is deleted between the reads of its row and its payload is read.")
+  func deletedWhileReading() throws {
+    let directory = try TemporaryDirectory()
+    var options = Self.options()
+    var engine = try LevelDBEngine(at: directory.path, options: options)
+    for number in 0..<7 { try Self.put(number, 1, in: engine) }
+    try engine.close()
+    let replace = Mutex<(@Sendable () -> Void)?>(nil)
+    let watch: DirectFiles.Watch = { call in
+      guard case .openFile = call else { return }
+      let run = replace.withLock { replace in
+        defer { replace = nil }
+        return replace
+      }
+      run?()
+    }
+    options.files = DirectFiles(watch: watch)
+    engine = try LevelDBEngine(at: directory.path, options: options)
+    let reopened = engine
+    let errors = Mutex<[String]>([])
+    replace.withLock { replace in
+      replace = {
+        do {
+          for number in 0..<7 { try Self.put(number, 2, in: reopened) }
+          try reopened.collectSegments()
+        } catch {
+          errors.withLock { $0.append("\(error)") }
+        }
+      }
+    }
+    try Self.expect(3, 2, in: engine)
+    #expect(errors.withLock { $0 } == [] && replace.withLock { $0 } == nil)
+    let left = try SeparationTests.segments(of: directory)
+    #expect(!left.contains("00000001.segment"))
+    try engine.close()
+  }
+
+  @Test("A row whose condition failed leaves no payload.")
+  func failedCondition() throws {
+    let directory = try TemporaryDirectory()
+    let engine = try LevelDBEngine(at: directory.path, options: Self.options())
+    try Self.put(0, 1, in: engine)
+    func byteCount() throws -> Int {
+      try SystemFiles().byteCount(of: directory.path("00000001.segment")) ?? 0
+    }
+    let before = try byteCount()
+    var batch = WriteBatch()
+    let requirement = batch.require(Self.key(0).span.bytes, .absent)
+    batch.putSeparable(Self.key(0), stampedValue(2, tail: 1000), if: requirement)
+    batch.putSeparable(Self.key(1), stampedValue(1, tail: 1))
+    #expect(try engine.write(&batch, synced: false).failed == [requirement])
+    #expect(try byteCount() == before + 24 + Self.key(1).count + 1)
+    try Self.expect(0, 1, in: engine)
+    try engine.close()
+  }
+
+  @Test("A payload that is written during a compaction survives a power loss if its row does.")
+  func writesDuringCompactions() throws {
+    let disk = SimulatedDisk()
+    var options = Self.options(disk)
+    // A full segment would be synced.
+    options.segmentBytes = 1 << 20
+    let engine = try LevelDBEngine(at: "/store", options: options)
+    let isDone = Atomic<Bool>(false)
+    let errors = Mutex<[String]>([])
+    onThreads(3) { thread in
+      do {
+        var number = 0
+        while thread > 0, !isDone.load(ordering: .relaxed) {
+          number += 1
+          try Self.put(3 * (number % 5) + thread, UInt8(number % 200), in: engine)
+        }
+        for _ in 0..<20 where thread == 0 { try engine.compact(EngineRange()) }
+      } catch {
+        errors.withLock { $0.append("\(error)") }
+      }
+      if thread == 0 { isDone.store(true, ordering: .relaxed) }
+    }
+    #expect(errors.withLock { $0 } == [])
+    try engine.close()
+    let replay = disk.replay()
+    var (states, entries) = (0, 0)
+    while let step = replay.step() {
+      guard step.kind == .sync, !step.path.hasSuffix(".segment") else { continue }
+      states += 1
+      options.files = SimulatedFiles(replay.image(.nothingUnsynced))
+      let opened = try LevelDBEngine(at: "/store", options: options)
+      for entry in try opened.entries() {
+        entries += 1
+        #expect(isIntact(entry.value, key: entry.key))
+      }
+      try opened.close()
+    }
+    #expect(states > 100 && entries > 100)
+  }
+
+  @Test("A power loss after the opening that follows a kill leaves no row without its payload.")
+  func powerLossAfterKill() throws {
+    let disk = SimulatedDisk()
+    let engine = try LevelDBEngine(at: "/store", options: Self.options(disk))
+    for number in 0..<3 { try Self.put(number, 1, in: engine) }
+    // With all bytes that were written, and none of them on the device.
+    let killed = disk.copy()
+    let opened = try LevelDBEngine(at: "/store", options: Self.options(killed))
+    for number in 0..<3 { try Self.expect(number, 1, in: opened) }
+    try opened.close()
+    try engine.close()
+    let replay = killed.replay()
+    var entries = 0
+    while replay.step() != nil {
+      // LevelDB renames CURRENT without a sync.
+      let image = replay.image(.unsyncedDataLost)
+      guard image.names.contains("/store/CURRENT") else { continue }
+      let again = try LevelDBEngine(at: "/store", options: Self.options(image))
+      for entry in try again.entries() {
+        entries += 1
+        #expect(isIntact(entry.value, key: entry.key))
+      }
+      try again.close()
+    }
+    #expect(entries > 0)
+  }
+
+  @Test("A segment that no row names, as a crash leaves one, is deleted by a collection.")
+  func orphan() throws {
+    let directory = try TemporaryDirectory()
+    var engine = try LevelDBEngine(at: directory.path, options: Self.options())
+    try Self.put(0, 1, in: engine)
+    try engine.close()
+    try SystemFiles().create(directory.path("00000007.segment"), with: [1, 2, 3])
+    engine = try LevelDBEngine(at: directory.path, options: Self.options())
+    try Self.put(1, 1, in: engine)
+    #expect(try SeparationTests.segments(of: directory).last == "00000008.segment")
+    try engine.collectSegments()
+    #expect(
+      try SeparationTests.segments(of: directory) == ["00000001.segment", "00000008.segment"])
+    try Self.expect(0, 1, in: engine)
+    try Self.expect(1, 1, in: engine)
+    try engine.close()
+  }
+
+  @Test("On a full disk saves fail without effect, and removals and a collection make room again.")
+  func fullDisk() throws {
+    let disk = SimulatedDisk()
+    var options = Self.options(disk)
+    options.segmentBytes = 64 << 10
+    options.writeBufferBytes = 64 << 10
+    let engine = try LevelDBEngine(at: "/store", options: options)
+    disk.setCapacity(4 << 20)
+    var saved = 0
+    var failure: EngineError?
+    while failure == nil, saved < 10_000 {
+      do throws(EngineError) {
+        var batch = WriteBatch()
+        batch.putSeparable(Self.key(saved), stampedValue(1, tail: 1000))
+        try engine.write(&batch, synced: false)
+        saved += 1
+      } catch {
+        failure = error
+      }
+    }
+    #expect(failure == .diskFull)
+    #expect(saved > 2000)
+    #expect(try engine.value(Self.key(saved)) == nil)
+    try Self.expect(saved - 1, 1, in: engine)
+    for number in 0..<(saved - 10) { try engine.remove("key \(number)") }
+    try engine.collectSegments()
+    #expect(engine.segmentTotals.deletedBytes > 1 << 20)
+    for number in 0..<500 { try Self.put(number, 2, in: engine) }
+    try Self.expect(saved - 1, 1, in: engine)
+    try Self.expect(499, 2, in: engine)
+    try engine.close()
+  }
+
+  @Test(
+    "A failing file call loses nothing that was acknowledged.",
+    arguments: [SimulatedDisk.Fault.eio, .enospc, .shortWrite, .failedSync], [false, true])
+  func failingCalls(fault: SimulatedDisk.Fault, forever: Bool) throws {
+    var whole = try SegmentFaultScript(options: Self.options())
+    let calls = try whole.run(failing: nil, "without a fault")
+    var failures = 0
+    for number in stride(from: 1, to: calls, by: forever ? 3 : 1) {
+      var script = try SegmentFaultScript(options: Self.options())
+      _ = try script.run(
+        failing: (number, fault, forever), "\(fault) at call \(number), forever: \(forever)")
+      failures += script.failures
+    }
+    #expect(calls > 60 && failures > 20)
+  }
+}
