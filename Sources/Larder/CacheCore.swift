@@ -328,12 +328,12 @@ extension CacheCore {
     if requirement: Int?, to write: inout PendingWrite
   ) throws(StoreError) {
     let expiresAt = expiry(from: savedAt, fields.lifetime)
-    try write.rows.put(recordKey.bytes.span.bytes, stamp: Record.stamp, if: requirement) {
-      buffer throws(StoreError) in
+    try write.rows.putSeparable(recordKey.bytes.span.bytes, stamp: Record.stamp, if: requirement) {
+      buffer throws(StoreError) -> Int in
       Record.appendHeader(
         coder: coder.format.rawValue, schemaVersion: UInt32(schema.version), savedAt: savedAt,
         expiresAt: expiresAt, fields: fields, to: &buffer)
-      try appendPayload(of: value, under: recordKey.bytes.span.bytes, to: &buffer)
+      return try appendPayload(of: value, under: recordKey.bytes.span.bytes, to: &buffer)
     }
     addIndexRow(
       of: recordKey, savedAt: savedAt, expiresAt: expiresAt, fields.lifetime, if: requirement,
@@ -346,10 +346,10 @@ extension CacheCore {
     return own.lifetime.expiry(from: savedAt)
   }
 
-  /// Appends the payload of a value.
-  private func appendPayload(
+  /// Appends the payload of a value, and returns its size.
+  @discardableResult private func appendPayload(
     of value: Value, under recordKey: RawSpan, to buffer: inout ByteBuffer
-  ) throws(StoreError) {
+  ) throws(StoreError) -> Int {
     let start = buffer.count
     do {
       try coder.encode(value, &buffer)
@@ -361,6 +361,7 @@ extension CacheCore {
       throw .invalidArgument(
         "a payload of \(count) bytes; the limit is \(Record.maximumPayloadBytes)")
     }
+    return count
   }
 
   /// Whether a record has the schema version and coder that this cache writes.
@@ -382,12 +383,13 @@ extension CacheCore {
     _ record: Record, in bytes: RawSpan, under key: RecordKey, _ payload: borrowing ByteBuffer,
     to write: inout PendingWrite, if requirement: Int
   ) {
-    write.rows.put(
+    write.rows.putSeparable(
       key.bytes.span.bytes, stamp: Record.stamp, if: requirement, note: CommittedChange.sameValue
     ) { buffer in
       record.appendReencoded(
         bytes, coder: coder.format.rawValue, schemaVersion: UInt32(schema.version),
         payload: payload, to: &buffer)
+      return payload.count
     }
     addIndexRow(
       of: key, savedAt: record.savedAt, expiresAt: record.expiresAt, record.ownLifetime,
@@ -402,12 +404,13 @@ extension CacheCore {
   ) {
     let lifetime = lifetime ?? record.ownLifetime
     let expiresAt = expiry(from: savedAt, lifetime)
-    write.rows.put(
+    write.rows.putSeparable(
       key.bytes.span.bytes, stamp: Record.stamp, if: requirement, note: note
     ) { buffer in
       record.appendRestamped(
         bytes, savedAt: savedAt, expiresAt: expiresAt, lifetime: lifetime, validator: validator,
         to: &buffer)
+      return record.payload.count
     }
     addIndexRow(
       of: key, savedAt: savedAt, expiresAt: expiresAt, lifetime, if: requirement, to: &write)

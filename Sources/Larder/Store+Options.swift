@@ -1,4 +1,4 @@
-import LarderEngine
+package import LarderEngine
 
 #if Logging
   public import Logging
@@ -150,6 +150,20 @@ extension Store.Options {
     /// Larger files mean fewer files and longer compactions.
     public var maxFileBytes = 2 << 20
 
+    /// The size in bytes from which on an encoded value is kept outside LevelDB, in a segment; nil
+    /// keeps all values in LevelDB.
+    ///
+    /// The default is 4 KiB; at least 1 is allowed.
+    ///
+    /// LevelDB writes a value again at each of its levels, and compresses it. A value in a segment
+    /// is written once, as it is, and copied when half of its segment is no longer needed. The
+    /// option may differ each time the store is opened: values are read wherever they are. A store
+    /// in memory has no segments. See <doc:LargeValues>.
+    ///
+    /// - Important: A store that has segments cannot be opened by versions of this library that do
+    ///   not know them.
+    public var separatedValueBytes: Int? = 4 << 10
+
     /// The maximum number of open files.
     ///
     /// The default is 1,000; 74 to 50,000 are allowed.
@@ -179,6 +193,10 @@ extension Store.Options {
       throw .invalidArgument(
         "sweepInterval is \(sweepInterval), outside 1 to 31,536,000 seconds")
     }
+    if let bytes = advanced.separatedValueBytes, bytes < 1 {
+      throw .invalidArgument(
+        "advanced.separatedValueBytes is \(bytes), outside 1 to \(Int.max)")
+    }
     do throws(EngineError) {
       try engineOptions.checkRanges()
     } catch {
@@ -186,10 +204,12 @@ extension Store.Options {
     }
   }
 
-  var engineOptions: LevelDBOptions {
+  /// The settings of the engine.
+  package var engineOptions: LevelDBOptions {
     var options = LevelDBOptions()
     options.createIfMissing = createIfMissing
     options.stamp = Record.stamp
+    options.separation = Record.separation(from: advanced.separatedValueBytes)
     options.writeBufferBytes = writeBufferBytes
     options.blockCacheBytes = blockCacheBytes
     options.compression = compression

@@ -62,6 +62,7 @@ public final class Store: Sendable {
     // A thread that still writes would hold the directory for a moment.
     for cache in openCaches.all.values { cache.slides?.waitUntilIdle() }
     threads.endIdle()
+    context.engine.endBackgroundWork()
     context.observations.finish()
   }
 
@@ -442,6 +443,7 @@ extension Store {
         // for the next opening, and reads or writes that meet the same failure throw it.
       }
     }
+    if !atOpen { context.engine.collectSegmentsSoon() }
   }
 }
 

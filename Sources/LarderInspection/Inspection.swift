@@ -145,7 +145,8 @@ package final class Inspection {
     _ snapshot: StoreSnapshot
   ) throws(InspectionError) -> LevelDBEngine {
     do {
-      return try snapshot.open(cause: "kvinspect only reads")
+      return try snapshot.open(
+        options: Store.Options().engineOptions, cause: "kvinspect only reads")
     } catch {
       throw InspectionError(error)
     }

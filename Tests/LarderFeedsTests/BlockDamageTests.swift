@@ -54,6 +54,8 @@ import Testing
     var options = Store.Options()
     options.clock = ManualClock()
     options.compression = false
+    // In blocks of tables, not in segments.
+    options.advanced.separatedValueBytes = nil
     let place = URL(filePath: directory.path("store"), directoryHint: .isDirectory)
     try await withServer { server in
       let first = try Store(at: place, options: options)

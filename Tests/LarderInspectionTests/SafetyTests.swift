@@ -138,7 +138,7 @@ import Testing
   func laterFormats() throws {
     let specimen = try Specimen()
     let marker = URL(filePath: specimen.directory.path("store/LARDER"))
-    try Data("larder 2\n".utf8).write(to: marker)
+    try Data("larder 3\n".utf8).write(to: marker)
 
     #expect { try specimen.inspect() } throws: { outcome(of: $0) == .unsupported }
   }

@@ -24,10 +24,11 @@ final class Specimen {
   let directory: TemporaryDirectory
   var path: String { directory.path("store") }
 
-  init() throws {
+  /// Payloads of at least `separatedValueBytes` are in segments; none if it is nil.
+  init(separatedValueBytes: Int? = nil) throws {
     directory = try TemporaryDirectory()
     let clock = ManualClock(Self.now)
-    let store = try Self.open(path, clock)
+    let store = try Self.open(path, clock, separatedValueBytes: separatedValueBytes)
     let genres = try store.cache(
       "genres", of: Title.self, lifetime: .fresh(for: .days(7), thenStaleFor: .days(23)),
       coder: .json)
@@ -56,9 +57,12 @@ final class Specimen {
   }
 
   /// Opens the store as a program does.
-  static func open(_ path: String, _ clock: ManualClock = ManualClock(now)) throws -> Store {
+  static func open(
+    _ path: String, _ clock: ManualClock = ManualClock(now), separatedValueBytes: Int? = nil
+  ) throws -> Store {
     var options = Store.Options()
     options.clock = clock
+    options.advanced.separatedValueBytes = separatedValueBytes
     return try Store(at: URL(filePath: path), options: options)
   }
 

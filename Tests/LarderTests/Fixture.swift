@@ -6,11 +6,21 @@ import Testing
 
 @testable import Larder
 
-/// Both kinds of store, for suites that hold for either.
+/// The kinds of store, for suites that hold for each.
 enum StoreKind: CaseIterable, CustomTestStringConvertible {
   case disk, memory
+  /// On disk, with each payload in a segment.
+  case segments
 
-  var testDescription: String { self == .disk ? "on disk" : "in memory" }
+  var isOnDisk: Bool { self != .memory }
+
+  var testDescription: String {
+    switch self {
+    case .disk: "on disk"
+    case .memory: "in memory"
+    case .segments: "on disk, payloads in segments"
+    }
+  }
 }
 
 /// A store under test, with its engine, so that a test can read and change the bytes.
@@ -55,7 +65,7 @@ final class Fixture {
     atEnd?()
     do {
       try store.close()
-      if kind == .disk { try FileManager.default.removeItem(at: directory) }
+      if kind.isOnDisk { try FileManager.default.removeItem(at: directory) }
     } catch {
       Issue.record(error, "cleaning up")
     }
@@ -63,7 +73,7 @@ final class Fixture {
 
   /// Reopens the store, as the next launch of a program would.
   func reopen() throws {
-    if kind == .disk {
+    if kind.isOnDisk {
       try store.close()
       engine = try Self.openEngine(kind, at: directory, cursorSliceEntries)
     }
@@ -75,8 +85,12 @@ final class Fixture {
   ) throws -> any StorageEngine {
     var options = LevelDBOptions()
     options.cursorSliceEntries = cursorSliceEntries
+    options.separation = Record.separation(from: kind == .segments ? 1 : nil)
+    // Small enough that tests fill some, and collect them.
+    options.segmentBytes = 4 << 10
     return switch kind {
-    case .disk: try LevelDBEngine(at: directory.path(percentEncoded: false), options: options)
+    case .disk, .segments:
+      try LevelDBEngine(at: directory.path(percentEncoded: false), options: options)
     case .memory: InMemoryEngine(cursorSliceEntries: cursorSliceEntries)
     }
   }
@@ -93,7 +107,7 @@ final class Fixture {
       options.sweepTrigger = timer.trigger
     }
     configure(&options)
-    return try Store(engine: engine, options: options, origin: kind == .disk ? .disk : .memory)
+    return try Store(engine: engine, options: options, origin: kind.isOnDisk ? .disk : .memory)
   }
 }
 

@@ -1,5 +1,7 @@
 import Foundation
+import LarderBytes
 import LarderEngine
+import LarderTestSupport
 import LarderTesting
 import Testing
 
@@ -8,7 +10,8 @@ import Testing
 /// Stores written earlier stay readable, and the bytes written stay those documented.
 ///
 /// `Fixtures/format-1.txt` holds the rows of a small store: a key and a value in hex on each line.
-/// It is never changed; a new format version gets a fixture of its own.
+/// `Fixtures/format-2.txt` holds the rows of the same store with its payloads in a segment, and the
+/// segment. They are never changed; a new format version gets a fixture of its own.
 @Suite struct FormatTests {
   @Test("Format 1: the rows of the fixture are read, to the last bit.")
   func read() throws {
@@ -21,7 +24,33 @@ import Testing
     }
     fixture.clock.set(Self.savedAt + 60)
     try fixture.reopen()
-    let (texts, notes, data) = try caches(of: fixture.store)
+    try expectContents(of: fixture.store)
+  }
+
+  @Test("Format 2: rows and a segment of the fixture are read, to the last bit.")
+  func readSegment() throws {
+    let directory = try TemporaryDirectory()
+    let rows = try LevelDBEngine(at: directory.path)
+    for row in try goldenRows("format-2") where row.key.first != UInt8(ascii: "s") {
+      var batch = WriteBatch()
+      batch.put(row.key.span.bytes, row.value.span.bytes)
+      // The engine alone writes the row of reserved sequences.
+      if row.key != CommitSequence.key { try rows.write(&batch, synced: false) }
+    }
+    try rows.close()
+    for row in try goldenRows("format-2") where row.key.first == UInt8(ascii: "s") {
+      try SystemFiles().create(directory.path("00000001.segment"), with: row.value)
+    }
+    try SystemFiles().replace(directory.path("LARDER"), with: Array("larder 2\n".utf8))
+    var options = Store.Options()
+    options.clock = ManualClock(Self.savedAt + 60)
+    let store = try Store(at: URL(filePath: directory.path), options: options)
+    try expectContents(of: store)
+    try store.close()
+  }
+
+  private func expectContents(of store: Store) throws {
+    let (texts, notes, data) = try caches(of: store)
 
     let text = try #require(try texts.entry(for: "all"))
     #expect(text.value == ["Maritime History", "Schlaf \u{1F634}"])
@@ -33,7 +62,7 @@ import Testing
     #expect(texts.core.id == 5)
     #expect(notes.core.id == 2)
     #expect(data.core.id == 3)
-    let fourth = try fixture.store.cache("fourth", of: Int.self)
+    let fourth = try store.cache("fourth", of: Int.self)
     #expect(fourth.core.id == 6)
   }
 
@@ -42,14 +71,7 @@ import Testing
     let fixture = try Fixture(.memory)
     defer { fixture.end() }
     fixture.clock.set(Self.savedAt)
-    let (texts, notes, data) = try caches(of: fixture.store)
-    try texts.save([], for: "gone")
-    try texts.removeAll()
-    try fixture.store.write { $0.removeAll(from: texts) }
-    try texts.save(["Maritime History", "Schlaf \u{1F634}"], for: "all")
-    try notes.save(["a property list"], for: -2)
-    try notes.save([], for: 300)
-    try data.save(Data([1, 2, 3]), for: Data([0, 255]))
+    try write(to: fixture.store)
 
     var written = ""
     for row in try KeySpace.allCases.flatMap({ try fixture.rows(in: $0) }) {
@@ -59,6 +81,47 @@ import Testing
     for row in try goldenRows() { golden += "\(hex(row.key)) \(hex(row.value))\n" }
 
     #expect(written == golden)
+  }
+
+  @Test("Format 2: the same store is written as the same rows and the same segment.")
+  func writtenSegment() throws {
+    let directory = try TemporaryDirectory()
+    var options = Store.Options()
+    options.advanced.separatedValueBytes = 1
+    options.clock = ManualClock(Self.savedAt)
+    let store = try Store(at: URL(filePath: directory.path), options: options)
+    try write(to: store)
+    try store.close()
+
+    var written = ""
+    // Without the format of separated values, their rows are read as they are.
+    let rows = try LevelDBEngine(at: directory.path)
+    let cursor = try rows.cursor(over: EngineRange(prefix: [KeySpace.records.rawValue]))
+    while try cursor.next() {
+      cursor.withEntry { key, value in
+        written += "\(hex([UInt8](key))) \(hex([UInt8](value)))\n"
+      }
+    }
+    try rows.close()
+    let segment = try SystemFiles().read(directory.path("00000001.segment"), limit: nil)
+    written += "\(hex(Array("segment".utf8))) \(hex(segment))\n"
+    var golden = ""
+    for row in try goldenRows("format-2")
+    where row.key.first == KeySpace.records.rawValue || row.key.first == UInt8(ascii: "s") {
+      golden += "\(hex(row.key)) \(hex(row.value))\n"
+    }
+    #expect(written == golden)
+  }
+
+  private func write(to store: Store) throws {
+    let (texts, notes, data) = try caches(of: store)
+    try texts.save([], for: "gone")
+    try texts.removeAll()
+    try store.write { $0.removeAll(from: texts) }
+    try texts.save(["Maritime History", "Schlaf \u{1F634}"], for: "all")
+    try notes.save(["a property list"], for: -2)
+    try notes.save([], for: 300)
+    try data.save(Data([1, 2, 3]), for: Data([0, 255]))
   }
 
   /// 2026-01-01 00:00:00.1 UTC, which has no exact form in binary.
@@ -78,9 +141,11 @@ import Testing
     )
   }
 
-  private func goldenRows() throws -> [(key: [UInt8], value: [UInt8])] {
+  private func goldenRows(
+    _ name: String = "format-1"
+  ) throws -> [(key: [UInt8], value: [UInt8])] {
     let file = URL(filePath: #filePath).deletingLastPathComponent()
-      .appending(path: "Fixtures/format-1.txt")
+      .appending(path: "Fixtures/\(name).txt")
     let text = try String(contentsOf: file, encoding: .utf8)
     return try text.split(separator: "\n").filter { !$0.hasPrefix("#") }.map { line in
       let parts = line.split(separator: " ", omittingEmptySubsequences: false)

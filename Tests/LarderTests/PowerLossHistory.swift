@@ -44,13 +44,17 @@ struct PowerLossHistory {
   private var values = 0
   private var background: HeldBackground
   private var isFillingLog = false
+  private(set) var deletedSegments = 0
+  private let threshold: Int?
 
-  init(of script: PowerLossScript, seed: UInt64) throws {
+  /// Payloads from `threshold` bytes on are in segments; none if it is nil.
+  init(of script: PowerLossScript, seed: UInt64, threshold: Int? = nil) throws {
+    self.threshold = threshold
     let disk = SimulatedDisk()
     self.disk = disk
     background = HeldBackground(of: disk, seed: seed)
     defer { disk.releaseBackground() }
-    open = try OpenStore(on: disk, clock: clock, schema: 1)
+    open = try OpenStore(on: disk, clock: clock, schema: 1, threshold: threshold)
     for operation in script.operations { try run(operation) }
     background.finish()
     try open.store.close()
@@ -89,7 +93,9 @@ struct PowerLossHistory {
     case .drop(let cache):
       try drop(cache, since: start)
       isDurable = true
-    case .sweep: try sweep()
+    case .sweep:
+      try sweep()
+      try collect()
     case .saveWithinBudget(let bytes): try saveWithinBudget(bytes, since: start)
     case .migrate(let cache): isDurable = try migrate(cache)
     case .advance(let seconds): return clock.advance(by: .seconds(Double(seconds)))
@@ -97,7 +103,9 @@ struct PowerLossHistory {
       try open.store.flush()
       isDurable = true
     case .reopen: try reopen(schema: open.schema)
-    case .compact: try background.letRun { try open.engine.compact(EngineRange()) }
+    case .compact:
+      try background.letRun { try open.engine.compact(EngineRange()) }
+      try collect()
     case .fillLog: return try fillLog()
     }
     if isDurable, logNames.count > 1 { syncsWithOlderLog += 1 }
@@ -105,6 +113,16 @@ struct PowerLossHistory {
       contents, started: start, acknowledged: disk.journalCount, isDurable: isDurable)
     if !isFillingLog { background.advance() }
   }
+
+  /// Collects the segments, if there are any.
+  private mutating func collect() throws {
+    guard threshold != nil else { return }
+    let before = segmentCount
+    try background.letRun { try open.engine.collectSegments() }
+    deletedSegments += max(0, before - segmentCount)
+  }
+
+  private var segmentCount: Int { disk.names.count { $0.hasSuffix(".segment") } }
 
   private mutating func fillLog() throws {
     isFillingLog = true
@@ -210,7 +228,7 @@ struct PowerLossHistory {
   private mutating func reopen(schema: Int) throws {
     background.finish()
     try open.store.close()
-    open = try OpenStore(on: disk, clock: clock, schema: schema)
+    open = try OpenStore(on: disk, clock: clock, schema: schema, threshold: threshold)
   }
 
   /// Migrates a cache, in one slice; returns whether there was anything to migrate.
@@ -311,12 +329,17 @@ struct OpenStore {
   let store: Store
   private(set) var caches: [Cache<String, String>] = []
 
-  init(on disk: SimulatedDisk, clock: ManualClock, schema: Int) throws {
+  init(
+    on disk: SimulatedDisk, clock: ManualClock, schema: Int, threshold: Int? = nil
+  ) throws {
     self.schema = schema
     var engineOptions = LevelDBOptions()
     engineOptions.files = SimulatedFiles(disk)
     engineOptions.writeBufferBytes = HeldBackground.writeBufferBytes
     engineOptions.maxFileBytes = 1 << 20
+    engineOptions.separation = Record.separation(from: threshold)
+    engineOptions.segmentBytes = 16 << 10
+    engineOptions.collectsSegments = false
     engine = try LevelDBEngine(at: "/store", options: engineOptions)
     var options = Store.Options()
     options.clock = clock

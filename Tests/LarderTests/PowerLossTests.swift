@@ -8,12 +8,12 @@ import Testing
 @Suite struct PowerLossTests {
   @Test(
     "A power loss at any file call leaves a state that the caches once held.",
-    arguments: [testSeed()])
-  func crashAtEveryFileCall(seed: UInt64) {
+    arguments: [testSeed()], [nil, 1])
+  func crashAtEveryFileCall(seed: UInt64, threshold: Int?) {
     let goal = proofFactor > 1 ? 1_000_000 : 15_000
     let counts = PowerLossRun(seed: seed, states: goal).run { number, seed in
       let script = number == 0 ? .everything : PowerLossScript(seed: seed)
-      let history = try PowerLossHistory(of: script, seed: seed)
+      let history = try PowerLossHistory(of: script, seed: seed, threshold: threshold)
       if number == 0 { #expect(history.swept > 0 && history.evicted > 0) }
       var search = PowerLossSearch(
         of: history.disk, history.timeline, script: "\(script.name) \(script.operations)",
@@ -21,11 +21,13 @@ import Testing
       search.run()
       var counts = search.counts
       counts.syncsWithOlderLog = history.syncsWithOlderLog
+      counts.deletedSegments = history.deletedSegments
       return counts
     }
     #expect(counts.violations.isEmpty, "\(counts.violations.prefix(5).joined(separator: "\n"))")
     #expect(counts.states >= goal && counts.openings > 0)
-    print("power loss of caches: \(counts), seed \(seed)")
+    #expect((counts.deletedSegments > 0) == (threshold != nil))
+    print("power loss of caches: threshold \(threshold as Any), \(counts), seed \(seed)")
   }
 
   @Test("A script produces the same journal each time.", arguments: [testSeed()])

@@ -50,7 +50,7 @@ import Testing
     #expect(
       try counts(of: fixture.store).reads
         == Reads(
-          fresh: 2, memory: kind == .disk ? 1 : 0, stale: 3, expired: 4, missing: 1, failed: 0))
+          fresh: 2, memory: kind.isOnDisk ? 1 : 0, stale: 3, expired: 4, missing: 1, failed: 0))
     #expect(
       try counts(of: fixture.store, "other").reads
         == Reads(fresh: 0, stale: 0, expired: 0, missing: 1, failed: 0))

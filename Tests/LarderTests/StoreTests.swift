@@ -39,7 +39,7 @@ struct Note: Codable, Hashable, Sendable {
       let date = Date(timeIntervalSinceReferenceDate: .random(in: -1e10...1e10, using: &random))
       fixture.clock.set(date)
       try notes.save(list, for: "all")
-      for origin in [kind == .disk ? Origin.disk : .memory, .memory] {
+      for origin in [kind.isOnDisk ? Origin.disk : .memory, .memory] {
         let entry = try #require(try notes.entry(for: "all"))
         #expect(entry.value == list)
         #expect(

@@ -1,4 +1,5 @@
 import Foundation
+import LarderEngine
 
 extension Store {
   /// Deletes the expired entries of every cache of the store, open or not.
@@ -42,9 +43,11 @@ extension Store {
     try context.checkOpen()
     // Before the lock: the clock may call the store.
     let now = context.clock.now()
-    return try withSweeper { sweeper throws(StoreError) in
+    let count = try withSweeper { sweeper throws(StoreError) in
       try sweeper.sweep(self, at: now, asked: true)
     }
+    if count > 0 { context.engine.collectSegmentsSoon() }
+    return count
   }
 
   /// Sweeps a bounded number of slices in the background, if the clock has been steady.
@@ -53,7 +56,8 @@ extension Store {
     withSweeperIfAvailable { sweeper in
       guard let now = sweeper.watch(reading) else { return }
       do throws(StoreError) {
-        try sweeper.sweep(self, at: now, asked: false)
+        let count = try sweeper.sweep(self, at: now, asked: false)
+        if count > 0 { context.engine.collectSegmentsSoon() }
       } catch {
         // No caller waits for it. The rest is tried again the next time, and reads or writes that
         // meet the same failure throw it.

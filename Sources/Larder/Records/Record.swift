@@ -4,7 +4,9 @@
 //   offset  bytes  field
 //   0       1      format version, always 1
 //   1       1      flags: bit 0 expires, bit 1 has a validator, bit 7 has its own lifetime; bits
-//                  2-6 are kept for compressed, encrypted, external, shared version, tombstone
+//                  4 is set in the row of a record whose payload is in a segment, and never in the
+//                  record itself; 2, 3, 5, 6 are kept for compressed, encrypted, shared version,
+//                  tombstone
 //   2       1      coder: 1 binary, 2 JSON, 3 property list, 4 bytes
 //   3       1      more flags: bit 0 has tags, bit 1 has an original sequence
 //   4       4      schema version of the payload
@@ -36,6 +38,12 @@ package struct Record: Sendable, Hashable {
   /// The commit sequence and the checksum.
   package static var stamp: Stamp { Stamp(at: Offset.stamp) }
   package static var headerBytes: Int { stamp.end }
+  /// How the engine keeps payloads of at least `bytes` in segments; nil for none.
+  package static func separation(from bytes: Int?) -> ValueSeparation {
+    ValueSeparation(
+      keySpace: KeySpace.records.rawValue, flagOffset: Offset.flags, flag: Flag.isSeparated,
+      stamp: stamp, thresholdBytes: bytes)
+  }
   /// The largest payload: 32 MiB.
   package static let maximumPayloadBytes = 32 << 20
 
@@ -43,6 +51,8 @@ package struct Record: Sendable, Hashable {
     package static let expires: UInt8 = 1 << 0
     package static let hasValidator: UInt8 = 1 << 1
     package static let hasOwnLifetime: UInt8 = 1 << 7
+    /// Set by the engine alone, which clears it when it reads.
+    static let isSeparated: UInt8 = 1 << 4
     static let known: UInt8 = expires | hasValidator | hasOwnLifetime
   }
 

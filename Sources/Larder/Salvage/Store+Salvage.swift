@@ -42,7 +42,9 @@ extension Store {
 
   static func salvage(from source: String, to target: String) throws(EngineError) -> SalvageReport {
     var report = SalvageReport()
-    try LevelDBEngine.salvage(from: source, to: target) { old, new throws(EngineError) in
+    let options = Store.Options().engineOptions
+    try LevelDBEngine.salvage(from: source, to: target, options: options) {
+      old, new throws(EngineError) in
       var salvage = Salvage(from: old, to: new)
       try salvage.run()
       report = salvage.report

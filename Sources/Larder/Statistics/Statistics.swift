@@ -1,3 +1,5 @@
+import LarderEngine
+
 /// A snapshot of a store's event counts since it was opened.
 ///
 /// Each count is exact. The counts are read one after another while other threads may use the
@@ -17,6 +19,29 @@ public struct Statistics: Sendable, Hashable {
   public var mayHaveBacklog = false
   /// The decoded values in memory.
   public var memory = MemoryStatistics()
+  /// The segments, which hold large values; see <doc:LargeValues>.
+  public var segments = SegmentStatistics()
+
+  init() {}
+}
+
+/// What was written to the segments of a store, and given back, since it was opened.
+///
+/// A collection finds out which payloads are still needed; before the first one, the first three
+/// numbers are 0.
+public struct SegmentStatistics: Sendable, Hashable {
+  /// The segments that the last collection has left, without the newest one.
+  public var count = 0
+  /// Their size in bytes.
+  public var byteCount = 0
+  /// The bytes in them that entries needed when the last collection began.
+  public var liveBytes = 0
+  /// The bytes of payloads that were written, those that collections copied included.
+  public var writtenBytes = 0
+  /// The bytes of payloads that collections have copied.
+  public var copiedBytes = 0
+  /// The bytes of the segments that collections have deleted.
+  public var deletedBytes = 0
 
   init() {}
 }
@@ -115,6 +140,13 @@ extension Store {
     statistics.sweeps = context.counts.sweeps.value
     statistics.mayHaveBacklog = mayHaveBacklog
     if let memory = context.memory { statistics.memory = memory.statistics }
+    let totals = context.engine.segmentTotals
+    statistics.segments.count = totals.segments
+    statistics.segments.byteCount = totals.byteCount
+    statistics.segments.liveBytes = totals.liveBytes
+    statistics.segments.writtenBytes = totals.appendedBytes
+    statistics.segments.copiedBytes = totals.copiedBytes
+    statistics.segments.deletedBytes = totals.deletedBytes
     return statistics
   }
 

@@ -32,6 +32,10 @@ extension Inspection {
     output.write("owner    \(owner.map { "\($0)" } ?? "none: the store is closed")\n")
     output.write("log      \(snapshot.logBytes) bytes\n")
     output.write("tables   \(tableSummary)\n")
+    if snapshot.segments.count > 0 {
+      let segments = snapshot.segments
+      output.write("segments \(segments.count), \(segments.byteCount) bytes\n")
+    }
     if !catalog.cleared.isEmpty {
       output.write("cleared  \(catalog.cleared.count) caches, with rows still to be deleted\n")
     }
@@ -108,6 +112,8 @@ extension Inspection {
             ])
           })
       ),
+      ("segments", .integer(snapshot.segments.count)),
+      ("segmentBytes", .integer(snapshot.segments.byteCount)),
       ("caches", .array(catalog.caches.map(json))),
       ("clearedCaches", .integer(catalog.cleared.count)),
       ("damage", .array(damage.map(JSONValue.string))),

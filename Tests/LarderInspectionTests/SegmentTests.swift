@@ -1,0 +1,57 @@
+import Foundation
+import LarderEngine
+import LarderInspection
+import LarderTestSupport
+import Testing
+
+/// Reports of a store with segments are those of the same store without them.
+@Suite struct SegmentTests {
+  private static func reports(of specimen: Specimen) throws -> [String] {
+    let inspection = try specimen.inspect()
+    var (verified, expiring) = ("", "")
+    #expect(try inspection.verify(style: Style(.json), to: &verified) == .fine)
+    #expect(try inspection.timeToLive(ofCache: nil, style: Style(), to: &expiring) == .fine)
+    let texts = [
+      verified, expiring, try inspection.listReport(Selection(), Style(.jsonl)).0,
+      try inspection.getReport("fresh").0, try inspection.getReport("damaged").0,
+    ]
+    return texts.map { $0.replacing(specimen.path, with: "STORE") }
+  }
+
+  @Test("`ls`, `get`, `ttl` and `verify` read values in segments.")
+  func sameReports() throws {
+    let separated = try Specimen(separatedValueBytes: 1)
+    let names = try SystemFiles().names(in: separated.path)
+    #expect(names.contains("00000001.segment"))
+    #expect(try Self.reports(of: separated) == Self.reports(of: try Specimen()))
+  }
+
+  @Test("`info` shows the number and the size of segments.")
+  func info() throws {
+    let separated = try Specimen(separatedValueBytes: 1)
+    let path = "\(separated.path)/00000001.segment"
+    let count = try #require(try SystemFiles().byteCount(of: path))
+    let inspection = try separated.inspect()
+    #expect(try inspection.infoReport(Style(.table)).0.contains("segments 1, \(count) bytes\n"))
+    #expect(
+      try inspection.infoReport(Style(.jsonl)).0
+        .contains("\"segments\":1,\"segmentBytes\":\(count)"))
+    #expect(try !Specimen().inspect().infoReport(Style(.table)).0.contains("segments"))
+  }
+
+  @Test("`verify` names each record whose payload is damaged or lost, and nothing else.")
+  func damage() throws {
+    let specimen = try Specimen(separatedValueBytes: 1)
+    let path = "\(specimen.path)/00000001.segment"
+    var bytes = try SystemFiles().read(path, limit: nil)
+    bytes[bytes.count - 30] ^= 1
+    try SystemFiles().replace(path, with: bytes)
+    var text = ""
+    #expect(try specimen.inspect().verify(style: Style(), to: &text) == .damaged)
+    #expect(text.contains("problems  1\n"), "\(text)")
+    try SystemFiles().remove(path)
+    text = ""
+    #expect(try specimen.inspect().verify(style: Style(), to: &text) == .damaged)
+    #expect(text.contains("problems  10\n"), "\(text)")
+  }
+}

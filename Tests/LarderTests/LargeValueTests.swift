@@ -1,0 +1,163 @@
+import Foundation
+import LarderEngine
+import LarderTestSupport
+import LarderTesting
+import Testing
+
+@testable import Larder
+
+/// Large values in segments, through the public options of a store.
+@Suite struct LargeValueTests {
+  private static func options(
+    from bytes: Int? = 4 << 10, clock: ManualClock = ManualClock()
+  ) -> Store.Options {
+    var options = Store.Options()
+    options.advanced.separatedValueBytes = bytes
+    options.clock = clock
+    options.memoryBytes = 0
+    return options
+  }
+
+  private static func images(_ store: Store) throws -> Cache<Int, Data> {
+    try store.cache("images", of: Data.self, keyedBy: Int.self, coder: .bytes)
+  }
+
+  private static func image(_ number: Int, _ count: Int = 100_000) -> Data {
+    var random = SplitMix64(seed: UInt64(number))
+    return Data(random.bytes(count))
+  }
+
+  /// The bytes of all segments in a directory.
+  private static func segmentBytes(in path: String) throws -> Int {
+    try SystemFiles().names(in: path).filter { $0.hasSuffix(".segment") }.reduce(0) {
+      $0 + (try SystemFiles().byteCount(of: "\(path)/\($1)") ?? 0)
+    }
+  }
+
+  @Test("Values are read with any option, in both accesses, from backups and after a salvage.")
+  func everywhere() throws {
+    let directory = try TemporaryDirectory()
+    let place = URL(filePath: directory.path("store"))
+    var store = try Store(at: place, options: Self.options())
+    for number in 0..<20 {
+      try Self.images(store).save(Self.image(number, 1000 << (number % 8)), for: number)
+    }
+    try store.close()
+    #expect(try Self.segmentBytes(in: place.path(percentEncoded: false)) > 500_000)
+
+    func expectImages(_ store: Store) throws {
+      let images = try Self.images(store)
+      for number in 0..<20 {
+        #expect(try images.value(for: number) == Self.image(number, 1000 << (number % 8)))
+      }
+      try store.close()
+    }
+    store = try Store(at: place, options: Self.options(from: nil))
+    try store.backup(to: URL(filePath: directory.path("backup")))
+    try expectImages(store)
+    var readOnly = Self.options(from: nil)
+    readOnly.access = .readOnly
+    try expectImages(try Store(at: place, options: readOnly))
+    let restored = URL(filePath: directory.path("restored"))
+    try Store.restore(from: URL(filePath: directory.path("backup")), to: restored)
+    try expectImages(try Store(at: restored, options: Self.options(from: 1)))
+    let salvaged = URL(filePath: directory.path("salvaged"))
+    let report = try Store.salvage(from: place, to: salvaged)
+    #expect(report.entries["images"] == 20 && report.losses.isEmpty)
+    try expectImages(try Store(at: salvaged, options: Self.options(from: nil)))
+  }
+
+  @Test("A damaged payload is an error for its key, is found by validate, and costs nothing else.")
+  func damage() throws {
+    let directory = try TemporaryDirectory()
+    let place = URL(filePath: directory.path("store"))
+    var store = try Store(at: place, options: Self.options())
+    for number in 0..<3 { try Self.images(store).save(Self.image(number), for: number) }
+    try store.close()
+    let segment = directory.path("store/00000001.segment")
+    var bytes = try SystemFiles().read(segment, limit: nil)
+    bytes[150_000] ^= 1
+    try SystemFiles().replace(segment, with: bytes)
+
+    store = try Store(at: place, options: Self.options())
+    let images = try Self.images(store)
+    #expect(try images.value(for: 0) == Self.image(0))
+    #expect {
+      try images.value(for: 1)
+    } throws: { error in
+      if case StoreError.corrupt(cache: "images", key: "1", file: _) = error { true } else { false }
+    }
+    #expect(try images.value(for: 2) == Self.image(2))
+    // The store itself is whole.
+    #expect(try SystemFiles().kind(of: directory.path("store/LARDER.damaged")) == nil)
+    try images.validate()
+    #expect(try images.value(for: 1) == nil)
+    #expect(try images.value(for: 2) == Self.image(2))
+    try store.close()
+  }
+
+  @Test("A sweep, a removal of all entries and a drop give back room in segments.")
+  func room() throws {
+    let directory = try TemporaryDirectory()
+    let clock = ManualClock()
+    let store = try Store(
+      at: URL(filePath: directory.path), options: Self.options(clock: clock))
+    func fill() throws {
+      for number in 0..<400 { try Self.images(store).save(Self.image(number), for: number) }
+    }
+    func expectRoom(_ cause: Comment) throws {
+      store.context.engine.waitForBackgroundWork()
+      // The newest segment remains.
+      #expect(try Self.segmentBytes(in: directory.path) < 33 << 20, cause)
+    }
+    try fill()
+    #expect(try Self.segmentBytes(in: directory.path) > 40_000_000)
+    clock.advance(by: .seconds(9 * 86_400))
+    #expect(try store.sweep() == 400)
+    try expectRoom("a sweep")
+    try fill()
+    try Self.images(store).removeAll()
+    try expectRoom("a removal of all entries")
+    try fill()
+    try store.drop(cache: "images")
+    try expectRoom("a drop")
+    let segments = store.statistics.segments
+    #expect(segments.writtenBytes > 120_000_000 && segments.deletedBytes > 90_000_000)
+    #expect(segments.copiedBytes < 33 << 20)
+    try store.close()
+  }
+
+  @Test("Budgets count a value alike in a segment and in LevelDB.")
+  func budgets() throws {
+    var held: [Int?] = []
+    for threshold in [nil, 1] {
+      let directory = try TemporaryDirectory()
+      let store = try Store(
+        at: URL(filePath: directory.path), options: Self.options(from: threshold))
+      let images = try store.cache(
+        "images", of: Data.self, keyedBy: Int.self, coder: .bytes, byteBudget: 1_000_000)
+      for number in 0..<20 { try images.save(Self.image(number), for: number) }
+      for number in 10..<15 { try images.save(Self.image(number, 50_000), for: number) }
+      try images.remove(19)
+      held.append(store.statistics.caches["images"]?.heldBytes)
+      try store.close()
+    }
+    #expect(held[0] != nil && held[0] == held[1])
+  }
+
+  @Test("A threshold below 1 is refused, and a store in memory ignores it.")
+  func limits() throws {
+    let directory = try TemporaryDirectory()
+    for bytes in [0, -1, .min] {
+      let isRefused = throwsStoreError(
+        where: { if case .invalidArgument = $0 { true } else { false } },
+        { try Store(at: URL(filePath: directory.path), options: Self.options(from: bytes)) })
+      #expect(isRefused)
+    }
+    let store = Store.inMemory(options: Self.options(from: 1))
+    try Self.images(store).save(Self.image(1), for: 1)
+    #expect(try Self.images(store).value(for: 1) == Self.image(1))
+    #expect(store.statistics.segments == SegmentStatistics())
+    try store.close()
+  }
+}
