@@ -89,7 +89,8 @@ package final class LevelDBEngine: StorageEngine {
       SegmentFiles(in: directory.path, files: options.files, format: $0)
     }
     self.segments = segments
-    schedule = CollectionSchedule(segmentBytes: options.segmentBytes)
+    schedule = CollectionSchedule(
+      segmentBytes: options.segmentBytes, segments: try segments?.numbers().count ?? 0)
     do throws(EngineError) {
       let segmentBytes = options.segmentBytes
       let writer = try LevelDBWriter(
@@ -146,7 +147,10 @@ package final class LevelDBEngine: StorageEngine {
     try owner.require()
     do throws(EngineError) {
       let commit = try commitOrReopen(&batch, synced: synced)
-      collectIfDue()
+      if let format = options.separation, options.collectsSegments {
+        collectIfDue(
+          mayWait: batch.rows.contains { $0.payloadCount >= format.thresholdBytes ?? .max })
+      }
       return commit
     } catch {
       guard batch.freesRoom else { throw error }

@@ -81,6 +81,66 @@ import Testing
     try engine.close()
   }
 
+  @Test("A segment that is begun while a collection lists the segments is not deleted.")
+  func begunWhileListing() throws {
+    let directory = try TemporaryDirectory()
+    var options = Self.options()
+    let lists = Mutex<[@Sendable () -> Void]>([])
+    let isInside = Atomic<Bool>(false)
+    let watch: DirectFiles.Watch = { call in
+      // A segment that is begun lists the others, too.
+      guard case .list = call, !isInside.load(ordering: .relaxed) else { return }
+      let run = lists.withLock { $0.isEmpty ? nil : $0.removeFirst() }
+      isInside.store(true, ordering: .relaxed)
+      run?()
+      isInside.store(false, ordering: .relaxed)
+    }
+    options.files = DirectFiles(watch: watch)
+    let engine = try LevelDBEngine(at: directory.path, options: options)
+    for number in 0..<14 { try Self.put(number, 1, in: engine) }
+    let errors = Mutex<[String]>([])
+    let attempt = { @Sendable (body: () throws -> Void) in
+      do { try body() } catch { errors.withLock { $0.append("\(error)") } }
+    }
+    lists.withLock { lists in
+      lists = [
+        {
+          // A new segment, which no row names during the scan, ...
+          attempt {
+            for number in 0..<8 { try Self.put(number, 2, in: engine) }
+            for number in 0..<14 { try engine.remove("key \(number)") }
+          }
+        },
+        {
+          // ... and one row when it is over.
+          attempt { try Self.put(20, 3, in: engine) }
+        },
+      ]
+    }
+    try engine.collectSegments()
+    #expect(errors.withLock { $0 } == [] && lists.withLock { $0.isEmpty })
+    try Self.expect(20, 3, in: engine)
+    try engine.close()
+  }
+
+  @Test("Processes that each write little collect their segments, and merge small ones.")
+  func shortSessions() throws {
+    let directory = try TemporaryDirectory()
+    var options = Self.options()
+    options.segmentBytes = 64 << 10
+    options.collectsSegments = true
+    for session in 0..<40 {
+      let engine = try LevelDBEngine(at: directory.path, options: options)
+      try Self.put(session % 10, UInt8(session), in: engine)
+      engine.waitForBackgroundWork()
+      try engine.close()
+      #expect(try SeparationTests.segments(of: directory).count <= 10)
+    }
+    let engine = try LevelDBEngine(at: directory.path, options: options)
+    for session in 30..<40 { try Self.expect(session % 10, UInt8(session), in: engine) }
+    try engine.close()
+  }
+
   @Test("A row whose condition failed leaves no payload.")
   func failedCondition() throws {
     let directory = try TemporaryDirectory()
@@ -137,7 +197,7 @@ import Testing
       }
       try opened.close()
     }
-    #expect(states > 100 && entries > 100)
+    #expect(states > 20 && entries > 20)
   }
 
   @Test("A power loss after the opening that follows a kill leaves no row without its payload.")

@@ -3,8 +3,9 @@
 //
 //   1. A scan of all rows adds up the live bytes of each segment that is no longer appended to.
 //      Only the rows decide what is live: no counts are kept that a crash could make wrong.
-//   2. The live payloads of segments that are at least half dead are appended to the newest
-//      segment, and their rows changed by the leader, if they are still the same.
+//   2. The live payloads of segments that are at least half dead, and of small ones if there are
+//      many, are appended to the newest segment, and their rows changed by the leader, if they are
+//      still the same.
 //   3. Now some segments are named by no row. They are deleted at a durable point: the newest
 //      segment is synced, and the rows in LevelDB's log are written into a table, with its name.
 //      Before that, a power loss could bring back rows that name them; and recovery would take a
@@ -52,10 +53,14 @@ struct CollectionSchedule: ~Copyable {
   private let isStopped = Atomic<Bool>(false)
   private let segmentBytes: Int
 
-  init(segmentBytes: Int) {
+  /// With `segments` or more at the opening, a collection is due with the first payload: processes
+  /// that each write little would otherwise never collect.
+  init(segmentBytes: Int, segments: Int) {
     self.segmentBytes = segmentBytes
-    due = Atomic(2 * segmentBytes)
+    due = Atomic(segments >= Self.manySegments ? 1 : 2 * segmentBytes)
   }
+
+  static let manySegments = 8
 
   /// Whether the caller is to run a collection; it then calls ``end(after:appended:)``.
   func begin(appended: Int) -> Bool {
@@ -116,14 +121,25 @@ extension LevelDBEngine {
   }
 
   package func collectSegmentsSoon() {
-    schedule.makeDue(appended: segments?.appendedBytes ?? 0)
-    collectIfDue()
+    guard let segments, options.collectsSegments else { return }
+    do throws(EngineError) {
+      // Less than half a segment is not worth a scan.
+      let closed = try closedSegments(of: segments)
+      guard closed.values.reduce(0, +) >= options.segmentBytes / 2 else { return }
+    } catch {
+      // A collection would fail, too.
+      return
+    }
+    schedule.makeDue(appended: segments.appendedBytes)
+    collectIfDue(mayWait: false)
   }
 
   /// Collects on a thread of its own, if enough was appended since the last time.
-  func collectIfDue() {
+  ///
+  /// If that is far behind, a caller that `mayWait` waits for it a moment.
+  func collectIfDue(mayWait: Bool) {
     guard let segments, options.collectsSegments else { return }
-    if schedule.isBehind(appended: segments.appendedBytes) {
+    if mayWait, schedule.isBehind(appended: segments.appendedBytes) {
       _ = collectionThread.wait(timeout: .monotonicNow + .milliseconds(Self.longestWait))
     }
     guard schedule.begin(appended: segments.appendedBytes) else { return }
@@ -152,7 +168,6 @@ extension LevelDBEngine {
     schedule.end(after: segmentTotals, appended: segments?.appendedBytes ?? 0)
   }
 
-  /// Ends a collection that is under way, and waits for its end; no other begins.
   package func waitForBackgroundWork() {
     // Until the thread holds no reference to the engine.
     collectionThread.wait()
@@ -166,15 +181,7 @@ extension LevelDBEngine {
   private func collect(
     _ collection: inout Collection, in segments: SegmentFiles
   ) throws(EngineError) {
-    // Segments of earlier writers, whose writes are all in the database by now.
-    let current = try withWriterEntered { writer throws(EngineError) in
-      try writer.reportFailure()
-      return writer.currentSegment
-    }
-    var sizes: [UInt32: Int] = [:]
-    for number in try segments.numbers() where number != current {
-      sizes[number] = try options.files.byteCount(of: segments.path(of: number)) ?? 0
-    }
+    let sizes = try closedSegments(of: segments)
     let condemned = Set(collection.condemned.map(\.segment))
     var live: [UInt32: Int] = [:]
     try forEachSeparatedRow(in: segments) { key, row, _ throws(EngineError) in
@@ -186,9 +193,10 @@ extension LevelDBEngine {
     collection.totals.liveBytes = sizes.keys.reduce(0) { $0 + live[$1, default: 0] }
 
     let dead = Set(sizes.keys.filter { live[$0] == nil && !condemned.contains($0) })
-    let sparse = Set(
-      sizes.filter { 0 < live[$0.key] ?? 0 && 2 * (live[$0.key] ?? 0) <= $0.value }
-        .keys)
+    var sparse = Set(sizes.filter { 2 * live[$0.key, default: 0] <= $0.value }.keys)
+    let small = sizes.filter { $0.value < options.segmentBytes / CollectionSchedule.manySegments }
+    if small.count >= CollectionSchedule.manySegments { sparse.formUnion(small.keys) }
+    sparse.formIntersection(live.keys)
     var emptied: Set<UInt32> = []
     do throws(EngineError) {
       emptied = try move(sparse, in: segments, &collection.totals)
@@ -202,6 +210,23 @@ extension LevelDBEngine {
       collection.condemned += unnamed.sorted().map { ($0, generation) }
     }
     try delete(&collection, sizes, in: segments)
+  }
+
+  /// The sizes of the segments that no payload is appended to any more.
+  ///
+  /// All rows that name them are in the database.
+  private func closedSegments(of segments: SegmentFiles) throws(EngineError) -> [UInt32: Int] {
+    // Listed first: a segment that is begun meanwhile has a higher number.
+    let numbers = try segments.numbers()
+    let current = try withWriterEntered { writer throws(EngineError) in
+      try writer.reportFailure()
+      return writer.currentSegment
+    }
+    var sizes: [UInt32: Int] = [:]
+    for number in numbers where number < current ?? .max {
+      sizes[number] = try options.files.byteCount(of: segments.path(of: number)) ?? 0
+    }
+    return sizes
   }
 
   /// Deletes the condemned segments that no iterator can read.

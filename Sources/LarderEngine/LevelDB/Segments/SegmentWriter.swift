@@ -35,6 +35,8 @@ struct SegmentWriter: ~Copyable {
   let reader: SegmentFiles
   private let segmentBytes: Int
   private var current: Current?
+  /// The number of the last segment; no other gets it, as long as a reader may have a row of it.
+  private var lastNumber: UInt32 = 0
   /// Whether a frame, or the name of a segment, may not be on the device.
   private(set) var hasUnsynced = false
   /// Whether a sync has failed: the device may have lost frames that rows name.
@@ -119,7 +121,7 @@ struct SegmentWriter: ~Copyable {
 
   private mutating func begin() throws(EngineError) {
     try StoreDirectory.requireSegments(in: reader.directory, reader.files)
-    let number = (try reader.numbers().last ?? 0) + 1
+    let number = max(try reader.numbers().last ?? 0, lastNumber) + 1
     buffer.truncate(to: 0)
     SegmentHeader.append(number: number, to: &buffer)
     let path = reader.path(of: number)
@@ -128,6 +130,7 @@ struct SegmentWriter: ~Copyable {
       throw .io("\(path) is missing")
     }
     reader.add(file, as: number)
+    lastNumber = number
     current = Current(number: number, file: file, end: SegmentHeader.byteCount)
     hasUnsynced = true
   }
