@@ -276,12 +276,7 @@ extension LevelDBWriter {
   /// Prepares for a compaction that a caller has asked for, which begins with a new log.
   mutating func beginCompaction() throws(EngineError) {
     try reportFailure()
-    do throws(EngineError) {
-      try synchronizeSegments()
-    } catch {
-      disabledCause = "\(error)"
-      throw error
-    }
+    try synchronizeSegments()
     compactions += 1
   }
 

@@ -93,7 +93,7 @@ struct LogFiles {
 
   /// The numbers of the logs, in order.
   func numbers() throws(EngineError) -> [UInt64] {
-    try files.names(in: directory).compactMap(LogSurvey.number(of:)).sorted()
+    try LogSurvey.numbers(in: directory, files)
   }
 
   /// The end of the newest log; nil if there is no log.

@@ -19,7 +19,7 @@ package enum LogBatch {
     forEachPut(in: batch) { key, value in
       let isSeparated = key.withUnsafeBytes { key in
         value.withUnsafeBytes { value in
-          separation.flatMap { SeparatedRow(value, under: key, by: $0) } != nil
+          separation.map { SeparatedRow.isOne(value, under: key, by: $0) } ?? false
         }
       }
       guard let sequence = stamp.sequence(of: value),

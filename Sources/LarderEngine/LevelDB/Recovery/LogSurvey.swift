@@ -97,6 +97,12 @@ package struct LogSurvey: Sendable {
     return String(repeating: "0", count: max(0, 6 - digits.utf8.count)) + digits + ".log"
   }
 
+  /// The numbers of the logs in a directory, in order.
+  static func numbers(in directory: String, _ files: any StoreFiles) throws(EngineError) -> [UInt64]
+  {
+    try files.names(in: directory).compactMap(number(of:)).sorted()
+  }
+
   /// The number in the name of a log; nil if `name` is not the name of a log.
   package static func number(of name: String) -> UInt64? {
     guard name.hasSuffix(".log"), let number = UInt64(name.dropLast(4)),

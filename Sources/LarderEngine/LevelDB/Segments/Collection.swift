@@ -253,19 +253,16 @@ extension LevelDBEngine {
       guard try writer.hasRoom(forFreeing: true) else { throw .diskFull }
       try writer.beginCompaction()
     }
-    let newest = try logNumbers().last
+    let newest = try LogSurvey.numbers(in: path, options.files).last
     try enter()
     clarder_renew_log(database.pointer)
     leave()
     try withWriterEntered { writer throws(EngineError) in try writer.endCompaction() }
     // LevelDB does not report that it could not create a log.
-    guard let newest, let oldest = try logNumbers().first, oldest > newest else {
+    let oldest = try LogSurvey.numbers(in: path, options.files).first
+    guard let newest, let oldest, oldest > newest else {
       throw .io("the rows of a log were not written into a table")
     }
-  }
-
-  private func logNumbers() throws(EngineError) -> [UInt64] {
-    try options.files.names(in: path).compactMap(LogSurvey.number(of:)).sorted()
   }
 
   private func withWriterEntered<R: Sendable>(
