@@ -10,6 +10,10 @@ export CPATH := $(BREW)/include$(if $(CPATH),:$(CPATH))
 export LIBRARY_PATH := $(BREW)/lib$(if $(LIBRARY_PATH),:$(LIBRARY_PATH))
 endif
 
+# The number of tests that run at once. Without a limit, all tests start at once and share a few
+# threads, so a test that awaits something continues only after most others have ended.
+export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 4
+
 .DEFAULT_GOAL := help
 .PHONY: help deps demo test check lint api consumer examples traits docs bench-quick address \
   zones fuzz counts proof bench bench-compare bench-deps format

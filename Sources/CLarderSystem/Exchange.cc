@@ -20,12 +20,3 @@ int clarder_exchange(const char* path, const char* other) noexcept {
   return ENOTSUP;
 #endif
 }
-
-int clarder_begin_writing(int descriptor, int64_t offset, int64_t count) noexcept {
-#if defined(__linux__)
-  return sync_file_range(descriptor, offset, count, SYNC_FILE_RANGE_WRITE) == 0 ? 0 : errno;
-#else
-  (void)descriptor, (void)offset, (void)count;
-  return 0;
-#endif
-}

@@ -55,7 +55,7 @@ public final class StoreFaults: Sendable {
   private let holdLimit: DispatchTimeInterval
 
   /// Makes faults that are all switched off.
-  public init() { holdLimit = .seconds(180) }
+  public init() { holdLimit = .seconds(600) }
 
   /// - Parameter holdLimit: The time after which a write that is held fails.
   package init(holdLimit: DispatchTimeInterval) { self.holdLimit = holdLimit }
@@ -105,7 +105,7 @@ extension StoreFaults {
   /// when it is released.
   ///
   /// A test that does not release its writes ends nevertheless: closing the store makes them throw
-  /// ``/Larder/StoreError/closed``, and a write that was held for three minutes throws
+  /// ``/Larder/StoreError/closed``, and a write that was held for ten minutes throws
   /// ``/Larder/StoreError/io(_:)``. In both cases nothing is written.
   public func holdWrites() { state.withLock { $0.holdsWrites = true } }
 

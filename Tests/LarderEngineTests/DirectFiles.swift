@@ -11,9 +11,9 @@ final class DirectFiles: StoreFiles {
   private let checkPlace: PlaceCheck
 
   /// Called before a backup lists the store, links one of its files, or moves to its final path,
-  /// and before a segment is opened.
+  /// and before a segment is opened or synced.
   typealias Watch = @Sendable (Call) -> Void
-  enum Call { case list, link, move, openFile }
+  enum Call { case list, link, move, openFile, syncFile }
 
   /// Called before a store checks whether its directory is still at its path.
   typealias PlaceCheck = @Sendable () throws(EngineError) -> Void
@@ -45,7 +45,7 @@ final class DirectFiles: StoreFiles {
 
   func openFile(_ path: String, forWriting: Bool) throws(EngineError) -> (any StoreFile)? {
     watch(.openFile)
-    return try system.openFile(path, forWriting: forWriting)
+    return try system.openFile(path, forWriting: forWriting).map { HookedFile($0, watch) }
   }
   func kind(of path: String) throws(EngineError) -> FileKind? { try system.kind(of: path) }
   func realPath(_ path: String) throws(EngineError) -> String { try system.realPath(path) }
@@ -91,6 +91,33 @@ final class DirectFiles: StoreFiles {
   }
   func takeGuard(at path: String) throws(EngineError) -> any FileGuard {
     HookedGuard(try system.takeGuard(at: path), checkPlace)
+  }
+}
+
+private final class HookedFile: StoreFile {
+  private let system: any StoreFile
+  private let watch: DirectFiles.Watch
+
+  init(_ system: any StoreFile, _ watch: @escaping DirectFiles.Watch) {
+    (self.system, self.watch) = (system, watch)
+  }
+
+  func read(
+    into first: UnsafeMutableRawBufferPointer, _ second: UnsafeMutableRawBufferPointer,
+    at offset: Int
+  ) throws(EngineError) -> Int {
+    try system.read(into: first, second, at: offset)
+  }
+
+  func write(
+    _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer, at offset: Int
+  ) throws(EngineError) {
+    try system.write(first, second, at: offset)
+  }
+
+  func synchronize() throws(EngineError) {
+    watch(.syncFile)
+    try system.synchronize()
   }
 }
 

@@ -8,7 +8,7 @@ typealias StoreState = [[UInt8]: Int]
 /// Runs a script, and records the store's state for each position in the disk's journal.
 ///
 /// LevelDB's background work continues between operations, in steps that the seed determines. So
-/// the same script and seed make the same journal.
+/// the same script and seed make the same journal, unless a thread syncs segments.
 struct PowerLossHistory {
   let disk: SimulatedDisk
   private(set) var timeline = Timeline<StoreState>([:])
@@ -26,27 +26,34 @@ struct PowerLossHistory {
   /// Whether payloads stay in LevelDB: rows of pointers alone would take long to fill a log.
   private var isWholeRow = false
   private let threshold: Int?
+  private let syncsInBackground: Bool
 
   /// Payloads from `threshold` bytes on are separated; none if it is nil.
+  ///
+  /// In half of the histories a thread syncs their segments.
   init(of script: PowerLossScript, seed: UInt64, threshold: Int? = nil) throws {
     self.threshold = threshold
+    syncsInBackground = seed.isMultiple(of: 2)
     let disk = SimulatedDisk()
     self.disk = disk
     background = HeldBackground(of: disk, seed: seed)
     defer { disk.releaseBackground() }
-    engine = try PowerLossHistory.open(disk, threshold)
+    engine = try PowerLossHistory.open(disk, threshold, syncsInBackground)
     for operation in script.operations { try run(operation) }
     background.finish()
     try engine.close()
   }
 
-  static func open(_ disk: SimulatedDisk, _ threshold: Int? = nil) throws -> LevelDBEngine {
+  static func open(
+    _ disk: SimulatedDisk, _ threshold: Int? = nil, _ syncsInBackground: Bool = false
+  ) throws -> LevelDBEngine {
     var options = LevelDBOptions()
     options.files = SimulatedFiles(disk)
     options.writeBufferBytes = HeldBackground.writeBufferBytes
     options.maxFileBytes = 1 << 20
     options.separation = .test(from: threshold)
-    options.collectsSegments = false
+    options.collectsInBackground = false
+    options.syncsInBackground = syncsInBackground
     // Some segments of a script are full.
     options.segmentBytes = 64 << 10
     return try LevelDBEngine(at: "/store", options: options)
@@ -91,7 +98,7 @@ struct PowerLossHistory {
     case .reopen:
       background.finish()
       try engine.close()
-      engine = try PowerLossHistory.open(disk, threshold)
+      engine = try PowerLossHistory.open(disk, threshold, syncsInBackground)
     case .compact: try background.letRun { try engine.compact(EngineRange()) }
     case .collect:
       let before = segmentCount

@@ -339,7 +339,7 @@ struct OpenStore {
     engineOptions.maxFileBytes = 1 << 20
     engineOptions.separation = Record.separation(from: threshold)
     engineOptions.segmentBytes = 16 << 10
-    engineOptions.collectsSegments = false
+    engineOptions.collectsInBackground = false
     engine = try LevelDBEngine(at: "/store", options: engineOptions)
     var options = Store.Options()
     options.clock = clock

@@ -206,8 +206,6 @@ private final class SimulatedFile: StoreFile {
     try files.write([UInt8](first) + [UInt8](second), to: path, at: offset)
   }
 
-  func beginWriting(from offset: Int, count: Int) {}
-
   func synchronize() throws(EngineError) { try files.synchronize(path) }
 }
 

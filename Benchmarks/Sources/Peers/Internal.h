@@ -21,7 +21,7 @@ struct peer {
 namespace peers {
 
 std::unique_ptr<peer> open_leveldb(const char* path, raw_options options);
-std::unique_ptr<peer> open_rocksdb(const char* path, raw_options options);
+std::unique_ptr<peer> open_rocksdb(const char* path, raw_options options, bool has_blobs);
 std::unique_ptr<peer> open_lmdb(const char* path);
 
 /// Prints the message and aborts the process.

@@ -11,7 +11,8 @@ void peers::fail(const char* store, const std::string& message) {
 peer* peer_open(peer_kind kind, const char* path, raw_options options) {
   switch (kind) {
     case peer_kind_leveldb: return peers::open_leveldb(path, options).release();
-    case peer_kind_rocksdb: return peers::open_rocksdb(path, options).release();
+    case peer_kind_rocksdb: return peers::open_rocksdb(path, options, false).release();
+    case peer_kind_blobdb: return peers::open_rocksdb(path, options, true).release();
     case peer_kind_lmdb: return peers::open_lmdb(path).release();
   }
   peers::fail("Peers", "unknown kind");

@@ -18,7 +18,7 @@ class RocksDB {
   using WriteOptions = rocksdb::WriteOptions;
   static constexpr const char* name = "RocksDB";
 
-  RocksDB(const char* path, raw_options options) {
+  RocksDB(const char* path, raw_options options, bool has_blobs) {
     rocksdb::BlockBasedTableOptions table;
     table.block_size = options.block_bytes;
     table.block_cache = rocksdb::NewLRUCache(options.block_cache_bytes);
@@ -34,6 +34,11 @@ class RocksDB {
     settings.compression =
         options.compression ? rocksdb::kSnappyCompression : rocksdb::kNoCompression;
     settings.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+    if (has_blobs) {
+      settings.enable_blob_files = true;
+      settings.min_blob_size = 4 << 10;
+      settings.enable_blob_garbage_collection = true;
+    }
     rocksdb::DB* db = nullptr;
     const Status status = rocksdb::DB::Open(settings, path, &db);
     if (!status.ok()) peers::fail(name, status.ToString());
@@ -59,6 +64,6 @@ class RocksDB {
 
 }  // namespace
 
-std::unique_ptr<peer> peers::open_rocksdb(const char* path, raw_options options) {
-  return std::make_unique<LogStructured<RocksDB>>(RocksDB(path, options));
+std::unique_ptr<peer> peers::open_rocksdb(const char* path, raw_options options, bool has_blobs) {
+  return std::make_unique<LogStructured<RocksDB>>(RocksDB(path, options, has_blobs));
 }

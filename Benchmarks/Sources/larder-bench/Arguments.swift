@@ -14,6 +14,7 @@ struct Arguments {
       --backup         only measure backups under load
       --budget         only fill caches that have a byte budget
       --week           only simulate ten days of saves and sweeps
+      --large          only write and read values from 1 KB to 1 MB; --only NAME selects stores
       --hit-ratio      only play the keys of standard input, one a line, through a cache of
                        --capacity N objects, and print the hits in per cent on the last line; a
                        key is any bytes, and a carriage return is part of it
@@ -31,6 +32,7 @@ struct Arguments {
     case backups
     case budgets
     case week
+    case large
     case hitRatio(HitRatio)
     case plot(URL)
     case compare(base: URL, new: URL)
@@ -65,6 +67,7 @@ struct Arguments {
       case "--backup": mode = .backups
       case "--budget": mode = .budgets
       case "--week": mode = .week
+      case "--large": mode = .large
       case "--hit-ratio": playsKeys = true
       case "--capacity":
         let text = try value()
@@ -122,7 +125,7 @@ struct Arguments {
   /// Whether all workloads are selected.
   var selectsAll: Bool { only.isEmpty && suites.isEmpty }
 
-  func selects(_ contest: Contest) -> Bool { only.isEmpty || only.contains(contest.name) }
+  func selects(_ name: String) -> Bool { only.isEmpty || only.contains(name) }
 
   /// The arguments for a process with `--serve` that selects the same workloads.
   var servingArguments: [String] {

@@ -89,11 +89,17 @@ struct Image {
 
   private static let light: Colors = (
     "#ffffff", "#1f2328", "#59636e", "#e1e5ea", "#cf222e",
-    ["#0969da", "#bc4c00", "#1a7f37", "#8250df", "#bf3989", "#7d6000", "#57606a", "#007a87"]
+    [
+      "#0969da", "#bc4c00", "#1a7f37", "#8250df", "#bf3989", "#7d6000", "#57606a", "#007a87",
+      "#953800",
+    ]
   )
   private static let dark: Colors = (
     "#0d1117", "#e6edf3", "#9198a1", "#2a313c", "#ff7b72",
-    ["#58a6ff", "#f0883e", "#3fb950", "#bc8cff", "#ff7bc2", "#e3b341", "#a8b1bb", "#39c5cf"]
+    [
+      "#58a6ff", "#f0883e", "#3fb950", "#bc8cff", "#ff7bc2", "#e3b341", "#a8b1bb", "#39c5cf",
+      "#ffa657",
+    ]
   )
 
   private static func colors(_ colors: Colors) -> String {

@@ -46,10 +46,26 @@ import Foundation
       try Workspace.withTemporary { workspace in
         try WeekSuite(scale, in: workspace).run(printLine)
       }
+    case .large: try measureLarge(arguments)
     case .hitRatio(let hitRatio): try hitRatio.run(printLine)
     case .compare(let base, let new): try compare(base: base, new: new, arguments)
     case .serve: try Server.serve(arguments)
     case .plot: break
+    }
+  }
+
+  /// Measures large values in all stores; with `--output`, draws a plot.
+  private static func measureLarge(_ arguments: Arguments) throws {
+    let machine = Machine()
+    let mount = Machine.mount(of: FileManager.default.temporaryDirectory)
+    printLine("\(machine.summary), \(mount ?? "unknown file system")\n")
+    try Workspace.withTemporary { workspace in
+      let suite = LargeSuite(arguments.scale, in: workspace)
+      let rows = try suite.run(only: arguments.selects, printLine)
+      guard let directory = arguments.output else { return }
+      let plot = directory.appending(path: "large.svg")
+      try Data(LargeSuite.plot(rows, on: machine).utf8).write(to: plot)
+      printLine("\nwrote \(plot.path())")
     }
   }
 
@@ -62,7 +78,7 @@ import Foundation
     for suite in arguments.selectedSuites {
       try Workspace.withTemporary { workspace in
         let (contests, close) = try suite.prepare(scale, workspace)
-        let selected = contests.filter(arguments.selects)
+        let selected = contests.filter { arguments.selects($0.name) }
         if !selected.isEmpty {
           printLine("\n## \(suite.name): \(suite.title)\n\n\(Report.heading)")
         }

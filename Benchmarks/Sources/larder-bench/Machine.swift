@@ -26,6 +26,22 @@ struct Machine: Codable {
   /// The day of the run, in UTC.
   var day: String { date.formatted(.iso8601.year().month().day()) }
 
+  /// The file system of a directory, with the options of its mount; nil if they are not known.
+  static func mount(of directory: URL) -> String? {
+    #if os(Linux)
+      let path = directory.resolvingSymlinksInPath().path(percentEncoded: false)
+      let text = try? String(contentsOfFile: "/proc/self/mounts", encoding: .utf8)
+      let mounts = text?.split(separator: "\n").map { $0.split(separator: " ").map(String.init) }
+      let mount = mounts?.filter { words in
+        let root = words[1] == "/" ? "/" : words[1] + "/"
+        return words.count > 3 && path.hasPrefix(root)
+      }.max { $0[1].utf8.count < $1[1].utf8.count }
+      return mount.map { "\($0[2]) (\($0[3]))" }
+    #else
+      return nil
+    #endif
+  }
+
   private static func processorName() -> String? {
     #if os(Linux)
       let text = try? String(contentsOfFile: "/proc/cpuinfo", encoding: .utf8)

@@ -102,25 +102,6 @@ struct PeerRecords<Value: Codable & Sendable> {
       })
   }
 
-  func overwriting(
-    _ label: String, _ kind: PeerKind, _ peerCoder: PeerCoder<Value>
-  ) -> Contest {
-    let order = order(seed: Scale.seed + 1, operations)
-    return Contest(
-      name: label + against(kind, peerCoder), operations: operations, mostRounds: kind.saveRounds,
-      a: {
-        let store = try Store(at: filled())
-        let cache = try cache(in: store)
-        let time = try timed(expecting: operations) { try save(order, in: cache, store, .single) }
-        try store.close()
-        return time
-      },
-      b: {
-        let peer = try kind.open(filled(kind, peerCoder))
-        return try timed(expecting: operations) { try put(order, in: peer, peerCoder, .single) }
-      })
-  }
-
   func retrieving(
     _ label: String, _ kind: PeerKind, _ peerCoder: PeerCoder<Value>, goal: Double?
   ) -> Contest {

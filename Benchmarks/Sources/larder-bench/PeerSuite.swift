@@ -174,34 +174,6 @@ extension Lookup {
   }
 }
 
-/// Values from 1 KB to 1 MB under random keys, in stores larger than their write buffers.
-struct LargeValueSuite {
-  private static let sizes = [
-    (1000, "1 KB"), (4000, "4 KB"), (20_000, "20 KB"), (100_000, "100 KB"), (1_000_000, "1 MB"),
-  ]
-  private static let rounds = 3
-  let contests: [Contest]
-
-  init(_ scale: BenchScale, in workspace: Workspace) {
-    contests = Self.sizes.flatMap { size, name -> [Contest] in
-      let count = max(2, scale.largeBytes / size)
-      let plan = Plan(records: 0, order: [], valueBytes: size)
-      let values = (0..<UInt32(count)).map { record in
-        plan.withValue(record) { $0.withUnsafeBytes { Data($0) } }
-      }
-      let records = PeerRecords(
-        name: name, values: values, operations: count, coder: .bytes, isSame: ==,
-        workspace: workspace)
-      let stores = ([.files] + PeerKind.databases).map { ($0, records.limited(for: $0)) }
-      let writing = stores.map { $1.saving("write \(name)", $0, .bytes, goal: nil) }
-      let reading = stores.map { $1.retrieving("read \(name)", $0, .bytes, goal: nil) }
-      // Overwrites use the records that were read before.
-      let overwriting = stores.map { $1.overwriting("overwrite \(name)", $0, .bytes) }
-      return writing + reading + overwriting
-    }.limited(toRounds: min(Self.rounds, scale.peerRounds))
-  }
-}
-
 extension [Contest] {
   /// The same contests with at most this many rounds.
   fileprivate func limited(toRounds rounds: Int) -> [Contest] {

@@ -33,18 +33,36 @@ struct PeerKind: Sendable {
   static let lmdb = PeerKind(name: "LMDB") { KeyValuePeer(peer_kind_lmdb, in: $0) }
   static let rocksdb = PeerKind(name: "RocksDB") { KeyValuePeer(peer_kind_rocksdb, in: $0) }
   static let leveldb = PeerKind(name: "LevelDB") { KeyValuePeer(peer_kind_leveldb, in: $0) }
+  /// With buffers and files of 64 MB, as for a server.
+  static let tunedLevelDB = PeerKind(name: "LevelDB, 64 MB buffers") {
+    KeyValuePeer(peer_kind_leveldb, in: $0, RawSide.options.withBuffers(of: 64 << 20))
+  }
+  /// RocksDB with values from 4 KiB on in blob files, which are collected.
+  static let blobDB = PeerKind(name: "RocksDB BlobDB") { KeyValuePeer(peer_kind_blobdb, in: $0) }
   static let databases = [sqlite, lmdb, rocksdb, leveldb]
   static let files = PeerKind(
     name: "files", mostRecords: 10_000, mostOperations: 1000, saveRounds: 3
   ) { FilePeer(in: $0) }
+
+  /// The same kind, with any number of records.
+  var unlimited: PeerKind { PeerKind(name: name, open: open) }
+}
+
+extension raw_options {
+  fileprivate func withBuffers(of bytes: Int) -> raw_options {
+    var options = self
+    options.write_buffer_bytes = bytes
+    options.max_file_bytes = bytes
+    return options
+  }
 }
 
 /// LMDB, RocksDB or LevelDB, through `Sources/Peers`.
 private final class KeyValuePeer: Peer {
   private let store: OpaquePointer
 
-  init(_ kind: peer_kind, in directory: URL) {
-    store = peer_open(kind, directory.path(percentEncoded: false), RawSide.options)
+  init(_ kind: peer_kind, in directory: URL, _ options: raw_options = RawSide.options) {
+    store = peer_open(kind, directory.path(percentEncoded: false), options)
   }
 
   deinit { peer_close(store) }

@@ -1,13 +1,10 @@
-/// Draws a report: times by number of records, times by size of values, and coding to JSON.
+/// Draws a report: times by number of records, and coding to JSON.
 ///
-/// Rows are selected by their names: `retrieve one of 10000`, `read 20 KB, to LMDB`,
-/// `encode 100 feed items`.
+/// Rows are selected by their names: `retrieve one of 10000`, `encode 100 feed items`.
 enum Plots {
   /// The plots for which a report has rows, as SVG files.
   static func all(of report: Report) -> [(kind: String, image: String)] {
-    let charts = [
-      ("growth", growth(report)), ("values", values(report)), ("coding", coding(report)),
-    ]
+    let charts = [("growth", growth(report)), ("coding", coding(report))]
     return charts.compactMap { kind, chart in chart.map { (kind, $0.svg()) } }
   }
 
@@ -44,61 +41,6 @@ enum Plots {
 
   private static func count(_ records: Double) -> String {
     records >= 1e6 ? "\(Axis.text(records / 1e6)) M" : "\(Axis.text(records / 1000)) k"
-  }
-
-  // MARK: - Sizes of values
-
-  private struct Sized {
-    let work: String
-    let bytes: Double
-    let label: String
-    let peer: String
-    let row: Report.Row
-
-    init?(_ row: Report.Row) {
-      guard
-        let match = row.name.wholeMatch(of: /(read|write|overwrite) (([0-9]+) (KB|MB)), to (.+)/),
-        let count = Double(match.3)
-      else { return nil }
-      (work, label, peer) = (String(match.1), String(match.2), String(match.5))
-      bytes = count * (match.4 == "KB" ? 1e3 : 1e6)
-      self.row = row
-    }
-  }
-
-  private static func values(_ report: Report) -> Chart? {
-    let rows = report.rows.compactMap(Sized.init)
-    guard !rows.isEmpty else { return nil }
-    var peers: [String] = []
-    for row in rows where !peers.contains(row.peer) { peers.append(row.peer) }
-    var ticks: [(at: Double, label: String)] = []
-    for row in rows.sorted(by: { $0.bytes < $1.bytes }) where ticks.last?.at != row.bytes {
-      ticks.append((row.bytes, row.label))
-    }
-    let panels = ["read", "write", "overwrite"].compactMap { work -> LinePanel? in
-      let rows = rows.filter { $0.work == work }
-      guard !rows.isEmpty else { return nil }
-      func points(_ time: ([Sized]) -> Double?) -> [LinePanel.Point] {
-        ticks.compactMap { tick in
-          time(rows.filter { $0.bytes == tick.at }).map { (tick.at, $0) }
-        }
-      }
-      // Larder has one time per peer; the plot has their median.
-      let larder = points { $0.isEmpty ? nil : median($0.map(\.row.larder)) }
-      let others = peers.enumerated().map { index, peer in
-        (
-          series: index + 1,
-          points: points { $0.first { $0.peer == peer }?.row.other }
-        )
-      }
-      return LinePanel(
-        title: work, xTitle: "size of a value", yTitle: "time for one value", xTicks: ticks,
-        isYLogarithmic: true, yLabel: Axis.text(nanoseconds:),
-        lines: [(series: 0, points: larder)] + others.filter { !$0.points.isEmpty })
-    }
-    return Chart(
-      title: "Values by their size (both axes are logarithmic)", source: source(report),
-      series: ["Larder"] + peers, panels: panels, columns: 2)
   }
 
   // MARK: - Coding

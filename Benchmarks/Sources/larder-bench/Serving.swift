@@ -75,7 +75,7 @@ enum Server {
     for suite in arguments.selectedSuites {
       try Workspace.withTemporary { workspace in
         let (contests, close) = try suite.prepare(arguments.scale, workspace)
-        for contest in contests where arguments.selects(contest) {
+        for contest in contests where arguments.selects(contest.name) {
           LarderBench.printLine("workload \(contest.name)")
           try serve(contest)
         }

@@ -49,9 +49,6 @@ struct Suite: Sendable {
     Suite(name: "peers", title: "a cache, against other stores used as one") {
       (PeerSuite($0, in: $1).contests, {})
     },
-    Suite(name: "values", title: "large values, against other stores") {
-      (LargeValueSuite($0, in: $1).contests, {})
-    },
     Suite(name: "observation", title: "saves with a stream of changes, against saves without") {
       let suite = try ObservationSuite($0, in: $1)
       return (suite.contests, suite.close)

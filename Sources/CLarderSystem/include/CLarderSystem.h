@@ -30,10 +30,6 @@ uint32_t clarder_crc32c_by_table(uint32_t crc, const void *_Nullable bytes,
 /// Exchanges the names of two files or directories atomically. Returns 0, or an errno.
 int clarder_exchange(const char *path, const char *other) CLARDER_NOEXCEPT;
 
-/// Asks the system to begin writing a part of a file to the device, without waiting for it. Returns
-/// 0, or an errno. Does nothing where the system has no such call.
-int clarder_begin_writing(int descriptor, int64_t offset, int64_t count) CLARDER_NOEXCEPT;
-
 /// Starts a detached thread that calls `body` with `context` and then ends. Returns false if the
 /// system refuses one.
 bool clarder_start_thread(void (*body)(void *context), void *context) CLARDER_NOEXCEPT;

@@ -92,11 +92,12 @@ package final class LevelDBEngine: StorageEngine {
     schedule = CollectionSchedule(
       segmentBytes: options.segmentBytes, segments: try segments?.numbers().count ?? 0)
     do throws(EngineError) {
-      let segmentBytes = options.segmentBytes
+      let (segmentBytes, syncsAhead) = (options.segmentBytes, options.syncsInBackground)
       let writer = try LevelDBWriter(
         of: database, logs: logs, reserve: reserve,
-        segments: segments.map { SegmentWriter(with: $0, segmentBytes: segmentBytes) },
-        counting: writes, readOnlyCause: options.readOnlyCause)
+        segments: segments.map {
+          SegmentWriter(with: $0, segmentBytes: segmentBytes, syncsAhead: syncsAhead)
+        }, counting: writes, readOnlyCause: options.readOnlyCause)
       queue = CommitQueue(writer)
     } catch {
       clarder_close(database)
@@ -147,7 +148,7 @@ package final class LevelDBEngine: StorageEngine {
     try owner.require()
     do throws(EngineError) {
       let commit = try commitOrReopen(&batch, synced: synced)
-      if let format = options.separation, options.collectsSegments {
+      if let format = options.separation, options.collectsInBackground {
         collectIfDue(
           mayWait: batch.rows.contains { $0.payloadCount >= format.thresholdBytes ?? .max })
       }

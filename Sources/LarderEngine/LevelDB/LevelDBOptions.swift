@@ -43,10 +43,15 @@ package struct LevelDBOptions: Sendable {
   /// The default is 32 MiB; 4 KiB to 1 GiB.
   package var segmentBytes = SegmentWriter.segmentBytes
 
-  /// Whether the room of payloads in segments that no row names is given back in the background.
+  /// Whether a thread syncs segments while they are appended to.
   ///
-  /// The default is true; ``LevelDBEngine/collectSegments()`` gives it back in any case.
-  package var collectsSegments = true
+  /// The default is true. When false, the writers sync them.
+  package var syncsInBackground = true
+
+  /// Whether a thread collects segments when that is due.
+  ///
+  /// The default is true. When false, only ``LevelDBEngine/collectSegments()`` collects them.
+  package var collectsInBackground = true
 
   // MARK: - Performance
 

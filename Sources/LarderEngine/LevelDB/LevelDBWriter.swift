@@ -47,7 +47,11 @@ struct LevelDBWriter: ~Copyable {
   }
 
   /// Notes that the database is about to be closed, and usable again after ``resume(with:)``.
-  mutating func requireReopening() { needsReopening = true }
+  mutating func requireReopening() {
+    needsReopening = true
+    // Recovery checks the segments.
+    segments?.sync.finish()
+  }
 
   /// Whether the reserve is spent, in a directory that is in place.
   var isReserveSpent: Bool {
@@ -286,6 +290,15 @@ extension LevelDBWriter {
     try reportFailure()
   }
 
+  /// Begins to sync the segments; the caller waits for it, outside of the queue.
+  mutating func beginSegmentSync() -> SegmentSync? {
+    segments?.beginSync()
+    return switch segments {
+    case .some(let segments): segments.sync
+    case nil: nil
+    }
+  }
+
   /// The segment that is appended to; nil if there is none.
   var currentSegment: UInt32? {
     switch segments {
@@ -335,7 +348,7 @@ extension LevelDBWriter {
 
   /// Disables writing if the failure is one of a sync of the segment.
   private mutating func noteFailedSync(_ error: EngineError) {
-    guard segments?.hasFailedToSync == true else { return }
+    guard segments?.sync.hasFailed == true else { return }
     disabledCause = "\(error)"
     needsReopening = true
   }

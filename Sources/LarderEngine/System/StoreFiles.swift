@@ -180,9 +180,6 @@ package protocol StoreFile: AnyObject, Sendable {
     _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer, at offset: Int
   ) throws(EngineError)
 
-  /// Asks the system to begin writing a part of the file to the device, and does not wait for it.
-  func beginWriting(from offset: Int, count: Int)
-
   /// Waits until the contents of the file are on the device.
   func synchronize() throws(EngineError)
 }

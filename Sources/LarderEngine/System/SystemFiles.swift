@@ -226,8 +226,6 @@ private final class SystemFile: StoreFile {
     try file.write(first, second, at: offset)
   }
 
-  func beginWriting(from offset: Int, count: Int) { file.beginWriting(from: offset, count: count) }
-
   func synchronize() throws(EngineError) { try file.synchronize() }
 }
 
@@ -378,14 +376,6 @@ private struct OpenFile: ~Copyable {
     return pieces.span.withUnsafeBufferPointer { pieces in
       pieces.baseAddress.map { body($0, 2) } ?? 0
     }
-  }
-
-  /// Asks the system to begin writing, without waiting for the device.
-  func beginWriting(from offset: Int, count: Int) {
-    #if os(Linux)
-      // A hint: a failure shows at the next sync.
-      _ = clarder_begin_writing(descriptor, Int64(offset), Int64(count))
-    #endif
   }
 
   /// Waits until the file, or the names in the directory, are on the device.

@@ -7,7 +7,7 @@ import Testing
 @Suite struct CollectionTests {
   private static func options() -> LevelDBOptions {
     var options = SeparationTests.options(from: 1, segmentBytes: 8 << 10)
-    options.collectsSegments = false
+    options.collectsInBackground = false
     return options
   }
 
@@ -164,7 +164,7 @@ import Testing
   func threads() throws {
     let directory = try TemporaryDirectory()
     var options = Self.options()
-    options.collectsSegments = true
+    options.collectsInBackground = true
     options.writeBufferBytes = 64 << 10
     let engine = try LevelDBEngine(at: directory.path, options: options)
     let isDone = Atomic<Bool>(false)
@@ -211,7 +211,7 @@ import Testing
   func closing() throws {
     let directory = try TemporaryDirectory()
     var options = Self.options()
-    options.collectsSegments = true
+    options.collectsInBackground = true
     for round in 0..<20 {
       let engine = try LevelDBEngine(at: directory.path, options: options)
       for number in 0..<30 { try Self.put(number, round, in: engine) }

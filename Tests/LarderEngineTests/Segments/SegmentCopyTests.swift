@@ -8,7 +8,7 @@ import Testing
 @Suite struct SegmentCopyTests {
   private static func options(collects: Bool = false) -> LevelDBOptions {
     var options = SeparationTests.options(from: 1, segmentBytes: 8 << 10)
-    options.collectsSegments = collects
+    options.collectsInBackground = collects
     options.writeBufferBytes = 64 << 10
     return options
   }

@@ -8,7 +8,7 @@ import Testing
 @Suite struct SegmentEventTests {
   private static func options(_ disk: SimulatedDisk? = nil) -> LevelDBOptions {
     var options = SeparationTests.options(from: 1, segmentBytes: 8 << 10)
-    options.collectsSegments = false
+    options.collectsInBackground = false
     if let disk { options.files = SimulatedFiles(disk) }
     return options
   }
@@ -128,7 +128,7 @@ import Testing
     let directory = try TemporaryDirectory()
     var options = Self.options()
     options.segmentBytes = 64 << 10
-    options.collectsSegments = true
+    options.collectsInBackground = true
     for session in 0..<40 {
       let engine = try LevelDBEngine(at: directory.path, options: options)
       try Self.put(session % 10, UInt8(session), in: engine)

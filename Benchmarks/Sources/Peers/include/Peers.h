@@ -29,6 +29,8 @@ typedef enum peer_kind {
   peer_kind_leveldb,
   /// RocksDB, with the options of `raw_options` that it supports, and its defaults for the rest.
   peer_kind_rocksdb,
+  /// The same with values from 4 KiB on in blob files, collected from the oldest quarter on.
+  peer_kind_blobdb,
   /// LMDB with `MDB_NOSYNC`: a commit is written to the file but not synced, like a save of Larder.
   /// `MDB_NOMETASYNC` would leave out only one of the two fsyncs of a commit.
   peer_kind_lmdb,

@@ -121,7 +121,7 @@ extension LevelDBEngine {
   }
 
   package func collectSegmentsSoon() {
-    guard let segments, options.collectsSegments else { return }
+    guard let segments, options.collectsInBackground else { return }
     do throws(EngineError) {
       // Less than half a segment is not worth a scan.
       let closed = try closedSegments(of: segments)
@@ -138,7 +138,7 @@ extension LevelDBEngine {
   ///
   /// If that is far behind, a caller that `mayWait` waits for it a moment.
   func collectIfDue(mayWait: Bool) {
-    guard let segments, options.collectsSegments else { return }
+    guard let segments, options.collectsInBackground else { return }
     if mayWait, schedule.isBehind(appended: segments.appendedBytes) {
       _ = collectionThread.wait(timeout: .monotonicNow + .milliseconds(Self.longestWait))
     }
@@ -248,6 +248,8 @@ extension LevelDBEngine {
 
   /// Writes all rows of the logs into tables that survive a power loss, with their frames.
   private func makeDurable() throws(EngineError) {
+    // Outside of the queue, so that writers do not wait for most of it.
+    try withWriterEntered { $0.beginSegmentSync() }?.wait()
     try withWriterEntered { writer throws(EngineError) in
       // If the table found no room, the database would have to be reopened.
       guard try writer.hasRoom(forFreeing: true) else { throw .diskFull }

@@ -7,10 +7,12 @@
 // checks those frames, and takes the first bad one for the end of the logs (`FrameCheck.swift`).
 // The rule holds because
 //
-//   1. a segment is synced, with its name, before LevelDB's memory may be full, before a
+//   1. all segments are synced, with their names, before LevelDB's memory may be full, before a
 //      compaction of the memory, and before each write while a compaction runs;
-//   2. a durable write syncs the segment before it syncs the log;
-//   3. a full segment is synced and sealed before the next one is begun.
+//   2. a durable write syncs the segments before it syncs the log.
+//
+// So that these wait for little, another thread syncs what has been appended (`SegmentSync.swift`).
+// It also seals a segment that is full, once it is synced: recovery need not check its frames.
 //
 // A frame is appended before its row is written. If appending fails, the write fails, and has no
 // effect; the next frame is written over what is there.
@@ -21,31 +23,36 @@ import LarderBytes
 struct SegmentWriter: ~Copyable {
   /// A segment of this size is sealed.
   static let segmentBytes = 32 << 20
-  /// After this many bytes the system is asked to begin writing them to the device.
-  private static let hintBytes = 4 << 20
+  /// The number of full segments that may wait to be synced.
+  private static let mostEnded = 2
 
   private struct Current {
     let number: UInt32
     let file: any StoreFile
     var end: Int
-    /// The place up to which the system was asked to write.
-    var hinted = 0
+    /// The place up to which a sync has begun.
+    var syncing = 0
+
+    func sync(endsSegment: Bool) -> SegmentSync.Request {
+      SegmentSync.Request(number: number, file: file, end: endsSegment ? end : nil)
+    }
   }
 
   let reader: SegmentFiles
+  let sync: SegmentSync
   private let segmentBytes: Int
   private var current: Current?
   /// The number of the last segment; no other gets it, as long as a reader may have a row of it.
   private var lastNumber: UInt32 = 0
   /// Whether a frame, or the name of a segment, may not be on the device.
   private(set) var hasUnsynced = false
-  /// Whether a sync has failed: the device may have lost frames that rows name.
-  private(set) var hasFailedToSync = false
   private var buffer = ByteBuffer()
 
-  init(with reader: SegmentFiles, segmentBytes: Int = Self.segmentBytes) {
+  /// Syncs on the caller's thread if `syncsAhead` is false.
+  init(with reader: SegmentFiles, segmentBytes: Int = Self.segmentBytes, syncsAhead: Bool) {
     self.reader = reader
     self.segmentBytes = segmentBytes
+    sync = SegmentSync(in: reader.directory, reader.files, hasThread: syncsAhead)
   }
 
   /// The number of the segment that is appended to; nil if there is none.
@@ -59,7 +66,7 @@ struct SegmentWriter: ~Copyable {
   ) throws(EngineError) -> FramePointer {
     let count = FrameHeader.byteCount + key.count + payload.count
     if let current, current.end > SegmentHeader.byteCount, current.end + count > segmentBytes {
-      try seal()
+      try endSegment()
     }
     if current == nil { try begin() }
     guard var segment = current else { preconditionFailure("no segment was begun") }
@@ -75,47 +82,54 @@ struct SegmentWriter: ~Copyable {
       sequence: sequence)
     segment.end += count
     reader.didAppend(count)
-    if segment.end - segment.hinted >= Self.hintBytes {
-      segment.file.beginWriting(from: segment.hinted, count: segment.end - segment.hinted)
-      segment.hinted = segment.end
-    }
     current = segment
+    if segment.end - segment.syncing >= segmentBytes / 4, segment.end < segmentBytes {
+      beginSync()
+    }
     return pointer
   }
 
-  /// Waits until all frames are on the device, and the name of their segment.
+  /// Begins to sync what has been appended, and returns before that is done.
+  mutating func beginSync() {
+    guard hasUnsynced, let segment = current else { return }
+    current?.syncing = segment.end
+    sync.begin(segment.sync(endsSegment: false))
+  }
+
+  /// Waits until all frames are on the device, and the names of their segments.
   mutating func synchronize() throws(EngineError) {
-    guard hasUnsynced, let current else { return }
-    // The system may report a failed write once only.
-    guard !hasFailedToSync else { throw .io("an earlier sync of a segment failed") }
-    do throws(EngineError) {
-      try current.file.synchronize()
-      try reader.files.synchronizeDirectory(reader.directory)
-    } catch {
-      hasFailedToSync = true
-      throw error
+    guard hasUnsynced else { return }
+    try synchronize(endsSegment: false)
+  }
+
+  /// Syncs all segments and ends the newest one; the next frame begins another one.
+  mutating func seal() throws(EngineError) {
+    try synchronize(endsSegment: true)
+    current = nil
+  }
+
+  private mutating func synchronize(endsSegment: Bool) throws(EngineError) {
+    if let current {
+      try sync.run(current.sync(endsSegment: endsSegment))
+    } else {
+      try sync.wait()
     }
     hasUnsynced = false
   }
 
-  /// Syncs the segment and ends it; the next frame begins another one.
-  mutating func seal() throws(EngineError) {
+  /// Ends a full segment, which is synced and sealed by another thread.
+  private mutating func endSegment() throws(EngineError) {
     guard let segment = current else { return }
-    try synchronize()
-    buffer.truncate(to: 0)
-    FrameHeader.appendSeal(at: segment.end, to: &buffer)
-    try buffer.withBytes { seal throws(EngineError) in
-      try segment.file.write(
-        seal, UnsafeRawBufferPointer(start: nil, count: 0), at: segment.end)
-    }
+    if sync.endedSegments >= Self.mostEnded { try sync.wait() }
+    sync.begin(segment.sync(endsSegment: true))
     current = nil
   }
 
   /// Leaves the segment, which recovery has checked and synced.
   mutating func abandon() {
+    sync.reset()
     current = nil
     hasUnsynced = false
-    hasFailedToSync = false
     reader.closeAll()
   }
 

@@ -157,7 +157,6 @@ private final class FileInMemory: StoreFile {
     throw .io("\(path) is a file in memory, which is only read")
   }
 
-  func beginWriting(from offset: Int, count: Int) {}
   func synchronize() throws(EngineError) {}
 }
 

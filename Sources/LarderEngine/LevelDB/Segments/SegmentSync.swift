@@ -1,0 +1,120 @@
+import Dispatch
+import LarderBytes
+import Synchronization
+
+/// Syncs segments on a thread of its own while the leader appends to them, so that few writes wait
+/// for the device.
+final class SegmentSync: Sendable {
+  /// A segment to sync.
+  struct Request {
+    let number: UInt32
+    let file: any StoreFile
+    /// Where the segment ends, if nothing more is appended to it: it is sealed then.
+    let end: Int?
+  }
+
+  private struct State {
+    /// The requests that are not done, the one under way first.
+    var requests: [Request] = []
+    /// The newest segment whose name is on the device; those of older ones are, too.
+    var namedSegment: UInt32 = 0
+    var failure: EngineError?
+  }
+
+  private let directory: String
+  private let files: any StoreFiles
+  private let hasThread: Bool
+  private let state = Mutex(State())
+  private let thread = DispatchGroup()
+
+  /// With `hasThread` false, the caller of ``begin(_:)`` does the work.
+  init(in directory: String, _ files: any StoreFiles, hasThread: Bool) {
+    (self.directory, self.files, self.hasThread) = (directory, files, hasThread)
+  }
+
+  /// The number of ended segments that are not synced.
+  var endedSegments: Int { state.withLock { $0.requests.count { $0.end != nil } } }
+
+  /// Begins to sync a segment, and returns before that is done.
+  func begin(_ request: Request) {
+    let isFirst = state.withLock { state in
+      state.requests.append(request)
+      return state.requests.count == 1
+    }
+    guard isFirst else { return }
+    thread.enter()
+    let body: @Sendable () -> Void = { [self] in
+      work()
+      thread.leave()
+    }
+    if !(hasThread && startThread(body)) { body() }
+  }
+
+  /// Waits until all that was begun is done, and throws a failure of it, each time.
+  func wait() throws(EngineError) {
+    finish()
+    if let failure = state.withLock({ $0.failure }) { throw failure }
+  }
+
+  /// Syncs the newest segment on the caller's thread, after all that was begun.
+  func run(_ request: Request) throws(EngineError) {
+    try wait()
+    do throws(EngineError) {
+      try synchronize(request)
+    } catch {
+      // The system may report a failed write once only.
+      state.withLock { $0.failure = error }
+      throw error
+    }
+  }
+
+  /// Waits until all that was begun is done or has failed.
+  func finish() { thread.wait() }
+
+  /// Forgets a failure: recovery has checked and synced the frames.
+  func reset() {
+    finish()
+    state.withLock { $0.failure = nil }
+  }
+
+  /// Whether a sync has failed: the device may have lost frames that rows name.
+  var hasFailed: Bool { state.withLock { $0.failure != nil } }
+
+  private func work() {
+    var next = state.withLock { $0.requests.first }
+    while let request = next {
+      var failure: EngineError?
+      do throws(EngineError) {
+        try synchronize(request)
+      } catch {
+        failure = error
+      }
+      next = state.withLock { state in
+        state.failure = state.failure ?? failure
+        state.requests.removeFirst()
+        return state.requests.first
+      }
+    }
+  }
+
+  private func synchronize(_ request: Request) throws(EngineError) {
+    try request.file.synchronize()
+    if state.withLock({ $0.namedSegment < request.number }) {
+      try files.synchronizeDirectory(directory)
+      state.withLock { $0.namedSegment = max($0.namedSegment, request.number) }
+    }
+    if let end = request.end { seal(request.file, at: end) }
+  }
+
+  private func seal(_ file: any StoreFile, at end: Int) {
+    var seal = ByteBuffer()
+    FrameHeader.appendSeal(at: end, to: &seal)
+    do throws(EngineError) {
+      try seal.withBytes { seal throws(EngineError) in
+        try file.write(seal, UnsafeRawBufferPointer(start: nil, count: 0), at: end)
+      }
+    } catch {
+      // An opening after a power loss checks the frames of a segment without a seal.
+    }
+  }
+}
