@@ -54,9 +54,11 @@ bench-quick: bench-deps ## run every benchmark briefly, and verify its results, 
 	cd Benchmarks && $(SWIFT) run -c release larder-bench --quick --backup --rounds 1
 	cd Benchmarks && $(SWIFT) run -c release larder-bench --quick --week
 	cd Benchmarks && $(SWIFT) run -c release larder-bench --quick --budget
+	cd Benchmarks && $(SWIFT) run -c release larder-bench --quick --large
 
 bench: bench-deps ## measure, print the tables, and write and draw Benchmarks/Results
 	cd Benchmarks && $(SWIFT) run -c release larder-bench --output Results
+	cd Benchmarks && $(SWIFT) run -c release larder-bench --large --output Results
 
 bench-compare: bench-deps ## measure HEAD against BASE=commit; ONLY=workload, SUITE=suite, ROUNDS=n
 	Scripts/bench-compare "$(BASE)" $(if $(SUITE),--suite "$(SUITE)") $(if $(ONLY),--only "$(ONLY)") \
