@@ -405,7 +405,7 @@ extension CacheCore {
     let lifetime = lifetime ?? record.ownLifetime
     let expiresAt = expiry(from: savedAt, lifetime)
     write.rows.putSeparable(
-      key.bytes.span.bytes, stamp: Record.stamp, if: requirement, note: note
+      key.bytes.span.bytes, stamp: Record.stamp, if: requirement, keepsPayload: true, note: note
     ) { buffer in
       record.appendRestamped(
         bytes, savedAt: savedAt, expiresAt: expiresAt, lifetime: lifetime, validator: validator,

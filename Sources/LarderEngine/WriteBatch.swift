@@ -31,6 +31,8 @@ package struct WriteBatch: ~Copyable {
     package let note: UInt8
     /// The stamp in the value of a put, which the commit fills in; nil if it has none.
     package let stamp: Stamp?
+    /// Whether the payload is that of the value which `requirement` finds unchanged.
+    let keepsPayload: Bool
     package let start: Int
     package let keyCount: Int
     package let valueCount: Int
@@ -151,9 +153,12 @@ package struct WriteBatch: ~Copyable {
   ///
   /// `body` appends the value, and returns the size of the payload. The stamp lies before it. An
   /// error of `body` takes the row back.
+  ///
+  /// With `keepsPayload`, the payload is that of the value which `requirement`, an
+  /// ``Condition/unchanged(since:in:)``, describes. It is not written again if it is in a segment.
   package mutating func putSeparable<E: Error>(
-    _ key: RawSpan, stamp: Stamp, if requirement: Int? = nil, note: UInt8 = 0,
-    encoding body: (inout ByteBuffer) throws(E) -> Int
+    _ key: RawSpan, stamp: Stamp, if requirement: Int? = nil, keepsPayload: Bool = false,
+    note: UInt8 = 0, encoding body: (inout ByteBuffer) throws(E) -> Int
   ) throws(E) {
     let start = append(key)
     let payloadCount: Int
@@ -165,7 +170,7 @@ package struct WriteBatch: ~Copyable {
     }
     addRow(
       .put, from: start, keyCount: key.byteCount, stamp: stamp, payloadCount: payloadCount,
-      if: requirement, note: note)
+      keepsPayload: keepsPayload, if: requirement, note: note)
   }
 
   /// Adds a put whose key and value the closures append to the buffer.
@@ -216,7 +221,7 @@ package struct WriteBatch: ~Copyable {
 
   private mutating func addRow(
     _ kind: Kind, from start: Int, keyCount: Int, stamp: Stamp? = nil, payloadCount: Int = 0,
-    if requirement: Int?, note: UInt8 = 0
+    keepsPayload: Bool = false, if requirement: Int?, note: UInt8 = 0
   ) {
     let valueCount = bytes.count - start - keyCount
     if let stamp {
@@ -226,7 +231,8 @@ package struct WriteBatch: ~Copyable {
     if rows.capacity == 0 { rows.reserveCapacity(2) }
     rows.append(
       Row(
-        kind: kind, note: note, stamp: stamp, start: start, keyCount: keyCount,
-        valueCount: valueCount, payloadCount: payloadCount, requirement: requirement))
+        kind: kind, note: note, stamp: stamp, keepsPayload: keepsPayload, start: start,
+        keyCount: keyCount, valueCount: valueCount, payloadCount: payloadCount,
+        requirement: requirement))
   }
 }

@@ -61,8 +61,12 @@ extension ValueSeparation {
 
 extension WriteBatch {
   /// Adds a put of a stamped value, whose payload is all bytes after the stamp.
-  mutating func putSeparable(_ key: [UInt8], _ value: [UInt8], if requirement: Int? = nil) {
-    putSeparable(key.span.bytes, stamp: .test, if: requirement) { buffer in
+  mutating func putSeparable(
+    _ key: [UInt8], _ value: [UInt8], if requirement: Int? = nil, keepsPayload: Bool = false
+  ) {
+    putSeparable(
+      key.span.bytes, stamp: .test, if: requirement, keepsPayload: keepsPayload
+    ) { buffer in
       buffer.append(value)
       return value.count - Stamp.test.end
     }

@@ -89,6 +89,7 @@ struct PowerLossHistory {
       try write([(key, bytes)], synced: synced)
       isDurable = synced
     case .batch(let rows): try write(rows, synced: false)
+    case .restamp(let key): try restamp(key)
     case .remove(let key): try remove(key, if: nil)
     case .removeIf(let key, true): try remove(key, if: .present)
     case .removeIf(let key, false): try remove(key, if: .unchanged(since: 1 << 60, in: .test))
@@ -143,6 +144,19 @@ struct PowerLossHistory {
       state[key] = PowerLossHistory.fingerprint(of: value)
     }
     try engine.write(&batch, synced: synced)
+  }
+
+  private mutating func restamp(_ key: Int) throws {
+    let key = PowerLossHistory.key(key)
+    guard var value = try engine.value(key), let since = sequence(of: value) else { return }
+    value.replaceSubrange(0..<20, with: newValue(20))
+    value.replaceSubrange(
+      Stamp.test.offset..<Stamp.test.end, with: [UInt8](repeating: 0, count: 12))
+    var batch = WriteBatch()
+    let same = batch.require(key.span.bytes, .unchanged(since: since, in: .test))
+    batch.putSeparable(key, value, if: same, keepsPayload: true)
+    try engine.write(&batch, synced: false)
+    state[key] = PowerLossHistory.fingerprint(of: value)
   }
 
   private mutating func remove(_ key: Int, if condition: WriteBatch.Condition?) throws {

@@ -4,6 +4,8 @@ import LarderTestSupport
 enum ScriptOperation: CustomStringConvertible {
   case put(key: Int, bytes: Int, synced: Bool)
   case batch([(key: Int, bytes: Int)])
+  /// A put of another value with the same payload, if the key has one.
+  case restamp(key: Int)
   case remove(key: Int)
   /// A remove with a condition that holds if the key exists, or with one that never holds.
   case removeIf(key: Int, holds: Bool)
@@ -20,6 +22,7 @@ enum ScriptOperation: CustomStringConvertible {
     case .put(let key, let bytes, let synced): "put\(synced ? "Synced" : "")(\(key), \(bytes))"
     case .batch(let rows):
       "batch(" + rows.map { "\($0.key): \($0.bytes)" }.joined(separator: ", ") + ")"
+    case .restamp(let key): "restamp(\(key))"
     case .remove(let key): "remove(\(key))"
     case .removeIf(let key, let holds): "removeIf(\(key), \(holds))"
     case .flush: "flush"
@@ -75,6 +78,16 @@ struct PowerLossScript: Sendable {
       .put(key: 5, bytes: 12_000, synced: false),
     ])
 
+  /// Payloads are kept while their rows change, and then collected.
+  static let keptPayloads = PowerLossScript(
+    name: "kept payloads",
+    operations: (0..<8).map { .put(key: $0, bytes: 20_000, synced: false) } + [
+      .restamp(key: 1), .restamp(key: 2), .put(key: 0, bytes: 30_000, synced: false),
+      .put(key: 3, bytes: 20_000, synced: false), .put(key: 4, bytes: 20_000, synced: false),
+      .collect, .restamp(key: 1), .restamp(key: 1), .flush, .restamp(key: 2), .collect, .reopen,
+      .restamp(key: 1), .put(key: 7, bytes: 20_000, synced: false), .collect,
+    ])
+
   init(name: String, operations: [ScriptOperation]) {
     self.name = name
     self.operations = operations
@@ -91,7 +104,8 @@ struct PowerLossScript: Sendable {
 
   private static func operation(_ random: inout SplitMix64) -> ScriptOperation {
     let key = Int.random(in: 0..<8, using: &random)
-    switch Int.random(in: 0..<34, using: &random) {
+    switch Int.random(in: 0..<37, using: &random) {
+    case 34..<37: return .restamp(key: key)
     case 0..<12: return .put(key: key, bytes: size(&random), synced: false)
     case 12..<15: return .put(key: key, bytes: size(&random), synced: true)
     case 15..<20:

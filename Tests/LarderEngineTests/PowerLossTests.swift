@@ -8,7 +8,7 @@ import Testing
 /// `LARDER_SEED` repeats a run. Each run prints its seed with its counts.
 @Suite struct PowerLossTests {
   private static let named: [PowerLossScript] = [
-    .syncedAfterRotation, .rotations, .collections, .syncedAfterRotation,
+    .syncedAfterRotation, .rotations, .collections, .keptPayloads, .syncedAfterRotation,
   ]
 
   @Test(

@@ -67,6 +67,42 @@ import Testing
     try expectImages(try Store(at: salvaged, options: Self.options(from: nil)))
   }
 
+  @Test("A touch, and a read of a sliding cache, do not write the payload again.")
+  func touched() async throws {
+    let directory = try TemporaryDirectory()
+    let place = URL(filePath: directory.path("store"))
+    let clock = ManualClock()
+    func open(_ store: Store) throws -> Cache<Int, Data> {
+      try store.cache(
+        "images", of: Data.self, keyedBy: Int.self, lifetime: .seconds(160), expiry: .sliding,
+        coder: .bytes)
+    }
+    var store = try Store(at: place, options: Self.options(clock: clock))
+    var images = try open(store)
+    for number in 0..<3 { try images.save(Self.image(number), for: number, tags: ["a"]) }
+    let written = store.statistics.segments.writtenBytes
+    #expect(written > 300_000)
+    clock.advance(by: .seconds(100))
+    #expect(try images.touch(0, lifetime: .seconds(1000), validator: Validator("new")))
+    #expect(try images.value(for: 1) == Self.image(1))
+    try await store.waitUntilIdle()
+    #expect(store.statistics.segments.writtenBytes == written)
+    // The entry that was not read has expired.
+    clock.advance(by: .seconds(100))
+    for _ in 0..<2 {
+      for number in 0..<3 {
+        #expect(try images.value(for: number) == (number == 2 ? nil : Self.image(number)))
+      }
+      #expect(try images.entry(for: 0)?.validator == Validator("new"))
+      #expect(try images.entry(for: 0)?.tags == ["a"])
+      try await store.waitUntilIdle()
+      try store.close()
+      store = try Store(at: place, options: Self.options(clock: clock))
+      images = try open(store)
+    }
+    try store.close()
+  }
+
   @Test("A damaged payload is an error for its key, is found by validate, and costs nothing else.")
   func damage() throws {
     let directory = try TemporaryDirectory()

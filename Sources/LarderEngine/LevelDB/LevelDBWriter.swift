@@ -309,7 +309,7 @@ extension LevelDBWriter {
 
   /// Appends the payloads of rows to the newest segment, and makes the rows name them there.
   ///
-  /// A row that was changed since it was read is left alone. Sequences and dates stay as they are.
+  /// A row that names another payload by now is left alone. Sequences and dates stay as they are.
   mutating func move(_ rows: [MovedRow]) throws(EngineError) {
     if let disabledCause { throw .writesDisabled(cause: disabledCause) }
     guard !reserve.isSpent else { throw .diskFull }
@@ -326,23 +326,24 @@ extension LevelDBWriter {
   }
 
   private mutating func stage(_ row: MovedRow) throws(EngineError) {
-    guard try value.read(row.key.span.bytes, from: database),
-      value.withBytes({ [UInt8]($0) == row.row })
+    guard let format = segments?.reader.format,
+      try value.read(row.key.span.bytes, from: database)
     else { return }
-    let (key, bytes) = (row.key.span.bytes, row.row.span.bytes)
-    try key.withUnsafeBytes { key throws(EngineError) in
-      try bytes.withUnsafeBytes { bytes throws(EngineError) in
-        guard let format = segments?.reader.format,
-          let old = SeparatedRow(bytes, under: key, by: format)
-        else { return }
+    // The head may have changed since the row was read.
+    let head = row.key.span.bytes.withUnsafeBytes { key -> [UInt8]? in
+      let now = SeparatedRow(value.memory.bytes, under: key, by: format)
+      guard let now, now.pointer == row.pointer else { return nil }
+      return [UInt8](value.memory.bytes[..<now.headCount])
+    }
+    guard let head else { return }
+    try row.key.span.bytes.withUnsafeBytes { key throws(EngineError) in
+      try head.span.bytes.withUnsafeBytes { head throws(EngineError) in
         try row.payload.span.bytes.withUnsafeBytes { payload throws(EngineError) in
-          try stageSeparated(
-            key: key, head: UnsafeRawBufferPointer(rebasing: bytes[..<old.headCount]), payload,
-            sequence: old.pointer.sequence)
+          try stageSeparated(key: key, head: head, payload, sequence: row.pointer.sequence)
         }
       }
     }
-    logs.willGrow(rows: 1, bytes: row.key.count + row.row.count)
+    logs.willGrow(rows: 1, bytes: row.key.count + head.count + FramePointer.byteCount)
     if reserve.willGrow(bytes: row.payload.count) { restoreReserve() }
   }
 
@@ -490,9 +491,14 @@ extension LevelDBWriter {
         if row.kind == .remove {
           clarder_stage_removal(database, clarder_slice(key))
         } else if let sequence, segments?.reader.format.applies(to: row, in: bytes) == true {
-          try stageSeparated(
-            key: key, head: UnsafeRawBufferPointer(rebasing: bytes[row.head]),
-            UnsafeRawBufferPointer(rebasing: bytes[row.payload]), sequence: sequence)
+          let head = UnsafeRawBufferPointer(rebasing: bytes[row.head])
+          if let pointer = keptPointer(of: row, under: key, batch.requirements) {
+            stageRow(key: key, head: head, pointer)
+          } else {
+            try stageSeparated(
+              key: key, head: head, UnsafeRawBufferPointer(rebasing: bytes[row.payload]),
+              sequence: sequence)
+          }
           separatedBytes += row.payloadCount - FramePointer.byteCount
         } else {
           let value = UnsafeRawBufferPointer(rebasing: bytes[row.value])
@@ -509,10 +515,37 @@ extension LevelDBWriter {
     sequence: UInt64
   ) throws(EngineError) {
     let pointer = try segments?.append(payload, under: key, sequence: sequence)
-    guard let pointer, let format = segments?.reader.format else { return }
+    if let pointer { stageRow(key: key, head: head, pointer) }
+  }
+
+  private mutating func stageRow(
+    key: UnsafeRawBufferPointer, head: UnsafeRawBufferPointer, _ pointer: FramePointer
+  ) {
+    guard let format = segments?.reader.format else { return }
     separated.truncate(to: 0)
     SeparatedRow.append(head: head, pointer, by: format, to: &separated)
     separated.withBytes { clarder_stage_put(database, clarder_slice(key), clarder_slice($0)) }
+  }
+
+  /// Where the payload is that a row keeps; nil if it must be appended.
+  private mutating func keptPointer(
+    of row: WriteBatch.Row, under key: UnsafeRawBufferPointer,
+    _ requirements: [WriteBatch.Requirement]
+  ) -> FramePointer? {
+    guard row.keepsPayload, let requirement = row.requirement,
+      case .unchanged(let since, let stamp) = requirements[requirement].condition,
+      let format = segments?.reader.format
+    else { return nil }
+    do throws(EngineError) {
+      guard try value.read(key.bytes, from: database),
+        value.withBytes({ stamp.sequence(of: $0) }) == since,
+        let old = SeparatedRow(value.memory.bytes, under: key, by: format),
+        old.pointer.payloadCount == row.payloadCount
+      else { return nil }
+      return old.pointer
+    } catch {
+      return nil
+    }
   }
 
   /// The size of a key and its value; 0 if there is no entry, nil if it cannot be read.

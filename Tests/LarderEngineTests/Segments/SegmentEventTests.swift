@@ -44,6 +44,98 @@ import Testing
     try engine.close()
   }
 
+  /// Replaces the head of a value and keeps its payload; returns the failed conditions.
+  @discardableResult
+  private static func restamp(
+    _ number: Int, since: UInt64? = nil, in engine: LevelDBEngine
+  ) throws -> Set<Int> {
+    var value = try #require(try engine.value(key(number)))
+    let since = try #require(since ?? sequence(of: value))
+    value.replaceSubrange(0..<20, with: [UInt8](repeating: 77, count: 20))
+    value.replaceSubrange(
+      Stamp.test.offset..<Stamp.test.end, with: [UInt8](repeating: 0, count: 12))
+    var batch = WriteBatch()
+    let same = batch.require(key(number).span.bytes, .unchanged(since: since, in: .test))
+    batch.putSeparable(key(number), value, if: same, keepsPayload: true)
+    return try engine.write(&batch, synced: false).failed
+  }
+
+  @Test("A value that keeps its payload does not write it again, and reads back.")
+  func keptPayload() throws {
+    let directory = try TemporaryDirectory()
+    var engine = try LevelDBEngine(at: directory.path, options: Self.options())
+    for number in 0..<3 { try Self.put(number, UInt8(number), in: engine) }
+    let before = engine.segmentTotals.appendedBytes
+    #expect(try Self.restamp(1, in: engine).isEmpty)
+    #expect(engine.segmentTotals.appendedBytes == before)
+    for _ in 0..<2 {
+      try Self.expect(1, 1, in: engine)
+      #expect(try engine.value(Self.key(1))?.first == 77)
+      try engine.close()
+      engine = try LevelDBEngine(at: directory.path, options: Self.options())
+    }
+    // Its payload was written by another process, and is still the same.
+    #expect(try Self.restamp(1, in: engine).isEmpty)
+    #expect(engine.segmentTotals.appendedBytes == 0)
+    // It is in LevelDB now, then in a segment.
+    var whole = Self.options()
+    whole.separation = .test(from: 5000)
+    for options in [whole, Self.options()] {
+      try engine.close()
+      engine = try LevelDBEngine(at: directory.path, options: options)
+      #expect(try Self.restamp(1, in: engine).isEmpty)
+      try Self.expect(1, 1, in: engine)
+    }
+    #expect(engine.segmentTotals.appendedBytes > 1000)
+    try engine.close()
+  }
+
+  @Test("A payload that was replaced is not kept.")
+  func replacedPayload() throws {
+    let directory = try TemporaryDirectory()
+    let engine = try LevelDBEngine(at: directory.path, options: Self.options())
+    try Self.put(1, 1, in: engine)
+    let old = try #require(try engine.value(Self.key(1)).flatMap(sequence))
+    try Self.put(1, 2, in: engine)
+    #expect(try Self.restamp(1, since: old, in: engine).count == 1)
+    try Self.expect(1, 2, in: engine)
+    try engine.close()
+  }
+
+  @Test("A payload that a value keeps while a collection moves it is not lost.")
+  func keptWhileMoving() throws {
+    let directory = try TemporaryDirectory()
+    var options = Self.options()
+    var engine = try LevelDBEngine(at: directory.path, options: options)
+    for number in 0..<7 { try Self.put(number, 1, in: engine) }
+    for number in 1..<7 { try engine.remove("key \(number)") }
+    try engine.close()
+    let restamp = Mutex<(@Sendable () -> Void)?>(nil)
+    options.files = DirectFiles(watch: { call in
+      // The collection has read the row, and is about to read its payload.
+      guard case .openFile = call else { return }
+      let run = restamp.withLock { restamp in
+        defer { restamp = nil }
+        return restamp
+      }
+      run?()
+    })
+    engine = try LevelDBEngine(at: directory.path, options: options)
+    let reopened = engine
+    let errors = Mutex<[String]>([])
+    restamp.withLock { restamp in
+      restamp = {
+        do { try Self.restamp(0, in: reopened) } catch { errors.withLock { $0.append("\(error)") } }
+      }
+    }
+    try engine.collectSegments()
+    #expect(errors.withLock { $0 } == [] && restamp.withLock { $0 } == nil)
+    #expect(try !SeparationTests.segments(of: directory).contains("00000001.segment"))
+    try Self.expect(0, 1, in: engine)
+    #expect(try engine.value(Self.key(0))?.first == 77)
+    try engine.close()
+  }
+
   @Test("A value whose segment is deleted between the reads of its row and its payload is read.")
   func deletedWhileReading() throws {
     let directory = try TemporaryDirectory()

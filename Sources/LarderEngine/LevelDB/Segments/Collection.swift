@@ -4,17 +4,17 @@
 //   1. A scan of all rows adds up the live bytes of each segment that is no longer appended to.
 //      Only the rows decide what is live: no counts are kept that a crash could make wrong.
 //   2. The live payloads of segments that are at least half dead, and of small ones if there are
-//      many, are appended to the newest segment, and their rows changed by the leader, if they are
-//      still the same.
+//      many, are appended to the newest segment, and their rows changed by the leader, if they
+//      still name the same payload.
 //   3. Now some segments are named by no row. They are deleted at a durable point: the newest
 //      segment is synced, and the rows in LevelDB's log are written into a table, with its name.
 //      Before that, a power loss could bring back rows that name them; and recovery would take a
 //      row of a log for the end of the logs if its segment is missing.
 //   4. A segment is deleted only when no iterator reads a state from before that point.
 //
-// A row that names a segment was written while the segment was appended to, so no row begins to
-// name one during a collection. A collection that is interrupted leaves segments, which the next
-// one finds.
+// A row that names a segment was written while the segment was appended to, or keeps the payload of
+// such a row. So no payload begins to be live during a collection. A collection that is interrupted
+// leaves segments, which the next one finds.
 
 import CLarderLevelDB
 import Dispatch
@@ -299,11 +299,10 @@ extension LevelDBEngine {
 
 // MARK: - Moving payloads
 
-/// A row of a separated value, and the value.
+/// The row of a separated value, and the payload.
 struct MovedRow {
   let key: [UInt8]
-  /// The row as it was read.
-  let row: [UInt8]
+  let pointer: FramePointer
   let payload: [UInt8]
 }
 
@@ -330,7 +329,7 @@ extension LevelDBEngine {
         return
       }
       let payload = value.withBytes { [UInt8]($0.extracting(droppingFirst: row.headCount)) }
-      rows.append(MovedRow(key: [UInt8](key), row: [UInt8](bytes), payload: payload))
+      rows.append(MovedRow(key: [UInt8](key), pointer: row.pointer, payload: payload))
       byteCount += payload.count
       guard rows.count >= Self.movedRows || byteCount >= Self.movedBytes else { return }
       try move(rows)
