@@ -184,6 +184,39 @@ import Testing
     init(_ outcomes: Outcomes) { state = Mutex(outcomes) }
   }
 
+  @Test("No call finds an engine closed that is being reopened.")
+  func callsWhileReopening() throws {
+    let disk = SimulatedDisk()
+    let engine = try Self.open(disk)
+    let hasEnded = Atomic(false)
+    let turnedAway = Atomic(0)
+    onThreads(4) { thread in
+      if thread == 0 {
+        for number in 0..<100 {
+          disk.fail(atCall: disk.counts.mutating + 1, .eio, forever: true)
+          // The write fails, and then the replacement of its log.
+          for _ in 0..<2 {
+            #expect(throws: EngineError.self) { try engine.put("a", "\(number)") }
+          }
+          disk.heal()
+          #expect(throws: Never.self) { try engine.put("a", "\(number)") }
+        }
+        hasEnded.store(true, ordering: .relaxed)
+      } else {
+        while !hasEnded.load(ordering: .relaxed) {
+          do throws(EngineError) {
+            try engine.checkOpen()
+          } catch {
+            #expect(Self.isWriteFailure(error))
+            turnedAway.add(1, ordering: .relaxed)
+          }
+        }
+      }
+    }
+    #expect(turnedAway.load(ordering: .relaxed) > 0)
+    try engine.close()
+  }
+
   // MARK: - One thread
 
   @Test(

@@ -9,7 +9,15 @@ struct DatabaseHandle: ~Copyable {
   private let gate = Gate()
   private let current: Atomic<OpaquePointer>
   private let iterators = IteratorRegistry()
-  private let cause = Mutex<String?>(nil)
+  private let condition = Mutex(Condition.up)
+
+  /// Whether there is a database.
+  enum Condition {
+    case up
+    /// None although the engine is open: it is being reopened, or that has failed.
+    case down(cause: String)
+    case closed
+  }
 
   init(_ database: OpaquePointer) { current = Atomic(database) }
 
@@ -17,26 +25,33 @@ struct DatabaseHandle: ~Copyable {
   var pointer: OpaquePointer { current.load(ordering: .relaxed) }
 
   /// Why there is no database although the engine is open; nil if there is one.
-  var downCause: String? { cause.withLock { $0 } }
+  var downCause: String? {
+    if case .down(let cause) = condition.withLock({ $0 }) { cause } else { nil }
+  }
 
   /// Whether calls may enter.
   var isOpen: Bool { gate.isOpen }
 
-  /// Enters, and returns true; or returns false while there is no database.
-  func enter() -> Bool { gate.enter() }
+  /// Enters if there is a database, and returns whether there is one.
+  func enter() -> Condition {
+    while !gate.enter() {
+      let reason = condition.withLock { $0 }
+      // The gate is closed only under another condition, so it was opened meanwhile.
+      if case .up = reason { continue }
+      return reason
+    }
+    return .up
+  }
 
-  /// Every ``enter()`` that returned true is followed by one.
+  /// Every ``enter()`` that returned ``Condition/up`` is followed by one.
   func leave() { gate.leave() }
 
   /// Waits for the calls under way and closes the database, which is to be reopened.
   ///
   /// If the last attempt to reopen it failed, this only replaces the cause.
   func takeDown(because reason: String) {
-    let wasDown = cause.withLock { old in
-      defer { old = reason }
-      return old != nil
-    }
-    guard !wasDown else { return }
+    let old = exchangeCondition(.down(cause: reason))
+    guard case .up = old else { return }
     gate.close()
     iterators.endAll()
     clarder_close(pointer)
@@ -47,20 +62,25 @@ struct DatabaseHandle: ~Copyable {
 
   /// Lets calls in after ``takeDown(because:)``.
   func bringUp() {
-    cause.withLock { $0 = nil }
     gate.open()
+    // Not before: while the condition is up, nobody is turned away.
+    _ = exchangeCondition(.up)
   }
 
   /// Waits for the calls under way and closes the database for good.
   func close() {
-    let isDown = cause.withLock { cause in
-      defer { cause = nil }
-      return cause != nil
-    }
+    let old = exchangeCondition(.closed)
     gate.close()
     iterators.endAll()
     iterators.removeAll()
-    if !isDown { clarder_close(pointer) }
+    if case .up = old { clarder_close(pointer) }
+  }
+
+  private func exchangeCondition(_ new: Condition) -> Condition {
+    condition.withLock { old in
+      defer { old = new }
+      return old
+    }
   }
 }
 
@@ -86,7 +106,7 @@ extension DatabaseHandle {
 
   /// The entry that an iterator stands on, or stood on when the database was closed.
   ///
-  /// Only after ``enter()`` has returned false: it ends the iterator, as closing does.
+  /// Only after ``enter()`` has found no database: it ends the iterator, as closing does.
   func lastEntry(of iterator: LevelDBIterator) -> LevelDBIterator.Entry? {
     iterators.lastEntry(of: iterator)
   }

@@ -247,8 +247,12 @@ package final class LevelDBEngine: StorageEngine {
   /// Reopens it if an earlier attempt failed. It does not wait for an attempt under way.
   func enter() throws(EngineError) {
     try owner.require()
-    guard !database.enter() else { return }
-    guard let cause = database.downCause else { throw .closed }
+    let cause: String
+    switch database.enter() {
+    case .up: return
+    case .down(let reason): cause = reason
+    case .closed: throw .closed
+    }
     let isUp = try directory.withLockIfAvailable { directory throws(EngineError) in
       if let path = directory?.path {
         try reopen(path, because: cause, forFreeing: false)
@@ -256,13 +260,15 @@ package final class LevelDBEngine: StorageEngine {
         false
       }
     }
-    guard isUp != nil, database.enter() else {
+    guard isUp != nil, enterIfOpen() else {
       throw .io("the store is being reopened after a failure: \(cause)")
     }
   }
 
   /// Enters the database if it is there.
-  func enterIfOpen() -> Bool { database.enter() }
+  func enterIfOpen() -> Bool {
+    if case .up = database.enter() { true } else { false }
+  }
 
   /// Every ``enter()``, and every ``enterIfOpen()`` that returned true, is followed by one.
   func leave() { database.leave() }
