@@ -61,17 +61,21 @@ enum FoundRecord {
 
 extension ConditionalSlice {
   /// Looks a record up, to add a change for it.
+  ///
+  /// A payload in a segment is not read, nor is its record checked then.
   mutating func find(_ key: RecordKey) throws(StoreError) -> FoundRecord {
+    let count: Int
     do throws(StoreError) {
       beginLookups()
-      guard try context.get(key.bytes, into: &buffer) else { return .missing }
+      guard let found = try context.getHead(key.bytes, into: &buffer) else { return .missing }
+      count = found
     } catch .corrupt {
       return .unreadable
     }
-    let size = key.bytes.count + buffer.count
+    let size = key.bytes.count + count
     return buffer.withBytes { bytes in
       do throws(RecordFault) {
-        var record = try Record(bytes, under: key.bytes.span.bytes)
+        var record = try Record(head: bytes, of: count, under: key.bytes.span.bytes)
         context.invalidatedTags.judge(&record, in: bytes)
         return .intact(record, bytes: size)
       } catch {

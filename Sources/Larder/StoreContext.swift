@@ -90,6 +90,17 @@ extension StoreContext {
     }
   }
 
+  /// Reads the value under a physical key into `buffer`, without a payload that is in a segment.
+  ///
+  /// - Returns: The size of the whole value; nil if there is none.
+  func getHead(_ key: [UInt8], into buffer: inout ValueBuffer) throws(StoreError) -> Int? {
+    do throws(EngineError) {
+      return try engine.getHead(key.span.bytes, into: &buffer)
+    } catch {
+      throw StoreError(error)
+    }
+  }
+
   /// A cursor before the first key of `range`; its errors name `cache`.
   func cursor(over range: EngineRange, cache: String = "") throws(StoreError) -> StoreCursor {
     do throws(EngineError) {

@@ -17,6 +17,14 @@ package protocol StorageEngine: AnyObject, Sendable {
   /// - Complexity: One point lookup. No copy beyond the engine's own into the buffer.
   func get(_ key: RawSpan, into buffer: inout ValueBuffer) throws(EngineError) -> Bool
 
+  /// Reads the value under `key` into `buffer`, without its payload if that is in a segment.
+  ///
+  /// A value without its payload does not match its stamp.
+  ///
+  /// - Returns: The size of the whole value; nil when the key is absent.
+  /// - Complexity: One point lookup.
+  func getHead(_ key: RawSpan, into buffer: inout ValueBuffer) throws(EngineError) -> Int?
+
   /// Applies a batch atomically, gives it the next commit sequence, and fills in its stamps.
   ///
   /// Conditions are checked against the state before the batch. Rows whose condition fails are
@@ -114,6 +122,12 @@ extension StorageEngine {
   package var writeCount: Int? { nil }
 
   package var isUp: Bool { true }
+
+  package func getHead(
+    _ key: RawSpan, into buffer: inout ValueBuffer
+  ) throws(EngineError) -> Int? {
+    try get(key, into: &buffer) ? buffer.count : nil
+  }
 
   package func collectSegments() throws(EngineError) {}
 

@@ -103,6 +103,46 @@ import Testing
     try store.close()
   }
 
+  @Test("Sweeps and evictions do not read payloads.")
+  func heads() throws {
+    let directory = try TemporaryDirectory()
+    let place = URL(filePath: directory.path("store"))
+    let clock = ManualClock()
+    func open() throws -> (Store, expiring: Cache<Int, Data>, counted: Cache<Int, Data>) {
+      let store = try Store(at: place, options: Self.options(clock: clock))
+      return (
+        store,
+        try store.cache(
+          "expiring", of: Data.self, keyedBy: Int.self, lifetime: .seconds(60), coder: .bytes),
+        try store.cache(
+          "counted", of: Data.self, keyedBy: Int.self, coder: .bytes, byteBudget: 250_000)
+      )
+    }
+    var (store, expiring, counted) = try open()
+    for number in 0..<3 { try expiring.save(Self.image(number), for: number) }
+    for number in 0..<2 { try counted.save(Self.image(number), for: number) }
+    try store.close()
+    // All of them are damaged.
+    let segment = directory.path("store/00000001.segment")
+    var bytes = try SystemFiles().read(segment, limit: nil)
+    for number in 0..<5 { bytes[50_000 + number * 100_000] ^= 1 }
+    try SystemFiles().replace(segment, with: bytes)
+    (store, expiring, counted) = try open()
+    clock.advance(by: .seconds(30))
+    #expect(try store.sweep() == 0)
+    clock.advance(by: .seconds(30))
+    #expect(try store.sweep() == 3)
+    for number in 0..<3 { #expect(try expiring.value(for: number) == nil) }
+    // There is room for two entries: the third save removes one whose payload is damaged.
+    try counted.save(Self.image(2), for: 2)
+    try counted.save(Self.image(3), for: 3)
+    #expect(store.statistics.caches["counted"]?.deletions.cacheBudget.entries == 2)
+    for number in 0..<4 {
+      #expect(try counted.value(for: number) == (number < 2 ? nil : Self.image(number)))
+    }
+    try store.close()
+  }
+
   @Test("A damaged payload is an error for its key, is found by validate, and costs nothing else.")
   func damage() throws {
     let directory = try TemporaryDirectory()

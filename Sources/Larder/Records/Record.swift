@@ -119,6 +119,22 @@ extension Record {
     try self.init(intact: bytes, sequence: sequence)
   }
 
+  /// Reads the record of `count` bytes that begins with `bytes`: all of it, or what is before its
+  /// payload.
+  ///
+  /// A record without its payload cannot be checked; LevelDB has checked the block or the log that
+  /// it lies in.
+  init(head bytes: RawSpan, of count: Int, under key: RawSpan) throws(RecordFault) {
+    guard bytes.byteCount < count else {
+      try self.init(bytes, under: key)
+      return
+    }
+    guard let sequence = Self.stamp.sequence(of: bytes) else { throw .damaged }
+    try self.init(intact: bytes, sequence: sequence)
+    guard payload.isEmpty else { throw .damaged }
+    payload = payload.lowerBound..<count
+  }
+
   /// The fault of an intact record with a field that is longer than the record.
   private static var beyondEnd: RecordFault { .unsupported("a record with a field beyond its end") }
 

@@ -124,6 +124,19 @@ package final class LevelDBEngine: StorageEngine {
     }
   }
 
+  package func getHead(
+    _ key: RawSpan, into buffer: inout ValueBuffer
+  ) throws(EngineError) -> Int? {
+    try enter()
+    defer { leave() }
+    do throws(EngineError) {
+      guard try buffer.read(key, from: database.pointer) else { return nil }
+      return segments?.removePayload(of: &buffer, under: key) ?? buffer.count
+    } catch {
+      throw noted(error)
+    }
+  }
+
   /// Reads the value under `key` with its payload, between ``enter()`` and ``leave()``.
   func read(_ key: RawSpan, into buffer: inout ValueBuffer) throws(EngineError) -> Bool {
     var missing: UInt32?

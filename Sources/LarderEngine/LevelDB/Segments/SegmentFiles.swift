@@ -70,10 +70,15 @@ final class SegmentFiles: Sendable {
   }
 
   /// Replaces the row of a separated value by the value's head, which does not match its stamp.
-  func removePayload(of value: inout ValueBuffer, under key: RawSpan) {
+  ///
+  /// - Returns: The size of the value; nil if it is not separated, and unchanged.
+  @discardableResult func removePayload(
+    of value: inout ValueBuffer, under key: RawSpan
+  ) -> Int? {
     let row = key.withUnsafeBytes { SeparatedRow(value.memory.bytes, under: $0, by: format) }
-    guard let row else { return }
+    guard let row else { return nil }
     value.resize(to: row.headCount)[format.flagOffset] &= ~format.flag
+    return row.valueCount
   }
 
   /// Reads the payload of a frame; false if the frame is not that of `pointer` and `key`.
