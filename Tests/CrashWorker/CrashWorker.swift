@@ -19,6 +19,7 @@ struct CrashWorker {
       guard setgid(user) == 0, setuid(user) == 0 else { return say("cannot become \(user)") }
       arguments.removeFirst(2)
     }
+    if usesSegments { arguments.removeAll { $0 == segmentsFlag } }
     do throws(EngineError) {
       switch (arguments.first, arguments.dropFirst().first, arguments.last.flatMap(UInt64.init)) {
       case ("hold", let path?, _): try hold(path)
@@ -27,8 +28,6 @@ struct CrashWorker {
       case ("parent", let path?, _): beParent(path)
       case ("write", let path?, let seed?): try writeForever(to: path, threads: 1, seed: seed)
       case ("storm", let path?, let seed?): try writeForever(to: path, threads: 8, seed: seed)
-      case ("segments", let path?, let seed?):
-        try writeForever(to: path, threads: 8, seed: seed, inSegments: true)
       case ("fork", let path?, _): try Fork.run(in: path)
       case ("files", let path?, _): try Hardship.fewFiles(in: path)
       case ("rights", let path?, _): try Hardship.noRights(in: path)
@@ -43,9 +42,9 @@ struct CrashWorker {
       case ("restore", let path?, _): try BackingUp.run(in: path, restoring: true)
       default:
         say(
-          "usage: [--uid N] hold DIR | open DIR | fork DIR | files DIR | rights DIR "
+          "usage: [--uid N] [--segments] hold DIR | open DIR | fork DIR | files DIR | rights DIR "
             + "| stay FILE | parent FILE BUNDLE | threads DIR | write DIR SEED | storm DIR SEED "
-            + "| segments DIR SEED | full DIR LIMIT | migrate DIR | sweep DIR SEED "
+            + "| full DIR LIMIT | migrate DIR | sweep DIR SEED "
             + "| evict DIR FIRST | drop DIR FIRST | tag DIR SEED | backup DIR | restore DIR")
       }
     } catch {
@@ -88,9 +87,13 @@ struct CrashWorker {
     say("opened")
   }
 
-  /// The options of a store with each payload in a segment, which is collected all the time.
-  static var segmentOptions: LevelDBOptions {
+  private static let segmentsFlag = "--segments"
+  private static let usesSegments = CommandLine.arguments.contains(segmentsFlag)
+
+  /// With `--segments` each payload is kept in a segment, and segments are collected all the time.
+  static var options: LevelDBOptions {
     var options = LevelDBOptions()
+    guard usesSegments else { return options }
     options.separation = ValueSeparation(
       keySpace: UInt8(ascii: "t"), flagOffset: 20, flag: 0x10, stamp: .test, thresholdBytes: 1)
     options.segmentBytes = 16 << 10
@@ -102,9 +105,9 @@ struct CrashWorker {
   /// Prints a line after each batch, with its sequence, the keys that it put, and the keys that it
   /// removed after a minus sign. All batches of every other thread are synced.
   private static func writeForever(
-    to path: String, threads: Int, seed: UInt64, inSegments: Bool = false
+    to path: String, threads: Int, seed: UInt64
   ) throws(EngineError) {
-    var options = inSegments ? segmentOptions : LevelDBOptions()
+    var options = options
     // Small, so that tables are written and compacted often.
     options.writeBufferBytes = 64 << 10
     options.maxFileBytes = 1 << 20
@@ -139,14 +142,19 @@ struct CrashWorker {
       if row == 0, removesFirst {
         batch.remove(key.span.bytes)
       } else {
-        batch.putSeparable(key.span.bytes, stamp: .test) { buffer in
-          buffer.append(value)
-          return value.count - Stamp.test.end
-        }
+        put(key, value, in: &batch)
       }
     }
     let commit = try engine.write(&batch, synced: synced)
     say("\(commit.sequence) \(line)")
+  }
+
+  /// Adds the put of a value that begins with room for its stamp; the rest is its payload.
+  static func put(_ key: [UInt8], _ value: [UInt8], in batch: inout WriteBatch) {
+    batch.putSeparable(key.span.bytes, stamp: .test) { buffer in
+      buffer.append(value)
+      return value.count - Stamp.test.end
+    }
   }
 
   static func say(_ line: String) {

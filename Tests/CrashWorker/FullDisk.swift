@@ -15,7 +15,10 @@ import LarderTestSupport
 enum FullDisk {
   static func run(in path: String, limit: UInt64) throws(EngineError) {
     signal(SIGXFSZ, SIG_IGN)
-    let engine = try LevelDBEngine(at: path)
+    var options = CrashWorker.options
+    // No limit lets a segment become full.
+    options.segmentBytes = 2 << 20
+    let engine = try LevelDBEngine(at: path, options: options)
     setLimit(rlim_t(limit))
     onThreads(8) { thread in
       var index = 0
@@ -27,7 +30,7 @@ enum FullDisk {
       for index in 0..<25 {
         // The first writes may report a compaction that failed under the limit.
         for _ in 0..<100_000 {
-          if write("later\(thread)-\(index)", to: engine) { break }
+          if write("t-later\(thread)-\(index)", to: engine) { break }
           sched_yield()
         }
       }
@@ -41,7 +44,7 @@ enum FullDisk {
     var random = SplitMix64(seed: UInt64(key.utf8.count))
     let value = [UInt8](repeating: 0, count: Stamp.test.end) + random.bytes(1000)
     var batch = WriteBatch()
-    batch.put(Array(key.utf8).span.bytes, stamp: .test) { $0.append(value) }
+    CrashWorker.put(Array(key.utf8), value, in: &batch)
     do throws(EngineError) {
       let commit = try engine.write(&batch, synced: false)
       CrashWorker.say("\(commit.sequence) \(key)")

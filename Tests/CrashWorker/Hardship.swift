@@ -30,7 +30,7 @@ struct Hardship {
   }
 
   private static func open(_ path: String) throws(EngineError) -> LevelDBEngine {
-    var options = LevelDBOptions()
+    var options = CrashWorker.options
     options.writeBufferBytes = 64 << 10
     return try LevelDBEngine(at: path, options: options)
   }
@@ -117,7 +117,7 @@ struct Hardship {
     }
     for index in 0..<60 {
       Self.attempt(index % 20 == 10 ? "flush" : "write") { () throws(EngineError) in
-        try put("hard\(index)", synced: index % 20 == 10)
+        try put("t-hard\(index)", synced: index % 20 == 10)
       }
     }
     Self.attempt("compact") { () throws(EngineError) in try engine.compact(EngineRange()) }
@@ -127,13 +127,13 @@ struct Hardship {
   private mutating func recover() throws(EngineError) {
     for attempt in 0..<3 {
       let isDone = Self.attempt("again") { () throws(EngineError) in
-        try put("again\(attempt)", synced: true)
+        try put("t-again\(attempt)", synced: true)
       }
       if isDone { break }
     }
-    try put("good", synced: true)
+    try put("t-good", synced: true)
     for table in 0..<Self.tables { try Self.read("table\(table)", from: engine) }
-    for index in 0..<60 { try put("good\(index)", synced: false) }
+    for index in 0..<60 { try put("t-good\(index)", synced: false) }
     try engine.compact(EngineRange())
     CrashWorker.say("good")
   }
@@ -147,9 +147,9 @@ struct Hardship {
   private mutating func put(_ key: String, synced: Bool) throws(EngineError) {
     written += 1
     var random = SplitMix64(seed: UInt64(written))
-    let value = random.bytes(4000)
+    let value = [UInt8](repeating: 0, count: Stamp.test.end) + random.bytes(4000)
     var batch = WriteBatch()
-    batch.put(Array(key.utf8).span.bytes, value.span.bytes)
+    CrashWorker.put(Array(key.utf8), value, in: &batch)
     try engine.write(&batch, synced: synced)
     CrashWorker.say("wrote \(key)")
   }

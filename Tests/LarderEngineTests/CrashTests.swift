@@ -11,25 +11,31 @@ import Testing
     var last: UInt64 = 0
   }
 
-  /// As the worker opens a store with segments.
-  private static var segmentOptions: LevelDBOptions {
+  /// As the worker opens a store, with its flag `--segments` or without.
+  static func options(withSegments: Bool) -> LevelDBOptions {
     var options = LevelDBOptions()
+    guard withSegments else { return options }
     options.separation = ValueSeparation(
       keySpace: UInt8(ascii: "t"), flagOffset: 20, flag: 0x10, stamp: .test, thresholdBytes: 1)
     options.segmentBytes = 16 << 10
     return options
   }
 
+  /// The worker's arguments for that.
+  static func flags(withSegments: Bool) -> [String] { withSegments ? ["--segments"] : [] }
+
   @Test(
     "No acknowledged write is lost in 200 kills or more.",
-    arguments: [.random(in: 0 ... .max)] as [UInt64], ["storm", "segments"])
-  func noAcknowledgedWriteIsLostInTwoHundredKillsOrMore(seed: UInt64, worker kind: String) throws {
+    arguments: [.random(in: 0 ... .max)] as [UInt64], [false, true])
+  func noAcknowledgedWriteIsLostInTwoHundredKillsOrMore(seed: UInt64, withSegments: Bool) throws {
     var random = SplitMix64(seed: seed)
     let directory = try TemporaryDirectory()
     var acknowledged: [Substring: Acknowledged] = [:]
     let rounds = 200 * (proofFactor > 1 ? 100 : 1)
     for round in 0..<rounds {
-      var worker = try ChildProcess("CrashWorker", [kind, directory.path, "\(random.next())"])
+      var worker = try ChildProcess(
+        "CrashWorker",
+        ["storm", directory.path, "\(random.next())"] + Self.flags(withSegments: withSegments))
       for _ in 0..<Int.random(in: 1...400, using: &random) {
         let answer = worker.readLine()
         let line = try #require(answer)
@@ -40,8 +46,7 @@ import Testing
       while let line = worker.readLine() { try apply(line, to: &acknowledged) }
 
       let engine = try LevelDBEngine(
-        at: directory.path,
-        options: kind == "storm" ? LevelDBOptions() : Self.segmentOptions)
+        at: directory.path, options: Self.options(withSegments: withSegments))
       let found = try sequences(in: engine)
       for thread in (0..<8).map({ "t\($0)" as Substring }) {
         let was = acknowledged[thread, default: Acknowledged()]
@@ -62,7 +67,7 @@ import Testing
     }
     // Collections have deleted most of what was written.
     let segments = try SeparationTests.segments(of: directory).count
-    #expect(kind == "storm" ? segments == 0 : (1..<100).contains(segments))
+    #expect(withSegments ? (1..<100).contains(segments) : segments == 0)
   }
 
   /// The worker's thread that a key belongs to.

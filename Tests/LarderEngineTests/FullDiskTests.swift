@@ -6,10 +6,12 @@ import Testing
 extension WriteFailureTests {
   @Test(
     "Acknowledged writes stay if files may not grow.",
-    arguments: [40_000, 150_000, 300_000, 1_000_000])
-  func fileSizeLimit(limit: Int) throws {
+    arguments: [40_000, 150_000, 300_000, 1_000_000], [false, true])
+  func fileSizeLimit(limit: Int, withSegments: Bool) throws {
     let directory = try TemporaryDirectory()
-    var worker = try ChildProcess("CrashWorker", ["full", directory.path, "\(limit)"])
+    var worker = try ChildProcess(
+      "CrashWorker",
+      ["full", directory.path, "\(limit)"] + CrashTests.flags(withSegments: withSegments))
     var acknowledged: [String: UInt64] = [:]
     var failed = 0
     var last = ""
@@ -25,9 +27,10 @@ extension WriteFailureTests {
     }
     #expect(last == "done")
     #expect(failed >= 8)
-    #expect(acknowledged.keys.count { $0.hasPrefix("later") } == 200)
+    #expect(acknowledged.keys.count { $0.hasPrefix("t-later") } == 200)
 
-    let engine = try LevelDBEngine(at: directory.path)
+    let engine = try LevelDBEngine(
+      at: directory.path, options: CrashTests.options(withSegments: withSegments))
     var found: [String: UInt64] = [:]
     for entry in try engine.entries() {
       #expect(isIntact(entry.value, key: entry.key))

@@ -135,7 +135,9 @@ struct SegmentWriter: ~Copyable {
 
   private mutating func begin() throws(EngineError) {
     try StoreDirectory.requireSegments(in: reader.directory, reader.files)
-    let number = max(try reader.numbers().last ?? 0, lastNumber) + 1
+    let last = max(try reader.numbers().last ?? 0, lastNumber)
+    guard last < .max else { throw .io("\(reader.path(of: last)) has the last possible number") }
+    let number = last + 1
     buffer.truncate(to: 0)
     SegmentHeader.append(number: number, to: &buffer)
     let path = reader.path(of: number)
