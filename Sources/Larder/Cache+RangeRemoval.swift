@@ -18,7 +18,7 @@ extension Cache {
   ///   ``StoreError/closed``.
   /// - Complexity: One append; one step and one checksum for each entry of the range; one append
   ///   for up to 256 deletions, with an fsync each if the store's durability is
-  ///   ``Durability/powerLoss``.
+  ///   ``Durability/powerLoss``. Payloads in segments are not read.
   @discardableResult public func remove(in range: KeyRange<Key>) throws -> Int {
     try store.requireWritable()
     var removal = try RangeRemoval(from: core)
@@ -52,10 +52,11 @@ private struct RangeRemoval: ~Copyable {
     // Before: the commit also waits for the saves of loads that had their turn.
     context.loads.willRemove(range)
     beginning = try commitBeginning()
-    let cursor = try context.cursor(over: range, cache: name)
+    let cursor = try context.cursor(over: range, cache: name, readsPayloads: false)
     var damage: StoreError?
     while try advance(cursor, &damage) {
-      cursor.withEntry { key, bytes in inspect(bytes, under: key, readBy: .cursor) }
+      let count = cursor.valueCount
+      cursor.withEntry { key, bytes in inspect(bytes, of: count, under: key, readBy: .cursor) }
       if slice.isFull { try commit() }
     }
     try commit()
@@ -82,14 +83,17 @@ private struct RangeRemoval: ~Copyable {
     }
   }
 
+  /// Adds the deletion of a record of `count` bytes, of which `bytes` may lack the payload.
   private mutating func inspect(
-    _ bytes: RawSpan, under key: RawSpan, readBy source: ConditionalSlice<RecordKey>.Source
+    _ bytes: RawSpan, of count: Int, under key: RawSpan,
+    readBy source: ConditionalSlice<RecordKey>.Source
   ) {
     guard let recordKey = RecordKey(key) else { return }
     var saved: UInt64
     let condition: WriteBatch.Condition
     // A record of a later format has its sequence at the same place.
-    if Record.stamp.isIntact(bytes, key: key), let sequence = Record.stamp.sequence(of: bytes) {
+    let isIntact = bytes.byteCount < count || Record.stamp.isIntact(bytes, key: key)
+    if isIntact, let sequence = Record.stamp.sequence(of: bytes) {
       saved = sequence
       condition = .unchanged(since: sequence, in: Record.stamp)
     } else {
@@ -97,7 +101,7 @@ private struct RangeRemoval: ~Copyable {
       condition = .damaged(Record.stamp)
     }
     do throws(RecordFault) {
-      saved = try Record(bytes, under: key).originalSequence
+      saved = try Record(head: bytes, of: count, under: key).originalSequence
     } catch {
       // Damaged, or written by a later version: only its sequence can be read.
     }
@@ -114,8 +118,11 @@ private struct RangeRemoval: ~Copyable {
     while !slice.isEmpty {
       let (applied, changed) = try slice.commit()
       count += applied.count
-      for key in changed where try slice.get(key.bytes, into: &buffer) {
-        buffer.withBytes { inspect($0, under: key.bytes.span.bytes, readBy: .lookup) }
+      for key in changed {
+        guard let count = try slice.getHead(key.bytes, into: &buffer) else { continue }
+        buffer.withBytes { bytes in
+          inspect(bytes, of: count, under: key.bytes.span.bytes, readBy: .lookup)
+        }
       }
     }
   }

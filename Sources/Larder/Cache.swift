@@ -133,8 +133,11 @@ extension Cache {
 
   /// Whether ``value(for:)`` would find a value; nothing is decoded.
   ///
+  /// A payload in a segment is not read, see <doc:LargeValues>.
+  ///
   /// - Parameter key: Up to 64 KiB encoded.
-  /// - Returns: True if there is a fresh entry, also one whose value cannot be decoded.
+  /// - Returns: True if there is a fresh entry, also one whose value cannot be decoded, or whose
+  ///   payload in a segment is damaged.
   /// - Throws: As ``value(for:)``, without decoding.
   /// - Complexity: One lookup in memory. If the value is not there, one point lookup and one
   ///   checksum over the record.
@@ -149,7 +152,7 @@ extension Cache {
     }
     var buffer = ValueBuffer(from: core.spareBuffer)
     guard let recordKey = missed.recordKey,
-      let record = try core.record(under: recordKey, into: &buffer)
+      let record = try core.record(under: recordKey, into: &buffer, readsPayload: false)
     else {
       outcome = .missing
       return false

@@ -171,12 +171,16 @@ extension CacheCore {
 // MARK: - Reading records
 
 extension CacheCore {
-  /// Reads the record under `key` into `buffer`; false if there is none.
-  func get(
-    _ key: RecordKey, into buffer: inout ValueBuffer
-  ) throws(StoreError) -> Bool {
+  /// Reads the record under `key` into `buffer`, without a payload in a segment if `readsPayload`
+  /// is false.
+  ///
+  /// - Returns: The size of the whole record; nil if there is none.
+  @inline(__always) private func get(
+    _ key: RecordKey, into buffer: inout ValueBuffer, readsPayload: Bool
+  ) throws(StoreError) -> Int? {
     do throws(EngineError) {
-      return try engine.get(key.bytes.span.bytes, into: &buffer)
+      guard readsPayload else { return try engine.getHead(key.bytes.span.bytes, into: &buffer) }
+      return try engine.get(key.bytes.span.bytes, into: &buffer) ? buffer.count : nil
     } catch {
       let error = StoreError(error, cache: name, key: describe(key.bytes.span.bytes))
       context.log.found(error)
@@ -185,15 +189,17 @@ extension CacheCore {
   }
 
   /// Reads the record under `key` into `buffer`, and checks it; nil if there is none.
+  ///
+  /// With `readsPayload` false, a payload in a segment is not read, and its record not checked.
   // Inlined, because copying the result takes longer than a call.
   @inline(__always) func record(
-    under key: RecordKey, into buffer: inout ValueBuffer
+    under key: RecordKey, into buffer: inout ValueBuffer, readsPayload: Bool = true
   ) throws(StoreError) -> Record? {
     while true {
       let generation = context.invalidatedTags.generation
-      guard try get(key, into: &buffer) else { return nil }
+      guard let count = try get(key, into: &buffer, readsPayload: readsPayload) else { return nil }
       let record = try buffer.withBytes { bytes throws(StoreError) in
-        try self.record(bytes, under: key.bytes.span.bytes)
+        try self.record(head: bytes, of: count, under: key.bytes.span.bytes)
       }
       guard record.tags != nil, context.invalidatedTags.generation != generation else {
         return record
@@ -203,10 +209,19 @@ extension CacheCore {
 
   /// Checks and reads the header of the record `bytes` that was found under `key`, and notes
   /// whether it was invalidated.
-  func record(_ bytes: RawSpan, under key: RawSpan) throws(StoreError) -> Record {
+  @inline(__always) func record(
+    _ bytes: RawSpan, under key: RawSpan
+  ) throws(StoreError) -> Record {
+    try record(head: bytes, of: bytes.byteCount, under: key)
+  }
+
+  /// The same for a record of `count` bytes, of which `bytes` may lack the payload.
+  func record(
+    head bytes: RawSpan, of count: Int, under key: RawSpan
+  ) throws(StoreError) -> Record {
     var record: Record
     do throws(RecordFault) {
-      record = try Record(bytes, under: key)
+      record = try Record(head: bytes, of: count, under: key)
     } catch {
       switch error {
       case .damaged:

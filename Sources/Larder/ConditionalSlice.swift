@@ -92,6 +92,16 @@ extension ConditionalSlice {
     return try context.get(key, into: &buffer)
   }
 
+  /// Reads the record under a key into `buffer`, without a payload that is in a segment.
+  ///
+  /// - Returns: The size of the whole record; nil if there is none.
+  mutating func getHead(
+    _ key: [UInt8], into buffer: inout ValueBuffer
+  ) throws(StoreError) -> Int? {
+    beginLookups()
+    return try context.getHead(key, into: &buffer)
+  }
+
   private mutating func beginLookups() {
     if countBeforeLookups == nil { countBeforeLookups = context.engine.writeCount }
   }

@@ -102,9 +102,14 @@ extension StoreContext {
   }
 
   /// A cursor before the first key of `range`; its errors name `cache`.
-  func cursor(over range: EngineRange, cache: String = "") throws(StoreError) -> StoreCursor {
+  ///
+  /// With `readsPayloads` false it lends heads, see ``StorageEngine/headCursor(over:)``.
+  func cursor(
+    over range: EngineRange, cache: String = "", readsPayloads: Bool = true
+  ) throws(StoreError) -> StoreCursor {
     do throws(EngineError) {
-      return StoreCursor(try engine.cursor(over: range), cache: cache, log)
+      let cursor = try readsPayloads ? engine.cursor(over: range) : engine.headCursor(over: range)
+      return StoreCursor(cursor, cache: cache, log)
     } catch {
       throw StoreError(error, cache: cache)
     }
@@ -156,6 +161,9 @@ struct StoreCursor {
       throw failure(error)
     }
   }
+
+  /// See ``EngineCursor/valueCount``.
+  var valueCount: Int { cursor.valueCount }
 
   /// See ``EngineCursor/withEntry(_:)``.
   func withEntry<R, E: Error>(

@@ -54,6 +54,11 @@ package protocol StorageEngine: AnyObject, Sendable {
   /// Returns a cursor over the keys in `range`, which stands before the first of them.
   func cursor(over range: EngineRange) throws(EngineError) -> any EngineCursor
 
+  /// Returns such a cursor that does not read payloads that are in segments.
+  ///
+  /// It lends values as ``getHead(_:into:)`` returns them.
+  func headCursor(over range: EngineRange) throws(EngineError) -> any EngineCursor
+
   /// Roughly the number of bytes that the entries of `range` take in files.
   ///
   /// Entries that are only in memory are not counted.
@@ -129,6 +134,10 @@ extension StorageEngine {
     try get(key, into: &buffer) ? buffer.count : nil
   }
 
+  package func headCursor(over range: EngineRange) throws(EngineError) -> any EngineCursor {
+    try cursor(over: range)
+  }
+
   package func collectSegments() throws(EngineError) {}
 
   package func collectSegmentsSoon() {}
@@ -201,6 +210,15 @@ package protocol EngineCursor: AnyObject {
   func withEntry<R, E: Error>(
     _ body: (_ key: RawSpan, _ value: RawSpan) throws(E) -> R
   ) throws(E) -> R
+
+  /// The size of the entry's value, also if only its head is lent.
+  ///
+  /// The cursor must stand on an entry, as for ``withEntry(_:)``.
+  var valueCount: Int { get }
+}
+
+extension EngineCursor {
+  package var valueCount: Int { withEntry { _, value in value.byteCount } }
 }
 
 /// A contiguous range of keys, from `lower` up to and without `upper`.

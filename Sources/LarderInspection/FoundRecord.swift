@@ -20,16 +20,18 @@ struct FoundRecord {
   let content: Result<Record, RecordFault>
   let state: RecordState
 
-  /// Reads the record `bytes` stored under `physicalKey`, which ends with `key`.
+  /// Reads the record of `count` bytes stored under `physicalKey`, which ends with `key`.
+  ///
+  /// `bytes` are all of it, or what is before its payload.
   init(
-    _ bytes: RawSpan, under physicalKey: RawSpan, key: [UInt8], in cache: KnownCache,
+    _ bytes: RawSpan, of count: Int, under physicalKey: RawSpan, key: [UInt8], in cache: KnownCache,
     endedBy tags: InvalidatedTags, at now: Date
   ) {
     self.cache = cache
     self.key = key
-    storedBytes = bytes.byteCount
+    storedBytes = count
     do throws(RecordFault) {
-      var record = try Record(bytes, under: physicalKey)
+      var record = try Record(head: bytes, of: count, under: physicalKey)
       tags.judge(&record, in: bytes)
       content = .success(record)
       state = Self.state(of: record, in: cache, at: now)

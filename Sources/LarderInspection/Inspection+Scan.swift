@@ -12,9 +12,11 @@ enum ScanItem {
 extension Inspection {
   /// Calls `body` for each record of a selection, by cache and key, until it returns false.
   ///
+  /// With `readsPayloads` false, payloads in segments are not read, and their records not checked.
+  ///
   /// - Complexity: One step and one checksum for each record. One record is in memory at a time.
   func forEachItem(
-    in selection: Selection, keys form: KeyForm,
+    in selection: Selection, keys form: KeyForm, readsPayloads: Bool = false,
     _ body: (ScanItem) throws(InspectionError) -> Bool
   ) throws(InspectionError) {
     let glob = try selection.match.map { pattern throws(InspectionError) in try Glob(pattern) }
@@ -25,7 +27,9 @@ extension Inspection {
     }
     for cache in caches {
       guard let range = try range(of: selection, in: cache, keys: form) else { continue }
-      let continues = try scan(cache, range, isReversed: selection.isReversed) {
+      let continues = try scan(
+        cache, range, isReversed: selection.isReversed, readsPayloads: readsPayloads
+      ) {
         item throws(InspectionError) in
         if case .record(let record) = item {
           let text = form.text(of: record.key, kind: cache.keyKind)
@@ -111,13 +115,13 @@ extension Inspection {
 
   /// Scans a range of a cache; returns false if `body` stopped the scan.
   private func scan(
-    _ cache: KnownCache, _ range: EngineRange, isReversed: Bool,
+    _ cache: KnownCache, _ range: EngineRange, isReversed: Bool, readsPayloads: Bool,
     _ body: (ScanItem) throws(InspectionError) -> Bool
   ) throws(InspectionError) -> Bool {
     let prefixCount = KeySpace.records.prefix(ofCache: cache.id).count
     let cursor: any EngineCursor
     do {
-      cursor = try engine.cursor(over: range)
+      cursor = try readsPayloads ? engine.cursor(over: range) : engine.headCursor(over: range)
       if isReversed { try cursor.seekToEnd() }
     } catch {
       throw failure(error)
@@ -132,10 +136,12 @@ extension Inspection {
         throw failure(error)
       }
       guard isOnRecord else { return true }
+      let count = cursor.valueCount
       let record = cursor.withEntry { key, value in
         let userKey = [UInt8](key.extracting(prefixCount..<key.byteCount))
         return FoundRecord(
-          value, under: key, key: userKey, in: cache, endedBy: catalog.invalidatedTags, at: now)
+          value, of: count, under: key, key: userKey, in: cache, endedBy: catalog.invalidatedTags,
+          at: now)
       }
       guard try body(.record(record)) else { return false }
     }

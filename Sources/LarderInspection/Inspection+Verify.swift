@@ -58,7 +58,8 @@ extension Inspection {
       throw InspectionError(error)
     }
     try verifyMetadata(&found)
-    try forEachItem(in: Selection(), keys: .auto) { item throws(InspectionError) in
+    try forEachItem(in: Selection(), keys: .auto, readsPayloads: true) {
+      item throws(InspectionError) in
       switch item {
       case .unreadable(let cache, let message):
         found.problems.append(Problem(cache: cache, message: message))

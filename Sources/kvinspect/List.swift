@@ -4,7 +4,8 @@ import LarderInspection
 struct List: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "ls",
-    abstract: "List records: state, age, time left, size, schema version, cache and key.")
+    abstract: "List records: state, age, time left, size, schema version, cache and key.",
+    discussion: "Payloads in segments are not read; verify finds damage to them.")
 
   @OptionGroup var shared: SharedOptions
 

@@ -39,6 +39,20 @@ import Testing
     #expect(try !Specimen().inspect().infoReport(Style(.table)).0.contains("segments"))
   }
 
+  @Test("`ls` and `ttl` do not read payloads in segments.")
+  func heads() throws {
+    let specimen = try Specimen(separatedValueBytes: 1)
+    func reports() throws -> [String] {
+      let inspection = try specimen.inspect()
+      var expiring = ""
+      #expect(try inspection.timeToLive(ofCache: nil, style: Style(), to: &expiring) == .fine)
+      return [try inspection.listReport(Selection(), Style(.jsonl)).0, expiring]
+    }
+    let before = try reports()
+    try SystemFiles().remove("\(specimen.path)/00000001.segment")
+    #expect(try reports() == before)
+  }
+
   @Test("`verify` names each record whose payload is damaged or lost, and nothing else.")
   func damage() throws {
     let specimen = try Specimen(separatedValueBytes: 1)

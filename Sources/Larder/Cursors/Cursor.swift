@@ -27,7 +27,8 @@ public final class Cursor<Element> {
   ///   the cache's key type; the next call continues after that key.
   ///   ``StoreError/corrupt(cache:key:file:)`` with an empty key if part of a file is damaged,
   ///   after all other elements were returned. ``StoreError/io(_:)``, ``StoreError/closed``.
-  /// - Complexity: One step and one checksum for each entry that is returned or skipped. For each
+  /// - Complexity: One step and one checksum for each entry that is returned or skipped, but for
+  ///   ``Cache/keys(in:order:)`` no checksum if the payload is in a segment. For each
   ///   fresh or stale entry that ``Cache/entries(in:order:)`` or
   ///   ``Cache/lookups(in:states:order:)`` returns, one decode.
   public func next() throws -> Element? { try step() }
@@ -75,7 +76,8 @@ extension Cache {
   /// Scans the keys in a range whose entries are fresh.
   ///
   /// Keys of damaged entries, and of entries of a newer program, are included, because their state
-  /// is unknown.
+  /// is unknown. Payloads in segments are not read, see <doc:LargeValues>: an entry whose payload
+  /// is damaged there is included while it is fresh.
   ///
   /// - Parameters:
   ///   - range: The range of keys; all keys by default.
@@ -85,7 +87,7 @@ extension Cache {
   public func keys(
     in range: KeyRange<Key> = .all, order: ScanOrder = .ascending
   ) throws -> Cursor<Key> {
-    let walk = try RecordWalk(self, range, .fresh, order)
+    let walk = try RecordWalk(self, range, .fresh, order, readsPayloads: false)
     return Cursor { () throws(StoreError) in
       try walk.next { _, _, _, _, _ throws(StoreError) in }?.key
     }
@@ -98,7 +100,8 @@ extension Cache {
   /// - Parameter range: The range of keys; all keys by default.
   /// - Returns: The number of keys.
   /// - Throws: As ``Cursor/next()``.
-  /// - Complexity: One step and one checksum for each entry of the range. Nothing is decoded.
+  /// - Complexity: One step for each entry of the range, and one checksum if its payload is not in
+  ///   a segment. Nothing is decoded.
   public func count(in range: KeyRange<Key> = .all) throws -> Int {
     let cursor = try keys(in: range)
     var count = 0

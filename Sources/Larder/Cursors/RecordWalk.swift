@@ -12,7 +12,8 @@ final class RecordWalk<Key: CacheKey, Value: Sendable> {
   private let order: ScanOrder
 
   init(
-    _ cache: Cache<Key, Value>, _ range: KeyRange<Key>, _ states: EntryStates, _ order: ScanOrder
+    _ cache: Cache<Key, Value>, _ range: KeyRange<Key>, _ states: EntryStates, _ order: ScanOrder,
+    readsPayloads: Bool = true
   ) throws(StoreError) {
     self.cache = cache
     self.states = states
@@ -21,7 +22,7 @@ final class RecordWalk<Key: CacheKey, Value: Sendable> {
     prefixCount = prefix.count
     generation = cache.core.context.invalidatedTags.generation
     cursor = try cache.core.context.cursor(
-      over: range.engineRange(after: prefix), cache: cache.name)
+      over: range.engineRange(after: prefix), cache: cache.name, readsPayloads: readsPayloads)
     if order == .descending { try cursor.seekToEnd() }
   }
 
@@ -34,9 +35,10 @@ final class RecordWalk<Key: CacheKey, Value: Sendable> {
     ) throws(StoreError) -> Part
   ) throws(StoreError) -> (key: Key, entry: Result<Part, StoreError>)? {
     while try advance() {
+      let count = cursor.valueCount
       let part = cursor.withEntry { recordKey, bytes -> Result<Part, StoreError>? in
         do throws(StoreError) {
-          let record = try cache.core.record(bytes, under: recordKey)
+          let record = try cache.core.record(head: bytes, of: count, under: recordKey)
           let now = cache.core.clock.now()
           guard !isOutdated(record) else { return try readAgain(recordKey, at: now, read) }
           let freshness = cache.core.lifetime.freshness(of: record, at: now)

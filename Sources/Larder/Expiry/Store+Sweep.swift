@@ -37,7 +37,7 @@ extension Store {
   ///   and no lookup. Otherwise, for each expired entry, and for each time one was overwritten, one
   ///   step, one checksum and one lookup, or two if anything was written meanwhile; one append for
   ///   256 of them. After many deletions the emptied ranges are compacted. Memory for 4 MiB of keys
-  ///   and the largest value.
+  ///   and the largest value. Payloads in segments are not read.
   @discardableResult public func sweep() throws -> Int {
     try requireWritable()
     try context.checkOpen()

@@ -40,9 +40,9 @@ extension KeySpace {
     var isComplete = true
     for space in [KeySpace.records, .expiry] {
       do throws(EngineError) {
-        let cursor = try engine.cursor(over: EngineRange(prefix: space.prefix(ofCache: id)))
+        let cursor = try engine.headCursor(over: EngineRange(prefix: space.prefix(ofCache: id)))
         while try cursor.next() {
-          sum += cursor.withEntry { key, value in key.byteCount + value.byteCount }
+          sum += cursor.withEntry { key, _ in key.byteCount } + cursor.valueCount
         }
       } catch .corrupt {
         // Thrown at the end of the scan: everything readable was counted.

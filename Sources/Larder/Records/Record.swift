@@ -112,11 +112,8 @@ extension Record {
   /// Checks and reads the record `bytes` that was found under the physical key `key`.
   ///
   /// - Complexity: One checksum over the whole record.
-  package init(_ bytes: RawSpan, under key: RawSpan) throws(RecordFault) {
-    guard Self.stamp.isIntact(bytes, key: key), let sequence = Self.stamp.sequence(of: bytes) else {
-      throw .damaged
-    }
-    try self.init(intact: bytes, sequence: sequence)
+  @inline(__always) package init(_ bytes: RawSpan, under key: RawSpan) throws(RecordFault) {
+    try self.init(head: bytes, of: bytes.byteCount, under: key)
   }
 
   /// Reads the record of `count` bytes that begins with `bytes`: all of it, or what is before its
@@ -124,15 +121,16 @@ extension Record {
   ///
   /// A record without its payload cannot be checked; LevelDB has checked the block or the log that
   /// it lies in.
-  init(head bytes: RawSpan, of count: Int, under key: RawSpan) throws(RecordFault) {
-    guard bytes.byteCount < count else {
-      try self.init(bytes, under: key)
-      return
-    }
-    guard let sequence = Self.stamp.sequence(of: bytes) else { throw .damaged }
+  package init(head bytes: RawSpan, of count: Int, under key: RawSpan) throws(RecordFault) {
+    let isWhole = bytes.byteCount >= count
+    guard !isWhole || Self.stamp.isIntact(bytes, key: key),
+      let sequence = Self.stamp.sequence(of: bytes)
+    else { throw .damaged }
     try self.init(intact: bytes, sequence: sequence)
-    guard payload.isEmpty else { throw .damaged }
-    payload = payload.lowerBound..<count
+    if !isWhole {
+      guard payload.isEmpty else { throw .damaged }
+      payload = payload.lowerBound..<count
+    }
   }
 
   /// The fault of an intact record with a field that is longer than the record.

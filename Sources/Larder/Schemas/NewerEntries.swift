@@ -20,10 +20,7 @@ extension CacheCore {
     let recordKey = try recordKey(of: key, id: id)
     var buffer = ValueBuffer(from: spareBuffer)
     do throws(StoreError) {
-      guard try get(recordKey, into: &buffer) else { return }
-      _ = try buffer.withBytes { bytes throws(StoreError) in
-        try record(bytes, under: recordKey.bytes.span.bytes)
-      }
+      _ = try record(under: recordKey, into: &buffer, readsPayload: false)
     } catch {
       // A damaged entry cannot be read by any program.
       if case .corrupt = error { return }

@@ -53,7 +53,7 @@ extension Store {
   /// not open are included, with the lifetime and schema version they were last opened with. Caches
   /// whose registration only a later version can read are left out. Entries may be written during
   /// the scan; each one is counted as the scan finds it. A damaged entry is counted, and the scan
-  /// continues.
+  /// continues. Payloads in segments are not read, so damage to them is not noticed.
   ///
   /// For counts that need no scan, see ``statistics``.
   ///
@@ -113,11 +113,13 @@ extension CacheContents {
   ) throws(EngineError) {
     let prefix = KeySpace.records.prefix(ofCache: cache.id)
     do throws(EngineError) {
-      let cursor = try engine.cursor(over: EngineRange(prefix: prefix))
+      let cursor = try engine.headCursor(over: EngineRange(prefix: prefix))
       while try cursor.next() {
+        let count = cursor.valueCount
         cursor.withEntry { key, bytes in
-          let state = Self.state(of: bytes, under: key, in: cache, endedBy: tags, at: now)
-          self[keyPath: state].add(bytes: key.byteCount + bytes.byteCount)
+          let state = Self.state(
+            of: bytes, count, under: key, in: cache, endedBy: tags, at: now)
+          self[keyPath: state].add(bytes: key.byteCount + count)
         }
       }
     } catch .corrupt {
@@ -127,12 +129,13 @@ extension CacheContents {
     }
   }
 
+  /// The state of a record of `count` bytes, of which `bytes` may lack the payload.
   private static func state(
-    of bytes: RawSpan, under recordKey: RawSpan, in cache: Registration,
+    of bytes: RawSpan, _ count: Int, under recordKey: RawSpan, in cache: Registration,
     endedBy tags: InvalidatedTags, at now: Date
   ) -> WritableKeyPath<CacheContents, EntryTotal> {
     do throws(RecordFault) {
-      var record = try Record(bytes, under: recordKey)
+      var record = try Record(head: bytes, of: count, under: recordKey)
       tags.judge(&record, in: bytes)
       guard Int(record.schemaVersion) <= cache.schemaVersion else { return \.newer }
       return switch cache.lifetime.freshness(of: record, at: now) {
@@ -166,16 +169,15 @@ extension CacheContents {
         else { continue }
         dueRows += 1
         let key = row.recordKey.bytes
-        guard !deleted.contains(key), try Self.read(key, in: engine, into: &buffer) else {
-          continue
-        }
+        guard !deleted.contains(key), let count = try Self.read(key, in: engine, into: &buffer)
+        else { continue }
         let isExpired = buffer.withBytes { bytes in
-          Self.state(of: bytes, under: key.span.bytes, in: cache, endedBy: tags, at: now)
+          Self.state(of: bytes, count, under: key.span.bytes, in: cache, endedBy: tags, at: now)
             == \.expired
         }
         guard isExpired else { continue }
         deleted.insert(key)
-        due.add(bytes: key.count + buffer.count)
+        due.add(bytes: key.count + count)
       }
     } catch .corrupt {
       isComplete = false
@@ -184,14 +186,15 @@ extension CacheContents {
     }
   }
 
-  /// Reads a record; false if it is missing or damaged, which a sweep does not delete.
+  /// Reads the head of a record, and returns the size of the record; nil if it is missing or
+  /// damaged, which a sweep does not delete.
   private static func read(
     _ recordKey: [UInt8], in engine: any StorageEngine, into buffer: inout ValueBuffer
-  ) throws(EngineError) -> Bool {
+  ) throws(EngineError) -> Int? {
     do throws(EngineError) {
-      return try engine.get(recordKey.span.bytes, into: &buffer)
+      return try engine.getHead(recordKey.span.bytes, into: &buffer)
     } catch .corrupt {
-      return false
+      return nil
     } catch {
       throw error
     }

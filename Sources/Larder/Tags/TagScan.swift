@@ -68,7 +68,7 @@ struct TagScan {
     let start = reached.map { $0 + [0] } ?? prefix
     let cursor = try context.cursor(
       over: EngineRange(from: start, upTo: EngineRange.successor(ofPrefix: prefix)),
-      cache: cache.name.text)
+      cache: cache.name.text, readsPayloads: false)
     while steps > 0 {
       do throws(StoreError) {
         guard try cursor.next() else {
@@ -83,8 +83,9 @@ struct TagScan {
         return true
       }
       steps -= 1
+      let count = cursor.valueCount
       let isJudged = cursor.withEntry { key, value in
-        slice.inspect(value, under: key, readBy: .cursor)
+        slice.inspect(value, of: count, under: key, readBy: .cursor)
       }
       if !isJudged { isComplete = false }
       guard slice.isFull || steps == 0 else { continue }
@@ -139,12 +140,15 @@ private struct EndedRecords: ~Copyable {
   var isFull: Bool { slice.isFull }
 
   /// Adds the deletion of a record if it has ended; returns false if a later version wrote it.
+  ///
+  /// The record has `count` bytes, of which `bytes` may lack the payload.
   mutating func inspect(
-    _ bytes: RawSpan, under key: RawSpan, readBy source: ConditionalSlice<Finding>.Source
+    _ bytes: RawSpan, of count: Int, under key: RawSpan,
+    readBy source: ConditionalSlice<Finding>.Source
   ) -> Bool {
     var record: Record
     do throws(RecordFault) {
-      record = try Record(bytes, under: key)
+      record = try Record(head: bytes, of: count, under: key)
     } catch {
       return error == .damaged
     }
@@ -152,7 +156,7 @@ private struct EndedRecords: ~Copyable {
     guard record.isInvalidated else { return true }
     let key = [UInt8](key)
     slice.add(
-      Finding(key: key, bytes: key.count + bytes.byteCount), key: key,
+      Finding(key: key, bytes: key.count + count), key: key,
       if: .unchanged(since: record.sequence, in: Record.stamp), readBy: source
     ) { write, requirement in
       write.rows.remove(key.span.bytes, if: requirement, note: RemovalCause.expired.rawValue)
@@ -167,8 +171,11 @@ private struct EndedRecords: ~Copyable {
       let (applied, changed) = try slice.commit()
       deleted += applied.count
       for record in applied { counts.swept.add(bytes: record.bytes) }
-      for record in changed where try slice.get(record.key, into: &buffer) {
-        _ = buffer.withBytes { inspect($0, under: record.key.span.bytes, readBy: .lookup) }
+      for record in changed {
+        guard let count = try slice.getHead(record.key, into: &buffer) else { continue }
+        _ = buffer.withBytes { bytes in
+          inspect(bytes, of: count, under: record.key.span.bytes, readBy: .lookup)
+        }
       }
     }
   }

@@ -32,6 +32,9 @@ struct DatabaseHandle: ~Copyable {
   /// Whether calls may enter.
   var isOpen: Bool { gate.isOpen }
 
+  /// Enters, and returns true; or returns false while there is no database.
+  func enterIfUp() -> Bool { gate.enter() }
+
   /// Enters if there is a database, and returns whether there is one.
   func enter() -> Condition {
     while !gate.enter() {
@@ -43,7 +46,8 @@ struct DatabaseHandle: ~Copyable {
     return .up
   }
 
-  /// Every ``enter()`` that returned ``Condition/up`` is followed by one.
+  /// Every ``enterIfUp()`` that returned true, and every ``enter()`` that returned
+  /// ``Condition/up``, is followed by one.
   func leave() { gate.leave() }
 
   /// Waits for the calls under way and closes the database, which is to be reopened.
@@ -106,7 +110,7 @@ extension DatabaseHandle {
 
   /// The entry that an iterator stands on, or stood on when the database was closed.
   ///
-  /// Only after ``enter()`` has found no database: it ends the iterator, as closing does.
+  /// Only after ``enterIfUp()`` has returned false: it ends the iterator, as closing does.
   func lastEntry(of iterator: LevelDBIterator) -> LevelDBIterator.Entry? {
     iterators.lastEntry(of: iterator)
   }

@@ -10,8 +10,15 @@ import LarderBytes
 /// iterator has failed during a run, the run is discarded, since it may contain old values of
 /// damaged entries. From then on each entry is confirmed by a lookup.
 ///
-/// The payload of a separated value is read with each move.
+/// Unless it lends heads or rows, it reads the payload of a separated value with each move.
 final class LevelDBCursor: EngineCursor {
+  /// What a cursor lends of separated values.
+  enum Form {
+    case values, heads
+    /// The rows that LevelDB has, with pointers.
+    case rows
+  }
+
   private enum Position {
     /// Before the first key of the range.
     case start
@@ -27,15 +34,17 @@ final class LevelDBCursor: EngineCursor {
   private let engine: LevelDBEngine
   private let iterator: LevelDBIterator
   private let range: EngineRange
+  private let form: Form
   /// Nil if the rows of separated values are lent as they are.
   private let format: ValueSeparation?
 
   private var position = Position.start {
     didSet { entry = nil }
   }
-  /// Whether the row of the cursor's entry is separated, and the value with its payload.
+  /// Whether the row of the cursor's entry is separated, and the value that is lent instead.
   private var isSeparated = false
-  private var whole = ValueBuffer()
+  private var lent = ValueBuffer()
+  private(set) var valueCount = 0
   /// A copy of the cursor's entry, once it was read.
   private var entry: LevelDBIterator.Entry?
   private var run = EntryRun(over: UnsafeRawBufferPointer(start: nil, count: 0))
@@ -46,10 +55,11 @@ final class LevelDBCursor: EngineCursor {
 
   init(
     over range: EngineRange, of engine: LevelDBEngine, by iterator: LevelDBIterator,
-    readsPayloads: Bool = true
+    lending form: Form
   ) {
     self.engine = engine
-    format = readsPayloads ? engine.segments?.format : nil
+    self.form = form
+    format = form == .rows ? nil : engine.segments?.format
     self.iterator = iterator
     self.range = range
     slice = CursorSlice(entries: engine.cursorSliceEntries, now: uptimeSeconds())
@@ -62,7 +72,7 @@ final class LevelDBCursor: EngineCursor {
   func next() throws(EngineError) -> Bool {
     while try moveForward() {
       guard isSeparated else { return true }
-      if try readPayload() { return true }
+      if try readSeparated() { return true }
     }
     return false
   }
@@ -70,7 +80,7 @@ final class LevelDBCursor: EngineCursor {
   func previous() throws(EngineError) -> Bool {
     while try moveBackward() {
       guard isSeparated else { return true }
-      if try readPayload() { return true }
+      if try readSeparated() { return true }
     }
     return false
   }
@@ -78,18 +88,24 @@ final class LevelDBCursor: EngineCursor {
   /// Notes whether the row that the cursor has moved to is separated.
   private func note(_ value: UnsafeRawBufferPointer, under key: UnsafeRawBufferPointer) {
     isSeparated = format.map { SeparatedRow.isOne(value, under: key, by: $0) } ?? false
+    valueCount = value.count
   }
 
-  /// Reads the payload of the entry, whose row is separated; false if the entry is gone.
-  private func readPayload() throws(EngineError) -> Bool {
+  /// Reads what is lent of the entry, whose row is separated; false if the entry is gone.
+  private func readSeparated() throws(EngineError) -> Bool {
     guard let segments = engine.segments else { return true }
     let key = withRow { key, value in
-      whole.assign(value)
+      lent.assign(value)
       return [UInt8](key)
     }
+    if form == .heads {
+      valueCount = segments.removePayload(of: &lent, under: key.span.bytes) ?? valueCount
+      return true
+    }
+    defer { valueCount = lent.count }
     // The iterator keeps the segments of its state; but an entry of an ended one may be older.
-    guard case .missing = try segments.resolve(&whole, under: key.span.bytes) else { return true }
-    return try engine.get(key.span.bytes, into: &whole)
+    guard case .missing = try segments.resolve(&lent, under: key.span.bytes) else { return true }
+    return try engine.get(key.span.bytes, into: &lent)
   }
 
   private func moveForward() throws(EngineError) -> Bool {
@@ -177,7 +193,7 @@ final class LevelDBCursor: EngineCursor {
   ) throws(E) -> R {
     guard isSeparated else { return try withRow(body) }
     return try withRow { key, _ throws(E) in
-      try whole.withBytes { value throws(E) in try body(key, value) }
+      try lent.withBytes { value throws(E) in try body(key, value) }
     }
   }
 

@@ -196,9 +196,20 @@ package final class LevelDBEngine: StorageEngine {
   }
 
   package func cursor(over range: EngineRange) throws(EngineError) -> any EngineCursor {
+    try cursor(over: range, lending: .values)
+  }
+
+  package func headCursor(over range: EngineRange) throws(EngineError) -> any EngineCursor {
+    try cursor(over: range, lending: .heads)
+  }
+
+  /// A cursor that lends the values in this form.
+  func cursor(
+    over range: EngineRange, lending form: LevelDBCursor.Form
+  ) throws(EngineError) -> LevelDBCursor {
     try enter()
     defer { leave() }
-    return LevelDBCursor(over: range, of: self, by: database.makeIterator())
+    return LevelDBCursor(over: range, of: self, by: database.makeIterator(), lending: form)
   }
 
   package func approximateBytes(in range: EngineRange) throws(EngineError) -> UInt64 {
@@ -260,6 +271,7 @@ package final class LevelDBEngine: StorageEngine {
   /// Reopens it if an earlier attempt failed. It does not wait for an attempt under way.
   func enter() throws(EngineError) {
     try owner.require()
+    guard !database.enterIfUp() else { return }
     let cause: String
     switch database.enter() {
     case .up: return
@@ -279,9 +291,7 @@ package final class LevelDBEngine: StorageEngine {
   }
 
   /// Enters the database if it is there.
-  func enterIfOpen() -> Bool {
-    if case .up = database.enter() { true } else { false }
-  }
+  func enterIfOpen() -> Bool { database.enterIfUp() }
 
   /// Every ``enter()``, and every ``enterIfOpen()`` that returned true, is followed by one.
   func leave() { database.leave() }

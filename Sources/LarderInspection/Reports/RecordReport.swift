@@ -97,7 +97,7 @@ extension Inspection {
     }
     guard let bytes else { return nil }
     let found = FoundRecord(
-      bytes.span.bytes, under: physicalKey.span.bytes, key: key, in: cache,
+      bytes.span.bytes, of: bytes.count, under: physicalKey.span.bytes, key: key, in: cache,
       endedBy: catalog.invalidatedTags, at: now)
     return StoredRecord(found: found, bytes: bytes)
   }

@@ -63,6 +63,43 @@ import Testing
     #expect(try !Self.segments(of: directory).isEmpty)
   }
 
+  @Test("A cursor over heads lends what is before the payload, and the size of the whole value.")
+  func heads() throws {
+    let directory = try TemporaryDirectory()
+    let engine = try LevelDBEngine(at: directory.path, options: Self.options(from: 1000))
+    let sizes = [10, 5000, 999, 1000, 70_000]
+    for (number, size) in sizes.enumerated() {
+      try Self.put(bytes("key \(number)"), Array(repeating: 7, count: size), in: engine)
+    }
+    let values = try engine.entries()
+    for file in try Self.segments(of: directory) { try SystemFiles().remove(directory.path(file)) }
+    let cursor = try engine.headCursor(over: EngineRange(prefix: bytes("key")))
+    func check(_ numbers: [Int], _ move: () throws -> Bool) throws {
+      for number in numbers {
+        #expect(try move())
+        let isSeparated = sizes[number] >= 1000
+        let value = values[number].value
+        #expect(cursor.entry.key == values[number].key)
+        #expect(cursor.entry.value == (isSeparated ? Array(value[..<Stamp.test.end]) : value))
+        #expect(cursor.valueCount == value.count)
+        var buffer = ValueBuffer()
+        let key = values[number].key
+        let count = try engine.getHead(key.span.bytes, into: &buffer)
+        #expect(count == value.count)
+        #expect(buffer.withBytes { [UInt8]($0) } == cursor.entry.value)
+      }
+      #expect(try !move())
+    }
+    try check([0, 1, 2, 3, 4]) { try cursor.next() }
+    try check([4, 3, 2, 1, 0]) { try cursor.previous() }
+    try check([0, 1, 2, 3, 4]) { try cursor.next() }
+    var buffer = ValueBuffer()
+    let missing = bytes("key")
+    let count = try engine.getHead(missing.span.bytes, into: &buffer)
+    #expect(count == nil)
+    try engine.close()
+  }
+
   @Test("Values below the threshold, without a stamp, or under other keys stay in LevelDB.")
   func notSeparated() throws {
     let directory = try TemporaryDirectory()

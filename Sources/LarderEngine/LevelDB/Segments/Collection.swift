@@ -280,11 +280,8 @@ extension LevelDBEngine {
     in segments: SegmentFiles,
     _ body: (_ key: RawSpan, _ row: SeparatedRow, _ value: RawSpan) throws(EngineError) -> Void
   ) throws(EngineError) {
-    try enter()
-    let range = EngineRange(prefix: [segments.format.keySpace])
-    let iterator = database.makeIterator()
-    leave()
-    let cursor = LevelDBCursor(over: range, of: self, by: iterator, readsPayloads: false)
+    let cursor = try cursor(
+      over: EngineRange(prefix: [segments.format.keySpace]), lending: .rows)
     while try cursor.next() {
       if schedule.hasStopped { throw .closed }
       try cursor.withEntry { key, value throws(EngineError) in
