@@ -11,9 +11,9 @@ final class DirectFiles: StoreFiles {
   private let checkPlace: PlaceCheck
 
   /// Called before a backup lists the store, links one of its files, or moves to its final path,
-  /// and before a segment is opened or synced.
+  /// before a segment is opened or synced, and before a file is removed or a directory synced.
   typealias Watch = @Sendable (Call) -> Void
-  enum Call { case list, link, move, openFile, syncFile }
+  enum Call { case list, link, move, openFile, syncFile, remove, syncDirectory }
 
   /// Called before a store checks whether its directory is still at its path.
   typealias PlaceCheck = @Sendable () throws(EngineError) -> Void
@@ -78,12 +78,16 @@ final class DirectFiles: StoreFiles {
     watch(.move)
     try system.move(path, to: other)
   }
-  func remove(_ path: String) throws(EngineError) { try system.remove(path) }
+  func remove(_ path: String) throws(EngineError) {
+    watch(.remove)
+    try system.remove(path)
+  }
   func removeDirectory(_ path: String) throws(EngineError) {
     try system.removeDirectory(path)
   }
   func synchronize(_ path: String) throws(EngineError) { try system.synchronize(path) }
   func synchronizeDirectory(_ path: String) throws(EngineError) {
+    watch(.syncDirectory)
     try system.synchronizeDirectory(path)
   }
   func availableBytes(in path: String) throws(EngineError) -> UInt64 {

@@ -46,6 +46,27 @@ import Testing
     try engine.close()
   }
 
+  @Test("The directory is synced after each deleted segment, so that no write waits for many.")
+  func deletedOneByOne() throws {
+    let directory = try TemporaryDirectory()
+    var options = Self.options()
+    let calls = Mutex<[DirectFiles.Call]>([])
+    options.files = DirectFiles(watch: { call in calls.withLock { $0.append(call) } })
+    let engine = try LevelDBEngine(at: directory.path, options: options)
+    for number in 0..<42 { try Self.put(number, 0, in: engine) }
+    for number in 0..<42 { try engine.remove("key \(number)") }
+    calls.withLock { $0 = [] }
+    try engine.collectSegments()
+    let deletions = calls.withLock { calls in
+      calls.drop { $0 != .remove }.filter { $0 == .remove || $0 == .syncDirectory }
+    }
+    #expect(deletions.count == 10)
+    for (index, call) in deletions.enumerated() {
+      #expect(call == (index % 2 == 0 ? .remove : .syncDirectory))
+    }
+    try engine.close()
+  }
+
   @Test("Live payloads of segments that are half dead are moved, their rows otherwise unchanged.")
   func sparse() throws {
     let directory = try TemporaryDirectory()

@@ -243,6 +243,9 @@ extension LevelDBEngine {
       collection.totals.segments -= 1
       collection.totals.byteCount -= sizes[number] ?? 0
       collection.totals.deletedBytes += sizes[number] ?? 0
+      // On a volume that discards freed blocks, the next fsync waits for that. Here it is this one,
+      // and not one of a write after many deletions.
+      try options.files.synchronizeDirectory(path)
     }
   }
 
