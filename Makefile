@@ -51,7 +51,7 @@ docs: deps ## build the documentation; a broken link is an error
 
 bench-quick: bench-deps ## run every benchmark briefly, and verify its results, not its times
 	cd Benchmarks && $(SWIFT) run -c release larder-bench --quick
-	cd Benchmarks && $(SWIFT) run -c release larder-bench --quick --backup --rounds 1
+	cd Benchmarks && $(SWIFT) run -c release larder-bench --quick --background --rounds 1
 	cd Benchmarks && $(SWIFT) run -c release larder-bench --quick --week
 	cd Benchmarks && $(SWIFT) run -c release larder-bench --quick --budget
 	cd Benchmarks && $(SWIFT) run -c release larder-bench --quick --large

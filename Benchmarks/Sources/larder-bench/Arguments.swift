@@ -11,7 +11,7 @@ struct Arguments {
       --suite NAME     measure only this suite: \(Suite.all.map(\.name).joined(separator: ", "))
       --only NAME      measure only this workload; --suite and --only may be repeated
       --huge           in the suite growth, also read from 10,000,000 records
-      --backup         only measure backups under load
+      --background     only measure saves beside a backup, a sweep and a collection
       --budget         only fill caches that have a byte budget
       --week           only simulate ten days of saves and sweeps
       --large          only write and read values from 1 KB to 1 MB; --only NAME selects stores
@@ -29,7 +29,7 @@ struct Arguments {
   /// The task of this run.
   enum Mode {
     case contests
-    case backups
+    case background
     case budgets
     case week
     case large
@@ -64,7 +64,7 @@ struct Arguments {
       case "--quick": scale = .quick
       case "--check": checks = true
       case "--huge": scale.grown.append(10_000_000)
-      case "--backup": mode = .backups
+      case "--background": mode = .background
       case "--budget": mode = .budgets
       case "--week": mode = .week
       case "--large": mode = .large

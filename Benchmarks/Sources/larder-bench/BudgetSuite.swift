@@ -84,6 +84,7 @@ struct BudgetSuite {
   /// Saves several times the budget, and checks the count and the disk use regularly.
   private func fill(_ print: (String) -> Void) throws {
     let name = "budget"
+    let directory = workspace.directory(name)
     var opened = try open(name)
     var random = WorkloadRandom(seed: Scale.seed)
     var most = (counted: 0, disk: 0)
@@ -106,18 +107,19 @@ struct BudgetSuite {
         guard counted <= budget else {
           throw WrongResults(description: "\(counted) bytes exceed the budget of \(budget)")
         }
-        most = (max(most.counted, counted), max(most.disk, try diskBytes(of: name)))
+        most = (max(most.counted, counted), max(most.disk, try diskBytes(in: directory)))
       }
       let held = try opened.heldBytes()
       let counted = try opened.countedBytes()
       guard held == counted else {
         throw WrongResults(description: "the count is \(counted) bytes, but \(held) are stored")
       }
-      print("| \((check + 1) * step) | \(share(counted)) | \(share(try diskBytes(of: name))) |")
+      let disk = try diskBytes(in: directory)
+      print("| \((check + 1) * step) | \(share(counted)) | \(share(disk)) |")
     }
     try opened.engine.compact(EngineRange())
     try opened.store.close()
-    let after = try diskBytes(of: name)
+    let after = try diskBytes(in: directory)
     print(
       """
 
@@ -135,17 +137,6 @@ struct BudgetSuite {
 
   private func share(_ bytes: Int) -> String {
     String(format: "%.3f", Double(bytes) / Double(budget))
-  }
-
-  private func diskBytes(of name: String) throws -> Int {
-    var sum = 0
-    let directory = workspace.directory(name).path(percentEncoded: false)
-    for file in try FileManager.default.contentsOfDirectory(atPath: directory) {
-      // The file may have been deleted since the directory was listed.
-      var status = stat()
-      if stat("\(directory)\(file)", &status) == 0 { sum += Int(status.st_size) }
-    }
-    return sum
   }
 
   // MARK: - Reading

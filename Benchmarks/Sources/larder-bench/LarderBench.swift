@@ -34,9 +34,9 @@ import Foundation
     let scale = arguments.scale
     switch arguments.mode {
     case .contests: try measure(arguments)
-    case .backups:
+    case .background:
       try Workspace.withTemporary { workspace in
-        try BackupSuite(scale, rounds: arguments.rounds, in: workspace).run(printLine)
+        try BackgroundSuite(scale, rounds: arguments.rounds, in: workspace).run(printLine)
       }
     case .budgets:
       try Workspace.withTemporary { workspace in

@@ -81,7 +81,7 @@ struct LargeSuite {
     row.percentile99 = rounds.times[count * 99 / 100]
     row.longest = rounds.times[count - 1]
     row.read = try rounds.read()
-    row.disk = Double(try rounds.diskBytes()) / Double(count * bytes)
+    row.disk = Double(try diskBytes(in: directory)) / Double(count * bytes)
     row.mostDisk = Double(rounds.mostDiskBytes) / Double(count * bytes)
     return row
   }
@@ -154,7 +154,7 @@ private struct Rounds {
     for (step, key) in order.enumerated() {
       if step.isMultiple(of: max(1, count / Self.samples)) {
         sampling += try ContinuousClock().measure {
-          mostDiskBytes = max(mostDiskBytes, try diskBytes())
+          mostDiskBytes = max(mostDiskBytes, try diskBytes(in: directory))
         }
       }
       let start = ContinuousClock.now
@@ -180,18 +180,6 @@ private struct Rounds {
   }
 
   private func value(of key: Int) -> Data { values[(key + 7 * number) % values.count] }
-
-  /// The room that the files of the store take.
-  func diskBytes() throws -> Int {
-    var sum = 0
-    let folder = directory.path(percentEncoded: false)
-    for name in try FileManager.default.contentsOfDirectory(atPath: folder) {
-      var status = stat()
-      // A file may be gone by now.
-      if stat(folder + "/" + name, &status) == 0 { sum += Int(status.st_blocks) * 512 }
-    }
-    return sum
-  }
 }
 
 /// Larder, used like the other stores.

@@ -17,10 +17,10 @@ struct WeekSuite {
   private static let days = 10
   private static let lifetime = 7 * 86_400.0
   private static let sweepSeconds = 60.0
-  private static let valueBytes = 400
+  private static let smallBytes = 400
+  /// Of values whose payloads are in segments.
+  private static let largeBytes = 20_000
   private static let refreshedShare = 0.3
-  /// The size of a record and its index row, both with their keys.
-  private static let entryBytes = (2 + 16 + 36 + valueBytes) + (2 + 8 + 16 + 2)
 
   private static let overwrittenKeys = 50
   private static let mostRowsOfAKey = 65
@@ -28,15 +28,36 @@ struct WeekSuite {
 
   private let scale: BenchScale
   private let workspace: Workspace
-  private let pool = Plan.makePool(valueBytes: valueBytes)
 
   init(_ scale: BenchScale, in workspace: Workspace) {
     (self.scale, self.workspace) = (scale, workspace)
   }
 
   func run(_ print: (String) -> Void) throws {
-    try simulateDays(print)
-    try overwrite(print)
+    try simulateDays(print, Values(of: Self.smallBytes), savesADay: scale.savesADay)
+    try simulateDays(print, Values(of: Self.largeBytes), savesADay: scale.savesADay / 100)
+    try overwrite(print, Values(of: Self.smallBytes))
+  }
+
+  /// The saved values, all of one size.
+  private struct Values {
+    let byteCount: Int
+    private let pool: [UInt8]
+
+    init(of byteCount: Int) {
+      (self.byteCount, pool) = (byteCount, Plan.makePool(valueBytes: byteCount))
+    }
+
+    /// The size of a record and its index row, both with their keys.
+    var entryBytes: Int { (2 + 16 + 36 + byteCount) + (2 + 8 + 16 + 2) }
+
+    /// A value that begins with the number of its save; half of the rest is random.
+    func value(of save: Int) -> Data {
+      let start = save * byteCount % (pool.count - byteCount)
+      var value = Data(pool[start..<start + byteCount])
+      withUnsafeBytes(of: UInt64(save).littleEndian) { value.replaceSubrange(0..<8, with: $0) }
+      return value
+    }
   }
 }
 
@@ -63,44 +84,47 @@ extension WeekSuite {
     mutating func record(_ save: Int, of key: Int) { lastSaves[key] = Int32(save) }
   }
 
-  private func simulateDays(_ print: (String) -> Void) throws {
+  private func simulateDays(
+    _ print: (String) -> Void, _ values: Values, savesADay: Int
+  ) throws {
     print(
       """
-      \(scale.savesADay) saves a day of 16 + \(Self.valueBytes) bytes, three in ten of a live \
+      \(savesADay) saves a day of 16 + \(values.byteCount) bytes, three in ten of a live \
       entry; lifetime 7 days; a sweep every minute
 
       \(Self.heading)
       """)
-    let bench = try Bench(at: workspace.directory("week"), saves: scale.savesADay)
+    let bench = try Bench(at: workspace.directory("week"), saves: savesADay)
     var model = Model()
     var save = 0
     for day in 1...Self.days {
       let writtenBefore = try bytesWritten()
       var longest = Duration.zero
       let time = try ContinuousClock().measure {
-        for _ in 0..<scale.savesADay {
+        for _ in 0..<savesADay {
           let now = bench.clock.now()
           let key = model.nextKey { now < bench.clock.date(of: $0) + Self.lifetime }
-          try bench.cache.save(value(of: save), for: UUID(number: key))
+          try bench.cache.save(values.value(of: save), for: UUID(number: key))
           model.record(save, of: key)
           save += 1
           if bench.clock.tick() { longest = max(longest, ContinuousClock().measure(bench.sweep)) }
         }
       }
       let written = try bytesWritten().flatMap { now in writtenBefore.map { now - $0 } }
-      let live = try check(model, bench)
+      let live = try check(model, values, bench)
       let cells =
         ["\(day)", "\(live)"]
-        + sizes(live: live * Self.entryBytes, disk: try bench.diskBytes())
+        + sizes(live: live * values.entryBytes, disk: try diskBytes(in: bench.directory))
         + [
           "\(try bench.countRows(in: .records))", "\(try bench.countRows(in: .expiry))",
-          written.map { ratio($0, scale.savesADay * Self.entryBytes) } ?? "unknown",
+          written.map { ratio($0, savesADay * values.entryBytes) } ?? "unknown",
           seconds(longest), seconds(time),
         ]
       print("| " + cells.joined(separator: " | ") + " |")
       guard day == Self.days else { continue }
       try bench.engine.compact(EngineRange())
-      let compacted = sizes(live: live * Self.entryBytes, disk: try bench.diskBytes())
+      let compacted = sizes(
+        live: live * values.entryBytes, disk: try diskBytes(in: bench.directory))
       print("\ncompacted completely: \(compacted[1]) MB, \(compacted[2]) of the live size")
     }
     try bench.close()
@@ -108,7 +132,7 @@ extension WeekSuite {
   }
 
   /// Checks that a scan shows exactly the live entries, as last saved; returns their number.
-  private func check(_ model: Model, _ bench: Bench) throws -> Int {
+  private func check(_ model: Model, _ values: Values, _ bench: Bench) throws -> Int {
     let now = bench.clock.now()
     let limits = model.lastSaves.map { bench.clock.date(of: Int($0)) + Self.lifetime }
     var shown = 0
@@ -120,7 +144,8 @@ extension WeekSuite {
         throw WrongResults(description: "key \(key) is listed but not live")
       }
       let save = Int(model.lastSaves[key])
-      guard entry.savedAt == bench.clock.date(of: save), entry.value == value(of: save) else {
+      guard entry.savedAt == bench.clock.date(of: save), entry.value == values.value(of: save)
+      else {
         throw WrongResults(description: "key \(key) does not have its last saved value")
       }
       shown += 1
@@ -131,21 +156,13 @@ extension WeekSuite {
     }
     return live
   }
-
-  /// A value that begins with the number of its save; half of the rest is random.
-  private func value(of save: Int) -> Data {
-    let start = save * Self.valueBytes % (pool.count - Self.valueBytes)
-    var value = Data(pool[start..<start + Self.valueBytes])
-    withUnsafeBytes(of: UInt64(save).littleEndian) { value.replaceSubrange(0..<8, with: $0) }
-    return value
-  }
 }
 
 // MARK: - The same keys for a week
 
 extension WeekSuite {
   /// Saves the same keys repeatedly for a week.
-  private func overwrite(_ print: (String) -> Void) throws {
+  private func overwrite(_ print: (String) -> Void, _ values: Values) throws {
     let rounds = Int(Self.lifetime) / scale.secondsBetweenOverwrites
     let bench = try Bench(
       at: workspace.directory("overwritten"), saves: 86_400 / scale.secondsBetweenOverwrites)
@@ -153,7 +170,7 @@ extension WeekSuite {
     for round in 0..<rounds {
       try bench.store.write { batch in
         for key in 0..<Self.overwrittenKeys {
-          batch.save(value(of: round + key), for: UUID(number: key), in: bench.cache)
+          batch.save(values.value(of: round + key), for: UUID(number: key), in: bench.cache)
         }
       }
       if bench.clock.tick() { bench.sweep() }
@@ -162,7 +179,7 @@ extension WeekSuite {
       }
     }
     try bench.engine.compact(EngineRange())
-    let bytes = try bench.diskBytes()
+    let bytes = try diskBytes(in: bench.directory)
     print(
       """
 
@@ -170,7 +187,8 @@ extension WeekSuite {
       at most \(mostRows) index rows per key, \(bytes) bytes after compaction
       """)
     for key in 0..<Self.overwrittenKeys {
-      guard try bench.cache.value(for: UUID(number: key)) == value(of: rounds - 1 + key) else {
+      guard try bench.cache.value(for: UUID(number: key)) == values.value(of: rounds - 1 + key)
+      else {
         throw WrongResults(description: "key \(key) does not have its last saved value")
       }
     }
@@ -228,10 +246,10 @@ extension WeekSuite {
     init(at directory: URL, saves savesADay: Int) throws {
       self.directory = directory
       clock = TickingClock(ticksADay: savesADay)
-      engine = try LevelDBEngine(
-        at: directory.path(percentEncoded: false), options: LevelDBOptions())
       let fire = Mutex<@Sendable () -> Void>({})
       var options = Store.Options()
+      engine = try LevelDBEngine(
+        at: directory.path(percentEncoded: false), options: options.engineOptions)
       options.clock = clock
       options.sweepInterval = .seconds(sweepSeconds)
       // Sweeps run on the thread that saves, so that their cost is included in the time.
@@ -255,12 +273,6 @@ extension WeekSuite {
         count += 1
       }
       return count
-    }
-
-    func diskBytes() throws -> Int {
-      try FileManager.default.contentsOfDirectory(
-        at: directory, includingPropertiesForKeys: [.fileSizeKey]
-      ).reduce(0) { try $0 + ($1.resourceValues(forKeys: [.fileSizeKey]).fileSize ?? 0) }
     }
 
     func close() throws { try store.close() }

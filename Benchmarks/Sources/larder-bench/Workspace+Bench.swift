@@ -1,5 +1,17 @@
 import Foundation
 
+/// The room that the files in a directory take on the disk.
+func diskBytes(in directory: URL) throws -> Int {
+  let path = directory.path(percentEncoded: false)
+  var sum = 0
+  for name in try FileManager.default.contentsOfDirectory(atPath: path) {
+    var status = stat()
+    // A file may have been deleted since the directory was listed.
+    if stat("\(path)/\(name)", &status) == 0 { sum += Int(status.st_blocks) * 512 }
+  }
+  return sum
+}
+
 extension Workspace {
   /// Makes `name` a copy of `original` unless it exists, and returns it.
   func copyOnce(of original: URL, as name: String) throws -> URL {
