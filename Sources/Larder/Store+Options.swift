@@ -116,7 +116,8 @@ extension Store {
 
     /// Whether blocks are compressed with Snappy.
     ///
-    /// The default is true; turn it off if payloads are already compressed.
+    /// The default is true; turn it off if payloads are already compressed. Payloads in segments
+    /// are not compressed, see <doc:LargeValues>.
     public var compression = true
 
     /// Options for stores of many gigabytes, and for programs that mostly scan.

@@ -16,22 +16,25 @@ import LarderTestSupport
 enum Fork {
   static func run(in path: String) throws(EngineError) {
     let numbers = numbersInMemory(path + ".memory")
-    var engine: LevelDBEngine? = try LevelDBEngine(at: path)
+    var engine: LevelDBEngine? = try LevelDBEngine(at: path, options: CrashWorker.options)
     var cursor = try engine?.cursor(over: EngineRange())
-    for index in 0..<10 { try put("before\(index)", in: engine) }
+    for index in 0..<10 { try put("t-before\(index)", in: engine) }
     _ = try cursor?.next()
 
     let child = fork()
     if child == 0 {
       call("get") { () throws(EngineError) in _ = try engine?.get([1].span.bytes) }
-      call("write") { () throws(EngineError) in try put("child", in: engine) }
+      call("write") { () throws(EngineError) in try put("t-child", in: engine) }
       call("flush") { () throws(EngineError) in try engine?.flush() }
       call("compact") { () throws(EngineError) in try engine?.compact(EngineRange()) }
       call("next") { () throws(EngineError) in _ = try cursor?.next() }
       call("cursor") { () throws(EngineError) in _ = try engine?.cursor(over: EngineRange()) }
-      call("open") { () throws(EngineError) in _ = try LevelDBEngine(at: path) }
+      call("open") { () throws(EngineError) in
+        _ = try LevelDBEngine(at: path, options: CrashWorker.options)
+      }
       call("open another") { () throws(EngineError) in _ = try LevelDBEngine(at: path + ".child") }
       call("read from memory") { _ = try numbers?.value(for: "a") }
+      call("collect") { () throws(EngineError) in try engine?.collectSegments() }
       call("close") { () throws(EngineError) in try engine?.close() }
       (cursor, engine) = (nil, nil)
       CrashWorker.say("child released the store")
@@ -40,9 +43,9 @@ enum Fork {
     var status: Int32 = -1
     waitpid(child, &status, 0)
     CrashWorker.say("child ended with \(status)")
-    for index in 0..<10 { try put("after\(index)", in: engine) }
+    for index in 0..<10 { try put("t-after\(index)", in: engine) }
     try engine?.compact(EngineRange())
-    try put("last", in: engine)
+    try put("t-last", in: engine)
     CrashWorker.say("ready")
     var byte: UInt8 = 0
     while read(0, &byte, 1) > 0 {}
@@ -52,7 +55,8 @@ enum Fork {
 
   private static func put(_ key: String, in engine: LevelDBEngine?) throws(EngineError) {
     var batch = WriteBatch()
-    batch.put(Array(key.utf8).span.bytes, Array("value".utf8).span.bytes)
+    let value = [UInt8](repeating: 0, count: Stamp.test.end) + Array("value".utf8)
+    CrashWorker.put(Array(key.utf8), value, in: &batch)
     try engine?.write(&batch, synced: false)
   }
 

@@ -4,11 +4,13 @@ import Testing
 
 /// A forked child process cannot use or harm its parent's store.
 @Suite struct ForkTests {
-  @Test("A forked child's calls are refused, and the parent's still work.")
-  func fork() throws {
+  @Test(
+    "A forked child's calls are refused, and the parent's still work.", arguments: [false, true])
+  func fork(withSegments: Bool) throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("store")
-    var worker = try ChildProcess("CrashWorker", ["fork", path])
+    var worker = try ChildProcess(
+      "CrashWorker", ["fork", path] + CrashTests.flags(withSegments: withSegments))
     var lines: [String] = []
     while let line = worker.readLine() {
       lines.append(line)
@@ -16,7 +18,9 @@ import Testing
     }
 
     let refused = "\(EngineError.locked(pid: worker.id))"
-    for what in ["get", "write", "flush", "compact", "next", "cursor"] {
+    for what in ["get", "write", "flush", "compact", "next", "cursor"]
+      + (withSegments ? ["collect"] : [])
+    {
       #expect(lines.contains("child \(what): \(refused)"), "\(lines)")
     }
     let open = "child read from memory: The store is already open in process \(worker.id)."
@@ -31,10 +35,16 @@ import Testing
     // The parent still has its lock after the child's exit.
     #expect(throws: EngineError.locked(pid: worker.id)) { try LevelDBEngine(at: path) }
     worker.kill()
-    let engine = try LevelDBEngine(at: path)
+    let engine = try LevelDBEngine(
+      at: path, options: CrashTests.options(withSegments: withSegments))
     #expect(engine.recovery == nil)
-    let names = (0..<10).flatMap { ["after\($0)", "before\($0)"] } + ["last"]
-    #expect(try engine.entries() == names.sorted().map { Entry($0, "value") })
+    let names = (0..<10).flatMap { ["t-after\($0)", "t-before\($0)"] } + ["t-last"]
+    let entries = try engine.entries()
+    #expect(entries.map(\.key) == names.sorted().map(bytes))
+    for entry in entries {
+      #expect(isIntact(entry.value, key: entry.key))
+      #expect(Array(entry.value[Stamp.test.end...]) == bytes("value"))
+    }
     try engine.close()
   }
 }
