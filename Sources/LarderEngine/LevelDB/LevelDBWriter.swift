@@ -293,7 +293,12 @@ extension LevelDBWriter {
   /// Begins to sync the segments; the caller waits for it, outside of the queue.
   mutating func beginSegmentSync() -> SegmentSync? {
     segments?.beginSync()
-    return switch segments {
+    return segmentSync
+  }
+
+  /// Nil if no value is separated.
+  var segmentSync: SegmentSync? {
+    switch segments {
     case .some(let segments): segments.sync
     case nil: nil
     }

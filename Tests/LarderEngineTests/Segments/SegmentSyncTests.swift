@@ -131,6 +131,43 @@ import Testing
     }
   }
 
+  @Test("A sync of names that fails after a deletion is an error of the next durable write.")
+  func failureAfterDeletion() throws {
+    let disk = SimulatedDisk()
+    var options = Self.options()
+    options.files = SimulatedFiles(disk)
+    // No other sync meets the failure.
+    options.syncsInBackground = false
+    let engine = try LevelDBEngine(at: "/store", options: options)
+    try Self.fill(1, of: engine)
+    try Self.fill(2, of: engine)
+    // The cursor keeps the first segment, whose rows are durable after the collection.
+    var cursor: (any EngineCursor)? = try engine.cursor(over: EngineRange(prefix: bytes("key")))
+    #expect(try cursor?.next() == true)
+    try Self.fill(3, of: engine)
+    try engine.collectSegments()
+    // The name of another segment is not durable when the first one is deleted.
+    let segments = try options.files.names(in: "/store")
+    var number = 1000
+    while try options.files.names(in: "/store").count == segments.count {
+      try Self.put(number..<number + 1, in: engine)
+      number += 1
+    }
+    cursor = nil
+    let deleted = engine.segmentTotals.deletedBytes
+    disk.fail(atCall: disk.counts.syncs + 1, .failedSync)
+    #expect(throws: EngineError.self) { try engine.collectSegments() }
+    #expect(engine.segmentTotals.deletedBytes > deleted)
+    disk.heal()
+    #expect(throws: EngineError.self) {
+      try SeparationTests.put(bytes("key last"), [1], in: engine, synced: true)
+    }
+    try SeparationTests.put(bytes("key last"), [2], in: engine, synced: true)
+    try SeparationTests.expect([2], under: bytes("key last"), in: engine)
+    try engine.collectSegments()
+    try engine.close()
+  }
+
   @Test("After a failed sync, payloads are appended to another segment.")
   func failedDurableWrite() throws {
     let disk = SimulatedDisk()

@@ -234,6 +234,7 @@ extension LevelDBEngine {
     _ collection: inout Collection, _ sizes: [UInt32: Int], in segments: SegmentFiles
   ) throws(EngineError) {
     let oldest = database.oldestGeneration ?? .max
+    let sync = try withWriterEntered { $0.segmentSync }
     while let index = collection.condemned.firstIndex(where: { $0.generation <= oldest }) {
       if schedule.hasStopped { throw .closed }
       try checkOpen()
@@ -245,7 +246,7 @@ extension LevelDBEngine {
       collection.totals.deletedBytes += sizes[number] ?? 0
       // On a volume that discards freed blocks, the next fsync waits for that. Here it is this one,
       // and not one of a write after many deletions.
-      try options.files.synchronizeDirectory(path)
+      try sync?.synchronizeNames()
     }
   }
 

@@ -68,6 +68,19 @@ final class SegmentSync: Sendable {
     }
   }
 
+  /// Syncs the names in the directory, for a caller that has deleted a segment.
+  ///
+  /// The system may report a failed write once only: to this caller, who does not wait for the name
+  /// of a new segment. So a failure is also thrown to all who wait.
+  func synchronizeNames() throws(EngineError) {
+    do throws(EngineError) {
+      try files.synchronizeDirectory(directory)
+    } catch {
+      state.withLock { $0.failure = $0.failure ?? error }
+      throw error
+    }
+  }
+
   /// Waits until all that was begun is done or has failed.
   func finish() { thread.wait() }
 
