@@ -1,5 +1,6 @@
 import FlyingSocks
 package import Foundation
+import Synchronization
 
 /// A server on loopback that sends raw bytes to one connection, whatever the request.
 ///
@@ -8,6 +9,14 @@ package final class RawServer: Sendable {
   package let url: URL
   private let serving: Task<Void, any Error>
   private let address: sockaddr_in
+  private let sent = Sent()
+
+  private final class Sent: Sendable {
+    let bytes = Atomic(0)
+  }
+
+  /// The bytes that the connection has taken, some of which may wait in the system's buffers.
+  package var sentBytes: Int { sent.bytes.load(ordering: .relaxed) }
 
   /// Starts a server.
   ///
@@ -26,23 +35,27 @@ package final class RawServer: Sendable {
     else { throw SocketError.unsupportedAddress }
     self.url = url
     address = try .inet(ip4: "127.0.0.1", port: port)
-    serving = Task(executorPreference: ServerThread()) {
+    serving = Task(executorPreference: ServerThread()) { [sent] in
       defer { try? socket.close() }
       let connection = Socket(file: try socket.accept().file)
       defer { try? connection.close() }
       _ = try connection.read(atMost: 1 << 16)
-      try Self.send(Data(first.utf8), to: connection)
+      try Self.send(Data(first.utf8), to: connection, sent)
       while !more.isEmpty {
         if milliseconds > 0 { await pause(milliseconds: milliseconds) }
         try Task.checkCancellation()
-        try Self.send(Data(more.utf8), to: connection)
+        try Self.send(Data(more.utf8), to: connection, sent)
       }
     }
   }
 
-  private static func send(_ data: Data, to connection: Socket) throws {
+  private static func send(_ data: Data, to connection: Socket, _ sent: Sent) throws {
     var index = data.startIndex
-    while index < data.endIndex { index = try connection.write(data, from: index) }
+    while index < data.endIndex {
+      let end = try connection.write(data, from: index)
+      sent.bytes.add(end - index, ordering: .relaxed)
+      index = end
+    }
   }
 
   /// Waits until the client has closed the connection, or until the test is cancelled.

@@ -19,7 +19,7 @@ import Testing
 
     var client: URLSessionClient {
       URLSessionClient(
-        requestTimeout: .seconds(60), resourceTimeout: .seconds(isTimed ? 1 : 60))
+        requestTimeout: .seconds(60), resourceTimeout: .seconds(isTimed ? 1 : 300))
     }
   }
 
@@ -75,11 +75,11 @@ import Testing
   func attack(attack: Attack) async throws {
     try await withRawServer(attack) { server in
       let parts = try Composition.imageData.open(server.url, attack.client, .inMemory())
-      let start = ContinuousClock.now
       let error = await feedError { try await parts.load(nil) }
       #expect(error?.reason == .connectivity)
-      // The limits of the fast ones are in bytes. A busy machine takes its time.
-      #expect(ContinuousClock.now - start < .seconds(45))
+      // Those with a time limit would not end without it. The others have limits in bytes, and the
+      // system's buffers take some, too.
+      #expect(attack.isTimed || server.sentBytes < 16 << 20)
     }
   }
 
