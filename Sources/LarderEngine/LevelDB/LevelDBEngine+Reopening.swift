@@ -25,7 +25,7 @@ extension LevelDBEngine {
     throw error
   }
 
-  private static let triesToFreeRoom = 5
+  static let triesToFreeRoom = 5
 
   /// Commits a batch; if the database has to be reopened for that, reopens it and tries once more.
   func commitOrReopen(

@@ -353,7 +353,7 @@ extension LevelDBWriter {
   }
 
   /// Disables writing if the failure is one of a sync of the segment.
-  private mutating func noteFailedSync(_ error: EngineError) {
+  mutating func noteFailedSync(_ error: EngineError) {
     guard segments?.sync.hasFailed == true else { return }
     disabledCause = "\(error)"
     needsReopening = true

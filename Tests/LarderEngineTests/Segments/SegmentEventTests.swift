@@ -260,6 +260,7 @@ import Testing
     options.segmentBytes = 1 << 20
     let engine = try LevelDBEngine(at: "/store", options: options)
     let isDone = Atomic<Bool>(false)
+    let writes = Atomic<Int>(0)
     let errors = Mutex<[String]>([])
     onThreads(3) { thread in
       do {
@@ -267,10 +268,18 @@ import Testing
         while thread > 0, !isDone.load(ordering: .relaxed) {
           number += 1
           try Self.put(3 * (number % 5) + thread, UInt8(number % 200), in: engine)
+          writes.add(1, ordering: .relaxed)
         }
-        for _ in 0..<20 where thread == 0 { try engine.compact(EngineRange()) }
+        var compactions = 0
+        while thread == 0, !isDone.load(ordering: .relaxed),
+          compactions < 20 || writes.load(ordering: .relaxed) < 100
+        {
+          compactions += 1
+          try engine.compact(EngineRange())
+        }
       } catch {
         errors.withLock { $0.append("\(error)") }
+        isDone.store(true, ordering: .relaxed)
       }
       if thread == 0 { isDone.store(true, ordering: .relaxed) }
     }
@@ -368,6 +377,35 @@ import Testing
     try Self.expect(saved - 1, 1, in: engine)
     try Self.expect(499, 2, in: engine)
     try engine.close()
+  }
+
+  @Test("A collection that finds the disk full once, at any of its file calls, still frees room.")
+  func collectionMeetsFullDisk() throws {
+    var call = 0
+    var wasReached = true
+    while wasReached {
+      call += 1
+      let disk = SimulatedDisk()
+      var options = Self.options(disk)
+      options.syncsInBackground = false
+      let engine = try LevelDBEngine(at: "/store", options: options)
+      for number in 0..<30 { try Self.put(number, 1, in: engine) }
+      for number in 0..<20 { try engine.remove("key \(number)") }
+      disk.fail(atCall: disk.counts.mutating + call, .enospc, forever: false)
+      do throws(EngineError) {
+        try engine.collectSegments()
+      } catch .io {
+        // LevelDB does not say why it could not begin a log.
+        try engine.collectSegments()
+      }
+      wasReached = disk.counts.failed > 0
+      disk.heal()
+      #expect(engine.segmentTotals.deletedBytes > 8 << 10, "call \(call)")
+      try Self.put(0, 2, in: engine)
+      for number in 20..<30 { try Self.expect(number, 1, in: engine) }
+      try engine.close()
+    }
+    #expect(call > 10)
   }
 
   @Test(

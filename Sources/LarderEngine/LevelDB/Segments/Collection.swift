@@ -98,15 +98,34 @@ extension LevelDBEngine {
 
   /// Gives back the room of payloads that no row names.
   ///
-  /// It returns at once if a collection is under way.
+  /// It returns at once if a collection is under way. On a full disk it may use the reserve, as a
+  /// removal does, and it reopens the database if a compaction has failed for lack of room.
   ///
   /// - Throws: ``EngineError/corrupt(_:)`` if a row could not be read: nothing is deleted then.
   ///   ``EngineError/io(_:)``, ``EngineError/diskFull``, ``EngineError/writesDisabled(cause:)``,
   ///   ``EngineError/closed``. What was done stays done, and the next call continues.
   /// - Complexity: One step for each row, two if payloads are copied. For each payload copied, one
-  ///   read and one lookup; an append for 16 of them. Some fsyncs.
+  ///   read and one lookup; an append for 16 of them. Some fsyncs. On a full disk, up to five times
+  ///   that.
   package func collectSegments() throws(EngineError) {
     guard let segments, options.readOnlyCause == nil else { return }
+    for _ in 1..<Self.triesToFreeRoom {
+      let failure: EngineError
+      do throws(EngineError) {
+        return try collectOnce(in: segments)
+      } catch .diskFull {
+        failure = .diskFull
+      } catch .writesDisabled(let cause) {
+        failure = .writesDisabled(cause: cause)
+      }
+      var batch = WriteBatch()
+      batch.mayUseReserve = true
+      _ = try retry(&batch, synced: false, after: failure)
+    }
+    try collectOnce(in: segments)
+  }
+
+  private func collectOnce(in segments: SegmentFiles) throws(EngineError) {
     try collection.withLockIfAvailable { collection throws(EngineError) in
       defer { totals.withLock { $0 = collection.totals } }
       try collect(&collection, in: segments)
@@ -253,7 +272,13 @@ extension LevelDBEngine {
   /// Writes all rows of the logs into tables that survive a power loss, with their frames.
   private func makeDurable() throws(EngineError) {
     // Outside of the queue, so that writers do not wait for most of it.
-    try withWriterEntered { $0.beginSegmentSync() }?.wait()
+    let sync = try withWriterEntered { $0.beginSegmentSync() }
+    do throws(EngineError) {
+      try sync?.wait()
+    } catch {
+      try withWriterEntered { $0.noteFailedSync(error) }
+      throw error
+    }
     try withWriterEntered { writer throws(EngineError) in
       // If the table found no room, the database would have to be reopened.
       guard try writer.hasRoom(forFreeing: true) else { throw .diskFull }
