@@ -26,7 +26,9 @@ let package = Package(
   ],
   targets: [
     // The layers, bottom to top. A target may import only the targets above it in this list.
-    .target(name: "CLarderLevelDB", linkerSettings: [.linkedLibrary("leveldb")]),
+    .target(
+      name: "CLarderLevelDB",
+      linkerSettings: [.linkedLibrary("leveldb"), .linkedLibrary("snappy")]),
     .target(name: "CLarderSystem"),
     .target(name: "LarderBytes"),
     .target(

@@ -8,7 +8,9 @@ let package = Package(
   platforms: [.macOS(.v15)],
   dependencies: [.package(url: "https://github.com/groue/GRDB.swift", exact: "7.10.0")],
   targets: [
-    .target(name: "CLarderLevelDB", linkerSettings: [.linkedLibrary("leveldb")]),
+    .target(
+      name: "CLarderLevelDB",
+      linkerSettings: [.linkedLibrary("leveldb"), .linkedLibrary("snappy")]),
     .target(name: "CLarderSystem"),
     .target(name: "LarderBytes"),
     .target(

@@ -62,6 +62,8 @@ final class CacheCore<Value: Sendable>: OpenCache {
   let schema: Schema<Value>
   let coder: Coder<Value>
   let byteBudget: Int?
+  /// The size in bytes from which on a payload is compressed; `Int.max` for none.
+  private let compressedFrom: Int
   private let configuration: CacheConfiguration<Value>
   /// Marks the entries that are read, if the cache is counted.
   ///
@@ -97,6 +99,8 @@ final class CacheCore<Value: Sendable>: OpenCache {
     schema = configuration.schema
     coder = configuration.coder
     byteBudget = configuration.byteBudget
+    // Bytes as they are have a format of their own, such as that of a picture.
+    compressedFrom = coder.format == .bytes ? .max : context.compressedFrom
     slides =
       configuration.expiry == .sliding && !context.isReadOnly ? Slides(context.activity) : nil
     counts = context.counts.ofCache(name)
@@ -243,20 +247,33 @@ extension CacheCore {
   /// Decodes the value of a record that was checked.
   func value(of record: Record, in bytes: RawSpan, under key: RawSpan) throws(StoreError) -> Value {
     do {
-      let payload = bytes.extracting(record.payload)
-      let version = Int(record.schemaVersion)
-      if version != schema.version {
-        guard let reader = schema.readers[version] else { throw UnreadablePayload.schema(version) }
-        return try reader(record.coder, payload)
+      guard record.isCompressed else {
+        return try decode(bytes.extracting(record.payload), of: record)
       }
-      if record.coder == coder.format.rawValue { return try coder.decode(payload) }
-      guard let reader = configuration.readers[record.coder] else {
-        throw UnreadablePayload.coder(record.coder)
+      var payload = ByteBuffer()
+      guard record.appendPayload(in: bytes, to: &payload) else {
+        throw UnreadablePayload.compression
       }
-      return try reader.decode(payload)
+      return try payload.withBytes { try decode($0.bytes, of: record) }
     } catch {
       throw .undecodable(key: describe(key), underlying: error)
     }
+  }
+
+  /// Decodes the payload of a record, as its coder wrote it.
+  @inline(__always) private func decode(
+    _ payload: RawSpan, of record: Record
+  ) throws -> Value {
+    let version = Int(record.schemaVersion)
+    if version != schema.version {
+      guard let reader = schema.readers[version] else { throw UnreadablePayload.schema(version) }
+      return try reader(record.coder, payload)
+    }
+    if record.coder == coder.format.rawValue { return try coder.decode(payload) }
+    guard let reader = configuration.readers[record.coder] else {
+      throw UnreadablePayload.coder(record.coder)
+    }
+    return try reader.decode(payload)
   }
 
   /// The value of the record in `buffer`, which was checked, if it is fresh at the clock's time.
@@ -345,10 +362,13 @@ extension CacheCore {
     let expiresAt = expiry(from: savedAt, fields.lifetime)
     try write.rows.putSeparable(recordKey.bytes.span.bytes, stamp: Record.stamp, if: requirement) {
       buffer throws(StoreError) -> Int in
+      let start = buffer.count
       Record.appendHeader(
         coder: coder.format.rawValue, schemaVersion: UInt32(schema.version), savedAt: savedAt,
         expiresAt: expiresAt, fields: fields, to: &buffer)
-      return try appendPayload(of: value, under: recordKey.bytes.span.bytes, to: &buffer)
+      let payload = buffer.count
+      try appendPayload(of: value, under: recordKey.bytes.span.bytes, to: &buffer)
+      return compress(&buffer, from: start, payload: payload)
     }
     addIndexRow(
       of: recordKey, savedAt: savedAt, expiresAt: expiresAt, fields.lifetime, if: requirement,
@@ -361,10 +381,22 @@ extension CacheCore {
     return own.lifetime.expiry(from: savedAt)
   }
 
-  /// Appends the payload of a value, and returns its size.
-  @discardableResult private func appendPayload(
+  /// Compresses the payload of the record from `start` on, if it would be kept in a segment.
+  ///
+  /// LevelDB compresses the blocks of smaller ones.
+  ///
+  /// - Returns: The size of the payload.
+  private func compress(_ buffer: inout ByteBuffer, from start: Int, payload: Int) -> Int {
+    if buffer.count - payload >= compressedFrom {
+      Record.compress(&buffer, from: start, payload: payload)
+    }
+    return buffer.count - payload
+  }
+
+  /// Appends the payload of a value, not compressed.
+  private func appendPayload(
     of value: Value, under recordKey: RawSpan, to buffer: inout ByteBuffer
-  ) throws(StoreError) -> Int {
+  ) throws(StoreError) {
     let start = buffer.count
     do {
       try coder.encode(value, &buffer)
@@ -376,7 +408,6 @@ extension CacheCore {
       throw .invalidArgument(
         "a payload of \(count) bytes; the limit is \(Record.maximumPayloadBytes)")
     }
-    return count
   }
 
   /// Whether a record has the schema version and coder that this cache writes.
@@ -401,10 +432,11 @@ extension CacheCore {
     write.rows.putSeparable(
       key.bytes.span.bytes, stamp: Record.stamp, if: requirement, note: CommittedChange.sameValue
     ) { buffer in
+      let start = buffer.count
       record.appendReencoded(
         bytes, coder: coder.format.rawValue, schemaVersion: UInt32(schema.version),
         payload: payload, to: &buffer)
-      return payload.count
+      return compress(&buffer, from: start, payload: buffer.count - payload.count)
     }
     addIndexRow(
       of: key, savedAt: record.savedAt, expiresAt: record.expiresAt, record.ownLifetime,

@@ -72,7 +72,7 @@ public struct EntryMetadata: Sendable, Hashable {
   /// At most 2^63 seconds in each direction; that many if its date is not a number.
   public var age: Duration { Duration(from: savedAt, to: readAt) }
   let readAt: Date
-  /// The size of its encoded value, in bytes.
+  /// The size of its encoded value as it is stored, in bytes; less than it was if it is compressed.
   public let payloadBytes: Int
   /// The version of the value, for a ``Condition``.
   public let version: Version

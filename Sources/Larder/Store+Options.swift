@@ -114,10 +114,15 @@ extension Store {
     /// returned without a read from disk; see ``MemoryTier``. A store in memory does not use it.
     public var memoryBytes = 8 << 20
 
-    /// Whether blocks are compressed with Snappy.
+    /// Whether LevelDB's blocks and large encoded values are compressed with Snappy.
     ///
-    /// The default is true; turn it off if payloads are already compressed. Payloads in segments
-    /// are not compressed, see <doc:LargeValues>.
+    /// The default is true; turn it off if values are hard to compress.
+    ///
+    /// LevelDB compresses blocks in the background. A value that would be kept outside LevelDB, see
+    /// ``Advanced/separatedValueBytes``, is compressed by the save and decompressed by each read
+    /// from disk, unless its coder is ``Coder/bytes`` or that would save less than an eighth. The
+    /// option may differ each time the store is opened: values are read wherever and however they
+    /// were saved. See <doc:LargeValues>.
     public var compression = true
 
     /// Options for stores of many gigabytes, and for programs that mostly scan.
@@ -156,10 +161,11 @@ extension Store.Options {
     ///
     /// The default is 4 KiB; at least 1 is allowed.
     ///
-    /// LevelDB writes a value again at each of its levels, and compresses it. A value in a segment
-    /// is written once, as it is, and copied when half of its segment is no longer needed. The
-    /// option may differ each time the store is opened: values are read wherever they are. A store
-    /// in memory has no segments. See <doc:LargeValues>.
+    /// LevelDB writes a value again at each of its levels. A value in a segment is written once,
+    /// and copied when half of its segment is no longer needed. A value that ``compression`` makes
+    /// smaller than this size is kept in LevelDB. The option may differ each time the store is
+    /// opened: values are read wherever they are. A store in memory has no segments. See
+    /// <doc:LargeValues>.
     ///
     /// - Important: A store that has segments cannot be opened by versions of this library that do
     ///   not know them.

@@ -26,6 +26,8 @@ final class StoreContext: Sendable {
   /// A random number from 0 to 1, without 1.
   let random: @Sendable () -> Double
   let isReadOnly: Bool
+  /// The size in bytes from which on a payload is compressed; `Int.max` for none.
+  let compressedFrom: Int
   private let durability: Durability
 
   init(_ engine: any StorageEngine, options: Store.Options, origin: Origin) {
@@ -37,6 +39,8 @@ final class StoreContext: Sendable {
     durability = options.durability
     (loadTimer, random) = (options.loadTimer, options.random)
     isReadOnly = options.access == .readOnly
+    let separatedFrom = options.advanced.separatedValueBytes
+    compressedFrom = origin != .memory && options.compression ? separatedFrom ?? .max : .max
     budgets = Budgets(storeLimit: options.access == .readOnly ? nil : options.byteBudget)
   }
 }

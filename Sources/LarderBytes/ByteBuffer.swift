@@ -126,9 +126,35 @@ extension ByteBuffer {
   }
 }
 
+extension ByteBuffer {
+  /// Appends the bytes that `body` writes into `room`, and whose number it returns.
+  ///
+  /// `room` has `capacity` bytes, behind `contents`, the bytes of the buffer so far.
+  package mutating func append(
+    upTo capacity: Int,
+    _ body: (_ contents: UnsafeRawBufferPointer, _ room: UnsafeMutableRawBufferPointer) -> Int
+  ) {
+    let end = room(for: capacity)
+    let count = body(
+      UnsafeRawBufferPointer(start: start, count: used),
+      UnsafeMutableRawBufferPointer(start: end, count: capacity))
+    precondition(count >= 0 && count <= capacity)
+    used += count
+  }
+}
+
 // MARK: - Reading and changing the contents
 
 extension ByteBuffer {
+  /// Removes the bytes in `range`; the ones behind it move down.
+  package mutating func remove(_ range: Range<Int>) {
+    precondition(range.lowerBound >= 0 && range.upperBound <= used)
+    guard let start, !range.isEmpty else { return }
+    (start + range.lowerBound).copyMemory(
+      from: start + range.upperBound, byteCount: used - range.upperBound)
+    used -= range.count
+  }
+
   /// Overwrites the byte at `offset`.
   @inlinable package mutating func set(_ byte: UInt8, at offset: Int) {
     precondition(offset >= 0 && offset < used)

@@ -1,6 +1,7 @@
 import Foundation
 import Larder
 import LarderCoding
+import LarderEngine
 
 /// The state of a record at one moment.
 enum RecordState: String {
@@ -33,6 +34,10 @@ struct FoundRecord {
     do throws(RecordFault) {
       var record = try Record(head: bytes, of: count, under: physicalKey)
       tags.judge(&record, in: bytes)
+      let isWhole = bytes.byteCount == count
+      if isWhole, record.isCompressed, !Snappy.isValid(bytes.extracting(record.payload)) {
+        throw .unsupported("a compressed payload that cannot be decompressed")
+      }
       content = .success(record)
       state = Self.state(of: record, in: cache, at: now)
     } catch {

@@ -63,6 +63,8 @@ final class Specimen {
     var options = Store.Options()
     options.clock = clock
     options.advanced.separatedValueBytes = separatedValueBytes
+    // So that sizes are the same with segments and without.
+    options.compression = false
     return try Store(at: URL(filePath: path), options: options)
   }
 

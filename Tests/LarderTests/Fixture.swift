@@ -1,4 +1,5 @@
 import Foundation
+import LarderBytes
 import LarderEngine
 import LarderTestSupport
 import LarderTesting
@@ -100,6 +101,8 @@ final class Fixture {
     _ byteBudget: Int?, _ configure: (inout Store.Options) -> Void
   ) throws -> Store {
     var options = Store.Options()
+    // As the engine was opened.
+    options.advanced.separatedValueBytes = kind == .segments ? 1 : nil
     options.byteBudget = byteBudget
     options.clock = clock
     if let timer {
@@ -137,6 +140,18 @@ extension Fixture {
     let rows = try rows(in: .records)
     precondition(rows.count == 1, "\(rows.count) records")
     return rows[0]
+  }
+
+  /// Changes the only record in the store, and gives it a new stamp.
+  func rewriteOnlyRecord(_ change: (inout [UInt8]) -> Void) throws {
+    let record = try onlyRecord()
+    var batch = WriteBatch()
+    batch.put(record.key.span.bytes, stamp: Record.stamp) { buffer in
+      var value = record.value
+      change(&value)
+      buffer.append(value)
+    }
+    try engine.write(&batch, synced: false)
   }
 }
 

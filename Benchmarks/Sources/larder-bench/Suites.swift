@@ -46,6 +46,10 @@ struct Suite: Sendable {
     Suite(name: "durable", title: "writes that survive a power loss, against C++, and by threads") {
       (DurabilitySuite($0, in: $1).contests, {})
     },
+    Suite(name: "compression", title: "large encoded values, against the same not compressed") {
+      let suite = try CompressionSuite($0, in: $1)
+      return (suite.contests, suite.close)
+    },
     Suite(name: "peers", title: "a cache, against other stores used as one") {
       (PeerSuite($0, in: $1).contests, {})
     },

@@ -1,4 +1,4 @@
-// C interface to the part of LevelDB that this package uses.
+// C interface to the part of LevelDB, and of Snappy, that this package uses.
 //
 // Conventions:
 //
@@ -272,6 +272,29 @@ clarder_status *_Nullable clarder_memory_rename(clarder_env *memory, const char 
 /// Writes the names of the files in a directory into `buffer`, each followed by a zero byte.
 clarder_status *_Nullable clarder_memory_list(clarder_env *memory, const char *path,
                                               clarder_buffer *buffer) CLARDER_NOEXCEPT;
+
+// MARK: - Compression
+
+// The raw format of Snappy, which LevelDB's blocks have, too.
+
+/// The most bytes that `clarder_snappy_compress` writes for `count` bytes.
+size_t clarder_snappy_most_bytes(size_t count) CLARDER_NOEXCEPT;
+
+/// Compresses `bytes`, and returns the size of the result. `compressed` has room for
+/// `clarder_snappy_most_bytes(bytes.count)`, and does not overlap `bytes`.
+size_t clarder_snappy_compress(clarder_slice bytes, void *compressed) CLARDER_NOEXCEPT;
+
+/// Reads the size of the bytes that were compressed, which `compressed` begins with; false if it
+/// begins with no size. The rest is not checked.
+bool clarder_snappy_count(clarder_slice compressed, size_t *count) CLARDER_NOEXCEPT;
+
+/// Whether `compressed` can be decompressed.
+bool clarder_snappy_is_valid(clarder_slice compressed) CLARDER_NOEXCEPT;
+
+/// Decompresses into `bytes`, which has room for the `count` of `clarder_snappy_count`; false if
+/// `compressed` is not valid. `bytes` may have changed then.
+bool clarder_snappy_decompress(clarder_slice compressed, void *bytes,
+                               size_t count) CLARDER_NOEXCEPT;
 
 #ifdef __cplusplus
 }

@@ -50,7 +50,7 @@ extension CacheCore {
     let entry = ResidentEntry(
       value, of: record, in: bytes, validUntil: validUntil(of: record),
       tagEpoch: record.tags == nil ? nil : reading.tagEpoch)
-    memory.add(entry, weight: weight(of: record, under: key), under: key, reading)
+    memory.add(entry, weight: weight(of: record, in: bytes, under: key), under: key, reading)
   }
 
   /// The date up to which an entry is returned from memory, in seconds since the reference date.
@@ -64,10 +64,10 @@ extension CacheCore {
   }
 
   /// Roughly the bytes that an entry takes in memory.
-  private func weight(of record: Record, under key: RecordKey) -> Int {
-    let bytes = record.payload.count
+  private func weight(of record: Record, in bytes: RawSpan, under key: RecordKey) -> Int {
+    let count = record.encodedBytes(in: bytes)
     // Bytes as they are take a quarter more than their number.
-    let payload = coder.format == .bytes ? bytes + bytes / 4 : bytes * MemoryWeight.perPayloadByte
+    let payload = coder.format == .bytes ? count + count / 4 : count * MemoryWeight.perPayloadByte
     return MemoryWeight.entry + MemoryLayout<Value>.stride + payload + key.bytes.count
   }
 }

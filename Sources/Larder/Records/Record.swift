@@ -3,10 +3,10 @@
 //
 //   offset  bytes  field
 //   0       1      format version, always 1
-//   1       1      flags: bit 0 expires, bit 1 has a validator, bit 7 has its own lifetime; bits
-//                  4 is set in the row of a record whose payload is in a segment, and never in the
-//                  record itself; 2, 3, 5, 6 are kept for compressed, encrypted, shared version,
-//                  tombstone
+//   1       1      flags: bit 0 expires, bit 1 has a validator, bit 2 has a compressed payload,
+//                  bit 7 has its own lifetime; bit 4 is set in the row of a record whose payload
+//                  is in a segment, and never in the record itself; 3, 5, 6 are kept for encrypted,
+//                  shared version, tombstone
 //   2       1      coder: 1 binary, 2 JSON, 3 property list, 4 bytes
 //   3       1      more flags: bit 0 has tags, bit 1 has an original sequence
 //   4       4      schema version of the payload
@@ -20,7 +20,7 @@
 //   ...     ...    validator (varint length, bytes), only with its flag
 //   ...     ...    tags, only with their flag: their number (1 byte), and of each tag the length
 //                  (1 byte) and the bytes, UTF-8 in normalization form C
-//   ...     rest   payload
+//   ...     rest   payload; with its flag, compressed in the raw format of Snappy
 //
 // A reader refuses a flag that it does not know. A shared version (8 bytes) has its place before
 // the own lifetime.
@@ -29,7 +29,7 @@
 // one, and add a fixture. Explained in Documentation.docc/StorageFormat.md.
 
 package import Foundation
-import LarderBytes
+package import LarderBytes
 package import LarderEngine
 
 /// A record's header, checked: what stands before the payload.
@@ -50,10 +50,11 @@ package struct Record: Sendable, Hashable {
   package enum Flag {
     package static let expires: UInt8 = 1 << 0
     package static let hasValidator: UInt8 = 1 << 1
+    package static let isCompressed: UInt8 = 1 << 2
     package static let hasOwnLifetime: UInt8 = 1 << 7
     /// Set by the engine alone, which clears it when it reads.
     static let isSeparated: UInt8 = 1 << 4
-    static let known: UInt8 = expires | hasValidator | hasOwnLifetime
+    static let known: UInt8 = expires | hasValidator | isCompressed | hasOwnLifetime
   }
 
   /// The flags of the second flag byte.
@@ -93,6 +94,7 @@ package struct Record: Sendable, Hashable {
   package var validator: Range<Int>?
   /// The place of the tags in the record; nil if there are none.
   package var tags: Range<Int>?
+  /// The place of the payload in the record, compressed if ``isCompressed``.
   package var payload: Range<Int>
   /// Whether one of the tags was invalidated after the value was saved.
   ///
@@ -184,6 +186,38 @@ extension Record {
   }
 }
 
+// MARK: - Compressed payloads
+
+extension Record {
+  package var isCompressed: Bool { flags & Flag.isCompressed != 0 }
+
+  /// The size of the payload of this record, which is `bytes`, as its coder wrote it.
+  func encodedBytes(in bytes: RawSpan) -> Int {
+    guard isCompressed else { return payload.count }
+    return Snappy.decompressedCount(bytes.extracting(payload)) ?? 0
+  }
+
+  /// Appends the payload of this record, which is `bytes`, as its coder wrote it, to `buffer`.
+  ///
+  /// - Returns: False if it is compressed and cannot be decompressed; then nothing is appended.
+  package func appendPayload(in bytes: RawSpan, to buffer: inout ByteBuffer) -> Bool {
+    let payload = bytes.extracting(payload)
+    guard isCompressed else {
+      buffer.append(payload)
+      return true
+    }
+    return Snappy.decompress(payload, limit: Self.maximumPayloadBytes, to: &buffer)
+  }
+
+  /// Compresses the payload of the record that begins at `start`, if that saves at least an eighth.
+  ///
+  /// The payload begins at `payload`, and ends with the buffer.
+  static func compress(_ buffer: inout ByteBuffer, from start: Int, payload: Int) {
+    guard Snappy.compress(&buffer, from: payload) else { return }
+    buffer.withMutableBytes { $0[start + Offset.flags] |= Flag.isCompressed }
+  }
+}
+
 // MARK: - Writing
 
 extension Record {
@@ -244,13 +278,15 @@ extension Record {
     }
   }
 
-  /// Appends this record, which is `bytes`, with another payload; everything else stays.
+  /// Appends this record, which is `bytes`, with another payload, as its coder wrote it; everything
+  /// else stays.
   func appendReencoded(
     _ bytes: RawSpan, coder: UInt8, schemaVersion: UInt32, payload: borrowing ByteBuffer,
     to buffer: inout ByteBuffer
   ) {
     let start = buffer.count
     appendKept(bytes, lifetime: nil, validator: nil, to: &buffer)
+    buffer.withMutableBytes { $0[start + Offset.flags] &= ~Flag.isCompressed }
     buffer.set(coder, at: start + Offset.coder)
     buffer.set(schemaVersion, at: start + Offset.schemaVersion)
     payload.withBytes { buffer.append($0) }

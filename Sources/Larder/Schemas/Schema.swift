@@ -60,10 +60,11 @@ public struct Schema<Value: Sendable>: Sendable {
   }
 }
 
-/// Why the store has no decoder for a payload.
+/// Why the store cannot decode a payload.
 enum UnreadablePayload: LocalizedError, CustomStringConvertible {
   case coder(UInt8)
   case schema(Int)
+  case compression
 
   var errorDescription: String? { description }
 
@@ -71,6 +72,7 @@ enum UnreadablePayload: LocalizedError, CustomStringConvertible {
     switch self {
     case .coder(let code): "its coder, number \(code), does not decode values of this type"
     case .schema(let version): "there is no reader for schema version \(version)"
+    case .compression: "it cannot be decompressed"
     }
   }
 }

@@ -106,10 +106,12 @@ public struct CacheStatistics: Sendable, Hashable {
 public struct EntryTotal: Sendable, Hashable {
   /// The number of entries.
   public var entries = 0
-  /// The size of their stored keys and records in bytes, before compression.
+  /// The size of their stored keys and records in bytes.
   ///
   /// A stored key is the encoded key plus a prefix of 2 to 11 bytes. A record is the encoded value
-  /// plus a header of at least 36 bytes. Index rows are not included.
+  /// plus a header of at least 36 bytes. A large value counts as it is stored, compressed or not
+  /// (see <doc:LargeValues>); that LevelDB compresses its blocks is not counted. Index rows are not
+  /// included.
   public var bytes = 0
 
   mutating func add(bytes: Int) {

@@ -225,7 +225,12 @@ struct StoreBench {
       held += bytes.count
       guard held <= Self.codedBytes || payloads.isEmpty else { continue }
       let record = try Record(bytes.span.bytes, under: sampled.key.span.bytes)
-      payloads.append((Array(bytes[record.payload]), sampled.coder))
+      var payload = ByteBuffer()
+      guard record.appendPayload(in: bytes.span.bytes, to: &payload) else {
+        throw WrongResults(
+          description: "a payload of cache \(sample.cache) cannot be decompressed")
+      }
+      payloads.append((Array(payload), sampled.coder))
     }
     return payloads
   }

@@ -1,5 +1,6 @@
 import Foundation
 import Larder
+import LarderBytes
 import LarderEngine
 
 /// A record with its stored bytes.
@@ -7,10 +8,12 @@ private struct StoredRecord {
   let found: FoundRecord
   let bytes: [UInt8]
 
-  /// Nil if the record cannot be read.
+  /// The payload as its coder wrote it; nil if the record cannot be read.
   var payload: [UInt8]? {
     guard case .success(let record) = found.content else { return nil }
-    return Array(bytes[record.payload])
+    var payload = ByteBuffer()
+    guard record.appendPayload(in: bytes.span.bytes, to: &payload) else { return nil }
+    return Array(payload)
   }
 }
 
@@ -38,7 +41,7 @@ extension Inspection {
     return stored.found.outcome
   }
 
-  /// The unchanged payload under a key, and whether the record is expired.
+  /// The payload under a key as its coder wrote it, and whether the record is expired.
   ///
   /// - Throws: As ``get(_:cache:style:to:)``, and if the record cannot be read.
   package func payload(
@@ -156,7 +159,9 @@ extension Inspection {
     if let validator = validator(of: record, in: stored) {
       lines.append(("validator", style.isRedacted ? "(redacted)" : validator))
     }
-    return style.values == .none ? lines : lines + [("payload", "\(record.payload.count) bytes")]
+    guard style.values != .none, let payload = stored.payload else { return lines }
+    let stored = record.isCompressed ? ", \(record.payload.count) compressed" : ""
+    return lines + [("payload", "\(payload.count) bytes" + stored)]
   }
 
   private func jsonFields(
@@ -165,6 +170,7 @@ extension Inspection {
     var fields = jsonHeading + stored.found.jsonFields(at: now, style: style)
     guard !style.isRedacted else { return fields }
     if case .success(let record) = stored.found.content {
+      fields.append(("isCompressed", .bool(record.isCompressed)))
       fields.append(("originalSequence", .integer(record.originalSequence)))
       fields.append(("validator", .optional(validator(of: record, in: stored))))
       let tags = tags(of: record, in: stored) ?? []
