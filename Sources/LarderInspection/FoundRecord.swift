@@ -4,7 +4,7 @@ import LarderCoding
 import LarderEngine
 
 /// The state of a record at one moment.
-enum RecordState: String {
+package enum RecordState: String, Sendable, CaseIterable {
   case fresh, stale, expired
   /// The checksum does not match, so nothing in the record can be trusted.
   case damaged
@@ -44,6 +44,11 @@ struct FoundRecord {
       content = .failure(error)
       state = error == .damaged ? .damaged : .unsupported
     }
+  }
+
+  /// The size of the stored key and the stored record.
+  var entryBytes: Int {
+    KeySpace.records.prefix(ofCache: cache.id).count + key.count + storedBytes
   }
 
   /// Uses the lifetime that the cache was last opened with; if that is not known, the expiry date

@@ -7,6 +7,13 @@ enum ScanItem {
   case record(FoundRecord)
   /// A part of the files that cannot be read, with unknown keys.
   case unreadable(in: KnownCache?, message: String)
+
+  var state: RecordState {
+    switch self {
+    case .record(let record): record.state
+    case .unreadable: .damaged
+    }
+  }
 }
 
 extension Inspection {
@@ -34,6 +41,7 @@ extension Inspection {
         if case .record(let record) = item {
           let text = form.text(of: record.key, kind: cache.keyKind)
           if let glob, !glob.matches(text) { return true }
+          guard selection.states.contains(record.state) else { return true }
           guard left > 0 else { return false }
           left -= 1
         }

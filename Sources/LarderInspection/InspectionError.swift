@@ -5,6 +5,8 @@ import Larder
 package enum Outcome: Int32, Sendable {
   /// Everything requested was found, and nothing is damaged.
   case fine = 0
+  /// Two stores that were compared have different entries.
+  case different = 1
   /// The key or the cache does not exist.
   case notFound = 2
   /// Something is damaged. The readable rest was shown.

@@ -12,11 +12,29 @@ package struct Selection: Sendable {
   package var match: String?
   /// The maximum number of records.
   package var limit: Int?
-  /// From the last key to the first.
+  /// From the last key to the first, or the other way round for another ``order``.
   package var isReversed = false
+  /// Only records in one of these states.
+  package var states = Set(RecordState.allCases)
+  /// The order of a list.
+  package var order = RecordOrder.key
 
   /// Selects every record.
   package init() {}
+}
+
+/// The orders of a list.
+///
+/// Records with equal values are in the order of their keys.
+package enum RecordOrder: String, Sendable, CaseIterable {
+  /// By cache and key.
+  case key
+  /// The largest first, by the size of key and record.
+  case size
+  /// The oldest first, by the date of the save.
+  case age
+  /// The next to expire first, those that never do last.
+  case ttl
 }
 
 /// How a report is written.
@@ -31,6 +49,10 @@ package struct Style: Sendable {
   package var isRedacted = false
   /// Writes data only: no headings and no summary.
   package var isQuiet = false
+  /// The width of the terminal, to which tables shorten keys; nil for whole keys.
+  package var width: Int?
+  /// Whether tables have colours.
+  package var isColored = false
 
   /// A table with headings, keys and values.
   package init() {}

@@ -9,13 +9,7 @@ struct Get: ParsableCommand {
 
   @OptionGroup var shared: SharedOptions
 
-  // An array, because a single argument does not accept negative numbers.
-  @Argument(parsing: .allUnrecognized, help: "The key, in the form that ls writes.")
-  var key: [String]
-
-  @Option(
-    help: "The cache: its name, or # and its number; required if several caches have the key.")
-  var cache: String?
+  @OptionGroup var key: KeyArgument
 
   @Option(help: "How to write the payload: auto, json, hex, size, none.")
   var values: ValueForm = .auto
@@ -24,18 +18,13 @@ struct Get: ParsableCommand {
   var raw = false
 
   func validate() throws {
-    // Only numbers are written with a leading dash.
-    if let option = key.first(where: { $0.hasPrefix("-") && Int($0) == nil }) {
-      throw ValidationError("Unknown option '\(option)'")
-    }
-    guard key.count == 1 else { throw ValidationError("get takes one key, not \(key.count)") }
     guard !(raw && shared.redact) else {
       throw ValidationError("--raw and --redact exclude each other")
     }
   }
 
   func run() throws {
-    let key = key[0]
+    let (key, cache) = (key.text, key.cache)
     try shared.run { inspection, output throws(InspectionError) in
       guard raw else {
         return try inspection.get(

@@ -7,13 +7,16 @@ struct Kvinspect: ParsableCommand {
     commandName: "kvinspect",
     abstract: "Inspect a Larder store.",
     discussion: """
-      Reads a private snapshot: the store may be open in another process, and only sweep --write \
-      changes its directory.
+      Reads a private snapshot: the store may be open in another process, and only commands with \
+      --write change its directory.
 
-      Exit codes: 0 success, 2 not found, 3 damage found, 4 no store or not available, \
-      5 I/O error, 6 unsupported format, 64 wrong usage.
+      Exit codes: 0 success, 1 different stores, 2 not found, 3 damage found, \
+      4 no store or not available, 5 I/O error, 6 unsupported format, 64 wrong usage.
       """,
-    subcommands: [Info.self, List.self, Get.self, TTL.self, Verify.self, Sweep.self, Bench.self])
+    subcommands: [
+      Info.self, List.self, Get.self, Why.self, Top.self, Stats.self, Prefixes.self, TTL.self,
+      Verify.self, Diff.self, BackUp.self, Restore.self, Sweep.self, Compact.self, Bench.self,
+    ])
 
   static func main() {
     Signals.removeSnapshotsWhenEnded()

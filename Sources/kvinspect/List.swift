@@ -8,27 +8,16 @@ struct List: ParsableCommand {
     discussion: "Payloads in segments are not read; verify finds damage to them.")
 
   @OptionGroup var shared: SharedOptions
-
-  @Option(help: "Only this cache: its name, or # and its number.")
-  var cache: String?
-
-  @Option(parsing: .unconditional, help: "Only keys with this prefix.")
-  var prefix: String?
-
-  @Option(parsing: .unconditional, help: "Only this key and those after it.")
-  var from: String?
-
-  @Option(parsing: .unconditional, help: "Only keys before this one.")
-  var to: String?
+  @OptionGroup var records: RecordOptions
 
   @Option(
-    parsing: .unconditional, help: "Only keys that match a pattern with *, ?, [a-z] and [!a-z].")
-  var match: String?
+    help: "The order: key; size, the largest first; age, the oldest; ttl, the next to expire.")
+  var sort: RecordOrder = .key
 
   @Option(help: "Stop after this many records.")
   var limit: Int?
 
-  @Flag(help: "From the last key to the first.")
+  @Flag(help: "In the opposite order.")
   var reverse = false
 
   func validate() throws {
@@ -36,14 +25,40 @@ struct List: ParsableCommand {
   }
 
   func run() throws {
-    var selection = Selection()
-    selection.cache = cache
-    selection.prefix = prefix
-    selection.from = from
-    selection.to = to
-    selection.match = match
+    var selection = records.selection
+    selection.order = sort
     selection.limit = limit
     selection.isReversed = reverse
+    try shared.run { inspection, output throws(InspectionError) in
+      try inspection.list(selection, style: shared.style(), to: &output)
+    }
+  }
+}
+
+struct Top: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "List the largest records, the oldest, or the next to expire.",
+    discussion: "With ttl, records that have expired are left out unless --state says otherwise.")
+
+  @OptionGroup var shared: SharedOptions
+  @OptionGroup var records: RecordOptions
+
+  @Option(help: "What the first ones have most of: size, age; ttl, the next to expire.")
+  var by: RecordOrder = .size
+
+  @Option(help: "The number of records.")
+  var limit = 20
+
+  func validate() throws {
+    try requirePositive(limit, "--limit")
+    guard by != .key else { throw ValidationError("--by takes size, age or ttl; ls lists by key") }
+  }
+
+  func run() throws {
+    var selection = records.selection
+    selection.order = by
+    selection.limit = limit
+    if by == .ttl, records.state.isEmpty { selection.states = [.fresh, .stale] }
     try shared.run { inspection, output throws(InspectionError) in
       try inspection.list(selection, style: shared.style(), to: &output)
     }

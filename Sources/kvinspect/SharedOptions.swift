@@ -28,6 +28,14 @@ struct SharedOptions: ParsableArguments {
   @Flag(help: "Write data only: no headings, no messages.")
   var quiet = false
 
+  @Flag(help: "Write whole keys, however wide the terminal is.")
+  var wide = false
+
+  @Flag(
+    name: .customLong("no-color"),
+    help: "Write no colours, as with NO_COLOR in the environment.")
+  var isPlain = false
+
   func style(values: ValueForm = .auto) -> Style {
     var style = Style()
     style.format = format
@@ -35,6 +43,9 @@ struct SharedOptions: ParsableArguments {
     style.values = values
     style.isRedacted = redact
     style.isQuiet = quiet
+    let terminal = Terminal.ofOutput
+    style.width = wide ? nil : terminal?.width
+    style.isColored = !isPlain && terminal?.showsColors == true
     return style
   }
 

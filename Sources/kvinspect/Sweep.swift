@@ -5,7 +5,7 @@ struct Sweep: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Delete expired records from the store, which must not be open.",
     discussion: """
-      The only command that changes a store, and only with --write. With --now it deletes the \
+      It changes the store only with --write. With --now it deletes the \
       records that expire by that time. If that time is in the future, fresh records are lost.
       """)
 

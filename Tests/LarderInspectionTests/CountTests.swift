@@ -40,7 +40,8 @@ import Testing
     let (info, verification, outcome) = try reports(temporary.path)
     // Six entries fit, each with a record of 4 + 126 bytes and an index row of 12 + 2 bytes.
     let rows = info.split(separator: "\n").map { $0.split(separator: " ") }
-    #expect(rows.contains { $0.contains("few") && $0.suffix(2) == ["864", "1000"] }, "\(info)")
+    #expect(
+      rows.contains { $0.contains("few") && $0.suffix(4) == ["864", "B", "1.0", "KB"] }, "\(info)")
     #expect(rows.contains { $0.contains("all") && $0.suffix(2) == ["-", "-"] }, "\(info)")
     #expect(outcome == .fine, "\(verification)")
 

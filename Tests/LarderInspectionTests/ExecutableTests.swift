@@ -25,11 +25,7 @@ import Testing
 
   @Test("The exit code depends on what was found.")
   func exitCodes() throws {
-    let specimen = try Specimen()
-    try specimen.withEngine { engine in
-      try engine.flipByte(from: [0x10], ending: "damaged")
-      try engine.makeUnsupported(from: [0x10], ending: "two\nlines")
-    }
+    let specimen = try Specimen.withFaults()
     let path = specimen.path
 
     #expect(try run("info", path).status == 0)
@@ -47,6 +43,38 @@ import Testing
     #expect(try run("ttl", path, "--cache", "lists").status == 0)
     #expect(try run("ttl", path).status == 3)
     #expect(try run("nonsense").status == 64)
+    #expect(try run("top", path, "--by", "ttl", "--limit", "3").status == 0)
+    #expect(try run("top", path, "--limit", "30").status == 3)
+    #expect(try run("top", path, "--by", "key").status == 64)
+    #expect(try run("ls", path, "--state", "lost").status == 64)
+    #expect(try run("ls", path, "--sort", "size", "--cache", "lists").status == 0)
+    #expect(try run("stats", path, "--cache", "lists").status == 0)
+    #expect(try run("prefixes", path, "--cache", "lists", "--delimiter", "-").status == 0)
+    #expect(try run("prefixes", path, "--depth", "0").status == 64)
+    #expect(try run("why", path, "fresh").status == 0)
+    #expect(try run("why", path, "-7").status == 0)
+    #expect(try run("why", path, "nobody").status == 2)
+    #expect(try run("why", path, "--fast", "fresh").status == 64)
+  }
+
+  @Test("Copies of a store are made, compared and compacted.")
+  func copies() throws {
+    let specimen = try Specimen()
+    let places = try TemporaryDirectory()
+    let (path, backup, copy) = (specimen.path, places.path("backup"), places.path("copy"))
+    #expect(try run("backup", path, backup).status == 0)
+    #expect(try run("backup", path, backup).status == 64)
+    #expect(try run("restore", backup, copy).status == 0)
+    #expect(try run("restore", path, places.path("other")).status == 6)
+    #expect(try run("diff", path, copy).status == 0)
+    #expect(try run("diff", backup, copy, "--cache", "lists").status == 0)
+    #expect(try run("diff", path, copy, "--cache", "none").status == 2)
+    #expect(try run("compact", copy).status == 64)
+    #expect(try run("compact", copy, "--write").status == 0)
+    #expect(try run("sweep", copy, "--write", "--now", "+9d").status == 0)
+    let different = try run("diff", path, copy)
+    #expect(different.status == 1 && different.errors == "")
+    #expect(different.output.contains("only in the first  lists   42\n"), "\(different.output)")
   }
 
   @Test("`bench` measures and leaves no files.")

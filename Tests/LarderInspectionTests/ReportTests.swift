@@ -10,11 +10,7 @@ import Testing
   let inspection: Inspection
 
   init() throws {
-    specimen = try Specimen()
-    try specimen.withEngine { engine in
-      try engine.flipByte(from: [0x10], ending: "damaged")
-      try engine.makeUnsupported(from: [0x10], ending: "two\nlines")
-    }
+    specimen = try Specimen.withFaults()
     inspection = try specimen.inspect()
   }
 

@@ -32,7 +32,7 @@ import Testing
     let path = "\(separated.path)/00000001.segment"
     let count = try #require(try SystemFiles().byteCount(of: path))
     let inspection = try separated.inspect()
-    #expect(try inspection.infoReport(Style(.table)).0.contains("segments 1, \(count) bytes\n"))
+    #expect(try inspection.infoReport(Style(.table)).0.contains("segments 1, \(count) B\n"))
     #expect(
       try inspection.infoReport(Style(.jsonl)).0
         .contains("\"segments\":1,\"segmentBytes\":\(count)"))

@@ -56,6 +56,16 @@ final class Specimen {
     try store.close()
   }
 
+  /// A specimen with a damaged record, and with one of a later format.
+  static func withFaults() throws -> Specimen {
+    let specimen = try Specimen()
+    try specimen.withEngine { engine in
+      try engine.flipByte(from: [0x10], ending: "damaged")
+      try engine.makeUnsupported(from: [0x10], ending: "two\nlines")
+    }
+    return specimen
+  }
+
   /// Opens the store as a program does.
   static func open(
     _ path: String, _ clock: ManualClock = ManualClock(now), separatedValueBytes: Int? = nil

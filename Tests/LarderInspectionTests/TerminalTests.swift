@@ -54,7 +54,7 @@ import Testing
   func tables(number: UInt32) throws {
     let character = try text(number)
     var text = ""
-    var table = Table(["A", "B"])
+    var table = Table(["A", "B"], style: Style())
     table.add(["x\(character)y", "\(character)"], to: &text)
     table.flush(to: &text)
     text += InspectionError(.io, "cannot read \(character)").description

@@ -76,6 +76,9 @@ extension Lifetime {
     return stale.admits(freshEnd, at: now) ? .stale : .expired
   }
 
+  /// The date at which the fresh time of an entry saved at `savedAt` ends; nil for never.
+  package func freshEnd(from savedAt: Date) -> Date? { fresh.end(from: savedAt) }
+
   /// The date at which an entry saved at `savedAt` expires, after its stale time; nil for never.
   package func expiry(from savedAt: Date) -> Date? {
     guard let freshEnd = fresh.end(from: savedAt) else { return nil }

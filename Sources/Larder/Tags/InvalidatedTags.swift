@@ -59,7 +59,7 @@ package final class InvalidatedTags: Sendable {
   }
 
   /// The sequence with which a tag was last invalidated; nil if it was not.
-  func sequence(of tag: [UInt8]) -> UInt64? { state.withLock { $0.sequences[tag] } }
+  package func sequence(of tag: [UInt8]) -> UInt64? { state.withLock { $0.sequences[tag] } }
 
   private func set(_ sequence: UInt64?, for tag: [UInt8]) {
     state.withLock { state in

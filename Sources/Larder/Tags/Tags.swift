@@ -55,7 +55,7 @@ package struct Tags: Sendable, Hashable {
   }
 
   /// The bytes of each tag.
-  var all: [ArraySlice<UInt8>] {
+  package var all: [ArraySlice<UInt8>] {
     var tags: [ArraySlice<UInt8>] = []
     var start = 1
     while start < bytes.count {

@@ -93,7 +93,11 @@ package enum MachineBench {
     if !style.isQuiet {
       output.write("\(settings.heading)\(settings.records) records of 16 + 100 bytes\n\n")
     }
-    var table = Table(["WORKLOAD", "LARDER", "OTHER", "RATIO", "95 %", "A/A", "OTHER IS"])
+    var table = Table(
+      [
+        "WORKLOAD", .number("LARDER"), .number("OTHER"), .number("RATIO"), "95 %", .number("A/A"),
+        "OTHER IS",
+      ], style: style)
     for (times, other) in rows {
       let interval = times.interval.map {
         "\(decimals($0.lowerBound)) to \(decimals($0.upperBound))"

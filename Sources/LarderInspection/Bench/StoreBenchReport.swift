@@ -19,10 +19,10 @@ extension Inspection {
 
         """ + "\n")
     }
-    var table = Table([
-      "CACHE", "CODER", "RECORDS", "BYTES", "READ", "COLD", "COLD LDB", "HOT", "HOT LDB", "DECODE",
-      "ENCODE",
-    ])
+    let numbers = [
+      "RECORDS", "BYTES", "READ", "COLD", "COLD LDB", "HOT", "HOT LDB", "DECODE", "ENCODE",
+    ]
+    var table = Table(["CACHE", "CODER"] + numbers.map(Table.Column.number), style: style)
     for cache in caches { table.add(cache.cells, to: &output) }
     table.flush(to: &output)
   }
@@ -31,7 +31,8 @@ extension Inspection {
 extension CacheTimes {
   fileprivate var cells: [String] {
     let times = [cold?.a, cold?.b, hot?.a, hot?.b, decode, encode].map { $0.map(whole) ?? "-" }
-    return [cache, coders.joined(separator: " "), "\(records)", "\(bytes)", "\(sample)"] + times
+    let counts = [Amount.text(records), Amount.bytes(bytes), Amount.text(sample)]
+    return [cache, coders.joined(separator: " ")] + counts + times
   }
 
   fileprivate var fields: [(name: String, value: JSONValue)] {

@@ -1,4 +1,5 @@
 import Foundation
+import LarderEngine
 
 /// Read-only file system access for inspections.
 enum FileAccess {
@@ -40,6 +41,17 @@ enum FileAccess {
       bytes += buffer[..<count]
     }
     return bytes
+  }
+
+  /// The size of all files in a directory; those that are deleted meanwhile count nothing.
+  static func byteCount(ofFilesIn directory: String) throws(InspectionError) -> Int {
+    do {
+      return try SystemFiles().names(in: directory).reduce(0) {
+        $0 + (bytes(of: "\(directory)/\($1)") ?? 0)
+      }
+    } catch {
+      throw InspectionError(.io, "cannot list \(directory): \(error)")
+    }
   }
 
   /// Whether a process with this id is running.

@@ -30,11 +30,12 @@ extension Inspection {
       output.write("backup   made \(Moment.text(backup.date) ?? "at an unknown date")\n")
     }
     output.write("owner    \(owner.map { "\($0)" } ?? "none: the store is closed")\n")
-    output.write("log      \(snapshot.logBytes) bytes\n")
+    output.write("log      \(Amount.bytes(snapshot.logBytes))\n")
     output.write("tables   \(tableSummary)\n")
     if snapshot.segments.count > 0 {
       let segments = snapshot.segments
-      output.write("segments \(segments.count), \(segments.byteCount) bytes\n")
+      let count = Amount.text(segments.count)
+      output.write("segments \(count), \(Amount.bytes(segments.byteCount))\n")
     }
     if !catalog.cleared.isEmpty {
       output.write("cleared  \(catalog.cleared.count) caches, with rows still to be deleted\n")
@@ -42,15 +43,18 @@ extension Inspection {
     for message in damage { output.write("damaged  \(message.escapedForTerminal)\n") }
     if !levels.isEmpty {
       output.write("\n")
-      var table = Table(["LEVEL", "TABLES", "BYTES"])
+      var table = Table([.number("LEVEL"), .number("TABLES"), .number("BYTES")], style: style)
       for row in levels {
-        table.add(["\(row.level)", "\(row.count)", "\(row.bytes)"], to: &output)
+        let cells = ["\(row.level)", Amount.text(row.count), Amount.bytes(row.bytes)]
+        table.add(cells, to: &output)
       }
       table.flush(to: &output)
     }
     output.write("\n")
-    let counts = catalog.counts.isEmpty ? [] : ["BYTES", "BUDGET"]
-    var table = Table(["ID", "CACHE", "KEYS", "CODER", "SCHEMA", "LIFETIME"] + counts)
+    let counts: [Table.Column] =
+      catalog.counts.isEmpty ? [] : [.number("BYTES"), .number("BUDGET")]
+    var table = Table(
+      [.number("ID"), "CACHE", "KEYS", "CODER", "SCHEMA", "LIFETIME"] + counts, style: style)
     for cache in catalog.caches {
       guard let registration = cache.registration else { continue }
       let kind = "\(cache.keyKind)"
@@ -64,7 +68,7 @@ extension Inspection {
   }
 
   private func count(of cache: KnownCache) -> String {
-    (catalog.counts[cache.id] ?? nil).map { "\($0)" } ?? "-"
+    (catalog.counts[cache.id] ?? nil).map(Amount.bytes) ?? "-"
   }
 
   private func schema(of cache: Registration) -> String {
@@ -73,12 +77,12 @@ extension Inspection {
   }
 
   private func budget(of cache: Registration) -> String {
-    cache.byteBudget.map { "\($0)" } ?? "-"
+    cache.byteBudget.map(Amount.bytes) ?? "-"
   }
 
   private var tableSummary: String {
     let count = levels.reduce(0) { $0 + $1.count }
-    return "\(count), \(levels.reduce(0) { $0 + $1.bytes }) bytes"
+    return "\(Amount.text(count)), \(Amount.bytes(levels.reduce(0) { $0 + $1.bytes }))"
   }
 
   private var levels: [(level: Int, count: Int, bytes: Int)] {

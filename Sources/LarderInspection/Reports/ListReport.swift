@@ -1,28 +1,34 @@
 import Larder
 
 extension Inspection {
-  /// Writes one row for each record of a selection, whatever its state.
+  /// Writes one row for each record of a selection.
   ///
-  /// Damage gets a row too, and the list continues after it.
+  /// Damage gets a row too, and the list continues after it. The outcome is that of the records
+  /// that are listed, and of parts of the files that cannot be read.
   ///
-  /// - Complexity: One step and one checksum for each record. Memory for at most 200 rows.
+  /// - Complexity: One step and one checksum for each record. Memory for at most 200 rows; in
+  ///   another order than by key, for all that are listed.
   package func list(
     _ selection: Selection, style: Style, to output: inout some TextOutputStream
   ) throws(InspectionError) -> Outcome {
     var rows = ListRows(style: style, inspection: self)
     var hasDamage = !damage.isEmpty
     var hasUnsupported = false
+    var ranking = selection.order == .key ? nil : Ranking(selection)
+    var scanned = selection
+    if ranking != nil { (scanned.limit, scanned.isReversed) = (nil, false) }
     rows.begin(to: &output)
-    try forEachItem(in: selection, keys: style.keys) { item throws(InspectionError) in
-      switch item {
-      case .record(let record):
-        hasDamage = hasDamage || record.state == .damaged
-        hasUnsupported = hasUnsupported || record.state == .unsupported
-      case .unreadable: hasDamage = true
+    try forEachItem(in: scanned, keys: style.keys) { item throws(InspectionError) in
+      hasDamage = hasDamage || item.state == .damaged
+      hasUnsupported = hasUnsupported || item.state == .unsupported
+      if case .record(let record) = item, ranking != nil {
+        ranking?.add(record)
+      } else {
+        rows.add(item, to: &output)
       }
-      rows.add(item, to: &output)
       return true
     }
+    for record in ranking?.ranked() ?? [] { rows.add(.record(record), to: &output) }
     rows.end(to: &output)
     return hasDamage ? .damaged : hasUnsupported ? .unsupported : .fine
   }
@@ -37,12 +43,14 @@ private struct ListRows {
 
   let style: Style
   let inspection: Inspection
-  private var table = Table(["STATE", "AGE", "LEFT", "SIZE", "SCHEMA", "CACHE", "KEY"])
+  private var table: Table
   private var isFirst = true
 
   init(style: Style, inspection: Inspection) {
     self.style = style
     self.inspection = inspection
+    table = Table(
+      ["STATE", "AGE", "LEFT", .number("SIZE"), .number("SCHEMA"), "CACHE", "KEY"], style: style)
   }
 
   func begin(to output: inout some TextOutputStream) {
@@ -59,7 +67,7 @@ private struct ListRows {
 
   mutating func add(_ item: ScanItem, to output: inout some TextOutputStream) {
     switch style.format {
-    case .table: table.add(cells(of: item), to: &output)
+    case .table: table.add(cells(of: item), tint: item.state.tint, to: &output)
     case .json:
       output.write(isFirst ? "\n" : ",\n")
       JSONValue.object(fields(of: item)).write(to: &output)
@@ -90,7 +98,7 @@ private struct ListRows {
       }
       return [
         found.state.rawValue, found.age(of: record, at: inspection.now),
-        found.timeLeft(of: record, at: inspection.now), "\(record.payload.count)",
+        found.timeLeft(of: record, at: inspection.now), Amount.bytes(record.payload.count),
         "\(record.schemaVersion)", found.cache.label, key,
       ]
     }

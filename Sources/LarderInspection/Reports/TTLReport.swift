@@ -37,11 +37,14 @@ extension Inspection {
     switch style.format {
     case .table:
       output.write(style.isQuiet ? "" : heading + "\n\n")
-      output.write("index    \(backlog.indexRows) rows, \(backlog.dueRows) of them due\n")
-      output.write("backlog  \(backlog.due.entries) records, \(backlog.due.bytes) bytes\n\n")
-      var table = Table(["CACHE", "EXPIRES", "RECORDS", "BYTES"])
+      let (rows, due) = (Amount.text(backlog.indexRows), Amount.text(backlog.dueRows))
+      output.write("index    \(rows) rows, \(due) of them due\n")
+      let (records, bytes) = (Amount.text(backlog.due.entries), Amount.bytes(backlog.due.bytes))
+      output.write("backlog  \(records) records, \(bytes)\n\n")
+      var table = Table(["CACHE", "EXPIRES", .number("RECORDS"), .number("BYTES")], style: style)
       for span in spans {
-        table.add([span.cache, span.name, "\(span.records)", "\(span.bytes)"], to: &output)
+        let cells = [span.cache, span.name, Amount.text(span.records), Amount.bytes(span.bytes)]
+        table.add(cells, to: &output)
       }
       table.flush(to: &output)
     case .json:
@@ -100,8 +103,7 @@ private struct Span {
 
   mutating func add(_ record: FoundRecord) {
     records += 1
-    bytes += KeySpace.records.prefix(ofCache: record.cache.id).count + record.key.count
-    bytes += record.storedBytes
+    bytes += record.entryBytes
   }
 
   var fields: [(name: String, value: JSONValue)] {

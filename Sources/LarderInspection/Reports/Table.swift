@@ -3,35 +3,111 @@ import Larder
 /// Writes rows of texts in aligned columns.
 ///
 /// Columns are aligned within a window of rows and never become narrower, so that a table of any
-/// length can be streamed. The last column is not padded and should hold the longest texts.
+/// length can be streamed. The last column is not padded and should hold the longest texts, such as
+/// keys: if a line would be wider than the terminal, its last text is shortened in the middle.
 struct Table {
-  private static let window = 200
+  /// A column's title, and how its texts are aligned.
+  struct Column: ExpressibleByStringLiteral {
+    let title: String
+    let isRight: Bool
 
-  private var widths: [Int]
-  private var rows: [[String]] = []
+    /// A column of texts, aligned on the left.
+    init(stringLiteral title: String) { (self.title, isRight) = (title, false) }
 
-  init(_ titles: [String]) {
-    widths = titles.map(\.count)
-    rows = [titles]
+    /// A column of numbers, aligned on the right.
+    static func number(_ title: String) -> Column { Column(title, isRight: true) }
+
+    private init(_ title: String, isRight: Bool) { (self.title, self.isRight) = (title, isRight) }
   }
 
-  mutating func add(_ row: [String], to output: inout some TextOutputStream) {
-    rows.append(row.map(\.escapedForTerminal))
+  private static let window = 200
+  private static let gap = 2
+  /// The last column is not shortened below this.
+  private static let leastWidth = 12
+
+  private let columns: [Column]
+  private let style: Style
+  private var widths: [Int]
+  private var rows: [(cells: [String], tint: Tint?)]
+
+  init(_ columns: [Column], style: Style) {
+    self.columns = columns
+    self.style = style
+    widths = columns.map(\.title.count)
+    rows = [(columns.map(\.title), nil)]
+  }
+
+  /// Adds a row; with a tint, its first text has that colour on a terminal.
+  mutating func add(
+    _ row: [String], tint: Tint? = nil, to output: inout some TextOutputStream
+  ) {
+    rows.append((row.map(\.escapedForTerminal), style.isColored ? tint : nil))
     if rows.count >= Self.window { flush(to: &output) }
   }
 
   /// Writes the buffered rows.
   mutating func flush(to output: inout some TextOutputStream) {
     for row in rows {
-      for (index, cell) in row.enumerated() { widths[index] = max(widths[index], cell.count) }
+      for (index, cell) in row.cells.enumerated() { widths[index] = max(widths[index], cell.count) }
     }
+    let before = widths.dropLast().reduce(0) { $0 + $1 + Self.gap }
+    let room = style.width.map { max($0 - before, Self.leastWidth) } ?? .max
     for row in rows {
       var line = ""
-      for (index, cell) in row.dropLast().enumerated() {
-        line += cell + String(repeating: " ", count: widths[index] - cell.count + 2)
+      for (index, cell) in row.cells.enumerated() {
+        let text = index == 0 ? row.tint?.paint(cell) ?? cell : cell
+        let isLast = index == row.cells.count - 1
+        let padding = String(repeating: " ", count: widths[index] - cell.count)
+        if columns[index].isRight {
+          line += padding + text + (isLast ? "" : "  ")
+        } else if isLast {
+          line += cell.count > room ? cell.shortened(to: room) : text
+        } else {
+          line += text + padding + "  "
+        }
       }
-      output.write(line + (row.last ?? "") + "\n")
+      // A title or a text at the end may be empty.
+      while line.last == " " { line.removeLast() }
+      output.write(line + "\n")
     }
     rows = []
+  }
+}
+
+/// A colour with a meaning.
+enum Tint: String {
+  case good = "32"
+  case aging = "33"
+  case bad = "31"
+  case gone = "2"
+
+  func paint(_ text: String) -> String { "\u{1B}[\(rawValue)m\(text)\u{1B}[0m" }
+}
+
+extension RecordState {
+  var tint: Tint {
+    switch self {
+    case .fresh: .good
+    case .stale: .aging
+    case .expired: .gone
+    case .damaged, .unsupported: .bad
+    }
+  }
+}
+
+extension String {
+  /// The text with `...` in place of its middle, `count` characters long.
+  fileprivate func shortened(to count: Int) -> String {
+    let kept = max(count - 3, 0)
+    return prefix(kept - kept / 2) + "..." + suffix(kept / 2)
+  }
+}
+
+extension Style {
+  /// The same style with whole texts in tables.
+  var unlimited: Style {
+    var style = self
+    style.width = nil
+    return style
   }
 }

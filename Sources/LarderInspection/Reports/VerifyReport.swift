@@ -33,16 +33,17 @@ extension Inspection {
     _ found: Verification, style: Style, to output: inout some TextOutputStream
   ) {
     output.write(style.isQuiet ? "" : heading + "\n\n")
-    output.write("metadata  \(found.metadataRows) rows\n")
-    output.write("records   \(found.records)\n")
-    output.write("index     \(found.indexRows) rows, \(found.leftoverRows) of them left over\n")
+    output.write("metadata  \(Amount.text(found.metadataRows)) rows\n")
+    output.write("records   \(Amount.text(found.records))\n")
+    let leftover = Amount.text(found.leftoverRows)
+    output.write("index     \(Amount.text(found.indexRows)) rows, \(leftover) of them left over\n")
     if let tornEnd {
       output.write("log       \(tornEnd.escapedForTerminal): a write was in progress\n")
     }
     output.write("problems  \(found.problems.count)\n")
     guard !found.problems.isEmpty else { return }
     output.write("\n")
-    var table = Table(["CACHE", "KEY", "STATE", "PROBLEM"])
+    var table = Table(["CACHE", "KEY", "STATE", "PROBLEM"], style: style.unlimited)
     for problem in found.problems {
       table.add(cells(of: problem, style: style, absent: "-"), to: &output)
     }

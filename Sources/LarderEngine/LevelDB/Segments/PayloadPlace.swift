@@ -1,0 +1,32 @@
+/// Where a payload lies that is not in LevelDB, for inspection.
+package struct PayloadPlace: Hashable, Sendable {
+  /// The name of the segment's file.
+  package let file: String
+  /// Where the payload's frame begins in the file.
+  package let offset: Int
+  /// The size of the payload.
+  package let byteCount: Int
+}
+
+extension LevelDBEngine {
+  /// The place of the payload of the value under `key`.
+  ///
+  /// Nil if there is no value, or its payload is in LevelDB. The segment is not read.
+  package func payloadPlace(of key: [UInt8]) throws(EngineError) -> PayloadPlace? {
+    guard let format = options.separation else { return nil }
+    try enter()
+    defer { leave() }
+    var buffer = ValueBuffer()
+    do throws(EngineError) {
+      guard try buffer.read(key.span.bytes, from: database.pointer) else { return nil }
+    } catch {
+      throw noted(error)
+    }
+    let row = key.withUnsafeBytes { SeparatedRow(buffer.memory.bytes, under: $0, by: format) }
+    return row.map {
+      PayloadPlace(
+        file: SegmentHeader.name(of: $0.pointer.segment), offset: $0.pointer.offset,
+        byteCount: $0.pointer.payloadCount)
+    }
+  }
+}

@@ -1,0 +1,129 @@
+import Foundation
+import Larder
+import LarderEngine
+
+extension Inspection {
+  /// Makes a backup of the store in another directory, as the library does.
+  ///
+  /// The store may be open in another process: the backup holds its commits up to some moment.
+  /// `directory` is missing or empty, and outside of the store. Damaged records are copied as they
+  /// are.
+  ///
+  /// - Throws: An ``InspectionError`` with the status `damaged` if commits may be missing because
+  ///   the logs, the metadata or the MANIFEST are damaged, `usage` if the directory cannot be used,
+  ///   `io`. Then `directory` is unchanged.
+  package func backup(
+    to directory: String, style: Style, to output: inout some TextOutputStream
+  ) throws(InspectionError) -> Outcome {
+    guard backup == nil else {
+      throw InspectionError(.usage, "\(path) is a backup: restore makes a store of it")
+    }
+    if let message = damage.first {
+      throw InspectionError(.damaged, "a backup of a damaged store may lack commits: \(message)")
+    }
+    // The engine knows only the snapshot.
+    let parent = URL(filePath: directory).deletingLastPathComponent().path(percentEncoded: false)
+    if let real = try FileAccess.realPath(parent), real == path || real.hasPrefix(path + "/") {
+      throw InspectionError(.usage, "\(directory) is in the store")
+    }
+    do {
+      try engine.backup(to: directory, date: Moment.now().timeIntervalSinceReferenceDate)
+    } catch {
+      throw failure(error)
+    }
+    try CopyReport(from: path, to: directory).write(style: style, to: &output)
+    return .fine
+  }
+
+  /// Makes a store of a backup.
+  ///
+  /// `directory` is missing or empty, and outside of the backup.
+  ///
+  /// - Throws: An ``InspectionError`` with the status `damaged` if a file of the backup is damaged,
+  ///   `unsupported` if it is no backup or one of a later version, `usage` if the directory cannot
+  ///   be used, `io`. Then `directory` is unchanged.
+  package static func restore(
+    _ backup: String, to directory: String, style: Style,
+    to output: inout some TextOutputStream
+  ) throws(InspectionError) -> Outcome {
+    guard let path = try FileAccess.realPath(backup), FileAccess.isDirectory(path) else {
+      throw InspectionError(.unavailable, "there is no backup at \(backup)")
+    }
+    do {
+      try Backup(at: path).restore(to: directory)
+    } catch {
+      throw InspectionError(error)
+    }
+    try CopyReport(from: path, to: directory).write(style: style, to: &output)
+    return .fine
+  }
+
+  /// Compacts the store in a directory, not a snapshot, and gives back the room of segments.
+  ///
+  /// - Throws: As ``sweep(_:now:style:to:)``. The store holds the same entries then.
+  package static func compact(
+    _ directory: String, style: Style, to output: inout some TextOutputStream
+  ) throws(InspectionError) -> Outcome {
+    guard let path = try FileAccess.realPath(directory), FileAccess.isDirectory(path) else {
+      throw InspectionError(.unavailable, "there is no store at \(directory)")
+    }
+    let before = try FileAccess.byteCount(ofFilesIn: path)
+    var options = Store.Options().engineOptions
+    options.createIfMissing = false
+    // So that a collection in the background does not begin first.
+    options.collectsInBackground = false
+    do {
+      let engine = try LevelDBEngine(at: path, options: options)
+      try engine.compact(EngineRange())
+      try engine.collectSegments()
+      try engine.close()
+    } catch .locked(let pid) {
+      let owner = pid.map { "process \($0)" } ?? "another process"
+      throw InspectionError(.unavailable, "the store is open in \(owner)")
+    } catch {
+      throw InspectionError(error)
+    }
+    let after = try FileAccess.byteCount(ofFilesIn: path)
+    switch style.format {
+    case .table:
+      output.write(style.isQuiet ? "" : path.escapedForTerminal + "\n\n")
+      output.write("before   \(Amount.bytes(before))\nafter    \(Amount.bytes(after))\n")
+    case .json, .jsonl:
+      JSONValue.object([
+        ("schemaVersion", reportVersion), ("store", .string(path)),
+        ("bytesBefore", .integer(before)), ("bytesAfter", .integer(after)),
+      ]).write(to: &output)
+      output.write("\n")
+    case .csv: throw InspectionError(.usage, "compact does not support csv")
+    }
+    return .fine
+  }
+}
+
+/// The report of a copy of a store.
+private struct CopyReport {
+  let source: String
+  let target: String
+
+  init(from source: String, to target: String) { (self.source, self.target) = (source, target) }
+
+  func write(
+    style: Style, to output: inout some TextOutputStream
+  ) throws(InspectionError) {
+    let bytes = try FileAccess.byteCount(ofFilesIn: target)
+    switch style.format {
+    case .table:
+      guard !style.isQuiet else { return }
+      let size = Amount.bytes(bytes)
+      output.write("\(source.escapedForTerminal)\n\n")
+      output.write("copied to \(target.escapedForTerminal), \(size)\n")
+    case .json, .jsonl:
+      JSONValue.object([
+        ("schemaVersion", reportVersion), ("source", .string(source)), ("target", .string(target)),
+        ("bytes", .integer(bytes)),
+      ]).write(to: &output)
+      output.write("\n")
+    case .csv: throw InspectionError(.usage, "copies do not support csv")
+    }
+  }
+}

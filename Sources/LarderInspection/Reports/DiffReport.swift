@@ -1,0 +1,225 @@
+import Foundation
+import Larder
+import LarderBytes
+import LarderEngine
+
+extension Inspection {
+  /// Writes which entries this store and another one do not have in common.
+  ///
+  /// The outcome is `different`, `damaged` if a record of either store cannot be compared, or
+  /// `fine`. Of the selection, only the cache is used.
+  ///
+  /// Entries are equal if the values, as they were encoded, are, and their dates, schema versions,
+  /// coders, lifetimes, validators and tags, to the last bit. Sequences may differ, and how a value
+  /// is compressed.
+  ///
+  /// - Complexity: One step in each store for each record. Two records are in memory at a time.
+  package func differences(
+    from other: Inspection, in selection: Selection, style: Style,
+    to output: inout some TextOutputStream
+  ) throws(InspectionError) -> Outcome {
+    var report = DiffReport(style: style, stores: (path, other.path))
+    report.begin(to: &output)
+    var outcome = damage.isEmpty && other.damage.isEmpty ? Outcome.fine : .damaged
+    for name in try cacheNames(in: selection, with: other) {
+      var (here, there) = (
+        try RecordReader(self, name, selection), try RecordReader(other, name, selection)
+      )
+      while let key = [here.record?.key, there.record?.key].compactMap({ $0 }).min(by: {
+        $0.lexicographicallyPrecedes($1)
+      }) {
+        let pair = (
+          here.record?.key == key ? here.record : nil, there.record?.key == key ? there.record : nil
+        )
+        if let difference = Difference(pair.0, pair.1) {
+          if difference == .unreadable { outcome = .damaged }
+          if outcome == .fine { outcome = .different }
+          let cache = here.cache ?? there.cache
+          report.add(difference, key, in: cache, called: name, to: &output)
+        }
+        if pair.0 != nil { try here.advance() }
+        if pair.1 != nil { try there.advance() }
+      }
+    }
+    report.end(to: &output)
+    return outcome
+  }
+
+  /// The labels of the caches of both stores, in order.
+  private func cacheNames(
+    in selection: Selection, with other: Inspection
+  ) throws(InspectionError) -> [String] {
+    if let name = selection.cache {
+      guard hasCache(name) || other.hasCache(name) else {
+        throw InspectionError(.notFound, "neither store has a cache \(name)")
+      }
+      return [name]
+    }
+    let names = try caches(in: selection).caches + other.caches(in: selection).caches
+    return Set(names.map(\.label)).sorted()
+  }
+
+  fileprivate func hasCache(_ name: String) -> Bool {
+    catalog.caches.contains { $0.label == name }
+  }
+}
+
+/// What two stores do not have in common under a key.
+private enum Difference: String {
+  case onlyHere = "only in the first"
+  case onlyThere = "only in the second"
+  case changed = "different"
+  case unreadable = "damaged"
+
+  /// Nil if the entries are equal.
+  init?(_ here: ReadRecord?, _ there: ReadRecord?) {
+    switch (here, there) {
+    case (let here?, let there?):
+      guard let (a, b) = here.content.flatMap({ a in there.content.map { (a, $0) } }) else {
+        self = .unreadable
+        return
+      }
+      if a == b { return nil }
+      self = .changed
+    case (nil, _): self = .onlyThere
+    case (_, nil): self = .onlyHere
+    }
+  }
+}
+
+/// A record as it is compared.
+private struct ReadRecord {
+  struct Content: Equatable {
+    var fields: [UInt64]
+    var coder: UInt8
+    var ownLifetime: OwnLifetime?
+    var isInvalidated: Bool
+    var validator: [UInt8]?
+    var tags: [UInt8]?
+    var payload: [UInt8]
+  }
+
+  let key: [UInt8]
+  /// Nil if it cannot be read.
+  let content: Content?
+}
+
+/// The records of a cache, one after another.
+private struct RecordReader {
+  private(set) var record: ReadRecord?
+  /// Nil if the store has no such cache.
+  let cache: KnownCache?
+  private let inspection: Inspection
+  private let cursor: (any EngineCursor)?
+  private let prefixCount: Int
+
+  init(
+    _ inspection: Inspection, _ name: String, _ selection: Selection
+  ) throws(InspectionError) {
+    self.inspection = inspection
+    // A cache without a registration is called by its number.
+    guard inspection.hasCache(name) || name.hasPrefix("#") else {
+      (cache, cursor, prefixCount) = (nil, nil, 0)
+      return
+    }
+    let cache = try inspection.catalog.cache(called: name)
+    let prefix = KeySpace.records.prefix(ofCache: cache.id)
+    (self.cache, prefixCount) = (cache, prefix.count)
+    do {
+      cursor = try inspection.engine.cursor(over: EngineRange(prefix: prefix))
+    } catch {
+      throw inspection.failure(error)
+    }
+    try advance()
+  }
+
+  mutating func advance() throws(InspectionError) {
+    guard let cursor, let cache else { return }
+    do throws(EngineError) {
+      guard try cursor.next() else {
+        record = nil
+        return
+      }
+    } catch {
+      throw inspection.failure(error)
+    }
+    record = cursor.withEntry { key, value in
+      let userKey = [UInt8](key.extracting(prefixCount..<key.byteCount))
+      let found = FoundRecord(
+        value, of: value.byteCount, under: key, key: userKey, in: cache,
+        endedBy: inspection.catalog.invalidatedTags, at: inspection.now)
+      return ReadRecord(key: userKey, content: Self.content(of: found, in: value))
+    }
+  }
+
+  private static func content(of found: FoundRecord, in bytes: RawSpan) -> ReadRecord.Content? {
+    guard case .success(let record) = found.content else { return nil }
+    var payload = ByteBuffer()
+    guard record.appendPayload(in: bytes, to: &payload) else { return nil }
+    let dates = [record.savedAt, record.expiresAt ?? .distantPast]
+    return ReadRecord.Content(
+      fields: dates.map(\.timeIntervalSinceReferenceDate.bitPattern)
+        + [UInt64(record.schemaVersion)],
+      coder: record.coder, ownLifetime: record.ownLifetime, isInvalidated: record.isInvalidated,
+      validator: record.validator.map { [UInt8](bytes.extracting($0)) },
+      tags: record.tags.map { [UInt8](bytes.extracting($0)) }, payload: Array(payload))
+  }
+}
+
+/// The rows of differences in one of the formats.
+private struct DiffReport {
+  private let style: Style
+  private let stores: (String, String)
+  private var table: Table
+  private var rows: [JSONValue] = []
+
+  init(style: Style, stores: (String, String)) {
+    (self.style, self.stores) = (style, stores)
+    table = Table(["DIFFERENCE", "CACHE", "KEY"], style: style)
+  }
+
+  private var heading: [(name: String, value: JSONValue)] {
+    [
+      ("schemaVersion", reportVersion), ("first", .string(stores.0)), ("second", .string(stores.1)),
+    ]
+  }
+
+  func begin(to output: inout some TextOutputStream) {
+    guard !style.isQuiet else { return }
+    switch style.format {
+    case .table:
+      output.write("first   \(stores.0.escapedForTerminal)\n")
+      output.write("second  \(stores.1.escapedForTerminal)\n\n")
+    case .csv: output.write("difference,cache,key\n")
+    case .json, .jsonl: break
+    }
+  }
+
+  mutating func add(
+    _ difference: Difference, _ key: [UInt8], in cache: KnownCache?, called name: String,
+    to output: inout some TextOutputStream
+  ) {
+    let text = cache.map { style.text(of: key, in: $0) } ?? KeyForm.hex(key)
+    switch style.format {
+    case .table: table.add([difference.rawValue, name, text], to: &output)
+    case .csv:
+      output.write("\(difference.rawValue),\(csvCell(name)),\(csvCell(text))\n")
+    case .json, .jsonl:
+      let row = JSONValue.object([
+        ("difference", .string(difference.rawValue)), ("cache", .string(name)),
+        ("key", .string(text)),
+      ])
+      guard style.format == .jsonl else { return rows.append(row) }
+      row.write(to: &output)
+      output.write("\n")
+    }
+  }
+
+  mutating func end(to output: inout some TextOutputStream) {
+    switch style.format {
+    case .table: table.flush(to: &output)
+    case .json: rows.write(under: heading, style: style, to: &output)
+    case .jsonl, .csv: break
+    }
+  }
+}

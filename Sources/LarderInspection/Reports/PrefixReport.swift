@@ -1,0 +1,139 @@
+import Larder
+
+extension Inspection {
+  /// Writes how many records and bytes have keys that begin alike: a tree of prefixes.
+  ///
+  /// A part of a key ends after one of the `delimiters`, or after several in a row. A prefix has at
+  /// most `depth` parts, and below one prefix only the largest `limit` are listed. A redacted style
+  /// is refused: prefixes are parts of keys.
+  ///
+  /// - Complexity: One step for each record. Memory for each prefix.
+  package func prefixes(
+    of selection: Selection, delimiters: [String], depth: Int, limit: Int, style: Style,
+    to output: inout some TextOutputStream
+  ) throws(InspectionError) -> Outcome {
+    guard !style.isRedacted else {
+      throw InspectionError(.usage, "prefixes are parts of keys, which --redact hides")
+    }
+    var trees: [PrefixTree] = []
+    var outcome = Outcome.fine
+    try forEachItem(in: selection, keys: style.keys) { item throws(InspectionError) in
+      outcome.add(item.state)
+      guard case .record(let found) = item else { return true }
+      if trees.last?.name != found.cache.label { trees.append(PrefixTree(found.cache.label)) }
+      let key = style.keys.text(of: found.key, kind: found.cache.keyKind)
+      trees[trees.count - 1].add(
+        found.entryBytes, under: parts(of: key, delimiters, atMost: depth)[...])
+      return true
+    }
+    let rows = trees.flatMap { $0.rows(below: "", of: $0.name, limit: limit) }
+    write(rows, total: trees.reduce(0) { $0 + $1.bytes }, style: style, to: &output)
+    return outcome
+  }
+
+  private func parts(of key: String, _ delimiters: [String], atMost count: Int) -> [String] {
+    var parts: [String] = []
+    var rest = key[...]
+    while parts.count < count {
+      let ends = delimiters.compactMap { rest.firstRange(of: $0)?.upperBound }
+      guard var end = ends.min() else { break }
+      // Several of them, as in `http://`, end one part.
+      while let next = delimiters.first(where: { rest[end...].hasPrefix($0) }) {
+        end = rest.index(end, offsetBy: next.count)
+      }
+      parts.append(String(rest[..<end]))
+      rest = rest[end...]
+    }
+    return parts
+  }
+
+  private func write(
+    _ rows: [PrefixRow], total: Int, style: Style, to output: inout some TextOutputStream
+  ) {
+    switch style.format {
+    case .table:
+      output.write(style.isQuiet ? "" : heading + "\n\n")
+      var table = Table(
+        ["CACHE", .number("RECORDS"), .number("BYTES"), .number("SHARE"), "PREFIX"], style: style)
+      for row in rows {
+        let cells = [
+          row.cache, Amount.text(row.records), Amount.bytes(row.bytes),
+          Amount.share(row.bytes, of: total), row.label,
+        ]
+        table.add(cells, to: &output)
+      }
+      table.flush(to: &output)
+    case .json, .jsonl:
+      rows.map { JSONValue.object($0.fields) }.write(under: jsonHeading, style: style, to: &output)
+    case .csv:
+      if !style.isQuiet { output.write("cache,prefix,others,records,bytes\n") }
+      for row in rows {
+        let others = row.others.map { "\($0)" } ?? ""
+        output.write("\(csvCell(row.cache)),\(csvCell(row.prefix)),\(others),")
+        output.write("\(row.records),\(row.bytes)\n")
+      }
+    }
+  }
+}
+
+/// The records whose keys begin with a prefix.
+private struct PrefixTree {
+  /// The name of the cache, or the last part of the prefix.
+  let name: String
+  private(set) var records = 0
+  private(set) var bytes = 0
+  /// By the bytes of their names: two texts that are equal may differ in their bytes.
+  private var children: [[UInt8]: PrefixTree] = [:]
+
+  init(_ name: String) { self.name = name }
+
+  mutating func add(_ bytes: Int, under parts: ArraySlice<String>) {
+    records += 1
+    self.bytes += bytes
+    guard let first = parts.first else { return }
+    children[Array(first.utf8), default: PrefixTree(first)].add(bytes, under: parts.dropFirst())
+  }
+
+  /// This prefix, and those below it.
+  func rows(below prefix: String, of cache: String, limit: Int) -> [PrefixRow] {
+    let largest = children.sorted {
+      $0.value.bytes != $1.value.bytes
+        ? $0.value.bytes > $1.value.bytes : $0.key.lexicographicallyPrecedes($1.key)
+    }
+    var rows = [PrefixRow(cache: cache, prefix: prefix, records: records, bytes: bytes)]
+    for (_, child) in largest.prefix(limit) {
+      rows += child.rows(below: prefix + child.name, of: cache, limit: limit)
+    }
+    let others = largest.dropFirst(limit).map(\.value)
+    if !others.isEmpty {
+      rows.append(
+        PrefixRow(
+          cache: cache, prefix: prefix, others: others.count,
+          records: others.reduce(0) { $0 + $1.records },
+          bytes: others.reduce(0) { $0 + $1.bytes }))
+    }
+    return rows
+  }
+}
+
+private struct PrefixRow {
+  let cache: String
+  let prefix: String
+  /// The number of prefixes below ``prefix`` that the row sums up; nil for the prefix itself.
+  var others: Int?
+  let records: Int
+  let bytes: Int
+
+  var label: String {
+    if let others { return "\(prefix)(\(Amount.text(others)) others)" }
+    return prefix.isEmpty ? "(all)" : prefix
+  }
+
+  var fields: [(name: String, value: JSONValue)] {
+    [
+      ("cache", .string(cache)), ("prefix", .string(prefix)),
+      ("others", others.map { .integer($0) } ?? .null), ("records", .integer(records)),
+      ("bytes", .integer(bytes)),
+    ]
+  }
+}

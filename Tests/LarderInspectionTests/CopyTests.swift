@@ -1,0 +1,173 @@
+import Foundation
+import Larder
+import LarderEngine
+import LarderInspection
+import LarderTestSupport
+import LarderTesting
+import Testing
+
+/// `backup`, `restore`, `compact` and `diff`.
+@Suite struct CopyTests {
+  private static func differences(
+    _ first: Inspection, _ second: Inspection, _ format: ReportFormat = .csv
+  ) throws -> (text: String, status: Outcome) {
+    var text = ""
+    let status = try first.differences(
+      from: second, in: Selection(), style: Style(format), to: &text)
+    return (text, status)
+  }
+
+  private static func inspect(_ path: String) throws -> Inspection {
+    try Inspection(at: path, now: Specimen.now)
+  }
+
+  /// The names, sizes, inodes and dates of the files in a directory.
+  private static func files(in path: String) throws -> [String] {
+    try FileManager.default.contentsOfDirectory(atPath: path).sorted().map { name in
+      var status = stat()
+      #expect(stat("\(path)/\(name)", &status) == 0)
+      return "\(name) \(status.st_size) \(status.st_ino) \(status.st_mtim)"
+    }
+  }
+
+  @Test(
+    "A backup of a store that another process has open is restored as the same store.",
+    arguments: [nil, 1] as [Int?])
+  func backup(separatedValueBytes: Int?) throws {
+    let specimen = try Specimen(separatedValueBytes: separatedValueBytes)
+    let places = try TemporaryDirectory()
+    let (backup, restored) = (places.path("backup"), places.path("restored"))
+    // Not closed, and so with a guard file and rows in the log.
+    let open = try Specimen.open(specimen.path, separatedValueBytes: separatedValueBytes)
+    try open.cache("late", of: String.self).save("late", for: "k")
+    let before = try Self.files(in: specimen.path)
+    var text = ""
+    #expect(try specimen.inspect().backup(to: backup, style: Style(), to: &text) == .fine)
+    #expect(text.contains("copied to \(backup), "))
+    #expect(try Self.files(in: specimen.path) == before)
+    #expect(try Inspection.restore(backup, to: restored, style: Style(), to: &text) == .fine)
+    try open.close()
+
+    let same = try Self.differences(specimen.inspect(), Self.inspect(restored))
+    #expect(same.text == "difference,cache,key\n" && same.status == .fine)
+    #expect(try Self.differences(specimen.inspect(), Self.inspect(backup)).status == .fine)
+    let store = try Specimen.open(restored)
+    #expect(try store.cache("late", of: String.self).value(for: "k") == "late")
+    try store.close()
+
+    #expect(throws: InspectionError.self, "the target is not empty") {
+      try specimen.inspect().backup(to: restored, style: Style(), to: &text)
+    }
+    let after = try Self.files(in: specimen.path)
+    for place in ["b", "./b/", "../store/b"] {
+      #expect(throws: InspectionError.self, "the target is in the store") {
+        let target = "\(specimen.path)/\(place)"
+        return try specimen.inspect().backup(to: target, style: Style(), to: &text)
+      }
+    }
+    #expect(try Self.files(in: specimen.path) == after)
+    #expect(throws: InspectionError.self, "a backup of a backup") {
+      try Self.inspect(backup).backup(to: places.path("other"), style: Style(), to: &text)
+    }
+    #expect(throws: InspectionError.self, "no backup") {
+      try Inspection.restore(specimen.path, to: places.path("x"), style: Style(), to: &text)
+    }
+  }
+
+  @Test("No backup is made of a store whose metadata is damaged.")
+  func damagedSource() throws {
+    let specimen = try Specimen()
+    try specimen.withEngine { try $0.flipByte(from: [0x00], ending: "cache/genres") }
+    let places = try TemporaryDirectory()
+    var text = ""
+    let inspection = try Self.inspect(specimen.path)
+    #expect {
+      try inspection.backup(to: places.path("backup"), style: Style(), to: &text)
+    } throws: {
+      ($0 as? InspectionError)?.status == .damaged
+    }
+    #expect(try FileManager.default.contentsOfDirectory(atPath: places.path) == [])
+  }
+
+  @Test("`diff` names the entries that differ, and why.")
+  func differences() throws {
+    let two = try Specimen()
+    let places = try TemporaryDirectory()
+    // Not a second specimen: JSON may have its members in another order there.
+    try FileManager.default.copyItem(atPath: two.path, toPath: places.path("one"))
+    let one = try Self.inspect(places.path("one"))
+    #expect(try Self.differences(one, two.inspect()).status == .fine)
+
+    let store = try Specimen.open(two.path)
+    let genres = try store.cache(
+      "genres", of: Specimen.Title.self, lifetime: .fresh(for: .days(7), thenStaleFor: .days(23)),
+      coder: .json)
+    try genres.remove("stale")
+    try genres.save(Specimen.Title(name: "new"), for: "new")
+    // The same value, at another date.
+    try genres.save(Specimen.Title(name: "fresh"), for: "fresh")
+    try store.cache("more", of: Int.self, keyedBy: Int.self).save(1, for: 5)
+    try store.close()
+    let (text, status) = try Self.differences(one, two.inspect())
+    #expect(status == .different)
+    #expect(
+      text == """
+        difference,cache,key
+        different,genres,fresh
+        only in the second,genres,new
+        only in the first,genres,stale
+        only in the second,more,5
+
+        """)
+    let json = try Self.differences(two.inspect(), one, .jsonl).text
+    #expect(
+      json.contains("{\"difference\":\"only in the first\",\"cache\":\"more\",\"key\":\"5\"}"))
+    try two.withEngine { try $0.flipByte(from: [0x10], ending: "expired") }
+    let damaged = try Self.differences(one, two.inspect())
+    #expect(damaged.status == .damaged && damaged.text.contains("damaged,genres,expired\n"))
+  }
+
+  @Test("Entries with and without segments and compression are equal.")
+  func stored() throws {
+    let directory = try TemporaryDirectory()
+    let list = (0..<500).map { "item \($0)" }
+    for (name, isCompressed) in [("a", true), ("b", false)] {
+      var options = Store.Options()
+      options.clock = ManualClock(Specimen.now)
+      options.compression = isCompressed
+      options.advanced.separatedValueBytes = isCompressed ? 100 : nil
+      let store = try Store(at: URL(filePath: directory.path(name)), options: options)
+      try store.cache("lists", of: [String].self).save(list, for: "k", tags: ["t"])
+      try store.close()
+    }
+    let (a, b) = (
+      try Self.inspect(directory.path("a")), try Self.inspect(directory.path("b"))
+    )
+    #expect(try Self.differences(a, b).status == .fine)
+  }
+
+  @Test("`compact` makes a store smaller that was overwritten, and keeps its entries.")
+  func compact() throws {
+    let specimen = try Specimen(separatedValueBytes: 1)
+    let store = try Specimen.open(specimen.path, separatedValueBytes: 1)
+    let cache = try store.cache("large", of: [UInt8].self, coder: .bytes)
+    for step in 0..<300 {
+      try cache.save([UInt8](repeating: UInt8(step % 200), count: 10_000), for: "\(step % 3)")
+    }
+    var text = ""
+    #expect {
+      try Inspection.compact(specimen.path, style: Style(), to: &text)
+    } throws: {
+      ($0 as? InspectionError)?.status == .unavailable
+    }
+    try store.close()
+    let places = try TemporaryDirectory()
+    _ = try specimen.inspect().backup(to: places.path("before"), style: Style(), to: &text)
+    text = ""
+    #expect(try Inspection.compact(specimen.path, style: Style(.jsonl), to: &text) == .fine)
+    let sizes = text.split(separator: ",").suffix(2).map { Int($0.filter(\.isNumber)) ?? 0 }
+    #expect(sizes[0] > 3_000_000 && sizes[1] < 200_000, "\(text)")
+    let before = try Self.inspect(places.path("before"))
+    #expect(try Self.differences(before, specimen.inspect()).status == .fine)
+  }
+}
