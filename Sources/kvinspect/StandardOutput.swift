@@ -9,7 +9,10 @@ struct StandardOutput: TextOutputStream {
 
   private var waiting: [UInt8] = []
 
-  mutating func write(_ string: String) { write(Array(string.utf8)) }
+  mutating func write(_ string: String) {
+    waiting.append(contentsOf: string.utf8)
+    if waiting.count >= Self.pieceBytes { flush() }
+  }
 
   mutating func write(_ bytes: [UInt8]) {
     waiting += bytes

@@ -69,6 +69,12 @@ extension JSONValue {
 
   /// Writes a string, escaping characters that could control a terminal.
   private static func write(_ text: String, to output: inout some TextOutputStream) {
+    // Most texts are plain, and looking up each character's category is slow.
+    if text.utf8.allSatisfy({ (0x20...0x7E).contains($0) && $0 != 0x22 && $0 != 0x5C }) {
+      output.write("\"")
+      output.write(text)
+      return output.write("\"")
+    }
     var quoted = "\""
     for scalar in text.unicodeScalars {
       switch scalar {
