@@ -58,6 +58,33 @@ extension Inspection {
     return .fine
   }
 
+  /// Copies the readable entries of a damaged store to a new one, as `Store.salvage` does.
+  ///
+  /// The store is only read, with its lock held: it must not be open. `directory` is missing or
+  /// empty, and outside of it. The outcome is `damaged` if entries may be lost.
+  ///
+  /// - Throws: An ``InspectionError`` with the status `damaged` if nothing can be read;
+  ///   `unavailable` if there is no store or it is open; `unsupported`; `usage` if the directory
+  ///   cannot be used; `io`. Then `directory` is unchanged.
+  package static func repair(
+    _ store: String, to directory: String, style: Style, to output: inout some TextOutputStream
+  ) throws(InspectionError) -> Outcome {
+    guard let path = try FileAccess.realPath(store), FileAccess.isDirectory(path) else {
+      throw InspectionError(.unavailable, "there is no store at \(store)")
+    }
+    let report: SalvageReport
+    do {
+      report = try Store.salvage(
+        from: URL(filePath: path, directoryHint: .isDirectory),
+        to: URL(filePath: directory, directoryHint: .isDirectory))
+    } catch {
+      throw InspectionError(error)
+    }
+    try RepairReport(source: path, target: directory, report: report)
+      .write(style: style, to: &output)
+    return report.isComplete ? .fine : .damaged
+  }
+
   /// Compacts the store in a directory, not a snapshot, and gives back the room of segments.
   ///
   /// - Throws: As ``sweep(_:now:style:to:)``. The store holds the same entries then.

@@ -34,3 +34,23 @@ package struct InspectionError: LocalizedError, Sendable, CustomStringConvertibl
     self.description = description.escapedForTerminal
   }
 }
+
+extension InspectionError {
+  /// The error of a command for an error of a store.
+  init(_ error: any Error) {
+    switch error {
+    case StoreError.locked(let pid):
+      let owner = pid.map { "process \($0)" } ?? "another process"
+      self.init(.unavailable, "the store is open in \(owner)")
+    case StoreError.corrupt(let cache, _, let file):
+      self.init(.damaged, "the store is damaged: \(file ?? "cache \(cache)")")
+    case StoreError.incompatible(let message): self.init(.unsupported, message)
+    case StoreError.invalidArgument(let message): self.init(.usage, message)
+    case StoreError.io(let message): self.init(.io, message)
+    case StoreError.diskFull: self.init(.io, "the disk is full")
+    case StoreError.writesDisabled(let cause):
+      self.init(.io, "the store cannot be written: \(cause)")
+    default: self.init(.io, "\(error)")
+    }
+  }
+}

@@ -146,6 +146,49 @@ import Testing
     #expect(try Self.differences(a, b).status == .fine)
   }
 
+  @Test("`repair` copies what can be read, names what is lost, and leaves the original alone.")
+  func repair() throws {
+    let specimen = try Specimen()
+    let places = try TemporaryDirectory()
+    var text = ""
+    #expect(
+      try Inspection.repair(specimen.path, to: places.path("whole"), style: Style(), to: &text)
+        == .fine)
+    #expect(text.contains("lost     nothing\n") && text.contains("      5  genres\n"), "\(text)")
+    let whole = try Self.inspect(places.path("whole"))
+    #expect(try Self.differences(specimen.inspect(), whole).status == .fine)
+
+    try specimen.withEngine { try $0.flipByte(from: [0x10], ending: "stale") }
+    try specimen.withEngine { try $0.flipByte(from: [0x00], ending: "cache/lists") }
+    let before = try Self.files(in: specimen.path)
+    text = ""
+    let (path, output) = (specimen.path, places.path("repaired"))
+    #expect(try Inspection.repair(path, to: output, style: Style(), to: &text) == .damaged)
+    #expect(text.contains("\nthe entry stale of cache genres is lost\n"), "\(text)")
+    #expect(text.contains("\nthe registration of cache lists is lost\n"))
+    #expect(text.contains("\n2 entries of caches without a registration were not copied\n"))
+    let changed = Set(try Self.files(in: specimen.path)).symmetricDifference(before)
+    // Its lock was held, so that no process opens the store meanwhile.
+    #expect(changed.allSatisfy { $0.hasPrefix("LARDER.lock 0 ") }, "\(changed)")
+    let store = try Specimen.open(output)
+    #expect(
+      try store.cache(
+        "users", of: Specimen.Title.self, keyedBy: UUID.self,
+        lifetime: .unlimited, schema: Schema(version: 3), coder: .json
+      ).count() == 1)
+    try store.close()
+    #expect {
+      try Inspection.repair(path, to: output, style: Style(), to: &text)
+    } throws: {
+      ($0 as? InspectionError)?.status == .usage
+    }
+    var redacted = Style()
+    redacted.isRedacted = true
+    text = ""
+    _ = try Inspection.repair(path, to: places.path("r"), style: redacted, to: &text)
+    #expect(!text.contains("stale"))
+  }
+
   @Test("`compact` makes a store smaller that was overwritten, and keeps its entries.")
   func compact() throws {
     let specimen = try Specimen(separatedValueBytes: 1)

@@ -69,6 +69,8 @@ import Testing
     #expect(try run("diff", path, copy).status == 0)
     #expect(try run("diff", backup, copy, "--cache", "lists").status == 0)
     #expect(try run("diff", path, copy, "--cache", "none").status == 2)
+    #expect(try run("repair", path, "--output", places.path("new")).status == 0)
+    #expect(try run("repair", path).status == 64)
     #expect(try run("compact", copy).status == 64)
     #expect(try run("compact", copy, "--write").status == 0)
     #expect(try run("sweep", copy, "--write", "--now", "+9d").status == 0)

@@ -81,22 +81,3 @@ private struct StandingClock: WallClock {
   func now() -> Date { date }
   func uptime() -> Duration { .zero }
 }
-
-extension InspectionError {
-  /// The error of a command for an error of a store.
-  fileprivate init(_ error: any Error) {
-    switch error {
-    case StoreError.locked(let pid):
-      let owner = pid.map { "process \($0)" } ?? "another process"
-      self.init(.unavailable, "the store is open in \(owner)")
-    case StoreError.corrupt(let cache, _, let file):
-      self.init(.damaged, "the store is damaged: \(file ?? "cache \(cache)")")
-    case StoreError.incompatible(let message): self.init(.unsupported, message)
-    case StoreError.io(let message): self.init(.io, message)
-    case StoreError.diskFull: self.init(.io, "the disk is full")
-    case StoreError.writesDisabled(let cause):
-      self.init(.io, "the store cannot be written: \(cause)")
-    default: self.init(.io, "\(error)")
-    }
-  }
-}
