@@ -1,7 +1,7 @@
 import Larder
 
 /// A JSON document to be written.
-indirect enum JSONValue {
+indirect enum JSONValue: Sendable {
   case null
   case bool(Bool)
   /// A number, with its text.
