@@ -31,7 +31,7 @@ extension Inspection {
     } catch {
       throw failure(error)
     }
-    try CopyReport(from: path, to: directory).write(style: style, to: &output)
+    try CopyReport(source: path, target: directory).write(style: style, to: &output)
     return .fine
   }
 
@@ -46,15 +46,13 @@ extension Inspection {
     _ backup: String, to directory: String, style: Style,
     to output: inout some TextOutputStream
   ) throws(InspectionError) -> Outcome {
-    guard let path = try FileAccess.realPath(backup), FileAccess.isDirectory(path) else {
-      throw InspectionError(.unavailable, "there is no backup at \(backup)")
-    }
+    let path = try FileAccess.directory(backup, of: "backup")
     do {
-      try Backup(at: path).restore(to: directory)
+      try Store.restore(from: URL(directory: path), to: URL(directory: directory))
     } catch {
       throw InspectionError(error)
     }
-    try CopyReport(from: path, to: directory).write(style: style, to: &output)
+    try CopyReport(source: path, target: directory).write(style: style, to: &output)
     return .fine
   }
 
@@ -69,14 +67,10 @@ extension Inspection {
   package static func repair(
     _ store: String, to directory: String, style: Style, to output: inout some TextOutputStream
   ) throws(InspectionError) -> Outcome {
-    guard let path = try FileAccess.realPath(store), FileAccess.isDirectory(path) else {
-      throw InspectionError(.unavailable, "there is no store at \(store)")
-    }
+    let path = try FileAccess.directory(store)
     let report: SalvageReport
     do {
-      report = try Store.salvage(
-        from: URL(filePath: path, directoryHint: .isDirectory),
-        to: URL(filePath: directory, directoryHint: .isDirectory))
+      report = try Store.salvage(from: URL(directory: path), to: URL(directory: directory))
     } catch {
       throw InspectionError(error)
     }
@@ -84,55 +78,12 @@ extension Inspection {
       .write(style: style, to: &output)
     return report.isComplete ? .fine : .damaged
   }
-
-  /// Compacts the store in a directory, not a snapshot, and gives back the room of segments.
-  ///
-  /// - Throws: As ``sweep(_:now:style:to:)``. The store holds the same entries then.
-  package static func compact(
-    _ directory: String, style: Style, to output: inout some TextOutputStream
-  ) throws(InspectionError) -> Outcome {
-    guard let path = try FileAccess.realPath(directory), FileAccess.isDirectory(path) else {
-      throw InspectionError(.unavailable, "there is no store at \(directory)")
-    }
-    let before = try FileAccess.byteCount(ofFilesIn: path)
-    var options = Store.Options().engineOptions
-    options.createIfMissing = false
-    // So that a collection in the background does not begin first.
-    options.collectsInBackground = false
-    do {
-      let engine = try LevelDBEngine(at: path, options: options)
-      try engine.compact(EngineRange())
-      try engine.collectSegments()
-      try engine.close()
-    } catch .locked(let pid) {
-      let owner = pid.map { "process \($0)" } ?? "another process"
-      throw InspectionError(.unavailable, "the store is open in \(owner)")
-    } catch {
-      throw InspectionError(error)
-    }
-    let after = try FileAccess.byteCount(ofFilesIn: path)
-    switch style.format {
-    case .table:
-      output.write(style.isQuiet ? "" : path.escapedForTerminal + "\n\n")
-      output.write("before   \(Amount.bytes(before))\nafter    \(Amount.bytes(after))\n")
-    case .json, .jsonl:
-      JSONValue.object([
-        ("schemaVersion", reportVersion), ("store", .string(path)),
-        ("bytesBefore", .integer(before)), ("bytesAfter", .integer(after)),
-      ]).write(to: &output)
-      output.write("\n")
-    case .csv: throw InspectionError(.usage, "compact does not support csv")
-    }
-    return .fine
-  }
 }
 
 /// The report of a copy of a store.
 private struct CopyReport {
   let source: String
   let target: String
-
-  init(from source: String, to target: String) { (self.source, self.target) = (source, target) }
 
   func write(
     style: Style, to output: inout some TextOutputStream
@@ -152,5 +103,11 @@ private struct CopyReport {
       output.write("\n")
     case .csv: throw InspectionError(.usage, "copies do not support csv")
     }
+  }
+}
+
+extension URL {
+  fileprivate init(directory path: String) {
+    self.init(filePath: path, directoryHint: .isDirectory)
   }
 }

@@ -99,9 +99,7 @@ extension Inspection {
     ) throws(InspectionError) -> [UInt8]? {
       if let bytes = read(text, cache.keyKind) { return bytes }
       guard isNamed else { return nil }
-      throw InspectionError(
-        .usage,
-        "\(text) is not a key of cache \(cache.label), whose keys are of kind \(cache.keyKind)")
+      throw InspectionError(notKey: text, of: cache)
     }
     let start = KeySpace.records.prefix(ofCache: cache.id)
     var range = EngineRange(prefix: start)

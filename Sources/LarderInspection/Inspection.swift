@@ -39,9 +39,7 @@ package final class Inspection {
   package init(
     at directory: String, now: Date, linking: Bool = true
   ) throws(InspectionError) {
-    guard let path = try FileAccess.realPath(directory), FileAccess.isDirectory(path) else {
-      throw InspectionError(.unavailable, "there is no store at \(directory)")
-    }
+    let path = try FileAccess.directory(directory)
     self.path = path
     self.now = now
     let found = try Self.identify(path)

@@ -21,6 +21,27 @@ package enum Outcome: Int32, Sendable {
   case usage = 64
 }
 
+extension Outcome {
+  /// Notes the state of a record: damage outweighs records of later versions.
+  mutating func add(_ state: RecordState) {
+    switch state.outcome {
+    case .damaged: self = .damaged
+    case .unsupported where self == .fine: self = .unsupported
+    default: break
+    }
+  }
+}
+
+extension RecordState {
+  var outcome: Outcome {
+    switch self {
+    case .fresh, .stale, .expired: .fine
+    case .damaged: .damaged
+    case .unsupported: .unsupported
+    }
+  }
+}
+
 /// The reason why a command failed.
 package struct InspectionError: LocalizedError, Sendable, CustomStringConvertible {
   /// The exit code for this error.
@@ -36,6 +57,13 @@ package struct InspectionError: LocalizedError, Sendable, CustomStringConvertibl
 }
 
 extension InspectionError {
+  /// The error for a text that is no key of a cache.
+  init(notKey text: String, of cache: KnownCache) {
+    self.init(
+      .usage,
+      "\(text) is not a key of cache \(cache.label), whose keys are of kind \(cache.keyKind)")
+  }
+
   /// The error of a command for an error of a store.
   init(_ error: any Error) {
     switch error {

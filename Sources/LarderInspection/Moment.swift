@@ -37,6 +37,18 @@ package enum Moment {
     return date.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
   }
 
+  /// The date as ``text(_:)``; outside of the calendar, its seconds since 2001.
+  static func anyText(_ date: Date) -> String {
+    text(date) ?? "\(date.timeIntervalSinceReferenceDate) s since 2001"
+  }
+
+  /// The date, and how long ago it was, or in what time it will be.
+  static func text(_ date: Date, relativeTo now: Date) -> String {
+    let span = date.timeIntervalSince(now)
+    let distance = text(ofSpan: abs(span))
+    return "\(anyText(date)), " + (span > 0 ? "in \(distance)" : "\(distance) ago")
+  }
+
   /// The bits of the date's seconds since 2001, in hex, which the ISO 8601 text may round.
   static func bits(_ date: Date) -> String {
     let digits = String(date.timeIntervalSinceReferenceDate.bitPattern, radix: 16)

@@ -9,13 +9,10 @@ struct StandardOutput: TextOutputStream {
 
   private var waiting: [UInt8] = []
 
-  mutating func write(_ string: String) {
-    waiting.append(contentsOf: string.utf8)
-    if waiting.count >= Self.pieceBytes { flush() }
-  }
+  mutating func write(_ string: String) { write(string.utf8) }
 
-  mutating func write(_ bytes: [UInt8]) {
-    waiting += bytes
+  mutating func write(_ bytes: some Sequence<UInt8>) {
+    waiting.append(contentsOf: bytes)
     if waiting.count >= Self.pieceBytes { flush() }
   }
 

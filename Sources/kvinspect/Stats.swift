@@ -3,7 +3,7 @@ import LarderInspection
 
 struct Stats: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Show how many records of which sizes each cache holds, by schema version.",
+    abstract: "Show the number and the sizes of the records of each cache, by schema version.",
     discussion: """
       KEYS and VALUES are the sizes of stored keys and records, before LevelDB compresses its \
       blocks. 50 %, 99 % and LARGEST are sizes of records.
@@ -15,41 +15,6 @@ struct Stats: ParsableCommand {
   func run() throws {
     try shared.run { inspection, output throws(InspectionError) in
       try inspection.statistics(of: records.selection, style: shared.style(), to: &output)
-    }
-  }
-}
-
-struct Prefixes: ParsableCommand {
-  static let configuration = CommandConfiguration(
-    abstract: "Show how many records and bytes have keys that begin alike.")
-
-  @OptionGroup var shared: SharedOptions
-  @OptionGroup var records: RecordOptions
-
-  @Option(
-    parsing: .unconditionalSingleValue,
-    help: "A text after which a part of a key ends; repeatable. Without it, / and :.")
-  var delimiter: [String] = []
-
-  @Option(help: "The most parts of a prefix.")
-  var depth = 2
-
-  @Option(help: "The most prefixes below another one; the largest are shown.")
-  var limit = 20
-
-  func validate() throws {
-    try requirePositive(depth, "--depth")
-    try requirePositive(limit, "--limit")
-    guard !delimiter.contains("") else {
-      throw ValidationError("--delimiter must not be empty")
-    }
-  }
-
-  func run() throws {
-    try shared.run { inspection, output throws(InspectionError) in
-      try inspection.prefixes(
-        of: records.selection, delimiters: delimiter.isEmpty ? ["/", ":"] : delimiter,
-        depth: depth, limit: limit, style: shared.style(), to: &output)
     }
   }
 }

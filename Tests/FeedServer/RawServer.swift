@@ -15,7 +15,9 @@ package final class RawServer: Sendable {
     let bytes = Atomic(0)
   }
 
-  /// The bytes that the connection has taken, some of which may wait in the system's buffers.
+  /// The number of bytes sent so far.
+  ///
+  /// Some may still be in the system's buffers.
   package var sentBytes: Int { sent.bytes.load(ordering: .relaxed) }
 
   /// Starts a server.

@@ -5,7 +5,7 @@ import Testing
 
 /// Compression of the end of a buffer.
 @Suite struct SnappyTests {
-  /// `count` bytes, of which a share are random and the others the same.
+  /// Returns `count` bytes: a share of them random, the others equal.
   private static func bytes(_ count: Int, random share: Double, seed: UInt64) -> [UInt8] {
     var random = SplitMix64(seed: seed)
     return (0..<count).map { _ in

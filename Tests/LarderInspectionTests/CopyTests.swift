@@ -13,7 +13,7 @@ import Testing
   ) throws -> (text: String, status: Outcome) {
     var text = ""
     let status = try first.differences(
-      from: second, in: Selection(), style: Style(format), to: &text)
+      from: second, inCache: nil, style: Style(format), to: &text)
     return (text, status)
   }
 
@@ -144,6 +144,21 @@ import Testing
       try Self.inspect(directory.path("a")), try Self.inspect(directory.path("b"))
     )
     #expect(try Self.differences(a, b).status == .fine)
+  }
+
+  @Test("Entries that never expire differ by a bit of their date alone.")
+  func dates() throws {
+    let directory = try TemporaryDirectory()
+    let date = Specimen.now.timeIntervalSinceReferenceDate
+    for (name, date) in [("a", date), ("b", date.nextUp)] {
+      let clock = ManualClock(Date(timeIntervalSinceReferenceDate: date))
+      let store = try Specimen.open(directory.path(name), clock)
+      try store.cache("numbers", of: Int.self, lifetime: .unlimited).save(1, for: "k")
+      try store.close()
+    }
+    let (a, b) = (try Self.inspect(directory.path("a")), try Self.inspect(directory.path("b")))
+    let (text, status) = try Self.differences(a, b)
+    #expect(text == "difference,cache,key\ndifferent,numbers,k\n" && status == .different)
   }
 
   @Test("`repair` copies what can be read, names what is lost, and leaves the original alone.")

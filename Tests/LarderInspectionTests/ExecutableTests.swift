@@ -53,7 +53,7 @@ import Testing
     #expect(try run("prefixes", path, "--depth", "0").status == 64)
     #expect(try run("why", path, "fresh").status == 0)
     #expect(try run("why", path, "-7").status == 0)
-    #expect(try run("why", path, "nobody").status == 2)
+    #expect(try run("why", path, "absent").status == 2)
     #expect(try run("why", path, "--fast", "fresh").status == 64)
   }
 

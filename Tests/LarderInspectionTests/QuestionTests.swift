@@ -6,7 +6,7 @@ import LarderTestSupport
 import LarderTesting
 import Testing
 
-/// Reports that answer what fills a store, what expires next, and why a key is not served.
+/// The reports of `top`, `stats`, `prefixes` and `why`.
 @Suite struct QuestionTests {
   let specimen: Specimen
   let inspection: Inspection
@@ -224,7 +224,7 @@ import Testing
     "`why` tells what a read returns, and why.",
     arguments: [
       ("fresh", Outcome.fine), ("stale", .fine), ("expired", .fine), ("damaged", .damaged),
-      ("0x74776f0a6c696e6573", .unsupported), ("42", .fine), ("nobody", .notFound),
+      ("0x74776f0a6c696e6573", .unsupported), ("42", .fine), ("absent", .notFound),
       (Specimen.uuid.uuidString, .fine),
     ])
   func why(key: String, outcome: Outcome) throws {

@@ -13,6 +13,18 @@ enum FileAccess {
     return String(cString: real)
   }
 
+  /// The absolute path of a directory, with links resolved.
+  ///
+  /// - Throws: An ``InspectionError`` with the status `unavailable` if there is none.
+  static func directory(
+    _ path: String, of what: String = "store"
+  ) throws(InspectionError) -> String {
+    guard let real = try realPath(path), isDirectory(real) else {
+      throw InspectionError(.unavailable, "there is no \(what) at \(path)")
+    }
+    return real
+  }
+
   static func isDirectory(_ path: String) -> Bool {
     var status = stat()
     return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR

@@ -7,7 +7,7 @@ extension Inspection {
   /// Writes which entries this store and another one do not have in common.
   ///
   /// The outcome is `different`, `damaged` if a record of either store cannot be compared, or
-  /// `fine`. Of the selection, only the cache is used.
+  /// `fine`. With `name`, only the caches of this name are compared.
   ///
   /// Entries are equal if the values, as they were encoded, are, and their dates, schema versions,
   /// coders, lifetimes, validators and tags, to the last bit. Sequences may differ, and how a value
@@ -15,16 +15,14 @@ extension Inspection {
   ///
   /// - Complexity: One step in each store for each record. Two records are in memory at a time.
   package func differences(
-    from other: Inspection, in selection: Selection, style: Style,
+    from other: Inspection, inCache name: String?, style: Style,
     to output: inout some TextOutputStream
   ) throws(InspectionError) -> Outcome {
     var report = DiffReport(style: style, stores: (path, other.path))
     report.begin(to: &output)
     var outcome = damage.isEmpty && other.damage.isEmpty ? Outcome.fine : .damaged
-    for name in try cacheNames(in: selection, with: other) {
-      var (here, there) = (
-        try RecordReader(self, name, selection), try RecordReader(other, name, selection)
-      )
+    for name in try cacheNames(name, with: other) {
+      var (here, there) = (try RecordReader(self, name), try RecordReader(other, name))
       while let key = [here.record?.key, there.record?.key].compactMap({ $0 }).min(by: {
         $0.lexicographicallyPrecedes($1)
       }) {
@@ -45,17 +43,17 @@ extension Inspection {
     return outcome
   }
 
-  /// The labels of the caches of both stores, in order.
+  /// The labels of the caches of both stores, in order, or only `name`.
   private func cacheNames(
-    in selection: Selection, with other: Inspection
+    _ name: String?, with other: Inspection
   ) throws(InspectionError) -> [String] {
-    if let name = selection.cache {
+    if let name {
       guard hasCache(name) || other.hasCache(name) else {
         throw InspectionError(.notFound, "neither store has a cache \(name)")
       }
       return [name]
     }
-    let names = try caches(in: selection).caches + other.caches(in: selection).caches
+    let names = try caches(in: Selection()).caches + other.caches(in: Selection()).caches
     return Set(names.map(\.label)).sorted()
   }
 
@@ -113,9 +111,7 @@ private struct RecordReader {
   private let cursor: (any EngineCursor)?
   private let prefixCount: Int
 
-  init(
-    _ inspection: Inspection, _ name: String, _ selection: Selection
-  ) throws(InspectionError) {
+  init(_ inspection: Inspection, _ name: String) throws(InspectionError) {
     self.inspection = inspection
     // A cache without a registration is called by its number.
     guard inspection.hasCache(name) || name.hasPrefix("#") else {

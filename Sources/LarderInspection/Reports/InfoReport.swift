@@ -82,7 +82,12 @@ extension Inspection {
 
   private var tableSummary: String {
     let count = levels.reduce(0) { $0 + $1.count }
-    return "\(Amount.text(count)), \(Amount.bytes(levels.reduce(0) { $0 + $1.bytes }))"
+    return "\(Amount.text(count)), \(Amount.bytes(tableBytes))"
+  }
+
+  /// The size of all tables.
+  var tableBytes: Int {
+    snapshot.capture.manifest.tables.values.reduce(0) { $0 + $1.bytes }
   }
 
   private var levels: [(level: Int, count: Int, bytes: Int)] {

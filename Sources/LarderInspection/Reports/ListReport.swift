@@ -12,15 +12,13 @@ extension Inspection {
     _ selection: Selection, style: Style, to output: inout some TextOutputStream
   ) throws(InspectionError) -> Outcome {
     var rows = ListRows(style: style, inspection: self)
-    var hasDamage = !damage.isEmpty
-    var hasUnsupported = false
+    var outcome = damage.isEmpty ? Outcome.fine : .damaged
     var ranking = selection.order == .key ? nil : Ranking(selection)
     var scanned = selection
     if ranking != nil { (scanned.limit, scanned.isReversed) = (nil, false) }
     rows.begin(to: &output)
     try forEachItem(in: scanned, keys: style.keys) { item throws(InspectionError) in
-      hasDamage = hasDamage || item.state == .damaged
-      hasUnsupported = hasUnsupported || item.state == .unsupported
+      outcome.add(item.state)
       if case .record(let record) = item, ranking != nil {
         ranking?.add(record)
       } else {
@@ -30,7 +28,7 @@ extension Inspection {
     }
     for record in ranking?.ranked() ?? [] { rows.add(.record(record), to: &output) }
     rows.end(to: &output)
-    return hasDamage ? .damaged : hasUnsupported ? .unsupported : .fine
+    return outcome
   }
 }
 

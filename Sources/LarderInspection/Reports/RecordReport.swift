@@ -38,7 +38,7 @@ extension Inspection {
       output.write("\n")
     case .csv: throw InspectionError(.usage, "get does not support csv")
     }
-    return stored.found.outcome
+    return stored.found.state.outcome
   }
 
   /// The payload under a key as its coder wrote it, and whether the record is expired.
@@ -50,7 +50,7 @@ extension Inspection {
     let stored = try record(under: key, cache: name, keys: form)
     guard let payload = stored.payload else {
       throw InspectionError(
-        stored.found.outcome, "the record under \(key): \(stored.found.problem ?? "")")
+        stored.found.state.outcome, "the record under \(key): \(stored.found.problem ?? "")")
     }
     return (payload, stored.found.state == .expired)
   }
@@ -69,9 +69,7 @@ extension Inspection {
       if let record = try record(under: bytes, in: cache) { found.append(record) }
     }
     if !isKey, let cache = candidates.first, candidates.count == 1 {
-      throw InspectionError(
-        .usage,
-        "\(key) is not a key of cache \(cache.label), whose keys are of kind \(cache.keyKind)")
+      throw InspectionError(notKey: key, of: cache)
     }
     guard let record = found.first else {
       let damage = damage + hidden
@@ -134,13 +132,10 @@ extension Inspection {
     guard case .success(let record) = found.content else {
       return lines + [("problem", found.problem ?? ""), ("stored", "\(found.storedBytes) bytes")]
     }
-    let age = now.timeIntervalSince(record.savedAt)
-    let span = Moment.text(ofSpan: abs(age))
-    lines.append(
-      ("saved", "\(text(of: record.savedAt)), " + (age < 0 ? "in \(span)" : "\(span) ago")))
+    lines.append(("saved", Moment.text(record.savedAt, relativeTo: now)))
     if let expiry = found.expiry(of: record) {
       let left = found.state == .expired ? "" : ", in \(found.timeLeft(of: record, at: now))"
-      lines.append(("expires", text(of: expiry) + left))
+      lines.append(("expires", Moment.anyText(expiry) + left))
     } else {
       lines.append(("expires", "never"))
     }
@@ -202,19 +197,5 @@ extension Inspection {
 
   private func tags(of record: Record, in stored: StoredRecord) -> [String]? {
     Tags(of: record, in: stored.bytes.span.bytes)?.texts
-  }
-
-  private func text(of date: Date) -> String {
-    Moment.text(date) ?? "\(date.timeIntervalSinceReferenceDate) s since 2001"
-  }
-}
-
-extension FoundRecord {
-  fileprivate var outcome: Outcome {
-    switch state {
-    case .fresh, .stale, .expired: .fine
-    case .damaged: .damaged
-    case .unsupported: .unsupported
-    }
   }
 }

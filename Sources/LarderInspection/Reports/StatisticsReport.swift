@@ -2,7 +2,7 @@ import Larder
 import LarderEngine
 
 extension Inspection {
-  /// Writes how many records of which sizes each cache holds, by schema version.
+  /// Writes the number and the sizes of the records of each cache, by schema version.
   ///
   /// - Complexity: One step for each record, and 8 bytes of memory.
   package func statistics(
@@ -23,14 +23,13 @@ extension Inspection {
       groups[index ?? groups.count - 1].add(found)
       return true
     }
-    let all = groups.reduce(into: SizeGroup(cache: "all", version: nil)) { $0.add($1) }
     switch style.format {
-    case .table: write(groups, all, classes, style: style, to: &output)
+    case .table: write(groups, classes, style: style, to: &output)
     case .json, .jsonl:
       let rows = groups.map { JSONValue.object($0.fields) }
       let heading =
         jsonHeading + [
-          ("fileBytes", .integer(fileBytes)), ("entryBytes", .integer(all.bytes)),
+          ("fileBytes", .integer(fileBytes)), ("entryBytes", .integer(groups.entryBytes)),
           ("sizes", .array(classes.rows.map { JSONValue.object($0.fields) })),
         ]
       rows.write(under: heading, style: style, to: &output)
@@ -50,18 +49,18 @@ extension Inspection {
 
   /// The size of all files with data, as they were captured.
   private var fileBytes: Int {
-    snapshot.capture.manifest.tables.values.reduce(0) { $0 + $1.bytes } + snapshot.logBytes
-      + snapshot.segments.byteCount
+    tableBytes + snapshot.logBytes + snapshot.segments.byteCount
   }
 
   private func write(
-    _ groups: [SizeGroup], _ all: SizeGroup, _ classes: SizeClasses, style: Style,
+    _ groups: [SizeGroup], _ classes: SizeClasses, style: Style,
     to output: inout some TextOutputStream
   ) {
+    let entryBytes = groups.entryBytes
     output.write(style.isQuiet ? "" : heading + "\n\n")
     output.write("files    \(Amount.bytes(fileBytes))\n")
-    let share = all.bytes > 0 ? ", \(Amount.share(all.bytes, of: fileBytes)) of the files" : ""
-    output.write("entries  \(Amount.bytes(all.bytes))\(share)\n\n")
+    let share = entryBytes > 0 ? ", \(Amount.share(entryBytes, of: fileBytes)) of the files" : ""
+    output.write("entries  \(Amount.bytes(entryBytes))\(share)\n\n")
     let numbers = ["RECORDS", "KEYS", "VALUES", "SHARE", "50 %", "99 %", "LARGEST"]
     var table = Table(
       ["CACHE", .number("SCHEMA")] + numbers.map(Table.Column.number), style: style.unlimited)
@@ -69,7 +68,7 @@ extension Inspection {
       let cells = [
         group.cache, group.version.map { "\($0)" } ?? "-", Amount.text(group.records),
         Amount.bytes(group.keyBytes), Amount.bytes(group.recordBytes),
-        Amount.share(group.bytes, of: all.bytes),
+        Amount.share(group.bytes, of: entryBytes),
       ]
       table.add(cells + group.quantiles.map(Amount.bytes), to: &output)
     }
@@ -85,17 +84,6 @@ extension Inspection {
       sizes.add(cells, to: &output)
     }
     sizes.flush(to: &output)
-  }
-}
-
-extension Outcome {
-  /// Notes the state of a record: damage outweighs records of later versions.
-  mutating func add(_ state: RecordState) {
-    switch state {
-    case .damaged: self = .damaged
-    case .unsupported: if self == .fine { self = .unsupported }
-    case .fresh, .stale, .expired: break
-    }
   }
 }
 
@@ -122,12 +110,6 @@ private struct SizeGroup {
     sizes.append(found.storedBytes)
   }
 
-  mutating func add(_ other: SizeGroup) {
-    records += other.records
-    keyBytes += other.keyBytes
-    recordBytes += other.recordBytes
-  }
-
   /// The size that half of the records do not exceed, that 99 % do not exceed, and the largest.
   var quantiles: [Int] {
     let sorted = sizes.sorted()
@@ -144,6 +126,10 @@ private struct SizeGroup {
       ("p99", .integer(quantiles[1])), ("max", .integer(quantiles[2])),
     ]
   }
+}
+
+extension [SizeGroup] {
+  fileprivate var entryBytes: Int { reduce(0) { $0 + $1.bytes } }
 }
 
 /// The numbers of keys and records by size, in classes that end at powers of two.

@@ -26,9 +26,7 @@ extension Inspection {
   package static func sweep(
     _ directory: String, now: Date, style: Style, to output: inout some TextOutputStream
   ) throws(InspectionError) -> Outcome {
-    guard let path = try FileAccess.realPath(directory), FileAccess.isDirectory(path) else {
-      throw InspectionError(.unavailable, "there is no store at \(directory)")
-    }
+    let path = try FileAccess.directory(directory)
     var options = Store.Options()
     options.createIfMissing = false
     options.clock = StandingClock(date: now)

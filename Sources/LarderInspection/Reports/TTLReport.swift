@@ -13,12 +13,8 @@ extension Inspection {
     var spans: [Span] = []
     var outcome = damage.isEmpty ? Outcome.fine : .damaged
     try forEachItem(in: selection, keys: style.keys) { item throws(InspectionError) in
-      guard case .record(let record) = item else {
-        outcome = .damaged
-        return true
-      }
-      if record.state == .damaged { outcome = .damaged }
-      if record.state == .unsupported, outcome == .fine { outcome = .unsupported }
+      outcome.add(item.state)
+      guard case .record(let record) = item else { return true }
       if spans.last?.cache != record.cache.label { spans += Span.all(of: record.cache.label) }
       let first = spans.count - Span.names.count
       spans[first + Span.index(of: record, at: now)].add(record)

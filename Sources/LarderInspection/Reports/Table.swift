@@ -21,7 +21,7 @@ struct Table {
   }
 
   private static let window = 200
-  private static let gap = 2
+  private static let gap = "  "
   /// The last column is not shortened below this.
   private static let leastWidth = 12
 
@@ -50,7 +50,7 @@ struct Table {
     for row in rows {
       for (index, cell) in row.cells.enumerated() { widths[index] = max(widths[index], cell.count) }
     }
-    let before = widths.dropLast().reduce(0) { $0 + $1 + Self.gap }
+    let before = widths.dropLast().reduce(0) { $0 + $1 + Self.gap.count }
     let room = style.width.map { max($0 - before, Self.leastWidth) } ?? .max
     for row in rows {
       var line = ""
@@ -59,11 +59,11 @@ struct Table {
         let isLast = index == row.cells.count - 1
         let padding = String(repeating: " ", count: widths[index] - cell.count)
         if columns[index].isRight {
-          line += padding + text + (isLast ? "" : "  ")
+          line += padding + text + (isLast ? "" : Self.gap)
         } else if isLast {
           line += cell.count > room ? cell.shortened(to: room) : text
         } else {
-          line += text + padding + "  "
+          line += text + padding + Self.gap
         }
       }
       // A title or a text at the end may be empty.

@@ -22,9 +22,7 @@ extension Inspection {
       answers.append(try answer(for: bytes, in: cache, hiddenBy: damage + hidden, style: style))
     }
     if answers.isEmpty, let cache = candidates.first, candidates.count == 1 {
-      throw InspectionError(
-        .usage,
-        "\(key) is not a key of cache \(cache.label), whose keys are of kind \(cache.keyKind)")
+      throw InspectionError(notKey: key, of: cache)
     }
     let found = answers.filter { $0.found != nil }
     let shown = found.isEmpty ? answers : found
@@ -73,10 +71,8 @@ extension Inspection {
       ("cache", "\(cache.label), keys: \(cache.keyKind)"), ("key", style.text(of: key, in: cache)),
     ]
     guard let bytes else {
-      answer.lines.append(("answer", "missing: no read finds an entry"))
-      for reason in try reasonsForAbsence(of: key, damage) {
-        answer.lines.append(("because", reason))
-      }
+      let reasons = try reasonsForAbsence(of: key, damage).joined(separator: "; ")
+      answer.lines += [("answer", "missing: no read finds an entry"), ("because", reasons)]
       return answer
     }
     let found = FoundRecord(
@@ -141,18 +137,19 @@ private struct Answer {
     if let newest = found.cache.registration?.schemaVersion, record.schemaVersion > newest {
       lines.append(("but", "a program of schema version \(newest) gets `newerSchema`"))
     }
-    lines.append(("saved", Self.text(record.savedAt, at: now)))
+    lines.append(("saved", Moment.text(record.savedAt, relativeTo: now)))
     if let lifetime {
       let end = lifetime.freshEnd(from: record.savedAt)
-      lines.append(("fresh", end.map { "until " + Self.text($0, at: now) } ?? "forever"))
+      lines.append(("fresh", end.map { "until " + Moment.text($0, relativeTo: now) } ?? "forever"))
       let last = lifetime.expiry(from: record.savedAt)
       if end != nil, last != end {
-        lines.append(("stale", last.map { "until " + Self.text($0, at: now) } ?? "forever"))
+        lines.append(
+          ("stale", last.map { "until " + Moment.text($0, relativeTo: now) } ?? "forever"))
       }
       let owner = record.ownLifetime == nil ? "of the cache" : "its own"
       lines.append(("lifetime", "\(lifetime), \(owner)"))
     } else if let end = record.expiresAt {
-      lines.append(("expires", Self.text(end, at: now)))
+      lines.append(("expires", Moment.text(end, relativeTo: now)))
     }
     lines.append(
       ("schema", "version \(record.schemaVersion), coder \(coderName(record.coder))"))
@@ -203,12 +200,5 @@ private struct Answer {
     case .stale: "its fresh time ended \(distance(end)) ago"
     default: "it expired \(distance(last)) ago; a sweep deletes it"
     }
-  }
-
-  private static func text(_ date: Date, at now: Date) -> String {
-    let span = date.timeIntervalSince(now)
-    let distance = Moment.text(ofSpan: abs(span))
-    let text = Moment.text(date) ?? "\(date.timeIntervalSinceReferenceDate) s since 2001"
-    return "\(text), " + (span < 0 ? "\(distance) ago" : "in \(distance)")
   }
 }

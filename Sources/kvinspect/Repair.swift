@@ -1,0 +1,24 @@
+import ArgumentParser
+import Foundation
+import LarderInspection
+
+struct Repair: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Copy the readable entries of a damaged store to a new one.",
+    discussion: """
+      The damaged store is only read, with its lock held: it must not be open. An entry whose \
+      newest state cannot be read is left out, so that no deleted entry comes back. The exit code \
+      is 3 if anything may be lost.
+      """)
+
+  @OptionGroup var shared: SharedOptions
+
+  @Option(help: "A missing or empty directory, for the new store.", completion: .directory)
+  var output: String
+
+  func run() throws {
+    try shared.run { (_: Date, report: inout StandardOutput) throws(InspectionError) in
+      try Inspection.repair(shared.store, to: output, style: shared.style(), to: &report)
+    }
+  }
+}
