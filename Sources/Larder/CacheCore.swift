@@ -404,10 +404,7 @@ extension CacheCore {
       throw .encoding(key: describe(recordKey), underlying: error)
     }
     let count = buffer.count - start
-    guard count <= Record.maximumPayloadBytes else {
-      throw .invalidArgument(
-        "a payload of \(count) bytes; the limit is \(Record.maximumPayloadBytes)")
-    }
+    try Record.checkLimit(ofPayload: count)
   }
 
   /// Whether a record has the schema version and coder that this cache writes.

@@ -211,6 +211,9 @@ extension Store.Options {
     }
   }
 
+  /// The size in bytes from which on a payload is compressed; `Int.max` for none.
+  var compressedFrom: Int { compression ? advanced.separatedValueBytes ?? .max : .max }
+
   /// The settings of the engine.
   package var engineOptions: LevelDBOptions {
     var options = LevelDBOptions()

@@ -255,10 +255,7 @@ extension Store {
     byteBudget: Int? = nil, memory: MemoryTier = .shared, loading: Loading = Loading(),
     overwritesNewer: Bool = false
   ) throws -> Cache<Key, Value> {
-    guard (1...255).contains(name.utf8.count) else {
-      throw StoreError.invalidArgument(
-        "a cache name of \(name.utf8.count) bytes; 1 to 255 are allowed")
-    }
+    try Self.checkCacheName(name)
     if let byteBudget, byteBudget < 1 {
       throw StoreError.invalidArgument("a budget of \(byteBudget) bytes; at least 1 is allowed")
     }
@@ -279,6 +276,12 @@ extension Store {
     let core = try registry.withLock { registry throws(StoreError) in try registry.open(wanted) }
     context.memory?.add(core.memory?.residents)
     return Cache(store: self, core: core)
+  }
+
+  static func checkCacheName(_ name: String) throws(StoreError) {
+    guard (1...255).contains(name.utf8.count) else {
+      throw .invalidArgument("a cache name of \(name.utf8.count) bytes; 1 to 255 are allowed")
+    }
   }
 
   /// Drops a cache, open or not: removes all of its entries and its settings.

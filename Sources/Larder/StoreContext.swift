@@ -39,8 +39,7 @@ final class StoreContext: Sendable {
     durability = options.durability
     (loadTimer, random) = (options.loadTimer, options.random)
     isReadOnly = options.access == .readOnly
-    let separatedFrom = options.advanced.separatedValueBytes
-    compressedFrom = origin != .memory && options.compression ? separatedFrom ?? .max : .max
+    compressedFrom = origin == .memory ? .max : options.compressedFrom
     budgets = Budgets(storeLimit: options.access == .readOnly ? nil : options.byteBudget)
   }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import Larder
+import LarderBytes
 import LarderCoding
 import LarderEngine
 
@@ -20,16 +21,19 @@ struct FoundRecord {
   let storedBytes: Int
   let content: Result<Record, RecordFault>
   let state: RecordState
+  /// The stored record; empty if only its fields were asked for.
+  let bytes: [UInt8]
 
   /// Reads the record of `count` bytes stored under `physicalKey`, which ends with `key`.
   ///
-  /// `bytes` are all of it, or what is before its payload.
+  /// `bytes` are all of it, or what is before its payload; with `isKept` the result has them.
   init(
     _ bytes: RawSpan, of count: Int, under physicalKey: RawSpan, key: [UInt8], in cache: KnownCache,
-    endedBy tags: InvalidatedTags, at now: Date
+    endedBy tags: InvalidatedTags, at now: Date, isKept: Bool
   ) {
     self.cache = cache
     self.key = key
+    self.bytes = isKept ? [UInt8](bytes) : []
     storedBytes = count
     do throws(RecordFault) {
       var record = try Record(head: bytes, of: count, under: physicalKey)
@@ -78,6 +82,27 @@ struct FoundRecord {
     case .failure(.damaged): "its checksum does not match"
     case .failure(.unsupported(let what)): "\(what), which this version does not support"
     }
+  }
+}
+
+// Fields of a record whose bytes were kept; nil if there are none, or they cannot be read.
+extension FoundRecord {
+  /// The payload as its coder wrote it.
+  var payload: [UInt8]? {
+    guard case .success(let record) = content else { return nil }
+    var payload = ByteBuffer()
+    guard record.appendPayload(in: bytes.span.bytes, to: &payload) else { return nil }
+    return Array(payload)
+  }
+
+  var validator: [UInt8]? {
+    guard case .success(let record) = content else { return nil }
+    return record.validator.map { Array(bytes[$0]) }
+  }
+
+  var tags: Tags? {
+    guard case .success(let record) = content else { return nil }
+    return Tags(of: record, in: bytes.span.bytes)
   }
 }
 

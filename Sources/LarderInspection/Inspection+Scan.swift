@@ -2,6 +2,16 @@ import Larder
 import LarderBytes
 import LarderEngine
 
+/// What a scan reads of payloads.
+enum PayloadReading {
+  /// Those in segments are not read, and their records not checked.
+  case asFound
+  /// All are read, and their records checked.
+  case checked
+  /// All are read, and the records found have their bytes.
+  case kept
+}
+
 /// An item of a scan over records.
 enum ScanItem {
   case record(FoundRecord)
@@ -19,11 +29,9 @@ enum ScanItem {
 extension Inspection {
   /// Calls `body` for each record of a selection, by cache and key, until it returns false.
   ///
-  /// With `readsPayloads` false, payloads in segments are not read, and their records not checked.
-  ///
   /// - Complexity: One step and one checksum for each record. One record is in memory at a time.
   func forEachItem(
-    in selection: Selection, keys form: KeyForm, readsPayloads: Bool = false,
+    in selection: Selection, keys form: KeyForm, payloads: PayloadReading = .asFound,
     _ body: (ScanItem) throws(InspectionError) -> Bool
   ) throws(InspectionError) {
     let glob = try selection.match.map { pattern throws(InspectionError) in try Glob(pattern) }
@@ -35,7 +43,7 @@ extension Inspection {
     for cache in caches {
       guard let range = try range(of: selection, in: cache, keys: form) else { continue }
       let continues = try scan(
-        cache, range, isReversed: selection.isReversed, readsPayloads: readsPayloads
+        cache, range, isReversed: selection.isReversed, payloads: payloads
       ) {
         item throws(InspectionError) in
         if case .record(let record) = item {
@@ -121,13 +129,14 @@ extension Inspection {
 
   /// Scans a range of a cache; returns false if `body` stopped the scan.
   private func scan(
-    _ cache: KnownCache, _ range: EngineRange, isReversed: Bool, readsPayloads: Bool,
+    _ cache: KnownCache, _ range: EngineRange, isReversed: Bool, payloads: PayloadReading,
     _ body: (ScanItem) throws(InspectionError) -> Bool
   ) throws(InspectionError) -> Bool {
     let prefixCount = KeySpace.records.prefix(ofCache: cache.id).count
     let cursor: any EngineCursor
     do {
-      cursor = try readsPayloads ? engine.cursor(over: range) : engine.headCursor(over: range)
+      cursor =
+        try payloads == .asFound ? engine.headCursor(over: range) : engine.cursor(over: range)
       if isReversed { try cursor.seekToEnd() }
     } catch {
       throw failure(error)
@@ -147,7 +156,7 @@ extension Inspection {
         let userKey = [UInt8](key.extracting(prefixCount..<key.byteCount))
         return FoundRecord(
           value, of: count, under: key, key: userKey, in: cache, endedBy: catalog.invalidatedTags,
-          at: now)
+          at: now, isKept: payloads == .kept)
       }
       guard try body(.record(record)) else { return false }
     }

@@ -58,7 +58,7 @@ extension Inspection {
       throw InspectionError(error)
     }
     try verifyMetadata(&found)
-    try forEachItem(in: Selection(), keys: .auto, readsPayloads: true) {
+    try forEachItem(in: Selection(), keys: .auto, payloads: .checked) {
       item throws(InspectionError) in
       switch item {
       case .unreadable(let cache, let message):

@@ -32,8 +32,13 @@ package struct OwnLifetime: Sendable, Hashable {
       let bits = bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self)
       return Double(bitPattern: UInt64(littleEndian: bits))
     }
-    (fresh, stale) = (seconds(at: offset), seconds(at: offset + 8))
+    self.init(fresh: seconds(at: offset), stale: seconds(at: offset + 8))
+  }
+
+  /// A lifetime in seconds; nil if one of them is negative or not a number.
+  package init?(fresh: Double, stale: Double) {
     guard fresh >= 0, stale >= 0 else { return nil }
+    (self.fresh, self.stale) = (fresh, stale)
   }
 
   func append(to buffer: inout ByteBuffer) {

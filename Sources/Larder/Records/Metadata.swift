@@ -7,7 +7,7 @@
 //
 // The value under "tag/..." is a stamp instead; see LarderEngine's Stamp.swift.
 
-import Foundation
+package import Foundation
 import LarderBytes
 import LarderEngine
 
@@ -145,7 +145,32 @@ package enum Metadata {
   }
 }
 
+extension Registration {
+  /// The registration of a cache whose id the importing store chooses.
+  package init(keys: KeyKind, coder: UInt8, schemaVersion: Int, lifetime: Lifetime) {
+    self.init(
+      id: 0, keyKind: keys.code, coder: coder, schemaVersion: schemaVersion, lifetime: lifetime)
+  }
+
+  /// The registration as the store keeps it, in JSON.
+  package var json: Data {
+    get throws {
+      let encoder = JSONEncoder()
+      encoder.outputFormatting = .sortedKeys
+      return try encoder.encode(self)
+    }
+  }
+}
+
 extension WriteBatch {
+  /// Adds the registration of a cache.
+  mutating func put(_ registration: Registration, ofCache name: String) throws {
+    putMetadata(Array(try registration.json), under: Metadata.cache(name))
+  }
+
+  /// Whether the rows are enough for one write of many.
+  var isFullSlice: Bool { rows.count >= 256 || bytes.count >= 1 << 20 }
+
   /// Adds a metadata row.
   mutating func putMetadata(_ body: [UInt8], under key: [UInt8]) {
     put(key.span.bytes, Metadata.sealed(body, under: key).span.bytes)

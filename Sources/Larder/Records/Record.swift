@@ -221,6 +221,12 @@ extension Record {
 // MARK: - Writing
 
 extension Record {
+  static func checkLimit(ofPayload count: Int) throws(StoreError) {
+    guard count <= maximumPayloadBytes else {
+      throw .invalidArgument("a payload of \(count) bytes; the limit is \(maximumPayloadBytes)")
+    }
+  }
+
   /// The optional fields of a new record.
   struct Fields {
     var lifetime: OwnLifetime?

@@ -294,10 +294,8 @@ extension Registry {
   private static func add(
     _ registration: Registration, named name: String, to rows: inout WriteBatch
   ) throws(StoreError) {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = .sortedKeys
     do {
-      rows.putMetadata(Array(try encoder.encode(registration)), under: Metadata.cache(name))
+      try rows.put(registration, ofCache: name)
     } catch {
       throw .encoding(key: name, underlying: error)
     }

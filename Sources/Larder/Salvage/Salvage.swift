@@ -12,9 +12,6 @@ import LarderEngine
 /// gets one row in the expiry index, in the bucket that its save used. Byte counts and migration
 /// marks are not copied: caches are counted again when they are opened, and migrations restart.
 struct Salvage: ~Copyable {
-  private static var sliceRows: Int { 256 }
-  private static var sliceBytes: Int { 1 << 20 }
-
   private let source: LevelDBEngine
   private let target: LevelDBEngine
   private(set) var report = SalvageReport()
@@ -119,12 +116,9 @@ extension Salvage {
         }
       }
     }
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = .sortedKeys
     for (name, registration) in caches.values {
       do {
-        rows.putMetadata(
-          Array(try encoder.encode(registration)), under: Metadata.cache(name))
+        try rows.put(registration, ofCache: name)
       } catch {
         throw .io("the registration of cache \"\(name)\" cannot be encoded: \(error)")
       }
@@ -174,7 +168,7 @@ extension Salvage {
       }
     }
     report.entries[name, default: 0] += 1
-    if rows.rows.count >= Self.sliceRows || rows.bytes.count >= Self.sliceBytes { try commit() }
+    if rows.isFullSlice { try commit() }
   }
 
   private mutating func put(_ key: [UInt8]) {

@@ -55,6 +55,23 @@ enum FileAccess {
     return bytes
   }
 
+  /// The date when a file was last changed; nil if it is a directory or a link, or is missing.
+  static func changeDate(ofFile path: String) throws(InspectionError) -> Date? {
+    var status = stat()
+    guard lstat(path, &status) == 0 else {
+      if errno == ENOENT { return nil }
+      throw failure("cannot read the date of", path)
+    }
+    guard status.st_mode & S_IFMT == S_IFREG else { return nil }
+    #if canImport(Darwin)
+      let time = status.st_mtimespec
+    #else
+      let time = status.st_mtim
+    #endif
+    return Date(
+      timeIntervalSince1970: Double(time.tv_sec) + Double(time.tv_nsec) / 1_000_000_000)
+  }
+
   /// The size of all files in a directory; those that are deleted meanwhile count nothing.
   static func byteCount(ofFilesIn directory: String) throws(InspectionError) -> Int {
     do {

@@ -93,7 +93,7 @@ private struct ReadRecord {
     var ownLifetime: OwnLifetime?
     var isInvalidated: Bool
     var validator: [UInt8]?
-    var tags: [UInt8]?
+    var tags: Tags?
     var payload: [UInt8]
   }
 
@@ -143,22 +143,21 @@ private struct RecordReader {
       let userKey = [UInt8](key.extracting(prefixCount..<key.byteCount))
       let found = FoundRecord(
         value, of: value.byteCount, under: key, key: userKey, in: cache,
-        endedBy: inspection.catalog.invalidatedTags, at: inspection.now)
-      return ReadRecord(key: userKey, content: Self.content(of: found, in: value))
+        endedBy: inspection.catalog.invalidatedTags, at: inspection.now, isKept: true)
+      return ReadRecord(key: userKey, content: Self.content(of: found))
     }
   }
 
-  private static func content(of found: FoundRecord, in bytes: RawSpan) -> ReadRecord.Content? {
-    guard case .success(let record) = found.content else { return nil }
-    var payload = ByteBuffer()
-    guard record.appendPayload(in: bytes, to: &payload) else { return nil }
+  private static func content(of found: FoundRecord) -> ReadRecord.Content? {
+    guard case .success(let record) = found.content, let payload = found.payload else {
+      return nil
+    }
     let dates = [record.savedAt, record.expiresAt ?? .distantPast]
     return ReadRecord.Content(
       fields: dates.map(\.timeIntervalSinceReferenceDate.bitPattern)
         + [UInt64(record.schemaVersion)],
       coder: record.coder, ownLifetime: record.ownLifetime, isInvalidated: record.isInvalidated,
-      validator: record.validator.map { [UInt8](bytes.extracting($0)) },
-      tags: record.tags.map { [UInt8](bytes.extracting($0)) }, payload: Array(payload))
+      validator: found.validator, tags: found.tags, payload: payload)
   }
 }
 

@@ -3,20 +3,6 @@ import Larder
 import LarderBytes
 import LarderEngine
 
-/// A record with its stored bytes.
-private struct StoredRecord {
-  let found: FoundRecord
-  let bytes: [UInt8]
-
-  /// The payload as its coder wrote it; nil if the record cannot be read.
-  var payload: [UInt8]? {
-    guard case .success(let record) = found.content else { return nil }
-    var payload = ByteBuffer()
-    guard record.appendPayload(in: bytes.span.bytes, to: &payload) else { return nil }
-    return Array(payload)
-  }
-}
-
 extension Inspection {
   /// Writes the record under a key: its fields and its payload.
   ///
@@ -27,18 +13,18 @@ extension Inspection {
   package func get(
     _ key: String, cache name: String?, style: Style, to output: inout some TextOutputStream
   ) throws(InspectionError) -> Outcome {
-    let stored = try record(under: key, cache: name, keys: style.keys)
+    let found = try record(under: key, cache: name, keys: style.keys)
     switch style.format {
-    case .table: write(stored, style: style, to: &output)
+    case .table: write(found, style: style, to: &output)
     case .json:
-      JSONValue.object(jsonFields(of: stored, style: style)).writePretty(to: &output)
+      JSONValue.object(jsonFields(of: found, style: style)).writePretty(to: &output)
       output.write("\n")
     case .jsonl:
-      JSONValue.object(jsonFields(of: stored, style: style)).write(to: &output)
+      JSONValue.object(jsonFields(of: found, style: style)).write(to: &output)
       output.write("\n")
     case .csv: throw InspectionError(.usage, "get does not support csv")
     }
-    return stored.found.state.outcome
+    return found.state.outcome
   }
 
   /// The payload under a key as its coder wrote it, and whether the record is expired.
@@ -47,21 +33,21 @@ extension Inspection {
   package func payload(
     of key: String, cache name: String?, keys form: KeyForm
   ) throws(InspectionError) -> (bytes: [UInt8], isExpired: Bool) {
-    let stored = try record(under: key, cache: name, keys: form)
-    guard let payload = stored.payload else {
+    let found = try record(under: key, cache: name, keys: form)
+    guard let payload = found.payload else {
       throw InspectionError(
-        stored.found.state.outcome, "the record under \(key): \(stored.found.problem ?? "")")
+        found.state.outcome, "the record under \(key): \(found.problem ?? "")")
     }
-    return (payload, stored.found.state == .expired)
+    return (payload, found.state == .expired)
   }
 
   private func record(
     under key: String, cache name: String?, keys form: KeyForm
-  ) throws(InspectionError) -> StoredRecord {
+  ) throws(InspectionError) -> FoundRecord {
     var selection = Selection()
     selection.cache = name
     let (candidates, hidden) = try caches(in: selection)
-    var found: [StoredRecord] = []
+    var found: [FoundRecord] = []
     var isKey = false
     for cache in candidates {
       guard let bytes = form.bytes(of: key, kind: cache.keyKind) else { continue }
@@ -80,7 +66,7 @@ extension Inspection {
         .damaged, "\(key) was not found, but damage may hide it: \(damage.joined(separator: "; "))")
     }
     guard found.count == 1 else {
-      let names = found.map(\.found.cache.label).joined(separator: ", ")
+      let names = found.map(\.cache.label).joined(separator: ", ")
       throw InspectionError(.usage, "several caches have \(key): \(names); choose one with --cache")
     }
     return record
@@ -88,7 +74,7 @@ extension Inspection {
 
   private func record(
     under key: [UInt8], in cache: KnownCache
-  ) throws(InspectionError) -> StoredRecord? {
+  ) throws(InspectionError) -> FoundRecord? {
     let physicalKey = KeySpace.records.prefix(ofCache: cache.id) + key
     let bytes: [UInt8]?
     do {
@@ -97,10 +83,9 @@ extension Inspection {
       throw failure(error)
     }
     guard let bytes else { return nil }
-    let found = FoundRecord(
+    return FoundRecord(
       bytes.span.bytes, of: bytes.count, under: physicalKey.span.bytes, key: key, in: cache,
-      endedBy: catalog.invalidatedTags, at: now)
-    return StoredRecord(found: found, bytes: bytes)
+      endedBy: catalog.invalidatedTags, at: now, isKept: true)
   }
 }
 
@@ -108,22 +93,21 @@ extension Inspection {
 
 extension Inspection {
   private func write(
-    _ stored: StoredRecord, style: Style, to output: inout some TextOutputStream
+    _ found: FoundRecord, style: Style, to output: inout some TextOutputStream
   ) {
     if !style.isQuiet { output.write(heading + "\n\n") }
-    for (name, text) in lines(of: stored, style: style) {
+    for (name, text) in lines(of: found, style: style) {
       output.write(
         name + String(repeating: " ", count: 11 - name.count) + text.escapedForTerminal + "\n")
     }
-    guard !style.isRedacted, let view = view(of: stored, as: style.values) else { return }
+    guard !style.isRedacted, let view = view(of: found, as: style.values) else { return }
     if case .nothing = view { return }
     if case .size = view { return }
     output.write("\n")
     view.write(to: &output)
   }
 
-  private func lines(of stored: StoredRecord, style: Style) -> [(name: String, text: String)] {
-    let found = stored.found
+  private func lines(of found: FoundRecord, style: Style) -> [(name: String, text: String)] {
     let kind = found.cache.keyKind
     var lines = [
       ("cache", "\(found.cache.label), keys: \(kind)"),
@@ -147,33 +131,33 @@ extension Inspection {
       lines.append(("saved as", "sequence \(record.originalSequence)"))
     }
     if let lifetime = record.ownLifetime?.lifetime { lines.append(("lifetime", "\(lifetime)")) }
-    if let tags = tags(of: record, in: stored) {
+    if let tags = found.tags?.texts {
       let text = style.isRedacted ? "(redacted)" : tags.joined(separator: ", ")
       lines.append(("tags", text + (record.isInvalidated ? " (invalidated)" : "")))
     }
-    if let validator = validator(of: record, in: stored) {
+    if let validator = validator(of: found) {
       lines.append(("validator", style.isRedacted ? "(redacted)" : validator))
     }
-    guard style.values != .none, let payload = stored.payload else { return lines }
+    guard style.values != .none, let payload = found.payload else { return lines }
     let stored = record.isCompressed ? ", \(record.payload.count) compressed" : ""
     return lines + [("payload", "\(payload.count) bytes" + stored)]
   }
 
   private func jsonFields(
-    of stored: StoredRecord, style: Style
+    of found: FoundRecord, style: Style
   ) -> [(name: String, value: JSONValue)] {
-    var fields = jsonHeading + stored.found.jsonFields(at: now, style: style)
+    var fields = jsonHeading + found.jsonFields(at: now, style: style)
     guard !style.isRedacted else { return fields }
-    if case .success(let record) = stored.found.content {
+    if case .success(let record) = found.content {
       fields.append(("isCompressed", .bool(record.isCompressed)))
       fields.append(("originalSequence", .integer(record.originalSequence)))
-      fields.append(("validator", .optional(validator(of: record, in: stored))))
-      let tags = tags(of: record, in: stored) ?? []
+      fields.append(("validator", .optional(validator(of: found))))
+      let tags = found.tags?.texts ?? []
       fields.append(("tags", .array(tags.map(JSONValue.string))))
       fields.append(("isInvalidated", .bool(record.isInvalidated)))
       fields.append(("ownLifetime", .optional(record.ownLifetime.map { "\($0.lifetime)" })))
     }
-    switch view(of: stored, as: style.values) {
+    switch view(of: found, as: style.values) {
     case .json(let value): fields += [("payloadForm", .string("json")), ("payload", value)]
     case .text(let text): fields += [("payloadForm", .string("text")), ("payload", .string(text))]
     case .hex(let bytes):
@@ -184,18 +168,14 @@ extension Inspection {
   }
 
   /// The bytes of an unreadable record are shown only in the form `hex`.
-  private func view(of stored: StoredRecord, as form: ValueForm) -> PayloadView? {
-    guard case .success(let record) = stored.found.content, let payload = stored.payload else {
-      return form == .hex ? .hex(stored.bytes) : nil
+  private func view(of found: FoundRecord, as form: ValueForm) -> PayloadView? {
+    guard case .success(let record) = found.content, let payload = found.payload else {
+      return form == .hex ? .hex(found.bytes) : nil
     }
     return PayloadView(payload, coder: record.coder, as: form)
   }
 
-  private func validator(of record: Record, in stored: StoredRecord) -> String? {
-    record.validator.map { KeyForm.utf8.text(of: Array(stored.bytes[$0]), kind: .bytes) }
-  }
-
-  private func tags(of record: Record, in stored: StoredRecord) -> [String]? {
-    Tags(of: record, in: stored.bytes.span.bytes)?.texts
+  private func validator(of found: FoundRecord) -> String? {
+    found.validator.map { KeyForm.utf8.text(of: $0, kind: .bytes) }
   }
 }

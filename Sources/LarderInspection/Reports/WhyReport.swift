@@ -77,10 +77,10 @@ extension Inspection {
     }
     let found = FoundRecord(
       bytes.span.bytes, of: bytes.count, under: physicalKey.span.bytes, key: key, in: cache,
-      endedBy: catalog.invalidatedTags, at: now)
+      endedBy: catalog.invalidatedTags, at: now, isKept: true)
     answer.found = found
     answer.lines.append(("state", found.state.rawValue))
-    answer.explain(found, bytes, in: self, style: style)
+    answer.explain(found, in: self, style: style)
     let size = Amount.bytes(found.storedBytes)
     answer.lines.append(
       (
@@ -119,7 +119,7 @@ private struct Answer {
   var lines: [(name: String, text: String)] = []
 
   mutating func explain(
-    _ found: FoundRecord, _ bytes: [UInt8], in inspection: Inspection, style: Style
+    _ found: FoundRecord, in inspection: Inspection, style: Style
   ) {
     guard case .success(let record) = found.content else {
       let damaged = found.state == .damaged
@@ -133,7 +133,7 @@ private struct Answer {
     let now = inspection.now
     let lifetime = (found.cache.registration?.lifetime).map { $0.applied(to: record) }
     lines.append(("answer", Self.answer(to: found.state)))
-    lines.append(("because", reason(found, record, bytes, lifetime, in: inspection, style)))
+    lines.append(("because", reason(found, record, lifetime, in: inspection, style)))
     if let newest = found.cache.registration?.schemaVersion, record.schemaVersion > newest {
       lines.append(("but", "a program of schema version \(newest) gets `newerSchema`"))
     }
@@ -169,13 +169,12 @@ private struct Answer {
   }
 
   private func reason(
-    _ found: FoundRecord, _ record: Record, _ bytes: [UInt8], _ lifetime: Lifetime?,
+    _ found: FoundRecord, _ record: Record, _ lifetime: Lifetime?,
     in inspection: Inspection, _ style: Style
   ) -> String {
     let now = inspection.now
     if record.isInvalidated {
-      let tags = Tags(of: record, in: bytes.span.bytes)
-      let ended = (tags?.all ?? []).compactMap { tag -> String? in
+      let ended = (found.tags?.all ?? []).compactMap { tag -> String? in
         let sequence = inspection.catalog.invalidatedTags.sequence(of: Array(tag)) ?? 0
         guard sequence > record.originalSequence else { return nil }
         let name = style.isRedacted ? "(redacted)" : String(decoding: tag, as: UTF8.self)

@@ -18,18 +18,18 @@ struct PartialDirectory: ~Copyable {
   ///
   /// - Parameters:
   ///   - target: The final path. Its parent must exist.
-  ///   - source: A directory that must not contain `target`, its path without links.
+  ///   - source: A directory that must not contain `target`, its path without links; nil for none.
   ///   - files: The file layer.
   /// - Throws: ``EngineError/invalidArgument(_:)`` when something is at `target` or it lies in
   ///   `source`; ``EngineError/locked(pid:)`` when it is being created already;
   ///   ``EngineError/io(_:)``, ``EngineError/diskFull``. Nothing was changed.
   init(
-    for target: String, outside source: String, files: any StoreFiles
+    for target: String, outside source: String?, files: any StoreFiles
   ) throws(EngineError) {
     guard !target.utf8.contains(0) else { throw .invalidArgument("the path contains a NUL") }
     let (parent, name) = try Self.place(of: target, files)
     let real = parent == "/" ? "/\(name)" : "\(parent)/\(name)"
-    guard !(real + "/").hasPrefix(source + "/") else {
+    if let source, (real + "/").hasPrefix(source + "/") {
       throw .invalidArgument("\(target) lies in \(source)")
     }
     try Self.requireFree(real, files)

@@ -16,16 +16,12 @@ extension LevelDBEngine {
     from source: String, to target: String, options: LevelDBOptions = LevelDBOptions(),
     copying copy: (LevelDBEngine, LevelDBEngine) throws(EngineError) -> Void
   ) throws(EngineError) {
-    let files = SystemFiles()
-    let real = try files.realPath(source)
-    var partial = try PartialDirectory(for: target, outside: real, files: files)
+    let real = try SystemFiles().realPath(source)
+    var new = try NewStore(at: target, outside: real, options: options)
     let damaged = try StoreSnapshot(salvaging: real).open(
       options: options, cause: "it is being salvaged")
-    let new = try LevelDBEngine(at: partial.path, options: options, lock: partial.lock)
-    try copy(damaged, new)
-    try new.flush()
-    try new.close()
+    try copy(damaged, new.engine)
     try damaged.close()
-    try partial.finish()
+    try new.finish()
   }
 }

@@ -1,0 +1,77 @@
+// The lines of an export, each a JSON object:
+//
+//   {"larderExport": 1, "store": PATH, "exportedAt": TIME}
+//   {"cache": NAME, "registration": {...}}       one for each cache, before its records
+//   {"cache": NAME, "key": KEY, ...}             one for each record
+//   {"records": COUNT, "leftOut": COUNT}         the last one
+//
+// The members of a record's line are below. A date is given by its text and by its bits, which the
+// text may round; the bits count. Keys are written in the form `auto`, and bytes in Base64.
+
+import Foundation
+import Larder
+import LarderCoding
+import LarderEngine
+
+/// The version of the lines.
+let exportVersion = 1
+
+/// The names of the members of a record's line.
+enum ExportMember {
+  static let cache = "cache"
+  static let registration = "registration"
+  static let key = "key"
+  static let savedAt = "savedAt"
+  /// 64 bits in hex.
+  static let savedAtBits = "savedAtBits"
+  /// Null for never; without it, the lifetime decides.
+  static let expiresAtBits = "expiresAtBits"
+  /// The name of the coder, or its number.
+  static let coder = "coder"
+  static let schemaVersion = "payloadSchemaVersion"
+  /// The entry's own lifetime: two numbers of seconds, null for unlimited.
+  static let lifetime = "lifetime"
+  static let fresh = "fresh"
+  static let stale = "stale"
+  static let validator = "validator"
+  static let tags = "tags"
+  static let payload = "payload"
+}
+
+extension FoundRecord {
+  /// The record's line in an export; nil if it cannot be read.
+  var exportLine: JSONValue? {
+    guard case .success(let record) = content, let payload else { return nil }
+    var members: [(name: String, value: JSONValue)] = [
+      (ExportMember.cache, .string(cache.name ?? "")),
+      (ExportMember.key, .string(KeyForm.auto.text(of: key, kind: cache.keyKind))),
+      (ExportMember.savedAt, .optional(Moment.text(record.savedAt))),
+      (ExportMember.savedAtBits, .string(Moment.bits(record.savedAt))),
+      (ExportMember.expiresAtBits, .optional(record.expiresAt.map(Moment.bits))),
+      (
+        ExportMember.coder,
+        PayloadFormat(rawValue: record.coder).map { .string("\($0)") } ?? .integer(record.coder)
+      ),
+      (ExportMember.schemaVersion, .integer(record.schemaVersion)),
+    ]
+    if let lifetime = record.ownLifetime {
+      // `real` writes null for infinity.
+      let limits = JSONValue.object([
+        (ExportMember.fresh, .real(lifetime.fresh)), (ExportMember.stale, .real(lifetime.stale)),
+      ])
+      members.append((ExportMember.lifetime, limits))
+    }
+    if let validator { members.append((ExportMember.validator, .base64(validator))) }
+    if let tags {
+      members.append((ExportMember.tags, .array(tags.texts.map(JSONValue.string))))
+    }
+    members.append((ExportMember.payload, .base64(payload)))
+    return .object(members)
+  }
+}
+
+extension JSONValue {
+  static func base64(_ bytes: [UInt8]) -> JSONValue {
+    .string(Data(bytes).base64EncodedString())
+  }
+}

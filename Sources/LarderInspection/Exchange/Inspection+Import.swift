@@ -1,0 +1,129 @@
+package import Foundation
+import Larder
+import LarderCoding
+
+/// What an import reads.
+package enum ImportSource: Sendable {
+  /// The lines of an export in a file, or on standard input for `-`.
+  case lines(String)
+  /// Each file in a directory and in the directories in it: its relative path is the key, and the
+  /// date of its last change the date of the save.
+  case files(String, cache: NewCache)
+  /// Each entry of a LevelDB database that is no store; all of them are saved now.
+  case levelDB(String, cache: NewCache)
+}
+
+/// The cache that an import creates for entries that have none.
+package struct NewCache: Sendable {
+  let name: String
+  let lifetime: Lifetime
+  let coder: PayloadFormat
+
+  /// - Parameters:
+  ///   - name: 1 to 255 bytes of UTF-8.
+  ///   - lifetime: A number of days, or `unlimited`.
+  ///   - coder: The name of the coder of its values.
+  /// - Throws: An ``InspectionError`` with the status `usage` for another lifetime or coder.
+  package init(name: String, lifetime: String, coder: String) throws(InspectionError) {
+    self.name = name
+    self.coder = try PayloadFormat(called: coder)
+    guard lifetime != "unlimited" else {
+      self.lifetime = .unlimited
+      return
+    }
+    guard let days = Int(lifetime), (0...3_650_000).contains(days) else {
+      throw InspectionError(.usage, "\(lifetime) is neither unlimited nor 0 to 3,650,000 days")
+    }
+    self.lifetime = .days(days)
+  }
+}
+
+extension PayloadFormat {
+  /// The coder that reports call `name`.
+  init(called name: String) throws(InspectionError) {
+    guard let format = Self.allCases.first(where: { "\($0)" == name }) else {
+      let names = Self.allCases.map { "\($0)" }.joined(separator: ", ")
+      throw InspectionError(.usage, "there is no coder \(name): there are \(names)")
+    }
+    self = format
+  }
+}
+
+extension Inspection {
+  /// Creates a store from what a program wrote before, or an earlier export.
+  ///
+  /// - Parameters:
+  ///   - source: What is read; it is not changed.
+  ///   - directory: The new store's directory, missing or empty; nil to check the source only.
+  ///   - now: The date of entries without one.
+  ///   - style: The style of the report.
+  ///   - output: Receives the report.
+  /// - Returns: Always `fine`.
+  /// - Throws: An ``InspectionError`` with the status `damaged` if the source is, which names the
+  ///   line of an export; `usage` if an entry of another source is too large, which it names, or
+  ///   the directory cannot be used; `unavailable` if there is no such source; `unsupported`, `io`.
+  ///   Then `directory` is unchanged.
+  /// - Complexity: One append for 256 records or 1 MiB, and a few fsyncs. One record is in memory
+  ///   at a time.
+  package static func importing(
+    _ source: ImportSource, to directory: String?, now: Date, style: Style,
+    to output: inout some TextOutputStream
+  ) throws(InspectionError) -> Outcome {
+    var place: String?
+    if case .files(let path, _) = source { place = try FileAccess.directory(path, of: "directory") }
+    if case .levelDB(let path, _) = source {
+      place = try FileAccess.directory(path, of: "database")
+    }
+    var store: StoreImport
+    do {
+      store = try StoreImport(to: directory, outside: place)
+    } catch {
+      throw InspectionError(error)
+    }
+    switch source {
+    case .lines(let path):
+      var lines = try LineImport(of: path)
+      try lines.run(into: &store)
+    case .files(_, let cache): try store.addFiles(in: place ?? "", to: cache, now: now)
+    case .levelDB(_, let cache): try store.addRows(ofDatabaseAt: place ?? "", to: cache, now: now)
+    }
+    let (records, bytes) = (store.recordCount, store.payloadBytes)
+    do {
+      try store.finish()
+    } catch {
+      throw InspectionError(error)
+    }
+    try ImportReport(target: directory, records: records, payloadBytes: bytes)
+      .write(style: style, to: &output)
+    return .fine
+  }
+}
+
+/// The report of an import or a dry run.
+private struct ImportReport {
+  /// Nil for a dry run.
+  let target: String?
+  let records: Int
+  let payloadBytes: Int
+
+  func write(
+    style: Style, to output: inout some TextOutputStream
+  ) throws(InspectionError) {
+    switch style.format {
+    case .table:
+      let words = target.map { "imported to " + $0.escapedForTerminal } ?? "can be imported"
+      let size = Amount.bytes(payloadBytes)
+      output.write(
+        style.isQuiet
+          ? "\(records)\n" : "\(Amount.text(records)) records, \(size) of values, \(words)\n")
+    case .json, .jsonl:
+      JSONValue.object([
+        ("schemaVersion", reportVersion), ("store", .optional(target)),
+        ("isDryRun", .bool(target == nil)), ("records", .integer(records)),
+        ("payloadBytes", .integer(payloadBytes)),
+      ]).write(to: &output)
+      output.write("\n")
+    case .csv: throw InspectionError(.usage, "import does not support csv")
+    }
+  }
+}
