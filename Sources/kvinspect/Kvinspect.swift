@@ -16,7 +16,7 @@ struct Kvinspect: ParsableCommand {
     subcommands: [
       Info.self, List.self, Get.self, Why.self, Top.self, Stats.self, Prefixes.self, TTL.self,
       Verify.self, Diff.self, BackUp.self, Restore.self, Export.self, Import.self, Repair.self,
-      Sweep.self, Compact.self, Bench.self,
+      Remove.self, SetValue.self, Sweep.self, Compact.self, Bench.self,
     ])
 
   static func main() {

@@ -1,28 +1,4 @@
-package import Foundation
-import LarderBytes
-import LarderCoding
 import LarderEngine
-
-/// A record of another store, as an import receives it.
-package struct ImportedRecord: Sendable {
-  package var coder: UInt8
-  package var schemaVersion: UInt32
-  package var savedAt: Date
-  /// When the record may be deleted; nil for never.
-  package var expiresAt: Date?
-  package var ownLifetime: OwnLifetime?
-  package var validator: Validator?
-  package var tags: [String] = []
-  /// The value as its coder wrote it.
-  package var payload: [UInt8]
-
-  package init(
-    coder: UInt8, schemaVersion: UInt32, savedAt: Date, expiresAt: Date?, payload: [UInt8]
-  ) {
-    (self.coder, self.schemaVersion, self.payload) = (coder, schemaVersion, payload)
-    (self.savedAt, self.expiresAt) = (savedAt, expiresAt)
-  }
-}
 
 /// Creates a store from records whose fields are known and whose values are encoded.
 ///
@@ -105,9 +81,7 @@ package struct StoreImport: ~Copyable {
     }
     try Record.checkLimit(ofPayload: record.payload.count)
     guard record.coder != 0 else { throw .invalidArgument("0 is the number of no coder") }
-    try record.validator?.checkLimits()
-    let fields = Record.Fields(
-      lifetime: record.ownLifetime, validator: record.validator, tags: try Tags(record.tags))
+    let fields = try record.fields
     let recordKey = RecordKey(cacheID: registration.id, userKey: key)
     try recordKey.checkLimit()
     registration.note(fields, schemaVersion: Int(record.schemaVersion))
@@ -115,33 +89,10 @@ package struct StoreImport: ~Copyable {
     recordCount += 1
     payloadBytes += record.payload.count
     guard store != nil else { return }
-    put(record, fields, under: recordKey, in: registration)
+    rows.put(
+      record, fields, under: recordKey, lifetime: registration.lifetime, isCounted: false,
+      compressedFrom: Self.options.compressedFrom)
     if rows.isFullSlice { try commit(synced: false) }
-  }
-
-  private mutating func put(
-    _ record: ImportedRecord, _ fields: Record.Fields, under key: RecordKey,
-    in registration: Registration
-  ) {
-    rows.putSeparable(key.bytes.span.bytes, stamp: Record.stamp) { buffer in
-      let start = buffer.count
-      Record.appendHeader(
-        coder: record.coder, schemaVersion: record.schemaVersion, savedAt: record.savedAt,
-        expiresAt: record.expiresAt, fields: fields, to: &buffer)
-      let payload = buffer.count
-      buffer.append(record.payload.span.bytes)
-      if record.coder != PayloadFormat.bytes.rawValue,
-        record.payload.count >= Self.options.compressedFrom
-      {
-        Record.compress(&buffer, from: start, payload: payload)
-      }
-      return buffer.count - payload
-    }
-    guard let expiresAt = record.expiresAt else { return }
-    let lifetime = record.ownLifetime?.lifetime ?? registration.lifetime
-    let row = rows.rows[rows.rows.count - 1]
-    rows.putIndexRow(
-      of: key, in: lifetime.bucket(of: expiresAt), recordBytes: row.keyCount + row.valueCount)
   }
 
   /// Writes the registrations, syncs the store and gives it its name; a mere check does nothing.

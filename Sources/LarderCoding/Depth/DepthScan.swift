@@ -1,14 +1,14 @@
 import Foundation
 
 /// Checks how deep the lists and objects of a payload are nested, before Foundation decodes it.
-enum DepthScan {
+package enum DepthScan {
   /// Throws a `DecodingError` if the arrays and objects of a JSON text are nested more than 128
   /// deep.
   ///
   /// Other errors in the text are left to the decoder.
   ///
   /// - Complexity: O(n) in the bytes, up to the first bracket that is too deep.
-  static func checkJSON(_ bytes: UnsafeRawBufferPointer) throws {
+  package static func checkJSON(_ bytes: UnsafeRawBufferPointer) throws {
     // Each level takes two bytes, so a shorter text is shallow enough or incomplete.
     guard bytes.count > 2 * Binary.maximumDepth else { return }
     var depth = 0

@@ -41,7 +41,10 @@ extension Inspection {
     return (payload, found.state == .expired)
   }
 
-  private func record(
+  /// The record under a key.
+  ///
+  /// - Throws: As ``get(_:cache:style:to:)``.
+  func record(
     under key: String, cache name: String?, keys form: KeyForm
   ) throws(InspectionError) -> FoundRecord {
     var selection = Selection()
@@ -72,7 +75,8 @@ extension Inspection {
     return record
   }
 
-  private func record(
+  /// The record under a key of a cache; nil if there is none.
+  func record(
     under key: [UInt8], in cache: KnownCache
   ) throws(InspectionError) -> FoundRecord? {
     let physicalKey = KeySpace.records.prefix(ofCache: cache.id) + key

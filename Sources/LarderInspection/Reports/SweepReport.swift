@@ -73,7 +73,7 @@ private struct SweepReport {
 }
 
 /// A clock that always returns the time given by `--now`.
-private struct StandingClock: WallClock {
+struct StandingClock: WallClock {
   let date: Date
 
   func now() -> Date { date }

@@ -1,0 +1,88 @@
+package import Foundation
+import LarderBytes
+import LarderCoding
+import LarderEngine
+
+/// A record of another store, as an import receives it.
+package struct ImportedRecord: Sendable {
+  package var coder: UInt8
+  package var schemaVersion: UInt32
+  package var savedAt: Date
+  /// When the record may be deleted; nil for never.
+  package var expiresAt: Date?
+  package var ownLifetime: OwnLifetime?
+  package var validator: Validator?
+  package var tags: [String] = []
+  /// The value as its coder wrote it.
+  package var payload: [UInt8]
+
+  package init(
+    coder: UInt8, schemaVersion: UInt32, savedAt: Date, expiresAt: Date?, payload: [UInt8]
+  ) {
+    (self.coder, self.schemaVersion, self.payload) = (coder, schemaVersion, payload)
+    (self.savedAt, self.expiresAt) = (savedAt, expiresAt)
+  }
+}
+
+extension ImportedRecord {
+  var fields: Record.Fields {
+    get throws(StoreError) {
+      try validator?.checkLimits()
+      return Record.Fields(
+        lifetime: ownLifetime, validator: validator, tags: try Tags(tags))
+    }
+  }
+}
+
+extension WriteBatch {
+  /// Puts a record, and its row in the expiry index if it expires or its cache is counted.
+  mutating func put(
+    _ record: ImportedRecord, _ fields: Record.Fields, under key: RecordKey, lifetime: Lifetime,
+    isCounted: Bool, compressedFrom: Int
+  ) {
+    putSeparable(key.bytes.span.bytes, stamp: Record.stamp) { buffer in
+      let start = buffer.count
+      Record.appendHeader(
+        coder: record.coder, schemaVersion: record.schemaVersion, savedAt: record.savedAt,
+        expiresAt: record.expiresAt, fields: fields, to: &buffer)
+      let payload = buffer.count
+      buffer.append(record.payload.span.bytes)
+      if record.coder != PayloadFormat.bytes.rawValue, record.payload.count >= compressedFrom {
+        Record.compress(&buffer, from: start, payload: payload)
+      }
+      return buffer.count - payload
+    }
+    guard record.expiresAt != nil || isCounted else { return }
+    let bucket = (record.ownLifetime?.lifetime ?? lifetime)
+      .bucket(savedAt: record.savedAt, expiresAt: record.expiresAt)
+    let row = rows[rows.count - 1]
+    putIndexRow(of: key, in: bucket, recordBytes: row.keyCount + row.valueCount)
+  }
+}
+
+// For tools, which do not have a program's types.
+extension Store {
+  /// Puts a record under a key of a cache that is registered, and need not be open.
+  ///
+  /// - Throws: ``StoreError/invalidArgument(_:)`` if a field or the key is not allowed; otherwise
+  ///   as ``Cache/save(_:for:lifetime:validator:tags:durability:)``.
+  package func put(
+    _ record: ImportedRecord, under key: RecordKey, lifetime: Lifetime
+  ) throws(StoreError) {
+    try Record.checkLimit(ofPayload: record.payload.count)
+    try key.checkLimit()
+    var write = PendingWrite()
+    write.rows.put(
+      record, try record.fields, under: key, lifetime: lifetime,
+      isCounted: context.budgets.accounting.count(key.cacheID) != nil,
+      compressedFrom: context.compressedFrom)
+    try context.commit(&write, .powerLoss)
+  }
+
+  /// Removes the record under a key of a cache that need not be open.
+  package func remove(_ key: RecordKey) throws(StoreError) {
+    var write = PendingWrite()
+    write.rows.remove(key.bytes.span.bytes)
+    try context.commit(&write, .powerLoss)
+  }
+}

@@ -1,0 +1,171 @@
+package import Foundation
+import Larder
+import LarderCoding
+import LarderEngine
+
+/// A value to be set in a store.
+package struct NewValue: Sendable {
+  /// A JSON document.
+  package var json: [UInt8]
+  /// The schema version of the value; nil for that of the record that is replaced, or for the one
+  /// that the cache was last opened with.
+  package var schemaVersion: Int?
+  /// The date of the save; nil for now.
+  package var savedAt: Date?
+
+  package init(json: [UInt8], schemaVersion: Int?, savedAt: Date?) {
+    (self.json, self.schemaVersion, self.savedAt) = (json, schemaVersion, savedAt)
+  }
+
+  /// Throws if no cache could read the value.
+  fileprivate func check() throws(InspectionError) {
+    guard JSONReader.read(json) != nil else {
+      throw InspectionError(.usage, "the value is not a JSON document")
+    }
+    do {
+      try json.withUnsafeBytes { try DepthScan.checkJSON($0) }
+    } catch {
+      throw InspectionError(.usage, "the value is nested too deeply: 128 levels are allowed")
+    }
+  }
+}
+
+extension Inspection {
+  /// Removes the record under a key from the store in a directory, not a snapshot.
+  ///
+  /// With `isDryRun`, nothing is changed, and the store may be open.
+  ///
+  /// - Throws: An ``InspectionError`` with the status `notFound` if there is no such record;
+  ///   `usage` if several caches have the key; `unavailable` if the store is open; `unsupported`,
+  ///   `damaged`, `io`. The record is still there then, unless its removal was written before an
+  ///   error of the device.
+  package static func remove(
+    _ key: String, cache name: String?, from directory: String, isDryRun: Bool, now: Date,
+    style: Style, to output: inout some TextOutputStream
+  ) throws(InspectionError) -> Outcome {
+    let inspection = try Inspection(at: directory, now: now)
+    let found = try inspection.record(under: key, cache: name, keys: style.keys)
+    if !isDryRun {
+      try changeStore(at: directory, now: now) { store throws(StoreError) in
+        try store.remove(RecordKey(cacheID: found.cache.id, userKey: found.key))
+      }
+    }
+    try ChangeReport(
+      words: isDryRun ? "would be removed" : "removed", isDryRun: isDryRun, path: inspection.path,
+      cache: found.cache, key: found.key, bytes: found.entryBytes
+    ).write(style: style, to: &output)
+    return .fine
+  }
+
+  /// Sets the value under a key in the store in a directory, not a snapshot.
+  ///
+  /// The record is encoded in JSON, which every cache reads, whatever its coder. It keeps the own
+  /// lifetime and the tags of the record that it replaces, and not the validator.
+  ///
+  /// - Throws: An ``InspectionError`` with the status `usage` if the value is not JSON, the key or
+  ///   the schema version is none of the cache's, or several caches have the key; `notFound` if the
+  ///   cache is not named and none has the key; otherwise as
+  ///   ``remove(_:cache:from:isDryRun:now:style:to:)``.
+  package static func set(
+    _ value: NewValue, for key: String, cache name: String?, in directory: String, now: Date,
+    style: Style, to output: inout some TextOutputStream
+  ) throws(InspectionError) -> Outcome {
+    try value.check()
+    let inspection = try Inspection(at: directory, now: now)
+    let place = try inspection.place(of: key, cache: name, keys: style.keys)
+    let label = place.cache.label
+    guard let registration = place.cache.registration else {
+      throw InspectionError(.damaged, "the registration of cache \(label) cannot be read")
+    }
+    var old: Record?
+    if case .success(let record)? = place.found?.content { old = record }
+    let version =
+      value.schemaVersion ?? old.map { Int($0.schemaVersion) } ?? registration.schemaVersion
+    guard (0...registration.newestSchemaVersion).contains(version) else {
+      throw InspectionError(
+        .usage,
+        "cache \(label) has schema versions up to \(registration.newestSchemaVersion), "
+          + "and not \(version)")
+    }
+    let savedAt = value.savedAt ?? now
+    let lifetime = old?.ownLifetime?.lifetime ?? registration.lifetime
+    var record = ImportedRecord(
+      coder: PayloadFormat.json.rawValue, schemaVersion: UInt32(version), savedAt: savedAt,
+      expiresAt: lifetime.expiry(from: savedAt), payload: value.json)
+    record.ownLifetime = old?.ownLifetime
+    record.tags = place.found?.tags?.texts ?? []
+    try changeStore(at: directory, now: now) { [record] store throws(StoreError) in
+      try store.put(
+        record, under: RecordKey(cacheID: place.cache.id, userKey: place.key),
+        lifetime: registration.lifetime)
+    }
+    try ChangeReport(
+      words: "set, encoded in JSON", isDryRun: false, path: inspection.path, cache: place.cache,
+      key: place.key, bytes: value.json.count
+    ).write(style: style, to: &output)
+    return .fine
+  }
+
+  /// The cache and the bytes of a key, and the record under it if there is one.
+  private func place(
+    of key: String, cache name: String?, keys form: KeyForm
+  ) throws(InspectionError) -> (cache: KnownCache, key: [UInt8], found: FoundRecord?) {
+    guard let name else {
+      let found = try record(under: key, cache: nil, keys: form)
+      return (found.cache, found.key, found)
+    }
+    let cache = try catalog.cache(called: name)
+    guard let bytes = form.bytes(of: key, kind: cache.keyKind) else {
+      throw InspectionError(notKey: key, of: cache)
+    }
+    return (cache, bytes, try record(under: bytes, in: cache))
+  }
+
+  /// Opens the store in a directory, changes it, and closes it.
+  private static func changeStore(
+    at directory: String, now: Date, _ body: (Store) throws(StoreError) -> Void
+  ) throws(InspectionError) {
+    var options = Store.Options()
+    options.createIfMissing = false
+    options.clock = StandingClock(date: now)
+    options.sweepInterval = nil
+    do {
+      let path = try FileAccess.directory(directory)
+      let store = try Store(at: URL(filePath: path, directoryHint: .isDirectory), options: options)
+      try body(store)
+      try store.close()
+    } catch {
+      throw InspectionError(error)
+    }
+  }
+}
+
+/// The report of a change of one record.
+private struct ChangeReport {
+  let words: String
+  let isDryRun: Bool
+  let path: String
+  let cache: KnownCache
+  let key: [UInt8]
+  let bytes: Int
+
+  func write(
+    style: Style, to output: inout some TextOutputStream
+  ) throws(InspectionError) {
+    let text = style.text(of: key, in: cache)
+    switch style.format {
+    case .table:
+      guard !style.isQuiet else { return }
+      output.write("\(path.escapedForTerminal)\n\n")
+      output.write("\(text.escapedForTerminal) of cache \(cache.label.escapedForTerminal): ")
+      output.write("\(words), \(Amount.bytes(bytes))\n")
+    case .json, .jsonl:
+      JSONValue.object([
+        ("schemaVersion", reportVersion), ("store", .string(path)), ("isDryRun", .bool(isDryRun)),
+        ("cache", .string(cache.label)), ("key", .string(text)), ("bytes", .integer(bytes)),
+      ]).write(to: &output)
+      output.write("\n")
+    case .csv: throw InspectionError(.usage, "changes of a record do not support csv")
+    }
+  }
+}
