@@ -120,7 +120,7 @@ extension Store {
     ///
     /// LevelDB compresses blocks in the background. A value that would be kept outside LevelDB, see
     /// ``Advanced/separatedValueBytes``, is compressed by the save and decompressed by each read
-    /// from disk, unless its coder is ``Coder/bytes`` or that would save less than an eighth. The
+    /// from disk, unless its coder is `Coder.bytes` or that would save less than an eighth. The
     /// option may differ each time the store is opened: values are read wherever and however they
     /// were saved. See <doc:LargeValues>.
     public var compression = true

@@ -95,6 +95,9 @@ extension Accounting {
     }
   }
 
+  /// The smallest budget; `Int.max` if there is none.
+  var smallestBudget: Int { smallestLimit.load(ordering: .relaxed) }
+
   /// Counts a cache from now on, or continues with other settings.
   func open(_ account: Account) {
     state.withLock { state in
@@ -151,7 +154,7 @@ extension Accounting {
   /// The rows of each condition are judged by themselves: most replace a row that exists, and a
   /// slice of a migration may name more entries than fit at once.
   func budgetBelow(_ rows: borrowing WriteBatch) -> (limit: Int, bytes: Int)? {
-    guard rows.bytes.count > smallestLimit.load(ordering: .relaxed) else { return nil }
+    guard rows.bytes.count > smallestBudget else { return nil }
     return state.withLock { state in
       // What the rows without a condition need together, and those of each condition.
       var needs: [Int?: [Int]] = [:]
