@@ -16,7 +16,8 @@ export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 4
 
 .DEFAULT_GOAL := help
 .PHONY: help deps demo test check lint api consumer examples traits docs bench-quick address \
-  zones fuzz counts proof bench bench-compare bench-deps format
+  zones fuzz counts proof bench bench-compare bench-deps format \
+  install
 
 help: ## list the targets, and the parts of the proof
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -63,6 +64,9 @@ bench: bench-deps ## measure, print the tables, and write and draw Benchmarks/Re
 bench-compare: bench-deps ## measure HEAD against BASE=commit; ONLY=workload, SUITE=suite, ROUNDS=n
 	Scripts/bench-compare "$(BASE)" $(if $(SUITE),--suite "$(SUITE)") $(if $(ONLY),--only "$(ONLY)") \
 	  $(if $(ROUNDS),--rounds "$(ROUNDS)")
+
+install: deps ## install kvinspect, its man page and completions; PREFIX, /usr/local by default
+	Scripts/install $(PREFIX)
 
 bench-deps: ## install the stores that the benchmarks compare with, if they are missing
 	@Scripts/deps bench

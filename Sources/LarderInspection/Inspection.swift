@@ -27,6 +27,13 @@ package final class Inspection {
   /// An incomplete end of the logs, which need not be damage; nil if the logs are intact.
   let tornEnd: String?
 
+  /// The version of the program, in words.
+  ///
+  /// There is no release yet, so it is told by what can be read.
+  package static let version =
+    "unreleased; reads stores up to format \(StoreMarker.formatVersion), and exports of version "
+    + "\(exportVersion)"
+
   /// Takes a snapshot of the store in a directory and opens it.
   ///
   /// - Parameters:

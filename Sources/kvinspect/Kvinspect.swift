@@ -13,6 +13,7 @@ struct Kvinspect: ParsableCommand {
       Exit codes: 0 success, 1 different stores, 2 not found, 3 damage found, \
       4 no store or not available, 5 I/O error, 6 unsupported format, 64 wrong usage.
       """,
+    version: Inspection.version,
     subcommands: [
       Info.self, List.self, Get.self, Why.self, Top.self, Stats.self, Prefixes.self, TTL.self,
       Verify.self, Diff.self, BackUp.self, Restore.self, Export.self, Import.self, Repair.self,

@@ -23,6 +23,16 @@ import Testing
     return result
   }
 
+  @Test("The program writes completions for each shell, and its version.")
+  func completions() throws {
+    for shell in ["bash", "zsh", "fish"] {
+      let result = try run("--generate-completion-script", shell)
+      #expect(result.status == 0)
+      for command in ["why", "export", "compact"] { #expect(result.output.contains(command)) }
+    }
+    #expect(try run("--version").output.contains("format 2"))
+  }
+
   @Test("The exit code depends on what was found.")
   func exitCodes() throws {
     let specimen = try Specimen.withFaults()

@@ -26,13 +26,14 @@ import Testing
     #expect(try Self.reports(of: separated) == Self.reports(of: try Specimen()))
   }
 
-  @Test("`info` shows the number and the size of segments.")
+  @Test("`info` shows the format, the number and the size of segments.")
   func info() throws {
     let separated = try Specimen(separatedValueBytes: 1)
     let path = "\(separated.path)/00000001.segment"
     let count = try #require(try SystemFiles().byteCount(of: path))
     let inspection = try separated.inspect()
     #expect(try inspection.infoReport(Style(.table)).0.contains("segments 1, \(count) B\n"))
+    #expect(try inspection.infoReport(Style(.table)).0.contains("format   2\n"))
     #expect(
       try inspection.infoReport(Style(.jsonl)).0
         .contains("\"segments\":1,\"segmentBytes\":\(count)"))

@@ -9,12 +9,12 @@ extension Inspection {
   ) throws(InspectionError) -> Outcome {
     let owner = try StoreOwner(of: path)
     switch style.format {
-    case .table: writeInfo(owner: owner, style: style, to: &output)
+    case .table: try writeInfo(owner: owner, style: style, to: &output)
     case .json:
-      JSONValue.object(infoFields(owner: owner)).writePretty(to: &output)
+      JSONValue.object(try infoFields(owner: owner)).writePretty(to: &output)
       output.write("\n")
     case .jsonl:
-      JSONValue.object(infoFields(owner: owner)).write(to: &output)
+      JSONValue.object(try infoFields(owner: owner)).write(to: &output)
       output.write("\n")
     case .csv: throw InspectionError(.usage, "info does not support csv")
     }
@@ -23,9 +23,9 @@ extension Inspection {
 
   private func writeInfo(
     owner: StoreOwner?, style: Style, to output: inout some TextOutputStream
-  ) {
+  ) throws(InspectionError) {
     output.write(style.isQuiet ? "" : heading + "\n\n")
-    output.write("format   \(catalog.formatVersion)\n")
+    output.write("format   \(try formatVersion())\n")
     if let backup {
       output.write("backup   made \(Moment.text(backup.date) ?? "at an unknown date")\n")
     }
@@ -99,12 +99,22 @@ extension Inspection {
     }
   }
 
-  private func infoFields(owner: StoreOwner?) -> [(name: String, value: JSONValue)] {
+  /// The newer one of the directory's format and that of the rows in it.
+  private func formatVersion() throws(InspectionError) -> Int {
+    let marker = try FileAccess.read(
+      "\(path)/\(StoreMarker.fileName)", limit: StoreMarker.byteLimit)
+    let version = marker.flatMap { StoreMarker.formatVersion(in: $0) }
+    return max(version ?? 0, Int(clamping: catalog.formatVersion))
+  }
+
+  private func infoFields(
+    owner: StoreOwner?
+  ) throws(InspectionError) -> [(name: String, value: JSONValue)] {
     let backup = backup.map { backup in
       [("backup", JSONValue.object([("madeAt", .optional(Moment.text(backup.date)))]))]
     }
     return jsonHeading + (backup ?? []) + [
-      ("formatVersion", .integer(catalog.formatVersion)),
+      ("formatVersion", .integer(try formatVersion())),
       (
         "owner",
         owner.map { .object([("pid", .integer($0.pid)), ("isRunning", .bool($0.isRunning))]) }
