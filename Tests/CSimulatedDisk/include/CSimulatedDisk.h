@@ -290,6 +290,12 @@ int csimdisk_database_fill(csimdisk *disk, const char *path, int first,
 /// the last one is missing.
 int csimdisk_database_count(csimdisk *disk, const char *path) CSIMDISK_NOEXCEPT;
 
+// MARK: - LevelDB's view of its files
+
+/// Writes what LevelDB's `DumpFile` prints of a log, a MANIFEST or a table to `output`. Both are
+/// files of the system. Returns false if one of them cannot be read or written.
+bool csimdisk_dump_file(const char *path, const char *output) CSIMDISK_NOEXCEPT;
+
 #ifdef __cplusplus
 }
 #endif

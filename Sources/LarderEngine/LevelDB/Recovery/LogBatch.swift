@@ -30,6 +30,45 @@ package enum LogBatch {
     return highest
   }
 
+  /// A row of a batch.
+  package struct Row: Sendable {
+    package let key: [UInt8]
+    /// The place of the value in the batch; nil for a removal.
+    package let value: Range<Int>?
+  }
+
+  /// The rows of a batch; nil if they are not as many as its header says, or malformed.
+  package static func rows(of batch: RawSpan) -> [Row]? {
+    guard let count = rowCount(of: batch) else { return nil }
+    var rows: [Row] = []
+    var at = headerBytes
+    while at < batch.byteCount {
+      let tag = batch.unsafeLoad(fromByteOffset: at, as: UInt8.self)
+      at += 1
+      guard tag <= 1, let key = text(in: batch, at: &at) else { return nil }
+      var value: Range<Int>?
+      if tag == 1 {
+        value = text(in: batch, at: &at)
+        guard value != nil else { return nil }
+      }
+      rows.append(Row(key: [UInt8](batch.extracting(key)), value: value))
+    }
+    return rows.count == count ? rows : nil
+  }
+
+  /// LevelDB's sequence of the first row of a batch; nil if it has no header.
+  package static func sequence(of batch: RawSpan) -> UInt64? {
+    guard batch.byteCount >= headerBytes else { return nil }
+    return UInt64(littleEndian: batch.unsafeLoadUnaligned(fromByteOffset: 0, as: UInt64.self))
+  }
+
+  /// The number of rows that the header of a batch states; nil if it has no header.
+  package static func rowCount(of batch: RawSpan) -> Int? {
+    guard batch.byteCount >= headerBytes else { return nil }
+    return Int(
+      UInt32(littleEndian: batch.unsafeLoadUnaligned(fromByteOffset: 8, as: UInt32.self)))
+  }
+
   /// Calls `body` with the key and the value of each put.
   static func forEachPut<E: Error>(
     in batch: RawSpan, _ body: (_ key: RawSpan, _ value: RawSpan) throws(E) -> Void

@@ -36,6 +36,15 @@ package struct LogScan {
     case damaged(at: Int, resumingAt: Int)
   }
 
+  /// A part of a log that may be damaged.
+  package enum Part: Sendable {
+    case record(Record)
+    /// The bytes here are not a record; the next part begins at `resumingAt` or after it.
+    case damaged(at: Int, resumingAt: Int)
+    /// There is no complete record from here on.
+    case torn(at: Int)
+  }
+
   /// The place of a complete record.
   package struct Record: Sendable {
     /// The start of its first chunk.
@@ -70,6 +79,9 @@ package struct LogScan {
   private let bytes: [UInt8]
   private let isOfBatches: Bool
   private var minimumSequence: UInt64
+  /// The place where ``nextPart()`` last continued after damage.
+  private var lastResumption = -1
+  private var hasReportedTear = false
 
   package init(_ bytes: [UInt8], of kind: Kind) {
     self.bytes = bytes
@@ -126,10 +138,23 @@ package struct LogScan {
     }
   }
 
-  /// Continues after damage, at a place where a record may have any later sequence.
-  mutating func resume(at place: Int) {
-    minimumSequence = nextSequence ?? minimumSequence
-    (end, nextSequence, validBytes) = (nil, nil, place)
+  /// The next part of the log, across damage; nil at the end.
+  ///
+  /// A record after damage may have any later sequence.
+  package mutating func nextPart() -> Part? {
+    if let record = next() { return .record(record) }
+    switch end {
+    case .damaged(let place, let next):
+      // A first chunk whose continuation is lost is found at the same place again.
+      lastResumption = max(next, lastResumption + 1)
+      minimumSequence = nextSequence ?? minimumSequence
+      (end, nextSequence, validBytes) = (nil, nil, lastResumption)
+      return .damaged(at: place, resumingAt: next)
+    case .torn(let place) where !hasReportedTear:
+      hasReportedTear = true
+      return .torn(at: place)
+    case .torn, .complete, nil: return nil
+    }
   }
 
   private mutating func accept(_ record: Record, endingAt place: Int) -> Record? {

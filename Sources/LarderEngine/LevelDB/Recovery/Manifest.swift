@@ -28,7 +28,9 @@ package struct Manifest: Sendable {
   /// The start of the last complete edit.
   package private(set) var lastEdit = 0
 
-  private var tags: Set<UInt64> = []
+  private var hasLogNumber = false
+  private var hasNextFile = false
+  private var hasLastSequence = false
 
   /// The MANIFEST of a database without tables.
   package init() {}
@@ -45,7 +47,8 @@ package struct Manifest: Sendable {
     end = log.finish()
     if case .damaged = end { return nil }
     // LevelDB requires the numbers of the log, of the next file and of the last row.
-    guard tags.isSuperset(of: [2, 3, 4]), tables.keys.allSatisfy({ $0 < nextFile }) else {
+    guard hasLogNumber, hasNextFile, hasLastSequence, tables.keys.allSatisfy({ $0 < nextFile })
+    else {
       return nil
     }
   }
@@ -81,54 +84,96 @@ package struct Manifest: Sendable {
     return [stem + "ldb", stem + "sst"]
   }
 
-  private mutating func apply(_ edit: RawSpan) -> Bool {
-    var at = 0
-    while at < edit.byteCount {
-      guard let tag = readVarint(edit, at: &at) else { return false }
-      tags.insert(tag)
-      switch tag {
-      case 1:  // name of the comparator
-        let start = at
-        guard skipText(edit, at: &at) else { return false }
-        comparator = edit.extracting(start..<at).withUnsafeBytes { bytes in
-          String(decoding: bytes.dropFirst(), as: UTF8.self)
-        }
-      case 2, 3, 4, 9:
-        guard let number = readVarint(edit, at: &at) else { return false }
-        note(number, tag: tag)
-      case 5:  // where a level's next compaction begins
-        guard readVarint(edit, at: &at) != nil, skipText(edit, at: &at) else { return false }
-      case 6:  // a table that is no longer
-        guard readVarint(edit, at: &at) != nil, let number = readVarint(edit, at: &at) else {
-          return false
-        }
-        tables[number] = nil
-      case 7:  // a new table
-        guard let level = readVarint(edit, at: &at), let number = readVarint(edit, at: &at),
-          let bytes = readVarint(edit, at: &at), skipText(edit, at: &at), skipText(edit, at: &at)
-        else { return false }
-        tables[number] = Table(
-          level: Int(truncatingIfNeeded: level), bytes: Int(truncatingIfNeeded: bytes))
-      default: return false
+  private mutating func apply(_ bytes: RawSpan) -> Bool {
+    guard let edit = ManifestEdit(bytes) else { return false }
+    comparator = edit.comparator ?? comparator
+    logNumber = edit.logNumber ?? logNumber
+    previousLogNumber = edit.previousLogNumber ?? previousLogNumber
+    nextFile = edit.nextFile ?? nextFile
+    lastSequence = edit.lastSequence ?? lastSequence
+    hasLogNumber = hasLogNumber || edit.logNumber != nil
+    hasNextFile = hasNextFile || edit.nextFile != nil
+    hasLastSequence = hasLastSequence || edit.lastSequence != nil
+    for change in edit.tables {
+      switch change {
+      case .removed(_, let number): tables[number] = nil
+      case .added(let level, let number, let bytes, _, _):
+        tables[number] = Table(level: level, bytes: bytes)
       }
     }
     return true
   }
+}
 
-  private mutating func note(_ number: UInt64, tag: UInt64) {
-    switch tag {
-    case 2: logNumber = number
-    case 3: nextFile = number
-    case 4: lastSequence = number
-    default: previousLogNumber = number
+/// An edit of a MANIFEST: what it changes.
+package struct ManifestEdit: Sendable {
+  /// A change of the set of live tables.
+  package enum TableChange: Sendable {
+    case removed(level: Int, number: UInt64)
+    /// The keys are LevelDB's, with their sequences.
+    case added(level: Int, number: UInt64, bytes: Int, smallest: [UInt8], largest: [UInt8])
+  }
+
+  package private(set) var comparator: String?
+  package private(set) var logNumber: UInt64?
+  package private(set) var previousLogNumber: UInt64?
+  package private(set) var nextFile: UInt64?
+  package private(set) var lastSequence: UInt64?
+  /// The tables that are added or removed, in order.
+  package private(set) var tables: [TableChange] = []
+  /// The keys at which the next compactions of levels begin.
+  package private(set) var compactions: [(level: Int, key: [UInt8])] = []
+
+  /// Reads an edit; nil if it is damaged.
+  package init?(_ edit: RawSpan) {
+    var at = 0
+    while at < edit.byteCount {
+      guard let tag = readVarint(edit, at: &at), read(tag, edit, at: &at) else { return nil }
     }
   }
 
-  private func skipText(_ edit: RawSpan, at offset: inout Int) -> Bool {
-    guard let count = readVarint(edit, at: &offset), count <= edit.byteCount - offset else {
-      return false
+  private mutating func read(_ tag: UInt64, _ edit: RawSpan, at: inout Int) -> Bool {
+    switch tag {
+    case 1:
+      guard let name = Self.text(in: edit, at: &at) else { return false }
+      comparator = String(decoding: name, as: UTF8.self)
+    case 2, 3, 4, 9:
+      guard let number = readVarint(edit, at: &at) else { return false }
+      switch tag {
+      case 2: logNumber = number
+      case 3: nextFile = number
+      case 4: lastSequence = number
+      default: previousLogNumber = number
+      }
+    case 5:
+      guard let level = Self.number(in: edit, at: &at), let key = Self.text(in: edit, at: &at)
+      else { return false }
+      compactions.append((level, key))
+    case 6:
+      guard let level = Self.number(in: edit, at: &at), let number = readVarint(edit, at: &at)
+      else { return false }
+      tables.append(.removed(level: level, number: number))
+    case 7:
+      guard let level = Self.number(in: edit, at: &at), let number = readVarint(edit, at: &at),
+        let bytes = Self.number(in: edit, at: &at), let smallest = Self.text(in: edit, at: &at),
+        let largest = Self.text(in: edit, at: &at)
+      else { return false }
+      tables.append(
+        .added(level: level, number: number, bytes: bytes, smallest: smallest, largest: largest))
+    default: return false
     }
-    offset += Int(count)
     return true
+  }
+
+  private static func number(in edit: RawSpan, at offset: inout Int) -> Int? {
+    readVarint(edit, at: &offset).map { Int(truncatingIfNeeded: $0) }
+  }
+
+  private static func text(in edit: RawSpan, at offset: inout Int) -> [UInt8]? {
+    guard let count = readVarint(edit, at: &offset), count <= edit.byteCount - offset else {
+      return nil
+    }
+    defer { offset += Int(count) }
+    return [UInt8](edit.extracting(offset..<(offset + Int(count))))
   }
 }

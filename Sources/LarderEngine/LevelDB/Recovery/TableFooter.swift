@@ -19,6 +19,12 @@ struct TableFooter {
 
   init(_ bytes: [UInt8]) { self.bytes = bytes }
 
+  /// The footer at the end of a table; nil if the bytes do not end like a table.
+  init?(endOf table: [UInt8]) {
+    bytes = table.suffix(Self.byteCount)
+    guard bytes.count == Self.byteCount, bytes.suffix(8) == Self.magic[...] else { return nil }
+  }
+
   /// Whether LevelDB can safely open a table of `tableBytes` with this footer.
   ///
   /// A table that LevelDB refuses by itself is safe, too.
@@ -26,12 +32,33 @@ struct TableFooter {
     guard bytes.count == Self.byteCount, bytes.suffix(8) == Self.magic[...] else { return true }
     var rest = bytes[...]
     for _ in 0..<2 {
-      guard let offset = Self.takeNumber(from: &rest), let size = Self.takeNumber(from: &rest)
-      else { return true }
+      guard let handle = Self.takeHandle(from: &rest) else { return true }
       // LevelDB refuses an offset beyond the end, unless adding the size to it overflows.
-      guard size <= tableBytes, offset <= UInt64.max / 2 else { return false }
+      guard handle.count <= tableBytes, handle.offset <= UInt64.max / 2 else { return false }
     }
     return true
+  }
+
+  /// The handle of the block that leads to the filter.
+  var metaindex: Handle? {
+    var rest = bytes[...]
+    return Self.takeHandle(from: &rest)
+  }
+
+  /// The handle of the index.
+  var index: Handle? {
+    var rest = bytes[...]
+    return Self.takeHandle(from: &rest).flatMap { _ in Self.takeHandle(from: &rest) }
+  }
+
+  /// The place of a block, as it is written.
+  typealias Handle = (offset: UInt64, count: UInt64)
+
+  static func takeHandle(from bytes: inout ArraySlice<UInt8>) -> Handle? {
+    guard let offset = takeNumber(from: &bytes), let count = takeNumber(from: &bytes) else {
+      return nil
+    }
+    return (offset, count)
   }
 
   /// A varint as LevelDB reads it, which may be longer than necessary or exceed 64 bits.

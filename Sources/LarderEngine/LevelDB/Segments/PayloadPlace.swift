@@ -8,6 +8,19 @@ package struct PayloadPlace: Hashable, Sendable {
   package let byteCount: Int
 }
 
+extension PayloadPlace {
+  /// The place of the payload of a row of LevelDB; nil if that is in the row.
+  package init?(
+    ofRow value: UnsafeRawBufferPointer, under key: UnsafeRawBufferPointer,
+    by separation: ValueSeparation
+  ) {
+    guard let row = SeparatedRow(value, under: key, by: separation) else { return nil }
+    self.init(
+      file: SegmentHeader.name(of: row.pointer.segment), offset: row.pointer.offset,
+      byteCount: row.pointer.payloadCount)
+  }
+}
+
 extension LevelDBEngine {
   /// The place of the payload of the value under `key`.
   ///
@@ -22,11 +35,6 @@ extension LevelDBEngine {
     } catch {
       throw noted(error)
     }
-    let row = key.withUnsafeBytes { SeparatedRow(buffer.memory.bytes, under: $0, by: format) }
-    return row.map {
-      PayloadPlace(
-        file: SegmentHeader.name(of: $0.pointer.segment), offset: $0.pointer.offset,
-        byteCount: $0.pointer.payloadCount)
-    }
+    return key.withUnsafeBytes { PayloadPlace(ofRow: buffer.memory.bytes, under: $0, by: format) }
   }
 }

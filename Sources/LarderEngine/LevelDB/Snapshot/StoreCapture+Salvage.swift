@@ -135,22 +135,15 @@ extension LogScan {
   ) -> [(sequence: UInt64, rowCount: UInt64, bytes: [UInt8])] {
     var scan = LogScan(bytes, of: .batches(minimumSequence: sequence))
     var batches: [(sequence: UInt64, rowCount: UInt64, bytes: [UInt8])] = []
-    var resumed = -1
-    while true {
-      while let record = scan.next() {
-        let data = scan.withBytes(of: record) { [UInt8]($0) }
-        let rowCount = data.withUnsafeBytes {
-          UInt32(littleEndian: $0.loadUnaligned(fromByteOffset: 8, as: UInt32.self))
-        }
-        let sequence = data.withUnsafeBytes {
-          UInt64(littleEndian: $0.loadUnaligned(as: UInt64.self))
-        }
-        batches.append((sequence, UInt64(rowCount), data))
+    while let part = scan.nextPart() {
+      guard case .record(let record) = part else { continue }
+      scan.withBytes(of: record) { batch in
+        guard let sequence = LogBatch.sequence(of: batch),
+          let rowCount = LogBatch.rowCount(of: batch)
+        else { return }
+        batches.append((sequence, UInt64(rowCount), [UInt8](batch)))
       }
-      guard case .damaged(_, let place) = scan.end else { return batches }
-      // A first chunk whose continuation is lost is found at the same place again.
-      resumed = max(place, resumed + 1)
-      scan.resume(at: resumed)
     }
+    return batches
   }
 }

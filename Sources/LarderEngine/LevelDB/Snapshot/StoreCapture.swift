@@ -109,6 +109,9 @@ package struct StoreCapture {
     for name in first.sorted() where DataFile(name)?.isSegment == true { try transfer(name) }
     for name in first.sorted() where DataFile(name)?.isTable == true { try transfer(name) }
     try copyLogs(among: first)
+    if try files.kind(of: "\(source)/CURRENT") == nil {
+      return .missing(file: "CURRENT", names: first)
+    }
     guard try copyManifest() else { return .changed }
 
     let later = try files.names(in: source)
@@ -270,7 +273,7 @@ extension StoreCapture {
 }
 
 /// The kind of a file with a store's data, by its name.
-enum DataFile: Hashable {
+package enum DataFile: Hashable {
   case current
   case manifest
   case log(UInt64)
@@ -278,7 +281,7 @@ enum DataFile: Hashable {
   case segment(UInt32)
 
   /// Nil if a store has no data in a file of that name.
-  init?(_ name: String) {
+  package init?(_ name: String) {
     if name == "CURRENT" {
       self = .current
     } else if name.hasPrefix("MANIFEST-"), UInt64(name.dropFirst(9)) != nil {

@@ -1,0 +1,219 @@
+// A strict reader of LevelDB's tables. A table consists of
+//
+//   data blocks, a block for the filter, a block that leads to it, the index, the footer
+//
+// and the index leads to the data blocks. A block is followed by five bytes: its compression (0
+// none, 1 Snappy), and the masked CRC32C over the block as it is stored and that byte. A block of
+// entries, once decompressed, consists of
+//
+//   entries   bytes shared with the key before, other bytes of the key, bytes of the value (three
+//             varints), the other bytes of the key, the value
+//   restarts  where entries share nothing (4 bytes each, little-endian), their number (4 bytes)
+//
+// A key of a data block is the key of the database and eight bytes, little-endian: LevelDB's
+// sequence in the upper seven, and 1 for a put or 0 for a removal in the lowest.
+
+import LarderBytes
+
+/// Reads a table of LevelDB from its bytes, which may be damaged in any way.
+package struct TableFile: Sendable {
+  /// The place of a block in the file, without what follows it.
+  package struct Place: Hashable, Sendable {
+    package let offset: Int
+    package let count: Int
+  }
+
+  /// A block, checked and decompressed.
+  package struct Block: Sendable {
+    package let place: Place
+    package let isCompressed: Bool
+    package let bytes: [UInt8]
+  }
+
+  package struct Entry: Sendable {
+    /// The key of the database.
+    package let key: [UInt8]
+    package let sequence: UInt64
+    package let isRemoval: Bool
+    /// The place of the value in the block; empty for a removal.
+    package let value: Range<Int>
+  }
+
+  /// What is wrong, and where in the file.
+  package struct Fault: Error, Hashable, Sendable, CustomStringConvertible {
+    package let offset: Int
+    package let message: String
+
+    package var description: String { "byte \(offset): \(message)" }
+  }
+
+  private static let trailerBytes = 5
+  /// Snappy makes at most this many bytes of one.
+  private static let largestRatio = 64
+
+  /// The data blocks, in the order of their keys.
+  package private(set) var blocks: [Place] = []
+  /// For each data block, a key of the database at or after its last one and before the next block.
+  private var lastKeys: [[UInt8]] = []
+  /// The name of the filter's policy; nil if there is no filter, or its name cannot be read.
+  package private(set) var filterPolicy: String?
+  /// The place of the filter.
+  package private(set) var filter: Place?
+  /// What is wrong with the filter, without which entries can be read.
+  package private(set) var filterFault: Fault?
+
+  private let bytes: [UInt8]
+
+  /// Reads the footer, the index and the filter.
+  ///
+  /// - Throws: A ``Fault`` if the footer or the index is damaged.
+  package init(_ bytes: [UInt8]) throws(Fault) {
+    self.bytes = bytes
+    guard let footer = TableFooter(endOf: bytes) else {
+      throw Fault(
+        offset: max(0, bytes.count - TableFooter.byteCount),
+        message: "the file does not end like a table")
+    }
+    let index = try block(at: try place(footer.index, namedAt: bytes.count))
+    var entries = RawEntries(of: index)
+    while let (key, value) = try entries.next() {
+      let handle = Self.handle(in: index.bytes[value])
+      blocks.append(try place(handle, namedAt: index.place.offset))
+      lastKeys.append(Array(key.dropLast(8)))
+    }
+    do throws(Fault) {
+      try readFilter(namedIn: try block(at: try place(footer.metaindex, namedAt: bytes.count)))
+    } catch {
+      filterFault = error
+    }
+  }
+
+  private mutating func readFilter(namedIn names: Block) throws(Fault) {
+    var entries = RawEntries(of: names)
+    while let (key, value) = try entries.next() {
+      let name = String(decoding: key, as: UTF8.self)
+      guard name.hasPrefix("filter.") else { continue }
+      filterPolicy = String(name.dropFirst(7))
+      let place = try place(Self.handle(in: names.bytes[value]), namedAt: names.place.offset)
+      filter = place
+      _ = try block(at: place)
+    }
+  }
+
+  /// The place that a handle names, if it lies in the file before the footer.
+  private func place(
+    _ handle: TableFooter.Handle?, namedAt offset: Int
+  ) throws(Fault) -> Place {
+    let room = UInt64(bytes.count - TableFooter.byteCount)
+    guard let handle, handle.offset <= room, handle.count <= room - handle.offset,
+      room - handle.offset - handle.count >= UInt64(Self.trailerBytes)
+    else { throw Fault(offset: offset, message: "a block is named that is not in the file") }
+    return Place(offset: Int(handle.offset), count: Int(handle.count))
+  }
+
+  private static func handle(in value: ArraySlice<UInt8>) -> TableFooter.Handle? {
+    var rest = value
+    return TableFooter.takeHandle(from: &rest)
+  }
+
+  /// The data blocks that may have entries of a key of the database.
+  package func blocks(with key: [UInt8]) -> [Place] {
+    blocks.indices.filter { index in
+      let isBefore = lastKeys[index].lexicographicallyPrecedes(key)
+      let isAfter = index > 0 && key.lexicographicallyPrecedes(lastKeys[index - 1])
+      return !isBefore && !isAfter
+    }.map { blocks[$0] }
+  }
+
+  /// Reads and checks a block.
+  package func block(at place: Place) throws(Fault) -> Block {
+    let end = place.offset + place.count
+    let stored = bytes.withUnsafeBytes { bytes -> UInt32 in
+      UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: end + 1, as: UInt32.self))
+    }
+    let sum = bytes.withUnsafeBytes {
+      crc32c(UnsafeRawBufferPointer(rebasing: $0[place.offset...end]))
+    }
+    guard stored == (sum >> 15 | sum << 17) &+ 0xA282_EAD8 else {
+      throw Fault(offset: place.offset, message: "the checksum of the block does not match")
+    }
+    let contents = bytes[place.offset..<end]
+    switch bytes[end] {
+    case 0: return Block(place: place, isCompressed: false, bytes: Array(contents))
+    case 1:
+      var buffer = ByteBuffer()
+      let limit = contents.count * Self.largestRatio
+      let isValid = Snappy.decompress(
+        bytes.span.bytes.extracting(place.offset..<end), limit: limit, to: &buffer)
+      guard isValid else {
+        throw Fault(offset: place.offset, message: "the block cannot be decompressed")
+      }
+      return Block(place: place, isCompressed: true, bytes: Array(buffer))
+    case let type:
+      throw Fault(offset: place.offset, message: "the block has the unknown compression \(type)")
+    }
+  }
+
+  /// The entries of a data block.
+  package func entries(of block: Block) -> Entries { Entries(of: block) }
+
+  /// The entries of a data block, one after another.
+  package struct Entries {
+    private var raw: RawEntries
+
+    fileprivate init(of block: Block) { raw = RawEntries(of: block) }
+
+    /// The next entry; nil at the end.
+    package mutating func next() throws(Fault) -> Entry? {
+      guard let (key, value) = try raw.next() else { return nil }
+      guard key.count >= 8, key[key.count - 8] <= 1 else {
+        throw raw.fault("an entry of the block has no sequence")
+      }
+      let tag = key.suffix(8).reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+      return Entry(
+        key: Array(key.dropLast(8)), sequence: tag >> 8, isRemoval: tag & 1 == 0, value: value)
+    }
+  }
+}
+
+/// The entries of any block with keys.
+private struct RawEntries {
+  private let block: TableFile.Block
+  private var at = 0
+  /// The end of the entries; nil if the block has no room for its restarts.
+  private let end: Int?
+  private var key: [UInt8] = []
+
+  init(of block: TableFile.Block) {
+    self.block = block
+    end = Self.endOfEntries(in: block.bytes)
+  }
+
+  private static func endOfEntries(in bytes: [UInt8]) -> Int? {
+    guard bytes.count >= 4 else { return nil }
+    let restarts = bytes.suffix(4).reversed().reduce(0) { $0 << 8 | Int($1) }
+    let end = bytes.count - 4 * (restarts + 1)
+    return end >= 0 ? end : nil
+  }
+
+  mutating func next() throws(TableFile.Fault) -> (key: [UInt8], value: Range<Int>)? {
+    guard let end else { throw fault("the block has more restarts than bytes") }
+    guard at < end else { return nil }
+    var place = at
+    let contents = block.bytes
+    let bytes = contents.span.bytes.extracting(0..<end)
+    guard let shared = readVarint(bytes, at: &place), let others = readVarint(bytes, at: &place),
+      let valueCount = readVarint(bytes, at: &place), shared <= key.count,
+      others <= end - place, valueCount <= end - place - Int(others)
+    else { throw fault("an entry of the block is longer than the block") }
+    let value = (place + Int(others))..<(place + Int(others) + Int(valueCount))
+    key.removeLast(key.count - Int(shared))
+    key += contents[place..<value.lowerBound]
+    at = value.upperBound
+    return (key, value)
+  }
+
+  func fault(_ message: String) -> TableFile.Fault {
+    TableFile.Fault(offset: block.place.offset, message: message)
+  }
+}
