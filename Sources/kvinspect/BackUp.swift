@@ -15,7 +15,7 @@ struct BackUp: ParsableCommand {
 
   func run() throws {
     try shared.run { inspection, output throws(InspectionError) in
-      try inspection.backup(to: target, style: shared.style(), to: &output)
+      try inspection.backup(to: target, style: shared.form.style(), to: &output)
     }
   }
 }

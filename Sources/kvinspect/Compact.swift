@@ -23,7 +23,7 @@ struct Compact: ParsableCommand {
 
   func run() throws {
     try shared.run { (_: Date, output: inout StandardOutput) throws(InspectionError) in
-      try Inspection.compact(shared.store, style: shared.style(), to: &output)
+      try Inspection.compact(shared.store, style: shared.form.style(), to: &output)
     }
   }
 }

@@ -19,7 +19,7 @@ struct Diff: ParsableCommand {
     try shared.run { inspection, output throws(InspectionError) in
       let other = try Inspection(at: other, now: inspection.now)
       return try inspection.differences(
-        from: other, inCache: cache, style: shared.style(), to: &output)
+        from: other, inCache: cache, style: shared.form.style(), to: &output)
     }
   }
 }

@@ -15,7 +15,7 @@ struct Export: ParsableCommand {
 
   func run() throws {
     try shared.run { inspection, output throws(InspectionError) in
-      try inspection.export(records.selection, style: shared.style(), to: &output)
+      try inspection.export(records.selection, style: shared.form.style(), to: &output)
     }
   }
 }

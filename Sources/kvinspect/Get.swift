@@ -18,7 +18,7 @@ struct Get: ParsableCommand {
   var raw = false
 
   func validate() throws {
-    guard !(raw && shared.redact) else {
+    guard !(raw && shared.form.redact) else {
       throw ValidationError("--raw and --redact exclude each other")
     }
   }
@@ -28,10 +28,10 @@ struct Get: ParsableCommand {
     try shared.run { inspection, output throws(InspectionError) in
       guard raw else {
         return try inspection.get(
-          key, cache: cache, style: shared.style(values: values), to: &output)
+          key, cache: cache, style: shared.form.style(values: values), to: &output)
       }
-      let payload = try inspection.payload(of: key, cache: cache, keys: shared.keys)
-      if payload.isExpired, !shared.quiet { printMessage("\(key) is expired") }
+      let payload = try inspection.payload(of: key, cache: cache, keys: shared.form.keys)
+      if payload.isExpired, !shared.form.quiet { printMessage("\(key) is expired") }
       output.write(payload.bytes)
       return .fine
     }

@@ -9,7 +9,7 @@ struct Info: ParsableCommand {
 
   func run() throws {
     try shared.run { inspection, output throws(InspectionError) in
-      try inspection.info(style: shared.style(), to: &output)
+      try inspection.info(style: shared.form.style(), to: &output)
     }
   }
 }

@@ -30,7 +30,7 @@ struct List: ParsableCommand {
     selection.limit = limit
     selection.isReversed = reverse
     try shared.run { inspection, output throws(InspectionError) in
-      try inspection.list(selection, style: shared.style(), to: &output)
+      try inspection.list(selection, style: shared.form.style(), to: &output)
     }
   }
 }

@@ -31,7 +31,7 @@ struct Prefixes: ParsableCommand {
     try shared.run { inspection, output throws(InspectionError) in
       try inspection.prefixes(
         of: records.selection, delimiters: delimiter.isEmpty ? ["/", ":"] : delimiter,
-        depth: depth, limit: limit, style: shared.style(), to: &output)
+        depth: depth, limit: limit, style: shared.form.style(), to: &output)
     }
   }
 }

@@ -27,7 +27,7 @@ struct Remove: ParsableCommand {
     try shared.run { (now: Date, output: inout StandardOutput) throws(InspectionError) in
       try Inspection.remove(
         key.text, cache: key.cache, from: shared.store, isDryRun: dryRun, now: now,
-        style: shared.style(), to: &output)
+        style: shared.form.style(), to: &output)
     }
   }
 }

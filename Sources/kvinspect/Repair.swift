@@ -18,7 +18,7 @@ struct Repair: ParsableCommand {
 
   func run() throws {
     try shared.run { (_: Date, report: inout StandardOutput) throws(InspectionError) in
-      try Inspection.repair(shared.store, to: output, style: shared.style(), to: &report)
+      try Inspection.repair(shared.store, to: output, style: shared.form.style(), to: &report)
     }
   }
 }

@@ -14,7 +14,7 @@ struct Restore: ParsableCommand {
 
   func run() throws {
     try shared.run { (_: Date, output: inout StandardOutput) throws(InspectionError) in
-      try Inspection.restore(shared.store, to: target, style: shared.style(), to: &output)
+      try Inspection.restore(shared.store, to: target, style: shared.form.style(), to: &output)
     }
   }
 }

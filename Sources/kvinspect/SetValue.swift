@@ -44,7 +44,7 @@ struct SetValue: ParsableCommand {
       }
       return try Inspection.set(
         NewValue(json: Array(json), schemaVersion: schema, savedAt: date), for: key.text,
-        cache: key.cache, in: shared.store, now: now, style: shared.style(), to: &output)
+        cache: key.cache, in: shared.store, now: now, style: shared.form.style(), to: &output)
     }
   }
 }

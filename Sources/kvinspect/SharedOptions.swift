@@ -7,7 +7,39 @@ struct SharedOptions: ParsableArguments {
   @Argument(help: "The store's directory.", completion: .directory)
   var store: String
 
-  @Option(help: "The format of the report: table, json, jsonl; csv for ls, ttl and verify.")
+  @OptionGroup var form: StyleOptions
+
+  @Option(
+    parsing: .unconditional,
+    help: "Evaluate lifetimes at this time: 2026-01-31T12:00:00Z, 2026-01-31, +8d, -90s.")
+  var now: String?
+
+  /// Runs a command on a snapshot of the store, and throws the exit code unless it is 0.
+  func run(
+    _ command: (Inspection, inout StandardOutput) throws(InspectionError) -> Outcome
+  ) throws {
+    try run { (moment: Date, output: inout StandardOutput) throws(InspectionError) in
+      try command(try Inspection(at: store, now: moment), &output)
+    }
+  }
+
+  /// Runs a command with the moment of `--now`, and throws the exit code unless it is 0.
+  func run(
+    _ command: (Date, inout StandardOutput) throws(InspectionError) -> Outcome
+  ) throws {
+    try runCommand(quiet: form.quiet) { output throws(InspectionError) in
+      let clock = Moment.now()
+      let moment = try now.map { text throws(InspectionError) in
+        try Moment.parse(text, from: clock)
+      }
+      return try command(moment ?? clock, &output)
+    }
+  }
+}
+
+/// The options of every command that writes a report with keys.
+struct StyleOptions: ParsableArguments {
+  @Option(help: "The format of the report: table, json, jsonl; csv for lists of rows.")
   var format: ReportFormat = .table
 
   @Option(
@@ -16,11 +48,6 @@ struct SharedOptions: ParsableArguments {
       Keys of bytes, and texts that cannot be shown unchanged, are written as 0x and hex.
       """)
   var keys: KeyForm = .auto
-
-  @Option(
-    parsing: .unconditional,
-    help: "Evaluate lifetimes at this time: 2026-01-31T12:00:00Z, 2026-01-31, +8d, -90s.")
-  var now: String?
 
   @Flag(help: "Write no values, and only lengths and checksums of keys.")
   var redact = false
@@ -49,25 +76,12 @@ struct SharedOptions: ParsableArguments {
     return style
   }
 
-  /// Runs a command on a snapshot of the store, and throws the exit code unless it is 0.
+  /// Runs a command, and throws the exit code unless it is 0.
   func run(
-    _ command: (Inspection, inout StandardOutput) throws(InspectionError) -> Outcome
-  ) throws {
-    try run { (moment: Date, output: inout StandardOutput) throws(InspectionError) in
-      try command(try Inspection(at: store, now: moment), &output)
-    }
-  }
-
-  /// Runs a command with the moment of `--now`, and throws the exit code unless it is 0.
-  func run(
-    _ command: (Date, inout StandardOutput) throws(InspectionError) -> Outcome
+    _ command: (Style, inout StandardOutput) throws(InspectionError) -> Outcome
   ) throws {
     try runCommand(quiet: quiet) { output throws(InspectionError) in
-      let clock = Moment.now()
-      let moment = try now.map { text throws(InspectionError) in
-        try Moment.parse(text, from: clock)
-      }
-      return try command(moment ?? clock, &output)
+      try command(style(), &output)
     }
   }
 }

@@ -14,7 +14,7 @@ struct Stats: ParsableCommand {
 
   func run() throws {
     try shared.run { inspection, output throws(InspectionError) in
-      try inspection.statistics(of: records.selection, style: shared.style(), to: &output)
+      try inspection.statistics(of: records.selection, style: shared.form.style(), to: &output)
     }
   }
 }

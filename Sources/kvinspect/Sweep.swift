@@ -27,11 +27,11 @@ struct Sweep: ParsableCommand {
   func run() throws {
     guard !dryRun else {
       return try shared.run { inspection, output throws(InspectionError) in
-        try inspection.dryRun(style: shared.style(), to: &output)
+        try inspection.dryRun(style: shared.form.style(), to: &output)
       }
     }
     try shared.run { moment, output throws(InspectionError) in
-      try Inspection.sweep(shared.store, now: moment, style: shared.style(), to: &output)
+      try Inspection.sweep(shared.store, now: moment, style: shared.form.style(), to: &output)
     }
   }
 }

@@ -17,7 +17,7 @@ struct TTL: ParsableCommand {
 
   func run() throws {
     try shared.run { inspection, output throws(InspectionError) in
-      try inspection.timeToLive(ofCache: cache, style: shared.style(), to: &output)
+      try inspection.timeToLive(ofCache: cache, style: shared.form.style(), to: &output)
     }
   }
 }

@@ -26,7 +26,7 @@ struct Top: ParsableCommand {
     selection.limit = limit
     if by == .ttl, records.state.isEmpty { selection.states = [.fresh, .stale] }
     try shared.run { inspection, output throws(InspectionError) in
-      try inspection.list(selection, style: shared.style(), to: &output)
+      try inspection.list(selection, style: shared.form.style(), to: &output)
     }
   }
 }

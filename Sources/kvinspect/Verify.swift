@@ -10,7 +10,7 @@ struct Verify: ParsableCommand {
 
   func run() throws {
     try shared.run { inspection, output throws(InspectionError) in
-      try inspection.verify(style: shared.style(), to: &output)
+      try inspection.verify(style: shared.form.style(), to: &output)
     }
   }
 }

@@ -11,7 +11,7 @@ struct Why: ParsableCommand {
 
   func run() throws {
     try shared.run { inspection, output throws(InspectionError) in
-      try inspection.why(key.text, cache: key.cache, style: shared.style(), to: &output)
+      try inspection.why(key.text, cache: key.cache, style: shared.form.style(), to: &output)
     }
   }
 }

@@ -67,6 +67,22 @@ import Testing
     #expect(try run("why", path, "--fast", "fresh").status == 64)
   }
 
+  @Test("The files of a store are listed and searched, and exit codes say what was found.")
+  func files() throws {
+    let specimen = try Specimen()
+    let path = specimen.path
+    #expect(try run("files", path).output.contains("MANIFEST-"))
+    #expect(try run("files", path + "/none").status == 4)
+    #expect(try run("wal", path, "--entries", "--format", "csv").output.contains(",put,"))
+    #expect(try run("manifest", path).output.contains("leveldb.BytewiseComparator"))
+    #expect(try run("table", path).status == 64)
+    #expect(try run("table", path + "/CURRENT").status == 3)
+    #expect(try run("find", path, "-7").output.contains("current"))
+    #expect(try run("find", path, "nobody").status == 2)
+    #expect(try run("find", path, "--database-key", "0x10016e").status == 2)
+    #expect(try run("find", path, "--fast", "fresh").status == 64)
+  }
+
   @Test("Copies of a store are made, compared and compacted.")
   func copies() throws {
     let specimen = try Specimen()

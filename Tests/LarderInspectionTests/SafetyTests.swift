@@ -20,6 +20,17 @@ import Testing
       var text = ""
       let settings = try BenchSettings(rounds: 1, records: nil)
       #expect(try inspection.bench(settings, style: Style(format), to: &text) == .fine)
+      #expect(try Inspection.files(in: path, style: Style(format), to: &text) == .fine)
+      for listsEntries in [true, false] {
+        #expect(
+          try Inspection.logs(
+            at: path, listsEntries: listsEntries, style: Style(format), to: &text) == .fine)
+      }
+      #expect(try Inspection.manifest(at: path, style: Style(format), to: &text) == .fine)
+      #expect(
+        try Inspection.find(
+          "fresh", cache: nil, isDatabaseKey: false, in: path, style: Style(format), to: &text)
+          == .fine)
     }
   }
 

@@ -87,11 +87,7 @@ final class Specimen {
     var sum = key.withUnsafeBytes { crc32c($0) }
     sum = body.withUnsafeBytes { crc32c($0, extending: sum) }
     let value = withUnsafeBytes(of: sum.littleEndian, Array.init) + body
-    try withEngine { engine in
-      var batch = WriteBatch()
-      batch.put(key.span.bytes, value.span.bytes)
-      try engine.write(&batch, synced: false)
-    }
+    try withEngine { try $0.put(key, value) }
   }
 
   /// Changes physical rows without the library.
@@ -103,6 +99,13 @@ final class Specimen {
 }
 
 extension LevelDBEngine {
+  /// Writes one row.
+  func put(_ key: [UInt8], _ value: [UInt8]) throws {
+    var batch = WriteBatch()
+    batch.put(key.span.bytes, value.span.bytes)
+    try write(&batch, synced: false)
+  }
+
   /// The physical keys that begin with `prefix`, in order.
   func keys(from prefix: [UInt8]) throws -> [[UInt8]] {
     var keys: [[UInt8]] = []
@@ -119,9 +122,7 @@ extension LevelDBEngine {
       try keys(from: prefix).first { $0.suffix(end.utf8.count) == Array(end.utf8)[...] })
     var value = try #require(try get(key.span.bytes))
     value[value.count - 1] ^= 0xFF
-    var batch = WriteBatch()
-    batch.put(key.span.bytes, value.span.bytes)
-    try write(&batch, synced: false)
+    try put(key, value)
   }
 
   /// Replaces the record whose key ends in `end` with an intact one of a later format.

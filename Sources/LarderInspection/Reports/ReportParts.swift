@@ -30,10 +30,12 @@ private let formulaStarts: Set<Unicode.Scalar> = [
 
 extension Style {
   /// A key in this style.
-  ///
-  /// A redacted key is written as its length and checksum; equal texts are very likely one key.
   func text(of key: [UInt8], in cache: KnownCache) -> String {
-    guard isRedacted else { return keys.text(of: key, kind: cache.keyKind) }
+    isRedacted ? Self.redactedText(of: key) : keys.text(of: key, kind: cache.keyKind)
+  }
+
+  /// The length and the checksum of a key; equal texts are very likely one key.
+  static func redactedText(of key: [UInt8]) -> String {
     let sum = String(key.withUnsafeBytes { crc32c($0) }, radix: 16)
     return "(\(key.count) bytes, \(String(repeating: "0", count: 8 - sum.count))\(sum))"
   }

@@ -1,0 +1,176 @@
+import Larder
+import LarderBytes
+import LarderEngine
+
+/// The files of a database, read without opening it: that of a store or of any other program.
+struct DatabaseFiles {
+  let path: String
+  let names: Set<String>
+  /// The name of the MANIFEST that CURRENT names; nil if there is none.
+  let manifestName: String?
+  /// The live tables and logs; nil if the MANIFEST is missing or damaged.
+  let manifest: Manifest?
+
+  /// Reads the MANIFEST and lists the files in a directory.
+  ///
+  /// The database may be in use: a live file counts as missing only if the MANIFEST still names it
+  /// afterwards.
+  ///
+  /// - Throws: An ``InspectionError`` with the status `unavailable` if there is no database, or if
+  ///   its files change too fast; `io`.
+  init(at directory: String) throws(InspectionError) {
+    path = try FileAccess.directory(directory, of: "database")
+    var current = try Self.manifest(in: path)
+    for _ in 0..<Self.mostReads {
+      let names = try Self.names(in: path)
+      guard names.contains(where: { DataFile($0) != nil }) else {
+        throw InspectionError(.unavailable, "there is no database at \(path)")
+      }
+      let isWhole = current.manifest.map { $0.missingFile(in: names) == nil } ?? false
+      let next = isWhole ? current : try Self.manifest(in: path)
+      if next == current {
+        (self.names, manifestName, manifest) = (names, current.name, current.manifest)
+        return
+      }
+      current = next
+    }
+    throw InspectionError(.unavailable, "the files of \(path) change faster than they are listed")
+  }
+
+  /// A database whose live files change as often as this while they are listed is given up.
+  private static let mostReads = 100
+
+  private struct Current: Equatable {
+    var name: String?
+    var manifest: Manifest?
+
+    static func == (a: Current, b: Current) -> Bool {
+      a.name == b.name && a.manifest?.tables == b.manifest?.tables
+        && a.manifest?.logNumber == b.manifest?.logNumber
+    }
+  }
+
+  private static func manifest(in path: String) throws(InspectionError) -> Current {
+    guard let current = try FileAccess.read("\(path)/CURRENT", limit: 1024) else {
+      return Current()
+    }
+    let name = String(decoding: current.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
+    guard DataFile(name) == .manifest else { return Current() }
+    let bytes = try FileAccess.read("\(path)/\(name)", limit: .max)
+    return Current(name: name, manifest: bytes.flatMap { Manifest($0) })
+  }
+
+  static func names(in path: String) throws(InspectionError) -> Set<String> {
+    do {
+      return try SystemFiles().names(in: path)
+    } catch {
+      throw InspectionError(error)
+    }
+  }
+
+  func bytes(of name: String) throws(InspectionError) -> [UInt8] {
+    try FileAccess.bytes(of: name, in: path)
+  }
+
+  /// The names of the logs, in the order in which they were written.
+  var logs: [String] {
+    names.compactMap { name in LogSurvey.number(of: name).map { ($0, name) } }
+      .sorted { $0.0 < $1.0 }.map(\.1)
+  }
+
+  /// Whether reads use the log or table of that name; false if no MANIFEST says so.
+  func isLive(_ name: String) -> Bool {
+    switch DataFile(name) {
+    case .table(let number): manifest?.tables[number] != nil
+    case .log(let number): manifest?.needsLog(number) == true
+    default: false
+    }
+  }
+
+  /// The level of a table; nil if it is not live, or no table.
+  func level(of name: String) -> Int? {
+    guard case .table(let number) = DataFile(name) else { return nil }
+    return manifest?.tables[number]?.level
+  }
+}
+
+/// The argument of a command that reads one kind of file: a file, or a database's directory.
+struct FileArgument {
+  /// The directory.
+  let path: String
+  /// The names of the files in it.
+  let names: [String]
+
+  /// Finds the file at `path`, or those that `names` selects of the database at `path`.
+  ///
+  /// - Throws: An ``InspectionError`` with the status `unavailable` or `io`.
+  init(
+    _ path: String, inDatabase names: (DatabaseFiles) -> [String]
+  ) throws(InspectionError) {
+    guard let real = try FileAccess.realPath(path) else {
+      throw InspectionError(.unavailable, "there is no file at \(path)")
+    }
+    if FileAccess.isDirectory(real) {
+      let files = try DatabaseFiles(at: real)
+      (self.path, self.names) = (files.path, names(files))
+      return
+    }
+    let slash = real.lastIndex(of: "/") ?? real.startIndex
+    self.path = String(real[..<slash])
+    self.names = [String(real[real.index(after: slash)...])]
+  }
+
+  /// Writes the first line of a table: what is read, and that no database is opened.
+  func writeHeading(style: Style, to output: inout some TextOutputStream) {
+    let place = names.count == 1 ? "\(path)/\(names[0])" : path
+    style.writeHeading(ofFiles: place, to: &output)
+  }
+
+  func bytes(of name: String) throws(InspectionError) -> [UInt8] {
+    try FileAccess.bytes(of: name, in: path)
+  }
+}
+
+extension FileAccess {
+  /// The bytes of a file that was listed.
+  ///
+  /// - Throws: An ``InspectionError`` with the status `unavailable` if it is missing by now; `io`.
+  fileprivate static func bytes(
+    of name: String, in path: String
+  ) throws(InspectionError) -> [UInt8] {
+    guard let bytes = try read("\(path)/\(name)", limit: .max) else {
+      throw InspectionError(.unavailable, "\(path)/\(name) was deleted meanwhile")
+    }
+    return bytes
+  }
+}
+
+extension Style {
+  /// Writes the first line of a table that was read from files, without opening a database.
+  func writeHeading(ofFiles path: String, to output: inout some TextOutputStream) {
+    guard format == .table, !isQuiet else { return }
+    output.write("\(path.escapedForTerminal) (files)\n\n")
+  }
+
+  /// A key of the database, as reports of files show it.
+  ///
+  /// A store's key is shown as its space, the number of its cache, and the key in it. Everything
+  /// else, and with ``KeyForm/hex`` every key, is shown as `0x` and hex.
+  func text(ofDatabaseKey key: [UInt8]) -> String {
+    if isRedacted { return Self.redactedText(of: key) }
+    guard keys != .hex, let space = key.first.flatMap(KeySpace.init) else {
+      return KeyForm.hex(key)
+    }
+    var at = 1
+    switch space {
+    case .metadata: return "metadata " + KeyForm.utf8.text(of: Array(key.dropFirst()), kind: .bytes)
+    case .records:
+      guard let id = readVarint(key.span.bytes, at: &at) else { return KeyForm.hex(key) }
+      return "record #\(id) " + KeyForm.utf8.text(of: Array(key[at...]), kind: .bytes)
+    case .expiry:
+      guard let row = IndexRow(key: key.span.bytes) else { return KeyForm.hex(key) }
+      let userKey = KeyForm.utf8.text(of: row.userKey, kind: .bytes)
+      return "expiry #\(row.cacheID) \(row.bucket) \(userKey)"
+    }
+  }
+}

@@ -1,0 +1,61 @@
+import Larder
+import LarderEngine
+
+extension Inspection {
+  /// Writes the files of a database: what each is, and whether it is live.
+  ///
+  /// No database is opened.
+  ///
+  /// - Parameters:
+  ///   - directory: The directory of a store, or of any other LevelDB database.
+  ///   - style: The style of the report.
+  ///   - output: Receives the report.
+  /// - Returns: `damaged` if a live file is missing, or no intact MANIFEST says which are live.
+  /// - Throws: An ``InspectionError`` with the status `unavailable` if there is no database; `io`.
+  package static func files(
+    in directory: String, style: Style, to output: inout some TextOutputStream
+  ) throws(InspectionError) -> Outcome {
+    let files = try DatabaseFiles(at: directory)
+    style.writeHeading(ofFiles: files.path, to: &output)
+    var rows = Rows(
+      [
+        Rows.Column("STATE", "state"), Rows.Column("KIND", "kind"),
+        Rows.Column(.number("LEVEL"), "level"), Rows.Column(.number("BYTES"), "bytes"),
+        Rows.Column("FILE", "file"),
+      ], under: [("schemaVersion", reportVersion), ("path", .string(files.path))], style: style)
+    let missing = files.manifest?.missingFile(in: files.names)
+    for name in (files.names.union(missing.map { [$0] } ?? [])).sorted() {
+      let bytes = FileAccess.bytes(of: "\(files.path)/\(name)")
+      let (kind, state, level) = files.description(of: name)
+      rows.add(
+        [
+          .text(bytes == nil ? "missing" : state), .text(kind),
+          level.map(Rows.Cell.number) ?? .none, bytes.map(Rows.Cell.bytes) ?? .none, .text(name),
+        ], tint: bytes == nil ? .bad : state == "live" ? .good : .gone, to: &output)
+    }
+    rows.end(to: &output)
+    return missing == nil && files.manifest != nil ? .fine : .damaged
+  }
+}
+
+extension DatabaseFiles {
+  /// The kind of a file, whether it is live, and the level of a table.
+  fileprivate func description(of name: String) -> (kind: String, state: String, level: Int?) {
+    func state(_ isLive: Bool?) -> String { isLive.map { $0 ? "live" : "not live" } ?? "unknown" }
+    switch DataFile(name) {
+    case .current: return ("names the MANIFEST", "live", nil)
+    case .manifest: return ("MANIFEST", state(manifestName.map { $0 == name }), nil)
+    case .log: return ("log", state(manifest.map { _ in isLive(name) }), nil)
+    case .table: return ("table", state(manifest.map { _ in isLive(name) }), level(of: name))
+    case .segment: return ("segment", "live", nil)
+    case nil: break
+    }
+    switch name {
+    case StoreMarker.fileName: return ("marks a store", "live", nil)
+    case StoreMarker.guardFileName: return ("the owner's lock", "live", nil)
+    case "LOCK": return ("LevelDB's lock", "live", nil)
+    case "LOG", "LOG.old": return ("LevelDB's messages", "not live", nil)
+    default: return ("other", "unknown", nil)
+    }
+  }
+}

@@ -1,0 +1,239 @@
+import Larder
+import LarderBytes
+import LarderEngine
+
+extension Inspection {
+  /// Writes every trace of a key in the files of a store: its puts and removals, newest first.
+  ///
+  /// The files are those that reads use. If the MANIFEST is damaged or one of them is missing, all
+  /// files are searched.
+  ///
+  /// - Parameters:
+  ///   - key: A key in the form of `style`; with `isDatabaseKey`, one of the database in hex, and
+  ///     then no database is opened, however damaged the store is.
+  ///   - name: The cache; nil for every cache.
+  ///   - isDatabaseKey: Whether `key` is one of the database.
+  ///   - directory: The store's directory.
+  ///   - style: The style of the report.
+  ///   - output: Receives the report.
+  /// - Returns: `damaged` if a part of the files cannot be read.
+  /// - Throws: An ``InspectionError`` with the status `notFound` if there is no trace, or `damaged`
+  ///   if it may be in a part that cannot be read; otherwise as
+  ///   ``Inspection/init(at:now:linking:)``.
+  /// - Complexity: A read of all logs and tables. One file in memory at a time.
+  package static func find(
+    _ key: String, cache name: String?, isDatabaseKey: Bool, in directory: String, style: Style,
+    to output: inout some TextOutputStream
+  ) throws(InspectionError) -> Outcome {
+    let keys: [[UInt8]]
+    if isDatabaseKey {
+      guard let bytes = KeyForm.hex.bytes(of: key, kind: .bytes) else {
+        throw InspectionError(.usage, "\(key) is not a key in hex")
+      }
+      keys = [bytes]
+    } else {
+      keys = try Inspection(at: directory, now: Moment.now())
+        .databaseKeys(of: key, cache: name, keys: style.keys)
+    }
+    let path = try FileAccess.directory(directory)
+    let snapshot = try snapshotUnlessDamaged(of: path)
+    let search = try KeySearch(for: keys, in: snapshot?.path ?? path)
+    guard !search.traces.isEmpty else {
+      let faults = search.faults.map { "; \($0)" }.joined()
+      throw InspectionError(
+        search.faults.isEmpty ? .notFound : .damaged,
+        "no trace of \(style.isRedacted ? "the key" : key)\(faults)")
+    }
+    search.write(
+      path, access: snapshot == nil ? "files" : "snapshot", style: style, to: &output)
+    return search.faults.isEmpty ? .fine : .damaged
+  }
+
+  /// A snapshot of a store or another database that is not opened; nil if its MANIFEST is damaged
+  /// or a file is missing, so that no process writes to it.
+  private static func snapshotUnlessDamaged(
+    of path: String
+  ) throws(InspectionError) -> StoreSnapshot? {
+    do {
+      return try StoreSnapshot(of: path, named: "kvinspect-")
+    } catch .corrupt {
+      return nil
+    } catch {
+      throw InspectionError(error)
+    }
+  }
+
+  /// The keys of the database under which caches have records of a key.
+  private func databaseKeys(
+    of key: String, cache name: String?, keys form: KeyForm
+  ) throws(InspectionError) -> [[UInt8]] {
+    var selection = Selection()
+    selection.cache = name
+    let keys = try caches(in: selection).caches.compactMap { cache in
+      form.bytes(of: key, kind: cache.keyKind).map {
+        KeySpace.records.prefix(ofCache: cache.id) + $0
+      }
+    }
+    guard !keys.isEmpty else {
+      throw InspectionError(.usage, "no cache has keys of the form of \(key)")
+    }
+    return keys
+  }
+}
+
+/// A put or a removal in a file.
+private struct Trace {
+  let key: [UInt8]
+  let file: String
+  /// The start of the batch or the block.
+  let offset: Int
+  let sequence: UInt64
+  /// Nil for a removal.
+  let valueBytes: Int?
+  /// Where the payload is, if not in the file.
+  let payload: PayloadPlace?
+}
+
+/// A search in the files of a store, or of a snapshot of it.
+private struct KeySearch {
+  private typealias Found = (traces: [Trace], faults: [String])
+
+  private let keys: Set<[UInt8]>
+  private let files: DatabaseFiles
+  private var found: Found = ([], [])
+
+  init(for keys: [[UInt8]], in directory: String) throws(InspectionError) {
+    self.keys = Set(keys)
+    files = try DatabaseFiles(at: directory)
+    for name in files.names.sorted() {
+      switch DataFile(name) {
+      case .log: try search(log: name)
+      case .table: try search(table: name)
+      default: break
+      }
+    }
+  }
+
+  private mutating func search(log name: String) throws(InspectionError) {
+    var scan = LogScan(try files.bytes(of: name), of: .batches(minimumSequence: 0))
+    while let part = scan.nextPart() {
+      switch part {
+      case .record(let record):
+        scan.withBytes(of: record) { batch in
+          guard let first = LogBatch.sequence(of: batch), let rows = LogBatch.rows(of: batch) else {
+            return note("\(name), byte \(record.start): a malformed batch", in: name)
+          }
+          for (index, row) in rows.enumerated() where keys.contains(row.key) {
+            let value = row.value.map { [UInt8](batch.extracting($0)) }
+            add(row.key, value, in: name, at: record.start, sequence: first &+ UInt64(index))
+          }
+        }
+      case .damaged(let place, let next):
+        note("\(name), byte \(place): damaged, valid again at \(next)", in: name)
+      case .torn: break
+      }
+    }
+  }
+
+  private mutating func search(table name: String) throws(InspectionError) {
+    let bytes = try files.bytes(of: name)
+    do throws(TableFile.Fault) {
+      let table = try TableFile(bytes)
+      for place in Set(keys.flatMap(table.blocks(with:))) {
+        do throws(TableFile.Fault) {
+          try search(place, of: table, in: name)
+        } catch {
+          note("\(name), \(error)", in: name)
+        }
+      }
+    } catch {
+      note("\(name), \(error)", in: name)
+    }
+  }
+
+  private mutating func search(
+    _ place: TableFile.Place, of table: TableFile, in name: String
+  ) throws(TableFile.Fault) {
+    let block = try table.block(at: place)
+    var entries = table.entries(of: block)
+    while let entry = try entries.next() {
+      guard keys.contains(entry.key) else { continue }
+      let value = entry.isRemoval ? nil : Array(block.bytes[entry.value])
+      add(entry.key, value, in: name, at: place.offset, sequence: entry.sequence)
+    }
+  }
+
+  /// Notes a fault, unless the file is one that no read uses, such as an incomplete table.
+  private mutating func note(_ fault: String, in name: String) {
+    if files.isLive(name) || files.manifest == nil { found.faults.append(fault) }
+  }
+
+  private mutating func add(
+    _ key: [UInt8], _ value: [UInt8]?, in file: String, at offset: Int, sequence: UInt64
+  ) {
+    let payload = value.flatMap { value in
+      value.withUnsafeBytes { value in
+        key.withUnsafeBytes { key in
+          PayloadPlace(ofRow: value, under: key, by: Record.separation(from: nil))
+        }
+      }
+    }
+    found.traces.append(
+      Trace(
+        key: key, file: file, offset: offset, sequence: sequence, valueBytes: value?.count,
+        payload: payload))
+  }
+
+  /// All traces, newest first; of an entry that a compaction has copied, the live one first.
+  var traces: [Trace] {
+    func rank(_ trace: Trace) -> (UInt64, Int, String) {
+      (trace.sequence, files.isLive(trace.file) ? 1 : 0, trace.file)
+    }
+    return found.traces.sorted { rank($1) < rank($0) }
+  }
+
+  /// The parts of the files that cannot be read.
+  var faults: [String] {
+    let unknown = files.manifest == nil ? ["no intact MANIFEST says which files are live"] : []
+    let missing = files.manifest?.missingFile(in: files.names).map { ["\($0) is missing"] } ?? []
+    return found.faults + unknown + missing
+  }
+
+  func write(
+    _ path: String, access: String, style: Style, to output: inout some TextOutputStream
+  ) {
+    if style.format == .table, !style.isQuiet {
+      output.write("\(path.escapedForTerminal) (\(access))\n\n")
+    }
+    var rows = Rows(
+      [
+        Rows.Column("STATE", "state"), Rows.Column(.number("SEQUENCE"), "sequence"),
+        Rows.Column("FILE", "file"), Rows.Column(.number("LEVEL"), "level"),
+        Rows.Column(.number("BYTE"), "offset"), Rows.Column("PAYLOAD", "payload"),
+      ] + changeColumns,
+      under: [
+        ("schemaVersion", reportVersion), ("path", .string(path)), ("access", .string(access)),
+        ("faults", .array(faults.map(JSONValue.string))),
+      ], style: style)
+    var current: Set<[UInt8]> = []
+    for trace in traces {
+      let isLive = files.isLive(trace.file)
+      // A read finds the newest change in a live file.
+      let isCurrent = isLive && current.insert(trace.key).inserted
+      let payload = trace.payload.map {
+        "\($0.file) at \($0.offset), \(Amount.bytes($0.byteCount))"
+      }
+      rows.add(
+        [
+          .text(isCurrent ? "current" : isLive ? "replaced" : "not live"),
+          .sequence(trace.sequence), .text(trace.file),
+          files.level(of: trace.file).map(Rows.Cell.number) ?? .none, .number(trace.offset),
+          payload.map(Rows.Cell.text) ?? .none,
+        ] + changeCells(valueBytes: trace.valueBytes, trace.key, style),
+        tint: isCurrent ? .good : .gone, to: &output)
+    }
+    rows.end(to: &output)
+    guard style.format == .table, !style.isQuiet else { return }
+    for fault in faults { output.write("damaged  \(fault.escapedForTerminal)\n") }
+  }
+}

@@ -1,0 +1,97 @@
+import Larder
+import LarderEngine
+
+extension Inspection {
+  /// Writes the edits of a MANIFEST.
+  ///
+  /// No database is opened.
+  ///
+  /// - Parameters:
+  ///   - path: A MANIFEST, or the directory of a database, whose current one is read.
+  ///   - style: The style of the report.
+  ///   - output: Receives the report.
+  /// - Returns: `damaged` if an edit cannot be read, except for one that was cut off at the end.
+  /// - Throws: An ``InspectionError`` with the status `damaged` if CURRENT names no MANIFEST;
+  ///   `unavailable`, `io`.
+  /// - Complexity: The MANIFEST in memory.
+  package static func manifest(
+    at path: String, style: Style, to output: inout some TextOutputStream
+  ) throws(InspectionError) -> Outcome {
+    let files = try FileArgument(path) { $0.manifestName.map { [$0] } ?? [] }
+    guard let name = files.names.first else {
+      throw InspectionError(.damaged, "\(files.path)/CURRENT names no MANIFEST")
+    }
+    let bytes = try files.bytes(of: name)
+    files.writeHeading(style: style, to: &output)
+    var rows = Rows(
+      [
+        Rows.Column(.number("BYTE"), "offset"), Rows.Column("FIELD", "field"),
+        Rows.Column(.number("LEVEL"), "level"), Rows.Column(.number("VALUE"), "value"),
+        Rows.Column(.number("SIZE"), "bytes"), Rows.Column("FIRST KEY", "firstKey"),
+        Rows.Column("LAST KEY", "lastKey"),
+      ],
+      under: [("schemaVersion", reportVersion), ("path", .string("\(files.path)/\(name)"))],
+      style: style)
+    var outcome = Outcome.fine
+    func addFault(_ message: String, at place: Int) {
+      rows.add(
+        [.number(place), .text(message), .none, .none, .none, .none, .none], tint: .bad, to: &output
+      )
+    }
+    var scan = LogScan(bytes, of: .manifest)
+    while let part = scan.nextPart() {
+      switch part {
+      case .record(let record):
+        guard let edit = scan.withBytes(of: record, { ManifestEdit($0) }) else {
+          outcome = .damaged
+          addFault("malformed", at: record.start)
+          continue
+        }
+        for fields in edit.rows(style) { rows.add([.number(record.start)] + fields, to: &output) }
+      case .damaged(let place, let next):
+        outcome = .damaged
+        addFault("damaged, valid again at \(next)", at: place)
+      case .torn(let place): addFault("cut off, \(bytes.count - place) bytes", at: place)
+      }
+    }
+    rows.end(to: &output)
+    return outcome
+  }
+}
+
+extension ManifestEdit {
+  /// For each field, its name, level, value, size, first key and last key.
+  fileprivate func rows(_ style: Style) -> [[Rows.Cell]] {
+    func number(_ name: String, _ value: UInt64?) -> [Rows.Cell]? {
+      value.map { [.text(name), .none, .sequence($0), .none, .none, .none] }
+    }
+    /// A key of LevelDB, without its sequence.
+    func text(_ key: [UInt8]) -> Rows.Cell {
+      .text(style.text(ofDatabaseKey: Array(key.dropLast(8))))
+    }
+    var rows: [[Rows.Cell]] = []
+    if let comparator {
+      rows.append([.text("comparator"), .none, .text(comparator), .none, .none, .none])
+    }
+    rows += [
+      number("log", logNumber), number("previous log", previousLogNumber),
+      number("next file", nextFile), number("last sequence", lastSequence),
+    ].compactMap { $0 }
+    for (level, key) in compactions {
+      rows.append([.text("compaction"), .number(level), .none, .none, text(key), .none])
+    }
+    for change in tables {
+      switch change {
+      case .removed(let level, let number):
+        rows.append(
+          [.text("table removed"), .number(level), .sequence(number), .none, .none, .none])
+      case .added(let level, let number, let bytes, let smallest, let largest):
+        rows.append([
+          .text("table added"), .number(level), .sequence(number), .bytes(bytes), text(smallest),
+          text(largest),
+        ])
+      }
+    }
+    return rows
+  }
+}
