@@ -35,7 +35,7 @@ public struct RecoveryReport: Sendable {
     let aside: String
     do throws(EngineError) {
       aside = try LevelDBEngine.replace(path) { damaged, new throws(EngineError) in
-        report = try Store.salvage(from: damaged, to: new)
+        report = try Store.salvage(from: damaged, to: new).report
       }
     } catch {
       throw StoreError(error)

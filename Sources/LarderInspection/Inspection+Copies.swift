@@ -58,25 +58,56 @@ extension Inspection {
 
   /// Copies the readable entries of a damaged store to a new one, as `Store.salvage` does.
   ///
-  /// The store is only read, with its lock held: it must not be open. `directory` is missing or
-  /// empty, and outside of it. The outcome is `damaged` if entries may be lost.
+  /// If no intact MANIFEST lists the tables, the newest rows in all tables and logs are used.
+  /// Entries of which a newer state may be lost are doubtful: they may have been removed or
+  /// replaced.
   ///
+  /// - Parameters:
+  ///   - store: The store's directory. It is only read, with its lock held: it must not be open.
+  ///   - directory: A missing or empty directory outside of it.
+  ///   - keepsDoubtful: Whether doubtful entries are copied, too.
+  ///   - style: The style of the report.
+  ///   - output: Receives the report.
+  /// - Returns: `damaged` if entries may be lost, or are doubtful.
   /// - Throws: An ``InspectionError`` with the status `damaged` if nothing can be read;
   ///   `unavailable` if there is no store or it is open; `unsupported`; `usage` if the directory
   ///   cannot be used; `io`. Then `directory` is unchanged.
   package static func repair(
-    _ store: String, to directory: String, style: Style, to output: inout some TextOutputStream
+    _ store: String, to directory: String, keepsDoubtful: Bool = false, style: Style,
+    to output: inout some TextOutputStream
   ) throws(InspectionError) -> Outcome {
     let path = try FileAccess.directory(store)
-    let report: SalvageReport
+    let faults = try DatabaseFiles(at: path).faults()
+    let found: (report: SalvageReport, rebuild: Rebuild.Report?)
     do {
-      report = try Store.salvage(from: URL(directory: path), to: URL(directory: directory))
+      found = try Store.salvage(
+        from: URL(directory: path), to: URL(directory: directory),
+        rebuilding: keepsDoubtful ? .keepingDoubtful : .leavingOutDoubtful)
     } catch {
       throw InspectionError(error)
     }
-    try RepairReport(source: path, target: directory, report: report)
-      .write(style: style, to: &output)
+    let report = RepairReport(
+      source: path, target: directory, report: found.report, rebuild: found.rebuild,
+      keepsDoubtful: keepsDoubtful, faults: faults,
+      catalog: try Inspection(at: directory, now: Moment.now()).catalog)
+    try report.write(style: style, to: &output)
     return report.isComplete ? .fine : .damaged
+  }
+}
+
+extension DatabaseFiles {
+  /// A sentence for each file that is missing, and for each damaged part of the logs.
+  fileprivate func faults() throws(InspectionError) -> [String] {
+    var faults = manifest?.missingFile(in: names).map { ["\($0) is missing"] } ?? []
+    for name in logs where manifest == nil || isLive(name) {
+      var scan = LogScan(try bytes(of: name), of: .batches(minimumSequence: 0))
+      while let part = scan.nextPart() {
+        guard case .damaged(let place, let next) = part else { continue }
+        faults.append(
+          "\(name) is damaged from byte \(place) on, and valid again at \(next): changes are lost")
+      }
+    }
+    return faults
   }
 }
 

@@ -7,8 +7,9 @@ struct Repair: ParsableCommand {
     abstract: "Copy the readable entries of a damaged store to a new one.",
     discussion: """
       The damaged store is only read, with its lock held: it must not be open. An entry whose \
-      newest state cannot be read is left out, so that no deleted entry comes back. The exit code \
-      is 3 if anything may be lost.
+      newest state cannot be read is left out, so that no deleted entry comes back. If the \
+      MANIFEST is lost, the newest rows of all tables and logs are used, and those of which a \
+      newer state may be lost are doubtful. The exit code is 3 if anything may be lost.
       """)
 
   @OptionGroup var shared: SharedOptions
@@ -16,9 +17,13 @@ struct Repair: ParsableCommand {
   @Option(help: "A missing or empty directory, for the new store.", completion: .directory)
   var output: String
 
+  @Flag(help: "Copy doubtful entries, too. They may have been removed or replaced.")
+  var doubtful = false
+
   func run() throws {
     try shared.run { (_: Date, report: inout StandardOutput) throws(InspectionError) in
-      try Inspection.repair(shared.store, to: output, style: shared.form.style(), to: &report)
+      try Inspection.repair(
+        shared.store, to: output, keepsDoubtful: doubtful, style: shared.form.style(), to: &report)
     }
   }
 }

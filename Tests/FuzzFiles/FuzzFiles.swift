@@ -102,7 +102,7 @@ private func readTable(_ bytes: [UInt8]) {
     for place in table.blocks {
       do throws(TableFile.Fault) {
         let block = try table.block(at: place)
-        var entries = table.entries(of: block)
+        var entries = TableFile.Entries(of: block)
         while let entry = try entries.next() {
           guard entry.value.upperBound <= block.bytes.count else { fatalError("\(entry.value)") }
           _ = table.blocks(with: entry.key)

@@ -150,7 +150,7 @@ private struct Dump {
     let table = try TableFile(bytes)
     for place in table.blocks {
       let block = try table.block(at: place)
-      var entries = table.entries(of: block)
+      var entries = TableFile.Entries(of: block)
       while let entry = try entries.next() {
         if seeksBlocks { #expect(table.blocks(with: entry.key).contains(place)) }
         let value = Self.escaped(Array(block.bytes[entry.value]))

@@ -204,6 +204,66 @@ import Testing
     #expect(!text.contains("stale"))
   }
 
+  @Test("`repair` rebuilds a store without a MANIFEST, and lists what is doubtful.")
+  func rebuild() throws {
+    let specimen = try Specimen()
+    let places = try TemporaryDirectory()
+    try specimen.withEngine { try $0.compact(EngineRange()) }
+    let files = SystemFiles()
+    let table = try #require(
+      try files.names(in: specimen.path).first { $0.hasSuffix(".ldb") })
+    let bytes = try files.read("\(specimen.path)/\(table)", limit: nil)
+    let store = try Specimen.open(specimen.path)
+    let genres = try store.cache(
+      "genres", of: Specimen.Title.self,
+      lifetime: .fresh(for: .days(7), thenStaleFor: .days(23)), coder: .json)
+    try genres.remove("stale")
+    try store.close()
+    try specimen.withEngine { try $0.compact(EngineRange()) }
+    // A compaction has dropped the removal, and its old table was not deleted.
+    try files.create("\(specimen.path)/\(table)", with: bytes)
+    for name in try files.names(in: specimen.path) where name.hasPrefix("MANIFEST-") {
+      try files.remove("\(specimen.path)/\(name)")
+    }
+
+    for (name, keepsDoubtful, count) in [("strict", false, 4), ("lenient", true, 5)] {
+      var text = ""
+      let outcome = try Inspection.repair(
+        specimen.path, to: places.path(name), keepsDoubtful: keepsDoubtful, style: Style(),
+        to: &text)
+      #expect(outcome == .damaged)
+      #expect(text.contains("no intact MANIFEST lists the tables"), "\(text)")
+      #expect(text.contains("cache genres, stale\n"), "\(text)")
+      #expect(text.contains(keepsDoubtful ? "doubtful, copied" : "left out; --doubtful"))
+      #expect(text.contains("      \(count)  genres\n"), "\(text)")
+      #expect(try Self.inspect(places.path(name)).listReport().status == .fine)
+    }
+    var redacted = Style(.json)
+    redacted.isRedacted = true
+    var text = ""
+    _ = try Inspection.repair(specimen.path, to: places.path("r"), style: redacted, to: &text)
+    #expect(text.contains("\"isRebuilt\": true") || text.contains("\"isRebuilt\":true"))
+    #expect(!text.contains("stale") && !text.contains("\"doubtful\":[]"))
+  }
+
+  @Test("`repair` names a log that is damaged in the middle, and keeps what follows.")
+  func holeInLog() throws {
+    let specimen = try Specimen()
+    let places = try TemporaryDirectory()
+    let log = try #require(
+      try SystemFiles().names(in: specimen.path).first { $0.hasSuffix(".log") })
+    var bytes = try SystemFiles().read("\(specimen.path)/\(log)", limit: nil)
+    bytes[bytes.count / 2] ^= 1
+    try SystemFiles().replace("\(specimen.path)/\(log)", with: bytes)
+    var text = ""
+    let outcome = try Inspection.repair(
+      specimen.path, to: places.path("new"), style: Style(), to: &text)
+    #expect(outcome == .damaged)
+    #expect(text.contains("\n\(log) is damaged from byte "), "\(text)")
+    // The last writes are those of the last cache.
+    #expect(text.contains("  blobs\n"), "\(text)")
+  }
+
   @Test("`compact` makes a store smaller that was overwritten, and keeps its entries.")
   func compact() throws {
     let specimen = try Specimen(separatedValueBytes: 1)

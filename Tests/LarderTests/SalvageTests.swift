@@ -198,7 +198,8 @@ final class SalvageSpecimen {
     try store.cache("cache", of: Data.self, coder: .bytes)
   }
 
-  private func change(_ cache: Cache<String, Data>) throws {
+  /// Removes or replaces a random entry.
+  func change(_ cache: Cache<String, Data>) throws {
     let key = "key \(Int.random(in: 0..<400, using: &random))"
     if Int.random(in: 0..<4, using: &random) == 0 {
       try cache.remove(key)

@@ -1,5 +1,5 @@
 public import Foundation
-import LarderEngine
+package import LarderEngine
 
 extension Store {
   /// Copies the readable entries of a damaged store to a new store.
@@ -30,25 +30,37 @@ extension Store {
   @discardableResult public static func salvage(
     from damaged: URL, to directory: URL
   ) throws -> SalvageReport {
+    try salvage(from: damaged, to: directory, rebuilding: nil).report
+  }
+
+  /// The same, also of a store whose MANIFEST is lost.
+  ///
+  /// - Returns: Also what a rebuild could not read; nil if a MANIFEST listed the tables.
+  package static func salvage(
+    from damaged: URL, to directory: URL, rebuilding: Rebuilding?
+  ) throws -> (report: SalvageReport, rebuild: Rebuild.Report?) {
     let (source, target) = (try path(of: damaged), try path(of: directory))
     do throws(EngineError) {
       return try LevelDBEngine.withGuard(ofStoreAt: source) { real throws(EngineError) in
-        try salvage(from: real, to: target)
+        try salvage(from: real, to: target, rebuilding: rebuilding)
       }
     } catch {
       throw StoreError(error)
     }
   }
 
-  static func salvage(from source: String, to target: String) throws(EngineError) -> SalvageReport {
+  static func salvage(
+    from source: String, to target: String, rebuilding: Rebuilding? = nil
+  ) throws(EngineError) -> (report: SalvageReport, rebuild: Rebuild.Report?) {
     var report = SalvageReport()
     let options = Store.Options().engineOptions
-    try LevelDBEngine.salvage(from: source, to: target, options: options) {
-      old, new throws(EngineError) in
+    let rebuild = try LevelDBEngine.salvage(
+      from: source, to: target, options: options, rebuilding: rebuilding
+    ) { old, new throws(EngineError) in
       var salvage = Salvage(from: old, to: new)
       try salvage.run()
       report = salvage.report
     }
-    return report
+    return (report, rebuild)
   }
 }

@@ -155,7 +155,7 @@ private struct KeySearch {
     _ place: TableFile.Place, of table: TableFile, in name: String
   ) throws(TableFile.Fault) {
     let block = try table.block(at: place)
-    var entries = table.entries(of: block)
+    var entries = TableFile.Entries(of: block)
     while let entry = try entries.next() {
       guard keys.contains(entry.key) else { continue }
       let value = entry.isRemoval ? nil : Array(block.bytes[entry.value])

@@ -75,7 +75,7 @@ private struct TableReport {
     var (count, first): (Int, [UInt8]?) = (0, nil)
     do throws(TableFile.Fault) {
       let block = try table.block(at: place)
-      var entries = table.entries(of: block)
+      var entries = TableFile.Entries(of: block)
       while let entry = try entries.next() {
         (count, first) = (count + 1, first ?? entry.key)
         note(entry)

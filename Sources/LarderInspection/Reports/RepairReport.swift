@@ -1,10 +1,22 @@
 import Larder
+import LarderBytes
+import LarderEngine
 
 /// The report of a repair: what was copied, and what was lost.
 struct RepairReport {
   let source: String
   let target: String
   let report: SalvageReport
+  /// Nil if a MANIFEST listed the tables.
+  let rebuild: Rebuild.Report?
+  let keepsDoubtful: Bool
+  /// Sentences about files that are missing or damaged.
+  let faults: [String]
+  /// The caches of the new store.
+  let catalog: Catalog
+
+  /// Whether nothing is lost, and nothing that was removed is there again.
+  var isComplete: Bool { report.isComplete && faults.isEmpty && rebuild == nil }
 
   func write(
     style: Style, to output: inout some TextOutputStream
@@ -22,17 +34,48 @@ struct RepairReport {
       table.flush(to: &output)
       if !losses(style).isEmpty { output.write("\n") }
       for loss in losses(style) { output.write(loss.escapedForTerminal + "\n") }
+      let doubtful = doubtful(style)
+      guard !doubtful.isEmpty else { return }
+      let fate = keepsDoubtful ? "copied" : "left out; --doubtful copies them"
+      output.write("\n\(Amount.text(doubtful.count)) doubtful, \(fate):\n")
+      for (cache, key) in doubtful { output.write("\(cache), \(key)".escapedForTerminal + "\n") }
     case .json, .jsonl:
       JSONValue.object([
         ("schemaVersion", reportVersion), ("source", .string(source)), ("target", .string(target)),
         (
           "entries",
           .object(caches.map { (name: KeyForm.text(ofName: $0.key), value: .integer($0.value)) })
-        ), ("isComplete", .bool(report.isComplete)),
+        ), ("isComplete", .bool(isComplete)),
         ("losses", .array(losses(style).map(JSONValue.string))),
+        ("isRebuilt", .bool(rebuild != nil)),
+        (
+          "doubtful",
+          .array(
+            doubtful(style).map {
+              .object([("cache", .string($0.cache)), ("key", .string($0.key))])
+            })
+        ),
       ]).write(to: &output)
       output.write("\n")
     case .csv: throw InspectionError(.usage, "repair does not support csv")
+    }
+  }
+
+  /// The doubtful entries, and the doubtful rows of the store's own as those of no cache.
+  ///
+  /// Rows of the index are not copied: they are made anew.
+  private func doubtful(_ style: Style) -> [(cache: String, key: String)] {
+    (rebuild?.doubtful ?? []).compactMap { key in
+      switch key.first.flatMap(KeySpace.init) {
+      case .expiry: return nil
+      case .records:
+        var at = 1
+        guard let id = readVarint(key.span.bytes, at: &at) else { break }
+        let cache = catalog.cache(numbered: id)
+        return ("cache \(cache.label)", style.text(of: Array(key[at...]), in: cache))
+      case .metadata, nil: break
+      }
+      return ("the store", style.text(ofDatabaseKey: key))
     }
   }
 
@@ -61,6 +104,10 @@ struct RepairReport {
     if report.mayLackInvalidations {
       sentences.append("entries of invalidated tags may be there again")
     }
-    return sentences
+    if rebuild != nil {
+      sentences.append(
+        "no intact MANIFEST lists the tables: the newest rows of all files were used")
+    }
+    return sentences + faults + (rebuild?.faults ?? [])
   }
 }

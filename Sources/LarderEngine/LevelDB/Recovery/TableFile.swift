@@ -127,14 +127,15 @@ package struct TableFile: Sendable {
 
   /// Reads and checks a block.
   package func block(at place: Place) throws(Fault) -> Block {
+    try Self.block(at: place, in: bytes)
+  }
+
+  private static func block(at place: Place, in bytes: [UInt8]) throws(Fault) -> Block {
     let end = place.offset + place.count
-    let stored = bytes.withUnsafeBytes { bytes -> UInt32 in
-      UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: end + 1, as: UInt32.self))
-    }
     let sum = bytes.withUnsafeBytes {
       crc32c(UnsafeRawBufferPointer(rebasing: $0[place.offset...end]))
     }
-    guard stored == (sum >> 15 | sum << 17) &+ 0xA282_EAD8 else {
+    guard isChecksum(sum, at: end + 1, in: bytes) else {
       throw Fault(offset: place.offset, message: "the checksum of the block does not match")
     }
     let contents = bytes[place.offset..<end]
@@ -142,7 +143,7 @@ package struct TableFile: Sendable {
     case 0: return Block(place: place, isCompressed: false, bytes: Array(contents))
     case 1:
       var buffer = ByteBuffer()
-      let limit = contents.count * Self.largestRatio
+      let limit = contents.count * largestRatio
       let isValid = Snappy.decompress(
         bytes.span.bytes.extracting(place.offset..<end), limit: limit, to: &buffer)
       guard isValid else {
@@ -154,14 +155,49 @@ package struct TableFile: Sendable {
     }
   }
 
-  /// The entries of a data block.
-  package func entries(of block: Block) -> Entries { Entries(of: block) }
+  /// Whether the masked form of `sum` is at `offset`.
+  private static func isChecksum(_ sum: UInt32, at offset: Int, in bytes: [UInt8]) -> Bool {
+    let stored = bytes.withUnsafeBytes {
+      UInt32(littleEndian: $0.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
+    }
+    return stored == (sum >> 15 | sum << 17) &+ 0xA282_EAD8
+  }
+
+  /// Whether bytes end like a table, as one that is being written does not.
+  static func hasEnd(_ bytes: [UInt8]) -> Bool { TableFooter(endOf: bytes) != nil }
+
+  /// The first block of a table without an index; nil if there is no intact one.
+  ///
+  /// Its length is not known, so it is the first one at which the checksum matches.
+  static func firstBlock(of bytes: [UInt8]) -> Block? {
+    var sum: UInt32 = 0
+    for end in 0..<max(0, bytes.count - trailerBytes + 1) {
+      // This byte is the compression, if the block ends before it.
+      sum = bytes.withUnsafeBytes {
+        crc32c(UnsafeRawBufferPointer(rebasing: $0[end...end]), extending: sum)
+      }
+      guard bytes[end] <= 1, isChecksum(sum, at: end + 1, in: bytes) else { continue }
+      do throws(Fault) {
+        return try block(at: Place(offset: 0, count: end), in: bytes)
+      } catch {
+        return nil
+      }
+    }
+    return nil
+  }
+
+  /// The keys of the database between which the keys of a data block are, both included.
+  ///
+  /// The first is nil for the first block.
+  func bounds(ofBlock index: Int) -> (first: [UInt8]?, last: [UInt8]) {
+    (index > 0 ? lastKeys[index - 1] : nil, lastKeys[index])
+  }
 
   /// The entries of a data block, one after another.
   package struct Entries {
     private var raw: RawEntries
 
-    fileprivate init(of block: Block) { raw = RawEntries(of: block) }
+    package init(of block: Block) { raw = RawEntries(of: block) }
 
     /// The next entry; nil at the end.
     package mutating func next() throws(Fault) -> Entry? {

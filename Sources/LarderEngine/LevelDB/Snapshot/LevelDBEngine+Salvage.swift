@@ -7,21 +7,25 @@ extension LevelDBEngine {
   ///     meanwhile.
   ///   - target: The new store's directory. Its parent must exist.
   ///   - options: The settings of both engines, with the values that may be kept in segments.
+  ///   - rebuilding: What a rebuild does if no intact MANIFEST lists the tables; nil for none.
   ///   - copy: Copies rows from its first argument, which is read-only, to its second one.
+  /// - Returns: What a rebuild could not read; nil if a MANIFEST listed the tables.
   /// - Throws: Errors of `copy`; ``EngineError/invalidArgument(_:)`` and
   ///   ``EngineError/locked(pid:)`` for `target`; ``EngineError/corrupt(_:)`` when nothing can be
   ///   salvaged; ``EngineError/io(_:)``, ``EngineError/diskFull``. `target` is then as it was
   ///   before.
-  package static func salvage(
+  @discardableResult package static func salvage(
     from source: String, to target: String, options: LevelDBOptions = LevelDBOptions(),
+    rebuilding: Rebuilding? = nil,
     copying copy: (LevelDBEngine, LevelDBEngine) throws(EngineError) -> Void
-  ) throws(EngineError) {
+  ) throws(EngineError) -> Rebuild.Report? {
     let real = try SystemFiles().realPath(source)
     var new = try NewStore(at: target, outside: real, options: options)
-    let damaged = try StoreSnapshot(salvaging: real).open(
-      options: options, cause: "it is being salvaged")
+    let snapshot = try StoreSnapshot(salvaging: real, rebuilding: rebuilding)
+    let damaged = try snapshot.open(options: options, cause: "it is being salvaged")
     try copy(damaged, new.engine)
     try damaged.close()
     try new.finish()
+    return snapshot.capture.rebuild
   }
 }

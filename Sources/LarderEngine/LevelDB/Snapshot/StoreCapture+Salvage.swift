@@ -3,8 +3,8 @@
 // - CURRENT and MANIFEST. If CURRENT does not name an intact MANIFEST, the newest intact one is
 //   used. A damaged MANIFEST is cut before the damage, and used only if all files that it names
 //   exist: an edit moves entries between files and adds none, so that state is complete. Without
-//   such a MANIFEST nothing can be salvaged: old tables, which hold removed entries, could not be
-//   told from live ones.
+//   such a MANIFEST, old tables, which hold removed entries, cannot be told from live ones for
+//   certain. So that is refused, unless a rebuild is asked for: see `Rebuild.swift`.
 // - Tables. A table that is missing, or that LevelDB cannot safely open, becomes a short file of
 //   zeros. LevelDB then fails to read each key that the table may hold. If the table were left out,
 //   older tables would show entries that the lost table had replaced or removed.
@@ -22,14 +22,29 @@ extension StoreCapture {
   ///   - source: The store's directory. No process may write to it meanwhile.
   ///   - directory: The directory for the files, without any LevelDB files.
   ///   - linking: Whether hard links are tried before copying.
+  ///   - rebuilding: What a rebuild does if the tables of the store are not known; nil for none.
   ///   - files: The file layer.
-  /// - Throws: ``EngineError/corrupt(_:)`` when the tables of the store are not known;
-  ///   ``EngineError/io(_:)``, ``EngineError/diskFull``.
+  /// - Throws: ``EngineError/corrupt(_:)`` when the tables of the store are not known and
+  ///   `rebuilding` is nil; ``EngineError/io(_:)``, ``EngineError/diskFull``.
   init(
-    salvaging source: String, into directory: String, linking: Bool, files: any StoreFiles
+    salvaging source: String, into directory: String, linking: Bool, rebuilding: Rebuilding?,
+    files: any StoreFiles
   ) throws(EngineError) {
     let names = try files.names(in: source)
-    let found = try Self.manifest(in: source, names: names, files: files)
+    try Self.salvageSegments(among: names, from: source, to: directory, linking: linking, files)
+    let method: Method = linking ? .links : .copies
+    guard let found = try Self.manifest(in: source, names: names, files: files) else {
+      guard let rebuilding else {
+        throw .corrupt(
+          "\(source): no intact MANIFEST says which tables belong to the store. "
+            + "Restore a backup, or start afresh; `kvinspect repair` may rebuild it.")
+      }
+      var rebuild = try Rebuild(of: source, files: files)
+      let manifest = try rebuild.write(to: directory, rebuilding)
+      self.init(of: source, into: directory, manifest: manifest, method: method, files: files)
+      self.rebuild = rebuild.report
+      return
+    }
     let manifest = found.manifest
     let name = "MANIFEST-000001"
     try files.create("\(directory)/\(name)", with: found.bytes)
@@ -39,21 +54,25 @@ extension StoreCapture {
         Manifest.name(ofTable: number, among: names), number: number, table, from: source,
         to: directory, linking: linking, files)
     }
+    try Self.salvageLogs(of: manifest, from: source, names: names, to: directory, files)
+    self.init(of: source, into: directory, manifest: manifest, method: method, files: files)
+  }
+
+  private static func salvageSegments(
+    among names: Set<String>, from source: String, to directory: String, linking: Bool,
+    _ files: any StoreFiles
+  ) throws(EngineError) {
     for name in names where DataFile(name)?.isSegment == true {
       let (old, new) = ("\(source)/\(name)", "\(directory)/\(name)")
       if linking, try files.link(old, as: new) == .made { continue }
       try files.create(new, with: try files.read(old, limit: nil))
     }
-    try Self.salvageLogs(of: manifest, from: source, names: names, to: directory, files)
-    self.init(
-      of: source, into: directory, manifest: manifest, method: linking ? .links : .copies,
-      files: files)
   }
 
-  /// The newest intact MANIFEST, or the intact beginning of one, with its bytes.
+  /// The newest intact MANIFEST, or the intact beginning of one, with its bytes; nil if none is.
   private static func manifest(
     in source: String, names: Set<String>, files: any StoreFiles
-  ) throws(EngineError) -> (manifest: Manifest, bytes: [UInt8]) {
+  ) throws(EngineError) -> (manifest: Manifest, bytes: [UInt8])? {
     let current = String(
       decoding: try files.readIfPresent("\(source)/CURRENT") ?? [], as: UTF8.self
     ).prefix { $0 != "\n" }
@@ -81,9 +100,7 @@ extension StoreCapture {
         }
       }
     }
-    throw .corrupt(
-      "\(source): no intact MANIFEST says which tables belong to the store. "
-        + "Restore a backup, or start afresh.")
+    return nil
   }
 
   private static func salvageTable(

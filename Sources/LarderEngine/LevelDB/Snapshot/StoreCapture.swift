@@ -37,6 +37,8 @@ package struct StoreCapture {
 
   package private(set) var method: Method
   package private(set) var manifest = Manifest()
+  /// What a rebuild could not read; nil unless the store was rebuilt.
+  package var rebuild: Rebuild.Report?
 
   private let source: String
   private let directory: String

@@ -62,14 +62,19 @@ package final class StoreSnapshot: Sendable {
 
   /// Captures the readable part of the damaged store in `source`; see ``StoreCapture``.
   ///
-  /// - Parameter source: As above. No process may write to it meanwhile.
-  /// - Throws: ``EngineError/corrupt(_:)`` when the tables of the store are not known;
-  ///   ``EngineError/io(_:)``, ``EngineError/diskFull``.
-  package convenience init(salvaging source: String) throws(EngineError) {
+  /// - Parameters:
+  ///   - source: As above. No process may write to it meanwhile.
+  ///   - rebuilding: What a rebuild does if the tables of the store are not known; nil for none.
+  /// - Throws: ``EngineError/corrupt(_:)`` when the tables of the store are not known and
+  ///   `rebuilding` is nil; ``EngineError/io(_:)``, ``EngineError/diskFull``.
+  package convenience init(
+    salvaging source: String, rebuilding: Rebuilding? = nil
+  ) throws(EngineError) {
     let (directory, canLink) = try Self.makeDirectory(for: source, linking: true, "larder-")
     let files = SystemFiles()
     let capture = try StoreCapture(
-      salvaging: source, into: directory.path, linking: canLink, files: files)
+      salvaging: source, into: directory.path, linking: canLink, rebuilding: rebuilding,
+      files: files)
     try self.init(capture, of: source, at: directory.path, files: files, directory: directory)
   }
 
