@@ -40,12 +40,16 @@ extension Inspection {
     for message in self.damage + damage {
       guard try body(.unreadable(in: nil, message: message)) else { return }
     }
+    progress?.restart()
+    let whole =
+      caches.count == 1
+      ? try range(of: selection, in: caches[0], keys: form)
+      : EngineRange(prefix: [KeySpace.records.rawValue])
     for cache in caches {
       guard let range = try range(of: selection, in: cache, keys: form) else { continue }
       let continues = try scan(
-        cache, range, isReversed: selection.isReversed, payloads: payloads
-      ) {
-        item throws(InspectionError) in
+        cache, range, isReversed: selection.isReversed, payloads: payloads, whole: whole
+      ) { item throws(InspectionError) in
         if case .record(let record) = item {
           let text = form.text(of: record.key, kind: cache.keyKind)
           if let glob, !glob.matches(text) { return true }
@@ -127,10 +131,27 @@ extension Inspection {
     return range
   }
 
-  /// Scans a range of a cache; returns false if `body` stopped the scan.
+  /// The share of a range before a key, or after it for a reversed scan; nil if it is unknown.
+  func share(of range: EngineRange, through key: RawSpan, isReversed: Bool = false) -> Double? {
+    var before = range
+    before.upper = [UInt8](key)
+    do throws(EngineError) {
+      let whole = try engine.approximateBytes(in: range)
+      guard whole > 0 else { return nil }
+      let share = min(Double(try engine.approximateBytes(in: before)) / Double(whole), 1)
+      return isReversed ? 1 - share : share
+    } catch {
+      // The scan itself meets the error, too.
+      return nil
+    }
+  }
+
+  /// Scans a range of a cache, a part of the range `whole`.
+  ///
+  /// - Returns: False if `body` stopped the scan.
   private func scan(
     _ cache: KnownCache, _ range: EngineRange, isReversed: Bool, payloads: PayloadReading,
-    _ body: (ScanItem) throws(InspectionError) -> Bool
+    whole: EngineRange?, _ body: (ScanItem) throws(InspectionError) -> Bool
   ) throws(InspectionError) -> Bool {
     let prefixCount = KeySpace.records.prefix(ofCache: cache.id).count
     let cursor: any EngineCursor
@@ -153,6 +174,7 @@ extension Inspection {
       guard isOnRecord else { return true }
       let count = cursor.valueCount
       let record = cursor.withEntry { key, value in
+        progress?.step { whole.flatMap { share(of: $0, through: key, isReversed: isReversed) } }
         let userKey = [UInt8](key.extracting(prefixCount..<key.byteCount))
         return FoundRecord(
           value, of: count, under: key, key: userKey, in: cache, endedBy: catalog.invalidatedTags,

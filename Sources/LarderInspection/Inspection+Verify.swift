@@ -139,12 +139,15 @@ extension Inspection {
   }
 
   private func verifyIndex(_ found: inout Verification) throws(InspectionError) {
+    let range = EngineRange(prefix: [KeySpace.expiry.rawValue])
+    progress?.restart()
     do throws(EngineError) {
-      let cursor = try engine.cursor(over: EngineRange(prefix: [KeySpace.expiry.rawValue]))
+      let cursor = try engine.cursor(over: range)
       while try cursor.next() {
         found.indexRows += 1
         let (row, bytes) = cursor.withEntry { key, value in
-          (IndexRow(key: key), IndexRow.recordBytes(in: value))
+          progress?.step { share(of: range, through: key) }
+          return (IndexRow(key: key), IndexRow.recordBytes(in: value))
         }
         guard let row, let bytes else {
           found.problems.append(

@@ -17,6 +17,9 @@ package final class Inspection {
   /// The moment for which ages and states are reported.
   package let now: Date
 
+  /// Shows how far a scan of records is; nil if nobody looks.
+  let progress: ProgressLine?
+
   let snapshot: StoreSnapshot
   let engine: LevelDBEngine
   let catalog: Catalog
@@ -40,15 +43,17 @@ package final class Inspection {
   ///   - directory: A store's directory, by any path.
   ///   - now: The moment at which lifetimes are evaluated.
   ///   - linking: Whether hard links are tried before the files are copied.
+  ///   - progress: Shows how far a command is; nil if nobody looks.
   /// - Throws: An ``InspectionError`` with the status `unavailable` if there is no store,
   ///   `unsupported` if another program or a later version wrote it, `damaged` if it cannot be
   ///   opened, `io` if it cannot be read or captured.
   package init(
-    at directory: String, now: Date, linking: Bool = true
+    at directory: String, now: Date, linking: Bool = true, progress: ProgressLine? = nil
   ) throws(InspectionError) {
     let path = try FileAccess.directory(directory)
     self.path = path
     self.now = now
+    self.progress = progress
     let found = try Self.identify(path)
     (backup, damage) = (found.backup, found.damage)
     do {

@@ -68,7 +68,7 @@ struct Import: ParsableCommand {
         case .leveldb: .levelDB(source, cache: cache)
         }
       return try Inspection.importing(
-        from, to: target, now: Moment.now(), style: style, to: &output)
+        from, to: target, now: Moment.now(), progress: output.progress, style: style, to: &output)
     }
   }
 }

@@ -19,7 +19,8 @@ struct SharedOptions: ParsableArguments {
     _ command: (Inspection, inout StandardOutput) throws(InspectionError) -> Outcome
   ) throws {
     try run { (moment: Date, output: inout StandardOutput) throws(InspectionError) in
-      try command(try Inspection(at: store, now: moment), &output)
+      try command(
+        try Inspection(at: store, now: moment, progress: output.progress), &output)
     }
   }
 
@@ -90,15 +91,17 @@ struct StyleOptions: ParsableArguments {
 func runCommand(
   quiet: Bool, _ command: (inout StandardOutput) throws(InspectionError) -> Outcome
 ) throws {
-  var output = StandardOutput()
+  var output = StandardOutput(showsProgress: !quiet)
   let status: Outcome
   do throws(InspectionError) {
     status = try command(&output)
   } catch {
+    output.progress?.end()
     output.flush()
     if !quiet { printMessage(error.description) }
     throw ExitCode(error.status.rawValue)
   }
+  output.progress?.end()
   output.flush()
   if status != .fine { throw ExitCode(status.rawValue) }
 }

@@ -7,7 +7,16 @@ import LarderInspection
 struct StandardOutput: TextOutputStream {
   private static let pieceBytes = 32 << 10
 
+  /// The progress of the command, on a terminal; nil if it is not shown.
+  let progress: ProgressLine?
+  private let isTerminal = isatty(1) != 0
   private var waiting: [UInt8] = []
+
+  /// - Parameter showsProgress: Whether progress is shown if standard error is a terminal.
+  init(showsProgress: Bool) {
+    let isShown = showsProgress && isatty(2) != 0
+    progress = isShown ? ProgressLine { FileHandle.standardError.write(Data($0.utf8)) } : nil
+  }
 
   mutating func write(_ string: String) { write(string.utf8) }
 
@@ -17,6 +26,8 @@ struct StandardOutput: TextOutputStream {
   }
 
   mutating func flush() {
+    // A line of output and the line of the progress must not mix.
+    if isTerminal, !waiting.isEmpty { progress?.end() }
     var rest = waiting[...]
     while !rest.isEmpty {
       let count = rest.withUnsafeBytes { Foundation.write(1, $0.baseAddress, $0.count) }

@@ -56,6 +56,7 @@ extension Inspection {
   ///   - source: What is read; it is not changed.
   ///   - directory: The new store's directory, missing or empty; nil to check the source only.
   ///   - now: The date of entries without one.
+  ///   - progress: Shows how many lines of an export are read; nil if nobody looks.
   ///   - style: The style of the report.
   ///   - output: Receives the report.
   /// - Returns: Always `fine`.
@@ -66,8 +67,8 @@ extension Inspection {
   /// - Complexity: One append for 256 records or 1 MiB, and a few fsyncs. One record is in memory
   ///   at a time.
   package static func importing(
-    _ source: ImportSource, to directory: String?, now: Date, style: Style,
-    to output: inout some TextOutputStream
+    _ source: ImportSource, to directory: String?, now: Date, progress: ProgressLine? = nil,
+    style: Style, to output: inout some TextOutputStream
   ) throws(InspectionError) -> Outcome {
     var place: String?
     if case .files(let path, _) = source { place = try FileAccess.directory(path, of: "directory") }
@@ -83,7 +84,7 @@ extension Inspection {
     switch source {
     case .lines(let path):
       var lines = try LineImport(of: path)
-      try lines.run(into: &store)
+      try lines.run(into: &store, progress)
     case .files(_, let cache): try store.addFiles(in: place ?? "", to: cache, now: now)
     case .levelDB(_, let cache): try store.addRows(ofDatabaseAt: place ?? "", to: cache, now: now)
     }

@@ -10,13 +10,16 @@ struct LineImport: ~Copyable {
   /// Opens an export at `path`, or standard input for `-`.
   init(of path: String) throws(InspectionError) { lines = try LineReader(of: path) }
 
-  /// Reads all lines.
+  /// Reads all lines, and shows the progress of that.
   ///
   /// - Throws: An ``InspectionError`` with the status `damaged`, which names the line, if a line is
   ///   not one of an export, or the last line is missing; `unsupported` for a later version; `io`.
-  mutating func run(into store: inout StoreImport) throws(InspectionError) {
+  mutating func run(
+    into store: inout StoreImport, _ progress: ProgressLine?
+  ) throws(InspectionError) {
     try readHeading()
     while let bytes = try lines.next() {
+      progress?.step { lines.share }
       let line = try members(of: bytes)
       if let count = line["records"]?.integer {
         guard count == store.recordCount else {

@@ -10,6 +10,9 @@ struct LineReader: ~Copyable {
   private let path: String
   private var piece = [UInt8](repeating: 0, count: pieceBytes)
   private var unread = 0..<0
+  /// The size of the file; 0 if it has none, such as a pipe.
+  private var byteCount = 0
+  private var bytesRead = 0
   /// The number of lines that were read.
   private(set) var count = 0
 
@@ -25,7 +28,11 @@ struct LineReader: ~Copyable {
       let reason = String(cString: strerror(errno))
       throw InspectionError(.unavailable, "cannot open \(path): \(reason)")
     }
+    byteCount = FileAccess.bytes(of: path) ?? 0
   }
+
+  /// The share of the file that was read; nil if it has no size.
+  var share: Double? { byteCount > 0 ? Double(bytesRead) / Double(byteCount) : nil }
 
   deinit {
     if file > 0 { _ = close(file) }
@@ -59,6 +66,7 @@ struct LineReader: ~Copyable {
     while true {
       let count = read(file, &piece, piece.count)
       if count >= 0 {
+        bytesRead += count
         unread = 0..<count
         return count > 0
       }
