@@ -2,7 +2,7 @@
 // snapshot is opened:
 //
 //   - the files of a backup match its manifest;
-//   - every block of the tables that a full scan visits can be read;
+//   - every block of every live table matches its checksum, the filter and the index included;
 //   - every metadata value and every record matches its checksum;
 //   - a record that expires has an index row, in a bucket that does not end before it expires;
 //   - an index row is well formed, and the row of a record has the record's size;
@@ -57,6 +57,7 @@ extension Inspection {
     } catch {
       throw InspectionError(error)
     }
+    try verifyTables(&found)
     try verifyMetadata(&found)
     try forEachItem(in: Selection(), keys: .auto, payloads: .checked) {
       item throws(InspectionError) in
@@ -78,6 +79,37 @@ extension Inspection {
           message: "it expires but has no index row"))
     }
     return found
+  }
+
+  /// Checks the tables, of which a scan reads only the blocks with its entries.
+  ///
+  /// It reads a snapshot that was not opened: in the opened one, tables are compacted.
+  private func verifyTables(_ found: inout Verification) throws(InspectionError) {
+    let copy: StoreSnapshot
+    do {
+      copy = try StoreSnapshot(of: path, named: "kvinspect-")
+    } catch {
+      throw InspectionError(error)
+    }
+    let files = try DatabaseFiles(at: copy.path)
+    for name in files.names.sorted() where files.level(of: name) != nil {
+      var faults: [TableFile.Fault] = []
+      let bytes = try files.bytes(of: name)
+      do throws(TableFile.Fault) {
+        let table = try TableFile(bytes)
+        faults += table.filterFault.map { [$0] } ?? []
+        for place in table.blocks {
+          do throws(TableFile.Fault) {
+            _ = try table.block(at: place)
+          } catch {
+            faults.append(error)
+          }
+        }
+      } catch {
+        faults.append(error)
+      }
+      found.problems += faults.map { Problem(message: "\(name), \($0)") }
+    }
   }
 
   private func verifyMetadata(_ found: inout Verification) throws(InspectionError) {
@@ -119,7 +151,7 @@ extension Inspection {
       found.problems.append(
         Problem(
           cache: cache, key: record.key, isUnsupported: record.state == .unsupported,
-          message: record.problem ?? "it cannot be read"))
+          message: (record.problem ?? "it cannot be read") + (try payloadPlace(of: record))))
       return
     }
     guard let expiresAt = content.expiresAt else { return }
@@ -136,6 +168,19 @@ extension Inspection {
     }
     let key = KeySpace.records.prefix(ofCache: cache.id) + record.key
     found.unindexed[key] = (cache, record.key, expiresAt)
+  }
+
+  /// Where the payload of a record is, for a message; empty if it is in LevelDB.
+  private func payloadPlace(of record: FoundRecord) throws(InspectionError) -> String {
+    let key = KeySpace.records.prefix(ofCache: record.cache.id) + record.key
+    do throws(EngineError) {
+      guard let place = try engine.payloadPlace(of: key) else { return "" }
+      return "; its payload is in \(place.file) at byte \(place.offset)"
+    } catch .corrupt {
+      return ""
+    } catch {
+      throw failure(error)
+    }
   }
 
   private func verifyIndex(_ found: inout Verification) throws(InspectionError) {

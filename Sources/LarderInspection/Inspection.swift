@@ -59,7 +59,7 @@ package final class Inspection {
     do {
       snapshot = try StoreSnapshot(of: path, linking: linking, named: "kvinspect-")
     } catch {
-      throw InspectionError(error)
+      throw InspectionError(error).advisingRepair
     }
     method = snapshot.capture.method
     do throws(InspectionError) {
@@ -69,7 +69,7 @@ package final class Inspection {
       engine = try Self.open(snapshot)
       catalog = try Catalog(readFrom: engine)
     } catch {
-      throw error.naming(path, insteadOf: snapshot.path)
+      throw error.naming(path, insteadOf: snapshot.path).advisingRepair
     }
     damage += catalog.damage
   }
@@ -188,6 +188,13 @@ extension InspectionError {
     case .refused: self.init(.io, "the write to the snapshot was refused")
     case .readOnly(let cause): self.init(.io, "the snapshot is read-only: \(cause)")
     }
+  }
+
+  /// The error with what to do next, if the store is damaged.
+  fileprivate var advisingRepair: InspectionError {
+    guard status == .damaged else { return self }
+    return InspectionError(
+      status, description + ". `kvinspect repair` copies what can be read to a new store")
   }
 
   func naming(_ path: String, insteadOf other: String) -> InspectionError {

@@ -292,6 +292,8 @@ import Testing
     let specimen = try Specimen(separatedValueBytes: 1)
     let rows = try Self.rows(Self.find("fresh", in: specimen.path, Style(.jsonl)).text)
     #expect((rows.first?["payload"] as? String)?.hasPrefix("00000001.segment at ") == true)
+    #expect(
+      Self.find("fresh", in: specimen.path).text.contains("\n\npayload  00000001.segment at "))
   }
 
   @Test("`find` reports unreadable parts of the files, in which the key may be.")
@@ -320,7 +322,8 @@ import Testing
     let writer = Thread {
       var random = SplitMix64(seed: 1)
       while !isEnough.isRaised {
-        let key = withUnsafeBytes(of: random.next()) { Array($0) }
+        let isAnchor = random.next() % 500 == 0
+        let key = isAnchor ? Array("anchor".utf8) : withUnsafeBytes(of: random.next(), Array.init)
         do {
           try engine.put(
             key, Array(repeating: UInt8(truncatingIfNeeded: random.next()), count: 900))
@@ -332,21 +335,48 @@ import Testing
       hasEnded.raise()
     }
     writer.start()
-    var places: Set<String> = []
-    for _ in 0..<60 where places.count < 3 {
+    var sequences: Set<Int> = []
+    for _ in 0..<1000 where sequences.count < 8 {
       let report = Self.find("0x616e63686f72", in: path, isDatabaseKey: true, Style(.jsonl))
       #expect(report.outcome == .fine, "\(report.text)")
       let row = try #require(try Self.rows(report.text).first)
       #expect(row["state"] as? String == "current")
-      places.insert(row["file"] as? String ?? "")
+      sequences.insert(try #require(row["sequence"] as? Int))
     }
     isEnough.raise()
     hasEnded.wait()
     try engine.close()
-    #expect(places.count > 1, "the key stayed in \(places)")
+    #expect(sequences.count == 8, "the key did not change")
   }
 
   // MARK: - All of them
+
+  @Test(
+    "Tables are as wide as the terminal at most, and keys are shortened.", arguments: [80, 120])
+  func widths(width: Int) throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("store")
+    let engine = try LevelDBEngine(at: path)
+    let key = Array("\u{10}\u{1}".utf8) + Array(repeating: UInt8(ascii: "k"), count: 300)
+    try engine.put(key, [1])
+    try engine.compact(EngineRange())
+    try engine.put(key, [2])
+    try engine.close()
+    var style = Style()
+    style.width = width
+    let table = try Self.file(in: path, ending: ".ldb")
+    let hex = "0x" + key.map { String($0, radix: 16).leftPadded }.joined()
+    for report in [
+      Self.logs(path, entries: true, style), Self.logs(path, style), Self.table(table, style),
+      Self.table(table, entries: true, style), Self.files(path, style),
+      Self.find(hex, in: path, isDatabaseKey: true, style),
+    ] {
+      #expect(report.outcome == .fine)
+      for line in report.text.split(separator: "\n") where !line.hasSuffix("(files)") {
+        #expect(line.count <= width || line.hasSuffix("(snapshot)"), "\(line)")
+      }
+    }
+  }
 
   @Test("Redacted reports have no text of a key or value.")
   func redacted() throws {

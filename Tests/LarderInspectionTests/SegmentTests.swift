@@ -64,6 +64,7 @@ import Testing
     var text = ""
     #expect(try specimen.inspect().verify(style: Style(), to: &text) == .damaged)
     #expect(text.contains("problems  1\n"), "\(text)")
+    #expect(text.contains("; its payload is in 00000001.segment at byte "), "\(text)")
     try SystemFiles().remove(path)
     text = ""
     #expect(try specimen.inspect().verify(style: Style(), to: &text) == .damaged)

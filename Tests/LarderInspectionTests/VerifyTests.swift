@@ -41,6 +41,33 @@ import Testing
     }
   }
 
+  @Test("Each changed byte of a table is a problem that names the file and the place.")
+  func tables() throws {
+    let specimen = try Specimen()
+    try specimen.withEngine { try $0.compact(EngineRange()) }
+    // LevelDB's opening writes the log into a table of its own.
+    let name = try #require(
+      try SystemFiles().names(in: specimen.path).first { $0.hasSuffix(".ldb") })
+    let path = "\(specimen.path)/\(name)"
+    let intact = try SystemFiles().read(path, limit: nil)
+    // The rest of the footer is filler that nothing reads.
+    let footer = intact.count - 48
+    for offset in Array(stride(from: 0, to: footer, by: 11)) + [footer - 1, footer, footer + 47] {
+      var bytes = intact
+      bytes[offset] ^= 0x10
+      try SystemFiles().replace(path, with: bytes)
+      let found: (text: String, status: Outcome)
+      do {
+        found = try verified(specimen)
+      } catch let error as InspectionError {
+        found = (error.description, error.status)
+      }
+      #expect(found.status == .damaged, "\(offset)")
+      #expect(found.text.contains(name), "\(offset): \(found.text)")
+      #expect(found.text.contains("`kvinspect repair` copies"), "\(offset): \(found.text)")
+    }
+  }
+
   @Test("A damaged record is named.")
   func damagedRecord() throws {
     let specimen = try Specimen()
@@ -191,7 +218,7 @@ import Testing
     #expect(text.contains("records   9\n"), "\(text)")
   }
 
-  @Test("An unreadable block is a fault of its cache.")
+  @Test("An unreadable block is a fault of its table, and of its cache.")
   func unreadableBlock() throws {
     let specimen = try Specimen()
     let store = try Specimen.open(specimen.path)
@@ -204,6 +231,8 @@ import Testing
     try Damage.flipByte(at: 60_000, of: table)
 
     #expect(try verified(specimen).status == .damaged)
-    #expect(try faults(in: specimen).map { $0[0] } == ["large"])
+    let faults = try faults(in: specimen)
+    #expect(faults.map { $0[0] } == ["", "large"])
+    #expect(faults.first?[3].contains("ldb, byte ") == true, "\(faults)")
   }
 }

@@ -209,13 +209,14 @@ private struct KeySearch {
       [
         Rows.Column("STATE", "state"), Rows.Column(.number("SEQUENCE"), "sequence"),
         Rows.Column("FILE", "file"), Rows.Column(.number("LEVEL"), "level"),
-        Rows.Column(.number("BYTE"), "offset"), Rows.Column("PAYLOAD", "payload"),
+        Rows.Column(.number("BYTE"), "offset"), Rows.Column(nil, "payload"),
       ] + changeColumns,
       under: [
         ("schemaVersion", reportVersion), ("path", .string(path)), ("access", .string(access)),
         ("faults", .array(faults.map(JSONValue.string))),
       ], style: style)
     var current: Set<[UInt8]> = []
+    var notes: [String] = []
     for trace in traces {
       let isLive = files.isLive(trace.file)
       // A read finds the newest change in a live file.
@@ -223,6 +224,7 @@ private struct KeySearch {
       let payload = trace.payload.map {
         "\($0.file) at \($0.offset), \(Amount.bytes($0.byteCount))"
       }
+      if isCurrent, let payload { notes.append("payload  \(payload)") }
       rows.add(
         [
           .text(isCurrent ? "current" : isLive ? "replaced" : "not live"),
@@ -234,6 +236,8 @@ private struct KeySearch {
     }
     rows.end(to: &output)
     guard style.format == .table, !style.isQuiet else { return }
-    for fault in faults { output.write("damaged  \(fault.escapedForTerminal)\n") }
+    notes += faults.map { "damaged  \($0)" }
+    output.write(notes.isEmpty ? "" : "\n")
+    for note in notes { output.write(note.escapedForTerminal + "\n") }
   }
 }

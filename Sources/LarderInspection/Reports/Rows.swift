@@ -1,11 +1,12 @@
 /// Writes rows of values in each format, as a stream except for JSON documents.
 struct Rows {
   struct Column {
-    let title: Table.Column
+    /// Nil for a column that tables leave out.
+    let title: Table.Column?
     /// The name of the member in JSON, and of the column in CSV.
     let member: String
 
-    init(_ title: Table.Column, _ member: String) { (self.title, self.member) = (title, member) }
+    init(_ title: Table.Column?, _ member: String) { (self.title, self.member) = (title, member) }
   }
 
   enum Cell {
@@ -56,14 +57,16 @@ struct Rows {
   /// `heading` are the first members of a JSON document.
   init(_ columns: [Column], under heading: [(name: String, value: JSONValue)], style: Style) {
     (self.columns, self.heading, self.style) = (columns, heading, style)
-    table = Table(columns.map(\.title), style: style)
+    table = Table(columns.compactMap(\.title), style: style)
   }
 
   mutating func add(
     _ cells: [Cell], tint: Tint? = nil, to output: inout some TextOutputStream
   ) {
     switch style.format {
-    case .table: table.add(cells.map(\.shown), tint: tint, to: &output)
+    case .table:
+      let shown = zip(columns, cells).compactMap { $0.title == nil ? nil : $1.shown }
+      table.add(shown, tint: tint, to: &output)
     case .csv:
       writeNames(to: &output)
       output.write(cells.map(\.csv).joined(separator: ",") + "\n")

@@ -48,6 +48,11 @@ extension Inspection {
       table.add(cells(of: problem, style: style, absent: "-"), to: &output)
     }
     table.flush(to: &output)
+    guard found.outcome == .damaged, !style.isQuiet else { return }
+    output.write(
+      backup == nil
+        ? "\n`kvinspect repair` copies what can be read to a new store.\n"
+        : "\nThe backup does not restore; make another one of the store.\n")
   }
 
   private func cells(of problem: Problem, style: Style, absent: String) -> [String] {
