@@ -120,6 +120,43 @@ import Testing
     try restored.close()
   }
 
+  @Test(
+    "A snapshot is whole although segments are deleted between their listing and their links.",
+    arguments: [true, false])
+  func deletedMeanwhile(linking: Bool) throws {
+    let directory = try TemporaryDirectory()
+    let (store, copy) = (directory.path("store"), directory.path("copy"))
+    let engine = try LevelDBEngine(at: store, options: Self.options())
+    try Self.fill(engine, 0..<20, mark: 1)
+    let old = try SystemFiles().names(in: store).filter { $0.hasSuffix(".segment") }
+    let errors = Mutex<[String]>([])
+    let isDone = Atomic<Bool>(false)
+    let watch: DirectFiles.Watch = { call in
+      guard case .link = call, !isDone.exchange(true, ordering: .relaxed) else { return }
+      do {
+        try Self.fill(engine, 0..<20, mark: 2)
+        try engine.collectSegments()
+      } catch {
+        errors.withLock { $0.append("\(error)") }
+      }
+    }
+    try FileManager.default.createDirectory(atPath: copy, withIntermediateDirectories: false)
+    let files = DirectFiles(refusesLinks: !linking, watch: watch)
+    let capture = try StoreCapture(of: store, into: copy, files: files)
+    #expect(errors.withLock { $0 } == [] && isDone.load(ordering: .relaxed))
+    #expect(try SystemFiles().names(in: store).isDisjoint(with: old))
+    #expect(capture.method == (linking ? .links : .copies))
+    _ = try capture.cutLogs()
+    try SystemFiles().create("\(copy)/LARDER", with: Array(StoreMarker.contents.utf8))
+    // A process that has links to files must not write to them.
+    var options = Self.options()
+    options.readOnlyCause = "a test"
+    let opened = try LevelDBEngine(at: copy, options: options)
+    try Self.expect(20, mark: 2, in: opened)
+    try opened.close()
+    try engine.close()
+  }
+
   @Test("Backups and snapshots of a store that is written to and collected are whole.")
   func live() throws {
     let directory = try TemporaryDirectory()

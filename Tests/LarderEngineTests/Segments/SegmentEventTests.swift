@@ -4,7 +4,7 @@ import SimulatedDisk
 import Synchronization
 import Testing
 
-/// Events that a store with segments must survive; power losses are in `PowerLossTests`.
+/// Events that a store with segments must survive; power losses are in `SegmentPowerTests`.
 @Suite struct SegmentEventTests {
   private static func options(_ disk: SimulatedDisk? = nil) -> LevelDBOptions {
     var options = SeparationTests.options(from: 1, segmentBytes: 8 << 10)
@@ -250,82 +250,6 @@ import Testing
     #expect(try byteCount() == before + 24 + Self.key(1).count + 1)
     try Self.expect(0, 1, in: engine)
     try engine.close()
-  }
-
-  @Test("A payload that is written during a compaction survives a power loss if its row does.")
-  func writesDuringCompactions() throws {
-    let disk = SimulatedDisk()
-    var options = Self.options(disk)
-    // A full segment would be synced.
-    options.segmentBytes = 1 << 20
-    let engine = try LevelDBEngine(at: "/store", options: options)
-    let isDone = Atomic<Bool>(false)
-    let writes = Atomic<Int>(0)
-    let errors = Mutex<[String]>([])
-    onThreads(3) { thread in
-      do {
-        var number = 0
-        while thread > 0, !isDone.load(ordering: .relaxed) {
-          number += 1
-          try Self.put(3 * (number % 5) + thread, UInt8(number % 200), in: engine)
-          writes.add(1, ordering: .relaxed)
-        }
-        var compactions = 0
-        while thread == 0, !isDone.load(ordering: .relaxed),
-          compactions < 20 || writes.load(ordering: .relaxed) < 100
-        {
-          compactions += 1
-          try engine.compact(EngineRange())
-        }
-      } catch {
-        errors.withLock { $0.append("\(error)") }
-        isDone.store(true, ordering: .relaxed)
-      }
-      if thread == 0 { isDone.store(true, ordering: .relaxed) }
-    }
-    #expect(errors.withLock { $0 } == [])
-    try engine.close()
-    let replay = disk.replay()
-    var (states, entries) = (0, 0)
-    while let step = replay.step() {
-      guard step.kind == .sync, !step.path.hasSuffix(".segment") else { continue }
-      states += 1
-      options.files = SimulatedFiles(replay.image(.nothingUnsynced))
-      let opened = try LevelDBEngine(at: "/store", options: options)
-      for entry in try opened.entries() {
-        entries += 1
-        #expect(isIntact(entry.value, key: entry.key))
-      }
-      try opened.close()
-    }
-    #expect(states > 20 && entries > 20)
-  }
-
-  @Test("A power loss after the opening that follows a kill leaves no row without its payload.")
-  func powerLossAfterKill() throws {
-    let disk = SimulatedDisk()
-    let engine = try LevelDBEngine(at: "/store", options: Self.options(disk))
-    for number in 0..<3 { try Self.put(number, 1, in: engine) }
-    // With all bytes that were written, and none of them on the device.
-    let killed = disk.copy()
-    let opened = try LevelDBEngine(at: "/store", options: Self.options(killed))
-    for number in 0..<3 { try Self.expect(number, 1, in: opened) }
-    try opened.close()
-    try engine.close()
-    let replay = killed.replay()
-    var entries = 0
-    while replay.step() != nil {
-      // LevelDB renames CURRENT without a sync.
-      let image = replay.image(.unsyncedDataLost)
-      guard image.names.contains("/store/CURRENT") else { continue }
-      let again = try LevelDBEngine(at: "/store", options: Self.options(image))
-      for entry in try again.entries() {
-        entries += 1
-        #expect(isIntact(entry.value, key: entry.key))
-      }
-      try again.close()
-    }
-    #expect(entries > 0)
   }
 
   @Test("A segment that no row names, as a crash leaves one, is deleted by a collection.")
