@@ -118,7 +118,7 @@ let package = Package(
       name: "LarderEngineTests",
       dependencies: [
         "LarderEngine", "LarderBytes", "LarderTestSupport", "LarderEngineSupport", "SimulatedDisk",
-        "CSimulatedDisk", "CrashWorker",
+        "CSimulatedDisk", "CrashWorker", "AcceptanceRows",
       ]),
     .testTarget(
       name: "LarderCodingTests",

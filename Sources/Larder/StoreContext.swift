@@ -165,6 +165,15 @@ struct StoreCursor {
     }
   }
 
+  /// See ``EngineCursor/renew()``.
+  func renew() throws(StoreError) {
+    do throws(EngineError) {
+      try cursor.renew()
+    } catch {
+      throw failure(error)
+    }
+  }
+
   /// See ``EngineCursor/valueCount``.
   var valueCount: Int { cursor.valueCount }
 

@@ -203,6 +203,12 @@ package protocol EngineCursor: AnyObject {
   /// Puts the cursor behind the last key of the range, to which ``previous()`` then moves.
   func seekToEnd() throws(EngineError)
 
+  /// Makes the next move start from the same place in the store's current state.
+  ///
+  /// The files of the earlier state may be deleted then. Until the move, the cursor stands on no
+  /// entry.
+  func renew() throws(EngineError)
+
   /// Lends the key and value of the cursor's entry for as long as the call.
   ///
   /// The cursor must stand on an entry: its last move returned true. Anything else is a programmer

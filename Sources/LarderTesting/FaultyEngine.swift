@@ -93,6 +93,11 @@ final class FaultyCursor: EngineCursor {
     try base.seekToEnd()
   }
 
+  func renew() throws(EngineError) {
+    try engine.checkReads()
+    try base.renew()
+  }
+
   func withEntry<R, E: Error>(
     _ body: (_ key: RawSpan, _ value: RawSpan) throws(E) -> R
   ) throws(E) -> R {

@@ -78,6 +78,29 @@ import Testing
   }
 
   @Test(
+    "A renewed cursor goes on from its place in the current state.", arguments: EngineKind.allCases)
+  func renewed(kind: EngineKind) throws {
+    try withLetters(kind) { engine in
+      let cursor = try engine.cursor(over: middle)
+      // From the start, far enough to have read ahead, and from the end.
+      try cursor.renew()
+      for _ in 0..<2 { #expect(try cursor.next()) }
+      #expect(cursor.key == "ba")
+      try engine.remove("bb")
+      try engine.remove("ba")
+      try engine.put("bab", "new")
+      try cursor.renew()
+      #expect(try cursor.next() && cursor.key == "bab")
+      #expect(try cursor.next() && cursor.key == "c")
+      #expect(try !cursor.next())
+      try engine.put("caa", "new")
+      try cursor.renew()
+      #expect(try !cursor.next())
+      #expect(try cursor.previous() && cursor.key == "caa")
+    }
+  }
+
+  @Test(
     "A seek positions the cursor between two keys of its range.", arguments: EngineKind.allCases,
     [1, 2, 100_000])
   func seeks(kind: EngineKind, sliceEntries: Int) throws {

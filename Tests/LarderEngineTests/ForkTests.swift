@@ -1,9 +1,10 @@
+import AcceptanceRows
 import LarderEngine
 import LarderTestSupport
 import Testing
 
 /// A forked child process cannot use or harm its parent's store.
-@Suite struct ForkTests {
+@Suite(.acceptance) struct ForkTests {
   @Test(
     "A forked child's calls are refused, and the parent's still work.", arguments: [false, true])
   func fork(withSegments: Bool) throws {

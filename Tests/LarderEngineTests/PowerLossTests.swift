@@ -1,3 +1,4 @@
+import AcceptanceRows
 import LarderEngine
 import LarderTestSupport
 import SimulatedDisk
@@ -6,7 +7,7 @@ import Testing
 /// A power loss at any file call loses nothing durable, and leaves the state after some commit.
 ///
 /// `LARDER_SEED` repeats a run. Each run prints its seed with its counts.
-@Suite struct PowerLossTests {
+@Suite(.acceptance) struct PowerLossTests {
   private static let named: [PowerLossScript] = [
     .syncedAfterRotation, .rotations, .collections, .keptPayloads, .syncedAfterRotation,
   ]

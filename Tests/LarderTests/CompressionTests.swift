@@ -1,3 +1,4 @@
+import AcceptanceRows
 import Foundation
 import LarderBytes
 import LarderCoding
@@ -9,7 +10,7 @@ import Testing
 @testable import Larder
 
 /// Encoded values that would be kept in a segment are compressed with Snappy.
-@Suite struct CompressionTests {
+@Suite(.acceptance) struct CompressionTests {
   /// A list that takes about 12,000 bytes, and much less once compressed.
   private static let list = (0..<300).map { "item number \($0), of a list that repeats itself" }
 

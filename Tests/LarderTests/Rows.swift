@@ -6,6 +6,7 @@ enum Rows {
   static let tables = [
     AcceptanceTable("STO", Array(1...21) + [23], store),
     AcceptanceTable("TIM", Array(1...7) + Array(10...17), expiry),
+    AcceptanceTable("SEG", [8, 9, 17, 18], segments),
   ]
 
   private static let store = """
@@ -53,5 +54,14 @@ enum Rows {
     TIM-15 LifetimeTests/daysOfUTC
     TIM-16 LifetimeTests/calendarDays
     TIM-17 LifetimeTests/refusedLimits
+    """
+
+  /// The engine's tests show the others.
+  private static let segments = """
+    SEG-08 SegmentSharingTests/clearedAndDropped
+    SEG-09 SegmentSharingTests/tightMigration
+    SEG-17 SegmentSharingTests/mixedLifetimes
+    SEG-18 CompressionTests/everywhere
+    SEG-18 CompressionTests/plain
     """
 }

@@ -57,21 +57,18 @@ struct Migration<Value: Sendable>: ~Copyable {
       isComplete = isComplete && cursor.isComplete
       passed += 1
       cursor.withEntry { key, bytes in migrate(bytes, under: key, readBy: .cursor) }
-      if slice.isFull {
-        try commit()
-        // The cache was cleared or dropped meanwhile; records under the old id are reclaimed.
-        guard core.id == id else { return }
-      } else if !slice.isEmpty || passed < Self.recordedDistance {
-        continue
-      }
-      guard isComplete else { continue }
-      passed = 0
+      guard slice.isFull || slice.isEmpty && passed >= Self.recordedDistance else { continue }
       let key = cursor.withEntry { key, _ in
         key.extracting(prefix.count...).withUnsafeBytes { Data($0) }
       }
+      try commit(cursor)
+      // The cache was cleared or dropped meanwhile; records under the old id are reclaimed.
+      guard core.id == id else { return }
+      guard isComplete else { continue }
+      passed = 0
       mark = MigrationMark(of: core, reached: key, report: report)
     }
-    try finish()
+    try finish(cursor)
   }
 
   /// Moves to the next record; if that fails, commits the slice first.
@@ -79,7 +76,7 @@ struct Migration<Value: Sendable>: ~Copyable {
     do throws(StoreError) {
       return try cursor.next()
     } catch {
-      try commit()
+      try commit(cursor)
       throw error
     }
   }
@@ -121,15 +118,38 @@ struct Migration<Value: Sendable>: ~Copyable {
   /// Commits the slice, and migrates the records that have changed meanwhile.
   ///
   /// A record that was saved since is current, one that was removed is gone, and one that was
-  /// touched still has its old schema version.
-  private mutating func commit() throws(StoreError) {
+  /// touched still has its old schema version. On a full disk the cursor is renewed.
+  private mutating func commit(_ cursor: StoreCursor) throws(StoreError) {
     if let mark, !slice.isEmpty { try put(mark) }
     while !slice.isEmpty {
-      let (applied, changed) = try slice.commit()
+      let (applied, changed) = try commitSlice(cursor)
       report.migrated += applied.count
       var buffer = ValueBuffer()
       for key in changed where try slice.get(key, into: &buffer) {
         buffer.withBytes { migrate($0, under: key.span.bytes, readBy: .lookup) }
+      }
+    }
+  }
+
+  /// Commits the slice once; on a full disk, repeats that as long as old payloads give back room.
+  private mutating func commitSlice(
+    _ cursor: StoreCursor
+  ) throws(StoreError) -> (applied: [[UInt8]], changed: [[UInt8]]) {
+    while true {
+      let deleted = context.engine.segmentTotals.deletedBytes
+      do throws(StoreError) {
+        return try slice.commit()
+      } catch .diskFull {
+        // A collection that is under way may have begun before the last slices.
+        context.engine.waitForBackgroundWork()
+        // The state that the cursor reads needs the old payloads.
+        try cursor.renew()
+        do throws(EngineError) {
+          try context.engine.collectSegments()
+        } catch {
+          throw StoreError(error)
+        }
+        guard context.engine.segmentTotals.deletedBytes > deleted else { throw .diskFull }
       }
     }
   }
@@ -148,8 +168,8 @@ struct Migration<Value: Sendable>: ~Copyable {
   }
 
   /// Writes the last slice, and removes the mark.
-  private mutating func finish() throws(StoreError) {
-    try commit()
+  private mutating func finish(_ cursor: StoreCursor) throws(StoreError) {
+    try commit(cursor)
     guard isMarked || report.migrated > 0 else { return }
     var rows = WriteBatch()
     rows.remove(markKey.span.bytes)

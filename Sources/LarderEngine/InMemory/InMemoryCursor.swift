@@ -71,6 +71,12 @@ final class InMemoryCursor: EngineCursor {
   private func refresh() throws(EngineError) {
     let now = uptimeSeconds()
     guard !slice.admitsStep(now: now) else { return try engine.checkOpen() }
+    try renew(now: now)
+  }
+
+  func renew() throws(EngineError) { try renew(now: uptimeSeconds()) }
+
+  private func renew(now: Int) throws(EngineError) {
     slice = CursorSlice(entries: sliceEntries, now: now)
 
     let isAtEnd = position == bounds.upperBound

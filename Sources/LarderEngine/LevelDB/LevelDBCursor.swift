@@ -259,6 +259,16 @@ final class LevelDBCursor: EngineCursor {
   private func refresh(towardsEnd: Bool) {
     let now = uptimeSeconds()
     guard !slice.admitsStep(now: now) || iterator.hasEnded else { return }
+    renew(towardsEnd: towardsEnd, now: now)
+  }
+
+  func renew() throws(EngineError) {
+    try engine.enter()
+    defer { engine.leave() }
+    renew(towardsEnd: true, now: uptimeSeconds())
+  }
+
+  private func renew(towardsEnd: Bool, now: Int) {
     slice = CursorSlice(entries: engine.cursorSliceEntries, now: now)
     let key: [UInt8]? =
       switch position {

@@ -16,7 +16,7 @@ package final class LevelDBEngine: StorageEngine {
   let cursorSliceEntries: Int
   let database: DatabaseHandle
   let queue: CommitQueue
-  private let writes = WriteCount()
+  let writes = WriteCount()
   let options: LevelDBOptions
   /// The store's directory, its path without links.
   let path: String
@@ -167,7 +167,10 @@ package final class LevelDBEngine: StorageEngine {
       }
       return commit
     } catch {
-      guard batch.freesRoom else { throw error }
+      guard batch.freesRoom else {
+        collectForRoom(after: error)
+        throw error
+      }
       switch error {
       case .diskFull: return try retry(&batch, synced: synced, after: error)
       case .corrupt, .writesDisabled:

@@ -1,3 +1,4 @@
+import AcceptanceRows
 import Foundation
 import LarderEngine
 import LarderTestSupport
@@ -5,7 +6,7 @@ import Synchronization
 import Testing
 
 /// Backups, snapshots and salvage take the payloads in segments along.
-@Suite struct SegmentCopyTests {
+@Suite(.acceptance) struct SegmentCopyTests {
   private static func options(collects: Bool = false) -> LevelDBOptions {
     var options = SeparationTests.options(from: 1, segmentBytes: 8 << 10)
     options.collectsInBackground = collects

@@ -1,10 +1,11 @@
+import AcceptanceRows
 import Foundation
 import LarderEngine
 import LarderTestSupport
 import Testing
 
 /// Every damage to a segment costs the values that it touches, and no other value changes.
-@Suite struct SegmentDamageTests {
+@Suite(.acceptance) struct SegmentDamageTests {
   private static let values = 6
   private static let tailBytes = 1300
   /// Where the frames of a segment begin, and the size of each.

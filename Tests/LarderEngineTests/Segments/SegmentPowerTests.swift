@@ -1,3 +1,4 @@
+import AcceptanceRows
 import Foundation
 import LarderEngine
 import LarderTestSupport
@@ -8,7 +9,7 @@ import Testing
 /// What a power loss, or a kill, leaves of a store with segments, in single cases.
 ///
 /// `PowerLossTests` has random ones.
-@Suite struct SegmentPowerTests {
+@Suite(.acceptance) struct SegmentPowerTests {
   private static func options(_ disk: SimulatedDisk) -> LevelDBOptions {
     var options = SeparationTests.options(from: 1, segmentBytes: 8 << 10)
     options.collectsInBackground = false

@@ -1,10 +1,11 @@
+import AcceptanceRows
 import LarderBytes
 import LarderEngine
 import LarderTestSupport
 import Testing
 
 /// Payloads in segments read back as if they had never been separated.
-@Suite struct SeparationTests {
+@Suite(.acceptance) struct SeparationTests {
   static func options(from threshold: Int?, segmentBytes: Int = 64 << 10) -> LevelDBOptions {
     var options = LevelDBOptions()
     options.separation = .test(from: threshold)

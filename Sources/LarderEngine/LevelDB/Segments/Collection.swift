@@ -52,6 +52,8 @@ struct CollectionSchedule: ~Copyable {
   private let isRunning = Atomic<Bool>(false)
   private let isStopped = Atomic<Bool>(false)
   private let segmentBytes: Int
+  /// The engine's write count when a save last found the disk full.
+  private let writesWhenFull = Atomic<Int>(-1)
 
   /// With `segments` or more at the opening, a collection is due with the first payload: processes
   /// that each write little would otherwise never collect.
@@ -82,6 +84,11 @@ struct CollectionSchedule: ~Copyable {
 
   /// Makes a collection due at once.
   func makeDue(appended: Int) { due.store(appended, ordering: .relaxed) }
+
+  /// Whether a collection may find room that the last one for a full disk has not found.
+  func mayFindRoom(writes: Int) -> Bool {
+    writesWhenFull.exchange(writes, ordering: .relaxed) != writes
+  }
 
   /// Makes a collection under way end soon, and lets no other begin.
   func stop() { isStopped.store(true, ordering: .relaxed) }
@@ -149,6 +156,21 @@ extension LevelDBEngine {
       // A collection would fail, too.
       return
     }
+    schedule.makeDue(appended: segments.appendedBytes)
+    collectIfDue(mayWait: false)
+  }
+
+  /// Collects on a thread of its own, if a save has failed because the disk is full.
+  ///
+  /// If nothing was written since that happened before, there is nothing more to give back.
+  func collectForRoom(after failure: EngineError) {
+    guard let segments, options.collectsInBackground else { return }
+    switch failure {
+    case .diskFull: break
+    case .writesDisabled where !queue.withWriter({ $0.seemsToHaveRoom(forFreeing: false) }): break
+    default: return
+    }
+    guard schedule.mayFindRoom(writes: writes.now) else { return }
     schedule.makeDue(appended: segments.appendedBytes)
     collectIfDue(mayWait: false)
   }
