@@ -11,9 +11,12 @@ final class DirectFiles: StoreFiles {
   private let checkPlace: PlaceCheck
 
   /// Called before a backup lists the store, links one of its files, or moves to its final path,
-  /// before a segment is opened or synced, and before a file is removed or a directory synced.
+  /// before a segment is opened or synced, and before a file is removed or a directory synced; and
+  /// with the number of bytes that are read of a file at once.
   typealias Watch = @Sendable (Call) -> Void
-  enum Call { case list, link, move, openFile, syncFile, remove, syncDirectory }
+  enum Call: Equatable {
+    case list, link, move, openFile, read(Int), syncFile, remove, syncDirectory
+  }
 
   /// Called before a store checks whether its directory is still at its path.
   typealias PlaceCheck = @Sendable () throws(EngineError) -> Void
@@ -56,8 +59,14 @@ final class DirectFiles: StoreFiles {
   func requireWritable(_ path: String) throws(EngineError) { try system.requireWritable(path) }
   func makeDirectory(_ path: String) throws(EngineError) { try system.makeDirectory(path) }
   func read(_ path: String, limit: Int?) throws(EngineError) -> [UInt8] {
-    try system.read(path, limit: limit)
+    let bytes = try system.read(path, limit: limit)
+    watch(.read(bytes.count))
+    return bytes
   }
+  func read(_ path: String, from offset: Int, count: Int) throws(EngineError) -> [UInt8] {
+    try system.read(path, from: offset, count: count)
+  }
+  func byteCount(of path: String) throws(EngineError) -> Int? { try system.byteCount(of: path) }
   func replace(_ path: String, with bytes: [UInt8]) throws(EngineError) {
     try system.replace(path, with: bytes)
   }
@@ -110,7 +119,8 @@ private final class HookedFile: StoreFile {
     into first: UnsafeMutableRawBufferPointer, _ second: UnsafeMutableRawBufferPointer,
     at offset: Int
   ) throws(EngineError) -> Int {
-    try system.read(into: first, second, at: offset)
+    watch(.read(first.count + second.count))
+    return try system.read(into: first, second, at: offset)
   }
 
   func write(

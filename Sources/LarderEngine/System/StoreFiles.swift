@@ -42,6 +42,11 @@ package protocol StoreFiles: Sendable {
   /// Creates a file, readable by its owner only, without syncing it; there must be none yet.
   func create(_ path: String, with bytes: [UInt8]) throws(EngineError)
 
+  /// Creates a file with the bytes of another one, without syncing it.
+  ///
+  /// - Returns: What was copied; nil if there is no file at `path`, and then none was created.
+  func copy(_ path: String, to other: String) throws(EngineError) -> FileDigest?
+
   /// Opens a file; nil if there is none.
   func openFile(_ path: String, forWriting: Bool) throws(EngineError) -> (any StoreFile)?
 

@@ -1,3 +1,4 @@
+import AcceptanceRows
 import Foundation
 import LarderEngine
 import LarderTestSupport
@@ -6,7 +7,7 @@ import Synchronization
 import Testing
 
 /// A backup holds the whole store, shares only its tables, and overwrites nothing.
-@Suite struct BackupTests {
+@Suite(.acceptance) struct BackupTests {
   @Test(
     "A backup holds the store and shares its tables if links are possible.",
     arguments: [true, false])
@@ -29,6 +30,37 @@ import Testing
         #expect(try FileFacts(of: copy).node != FileFacts(of: "\(fixture.backup)/\(name)").node)
       }
     }
+  }
+
+  @Test(
+    "Backups and restorations hold a small part of a large file in memory.",
+    arguments: [true, false])
+  func pieces(linking: Bool) throws {
+    let directory = try TemporaryDirectory()
+    let largest = Atomic(0)
+    let files = DirectFiles(
+      refusesLinks: !linking,
+      watch: { call in
+        guard case .read(let count) = call else { return }
+        _ = largest.max(count, ordering: .relaxed)
+      })
+    var options = SeparationTests.options(from: 1, segmentBytes: 16 << 20)
+    options.files = files
+    let engine = try LevelDBEngine(at: directory.path("store"), options: options)
+    let tail = [UInt8](repeating: 7, count: 1 << 20)
+    for number in 0..<12 { try SeparationTests.put(bytes("key \(number)"), tail, in: engine) }
+    largest.store(0, ordering: .relaxed)
+    try engine.backup(to: directory.path("backup"), date: 0)
+    try engine.close()
+    let backup = try Backup(at: directory.path("backup"), files: files)
+    #expect(try backup.faults() == [])
+    try backup.restore(to: directory.path("restored"))
+    #expect((1...1 << 20).contains(largest.load(ordering: .relaxed)))
+    let restored = try LevelDBEngine(at: directory.path("restored"), options: options)
+    for number in 0..<12 {
+      try SeparationTests.expect(tail, under: bytes("key \(number)"), in: restored)
+    }
+    try restored.close()
   }
 
   @Test("The backup's manifest has the documented format.")

@@ -112,6 +112,13 @@ import Testing
       }
     }
     try engine.backup(to: directory.path("backup"), date: 0)
+    // The newest one is appended to.
+    let newest = try #require(
+      try SystemFiles().names(in: directory.path("backup")).filter { $0.hasSuffix(".segment") }
+        .max())
+    #expect(
+      try FileFacts(of: directory.path("backup/\(newest)")).node
+        != FileFacts(of: directory.path("store/\(newest)")).node)
     try engine.close()
     #expect(errors.withLock { $0 } == [] && writer.withLock { $0 } == nil)
     try Backup(at: directory.path("backup")).restore(to: directory.path("restored"))

@@ -49,7 +49,7 @@ package struct Backup {
     var faults = names.subtracting(known).sorted().map { "\(path)/\($0) is not of the backup" }
     for file in manifest.files {
       do throws(EngineError) {
-        _ = try read(file)
+        try require(try files.digest(of: "\(path)/\(file.name)"), of: file)
       } catch .corrupt(let message) {
         faults.append(message)
       }
@@ -69,7 +69,9 @@ package struct Backup {
     if let fault = try faults().first { throw .corrupt(fault) }
     var partial = try PartialDirectory(for: target, outside: path, files: files)
     for file in manifest.files {
-      try files.replace("\(partial.path)/\(file.name)", with: try read(file))
+      let new = "\(partial.path)/\(file.name)"
+      try require(try files.copy("\(path)/\(file.name)", to: new), of: file)
+      try files.synchronize(new)
     }
     // The marker comes last: without it the directory is not a store.
     try StoreDirectory.writeMarker(
@@ -77,13 +79,14 @@ package struct Backup {
     try partial.finish()
   }
 
-  private func read(_ file: BackupManifest.File) throws(EngineError) -> [UInt8] {
-    let place = "\(path)/\(file.name)"
-    guard let bytes = try files.readIfPresent(place) else { throw .corrupt("\(place) is missing") }
-    guard BackupManifest.File(file.name, bytes) == file else {
-      throw .corrupt("\(place) is damaged: size or checksum are not the backup's")
+  /// Throws unless a file was found as the manifest describes it.
+  private func require(
+    _ found: FileDigest?, of file: BackupManifest.File
+  ) throws(EngineError) {
+    guard let found else { throw .corrupt("\(path)/\(file.name) is missing") }
+    guard found == file.digest else {
+      throw .corrupt("\(path)/\(file.name) is damaged: size or checksum are not the backup's")
     }
-    return bytes
   }
 }
 
@@ -98,9 +101,11 @@ extension LevelDBEngine {
     for name in try files.names(in: partial.path).sorted() {
       guard let kind = DataFile(name) else { continue }
       let place = "\(partial.path)/\(name)"
-      let file = BackupManifest.File(name, try files.read(place, limit: nil))
-      if case .table(let number) = kind, file.byteCount != capture.manifest.tables[number]?.bytes {
-        throw .corrupt("\(path)/\(name) is damaged: it has \(file.byteCount) bytes")
+      guard let digest = try files.digest(of: place) else { throw .io("\(place) is missing") }
+      let file = BackupManifest.File(name: name, digest: digest)
+      if case .table(let number) = kind, digest.byteCount != capture.manifest.tables[number]?.bytes
+      {
+        throw .corrupt("\(path)/\(name) is damaged: it has \(digest.byteCount) bytes")
       }
       // LevelDB syncs a table before it is in the MANIFEST.
       if !capture.isLinked(name) { try files.synchronize(place) }

@@ -17,16 +17,10 @@
 package struct BackupManifest: Hashable, Sendable {
   package struct File: Hashable, Sendable {
     package let name: String
-    package let byteCount: Int
-    package let checksum: UInt32
+    let digest: FileDigest
 
-    init(_ name: String, _ bytes: [UInt8]) {
-      self.init(name: name, byteCount: bytes.count, checksum: bytes.withUnsafeBytes { crc32c($0) })
-    }
-
-    init(name: String, byteCount: Int, checksum: UInt32) {
-      (self.name, self.byteCount, self.checksum) = (name, byteCount, checksum)
-    }
+    package var byteCount: Int { digest.byteCount }
+    package var checksum: UInt32 { digest.checksum }
   }
 
   package static let fileName = "LARDER.backup"
@@ -97,7 +91,8 @@ package struct BackupManifest: Hashable, Sendable {
     guard words.count == 4, words[0] == "file", DataFile(String(words[1])) != nil,
       let byteCount = Int(words[2]), byteCount >= 0, let checksum = UInt32(words[3], radix: 16)
     else { return nil }
-    return File(name: String(words[1]), byteCount: byteCount, checksum: checksum)
+    return File(
+      name: String(words[1]), digest: FileDigest(byteCount: byteCount, checksum: checksum))
   }
 
   private static func hexadecimal(_ number: UInt32) -> String {

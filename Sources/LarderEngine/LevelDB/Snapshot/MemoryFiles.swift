@@ -69,6 +69,12 @@ package final class MemoryFiles: StoreFiles {
       bytes.withUnsafeBytes { clarder_memory_write(memory, path, clarder_slice($0)) })
   }
 
+  package func copy(_ path: String, to other: String) throws(EngineError) -> FileDigest? {
+    guard let bytes = try readIfPresent(path) else { return nil }
+    try create(other, with: bytes)
+    return FileDigest(of: bytes)
+  }
+
   package func openFile(
     _ path: String, forWriting: Bool
   ) throws(EngineError) -> (any StoreFile)? {

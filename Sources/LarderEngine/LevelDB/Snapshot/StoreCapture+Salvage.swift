@@ -65,7 +65,7 @@ extension StoreCapture {
     for name in names where DataFile(name)?.isSegment == true {
       let (old, new) = ("\(source)/\(name)", "\(directory)/\(name)")
       if linking, try files.link(old, as: new) == .made { continue }
-      try files.create(new, with: try files.read(old, limit: nil))
+      guard try files.copy(old, to: new) != nil else { throw .io("\(old) is missing") }
     }
   }
 

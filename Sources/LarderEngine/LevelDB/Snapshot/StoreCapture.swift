@@ -166,9 +166,10 @@ package struct StoreCapture {
       guard DataFile(name)?.isSegment == true, isLinked(name) else { continue }
       let path = "\(directory)/\(name)"
       guard try !SegmentHeader.isSealed(path, files) else { continue }
-      let bytes = try files.read(path, limit: nil)
       try remove(name)
-      try files.create(path, with: bytes)
+      guard try files.copy("\(source)/\(name)", to: path) != nil else {
+        throw .io("\(source)/\(name) is missing")
+      }
     }
   }
 
@@ -183,7 +184,7 @@ package struct StoreCapture {
       case .refused: method = .copies
       }
     }
-    if let bytes = try files.readIfPresent(old) { try files.create(new, with: bytes) }
+    _ = try files.copy(old, to: new)
   }
 
   private mutating func copyLogs(among names: Set<String>) throws(EngineError) {
