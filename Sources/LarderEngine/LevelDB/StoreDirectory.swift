@@ -103,6 +103,10 @@ struct StoreDirectory: ~Copyable {
   private static func inspect(
     _ path: String, createIfMissing: Bool, _ files: any StoreFiles
   ) throws(EngineError) -> Contents {
+    if try isStore(path, files) {
+      try checkMarker(in: path, files)
+      return .store
+    }
     let names = try files.names(in: path)
     let contents: Contents
     if names.contains(BackupManifest.fileName) {
@@ -124,6 +128,20 @@ struct StoreDirectory: ~Copyable {
     }
     guard createIfMissing || contents == .store else { throw .io("no store at \(path)") }
     return contents
+  }
+
+  /// Whether the directory has a marker and LevelDB's files, and is no backup.
+  ///
+  /// It is not listed: a store may have thousands of segments.
+  private static func isStore(
+    _ path: String, _ files: any StoreFiles
+  ) throws(EngineError) -> Bool {
+    for (name, isOfStore) in [
+      (BackupManifest.fileName, false), (Name.marker, true), (Name.current, true),
+    ] where try (files.kind(of: "\(path)/\(name)") != nil) != isOfStore {
+      return false
+    }
+    return true
   }
 
   private static func checkMarker(

@@ -234,6 +234,25 @@ import Testing
     try engine.close()
   }
 
+  @Test("Opening lists the directory three times: there may be thousands of segments.")
+  func listingsOfOpening() throws {
+    let directory = try TemporaryDirectory()
+    var options = Self.options()
+    try LevelDBEngine(at: directory.path, options: options).close()
+    let lists = Atomic(0)
+    options.files = DirectFiles(watch: { call in
+      if call == .list { lists.add(1, ordering: .relaxed) }
+    })
+    for expected in [4, 3] {
+      // A store without segments is looked through for those of a marker that does not say so.
+      lists.store(0, ordering: .relaxed)
+      let engine = try LevelDBEngine(at: directory.path, options: options)
+      #expect(lists.load(ordering: .relaxed) == expected)
+      try Self.put(0, 1, in: engine)
+      try engine.close()
+    }
+  }
+
   @Test("A row whose condition failed leaves no payload.")
   func failedCondition() throws {
     let directory = try TemporaryDirectory()

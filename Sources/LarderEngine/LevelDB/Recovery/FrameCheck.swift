@@ -29,7 +29,7 @@ struct FrameCheck {
   mutating func end(
     of logs: [LogSurvey.Log], before end: (log: Int, place: Int)?
   ) throws(EngineError) -> (log: Int, place: Int)? {
-    if try reader.numbers().isEmpty, try !mayNameSegments() { return end }
+    if try !mayNameSegments(), try reader.numbers().isEmpty { return end }
     for (index, log) in logs.enumerated() where index <= end?.log ?? .max {
       let bytes = try reader.files.read("\(reader.directory)/\(log.name)", limit: nil)
       var scan = LogScan(bytes, of: .batches(minimumSequence: 0))
