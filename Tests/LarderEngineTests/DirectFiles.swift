@@ -129,6 +129,10 @@ private final class HookedFile: StoreFile {
     try system.write(first, second, at: offset)
   }
 
+  func allocate(upTo end: Int) throws(EngineError) { try system.allocate(upTo: end) }
+
+  func truncate(to count: Int) throws(EngineError) { try system.truncate(to: count) }
+
   func synchronize() throws(EngineError) {
     watch(.syncFile)
     try system.synchronize()

@@ -14,9 +14,13 @@ import Synchronization
 package struct SimulatedFiles: StoreFiles {
   package let disk: SimulatedDisk
   private let refusesLinks: Bool
+  fileprivate let refusesAllocation: Bool
 
-  package init(_ disk: SimulatedDisk, refusesLinks: Bool = false) {
+  package init(
+    _ disk: SimulatedDisk, refusesLinks: Bool = false, refusesAllocation: Bool = false
+  ) {
     (self.disk, self.refusesLinks) = (disk, refusesLinks)
+    self.refusesAllocation = refusesAllocation
   }
 
   package var environment: OpaquePointer? { csimdisk_env(disk.disk) }
@@ -117,8 +121,12 @@ package struct SimulatedFiles: StoreFiles {
   }
 
   package func truncate(_ path: String, to count: Int) throws(EngineError) {
-    try check("cannot write", path, csimdisk_truncate(disk.disk, path, UInt64(count)))
+    try cut(path, to: count)
     try synchronize(path)
+  }
+
+  fileprivate func cut(_ path: String, to count: Int) throws(EngineError) {
+    try check("cannot write", path, csimdisk_truncate(disk.disk, path, UInt64(count)))
   }
 
   package func move(_ path: String, to other: String) throws(EngineError) {
@@ -205,6 +213,15 @@ private final class SimulatedFile: StoreFile {
   ) throws(EngineError) {
     try files.write([UInt8](first) + [UInt8](second), to: path, at: offset)
   }
+
+  /// Checks that there is room; the disk's files take none beyond their size.
+  func allocate(upTo end: Int) throws(EngineError) {
+    if files.refusesAllocation { throw .io("cannot make room for \(path)") }
+    let held = try files.byteCount(of: path) ?? 0
+    guard try files.availableBytes(in: path) >= UInt64(max(0, end - held)) else { throw .diskFull }
+  }
+
+  func truncate(to count: Int) throws(EngineError) { try files.cut(path, to: count) }
 
   func synchronize() throws(EngineError) { try files.synchronize(path) }
 }

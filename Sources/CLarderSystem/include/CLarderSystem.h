@@ -1,6 +1,6 @@
 // C interface to operations that Swift cannot call, or not alike on all systems: the processor's
-// CRC32C instruction, the system's exchange of two names and its hint to write,
-// and the start of a thread.
+// CRC32C instruction, the system's exchange of two names, room behind the end of a file, and the
+// start of a thread.
 
 #ifndef CLARDER_SYSTEM_H
 #define CLARDER_SYSTEM_H
@@ -29,6 +29,10 @@ uint32_t clarder_crc32c_by_table(uint32_t crc, const void *_Nullable bytes,
 
 /// Exchanges the names of two files or directories atomically. Returns 0, or an errno.
 int clarder_exchange(const char *path, const char *other) CLARDER_NOEXCEPT;
+
+/// Allocates `count` bytes of room behind the end of a file, from `start` on where the system can
+/// say so, without changing the file's size. Returns 0, or an errno.
+int clarder_allocate(int descriptor, int64_t start, int64_t count) CLARDER_NOEXCEPT;
 
 /// Starts a detached thread that calls `body` with `context` and then ends. Returns false if the
 /// system refuses one.

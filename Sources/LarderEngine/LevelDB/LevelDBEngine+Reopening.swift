@@ -93,7 +93,8 @@ extension LevelDBEngine {
     // Only after closing: until then the database may have been writing one of them.
     if unnamedBytes > 0 { try UnnamedTables(in: path, files: options.files).remove() }
     _ = try recover(
-      directory: path, files: options.files, stamp: options.stamp, separation: options.separation)
+      directory: path, files: options.files, stamp: options.stamp, separation: options.separation,
+      ownsFiles: options.readOnlyCause == nil)
     var options = options
     options.createIfMissing = false
     let new = try openDatabase(at: path, options)

@@ -77,7 +77,7 @@ package final class LevelDBEngine: StorageEngine {
     try reserve.lendToOpen()
     recovery = try recover(
       directory: directory.path, files: options.files, stamp: options.stamp,
-      separation: options.separation)
+      separation: options.separation, ownsFiles: options.readOnlyCause == nil)
     if reserve.wasShortToOpen {
       try UnnamedTables(in: directory.path, files: options.files).remove()
     }

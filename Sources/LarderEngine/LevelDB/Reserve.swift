@@ -62,6 +62,13 @@ struct Reserve {
     return max(min(bufferBytes, Int(clamping: room / 64)), min(bufferBytes, leastBufferBytes))
   }
 
+  /// Whether a disk has little free room, so that none of it may be allocated in advance.
+  static func isTight(
+    _ directory: String, _ files: any StoreFiles
+  ) throws(EngineError) -> Bool {
+    try files.availableBytes(in: directory) < 2 * tightBytes
+  }
+
   /// Counts bytes that are about to be written; true if it is time to check the free room.
   mutating func willGrow(bytes: Int) -> Bool {
     grownBytes += bytes

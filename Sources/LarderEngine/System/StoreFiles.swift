@@ -185,6 +185,15 @@ package protocol StoreFile: AnyObject, Sendable {
     _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer, at offset: Int
   ) throws(EngineError)
 
+  /// Allocates room up to the place `end`, so that writes find it; the file's size stays.
+  ///
+  /// - Throws: ``EngineError/io(_:)``, also if the file system has no such operation;
+  ///   ``EngineError/diskFull``.
+  func allocate(upTo end: Int) throws(EngineError)
+
+  /// Cuts the file to `count` bytes, or only gives back the room behind them, without a sync.
+  func truncate(to count: Int) throws(EngineError)
+
   /// Waits until the contents of the file are on the device.
   func synchronize() throws(EngineError)
 }

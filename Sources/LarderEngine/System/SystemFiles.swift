@@ -226,6 +226,10 @@ private final class SystemFile: StoreFile {
     try file.write(first, second, at: offset)
   }
 
+  func allocate(upTo end: Int) throws(EngineError) { try file.allocate(upTo: end) }
+
+  func truncate(to count: Int) throws(EngineError) { try file.truncate(to: count) }
+
   func synchronize() throws(EngineError) { try file.synchronize() }
 }
 
@@ -313,6 +317,14 @@ private struct OpenFile: ~Copyable {
       errno = posix_fallocate(descriptor, off_t(held), off_t(count - held))
       guard errno == 0 else { throw failure("cannot make room for", path) }
     #endif
+  }
+
+  /// Allocates room up to `end` and keeps the size of the file.
+  func allocate(upTo end: Int) throws(EngineError) {
+    let held = try count()
+    guard held < end else { return }
+    errno = clarder_allocate(descriptor, Int64(held), Int64(end - held))
+    guard errno == 0 else { throw failure("cannot make room for", path) }
   }
 
   /// Writes `bytes` at the start of the file.

@@ -45,10 +45,20 @@ struct FrameCheck {
   }
 
   /// Waits until the checked frames, and the names of their segments, are on the device.
-  func synchronize() throws(EngineError) {
+  ///
+  /// With `ownsFiles`, it gives back the room that was allocated in advance. Otherwise another
+  /// process may be appending to them.
+  func synchronize(ownsFiles: Bool) throws(EngineError) {
     let unsealed = segments.filter { !$0.value }.keys.sorted()
     guard !unsealed.isEmpty else { return }
-    for number in unsealed { try reader.files.synchronize(reader.path(of: number)) }
+    for number in unsealed {
+      let path = reader.path(of: number)
+      if ownsFiles, let count = try reader.files.byteCount(of: path) {
+        try reader.files.truncate(path, to: count)
+      } else {
+        try reader.files.synchronize(path)
+      }
+    }
     try reader.files.synchronizeDirectory(reader.directory)
   }
 

@@ -126,6 +126,8 @@ final class SegmentSync: Sendable {
       try seal.withBytes { seal throws(EngineError) in
         try file.write(seal, UnsafeRawBufferPointer(start: nil, count: 0), at: end)
       }
+      // Room that was allocated in advance.
+      try file.truncate(to: end + seal.count)
     } catch {
       // An opening after a power loss checks the frames of a segment without a seal.
     }

@@ -14,6 +14,10 @@
 // So that these wait for little, another thread syncs what has been appended (`SegmentSync.swift`).
 // It also seals a segment that is full, once it is synced: recovery need not check its frames.
 //
+// Room is allocated ahead of the appends, which then take less time. That is a hint: if it fails,
+// they allocate it themselves. A disk that is nearly full has no room for it. The seal, or the next
+// opening after a kill, gives back what was not used.
+//
 // A frame is appended before its row is written. If appending fails, the write fails, and has no
 // effect; the next frame is written over what is there.
 
@@ -32,6 +36,8 @@ struct SegmentWriter: ~Copyable {
     var end: Int
     /// The place up to which a sync has begun.
     var syncing = 0
+    /// The place up to which room was allocated, or could not be.
+    var allocated = 0
 
     func sync(endsSegment: Bool) -> SegmentSync.Request {
       SegmentSync.Request(number: number, file: file, end: endsSegment ? end : nil)
@@ -70,6 +76,7 @@ struct SegmentWriter: ~Copyable {
     }
     if current == nil { try begin() }
     guard var segment = current else { preconditionFailure("no segment was begun") }
+    if segment.end + count > segment.allocated { allocateAhead(in: &segment, for: count) }
     buffer.truncate(to: 0)
     FrameHeader.append(key: key, payloadCount: payload.count, sequence: sequence, to: &buffer)
     buffer.append(key)
@@ -87,6 +94,19 @@ struct SegmentWriter: ~Copyable {
       beginSync()
     }
     return pointer
+  }
+
+  /// Allocates room for a frame and an eighth of a segment, which ends with the segment.
+  private func allocateAhead(in segment: inout Current, for count: Int) {
+    let end = min(segment.end + count + segmentBytes / 8, segmentBytes)
+    guard end > segment.allocated else { return }
+    segment.allocated = end
+    do throws(EngineError) {
+      guard try !Reserve.isTight(reader.directory, reader.files) else { return }
+      try segment.file.allocate(upTo: end)
+    } catch {
+      // The write allocates what it needs, or fails.
+    }
   }
 
   /// Begins to sync what has been appended, and returns before that is done.

@@ -163,6 +163,12 @@ private final class FileInMemory: StoreFile {
     throw .io("\(path) is a file in memory, which is only read")
   }
 
+  func allocate(upTo end: Int) throws(EngineError) {}
+
+  func truncate(to count: Int) throws(EngineError) {
+    throw .io("\(path) is a file in memory, which is only read")
+  }
+
   func synchronize() throws(EngineError) {}
 }
 
