@@ -13,7 +13,7 @@ import Testing
 #endif
 
 /// Segments get room in advance, and give back what they do not use.
-@Suite struct AllocationTests {
+@Suite struct SegmentRoomTests {
   private static let segmentBytes = 8 << 20
 
   /// The bytes of a file behind its end that are allocated on the device; 0 if it is missing.
