@@ -9,13 +9,15 @@ final class DirectFiles: StoreFiles {
   private let refusesLinks: Bool
   private let watch: Watch
   private let checkPlace: PlaceCheck
+  /// Whether the next sync of an open file fails.
+  let failsNextSync = Atomic(false)
 
   /// Called before a backup lists the store, links one of its files, or moves to its final path,
   /// before a segment is opened or synced, and before a file is removed or a directory synced; and
-  /// with the number of bytes that are read of a file at once.
+  /// with the bytes of a file that are read or written at once.
   typealias Watch = @Sendable (Call) -> Void
   enum Call: Equatable {
-    case list, link, move, openFile, read(Int), syncFile, remove, syncDirectory
+    case list, link, move, openFile, read(Int), write(Range<Int>), syncFile, remove, syncDirectory
   }
 
   /// Called before a store checks whether its directory is still at its path.
@@ -48,7 +50,7 @@ final class DirectFiles: StoreFiles {
 
   func openFile(_ path: String, forWriting: Bool) throws(EngineError) -> (any StoreFile)? {
     watch(.openFile)
-    return try system.openFile(path, forWriting: forWriting).map { HookedFile($0, watch) }
+    return try system.openFile(path, forWriting: forWriting).map { HookedFile($0, of: self, watch) }
   }
   func kind(of path: String) throws(EngineError) -> FileKind? { try system.kind(of: path) }
   func realPath(_ path: String) throws(EngineError) -> String { try system.realPath(path) }
@@ -109,10 +111,11 @@ final class DirectFiles: StoreFiles {
 
 private final class HookedFile: StoreFile {
   private let system: any StoreFile
+  private let files: DirectFiles
   private let watch: DirectFiles.Watch
 
-  init(_ system: any StoreFile, _ watch: @escaping DirectFiles.Watch) {
-    (self.system, self.watch) = (system, watch)
+  init(_ system: any StoreFile, of files: DirectFiles, _ watch: @escaping DirectFiles.Watch) {
+    (self.system, self.files, self.watch) = (system, files, watch)
   }
 
   func read(
@@ -126,6 +129,7 @@ private final class HookedFile: StoreFile {
   func write(
     _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer, at offset: Int
   ) throws(EngineError) {
+    watch(.write(offset..<offset + first.count + second.count))
     try system.write(first, second, at: offset)
   }
 
@@ -135,6 +139,7 @@ private final class HookedFile: StoreFile {
 
   func synchronize() throws(EngineError) {
     watch(.syncFile)
+    if files.failsNextSync.exchange(false, ordering: .relaxed) { throw .io("a failed sync") }
     try system.synchronize()
   }
 }

@@ -87,14 +87,17 @@ package struct SimulatedFiles: StoreFiles {
     return bytes
   }
 
-  /// Writes bytes at a place that is not behind the end of the file, which then ends with them.
+  /// Writes bytes at a place that is not behind the end of the file.
   fileprivate func write(
     _ bytes: [UInt8], to path: String, at offset: Int
   ) throws(EngineError) {
-    if try byteCount(of: path) ?? 0 > offset {
-      try check("cannot write", path, csimdisk_truncate(disk.disk, path, UInt64(offset)))
+    var rest: [UInt8] = []
+    let end = offset + bytes.count
+    if let count = try byteCount(of: path), count > offset {
+      if count > end { rest = try read(path, from: end, count: count - end) }
+      try cut(path, to: offset)
     }
-    try append(bytes, to: path)
+    try append(bytes + rest, to: path)
   }
 
   package func replace(_ path: String, with bytes: [UInt8]) throws(EngineError) {

@@ -94,7 +94,8 @@ extension LevelDBEngine {
     if unnamedBytes > 0 { try UnnamedTables(in: path, files: options.files).remove() }
     _ = try recover(
       directory: path, files: options.files, stamp: options.stamp, separation: options.separation,
-      ownsFiles: options.readOnlyCause == nil)
+      ownsFiles: options.readOnlyCause == nil,
+      afterFailedSync: queue.withWriter { $0.segmentSync?.hasFailed ?? false })
     var options = options
     options.createIfMissing = false
     let new = try openDatabase(at: path, options)

@@ -41,6 +41,17 @@ extension StoreFiles {
     return digest
   }
 
+  /// Writes all bytes of a file to their places again; nothing if there is no file.
+  ///
+  /// After a failed sync, the system may take bytes for written that the device does not have. The
+  /// next sync then writes only what was changed since.
+  func rewrite(_ path: String) throws(EngineError) {
+    guard let file = try openFile(path, forWriting: true) else { return }
+    _ = try readPieces(of: path) { piece, offset throws(EngineError) in
+      try file.write(piece, UnsafeRawBufferPointer(start: nil, count: 0), at: offset)
+    }
+  }
+
   private func make(_ path: String) throws(EngineError) -> any StoreFile {
     try create(path, with: [])
     guard let file = try openFile(path, forWriting: true) else { throw .io("\(path) is missing") }

@@ -168,6 +168,38 @@ import Testing
     try engine.close()
   }
 
+  @Test("After a failed sync, which the system reports once, segments are written again.")
+  func writtenAgain() throws {
+    let directory = try TemporaryDirectory()
+    let writes = Mutex<[Range<Int>]>([])
+    let files = DirectFiles(watch: { call in
+      if case .write(let range) = call { writes.withLock { $0.append(range) } }
+    })
+    var options = Self.options()
+    options.syncsInBackground = false
+    options.files = files
+    let engine = try LevelDBEngine(at: directory.path, options: options)
+    for number in 0..<5 {
+      try SeparationTests.put(bytes("key \(number)"), [1, 2, 3], in: engine)
+    }
+    let first = directory.path("00000001.segment")
+    let size = try SystemFiles().byteCount(of: first) ?? 0
+    let before = try SystemFiles().read(first, limit: nil)
+    files.failsNextSync.store(true, ordering: .relaxed)
+    #expect(throws: EngineError.self) {
+      try SeparationTests.put(bytes("key last"), [1], in: engine, synced: true)
+    }
+    writes.withLock { $0 = [] }
+    try SeparationTests.put(bytes("key last"), [2], in: engine, synced: true)
+    let again = writes.withLock { $0 }
+    #expect(again.contains { $0.lowerBound == 0 && $0.upperBound >= size })
+    #expect(try SystemFiles().read(first, limit: size) == before)
+    for number in 0..<5 {
+      try SeparationTests.expect([1, 2, 3], under: bytes("key \(number)"), in: engine)
+    }
+    try engine.close()
+  }
+
   @Test("After a failed sync, payloads are appended to another segment.")
   func failedDurableWrite() throws {
     let disk = SimulatedDisk()

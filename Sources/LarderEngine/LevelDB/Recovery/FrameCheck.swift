@@ -47,12 +47,13 @@ struct FrameCheck {
   /// Waits until the checked frames, and the names of their segments, are on the device.
   ///
   /// With `ownsFiles`, it gives back the room that was allocated in advance. Otherwise another
-  /// process may be appending to them.
-  func synchronize(ownsFiles: Bool) throws(EngineError) {
+  /// process may be appending to them. After a failed sync, it writes the segments again.
+  func synchronize(ownsFiles: Bool, afterFailedSync: Bool) throws(EngineError) {
     let unsealed = segments.filter { !$0.value }.keys.sorted()
     guard !unsealed.isEmpty else { return }
     for number in unsealed {
       let path = reader.path(of: number)
+      if afterFailedSync { try reader.files.rewrite(path) }
       if ownsFiles, let count = try reader.files.byteCount(of: path) {
         try reader.files.truncate(path, to: count)
       } else {

@@ -45,12 +45,13 @@ package struct Recovery: Hashable, Sendable {
 ///     are set aside are not known either.
 ///   - separation: The values that may be kept in segments; nil if there are none.
 ///   - ownsFiles: Whether no other process has the segments open, under other names.
+///   - afterFailedSync: Whether this process has failed to sync a segment.
 /// - Returns: The bytes set aside; nil unless a power loss left a torn log or MANIFEST.
 /// - Throws: ``EngineError/corrupt(_:)`` when a log or the MANIFEST is damaged or missing: nothing
 ///   was changed. ``EngineError/io(_:)`` and ``EngineError/diskFull`` from the file system.
 package func recover(
   directory path: String, files: any StoreFiles, stamp: Stamp?, separation: ValueSeparation? = nil,
-  ownsFiles: Bool = true
+  ownsFiles: Bool = true, afterFailedSync: Bool = false
 ) throws(EngineError) -> Recovery? {
   guard let contents = try StoreContents(of: path, files: files) else { return nil }
   var plan = CutPlan(directory: path, files: files, stamp: stamp, separation: separation)
@@ -61,7 +62,7 @@ package func recover(
     var check = FrameCheck(in: path, files: files, format: separation)
     end = try check.end(of: contents.survey.logs, before: end)
     // The rows are about to leave the logs.
-    try check.synchronize(ownsFiles: ownsFiles)
+    try check.synchronize(ownsFiles: ownsFiles, afterFailedSync: afterFailedSync)
   }
   if let end { try plan.add(contents.survey.logs, from: end.log, at: end.place) }
   guard !plan.isEmpty else { return nil }
