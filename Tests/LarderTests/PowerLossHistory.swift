@@ -1,6 +1,7 @@
 import Foundation
 import LarderBytes
 import LarderEngine
+import LarderTestSupport
 import LarderTesting
 import SimulatedDisk
 
@@ -138,6 +139,14 @@ struct PowerLossHistory {
 
   private static func key(_ number: Int) -> String { "key \(number)" }
 
+  /// A text that fills logs, which one that can be compressed does not. Logs of pointers would take
+  /// many such texts, so that with segments they are compressed.
+  private func text(_ count: Int) -> String {
+    guard threshold == nil else { return String(repeating: "abcdefghij", count: count / 10) }
+    var random = SplitMix64(seed: UInt64(values))
+    return String(decoding: random.bytes(count).map { 32 + $0 % 95 }, as: UTF8.self)
+  }
+
   /// Applies changes in one write, a single one by its own call; returns whether they are durable.
   private mutating func apply(_ changes: [CacheChange], synced: Bool) throws -> Bool {
     var model = contents
@@ -145,7 +154,7 @@ struct PowerLossHistory {
     let steps = changes.map { change -> (change: CacheChange, value: String) in
       values += 1
       guard case .save(_, _, let bytes) = change else { return (change, "") }
-      return (change, "\(values) " + String(repeating: "abcdefghij", count: bytes / 10))
+      return (change, "\(values) " + text(bytes))
     }
     for (change, value) in steps {
       switch change {

@@ -27,6 +27,8 @@ import Testing
     #expect(counts.violations.isEmpty, "\(counts.violations.prefix(5).joined(separator: "\n"))")
     #expect(counts.states >= goal && counts.openings > 0)
     #expect((counts.deletedSegments > 0) == (threshold != nil))
+    // Few scripts may have none, and rows of pointers alone do not fill a log.
+    #expect(counts.syncsWithOlderLog > 0 || threshold != nil || proofFactor == 1)
     print("power loss of caches: threshold \(threshold as Any), \(counts), seed \(seed)")
   }
 
