@@ -41,7 +41,7 @@ import Testing
   private static let noDifference = "difference,cache,key\n"
 
   /// Saves entries with each optional field, and with dates and keys that a text would round.
-  private static func addUnusualEntries(to path: String) throws {
+  static func addUnusualEntries(to path: String) throws {
     let clock = ManualClock(Specimen.now)
     let store = try Specimen.open(path, clock, separatedValueBytes: 4096)
     let cache = try store.cache(

@@ -23,28 +23,41 @@ extension Inspection {
         ("larderExport", .integer(exportVersion)), ("store", .string(path)),
         ("exportedAt", .optional(Moment.text(now))),
       ]), to: &output)
-    var outcome = Outcome.fine
     for cache in try caches(in: selection).caches {
       if let line = registrationLine(of: cache) { write(line, to: &output) }
     }
-    var (records, leftOut) = (0, 0)
-    try forEachItem(in: selection, keys: style.keys, payloads: .kept) {
-      item throws(InspectionError) in
-      outcome.add(item.state)
-      guard case .record(let found) = item else { return true }
-      if case .success(let record) = found.content, record.isInvalidated { return true }
-      guard found.cache.registration != nil, let line = found.exportLine else {
-        leftOut += 1
-        outcome.add(.damaged)
-        return true
-      }
+    var records = 0
+    let (leftOut, outcome) = try forEachExportLine(in: selection, keys: style.keys) { _, line in
       records += 1
       write(line, to: &output)
-      return true
     }
     write(
       .object([("records", .integer(records)), ("leftOut", .integer(leftOut))]), to: &output)
     return outcome
+  }
+
+  /// Calls `body` with the line of each selected record that an export has, by cache and key.
+  ///
+  /// - Returns: The number of records that cannot be read or belong to no registered cache, and the
+  ///   outcome of the export.
+  func forEachExportLine(
+    in selection: Selection, keys form: KeyForm, _ body: (KnownCache, JSONValue) -> Void
+  ) throws(InspectionError) -> (leftOut: Int, outcome: Outcome) {
+    var (leftOut, outcome) = (0, Outcome.fine)
+    try forEachItem(in: selection, keys: form, payloads: .kept) {
+      item throws(InspectionError) in
+      outcome.add(item.state)
+      guard case .record(let found) = item else { return true }
+      if case .success(let record) = found.content, record.isInvalidated { return true }
+      if found.cache.registration != nil, let line = found.exportLine {
+        body(found.cache, line)
+      } else {
+        leftOut += 1
+        outcome.add(.damaged)
+      }
+      return true
+    }
+    return (leftOut, outcome)
   }
 
   private func write(_ line: JSONValue, to output: inout some TextOutputStream) {
