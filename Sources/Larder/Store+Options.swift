@@ -64,8 +64,8 @@ extension Store {
 
     /// Triggers the sweeps in the background.
     ///
-    /// The default is a timer.
-    package var sweepTrigger: SweepTrigger = sweepTimer
+    /// The default is the system's timer.
+    package var sweepTrigger: IntervalTimer = systemIntervalTimer
 
     // MARK: Loading
 
@@ -76,6 +76,28 @@ extension Store {
 
     /// Returns random numbers from 0 to 1, without 1, that spread loads.
     package var random: @Sendable () -> Double = { .random(in: 0..<1) }
+
+    // MARK: Counting
+
+    /// Whether the store publishes its statistics for `kvinspect` while it is open.
+    ///
+    /// The default is false. If true, the file `LARDER.statistics` in the store's directory has
+    /// what ``Store/statistics`` returns, with the process id, the time and the time since the
+    /// store was opened. It contains the names of caches, and no keys or values.
+    ///
+    /// A timer compares the statistics once a second, and replaces the file if they have changed.
+    /// That takes some microseconds for each cache and a write of some hundred bytes, which is not
+    /// synced, on a thread of its own. Reads and writes take no longer. If the file cannot be
+    /// written, for example on a full disk, the timer tries again a second later.
+    ///
+    /// Closing the store removes the file. A killed process leaves it, and `kvinspect` says so. A
+    /// store in memory, and one that is opened with ``Access/readOnly``, publishes nothing.
+    public var publishesStatistics = false
+
+    /// Triggers the publication.
+    ///
+    /// The default is the system's timer.
+    package var statisticsTrigger: IntervalTimer = systemIntervalTimer
 
     // MARK: Logging
 

@@ -35,8 +35,8 @@ public final class Store: Sendable {
   private let registry: Mutex<Registry>
   private let openCaches: OpenCaches
   private let sweeper = Mutex(Sweeper())
-  /// Ends the sweeps in the background; nil if there are none.
-  private let endSweeps = Mutex<(@Sendable () -> Void)?>(nil)
+  /// Ends the timers of the store.
+  private let endTimers = Mutex<[@Sendable () -> Void]>([])
   #if canImport(Darwin)
     private let endWatchingPressure = Mutex<(@Sendable () -> Void)?>(nil)
   #endif
@@ -55,7 +55,7 @@ public final class Store: Sendable {
   }
 
   deinit {
-    endSweepsInBackground()
+    stopTimers()
     #if canImport(Darwin)
       endWatchingPressure.withLock { $0 }?()
     #endif
@@ -86,6 +86,9 @@ public final class Store: Sendable {
     reclaim(atOpen: true)
     if let interval = options.sweepInterval {
       sweepInBackground(every: interval, by: options.sweepTrigger)
+    }
+    if options.publishesStatistics, origin == .disk {
+      publishStatistics(by: options.statisticsTrigger)
     }
     #if canImport(Darwin)
       endWatchingPressure.withLock { $0 = context.memory?.watchPressure(context.log) }
@@ -199,7 +202,7 @@ public final class Store: Sendable {
       context.observations.finish()
       context.activity.close()
     }
-    endSweepsInBackground()
+    stopTimers()
     context.loads.close()
     threads.endIdle()
     defer { releaseMemory() }
@@ -528,18 +531,27 @@ extension Store {
     try registry.withLock { registry throws(StoreError) in try body(registry) }
   }
 
-  private func sweepInBackground(every interval: Duration, by trigger: SweepTrigger) {
+  private func sweepInBackground(every interval: Duration, by trigger: IntervalTimer) {
     let reading = ClockWatch.Reading(of: context.clock)
     withSweeperIfAvailable { $0.watch(reading) }
     let end = trigger(interval) { [weak self] in self?.sweepUnasked() }
-    endSweeps.withLock { $0 = end }
+    endTimers.withLock { $0.append(end) }
   }
 
-  private func endSweepsInBackground() {
-    let end = endSweeps.withLock { end in
-      defer { end = nil }
-      return end
+  private func publishStatistics(by trigger: IntervalTimer) {
+    let publisher = StatisticsPublisher(for: context)
+    publisher.publish(statistics)
+    let end = trigger(.seconds(1)) { [weak self] in
+      if let self { publisher.publish(statistics) }
     }
-    end?()
+    endTimers.withLock { $0.append(end) }
+  }
+
+  private func stopTimers() {
+    let ends = endTimers.withLock { ends in
+      defer { ends = [] }
+      return ends
+    }
+    for end in ends { end() }
   }
 }

@@ -107,6 +107,14 @@ package protocol StorageEngine: AnyObject, Sendable {
   /// What was written to segments, and given back, since the engine was opened.
   var segmentTotals: SegmentTotals { get }
 
+  /// Replaces the file ``StatisticsFile`` in the store's directory; an engine in memory does
+  /// nothing.
+  ///
+  /// It waits for no other call, and does nothing once the engine is closed.
+  ///
+  /// - Throws: ``EngineError/io(_:)``, ``EngineError/diskFull``: the file is then as it was before.
+  func publish(statistics bytes: [UInt8]) throws(EngineError)
+
   /// Waits until no work of the engine's own is under way in the background.
   func waitForBackgroundWork()
 
@@ -143,6 +151,8 @@ extension StorageEngine {
   package func collectSegmentsSoon() {}
 
   package var segmentTotals: SegmentTotals { SegmentTotals() }
+
+  package func publish(statistics bytes: [UInt8]) throws(EngineError) {}
 
   package func waitForBackgroundWork() {}
 

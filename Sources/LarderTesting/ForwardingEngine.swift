@@ -34,6 +34,10 @@ extension ForwardingEngine {
     try base.property(name)
   }
 
+  package func publish(statistics bytes: [UInt8]) throws(EngineError) {
+    try base.publish(statistics: bytes)
+  }
+
   package var isUp: Bool { base.isUp }
 
   package func join(_ participant: any CommitParticipant) { base.join(participant) }

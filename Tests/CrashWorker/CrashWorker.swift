@@ -40,12 +40,14 @@ struct CrashWorker {
       case ("tag", let path?, let seed?): Tagging.run(in: path, seed: seed)
       case ("backup", let path?, _): try BackingUp.run(in: path, restoring: false)
       case ("restore", let path?, _): try BackingUp.run(in: path, restoring: true)
+      case ("follow", let path?, _): Following.run(in: path)
       default:
         say(
           "usage: [--uid N] [--segments] hold DIR | open DIR | fork DIR | files DIR | rights DIR "
             + "| stay FILE | parent FILE BUNDLE | threads DIR | write DIR SEED | storm DIR SEED "
             + "| full DIR LIMIT | migrate DIR | sweep DIR SEED "
-            + "| evict DIR FIRST | drop DIR FIRST | tag DIR SEED | backup DIR | restore DIR")
+            + "| evict DIR FIRST | drop DIR FIRST | tag DIR SEED | backup DIR | restore DIR | follow DIR"
+        )
       }
     } catch {
       say("\(error)")

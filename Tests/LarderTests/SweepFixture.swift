@@ -67,7 +67,7 @@ final class HandTimer: Sendable {
 
   private let state = Mutex(State())
 
-  var trigger: SweepTrigger {
+  var trigger: IntervalTimer {
     { [self] interval, fire in
       let start = state.withLock { state in
         state = State(interval: interval, fire: fire, starts: state.starts + 1)

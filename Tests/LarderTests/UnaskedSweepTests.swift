@@ -138,7 +138,7 @@ import Testing
   @Test("The system timer fires, and ends.", .timeLimit(.minutes(30)))
   func systemTimer() async {
     let fired = Watched(0)
-    let end = sweepTimer(.milliseconds(1)) { fired.change { $0 += 1 } }
+    let end = systemIntervalTimer(.milliseconds(1)) { fired.change { $0 += 1 } }
     await fired.wait { $0 > 0 }
     end()
     #expect(fired.read { $0 } > 0)

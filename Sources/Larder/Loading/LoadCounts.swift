@@ -33,7 +33,7 @@ struct LoadCounts: ~Copyable, Sendable {
 
 extension CacheStatistics {
   /// Loads of values that a cache did not have; see ``Loading``.
-  public struct Loads: Sendable, Hashable {
+  public struct Loads: Sendable, Hashable, Codable {
     /// Calls of a closure that loads, including repetitions.
     public var loads = 0
     /// The time that these calls took together.

@@ -3,7 +3,7 @@
 #endif
 
 /// The decoded values that a store has in memory.
-public struct MemoryStatistics: Sendable, Hashable {
+public struct MemoryStatistics: Sendable, Hashable, Codable {
   /// The number of values.
   public var entries = 0
   /// Their size, in bytes, as it counts towards the limits.

@@ -4,7 +4,9 @@ import LarderEngine
 ///
 /// Each count is exact. The counts are read one after another while other threads may use the
 /// store, so two related counts may differ by the latest events.
-public struct Statistics: Sendable, Hashable {
+///
+/// With ``Store/Options/publishesStatistics``, they are also in a file in the store's directory.
+public struct Statistics: Sendable, Hashable, Codable {
   /// The counts of each cache, by its name.
   ///
   /// Includes every cache that was opened, and every other cache from which the store has deleted
@@ -29,7 +31,7 @@ public struct Statistics: Sendable, Hashable {
 ///
 /// A collection finds out which payloads are still needed; before the first one, the first three
 /// numbers are 0.
-public struct SegmentStatistics: Sendable, Hashable {
+public struct SegmentStatistics: Sendable, Hashable, Codable {
   /// The segments that the last collection has left, without the newest one.
   public var count = 0
   /// Their size in bytes.
@@ -47,12 +49,12 @@ public struct SegmentStatistics: Sendable, Hashable {
 }
 
 /// The event counts of one cache since its store was opened.
-public struct CacheStatistics: Sendable, Hashable {
+public struct CacheStatistics: Sendable, Hashable, Codable {
   /// Reads of a key, by outcome.
   ///
   /// Calls of ``Cache/value(for:)``, ``Cache/entry(for:)`` and ``Cache/lookup(for:maxAge:)`` are
   /// counted; scans are not.
-  public struct Reads: Sendable, Hashable {
+  public struct Reads: Sendable, Hashable, Codable {
     /// Reads that found a fresh entry (hits).
     public var fresh = 0
     /// Those of them whose value was in memory.
@@ -71,7 +73,7 @@ public struct CacheStatistics: Sendable, Hashable {
   }
 
   /// Entries that the store deleted, by cause; explicit removals and clears are not included.
-  public struct Deletions: Sendable, Hashable {
+  public struct Deletions: Sendable, Hashable, Codable {
     /// Entries deleted by sweeps.
     public var sweeps = EntryTotal()
     /// Entries deleted by ``Cache/validate(maxAge:)``.
@@ -103,7 +105,7 @@ public struct CacheStatistics: Sendable, Hashable {
 }
 
 /// A number of entries, and their size.
-public struct EntryTotal: Sendable, Hashable {
+public struct EntryTotal: Sendable, Hashable, Codable {
   /// The number of entries.
   public var entries = 0
   /// The size of their stored keys and records in bytes.

@@ -35,6 +35,7 @@ package final class LevelDBEngine: StorageEngine {
   /// Locked while the database is closed or reopened.
   let directory: Mutex<StoreDirectory?>
   let isDamageNoted = Atomic<Bool>(false)
+  private let statistics: StatisticsFile
 
   /// Opens the store in the directory at `path`, or creates it if the options allow it.
   ///
@@ -107,6 +108,8 @@ package final class LevelDBEngine: StorageEngine {
     cursorSliceEntries = options.cursorSliceEntries
     self.options = options
     self.path = directory.path
+    statistics = StatisticsFile(
+      in: directory.path, under: directory.lock, files: options.files)
     self.directory = Mutex(consume directory)
   }
 
@@ -260,6 +263,11 @@ package final class LevelDBEngine: StorageEngine {
     leave()
   }
 
+  package func publish(statistics bytes: [UInt8]) throws(EngineError) {
+    try owner.require()
+    try statistics.replace(with: bytes)
+  }
+
   package func close() throws(EngineError) {
     end()
   }
@@ -312,6 +320,7 @@ package final class LevelDBEngine: StorageEngine {
       // A collection may be about to delete a file.
       collection.withLock { _ in }
       restoreReserve(in: path)
+      statistics.end()
       directory = nil
     }
   }

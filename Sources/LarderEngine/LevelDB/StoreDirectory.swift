@@ -9,6 +9,8 @@
 //   LARDER.aside  The bytes cut off logs after the last power loss. See `Recovery.swift`.
 //   LARDER.reserve  Room that is kept while the disk is nearly full. See `Reserve.swift`.
 //   LARDER.damaged  The mark of a damaged store. See `Damage.swift`.
+//   LARDER.statistics  What the process that has the store open publishes. See
+//                 `StatisticsFile.swift`. LARDER.statistics.new is written and takes its place.
 //   LARDER.probe  Created and removed to find out whether the disk accepts writes again.
 //
 // LevelDB writes to a directory even when it then refuses to open it, and it recognises a store

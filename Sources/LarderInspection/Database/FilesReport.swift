@@ -53,6 +53,8 @@ extension DatabaseFiles {
     switch name {
     case StoreMarker.fileName: return ("marks a store", "live", nil)
     case StoreMarker.guardFileName: return ("the owner's lock", "live", nil)
+    case StatisticsFile.name: return ("published statistics", "not live", nil)
+    case StatisticsFile.newName: return ("published statistics, being written", "not live", nil)
     case "LOCK": return ("LevelDB's lock", "live", nil)
     case "LOG", "LOG.old": return ("LevelDB's messages", "not live", nil)
     default: return ("other", "unknown", nil)

@@ -8,13 +8,14 @@ extension Inspection {
     style: Style, to output: inout some TextOutputStream
   ) throws(InspectionError) -> Outcome {
     let owner = try StoreOwner(of: path)
+    let published = try StatisticsRecord(of: path)
     switch style.format {
-    case .table: try writeInfo(owner: owner, style: style, to: &output)
+    case .table: try writeInfo(owner: owner, published, style: style, to: &output)
     case .json:
-      JSONValue.object(try infoFields(owner: owner)).writePretty(to: &output)
+      JSONValue.object(try infoFields(owner: owner, published)).writePretty(to: &output)
       output.write("\n")
     case .jsonl:
-      JSONValue.object(try infoFields(owner: owner)).write(to: &output)
+      JSONValue.object(try infoFields(owner: owner, published)).write(to: &output)
       output.write("\n")
     case .csv: throw InspectionError(.usage, "info does not support csv")
     }
@@ -22,7 +23,8 @@ extension Inspection {
   }
 
   private func writeInfo(
-    owner: StoreOwner?, style: Style, to output: inout some TextOutputStream
+    owner: StoreOwner?, _ published: StatisticsRecord?, style: Style,
+    to output: inout some TextOutputStream
   ) throws(InspectionError) {
     output.write(style.isQuiet ? "" : heading + "\n\n")
     output.write("format   \(try formatVersion())\n")
@@ -40,6 +42,7 @@ extension Inspection {
     if !catalog.cleared.isEmpty {
       output.write("cleared  \(catalog.cleared.count) caches, with rows still to be deleted\n")
     }
+    published?.write(to: &output)
     for message in damage { output.write("damaged  \(message.escapedForTerminal)\n") }
     if !levels.isEmpty {
       output.write("\n")
@@ -108,7 +111,7 @@ extension Inspection {
   }
 
   private func infoFields(
-    owner: StoreOwner?
+    owner: StoreOwner?, _ published: StatisticsRecord?
   ) throws(InspectionError) -> [(name: String, value: JSONValue)] {
     let backup = backup.map { backup in
       [("backup", JSONValue.object([("madeAt", .optional(Moment.text(backup.date)))]))]
@@ -120,6 +123,8 @@ extension Inspection {
         owner.map { .object([("pid", .integer($0.pid)), ("isRunning", .bool($0.isRunning))]) }
           ?? .null
       ),
+      ("statistics", published?.document ?? .null),
+      ("statisticsAreLive", .bool(published?.isLive == true)),
       ("logBytes", .integer(snapshot.logBytes)),
       (
         "levels",
@@ -156,24 +161,4 @@ extension Inspection {
 extension Backup {
   /// The date when the backup was made, by the clock of its store.
   fileprivate var date: Date { Date(timeIntervalSinceReferenceDate: manifest.date) }
-}
-
-/// The process that has a store open, or that exited without closing it.
-private struct StoreOwner: CustomStringConvertible {
-  let pid: Int32
-  let isRunning: Bool
-
-  /// Reads the guard file; nil if the store is closed.
-  init?(of path: String) throws(InspectionError) {
-    let file = "\(path)/\(StoreMarker.guardFileName)"
-    guard let bytes = try FileAccess.read(file, limit: 32) else { return nil }
-    let line = bytes.prefix { $0 != UInt8(ascii: "\n") }
-    guard let pid = Int32(String(decoding: line, as: UTF8.self)), pid > 0 else { return nil }
-    self.pid = pid
-    isRunning = FileAccess.isRunning(pid)
-  }
-
-  var description: String {
-    isRunning ? "process \(pid)" : "process \(pid), which exited without closing the store"
-  }
 }

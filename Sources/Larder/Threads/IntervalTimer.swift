@@ -2,11 +2,11 @@ import Dispatch
 import LarderEngine
 
 /// Calls `fire` every `interval`, one call at a time, until the returned closure is called.
-package typealias SweepTrigger =
+package typealias IntervalTimer =
   @Sendable (_ interval: Duration, _ fire: @escaping @Sendable () -> Void) -> @Sendable () -> Void
 
 /// The system's timer, on a background queue.
-package let sweepTimer: SweepTrigger = { interval, fire in
+package let systemIntervalTimer: IntervalTimer = { interval, fire in
   let seconds = interval.inSeconds
   // Only `cancel` is called from here on, which is allowed on any thread.
   nonisolated(unsafe) let timer = DispatchSource.makeTimerSource(

@@ -1,0 +1,54 @@
+import Foundation
+import Larder
+import LarderEngine
+
+extension StatisticsRecord {
+  /// Writes the lines of `info`.
+  func write(to output: inout some TextOutputStream) {
+    guard let live else {
+      let writer = statistics.map { "process \($0.process)" } ?? "another version or program"
+      return output.write("stale    \(StatisticsFile.name) of \(writer), which is not the owner\n")
+    }
+    let totals = StatisticsTotals(live.statistics)
+    let time = live.time.map { ", last counted \(Moment.anyText(Date(timeIntervalSince1970: $0)))" }
+    output.write("open for \(Moment.text(ofSpan: live.uptime))\(time ?? "")\n")
+    output.write("reads    \(Amount.text(totals.reads))")
+    if totals.reads > 0 {
+      output.write(", \(Amount.share(totals.fresh, of: totals.reads)) of them fresh")
+      output.write(", \(Amount.share(totals.memory, of: totals.reads)) from memory")
+    }
+    output.write("\nsaves    \(Amount.text(totals.saves))")
+    output.write(", removals \(Amount.text(totals.removals))")
+    output.write(", loads \(Amount.text(totals.loads))\n")
+    output.write("deleted  \(Amount.text(totals.expired)) expired entries")
+    output.write(", \(Amount.text(totals.evicted)) for budgets\n")
+  }
+}
+
+/// The counts of all caches of a store together.
+struct StatisticsTotals {
+  private(set) var reads = 0
+  private(set) var fresh = 0
+  private(set) var memory = 0
+  private(set) var saves = 0
+  private(set) var removals = 0
+  private(set) var loads = 0
+  /// Entries that sweeps and validations deleted.
+  private(set) var expired = 0
+  /// Entries that were evicted for a budget.
+  private(set) var evicted = 0
+
+  init(_ statistics: Statistics) {
+    for cache in statistics.caches.values {
+      let found = cache.reads
+      reads += found.fresh + found.stale + found.expired + found.missing + found.failed
+      fresh += found.fresh
+      memory += found.memory
+      saves += cache.saves
+      removals += cache.removals
+      loads += cache.loads.loads
+      expired += cache.deletions.sweeps.entries + cache.deletions.validations.entries
+      evicted += cache.deletions.cacheBudget.entries + cache.deletions.storeBudget.entries
+    }
+  }
+}
