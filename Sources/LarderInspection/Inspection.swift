@@ -88,7 +88,7 @@ package final class Inspection {
   }
 
   /// Reads a backup's manifest, or checks a store's marker, and collects their damage.
-  private static func identify(
+  static func identify(
     _ path: String
   ) throws(InspectionError) -> (backup: Backup?, damage: [String]) {
     guard FileAccess.bytes(of: "\(path)/\(BackupManifest.fileName)") != nil else {

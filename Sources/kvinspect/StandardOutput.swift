@@ -4,7 +4,7 @@ import LarderInspection
 /// Buffered standard output.
 ///
 /// If the reader closes the pipe (`| head`), the process exits with code 0.
-struct StandardOutput: TextOutputStream {
+struct StandardOutput: FlushedOutput {
   private static let pieceBytes = 32 << 10
 
   /// The progress of the command, on a terminal; nil if it is not shown.

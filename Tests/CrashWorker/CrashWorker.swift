@@ -46,8 +46,8 @@ struct CrashWorker {
           "usage: [--uid N] [--segments] hold DIR | open DIR | fork DIR | files DIR | rights DIR "
             + "| stay FILE | parent FILE BUNDLE | threads DIR | write DIR SEED | storm DIR SEED "
             + "| full DIR LIMIT | migrate DIR | sweep DIR SEED "
-            + "| evict DIR FIRST | drop DIR FIRST | tag DIR SEED | backup DIR | restore DIR | follow DIR"
-        )
+            + "| evict DIR FIRST | drop DIR FIRST | tag DIR SEED | backup DIR | restore DIR "
+            + "| follow DIR")
       }
     } catch {
       say("\(error)")

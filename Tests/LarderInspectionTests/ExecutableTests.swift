@@ -64,6 +64,13 @@ import Testing
     #expect(try run("why", path, "fresh").status == 0)
     #expect(try run("why", path, "-7").status == 0)
     #expect(try run("why", path, "absent").status == 2)
+    #expect(try run("watch", path, "--from-start", "--limit", "1").status == 0)
+    #expect(try run("watch", path, "--limit", "0").status == 64)
+    #expect(try run("watch", path, "--interval", "1").status == 64)
+    #expect(try run("watch", path, "--format", "json").status == 64)
+    #expect(try run("watch", path, "--statistics").status == 4)
+    #expect(try run("watch", path, "--statistics", "--all").status == 64)
+    #expect(try run("watch", path + "/none").status == 4)
     #expect(try run("why", path, "--fast", "fresh").status == 64)
   }
 

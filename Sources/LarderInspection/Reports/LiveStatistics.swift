@@ -38,6 +38,12 @@ struct StatisticsTotals {
   /// Entries that were evicted for a budget.
   private(set) var evicted = 0
 
+  /// All counts, in the order in which they are declared.
+  var counts: [Int] { [reads, fresh, memory, saves, removals, loads, expired, evicted] }
+
+  /// No counts.
+  init() {}
+
   init(_ statistics: Statistics) {
     for cache in statistics.caches.values {
       let found = cache.reads

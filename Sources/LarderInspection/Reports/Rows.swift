@@ -1,3 +1,5 @@
+import Foundation
+
 /// Writes rows of values in each format, as a stream except for JSON documents.
 struct Rows {
   struct Column {
@@ -16,6 +18,8 @@ struct Rows {
     case sequence(UInt64)
     /// A size in bytes.
     case bytes(Int)
+    /// A date, in tables its distance from another one; nil for never.
+    case moment(Date?, relativeTo: Date)
     case none
 
     fileprivate var shown: String {
@@ -24,6 +28,9 @@ struct Rows {
       case .number(let number): Amount.text(number)
       case .sequence(let number): "\(number)"
       case .bytes(let count): Amount.bytes(count)
+      case .moment(let date?, let other):
+        Moment.text(ofSpan: abs(date.timeIntervalSince(other)))
+      case .moment(nil, _): "unlimited"
       case .none: "-"
       }
     }
@@ -33,6 +40,7 @@ struct Rows {
       case .text(let text): .string(text)
       case .sequence(let number): .integer(Int(clamping: number))
       case .number(let number), .bytes(let number): .integer(number)
+      case .moment(let date, _): .optional(date.flatMap(Moment.text))
       case .none: .null
       }
     }
@@ -42,6 +50,7 @@ struct Rows {
       case .text(let text): csvCell(text)
       case .number(let number), .bytes(let number): "\(number)"
       case .sequence(let number): "\(number)"
+      case .moment(let date, _): date.flatMap(Moment.text) ?? ""
       case .none: ""
       }
     }
@@ -86,13 +95,20 @@ struct Rows {
     output.write(columns.map(\.member).joined(separator: ",") + "\n")
   }
 
+  /// Writes the rows of a table that were added, or the names of the columns.
+  mutating func flush(to output: inout some TextOutputStream) {
+    switch style.format {
+    case .table: table.flush(to: &output)
+    case .csv: writeNames(to: &output)
+    case .json, .jsonl: break
+    }
+  }
+
   /// Writes the rest; required once after the last row.
   mutating func end(to output: inout some TextOutputStream) {
     switch style.format {
-    case .table: table.flush(to: &output)
     case .json: rows.write(under: heading, style: style, to: &output)
-    case .csv: writeNames(to: &output)
-    case .jsonl: break
+    case .table, .csv, .jsonl: flush(to: &output)
     }
   }
 }

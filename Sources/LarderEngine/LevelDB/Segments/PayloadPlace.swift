@@ -4,6 +4,8 @@ package struct PayloadPlace: Hashable, Sendable {
   package let file: String
   /// Where the payload's frame begins in the file.
   package let offset: Int
+  /// The size of the value before the payload, which is in LevelDB's row.
+  package let headCount: Int
   /// The size of the payload.
   package let byteCount: Int
 }
@@ -17,7 +19,7 @@ extension PayloadPlace {
     guard let row = SeparatedRow(value, under: key, by: separation) else { return nil }
     self.init(
       file: SegmentHeader.name(of: row.pointer.segment), offset: row.pointer.offset,
-      byteCount: row.pointer.payloadCount)
+      headCount: row.headCount, byteCount: row.pointer.payloadCount)
   }
 }
 
