@@ -30,7 +30,9 @@ let package = Package(
         "Larder", "LarderCoding", "LarderEngine", "LarderBytes", "RawLevelDB", "Peers",
         .product(name: "GRDB", package: "GRDB.swift"),
       ]),
-    .executableTarget(name: "larder-counts", dependencies: ["Larder"]),
+    // Its folder `Values` links to the values of the coding suite.
+    .executableTarget(
+      name: "larder-counts", dependencies: ["Larder", "LarderCoding", "LarderBytes"]),
   ],
   swiftLanguageModes: [.v6],
   cxxLanguageStandard: .cxx17

@@ -1,7 +1,8 @@
 // A fixed script that `Scripts/counts` runs under valgrind: a number of operations of one kind on a
 // new store. The cost of one operation is the difference between runs with two numbers of
 // operations, which removes the cost of set-up and end. The store keeps no values in memory, except
-// for the workloads `...-resident` and `...-resident-int`.
+// for the workloads `...-resident` and `...-resident-int`. The workloads `encode-...` and
+// `decode-...` use the coder without a store.
 
 import Foundation
 import Larder
@@ -20,9 +21,10 @@ import Larder
     guard arguments.count == 3, let count = Int(arguments[2]) else {
       throw UsageError(description: "usage: larder-counts WORKLOAD COUNT")
     }
+    let workload = arguments[1]
+    if CodingCounts.isWorkload(workload) { return try CodingCounts.run(workload, count) }
     let directory = FileManager.default.temporaryDirectory
       .appending(path: "larder-counts-\(UUID().uuidString)")
-    let workload = arguments[1]
     var options = Store.Options()
     if !workload.contains("-resident") { options.memoryBytes = 0 }
     let store = try Store(at: directory, options: options)

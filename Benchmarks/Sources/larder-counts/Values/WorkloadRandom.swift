@@ -1,0 +1,1 @@
+../../../../Sources/LarderInspection/Bench/Workloads/WorkloadRandom.swift
