@@ -96,7 +96,7 @@ import Testing
 @Suite struct StreamTests {
   private func isStreamed(_ value: some Encodable) -> Bool {
     var bytes = ByteBuffer()
-    return StreamWriter().write(value, into: &bytes)
+    return PayloadWriter().write(value, into: &bytes)
   }
 
   @Test("A value that encodes its fields in order is streamed.")

@@ -130,7 +130,7 @@ extension SplitMix64 {
     return names
   }
 
-  fileprivate mutating func thing(depth: Int) -> PropertyTests.Thing {
+  mutating func thing(depth: Int) -> PropertyTests.Thing {
     let inner = max(0, depth - 1)
     switch depth == 0 ? 0 : below(12) {
     case 0: return .none

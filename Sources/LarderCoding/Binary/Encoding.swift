@@ -1,4 +1,3 @@
-import Synchronization
 package import LarderBytes
 
 extension Binary {
@@ -10,21 +9,11 @@ extension Binary {
   /// - Throws: An `EncodingError`, or an error from the type's own `encode(to:)`.
   /// - Complexity: O(n) in the bytes.
   package static func encode<V: Encodable>(_ value: V, into buffer: inout ByteBuffer) throws {
-    var writer = spare.withLock { spare in
-      defer { spare = nil }
-      return spare ?? StreamWriter()
-    }
-    guard writer.write(value, into: &buffer) else {
-      return try encodeByTree(value, into: &buffer)
-    }
-    // An encoder that outlives the call keeps its writer, which is not reused then.
-    guard isKnownUniquelyReferenced(&writer), writer.reset() else { return }
-    let free = writer
-    spare.withLock { $0 = free }
+    let writer = PayloadWriter.take()
+    let isWritten = writer.write(value, into: &buffer)
+    writer.giveBack()
+    if !isWritten { try encodeByTree(value, into: &buffer) }
   }
-
-  /// A writer for reuse, with the capacity and the shapes of the values it has written.
-  private static let spare = Mutex<StreamWriter?>(nil)
 
   /// Appends the payload of a value to `buffer` by way of a ``Tree``.
   static func encodeByTree<V: Encodable>(_ value: V, into buffer: inout ByteBuffer) throws {

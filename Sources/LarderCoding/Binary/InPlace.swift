@@ -13,3 +13,11 @@ extension UnsafeBufferPointer {
     unsafe UnsafeRawPointer(baseAddress)?.assumingMemoryBound(to: InPlace<Element>.self)
   }
 }
+
+extension UnsafePointer {
+  /// The value as an ``InPlace`` value.
+  package var inPlace: UnsafePointer<InPlace<Pointee>> {
+    // Unsafe: `InPlace` has the layout of its only property.
+    unsafe UnsafeRawPointer(self).assumingMemoryBound(to: InPlace<Pointee>.self)
+  }
+}

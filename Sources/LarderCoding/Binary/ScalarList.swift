@@ -34,8 +34,8 @@ extension Array: ScalarList {
   func appendScalars(to bytes: inout ByteBuffer) {
     if numberKind(of: Element.self) != nil {
       withUnsafeBytes { bytes.append($0) }
-    } else if let strings = self as? [String] {
-      for string in strings { bytes.append(text: string) }
+    } else if Element.self == String.self {
+      for string in same(self, [String].self) { bytes.append(text: string) }
     } else {
       for case let element as any WireScalar in self { element.append(to: &bytes) }
     }

@@ -8,6 +8,9 @@ package protocol WireScalar {
   /// Appends the body.
   func append(to bytes: inout ByteBuffer)
 
+  /// Appends the body of the value at `place`, without copying the value.
+  static func append(at place: UnsafeRawPointer, to bytes: inout ByteBuffer)
+
   /// Reads the body at `offset`, which has the type's own kind, and moves `offset` behind it.
   static func body(in bytes: PayloadBytes, at offset: inout Int) throws(Fault) -> Self
 
@@ -32,6 +35,18 @@ extension WireScalar {
     _ payload: Payload, _ place: Place, end: inout Int
   ) throws(Fault) -> Self {
     throw .mismatch(found: place.kind)
+  }
+}
+
+extension WireScalar {
+  package static func append(at place: UnsafeRawPointer, to bytes: inout ByteBuffer) {
+    // Unsafe: the caller has a value of this type at `place`.
+    append(unsafe place.assumingMemoryBound(to: InPlace<Self>.self).pointee, to: &bytes)
+  }
+
+  @inline(__always)
+  private static func append(_ place: borrowing InPlace<Self>, to bytes: inout ByteBuffer) {
+    place.value.append(to: &bytes)
   }
 }
 
@@ -215,6 +230,17 @@ extension Data: WireScalar {
 
 extension URL: WireScalar {
   package static var kind: Kind { .url }
+
+  /// Whether the URL at `place` is stored as a string: one with a base is stored as an object.
+  static func hasNoBase(at place: UnsafeRawPointer) -> Bool {
+    // Unsafe: the caller has a URL at `place`.
+    hasNoBase(unsafe place.assumingMemoryBound(to: InPlace<URL>.self).pointee)
+  }
+
+  @inline(__always)
+  private static func hasNoBase(_ place: borrowing InPlace<URL>) -> Bool {
+    place.value.baseURL == nil
+  }
 
   /// Appends the URL, which must not have a base.
   package func append(to bytes: inout ByteBuffer) { bytes.append(text: relativeString) }

@@ -71,7 +71,7 @@ package struct DirectWriter: ~Copyable {
   /// The number of containers around a field.
   private let depth: Int
   /// Writes the fields whose types have only `encode(to:)`.
-  private var streamWriter: StreamWriter?
+  private var payloadWriter: PayloadWriter?
   /// Whether the value must be encoded with `encode(to:)` instead.
   var needsFallback = false
 
@@ -129,10 +129,11 @@ package struct DirectWriter: ~Copyable {
 
   private mutating func appendTable(_ shape: UnsafePointer<WrittenShape>) {
     let table = bytes.count
-    bytes.append(UInt8(1 + (streamWriter?.shapeCount ?? 0)))
+    bytes.append(UInt8(1))
     bytes.append(UnsafeRawBufferPointer(shape.pointee.entry))
-    guard let streamWriter else { return }
-    streamWriter.appendShapes(to: &bytes)
+    guard let parts = payloadWriter.take() else { return }
+    bytes.set(UInt8(1 + parts.shapeCount), at: table)
+    parts.appendShapes(to: &bytes)
     if bytes.count - table > Binary.maximumTableBytes { needsFallback = true }
   }
 
@@ -204,8 +205,12 @@ extension DirectWriter {
 
   private mutating func encode<T: Encodable>(_ value: T) {
     if bytes.appendCommonList(value) { return }
-    let streamWriter = streamWriter ?? StreamWriter(within: depth)
-    self.streamWriter = streamWriter
-    if needsFallback || !streamWriter.writePart(value, into: &bytes) { needsFallback = true }
+    guard !needsFallback else { return }
+    guard let parts = payloadWriter.take() else {
+      payloadWriter = PayloadWriter(within: depth)
+      return encode(value)
+    }
+    needsFallback = !parts.writePart(value, into: &bytes)
+    payloadWriter = .some(parts)
   }
 }

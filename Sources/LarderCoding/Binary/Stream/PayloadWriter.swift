@@ -1,0 +1,117 @@
+import LarderBytes
+import Synchronization
+
+/// Writes whole payloads, or parts of the payloads of a ``DirectWriter``, and owns the stream.
+struct PayloadWriter: ~Copyable {
+  private let stream: StreamWriter
+
+  /// Makes a writer for whole payloads.
+  ///
+  /// With a `depth`, the writer writes parts of a payload that a ``DirectWriter`` writes: values
+  /// with `depth` containers around them. The payload's first shape is the direct writer's.
+  init(within depth: Int = 0, keepsContainers: Bool = PayloadWriter.keepsContainers) {
+    let state = UnsafeMutablePointer<StreamState>.allocate(capacity: 1)
+    state.initialize(to: StreamState(within: depth, keepsContainers: keepsContainers))
+    stream = StreamWriter(state: state)
+  }
+
+  deinit {
+    stream.state.pointee.endPayload()
+    stream.state.deinitialize(count: 1)
+    stream.state.deallocate()
+  }
+
+  /// Whether keyed containers can be kept, which depends on the standard library.
+  static let keepsContainers: Bool = {
+    enum Key: CodingKey {}
+    return Original(KeyedEncodingContainer<Key>.refusing).isOneReference
+  }()
+}
+
+// MARK: - Whole payloads
+
+extension PayloadWriter {
+  /// Appends the payload of `value`; false, with `buffer` unchanged, if the value needs a tree.
+  func write(_ value: some Encodable, into buffer: inout ByteBuffer) -> Bool {
+    let start = buffer.count
+    let state = stream.state
+    swap(&state.pointee.bytes, &buffer)
+    defer { swap(&state.pointee.bytes, &buffer) }
+    if write(value, at: start) { return true }
+    state.pointee.bytes.truncate(to: start)
+    return false
+  }
+
+  private func write(_ value: some Encodable, at start: Int) -> Bool {
+    let state = stream.state
+    state.pointee.bytes.append(Binary.version)
+    state.pointee.bytes.append(littleEndian: UInt32(0))
+    guard encode(value) else { return false }
+    let end = state.pointee.bytes.count
+    state.pointee.bytes.set(
+      UInt32(clamping: end - start - Binary.headBytes), at: start + Binary.sizeOffset)
+    state.pointee.shapes.append(to: &state.pointee.bytes)
+    return state.pointee.bytes.count - end <= Binary.maximumTableBytes
+  }
+
+  private func encode(_ value: some Encodable) -> Bool {
+    let state = stream.state
+    state.pointee.active = StreamState.Active(start: state.pointee.bytes.count)
+    do {
+      try stream.encode(value)
+    } catch {
+      // An error of the type's own is reported by the tree, with its coding path.
+      stream.abandon()
+    }
+    return !state.pointee.isAbandoned
+  }
+}
+
+// MARK: - Parts of payloads
+
+extension PayloadWriter {
+  /// Appends a value, tagged, to the payload of a ``DirectWriter``; false if the stream was
+  /// abandoned.
+  func writePart(_ value: some Encodable, into buffer: inout ByteBuffer) -> Bool {
+    swap(&stream.state.pointee.bytes, &buffer)
+    defer { swap(&stream.state.pointee.bytes, &buffer) }
+    return encode(value)
+  }
+
+  /// The number of shapes used by the values of this payload.
+  var shapeCount: Int { stream.state.pointee.shapes.count }
+
+  /// Appends the shapes to a table.
+  func appendShapes(to bytes: inout ByteBuffer) {
+    stream.state.pointee.shapes.appendEntries(to: &bytes)
+  }
+}
+
+// MARK: - Reuse
+
+extension PayloadWriter {
+  /// A writer that is not in use, with the shapes and the containers of the values it has written.
+  // Unsafe: the address is exchanged atomically, so one call at a time has it.
+  nonisolated(unsafe) private static let spare = Atomic<UnsafeMutablePointer<StreamState>?>(nil)
+
+  private init(state: UnsafeMutablePointer<StreamState>) { stream = StreamWriter(state: state) }
+
+  /// Returns a writer for whole payloads.
+  static func take() -> PayloadWriter {
+    guard let state = spare.exchange(nil, ordering: .acquiring) else { return PayloadWriter() }
+    return PayloadWriter(state: state)
+  }
+
+  /// Prepares the writer for another payload.
+  func endPayload() { stream.state.pointee.endPayload() }
+
+  /// Keeps the writer for later payloads.
+  consuming func giveBack() {
+    endPayload()
+    let state = stream.state
+    discard self
+    if let other = Self.spare.exchange(state, ordering: .acquiringAndReleasing) {
+      _ = PayloadWriter(state: other)
+    }
+  }
+}

@@ -1,0 +1,225 @@
+/// The encoders and containers that a stream hands out, kept for later values and payloads.
+///
+/// One is handed out again when the type that received it has released it. Making a new keyed
+/// container takes three allocations.
+struct StreamLinks: ~Copyable {
+  /// An encoder or a container, with its link.
+  private struct Kept {
+    // Unsafe: `init` retains `owner`, which refers to the others; `StreamLinks` releases it.
+    // `container(of:keyType:)` needs it to be the first property.
+    let owner: Unmanaged<AnyObject>
+    /// The encoder or the container in memory, unless `owner` is its link.
+    let place: UnsafeRawPointer
+    /// The object to which every copy of the encoder or the container refers.
+    let shared: UnsafeRawPointer
+    let link: Unmanaged<StreamLink>
+    /// The type of the keys of a keyed container.
+    let keyType: ObjectIdentifier
+
+    /// Keeps an encoder, or a keyed container if there is a type of keys.
+    init<Value>(
+      _ original: Original<Value>, _ link: StreamLink, keyType: ObjectIdentifier? = nil
+    ) {
+      owner = .passRetained(original)
+      place = UnsafeRawPointer(original.place)
+      self.link = .passUnretained(link)
+      self.keyType = keyType ?? ObjectIdentifier(Never.self)
+      // Unsafe: a container is a reference to one object, as `keepsContainers` says.
+      shared =
+        keyType == nil
+        ? UnsafeRawPointer(self.link.toOpaque())
+        : unsafe place.load(as: UnsafeRawPointer.self)
+    }
+
+    /// Keeps a link to which the copies of a container refer.
+    init(_ link: StreamLink) {
+      owner = .passRetained(link)
+      self.link = .passUnretained(link)
+      shared = UnsafeRawPointer(self.link.toOpaque())
+      place = shared
+      keyType = ObjectIdentifier(Never.self)
+    }
+
+    /// Whether only the stream uses the encoder or the container.
+    var isFree: Bool { isOnlyReference(shared) }
+
+    /// Sets the target of the link.
+    func point(at target: StreamLink.Target) { link.takeUnretainedValue().target = target }
+
+    func cutIfUsed() {
+      if !isFree { link.takeUnretainedValue().target = nil }
+    }
+  }
+
+  /// The containers of the frames at one level.
+  private struct Level {
+    // Unsafe: the first `count` of `maximumContainers` are initialized; freed in `deinit`.
+    var containers = UnsafeMutablePointer<Kept>.allocate(capacity: maximumContainers)
+    var count = 0
+    /// The index of the container that was handed out last.
+    var last = 0
+    var elements: Kept?
+  }
+
+  /// The largest number of keyed containers that are kept for one level.
+  private static let maximumContainers = 8
+
+  /// Whether keyed containers are kept.
+  private let keepsContainers: Bool
+  private var levels: [Level] = []
+  /// The encoders, by the number of values around theirs.
+  private var encoders: [Kept] = []
+  /// Encoders and containers that are kept only until the end of the payload.
+  private var loose: [Kept] = []
+  private var maximumLoose = 64
+  // The numbers of levels and encoders that this payload has used.
+  private var usedLevels = 0
+  private var usedEncoders = 0
+
+  init(keepsContainers: Bool) { self.keepsContainers = keepsContainers }
+
+  deinit {
+    for level in levels {
+      for index in 0..<level.count { level.containers[index].owner.release() }
+      level.containers.deallocate()
+      level.elements?.owner.release()
+    }
+    for encoder in encoders { encoder.owner.release() }
+  }
+}
+
+// MARK: - Encoders
+
+extension StreamLinks {
+  /// The encoder of a value that is within `nesting` other values.
+  ///
+  /// It stays in its place until a later value with the same nesting needs one.
+  @inline(__always)
+  mutating func encoder(
+    of value: StreamLink.Target, nesting: Int
+  ) -> UnsafePointer<InPlace<any Encoder>> {
+    if nesting >= encoders.count || !encoders[nesting].isFree { makeEncoder(nesting) }
+    usedEncoders = max(usedEncoders, nesting + 1)
+    encoders[nesting].point(at: value)
+    return encoders[nesting].place.assumingMemoryBound(to: (any Encoder).self).inPlace
+  }
+
+  @inline(never)
+  private mutating func makeEncoder(_ nesting: Int) {
+    let link = StreamLink()
+    let kept = Kept(Original<any Encoder>(StreamEncoder(link: link)), link)
+    if nesting == encoders.count { return encoders.append(kept) }
+    loosen(encoders[nesting])
+    encoders[nesting] = kept
+  }
+}
+
+// MARK: - Containers
+
+extension StreamLinks {
+  /// The place of the ``Original`` of a free keyed container, for a frame; nil if there is none.
+  @inline(__always)
+  mutating func container(
+    of frame: StreamLink.Target, keyType: ObjectIdentifier
+  ) -> UnsafeMutableRawPointer? {
+    if frame.level < usedLevels, levels[frame.level].count > 0 {
+      let kept = levels[frame.level].containers + levels[frame.level].last
+      if kept.pointee.keyType == keyType, kept.pointee.isFree {
+        kept.pointee.point(at: frame)
+        return UnsafeMutableRawPointer(kept)
+      }
+    }
+    return otherContainer(of: frame, keyType: keyType)
+  }
+
+  @inline(never)
+  private mutating func otherContainer(
+    of frame: StreamLink.Target, keyType: ObjectIdentifier
+  ) -> UnsafeMutableRawPointer? {
+    use(frame.level)
+    let containers = levels[frame.level].containers
+    for index in 0..<levels[frame.level].count
+    where containers[index].keyType == keyType && containers[index].isFree {
+      levels[frame.level].last = index
+      containers[index].point(at: frame)
+      return UnsafeMutableRawPointer(containers + index)
+    }
+    return nil
+  }
+
+  /// Keeps a new keyed container of a frame, with its link.
+  mutating func add<Container>(
+    _ container: Container, _ link: StreamLink, of frame: StreamLink.Target,
+    keyType: ObjectIdentifier
+  ) {
+    link.target = frame
+    guard keepsContainers else { return loosen(Kept(link)) }
+    let kept = Kept(Original(container), link, keyType: keyType)
+    let (containers, count) = (levels[frame.level].containers, levels[frame.level].count)
+    if count < Self.maximumContainers {
+      (containers + count).initialize(to: kept)
+      levels[frame.level].last = count
+      levels[frame.level].count += 1
+    } else {
+      let next = (levels[frame.level].last + 1) % count
+      loosen(containers[next])
+      containers[next] = kept
+      levels[frame.level].last = next
+    }
+  }
+
+  /// The link of an unkeyed container of a frame.
+  mutating func elements(of frame: StreamLink.Target) -> StreamLink {
+    use(frame.level)
+    if let kept = levels[frame.level].elements, !kept.isFree {
+      loosen(kept)
+      levels[frame.level].elements = nil
+    }
+    let kept = levels[frame.level].elements ?? Kept(StreamLink())
+    levels[frame.level].elements = kept
+    kept.point(at: frame)
+    return kept.link.takeUnretainedValue()
+  }
+
+  private mutating func use(_ level: Int) {
+    while levels.count <= level { levels.append(Level()) }
+    usedLevels = max(usedLevels, level + 1)
+  }
+}
+
+// MARK: - Ending
+
+extension StreamLinks {
+  /// Keeps an encoder or a container no longer than until the end of the payload.
+  private mutating func loosen(_ kept: Kept) {
+    if loose.count == maximumLoose {
+      let used = loose.filter { !$0.isFree }
+      for kept in loose where kept.isFree { kept.owner.release() }
+      loose = used
+      maximumLoose = max(64, 2 * loose.count)
+    }
+    loose.append(kept)
+  }
+
+  /// Cuts the links of all encoders and containers that are still in use.
+  mutating func endPayload() {
+    for index in 0..<usedEncoders { encoders[index].cutIfUsed() }
+    for index in 0..<usedLevels {
+      levels[index].elements?.cutIfUsed()
+      for container in 0..<levels[index].count {
+        levels[index].containers[container].cutIfUsed()
+      }
+    }
+    (usedEncoders, usedLevels) = (0, 0)
+    if !loose.isEmpty { endLoose() }
+  }
+
+  private mutating func endLoose() {
+    for kept in loose {
+      kept.cutIfUsed()
+      kept.owner.release()
+    }
+    loose = []
+    maximumLoose = 64
+  }
+}
