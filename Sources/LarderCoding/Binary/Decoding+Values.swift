@@ -27,7 +27,7 @@ extension ValueDecoder {
   func decode<T: Decodable>(
     _ place: Place, name: Name, end: inout Int?, again: inout ValueDecoder?
   ) throws -> T {
-    if let value: T = try common(place, name: name, end: &end) { return value }
+    if let value: T = try common(place, name: name, end: &end, depth: depth + 1) { return value }
     let value: T = try composite(child(place, name, again: &again))
     end = payload.knownEnd(of: place, depth: depth + 1)
     return value
@@ -61,8 +61,11 @@ extension ValueDecoder {
     return try T(from: decoder)
   }
 
-  /// Decodes a string or a Foundation type that has a ``Kind``; nil for any other type.
-  private func common<T>(_ place: Place, name: Name, end: inout Int?) throws -> T? {
+  /// Decodes a string, a Foundation type that has a ``Kind``, or a list of numbers; nil for any
+  /// other type.
+  private func common<T>(
+    _ place: Place, name: Name, end: inout Int?, depth: Int
+  ) throws -> T? {
     if T.self == String.self { return try read(String.self, place, name, &end) as T }
     if T.self == URL.self {
       // A URL with a base is stored as an object.
@@ -72,13 +75,34 @@ extension ValueDecoder {
     if T.self == UUID.self { return try read(UUID.self, place, name, &end) as T }
     if T.self == Date.self { return try read(Date.self, place, name, &end) as T }
     if T.self == Data.self { return try read(Data.self, place, name, &end) as T }
+    if T.self == [Int].self { return try list(Int.self, place, name, &end, depth) }
+    if T.self == [Double].self { return try list(Double.self, place, name, &end, depth) }
     return nil
   }
 
-  /// Decodes this decoder's own value, like ``common(_:name:end:)``.
+  /// Copies a list of numbers whose encoding equals their memory layout; nil for any other list.
+  @inline(__always)
+  private func list<Number: WireScalar, T>(
+    _ type: Number.Type, _ place: Place, _ name: Name, _ end: inout Int?, _ depth: Int
+  ) throws -> T? {
+    guard place.kind == .list, numberKind(of: Number.self) != nil else { return nil }
+    do throws(Fault) {
+      let type = try payload.elementType(of: place)
+      guard type.kind == Number.kind, !type.isOptional else { return nil }
+      try payload.checkDepth(depth)
+      var offset = place.offset
+      let numbers: [Number] = try payload.valueBytes.numbers(at: &offset)
+      end = offset
+      return same(numbers)
+    } catch {
+      throw self.error(error, [Number].self, below: name)
+    }
+  }
+
+  /// Decodes this decoder's own value, like ``common(_:name:end:depth:)``.
   func common<T>(_ place: Place) throws -> T? {
     var end: Int?
-    let value: T? = try common(place, name: .root, end: &end)
+    let value: T? = try common(place, name: .root, end: &end, depth: depth)
     if let end { payload.finish(place.offset, depth: depth, end: end) }
     return value
   }
@@ -135,7 +159,7 @@ extension Array: WireList where Element: Decodable {
       guard type.kind == kind, !type.isOptional else { return nil }
       try payload.checkDepth(decoder.depth)
       var end = decoder.place.offset
-      let numbers: [Element] = try payload.numbers(at: &end)
+      let numbers: [Element] = try payload.valueBytes.numbers(at: &end)
       payload.finish(decoder.place.offset, depth: decoder.depth, end: end)
       return numbers
     } catch {

@@ -75,29 +75,7 @@ extension Payload {
 
   /// Reads the number of elements or entries, each of which takes at least `minimum` bytes.
   func count(at offset: inout Int, minimum: Int) throws(Fault) -> Int {
-    let count = Int(UInt32(littleEndian: try valueBytes.load(at: offset)))
-    offset += 4
-    guard count <= bytesLeft(from: offset) / max(1, minimum) else {
-      throw .malformed("more elements than bytes")
-    }
-    return count
-  }
-
-  /// Reads all numbers of the list whose body begins at `offset`, and moves `offset` behind it.
-  ///
-  /// `T` must be a type with a ``numberKind(of:)``.
-  func numbers<T>(at offset: inout Int) throws(Fault) -> [T] {
-    let count = try count(at: &offset, minimum: MemoryLayout<T>.size)
-    // With a capacity of 0, the initializer would write to the empty array that all threads share.
-    guard count > 0 else { return [] }
-    let size = count * MemoryLayout<T>.size
-    let source = UnsafeRawBufferPointer(rebasing: bytes[offset..<(offset + size)])
-    offset += size
-    // Unsafe: `T` is a number, valid with any bit pattern; `source` holds `count` of them.
-    return unsafe [T](unsafeUninitializedCapacity: count) { target, initialized in
-      UnsafeMutableRawBufferPointer(target).copyMemory(from: source)
-      initialized = count
-    }
+    try valueBytes.count(at: &offset, minimum: minimum)
   }
 
   /// Records the end of the body at `offset`, which has at least one byte.

@@ -77,3 +77,34 @@ package struct PayloadBytes {
     return text
   }
 }
+
+// MARK: - Lists
+
+extension PayloadBytes {
+  /// Reads the number of elements or entries, each of which takes at least `minimum` bytes.
+  func count(at offset: inout Int, minimum: Int) throws(Fault) -> Int {
+    let count = Int(UInt32(littleEndian: try load(at: offset)))
+    offset += 4
+    guard count <= (end - offset) / max(1, minimum) else {
+      throw .malformed("more elements than bytes")
+    }
+    return count
+  }
+
+  /// Reads all numbers of the list whose body begins at `offset`, and moves `offset` behind it.
+  ///
+  /// `T` must be a type with a ``numberKind(of:)``.
+  func numbers<T>(at offset: inout Int) throws(Fault) -> [T] {
+    let count = try count(at: &offset, minimum: MemoryLayout<T>.size)
+    // With a capacity of 0, the initializer would write to the empty array that all threads share.
+    guard count > 0 else { return [] }
+    let source = UnsafeRawBufferPointer(
+      start: start + offset, count: count * MemoryLayout<T>.size)
+    offset += source.count
+    // Unsafe: `T` is a number, valid with any bit pattern; `source` holds `count` of them.
+    return unsafe [T](unsafeUninitializedCapacity: count) { target, initialized in
+      UnsafeMutableRawBufferPointer(target).copyMemory(from: source)
+      initialized = count
+    }
+  }
+}

@@ -289,3 +289,33 @@ struct Person: DirectCoding, Equatable {
     fields.writeIfPresent(age, as: "age")
   }
 }
+
+/// Lists of numbers, which are copied without a decoder.
+struct NumberLists: DirectCoding, Equatable {
+  var integers = [1, -2, .max]
+  var doubles = [0.5, -.infinity]
+  var last = 7
+
+  init(from fields: inout FieldReader) throws {
+    integers = try fields.read("integers")
+    doubles = try fields.read("doubles")
+    last = try fields.read("last")
+  }
+
+  init(_ integers: [Int] = [1, -2, .max], _ doubles: [Double] = [0.5, -.infinity]) {
+    (self.integers, self.doubles) = (integers, doubles)
+  }
+
+  func write(to fields: inout FieldWriter) {
+    fields.write(integers, as: "integers")
+    fields.write(doubles, as: "doubles")
+    fields.write(last, as: "last")
+  }
+}
+
+/// An older version of ``NumberLists``, with narrower numbers.
+struct NarrowLists: Codable {
+  var integers: [Int16] = [3, -4]
+  var doubles: [Float] = [1.5]
+  var last = 7
+}

@@ -38,10 +38,13 @@ package struct ReadingPlan {
 
 /// One step of a plan: how a type's request for a field is served.
 package struct ReadingStep {
+  /// The bit that marks the request for a list of numbers in a tagged field.
+  static let listBit: UInt8 = 0x40
+
   // Unsafe: names are literals, which live as long as the program.
   /// The requested name, if the field is the next one and has the requested kind.
   var plainName: UnsafePointer<UInt8>?
-  /// The requested kind, with the top bit for an optional.
+  /// The requested kind, with the top bit for an optional, or ``listBit`` for a list of the kind.
   var kind: UInt8 = 0
   /// Whether the steps before this one have read all fields of the object.
   var isAtEnd = false
@@ -226,8 +229,10 @@ extension DirectReader {
     return presence == 0 ? nil : try S.body(in: bytes, at: &offset)
   }
 
-  /// Decodes a field's value with its type's `init(from:)`.
+  /// Decodes a field's value with its type's `init(from:)`, or as a list of numbers.
   package mutating func decode<T: Decodable>(_ name: StaticString) throws -> T {
+    if T.self == [Int].self { return same(try numbers(name) as [Int]) }
+    if T.self == [Double].self { return same(try numbers(name) as [Double]) }
     guard let place = try locate(name, Kind.tagged.rawValue) else { throw Fault.missing }
     return try decode(place)
   }
@@ -240,6 +245,29 @@ extension DirectReader {
       return nil
     }
     return try decode(place) as T
+  }
+
+  @inline(__always)
+  private mutating func numbers<T: WireScalar & Decodable>(_ name: StaticString) throws -> [T] {
+    let request = T.kind.rawValue | ReadingStep.listBit
+    guard numberKind(of: T.self) != nil, isNext(name, request) else {
+      guard let place = try locate(name, request) else { throw Fault.missing }
+      // A list of other numbers is converted, also in later payloads.
+      if isLearning, try !isList(place, of: T.kind) {
+        learned[learned.count - 1].plainName = nil
+      }
+      return try decode(place)
+    }
+    guard try bytes.load(UInt8.self, at: offset) == Kind.list.rawValue,
+      try bytes.load(UInt8.self, at: offset + 1) == T.kind.rawValue
+    else { throw Fault.unsuitable("not a list of such numbers") }
+    offset += 2
+    return try bytes.numbers(at: &offset)
+  }
+
+  private func isList(_ place: Place, of kind: Kind) throws(Fault) -> Bool {
+    guard place.kind == .list, place.argument >= 0 else { return false }
+    return try bytes.load(UInt8.self, at: place.argument) == kind.rawValue
   }
 
   private mutating func decode<T: Decodable>(_ place: Place) throws -> T {
@@ -316,11 +344,13 @@ extension DirectReader {
   ) -> ReadingStep {
     var step = ReadingStep(
       kind: kind, reached: reached, name: name.utf8Start, field: field)
-    if let field, field == reached, kind & ~Kind.optionalBit < Kind.list.rawValue {
-      let type = shape.types[field]
-      let found = type.kind.rawValue | (type.isOptional ? Kind.optionalBit : 0)
-      if found == kind { step.plainName = step.name }
-    }
+    guard let field, field == reached else { return step }
+    let type = shape.types[field]
+    let found = type.kind.rawValue | (type.isOptional ? Kind.optionalBit : 0)
+    let isScalar = kind & ~Kind.optionalBit < Kind.list.rawValue && found == kind
+    // The bytes of a tagged field say whether it has the numbers.
+    let isList = kind & ReadingStep.listBit != 0 && found == Kind.tagged.rawValue
+    if isScalar || isList { step.plainName = step.name }
     return step
   }
 
