@@ -32,8 +32,8 @@ test: deps ## install LevelDB if it is missing, build, and run all tests
 check: lint test api traits consumer examples docs bench-quick ## all checks before a change lands
 
 lint: ## check the formatting, strictly
-	$(SWIFT) format lint --strict --recursive --parallel Package.swift Sources Tests Benchmarks \
-	  Examples
+	$(SWIFT) format lint --strict --recursive --parallel Package.swift Sources Plugins Tests \
+	  Benchmarks Examples
 
 api: deps ## compare the public declarations with the recorded ones; Scripts/api --record
 	Scripts/api
@@ -87,7 +87,8 @@ proof: deps ## run the slow proofs, some hours; PART=name runs one, an hour at m
 	Scripts/proof $(PART)
 
 format: ## format all Swift code in place
-	$(SWIFT) format --in-place --recursive --parallel Package.swift Sources Tests Benchmarks Examples
+	$(SWIFT) format --in-place --recursive --parallel Package.swift Sources Plugins Tests \
+	  Benchmarks Examples
 
 deps: ## install LevelDB's headers if they are missing
 	@Scripts/deps

@@ -10,6 +10,7 @@ let package = Package(
     .library(name: "LarderTesting", targets: ["LarderTesting"]),
     .executable(name: "kvinspect", targets: ["kvinspect"]),
     .executable(name: "feeds", targets: ["feeds"]),
+    .plugin(name: "GenerateDirectCoding", targets: ["GenerateDirectCoding"]),
   ],
   traits: [
     .trait(name: "Logging", description: "Logs what a store's operator should know to swift-log."),
@@ -69,6 +70,20 @@ let package = Package(
         "Larder", "LarderFeeds", .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ]),
+
+    // `swift package generate-direct-coding`, its tool, and what the tool consists of.
+    .target(name: "DirectCodingGenerator"),
+    .executableTarget(name: "generate-direct-coding", dependencies: ["DirectCodingGenerator"]),
+    .plugin(
+      name: "GenerateDirectCoding",
+      capability: .command(
+        intent: .custom(
+          verb: "generate-direct-coding",
+          description: "Writes the two functions of DirectCoding for the structs of a file"),
+        permissions: [
+          .writeToPackageDirectory(reason: "It writes FILE+DirectCoding.swift beside FILE.swift.")
+        ]),
+      dependencies: ["generate-direct-coding"]),
 
     // A real HTTP server for tests and demos.
     .target(
@@ -149,6 +164,12 @@ let package = Package(
         "LarderTestSupport", "LarderEngineSupport", "AcceptanceRows", "SimulatedDisk",
         "FeedServer", "feeds",
       ]),
+    .testTarget(
+      name: "DirectCodingGeneratorTests",
+      dependencies: [
+        "DirectCodingGenerator", "generate-direct-coding", "Larder", "LarderCoding", "LarderBytes",
+        "LarderTestSupport",
+      ]),
 
     // The repository's own rules about its sources.
     .testTarget(name: "TidyTests"),
@@ -159,7 +180,7 @@ let package = Package(
 
 // The same compiler settings for every Swift target.
 let targetsInC: Set = ["CLarderLevelDB", "CLarderSystem", "CSimulatedDisk"]
-for target in package.targets where !targetsInC.contains(target.name) {
+for target in package.targets where target.type != .plugin && !targetsInC.contains(target.name) {
   target.swiftSettings = [
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("InternalImportsByDefault"),

@@ -20,6 +20,7 @@ let package = Package(
     .executableTarget(name: "ReadmeProgram", dependencies: products),
     .executableTarget(name: "RecipesProgram", dependencies: products),
     .executableTarget(name: "ErrorProgram", dependencies: products),
+    .executableTarget(name: "GeneratedProgram", dependencies: products),
     .executableTarget(
       name: "MainActorProgram", dependencies: products,
       swiftSettings: [.defaultIsolation(MainActor.self)]),

@@ -112,9 +112,11 @@ enum Layers {
     "LarderTesting": ["Larder", "LarderEngine", "LarderBytes", "LarderFeeds", "HTTPTypes"],
     "kvinspect": ["LarderInspection", "ArgumentParser"],
     "feeds": ["Larder", "LarderFeeds", "HTTPTypes", "ArgumentParser"],
+    "DirectCodingGenerator": [],
+    "generate-direct-coding": ["DirectCodingGenerator"],
   ]
 
-  static let executables: Set = ["kvinspect", "feeds"]
+  static let executables: Set = ["kvinspect", "feeds", "generate-direct-coding"]
 
   private static let systemModules: Set = [
     "Android", "Darwin", "Dispatch", "Foundation", "FoundationEssentials", "FoundationNetworking",

@@ -23,6 +23,8 @@
 /// }
 /// ```
 ///
+/// `swift package generate-direct-coding` writes the extension: see <doc:GeneratingDirectCoding>.
+///
 /// A cache of such values, or of arrays of them, uses this conformance with ``Coder/binary``; there
 /// is nothing to turn on. The payload format is that of the type's `Codable` conformance. Each of
 /// the two reads what the other has written, so the conformance can be added or removed at any

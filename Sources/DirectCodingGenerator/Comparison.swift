@@ -1,0 +1,133 @@
+/// Compares a generated file with what would be generated now.
+struct Comparison {
+  private let path: String
+  private let source: String
+  private let models: [Model]
+  private let found: Outline
+
+  private init(_ path: String, _ found: Outline, _ models: [Model], from source: String) {
+    (self.path, self.source, self.models, self.found) = (path, source, models, found)
+  }
+
+  /// The differences; none if the file differs in comments and white space only.
+  static func differences(
+    in text: String, at path: String, from models: [Model], of source: String
+  ) throws(Refusal) -> [Refusal] {
+    let expected = Emission.file(of: models, from: source)
+    let wanted = try Lexer.tokens(of: expected, path: path).map(\.text)
+    let found = try Outline(of: text, path: path)
+    guard wanted != found.tokens.map(\.text) else { return [] }
+    let comparison = Comparison(path, found, models, from: source)
+    let differences = try comparison.differences()
+    if !differences.isEmpty { return differences }
+    let changed = zip(wanted, found.tokens).first { $0 != $1.text }?.1
+    return [
+      Refusal(
+        path, changed ?? found.tokens.last, "this is not what is generated from \(source) now")
+    ]
+  }
+
+  private func differences() throws(Refusal) -> [Refusal] {
+    var differences: [Refusal] = []
+    for model in models {
+      guard let part = found.parts.first(where: { $0.name == model.name }) else {
+        differences.append(refusal(model.token, "\(model.name) is missing in \(path)"))
+        continue
+      }
+      if let difference = difference(model, Calls.calls(in: found.cursor(in: part))) {
+        differences.append(difference)
+      }
+    }
+    for part in found.parts where !models.contains(where: { $0.name == part.name }) {
+      differences.append(
+        Refusal(path, part.token, "\(source) has no struct \(part.name) that is Codable"))
+    }
+    return differences
+  }
+
+  private func refusal(_ token: Token?, _ reason: String) -> Refusal {
+    Refusal(source, token, reason)
+  }
+
+  /// The first difference of a type.
+  private func difference(_ model: Model, _ calls: Calls) -> Refusal? {
+    func refuse(_ index: Int, _ reason: String) -> Refusal {
+      refusal(model.places[index], "\(model.name).\(model.places[index].name) \(reason) \(path)")
+    }
+    for (index, field) in model.fields.enumerated() {
+      guard let place = calls.written.firstIndex(where: { $0.property == field.property }) else {
+        return refuse(index, "is missing in")
+      }
+      let call = calls.written[place]
+      if call.literal != field.literal { return refuse(index, "has another name in") }
+      if call.isOptional != field.isOptional {
+        return refuse(index, "is \(field.isOptional ? "" : "not ")optional, unlike in")
+      }
+    }
+    for call in calls.written + calls.read
+    where !model.fields.contains(where: { $0.property == call.property }) {
+      return Refusal(
+        path, call.token,
+        "\(model.name).\(call.token.name) is not a saved property in \(source) any more")
+    }
+    for (index, (field, call)) in zip(model.fields, calls.written).enumerated()
+    where field.property != call.property {
+      return refuse(index, "has another place in")
+    }
+    let read = model.fields.indices.filter { model.fields[$0].isRead }
+    for (index, field) in model.fields.enumerated()
+    where !field.isRead && calls.read.contains(where: { $0.property == field.property }) {
+      return refuse(index, "is a constant with a value, unlike in")
+    }
+    for (index, call) in zip(read, calls.read) where model.fields[index].property != call.property {
+      return refuse(index, "is read in another place in")
+    }
+    if let missing = read.dropFirst(calls.read.count).first {
+      return refuse(missing, "is not read in")
+    }
+    return nil
+  }
+}
+
+/// The calls that read and write fields, as they are found in an extension.
+private struct Calls {
+  struct Call {
+    var property: String
+    var literal: String
+    var isOptional: Bool
+    var token: Token
+  }
+
+  var read: [Call] = []
+  var written: [Call] = []
+
+  static func calls(in cursor: Cursor) -> Calls {
+    var calls = Calls()
+    let tokens = cursor.tokens[cursor.at..<cursor.end]
+    for index in tokens.indices.dropLast(4) where tokens[index].text == "fields" {
+      guard tokens[index + 1].text == ".", let close = tokens[index + 3].partner else { continue }
+      let function = tokens[index + 2].text
+      let inner = tokens[(index + 4)..<close]
+      guard let literal = inner.last, literal.kind == .string else { continue }
+      let isOptional = function.hasSuffix("IfPresent")
+      if function.hasPrefix("write") {
+        let property = inner.prefix { $0.text != "," }
+        guard let token = property.last else { continue }
+        calls.written.append(
+          Call(
+            property: property.map(\.text).joined(), literal: literal.text,
+            isOptional: isOptional, token: token))
+      } else if function.hasPrefix("read") {
+        // `self.name = try fields.read("name")`
+        let target = tokens[..<index].dropLast(2).suffix(3)
+        guard let token = target.last else { continue }
+        let isMember = target.dropLast().last?.text == "."
+        calls.read.append(
+          Call(
+            property: isMember ? target.map(\.text).joined() : token.text, literal: literal.text,
+            isOptional: isOptional, token: token))
+      }
+    }
+    return calls
+  }
+}
