@@ -44,6 +44,17 @@ import Testing
     #expect(try run(["--print", models]).output == expected)
   }
 
+  @Test("The feeds' models are what the program generates.")
+  func feeds() throws {
+    let folder = root.appending(path: "Sources/LarderFeeds")
+    let files = try FileManager.default.subpathsOfDirectory(atPath: folder.path)
+      .filter { $0.hasSuffix(".swift") }.map { folder.appending(path: $0).path }
+    let checked = try run(["--check", "--beside"] + files)
+    #expect(checked.status == 0)
+    #expect(checked.complaints.isEmpty)
+    #expect(checked.output.matches(of: /Loader\+DirectCoding.swift is up to date/).count == 5)
+  }
+
   @Test("The status and the outputs are those of the command.")
   func outcomes() throws {
     let generation = try Generation(["A.swift": "struct S: Codable {}"])

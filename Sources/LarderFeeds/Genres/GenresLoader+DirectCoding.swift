@@ -1,7 +1,9 @@
+// Generated from GenresLoader.swift by `swift package generate-direct-coding`. Do not edit.
+
 public import Larder
 
 extension Genre: DirectCoding {
-  /// Reads a genre's saved fields.
+  /// Reads the saved fields.
   public init(from fields: inout FieldReader) throws {
     id = try fields.read("id")
     name = try fields.read("name")

@@ -1,7 +1,9 @@
+// Generated from CharactersLoader.swift by `swift package generate-direct-coding`. Do not edit.
+
 public import Larder
 
 extension CharacterItem: DirectCoding {
-  /// Reads a character's saved fields.
+  /// Reads the saved fields.
   public init(from fields: inout FieldReader) throws {
     id = try fields.read("id")
     name = try fields.read("name")

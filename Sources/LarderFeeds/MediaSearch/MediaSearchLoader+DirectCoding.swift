@@ -1,7 +1,9 @@
+// Generated from MediaSearchLoader.swift by `swift package generate-direct-coding`. Do not edit.
+
 public import Larder
 
 extension MediaItem: DirectCoding {
-  /// Reads an item's saved fields.
+  /// Reads the saved fields.
   public init(from fields: inout FieldReader) throws {
     trackName = try fields.read("trackName")
     artistName = try fields.read("artistName")

@@ -1,7 +1,9 @@
+// Generated from EssentialFeedLoader.swift by `swift package generate-direct-coding`. Do not edit.
+
 public import Larder
 
 extension FeedItem: DirectCoding {
-  /// Reads an item's saved fields.
+  /// Reads the saved fields.
   public init(from fields: inout FieldReader) throws {
     id = try fields.read("id")
     description = try fields.readIfPresent("description")
