@@ -45,6 +45,7 @@ extension Properties: DirectCoding {
     watched = try fields.read("watched")
     `default` = try fields.read("default")
     self.fields = try fields.read("fields")
+    keyword = try fields.read("keyword")
     visible = try fields.read("visible")
   }
 
@@ -90,6 +91,7 @@ extension Properties: DirectCoding {
     fields.write(watched, as: "watched")
     fields.write(`default`, as: "default")
     fields.write(self.fields, as: "fields")
+    fields.write(keyword, as: "keyword")
     fields.write(visible, as: "visible")
   }
 }

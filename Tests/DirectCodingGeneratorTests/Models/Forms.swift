@@ -59,6 +59,7 @@ struct Properties: Codable, Equatable, Sendable {
   }
   var `default`: Bool = false
   var fields: Int = 6
+  var keyword: Mood = .in
   public internal(set) var visible: Int = 8
   @available(*, deprecated) var old: Int { plain }
 
@@ -72,7 +73,7 @@ struct Properties: Codable, Equatable, Sendable {
   }
   typealias Pair = (Int, Int)
 
-  enum Mood: String, Codable { case glad, some, any }
+  enum Mood: String, Codable { case glad, some, any, `in` }
 
   struct Inner: Codable, Equatable, Sendable {
     var x: Int
