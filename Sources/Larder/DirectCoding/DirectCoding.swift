@@ -36,8 +36,12 @@
 /// - `init(from:)` accepts the values that the `Codable` initialiser accepts. If it throws, the
 ///   value is decoded again through `Codable`; if that fails too, the `Codable` error is reported.
 ///
+/// Within such a value, values of other ``DirectCoding`` types are coded directly, too, and so are
+/// optionals and arrays of them, and dictionaries with string keys. All other types go through
+/// `Codable`, with everything inside them; the rest of the value is still coded directly.
+///
 /// A value that breaks the second rule, or that has a `URL` with a base, is encoded through
-/// `Codable`. So is a value inside a type that conforms only to `Codable`.
+/// `Codable` as a whole.
 public protocol DirectCoding: Codable, Sendable {
   /// Creates a value from its fields.
   ///

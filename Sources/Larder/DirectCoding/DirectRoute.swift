@@ -60,7 +60,7 @@ extension DirectRoute {
     if !fields.finish(into: &buffer) { try Binary.encode(values, into: &buffer) }
   }
 
-  private static func write(_ values: [Element], to fields: inout FieldWriter) {
+  static func write(_ values: [Element], to fields: inout FieldWriter) {
     values.withUnsafeBufferPointer { values in
       guard let places = values.inPlace else { return }
       for index in values.indices {
@@ -72,6 +72,13 @@ extension DirectRoute {
 
   private static func write(_ place: borrowing InPlace<Element>, to fields: inout FieldWriter) {
     place.value.write(to: &fields)
+  }
+
+  /// The shape that the type writes; nil if it cannot be written directly.
+  func shape(of value: Element) -> UnsafePointer<WrittenShape>? {
+    if let known = shape.load(ordering: .acquiring) { return known }
+    var buffer = ByteBuffer()
+    return shape(shownBy: value, &buffer)
   }
 
   private func shape(
@@ -116,16 +123,25 @@ extension DirectRoute {
   func read(_ payload: UnsafeRawBufferPointer) throws -> Element {
     var fields = FieldReader(try .begin(payload, isList: false))
     defer { fields.base.close() }
-    try followPlan(&fields)
-    return try element(&fields)
+    return try next(&fields)
   }
 
   func readList(_ payload: UnsafeRawBufferPointer) throws -> [Element] {
     var fields = FieldReader(try .begin(payload, isList: true))
     defer { fields.base.close() }
+    return try next(fields.base.count ?? 0, &fields)
+  }
+
+  /// Reads the next object.
+  func next(_ fields: inout FieldReader) throws -> Element {
+    try followPlan(&fields)
+    return try element(&fields)
+  }
+
+  /// Reads the next objects, which have one shape.
+  func next(_ count: Int, _ fields: inout FieldReader) throws -> [Element] {
     try followPlan(&fields)
     var values: [Element] = []
-    let count = fields.base.count ?? 0
     // The count is not trusted: an element may be much larger than its bytes in the payload.
     values.reserveCapacity(min(count, 1024))
     for _ in 0..<count { values.append(try element(&fields)) }

@@ -10,22 +10,28 @@ public struct FieldReader: ~Copyable {
 
   init(_ base: consuming DirectReader) { self.base = base }
 
-  /// Reads a value of any other type with its `init(from:)`.
+  /// Reads a value of any other type.
+  ///
+  /// ``DirectCoding`` types, arrays of them, and dictionaries of them with string keys are read
+  /// directly, other types with `init(from:)`.
   ///
   /// - Parameter name: The name of the field's coding key.
   /// - Returns: The value.
   /// - Throws: An internal error; let it propagate.
   public mutating func read<T: Decodable>(_ name: StaticString) throws -> T {
-    try base.decode(name)
+    guard let part = DirectParts.part(for: T.self) else { return try base.decode(name) }
+    return try part.read(try base.locatePart(name), from: &self)
   }
 
-  /// Reads a value of any other type with its `init(from:)`; nil if the field is missing or nil.
+  /// Reads an optional value of any other type; nil if the field is missing or nil.
   ///
   /// - Parameter name: The name of the field's coding key.
   /// - Returns: The value, or nil.
   /// - Throws: An internal error; let it propagate.
   public mutating func readIfPresent<T: Decodable>(_ name: StaticString) throws -> T? {
-    try base.decodeIfPresent(name)
+    guard let part = DirectParts.part(for: T.self) else { return try base.decodeIfPresent(name) }
+    guard let place = try base.locatePartIfPresent(name) else { return nil }
+    return try part.read(place, from: &self) as T
   }
 }
 

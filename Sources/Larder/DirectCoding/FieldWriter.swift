@@ -20,22 +20,30 @@ public struct FieldWriter: ~Copyable {
     base.learn(into: &buffer)
   }
 
-  /// Writes a value of any other type with its `encode(to:)`.
+  /// Writes a value of any other type.
+  ///
+  /// ``DirectCoding`` types, arrays of them, and dictionaries of them with string keys are written
+  /// directly, other types with `encode(to:)`.
   ///
   /// - Parameters:
   ///   - value: The field's value. If it cannot be encoded, the save throws its error.
   ///   - name: The name of the field's coding key.
-  public mutating func write(_ value: some Encodable, as name: StaticString) {
-    base.encode(value, as: name)
+  public mutating func write<T: Encodable>(_ value: T, as name: StaticString) {
+    guard let part = DirectParts.part(for: T.self) else { return base.encode(value, as: name) }
+    if base.beginPart(name) { part.write(value, to: &self) }
   }
 
-  /// Writes an optional value of any other type with its `encode(to:)`.
+  /// Writes an optional value of any other type.
   ///
   /// - Parameters:
   ///   - value: The field's value. If it cannot be encoded, the save throws its error.
   ///   - name: The name of the field's coding key.
   public mutating func writeIfPresent<T: Encodable>(_ value: T?, as name: StaticString) {
-    base.encodeIfPresent(value, as: name)
+    guard let part = DirectParts.part(for: T.self) else {
+      return base.encodeIfPresent(value, as: name)
+    }
+    guard base.beginPart(name, isPresent: value != nil), let value else { return }
+    part.write(value, to: &self)
   }
 }
 

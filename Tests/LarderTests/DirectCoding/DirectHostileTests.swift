@@ -51,6 +51,8 @@ import Testing
   @Test("A changed payload decodes to the same value or error as through Codable.")
   func changedPayloads() throws {
     try expectSame([Everything(), .full], rounds: 3000)
+    try expectSame([Holder(), .full], rounds: 6000)
+    try expectSame([Branch(levels: 3, nest: 2)], rounds: 3000)
     try expectSame(
       (0..<3).map { Song.First(id: $0, title: "Song \($0)", length: 0.5) }, rounds: 6000)
     let added = try JSONDecoder().decode(

@@ -61,29 +61,31 @@ package struct ReadingStep {
 /// A payload that the reader does not support is an error; the caller then decodes it with the
 /// type's `init(from:)`, which decides whether the payload is valid.
 package struct DirectReader: ~Copyable {
-  private let bytes: PayloadBytes
-  private var offset: Int
+  let bytes: PayloadBytes
+  var offset: Int
   // Unsafe: both point into a plan that its owner keeps for the reader's lifetime.
-  private var next: UnsafePointer<ReadingStep>
-  private var plan: UnsafePointer<ReadingPlan>?
+  var next: UnsafePointer<ReadingStep>
+  var plan: UnsafePointer<ReadingPlan>?
   private let table: UnsafeRawBufferPointer
-  private let number: UInt8
+  var number: UInt8
   /// Whether each object is preceded by its type.
-  private let isTagged: Bool
+  var isTagged: Bool
   /// The number of objects in a list; nil for a single object.
   package let count: Int?
+  /// The nesting level of the fields: they are within their object, which may be within a list.
+  var depth: Int
 
   // For objects that no plain plan covers.
-  private var payload: Payload?
-  private var objectStart = 0
+  var payload: Payload?
+  var objectStart = 0
   /// The number of the object's fields before `offset`; nil while the plan is followed.
-  private var reached: Int?
-  package private(set) var isLearning = false
-  private var learned: [ReadingStep] = []
+  var reached: Int?
+  package internal(set) var isLearning = false
+  var learned: [ReadingStep] = []
 
   /// The step of a reader without a plan, which matches no name.
   // Unsafe: allocated once, and never changed or freed.
-  nonisolated(unsafe) private static let noStep: UnsafePointer<ReadingStep> = {
+  nonisolated(unsafe) static let noStep: UnsafePointer<ReadingStep> = {
     let step = UnsafeMutablePointer<ReadingStep>.allocate(capacity: 1)
     step.initialize(to: ReadingStep())
     return UnsafePointer(step)
@@ -142,6 +144,7 @@ extension DirectReader {
     self.number = number
     self.isTagged = isTagged
     self.count = count
+    depth = count == nil ? 2 : 3
     next = Self.noStep
   }
 
@@ -149,7 +152,7 @@ extension DirectReader {
   package mutating func follow(_ plan: UnsafePointer<ReadingPlan>) throws(Fault) -> Bool {
     guard plan.pointee.matches(table, number) else { return false }
     self.plan = plan
-    if !plan.pointee.isPlain, payload == nil { try open() }
+    if !plan.pointee.isPlain { try open() }
     return true
   }
 
@@ -159,8 +162,9 @@ extension DirectReader {
     isLearning = true
   }
 
-  /// Reads the table of shapes.
+  /// Reads the table of shapes, unless that was done.
   private mutating func open() throws(Fault) {
+    guard payload == nil else { return }
     let payload = try Payload(
       UnsafeRawBufferPointer(start: bytes.start, count: bytes.end + table.count))
     guard Int(number) < payload.shapes.count else { throw .malformed("an unknown shape") }
@@ -258,6 +262,7 @@ extension DirectReader {
       }
       return try decode(place)
     }
+    guard depth <= Binary.maximumDepth else { throw Fault.unsuitable("nested too deeply") }
     guard try bytes.load(UInt8.self, at: offset) == Kind.list.rawValue,
       try bytes.load(UInt8.self, at: offset + 1) == T.kind.rawValue
     else { throw Fault.unsuitable("not a list of such numbers") }
@@ -270,10 +275,8 @@ extension DirectReader {
     return try bytes.load(UInt8.self, at: place.argument) == kind.rawValue
   }
 
-  private mutating func decode<T: Decodable>(_ place: Place) throws -> T {
+  package mutating func decode<T: Decodable>(_ place: Place) throws -> T {
     guard let payload else { throw Fault.missing }
-    // A field is within its object, which may be within a list.
-    let depth = count == nil ? 2 : 3
     let value: T = try Binary.decode(payload, place, depth: depth)
     offset = try payload.end(of: place, depth: depth)
     return value
@@ -317,7 +320,7 @@ extension DirectReader {
   private var shape: Shape? { payload?.shapes[Int(number)] }
 
   /// Moves to a field; nil if the object has no field of that name, or its value is absent.
-  private mutating func locate(_ name: StaticString, _ kind: UInt8) throws(Fault) -> Place? {
+  mutating func locate(_ name: StaticString, _ kind: UInt8) throws(Fault) -> Place? {
     guard let payload, let shape else { throw .unsuitable("fields in another order than before") }
     let field: Int?
     if reached == nil, next.pointee.name == name.utf8Start, next.pointee.kind == kind {
@@ -372,7 +375,6 @@ extension DirectReader {
       offset = objectStart
       from = 0
     }
-    let depth = count == nil ? 2 : 3
     while from < field {
       offset = try payload.end(of: shape.types[from], at: offset, depth: depth)
       from += 1

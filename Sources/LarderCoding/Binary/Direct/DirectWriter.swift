@@ -61,16 +61,16 @@ package struct WrittenField {
 /// the writer does not support sets ``needsFallback``, and the caller then encodes it with the
 /// type's `encode(to:)`.
 package struct DirectWriter: ~Copyable {
-  private var bytes = ByteBuffer()
+  var bytes = ByteBuffer()
   private let start: Int
   // Unsafe: both point into a shape that its owner keeps for the writer's lifetime.
-  private let shape: UnsafePointer<WrittenShape>?
-  private var next: UnsafePointer<WrittenField>
+  var shape: UnsafePointer<WrittenShape>?
+  var next: UnsafePointer<WrittenField>
   /// The fields written so far while the shape is learned.
   private var learned: [WrittenField] = []
   /// The number of containers around a field.
-  private let depth: Int
-  /// Writes the fields whose types have only `encode(to:)`.
+  var depth: Int
+  /// Writes the fields whose types have only `encode(to:)`, and numbers the shapes.
   private var payloadWriter: PayloadWriter?
   /// Whether the value must be encoded with `encode(to:)` instead.
   var needsFallback = false
@@ -152,7 +152,7 @@ package struct DirectWriter: ~Copyable {
 extension DirectWriter {
   /// Begins a field; false if its value must not be written.
   @inline(__always)
-  private mutating func begin(_ name: StaticString, _ kind: UInt8) -> Bool {
+  mutating func begin(_ name: StaticString, _ kind: UInt8) -> Bool {
     if next.pointee.name == name.utf8Start, next.pointee.kind == kind {
       next += 1
       return true
@@ -203,14 +203,20 @@ extension DirectWriter {
     encode(value)
   }
 
-  private mutating func encode<T: Encodable>(_ value: T) {
-    if bytes.appendCommonList(value) { return }
+  /// Writes a value, tagged, with its type's `encode(to:)`.
+  mutating func encode<T: Encodable>(_ value: T) {
+    if depth < Binary.maximumDepth, bytes.appendCommonList(value) { return }
     guard !needsFallback else { return }
-    guard let parts = payloadWriter.take() else {
-      payloadWriter = PayloadWriter(within: depth)
-      return encode(value)
-    }
-    needsFallback = !parts.writePart(value, into: &bytes)
+    let parts = payloadWriter.take() ?? PayloadWriter(within: depth)
+    needsFallback = !parts.writePart(value, within: depth, into: &bytes)
     payloadWriter = .some(parts)
+  }
+
+  /// The number in this payload of a shape that this writer writes; nil if there are too many.
+  mutating func number(of shape: UnsafePointer<WrittenShape>) -> UInt8? {
+    let parts = payloadWriter.take() ?? PayloadWriter(within: depth)
+    let number = parts.number(of: shape)
+    payloadWriter = .some(parts)
+    return number
   }
 }

@@ -72,10 +72,21 @@ extension PayloadWriter {
 extension PayloadWriter {
   /// Appends a value, tagged, to the payload of a ``DirectWriter``; false if the stream was
   /// abandoned.
-  func writePart(_ value: some Encodable, into buffer: inout ByteBuffer) -> Bool {
+  ///
+  /// The value has `depth` containers around it.
+  func writePart(
+    _ value: some Encodable, within depth: Int, into buffer: inout ByteBuffer
+  ) -> Bool {
+    stream.state.pointee.maximumFrames = Binary.maximumDepth - depth
     swap(&stream.state.pointee.bytes, &buffer)
     defer { swap(&stream.state.pointee.bytes, &buffer) }
     return encode(value)
+  }
+
+  /// The number in this payload of a shape that a ``DirectWriter`` writes; nil if there are too
+  /// many shapes.
+  func number(of shape: UnsafePointer<WrittenShape>) -> UInt8? {
+    stream.state.pointee.shapes.number(of: shape)
   }
 
   /// The number of shapes used by the values of this payload.

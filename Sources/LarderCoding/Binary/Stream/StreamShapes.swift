@@ -47,8 +47,11 @@ struct StreamShapes: ~Copyable {
   /// The number of the payload's shapes that precede these and belong to a ``DirectWriter``.
   private let reserved: Int
   private var shapes: [Shape] = []
-  /// The shapes of this payload, by their numbers.
+  /// The shapes of this payload, by their numbers; below zero for those in ``direct``.
   private var used: [Int] = []
+  // Unsafe: the shapes live as long as the program.
+  /// The shapes of this payload whose objects a ``DirectWriter`` writes, with their numbers.
+  private var direct: [(shape: UnsafePointer<WrittenShape>, number: UInt8)] = []
   private var payload = 1
   private var predictions: [Prediction] = []
   private var lastPrediction = 0
@@ -78,6 +81,7 @@ struct StreamShapes: ~Copyable {
   mutating func reset() {
     payload += 1
     used.removeAll(keepingCapacity: true)
+    direct.removeAll(keepingCapacity: true)
     if shapes.count > Self.maximumKept || predictions.count > Self.maximumPredictions {
       for shape in shapes { Self.free(shape) }
       shapes = []
@@ -93,7 +97,25 @@ struct StreamShapes: ~Copyable {
 
   /// Appends the table without the number of shapes.
   func appendEntries(to bytes: inout ByteBuffer) {
-    for index in used { bytes.append(shapes[index].entry) }
+    for index in used {
+      if index < 0 {
+        bytes.append(UnsafeRawBufferPointer(direct[-1 - index].shape.pointee.entry))
+      } else {
+        bytes.append(shapes[index].entry)
+      }
+    }
+  }
+
+  // MARK: - Shapes of a direct writer
+
+  /// Returns the number of a shape in this payload; nil if there are too many shapes.
+  mutating func number(of shape: UnsafePointer<WrittenShape>) -> UInt8? {
+    for known in direct where known.shape == shape { return known.number }
+    guard reserved + used.count < Binary.maximumShapes else { return nil }
+    let number = UInt8(reserved + used.count)
+    used.append(-1 - direct.count)
+    direct.append((shape, number))
+    return number
   }
 
   // MARK: - Finding

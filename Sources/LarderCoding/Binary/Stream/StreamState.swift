@@ -44,8 +44,8 @@ struct StreamState: ~Copyable {
   /// The number of the last value or frame, which no later payload uses again.
   var lastID = 0
   /// The largest number of open frames.
-  let maximumFrames: Int
-  // Unsafe: `maximumFrames` frames, of which the first `frameCount` are initialized; freed in
+  var maximumFrames: Int
+  // Unsafe: `Binary.maximumDepth` frames, of which the first `frameCount` are initialized; freed in
   // `deinit`.
   let frames: UnsafeMutablePointer<Frame>
   var frameCount = 0
@@ -56,7 +56,7 @@ struct StreamState: ~Copyable {
   /// Makes the state of a stream with `depth` containers around it.
   init(within depth: Int, keepsContainers: Bool) {
     maximumFrames = Binary.maximumDepth - depth
-    frames = .allocate(capacity: maximumFrames)
+    frames = .allocate(capacity: Binary.maximumDepth)
     shapes = StreamShapes(reserved: depth == 0 ? 0 : 1)
     links = StreamLinks(keepsContainers: keepsContainers)
   }

@@ -1,0 +1,99 @@
+import LarderBytes
+
+// Values that are written directly within others.
+
+extension DirectWriter {
+  /// The object around a value, to return to.
+  package struct Outer {
+    fileprivate var shape: UnsafePointer<WrittenShape>?
+    fileprivate var next: UnsafePointer<WrittenField>
+    fileprivate var depth: Int
+  }
+
+  /// Begins a field that holds a tagged value; false if its value must not be written.
+  package mutating func beginPart(_ name: StaticString) -> Bool {
+    begin(name, Kind.tagged.rawValue)
+  }
+
+  /// Begins an optional field that holds a tagged value; false if its value must not be written.
+  package mutating func beginPart(_ name: StaticString, isPresent: Bool) -> Bool {
+    guard begin(name, Kind.tagged.rawValue | Kind.optionalBit) else { return false }
+    bytes.append(isPresent ? 1 : 0)
+    return isPresent
+  }
+
+  /// Writes a tagged value with its type's `encode(to:)`.
+  package mutating func encodePart(_ value: some Encodable) { encode(value) }
+
+  /// Begins a tagged object; nil if it cannot be written.
+  ///
+  /// The shape must live as long as the program.
+  package mutating func beginObject(_ shape: UnsafePointer<WrittenShape>) -> Outer? {
+    guard let number = number(of: shape, levels: 1) else { return nil }
+    bytes.append(Kind.object.rawValue)
+    bytes.append(number)
+    return enter(shape, levels: 1)
+  }
+
+  /// Begins a tagged list of `count` objects, each of which is ended by ``endObject()``; nil if it
+  /// cannot be written.
+  package mutating func beginList(
+    _ shape: UnsafePointer<WrittenShape>, count: Int
+  ) -> Outer? {
+    guard let number = number(of: shape, levels: 2) else { return nil }
+    bytes.append(Kind.list.rawValue)
+    bytes.append(Kind.object.rawValue)
+    bytes.append(number)
+    bytes.append(littleEndian: UInt32(clamping: count))
+    return enter(shape, levels: 2)
+  }
+
+  /// Begins a tagged map of `count` entries, each of which begins with ``beginEntry(_:)``; nil if
+  /// it cannot be written.
+  package mutating func beginMap(count: Int) -> Outer? {
+    guard depth < Binary.maximumDepth else { return fail() }
+    bytes.append(Kind.map.rawValue)
+    bytes.append(littleEndian: UInt32(clamping: count))
+    defer { depth += 1 }
+    return Outer(shape: shape, next: next, depth: depth)
+  }
+
+  package mutating func beginEntry(_ name: String) { bytes.append(text: name) }
+
+  /// Writes an empty tagged list.
+  package mutating func writeEmptyList() {
+    guard depth < Binary.maximumDepth else { return needsFallback = true }
+    bytes.append(Kind.list.rawValue)
+    bytes.append(Kind.tagged.rawValue)
+    bytes.append(littleEndian: UInt32(0))
+  }
+
+  /// Returns to the object around a value.
+  package mutating func leave(_ outer: Outer) {
+    (shape, next, depth) = (outer.shape, outer.next, outer.depth)
+  }
+
+  private mutating func enter(_ new: UnsafePointer<WrittenShape>, levels: Int) -> Outer {
+    let outer = Outer(shape: shape, next: next, depth: depth)
+    shape = new
+    next = UnsafePointer(new.pointee.fields)
+    depth += levels
+    return outer
+  }
+
+  /// The number of a shape, for objects within `levels` more containers; nil if that is too deep,
+  /// or there are too many shapes.
+  private mutating func number(
+    of shape: UnsafePointer<WrittenShape>, levels: Int
+  ) -> UInt8? {
+    guard !needsFallback, depth + levels <= Binary.maximumDepth,
+      let number = number(of: shape)
+    else { return fail() }
+    return number
+  }
+
+  private mutating func fail<T>() -> T? {
+    needsFallback = true
+    return nil
+  }
+}
