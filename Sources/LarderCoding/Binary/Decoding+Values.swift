@@ -4,6 +4,9 @@ import Synchronization
 /// Whether a type is a list, by type; the dynamic cast takes longer than decoding a small value.
 private let listTypes = Mutex<[ObjectIdentifier: Bool]>([:])
 
+/// A type that is decoded without a decoder of its own.
+enum CommonType { case string, url, uuid, date, data, integers, doubles }
+
 /// A list type that is decoded without an unkeyed container.
 protocol WireList {
   /// Reads the list that `decoder` holds.
@@ -27,7 +30,9 @@ extension ValueDecoder {
   func decode<T: Decodable>(
     _ place: Place, name: Name, end: inout Int?, again: inout ValueDecoder?
   ) throws -> T {
-    if let value: T = try common(place, name: name, end: &end, depth: depth + 1) { return value }
+    if let type = commonType(T.self, at: place) {
+      return try read(type, place, name, &end, depth: depth + 1)
+    }
     let value: T = try composite(child(place, name, again: &again))
     end = payload.knownEnd(of: place, depth: depth + 1)
     return value
@@ -61,50 +66,58 @@ extension ValueDecoder {
     return try T(from: decoder)
   }
 
-  /// Decodes a string, a Foundation type that has a ``Kind``, or a list of numbers; nil for any
-  /// other type.
-  private func common<T>(
-    _ place: Place, name: Name, end: inout Int?, depth: Int
-  ) throws -> T? {
-    if T.self == String.self { return try read(String.self, place, name, &end) as T }
-    if T.self == URL.self {
-      // A URL with a base is stored as an object.
-      guard place.kind != .object, place.kind != .map else { return nil }
-      return try read(URL.self, place, name, &end) as T
-    }
-    if T.self == UUID.self { return try read(UUID.self, place, name, &end) as T }
-    if T.self == Date.self { return try read(Date.self, place, name, &end) as T }
-    if T.self == Data.self { return try read(Data.self, place, name, &end) as T }
-    if T.self == [Int].self { return try list(Int.self, place, name, &end, depth) }
-    if T.self == [Double].self { return try list(Double.self, place, name, &end, depth) }
+  /// Returns how a value of a type is decoded; nil for a type that needs a decoder of its own.
+  ///
+  /// It is asked before the value is decoded, because generic code looks up the type of an
+  /// optional value with each call.
+  @inline(__always)
+  func commonType<T>(_ type: T.Type, at place: Place) -> CommonType? {
+    if T.self == String.self { return .string }
+    // A URL with a base is stored as an object.
+    if T.self == URL.self { return place.kind == .object || place.kind == .map ? nil : .url }
+    if T.self == UUID.self { return .uuid }
+    if T.self == Date.self { return .date }
+    if T.self == Data.self { return .data }
+    if T.self == [Int].self { return payload.isNumberList(Int.self, place) ? .integers : nil }
+    if T.self == [Double].self { return payload.isNumberList(Double.self, place) ? .doubles : nil }
     return nil
   }
 
-  /// Copies a list of numbers whose encoding equals their memory layout; nil for any other list.
-  @inline(__always)
-  private func list<Number: WireScalar, T>(
-    _ type: Number.Type, _ place: Place, _ name: Name, _ end: inout Int?, _ depth: Int
-  ) throws -> T? {
-    guard place.kind == .list, numberKind(of: Number.self) != nil else { return nil }
+  /// Decodes a value of a common type, which must be `T`, and sets `end` to where it ends.
+  private func read<T>(
+    _ type: CommonType, _ place: Place, _ name: Name, _ end: inout Int?, depth: Int
+  ) throws -> T {
+    switch type {
+    case .string: try read(String.self, place, name, &end)
+    case .url: try read(URL.self, place, name, &end)
+    case .uuid: try read(UUID.self, place, name, &end)
+    case .date: try read(Date.self, place, name, &end)
+    case .data: try read(Data.self, place, name, &end)
+    case .integers: same(try numbers(place, name, &end, depth) as [Int])
+    case .doubles: same(try numbers(place, name, &end, depth) as [Double])
+    }
+  }
+
+  /// Decodes this decoder's own value, of a common type, which must be `T`.
+  func read<T>(_ type: CommonType) throws -> T {
+    var end: Int?
+    let value: T = try read(type, place, .root, &end, depth: depth)
+    if let end { payload.finish(place.offset, depth: depth, end: end) }
+    return value
+  }
+
+  private func numbers<Number>(
+    _ place: Place, _ name: Name, _ end: inout Int?, _ depth: Int
+  ) throws -> [Number] {
     do throws(Fault) {
-      let type = try payload.elementType(of: place)
-      guard type.kind == Number.kind, !type.isOptional else { return nil }
       try payload.checkDepth(depth)
       var offset = place.offset
       let numbers: [Number] = try payload.valueBytes.numbers(at: &offset)
       end = offset
-      return same(numbers)
+      return numbers
     } catch {
       throw self.error(error, [Number].self, below: name)
     }
-  }
-
-  /// Decodes this decoder's own value, like ``common(_:name:end:depth:)``.
-  func common<T>(_ place: Place) throws -> T? {
-    var end: Int?
-    let value: T? = try common(place, name: .root, end: &end, depth: depth)
-    if let end { payload.finish(place.offset, depth: depth, end: end) }
-    return value
   }
 
   private func read<S: WireScalar, T>(
@@ -214,6 +227,7 @@ extension Binary {
     _ payload: Payload, _ place: Place, depth: Int
   ) throws -> V {
     let decoder = ValueDecoder(payload, place, depth: depth, parent: nil, name: .root)
-    return try decoder.common(place) ?? decoder.composite(decoder)
+    if let type = decoder.commonType(V.self, at: place) { return try decoder.read(type) }
+    return try decoder.composite(decoder)
   }
 }

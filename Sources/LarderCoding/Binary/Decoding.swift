@@ -495,7 +495,7 @@ extension ValueDecoder: SingleValueDecodingContainer {
   }
 
   func decode<T: Decodable>(_ type: T.Type) throws -> T {
-    if let value: T = try common(place) { return value }
+    if let type = commonType(T.self, at: place) { return try read(type) }
     // A new decoder for the same place and depth: this one may have cached another container.
     let decoder = ValueDecoder(payload, place, depth: depth, parent: self, name: .root)
     return try composite(decoder)

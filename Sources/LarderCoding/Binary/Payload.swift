@@ -132,6 +132,13 @@ extension Payload {
     return try readType(at: &offset, end: bytes.count, shapeCount: shapes.count)
   }
 
+  /// Whether a value is a list of numbers whose encoding equals their layout in memory.
+  func isNumberList<Number: WireScalar>(_ type: Number.Type, _ list: Place) -> Bool {
+    guard list.kind == .list, numberKind(of: Number.self) != nil else { return false }
+    let offset = list.argument >= 0 ? list.argument : end - list.argument - 1
+    return offset < bytes.count && bytes[offset] == Number.kind.rawValue
+  }
+
   /// The smallest size of a value of `type`, in bytes.
   func minimumBytes(of type: WireType) -> Int {
     if type.isOptional { return 1 }
