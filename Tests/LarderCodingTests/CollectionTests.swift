@@ -29,6 +29,10 @@ import Testing
     do { return try body() } catch { return nil }
   }
 
+  private func text<Value>(of maps: [[String: Value]]?) -> String {
+    "\(maps?.map { map in map.sorted { $0.key < $1.key } } as Any)"
+  }
+
   private func expectSame<Value: Codable & Equatable>(
     _ values: [String: Value], at place: SourceLocation = #_sourceLocation
   ) throws {
@@ -44,7 +48,10 @@ import Testing
         try decoded([ByContainer<Value>].self, from: changed).map(\.values)
       }
       let found = outcome { try decoded([[String: Value]].self, from: changed) }
-      #expect(found == expected, "\(changed)", sourceLocation: place)
+      // A changed byte may make a number NaN, which equals nothing.
+      #expect(
+        found == expected || text(of: found) == text(of: expected), "\(changed)",
+        sourceLocation: place)
     }
   }
 
