@@ -139,8 +139,9 @@ struct PowerLossHistory {
 
   private static func key(_ number: Int) -> String { "key \(number)" }
 
-  /// A text that fills logs, which one that can be compressed does not. Logs of pointers would take
-  /// many such texts, so that with segments they are compressed.
+  /// A text that fills logs, which one that can be compressed does not.
+  ///
+  /// Logs of pointers would take too many of them, so with segments it can be compressed.
   private func text(_ count: Int) -> String {
     guard threshold == nil else { return String(repeating: "abcdefghij", count: count / 10) }
     var random = SplitMix64(seed: UInt64(values))
