@@ -135,8 +135,11 @@ import Testing
   func formats() throws {
     let specimen = try Specimen()
     for format in [ReportFormat.table, .json, .jsonl] {
+      // The order of the members of a payload in JSON differs from run to run.
+      let text = try Self.digest(specimen.path, Selection(), Style(format)).text
+        .replacing(/[0-9a-f]{32}/, with: String(repeating: "d", count: 32))
       try expectSnapshot(
-        try Self.digest(specimen.path, Selection(), Style(format)).text,
+        text,
         named: "digest.\(format.rawValue)", masking: [(specimen.path, "STORE")])
     }
   }
