@@ -19,6 +19,8 @@ struct FoundRecord {
   let key: [UInt8]
   /// The size of the stored record, header included.
   let storedBytes: Int
+  /// The part of it that lies in a segment and was not read.
+  let separatedBytes: Int
   let content: Result<Record, RecordFault>
   let state: RecordState
   /// The stored record; empty if only its fields were asked for.
@@ -35,6 +37,7 @@ struct FoundRecord {
     self.key = key
     self.bytes = isKept ? [UInt8](bytes) : []
     storedBytes = count
+    separatedBytes = count - bytes.byteCount
     do throws(RecordFault) {
       var record = try Record(head: bytes, of: count, under: physicalKey)
       tags.judge(&record, in: bytes)

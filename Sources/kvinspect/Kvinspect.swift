@@ -17,7 +17,7 @@ struct Kvinspect: ParsableCommand {
     subcommands: [
       Info.self, List.self, Get.self, Why.self, Top.self, Stats.self, Prefixes.self, TTL.self,
       Verify.self, Find.self, Files.self, Log.self, ManifestEdits.self, TableBlocks.self, Diff.self,
-      Digest.self, Watch.self, BackUp.self, Restore.self, Export.self, Import.self,
+      Digest.self, Watch.self, Doctor.self, BackUp.self, Restore.self, Export.self, Import.self,
       Repair.self, Remove.self, SetValue.self, Sweep.self, Compact.self, Bench.self,
     ])
 

@@ -18,6 +18,8 @@ import Testing
       _ = try? inspection.getReport("fresh", Style(format))
       _ = try? inspection.payload(of: "fresh", cache: nil, keys: .auto)
       var text = ""
+      #expect(
+        try inspection.digest(of: Selection(), style: Style(format), to: &text) == .fine)
       let settings = try BenchSettings(rounds: 1, records: nil)
       #expect(try inspection.bench(settings, style: Style(format), to: &text) == .fine)
       #expect(try Inspection.files(in: path, style: Style(format), to: &text) == .fine)
@@ -25,6 +27,10 @@ import Testing
         #expect(
           try Inspection.logs(
             at: path, listsEntries: listsEntries, style: Style(format), to: &text) == .fine)
+      }
+      for isDeep in [false, true] {
+        _ = try Inspection.doctor(
+          path, now: Specimen.now, isDeep: isDeep, style: Style(format), to: &text)
       }
       #expect(try Inspection.manifest(at: path, style: Style(format), to: &text) == .fine)
       #expect(

@@ -8,8 +8,8 @@
 ///
 /// Whether the reserve is spent follows from the free room and the size of the file alone, so each
 /// opening finds the state in which the last one ended.
-struct Reserve {
-  static let name = "LARDER.reserve"
+package struct Reserve {
+  package static let name = "LARDER.reserve"
   /// A disk with less free room than this, besides the reserve, is nearly full.
   private static let tightBytes: UInt64 = 256 << 20
   /// The smallest write buffer that LevelDB allows.

@@ -1,0 +1,146 @@
+package import Foundation
+import Larder
+import LarderEngine
+
+extension Inspection {
+  /// Checks a store, and writes what is to be done, with the command to run next.
+  ///
+  /// - Parameters:
+  ///   - directory: The directory of a store or a backup.
+  ///   - now: The moment at which lifetimes are evaluated.
+  ///   - isDeep: Whether everything is verified, payloads in segments and the index included.
+  ///   - style: The style of the report.
+  ///   - output: Receives the report.
+  /// - Returns: `damaged` if damage was found; `fine` also if there is advice.
+  /// - Throws: As ``init(at:now:linking:)``, except that a store that cannot be opened because of
+  ///   damage gets a report.
+  /// - Complexity: One step for each record and each index row; if `isDeep`, as `verify`.
+  package static func doctor(
+    _ directory: String, now: Date, isDeep: Bool, style: Style,
+    to output: inout some TextOutputStream
+  ) throws(InspectionError) -> Outcome {
+    let path = try FileAccess.directory(directory)
+    var facts: StoreFacts
+    do throws(InspectionError) {
+      facts = try Inspection(at: path, now: now).facts(isDeep: isDeep, style: style)
+    } catch {
+      guard error.status == .damaged else { throw error }
+      facts = StoreFacts()
+      facts.openingFault = error.description
+    }
+    facts.path = shellWord(path)
+    try facts.addSurroundings(of: path)
+    let findings = facts.findings
+    write(findings, of: path, style: style, to: &output)
+    return findings.contains { $0.severity == .damage } ? .damaged : .fine
+  }
+
+  /// A path as a word of a shell.
+  private static func shellWord(_ path: String) -> String {
+    let isPlain = path.utf8.allSatisfy { byte in
+      switch byte {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"):
+        true
+      default: "/._-+,:@".utf8.contains(byte)
+      }
+    }
+    return isPlain ? path : "'" + path.replacing("'", with: "'\\''") + "'"
+  }
+
+  /// What the snapshot shows.
+  private func facts(isDeep: Bool, style: Style) throws(InspectionError) -> StoreFacts {
+    var facts = StoreFacts()
+    facts.damage = damage
+    try forEachItem(in: Selection(), keys: style.keys) { item throws(InspectionError) in
+      switch item {
+      case .unreadable(_, let message):
+        if !facts.damage.contains(message) { facts.damage.append(message) }
+      case .record(let record):
+        facts.records += 1
+        facts.liveBytes += record.entryBytes
+        facts.separatedBytes += record.separatedBytes
+        if record.state == .unsupported { facts.unsupported += 1 }
+        if record.state == .damaged {
+          let key = style.text(of: record.key, in: record.cache)
+          facts.damage.append("the entry \(key) of cache \(record.cache.label)")
+        }
+      }
+      return true
+    }
+    if isDeep {
+      let known = facts.damage.count
+      let problems = try verification().problems.filter { !$0.isUnsupported }
+      // The scan has found some of them; the rest is named by the verification.
+      if problems.count > known { facts.damage = problems.map { description(of: $0, style) } }
+    }
+    facts.segmentBytes = snapshot.segments.byteCount
+    // A backup is neither swept nor compacted.
+    guard backup == nil else { return facts }
+    let due = try backlog().due
+    facts.due = (due.entries, due.bytes)
+    let tables = snapshot.capture.manifest.tables.values
+    facts.tableBytes = tables.reduce(0) { $0 + $1.bytes }
+    facts.levelZeroTables = tables.count { $0.level == 0 }
+    facts.logBytes = snapshot.logBytes
+    return facts
+  }
+
+  private func description(of problem: Problem, _ style: Style) -> String {
+    guard let cache = problem.cache else { return problem.message }
+    let key = problem.key.map { "the entry \(style.text(of: $0, in: cache)) of " } ?? ""
+    return "\(key)cache \(cache.label): \(problem.message)"
+  }
+
+  private static func write(
+    _ findings: [Finding], of path: String, style: Style, to output: inout some TextOutputStream
+  ) {
+    guard style.format == .table else {
+      var rows = Rows(
+        ["check", "severity", "message", "command"].map { Rows.Column("", $0) },
+        under: [("schemaVersion", reportVersion), ("store", .string(path))], style: style)
+      for finding in findings {
+        rows.add(
+          [
+            .text(finding.check), .text(finding.severity.rawValue), .text(finding.message),
+            .text(finding.command),
+          ], to: &output)
+      }
+      return rows.end(to: &output)
+    }
+    if !style.isQuiet { output.write("\(path.escapedForTerminal)\n\n") }
+    for finding in findings {
+      let tint = finding.severity == .damage ? Tint.bad : .aging
+      let severity = finding.severity.rawValue
+      output.write(style.isColored ? tint.paint(severity) : severity)
+      output.write("   \(finding.message.escapedForTerminal)\n")
+      output.write("         \(finding.command.escapedForTerminal)\n")
+    }
+    if findings.isEmpty, !style.isQuiet { output.write("Nothing is to be done.\n") }
+  }
+}
+
+extension StoreFacts {
+  /// Adds what lies in and around the store's directory, besides the snapshot.
+  fileprivate mutating func addSurroundings(of path: String) throws(InspectionError) {
+    do throws(EngineError) {
+      notedDamage = try LevelDBEngine.notedDamage(at: path) ?? notedDamage
+      availableBytes = try SystemFiles().availableBytes(in: path)
+    } catch {
+      throw InspectionError(error)
+    }
+    reserveBytes = FileAccess.bytes(of: "\(path)/\(Reserve.name)")
+    fileSystem = try FileSystemKind(of: path)
+    let owner = try StoreOwner(of: path)
+    if let owner, !owner.isRunning { endedOwner = owner.pid }
+    let aside = "\(path)/\(Recovery.asideName)"
+    if FileAccess.isDirectory(aside) {
+      asideBytes = try FileAccess.byteCount(ofFilesIn: aside)
+    }
+    if FileAccess.isDirectory("\(path).damaged") { damagedDirectory = "\(path).damaged" }
+    if let statistics = try StatisticsRecord(of: path) {
+      totals = statistics.live.map { StatisticsTotals($0.statistics) }
+      hasStaleStatistics = !statistics.isLive
+    }
+  }
+}
