@@ -17,7 +17,7 @@ package final class Inspection {
   /// The moment for which ages and states are reported.
   package let now: Date
 
-  /// Shows how far a scan of records is; nil if nobody looks.
+  /// Shows how far a scan of records is; nil to show nothing.
   let progress: ProgressLine?
 
   let snapshot: StoreSnapshot
@@ -43,7 +43,7 @@ package final class Inspection {
   ///   - directory: A store's directory, by any path.
   ///   - now: The moment at which lifetimes are evaluated.
   ///   - linking: Whether hard links are tried before the files are copied.
-  ///   - progress: Shows how far a command is; nil if nobody looks.
+  ///   - progress: Shows how far a command is; nil to show nothing.
   /// - Throws: An ``InspectionError`` with the status `unavailable` if there is no store,
   ///   `unsupported` if another program or a later version wrote it, `damaged` if it cannot be
   ///   opened, `io` if it cannot be read or captured.

@@ -78,7 +78,8 @@ import Testing
   }
 
   @Test(
-    "A renewed cursor goes on from its place in the current state.", arguments: EngineKind.allCases)
+    "A renewed cursor continues from its place in the current state.",
+    arguments: EngineKind.allCases)
   func renewed(kind: EngineKind) throws {
     try withLetters(kind) { engine in
       let cursor = try engine.cursor(over: middle)

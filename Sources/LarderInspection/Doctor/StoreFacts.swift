@@ -209,7 +209,7 @@ extension StoreFacts {
         advice(
           "aside",
           "After a power loss \(Amount.bytes(asideBytes)) were cut off the logs. They can be "
-            + "deleted if nobody misses the last saves before it.",
+            + "deleted if the last saves before the power loss are not needed.",
           "ls -l \(path)/\(Recovery.asideName)"))
     }
     if let damagedDirectory {

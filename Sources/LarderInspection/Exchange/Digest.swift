@@ -1,7 +1,7 @@
 /// A digest of the text written to it: FNV-1a with 128 bits (RFC 9923), of the UTF-8 bytes.
 ///
-/// It is not cryptographic: it tells stores apart that differ by accident. Whoever may choose the
-/// entries can make two stores with the same digest.
+/// It is not cryptographic: it tells stores apart that differ by accident. A person who chooses
+/// the entries can make two stores with the same digest.
 struct Digest: TextOutputStream {
   private static let prime: UInt128 = 1 << 88 | 0x13B
 

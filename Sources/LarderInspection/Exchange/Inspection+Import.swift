@@ -56,7 +56,7 @@ extension Inspection {
   ///   - source: What is read; it is not changed.
   ///   - directory: The new store's directory, missing or empty; nil to check the source only.
   ///   - now: The date of entries without one.
-  ///   - progress: Shows how many lines of an export are read; nil if nobody looks.
+  ///   - progress: Shows how many lines of an export are read; nil to show nothing.
   ///   - style: The style of the report.
   ///   - output: Receives the report.
   /// - Returns: Always `fine`.

@@ -191,7 +191,7 @@ import Testing
         #expect(try opened.value(Self.key(number)) == nil)
       }
     }
-    // The store goes on, and gives the room back.
+    // The store stays usable, and gives the room back.
     for number in 0..<4 { try Self.put(number, 2, in: opened) }
     try opened.collectSegments()
     for number in 0..<4 { try Self.expect(number, 2, in: opened) }

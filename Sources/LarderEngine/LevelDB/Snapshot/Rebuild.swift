@@ -20,7 +20,7 @@
 
 import LarderBytes
 
-/// Whether a rebuild keeps rows of which a newer one may have been lost.
+/// What a rebuild does with doubtful rows.
 package enum Rebuilding: Sendable {
   case leavingOutDoubtful
   case keepingDoubtful
@@ -52,7 +52,7 @@ package struct Rebuild {
     var isRemoval: Bool
   }
 
-  /// Keys of which newer rows may have been lost; nil is no bound.
+  /// A range of keys that may have lost newer rows; without a bound where that is nil.
   private struct LostRange {
     let first: [UInt8]?
     let last: [UInt8]?
