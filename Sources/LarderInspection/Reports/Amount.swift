@@ -14,13 +14,13 @@ enum Amount {
   /// A size in decimal units, such as `512 B` or `199.7 MB`, rounded to the nearest tenth.
   static func bytes(_ count: Int) -> String {
     guard count >= 1000 else { return "\(count) B" }
-    // Tenths of the unit below.
-    var tenths = 10 * count
+    // Tenths of the unit below. A damaged file may state any size.
+    var tenths = 10 * Int128(count)
     for unit in ["KB", "MB", "GB", "TB"] {
       tenths = (tenths + 500) / 1000
       if tenths < 10_000 { return "\(tenths / 10).\(tenths % 10) \(unit)" }
     }
-    return "\(text((tenths + 500) / 10_000)) PB"
+    return "\(text(Int((tenths + 500) / 10_000))) PB"
   }
 
   /// A share in per cent, rounded to the nearest tenth.
