@@ -81,7 +81,8 @@ struct StreamShapes: ~Copyable {
   mutating func reset() {
     payload += 1
     used.removeAll(keepingCapacity: true)
-    direct.removeAll(keepingCapacity: true)
+    // Most payloads have none, and emptying an empty array takes 50 instructions.
+    if !direct.isEmpty { direct.removeAll(keepingCapacity: true) }
     if shapes.count > Self.maximumKept || predictions.count > Self.maximumPredictions {
       for shape in shapes { Self.free(shape) }
       shapes = []
