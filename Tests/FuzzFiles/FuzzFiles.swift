@@ -54,8 +54,7 @@ private func table(of blocks: [[UInt8]], isCompressed: Bool) -> [UInt8] {
     places.append((bytes.count, block.count))
     let stored = block + [isCompressed ? 1 : 0]
     let sum = stored.withUnsafeBytes { crc32c($0) }
-    let masked = (sum >> 15 | sum << 17) &+ 0xA282_EAD8
-    bytes += stored + withUnsafeBytes(of: masked.littleEndian, Array.init)
+    bytes += stored + withUnsafeBytes(of: maskedForLevelDB(sum).littleEndian, Array.init)
   }
   var footer: [UInt8] = []
   for place in [places.dropLast().last ?? (0, 0), places.last ?? (0, 0)] {

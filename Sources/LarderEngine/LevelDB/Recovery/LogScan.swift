@@ -56,7 +56,6 @@ package struct LogScan {
 
   private static let blockBytes = 32 << 10
   private static let headerBytes = 7
-  private static let batchHeaderBytes = 12
   /// LevelDB's sequences are below this.
   private static let sequenceLimit: UInt64 = 1 << 56
 
@@ -159,18 +158,12 @@ package struct LogScan {
 
   private mutating func accept(_ record: Record, endingAt place: Int) -> Record? {
     if isOfBatches {
-      let header = withBytes(of: record) { data -> (sequence: UInt64, count: UInt32)? in
-        guard data.byteCount >= Self.batchHeaderBytes else { return nil }
-        return (
-          UInt64(littleEndian: data.unsafeLoadUnaligned(fromByteOffset: 0, as: UInt64.self)),
-          UInt32(littleEndian: data.unsafeLoadUnaligned(fromByteOffset: 8, as: UInt32.self))
-        )
-      }
-      guard let header, header.sequence < Self.sequenceLimit,
-        header.sequence == nextSequence ?? header.sequence
+      let header = withBytes(of: record) { (LogBatch.sequence(of: $0), LogBatch.rowCount(of: $0)) }
+      guard case (let sequence?, let rowCount?) = header, sequence < Self.sequenceLimit,
+        sequence == nextSequence ?? sequence
       else { return stop(at: record.start, searchingFrom: record.start) }
-      firstSequence = firstSequence ?? header.sequence
-      nextSequence = header.sequence + UInt64(header.count)
+      firstSequence = firstSequence ?? sequence
+      nextSequence = sequence + UInt64(rowCount)
     }
     validBytes = place
     return record
@@ -209,7 +202,7 @@ extension LogScan {
         littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
       let covered = UnsafeRawBufferPointer(rebasing: bytes[(offset + 6)..<data.upperBound])
       let sum = crc32c(covered)
-      guard stored == (sum >> 15 | sum << 17) &+ 0xA282_EAD8 else { return nil }
+      guard stored == maskedForLevelDB(sum) else { return nil }
       return Chunk(type: type, data: data)
     }
   }

@@ -23,7 +23,7 @@ package struct LogWriter {
       let type: UInt8 = rest.isEmpty ? (isFirst ? 1 : 4) : (isFirst ? 2 : 3)
       let covered = [type] + data
       let sum = covered.withUnsafeBytes { crc32c($0) }
-      let masked = (sum >> 15 | sum << 17) &+ 0xA282_EAD8
+      let masked = maskedForLevelDB(sum)
       bytes += withUnsafeBytes(of: masked.littleEndian, Array.init)
       bytes += withUnsafeBytes(of: UInt16(data.count).littleEndian, Array.init)
       bytes += covered

@@ -160,7 +160,7 @@ package struct TableFile: Sendable {
     let stored = bytes.withUnsafeBytes {
       UInt32(littleEndian: $0.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
     }
-    return stored == (sum >> 15 | sum << 17) &+ 0xA282_EAD8
+    return stored == maskedForLevelDB(sum)
   }
 
   /// Whether bytes end like a table, as one that is being written does not.
