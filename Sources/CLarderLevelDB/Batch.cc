@@ -29,10 +29,13 @@ clarder_status* clarder_commit(clarder_db* db, bool synced) noexcept {
   options.sync = synced;
   leveldb::Status status = db->rep->Write(options, db->batch.get());
   clarder_discard(db);
+  clarder::release_compactions(db);
   return clarder::box(status);
 }
 
 clarder_status* clarder_begin_log(clarder_db* db) noexcept {
+  // This may wait for a compaction.
+  clarder::release_compactions(db);
   // LevelDB takes a missing batch for this request.
   return clarder::box(db->rep->Write(leveldb::WriteOptions(), nullptr));
 }

@@ -34,7 +34,11 @@ clarder_status* clarder_open(const char* path, const clarder_options* options,
   return clarder::box(status);
 }
 
-void clarder_close(clarder_db* db) noexcept { delete db; }
+void clarder_close(clarder_db* db) noexcept {
+  // LevelDB waits for a compaction that it has scheduled.
+  if (db != nullptr) clarder::release_compactions(db);
+  delete db;
+}
 
 clarder_status* clarder_get(clarder_db* db, clarder_slice key, clarder_buffer* buffer,
                             bool* found) noexcept {
@@ -56,12 +60,14 @@ uint64_t clarder_approximate_bytes(clarder_db* db, clarder_slice lower,
 void clarder_compact(clarder_db* db, clarder_slice lower, const clarder_slice* upper) noexcept {
   leveldb::Slice first = borrow(lower);
   leveldb::Slice last = upper ? borrow(*upper) : leveldb::Slice();
+  clarder::release_compactions(db);
   db->rep->CompactRange(&first, upper ? &last : nullptr);
 }
 
 void clarder_renew_log(clarder_db* db) noexcept {
   // A compaction begins with the memory, regardless of its range; above all keys it ends there.
   leveldb::Slice first(end_of_keys());
+  clarder::release_compactions(db);
   db->rep->CompactRange(&first, nullptr);
 }
 

@@ -11,7 +11,9 @@
 #include <leveldb/write_batch.h>
 
 #include <memory>
+#include <mutex>
 #include <string>
+#include <utility>
 
 #include "CLarderLevelDB.h"
 
@@ -24,15 +26,67 @@ struct clarder_buffer {
   std::string bytes;
 };
 
+namespace clarder {
+
+// An `Env` whose background work can be held back.
+//
+// LevelDB schedules one compaction at a time for a database, so at most one is held.
+class HoldingEnv : public leveldb::EnvWrapper {
+ public:
+  explicit HoldingEnv(leveldb::Env* target) : EnvWrapper(target) {}
+
+  void Schedule(void (*function)(void*), void* argument) override {
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      if (holds_) {
+        function_ = function;
+        argument_ = argument;
+        return;
+      }
+    }
+    target()->Schedule(function, argument);
+  }
+
+  // Schedules what is held, and holds nothing any more.
+  void release() {
+    void (*function)(void*) = nullptr;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      holds_ = false;
+      std::swap(function, function_);
+    }
+    if (function != nullptr) target()->Schedule(function, argument_);
+  }
+
+ private:
+  std::mutex mutex_;
+  bool holds_ = true;
+  void (*function_)(void*) = nullptr;
+  void* argument_ = nullptr;
+};
+
+}  // namespace clarder
+
 struct clarder_db {
   // Members are freed from the last to the first: the database before its options.
   std::unique_ptr<leveldb::Cache> cache;
   std::unique_ptr<leveldb::Logger> logger;
   std::unique_ptr<const leveldb::FilterPolicy> filter;
+  // NULL if compactions have begun with the opening.
+  std::unique_ptr<clarder::HoldingEnv> env;
   std::unique_ptr<leveldb::DB> rep;
   // Reused by every write, so that a small one allocates nothing here.
   std::unique_ptr<leveldb::WriteBatch> batch = std::make_unique<leveldb::WriteBatch>();
 };
+
+namespace clarder {
+
+// Begins the compaction that was held since the opening, if there is one.
+inline void release_compactions(clarder_db* db) {
+  if (db->env != nullptr) db->env->release();
+}
+
+}  // namespace clarder
 
 struct clarder_cursor {
   std::unique_ptr<leveldb::Iterator> rep;

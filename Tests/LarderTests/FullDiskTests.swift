@@ -245,22 +245,53 @@ import Testing
     arguments: megabytes)
   func filledByOthers(megabytes: UInt64) throws {
     disk.setCapacity(megabytes << 20)
-    var (store, pictures, words) = try open(byDefault: true)
-    try words.save(Data("kept".utf8), for: 1)
+    var step = "opening"
+    do {
+      var (store, pictures, words) = try open(byDefault: true)
+      try words.save(Data("kept".utf8), for: 1)
+      let count = Int(megabytes) * 40
+      step = "saving"
+      for number in 0..<count { try pictures.save(picture(number), for: number) }
+      for opening in 1...4 {
+        try store.close()
+        try fillRest()
+        step = "opening \(opening)"
+        (store, pictures, words) = try open(byDefault: true)
+        step = "reading after opening \(opening)"
+        try expect(count, in: pictures)
+        step = "filling after opening \(opening)"
+        _ = try saveUntilRefused(pictures, from: 1_000_000)
+        #expect(try words.value(for: 1) == Data("kept".utf8), "opening \(opening)")
+      }
+      step = "removing"
+      #expect(try pictures.remove(0))
+      #expect(try pictures.value(for: 0) == nil)
+      try clear(store, pictures, words, &step)
+    } catch {
+      Issue.record(error, "\(step)")
+    }
+  }
+
+  /// The compactions of these small disks begin with the opening and fail for lack of room.
+  @Test(
+    "A removal is written although compactions take all room first.",
+    arguments: [3, 4, 6, 8] as [UInt64])
+  func compactionsFirst(megabytes: UInt64) throws {
+    disk.setCapacity(megabytes << 20)
+    var (store, pictures, _) = try open(byDefault: true)
     let count = Int(megabytes) * 40
     for number in 0..<count { try pictures.save(picture(number), for: number) }
     for opening in 1...4 {
       try store.close()
       try fillRest()
-      (store, pictures, words) = try open(byDefault: true)
-      try expect(count, in: pictures)
+      (store, pictures, _) = try open(byDefault: true)
       _ = try saveUntilRefused(pictures, from: 1_000_000)
-      #expect(try words.value(for: 1) == Data("kept".utf8), "opening \(opening)")
+      disk.preferBackground()
+      #expect(try pictures.remove(opening))
+      disk.releaseBackground()
+      #expect(try pictures.value(for: opening) == nil)
     }
-    #expect(try pictures.remove(0))
-    #expect(try pictures.value(for: 0) == nil)
-    var step = ""
-    try clear(store, pictures, words, &step)
+    try store.close()
   }
 
   @Test("A save succeeds after a compaction has failed for lack of room.")

@@ -54,6 +54,9 @@ extension LevelDBEngine {
 extension LevelDBEngine {
   /// Closes the database and opens it again, if writes need that.
   ///
+  /// For a batch that frees room, compactions begin only after the next write: their tables would
+  /// take up the room that the batch needs, before it is written.
+  ///
   /// Other calls throw meanwhile; cursors continue after their entry. If opening fails, the next
   /// call retries it.
   ///
@@ -98,7 +101,7 @@ extension LevelDBEngine {
       afterFailedSync: queue.withWriter { $0.segmentSync?.hasFailed ?? false })
     var options = options
     options.createIfMissing = false
-    let new = try openDatabase(at: path, options)
+    let new = try openDatabase(at: path, options, holdsCompactions: forFreeing)
     database.replace(with: new)
     let participant = queue.withWriter { writer in
       writer.resume(with: new)

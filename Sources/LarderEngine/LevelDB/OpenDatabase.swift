@@ -2,13 +2,14 @@ import CLarderLevelDB
 
 /// Opens the LevelDB database in a directory whose guard the caller holds.
 func openDatabase(
-  at path: String, _ options: LevelDBOptions
+  at path: String, _ options: LevelDBOptions, holdsCompactions: Bool = false
 ) throws(EngineError) -> OpaquePointer {
   var database: OpaquePointer?
   var spelling = path
   while true {
     let status = (options.infoLogPath ?? "/dev/null").withCString { log in
-      var settings = clarder_options(options, infoLogPath: log)
+      var settings = clarder_options(
+        options, holdsCompactions: holdsCompactions, infoLogPath: log)
       return clarder_open(spelling, &settings, &database)
     }
     do throws(EngineError) {
@@ -25,10 +26,13 @@ func openDatabase(
 }
 
 extension clarder_options {
-  fileprivate init(_ options: LevelDBOptions, infoLogPath: UnsafePointer<CChar>) {
+  fileprivate init(
+    _ options: LevelDBOptions, holdsCompactions: Bool, infoLogPath: UnsafePointer<CChar>
+  ) {
     self.init(
       create_if_missing: options.createIfMissing, compression: options.compression,
-      reuse_logs: options.reusesLogs, filter_bits_per_key: Int32(options.filterBitsPerKey),
+      reuse_logs: options.reusesLogs, hold_compactions: holdsCompactions,
+      filter_bits_per_key: Int32(options.filterBitsPerKey),
       max_open_files: Int32(options.maxOpenFiles), block_bytes: options.blockBytes,
       write_buffer_bytes: options.writeBufferBytes, block_cache_bytes: options.blockCacheBytes,
       max_file_bytes: options.maxFileBytes, info_log_path: infoLogPath,

@@ -17,7 +17,8 @@ final class LevelDBSide: Side {
     try "/dev/null".withCString { log in
       var options = clarder_options(
         create_if_missing: true, compression: settings.compression,
-        reuse_logs: settings.reusesLogs, filter_bits_per_key: Int32(settings.filterBitsPerKey),
+        reuse_logs: settings.reusesLogs, hold_compactions: false,
+        filter_bits_per_key: Int32(settings.filterBitsPerKey),
         max_open_files: Int32(settings.maxOpenFiles), block_bytes: settings.blockBytes,
         write_buffer_bytes: settings.writeBufferBytes,
         block_cache_bytes: settings.blockCacheBytes, max_file_bytes: settings.maxFileBytes,
