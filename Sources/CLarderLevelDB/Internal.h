@@ -11,9 +11,7 @@
 #include <leveldb/write_batch.h>
 
 #include <memory>
-#include <mutex>
 #include <string>
-#include <utility>
 
 #include "CLarderLevelDB.h"
 
@@ -28,42 +26,7 @@ struct clarder_buffer {
 
 namespace clarder {
 
-// An `Env` whose background work can be held back.
-//
-// LevelDB schedules one compaction at a time for a database, so at most one is held.
-class HoldingEnv : public leveldb::EnvWrapper {
- public:
-  explicit HoldingEnv(leveldb::Env* target) : EnvWrapper(target) {}
-
-  void Schedule(void (*function)(void*), void* argument) override {
-    {
-      std::lock_guard<std::mutex> lock(mutex_);
-      if (holds_) {
-        function_ = function;
-        argument_ = argument;
-        return;
-      }
-    }
-    target()->Schedule(function, argument);
-  }
-
-  // Schedules what is held, and holds nothing any more.
-  void release() {
-    void (*function)(void*) = nullptr;
-    {
-      std::lock_guard<std::mutex> lock(mutex_);
-      holds_ = false;
-      std::swap(function, function_);
-    }
-    if (function != nullptr) target()->Schedule(function, argument_);
-  }
-
- private:
-  std::mutex mutex_;
-  bool holds_ = true;
-  void (*function_)(void*) = nullptr;
-  void* argument_ = nullptr;
-};
+class HoldingEnv;
 
 }  // namespace clarder
 
@@ -73,20 +36,11 @@ struct clarder_db {
   std::unique_ptr<leveldb::Logger> logger;
   std::unique_ptr<const leveldb::FilterPolicy> filter;
   // NULL if compactions have begun with the opening.
-  std::unique_ptr<clarder::HoldingEnv> env;
+  std::shared_ptr<clarder::HoldingEnv> env;
   std::unique_ptr<leveldb::DB> rep;
   // Reused by every write, so that a small one allocates nothing here.
   std::unique_ptr<leveldb::WriteBatch> batch = std::make_unique<leveldb::WriteBatch>();
 };
-
-namespace clarder {
-
-// Begins the compaction that was held since the opening, if there is one.
-inline void release_compactions(clarder_db* db) {
-  if (db->env != nullptr) db->env->release();
-}
-
-}  // namespace clarder
 
 struct clarder_cursor {
   std::unique_ptr<leveldb::Iterator> rep;
@@ -119,6 +73,12 @@ leveldb::Status start_background_thread();
 // Sets every LevelDB option from `options`, and creates the filter, logger and cache in `database`.
 leveldb::Status make_options(const clarder_options& options, clarder_db* database,
                              leveldb::Options* result);
+
+// An `Env` like `env` that holds the compactions of `database` until they are released.
+leveldb::Env* hold_compactions(clarder_db* database, leveldb::Env* env);
+
+// Begins the compaction that was held since the opening, if there is one.
+void release_compactions(clarder_db* database);
 
 }  // namespace clarder
 

@@ -14,10 +14,7 @@ leveldb::Status clarder::make_options(const clarder_options& options, clarder_db
     database->filter.reset(leveldb::NewBloomFilterPolicy(options.filter_bits_per_key));
   }
 
-  if (options.hold_compactions) {
-    database->env = std::make_unique<HoldingEnv>(result->env);
-    result->env = database->env.get();
-  }
+  if (options.hold_compactions) result->env = hold_compactions(database, result->env);
   result->create_if_missing = options.create_if_missing;
   // Off, compaction would give damaged entries a new and valid checksum.
   result->paranoid_checks = true;

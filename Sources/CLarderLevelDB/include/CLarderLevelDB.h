@@ -110,7 +110,7 @@ typedef struct clarder_options {
   /// Whether opening appends to the last log instead of writing it into a table.
   bool reuse_logs;
   /// Whether compactions begin after the first `clarder_commit`, not with the opening. On a full
-  /// disk a compaction would take the room that the commit needs.
+  /// disk a compaction would take the room that the commit needs. Linux only.
   bool hold_compactions;
   /// Bits of Bloom filter for each key; 0 for no filter.
   int filter_bits_per_key;
