@@ -81,7 +81,8 @@ let package = Package(
           verb: "generate-direct-coding",
           description: "Writes the two functions of DirectCoding for the structs of a file"),
         permissions: [
-          .writeToPackageDirectory(reason: "It writes FILE+DirectCoding.swift beside FILE.swift.")
+          .writeToPackageDirectory(
+            reason: "It writes FILE+DirectCoding.swift beside FILE.swift, or into FILE.swift.")
         ]),
       dependencies: ["generate-direct-coding"]),
 

@@ -3,22 +3,24 @@ struct Comparison {
   private let path: String
   private let source: String
   private let models: [Model]
+  private let leftOut: [ModelFinder.LeftOut]
   private let found: Outline
 
-  private init(_ path: String, _ found: Outline, _ models: [Model], from source: String) {
-    (self.path, self.source, self.models, self.found) = (path, source, models, found)
+  /// Compares the functions in `text`, which is at `path`, with the models of the file `source`.
+  init(
+    _ text: String, at path: String, with models: [Model],
+    leavingOut leftOut: [ModelFinder.LeftOut],
+    of source: String
+  ) throws(Refusal) {
+    (self.path, self.source, self.models, self.leftOut) = (path, source, models, leftOut)
+    found = try Outline(of: text, path: path)
   }
 
-  /// The differences; none if the file differs in comments and white space only.
-  static func differences(
-    in text: String, at path: String, from models: [Model], of source: String
-  ) throws(Refusal) -> [Refusal] {
-    let expected = Emission.file(of: models, from: source)
+  /// The differences from the text that is expected; none if only comments and white space differ.
+  func differences(from expected: String) throws(Refusal) -> [Refusal] {
     let wanted = try Lexer.tokens(of: expected, path: path).map(\.text)
-    let found = try Outline(of: text, path: path)
     guard wanted != found.tokens.map(\.text) else { return [] }
-    let comparison = Comparison(path, found, models, from: source)
-    let differences = try comparison.differences()
+    let differences = differences()
     if !differences.isEmpty { return differences }
     let changed = zip(wanted, found.tokens).first { $0 != $1.text }?.1
     return [
@@ -27,7 +29,7 @@ struct Comparison {
     ]
   }
 
-  private func differences() throws(Refusal) -> [Refusal] {
+  private func differences() -> [Refusal] {
     var differences: [Refusal] = []
     for model in models {
       guard let part = found.parts.first(where: { $0.name == model.name }) else {
@@ -39,8 +41,12 @@ struct Comparison {
       }
     }
     for part in found.parts where !models.contains(where: { $0.name == part.name }) {
+      let reason = leftOut.first { $0.name == part.name }?.reason
       differences.append(
-        Refusal(path, part.token, "\(source) has no struct \(part.name) that is Codable"))
+        Refusal(
+          path, part.token,
+          reason.map { "\(part.name) is left out now: \($0.reason)" }
+            ?? "\(source) has no struct \(part.name) that is Codable"))
     }
     return differences
   }

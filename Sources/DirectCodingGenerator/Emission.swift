@@ -17,6 +17,15 @@ enum Emission {
       """
   }
 
+  static func section(of models: [Model]) -> String {
+    """
+    \(Section.start)
+
+    \(models.map(code).joined(separator: "\n"))
+    \(Section.end)
+    """
+  }
+
   static func code(of model: Model) -> String {
     let isVisible = model.access > .internal
     let level = isVisible ? "\(min(model.access, .public).rawValue) " : ""

@@ -30,30 +30,38 @@ struct Model {
 struct ModelFinder {
   private let file: Outline
   private let others: [Outline]
+  /// Whether the functions are for the file itself, where private properties can be set.
+  private let isInFile: Bool
 
-  init(_ file: Outline, others: [Outline]) {
-    (self.file, self.others) = (file, others)
+  init(_ file: Outline, others: [Outline], isInFile: Bool) {
+    (self.file, self.others, self.isInFile) = (file, others, isInFile)
   }
 
-  /// The models, and the reasons for which others are refused.
-  func models() -> (models: [Model], refusals: [Refusal]) {
+  /// A struct without functions, and why.
+  struct LeftOut {
+    var name: String
+    var reason: Refusal
+  }
+
+  /// The models, and the structs that are left out.
+  ///
+  /// - Throws: A refusal if no struct of the file is Codable.
+  func models() throws(Refusal) -> (models: [Model], leftOut: [LeftOut]) {
     var models: [Model] = []
-    var refusals: [Refusal] = []
+    var leftOut: [LeftOut] = []
     for part in file.parts where part.kind == .structure {
       guard access(of: part) >= .internal, isCodable(part) else { continue }
       do {
         models.append(try model(part))
       } catch {
-        refusals.append(error)
+        leftOut.append(LeftOut(name: part.name, reason: error))
       }
     }
-    if models.isEmpty, refusals.isEmpty {
-      refusals.append(
-        Refusal(
-          file.path, nil,
-          "no struct here names Codable among its protocols, except private ones"))
+    if models.isEmpty, leftOut.isEmpty {
+      throw Refusal(
+        file.path, nil, "no struct here names Codable among its protocols, except private ones")
     }
-    return (models, refusals)
+    return (models, leftOut)
   }
 
   private func extensions(of part: Outline.Part, in file: Outline) -> [Outline.Part] {
@@ -159,8 +167,10 @@ extension ModelFinder {
       Refusal(file.path, property.token, "\(part.name).\(property.name) \(reason)")
     }
     if let prefix = property.unknownPrefix { throw refuse("has \(prefix)") }
-    guard property.access >= .internal else {
-      throw refuse("is private, so that code in another file cannot set it")
+    guard isInFile || property.access >= .internal else {
+      throw refuse(
+        "is private, so that code in another file cannot set it; use --in-file, "
+          + "or make it internal")
     }
     switch property.type {
     case nil: throw refuse("has no type that is written out")

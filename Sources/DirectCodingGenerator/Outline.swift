@@ -41,6 +41,16 @@ struct Outline {
 
   func cursor(in part: Part) -> Cursor { Cursor(path, tokens, part.body) }
 
+  /// Refuses a file that does not import the module of `DirectCoding`.
+  func checkImport() throws(Refusal) {
+    let isThere = tokens.indices.dropLast().contains {
+      tokens[$0].isWord("import") && tokens[$0 + 1].isWord("Larder")
+    }
+    guard isThere else {
+      throw Refusal(path, nil, "this file must import Larder, for the functions within it")
+    }
+  }
+
   private mutating func scan(_ range: Range<Int>, within outer: Part?) throws(Refusal) {
     var cursor = Cursor(path, tokens, range)
     var conditions = 0

@@ -39,6 +39,13 @@ import Testing
     try expectSame(Properties.Inner(x: 3))
   }
 
+  @Test("Private properties are saved as by Codable, by functions in their file.")
+  func privateProperties() throws {
+    try expectSame(Account(number: 7, note: nil))
+    try expectSame(Account(number: -7, note: "n"))
+    try expectSame(Account.Key([1, 2, 3]))
+  }
+
   @Test("Coding keys name and order the fields.")
   func codingKeys() throws {
     try expectSame(Renamed(id: 1, title: "t", note: nil))

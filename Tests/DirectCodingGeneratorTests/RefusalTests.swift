@@ -33,11 +33,13 @@ import Testing
       ("unowned(safe) var x: C", "1:46: S.x has 'unowned(safe)'"),
       (
         "private var x: Int",
-        "1:40: S.x is private, so that code in another file cannot set it"
+        "1:40: S.x is private, so that code in another file cannot set it; "
+          + "use --in-file, or make it internal"
       ),
       (
         "public fileprivate(set) var x: Int",
-        "1:56: S.x is private, so that code in another file cannot set it"
+        "1:56: S.x is private, so that code in another file cannot set it; "
+          + "use --in-file, or make it internal"
       ),
       ("var (x, y): (Int, Int)", "1:32: a pattern of several properties"),
       (
@@ -144,21 +146,5 @@ import Testing
     try expectRefusal("/* /* */", "A.swift:1:1: this comment has no end")
     try expectRefusal("var `a", "A.swift:1:5: this name has no closing backtick")
     try expectRefusal("let a = #/b", "A.swift:1:9: this regex literal has no end")
-  }
-
-  @Test("All refusals of a file are reported, and nothing is written for any file.")
-  func several() throws {
-    let whole = "struct %: Codable, Sendable { var x: Int }\n"
-    let generation = try Generation([
-      "A.swift": whole.replacing("%", with: "A"),
-      "B.swift": "struct B: Codable {}\nstruct C: Codable {}\n" + whole.replacing("%", with: "D"),
-    ])
-    let outcome = generation.run([], ["A.swift", "B.swift"])
-    #expect(outcome.status == 1)
-    #expect(
-      generation.complaints(outcome).map { $0.prefix(21) } == [
-        "B.swift:1:8: error: B", "B.swift:2:8: error: C",
-      ])
-    #expect(throws: (any Error).self) { try generation.text("A+DirectCoding.swift") }
   }
 }

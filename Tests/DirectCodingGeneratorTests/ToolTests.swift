@@ -35,6 +35,10 @@ import Testing
 
   @Test("The models of these tests are what the program generates.")
   func forms() throws {
+    let inFile = root.appending(path: "Tests/DirectCodingGeneratorTests/Models/InFile.swift").path
+    let checkedInFile = try run(["--check", inFile])
+    #expect(checkedInFile.status == 0)
+    #expect(checkedInFile.complaints.hasSuffix("; Reference is left out\n"))
     let models = root.appending(path: "Tests/DirectCodingGeneratorTests/Models/Forms.swift").path
     let checked = try run(["--check", models])
     #expect(checked.status == 0)
