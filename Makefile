@@ -77,7 +77,7 @@ address: deps ## run the engine's, store's and coders' tests under the address s
 zones: deps ## run the store's and the feeds' tests in three time zones
 	Scripts/zones
 
-fuzz: ## fuzz the coder and the readers of files for a minute each; `Scripts/fuzz SECONDS`
+fuzz: ## fuzz the coder, direct coding and the readers of files for a minute each
 	Scripts/fuzz
 
 counts: deps ## compare instructions and allocations of operations with the recorded ones

@@ -120,7 +120,7 @@ let package = Package(
       ],
       path: "Tests/CrashWorker"),
     // Types to encode: one for each way in which a type can encode itself.
-    .target(name: "Specimens", path: "Tests/Specimens"),
+    .target(name: "Specimens", dependencies: ["LarderTestSupport"], path: "Tests/Specimens"),
     // Counts allocations, in a separate process.
     .target(name: "LarderAllocationCount", path: "Tests/AllocationCount"),
     .executableTarget(
@@ -147,7 +147,7 @@ let package = Package(
       dependencies: [
         "Larder", "LarderEngine", "LarderCoding", "LarderBytes", "LarderTesting",
         "LarderTestSupport", "LarderEngineSupport", "AcceptanceRows", "SimulatedDisk",
-        "CrashWorker", "AllocationWorker",
+        "CrashWorker", "AllocationWorker", "Specimens",
       ],
       exclude: ["Fixtures"]),
     .testTarget(

@@ -1,9 +1,11 @@
-// The fuzzer's entry point. `Scripts/fuzz` builds it as one module with the coder and the tests'
-// specimens, so that it has access to their internals.
+// The entry point of the fuzzer of the coder. `Scripts/fuzz` links it with the library's modules,
+// and compiles the tests' specimens into it.
 //
 // The first byte of an input selects the check and the form of the rest. Below 128 the rest is a
 // payload. From 128 on it is the length of the shapes (2 bytes), the tagged value and the shapes,
 // so that the fuzzer can make a value longer without changing the payload's size field.
+
+@testable import LarderCoding
 
 /// Checks one input, and ends the process if a property does not hold.
 @_cdecl("LLVMFuzzerTestOneInput")

@@ -1,6 +1,8 @@
 import Foundation
 import LarderBytes
 
+@testable import LarderCoding
+
 /// Decodes a whole payload with the containers of a `Decoder`, as types do.
 ///
 /// Only the kind of the next value comes from the decoder's internals.

@@ -1,6 +1,8 @@
 import Foundation
 import LarderBytes
 
+@testable import LarderCoding
+
 /// A type to decode payloads to, and the properties that must hold.
 ///
 /// A decoded value must encode, with the stream and with the tree, to payloads that decode to an
@@ -64,26 +66,4 @@ private func isSame(_ one: [UInt8], _ other: [UInt8]) -> Bool {
     return false
   }
   return text(of: one) == text(of: other)
-}
-
-/// A text that is equal only for equal values.
-func text(of value: BinaryValue) -> String {
-  switch value {
-  case .float(let number): "float \(number.bitPattern)"
-  case .double(let number): "double \(number.bitPattern)"
-  case .date(let date): "date \(date.timeIntervalSinceReferenceDate.bitPattern)"
-  case .data(let data): "data \(Array(data))"
-  case .string(let text): "string \(Array(text.utf8))"
-  case .url(let text): "url \(Array(text.utf8))"
-  case .list(let elements): "[\(elements.map(text(of:)).joined(separator: ", "))]"
-  case .fields(let fields):
-    "{\(fields.map { "\(Array($0.name.utf8)): \(text(of: $0.value))" }.sorted())}"
-  case .null, .bool, .integer, .large, .uuid: "\(value)"
-  }
-}
-
-private func written(_ encode: (inout ByteBuffer) throws -> Void) rethrows -> [UInt8] {
-  var buffer = ByteBuffer()
-  try encode(&buffer)
-  return Array(buffer)
 }

@@ -62,6 +62,32 @@ import Testing
     try expectSame(added, rounds: 6000)
   }
 
+  /// `make proof` runs it with ten million payloads and the address sanitizer.
+  @Test(
+    "A changed payload is read directly only if Codable reads the same value.",
+    arguments: [testSeed(), 1])
+  func changedModels(seed: UInt64) throws {
+    var random = SplitMix64(seed: seed)
+    let agreements = try Agreement.all(seed: seed)
+    let goal = isProof ? 5_000_000 : 8_000
+    var read = 0
+    for step in 0..<goal {
+      let agreement = agreements[step % agreements.count]
+      // Sometimes a payload of another type.
+      let source = random.below(4) == 0 ? agreements[random.below(agreements.count)] : agreement
+      var bytes = source.payloads[random.below(source.payloads.count)]
+      for _ in 0..<random.below(4) { random.change(&bytes) }
+      do {
+        if try agreement.check(bytes, random.below(2) == 0) { read += 1 }
+      } catch {
+        Issue.record("\(error), seed \(seed), step \(step): \(bytes)")
+        return
+      }
+    }
+    #expect(read > goal / 10, "too few payloads are read directly")
+    print("changed payloads: \(goal), \(read) read directly, seed \(seed)")
+  }
+
   @Test("A list that claims more elements than it has is an error, without allocating for them.")
   func falseCount() throws {
     let route = DirectRoute<Song.First>()
