@@ -74,7 +74,9 @@ extension StreamWriter {
   /// Begins an element of a list; false if the stream is abandoned.
   func beginElement(of list: StreamLink.Target) -> Bool {
     guard enter(list) else { return false }
-    state.pointee.frames[list.level].count += 1
+    // In one expression with the next line, the compiler crashes for the thread sanitizer.
+    let frame = state.pointee.frames + list.level
+    frame.pointee.count += 1
     return true
   }
 
