@@ -26,15 +26,26 @@ final class TreeContainer {
   let path: [any CodingKey]
   /// Whether the names are data, as in a dictionary, rather than the fields of a type.
   let isMap: Bool
+  /// Whether another container handed this one out, so that it may be requested again.
+  let isNested: Bool
   /// The number of the object's shape, if it has one.
   var shape: UInt8?
   private(set) var names: [String] = []
   private(set) var values: [Tree] = []
   private var indexes: [String: Int] = [:]
 
-  init(path: [any CodingKey], isMap: Bool = false) {
+  init(path: [any CodingKey], isMap: Bool = false, isNested: Bool = false) {
     self.path = path
     self.isMap = isMap
+    self.isNested = isNested
+  }
+
+  /// The nested container of a field; nil if the field has none.
+  func nested(named name: String) -> TreeContainer? {
+    guard let index = indexes[name], case .container(let container) = values[index] else {
+      return nil
+    }
+    return container.isNested ? container : nil
   }
 
   /// Sets a field, replacing one of the same name.

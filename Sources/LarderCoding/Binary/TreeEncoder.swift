@@ -63,7 +63,7 @@ final class TreeState {
   ///
   /// After a failure paths do not grow, so that a type cannot nest containers without end.
   fileprivate func child(of container: TreeContainer, _ key: any CodingKey) -> TreeContainer {
-    TreeContainer(path: failure == nil ? container.path + [key] : container.path)
+    TreeContainer(path: failure == nil ? container.path + [key] : container.path, isNested: true)
   }
 }
 
@@ -122,7 +122,9 @@ struct TreeFields<Key: CodingKey>: KeyedEncodingContainerProtocol {
     try put(.optional(kind, tree), key)
   }
 
+  /// Returns the container in a field, which is the same one each time that it is requested.
   private func child(_ key: any CodingKey) -> TreeContainer {
+    if let child = container.nested(named: key.stringValue) { return child }
     let child = state.child(of: container, key)
     if state.failure == nil { container.set(.container(child), named: key.stringValue) }
     return child

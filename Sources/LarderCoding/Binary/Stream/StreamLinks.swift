@@ -47,7 +47,10 @@ struct StreamLinks: ~Copyable {
     func point(at target: StreamLink.Target) { link.takeUnretainedValue().target = target }
 
     func cutIfUsed() {
-      if !isFree { link.takeUnretainedValue().target = nil }
+      guard !isFree else { return }
+      let link = link.takeUnretainedValue()
+      // What was kept since an earlier payload may be in use on another thread.
+      if link.target != nil { link.target = nil }
     }
   }
 
