@@ -16,7 +16,7 @@ export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 4
 
 .DEFAULT_GOAL := help
 .PHONY: help deps demo test check lint api consumer examples traits docs bench-quick address \
-  zones fuzz counts proof bench bench-compare bench-deps format \
+  zones fuzz payloads counts proof bench bench-compare bench-deps format \
   install
 
 help: ## list the targets, and the parts of the proof
@@ -79,6 +79,9 @@ zones: deps ## run the store's and the feeds' tests in three time zones
 
 fuzz: ## fuzz the coder, direct coding and the readers of files for a minute each
 	Scripts/fuzz
+
+payloads: deps ## compare the payloads of HEAD with those of BASE=commit, for random values
+	Scripts/payloads "$(BASE)"
 
 counts: deps ## compare instructions and allocations of operations with the recorded ones
 	Scripts/counts

@@ -121,6 +121,12 @@ let package = Package(
       path: "Tests/CrashWorker"),
     // Types to encode: one for each way in which a type can encode itself.
     .target(name: "Specimens", dependencies: ["LarderTestSupport"], path: "Tests/Specimens"),
+    // Digests of the payloads of random values, for `Scripts/payloads`. Its folder has links to the
+    // specimens, and to the models of LarderTests.
+    .executableTarget(
+      name: "payload-digest",
+      dependencies: ["Larder", "LarderCoding", "LarderBytes", "LarderTestSupport"],
+      path: "Tests/PayloadDigest"),
     // Counts allocations, in a separate process.
     .target(name: "LarderAllocationCount", path: "Tests/AllocationCount"),
     .executableTarget(

@@ -1,0 +1,1 @@
+../LarderTests/DirectCoding/BinaryText.swift
