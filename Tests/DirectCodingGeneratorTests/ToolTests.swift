@@ -48,6 +48,14 @@ import Testing
     #expect(try run(["--print", models]).output == expected)
   }
 
+  @Test("The models of the tests of direct coding are what the program generates.")
+  func models() throws {
+    let models = root.appending(path: "Tests/LarderTests/DirectCoding/Models/Models.swift").path
+    let checked = try run(["--check", models])
+    #expect(checked.status == 0)
+    #expect(checked.output.hasSuffix("Models+DirectCoding.swift is up to date\n"))
+  }
+
   @Test("The feeds' models are what the program generates.")
   func feeds() throws {
     let folder = root.appending(path: "Sources/LarderFeeds")
