@@ -12,7 +12,8 @@
 /// rows and their payloads are written into one buffer.
 @usableFromInline package struct ByteBuffer: ~Copyable {
   // Unsafe: the buffer owns its memory; the first `used` of `capacity` bytes are initialized. Only
-  // the functions here access it, and each reserves the room it needs first.
+  // the functions here access it, and each reserves the room it needs first. So `used` never
+  // exceeds `capacity`, and sums and differences of them, written `&+` and `&-`, do not overflow.
   @usableFromInline internal var start: UnsafeMutableRawPointer?
   @usableFromInline internal var capacity = 0
   @usableFromInline internal var used = 0
@@ -32,9 +33,11 @@
   }
 
   /// Reserves room for `more` bytes and returns the address behind the last byte.
+  ///
+  /// It leaves room for another byte, so that there is memory even if `more` is 0.
   @inlinable @inline(__always)
   internal mutating func room(for more: Int) -> UnsafeMutableRawPointer {
-    if capacity - used < more || start == nil { grow(by: more) }
+    if capacity &- used <= more { grow(by: more) }
     return unsafe start.unsafelyUnwrapped + used
   }
 
@@ -42,7 +45,7 @@
   // allocation.
   @usableFromInline @inline(never)
   internal mutating func grow(by more: Int) {
-    capacity = max(256, 2 * capacity, used + more)
+    capacity = max(256, 2 * capacity, used + more + 1)
     guard let larger = realloc(start, capacity) else { fatalError("no memory for a buffer") }
     start = larger
   }
@@ -60,13 +63,13 @@ extension ByteBuffer {
   @inlinable @inline(__always)
   package mutating func append(_ byte: UInt8) {
     room(for: 1).storeBytes(of: byte, as: UInt8.self)
-    used += 1
+    used &+= 1
   }
 
   @inlinable @inline(__always)
   package mutating func append<T: FixedWidthInteger & BitwiseCopyable>(littleEndian number: T) {
     room(for: MemoryLayout<T>.size).storeBytes(of: number.littleEndian, as: T.self)
-    used += MemoryLayout<T>.size
+    used &+= MemoryLayout<T>.size
   }
 
   @inlinable @inline(__always)
@@ -78,7 +81,7 @@ extension ByteBuffer {
   package mutating func append(_ bytes: UnsafeRawBufferPointer) {
     guard let source = bytes.baseAddress else { return }
     room(for: bytes.count).copyMemory(from: source, byteCount: bytes.count)
-    used += bytes.count
+    used &+= bytes.count
   }
 
   @inlinable package mutating func append(_ bytes: RawSpan) {
@@ -89,7 +92,7 @@ extension ByteBuffer {
 
   @inlinable package mutating func append(zeros count: Int) {
     room(for: count).initializeMemory(as: UInt8.self, repeating: 0, count: count)
-    used += count
+    used &+= count
   }
 
   /// Appends `number` as a varint (see ``appendVarint(_:to:)``).
@@ -121,8 +124,17 @@ extension ByteBuffer {
 
   @inlinable @inline(__always)
   internal mutating func append(utf8: UnsafeBufferPointer<UInt8>) {
-    append(varint: UInt64(utf8.count))
-    append(UnsafeRawBufferPointer(utf8))
+    let count = utf8.count
+    if count < 0x80, let source = utf8.baseAddress {
+      // Most texts: the length and the bytes need room once.
+      let end = room(for: 1 &+ count)
+      end.storeBytes(of: UInt8(truncatingIfNeeded: count), as: UInt8.self)
+      (end + 1).copyMemory(from: source, byteCount: count)
+      used &+= 1 &+ count
+    } else {
+      append(varint: UInt64(count))
+      append(UnsafeRawBufferPointer(utf8))
+    }
   }
 }
 
@@ -139,7 +151,7 @@ extension ByteBuffer {
       UnsafeRawBufferPointer(start: start, count: used),
       UnsafeMutableRawBufferPointer(start: end, count: capacity))
     precondition(count >= 0 && count <= capacity)
-    used += count
+    used &+= count
   }
 }
 
@@ -163,7 +175,7 @@ extension ByteBuffer {
 
   /// Overwrites the four bytes at `offset` with `number`, little-endian.
   @inlinable package mutating func set(_ number: UInt32, at offset: Int) {
-    precondition(offset >= 0 && offset <= used - 4)
+    precondition(offset >= 0 && offset <= used &- 4)
     unsafe start.unsafelyUnwrapped.storeBytes(
       of: number.littleEndian, toByteOffset: offset, as: UInt32.self)
   }

@@ -101,7 +101,7 @@ private final class ObjectPart<Value: DirectCoding>: DirectPart {
   }
 
   func put(_ value: Value, to fields: inout FieldWriter) {
-    guard let shape = route.shape(of: value) else { return fields.base.encodePart(value) }
+    guard let shape = route.shape(shownBy: value) else { return fields.base.encodePart(value) }
     guard let outer = fields.base.beginObject(shape) else { return }
     value.write(to: &fields)
     fields.base.endObject()
@@ -130,7 +130,7 @@ private final class ListPart<Element: DirectCoding>: DirectPart {
   func write<T: Encodable>(_ value: T, to fields: inout FieldWriter) {
     let elements: [Element] = same(value)
     guard let first = elements.first else { return fields.base.writeEmptyList() }
-    guard let shape = route.shape(of: first) else { return fields.base.encodePart(value) }
+    guard let shape = route.shape(shownBy: first) else { return fields.base.encodePart(value) }
     guard let outer = fields.base.beginList(shape, count: elements.count) else { return }
     DirectRoute.write(elements, to: &fields)
     fields.base.leave(outer)

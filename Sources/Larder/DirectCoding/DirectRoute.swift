@@ -42,7 +42,7 @@ extension DirectRoute: @unchecked Sendable {}
 
 extension DirectRoute {
   func encode(_ value: Element, into buffer: inout ByteBuffer) throws {
-    guard let shape = shape(shownBy: value, &buffer) else {
+    guard let shape = shape(shownBy: value) else {
       return try Binary.encode(value, into: &buffer)
     }
     var fields = FieldWriter(DirectWriter(&buffer, shape: shape, listOf: nil))
@@ -52,7 +52,7 @@ extension DirectRoute {
   }
 
   func encode(_ values: [Element], into buffer: inout ByteBuffer) throws {
-    guard let first = values.first, let shape = shape(shownBy: first, &buffer) else {
+    guard let first = values.first, let shape = shape(shownBy: first) else {
       return try Binary.encode(values, into: &buffer)
     }
     var fields = FieldWriter(DirectWriter(&buffer, shape: shape, listOf: values.count))
@@ -75,19 +75,19 @@ extension DirectRoute {
   }
 
   /// The shape that the type writes; nil if it cannot be written directly.
-  func shape(of value: Element) -> UnsafePointer<WrittenShape>? {
-    if let known = shape.load(ordering: .acquiring) { return known }
-    var buffer = ByteBuffer()
-    return shape(shownBy: value, &buffer)
+  @inline(__always)
+  func shape(shownBy value: Element) -> UnsafePointer<WrittenShape>? {
+    shape.load(ordering: .acquiring) ?? learnShape(from: value)
   }
 
-  private func shape(
-    shownBy value: Element, _ buffer: inout ByteBuffer
-  ) -> UnsafePointer<WrittenShape>? {
-    if let known = shape.load(ordering: .acquiring) { return known }
-    var fields = FieldWriter(DirectWriter(&buffer, shape: nil, listOf: nil))
-    value.write(to: &fields)
-    guard let learned = fields.learn(into: &buffer) else { return nil }
+  @inline(never)
+  private func learnShape(from value: Element) -> UnsafePointer<WrittenShape>? {
+    var fields: [WrittenField] = []
+    withUnsafeMutablePointer(to: &fields) { fields in
+      var fields = FieldWriter(DirectWriter(learning: fields))
+      value.write(to: &fields)
+    }
+    guard let learned = WrittenShape(fields) else { return nil }
     let new = UnsafeMutablePointer<WrittenShape>.allocate(capacity: 1)
     new.initialize(to: learned)
     let (isFirst, known) = shape.compareExchange(
@@ -120,27 +120,34 @@ extension DirectRoute {
   }
 
   /// Reads a value; throws if `Codable` must decode the payload instead.
+  @inline(__always)
   func read(_ payload: UnsafeRawBufferPointer) throws -> Element {
-    var fields = FieldReader(try .begin(payload, isList: false))
+    let start = try DirectReader.Start(of: payload, isList: false)
+    var fields = FieldReader(payload, start, newest: plans.load(ordering: .acquiring))
     defer { fields.base.close() }
-    return try next(&fields)
+    return try element(&fields)
   }
 
   func readList(_ payload: UnsafeRawBufferPointer) throws -> [Element] {
-    var fields = FieldReader(try .begin(payload, isList: true))
+    let start = try DirectReader.Start(of: payload, isList: true)
+    var fields = FieldReader(payload, start, newest: plans.load(ordering: .acquiring))
     defer { fields.base.close() }
-    return try next(fields.base.count ?? 0, &fields)
+    return try elements(fields.base.count, &fields)
   }
 
   /// Reads the next object.
   func next(_ fields: inout FieldReader) throws -> Element {
-    try followPlan(&fields)
+    try fields.base.follow(newest: plans.load(ordering: .acquiring))
     return try element(&fields)
   }
 
   /// Reads the next objects, which have one shape.
   func next(_ count: Int, _ fields: inout FieldReader) throws -> [Element] {
-    try followPlan(&fields)
+    try fields.base.follow(newest: plans.load(ordering: .acquiring))
+    return try elements(count, &fields)
+  }
+
+  private func elements(_ count: Int, _ fields: inout FieldReader) throws -> [Element] {
     var values: [Element] = []
     // The count is not trusted: an element may be much larger than its bytes in the payload.
     values.reserveCapacity(min(count, 1024))
@@ -148,20 +155,12 @@ extension DirectRoute {
     return values
   }
 
-  private func followPlan(_ fields: inout FieldReader) throws {
-    var next = plans.load(ordering: .acquiring)
-    while let plan = next {
-      if try fields.base.follow(plan) { return }
-      next = plan.pointee.older
-    }
-    try fields.base.beginLearning()
-  }
-
+  @inline(__always)
   private func element(_ fields: inout FieldReader) throws -> Element {
     try fields.base.beginObject()
     let value = try Element(from: &fields)
-    if fields.base.isLearning, let plan = keep(fields.base.learn()) {
-      _ = try fields.base.follow(plan)
+    if fields.base.learned != nil, let plan = keep(fields.base.learn()) {
+      fields.base.follow(learned: plan)
     }
     try fields.base.endObject()
     return value

@@ -8,7 +8,12 @@ import LarderCoding
 public struct FieldReader: ~Copyable {
   var base: DirectReader
 
-  init(_ base: consuming DirectReader) { self.base = base }
+  init(
+    _ payload: UnsafeRawBufferPointer, _ start: DirectReader.Start,
+    newest: UnsafePointer<ReadingPlan>?
+  ) {
+    base = DirectReader(payload, start, newest: newest)
+  }
 
   /// Reads a value of any other type.
   ///

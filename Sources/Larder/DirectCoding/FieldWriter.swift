@@ -11,13 +11,11 @@ public struct FieldWriter: ~Copyable {
   /// Moves the payload into `buffer`.
   ///
   /// Returns false, and appends nothing, if the value must be encoded through `Codable`.
-  consuming func finish(into buffer: inout ByteBuffer) -> Bool { base.finish(into: &buffer) }
-
-  /// Returns the shape of the value that was written; nil if the type cannot be written directly.
-  ///
-  /// Nothing is appended to `buffer`.
-  consuming func learn(into buffer: inout ByteBuffer) -> WrittenShape? {
-    base.learn(into: &buffer)
+  @inline(__always)
+  consuming func finish(into buffer: inout ByteBuffer) -> Bool {
+    let isWritten = base.finish(into: &buffer)
+    base.end()
+    return isWritten
   }
 
   /// Writes a value of any other type.

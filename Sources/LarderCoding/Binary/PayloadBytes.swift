@@ -63,8 +63,13 @@ package struct PayloadBytes {
   /// Reads a string.
   @inline(__always)
   package func text(at offset: inout Int) throws(Fault) -> String {
-    let units = try run(at: &offset).assumingMemoryBound(to: UInt8.self)
+    let run = try run(at: &offset)
+    let units = run.assumingMemoryBound(to: UInt8.self)
     if #available(macOS 26, iOS 26, *) {
+      if Self.areASCII(run) {
+        // Unsafe: bytes below 0x80 are valid UTF-8.
+        return String(copying: unsafe UTF8Span(unchecked: units.span, isKnownASCII: true))
+      }
       do {
         return String(copying: try UTF8Span(validating: units.span))
       } catch {
@@ -75,6 +80,26 @@ package struct PayloadBytes {
       throw .malformed("a string that is not UTF-8")
     }
     return text
+  }
+
+  /// Whether all bytes are ASCII.
+  ///
+  /// For a short text, validating UTF-8 takes a multiple of the time.
+  @inline(__always)
+  private static func areASCII(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    let size = MemoryLayout<UInt64>.size
+    var all: UInt64 = 0
+    if bytes.count >= size {
+      let last = bytes.count - size
+      for offset in stride(from: 0, to: last, by: size) {
+        all |= bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+      }
+      // It overlaps the one before it if the count is no multiple of its size.
+      all |= bytes.loadUnaligned(fromByteOffset: last, as: UInt64.self)
+    } else {
+      for byte in bytes { all |= UInt64(byte) }
+    }
+    return all & 0x8080_8080_8080_8080 == 0
   }
 }
 

@@ -10,8 +10,7 @@ extension DirectReader {
     fileprivate var depth: Int
     fileprivate var objectStart: Int
     fileprivate var reached: Int?
-    fileprivate var isLearning: Bool
-    fileprivate var learned: [ReadingStep]
+    fileprivate var learned: [ReadingStep]?
   }
 
   /// Moves to a field that holds a tagged value.
@@ -94,20 +93,18 @@ extension DirectReader {
   package mutating func leave(_ outer: consuming Outer) {
     (next, plan, number, isTagged) = (outer.next, outer.plan, outer.number, outer.isTagged)
     (depth, objectStart, reached) = (outer.depth, outer.objectStart, outer.reached)
-    isLearning = outer.isLearning
     learned = outer.learned
   }
 
   private mutating func enter(levels: Int) -> Outer {
     let outer = Outer(
       next: next, plan: plan, number: number, isTagged: isTagged, depth: depth,
-      objectStart: objectStart, reached: reached, isLearning: isLearning, learned: learned)
+      objectStart: objectStart, reached: reached, learned: learned)
     next = Self.noStep
     plan = nil
     depth += levels
     reached = nil
-    isLearning = false
-    learned = []
+    learned = nil
     return outer
   }
 }

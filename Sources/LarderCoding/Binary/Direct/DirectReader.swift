@@ -31,7 +31,8 @@ package struct ReadingPlan {
   }
 
   /// Whether the plan applies to objects of that shape in a payload with that table.
-  package func matches(_ table: UnsafeRawBufferPointer, _ shape: UInt8) -> Bool {
+  @inline(__always)
+  fileprivate func matches(_ table: UnsafeRawBufferPointer, _ shape: UInt8) -> Bool {
     self.shape == shape && areEqual(UnsafeRawBufferPointer(self.table), table)
   }
 }
@@ -68,10 +69,10 @@ package struct DirectReader: ~Copyable {
   var plan: UnsafePointer<ReadingPlan>?
   private let table: UnsafeRawBufferPointer
   var number: UInt8
-  /// Whether each object is preceded by its type.
+  /// Whether each object of a list is preceded by its type.
   var isTagged: Bool
-  /// The number of objects in a list; nil for a single object.
-  package let count: Int?
+  /// The number of objects in a list; 0 for a single object.
+  package let count: Int
   /// The nesting level of the fields: they are within their object, which may be within a list.
   var depth: Int
 
@@ -80,8 +81,8 @@ package struct DirectReader: ~Copyable {
   var objectStart = 0
   /// The number of the object's fields before `offset`; nil while the plan is followed.
   var reached: Int?
-  package internal(set) var isLearning = false
-  var learned: [ReadingStep] = []
+  /// The steps so far of the plan that is learned; nil while none is.
+  package internal(set) var learned: [ReadingStep]?
 
   /// The step of a reader without a plan, which matches no name.
   // Unsafe: allocated once, and never changed or freed.
@@ -95,72 +96,93 @@ package struct DirectReader: ~Copyable {
 // MARK: - Beginning and ending
 
 extension DirectReader {
-  /// Begins to read a payload that holds an object, or a list of objects.
+  /// Begins to read a payload; ``follow(newest:)`` says which plan it follows.
   ///
-  /// The memory must stay valid until ``close()``.
-  package static func begin(
-    _ payload: UnsafeRawBufferPointer, isList: Bool
-  ) throws(Fault) -> DirectReader {
-    guard payload.count > Binary.headBytes, payload[0] == Binary.version else {
-      throw .malformed("an unsupported format version")
-    }
-    let whole = PayloadBytes(payload, upTo: payload.count)
-    let size = Int(UInt32(littleEndian: try whole.load(at: Binary.sizeOffset)))
-    guard size < payload.count - Binary.headBytes else {
-      throw .malformed("a missing table of shapes")
-    }
-    let bytes = PayloadBytes(payload, upTo: Binary.headBytes + size)
-    let table = UnsafeRawBufferPointer(rebasing: payload[bytes.end...])
-    let start = Binary.headBytes
-    let kind: UInt8 = try bytes.load(at: start)
-    guard isList else {
-      guard kind == Kind.object.rawValue else { throw .unsuitable("not an object") }
-      return DirectReader(
-        bytes: bytes, table: table, offset: start, number: try bytes.load(at: start + 1),
-        isTagged: true, count: nil)
-    }
-    let element: UInt8 = try bytes.load(at: start + 1)
-    let isTagged = element == Kind.tagged.rawValue
-    guard kind == Kind.list.rawValue, isTagged || element == Kind.object.rawValue else {
-      throw .unsuitable("not a list of objects")
-    }
-    let head = isTagged ? 2 : 3
-    let count = Int(UInt32(littleEndian: try bytes.load(at: start + head)))
-    // An empty list has no shape.
-    guard count > 0, count <= size else { throw .unsuitable("an empty list") }
-    return DirectReader(
-      bytes: bytes, table: table, offset: start + head + 4,
-      number: try bytes.load(at: start + (isTagged ? head + 5 : 2)), isTagged: isTagged,
-      count: count)
-  }
-
-  private init(
-    bytes: PayloadBytes, table: UnsafeRawBufferPointer, offset: Int, number: UInt8,
-    isTagged: Bool, count: Int?
+  /// `start` is the payload's. The memory must stay valid until ``close()``.
+  package init(
+    _ payload: UnsafeRawBufferPointer, _ start: Start, newest: UnsafePointer<ReadingPlan>?
   ) {
-    self.bytes = bytes
-    self.table = table
-    self.offset = offset
-    self.number = number
-    self.isTagged = isTagged
-    self.count = count
-    depth = count == nil ? 2 : 3
-    next = Self.noStep
+    bytes = PayloadBytes(payload, upTo: start.end)
+    table = UnsafeRawBufferPointer(rebasing: payload[start.end...])
+    (offset, number) = (start.offset, start.number)
+    (isTagged, count) = (start.isTagged, start.count)
+    depth = start.count == 0 ? 2 : 3
+    plan = Self.plan(for: table, start.number, newest: newest)
+    next = plan.map { UnsafePointer($0.pointee.steps) } ?? Self.noStep
   }
 
-  /// Follows `plan` from the next object on; false if the plan is for other payloads.
-  package mutating func follow(_ plan: UnsafePointer<ReadingPlan>) throws(Fault) -> Bool {
-    guard plan.pointee.matches(table, number) else { return false }
-    self.plan = plan
-    if !plan.pointee.isPlain { try open() }
-    return true
+  /// What a payload says before the fields of its first object.
+  // It is small enough to be returned in registers. Copies in memory take longer than the checks.
+  package struct Start {
+    /// The end of the value.
+    fileprivate let end: Int
+    fileprivate let offset: Int
+    fileprivate let count: Int
+    fileprivate let number: UInt8
+    fileprivate let isTagged: Bool
+
+    /// Reads the start of a payload that holds an object, or a list of objects.
+    package init(of payload: UnsafeRawBufferPointer, isList: Bool) throws(Fault) {
+      // The head, the first two bytes of the value, and a table of at least one byte.
+      guard payload.count >= MemoryLayout<UInt64>.size else { throw .malformed("too few bytes") }
+      let head = UInt64(littleEndian: payload.loadUnaligned(as: UInt64.self))
+      guard UInt8(truncatingIfNeeded: head) == Binary.version else {
+        throw .malformed("an unsupported format version")
+      }
+      let size = Int(UInt32(truncatingIfNeeded: head >> (8 * Binary.sizeOffset)))
+      guard size >= 2, size < payload.count - Binary.headBytes else {
+        throw .malformed("a missing table of shapes")
+      }
+      end = Binary.headBytes + size
+      let kind = UInt8(truncatingIfNeeded: head >> (8 * Binary.headBytes))
+      let second = UInt8(truncatingIfNeeded: head >> (8 * (Binary.headBytes + 1)))
+      guard isList else {
+        guard kind == Kind.object.rawValue else { throw .unsuitable("not an object") }
+        (offset, number) = (Binary.headBytes + 2, second)
+        (isTagged, count) = (false, 0)
+        return
+      }
+      isTagged = second == Kind.tagged.rawValue
+      guard kind == Kind.list.rawValue, isTagged || second == Kind.object.rawValue else {
+        throw .unsuitable("not a list of objects")
+      }
+      let start = Binary.headBytes + (isTagged ? 2 : 3)
+      let bytes = PayloadBytes(payload, upTo: end)
+      count = Int(UInt32(littleEndian: try bytes.load(at: start)))
+      // An empty list has no shape.
+      guard count > 0, count <= size else { throw .unsuitable("an empty list") }
+      number = try bytes.load(at: isTagged ? start + 5 : start - 1)
+      offset = start + 4
+    }
   }
 
-  /// Records how the type reads the next object, for ``learn()``.
-  package mutating func beginLearning() throws(Fault) {
+  /// Follows a plan from the next object on: the newest one that is for such payloads.
+  ///
+  /// If there is none, it records how the type reads the next object, for ``learn()``.
+  package mutating func follow(newest: UnsafePointer<ReadingPlan>?) throws(Fault) {
+    plan = Self.plan(for: table, number, newest: newest)
+    if plan == nil { try beginLearning() }
+  }
+
+  @inline(__always)
+  private static func plan(
+    for table: UnsafeRawBufferPointer, _ number: UInt8, newest: UnsafePointer<ReadingPlan>?
+  ) -> UnsafePointer<ReadingPlan>? {
+    var next = newest
+    while let plan = next, !plan.pointee.matches(table, number) { next = plan.pointee.older }
+    return next
+  }
+
+  private mutating func beginLearning() throws(Fault) {
     try open()
-    isLearning = true
+    learned = []
   }
+
+  /// Follows the plan that was learned from the object just read.
+  package mutating func follow(learned plan: UnsafePointer<ReadingPlan>) { self.plan = plan }
+
+  @inline(__always)
+  var isLearning: Bool { learned != nil }
 
   /// Reads the table of shapes, unless that was done.
   private mutating func open() throws(Fault) {
@@ -173,11 +195,10 @@ extension DirectReader {
 
   /// Returns the plan learned from the object just read.
   package mutating func learn() -> ReadingPlan {
-    isLearning = false
     var end = ReadingStep()
     end.reached = reached ?? 0
     end.isAtEnd = end.reached == shape?.types.count
-    return ReadingPlan(learned, end: end, table: table, shape: number)
+    return ReadingPlan(learned.take() ?? [], end: end, table: table, shape: number)
   }
 
   package mutating func beginObject() throws(Fault) {
@@ -188,12 +209,14 @@ extension DirectReader {
       offset += 2
     }
     objectStart = offset
-    if let plan {
-      next = UnsafePointer(plan.pointee.steps)
-      reached = nil
-    } else {
-      reached = 0
+    guard let plan else {
+      // The first object of a payload that no plan is for.
+      if payload == nil { try beginLearning() }
+      return reached = 0
     }
+    if !plan.pointee.isPlain { try open() }
+    next = UnsafePointer(plan.pointee.steps)
+    reached = nil
   }
 
   package mutating func endObject() throws(Fault) {
@@ -257,8 +280,8 @@ extension DirectReader {
     guard numberKind(of: T.self) != nil, isNext(name, request) else {
       guard let place = try locate(name, request) else { throw Fault.missing }
       // A list of other numbers is converted, also in later payloads.
-      if isLearning, try !isList(place, of: T.kind) {
-        learned[learned.count - 1].plainName = nil
+      if let last = learned?.indices.last, try !isList(place, of: T.kind) {
+        learned?[last].plainName = nil
       }
       return try decode(place)
     }
@@ -330,7 +353,10 @@ extension DirectReader {
     } else {
       let from = leavePlan()
       field = shape.index(of: name.description)
-      if isLearning { learned.append(step(name, kind, field, from: from, shape)) }
+      if isLearning {
+        let step = step(name, kind, field, from: from, shape)
+        learned?.append(step)
+      }
       if let field {
         try seek(to: field, from: from, payload, shape)
         reached = field + 1

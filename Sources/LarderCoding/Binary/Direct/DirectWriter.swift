@@ -7,31 +7,35 @@ package struct WrittenShape {
   // Unsafe: allocated in `init`, and freed by the shape's owner with `deallocate`.
   let fields: UnsafeMutablePointer<WrittenField>
   let count: Int
-  /// The shape's entry in the table of shapes.
-  let entry: UnsafeMutableRawBufferPointer
+  /// A table with this shape alone: the number of shapes, and the shape's entry.
+  let table: UnsafeMutableRawBufferPointer
 
   /// Makes a shape; nil if there are no fields, duplicate names, or too many bytes for a table.
-  init?(_ fields: [WrittenField]) {
+  package init?(_ fields: [WrittenField]) {
     let names = fields.map(\.text)
     guard !fields.isEmpty, Set(names).count == names.count else { return nil }
-    var entry = ByteBuffer()
-    entry.append(varint: UInt64(fields.count))
+    var table = ByteBuffer()
+    table.append(UInt8(1))
+    table.append(varint: UInt64(fields.count))
     for (field, name) in zip(fields, names) {
-      entry.append(field.kind)
-      entry.append(text: name)
+      table.append(field.kind)
+      table.append(text: name)
     }
-    guard entry.count < Binary.maximumTableBytes else { return nil }
+    guard table.count <= Binary.maximumTableBytes else { return nil }
     count = fields.count
     self.fields = .allocate(capacity: count + 1)
     self.fields.initialize(from: fields, count: count)
     (self.fields + count).initialize(to: WrittenField(name: nil, nameCount: 0, kind: 0))
-    self.entry = .allocate(byteCount: entry.count, alignment: 1)
-    entry.withBytes { self.entry.copyMemory(from: $0) }
+    self.table = .allocate(byteCount: table.count, alignment: 1)
+    table.withBytes { self.table.copyMemory(from: $0) }
   }
+
+  /// The shape's entry in the table of shapes.
+  var entry: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: table.dropFirst()) }
 
   package func deallocate() {
     fields.deallocate()
-    entry.deallocate()
+    table.deallocate()
   }
 }
 
@@ -61,13 +65,14 @@ package struct WrittenField {
 /// the writer does not support sets ``needsFallback``, and the caller then encodes it with the
 /// type's `encode(to:)`.
 package struct DirectWriter: ~Copyable {
-  var bytes = ByteBuffer()
+  var bytes: ByteBuffer
   private let start: Int
   // Unsafe: both point into a shape that its owner keeps for the writer's lifetime.
   var shape: UnsafePointer<WrittenShape>?
   var next: UnsafePointer<WrittenField>
-  /// The fields written so far while the shape is learned.
-  private var learned: [WrittenField] = []
+  // Unsafe: it outlives the writer.
+  /// The fields so far of a writer that learns a shape; nil if there is a shape.
+  private let learned: UnsafeMutablePointer<[WrittenField]>?
   /// The number of containers around a field.
   var depth: Int
   /// Writes the fields whose types have only `encode(to:)`, and numbers the shapes.
@@ -85,25 +90,41 @@ package struct DirectWriter: ~Copyable {
 
   /// Begins the payload of an object, or of a list of `count` objects, at the end of `buffer`.
   ///
-  /// The writer takes over the bytes: `buffer` is empty until ``finish(into:)`` or
-  /// ``learn(into:)``.
+  /// The writer takes over the bytes: `buffer` is empty until ``finish(into:)``.
   package init(
-    _ buffer: inout ByteBuffer, shape: UnsafePointer<WrittenShape>?, listOf count: Int?
+    _ buffer: inout ByteBuffer, shape: UnsafePointer<WrittenShape>, listOf count: Int?
   ) {
     start = buffer.count
-    self.shape = shape
-    next = shape.map { UnsafePointer($0.pointee.fields) } ?? Self.noField
-    depth = count == nil ? 1 : 2
-    swap(&bytes, &buffer)
-    bytes.append(Binary.version)
-    bytes.append(littleEndian: UInt32(0))
+    // One append, because each of them checks for room: the version, the size, which
+    // ``finish(into:)`` sets, the value's type, and the shape's number.
+    let type =
+      count == nil
+      ? UInt64(Kind.object.rawValue)
+      : UInt64(Kind.list.rawValue) | UInt64(Kind.object.rawValue) << 8
+    buffer.append(littleEndian: UInt64(Binary.version) | type << (8 * Binary.headBytes))
     if let count {
-      bytes.append(Kind.list.rawValue)
-      bytes.append(littleEndian: UInt16(Kind.object.rawValue))
-      bytes.append(littleEndian: UInt32(clamping: count))
+      buffer.append(littleEndian: UInt32(clamping: count))
     } else {
-      bytes.append(littleEndian: UInt16(Kind.object.rawValue))
+      buffer.truncate(to: start + Binary.headBytes + 2)
     }
+    self.shape = shape
+    learned = nil
+    next = UnsafePointer(shape.pointee.fields)
+    depth = count == nil ? 1 : 2
+    bytes = ByteBuffer()
+    swap(&bytes, &buffer)
+  }
+
+  /// Makes a writer that writes nothing, and appends the fields of an object to `learned`.
+  ///
+  /// The array must outlive the writer.
+  package init(learning learned: UnsafeMutablePointer<[WrittenField]>) {
+    self.learned = learned
+    bytes = ByteBuffer()
+    start = 0
+    shape = nil
+    next = Self.noField
+    depth = 1
   }
 
   /// Ends an object; the next field belongs to the next object.
@@ -115,35 +136,35 @@ package struct DirectWriter: ~Copyable {
 
   /// Returns the bytes to `buffer` with the payload appended; false, without a payload, if the
   /// value needs the fallback.
-  package consuming func finish(into buffer: inout ByteBuffer) -> Bool {
+  ///
+  /// The last call but ``end()``.
+  package mutating func finish(into buffer: inout ByteBuffer) -> Bool {
+    var isWritten = false
     if !needsFallback, let shape {
-      let size = bytes.count - start - Binary.headBytes
-      bytes.set(UInt32(clamping: size), at: start + Binary.sizeOffset)
-      appendTable(shape)
+      let end = bytes.count
+      bytes.set(
+        UInt32(clamping: end - start - Binary.headBytes), at: start + Binary.sizeOffset)
+      bytes.append(UnsafeRawBufferPointer(shape.pointee.table))
+      isWritten = true
+      if let parts = payloadWriter.take() { isWritten = append(parts, toTableAt: end) }
     }
-    let isWritten = !needsFallback && shape != nil
     if !isWritten { bytes.truncate(to: start) }
     swap(&bytes, &buffer)
     return isWritten
   }
 
-  private mutating func appendTable(_ shape: UnsafePointer<WrittenShape>) {
-    let table = bytes.count
-    bytes.append(UInt8(1))
-    bytes.append(UnsafeRawBufferPointer(shape.pointee.entry))
-    guard let parts = payloadWriter.take() else { return }
+  /// Ends the life of the writer.
+  // Here, because in another module the compiler destroys its parts by their metadata.
+  package consuming func end() {}
+
+  /// Adds the shapes of the parts to the table; false if it gets too long.
+  @inline(never)
+  private mutating func append(
+    _ parts: consuming PayloadWriter, toTableAt table: Int
+  ) -> Bool {
     bytes.set(UInt8(1 + parts.shapeCount), at: table)
     parts.appendShapes(to: &bytes)
-    if bytes.count - table > Binary.maximumTableBytes { needsFallback = true }
-  }
-
-  /// Returns the shape of the object just written; nil if the type cannot have a shape.
-  ///
-  /// The bytes go back to `buffer` without a payload.
-  package consuming func learn(into buffer: inout ByteBuffer) -> WrittenShape? {
-    bytes.truncate(to: start)
-    swap(&bytes, &buffer)
-    return WrittenShape(learned)
+    return bytes.count - table <= Binary.maximumTableBytes
   }
 }
 
@@ -164,8 +185,8 @@ extension DirectWriter {
   @inline(never)
   private mutating func beginOther(_ name: StaticString, _ kind: UInt8) -> Bool {
     let field = WrittenField(name, kind)
-    if shape == nil {
-      learned.append(field)
+    if let learned {
+      learned.pointee.append(field)
     } else if next.pointee.kind == kind, next.pointee.text == field.text {
       // The same name from another literal in the program.
       next += 1
