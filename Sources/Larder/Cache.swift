@@ -227,7 +227,9 @@ extension Cache {
     _ value: Value, for key: Key, lifetime: Lifetime? = nil, validator: Validator? = nil,
     tags: [String] = [], durability: Durability? = nil
   ) throws {
-    var write = PendingWrite()
+    // Unsafe: this call alone has the write, until it leaves it.
+    let write = core.spareWrite.take()
+    defer { core.spareWrite.leave(write) }
     let now = core.clock.now()
     var fields = Record.Fields()
     // Most saves have no such field: the call takes as long as a twentieth of a save.
@@ -236,9 +238,9 @@ extension Cache {
         of: core, lifetime: lifetime, validator: validator, tags: tags, savedAt: now)
     }
     let id = core.id
-    try core.refuseNewerEntry(of: key, id: id, after: write.rows)
-    try core.add(value, for: key, id: id, savedAt: now, fields: fields, to: &write)
-    try core.context.commit(&write, durability)
+    try core.refuseNewerEntry(of: key, id: id, after: write.pointee.rows)
+    try core.add(value, for: key, id: id, savedAt: now, fields: fields, to: &write.pointee)
+    try core.context.commit(&write.pointee, durability)
     core.counts.saves.add()
   }
 

@@ -79,6 +79,8 @@ final class CacheCore<Value: Sendable>: OpenCache {
   let turns = Turns()
   /// Memory for the reads of single keys.
   let spareBuffer = SpareBuffer()
+  /// Memory for the saves of single values.
+  let spareWrite = SpareWrite()
   let counts: CacheCounts
   /// The decoded values in memory; nil if the cache keeps none.
   let memory: CacheMemory?

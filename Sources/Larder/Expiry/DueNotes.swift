@@ -24,8 +24,8 @@ struct DueNotes {
   }
 
   func note() {
-    guard let due else { return }
-    due.note(bucket)
-    for other in others ?? [] { other.due.note(other.bucket) }
+    due?.note(bucket)
+    guard let others else { return }
+    for other in others { other.due.note(other.bucket) }
   }
 }

@@ -243,14 +243,17 @@ extension Record {
     coder: UInt8, schemaVersion: UInt32, savedAt: Date, expiresAt: Date?, fields: Fields,
     to buffer: inout ByteBuffer
   ) {
-    buffer.append(formatVersion)
-    buffer.append((expiresAt == nil ? 0 : Flag.expires) | fields.flags)
-    buffer.append(coder)
-    buffer.append(fields.tags == nil ? 0 : MoreFlag.hasTags)
-    buffer.append(littleEndian: schemaVersion)
+    // One append for the first eight bytes, because each of them checks for room.
+    let flags = (expiresAt == nil ? 0 : Flag.expires) | fields.flags
+    let moreFlags = fields.tags == nil ? 0 : MoreFlag.hasTags
+    buffer.append(
+      littleEndian: UInt64(formatVersion) | UInt64(flags) << (8 * Offset.flags)
+        | UInt64(coder) << (8 * Offset.coder) | UInt64(moreFlags) << (8 * Offset.moreFlags)
+        | UInt64(schemaVersion) << (8 * Offset.schemaVersion))
     buffer.append(littleEndian: bits(of: savedAt))
     buffer.append(littleEndian: expiresAt.map(bits) ?? 0)
-    buffer.append(zeros: stamp.end - stamp.offset)
+    buffer.append(littleEndian: UInt64(0))
+    buffer.append(littleEndian: UInt32(0))
     if let lifetime = fields.lifetime { lifetime.append(to: &buffer) }
     if let validator = fields.validator { append(validator.bytes.span.bytes, to: &buffer) }
     if let tags = fields.tags { buffer.append(tags.bytes.span.bytes) }
