@@ -36,12 +36,13 @@
 /// - `init(from:)` accepts the values that the `Codable` initialiser accepts. If it throws, the
 ///   value is decoded again through `Codable`; if that fails too, the `Codable` error is reported.
 ///
-/// Within such a value, values of other ``DirectCoding`` types are coded directly, too, and so are
-/// optionals and arrays of them, and dictionaries with string keys. All other types go through
-/// `Codable`, with everything inside them; the rest of the value is still coded directly.
+/// Such values are coded directly wherever they are: alone, within each other, in optionals,
+/// arrays, sets and dictionaries with string keys, and in the fields of a type that is only
+/// `Codable`. That type itself goes through `Codable`.
 ///
 /// A value that breaks the second rule, or that has a `URL` with a base, is encoded through
-/// `Codable` as a whole.
+/// `Codable` as a whole. So is one that leaves out a coding key: the first value of a type is
+/// encoded both ways, and the fields are compared.
 public protocol DirectCoding: Codable, Sendable {
   /// Creates a value from its fields.
   ///

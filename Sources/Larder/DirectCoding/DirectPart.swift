@@ -1,24 +1,54 @@
 import LarderCoding
 import Synchronization
 
-/// Writes and reads values of one type within ``DirectCoding`` values, without `Codable`.
+/// Writes and reads values of one type, without `Codable`.
 ///
-/// There are parts for ``DirectCoding`` types, arrays of them, and dictionaries of them with string
-/// keys. The generic parameter of the functions is always the part's own type.
-protocol DirectPart: AnyObject, Sendable {
-  /// Writes a value, tagged.
-  func write<T: Encodable>(_ value: T, to fields: inout FieldWriter)
+/// There are parts for ``DirectCoding`` types, and for optionals, arrays, sets and dictionaries
+/// with string keys that hold such values. The value at an address, and the generic parameter, are
+/// always of the part's own type.
+protocol DirectPart: StreamPart {
+  /// Writes the value at `place`, tagged.
+  func write(at place: UnsafeRawPointer, to fields: inout FieldWriter)
 
   /// Reads the value at `place`.
   func read<T: Decodable>(_ place: Place, from fields: inout FieldReader) throws -> T
 }
 
+extension DirectPart {
+  func write(at place: UnsafeRawPointer, within stream: StreamWriter) -> Bool {
+    var fields = FieldWriter(DirectWriter(within: stream))
+    write(at: place, to: &fields)
+    return fields.finish(within: stream)
+  }
+
+  func read<T: Decodable>(
+    _ place: Place, within payload: Payload, depth: Int, end: inout Int
+  ) throws -> T {
+    var fields = FieldReader(within: payload, depth: depth)
+    let value: T = try read(place, from: &fields)
+    end = fields.base.offset
+    return value
+  }
+}
+
 /// The parts that the program has used, by type.
 enum DirectParts {
   /// The part for a type, or the absence of one.
-  private struct Known {
+  // @unchecked: the memory behind `streamPart` never changes.
+  private struct Known: @unchecked Sendable {
     let type: ObjectIdentifier
     let part: (any DirectPart)?
+    /// The part for streams, in memory that is never freed.
+    let streamPart: UnsafePointer<any StreamPart>?
+
+    init(_ type: ObjectIdentifier, _ part: (any DirectPart)?) {
+      (self.type, self.part) = (type, part)
+      streamPart = part.map { part in
+        let place = UnsafeMutablePointer<any StreamPart>.allocate(capacity: 1)
+        place.initialize(to: part)
+        return UnsafePointer(place)
+      }
+    }
   }
 
   private typealias Slot = Atomic<UnsafePointer<Known>?>
@@ -35,23 +65,26 @@ enum DirectParts {
   private static let all = Mutex<[ObjectIdentifier: UnsafePointer<Known>]>([:])
 
   /// The part for a type; nil if its values are coded through `Codable`.
-  static func part<T>(for type: T.Type) -> (any DirectPart)? {
+  static func part(for type: Any.Type) -> (any DirectPart)? { known(type).pointee.part }
+
+  @inline(__always)
+  private static func known(_ type: Any.Type) -> UnsafePointer<Known> {
     let id = ObjectIdentifier(type)
     let slot = slots + (Int(bitPattern: UInt(bitPattern: id)) >> 4) & (slotCount - 1)
     if let known = slot.pointee.load(ordering: .acquiring), known.pointee.type == id {
-      return known.pointee.part
+      return known
     }
     return find(type, id, slot)
   }
 
-  private static func find<T>(
-    _ type: T.Type, _ id: ObjectIdentifier, _ slot: UnsafeMutablePointer<Slot>
-  ) -> (any DirectPart)? {
-    let known = all.withLock { $0[id] } ?? add(Known(type: id, part: make(type)))
+  private static func find(
+    _ type: Any.Type, _ id: ObjectIdentifier, _ slot: UnsafeMutablePointer<Slot>
+  ) -> UnsafePointer<Known> {
+    let known = all.withLock { $0[id] } ?? add(Known(id, make(type)))
     // The slot belongs to the first type that takes it.
     _ = slot.pointee.compareExchange(
       expected: nil, desired: known, ordering: .acquiringAndReleasing)
-    return known.pointee.part
+    return known
   }
 
   /// Adds a part, unless another thread has done so.
@@ -65,30 +98,26 @@ enum DirectParts {
     }
   }
 
-  private static func make<T>(_ type: T.Type) -> (any DirectPart)? {
+  private static func make(_ type: Any.Type) -> (any DirectPart)? {
     if let type = type as? any DirectCoding.Type { return object(type) }
-    return (type as? any DirectCollection.Type)?.part()
+    return (type as? any DirectComposition.Type)?.part()
   }
 
   private static func object<T: DirectCoding>(_ type: T.Type) -> any DirectPart { ObjectPart<T>() }
 
-  /// The part for a type, which lists and maps of its values share.
+  /// The part for a type, which lists of its values share.
   fileprivate static func shared<T: DirectCoding>(_ type: T.Type) -> ObjectPart<T> {
     (part(for: type) as? ObjectPart<T>) ?? ObjectPart()
   }
+
+  /// The part for lists of objects.
+  static func list<T: DirectCoding>(of type: T.Type) -> any DirectPart { ListPart<T>() }
 }
 
-/// A collection of ``DirectCoding`` values.
-private protocol DirectCollection {
-  static func part() -> any DirectPart
-}
-
-extension Array: DirectCollection where Element: DirectCoding {
-  fileprivate static func part() -> any DirectPart { ListPart<Element>() }
-}
-
-extension Dictionary: DirectCollection where Key == String, Value: DirectCoding {
-  fileprivate static func part() -> any DirectPart { MapPart<Value>() }
+extension DirectParts: StreamParts {
+  static func part(of type: Any.Type) -> UnsafePointer<any StreamPart>? {
+    known(type).pointee.streamPart
+  }
 }
 
 // MARK: - Objects
@@ -96,41 +125,39 @@ extension Dictionary: DirectCollection where Key == String, Value: DirectCoding 
 private final class ObjectPart<Value: DirectCoding>: DirectPart {
   let route = DirectRoute<Value>()
 
-  func write<T: Encodable>(_ value: T, to fields: inout FieldWriter) {
-    put(same(value), to: &fields)
+  func write(at place: UnsafeRawPointer, to fields: inout FieldWriter) {
+    write(inPlace(place).pointee, to: &fields)
   }
 
-  func put(_ value: Value, to fields: inout FieldWriter) {
-    guard let shape = route.shape(shownBy: value) else { return fields.base.encodePart(value) }
+  private func write(_ place: borrowing InPlace<Value>, to fields: inout FieldWriter) {
+    guard let shape = route.shape(shownBy: place.value) else {
+      return fields.base.encodePart(place.value, parts: DirectParts.self)
+    }
     guard let outer = fields.base.beginObject(shape) else { return }
-    value.write(to: &fields)
+    place.value.write(to: &fields)
     fields.base.endObject()
     fields.base.leave(outer)
   }
 
   func read<T: Decodable>(_ place: Place, from fields: inout FieldReader) throws -> T {
-    same(try take(place, from: &fields) as Value)
-  }
-
-  func take(_ place: Place, from fields: inout FieldReader) throws -> Value {
     guard let outer = try fields.base.enterObject(place) else {
-      return try fields.base.decode(place)
+      return try fields.base.decodePart(place, parts: DirectParts.self)
     }
     let value = try route.next(&fields)
     fields.base.leave(outer)
-    return value
+    return same(value)
   }
 }
-
-// MARK: - Collections
 
 private final class ListPart<Element: DirectCoding>: DirectPart {
   private let route = DirectParts.shared(Element.self).route
 
-  func write<T: Encodable>(_ value: T, to fields: inout FieldWriter) {
-    let elements: [Element] = same(value)
+  func write(at place: UnsafeRawPointer, to fields: inout FieldWriter) {
+    let elements = inPlace(place, [Element].self).pointee.value
     guard let first = elements.first else { return fields.base.writeEmptyList() }
-    guard let shape = route.shape(shownBy: first) else { return fields.base.encodePart(value) }
+    guard let shape = route.shape(shownBy: first) else {
+      return fields.base.encodePart(elements, parts: DirectParts.self)
+    }
     guard let outer = fields.base.beginList(shape, count: elements.count) else { return }
     DirectRoute.write(elements, to: &fields)
     fields.base.leave(outer)
@@ -138,7 +165,7 @@ private final class ListPart<Element: DirectCoding>: DirectPart {
 
   func read<T: Decodable>(_ place: Place, from fields: inout FieldReader) throws -> T {
     guard let (count, outer) = try fields.base.enterList(place) else {
-      return try fields.base.decode(place)
+      return try fields.base.decodePart(place, parts: DirectParts.self)
     }
     let elements = count == 0 ? [] : try route.next(count, &fields)
     fields.base.leave(outer)
@@ -146,40 +173,16 @@ private final class ListPart<Element: DirectCoding>: DirectPart {
   }
 }
 
-private final class MapPart<Value: DirectCoding>: DirectPart {
-  private let object = DirectParts.shared(Value.self)
-
-  func write<T: Encodable>(_ value: T, to fields: inout FieldWriter) {
-    let entries: [String: Value] = same(value)
-    guard let outer = fields.base.beginMap(count: entries.count) else { return }
-    for (name, value) in entries {
-      fields.base.beginEntry(name)
-      object.put(value, to: &fields)
-    }
-    fields.base.leave(outer)
-  }
-
-  func read<T: Decodable>(_ place: Place, from fields: inout FieldReader) throws -> T {
-    guard let (count, outer) = try fields.base.enterMap(place) else {
-      return try fields.base.decode(place)
-    }
-    var entries: [String: Value] = [:]
-    entries.reserveCapacity(min(count, 1024))
-    for _ in 0..<count {
-      let (name, place) = try fields.base.nextEntry()
-      let value = try object.take(place, from: &fields)
-      guard entries.updateValue(value, forKey: name) == nil else { throw DuplicateName() }
-    }
-    fields.base.leave(outer)
-    return same(entries)
-  }
+/// The value at an address, without a copy of it.
+func inPlace<Value>(
+  _ place: UnsafeRawPointer, _ type: Value.Type = Value.self
+) -> UnsafePointer<InPlace<Value>> {
+  // Unsafe: a part is found by its type, and so it is given values of that type only.
+  unsafe place.assumingMemoryBound(to: Value.self).inPlace
 }
 
-/// An internal error: the value is decoded again through `Codable`, which reports the duplicate.
-private struct DuplicateName: Error {}
-
 /// Returns `value` as an `S`, which is the same type as `T`.
-private func same<T, S>(_ value: T) -> S {
+func same<T, S>(_ value: T) -> S {
   // Unsafe: a part is found by its type, and so it is given values of that type only.
   unsafe unsafeBitCast(value, to: S.self)
 }

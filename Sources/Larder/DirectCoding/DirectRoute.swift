@@ -13,10 +13,14 @@ final class DirectRoute<Element: DirectCoding> {
   /// Each version of the type takes two: one for payloads written directly, one for payloads
   /// written through `Codable`.
   private static var maximumPlans: Int { 16 }
+  /// The number of values without a shape after which no more shape is looked for.
+  private static var maximumMisfits: Int { 16 }
 
   // Unsafe: this route allocates the memory, never changes it once published, and frees it in
   // `deinit`. A lock or a reference count would cost as much as coding a small value.
   private let shape = Atomic<UnsafePointer<WrittenShape>?>(nil)
+  /// The number of values that have shown no shape.
+  private let misfits = Atomic<Int>(0)
   /// The newest plan; each plan links to the one made before it.
   private let plans = Atomic<UnsafePointer<ReadingPlan>?>(nil)
   private let planCount = Atomic<Int>(0)
@@ -82,12 +86,11 @@ extension DirectRoute {
 
   @inline(never)
   private func learnShape(from value: Element) -> UnsafePointer<WrittenShape>? {
-    var fields: [WrittenField] = []
-    withUnsafeMutablePointer(to: &fields) { fields in
-      var fields = FieldWriter(DirectWriter(learning: fields))
-      value.write(to: &fields)
+    guard misfits.load(ordering: .relaxed) < Self.maximumMisfits else { return nil }
+    guard let learned = learn(from: value) else {
+      misfits.add(1, ordering: .relaxed)
+      return nil
     }
-    guard let learned = WrittenShape(fields) else { return nil }
     let new = UnsafeMutablePointer<WrittenShape>.allocate(capacity: 1)
     new.initialize(to: learned)
     let (isFirst, known) = shape.compareExchange(
@@ -96,6 +99,23 @@ extension DirectRoute {
     learned.deallocate()
     new.deallocate()
     return known
+  }
+
+  /// The shape of a value; nil if it lacks a field that `Codable` writes, or there is none.
+  private func learn(from value: Element) -> WrittenShape? {
+    var fields: [WrittenField] = []
+    withUnsafeMutablePointer(to: &fields) { fields in
+      var fields = FieldWriter(DirectWriter(learning: fields))
+      value.write(to: &fields)
+    }
+    guard let learned = WrittenShape(fields) else { return nil }
+    do {
+      if try learned.hasAllFields(of: value) { return learned }
+    } catch {
+      // The value is then encoded through `Codable`, which throws the error.
+    }
+    learned.deallocate()
+    return nil
   }
 }
 

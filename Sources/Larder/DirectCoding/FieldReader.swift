@@ -15,16 +15,22 @@ public struct FieldReader: ~Copyable {
     base = DirectReader(payload, start, newest: newest)
   }
 
+  init(within payload: Payload, depth: Int) {
+    base = DirectReader(within: payload, depth: depth)
+  }
+
   /// Reads a value of any other type.
   ///
-  /// ``DirectCoding`` types, arrays of them, and dictionaries of them with string keys are read
-  /// directly, other types with `init(from:)`.
+  /// ``DirectCoding`` types are read directly, and so are optionals, arrays, sets, and dictionaries
+  /// with string keys that hold them; other types are read with `init(from:)`.
   ///
   /// - Parameter name: The name of the field's coding key.
   /// - Returns: The value.
   /// - Throws: An internal error; let it propagate.
   public mutating func read<T: Decodable>(_ name: StaticString) throws -> T {
-    guard let part = DirectParts.part(for: T.self) else { return try base.decode(name) }
+    guard let part = DirectParts.part(for: T.self) else {
+      return try base.decode(name, parts: DirectParts.self)
+    }
     return try part.read(try base.locatePart(name), from: &self)
   }
 
@@ -34,7 +40,9 @@ public struct FieldReader: ~Copyable {
   /// - Returns: The value, or nil.
   /// - Throws: An internal error; let it propagate.
   public mutating func readIfPresent<T: Decodable>(_ name: StaticString) throws -> T? {
-    guard let part = DirectParts.part(for: T.self) else { return try base.decodeIfPresent(name) }
+    guard let part = DirectParts.part(for: T.self) else {
+      return try base.decodeIfPresent(name, parts: DirectParts.self)
+    }
     guard let place = try base.locatePartIfPresent(name) else { return nil }
     return try part.read(place, from: &self) as T
   }

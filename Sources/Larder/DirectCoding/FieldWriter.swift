@@ -18,17 +18,23 @@ public struct FieldWriter: ~Copyable {
     return isWritten
   }
 
+  /// Returns the bytes to the stream that the value is within; false, without the value, if it must
+  /// be encoded through `Codable`.
+  consuming func finish(within stream: StreamWriter) -> Bool { base.finish(within: stream) }
+
   /// Writes a value of any other type.
   ///
-  /// ``DirectCoding`` types, arrays of them, and dictionaries of them with string keys are written
-  /// directly, other types with `encode(to:)`.
+  /// ``DirectCoding`` types are written directly, and so are optionals, arrays, sets, and
+  /// dictionaries with string keys that hold them; other types are written with `encode(to:)`.
   ///
   /// - Parameters:
   ///   - value: The field's value. If it cannot be encoded, the save throws its error.
   ///   - name: The name of the field's coding key.
   public mutating func write<T: Encodable>(_ value: T, as name: StaticString) {
-    guard let part = DirectParts.part(for: T.self) else { return base.encode(value, as: name) }
-    if base.beginPart(name) { part.write(value, to: &self) }
+    guard let part = DirectParts.part(for: T.self) else {
+      return base.encode(value, as: name, parts: DirectParts.self)
+    }
+    if base.beginPart(name) { withUnsafePointer(to: value) { part.write(at: $0, to: &self) } }
   }
 
   /// Writes an optional value of any other type.
@@ -38,10 +44,11 @@ public struct FieldWriter: ~Copyable {
   ///   - name: The name of the field's coding key.
   public mutating func writeIfPresent<T: Encodable>(_ value: T?, as name: StaticString) {
     guard let part = DirectParts.part(for: T.self) else {
-      return base.encodeIfPresent(value, as: name)
+      return base.encodeIfPresent(value, as: name, parts: DirectParts.self)
     }
-    guard base.beginPart(name, isPresent: value != nil), let value else { return }
-    part.write(value, to: &self)
+    guard base.beginPart(name, isPresent: value != nil) else { return }
+    // A value that is present is at the start of its optional.
+    withUnsafePointer(to: value) { part.write(at: $0, to: &self) }
   }
 }
 

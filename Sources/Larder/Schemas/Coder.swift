@@ -26,16 +26,21 @@ extension Coder where Value: Codable {
   ///
   /// It is faster than JSON and lossless: `Date` and `Double` keep every bit. Fields can be added,
   /// removed, reordered or made optional without a new schema version, as long as a field that may
-  /// be missing is optional. Values of a ``DirectCoding`` type, and arrays of them, are coded
-  /// without `Codable`, which is faster.
+  /// be missing is optional. Values of a ``DirectCoding`` type are coded without `Codable`, also
+  /// within values of other types, which is faster.
   ///
   /// - Lists and objects can be nested 128 levels deep. Saving a deeper value throws
   ///   ``StoreError/encoding(key:underlying:)``.
   /// - Nested optionals are flattened, as in JSON: an `Int??` that is `.some(nil)` is read back as
   ///   nil.
   /// - `encode(to:)` is called a second time if it fills its containers out of order, or throws.
+  ///   For the first value of a ``DirectCoding`` type it is called once, to compare the fields.
   public static var binary: Coder {
-    direct() ?? Coder(.binary)
+    direct()
+      ?? Coder(
+        format: .binary,
+        encode: { try Binary.encode($0, into: &$1, parts: DirectParts.self) },
+        decode: { try Binary.decode(Value.self, from: $0, parts: DirectParts.self) })
   }
 
   /// Foundation's JSON coders with their default strategies.

@@ -55,8 +55,12 @@ extension ValueDecoder {
       && T.self != Data.self && listType(T.self) == nil
   }
 
-  /// Decodes a value of a type without a ``Kind`` of its own.
-  func composite<T: Decodable>(_ decoder: ValueDecoder) throws -> T {
+  /// Decodes a value of a type without a ``Kind`` of its own, through `Codable` even if it
+  /// `isItself` a part.
+  func composite<T: Decodable>(_ decoder: ValueDecoder, isItself: Bool = false) throws -> T {
+    if !isItself, let part = payload.parts?.part(of: T.self) {
+      do { return try decoder.read(by: part) } catch { payload.refuseParts() }
+    }
     if T.self == [Int].self { return same(try [Int].read(from: decoder)) }
     if T.self == [Double].self { return same(try [Double].read(from: decoder)) }
     if T.self == [String].self { return same(try [String].read(from: decoder)) }
@@ -200,13 +204,18 @@ func numberKind(of type: Any.Type) -> Kind? {
 extension Binary {
   /// Decodes a value from a whole payload.
   ///
+  /// Values of types that `parts` knows are read without `Codable`.
+  ///
   /// - Throws: A `DecodingError`, or an error from the type's own `init(from:)`.
-  package static func decode<V: Decodable>(_ type: V.Type, from bytes: RawSpan) throws -> V {
+  package static func decode<V: Decodable>(
+    _ type: V.Type, from bytes: RawSpan, parts: (any StreamParts.Type)? = nil
+  ) throws -> V {
     try bytes.withUnsafeBytes { bytes in
       var payload: Payload
       let place: Place
       do throws(Fault) {
         payload = try Payload(bytes)
+        payload.use(parts)
         place = try payload.tagged(at: headBytes)
       } catch {
         throw DecodingError.dataCorrupted(
@@ -218,15 +227,16 @@ extension Binary {
     }
   }
 
-  /// Decodes the value at `place`.
+  /// Decodes the value at `place`, through `Codable` even if it `isItself` a part.
   ///
   /// Not inlined, so that the decoder made here is released before the caller checks whether
   /// another decoder still holds the payload.
   @inline(never)
   static func decode<V: Decodable>(
-    _ payload: Payload, _ place: Place, depth: Int
+    _ payload: Payload, _ place: Place, depth: Int, isItself: Bool = false
   ) throws -> V {
     let decoder = ValueDecoder(payload, place, depth: depth, parent: nil, name: .root)
+    if isItself { return try decoder.composite(decoder, isItself: true) }
     if let type = decoder.commonType(V.self, at: place) { return try decoder.read(type) }
     return try decoder.composite(decoder)
   }

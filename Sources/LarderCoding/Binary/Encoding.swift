@@ -6,10 +6,16 @@ extension Binary {
   /// A type whose `encode(to:)` throws, or fills its containers out of order, is encoded a second
   /// time, by way of a tree.
   ///
+  /// - Parameters:
+  ///   - value: The value.
+  ///   - buffer: The buffer.
+  ///   - parts: Knows the types that are written without `Codable`.
   /// - Throws: An `EncodingError`, or an error from the type's own `encode(to:)`.
   /// - Complexity: O(n) in the bytes.
-  package static func encode<V: Encodable>(_ value: V, into buffer: inout ByteBuffer) throws {
-    let writer = PayloadWriter.take()
+  package static func encode<V: Encodable>(
+    _ value: V, into buffer: inout ByteBuffer, parts: (any StreamParts.Type)? = nil
+  ) throws {
+    let writer = PayloadWriter.take(parts: parts)
     let isWritten = writer.write(value, into: &buffer)
     writer.giveBack()
     if !isWritten { try encodeByTree(value, into: &buffer) }

@@ -39,6 +39,9 @@ package final class Payload {
   @exclusivity(unchecked) var lastListType: (type: ObjectIdentifier, list: (any WireList.Type)?) = (
     ObjectIdentifier(Never.self), nil
   )
+  /// Finds the types that are read without `Codable`; nil if none are.
+  @exclusivity(unchecked) private(set) var parts: (any StreamParts.Type)?
+  @exclusivity(unchecked) private var refusesParts = false
 
   init(_ bytes: UnsafeRawBufferPointer) throws(Fault) {
     self.bytes = bytes
@@ -81,6 +84,19 @@ extension Payload {
   /// Records the end of the body at `offset`, which has at least one byte.
   func finish(_ offset: Int, depth: Int, end: Int) {
     finished = (offset, depth, end)
+  }
+
+  /// Reads values of the types that `parts` knows without `Codable` from now on.
+  func use(_ parts: (any StreamParts.Type)?) {
+    if !refusesParts { self.parts = parts }
+  }
+
+  /// Reads all values through `Codable` from now on.
+  ///
+  /// Otherwise parts within each other would read malformed bytes again and again.
+  func refuseParts() {
+    parts = nil
+    refusesParts = true
   }
 
   /// The end of the body at `place`, if it was the last one to be read; otherwise nil.

@@ -260,6 +260,56 @@ import Testing
     }
   }
 
+  @Test("A first value that leaves out a field is one that Codable can read.")
+  func firstValue() throws {
+    // Each route sees a value without the field first.
+    for value in [Wayward(a: 0, b: 3), Wayward(a: 1, b: 2)] {
+      let route = DirectRoute<Wayward>()
+      for value in [Wayward(a: 0, b: 3), value] {
+        let bytes = try directly(value, route)
+        #expect(try Binary.decode(Wayward.self, from: bytes.span.bytes) == value)
+        #expect(try route.decode(bytes.span.bytes) == value)
+        let list = try directly([value], route)
+        #expect(try Binary.decode([Wayward].self, from: list.span.bytes) == [value])
+      }
+    }
+    // A value with all fields shows the shape later.
+    let route = DirectRoute<Wayward>()
+    _ = try directly([Wayward(a: 0, b: 3)], route)
+    #expect(isDirectList(try directly([Wayward(a: 1, b: 2)], route)))
+    // An optional that was nil at first is not lost later.
+    let fickle = DirectRoute<Fickle>()
+    for value in [Fickle(x: 1), Fickle(x: 1, y: 2), Fickle(x: 1, y: 2, z: 3), Fickle(x: 1, y: 2)] {
+      let bytes = try directly(value, fickle)
+      #expect(try Binary.decode(Fickle.self, from: bytes.span.bytes) == value)
+      #expect(try fickle.decode(bytes.span.bytes) == value)
+    }
+  }
+
+  @Test("A type that never writes all fields is no longer asked for them.")
+  func hopelessType() throws {
+    struct Forgetful: DirectCoding, Equatable {
+      @TaskLocal static var calls: Calls?
+      var a = 1
+      var b = 2
+      init() {}
+      init(from fields: inout FieldReader) throws { a = try fields.read("a") }
+      func write(to fields: inout FieldWriter) {
+        Self.calls?.add()
+        fields.write(a, as: "a")
+      }
+    }
+    let calls = Calls()
+    try Forgetful.$calls.withValue(calls) {
+      let route = DirectRoute<Forgetful>()
+      for _ in 0..<100 {
+        let bytes = try directly(Forgetful(), route)
+        #expect(try Binary.decode(Forgetful.self, from: bytes.span.bytes) == Forgetful())
+      }
+    }
+    #expect(calls.count == 16)
+  }
+
   @Test("An error of an inner value is the error of the whole, and nothing is written.")
   func innerError() throws {
     struct Stubborn: Codable {

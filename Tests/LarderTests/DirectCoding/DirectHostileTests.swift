@@ -165,7 +165,7 @@ struct Kept: Codable, @unchecked Sendable {
 
 extension SplitMix64 {
   /// Changes bytes as damage would, or as an attacker who knows the format.
-  fileprivate mutating func change(_ bytes: inout [UInt8]) {
+  mutating func change(_ bytes: inout [UInt8]) {
     guard !bytes.isEmpty else { return }
     let place = Int.random(in: 0..<bytes.count, using: &self)
     switch next() % 6 {

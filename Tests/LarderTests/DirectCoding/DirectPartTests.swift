@@ -73,18 +73,21 @@ import Testing
   @Test("No part of a direct value goes through Codable.")
   func withoutCodable() throws {
     let calls = Calls()
-    try Watched.$calls.withValue(calls) {
-      let route = DirectRoute<Watcher>()
-      let values = [Watcher(), Watcher()]
+    try Observed.$calls.withValue(calls) {
+      let route = DirectRoute<Observer>()
+      let values = [Observer(), Observer()]
+      // The fields of a type's first value are compared with those of Codable.
+      _ = try directly(values, route)
+      let learning = calls.count
       for _ in 0..<3 {
         let bytes = try directly(values, route)
         #expect(try bytes.withUnsafeBytes { try route.readList($0) } == values)
       }
-      #expect(calls.count == 0)
+      #expect(calls.count == learning)
       let bytes = try byCodable(values)
-      #expect(calls.count == 10)
+      #expect(calls.count == learning + 10)
       #expect(try bytes.withUnsafeBytes { try route.readList($0) } == values)
-      #expect(calls.count == 10)
+      #expect(calls.count == learning + 10)
     }
   }
 
@@ -310,13 +313,13 @@ struct Branch: DirectCoding, Equatable {
 }
 
 /// Counts calls of functions of Codable.
-private final class Calls: Sendable {
+final class Calls: Sendable {
   private let total = Mutex(0)
   var count: Int { total.withLock { $0 } }
   func add() { total.withLock { $0 += 1 } }
 }
 
-private struct Watched: DirectCoding, Equatable {
+struct Observed: DirectCoding, Hashable {
   @TaskLocal static var calls: Calls?
   var x = 1
 
@@ -339,11 +342,11 @@ private struct Watched: DirectCoding, Equatable {
   func write(to fields: inout FieldWriter) { fields.write(x, as: "x") }
 }
 
-private struct Watcher: DirectCoding, Equatable {
-  var one = Watched()
-  var maybe: Watched? = Watched()
-  var list = [Watched(), Watched()]
-  var byName = ["a": Watched()]
+private struct Observer: DirectCoding, Equatable {
+  var one = Observed()
+  var maybe: Observed? = Observed()
+  var list = [Observed(), Observed()]
+  var byName = ["a": Observed()]
 
   init() {}
 

@@ -69,6 +69,34 @@ extension DirectReader {
     return (count, outer)
   }
 
+  /// Moves into a list of tagged elements; nil if the place holds another value.
+  package mutating func enterTagged(
+    _ place: Place
+  ) throws(Fault) -> (count: Int, outer: Outer)? {
+    guard let payload, place.kind == .list else { return nil }
+    try payload.checkDepth(depth)
+    let type = try payload.elementType(of: place)
+    guard !type.isOptional, type.kind == .tagged else { return nil }
+    var start = place.offset
+    let count = try payload.count(at: &start, minimum: payload.minimumBytes(of: type))
+    let outer = enter(levels: 1)
+    offset = start
+    return (count, outer)
+  }
+
+  /// Finds the next of the elements that are tagged.
+  package mutating func nextElement() throws(Fault) -> Place {
+    guard let payload else { throw .missing }
+    return try payload.tagged(at: offset)
+  }
+
+  /// Moves behind a null; false if the place holds another value.
+  package mutating func isNull(_ place: Place) -> Bool {
+    guard place.kind == .null else { return false }
+    offset = place.offset
+    return true
+  }
+
   /// Moves into a map; nil if the place holds another value.
   package mutating func enterMap(
     _ place: Place

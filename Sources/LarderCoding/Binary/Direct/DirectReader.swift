@@ -63,7 +63,7 @@ package struct ReadingStep {
 /// type's `init(from:)`, which decides whether the payload is valid.
 package struct DirectReader: ~Copyable {
   let bytes: PayloadBytes
-  var offset: Int
+  package var offset: Int
   // Unsafe: both point into a plan that its owner keeps for the reader's lifetime.
   var next: UnsafePointer<ReadingStep>
   var plan: UnsafePointer<ReadingPlan>?
@@ -154,6 +154,20 @@ extension DirectReader {
       number = try bytes.load(at: isTagged ? start + 5 : start - 1)
       offset = start + 4
     }
+  }
+
+  /// Begins to read a value within a payload, whose nesting level is `depth`.
+  ///
+  /// It needs no ``close()``.
+  package init(within payload: Payload, depth: Int) {
+    bytes = payload.valueBytes
+    table = UnsafeRawBufferPointer(rebasing: payload.bytes[payload.end...])
+    (offset, number) = (0, 0)
+    (isTagged, count) = (false, 0)
+    self.depth = depth
+    plan = nil
+    next = Self.noStep
+    self.payload = payload
   }
 
   /// Follows a plan from the next object on: the newest one that is for such payloads.
@@ -257,21 +271,27 @@ extension DirectReader {
   }
 
   /// Decodes a field's value with its type's `init(from:)`, or as a list of numbers.
-  package mutating func decode<T: Decodable>(_ name: StaticString) throws -> T {
+  ///
+  /// Values within it are read by `parts`.
+  package mutating func decode<T: Decodable>(
+    _ name: StaticString, parts: any StreamParts.Type
+  ) throws -> T {
     if T.self == [Int].self { return same(try numbers(name) as [Int]) }
     if T.self == [Double].self { return same(try numbers(name) as [Double]) }
     guard let place = try locate(name, Kind.tagged.rawValue) else { throw Fault.missing }
-    return try decode(place)
+    return try decode(place, parts)
   }
 
-  package mutating func decodeIfPresent<T: Decodable>(_ name: StaticString) throws -> T? {
+  package mutating func decodeIfPresent<T: Decodable>(
+    _ name: StaticString, parts: any StreamParts.Type
+  ) throws -> T? {
     let kind = Kind.tagged.rawValue | Kind.optionalBit
     guard let place = try locate(name, kind) else { return nil }
     if place.kind == .null {
       offset = place.offset
       return nil
     }
-    return try decode(place) as T
+    return try decode(place, parts) as T
   }
 
   @inline(__always)
@@ -283,7 +303,7 @@ extension DirectReader {
       if let last = learned?.indices.last, try !isList(place, of: T.kind) {
         learned?[last].plainName = nil
       }
-      return try decode(place)
+      return try decode(place, nil)
     }
     guard depth <= Binary.maximumDepth else { throw Fault.unsuitable("nested too deeply") }
     guard try bytes.load(UInt8.self, at: offset) == Kind.list.rawValue,
@@ -298,9 +318,19 @@ extension DirectReader {
     return try bytes.load(UInt8.self, at: place.argument) == kind.rawValue
   }
 
-  package mutating func decode<T: Decodable>(_ place: Place) throws -> T {
+  /// Decodes the part at `place` with its type's `init(from:)`.
+  package mutating func decodePart<T: Decodable>(
+    _ place: Place, parts: any StreamParts.Type
+  ) throws -> T {
+    try decode(place, parts, isItself: true)
+  }
+
+  private mutating func decode<T: Decodable>(
+    _ place: Place, _ parts: (any StreamParts.Type)?, isItself: Bool = false
+  ) throws -> T {
     guard let payload else { throw Fault.missing }
-    let value: T = try Binary.decode(payload, place, depth: depth)
+    if let parts { payload.use(parts) }
+    let value: T = try Binary.decode(payload, place, depth: depth, isItself: isItself)
     offset = try payload.end(of: place, depth: depth)
     return value
   }

@@ -22,8 +22,13 @@ extension DirectWriter {
     return isPresent
   }
 
-  /// Writes a tagged value with its type's `encode(to:)`.
-  package mutating func encodePart(_ value: some Encodable) { encode(value) }
+  /// Writes a part, tagged, with its type's `encode(to:)`.
+  package mutating func encodePart(_ value: some Encodable, parts: any StreamParts.Type) {
+    encode(value, parts, isItself: true)
+  }
+
+  /// Writes a tagged null.
+  package mutating func writeNull() { bytes.append(Kind.null.rawValue) }
 
   /// Begins a tagged object; nil if it cannot be written.
   ///
@@ -51,9 +56,23 @@ extension DirectWriter {
   /// Begins a tagged map of `count` entries, each of which begins with ``beginEntry(_:)``; nil if
   /// it cannot be written.
   package mutating func beginMap(count: Int) -> Outer? {
-    guard depth < Binary.maximumDepth else { return fail() }
+    guard let outer = enterContainer() else { return nil }
     bytes.append(Kind.map.rawValue)
     bytes.append(littleEndian: UInt32(clamping: count))
+    return outer
+  }
+
+  /// Begins a tagged list of `count` tagged elements; nil if it cannot be written.
+  package mutating func beginList(count: Int) -> Outer? {
+    guard let outer = enterContainer() else { return nil }
+    bytes.append(Kind.list.rawValue)
+    bytes.append(Kind.tagged.rawValue)
+    bytes.append(littleEndian: UInt32(clamping: count))
+    return outer
+  }
+
+  private mutating func enterContainer() -> Outer? {
+    guard !needsFallback, depth < Binary.maximumDepth else { return fail() }
     defer { depth += 1 }
     return Outer(shape: shape, next: next, depth: depth)
   }

@@ -37,6 +37,21 @@ package struct WrittenShape {
     fields.deallocate()
     table.deallocate()
   }
+
+  /// Whether the shape has all fields that `value` encodes through `Codable`.
+  ///
+  /// - Throws: An error of the type's own `encode(to:)`.
+  package func hasAllFields(of value: some Encodable) throws -> Bool {
+    var buffer = ByteBuffer()
+    try Binary.encode(value, into: &buffer)
+    let names = Set((0..<count).map { fields[$0].text })
+    return try buffer.withBytes { bytes in
+      let payload = try Payload(bytes)
+      let place = try payload.tagged(at: Binary.headBytes)
+      return place.kind == .object
+        && payload.shapes[place.argument].names.allSatisfy(names.contains)
+    }
+  }
 }
 
 /// A field's name and type in a ``WrittenShape``.
@@ -127,6 +142,28 @@ package struct DirectWriter: ~Copyable {
     depth = 1
   }
 
+  /// Begins a value within a stream.
+  ///
+  /// The writer takes over the stream's bytes until ``finish(within:)``.
+  package init(within stream: StreamWriter) {
+    start = stream.state.pointee.bytes.count
+    shape = nil
+    learned = nil
+    next = Self.noField
+    depth = stream.depth
+    bytes = ByteBuffer()
+    payloadWriter = .some(PayloadWriter(within: stream))
+    swap(&bytes, &stream.state.pointee.bytes)
+  }
+
+  /// Returns the bytes to the stream; false, without the value, if it needs the fallback.
+  package consuming func finish(within stream: StreamWriter) -> Bool {
+    if needsFallback { bytes.truncate(to: start) }
+    swap(&bytes, &stream.state.pointee.bytes)
+    payloadWriter.take()?.leave()
+    return !needsFallback
+  }
+
   /// Ends an object; the next field belongs to the next object.
   package mutating func endObject() {
     guard let shape else { return needsFallback = true }
@@ -212,25 +249,34 @@ extension DirectWriter {
   }
 
   /// Writes a field's value with its type's `encode(to:)`.
-  package mutating func encode<T: Encodable>(_ value: T, as name: StaticString) {
+  ///
+  /// Values within it are written by `parts`.
+  package mutating func encode<T: Encodable>(
+    _ value: T, as name: StaticString, parts: any StreamParts.Type
+  ) {
     guard begin(name, Kind.tagged.rawValue) else { return }
-    encode(value)
+    encode(value, parts)
   }
 
-  package mutating func encodeIfPresent<T: Encodable>(_ value: T?, as name: StaticString) {
+  package mutating func encodeIfPresent<T: Encodable>(
+    _ value: T?, as name: StaticString, parts: any StreamParts.Type
+  ) {
     guard begin(name, Kind.tagged.rawValue | Kind.optionalBit) else { return }
     guard let value else { return bytes.append(0) }
     bytes.append(1)
-    encode(value)
+    encode(value, parts)
   }
 
-  /// Writes a value, tagged, with its type's `encode(to:)`.
-  mutating func encode<T: Encodable>(_ value: T) {
+  /// Writes a value, tagged, with its type's `encode(to:)`, even if `isItself` a part.
+  mutating func encode<T: Encodable>(
+    _ value: T, _ parts: any StreamParts.Type, isItself: Bool = false
+  ) {
     if depth < Binary.maximumDepth, bytes.appendCommonList(value) { return }
     guard !needsFallback else { return }
-    let parts = payloadWriter.take() ?? PayloadWriter(within: depth)
-    needsFallback = !parts.writePart(value, within: depth, into: &bytes)
-    payloadWriter = .some(parts)
+    let writer = payloadWriter.take() ?? PayloadWriter(within: depth)
+    needsFallback = !writer.writePart(
+      value, isItself: isItself, within: depth, into: &bytes, parts: parts)
+    payloadWriter = .some(writer)
   }
 
   /// The number in this payload of a shape that this writer writes; nil if there are too many.

@@ -46,7 +46,8 @@ extension PayloadWriter {
     let state = stream.state
     state.pointee.bytes.append(Binary.version)
     state.pointee.bytes.append(littleEndian: UInt32(0))
-    guard encode(value) else { return false }
+    state.pointee.active = StreamState.Active()
+    guard encode(value, stream.form(of: value)) else { return false }
     let end = state.pointee.bytes.count
     state.pointee.bytes.set(
       UInt32(clamping: end - start - Binary.headBytes), at: start + Binary.sizeOffset)
@@ -54,16 +55,14 @@ extension PayloadWriter {
     return state.pointee.bytes.count - end <= Binary.maximumTableBytes
   }
 
-  private func encode(_ value: some Encodable) -> Bool {
-    let state = stream.state
-    state.pointee.active = StreamState.Active(start: state.pointee.bytes.count)
+  private func encode<T: Encodable>(_ value: T, _ form: TypeForm) -> Bool {
     do {
-      try stream.encode(value)
+      try stream.encode(value, form)
     } catch {
       // An error of the type's own is reported by the tree, with its coding path.
       stream.abandon()
     }
-    return !state.pointee.isAbandoned
+    return !stream.state.pointee.isAbandoned
   }
 }
 
@@ -73,14 +72,23 @@ extension PayloadWriter {
   /// Appends a value, tagged, to the payload of a ``DirectWriter``; false if the stream was
   /// abandoned.
   ///
-  /// The value has `depth` containers around it.
-  func writePart(
-    _ value: some Encodable, within depth: Int, into buffer: inout ByteBuffer
+  /// The value has `depth` containers around it. Values within it are written by `parts`, and so is
+  /// the value itself, unless it `isItself` a part that could not be written.
+  func writePart<T: Encodable>(
+    _ value: T, isItself: Bool, within depth: Int, into buffer: inout ByteBuffer,
+    parts: (any StreamParts.Type)?
   ) -> Bool {
-    stream.state.pointee.maximumFrames = Binary.maximumDepth - depth
-    swap(&stream.state.pointee.bytes, &buffer)
-    defer { swap(&stream.state.pointee.bytes, &buffer) }
-    return encode(value)
+    let state = stream.state
+    state.pointee.use(parts)
+    let outer = state.pointee.maximumFrames
+    state.pointee.maximumFrames = Binary.maximumDepth - depth + state.pointee.frameCount
+    swap(&state.pointee.bytes, &buffer)
+    defer {
+      swap(&state.pointee.bytes, &buffer)
+      state.pointee.maximumFrames = outer
+    }
+    return encode(
+      value, isItself ? TypeForm(of: T.self, parts: nil) : stream.form(of: value))
   }
 
   /// The number in this payload of a shape that a ``DirectWriter`` writes; nil if there are too
@@ -107,10 +115,13 @@ extension PayloadWriter {
 
   private init(state: UnsafeMutablePointer<StreamState>) { stream = StreamWriter(state: state) }
 
-  /// Returns a writer for whole payloads.
-  static func take() -> PayloadWriter {
-    guard let state = spare.exchange(nil, ordering: .acquiring) else { return PayloadWriter() }
-    return PayloadWriter(state: state)
+  /// Returns a writer for whole payloads, in which the types that `parts` knows are written without
+  /// `Codable`.
+  static func take(parts: (any StreamParts.Type)?) -> PayloadWriter {
+    let state = spare.exchange(nil, ordering: .acquiring)
+    let writer = state.map { PayloadWriter(state: $0) } ?? PayloadWriter()
+    writer.stream.state.pointee.use(parts)
+    return writer
   }
 
   /// Prepares the writer for another payload.
@@ -125,4 +136,12 @@ extension PayloadWriter {
       _ = PayloadWriter(state: other)
     }
   }
+
+  /// Makes a writer of a stream that another writer owns, for a value within that stream.
+  ///
+  /// It must end with ``leave()``.
+  init(within stream: StreamWriter) { self.stream = stream }
+
+  /// Ends a writer that does not own its stream.
+  consuming func leave() { discard self }
 }

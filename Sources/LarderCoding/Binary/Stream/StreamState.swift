@@ -52,6 +52,10 @@ struct StreamState: ~Copyable {
   var shapes: StreamShapes
   var links: StreamLinks
   var forms = TypeForms()
+  /// Finds the types that are written without `Codable`; nil if none are.
+  private(set) var parts: (any StreamParts.Type)?
+  /// Whether a part of this payload could not be written without `Codable`.
+  var refusesParts = false
 
   /// Makes the state of a stream with `depth` containers around it.
   init(within depth: Int, keepsContainers: Bool) {
@@ -63,11 +67,21 @@ struct StreamState: ~Copyable {
 
   deinit { frames.deallocate() }
 
+  /// Writes the types that `parts` knows without `Codable` from now on.
+  mutating func use(_ parts: (any StreamParts.Type)?) {
+    guard parts.map({ ObjectIdentifier($0) }) != self.parts.map({ ObjectIdentifier($0) }) else {
+      return
+    }
+    self.parts = parts
+    forms.removeAll()
+  }
+
   /// Prepares the state for another payload.
   mutating func endPayload() {
     links.endPayload()
     shapes.reset()
     isAbandoned = false
+    refusesParts = false
     frameCount = 0
   }
 }

@@ -9,7 +9,7 @@ import LarderBytes
 ///
 /// A writer is the address of a stream's state: a reference to an object would be retained and
 /// released with each field. A ``StreamLink`` says whether there still is a state.
-struct StreamWriter {
+package struct StreamWriter {
   // Unsafe: a `PayloadWriter` owns the state, and cuts all links before it frees it. No access to
   // the state lasts while a type encodes itself.
   let state: UnsafeMutablePointer<StreamState>
@@ -34,12 +34,17 @@ extension StreamWriter {
   func encode<T: Encodable>(_ value: T) throws { try encode(value, form(of: value)) }
 
   func encode<T: Encodable>(_ value: T, _ form: TypeForm) throws {
-    if let type = form.scalar { return scalar(value, as: type) }
-    if case .list(let type) = form {
-      return try withUnsafePointer(to: value) { try type.write(at: $0, to: self) }
-    }
     var isMap = false
-    if case .map = form { isMap = true }
+    switch form {
+    case .other: break
+    case .map: isMap = true
+    case .list(let type):
+      return try withUnsafePointer(to: value) { try type.write(at: $0, to: self) }
+    case .part(let part): return try encode(value, by: part)
+    case .url: return scalar(value, as: URL.self)
+    case .string: return scalar(value, as: String.self)
+    case .named(let type), .scalar(let type): return scalar(value, as: type)
+    }
     let outer = try beginValue(isMap: isMap)
     do {
       try Self.encode(value, to: encoder.pointee)
@@ -93,7 +98,9 @@ extension StreamWriter {
 
 extension StreamWriter {
   @inline(__always)
-  func form(of type: Any.Type) -> TypeForm { state.pointee.forms.form(of: type) }
+  func form(of type: Any.Type) -> TypeForm {
+    state.pointee.forms.form(of: type, parts: state.pointee.parts)
+  }
 
   /// How a value is written.
   @inline(__always)

@@ -11,17 +11,12 @@ enum TypeForm {
   /// A scalar whose field is tagged.
   case scalar(any WireScalar.Type)
   case list(any StreamList.Type)
+  /// A type whose values are written without `Codable`.
+  case part(UnsafePointer<any StreamPart>)
   /// A type that encodes itself, as a map.
   case map
   /// A type that encodes itself.
   case other
-
-  /// The type itself if it is a scalar.
-  @inline(__always)
-  var scalar: (any WireScalar.Type)? {
-    if case .scalar(let type) = self { return type }
-    return ofField
-  }
 
   /// The type that gives its kind to a field; nil if the field is tagged.
   @inline(__always)
@@ -40,8 +35,11 @@ enum TypeForm {
     }
   }
 
-  init(of type: Any.Type) {
-    if type == URL.self {
+  /// Finds the form of a type; one that `parts` knows is written by its part.
+  init(of type: Any.Type, parts: (any StreamParts.Type)?) {
+    if let part = parts?.part(of: type) {
+      self = .part(part)
+    } else if type == URL.self {
       self = .url
     } else if type == String.self {
       self = .string
@@ -76,13 +74,18 @@ struct TypeForms: ~Copyable {
 
   deinit { entries.deallocate() }
 
+  /// Forgets all forms.
+  func removeAll() { entries.update(repeating: Entry(), count: Self.capacity) }
+
   @inline(__always)
-  func form(of type: Any.Type) -> TypeForm {
+  func form(of type: Any.Type, parts: (any StreamParts.Type)?) -> TypeForm {
     let id = ObjectIdentifier(type)
     // The addresses of types are multiples of 8.
     let bits = UInt(bitPattern: id) >> 3
     let entry = entries + Int((bits ^ (bits >> 6)) & UInt(Self.capacity - 1))
-    if entry.pointee.type != id { entry.pointee = Entry(type: id, form: TypeForm(of: type)) }
+    if entry.pointee.type != id {
+      entry.pointee = Entry(type: id, form: TypeForm(of: type, parts: parts))
+    }
     return entry.pointee.form
   }
 }
