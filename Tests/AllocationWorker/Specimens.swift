@@ -1,4 +1,6 @@
 import Foundation
+import LarderBytes
+import LarderCoding
 package import Larder
 package import Specimens
 
@@ -26,6 +28,30 @@ private enum Event: Codable {
   case opened(at: Double)
   case moved(x: Int, y: Int)
   case closed
+}
+
+/// A value that encodes others into buffers of their own while it is encoded.
+private struct Overlapping: Codable {
+  var others: Int
+  var number = 1
+
+  private enum CodingKeys: CodingKey { case number }
+
+  init(others: Int) { self.others = others }
+
+  init(from decoder: any Decoder) throws {
+    others = 0
+    number = try decoder.container(keyedBy: CodingKeys.self).decode(Int.self, forKey: .number)
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    if others > 0 {
+      var buffer = ByteBuffer()
+      try PayloadFormat.binary.encode(Overlapping(others: others - 1), into: &buffer)
+    }
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(number, forKey: .number)
+  }
 }
 
 // The bytes of texts, as a decoder gets them.
@@ -71,6 +97,7 @@ extension Specimen {
       Node(value: 1, children: (2...3).map { Node(value: $0, children: []) })
     },
     Specimen("events") { (0..<3).map(event) },
+    Specimen("8 at the same time") { Overlapping(others: 7) },
     Specimen("dictionary") { ["a": 1, "b": 2, "c": 3] },
     Specimen("1000 doubles") { Array(repeating: 1.5, count: 1000) },
     Specimen("100 strings") { (0..<100).map { _ in text() } },

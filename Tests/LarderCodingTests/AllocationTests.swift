@@ -38,6 +38,8 @@ import Testing
     "100 items": Limit(encode: (0, 1), decode: (504, 976)),  // 0, 401
     "tree": Limit(encode: (0, 1), decode: (10, 67)),  // 0, 1
     "events": Limit(encode: (0, 65), decode: (34, 115)),  // 0, 1
+    // Seven of them are the buffers that the values within encode into.
+    "8 at the same time": Limit(encode: (7, 15), decode: (4, 33)),  // 7, 0
     "dictionary": Limit(encode: (0, 0), decode: (36, 36)),  // 0, 1
     "1000 doubles": Limit(encode: (0, 0), decode: (3, 3)),  // decode: 1
     "100 strings": Limit(encode: (0, 101), decode: (103, 103)),  // decode: 101

@@ -1,5 +1,6 @@
 import LarderBytes
 import LarderTestSupport
+import Synchronization
 import Testing
 
 @testable import LarderCoding
@@ -51,6 +52,45 @@ import Testing
       #expect(try encoded(thing, by: forgetting) == bytes, "seed \(seed), step \(step)")
       #expect(hex(try encodedByTree(thing)).count == bytes.count, "seed \(seed), step \(step)")
     }
+  }
+
+  /// Encodes the item and others within it, each into a payload of its own.
+  private struct Nested: Encodable {
+    let item: Item
+    let others: Int
+    let check: @Sendable ([UInt8]) -> Void
+
+    func encode(to encoder: any Encoder) throws {
+      if others > 0 {
+        var bytes = ByteBuffer()
+        try Binary.encode(Nested(item: item, others: others - 1, check: check), into: &bytes)
+        check(Array(bytes))
+      }
+      try item.encode(to: encoder)
+    }
+  }
+
+  @Test("Many values that are encoded at the same time have the bytes of one that is alone.")
+  func sameTime() throws {
+    let counts = Mutex((right: 0, wrong: 0))
+    onThreads(4) { thread in
+      var random = SplitMix64(seed: UInt64(thread))
+      do {
+        for _ in 0..<20 {
+          let item = random.item()
+          let alone = try LarderCodingTests.encoded(item)
+          // More than the writers that are kept.
+          let nested = Nested(item: item, others: 12) { bytes in
+            counts.withLock { bytes == alone ? ($0.right += 1) : ($0.wrong += 1) }
+          }
+          #expect(try LarderCodingTests.encoded(nested) == alone)
+        }
+      } catch {
+        Issue.record("\(error)")
+      }
+    }
+    #expect(counts.withLock { $0.wrong } == 0)
+    #expect(counts.withLock { $0.right } == 4 * 20 * 12)
   }
 
   // MARK: - Kept by a type

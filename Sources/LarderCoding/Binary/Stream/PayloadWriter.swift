@@ -109,16 +109,26 @@ extension PayloadWriter {
 // MARK: - Reuse
 
 extension PayloadWriter {
+  private typealias Spare = Atomic<UnsafeMutablePointer<StreamState>?>
+
   /// A writer that is not in use, with the shapes and the containers of the values it has written.
   // Unsafe: the address is exchanged atomically, so one call at a time has it.
-  nonisolated(unsafe) private static let spare = Atomic<UnsafeMutablePointer<StreamState>?>(nil)
+  nonisolated(unsafe) private static let spare = Spare(nil)
+  /// More of them, for values that are encoded at the same time.
+  // Unsafe: allocated once and never freed; the addresses are exchanged as above.
+  nonisolated(unsafe) private static let otherSpares: UnsafeMutablePointer<Spare> = {
+    let spares = UnsafeMutablePointer<Spare>.allocate(capacity: otherSpareCount)
+    for index in 0..<otherSpareCount { (spares + index).initialize(to: Spare(nil)) }
+    return spares
+  }()
+  private static let otherSpareCount = 7
 
   private init(state: UnsafeMutablePointer<StreamState>) { stream = StreamWriter(state: state) }
 
   /// Returns a writer for whole payloads, in which the types that `parts` knows are written without
   /// `Codable`.
   static func take(parts: (any StreamParts.Type)?) -> PayloadWriter {
-    let state = spare.exchange(nil, ordering: .acquiring)
+    let state = spare.exchange(nil, ordering: .acquiring) ?? takeOther()
     let writer = state.map { PayloadWriter(state: $0) } ?? PayloadWriter()
     writer.stream.state.pointee.use(parts)
     return writer
@@ -133,8 +143,30 @@ extension PayloadWriter {
     let state = stream.state
     discard self
     if let other = Self.spare.exchange(state, ordering: .acquiringAndReleasing) {
-      _ = PayloadWriter(state: other)
+      Self.keepOther(other)
     }
+  }
+
+  @inline(never)
+  private static func takeOther() -> UnsafeMutablePointer<StreamState>? {
+    for index in 0..<otherSpareCount {
+      let spare = (otherSpares + index).pointee.exchange(nil, ordering: .acquiring)
+      if let spare { return spare }
+    }
+    return nil
+  }
+
+  @inline(never)
+  private static func keepOther(_ state: UnsafeMutablePointer<StreamState>) {
+    var state = state
+    for index in 0..<otherSpareCount {
+      let spare = otherSpares + index
+      guard let other = spare.pointee.exchange(state, ordering: .acquiringAndReleasing) else {
+        return
+      }
+      state = other
+    }
+    _ = PayloadWriter(state: state)
   }
 
   /// Makes a writer of a stream that another writer owns, for a value within that stream.
