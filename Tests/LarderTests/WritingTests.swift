@@ -56,6 +56,26 @@ import Testing
     #expect(try fixture.rows(in: .records).map(\.value) == before)
   }
 
+  @Test(
+    "A save writes nothing of the saves before it, also of one that failed.",
+    arguments: StoreKind.allCases)
+  func savesOneByOne(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let doubles = try fixture.store.cache("doubles", of: [Double].self, coder: .json)
+    try doubles.save([1], for: "removed")
+    try doubles.remove("removed")
+    #expect(throws: StoreError.self) { try doubles.save([.nan], for: "failed") }
+    // A long value, after which the memory of the save is not kept.
+    try doubles.save(Array(repeating: 0.5, count: 100_000), for: "long")
+    try doubles.remove("long")
+
+    try doubles.save([2], for: "saved")
+
+    #expect(try fixture.rows(in: .records).count == 1)
+    #expect(try doubles.value(for: "saved") == [2])
+  }
+
   @Test("The caller's own error is thrown, and nothing is written.", arguments: StoreKind.allCases)
   func callersError(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
