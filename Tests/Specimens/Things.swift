@@ -18,7 +18,7 @@ indirect enum Thing: Codable, Equatable {
 }
 
 extension SplitMix64 {
-  private mutating func item() -> Item {
+  mutating func item() -> Item {
     Item(id: uuid(), description: maybe { $0.text() }, location: maybe { $0.text() }, url: url())
   }
 

@@ -4,240 +4,258 @@ import Synchronization
 /// Whether a type is a list, by type; the dynamic cast takes longer than decoding a small value.
 private let listTypes = Mutex<[ObjectIdentifier: Bool]>([:])
 
-/// A type that is decoded without a decoder of its own.
-enum CommonType { case string, url, uuid, date, data, integers, doubles }
-
 /// A list type that is decoded without an unkeyed container.
 protocol WireList {
-  /// Reads the list that `decoder` holds.
-  static func read(from decoder: ValueDecoder) throws -> Self
+  /// Reads the list that `value` holds, whose decoder the caller keeps.
+  static func read(from value: ValueReader) throws -> Self
 }
 
-extension ValueDecoder {
-  func child(_ place: Place, _ name: Name) -> ValueDecoder {
-    ValueDecoder(payload, place, depth: depth + 1, parent: self, name: name)
+extension WireList {
+  /// Reads the list into memory that is not initialized.
+  fileprivate static func read(from value: ValueReader, to place: UnsafeMutableRawPointer) throws {
+    unsafe place.assumingMemoryBound(to: Self.self).initialize(to: try read(from: value))
   }
+}
 
-  /// Decodes a value within this one, and sets `end` to where it ends if that is known.
-  func decode<T: Decodable>(_ place: Place, name: Name, end: inout Int?) throws -> T {
-    var last: ValueDecoder?
-    return try decode(place, name: name, end: &end, again: &last)
-  }
+/// How the values of a type are decoded.
+enum DecodableForm {
+  case string, url, uuid, date, data
+  // Lists of common types, and other lists.
+  case integers, doubles, strings
+  case list(any WireList.Type)
+  /// By the type's part.
+  case part(UnsafePointer<any StreamPart>)
+  /// By the type's own `init(from:)`.
+  case itself
 
-  /// Decodes a value within this one, and sets `end` to where it ends if that is known.
-  ///
-  /// `again` holds the decoder of the previous element, for reuse.
-  func decode<T: Decodable>(
-    _ place: Place, name: Name, end: inout Int?, again: inout ValueDecoder?
-  ) throws -> T {
-    if let type = commonType(T.self, at: place) {
-      return try read(type, place, name, &end, depth: depth + 1)
+  init(of type: Any.Type, parts: (any StreamParts.Type)? = nil) {
+    if type == String.self {
+      self = .string
+    } else if type == URL.self {
+      self = .url
+    } else if type == UUID.self {
+      self = .uuid
+    } else if type == Date.self {
+      self = .date
+    } else if type == Data.self {
+      self = .data
+    } else if let part = parts?.part(of: type) {
+      self = .part(part)
+    } else if type == [Int].self {
+      self = .integers
+    } else if type == [Double].self {
+      self = .doubles
+    } else if type == [String].self {
+      self = .strings
+    } else {
+      self = Self.listType(type).map(DecodableForm.list) ?? .itself
     }
-    let value: T = try composite(child(place, name, again: &again))
-    end = payload.knownEnd(of: place, depth: depth + 1)
-    return value
   }
 
-  /// Returns the decoder of an element, reusing the previous element's unless it is still in use.
-  func child(_ place: Place, _ name: Name, again: inout ValueDecoder?) -> ValueDecoder {
-    if case .index(let index) = name, isKnownUniquelyReferenced(&again), let free = again {
-      free.move(to: place, index: index)
-      return free
+  /// Returns `type` as a list type; nil if it is not one.
+  private static func listType(_ type: Any.Type) -> (any WireList.Type)? {
+    let id = ObjectIdentifier(type)
+    let known = listTypes.withLock { $0[id] }
+    if known == false { return nil }
+    let list = type as? any WireList.Type
+    if known == nil {
+      let isList = list != nil
+      listTypes.withLock { $0[id] = isList }
     }
-    let decoder = child(place, name)
-    again = decoder
-    return decoder
+    return list
   }
 
-  /// Whether a type is decoded by its own `init(from:)` only.
-  func decodesItself<T>(_ type: T.Type) -> Bool {
-    T.self != String.self && T.self != URL.self && T.self != UUID.self && T.self != Date.self
-      && T.self != Data.self && listType(T.self) == nil
-  }
-
-  /// Decodes a value of a type without a ``Kind`` of its own, through `Codable` even if it
-  /// `isItself` a part.
-  func composite<T: Decodable>(_ decoder: ValueDecoder, isItself: Bool = false) throws -> T {
-    if !isItself, let part = payload.parts?.part(of: T.self) {
-      do { return try decoder.read(by: part) } catch { payload.refuseParts() }
-    }
-    if T.self == [Int].self { return same(try [Int].read(from: decoder)) }
-    if T.self == [Double].self { return same(try [Double].read(from: decoder)) }
-    if T.self == [String].self { return same(try [String].read(from: decoder)) }
-    if let list = listType(T.self), let elements = try list.read(from: decoder) as? T {
-      return elements
-    }
-    return try T(from: decoder)
-  }
-
-  /// Returns how a value of a type is decoded; nil for a type that needs a decoder of its own.
-  ///
-  /// It is asked before the value is decoded, because generic code looks up the type of an
-  /// optional value with each call.
   @inline(__always)
-  func commonType<T>(_ type: T.Type, at place: Place) -> CommonType? {
-    if T.self == String.self { return .string }
-    // A URL with a base is stored as an object.
-    if T.self == URL.self { return place.kind == .object || place.kind == .map ? nil : .url }
-    if T.self == UUID.self { return .uuid }
-    if T.self == Date.self { return .date }
-    if T.self == Data.self { return .data }
-    if T.self == [Int].self { return payload.isNumberList(Int.self, place) ? .integers : nil }
-    if T.self == [Double].self { return payload.isNumberList(Double.self, place) ? .doubles : nil }
-    return nil
-  }
-
-  /// Decodes a value of a common type, which must be `T`, and sets `end` to where it ends.
-  private func read<T>(
-    _ type: CommonType, _ place: Place, _ name: Name, _ end: inout Int?, depth: Int
-  ) throws -> T {
-    switch type {
-    case .string: try read(String.self, place, name, &end)
-    case .url: try read(URL.self, place, name, &end)
-    case .uuid: try read(UUID.self, place, name, &end)
-    case .date: try read(Date.self, place, name, &end)
-    case .data: try read(Data.self, place, name, &end)
-    case .integers: same(try numbers(place, name, &end, depth) as [Int])
-    case .doubles: same(try numbers(place, name, &end, depth) as [Double])
+  var isScalar: Bool {
+    switch self {
+    case .string, .url, .uuid, .date, .data: true
+    default: false
     }
   }
 
-  /// Decodes this decoder's own value, of a common type, which must be `T`.
-  func read<T>(_ type: CommonType) throws -> T {
-    var end: Int?
-    let value: T = try read(type, place, .root, &end, depth: depth)
-    if let end { payload.finish(place.offset, depth: depth, end: end) }
+  /// The form of a value at `place`: a URL with a base is stored as an object.
+  @inline(__always)
+  func of(_ place: Place) -> DecodableForm {
+    if case .url = self, place.kind == .object || place.kind == .map { return .itself }
+    return self
+  }
+}
+
+/// The forms of the types that were last decoded.
+struct DecodableTypes: ~Copyable {
+  private struct Entry {
+    var type = ObjectIdentifier(Never.self)
+    var form = DecodableForm.itself
+  }
+
+  /// A power of two.
+  private static let capacity = 32
+
+  // Unsafe: `capacity` entries, allocated with the first type, and freed in `deinit`.
+  private var entries: UnsafeMutablePointer<Entry>?
+
+  deinit { entries?.deallocate() }
+
+  @inline(__always)
+  mutating func form(of type: Any.Type, parts: (any StreamParts.Type)?) -> DecodableForm {
+    let id = ObjectIdentifier(type)
+    // The addresses of types are multiples of 8.
+    let bits = UInt(bitPattern: id) >> 3
+    let index = Int((bits ^ (bits >> 5)) & UInt(Self.capacity - 1))
+    if let entries, entries[index].type == id { return entries[index].form }
+    return newForm(of: type, parts, index)
+  }
+
+  @inline(never)
+  private mutating func newForm(
+    of type: Any.Type, _ parts: (any StreamParts.Type)?, _ index: Int
+  ) -> DecodableForm {
+    let entries = self.entries ?? Self.allocate()
+    self.entries = entries
+    entries[index] = Entry(
+      type: ObjectIdentifier(type), form: DecodableForm(of: type, parts: parts))
+    return entries[index].form
+  }
+
+  private static func allocate() -> UnsafeMutablePointer<Entry> {
+    let entries = UnsafeMutablePointer<Entry>.allocate(capacity: capacity)
+    entries.initialize(repeating: Entry(), count: capacity)
+    return entries
+  }
+}
+
+// MARK: - Decoding
+
+extension ValueReader {
+  @inline(__always)
+  func form(of type: Any.Type) -> DecodableForm {
+    payload.pointee.types.form(of: type, parts: payload.pointee.parts)
+  }
+
+  @inline(__always)
+  func form(of type: Any.Type, at place: Place) -> DecodableForm { form(of: type).of(place) }
+
+  /// Decodes this value with its own decoder, through `Codable` even if it `isItself` a part.
+  func decodeSelf<T: Decodable>(isItself: Bool = false) throws -> T {
+    if !isItself, case .part(let part) = form(of: T.self) {
+      do { return try read(place, depth: depth, by: part) } catch {}
+      return try decodeSelf(isItself: true)
+    }
+    let form = isItself ? DecodableForm(of: T.self).of(place) : form(of: T.self, at: place)
+    if form.isScalar || isNumbers(form, place) {
+      return try decode(form, place, .root, depth: depth)
+    }
+    if case .itself = form { return try T(from: decoder) }
+    let decoder = decoder
+    return try withExtendedLifetime(decoder) { try list(form) }
+  }
+
+  /// Decodes this value for a type that has its decoder, and may use that for another container.
+  func decode<T: Decodable>() throws -> T {
+    try decode(form(of: T.self, at: place), place, .root, depth: depth)
+  }
+
+  /// Decodes a value within this one, which ``PayloadState/knownEnd(of:depth:)`` finds afterwards
+  /// if it was read to its end.
+  @inline(__always)
+  func decode<T: Decodable>(
+    _ form: DecodableForm, _ place: Place, below name: ValueState.Name
+  ) throws -> T {
+    try decode(form.of(place), place, name, depth: depth + 1)
+  }
+
+  @inline(__always)
+  func decode<T: Decodable>(
+    _ form: DecodableForm, _ place: Place, _ name: ValueState.Name, depth: Int
+  ) throws -> T {
+    if case .itself = form { return try T(from: child(place, name, depth: depth)) }
+    return try decodeKnown(form, place, name, depth: depth)
+  }
+
+  private func decodeKnown<T: Decodable>(
+    _ form: DecodableForm, _ place: Place, _ name: ValueState.Name, depth: Int
+  ) throws -> T {
+    if case .part(let part) = form {
+      do { return try read(place, depth: depth, by: part) } catch {}
+      return try decode(DecodableForm(of: T.self).of(place), place, name, depth: depth)
+    }
+    if form.isScalar {
+      do throws(Fault) {
+        var end: Int?
+        defer { if let end { payload.pointee.finish(place.offset, depth: depth, end: end) } }
+        return try scalar(form, place, end: &end)
+      } catch {
+        throw self.error(error, T.self, below: name)
+      }
+    }
+    if isNumbers(form, place) {
+      if case .integers = form { return moved(try numbers(place, name, depth) as [Int]) }
+      return moved(try numbers(place, name, depth) as [Double])
+    }
+    let child = child(place, name, depth: depth)
+    return try withExtendedLifetime(child) { try child.value.list(form) }
+  }
+
+  /// Reads a value of a type with a scalar form, which must be `T`.
+  ///
+  /// `end` is set to where the value ends, once it is read.
+  @inline(__always)
+  func scalar<T>(_ form: DecodableForm, _ place: Place, end: inout Int?) throws(Fault) -> T {
+    switch form {
+    case .url: return moved(try scalar(place, &end) as URL)
+    case .uuid: return moved(try scalar(place, &end) as UUID)
+    case .date: return moved(try scalar(place, &end) as Date)
+    case .data: return moved(try scalar(place, &end) as Data)
+    default: return moved(try scalar(place, &end) as String)
+    }
+  }
+
+  @inline(__always)
+  private func scalar<S: WireScalar>(_ place: Place, _ end: inout Int?) throws(Fault) -> S {
+    var offset = 0
+    let value: S = try read(place, end: &offset)
+    end = offset
     return value
+  }
+
+  // MARK: - Lists
+
+  /// Whether a value is a list of numbers whose encoding equals their layout in memory.
+  private func isNumbers(_ form: DecodableForm, _ place: Place) -> Bool {
+    switch form {
+    case .integers: payload.pointee.isNumberList(Int.self, place)
+    case .doubles: payload.pointee.isNumberList(Double.self, place)
+    default: false
+    }
   }
 
   private func numbers<Number>(
-    _ place: Place, _ name: Name, _ end: inout Int?, _ depth: Int
+    _ place: Place, _ name: ValueState.Name, _ depth: Int
   ) throws -> [Number] {
     do throws(Fault) {
-      try payload.checkDepth(depth)
+      try payload.pointee.checkDepth(depth)
       var offset = place.offset
-      let numbers: [Number] = try payload.valueBytes.numbers(at: &offset)
-      end = offset
+      let numbers: [Number] = try payload.pointee.valueBytes.numbers(at: &offset)
+      payload.pointee.finish(place.offset, depth: depth, end: offset)
       return numbers
     } catch {
       throw self.error(error, [Number].self, below: name)
     }
   }
 
-  private func read<S: WireScalar, T>(
-    _ type: S.Type, _ place: Place, _ name: Name, _ end: inout Int?
-  ) throws -> T {
-    do throws(Fault) {
-      var offset = 0
-      let value = try S.read(payload, place, end: &offset)
-      end = offset
-      return same(value)
-    } catch {
-      throw self.error(error, S.self, below: name)
-    }
-  }
-
-  /// Returns `type` as a list type, nil if it is not one; the result is cached.
-  private func listType(_ type: Any.Type) -> (any WireList.Type)? {
-    let id = ObjectIdentifier(type)
-    if payload.lastListType.type == id { return payload.lastListType.list }
-    let known = listTypes.withLock { $0[id] }
-    let list = known == false ? nil : type as? any WireList.Type
-    if known == nil {
-      let isList = list != nil
-      listTypes.withLock { $0[id] = isList }
-    }
-    payload.lastListType = (id, list)
-    return list
-  }
-}
-
-extension Array: WireList where Element: Decodable {
-  static func read(from decoder: ValueDecoder) throws -> [Element] {
-    if let numbers = try readNumbers(from: decoder) { return numbers }
-    var elements = try Elements(decoder)
-    var array: [Element] = []
-    // Elements may need more memory than their bytes, so a hostile count must not reserve it all.
-    array.reserveCapacity(Swift.min(elements.count ?? 0, 1024))
-    if decoder.decodesItself(Element.self) {
-      while !elements.isAtEnd { array.append(try elements.decodeItself()) }
-    } else {
-      while !elements.isAtEnd { array.append(try elements.decode(Element.self)) }
-    }
-    return array
-  }
-
-  /// Copies numbers whose encoding equals their memory layout; nil for any other list.
-  private static func readNumbers(from decoder: ValueDecoder) throws -> [Element]? {
-    guard let kind = numberKind(of: Element.self), decoder.place.kind == .list else { return nil }
-    do throws(Fault) {
-      let payload = decoder.payload
-      let type = try payload.elementType(of: decoder.place)
-      guard type.kind == kind, !type.isOptional else { return nil }
-      try payload.checkDepth(decoder.depth)
-      var end = decoder.place.offset
-      let numbers: [Element] = try payload.valueBytes.numbers(at: &end)
-      payload.finish(decoder.place.offset, depth: decoder.depth, end: end)
-      return numbers
-    } catch {
-      throw decoder.error(error, [Element].self)
-    }
-  }
-}
-
-/// The kind of a number type whose memory layout equals its encoding; nil for any other type.
-func numberKind(of type: Any.Type) -> Kind? {
-  // An array of 64-bit numbers is an array of `Int` only where `Int` has 64 bits.
-  guard 1.littleEndian == 1, MemoryLayout<Int>.size == 8 else { return nil }
-  if type == Int.self || type == Int64.self { return .int64 }
-  if type == Double.self { return .double }
-  if type == Float.self { return .float }
-  if type == UInt8.self { return .uint8 }
-  if type == Int32.self { return .int32 }
-  if type == UInt32.self { return .uint32 }
-  if type == UInt.self || type == UInt64.self { return .uint64 }
-  return nil
-}
-
-// MARK: - Decoding a payload
-
-extension Binary {
-  /// Decodes a value from a whole payload.
-  ///
-  /// Values of types that `parts` knows are read without `Codable`.
-  ///
-  /// - Throws: A `DecodingError`, or an error from the type's own `init(from:)`.
-  package static func decode<V: Decodable>(
-    _ type: V.Type, from bytes: RawSpan, parts: (any StreamParts.Type)? = nil
-  ) throws -> V {
-    try bytes.withUnsafeBytes { bytes in
-      var payload: Payload
-      let place: Place
-      do throws(Fault) {
-        payload = try Payload(bytes)
-        payload.use(parts)
-        place = try payload.tagged(at: headBytes)
-      } catch {
-        throw DecodingError.dataCorrupted(
-          DecodingError.Context(codingPath: [], debugDescription: error.description))
+  /// Reads this value as a list, whose type must be `T`.
+  private func list<T: Decodable>(_ form: DecodableForm) throws -> T {
+    switch form {
+    case .integers: return moved(try [Int].read(from: self))
+    case .doubles: return moved(try [Double].read(from: self))
+    case .strings: return moved(try [String].read(from: self))
+    case .list(let type):
+      return try withUnsafeTemporaryAllocation(of: T.self, capacity: 1) { memory in
+        guard let place = memory.baseAddress else { preconditionFailure("memory for a value") }
+        try type.read(from: self, to: UnsafeMutableRawPointer(place))
+        return place.move()
       }
-      // A decoder that outlives the call needs bytes that do so, too.
-      defer { if !isKnownUniquelyReferenced(&payload) { payload.keepBytes() } }
-      return try decode(payload, place, depth: 1)
+    default: return try T(from: decoder)
     }
-  }
-
-  /// Decodes the value at `place`, through `Codable` even if it `isItself` a part.
-  ///
-  /// Not inlined, so that the decoder made here is released before the caller checks whether
-  /// another decoder still holds the payload.
-  @inline(never)
-  static func decode<V: Decodable>(
-    _ payload: Payload, _ place: Place, depth: Int, isItself: Bool = false
-  ) throws -> V {
-    let decoder = ValueDecoder(payload, place, depth: depth, parent: nil, name: .root)
-    if isItself { return try decoder.composite(decoder, isItself: true) }
-    if let type = decoder.commonType(V.self, at: place) { return try decoder.read(type) }
-    return try decoder.composite(decoder)
   }
 }

@@ -17,62 +17,169 @@ package struct WireType {
   var argument: Int
 }
 
-/// The bytes of a payload, and its parsed table of shapes.
+extension WireType {
+  /// The smallest size of a value of the type in bytes, unless it is an object.
+  var minimumBytes: Int {
+    if isOptional { return 1 }
+    switch kind {
+    case .list, .map: return 4
+    default: return kind.width ?? 1
+    }
+  }
+}
+
+/// The bytes of a payload, its parsed table of shapes, and the decoders of its values.
 ///
 /// Every read is bounds-checked, so arbitrary bytes are either read or rejected.
 package final class Payload {
+  // Unsafe: allocated in `init`, and freed in `deinit`.
+  /// The contents, which are used without retaining the payload.
+  let state: UnsafeMutablePointer<PayloadState>
+
+  /// Makes a payload without bytes.
+  init(keepsContainers: Bool = ValueDecoder.keepsContainers) {
+    state = .allocate(capacity: 1)
+    state.initialize(to: PayloadState(keepsContainers: keepsContainers))
+    state.pointee.owner = .passUnretained(self)
+  }
+
+  convenience init(_ bytes: UnsafeRawBufferPointer) throws(Fault) {
+    self.init()
+    try state.pointee.begin(bytes)
+  }
+
+  deinit {
+    state.pointee.releaseValues()
+    if state.pointee.ownsBytes { state.pointee.bytes.deallocate() }
+    state.deinitialize(count: 1)
+    state.deallocate()
+  }
+
+  /// Copies the bytes, so that they stay valid after the caller's call.
+  func keepBytes() {
+    let bytes = state.pointee.bytes
+    let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 16)
+    copy.copyMemory(from: bytes)
+    state.pointee.bytes = UnsafeRawBufferPointer(copy)
+    state.pointee.valueBytes = PayloadBytes(state.pointee.bytes, upTo: end)
+    state.pointee.ownsBytes = true
+  }
+}
+
+/// The contents of a ``Payload``.
+struct PayloadState: ~Copyable {
+  /// No value has ended.
+  static let nothing = (offset: -1, depth: 0, end: 0)
+
   // Unsafe: the bytes belong to the caller. `Binary.decode` lends them for one call, and copies
-  // them with `keepBytes` if a value kept its decoder.
-  @exclusivity(unchecked)
-  private(set) var bytes: UnsafeRawBufferPointer
+  // them with `keepBytes` if a value kept its decoder. Nothing reads them before `begin`.
+  var bytes = UnsafeRawBufferPointer(start: nil, count: 0)
   /// The bytes of the value, without the shapes.
-  @exclusivity(unchecked)
-  package private(set) var valueBytes: PayloadBytes
-  @exclusivity(unchecked) private var isOwner = false
-  @exclusivity(unchecked)
-  var shapes: [Shape] = []
+  var valueBytes = PayloadBytes.none
+  var ownsBytes = false
+
+  /// The last table of shapes, which may belong to an earlier payload.
+  var table: ShapeTable?
+  /// The number of this payload's shapes, which are those of ``table`` unless there are none.
+  var shapeCount = 0
+  // Unsafe: `table` owns them.
+  /// The fields of each shape; nil before the first table.
+  var shapeFields: UnsafePointer<Shape.Fields>?
 
   /// The value that was last read to its end, so that the container around it need not scan it.
-  @exclusivity(unchecked) private var finished: (offset: Int, depth: Int, end: Int)?
+  var finished = PayloadState.nothing
 
-  /// The type that was last checked for being a list, with the result.
-  @exclusivity(unchecked) var lastListType: (type: ObjectIdentifier, list: (any WireList.Type)?) = (
-    ObjectIdentifier(Never.self), nil
-  )
+  // Unsafe: the payload, which owns this state.
+  var owner: Unmanaged<Payload>?
+  let keepsContainers: Bool
+  // Unsafe: each is owned by its decoder, which `PayloadState` has retained; nil where the decoder
+  // was handed over to those who use it.
+  /// The values that are handed out again, by the number of values around them.
+  var values: [UnsafeMutablePointer<ValueState>?] = []
+  /// The number of ``values`` from the start that may be in use.
+  var usedValues = 0
+  var types = DecodableTypes()
   /// Finds the types that are read without `Codable`; nil if none are.
-  @exclusivity(unchecked) private(set) var parts: (any StreamParts.Type)?
-  @exclusivity(unchecked) private var refusesParts = false
+  private(set) var parts: (any StreamParts.Type)?
+  /// Whether all values of this payload are read through `Codable` from now on.
+  var refusesParts = false
 
-  init(_ bytes: UnsafeRawBufferPointer) throws(Fault) {
-    self.bytes = bytes
+  init(keepsContainers: Bool) { self.keepsContainers = keepsContainers }
+
+  /// Begins to read other bytes.
+  ///
+  /// They must stay valid until no decoder uses the payload, or until ``keepBytes()``.
+  mutating func begin(_ bytes: UnsafeRawBufferPointer) throws(Fault) {
     guard bytes.count > Binary.headBytes else { throw .malformed("too few bytes") }
     guard bytes[0] == Binary.version else { throw .malformed("an unsupported format version") }
     let size = UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 1, as: UInt32.self))
     guard size < bytes.count - Binary.headBytes else {
       throw .malformed("a missing table of shapes")
     }
+    self.bytes = bytes
     valueBytes = PayloadBytes(bytes, upTo: Binary.headBytes + Int(size))
+    finished = Self.nothing
+    refusesParts = false
     try readShapes()
   }
 
-  /// The offset at which the value ends and the shapes begin.
-  var end: Int { valueBytes.end }
-
-  deinit { if isOwner { bytes.deallocate() } }
-
-  /// Copies the bytes, so that they stay valid after the caller's call.
-  func keepBytes() {
-    let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 16)
-    copy.copyMemory(from: bytes)
-    bytes = UnsafeRawBufferPointer(copy)
-    valueBytes = PayloadBytes(bytes, upTo: end)
-    isOwner = true
+  /// Reads values of the types that `parts` knows without `Codable` from now on.
+  mutating func use(_ parts: (any StreamParts.Type)?) {
+    if self.parts.map({ ObjectIdentifier($0) }) == parts.map({ ObjectIdentifier($0) }) { return }
+    self.parts = parts
+    // They depend on the parts.
+    types = DecodableTypes()
   }
+}
+
+extension Payload {
+  var bytes: UnsafeRawBufferPointer { state.pointee.bytes }
+  /// The bytes of the value, without the shapes.
+  package var valueBytes: PayloadBytes { state.pointee.valueBytes }
+  /// The offset at which the value ends and the shapes begin.
+  var end: Int { state.pointee.end }
+  var shapes: [Shape] { state.pointee.shapes }
+
+  func bytesLeft(from offset: Int) -> Int { state.pointee.bytesLeft(from: offset) }
+
+  func count(at offset: inout Int, minimum: Int) throws(Fault) -> Int {
+    try valueBytes.count(at: &offset, minimum: minimum)
+  }
+
+  func resolve(_ type: WireType, at offset: Int) throws(Fault) -> Place? {
+    try state.pointee.resolve(type, at: offset)
+  }
+
+  func tagged(at offset: Int) throws(Fault) -> Place { try state.pointee.tagged(at: offset) }
+
+  func elementType(of list: Place) throws(Fault) -> WireType {
+    try state.pointee.elementType(of: list)
+  }
+
+  func minimumBytes(of type: WireType) -> Int { state.pointee.minimumBytes(of: type) }
+
+  func end(of type: WireType, at offset: Int, depth: Int) throws(Fault) -> Int {
+    try state.pointee.end(of: type, at: offset, depth: depth)
+  }
+
+  func end(of place: Place, depth: Int) throws(Fault) -> Int {
+    try state.pointee.end(of: place, depth: depth)
+  }
+
+  func enter(_ place: Place, depth: Int) throws(Fault) -> Shape {
+    _ = try state.pointee.enter(place, depth: depth)
+    return shapes[place.argument]
+  }
+
+  func checkDepth(_ depth: Int) throws(Fault) { try state.pointee.checkDepth(depth) }
 }
 
 // MARK: - Reading
 
-extension Payload {
+extension PayloadState {
+  /// The offset at which the value ends and the shapes begin.
+  var end: Int { valueBytes.end }
+
   /// The number of the value's bytes from `offset` on.
   func bytesLeft(from offset: Int) -> Int { end - offset }
 
@@ -82,45 +189,30 @@ extension Payload {
   }
 
   /// Records the end of the body at `offset`, which has at least one byte.
-  func finish(_ offset: Int, depth: Int, end: Int) {
+  @inline(__always)
+  mutating func finish(_ offset: Int, depth: Int, end: Int) {
     finished = (offset, depth, end)
   }
 
-  /// Reads values of the types that `parts` knows without `Codable` from now on.
-  func use(_ parts: (any StreamParts.Type)?) {
-    if !refusesParts { self.parts = parts }
-  }
-
-  /// Reads all values through `Codable` from now on.
-  ///
-  /// Otherwise parts within each other would read malformed bytes again and again.
-  func refuseParts() {
-    parts = nil
-    refusesParts = true
-  }
-
   /// The end of the body at `place`, if it was the last one to be read; otherwise nil.
+  @inline(__always)
   func knownEnd(of place: Place, depth: Int) -> Int? {
     // A null has no bytes, so the value behind it has the same offset, and may be the last read.
     if place.kind == .null { return place.offset }
-    guard let finished, finished.offset == place.offset, finished.depth == depth else {
-      return nil
-    }
+    guard finished.offset == place.offset, finished.depth == depth else { return nil }
     return finished.end
   }
 }
 
 // MARK: - Types
 
-extension Payload {
+extension PayloadState {
   /// Finds the body of a value of `type` at `offset`; nil if it is absent, which takes one byte.
   @inline(__always)
   func resolve(_ type: WireType, at offset: Int) throws(Fault) -> Place? {
     var offset = offset
     if type.isOptional {
-      let presence: UInt8 = try valueBytes.load(at: offset)
-      guard presence <= 1 else { throw .malformed("a presence byte other than 0 or 1") }
-      if presence == 0 { return nil }
+      guard try valueBytes.presence(at: offset) else { return nil }
       offset += 1
     }
     if type.kind == .tagged { return try tagged(at: offset) }
@@ -134,8 +226,11 @@ extension Payload {
     if byte < Kind.list.rawValue, let kind = Kind(rawValue: byte) {
       return Place(kind: kind, argument: 0, offset: offset + 1)
     }
+    if byte == Kind.object.rawValue, offset + 1 < end, bytes[offset + 1] < shapeCount {
+      return Place(kind: .object, argument: Int(bytes[offset + 1]), offset: offset + 2)
+    }
     var bodyOffset = offset
-    let type = try readType(at: &bodyOffset, end: end, shapeCount: shapes.count)
+    let type = try readType(at: &bodyOffset, end: end, shapeCount: shapeCount)
     guard !type.isOptional, type.kind != .tagged else {
       throw .malformed("a tagged or optional type in a tagged value")
     }
@@ -145,7 +240,7 @@ extension Payload {
   /// Reads the type of a list's elements.
   func elementType(of list: Place) throws(Fault) -> WireType {
     var offset = list.argument >= 0 ? list.argument : end - list.argument - 1
-    return try readType(at: &offset, end: bytes.count, shapeCount: shapes.count)
+    return try readType(at: &offset, end: bytes.count, shapeCount: shapeCount)
   }
 
   /// Whether a value is a list of numbers whose encoding equals their layout in memory.
@@ -157,12 +252,8 @@ extension Payload {
 
   /// The smallest size of a value of `type`, in bytes.
   func minimumBytes(of type: WireType) -> Int {
-    if type.isOptional { return 1 }
-    switch type.kind {
-    case .object: return type.argument < shapes.count ? shapes[type.argument].minimumBytes : 1
-    case .list, .map: return 4
-    default: return type.kind.width ?? 1
-    }
+    if type.kind == .object, !type.isOptional { return fields(of: type.argument).minimumBytes }
+    return type.minimumBytes
   }
 
   func readType(
@@ -205,7 +296,7 @@ extension Payload {
 
 // MARK: - Skipping
 
-extension Payload {
+extension PayloadState {
   /// Finds the end of the value of `type` at `offset`, whose nesting level is `depth`.
   func end(of type: WireType, at offset: Int, depth: Int) throws(Fault) -> Int {
     guard let place = try resolve(type, at: offset) else { return offset + 1 }
@@ -231,21 +322,24 @@ extension Payload {
         offset = try end(of: try tagged(at: offset), depth: depth + 1)
       }
     case .object:
-      let shape = try enter(place, depth: depth)
-      for type in shape.types { offset = try end(of: type, at: offset, depth: depth + 1) }
+      let fields = try enter(place, depth: depth)
+      for index in 0..<fields.count {
+        offset = try end(of: fields.start[index].type, at: offset, depth: depth + 1)
+      }
     default: _ = try valueBytes.run(at: &offset)
     }
     return offset
   }
 
-  /// Returns the shape of the object at `place`; throws if fewer bytes are left than it needs.
-  func enter(_ place: Place, depth: Int) throws(Fault) -> Shape {
+  /// Returns the fields of the object at `place`; throws if fewer bytes are left than it needs.
+  @inline(__always)
+  func enter(_ place: Place, depth: Int) throws(Fault) -> Shape.Fields {
     try checkDepth(depth)
-    let shape = shapes[place.argument]
-    guard shape.minimumBytes <= bytesLeft(from: place.offset) else {
+    let fields = fields(of: place.argument)
+    guard fields.minimumBytes <= bytesLeft(from: place.offset) else {
       throw .malformed("an object extends past the end")
     }
-    return shape
+    return fields
   }
 
   func checkDepth(_ depth: Int) throws(Fault) {

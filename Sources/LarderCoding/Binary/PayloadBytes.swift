@@ -13,6 +13,17 @@ package struct PayloadBytes {
     self.end = end
   }
 
+  private init(start: UnsafeRawPointer, end: Int) {
+    self.start = start
+    self.end = end
+  }
+
+  /// No bytes: every read is out of bounds.
+  static var none: PayloadBytes {
+    guard let start = UnsafeRawPointer(bitPattern: 8) else { preconditionFailure("8 is not 0") }
+    return PayloadBytes(start: start, end: 0)
+  }
+
   @inline(__always)
   package func load<T: BitwiseCopyable>(
     _ type: T.Type = T.self, at offset: Int
@@ -22,6 +33,14 @@ package struct PayloadBytes {
     }
     // Unsafe: the bounds are checked above, and any bit pattern is a valid `T`.
     return unsafe start.loadUnaligned(fromByteOffset: offset, as: T.self)
+  }
+
+  /// Reads the byte in front of an optional's body, which says whether there is one.
+  @inline(__always)
+  func presence(at offset: Int) throws(Fault) -> Bool {
+    let presence: UInt8 = try load(at: offset)
+    guard presence <= 1 else { throw .malformed("a presence byte other than 0 or 1") }
+    return presence == 1
   }
 
   /// Reads a varint in its shortest form, of at most five bytes.

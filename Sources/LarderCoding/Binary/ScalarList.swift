@@ -74,3 +74,26 @@ func same<T, S>(_ value: T, _ type: S.Type = S.self) -> S {
   // Unsafe: the caller has checked that the types are equal.
   unsafe unsafeBitCast(value, to: type)
 }
+
+/// Returns `value`, of at most 16 bytes, as a `T`; the caller has checked that `S` is `T`.
+///
+/// Generic code moves the value, while it would copy and destroy it with ``same(_:_:)``.
+@inline(__always)
+func moved<S, T>(_ value: consuming S) -> T {
+  precondition(MemoryLayout<S>.size <= MemoryLayout<UInt128>.size)
+  var memory: UInt128 = 0
+  store(value, at: &memory)
+  return load(from: &memory)
+}
+
+@inline(__always)
+private func store<S>(_ value: consuming S, at place: UnsafeMutableRawPointer) {
+  // Unsafe: the caller has enough memory.
+  unsafe place.initializeMemory(as: S.self, to: value)
+}
+
+@inline(__always)
+private func load<T>(from place: UnsafeMutableRawPointer) -> T {
+  // Unsafe: the caller has stored a value of the same type.
+  unsafe place.assumingMemoryBound(to: T.self).move()
+}

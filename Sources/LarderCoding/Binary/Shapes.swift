@@ -3,21 +3,46 @@ import Synchronization
 
 /// The names and types of an object's fields, in the order of their bodies.
 final class Shape: Sendable {
+  struct Field {
+    let name: String
+    let type: WireType
+  }
+
+  /// The fields of a shape, used without retaining it.
+  struct Fields {
+    // Unsafe: the shape owns them, and a `ShapeTable` the shape.
+    let start: UnsafePointer<Field>
+    let count: Int
+    /// The smallest size of an object of the shape, in bytes.
+    let minimumBytes: Int
+  }
+
   let names: [String]
   let types: [WireType]
-  /// The smallest size of an object of this shape, in bytes.
-  let minimumBytes: Int
+  // Unsafe: allocated in `init`, never changed, and freed in `deinit`.
+  nonisolated(unsafe) let fields: Fields
   private let indexes: [String: Int]
 
   fileprivate init(names: [String], types: [WireType], minimumBytes: Int) {
     self.names = names
     self.types = types
-    self.minimumBytes = minimumBytes
+    let start = UnsafeMutablePointer<Field>.allocate(capacity: names.count)
+    for index in names.indices {
+      (start + index).initialize(to: Field(name: names[index], type: types[index]))
+    }
+    fields = Fields(
+      start: UnsafePointer(start), count: names.count, minimumBytes: minimumBytes)
     var indexes: [String: Int] = [:]
     if names.count > 8 {
       for (index, name) in names.enumerated() { indexes[name] = index }
     }
     self.indexes = indexes
+  }
+
+  deinit {
+    let start = UnsafeMutablePointer(mutating: fields.start)
+    start.deinitialize(count: fields.count)
+    start.deallocate()
   }
 
   /// The index of the field with that name.
@@ -27,19 +52,38 @@ final class Shape: Sendable {
   }
 }
 
+/// A parsed table of shapes.
+final class ShapeTable: Sendable {
+  let shapes: [Shape]
+  // Unsafe: allocated in `init`, never changed, and freed in `deinit`.
+  /// The fields of each shape.
+  nonisolated(unsafe) let fields: UnsafePointer<Shape.Fields>
+  private let bytes: [UInt8]
+
+  fileprivate init(_ shapes: [Shape], bytes: UnsafeRawBufferPointer) {
+    self.shapes = shapes
+    self.bytes = Array(bytes)
+    let fields = UnsafeMutablePointer<Shape.Fields>.allocate(capacity: shapes.count)
+    for index in shapes.indices { (fields + index).initialize(to: shapes[index].fields) }
+    self.fields = UnsafePointer(fields)
+  }
+
+  deinit { fields.deallocate() }
+
+  /// Whether this is the table with those bytes.
+  func has(_ table: UnsafeRawBufferPointer) -> Bool {
+    bytes.withUnsafeBytes { areEqual($0, table) }
+  }
+}
+
 /// A cache of parsed tables of shapes.
 ///
 /// Payloads of one type have the same table, and parsing it takes longer than decoding a small
 /// value.
 private struct ShapeCache {
-  private struct Entry {
-    let table: [UInt8]
-    let shapes: [Shape]
-  }
-
   static let shared = Mutex(ShapeCache())
 
-  private var entries: [Entry?] = Array(repeating: nil, count: 64)
+  private var tables: [ShapeTable?] = Array(repeating: nil, count: 64)
 
   /// The slot of a table, from a hash of its length and its last bytes, which hold field names.
   private func slot(_ table: UnsafeRawBufferPointer) -> Int {
@@ -48,13 +92,13 @@ private struct ShapeCache {
     return Int(truncatingIfNeeded: hash >> 32) & 63
   }
 
-  func shapes(of table: UnsafeRawBufferPointer) -> [Shape]? {
-    guard let entry = entries[slot(table)] else { return nil }
-    return entry.table.withUnsafeBytes { areEqual($0, table) } ? entry.shapes : nil
+  func table(_ bytes: UnsafeRawBufferPointer) -> ShapeTable? {
+    guard let table = tables[slot(bytes)], table.has(bytes) else { return nil }
+    return table
   }
 
-  mutating func keep(_ shapes: [Shape], of table: UnsafeRawBufferPointer) {
-    entries[slot(table)] = Entry(table: Array(table), shapes: shapes)
+  mutating func keep(_ table: ShapeTable, _ bytes: UnsafeRawBufferPointer) {
+    tables[slot(bytes)] = table
   }
 }
 
@@ -64,34 +108,60 @@ func areEqual(_ one: UnsafeRawBufferPointer, _ other: UnsafeRawBufferPointer) ->
   return unsafe memcmp(start, other, one.count) == 0
 }
 
-extension Payload {
-  /// Reads the table of shapes into ``shapes``.
-  func readShapes() throws(Fault) {
-    let table = UnsafeRawBufferPointer(rebasing: bytes[end...])
-    if table.count == 1, table[0] == 0 { return }
-    if let known = ShapeCache.shared.withLock({ $0.shapes(of: table) }) {
-      shapes = known
-      return
-    }
-    try readNewShapes()
-    let shapes = shapes
-    ShapeCache.shared.withLock { $0.keep(shapes, of: table) }
+extension PayloadState {
+  /// The shapes of the payload's objects.
+  var shapes: [Shape] {
+    guard shapeCount > 0, let table else { return [] }
+    return table.shapes
   }
 
-  private func readNewShapes() throws(Fault) {
+  /// The fields of the objects with the shape of that number.
+  @inline(__always)
+  func fields(of shape: Int) -> Shape.Fields {
+    guard shape < shapeCount, let shapeFields else { preconditionFailure("an unknown shape") }
+    // Unsafe: there are as many as there are shapes.
+    return unsafe shapeFields[shape]
+  }
+
+  /// Reads the table of shapes.
+  mutating func readShapes() throws(Fault) {
+    let bytes = UnsafeRawBufferPointer(rebasing: bytes[end...])
+    shapeCount = 0
+    if bytes.count == 1, bytes[0] == 0 { return }
+    if let table, table.has(bytes) {
+      shapeCount = Int(bytes[0])
+      return
+    }
+    let table: ShapeTable
+    if let known = ShapeCache.shared.withLock({ $0.table(bytes) }) {
+      table = known
+    } else {
+      table = ShapeTable(try readNewShapes(), bytes: bytes)
+      ShapeCache.shared.withLock { $0.keep(table, bytes) }
+    }
+    self.table = table
+    shapeFields = table.fields
+    shapeCount = table.shapes.count
+  }
+
+  private func readNewShapes() throws(Fault) -> [Shape] {
     let whole = PayloadBytes(bytes, upTo: bytes.count)
     guard whole.end - end <= Binary.maximumTableBytes else {
       throw .malformed("an oversized table of shapes")
     }
     let count = Int(bytes[end])
     var offset = end + 1
+    var shapes: [Shape] = []
     shapes.reserveCapacity(count)
-    for _ in 0..<count { shapes.append(try readShape(in: whole, at: &offset, of: count)) }
+    for _ in 0..<count {
+      shapes.append(try readShape(in: whole, at: &offset, of: count, after: shapes))
+    }
     guard offset == whole.end else { throw .malformed("bytes after the table of shapes") }
+    return shapes
   }
 
   private func readShape(
-    in whole: PayloadBytes, at offset: inout Int, of count: Int
+    in whole: PayloadBytes, at offset: inout Int, of count: Int, after shapes: [Shape]
   ) throws(Fault) -> Shape {
     let fields = try whole.varint(at: &offset)
     // A field takes at least two bytes, its type and its name's length. An object without fields
@@ -113,7 +183,9 @@ extension Payload {
       guard type.kind != .object || type.isOptional || type.argument < shapes.count else {
         throw .malformed("a recursive shape")
       }
-      minimumBytes = min(minimumBytes + self.minimumBytes(of: type), Int(Int32.max))
+      let isObject = type.kind == .object && !type.isOptional
+      let least = isObject ? shapes[type.argument].fields.minimumBytes : type.minimumBytes
+      minimumBytes = min(minimumBytes + least, Int(Int32.max))
       types.append(type)
       names.append(try whole.text(at: &offset))
     }

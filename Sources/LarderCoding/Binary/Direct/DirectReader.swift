@@ -329,7 +329,7 @@ extension DirectReader {
     _ place: Place, _ parts: (any StreamParts.Type)?, isItself: Bool = false
   ) throws -> T {
     guard let payload else { throw Fault.missing }
-    if let parts { payload.use(parts) }
+    if let parts { payload.state.pointee.use(parts) }
     let value: T = try Binary.decode(payload, place, depth: depth, isItself: isItself)
     offset = try payload.end(of: place, depth: depth)
     return value

@@ -54,12 +54,29 @@ extension StreamWriter {
 
 // MARK: - Within a payload
 
-extension ValueDecoder {
-  /// Reads this decoder's value by its type's part.
-  func read<T: Decodable>(by part: UnsafePointer<any StreamPart>) throws -> T {
-    var end = 0
-    let value: T = try part.pointee.read(place, within: payload, depth: depth, end: &end)
-    if place.kind != .null { payload.finish(place.offset, depth: depth, end: end) }
-    return value
+/// An internal error: a value with a part is decoded through `Codable`.
+private struct PartRefused: Error {}
+
+extension ValueReader {
+  /// Reads a value by its type's part.
+  ///
+  /// After an error the value, and all others in the payload, must be decoded through `Codable`:
+  /// parts within each other would read malformed bytes again and again.
+  func read<T: Decodable>(
+    _ place: Place, depth: Int, by part: UnsafePointer<any StreamPart>
+  ) throws -> T {
+    guard !payload.pointee.refusesParts, !state.pointee.isLoose,
+      let owner = payload.pointee.owner
+    else { throw PartRefused() }
+    do {
+      var end = 0
+      let value: T = try part.pointee.read(
+        place, within: owner.takeUnretainedValue(), depth: depth, end: &end)
+      if place.kind != .null { payload.pointee.finish(place.offset, depth: depth, end: end) }
+      return value
+    } catch {
+      payload.pointee.refusesParts = true
+      throw error
+    }
   }
 }
