@@ -10,7 +10,12 @@ struct KeyedFields<Key: CodingKey>: KeyedDecodingContainerProtocol {
   var codingPath: [any CodingKey] { value.codingPath }
 
   var allKeys: [Key] {
-    value.fieldNames.compactMap { Key(stringValue: $0) }.filter(contains)
+    // Not `compactMap` and `filter`, which look up generic types for each key.
+    var keys: [Key] = []
+    for name in value.fieldNames {
+      if let key = Key(stringValue: name), contains(key) { keys.append(key) }
+    }
+    return keys
   }
 
   func contains(_ key: Key) -> Bool {

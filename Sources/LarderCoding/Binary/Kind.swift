@@ -112,8 +112,11 @@ package enum Fault: Error, CustomStringConvertible {
   package var description: String {
     switch self {
     case .malformed(let reason): "Malformed payload: \(reason)"
-    case .mismatch(let kind): "Found \(kind)"
+    case .mismatch(let kind): Self.mismatches[Int(kind.rawValue)]
     case .unsuitable(let reason): "Unsuitable: \(reason)"
     }
   }
+
+  // Made once: a type may try one kind after another until a value fits.
+  private static let mismatches = Kind.allCases.map { "Found \($0)" }
 }

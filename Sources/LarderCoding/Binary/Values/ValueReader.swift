@@ -184,8 +184,8 @@ extension ValueReader {
   /// The names of all fields, including absent ones.
   var fieldNames: [String] {
     if let entries = state.pointee.entries { return entries.names }
-    guard let fields = state.pointee.fields else { return [] }
-    return (0..<state.pointee.fieldCount).map { fields[$0].name }
+    guard state.pointee.fieldCount > 0 else { return [] }
+    return payload.pointee.table?.shapes[place.argument].names ?? []
   }
 
   /// The index of the field with that name.
