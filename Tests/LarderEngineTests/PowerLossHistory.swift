@@ -149,6 +149,7 @@ struct PowerLossHistory {
   private mutating func restamp(_ key: Int) throws {
     let key = PowerLossHistory.key(key)
     guard var value = try engine.value(key), let since = sequence(of: value) else { return }
+    background.willWrite(value.count)
     value.replaceSubrange(0..<20, with: newValue(20))
     value.replaceSubrange(
       Stamp.test.offset..<Stamp.test.end, with: [UInt8](repeating: 0, count: 12))

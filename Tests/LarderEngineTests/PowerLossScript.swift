@@ -35,7 +35,7 @@ enum ScriptOperation: CustomStringConvertible {
 }
 
 extension ScriptOperation {
-  /// The bytes that the operation writes, as far as they are known.
+  /// The bytes that the operation writes, as far as they are known before it.
   var byteCount: Int {
     switch self {
     case .put(_, let bytes, _): bytes
