@@ -80,7 +80,7 @@ enum DirectParts {
   private static func find(
     _ type: Any.Type, _ id: ObjectIdentifier, _ slot: UnsafeMutablePointer<Slot>
   ) -> UnsafePointer<Known> {
-    let known = all.withLock { $0[id] } ?? add(Known(id, make(type)))
+    let known = all.withLock { $0[id] } ?? add(make(type), for: id)
     // The slot belongs to the first type that takes it.
     _ = slot.pointee.compareExchange(
       expected: nil, desired: known, ordering: .acquiringAndReleasing)
@@ -88,12 +88,14 @@ enum DirectParts {
   }
 
   /// Adds a part, unless another thread has done so.
-  private static func add(_ new: Known) -> UnsafePointer<Known> {
+  private static func add(
+    _ part: (any DirectPart)?, for type: ObjectIdentifier
+  ) -> UnsafePointer<Known> {
     all.withLock { all in
-      if let known = all[new.type] { return known }
+      if let known = all[type] { return known }
       let memory = UnsafeMutablePointer<Known>.allocate(capacity: 1)
-      memory.initialize(to: new)
-      all[new.type] = UnsafePointer(memory)
+      memory.initialize(to: Known(type, part))
+      all[type] = UnsafePointer(memory)
       return UnsafePointer(memory)
     }
   }
