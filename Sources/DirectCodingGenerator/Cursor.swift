@@ -49,7 +49,7 @@ struct Prefix {
     "distributed", "sending", "isolated", "optional",
   ]
 
-  /// The access level that is written; nil if there is none.
+  /// The access level; nil if the source does not write one.
   var access: Access? { modifiers.compactMap { Access($0) }.first }
 
   var isOfType: Bool { modifiers.contains("static") || modifiers.contains("class") }

@@ -72,7 +72,7 @@ struct ModelFinder {
     part.isCodable || extensions(of: part, in: file).contains(where: \.isCodable)
   }
 
-  /// The access level, bounded by that of the types around it.
+  /// The lowest access level of a type and the types around it.
   private func access(of part: Outline.Part) -> Access {
     var access = part.access
     for outer in file.parts where outer.kind != .extending {

@@ -7,7 +7,9 @@ struct Section {
   /// The file's text before and after the section; without one, all text is before it.
   private var before: Substring
   private var after: Substring = ""
-  /// The section, behind as many empty lines as there are lines before it; nil if there is none.
+  /// The section; nil if the file has none.
+  ///
+  /// Empty lines replace the lines before it, so that each line keeps its number.
   private(set) var functions: String?
 
   /// The file without the section, with empty lines in its place.

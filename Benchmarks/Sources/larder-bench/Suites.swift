@@ -34,7 +34,7 @@ struct Suite: Sendable {
       scale, _ in
       (try CodingSuite.contests(scale.workloads), {})
     },
-    Suite(name: "untuned", title: "coding of types nobody tuned for, against JSON") { scale, _ in
+    Suite(name: "untuned", title: "coding of types without tuning, against JSON") { scale, _ in
       (try UntunedSuite(scale.workloads).contests, {})
     },
     Suite(name: "expiry", title: "sweeps and their index, against C++ on the same LevelDB") {

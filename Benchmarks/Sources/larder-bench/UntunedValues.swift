@@ -140,7 +140,7 @@ enum Untuned {
     }
   }
 
-  /// A value of any kind, of which the decoder tries one after the other.
+  /// A value of any kind, whose decoder tries one kind after another.
   enum Anything: Codable, Equatable, Sendable {
     case number(Double)
     case text(String)

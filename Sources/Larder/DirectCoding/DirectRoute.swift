@@ -101,7 +101,9 @@ extension DirectRoute {
     return known
   }
 
-  /// The shape of a value; nil if it lacks a field that `Codable` writes, or there is none.
+  /// The shape that a value shows.
+  ///
+  /// Returns nil if the value has no fields, or if the shape lacks one that `Codable` writes.
   private func learn(from value: Element) -> WrittenShape? {
     var fields: [WrittenField] = []
     withUnsafeMutablePointer(to: &fields) { fields in

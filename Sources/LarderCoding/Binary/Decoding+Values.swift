@@ -18,7 +18,7 @@ extension WireList {
 }
 
 /// How the values of a type are decoded.
-enum DecodableForm {
+enum DecodableForm: CodingForm {
   case string, url, uuid, date, data
   // Lists of common types, and other lists.
   case integers, doubles, strings
@@ -28,7 +28,7 @@ enum DecodableForm {
   /// By the type's own `init(from:)`.
   case itself
 
-  init(of type: Any.Type, parts: (any StreamParts.Type)? = nil) {
+  init(of type: Any.Type, parts: (any StreamParts.Type)?) {
     if type == String.self {
       self = .string
     } else if type == URL.self {
@@ -81,56 +81,11 @@ enum DecodableForm {
   }
 }
 
-/// The forms of the types that were last decoded.
-struct DecodableTypes: ~Copyable {
-  private struct Entry {
-    var type = ObjectIdentifier(Never.self)
-    var form = DecodableForm.itself
-  }
-
-  /// A power of two.
-  private static let capacity = 32
-
-  // Unsafe: `capacity` entries, allocated with the first type, and freed in `deinit`.
-  private var entries: UnsafeMutablePointer<Entry>?
-
-  deinit { entries?.deallocate() }
-
-  @inline(__always)
-  mutating func form(of type: Any.Type, parts: (any StreamParts.Type)?) -> DecodableForm {
-    let id = ObjectIdentifier(type)
-    // The addresses of types are multiples of 8.
-    let bits = UInt(bitPattern: id) >> 3
-    let index = Int((bits ^ (bits >> 5)) & UInt(Self.capacity - 1))
-    if let entries, entries[index].type == id { return entries[index].form }
-    return newForm(of: type, parts, index)
-  }
-
-  @inline(never)
-  private mutating func newForm(
-    of type: Any.Type, _ parts: (any StreamParts.Type)?, _ index: Int
-  ) -> DecodableForm {
-    let entries = self.entries ?? Self.allocate()
-    self.entries = entries
-    entries[index] = Entry(
-      type: ObjectIdentifier(type), form: DecodableForm(of: type, parts: parts))
-    return entries[index].form
-  }
-
-  private static func allocate() -> UnsafeMutablePointer<Entry> {
-    let entries = UnsafeMutablePointer<Entry>.allocate(capacity: capacity)
-    entries.initialize(repeating: Entry(), count: capacity)
-    return entries
-  }
-}
-
 // MARK: - Decoding
 
 extension ValueReader {
   @inline(__always)
-  func form(of type: Any.Type) -> DecodableForm {
-    payload.pointee.types.form(of: type, parts: payload.pointee.parts)
-  }
+  func form(of type: Any.Type) -> DecodableForm { payload.pointee.forms.form(of: type) }
 
   @inline(__always)
   func form(of type: Any.Type, at place: Place) -> DecodableForm { form(of: type).of(place) }
@@ -138,10 +93,13 @@ extension ValueReader {
   /// Decodes this value with its own decoder, through `Codable` even if it `isItself` a part.
   func decodeSelf<T: Decodable>(isItself: Bool = false) throws -> T {
     if !isItself, case .part(let part) = form(of: T.self) {
-      do { return try read(place, depth: depth, by: part) } catch {}
+      do { return try read(place, depth: depth, by: part) } catch {
+        // `Codable` decodes it, and reports what is wrong with the bytes, if anything.
+      }
       return try decodeSelf(isItself: true)
     }
-    let form = isItself ? DecodableForm(of: T.self).of(place) : form(of: T.self, at: place)
+    let form =
+      isItself ? DecodableForm(of: T.self, parts: nil).of(place) : form(of: T.self, at: place)
     if form.isScalar || isNumbers(form, place) {
       return try decode(form, place, .root, depth: depth)
     }
@@ -176,8 +134,10 @@ extension ValueReader {
     _ form: DecodableForm, _ place: Place, _ name: ValueState.Name, depth: Int
   ) throws -> T {
     if case .part(let part) = form {
-      do { return try read(place, depth: depth, by: part) } catch {}
-      return try decode(DecodableForm(of: T.self).of(place), place, name, depth: depth)
+      do { return try read(place, depth: depth, by: part) } catch {
+        // `Codable` decodes it, and reports what is wrong with the bytes, if anything.
+      }
+      return try decode(DecodableForm(of: T.self, parts: nil).of(place), place, name, depth: depth)
     }
     if form.isScalar {
       do throws(Fault) {

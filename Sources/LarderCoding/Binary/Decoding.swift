@@ -156,7 +156,7 @@ extension Binary {
     try bytes.withUnsafeBytes { bytes in
       let payload = Payload.take()
       defer { Payload.giveBack(payload) }
-      payload.pointee.use(parts)
+      payload.pointee.forms.use(parts)
       return try decode(bytes, with: payload)
     }
   }

@@ -80,7 +80,9 @@ struct PayloadState: ~Copyable {
 
   /// The last table of shapes, which may belong to an earlier payload.
   var table: ShapeTable?
-  /// The number of this payload's shapes, which are those of ``table`` unless there are none.
+  /// The number of this payload's shapes.
+  ///
+  /// If it is not 0, the shapes are those of ``table``.
   var shapeCount = 0
   // Unsafe: `table` owns them.
   /// The fields of each shape; nil before the first table.
@@ -98,9 +100,7 @@ struct PayloadState: ~Copyable {
   var values: [UnsafeMutablePointer<ValueState>?] = []
   /// The number of ``values`` from the start that may be in use.
   var usedValues = 0
-  var types = DecodableTypes()
-  /// Finds the types that are read without `Codable`; nil if none are.
-  private(set) var parts: (any StreamParts.Type)?
+  var forms = FormCache<DecodableForm>()
   /// Whether all values of this payload are read through `Codable` from now on.
   var refusesParts = false
 
@@ -121,14 +121,6 @@ struct PayloadState: ~Copyable {
     finished = Self.nothing
     refusesParts = false
     try readShapes()
-  }
-
-  /// Reads values of the types that `parts` knows without `Codable` from now on.
-  mutating func use(_ parts: (any StreamParts.Type)?) {
-    if self.parts.map({ ObjectIdentifier($0) }) == parts.map({ ObjectIdentifier($0) }) { return }
-    self.parts = parts
-    // They depend on the parts.
-    types = DecodableTypes()
   }
 }
 

@@ -96,7 +96,7 @@ package struct DirectReader: ~Copyable {
 // MARK: - Beginning and ending
 
 extension DirectReader {
-  /// Begins to read a payload; ``follow(newest:)`` says which plan it follows.
+  /// Begins to read a payload, by the newest plan that is for such payloads.
   ///
   /// `start` is the payload's. The memory must stay valid until ``close()``.
   package init(
@@ -170,9 +170,10 @@ extension DirectReader {
     self.payload = payload
   }
 
-  /// Follows a plan from the next object on: the newest one that is for such payloads.
+  /// Reads the next objects by the newest plan that is for such payloads.
   ///
-  /// If there is none, it records how the type reads the next object, for ``learn()``.
+  /// Without such a plan, the reader records how the type reads the next object. ``learn()`` makes
+  /// a plan of that.
   package mutating func follow(newest: UnsafePointer<ReadingPlan>?) throws(Fault) {
     plan = Self.plan(for: table, number, newest: newest)
     if plan == nil { try beginLearning() }
@@ -329,7 +330,7 @@ extension DirectReader {
     _ place: Place, _ parts: (any StreamParts.Type)?, isItself: Bool = false
   ) throws -> T {
     guard let payload else { throw Fault.missing }
-    if let parts { payload.state.pointee.use(parts) }
+    if let parts { payload.state.pointee.forms.use(parts) }
     let value: T = try Binary.decode(payload, place, depth: depth, isItself: isItself)
     offset = try payload.end(of: place, depth: depth)
     return value

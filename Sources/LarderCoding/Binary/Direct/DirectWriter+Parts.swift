@@ -40,8 +40,9 @@ extension DirectWriter {
     return enter(shape, levels: 1)
   }
 
-  /// Begins a tagged list of `count` objects, each of which is ended by ``endObject()``; nil if it
-  /// cannot be written.
+  /// Begins a tagged list of `count` objects; nil if it cannot be written.
+  ///
+  /// ``endObject()`` ends each object.
   package mutating func beginList(
     _ shape: UnsafePointer<WrittenShape>, count: Int
   ) -> Outer? {
@@ -53,8 +54,9 @@ extension DirectWriter {
     return enter(shape, levels: 2)
   }
 
-  /// Begins a tagged map of `count` entries, each of which begins with ``beginEntry(_:)``; nil if
-  /// it cannot be written.
+  /// Begins a tagged map of `count` entries; nil if it cannot be written.
+  ///
+  /// ``beginEntry(_:)`` begins each entry.
   package mutating func beginMap(count: Int) -> Outer? {
     guard let outer = enterContainer() else { return nil }
     bytes.append(Kind.map.rawValue)

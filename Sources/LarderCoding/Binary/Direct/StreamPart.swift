@@ -18,7 +18,7 @@ package protocol StreamPart: AnyObject, Sendable {
 
 /// Knows the types that have a ``StreamPart``.
 package protocol StreamParts {
-  /// The part for a type, in memory that is never freed; nil if there is none.
+  /// The part for a type; nil if the type has none. The memory is never freed.
   static func part(of type: Any.Type) -> UnsafePointer<any StreamPart>?
 }
 

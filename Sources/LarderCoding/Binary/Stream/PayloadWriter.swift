@@ -79,7 +79,7 @@ extension PayloadWriter {
     parts: (any StreamParts.Type)?
   ) -> Bool {
     let state = stream.state
-    state.pointee.use(parts)
+    state.pointee.forms.use(parts)
     let outer = state.pointee.maximumFrames
     state.pointee.maximumFrames = Binary.maximumDepth - depth + state.pointee.frameCount
     swap(&state.pointee.bytes, &buffer)
@@ -130,7 +130,7 @@ extension PayloadWriter {
   static func take(parts: (any StreamParts.Type)?) -> PayloadWriter {
     let state = spare.exchange(nil, ordering: .acquiring) ?? takeOther()
     let writer = state.map { PayloadWriter(state: $0) } ?? PayloadWriter()
-    writer.stream.state.pointee.use(parts)
+    writer.stream.state.pointee.forms.use(parts)
     return writer
   }
 

@@ -51,9 +51,7 @@ struct StreamState: ~Copyable {
   var frameCount = 0
   var shapes: StreamShapes
   var links: StreamLinks
-  var forms = TypeForms()
-  /// Finds the types that are written without `Codable`; nil if none are.
-  private(set) var parts: (any StreamParts.Type)?
+  var forms = FormCache<TypeForm>()
   /// Whether a part of this payload could not be written without `Codable`.
   var refusesParts = false
 
@@ -66,15 +64,6 @@ struct StreamState: ~Copyable {
   }
 
   deinit { frames.deallocate() }
-
-  /// Writes the types that `parts` knows without `Codable` from now on.
-  mutating func use(_ parts: (any StreamParts.Type)?) {
-    guard parts.map({ ObjectIdentifier($0) }) != self.parts.map({ ObjectIdentifier($0) }) else {
-      return
-    }
-    self.parts = parts
-    forms.removeAll()
-  }
 
   /// Prepares the state for another payload.
   mutating func endPayload() {

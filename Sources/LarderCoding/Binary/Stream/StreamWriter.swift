@@ -98,9 +98,7 @@ extension StreamWriter {
 
 extension StreamWriter {
   @inline(__always)
-  func form(of type: Any.Type) -> TypeForm {
-    state.pointee.forms.form(of: type, parts: state.pointee.parts)
-  }
+  func form(of type: Any.Type) -> TypeForm { state.pointee.forms.form(of: type) }
 
   /// How a value is written.
   @inline(__always)

@@ -2,7 +2,7 @@ import Foundation
 import LarderBytes
 
 /// How a stream writes the values of a type.
-enum TypeForm {
+enum TypeForm: CodingForm {
   /// A URL without a base; one with a base encodes itself.
   case url
   case string
@@ -51,41 +51,5 @@ enum TypeForm {
     } else {
       self = (type as? any MapLike.Type)?.hasDistinctNames == true ? .map : .other
     }
-  }
-}
-
-/// The forms of the types that were last encoded; a dynamic cast takes as long as a small value.
-struct TypeForms: ~Copyable {
-  private struct Entry {
-    var type = ObjectIdentifier(Never.self)
-    var form = TypeForm.other
-  }
-
-  /// A power of two.
-  private static let capacity = 64
-
-  // Unsafe: `capacity` entries, freed in `deinit`.
-  private let entries: UnsafeMutablePointer<Entry>
-
-  init() {
-    entries = .allocate(capacity: Self.capacity)
-    entries.initialize(repeating: Entry(), count: Self.capacity)
-  }
-
-  deinit { entries.deallocate() }
-
-  /// Forgets all forms.
-  func removeAll() { entries.update(repeating: Entry(), count: Self.capacity) }
-
-  @inline(__always)
-  func form(of type: Any.Type, parts: (any StreamParts.Type)?) -> TypeForm {
-    let id = ObjectIdentifier(type)
-    // The addresses of types are multiples of 8.
-    let bits = UInt(bitPattern: id) >> 3
-    let entry = entries + Int((bits ^ (bits >> 6)) & UInt(Self.capacity - 1))
-    if entry.pointee.type != id {
-      entry.pointee = Entry(type: id, form: TypeForm(of: type, parts: parts))
-    }
-    return entry.pointee.form
   }
 }
