@@ -105,7 +105,7 @@ import Testing
     let options = loading(0) { $0.softTimeout = .seconds(3) }
     async let entry = numbers.entry(for: "a", loading: options, load: source.load)
     await source.begun(1)
-    #expect(fixture.timer.fire(.seconds(3)) == 1)
+    #expect(await fixture.timer.fire(.seconds(3)) == 1)
     let stale = try #require(try await entry)
     #expect(stale.value == 1 && stale.isStale && stale.isRefreshing)
     source.reply(2)

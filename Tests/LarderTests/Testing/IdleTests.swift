@@ -71,8 +71,7 @@ import Testing
     let source = Source()
     async let value = numbers.value(for: "a", load: source.load)
     await source.begun(1)
-    await eventually("a timer runs") { fixture.timer.running == [.seconds(3)] }
-    fixture.timer.fire(.seconds(3))
+    #expect(await fixture.timer.fire(.seconds(3)) == 1)
     #expect(try await value == 1)
     let wait = await wait(for: fixture.store)
     source.reply(2)
@@ -92,10 +91,10 @@ import Testing
     fixture.clock.advance(by: .seconds(100))
     let source = Source([.failure(.init())])
     #expect(try await numbers.value(for: "a", load: source.load) == 1)
-    await eventually("the repetition waits") { fixture.timer.running == [.seconds(2)] }
+    await fixture.timer.wait(untilRunning: 1)
     let wait = await wait(for: fixture.store)
     source.reply(2)
-    fixture.timer.fire(.seconds(2))
+    #expect(await fixture.timer.fire(.seconds(2)) == 1)
     try await wait.value
     #expect(try numbers.value(for: "a") == 2)
   }
