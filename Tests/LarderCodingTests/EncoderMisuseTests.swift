@@ -13,19 +13,23 @@ import Testing
 
   // MARK: - Kept
 
-  /// Keeps its encoder and its containers, also those of a superclass.
+  /// Keeps its encoder, its container and, if it needs a tree, two super encoders.
   // @unchecked: one thread at a time uses it.
   private final class Keeper: Encodable, @unchecked Sendable {
     private var encoders: [any Encoder] = []
     private var fields: [KeyedEncodingContainer<Keys>] = []
-    private let usesSuper: Bool
-    init(usesSuper: Bool) { self.usesSuper = usesSuper }
+    private let usesTree: Bool
+    init(usesTree: Bool) { self.usesTree = usesTree }
 
     func encode(to encoder: any Encoder) throws {
       var container = encoder.container(keyedBy: Keys.self)
       try container.encode("kept", forKey: .a)
       (encoders, fields) = ([encoder], [container])
-      if usesSuper { encoders += [container.superEncoder(), container.superEncoder(forKey: .b)] }
+      if usesTree {
+        encoders += [container.superEncoder(), container.superEncoder(forKey: .b)]
+        // A stream does not know the path.
+        _ = container.codingPath
+      }
     }
 
     /// Encodes with everything that is kept, and returns the number of errors.
@@ -51,10 +55,10 @@ import Testing
   func otherThreads() throws {
     let items = [RoundTripTests.item, RoundTripTests.item]
     let expected = try encoded(items)
-    let own = try encoded([Keeper(usesSuper: false)])
+    let own = try encoded([Keeper(usesTree: false)])
     for _ in 0..<10 {
       // Each thread uses what another one kept, while all of them encode values of these types.
-      let keepers = (0..<8).map { _ in Keeper(usesSuper: false) }
+      let keepers = (0..<8).map { _ in Keeper(usesTree: false) }
       Self.kept.withLock { $0 = keepers }
       onThreads(8) { thread in
         _ = tried { try encoded([keepers[thread], keepers[thread]]) }
@@ -65,7 +69,7 @@ import Testing
           for _ in 0..<20 {
             let late = Self.kept.withLock { $0[(thread + 1) % 8] }.encodeLate()
             guard late == 4, try encoded(items) == expected,
-              try encoded([Keeper(usesSuper: false)]) == own
+              try encoded([Keeper(usesTree: false)]) == own
             else { throw Refusal() }
           }
         }
@@ -78,12 +82,12 @@ import Testing
 
   @Test("What a type keeps of a tree does not change the payload, nor the next ones.")
   func keptOfTree() throws {
-    let keeper = Keeper(usesSuper: true)
+    let keeper = Keeper(usesTree: true)
     let bytes = try encoded(["x": keeper])
     let fields = try decoded([String: Shown].self, from: bytes)
     #expect(fields["x"]?.a == "kept")
     _ = keeper.encodeLate()
-    #expect(hex(try encoded(["x": Keeper(usesSuper: true)])) == hex(bytes))
+    #expect(hex(try encoded(["x": Keeper(usesTree: true)])) == hex(bytes))
     #expect(try decoded(from: encoded([1, 2])) == [1, 2])
   }
 

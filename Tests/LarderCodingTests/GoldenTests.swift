@@ -110,6 +110,7 @@ import Testing
     #expect(isStreamed((0..<1000).map { ["key \($0)": [$0: "a"]] }))
     #expect(isStreamed([Dynamic(["a", "b"]), Dynamic(["a"]), Dynamic(["b", "a"]), Dynamic([])]))
     #expect(isStreamed(Cat(name: "Tom", lives: 9)))
+    #expect(isStreamed([Dog(name: "Rex", age: 3), Dog(name: "Ace", age: 4)]))
     #expect(isStreamed([Wrapped(Wrapped("a"))]))
     #expect(isStreamed(Nothing()))
     #expect(isStreamed(["a": Anything.list([.null, .object(["a": .text("b")])])]))
@@ -118,7 +119,6 @@ import Testing
 
   @Test("A value that encodes its fields out of order goes through a tree.")
   func notStreamed() {
-    #expect(!isStreamed(Dog(name: "Rex", age: 3)))
     #expect(!isStreamed(Interleaved(Array(1...9))))
     #expect(!isStreamed([Twice(a: "a", b: "b")]))
     #expect(!isStreamed(["a": Forgiving(value: 1)]))

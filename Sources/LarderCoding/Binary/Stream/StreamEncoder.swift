@@ -1,7 +1,7 @@
 import Foundation
 import LarderBytes
 
-/// The encoder of one value in a stream.
+/// The encoder of a value in a stream, or a super encoder.
 struct StreamEncoder: Encoder {
   let link: StreamLink
 
@@ -15,12 +15,12 @@ struct StreamEncoder: Encoder {
 
   func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
     guard let value = link.target else { return .refusing }
-    return value.writer.fields(ofValue: value.id)
+    return value.writer.fields(ofValue: value)
   }
 
   func unkeyedContainer() -> any UnkeyedEncodingContainer {
     guard let value = link.target else { return StreamElements.refusing }
-    return value.writer.elements(ofValue: value.id)
+    return value.writer.elements(ofValue: value)
   }
 
   func singleValueContainer() -> any SingleValueEncodingContainer { self }
@@ -31,7 +31,7 @@ extension StreamEncoder: SingleValueEncodingContainer {
   @inline(__always)
   private func begin() throws -> StreamWriter {
     guard let value = link.target else { throw StreamAbandoned() }
-    guard value.writer.isUntouched(value.id) else {
+    guard value.writer.isUntouched(value.id) || value.writer.endPlaceholder(of: value) else {
       value.writer.abandon()
       throw StreamAbandoned()
     }
@@ -119,25 +119,27 @@ struct StreamFields<Key: CodingKey>: KeyedEncodingContainerProtocol {
     }
   }
 
-  /// Begins a container in a field.
-  private func nested(_ key: Key) -> StreamWriter? {
+  /// Begins a container or a super encoder in a field.
+  private func nested(_ name: String) -> StreamWriter? {
     guard let frame = link.target,
-      frame.writer.beginField(of: frame, key.stringValue, Kind.tagged.rawValue) != .abandoned
+      frame.writer.beginField(of: frame, name, Kind.tagged.rawValue) != .abandoned
     else { return nil }
     return frame.writer
   }
 
   mutating func nestedContainer<NestedKey: CodingKey>(
     keyedBy type: NestedKey.Type, forKey key: Key
-  ) -> KeyedEncodingContainer<NestedKey> { nested(key)?.nestedFields() ?? .refusing }
+  ) -> KeyedEncodingContainer<NestedKey> { nested(key.stringValue)?.nestedFields() ?? .refusing }
 
   mutating func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer {
-    nested(key)?.nestedElements() ?? .refusing
+    nested(key.stringValue)?.nestedElements() ?? .refusing
   }
 
-  mutating func superEncoder() -> any Encoder { link.refusingEncoder() }
+  mutating func superEncoder() -> any Encoder { nested("super")?.superEncoder() ?? .refusing }
 
-  mutating func superEncoder(forKey key: Key) -> any Encoder { link.refusingEncoder() }
+  mutating func superEncoder(forKey key: Key) -> any Encoder {
+    nested(key.stringValue)?.superEncoder() ?? .refusing
+  }
 }
 
 // MARK: - Unkeyed
@@ -182,7 +184,7 @@ struct StreamElements: UnkeyedEncodingContainer {
     element()?.nestedElements() ?? .refusing
   }
 
-  mutating func superEncoder() -> any Encoder { link.refusingEncoder() }
+  mutating func superEncoder() -> any Encoder { element()?.superEncoder() ?? .refusing }
 }
 
 // MARK: - Without a stream
@@ -192,6 +194,11 @@ extension KeyedEncodingContainer {
   static var refusing: KeyedEncodingContainer {
     KeyedEncodingContainer(StreamFields<Key>(link: StreamLink()))
   }
+}
+
+extension Encoder where Self == StreamEncoder {
+  /// An encoder that refuses everything.
+  fileprivate static var refusing: StreamEncoder { StreamEncoder(link: StreamLink()) }
 }
 
 extension StreamElements {
@@ -213,10 +220,4 @@ extension StreamLink.Target {
 
 extension StreamLink {
   fileprivate func abandon() { target?.writer.abandon() }
-
-  /// Abandons the stream, and returns an encoder that refuses everything.
-  fileprivate func refusingEncoder() -> any Encoder {
-    abandon()
-    return StreamEncoder(link: StreamLink())
-  }
 }

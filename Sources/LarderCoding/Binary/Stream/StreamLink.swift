@@ -8,7 +8,7 @@ final class StreamLink {
     let writer: StreamWriter
     /// The number of the value or the frame.
     let id: Int
-    /// The index of the frame; 0 for a value.
+    /// The index of the frame, which a super encoder has, too; 0 for a value.
     let level: Int
   }
 

@@ -61,7 +61,7 @@ struct StreamLinks: ~Copyable {
     var count = 0
     /// The index of the container that was handed out last.
     var last = 0
-    var elements: Kept?
+    var link: Kept?
   }
 
   /// The largest number of keyed containers that are kept for one level.
@@ -85,7 +85,7 @@ struct StreamLinks: ~Copyable {
     for level in levels {
       for index in 0..<level.count { level.containers[index].owner.release() }
       level.containers.deallocate()
-      level.elements?.owner.release()
+      level.link?.owner.release()
     }
     for encoder in encoders { encoder.owner.release() }
   }
@@ -171,15 +171,15 @@ extension StreamLinks {
     }
   }
 
-  /// The link of an unkeyed container of a frame.
-  mutating func elements(of frame: StreamLink.Target) -> StreamLink {
+  /// The link of an unkeyed container or a super encoder, for a frame.
+  mutating func link(of frame: StreamLink.Target) -> StreamLink {
     use(frame.level)
-    if let kept = levels[frame.level].elements, !kept.isFree {
+    if let kept = levels[frame.level].link, !kept.isFree {
       loosen(kept)
-      levels[frame.level].elements = nil
+      levels[frame.level].link = nil
     }
-    let kept = levels[frame.level].elements ?? Kept(StreamLink())
-    levels[frame.level].elements = kept
+    let kept = levels[frame.level].link ?? Kept(StreamLink())
+    levels[frame.level].link = kept
     kept.point(at: frame)
     return kept.link.takeUnretainedValue()
   }
@@ -208,7 +208,7 @@ extension StreamLinks {
   mutating func endPayload() {
     for index in 0..<usedEncoders { encoders[index].cutIfUsed() }
     for index in 0..<usedLevels {
-      levels[index].elements?.cutIfUsed()
+      levels[index].link?.cutIfUsed()
       for container in 0..<levels[index].count {
         levels[index].containers[container].cutIfUsed()
       }

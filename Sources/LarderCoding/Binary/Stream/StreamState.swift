@@ -17,13 +17,20 @@ struct StreamState: ~Copyable {
     var isMap = false
   }
 
-  /// A list, map or object that has not ended yet.
+  /// A list, map or object that has not ended yet, or the place of one.
   struct Frame {
-    enum Form { case list, map, object }
+    enum Form {
+      case list, map, object
+      /// A super encoder has been handed out, and has written nothing yet.
+      case placeholder
 
-    let id: Int
+      var isKeyed: Bool { self == .object || self == .map }
+    }
+
+    var id: Int
     let form: Form
-    /// The offset of the number of elements or entries, or of the shape's number.
+    /// The offset of the number of elements or entries, of the shape's number, or of what the super
+    /// encoder will write.
     let head: Int
     /// The number of elements, entries or fields so far.
     var count = 0

@@ -26,6 +26,32 @@ extension StreamWriter {
     return target
   }
 
+  /// Begins a super encoder in the field or element that was just begun.
+  ///
+  /// What it writes takes the place of its frame.
+  func superEncoder() -> StreamEncoder? {
+    guard let frame = push(.placeholder) else { return nil }
+    return StreamEncoder(link: state.pointee.links.link(of: frame))
+  }
+
+  /// Ends the frame of a super encoder that is about to write; false if it has written already, or
+  /// something else was written after it was handed out.
+  func endPlaceholder(of encoder: StreamLink.Target) -> Bool {
+    let level = encoder.level
+    guard state.pointee.active.openID == encoder.id,
+      state.pointee.frames[level].form == .placeholder
+    else { return false }
+    state.pointee.frameCount = level
+    openFrameAround(level)
+    return true
+  }
+
+  /// Makes the frame around a level the innermost one of the active value.
+  private func openFrameAround(_ level: Int) {
+    state.pointee.active.openID =
+      level > state.pointee.active.level ? state.pointee.frames[level - 1].id : 0
+  }
+
   /// Adds a frame whose head is at the end of the bytes.
   @inline(__always)
   private func push(_ form: StreamState.Frame.Form) -> StreamLink.Target? {
@@ -118,9 +144,9 @@ extension StreamWriter {
     let level = state.pointee.frameCount - 1
     let frame = state.pointee.frames + level
     state.pointee.frameCount = level
-    state.pointee.active.openID =
-      level > state.pointee.active.level ? state.pointee.frames[level - 1].id : 0
+    openFrameAround(level)
     guard frame.pointee.form == .object else {
+      if frame.pointee.form == .placeholder { return writeEmptyMap() }
       return state.pointee.bytes.set(
         UInt32(clamping: frame.pointee.count), at: frame.pointee.head)
     }

@@ -3,8 +3,8 @@ import LarderBytes
 
 /// Encodes a value straight into bytes, while its type hands over one part after the other.
 ///
-/// A type may also work out of order: fill a container after beginning a later one, use a super
-/// encoder, set a field twice, or ask for the coding path. The writer then abandons the stream, and
+/// A type may also work out of order: fill a container after beginning a later one, set a field
+/// twice, or ask for the coding path. The writer then abandons the stream, and
 /// the value is encoded again by way of a ``Tree``.
 ///
 /// A writer is the address of a stream's state: a reference to an object would be retained and
@@ -161,15 +161,20 @@ extension StreamWriter {
     state.pointee.active.id == id && state.pointee.bytes.count == state.pointee.active.start
   }
 
-  /// Begins the object or map of value number `id`, or finds the one that it has begun.
-  func fields<Key: CodingKey>(ofValue id: Int) -> KeyedEncodingContainer<Key> {
-    guard isUntouched(id) else { return fields(of: frame(ofValue: id) { $0 != .list }) }
+  /// Begins the object or map of an encoder, or finds the one that it has begun.
+  func fields<Key: CodingKey>(ofValue encoder: StreamLink.Target) -> KeyedEncodingContainer<Key> {
+    guard isUntouched(encoder.id) else {
+      return fields(of: frame(of: encoder, or: { openObject(Key.self) }) { $0.isKeyed })
+    }
     return fields(of: state.pointee.active.isMap ? open(.map) : openObject(Key.self))
   }
 
-  /// Begins the list of value number `id`, or finds the one that it has begun.
-  func elements(ofValue id: Int) -> StreamElements {
-    elements(of: isUntouched(id) ? open(.list) : frame(ofValue: id) { $0 == .list })
+  /// Begins the list of an encoder, or finds the one that it has begun.
+  func elements(ofValue encoder: StreamLink.Target) -> StreamElements {
+    guard isUntouched(encoder.id) else {
+      return elements(of: frame(of: encoder, or: { open(.list) }) { $0 == .list })
+    }
+    return elements(of: open(.list))
   }
 
   /// Begins an object in the field or element that was just begun.
@@ -180,15 +185,25 @@ extension StreamWriter {
   /// Begins a list in the field or element that was just begun.
   func nestedElements() -> StreamElements { elements(of: open(.list)) }
 
-  /// The frame that value number `id` has begun; nil, with the stream abandoned, if there is none
-  /// of that form.
+  /// The frame that an encoder has begun, or that a super encoder begins by `open`; nil, with the
+  /// stream abandoned, if there is none of that form.
   @inline(never)
   private func frame(
-    ofValue id: Int, _ isForm: (StreamState.Frame.Form) -> Bool
+    of encoder: StreamLink.Target, or open: () -> StreamLink.Target?,
+    _ isForm: (StreamState.Frame.Form) -> Bool
   ) -> StreamLink.Target? {
-    let level = state.pointee.active.level
-    guard state.pointee.active.id == id, state.pointee.frameCount > level,
-      isForm(state.pointee.frames[level].form)
+    if endPlaceholder(of: encoder) {
+      guard open() != nil else { return nil }
+      // The encoder may be asked for the container again.
+      state.pointee.frames[encoder.level].id = encoder.id
+      state.pointee.active.openID = encoder.id
+      return encoder
+    }
+    let isActive = state.pointee.active.id == encoder.id
+    let level = isActive ? state.pointee.active.level : encoder.level
+    guard state.pointee.frameCount > level,
+      isForm(state.pointee.frames[level].form),
+      isActive || state.pointee.frames[level].id == encoder.id
     else {
       abandon()
       return nil
@@ -229,7 +244,7 @@ extension StreamWriter {
 
   private func elements(of frame: StreamLink.Target?) -> StreamElements {
     guard let frame else { return .refusing }
-    return StreamElements(link: state.pointee.links.elements(of: frame))
+    return StreamElements(link: state.pointee.links.link(of: frame))
   }
 }
 
