@@ -59,20 +59,24 @@ struct SharedBench: Sendable {
 
   /// Waits until so many loads wait for the request of another one.
   func joined(_ count: Int) async {
-    for _ in 0..<1_000_000 {
-      if store.statistics.caches["words"]?.loads.joins == count { return }
+    while store.statistics.caches["words"]?.loads.joins != count {
+      guard !Task.isCancelled else {
+        Issue.record("\(count) loads have not joined")
+        return
+      }
       await Task.yield()
     }
-    Issue.record("\(count) loads have not joined")
   }
 
   /// Waits until a value is saved that a load brings in the background.
   func saves(_ value: [String]) async throws {
-    for _ in 0..<1_000_000 {
-      if try saved() == value { return }
+    while try saved() != value {
+      guard !Task.isCancelled else {
+        Issue.record("\(value) is not saved")
+        return
+      }
       await Task.yield()
     }
-    Issue.record("\(value) is not saved")
   }
 }
 

@@ -207,8 +207,3 @@ import Testing
     #expect(try await isRegistered.value == false)
   }
 }
-
-/// Runs a job at once, on the thread that enqueues it.
-private final class ImmediateExecutor: TaskExecutor {
-  func enqueue(_ job: UnownedJob) { job.runSynchronously(on: asUnownedTaskExecutor()) }
-}

@@ -108,7 +108,9 @@ import Testing
     let source = Source()
     let keys = ["a", "b", "c"]
     let calls = keys.map { key in Task { try await first.value(for: key, load: source.load) } }
-    await source.begun(1)
+    await eventually("all three have read") {
+      fixture.store.statistics.caches["first"]?.reads.missing == 3
+    }
     let other = Task { try await second.value(for: "a", load: source.load) }
     await source.begun(2)
     let wait = await wait(for: fixture.store)
