@@ -192,7 +192,10 @@ import Testing
     let turnedAway = Atomic(0)
     onThreads(4) { thread in
       if thread == 0 {
-        for number in 0..<100 {
+        // The other threads may start late, and meet no reopening for a while.
+        var number = 0
+        while number < 100 || number < 10_000 && turnedAway.load(ordering: .relaxed) == 0 {
+          number += 1
           disk.fail(atCall: disk.counts.mutating + 1, .eio, forever: true)
           // The write fails, and then the replacement of its log.
           for _ in 0..<2 {

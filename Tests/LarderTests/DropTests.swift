@@ -310,12 +310,14 @@ import Testing
     let drops = Atomic(0)
     let ended = Atomic(0)
     onThreads(4) { thread in
-      defer { ended.add(1, ordering: .relaxed) }
+      defer { ended.add(1, ordering: .releasing) }
       for round in 0..<(thread == 0 ? .max : 200) {
         do {
           if thread == 0 {
+            // The last drop comes after all other calls, and finds what they have left.
+            let isLast = ended.load(ordering: .acquiring) == 3
             if try store.drop(cache: "a") { drops.add(1, ordering: .relaxed) }
-            if ended.load(ordering: .relaxed) == 3 { return }
+            if isLast { return }
             continue
           }
           let cache = try store.cache("a", of: Int.self, keyedBy: Int.self)

@@ -93,9 +93,15 @@ import Testing
         switch thread {
         case Self.writers:
           defer { isOver.raise() }
+          var last: UInt64 = 0
           for number in 0..<backups {
+            // The writers, which may be slow, write between the backups.
+            while acknowledged.load(ordering: .acquiring) <= last, !isOver.isRaised {
+              sched_yield()
+            }
             let before = acknowledged.load(ordering: .acquiring)
             let state = try copy(engine, number, in: directory.path, options)
+            last = state.values.max() ?? 0
             copies.withLock { $0.append(Copy(acknowledged: before, state: state)) }
           }
         case Self.writers + 1:

@@ -93,13 +93,19 @@ import Testing
     let (device, path) = (SlowDevice(), directory.path)
     let engine = try Self.open(in: directory, on: device)
     let most = Mutex(0)
-    device.delayNextSync {
-      for _ in 0..<3000 {
-        let names = (try? SystemFiles().names(in: path)) ?? []
-        let count = names.count { $0.hasSuffix(".segment") }
-        most.withLock { $0 = max($0, count) }
-        if count > 3 { return }
+    @Sendable func look() -> Int {
+      let names = (try? SystemFiles().names(in: path)) ?? []
+      let count = names.count { $0.hasSuffix(".segment") }
+      return most.withLock { most in
+        most = max(most, count)
+        return most
       }
+    }
+    device.delayNextSync {
+      let limit = TimeLimit { fatalError("saves wait for the first full segment") }
+      while look() < 3 {}
+      limit.lift()
+      for _ in 0..<3000 where look() == 3 {}
     }
     try Self.fill(8, of: engine)
     try engine.close()

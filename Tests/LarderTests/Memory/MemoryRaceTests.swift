@@ -19,9 +19,12 @@ import Testing
     let acknowledged = Mutex([Int](repeating: 0, count: keys))
     let failures = Mutex<[String]>([])
     let rounds = 300 * proofFactor
+    // Raised when a thread has saved each of its keys. Reads of nothing would keep nothing.
+    let haveSaved = (0..<4).map { _ in Flag() }
 
     onThreads(8) { thread in
       var random = SplitMix64(seed: UInt64(thread))
+      if thread >= 4 { for flag in haveSaved { flag.wait() } }
       for round in 1...rounds {
         do {
           if thread < 4 {
@@ -55,6 +58,7 @@ import Testing
         } catch {
           failures.withLock { $0.append("thread \(thread), round \(round): \(error)") }
         }
+        if thread < 4, round == 4 { haveSaved[thread].raise() }
       }
     }
     #expect(failures.withLock { $0 } == [])
