@@ -164,7 +164,7 @@ import Testing
       let headers = ["Cache-Control": "max-age=3600", "Set-Cookie": "a=b; Path=/"]
       server.answer(
         path, with: [.reply(status: 200, body: Data("1".utf8), headers: headers), .empty])
-      let client = URLSessionClient(configuration: configuration)
+      let client = URLSessionClient.patient(configuration: configuration)
 
       let first = try await client.get(server.genresURL)
       let second = try await client.get(server.genresURL)
@@ -250,7 +250,8 @@ import Testing
 
       let error = await #expect(throws: URLError.self) { try await client.get(server.genresURL) }
       #expect(error?.code == .timedOut)
-      await server.ended(1, path)
+      // The time of a very slow machine may be over before its request arrives.
+      if server.count(path) > 0 { await server.ended(1, path) }
     }
   }
 
@@ -258,7 +259,7 @@ import Testing
   func slow() async throws {
     try await withServer { server in
       server.answer(path, with: [.slow(milliseconds: 50)])
-      let client = URLSessionClient(requestTimeout: .seconds(30))
+      let client = URLSessionClient.patient
 
       let reply = try await client.get(server.genresURL)
 
@@ -278,7 +279,7 @@ import Testing
   func redirects() async throws {
     try await withServer { server in
       server.answer(path, with: [.redirect(to: "/api/character?page=3"), .redirectLoop])
-      let client = URLSessionClient(maximumRedirects: 3)
+      let client = URLSessionClient.patient(maximumRedirects: 3)
 
       let followed = try await client.get(server.genresURL)
       #expect(try followed.body == Payloads.charactersJSON(page: 3))
@@ -289,7 +290,7 @@ import Testing
       #expect(server.count(path) == 1 + 1 + 3)
 
       await #expect(throws: HTTPClientError.self) {
-        try await URLSessionClient(maximumRedirects: 0).get(server.genresURL)
+        try await URLSessionClient.patient(maximumRedirects: 0).get(server.genresURL)
       }
       #expect(server.count(path) == 6)
     }
@@ -386,7 +387,7 @@ import Testing
   func states(state: Case) async throws {
     let configuration = URLSessionConfiguration.ephemeral
     configuration.protocolClasses = [StubProtocol.self]
-    let client = URLSessionClient(configuration: configuration)
+    let client = URLSessionClient.patient(configuration: configuration)
     let url = StubProtocol.url(for: state)
 
     do {

@@ -2,6 +2,10 @@ import FeedServer
 import Foundation
 import LarderFeeds
 
+#if canImport(FoundationNetworking)
+  import FoundationNetworking
+#endif
+
 /// Runs `body` with a server on loopback, and stops it.
 ///
 /// The server also stops when the test is cancelled, for example by its time limit. Then pending
@@ -30,9 +34,12 @@ extension URLSessionClient {
   /// A client whose time limits a busy machine does not reach.
   static var patient: URLSessionClient { patient() }
 
-  static func patient(maximumResponseBytes: Int = 16 << 20) -> URLSessionClient {
+  static func patient(
+    maximumResponseBytes: Int = 16 << 20, maximumRedirects: Int = 5,
+    configuration: URLSessionConfiguration = .ephemeral
+  ) -> URLSessionClient {
     URLSessionClient(
-      maximumResponseBytes: maximumResponseBytes, requestTimeout: .seconds(600),
-      resourceTimeout: .seconds(600))
+      maximumResponseBytes: maximumResponseBytes, maximumRedirects: maximumRedirects,
+      requestTimeout: .seconds(600), resourceTimeout: .seconds(600), configuration: configuration)
   }
 }

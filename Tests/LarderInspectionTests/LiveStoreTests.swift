@@ -3,6 +3,7 @@ import LarderTestSupport
 import LarderTesting
 import Larder
 import LarderEngine
+import Synchronization
 import Testing
 
 @testable import LarderInspection
@@ -93,7 +94,8 @@ import Testing
 
     var captures: [(acknowledged: Int, state: [String: UInt64])] = []
     for _ in 0..<15 {
-      let acknowledged = try worker.lines().count
+      // The worker, which may be slow, writes between the snapshots.
+      let acknowledged = try worker.waitForLines((captures.last?.acknowledged ?? 0) + 1).count
       let inspection = try Inspection(at: path, now: Specimen.now, linking: linking)
       _ = try inspection.infoReport()
       captures.append((acknowledged, try state(of: inspection.engine)))
@@ -114,8 +116,7 @@ import Testing
       #expect(states[sequence] == state)
       #expect(sequence >= UInt64(lines[acknowledged - 1][0]) ?? 0)
     }
-    #expect(
-      Set(captures.map(\.acknowledged)).count > 1, "the worker did not write between snapshots")
+    #expect(Set(captures.map(\.acknowledged)).count == 15)
   }
 
   @Test("A store whose owner crashed is read, and the crash is reported.")
@@ -144,9 +145,11 @@ import Testing
     let pairs = try store.cache("pairs", of: Int.self)
     let isEnough = Flag()
     let hasEnded = Flag()
+    let written = Atomic(0)
     let writer = Thread {
       var number = 0
       while !isEnough.isRaised {
+        written.store(number, ordering: .releasing)
         number += 1
         do {
           try store.write { batch in
@@ -163,7 +166,9 @@ import Testing
     writer.start()
 
     var seen: Set<[UInt8]> = []
-    for _ in 0..<20 {
+    for round in 0..<20 {
+      // The writer may be slow.
+      while written.load(ordering: .acquiring) < round, !hasEnded.isRaised { sched_yield() }
       let inspection = try specimen.inspect()
       let payloads = try ["a", "b"].map { key in
         do {
