@@ -79,7 +79,7 @@ let package = Package(
       capability: .command(
         intent: .custom(
           verb: "generate-direct-coding",
-          description: "Writes the two functions of DirectCoding for the structs of a file"),
+          description: "Writes the functions of DirectCoding and DirectEnum for a file"),
         permissions: [
           .writeToPackageDirectory(
             reason: "It writes FILE+DirectCoding.swift beside FILE.swift, or into FILE.swift.")

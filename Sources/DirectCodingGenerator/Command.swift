@@ -7,17 +7,17 @@ package struct Command {
   package static let usage = """
     USAGE: \(Emission.command) [--check | --print] [--in-file] [FILE.swift ...]
 
-    Writes the two functions of DirectCoding for each struct in FILE.swift that names Codable among
-    its protocols, to FILE+DirectCoding.swift. Private structs are skipped. A struct that is not
-    understood is left out, with a warning. Without files, all generated functions of the package
-    are written again.
+    Writes the functions of DirectCoding for each struct in FILE.swift that names Codable among its
+    protocols, and those of DirectEnum for each such enum without raw values, to
+    FILE+DirectCoding.swift. Private types are skipped. A type that is not understood is left out,
+    with a warning. Without files, all generated functions of the package are written again.
 
-      --check    write nothing; fail if generated functions do not match their structs any more
+      --check    write nothing; fail if generated functions do not match their types any more
       --print    write the functions to the standard output
       --in-file  write the functions to the end of FILE.swift, where they can set private properties
       --help     show this text
 
-    EXIT STATUS: 0 if the functions are written, or match, also if structs were left out; 1 if not;
+    EXIT STATUS: 0 if the functions are written, or match, also if types were left out; 1 if not;
     64 if the arguments are wrong.
     """
 
@@ -34,10 +34,10 @@ package struct Command {
   }
 
   private var mode = Mode.write
-  /// Whether the functions go into the files of the structs, also if they are not there yet.
+  /// Whether the functions go into the files of the types, also if they are not there yet.
   private var isInFile = false
   private var files: [String] = []
-  /// Other files of the module, which may extend the structs.
+  /// Other files of the module, which may extend the types.
   private var others: [String] = []
   private var outcome = Outcome()
 
@@ -65,7 +65,7 @@ package struct Command {
       case _ where isOther: others.append(argument)
       case _ where !argument.hasSuffix(".swift"): return refuse("'\(argument)' is no Swift file")
       case _ where Self.isTarget(argument):
-        return refuse("'\(argument)' is where the functions go; name the file of the structs")
+        return refuse("'\(argument)' is where the functions go; name the file of the types")
       default: files.append(argument)
       }
     }
@@ -163,7 +163,7 @@ extension Command {
 
 // MARK: - One file
 
-/// A file of structs, and where their functions go.
+/// A file of types, and where their functions go.
 private struct Source {
   var path: String
   var section: Section

@@ -36,7 +36,10 @@ struct Comparison {
         differences.append(refusal(model.token, "\(model.name) is missing in \(path)"))
         continue
       }
-      if let difference = difference(model, Calls.calls(in: found.cursor(in: part))) {
+      let calls = Calls.calls(in: found.cursor(in: part))
+      let difference =
+        model.cases.map { self.difference(model, $0, calls) } ?? self.difference(model, calls)
+      if let difference {
         differences.append(difference)
       }
     }
@@ -46,7 +49,7 @@ struct Comparison {
         Refusal(
           path, part.token,
           reason.map { "\(part.name) is left out now: \($0.reason)" }
-            ?? "\(source) has no struct \(part.name) that is Codable"))
+            ?? "\(source) has no type \(part.name) that is Codable"))
     }
     return differences
   }
@@ -55,7 +58,22 @@ struct Comparison {
     Refusal(source, token, reason)
   }
 
-  /// The first difference of a type.
+  /// The first case of an enum that was added or removed.
+  private func difference(_ model: Model, _ cases: [Model.Case], _ calls: Calls) -> Refusal? {
+    for (index, wanted) in cases.enumerated()
+    where !calls.cases.contains(where: { $0.text == wanted.literal }) {
+      let place = model.places[index]
+      return refusal(place, "\(model.name).\(place.name) is missing in \(path)")
+    }
+    return calls.cases.first { found in !cases.contains { $0.literal == found.text } }.map {
+      found in
+      Refusal(
+        path, found,
+        "\(found.text) is not the name of a case of \(model.name) in \(source) any more")
+    }
+  }
+
+  /// The first difference of a struct.
   private func difference(_ model: Model, _ calls: Calls) -> Refusal? {
     func refuse(_ index: Int, _ reason: String) -> Refusal {
       refusal(model.places[index], "\(model.name).\(model.places[index].name) \(reason) \(path)")
@@ -106,6 +124,8 @@ private struct Calls {
 
   var read: [Call] = []
   var written: [Call] = []
+  /// The literals of the cases that are written.
+  var cases: [Token] = []
 
   static func calls(in cursor: Cursor) -> Calls {
     var calls = Calls()
@@ -116,7 +136,9 @@ private struct Calls {
       let inner = tokens[(index + 4)..<close]
       guard let literal = inner.last, literal.kind == .string else { continue }
       let isOptional = function.hasSuffix("IfPresent")
-      if function.hasPrefix("write") {
+      if function == "writeCase" {
+        calls.cases.append(literal)
+      } else if function.hasPrefix("write") {
         let property = inner.prefix { $0.text != "," }
         guard let token = property.last else { continue }
         calls.written.append(

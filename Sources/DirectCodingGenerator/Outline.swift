@@ -1,8 +1,8 @@
-/// The structs and extensions of a file, at all levels but within functions.
+/// The structs, enums and extensions of a file, at all levels but within functions.
 struct Outline {
   /// A type's declaration, or an extension of a type.
   struct Part {
-    enum Kind { case structure, extending, other }
+    enum Kind { case structure, enumeration, extending, other }
 
     var kind: Kind
     /// The name with those of the types around it: `Outer.Inner`.
@@ -24,7 +24,7 @@ struct Outline {
 
     var isCodable: Bool {
       let names = Set(inherited)
-      return names.contains("Codable") || names.contains("DirectCoding")
+      return !names.isDisjoint(with: ["Codable", "DirectCoding", "DirectEnum"])
         || names.isSuperset(of: ["Encodable", "Decodable"])
     }
   }
@@ -121,8 +121,11 @@ struct Outline {
     // Members of an extension have its access level by default.
     let level = outer?.kind == .extending ? outer?.prefix.access : nil
     let own = prefix.access ?? (word.text == "extension" ? .open : level ?? .internal)
+    let kinds: [String: Part.Kind] = [
+      "struct": .structure, "enum": .enumeration, "extension": .extending,
+    ]
     return Part(
-      kind: word.text == "struct" ? .structure : word.text == "extension" ? .extending : .other,
+      kind: kinds[word.text] ?? .other,
       name: names.joined(separator: "."), token: token, prefix: prefix,
       access: min(own, outer?.access ?? .open), inherited: inherited,
       isGenericExtension: word.text == "extension" && isGeneric,

@@ -14,28 +14,44 @@ struct Property {
   var name: String { token.name }
 }
 
+/// A case of an enum.
+struct EnumCase {
+  /// The token of the name, with backticks if it is written with them.
+  var token: Token
+  /// The values of the case, each with its label unless it has none.
+  var values: [(label: Token?, type: TypeForm)] = []
+  /// What the generator does not know of the case.
+  var unknown: String?
+}
+
 /// What the generator must know of a property's type.
 enum TypeForm { case plain, optional, doubleOptional, tuple, function }
 
-/// The members of a struct, or of an extension of one, that matter to its coding.
+/// The members of a struct or enum, or of an extension of one, that matter to its coding.
 struct Members {
   var properties: [Property] = []
+  var cases: [EnumCase] = []
+  /// Whether the cases have raw values.
+  var hasRawValues = false
   /// The name of `init(from:)` or `encode(to:)`, and where it is declared.
   var codable: (name: String, token: Token)?
   /// The name of a function of `DirectCoding`, and where it is declared.
   var direct: (name: String, token: Token)?
   /// The cases of `CodingKeys`, with the literals that they are renamed by.
   var keys: [(name: String, literal: String?, token: Token)]?
+  /// A type that may name the values of one case.
+  var keysOfCase: Token?
 
-  /// Parses the body of a struct, or of an extension.
-  static func parse(_ cursor: Cursor) throws(Refusal) -> Members {
-    var parser = MemberParser(cursor: cursor)
+  /// Parses the body of a struct, of an enum, or of an extension.
+  static func parse(_ cursor: Cursor, ofEnum isEnum: Bool = false) throws(Refusal) -> Members {
+    var parser = MemberParser(cursor: cursor, isEnum: isEnum)
     return try parser.parse()
   }
 }
 
 private struct MemberParser {
   var cursor: Cursor
+  let isEnum: Bool
   var members = Members()
 
   mutating func parse() throws(Refusal) -> Members {
@@ -47,6 +63,7 @@ private struct MemberParser {
       case "var", "let": try variables(prefix)
       case "func", "init", "subscript": try function(word)
       case "struct", "enum", "class", "actor", "protocol", "extension": try type(word)
+      case "case" where isEnum: try cases(prefix)
       case "typealias":
         if cursor.following?.name == "CodingKeys" {
           throw cursor.refusal("CodingKeys is not an enum that is declared here")
@@ -58,7 +75,7 @@ private struct MemberParser {
       default:
         if token.text.hasPrefix("#") {
           throw cursor.refusal(
-            "'\(token.text)' within a struct: which fields it has depends on a condition or a macro"
+            "'\(token.text)' within a type: which fields it has depends on a condition or a macro"
           )
         }
         throw cursor.refusal("'\(word.text)' is not known here")
@@ -89,6 +106,7 @@ private struct MemberParser {
     let start = cursor.at
     while let next = cursor.next, !next.isSign("{") { cursor.skip() }
     guard let close = cursor.next?.partner else { throw cursor.refusal("a body is expected") }
+    if let name, name != "CodingKeys", name.hasSuffix("CodingKeys") { members.keysOfCase = word }
     if name == "CodingKeys" {
       let head = cursor.tokens[start..<cursor.at].map(\.text)
       guard word.text == "enum", head.contains("CodingKey"), !head.contains("Int") else {
@@ -128,6 +146,51 @@ private struct MemberParser {
       } while cursor.isAtSign(",")
     }
     return keys
+  }
+}
+
+// MARK: - Cases
+
+extension MemberParser {
+  private mutating func cases(_ prefix: Prefix) throws(Refusal) {
+    repeat {
+      cursor.at += 1
+      guard let token = cursor.next, token.kind == .word else {
+        throw cursor.refusal("the name of a case is expected")
+      }
+      cursor.at += 1
+      var new = EnumCase(token: token)
+      new.unknown =
+        prefix.attributes.first ?? prefix.modifiers.first { $0 != "indirect" }.map { "'\($0)'" }
+      if cursor.isAtSign("("), let close = cursor.next?.partner {
+        try values(of: &new, Cursor(cursor.path, cursor.tokens, (cursor.at + 1)..<close))
+        cursor.skip()
+      }
+      if cursor.take("=") {
+        members.hasRawValues = true
+        cursor.skipExpression()
+      }
+      members.cases.append(new)
+    } while cursor.isAtSign(",")
+  }
+
+  private func values(of new: inout EnumCase, _ values: Cursor) throws(Refusal) {
+    var cursor = values
+    while cursor.next != nil {
+      var label: Token?
+      if let word = cursor.next, word.kind == .word, cursor.following?.isSign(":") == true {
+        label = word
+        cursor.at += 2
+      } else if cursor.next?.kind == .word, cursor.following?.kind == .word {
+        new.unknown = "a value with two names"
+        return
+      }
+      new.values.append((label, try TypeParser.parse(&cursor)))
+      if cursor.take("=") { cursor.skipExpression() }
+      guard cursor.next == nil || cursor.take(",") else {
+        throw cursor.refusal("the end of a value is expected")
+      }
+    }
   }
 }
 

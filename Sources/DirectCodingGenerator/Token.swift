@@ -40,7 +40,7 @@ package struct Refusal: Error, Equatable, CustomStringConvertible {
   /// The refusal in the form of a compiler's error.
   package var description: String { "\(path):\(line):\(column): error: \(reason)" }
 
-  /// The refusal in the form of a compiler's warning, for a struct that is left out.
+  /// The refusal in the form of a compiler's warning, for a type that is left out.
   func warning(leavingOut name: String) -> String {
     "\(path):\(line):\(column): warning: \(reason); \(name) is left out"
   }

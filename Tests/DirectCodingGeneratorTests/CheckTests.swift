@@ -73,7 +73,7 @@ import Testing
     #expect(
       try complaints(replacing: "struct Song", with: "struct Track") == [
         "A.swift:1:8: Track is missing in A+DirectCoding.swift",
-        "A+DirectCoding.swift:5:11: A.swift has no struct Song that is Codable",
+        "A+DirectCoding.swift:5:11: A.swift has no type Song that is Codable",
       ])
   }
 

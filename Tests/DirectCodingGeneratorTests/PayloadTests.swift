@@ -39,6 +39,35 @@ import Testing
     try expectSame(Properties.Inner(x: 3))
   }
 
+  @Test("Each form of case is saved as by Codable.")
+  func cases() throws {
+    let choices: [Choice] = [
+      .none, .one(1), .default, .labels(a: 1, b: nil, nil), .labels(a: 1, b: "b", 0.5),
+      .last(in: true), .fields(fields: .a, self: [.none, .one(2)]),
+      .nested(.one(1), ["a": .one(1), "b": nil]),
+    ]
+    try expectSameEnum(choices)
+    try expectSameEnum([Choice.Number.zero])
+    try expectSameEnum([RenamedChoice.a(1.5), .b(x: nil, 1), .b(x: 2.5, 1)])
+    try expectSameEnum([DirectChoice.on, .off(at: .distantPast)])
+  }
+
+  /// Both routes write the same bytes, because the values hold no list of structs.
+  private func expectSameEnum<T: DirectEnum & Equatable>(
+    _ values: [T], at place: SourceLocation = #_sourceLocation
+  ) throws {
+    let coder = Coder<[T]>.binary
+    for value in values {
+      var direct = ByteBuffer()
+      var byCodable = ByteBuffer()
+      try coder.encode([value], &direct)
+      try Binary.encode([value], into: &byCodable)
+      let bytes = Array(direct)
+      #expect(bytes == Array(byCodable), sourceLocation: place)
+      #expect(try coder.decode(bytes.span.bytes) == [value], sourceLocation: place)
+    }
+  }
+
   @Test("Private properties are saved as by Codable, by functions in their file.")
   func privateProperties() throws {
     try expectSame(Account(number: 7, note: nil))

@@ -44,12 +44,12 @@ import Testing
       ("var (x, y): (Int, Int)", "1:32: a pattern of several properties"),
       (
         "#if A\nvar x: Int\n#endif",
-        "1:28: '#if' within a struct: which fields it has depends on "
+        "1:28: '#if' within a type: which fields it has depends on "
           + "a condition or a macro"
       ),
       (
         "#fields(3)",
-        "1:28: '#fields' within a struct: which fields it has depends on "
+        "1:28: '#fields' within a type: which fields it has depends on "
           + "a condition or a macro"
       ),
       ("case x", "1:28: 'case' is not known here"),
@@ -132,7 +132,9 @@ import Testing
 
   @Test("A file that is not Swift, or has no struct for it, is refused.")
   func files() throws {
-    let none = "A.swift:1:1: no struct here names Codable among its protocols, except private ones"
+    let none =
+      "A.swift:1:1: no struct, and no enum without raw values, names Codable here, "
+      + "except private ones"
     try expectRefusal("", none)
     try expectRefusal("struct S { var x: Int }\nenum E: String, Codable { case a }", none)
     try expectRefusal("private struct S: Codable, Sendable { var x: Int }", none)

@@ -11,7 +11,11 @@ struct UntunedSuite {
 
   init(_ scale: Scale) throws {
     count = max(CodingSuite.variants, scale.visited / 800)
-    try add("50 enums with payloads") { random in list(of: 50) { Untuned.Activity(&random) } }
+    let activities = try PayloadsOf("50 enums with payloads") {
+      list(of: 50) { Untuned.Activity(&random) }
+    }
+    contests += activities.untuned(count)
+    contests += [activities.directEncoding(count), activities.directDecoding(count)]
     try add("dictionary of 50 structs") { random in
       named(50) { Untuned.Setting(&random) }
     }

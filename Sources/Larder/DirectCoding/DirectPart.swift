@@ -3,9 +3,9 @@ import Synchronization
 
 /// Writes and reads values of one type, without `Codable`.
 ///
-/// There are parts for ``DirectCoding`` types, and for optionals, arrays, sets and dictionaries
-/// with string keys that hold such values. The value at an address, and the generic parameter, are
-/// always of the part's own type.
+/// There are parts for ``DirectCoding`` and ``DirectEnum`` types, and for optionals, arrays, sets
+/// and dictionaries with string keys that hold such values. The value at an address, and the
+/// generic parameter, are always of the part's own type.
 protocol DirectPart: StreamPart {
   /// Writes the value at `place`, tagged.
   func write(at place: UnsafeRawPointer, to fields: inout FieldWriter)
@@ -102,10 +102,13 @@ enum DirectParts {
 
   private static func make(_ type: Any.Type) -> (any DirectPart)? {
     if let type = type as? any DirectCoding.Type { return object(type) }
+    if let type = type as? any DirectEnum.Type { return cases(of: type) }
     return (type as? any DirectComposition.Type)?.part()
   }
 
   private static func object<T: DirectCoding>(_ type: T.Type) -> any DirectPart { ObjectPart<T>() }
+
+  private static func cases<T: DirectEnum>(of type: T.Type) -> any DirectPart { EnumPart<T>() }
 
   /// The part for a type, which lists of its values share.
   fileprivate static func shared<T: DirectCoding>(_ type: T.Type) -> ObjectPart<T> {

@@ -105,12 +105,9 @@ extension DirectRoute {
   ///
   /// Returns nil if the value has no fields, or if the shape lacks one that `Codable` writes.
   private func learn(from value: Element) -> WrittenShape? {
-    var fields: [WrittenField] = []
-    withUnsafeMutablePointer(to: &fields) { fields in
-      var fields = FieldWriter(DirectWriter(learning: fields))
-      value.write(to: &fields)
+    guard let learned = WrittenShape(FieldWriter.fields(writtenBy: value.write)) else {
+      return nil
     }
-    guard let learned = WrittenShape(fields) else { return nil }
     do {
       if try learned.hasAllFields(of: value) { return learned }
     } catch {

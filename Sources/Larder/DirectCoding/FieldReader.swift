@@ -1,7 +1,7 @@
 public import Foundation
 import LarderCoding
 
-/// Reads the fields of a ``DirectCoding`` value.
+/// Reads the fields of a ``DirectCoding`` or ``DirectEnum`` value.
 ///
 /// The errors these methods throw are internal: let them propagate. The store then decodes the
 /// value through its `Codable` conformance, which reports what is wrong.
@@ -21,8 +21,9 @@ public struct FieldReader: ~Copyable {
 
   /// Reads a value of any other type.
   ///
-  /// ``DirectCoding`` types are read directly, and so are optionals, arrays, sets, and dictionaries
-  /// with string keys that hold them; other types are read with `init(from:)`.
+  /// ``DirectCoding`` and ``DirectEnum`` types are read directly, and so are optionals, arrays,
+  /// sets, and dictionaries with string keys that hold them; other types are read with
+  /// `init(from:)`.
   ///
   /// - Parameter name: The name of the field's coding key.
   /// - Returns: The value.

@@ -2,11 +2,21 @@ public import Foundation
 import LarderBytes
 import LarderCoding
 
-/// Writes the fields of a ``DirectCoding`` value.
+/// Writes the fields of a ``DirectCoding`` or ``DirectEnum`` value.
 public struct FieldWriter: ~Copyable {
   var base: DirectWriter
 
   init(_ base: consuming DirectWriter) { self.base = base }
+
+  /// The fields that `write` writes.
+  static func fields(writtenBy write: (inout FieldWriter) -> Void) -> [WrittenField] {
+    var fields: [WrittenField] = []
+    withUnsafeMutablePointer(to: &fields) { fields in
+      var writer = FieldWriter(DirectWriter(learning: fields))
+      write(&writer)
+    }
+    return fields
+  }
 
   /// Moves the payload into `buffer`.
   ///
@@ -22,10 +32,16 @@ public struct FieldWriter: ~Copyable {
   /// be encoded through `Codable`.
   consuming func finish(within stream: StreamWriter) -> Bool { base.finish(within: stream) }
 
+  /// Begins a case of a ``DirectEnum``; the fields that are written next are the case's.
+  ///
+  /// - Parameter name: The name of the case's coding key.
+  public mutating func writeCase(_ name: StaticString) { base.beginCase(name) }
+
   /// Writes a value of any other type.
   ///
-  /// ``DirectCoding`` types are written directly, and so are optionals, arrays, sets, and
-  /// dictionaries with string keys that hold them; other types are written with `encode(to:)`.
+  /// ``DirectCoding`` and ``DirectEnum`` types are written directly, and so are optionals, arrays,
+  /// sets, and dictionaries with string keys that hold them; other types are written with
+  /// `encode(to:)`.
   ///
   /// - Parameters:
   ///   - value: The field's value. If it cannot be encoded, the save throws its error.

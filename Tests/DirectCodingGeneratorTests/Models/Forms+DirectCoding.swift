@@ -297,3 +297,129 @@ extension Space.Implicit: DirectCoding {
     fields.write(x, as: "x")
   }
 }
+
+extension Choice: DirectEnum {
+  /// Reads the saved fields.
+  public init?(case name: String, from fields: inout FieldReader) throws {
+    switch name {
+    case "none":
+      self = .none
+    case "one":
+      self = .one(try fields.read("_0"))
+    case "default":
+      self = .`default`
+    case "labels":
+      self = .labels(
+        a: try fields.read("a"),
+        b: try fields.readIfPresent("b"),
+        try fields.readIfPresent("_2"))
+    case "last":
+      self = .last(in: try fields.read("in"))
+    case "fields":
+      self = .fields(
+        fields: try fields.read("fields"),
+        name: try fields.read("name"),
+        self: try fields.read("self"))
+    case "nested":
+      self = .nested(
+        try fields.read("_0"),
+        try fields.read("_1"))
+    default: return nil
+    }
+  }
+
+  /// Writes the fields to be saved.
+  public func write(to fields: inout FieldWriter) {
+    switch self {
+    case .none:
+      fields.writeCase("none")
+    case .one(let value0):
+      fields.writeCase("one")
+      fields.write(value0, as: "_0")
+    case .`default`:
+      fields.writeCase("default")
+    case .labels(let value0, let value1, let value2):
+      fields.writeCase("labels")
+      fields.write(value0, as: "a")
+      fields.writeIfPresent(value1, as: "b")
+      fields.writeIfPresent(value2, as: "_2")
+    case .last(let value0):
+      fields.writeCase("last")
+      fields.write(value0, as: "in")
+    case .fields(let value0, let value1, let value2):
+      fields.writeCase("fields")
+      fields.write(value0, as: "fields")
+      fields.write(value1, as: "name")
+      fields.write(value2, as: "self")
+    case .nested(let value0, let value1):
+      fields.writeCase("nested")
+      fields.write(value0, as: "_0")
+      fields.write(value1, as: "_1")
+    }
+  }
+}
+
+extension Choice.Number: DirectEnum {
+  init?(case name: String, from fields: inout FieldReader) throws {
+    switch name {
+    case "zero":
+      self = .zero
+    default: return nil
+    }
+  }
+
+  func write(to fields: inout FieldWriter) {
+    switch self {
+    case .zero:
+      fields.writeCase("zero")
+    }
+  }
+}
+
+extension RenamedChoice: DirectEnum {
+  init?(case name: String, from fields: inout FieldReader) throws {
+    switch name {
+    case "a":
+      self = .a(try fields.read("_0"))
+    case "\u{E9}\"":
+      self = .b(
+        x: try fields.readIfPresent("x"),
+        try fields.read("_1"))
+    default: return nil
+    }
+  }
+
+  func write(to fields: inout FieldWriter) {
+    switch self {
+    case .a(let value0):
+      fields.writeCase("a")
+      fields.write(value0, as: "_0")
+    case .b(let value0, let value1):
+      fields.writeCase("\u{E9}\"")
+      fields.writeIfPresent(value0, as: "x")
+      fields.write(value1, as: "_1")
+    }
+  }
+}
+
+extension DirectChoice {
+  init?(case name: String, from fields: inout FieldReader) throws {
+    switch name {
+    case "on":
+      self = .on
+    case "off":
+      self = .off(at: try fields.read("at"))
+    default: return nil
+    }
+  }
+
+  func write(to fields: inout FieldWriter) {
+    switch self {
+    case .on:
+      fields.writeCase("on")
+    case .off(let value0):
+      fields.writeCase("off")
+      fields.write(value0, as: "at")
+    }
+  }
+}

@@ -225,3 +225,30 @@ public extension Space {
 func local() {
   struct Local: Codable { var (a, b) = (1, 2) }
 }
+
+/// Cases in the forms in which they are written, and what stands between them.
+public enum Choice: Codable, Equatable, Sendable {
+  case none, one(Int)
+  case `default`, labels(a: Int, b: String? = nil, Swift.Optional<Double>); case last(in: Bool)
+  case fields(fields: Fields, name: String = "}", `self`: [Choice])
+  indirect case nested(Choice, [String: Choice?])
+
+  public enum Fields: String, Codable, Sendable { case a, b }
+  enum Number: Codable, Sendable { case zero }
+  static let other = Choice.none
+  var isNone: Bool { if case .none = self { true } else { false } }
+  func f() -> Choice { switch self { case .one: self; default: .none } }
+}
+
+/// Coding keys rename the cases, and the conformance is in an extension.
+enum RenamedChoice<Value: Codable & Sendable & Equatable>: Equatable {
+  case a(Value)
+  case b(x: Value?, Int)
+}
+
+extension RenamedChoice: Codable, Sendable {
+  enum CodingKeys: String, CodingKey { case b = "\u{E9}\"", a }
+}
+
+/// Conforms by its own declaration.
+enum DirectChoice: DirectEnum, Equatable { case on, off(at: Date) }

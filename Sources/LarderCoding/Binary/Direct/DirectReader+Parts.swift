@@ -124,7 +124,7 @@ extension DirectReader {
     learned = outer.learned
   }
 
-  private mutating func enter(levels: Int) -> Outer {
+  mutating func enter(levels: Int) -> Outer {
     let outer = Outer(
       next: next, plan: plan, number: number, isTagged: isTagged, depth: depth,
       objectStart: objectStart, reached: reached, learned: learned)

@@ -375,6 +375,7 @@ extension DirectReader {
 
   /// Moves to a field; nil if the object has no field of that name, or its value is absent.
   mutating func locate(_ name: StaticString, _ kind: UInt8) throws(Fault) -> Place? {
+    if next == Self.noFields { return nil }
     guard let payload, let shape else { throw .unsuitable("fields in another order than before") }
     let field: Int?
     if reached == nil, next.pointee.name == name.utf8Start, next.pointee.kind == kind {

@@ -8,6 +8,10 @@ extension DirectWriter {
     fileprivate var shape: UnsafePointer<WrittenShape>?
     fileprivate var next: UnsafePointer<WrittenField>
     fileprivate var depth: Int
+    fileprivate var cases: UnsafePointer<WrittenCase>?
+    fileprivate var caseState: CaseState
+    /// The offset at which the value begins.
+    fileprivate(set) var start: Int
   }
 
   /// Begins a field that holds a tagged value; false if its value must not be written.
@@ -58,7 +62,7 @@ extension DirectWriter {
   ///
   /// ``beginEntry(_:)`` begins each entry.
   package mutating func beginMap(count: Int) -> Outer? {
-    guard let outer = enterContainer() else { return nil }
+    guard let outer = enterContainers(1) else { return nil }
     bytes.append(Kind.map.rawValue)
     bytes.append(littleEndian: UInt32(clamping: count))
     return outer
@@ -66,17 +70,25 @@ extension DirectWriter {
 
   /// Begins a tagged list of `count` tagged elements; nil if it cannot be written.
   package mutating func beginList(count: Int) -> Outer? {
-    guard let outer = enterContainer() else { return nil }
+    guard let outer = enterContainers(1) else { return nil }
     bytes.append(Kind.list.rawValue)
     bytes.append(Kind.tagged.rawValue)
     bytes.append(littleEndian: UInt32(clamping: count))
     return outer
   }
 
-  private mutating func enterContainer() -> Outer? {
-    guard !needsFallback, depth < Binary.maximumDepth else { return fail() }
-    defer { depth += 1 }
-    return Outer(shape: shape, next: next, depth: depth)
+  /// Begins containers within each other; nil if they would be nested too deeply.
+  mutating func enterContainers(_ levels: Int) -> Outer? {
+    guard !needsFallback, depth + levels <= Binary.maximumDepth else { return fail() }
+    defer { depth += levels }
+    return outer
+  }
+
+  /// The object around a value that begins here.
+  private var outer: Outer {
+    Outer(
+      shape: shape, next: next, depth: depth, cases: cases, caseState: caseState,
+      start: bytes.count)
   }
 
   package mutating func beginEntry(_ name: String) { bytes.append(text: name) }
@@ -92,10 +104,11 @@ extension DirectWriter {
   /// Returns to the object around a value.
   package mutating func leave(_ outer: Outer) {
     (shape, next, depth) = (outer.shape, outer.next, outer.depth)
+    (cases, caseState) = (outer.cases, outer.caseState)
   }
 
   private mutating func enter(_ new: UnsafePointer<WrittenShape>, levels: Int) -> Outer {
-    let outer = Outer(shape: shape, next: next, depth: depth)
+    let outer = outer
     shape = new
     next = UnsafePointer(new.pointee.fields)
     depth += levels

@@ -42,14 +42,25 @@ package struct WrittenShape {
   ///
   /// - Throws: An error of the type's own `encode(to:)`.
   package func hasAllFields(of value: some Encodable) throws -> Bool {
+    try Self.withPayload(of: value) { hasAllFields(of: $1, $0) }
+  }
+
+  /// Whether the shape has all fields of the object at `place`; false if there is no object.
+  func hasAllFields(of place: Place, _ payload: Payload) -> Bool {
+    let names = Set((0..<count).map { fields[$0].text })
+    return place.kind == .object
+      && payload.shapes[place.argument].names.allSatisfy(names.contains)
+  }
+
+  /// Calls `body` with the payload of a value that is encoded through `Codable`.
+  static func withPayload(
+    of value: some Encodable, _ body: (Payload, Place) throws -> Bool
+  ) throws -> Bool {
     var buffer = ByteBuffer()
     try Binary.encode(value, into: &buffer)
-    let names = Set((0..<count).map { fields[$0].text })
     return try buffer.withBytes { bytes in
       let payload = try Payload(bytes)
-      let place = try payload.tagged(at: Binary.headBytes)
-      return place.kind == .object
-        && payload.shapes[place.argument].names.allSatisfy(names.contains)
+      return try body(payload, payload.tagged(at: Binary.headBytes))
     }
   }
 }
@@ -92,12 +103,16 @@ package struct DirectWriter: ~Copyable {
   var depth: Int
   /// Writes the fields whose types have only `encode(to:)`, and numbers the shapes.
   private var payloadWriter: PayloadWriter?
+  // Unsafe: cases live as long as the program.
+  /// The known cases of the enum whose value is written, or the case of it that was begun.
+  var cases: UnsafePointer<WrittenCase>?
+  var caseState = CaseState.none
   /// Whether the value must be encoded with `encode(to:)` instead.
   var needsFallback = false
 
   /// The next field of a writer without a shape, which matches no name.
   // Unsafe: allocated once, and never changed or freed.
-  nonisolated(unsafe) private static let noField: UnsafePointer<WrittenField> = {
+  nonisolated(unsafe) static let noField: UnsafePointer<WrittenField> = {
     let field = UnsafeMutablePointer<WrittenField>.allocate(capacity: 1)
     field.initialize(to: WrittenField(name: nil, nameCount: 0, kind: 0))
     return UnsafePointer(field)
@@ -222,16 +237,20 @@ extension DirectWriter {
   @inline(never)
   private mutating func beginOther(_ name: StaticString, _ kind: UInt8) -> Bool {
     let field = WrittenField(name, kind)
-    if let learned {
-      learned.pointee.append(field)
-    } else if next.pointee.kind == kind, next.pointee.text == field.text {
+    if learn(field) { return false }
+    if next.pointee.kind == kind, next.pointee.text == field.text {
       // The same name from another literal in the program.
       next += 1
       return true
-    } else {
-      needsFallback = true
     }
+    needsFallback = true
     return false
+  }
+
+  /// Appends a field to the shape that is learned; false if none is.
+  func learn(_ field: WrittenField) -> Bool {
+    learned?.pointee.append(field)
+    return learned != nil
   }
 
   @inline(__always)

@@ -249,3 +249,295 @@ extension Models.Named: DirectCoding {
       c, as: "a name that is longer than sixteen bytes, as names of fields seldom are")
   }
 }
+
+extension Models.Event: DirectEnum {
+  init?(case name: String, from fields: inout FieldReader) throws {
+    switch name {
+    case "opened":
+      self = .opened(
+        url: try fields.read("url"),
+        at: try fields.readIfPresent("at"),
+        try fields.read("_2"))
+    case "note":
+      self = .note(try fields.read("_0"))
+    case "closed":
+      self = .closed
+    case "measured":
+      self = .measured(
+        try fields.read("_0"),
+        id: try fields.readIfPresent("id"),
+        try fields.read("_2"),
+        isFinal: try fields.read("isFinal"))
+    case "moved":
+      self = .moved(
+        try fields.readIfPresent("_0"),
+        leaves: try fields.read("leaves"),
+        blob: try fields.read("blob"))
+    case "replaced":
+      self = .replaced(
+        try fields.read("_0"),
+        by: try fields.readIfPresent("by"))
+    case "several":
+      self = .several(
+        try fields.read("_0"),
+        named: try fields.read("named"))
+    case "drawn":
+      self = .drawn(
+        try fields.read("_0"),
+        as: try fields.read("as"),
+        holes: try fields.read("holes"))
+    case "default":
+      self = .`default`(
+        fields: try fields.read("fields"),
+        in: try fields.read("in"))
+    default: return nil
+    }
+  }
+
+  func write(to fields: inout FieldWriter) {
+    switch self {
+    case .opened(let value0, let value1, let value2):
+      fields.writeCase("opened")
+      fields.write(value0, as: "url")
+      fields.writeIfPresent(value1, as: "at")
+      fields.write(value2, as: "_2")
+    case .note(let value0):
+      fields.writeCase("note")
+      fields.write(value0, as: "_0")
+    case .closed:
+      fields.writeCase("closed")
+    case .measured(let value0, let value1, let value2, let value3):
+      fields.writeCase("measured")
+      fields.write(value0, as: "_0")
+      fields.writeIfPresent(value1, as: "id")
+      fields.write(value2, as: "_2")
+      fields.write(value3, as: "isFinal")
+    case .moved(let value0, let value1, let value2):
+      fields.writeCase("moved")
+      fields.writeIfPresent(value0, as: "_0")
+      fields.write(value1, as: "leaves")
+      fields.write(value2, as: "blob")
+    case .replaced(let value0, let value1):
+      fields.writeCase("replaced")
+      fields.write(value0, as: "_0")
+      fields.writeIfPresent(value1, as: "by")
+    case .several(let value0, let value1):
+      fields.writeCase("several")
+      fields.write(value0, as: "_0")
+      fields.write(value1, as: "named")
+    case .drawn(let value0, let value1, let value2):
+      fields.writeCase("drawn")
+      fields.write(value0, as: "_0")
+      fields.write(value1, as: "as")
+      fields.write(value2, as: "holes")
+    case .`default`(let value0, let value1):
+      fields.writeCase("default")
+      fields.write(value0, as: "fields")
+      fields.write(value1, as: "in")
+    }
+  }
+}
+
+extension Models.Step: DirectEnum {
+  init?(case name: String, from fields: inout FieldReader) throws {
+    switch name {
+    case "none":
+      self = .none
+    case "labels":
+      self = .labels(
+        name: try fields.read("name"),
+        count: try fields.read("count"),
+        at: try fields.readIfPresent("at"))
+    case "plain":
+      self = .plain(
+        try fields.read("_0"),
+        try fields.read("_1"))
+    case "plainToo":
+      self = .plainToo(
+        try fields.read("_0"),
+        try fields.read("_1"))
+    case "mixed":
+      self = .mixed(
+        try fields.read("_0"),
+        url: try fields.readIfPresent("url"),
+        try fields.read("_2"),
+        names: try fields.read("names"))
+    case "leaf":
+      self = .leaf(
+        try fields.read("_0"),
+        try fields.readIfPresent("_1"))
+    case "kind":
+      self = .kind(
+        try fields.read("_0"),
+        try fields.readIfPresent("_1"))
+    case "then":
+      self = .then(
+        try fields.read("_0"),
+        try fields.readIfPresent("_1"))
+    case "all":
+      self = .all(
+        try fields.read("_0"),
+        try fields.read("_1"),
+        named: try fields.read("named"))
+    case "either":
+      self = .either(try fields.read("_0"))
+    default: return nil
+    }
+  }
+
+  func write(to fields: inout FieldWriter) {
+    switch self {
+    case .none:
+      fields.writeCase("none")
+    case .labels(let value0, let value1, let value2):
+      fields.writeCase("labels")
+      fields.write(value0, as: "name")
+      fields.write(value1, as: "count")
+      fields.writeIfPresent(value2, as: "at")
+    case .plain(let value0, let value1):
+      fields.writeCase("plain")
+      fields.write(value0, as: "_0")
+      fields.write(value1, as: "_1")
+    case .plainToo(let value0, let value1):
+      fields.writeCase("plainToo")
+      fields.write(value0, as: "_0")
+      fields.write(value1, as: "_1")
+    case .mixed(let value0, let value1, let value2, let value3):
+      fields.writeCase("mixed")
+      fields.write(value0, as: "_0")
+      fields.writeIfPresent(value1, as: "url")
+      fields.write(value2, as: "_2")
+      fields.write(value3, as: "names")
+    case .leaf(let value0, let value1):
+      fields.writeCase("leaf")
+      fields.write(value0, as: "_0")
+      fields.writeIfPresent(value1, as: "_1")
+    case .kind(let value0, let value1):
+      fields.writeCase("kind")
+      fields.write(value0, as: "_0")
+      fields.writeIfPresent(value1, as: "_1")
+    case .then(let value0, let value1):
+      fields.writeCase("then")
+      fields.write(value0, as: "_0")
+      fields.writeIfPresent(value1, as: "_1")
+    case .all(let value0, let value1, let value2):
+      fields.writeCase("all")
+      fields.write(value0, as: "_0")
+      fields.write(value1, as: "_1")
+      fields.write(value2, as: "named")
+    case .either(let value0):
+      fields.writeCase("either")
+      fields.write(value0, as: "_0")
+    }
+  }
+}
+
+extension Models.LaterEvent: DirectEnum {
+  init?(case name: String, from fields: inout FieldReader) throws {
+    switch name {
+    case "note":
+      self = .note(
+        try fields.readIfPresent("_0"),
+        author: try fields.readIfPresent("author"))
+    case "closed":
+      self = .closed(at: try fields.readIfPresent("at"))
+    case "measured":
+      self = .measured(isFinal: try fields.read("isFinal"))
+    case "moved":
+      self = .moved(
+        leaves: try fields.readIfPresent("leaves"),
+        try fields.readIfPresent("_1"))
+    case "forgotten":
+      self = .forgotten
+    default: return nil
+    }
+  }
+
+  func write(to fields: inout FieldWriter) {
+    switch self {
+    case .note(let value0, let value1):
+      fields.writeCase("note")
+      fields.writeIfPresent(value0, as: "_0")
+      fields.writeIfPresent(value1, as: "author")
+    case .closed(let value0):
+      fields.writeCase("closed")
+      fields.writeIfPresent(value0, as: "at")
+    case .measured(let value0):
+      fields.writeCase("measured")
+      fields.write(value0, as: "isFinal")
+    case .moved(let value0, let value1):
+      fields.writeCase("moved")
+      fields.writeIfPresent(value0, as: "leaves")
+      fields.writeIfPresent(value1, as: "_1")
+    case .forgotten:
+      fields.writeCase("forgotten")
+    }
+  }
+}
+
+extension Models.Either: DirectEnum {
+  init?(case name: String, from fields: inout FieldReader) throws {
+    switch name {
+    case "first":
+      self = .first(try fields.read("_0"))
+    case "second":
+      self = .second(try fields.read("_0"))
+    case "both":
+      self = .both(
+        try fields.readIfPresent("_0"),
+        try fields.read("_1"))
+    default: return nil
+    }
+  }
+
+  func write(to fields: inout FieldWriter) {
+    switch self {
+    case .first(let value0):
+      fields.writeCase("first")
+      fields.write(value0, as: "_0")
+    case .second(let value0):
+      fields.writeCase("second")
+      fields.write(value0, as: "_0")
+    case .both(let value0, let value1):
+      fields.writeCase("both")
+      fields.writeIfPresent(value0, as: "_0")
+      fields.write(value1, as: "_1")
+    }
+  }
+}
+
+extension Models.Log: DirectCoding {
+  init(from fields: inout FieldReader) throws {
+    first = try fields.read("first")
+    last = try fields.readIfPresent("last")
+    events = try fields.read("events")
+    named = try fields.read("named")
+    groups = try fields.readIfPresent("groups")
+    choice = try fields.read("choice")
+    after = try fields.read("after")
+  }
+
+  func write(to fields: inout FieldWriter) {
+    fields.write(first, as: "first")
+    fields.writeIfPresent(last, as: "last")
+    fields.write(events, as: "events")
+    fields.write(named, as: "named")
+    fields.writeIfPresent(groups, as: "groups")
+    fields.write(choice, as: "choice")
+    fields.write(after, as: "after")
+  }
+}
+
+extension Models.LaterLog: DirectCoding {
+  init(from fields: inout FieldReader) throws {
+    after = try fields.read("after")
+    first = try fields.readIfPresent("first")
+    events = try fields.read("events")
+  }
+
+  func write(to fields: inout FieldWriter) {
+    fields.write(after, as: "after")
+    fields.writeIfPresent(first, as: "first")
+    fields.write(events, as: "events")
+  }
+}

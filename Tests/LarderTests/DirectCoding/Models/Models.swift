@@ -98,7 +98,8 @@ enum Models {
   struct Mixed: Codable, Equatable, Sendable {
     enum Kind: String, Codable, CaseIterable { case plain, other, `default` }
 
-    indirect enum Shape: Codable, Equatable, Sendable {
+    /// Coded through `Codable`: it does not name `Sendable`.
+    indirect enum Shape: Codable, Equatable {
       case none
       case circle(Double)
       case polygon(points: [Place], of: Leaf?)
@@ -146,5 +147,68 @@ enum Models {
       case a = ""
       case c = "a name that is longer than sixteen bytes, as names of fields seldom are"
     }
+  }
+
+  /// Cases with values of many types and without, with labels and without.
+  indirect enum Event: Codable, Equatable, Sendable {
+    case opened(url: URL, at: Date?, Leaf)
+    case note(String)
+    case closed
+    case measured(Double, id: UUID?, [Int], isFinal: Bool)
+    case moved(Place?, leaves: [Leaf], blob: Data)
+    case replaced(Event, by: Event?)
+    case several([Event], named: [String: Event])
+    case drawn(Mixed.Shape, as: Mixed.Kind, holes: [Event?])
+    case `default`(fields: Int = 1, in: Either<Leaf, String>)
+  }
+
+  /// Cases of which both routes write the same bytes: they hold no list of direct structs.
+  indirect enum Step: Codable, Equatable, Sendable {
+    case none
+    case labels(name: String, count: Int, at: Date?)
+    case plain(Double, Bool)
+    case plainToo(Double, Bool)
+    case mixed(UUID, url: URL?, [Int], names: [String])
+    case leaf(Leaf, Leaf?)
+    case kind(Mixed.Kind, Mixed.Kind?)
+    case then(Step, Step?)
+    case all([Step], [Step?], named: [String: Step])
+    case either(Either<Int, Step>)
+  }
+
+  /// Another version of an event: some cases are gone, some have other values, and one is new.
+  enum LaterEvent: Codable, Equatable, Sendable {
+    case note(String?, author: String?)
+    case closed(at: Date?)
+    case measured(isFinal: Bool)
+    case moved(leaves: [LaterLeaf]?, Place?)
+    case forgotten
+  }
+
+  /// Generic parameters in the cases of an enum.
+  enum Either<First: Codable & Equatable & Sendable, Second: Codable & Equatable & Sendable>:
+    Codable, Equatable, Sendable
+  {
+    case first(First)
+    case second(Second)
+    case both(First?, Second)
+  }
+
+  /// Enums in each way that is coded directly.
+  struct Log: Codable, Equatable, Sendable {
+    var first: Event
+    var last: Event?
+    var events: [Event]
+    var named: [String: Event]
+    var groups: [[Event?]]?
+    var choice: Either<Event, [Event]>
+    var after: Int
+  }
+
+  /// Another version of a log.
+  struct LaterLog: Codable, Equatable, Sendable {
+    var after: Int
+    var first: LaterEvent?
+    var events: [LaterEvent]
   }
 }

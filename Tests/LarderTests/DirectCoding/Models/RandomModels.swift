@@ -14,7 +14,8 @@ extension Models {
   static let all: [any (DirectCoding & RandomModel).Type] = [
     Scalars.self, Widths.self, Leaf.self, LaterLeaf.self, Nest.self, LaterNest.self,
     Collections.self, Place.self, Mixed.self, Tree.self, Pair<Leaf, [Leaf]>.self,
-    Pair<Pair<Int, String>, Mixed>.self, Named.self,
+    Pair<Pair<Int, String>, Mixed>.self, Named.self, Log.self,
+    LaterLog.self,
   ]
 }
 
@@ -129,7 +130,7 @@ extension Models.Mixed: RandomModel {
     decimal = Decimal(random.below(1 << 40)) / 1000
   }
 
-  private static func shape(_ random: inout SplitMix64, _ depth: Int) -> Shape {
+  fileprivate static func shape(_ random: inout SplitMix64, _ depth: Int) -> Shape {
     switch random.below(depth == 0 ? 2 : 4) {
     case 0: .none
     case 1: .circle(random.number())
@@ -167,6 +168,109 @@ extension Models.Pair: RandomModel where First: RandomModel, Second: RandomModel
 extension Models.Named: RandomModel {
   init(_ random: inout SplitMix64) {
     (a, b, c) = (random.integer(), random.text(), random.maybe { $0.model() })
+  }
+}
+
+extension Models.Event: RandomModel {
+  init(_ random: inout SplitMix64) { self.init(&random, 2) }
+
+  private init(_ random: inout SplitMix64, _ depth: Int) {
+    func event(_ random: inout SplitMix64) -> Self { Self(&random, depth - 1) }
+    switch random.below(depth == 0 ? 6 : 9) {
+    case 0:
+      self = .opened(url: random.url(), at: random.maybe { $0.date() }, random.model())
+    case 1: self = .note(random.text())
+    case 2: self = .closed
+    case 3:
+      self = .measured(
+        random.number(), id: random.maybe { $0.uuid() }, random.some { $0.integer() },
+        isFinal: random.below(2) == 0)
+    case 4:
+      self = .moved(
+        random.maybe { $0.model() }, leaves: random.some { $0.model() }, blob: random.data())
+    case 5: self = .default(fields: random.integer(), in: random.model())
+    case 6: self = .replaced(event(&random), by: random.maybe { event(&$0) })
+    case 7: self = .several(random.some { event(&$0) }, named: random.names { event(&$0) })
+    default:
+      self = .drawn(
+        Models.Mixed.shape(&random, 2), as: Models.Mixed.Kind.allCases[random.below(3)],
+        holes: random.some { random in random.maybe { event(&$0) } })
+    }
+  }
+}
+
+extension Models.Step: RandomModel {
+  init(_ random: inout SplitMix64) { self.init(&random, 3) }
+
+  private init(_ random: inout SplitMix64, _ depth: Int) {
+    func step(_ random: inout SplitMix64) -> Self { Self(&random, depth - 1) }
+    switch random.below(depth == 0 ? 7 : 10) {
+    case 0: self = .none
+    case 1:
+      self = .labels(
+        name: random.text(), count: random.integer(), at: random.maybe { $0.date() })
+    case 2: self = .plain(random.double(), random.below(2) == 0)
+    case 3: self = .plainToo(random.double(), random.below(2) == 0)
+    case 4:
+      self = .mixed(
+        random.uuid(), url: random.maybe { $0.url() }, random.some { $0.integer() },
+        names: random.some { $0.text() })
+    case 5: self = .leaf(random.model(), random.maybe { $0.model() })
+    case 6:
+      let kinds = Models.Mixed.Kind.allCases
+      self = .kind(kinds[random.below(3)], random.maybe { kinds[$0.below(3)] })
+    case 7: self = .then(step(&random), random.maybe { step(&$0) })
+    case 8:
+      self = .all(
+        random.some { step(&$0) }, random.some { random in random.maybe { step(&$0) } },
+        named: random.names { step(&$0) })
+    default:
+      self = .either(
+        random.below(2) == 0 ? .first(random.integer()) : .both(7, step(&random)))
+    }
+  }
+}
+
+extension Models.LaterEvent: RandomModel {
+  init(_ random: inout SplitMix64) {
+    switch random.below(5) {
+    case 0: self = .note(random.maybe { $0.text() }, author: random.maybe { $0.text() })
+    case 1: self = .closed(at: random.maybe { $0.date() })
+    case 2: self = .measured(isFinal: random.below(2) == 0)
+    case 3:
+      self = .moved(
+        leaves: random.maybe { random in random.some { $0.model() } },
+        random.maybe { $0.model() })
+    default: self = .forgotten
+    }
+  }
+}
+
+extension Models.Either: RandomModel where First: RandomModel, Second: RandomModel {
+  init(_ random: inout SplitMix64) {
+    switch random.below(3) {
+    case 0: self = .first(random.model())
+    case 1: self = .second(random.model())
+    default: self = .both(random.maybe { $0.model() }, random.model())
+    }
+  }
+}
+
+extension Models.Log: RandomModel {
+  init(_ random: inout SplitMix64) {
+    (first, last) = (random.model(), random.maybe { $0.model() })
+    (events, named) = (random.some { $0.model() }, random.names { $0.model() })
+    groups = random.maybe { random in
+      random.some { random in random.some { random in random.maybe { $0.model() } } }
+    }
+    (choice, after) = (random.model(), random.integer())
+  }
+}
+
+extension Models.LaterLog: RandomModel {
+  init(_ random: inout SplitMix64) {
+    (after, first) = (random.integer(), random.maybe { $0.model() })
+    events = random.some { $0.model() }
   }
 }
 
