@@ -31,6 +31,7 @@ import Testing
       for _ in 0..<(2 * Int.random(in: 0..<8, using: &random) + 1) {
         lines.append(worker.readLine() ?? "")
       }
+      if round.isMultiple(of: 2) { waitUntilBegun(lines[lines.count - 1], fixture) }
       // A delay of another length each time.
       for _ in 0..<Int.random(in: 0..<40, using: &random) {
         _ = FileManager.default.fileExists(atPath: fixture.partial("restored"))
@@ -59,6 +60,17 @@ import Testing
     }
     print("killed \(task): \(interrupted) interrupted, seed \(seed)")
     #expect(interrupted > 0)
+  }
+
+  /// Waits until a task has written something.
+  ///
+  /// A restore checks the backup before, which may take longer than all delays.
+  private func waitUntilBegun(_ name: String, _ fixture: BackupFixture) {
+    let limit = TimeLimit { fatalError("\(name) has not begun") }
+    let partial = fixture.partial((name as NSString).lastPathComponent)
+    let files = FileManager.default
+    while !files.fileExists(atPath: partial), !files.fileExists(atPath: name) { sched_yield() }
+    limit.lift()
   }
 
   private func make(_ name: String, _ task: String, _ fixture: BackupFixture) throws {
