@@ -83,7 +83,7 @@ indirect enum ObservedEnum: DirectEnum, Equatable {
   }
 }
 
-/// Another version of ``ObservedEnum``, of which a case has got a field.
+/// A later version of ``ObservedEnum``, in which a case has a new field.
 enum LaterObserved: DirectEnum, Equatable {
   case none(added: Int?)
 

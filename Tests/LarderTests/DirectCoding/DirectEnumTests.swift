@@ -62,24 +62,10 @@ import Testing
     try expectDirect(Models.Either<ObservedEnum, [ObservedEnum]>.both(all[1], all))
   }
 
-  /// Expects that no function of Codable is called once each case is known.
   private func expectDirect<Value: Codable & Equatable & Sendable>(
     _ value: Value, at place: SourceLocation = #_sourceLocation
   ) throws {
-    let coder = Coder<Value>.binary
-    let calls = Calls()
-    try Observed.$calls.withValue(calls) {
-      _ = try bytes(value) { try coder.encode($0, &$1) }
-      let learning = calls.count
-      let direct = try bytes(value) { try coder.encode($0, &$1) }
-      #expect(try coder.decode(direct.span.bytes) == value, sourceLocation: place)
-      #expect(calls.count == learning, sourceLocation: place)
-      let other = try byCodable(value)
-      #expect(calls.count > learning, sourceLocation: place)
-      let encoding = calls.count
-      #expect(try coder.decode(other.span.bytes) == value, sourceLocation: place)
-      #expect(calls.count == encoding, sourceLocation: place)
-    }
+    try expectNoCodable(value, at: place)
     try expectSame(value, at: place)
   }
 
@@ -247,30 +233,9 @@ import Testing
 
 // MARK: - Coding
 
-extension DirectEnumTests {
-  private func bytes<T>(
-    _ value: T, _ encode: (T, inout ByteBuffer) throws -> Void
-  ) throws -> [UInt8] {
-    var buffer = ByteBuffer()
-    try encode(value, &buffer)
-    return Array(buffer)
-  }
-
-  private func byCodable(_ value: some Encodable) throws -> [UInt8] {
-    try bytes(value) { try Binary.encode($0, into: &$1) }
-  }
-
+extension DirectEnumTests: RouteComparison {
   private func directly<T: Codable & Sendable>(_ value: T) throws -> [UInt8] {
     try bytes(value) { try Coder<T>.binary.encode($0, &$1) }
-  }
-
-  private func decode<T: Decodable>(_ type: T.Type, _ bytes: [UInt8]) throws -> T {
-    try Binary.decode(T.self, from: bytes.span.bytes, parts: DirectParts.self)
-  }
-
-  /// The result or the error, as text.
-  private func outcome(_ body: () throws -> some Any) -> String {
-    do { return "\(try body())" } catch { return "\(error)" }
   }
 
   /// Expects that the direct route has the value or the error of Codable; returns whether there is
@@ -287,10 +252,6 @@ extension DirectEnumTests {
       #expect(isSame(value, expected), comment, sourceLocation: place)
     }
     return found.value != nil
-  }
-
-  private func result<T>(_ body: () throws -> T) -> (value: T?, error: String?) {
-    do { return (try body(), nil) } catch { return (nil, "\(error)") }
   }
 
   /// Expects that both routes read what both have written.

@@ -35,26 +35,11 @@ import Testing
     try expectDirect([1: value])
   }
 
-  /// Expects that a value has the parts for both directions, without a call of Codable's functions.
   private func expectDirect<Value: Codable & Equatable & Sendable>(
     _ value: Value, at place: SourceLocation = #_sourceLocation
   ) throws {
-    let coder = Coder<Value>.binary
-    let calls = Calls()
-    try Observed.$calls.withValue(calls) {
-      // The first value of a type is compared with that of Codable.
-      _ = try bytes(value) { try coder.encode($0, &$1) }
-      let learning = calls.count
-      let direct = try bytes(value) { try coder.encode($0, &$1) }
-      #expect(try coder.decode(direct.span.bytes) == value, sourceLocation: place)
-      #expect(calls.count == learning, sourceLocation: place)
-      let other = try byCodable(value)
-      #expect(calls.count > learning, sourceLocation: place)
-      let encoding = calls.count
-      #expect(try coder.decode(other.span.bytes) == value, sourceLocation: place)
-      #expect(calls.count == encoding, sourceLocation: place)
-      try expectSame(value, at: place)
-    }
+    try expectNoCodable(value, at: place)
+    try expectSame(value, at: place)
   }
 
   @Test("The bytes of a Codable value with direct ones are those of the format.")
@@ -235,25 +220,9 @@ import Testing
 
 // MARK: - Coding
 
-extension StreamPartTests {
-  private func bytes<T>(
-    _ value: T, _ encode: (T, inout ByteBuffer) throws -> Void
-  ) throws -> [UInt8] {
-    var buffer = ByteBuffer()
-    try encode(value, &buffer)
-    return Array(buffer)
-  }
-
-  private func byCodable(_ value: some Encodable) throws -> [UInt8] {
-    try bytes(value) { try Binary.encode($0, into: &$1) }
-  }
-
+extension StreamPartTests: RouteComparison {
   private func directly(_ value: some Encodable) throws -> [UInt8] {
     try bytes(value) { try Binary.encode($0, into: &$1, parts: DirectParts.self) }
-  }
-
-  private func decode<T: Decodable>(_ type: T.Type, _ bytes: [UInt8]) throws -> T {
-    try Binary.decode(T.self, from: bytes.span.bytes, parts: DirectParts.self)
   }
 
   /// Expects that both routes read what both have written, and so does a tool without the type.
@@ -267,14 +236,5 @@ extension StreamPartTests {
         sourceLocation: place)
       #expect(Binary.read(bytes.span.bytes) != nil, comment, sourceLocation: place)
     }
-  }
-
-  private func result<T>(_ body: () throws -> T) -> (value: T?, error: String?) {
-    do { return (try body(), nil) } catch { return (nil, "\(error)") }
-  }
-
-  /// The result or the error, as text.
-  private func outcome(_ body: () throws -> some Any) -> String {
-    do { return "\(try body())" } catch { return "\(error)" }
   }
 }

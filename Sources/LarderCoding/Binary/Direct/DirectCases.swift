@@ -25,7 +25,7 @@ package struct WrittenCase {
 
   private var name: WrittenField { outer.pointee.fields.pointee }
 
-  /// The case of the same name among `cases`, the newest of which is given; nil if there is none.
+  /// Finds a case of the same name in a list that begins with `cases`; nil if there is none.
   package func known(
     among cases: UnsafePointer<WrittenCase>?
   ) -> UnsafePointer<WrittenCase>? { Self.find(name, among: cases) }
@@ -89,7 +89,9 @@ extension DirectWriter {
   /// What a writer knows of the case of the value that it writes.
   enum CaseState { case none, expected, unknown, written }
 
-  /// Begins a value of an enum, of which `cases` are known; nil if it cannot be written.
+  /// Begins a value of an enum; nil if it cannot be written.
+  ///
+  /// The list of the enum's known cases begins with `cases`.
   package mutating func beginEnum(_ cases: UnsafePointer<WrittenCase>?) -> Outer? {
     guard let outer = enterContainers(2) else { return nil }
     (self.cases, caseState) = (cases, .expected)

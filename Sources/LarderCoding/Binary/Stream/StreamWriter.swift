@@ -185,8 +185,10 @@ extension StreamWriter {
   /// Begins a list in the field or element that was just begun.
   func nestedElements() -> StreamElements { elements(of: open(.list)) }
 
-  /// The frame that an encoder has begun, or that a super encoder begins by `open`; nil, with the
-  /// stream abandoned, if there is none of that form.
+  /// Finds the frame that an encoder has begun.
+  ///
+  /// A super encoder that has written nothing begins one with `open`. If there is no frame of the
+  /// right form, the stream is abandoned and the result is nil.
   @inline(never)
   private func frame(
     of encoder: StreamLink.Target, or open: () -> StreamLink.Target?,

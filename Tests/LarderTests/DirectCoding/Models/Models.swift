@@ -162,7 +162,7 @@ enum Models {
     case `default`(fields: Int = 1, in: Either<Leaf, String>)
   }
 
-  /// Cases of which both routes write the same bytes: they hold no list of direct structs.
+  /// An enum without lists of direct structs, so that both routes write the same bytes.
   indirect enum Step: Codable, Equatable, Sendable {
     case none
     case labels(name: String, count: Int, at: Date?)
