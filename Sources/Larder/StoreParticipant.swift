@@ -30,26 +30,12 @@ final class StoreParticipant: CommitParticipant {
 
   func willWrite(_ batch: borrowing WriteBatch, without failed: Set<Int>) {
     if !loads.isEmpty { loads.noteChanges(of: batch, without: failed) }
-    forEachRecordKey(of: batch) { memory, key in memory.willWrite(key) }
+    memory?.willWrite(batch)
   }
 
   func didWrite(_ batch: borrowing WriteBatch, without failed: Set<Int>) {
     if !loads.isEmpty { loads.noteChanges(of: batch, without: failed) }
-    forEachRecordKey(of: batch) { memory, key in memory.didWrite(key) }
-  }
-
-  /// Calls `body` with the memory and the key of each record that a batch changes, if there is a
-  /// memory.
-  private func forEachRecordKey(
-    of batch: borrowing WriteBatch, _ body: (StoreMemory, UnsafeRawBufferPointer) -> Void
-  ) {
-    guard let memory else { return }
-    batch.bytes.withBytes { bytes in
-      for row in batch.rows {
-        let key = UnsafeRawBufferPointer(rebasing: bytes[row.key])
-        if key.first == KeySpace.records.rawValue { body(memory, key) }
-      }
-    }
+    memory?.didWrite(batch)
   }
 
   func admit(

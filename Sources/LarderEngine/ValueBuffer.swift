@@ -17,11 +17,8 @@ package struct ValueBuffer: ~Copyable {
   }
 
   deinit {
-    if let spare {
-      spare.leave(memory)
-    } else {
-      memory.free()
-    }
+    // Without `if let`, which would retain it.
+    spare?.leave(memory) ?? memory.free()
   }
 
   /// The number of bytes in the buffer.

@@ -1,7 +1,7 @@
 /// The earliest bucket of each cache that a write puts index rows into.
 ///
 /// They are noted when the write is committed.
-struct DueNotes {
+struct DueNotes: ~Copyable {
   // Nearly every write is to one cache: without an array it allocates nothing.
   private var due: NextDue?
   private var bucket = Int64.max
@@ -13,8 +13,7 @@ struct DueNotes {
       self.bucket = min(self.bucket, bucket)
       return
     }
-    var notes = others ?? []
-    others = nil
+    var notes = others.take() ?? []
     if let index = notes.firstIndex(where: { $0.due === due }) {
       notes[index].bucket = min(notes[index].bucket, bucket)
     } else {

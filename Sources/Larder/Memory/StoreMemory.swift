@@ -130,20 +130,33 @@ extension StoreMemory {
     }
   }
 
-  /// Notes that a record is about to be written.
-  func willWrite(_ recordKey: UnsafeRawBufferPointer) {
-    let key = key(ofRecord: recordKey)
+  /// Notes that the records of a batch are about to be written.
+  func willWrite(_ batch: borrowing WriteBatch) { forEachRecord(of: batch) { willWrite($0) } }
+
+  /// Notes that the write of a batch's records has ended.
+  func didWrite(_ batch: borrowing WriteBatch) {
+    forEachRecord(of: batch) { key in
+      stripe(of: key.hash).pointee.wrappingSubtract(Self.oneWriter, ordering: .releasing)
+    }
+  }
+
+  /// Calls `body` with the key of each record that a batch changes.
+  @inline(__always)
+  private func forEachRecord(of batch: borrowing WriteBatch, _ body: (MemoryKey) -> Void) {
+    batch.bytes.withBytes { bytes in
+      for row in batch.rows {
+        let key = UnsafeRawBufferPointer(rebasing: bytes[row.key])
+        if key.first == KeySpace.records.rawValue { body(self.key(ofRecord: key)) }
+      }
+    }
+  }
+
+  private func willWrite(_ key: MemoryKey) {
     stripe(of: key.hash).pointee.wrappingAdd(
       Self.oneWriter + Self.oneWrite, ordering: .acquiringAndReleasing)
     shared?.remove(key)
     guard ownCount.load(ordering: .acquiring) > 0 else { return }
     for cache in own.withLock({ $0 }) { cache.remove(key) }
-  }
-
-  /// Notes that the write of a record has ended.
-  func didWrite(_ recordKey: UnsafeRawBufferPointer) {
-    stripe(of: key(ofRecord: recordKey).hash).pointee
-      .wrappingSubtract(Self.oneWriter, ordering: .releasing)
   }
 
   private func key(ofRecord recordKey: UnsafeRawBufferPointer) -> MemoryKey {

@@ -410,10 +410,9 @@ extension LevelDBWriter {
       throw .diskFull
     }
     let failed = try failedRequirements(of: batch, in: group)
-    if let participant {
-      participant.willWrite(batch.pointee, without: failed)
-      batch.pointee.failedInWrite = failed
-    }
+    // Without `if let`, which would retain the participant.
+    participant?.willWrite(batch.pointee, without: failed)
+    if participant != nil { batch.pointee.failedInWrite = failed }
     guard batch.pointee.hasRow(without: failed) else { return Commit(sequence: 0, failed: failed) }
     if group.isCounted, let participant {
       defer { shrinkValue() }

@@ -125,7 +125,8 @@ extension StreamLinks {
   mutating func container(
     of frame: StreamLink.Target, keyType: ObjectIdentifier
   ) -> UnsafeMutableRawPointer? {
-    if frame.level < usedLevels, levels[frame.level].count > 0 {
+    if frame.level < levels.count, levels[frame.level].count > 0 {
+      usedLevels = max(usedLevels, frame.level + 1)
       let kept = levels[frame.level].containers + levels[frame.level].last
       if kept.pointee.keyType == keyType, kept.pointee.isFree {
         kept.pointee.point(at: frame)

@@ -11,18 +11,37 @@ struct StreamShapes: ~Copyable {
   }
 
   private struct Shape {
-    // Unsafe: allocated by `begin` and `add`, and freed by `reset` and `deinit`.
+    // Unsafe: allocated by `begin` and `add`, and freed by `deallocate`.
     /// The fields, followed by ``StreamShapes/end``.
     var fields: UnsafeMutablePointer<Field>
     var count: Int
     var capacity: Int
     /// Whether an object with exactly these fields has ended.
     var isWhole = false
-    /// The shape in a table of shapes; empty until the shape is whole.
-    var entry: [UInt8] = []
+    // Unsafe: allocated when the shape is whole, and freed by `deallocate`.
+    /// The shape in a table of shapes; nil until the shape is whole.
+    var entry: UnsafeMutableRawBufferPointer?
     /// The payload for which ``number`` is valid.
     var payload = 0
     var number: UInt8 = 0
+
+    mutating func makeWhole() {
+      var bytes = ByteBuffer()
+      bytes.append(varint: UInt64(count))
+      for index in 0..<count {
+        bytes.append(fields[index].kind)
+        bytes.append(text: fields[index].name)
+      }
+      let entry = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 1)
+      bytes.withBytes { entry.copyMemory(from: $0) }
+      (isWhole, self.entry) = (true, entry)
+    }
+
+    func deallocate() {
+      fields.deinitialize(count: count + 1)
+      fields.deallocate()
+      entry?.deallocate()
+    }
   }
 
   /// The shape of the last object with a type of keys.
@@ -46,8 +65,12 @@ struct StreamShapes: ~Copyable {
 
   /// The number of the payload's shapes that precede these and belong to a ``DirectWriter``.
   private let reserved: Int
-  private var shapes: [Shape] = []
+  // Unsafe: allocated by `begin`, and freed by `reset` and `deinit`. In an array of shapes, each
+  // change of one would check whether the array is shared.
+  private var shapes: [UnsafeMutablePointer<Shape>] = []
   /// The shapes of this payload, by their numbers; below zero for those in ``direct``.
+  ///
+  /// The first ``count`` are valid: emptying the array takes longer.
   private var used: [Int] = []
   // Unsafe: the shapes live as long as the program.
   /// The shapes of this payload whose objects a ``DirectWriter`` writes, with their numbers.
@@ -64,27 +87,37 @@ struct StreamShapes: ~Copyable {
   }
 
   deinit {
-    for shape in shapes { Self.free(shape) }
+    freeShapes()
     UnsafeMutablePointer(mutating: nothing).deinitialize(count: 1)
     nothing.deallocate()
   }
 
-  private static func free(_ shape: Shape) {
-    shape.fields.deinitialize(count: shape.count + 1)
-    shape.fields.deallocate()
+  private func freeShapes() {
+    for shape in shapes {
+      shape.pointee.deallocate()
+      shape.deallocate()
+    }
   }
 
   /// The number of shapes used in this payload.
-  var count: Int { used.count }
+  private(set) var count = 0
+
+  /// Adds a shape to those of this payload, and returns its number; nil if there are too many.
+  private mutating func use(_ index: Int) -> UInt8? {
+    guard reserved + count < Binary.maximumShapes else { return nil }
+    if count < used.count { used[count] = index } else { used.append(index) }
+    count += 1
+    return UInt8(reserved + count - 1)
+  }
 
   /// Begins another payload.
   mutating func reset() {
     payload += 1
-    used.removeAll(keepingCapacity: true)
+    count = 0
     // Most payloads have none, and emptying an empty array takes 50 instructions.
     if !direct.isEmpty { direct.removeAll(keepingCapacity: true) }
     if shapes.count > Self.maximumKept || predictions.count > Self.maximumPredictions {
-      for shape in shapes { Self.free(shape) }
+      freeShapes()
       shapes = []
       predictions = []
     }
@@ -92,17 +125,18 @@ struct StreamShapes: ~Copyable {
 
   /// Appends the table of shapes.
   func append(to bytes: inout ByteBuffer) {
-    bytes.append(UInt8(used.count))
+    bytes.append(UInt8(count))
     appendEntries(to: &bytes)
   }
 
   /// Appends the table without the number of shapes.
   func appendEntries(to bytes: inout ByteBuffer) {
-    for index in used {
+    for number in 0..<count {
+      let index = used[number]
       if index < 0 {
         bytes.append(UnsafeRawBufferPointer(direct[-1 - index].shape.pointee.entry))
-      } else {
-        bytes.append(shapes[index].entry)
+      } else if let entry = shapes[index].pointee.entry {
+        bytes.append(UnsafeRawBufferPointer(entry))
       }
     }
   }
@@ -112,9 +146,7 @@ struct StreamShapes: ~Copyable {
   /// Returns the number of a shape in this payload; nil if there are too many shapes.
   mutating func number(of shape: UnsafePointer<WrittenShape>) -> UInt8? {
     for known in direct where known.shape == shape { return known.number }
-    guard reserved + used.count < Binary.maximumShapes else { return nil }
-    let number = UInt8(reserved + used.count)
-    used.append(-1 - direct.count)
+    guard let number = use(-1 - direct.count) else { return nil }
     direct.append((shape, number))
     return number
   }
@@ -146,28 +178,29 @@ struct StreamShapes: ~Copyable {
   /// The fields of a shape, from the one at `index` on.
   @inline(__always)
   func fields(of shape: Int, from index: Int = 0) -> UnsafePointer<Field> {
-    UnsafePointer(shapes[shape].fields + index)
+    UnsafePointer(shapes[shape].pointee.fields + index)
   }
 
   /// Whether the field at `index` of a shape has that name and kind.
   private func has(_ shape: Int, _ index: Int, _ name: String, _ kind: UInt8) -> Bool {
-    guard index < shapes[shape].count else { return false }
-    let field = shapes[shape].fields + index
+    guard index < shapes[shape].pointee.count else { return false }
+    let field = shapes[shape].pointee.fields + index
     return field.pointee.kind == kind && field.pointee.name == name
   }
 
   /// Finds a whole shape with the first `count` fields of another, followed by that field.
   func whole(after count: Int, of shape: Int?, _ name: String, _ kind: UInt8) -> Int? {
     shapes.indices.first { index in
-      shapes[index].isWhole && has(index, count, name, kind) && isAlike(index, shape, count)
+      shapes[index].pointee.isWhole && has(index, count, name, kind)
+        && isAlike(index, shape, count)
     }
   }
 
   /// Whether the first `count` fields of two shapes are the same.
   private func isAlike(_ one: Int, _ other: Int?, _ count: Int) -> Bool {
     guard count > 0, let other, one != other else { return true }
-    guard shapes[one].count >= count else { return false }
-    let (left, right) = (shapes[one].fields, shapes[other].fields)
+    guard shapes[one].pointee.count >= count else { return false }
+    let (left, right) = (shapes[one].pointee.fields, shapes[other].pointee.fields)
     return (0..<count).allSatisfy { index in
       left[index].kind == right[index].kind && left[index].name == right[index].name
     }
@@ -180,15 +213,17 @@ struct StreamShapes: ~Copyable {
     guard shapes.count < Self.maximum else { return nil }
     let capacity = count + 8
     let fields = UnsafeMutablePointer<Field>.allocate(capacity: capacity)
-    if let shape { fields.initialize(from: shapes[shape].fields, count: count) }
+    if let shape { fields.initialize(from: shapes[shape].pointee.fields, count: count) }
     (fields + count).initialize(to: Self.end)
-    shapes.append(Shape(fields: fields, count: count, capacity: capacity))
+    let new = UnsafeMutablePointer<Shape>.allocate(capacity: 1)
+    new.initialize(to: Shape(fields: fields, count: count, capacity: capacity))
+    shapes.append(new)
     return shapes.count - 1
   }
 
   /// Adds a field to a shape; false if the shape has a field of that name.
   mutating func add(_ name: String, _ kind: UInt8, to shape: Int) -> Bool {
-    var new = shapes[shape]
+    var new = shapes[shape].pointee
     for index in 0..<new.count where new.fields[index].name == name { return false }
     if new.count + 1 == new.capacity {
       new.capacity *= 2
@@ -200,7 +235,7 @@ struct StreamShapes: ~Copyable {
     new.fields[new.count] = Field(name: name, kind: kind)
     new.count += 1
     (new.fields + new.count).initialize(to: Self.end)
-    shapes[shape] = new
+    shapes[shape].pointee = new
     return true
   }
 
@@ -208,7 +243,8 @@ struct StreamShapes: ~Copyable {
   /// this payload yet.
   @inline(__always)
   func number(of shape: Int) -> UInt8? {
-    shapes[shape].payload == payload ? shapes[shape].number : nil
+    let shape = shapes[shape]
+    return shape.pointee.payload == payload ? shape.pointee.number : nil
   }
 
   /// Returns the number of the shape of an object that has ended; nil if there are too many shapes.
@@ -216,35 +252,24 @@ struct StreamShapes: ~Copyable {
   /// The object has the first `count` fields of `shape`, which `isNew` if it grew with the object.
   mutating func end(_ shape: Int, fields count: Int, isNew: Bool, prediction: Int) -> UInt8? {
     guard let index = whole(shape, count, isNew: isNew) else { return nil }
-    predictions[prediction].shape = index
-    if shapes[index].payload == payload { return shapes[index].number }
-    guard reserved + used.count < Binary.maximumShapes else { return nil }
-    shapes[index].payload = payload
-    shapes[index].number = UInt8(reserved + used.count)
-    used.append(index)
-    return shapes[index].number
+    if predictions[prediction].shape != index { predictions[prediction].shape = index }
+    if let number = number(of: index) { return number }
+    guard let number = use(index) else { return nil }
+    shapes[index].pointee.payload = payload
+    shapes[index].pointee.number = number
+    return number
   }
 
   /// Finds or makes the whole shape with exactly the first `count` fields of another.
   private mutating func whole(_ shape: Int, _ count: Int, isNew: Bool) -> Int? {
-    if !isNew, shapes[shape].count == count { return shape }
+    if !isNew, shapes[shape].pointee.count == count { return shape }
     let known = shapes.indices.first { index in
-      shapes[index].isWhole && shapes[index].count == count && isAlike(index, shape, count)
+      shapes[index].pointee.isWhole && shapes[index].pointee.count == count
+        && isAlike(index, shape, count)
     }
     if let known { return known }
     guard let index = isNew ? shape : begin(count, of: shape) else { return nil }
-    shapes[index].isWhole = true
-    shapes[index].entry = entry(of: index)
+    shapes[index].pointee.makeWhole()
     return index
-  }
-
-  private func entry(of shape: Int) -> [UInt8] {
-    var entry = ByteBuffer()
-    entry.append(varint: UInt64(shapes[shape].count))
-    for index in 0..<shapes[shape].count {
-      entry.append(shapes[shape].fields[index].kind)
-      entry.append(text: shapes[shape].fields[index].name)
-    }
-    return Array(entry)
   }
 }

@@ -179,11 +179,11 @@ extension LevelDBEngine {
   ///
   /// If that is far behind, a caller that `mayWait` waits for it a moment.
   func collectIfDue(mayWait: Bool) {
-    guard let segments, options.collectsInBackground else { return }
-    if mayWait, schedule.isBehind(appended: segments.appendedBytes) {
+    guard options.collectsInBackground, let appended = segments?.appendedBytes else { return }
+    if mayWait, schedule.isBehind(appended: appended) {
       _ = collectionThread.wait(timeout: .monotonicNow + .milliseconds(Self.longestWait))
     }
-    guard schedule.begin(appended: segments.appendedBytes) else { return }
+    guard let appended = segments?.appendedBytes, schedule.begin(appended: appended) else { return }
     collectionThread.enter()
     let isStarted = startThread { [collectionThread, weak self] in
       self?.collectInBackground()
