@@ -16,20 +16,18 @@ final class DirectRoute<Element: DirectCoding> {
   /// The number of values without a shape after which no more shape is looked for.
   private static var maximumMisfits: Int { 16 }
 
-  // Unsafe: this route allocates the memory, never changes it once published, and frees it in
-  // `deinit`. A lock or a reference count would cost as much as coding a small value.
+  // Unsafe: shapes live as long as the program. A lock or a reference count would cost as much as
+  // coding a small value.
   private let shape = Atomic<UnsafePointer<WrittenShape>?>(nil)
   /// The number of values that have shown no shape.
   private let misfits = Atomic<Int>(0)
+  // Unsafe: this route allocates the plans, never changes one once published, and frees them in
+  // `deinit`.
   /// The newest plan; each plan links to the one made before it.
   private let plans = Atomic<UnsafePointer<ReadingPlan>?>(nil)
   private let planCount = Atomic<Int>(0)
 
   deinit {
-    if let shape = shape.load(ordering: .acquiring) {
-      shape.pointee.deallocate()
-      shape.deallocate()
-    }
     var next = plans.load(ordering: .acquiring)
     while let plan = next {
       next = plan.pointee.older
@@ -91,29 +89,23 @@ extension DirectRoute {
       misfits.add(1, ordering: .relaxed)
       return nil
     }
-    let new = UnsafeMutablePointer<WrittenShape>.allocate(capacity: 1)
-    new.initialize(to: learned)
+    // Another thread may have learned another one from a value with other fields.
     let (isFirst, known) = shape.compareExchange(
-      expected: nil, desired: UnsafePointer(new), ordering: .acquiringAndReleasing)
-    if isFirst { return UnsafePointer(new) }
-    learned.deallocate()
-    new.deallocate()
-    return known
+      expected: nil, desired: learned, ordering: .acquiringAndReleasing)
+    return isFirst ? learned : known
   }
 
   /// The shape that a value shows.
   ///
   /// Returns nil if the value has no fields, or if the shape lacks one that `Codable` writes.
-  private func learn(from value: Element) -> WrittenShape? {
-    guard let learned = WrittenShape(FieldWriter.fields(writtenBy: value.write)) else {
-      return nil
-    }
+  private func learn(from value: Element) -> UnsafePointer<WrittenShape>? {
+    let fields = FieldWriter.fields(writtenBy: value.write)
+    guard let learned = WrittenShape.shape(of: fields) else { return nil }
     do {
-      if try learned.hasAllFields(of: value) { return learned }
+      if try learned.pointee.hasAllFields(of: value) { return learned }
     } catch {
       // The value is then encoded through `Codable`, which throws the error.
     }
-    learned.deallocate()
     return nil
   }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import LarderEngine
 import LarderTestSupport
 import LarderTesting
 import Synchronization
@@ -103,6 +104,8 @@ import Testing
     let shared = try #require(memory.shared)
     let owner = shared.newOwner()
     let record = RecordKey(cacheID: 1, userKey: [7])
+    var write = WriteBatch()
+    write.put(record.bytes.span.bytes, [1].span.bytes)
     try record.withUserKey { (bytes) throws in
       let key = memory.key(bytes, in: 1)
       func add(_ reading: StoreMemory.Reading) -> Bool {
@@ -112,16 +115,16 @@ import Testing
         return shared.read(key, by: owner) != nil
       }
       let before = try #require(memory.beginReading(hash: key.hash, tagEpoch: 0))
-      record.bytes.withUnsafeBytes { memory.willWrite($0) }
+      memory.willWrite(write)
       #expect(!add(before))
       #expect(memory.beginReading(hash: key.hash, tagEpoch: 0) == nil)
-      record.bytes.withUnsafeBytes { memory.didWrite($0) }
+      memory.didWrite(write)
       #expect(!add(before))
       let after = try #require(memory.beginReading(hash: key.hash, tagEpoch: 0))
       #expect(add(after))
-      record.bytes.withUnsafeBytes { memory.willWrite($0) }
+      memory.willWrite(write)
       #expect(shared.read(key, by: owner) == nil)
-      record.bytes.withUnsafeBytes { memory.didWrite($0) }
+      memory.didWrite(write)
       let reopened = try #require(memory.beginReading(hash: key.hash, tagEpoch: 0))
       memory.reopened()
       #expect(!add(reopened))

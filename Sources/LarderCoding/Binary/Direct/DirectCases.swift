@@ -1,12 +1,11 @@
 import LarderBytes
-import Synchronization
 
 // A value of an enum is an object with one field, which has the name of the case. The field holds
 // an object with the fields of the case, or an empty map if the case has none.
 
 /// A case of an enum and the fields that it writes, as learned from its first value.
 package struct WrittenCase {
-  // Unsafe: shared shapes are never freed.
+  // Unsafe: shapes live as long as the program.
   /// The shape of the object with the case's name.
   let outer: UnsafePointer<WrittenShape>
   /// The shape of the object with the case's fields; nil if it has none.
@@ -16,8 +15,8 @@ package struct WrittenCase {
 
   /// Makes a case of what one of its values writes; nil if that has no shape.
   package init?(_ fields: [WrittenField]) {
-    let inner = fields.count > 1 ? WrittenShape.shared(Array(fields.dropFirst())) : nil
-    guard let outer = WrittenShape.shared(Array(fields.prefix(1))),
+    let inner = fields.count > 1 ? WrittenShape.shape(of: Array(fields.dropFirst())) : nil
+    guard let outer = WrittenShape.shape(of: Array(fields.prefix(1))),
       fields.count == 1 || inner != nil
     else { return nil }
     (self.outer, self.inner) = (outer, inner)
@@ -54,32 +53,6 @@ package struct WrittenCase {
       var offset = inside.offset
       return try inside.kind == .map && payload.count(at: &offset, minimum: 2) == 0
     }
-  }
-}
-
-extension WrittenShape {
-  // @unchecked: the memory behind the pointer never changes, and is never freed.
-  private struct Shared: @unchecked Sendable { let shape: UnsafePointer<WrittenShape> }
-
-  /// The shared shapes, by their entries in a table of shapes.
-  private static let shared = Mutex<[[UInt8]: Shared]>([:])
-
-  /// The one shape with these fields that all enums share, as they do through `Codable`.
-  fileprivate static func shared(_ fields: [WrittenField]) -> UnsafePointer<WrittenShape>? {
-    guard let shape = WrittenShape(fields) else { return nil }
-    let memory = UnsafeMutablePointer<WrittenShape>.allocate(capacity: 1)
-    memory.initialize(to: shape)
-    let (entry, new) = (Array(shape.entry), Shared(shape: UnsafePointer(memory)))
-    let used = shared.withLock { shared in
-      let used = shared[entry] ?? new
-      shared[entry] = used
-      return used
-    }
-    if used.shape != new.shape {
-      shape.deallocate()
-      memory.deallocate()
-    }
-    return used.shape
   }
 }
 

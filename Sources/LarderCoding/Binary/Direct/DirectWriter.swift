@@ -1,17 +1,18 @@
 package import LarderBytes
+import Synchronization
 
 /// The fields that a type writes, in order, as learned from its first value.
 ///
-/// ``fields`` ends with a terminator, which has no name.
+/// ``fields`` ends with a terminator, which has no name. Types with the same fields share one
+/// shape, as they do through `Codable`.
 package struct WrittenShape {
-  // Unsafe: allocated in `init`, and freed by the shape's owner with `deallocate`.
+  // Unsafe: allocated in `init`; never changed, and freed only if there is such a shape already.
   let fields: UnsafeMutablePointer<WrittenField>
   let count: Int
   /// A table with this shape alone: the number of shapes, and the shape's entry.
   let table: UnsafeMutableRawBufferPointer
 
-  /// Makes a shape; nil if there are no fields, duplicate names, or too many bytes for a table.
-  package init?(_ fields: [WrittenField]) {
+  private init?(_ fields: [WrittenField]) {
     let names = fields.map(\.text)
     guard !fields.isEmpty, Set(names).count == names.count else { return nil }
     var table = ByteBuffer()
@@ -33,9 +34,31 @@ package struct WrittenShape {
   /// The shape's entry in the table of shapes.
   var entry: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: table.dropFirst()) }
 
-  package func deallocate() {
-    fields.deallocate()
-    table.deallocate()
+  // @unchecked: the memory behind the pointer never changes, and is never freed.
+  private struct Known: @unchecked Sendable { let shape: UnsafePointer<WrittenShape> }
+
+  /// The shapes that the program has used, by their entries.
+  private static let all = Mutex<[[UInt8]: Known]>([:])
+
+  /// The shape with these fields, which lives as long as the program.
+  ///
+  /// Nil if there are no fields, duplicate names, or too many bytes for a table.
+  package static func shape(of fields: [WrittenField]) -> UnsafePointer<WrittenShape>? {
+    guard let new = WrittenShape(fields) else { return nil }
+    let entry = Array(new.entry)
+    let shape = all.withLock { all in
+      if let known = all[entry] { return known }
+      let memory = UnsafeMutablePointer<WrittenShape>.allocate(capacity: 1)
+      memory.initialize(to: new)
+      let known = Known(shape: UnsafePointer(memory))
+      all[entry] = known
+      return known
+    }.shape
+    if shape.pointee.fields != new.fields {
+      new.fields.deallocate()
+      new.table.deallocate()
+    }
+    return shape
   }
 
   /// Whether the shape has all fields that `value` encodes through `Codable`.
@@ -93,7 +116,7 @@ package struct WrittenField {
 package struct DirectWriter: ~Copyable {
   var bytes: ByteBuffer
   private let start: Int
-  // Unsafe: both point into a shape that its owner keeps for the writer's lifetime.
+  // Unsafe: shapes live as long as the program.
   var shape: UnsafePointer<WrittenShape>?
   var next: UnsafePointer<WrittenField>
   // Unsafe: it outlives the writer.
