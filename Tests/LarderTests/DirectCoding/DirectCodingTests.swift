@@ -7,27 +7,7 @@ import Testing
 @testable import Larder
 
 /// Direct coding and `Codable` write payloads that the other can read.
-@Suite struct DirectCodingTests {
-  private func byCodable(_ value: some Encodable) throws -> [UInt8] {
-    var buffer = ByteBuffer()
-    try Binary.encode(value, into: &buffer)
-    return Array(buffer)
-  }
-
-  private func directly<T: DirectCoding>(_ value: T, _ route: DirectRoute<T>) throws -> [UInt8] {
-    var buffer = ByteBuffer()
-    try route.encode(value, into: &buffer)
-    return Array(buffer)
-  }
-
-  private func directly<T: DirectCoding>(
-    _ values: [T], _ route: DirectRoute<T>
-  ) throws -> [UInt8] {
-    var buffer = ByteBuffer()
-    try route.encode(values, into: &buffer)
-    return Array(buffer)
-  }
-
+@Suite struct DirectCodingTests: RouteComparison {
   /// Decodes directly, without falling back to `Codable`.
   private func read<T: DirectCoding>(_ bytes: [UInt8], _ route: DirectRoute<T>) throws -> T {
     try bytes.withUnsafeBytes { try route.read($0) }

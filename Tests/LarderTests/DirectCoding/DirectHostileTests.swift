@@ -8,20 +8,11 @@ import Testing
 @testable import Larder
 
 /// Direct decoding gives the result of `Codable` for any bytes, on any number of threads.
-@Suite struct DirectHostileTests {
+@Suite struct DirectHostileTests: RouteComparison {
   private func bytes(_ encode: (inout ByteBuffer) throws -> Void) rethrows -> [UInt8] {
     var buffer = ByteBuffer()
     try encode(&buffer)
     return Array(buffer)
-  }
-
-  /// The decoded value or the error, as text.
-  private func outcome(_ body: () throws -> some Any) -> String {
-    do {
-      return "\(try body())"
-    } catch {
-      return "\(error)"
-    }
   }
 
   /// Changes payloads at random, and decodes each with a route that knows their shape, with a new

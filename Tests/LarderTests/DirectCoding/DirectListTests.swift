@@ -5,19 +5,11 @@ import Testing
 @testable import Larder
 
 /// Lists of numbers are read without `Codable`.
-@Suite struct DirectListTests {
+@Suite struct DirectListTests: RouteComparison {
   private let route = DirectRoute<NumberLists>()
 
-  private func bytes(_ value: some Encodable) throws -> [UInt8] {
-    var buffer = ByteBuffer()
-    try Binary.encode(value, into: &buffer)
-    return Array(buffer)
-  }
-
   private func directly(_ value: NumberLists) throws -> [UInt8] {
-    var buffer = ByteBuffer()
-    try route.encode(value, into: &buffer)
-    return Array(buffer)
+    try directly(value, route)
   }
 
   /// Decodes directly, without falling back to `Codable`.
@@ -31,22 +23,22 @@ import Testing
       // The first read learns the fields.
       for _ in 0..<2 {
         #expect(try read(directly(value)) == value)
-        #expect(try read(bytes(value)) == value)
+        #expect(try read(byCodable(value)) == value)
       }
     }
   }
 
   @Test("Lists of narrower numbers are widened directly, by a route that has read them first.")
   func narrowFirst() throws {
-    let narrow = try bytes(NarrowLists())
+    let narrow = try byCodable(NarrowLists())
     for _ in 0..<3 { #expect(try read(narrow) == NumberLists([3, -4], [1.5])) }
-    #expect(try read(bytes(NumberLists())) == NumberLists())
+    #expect(try read(byCodable(NumberLists())) == NumberLists())
   }
 
   @Test("Lists of narrower numbers go through Codable after a route has read wide ones.")
   func wideFirst() throws {
-    #expect(try read(bytes(NumberLists())) == NumberLists())
-    let narrow = try bytes(NarrowLists())
+    #expect(try read(byCodable(NumberLists())) == NumberLists())
+    let narrow = try byCodable(NarrowLists())
     for _ in 0..<2 {
       #expect(throws: (any Error).self) { try read(narrow) }
       #expect(try route.decode(narrow.span.bytes) == NumberLists([3, -4], [1.5]))

@@ -8,25 +8,7 @@ import Testing
 @testable import Larder
 
 /// Values of `DirectCoding` types within others are coded directly, too.
-@Suite struct DirectPartTests {
-  private func byCodable(_ value: some Encodable) throws -> [UInt8] {
-    var buffer = ByteBuffer()
-    try Binary.encode(value, into: &buffer)
-    return Array(buffer)
-  }
-
-  private func directly<T: DirectCoding>(_ values: [T], _ route: DirectRoute<T>) throws -> [UInt8] {
-    var buffer = ByteBuffer()
-    try route.encode(values, into: &buffer)
-    return Array(buffer)
-  }
-
-  private func directly<T: DirectCoding>(_ value: T, _ route: DirectRoute<T>) throws -> [UInt8] {
-    var buffer = ByteBuffer()
-    try route.encode(value, into: &buffer)
-    return Array(buffer)
-  }
-
+@Suite struct DirectPartTests: RouteComparison {
   /// Expects that both routes read what both have written; without a fallback unless `isUnruly`.
   private func expectSame<T: DirectCoding & Equatable>(
     _ values: [T], isUnruly: Bool = false, at place: SourceLocation = #_sourceLocation
@@ -162,15 +144,11 @@ import Testing
     for levels in [1, 20, 62] {
       for lists in [126 - 2 * levels, 127 - 2 * levels, 128 - 2 * levels, 129 - 2 * levels] {
         let value = Branch(levels: levels, nest: lists)
-        let codable = outcome { try byCodable(value) }
-        let direct = outcome { try directly(value, route) }
+        let codable = result { try byCodable(value) }.value
+        let direct = result { try directly(value, route) }.value
         #expect((codable == nil) == (direct == nil), "\(levels), \(lists)")
       }
     }
-  }
-
-  private func outcome<T>(_ body: () throws -> T) -> T? {
-    do { return try body() } catch { return nil }
   }
 
   @Test("Several threads may use a new type of part at once.")

@@ -18,6 +18,14 @@ extension RouteComparison {
     try bytes(value) { try Binary.encode($0, into: &$1) }
   }
 
+  func directly<T: DirectCoding>(_ value: T, _ route: DirectRoute<T>) throws -> [UInt8] {
+    try bytes(value) { try route.encode($0, into: &$1) }
+  }
+
+  func directly<T: DirectCoding>(_ values: [T], _ route: DirectRoute<T>) throws -> [UInt8] {
+    try bytes(values) { try route.encode($0, into: &$1) }
+  }
+
   func decode<T: Decodable>(_ type: T.Type, _ bytes: [UInt8]) throws -> T {
     try Binary.decode(T.self, from: bytes.span.bytes, parts: DirectParts.self)
   }
