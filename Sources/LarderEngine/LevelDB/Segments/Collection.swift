@@ -142,9 +142,12 @@ extension LevelDBEngine {
   package var segmentTotals: SegmentTotals {
     // Not that of a collection under way: its lock is held for long.
     var totals = totals.withLock { $0 }
-    totals.appendedBytes = segments?.appendedBytes ?? 0
+    totals.appendedBytes = appendedBytes
     return totals
   }
+
+  /// See ``SegmentFiles/appendedBytes``; 0 without segments.
+  private var appendedBytes: Int { segments?.appendedBytes ?? 0 }
 
   package func collectSegmentsSoon() {
     guard let segments, options.collectsInBackground else { return }
@@ -156,7 +159,7 @@ extension LevelDBEngine {
       // A collection would fail, too.
       return
     }
-    schedule.makeDue(appended: segments.appendedBytes)
+    schedule.makeDue(appended: appendedBytes)
     collectIfDue(mayWait: false)
   }
 
@@ -164,14 +167,14 @@ extension LevelDBEngine {
   ///
   /// If nothing was written since that happened before, there is nothing more to give back.
   func collectForRoom(after failure: EngineError) {
-    guard let segments, options.collectsInBackground else { return }
+    guard segments != nil, options.collectsInBackground else { return }
     switch failure {
     case .diskFull: break
     case .writesDisabled where !queue.withWriter({ $0.seemsToHaveRoom(forFreeing: false) }): break
     default: return
     }
     guard schedule.mayFindRoom(writes: writes.now) else { return }
-    schedule.makeDue(appended: segments.appendedBytes)
+    schedule.makeDue(appended: appendedBytes)
     collectIfDue(mayWait: false)
   }
 
@@ -179,11 +182,11 @@ extension LevelDBEngine {
   ///
   /// If that is far behind, a caller that `mayWait` waits for it a moment.
   func collectIfDue(mayWait: Bool) {
-    guard options.collectsInBackground, let appended = segments?.appendedBytes else { return }
-    if mayWait, schedule.isBehind(appended: appended) {
+    guard options.collectsInBackground, segments != nil else { return }
+    if mayWait, schedule.isBehind(appended: appendedBytes) {
       _ = collectionThread.wait(timeout: .monotonicNow + .milliseconds(Self.longestWait))
     }
-    guard let appended = segments?.appendedBytes, schedule.begin(appended: appended) else { return }
+    guard schedule.begin(appended: appendedBytes) else { return }
     collectionThread.enter()
     let isStarted = startThread { [collectionThread, weak self] in
       self?.collectInBackground()
@@ -206,7 +209,7 @@ extension LevelDBEngine {
   }
 
   private func endCollection() {
-    schedule.end(after: segmentTotals, appended: segments?.appendedBytes ?? 0)
+    schedule.end(after: segmentTotals, appended: appendedBytes)
   }
 
   package func waitForBackgroundWork() {
