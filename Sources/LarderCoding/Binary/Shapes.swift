@@ -1,4 +1,5 @@
 import Foundation
+import LarderBytes
 import Synchronization
 
 /// The names and types of an object's fields, in the order of their bodies.
@@ -199,5 +200,20 @@ extension PayloadState {
       return false
     }
     return true
+  }
+}
+
+// MARK: - Writing
+
+extension ByteBuffer {
+  /// Appends the entry of a shape in a table of shapes.
+  ///
+  /// It is the number of fields, and the kind and the name of each.
+  mutating func append(shapeOf fields: [(name: String, kind: UInt8)]) {
+    append(varint: UInt64(fields.count))
+    for field in fields {
+      append(field.kind)
+      append(text: field.name)
+    }
   }
 }

@@ -201,11 +201,7 @@ struct TreeWriter: ~Copyable {
     let key = ShapeKey(names: container.names, kinds: kinds)
     if let known = shapes[key] { return known }
     let start = table.count
-    table.append(varint: UInt64(kinds.count))
-    for (name, kind) in zip(container.names, kinds) {
-      table.append(kind)
-      table.append(text: name)
-    }
+    table.append(shapeOf: zip(container.names, kinds).map { ($0, $1) })
     // The number of shapes takes one byte more.
     guard shapes.count < Binary.maximumShapes, table.count < Binary.maximumTableBytes else {
       table.truncate(to: start)

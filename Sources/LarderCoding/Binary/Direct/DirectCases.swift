@@ -24,7 +24,9 @@ package struct WrittenCase {
 
   private var name: WrittenField { outer.pointee.fields.pointee }
 
-  /// Finds a case of the same name in a list that begins with `cases`; nil if there is none.
+  /// Returns the known case with this case's name; nil if there is none.
+  ///
+  /// `cases` is the newest known case, which links to the older ones.
   package func known(
     among cases: UnsafePointer<WrittenCase>?
   ) -> UnsafePointer<WrittenCase>? { Self.find(name, among: cases) }
@@ -64,7 +66,7 @@ extension DirectWriter {
 
   /// Begins a value of an enum; nil if it cannot be written.
   ///
-  /// The list of the enum's known cases begins with `cases`.
+  /// `cases` is the newest of the enum's known cases, which links to the older ones.
   package mutating func beginEnum(_ cases: UnsafePointer<WrittenCase>?) -> Outer? {
     guard let outer = enterContainers(2) else { return nil }
     (self.cases, caseState) = (cases, .expected)

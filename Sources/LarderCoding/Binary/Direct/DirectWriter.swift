@@ -6,59 +6,49 @@ import Synchronization
 /// ``fields`` ends with a terminator, which has no name. Types with the same fields share one
 /// shape, as they do through `Codable`.
 package struct WrittenShape {
-  // Unsafe: allocated in `init`; never changed, and freed only if there is such a shape already.
+  // Unsafe: allocated in `init`, and never changed or freed.
   let fields: UnsafeMutablePointer<WrittenField>
   let count: Int
   /// A table with this shape alone: the number of shapes, and the shape's entry.
   let table: UnsafeMutableRawBufferPointer
 
-  private init?(_ fields: [WrittenField]) {
-    let names = fields.map(\.text)
-    guard !fields.isEmpty, Set(names).count == names.count else { return nil }
-    var table = ByteBuffer()
-    table.append(UInt8(1))
-    table.append(varint: UInt64(fields.count))
-    for (field, name) in zip(fields, names) {
-      table.append(field.kind)
-      table.append(text: name)
-    }
-    guard table.count <= Binary.maximumTableBytes else { return nil }
+  /// The shape's entry in the table of shapes.
+  var entry: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: table.dropFirst()) }
+
+  private init(_ fields: [WrittenField], table: [UInt8]) {
     count = fields.count
     self.fields = .allocate(capacity: count + 1)
     self.fields.initialize(from: fields, count: count)
     (self.fields + count).initialize(to: WrittenField(name: nil, nameCount: 0, kind: 0))
     self.table = .allocate(byteCount: table.count, alignment: 1)
-    table.withBytes { self.table.copyMemory(from: $0) }
+    self.table.copyBytes(from: table)
   }
-
-  /// The shape's entry in the table of shapes.
-  var entry: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: table.dropFirst()) }
 
   // @unchecked: the memory behind the pointer never changes, and is never freed.
   private struct Known: @unchecked Sendable { let shape: UnsafePointer<WrittenShape> }
 
-  /// The shapes that the program has used, by their entries.
+  /// The shapes that the program has used, by their tables.
   private static let all = Mutex<[[UInt8]: Known]>([:])
 
   /// The shape with these fields, which lives as long as the program.
   ///
   /// Nil if there are no fields, duplicate names, or too many bytes for a table.
   package static func shape(of fields: [WrittenField]) -> UnsafePointer<WrittenShape>? {
-    guard let new = WrittenShape(fields) else { return nil }
-    let entry = Array(new.entry)
-    let shape = all.withLock { all in
-      if let known = all[entry] { return known }
-      let memory = UnsafeMutablePointer<WrittenShape>.allocate(capacity: 1)
-      memory.initialize(to: new)
-      let known = Known(shape: UnsafePointer(memory))
-      all[entry] = known
+    let names = fields.map(\.text)
+    guard !fields.isEmpty, Set(names).count == names.count else { return nil }
+    var bytes = ByteBuffer()
+    bytes.append(UInt8(1))
+    bytes.append(shapeOf: zip(names, fields).map { ($0, $1.kind) })
+    guard bytes.count <= Binary.maximumTableBytes else { return nil }
+    let table = Array(bytes)
+    return all.withLock { all in
+      if let known = all[table] { return known }
+      let new = UnsafeMutablePointer<WrittenShape>.allocate(capacity: 1)
+      new.initialize(to: WrittenShape(fields, table: table))
+      let known = Known(shape: UnsafePointer(new))
+      all[table] = known
       return known
     }.shape
-    if shape.pointee.fields != new.fields {
-      new.fields.deallocate()
-      new.table.deallocate()
-    }
-    return shape
   }
 
   /// Whether the shape has all fields that `value` encodes through `Codable`.

@@ -16,25 +16,23 @@ struct StreamShapes: ~Copyable {
     var fields: UnsafeMutablePointer<Field>
     var count: Int
     var capacity: Int
-    /// Whether an object with exactly these fields has ended.
-    var isWhole = false
-    // Unsafe: allocated when the shape is whole, and freed by `deallocate`.
-    /// The shape in a table of shapes; nil until the shape is whole.
+    // Unsafe: allocated by `makeWhole`, and freed by `deallocate`.
+    /// The shape's entry in a table of shapes; nil until the shape is whole.
     var entry: UnsafeMutableRawBufferPointer?
     /// The payload for which ``number`` is valid.
     var payload = 0
     var number: UInt8 = 0
 
+    /// Whether an object with exactly these fields has ended.
+    var isWhole: Bool { entry != nil }
+
+    /// Notes that an object with exactly these fields has ended.
     mutating func makeWhole() {
       var bytes = ByteBuffer()
-      bytes.append(varint: UInt64(count))
-      for index in 0..<count {
-        bytes.append(fields[index].kind)
-        bytes.append(text: fields[index].name)
-      }
+      bytes.append(shapeOf: (0..<count).map { (fields[$0].name, fields[$0].kind) })
       let entry = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 1)
       bytes.withBytes { entry.copyMemory(from: $0) }
-      (isWhole, self.entry) = (true, entry)
+      self.entry = entry
     }
 
     func deallocate() {
