@@ -1,4 +1,5 @@
 import Foundation
+import LarderTestSupport
 import LarderTesting
 import Testing
 
@@ -151,5 +152,73 @@ import Testing
       fixture.clock.advance(by: .seconds(20))
       #expect(try numbers.value(for: "a") == round)
     }
+  }
+
+  /// Keeps the queue that writes restarts waiting until the returned flag is raised.
+  private func hold(_ slides: Slides, at date: Date) -> Flag {
+    let (isHeld, isReleased) = (Flag(), Flag())
+    slides.add([0].span.bytes, at: date) { _ in
+      isHeld.raise()
+      isReleased.wait()
+    }
+    isHeld.wait()
+    return isReleased
+  }
+
+  @Test("Every entry that is read at half its life stays, however many restarts wait.")
+  func manyReads() throws {
+    let fixture = try Fixture(.disk)
+    defer { fixture.end() }
+    let numbers = try fixture.store.cache(
+      "n", of: Int.self, keyedBy: Int.self, lifetime: .seconds(160), expiry: .sliding)
+    let count = 2500 * proofFactor
+    for start in stride(from: 0, to: count, by: 500) {
+      try fixture.store.write { batch in
+        for key in start..<start + 500 { batch.save(key, for: key, in: numbers) }
+      }
+    }
+    fixture.clock.advance(by: .seconds(80))
+    let slides = try #require(numbers.core.slides)
+    let queue = hold(slides, at: fixture.clock.now())
+    for key in 0..<count where try numbers.value(for: key) != key { Issue.record("\(key)") }
+    // The queue has written nothing: the reads have, all but those that may wait.
+    func restarted() throws -> Int {
+      try fixture.rows(in: .records).count { row in
+        let record = try Record(row.value.span.bytes, under: row.key.span.bytes)
+        return record.savedAt == fixture.clock.now()
+      }
+    }
+    #expect(try restarted() >= count - Slides.capacity)
+    queue.raise()
+    slides.waitUntilIdle()
+    #expect(try restarted() == count)
+    fixture.clock.advance(by: .seconds(159))
+    #expect(try numbers.count() == count)
+    #expect(try fixture.store.sweep() == 0)
+  }
+
+  @Test("An entry that cannot be read any more prevents no other restart.")
+  func damagedBetween() throws {
+    let fixture = try Fixture(.disk)
+    defer { fixture.end() }
+    let numbers = try open(fixture)
+    let keys = (0..<30).map { "key \($0)" }
+    for key in keys { try numbers.save(1, for: key) }
+    fixture.clock.advance(by: .seconds(80))
+    let slides = try #require(numbers.core.slides)
+    let queue = hold(slides, at: fixture.clock.now())
+    #expect(try numbers.values(for: keys).allSatisfy { $0 == 1 })
+    let damaged = try fixture.rows(in: .records).prefix(3)
+    for row in damaged { try fixture.put([1, 2, 3], under: row.key) }
+    queue.raise()
+    slides.waitUntilIdle()
+    fixture.clock.advance(by: .seconds(100))
+    let found = numbers.lookups(for: keys).map { found -> String in
+      switch found {
+      case .success(let lookup): lookup.kind
+      case .failure: "damaged"
+      }
+    }
+    #expect(found.count { $0 == "fresh" } == keys.count - damaged.count, "\(found)")
   }
 }

@@ -12,19 +12,26 @@ public enum Expiry: Sendable, Hashable {
   ///
   /// So an entry that is used stays, and one that is not used expires. A read restarts the lifetime
   /// at its own date, at most once in a 16th of the fresh time, and shortly after it has returned:
-  /// a crash, or closing the store, may lose the restart of the last reads. Scans restart nothing.
+  /// a crash, closing the store, or a failed write may lose the restarts of the last reads. Scans
+  /// restart nothing.
+  ///
+  /// Up to 1,024 restarts wait for a thread of the store that writes them. A read that finds so many
+  /// waiting writes them itself before it returns.
   case sliding
 }
 
 /// The reads of a sliding cache that are to restart lifetimes.
 ///
-/// Reads add to it, and a queue of its own writes, so a read does not wait for a write. A read is
-/// left out if a thousand others wait: the next read of the entry restarts its lifetime.
+/// Reads add to it, and a queue of its own writes, so a read does not wait for a write. Where reads
+/// are faster than the queue, a read that finds no room writes the others, so no restart is lost
+/// and the memory is bounded.
 final class Slides: Sendable {
-  private static let capacity = 1024
+  typealias Reads = [[UInt8]: Date]
+
+  static let capacity = 1024
 
   /// The dates of the last reads, by record key.
-  private let reads = Mutex<[[UInt8]: Date]>([:])
+  private let reads = Mutex<Reads>([:])
   private let queue = DispatchQueue(label: "larder.sliding", qos: .utility)
   private let activity: Activity
 
@@ -33,25 +40,35 @@ final class Slides: Sendable {
 
   /// Adds a read; `write` is called with all reads that were added before it runs.
   func add(
-    _ recordKey: RawSpan, at date: Date, write: @escaping @Sendable ([[UInt8]: Date]) -> Void
+    _ recordKey: RawSpan, at date: Date, write: @escaping @Sendable (Reads) -> Void
   ) {
     let key = [UInt8](recordKey)
-    let isFirst = reads.withLock { reads in
+    let (isFirst, full) = reads.withLock { reads -> (Bool, Reads?) in
+      let isFull = reads.count >= Self.capacity && reads[key] == nil
+      let full = isFull ? reads : nil
+      if isFull { reads = [:] }
       let wasEmpty = reads.isEmpty
-      if reads.count < Self.capacity || reads[key] != nil { reads[key] = date }
+      reads[key] = date
       // Under the lock: a read that finds another one here may return before that one does.
       if wasEmpty { activity.begin() }
-      return wasEmpty
+      if isFull { activity.begin() }
+      return (wasEmpty, full)
     }
-    guard isFirst else { return }
-    queue.async { [self] in
-      let taken = reads.withLock { reads in
-        defer { reads = [:] }
-        return reads
+    if isFirst {
+      queue.async { [self] in
+        let taken = reads.withLock { reads in
+          defer { reads = [:] }
+          return reads
+        }
+        end(taken, write)
       }
-      write(taken)
-      for waiter in activity.end() { waiter.resume() }
     }
+    if let full { end(full, write) }
+  }
+
+  private func end(_ reads: Reads, _ write: (Reads) -> Void) {
+    write(reads)
+    for waiter in activity.end() { waiter.resume() }
   }
 
   /// Waits until every read that was added before is written.
@@ -88,14 +105,13 @@ extension CacheCore {
   }
 
   /// Restarts the lifetimes of entries that still are as they were read.
-  private func restart(_ reads: [[UInt8]: Date]) throws(StoreError) {
+  private func restart(_ reads: Slides.Reads) throws(StoreError) {
     var write = PendingWrite()
     var buffer = ValueBuffer()
     for (bytes, date) in reads {
       if write.rows.isEmpty { write.rows.writeCountBeforeReading = context.engine.writeCount }
-      guard let key = RecordKey(bytes.span.bytes),
-        let record = try record(under: key, into: &buffer), isDueToSlide(record, at: date),
-        lifetime.freshness(of: record, at: date) == .fresh
+      guard let key = RecordKey(bytes.span.bytes), let record = readable(key, into: &buffer),
+        isDueToSlide(record, at: date), lifetime.freshness(of: record, at: date) == .fresh
       else { continue }
       let same = write.rows.require(
         key.bytes, .unchanged(since: record.sequence, in: Record.stamp))
@@ -109,5 +125,15 @@ extension CacheCore {
       write.reset()
     }
     try context.commit(&write, .processCrash)
+  }
+
+  /// The record under `key`; nil if it is missing or cannot be read.
+  private func readable(_ key: RecordKey, into buffer: inout ValueBuffer) -> Record? {
+    do throws(StoreError) {
+      return try record(under: key, into: &buffer)
+    } catch {
+      // The other entries' lifetimes restart. The next read of this one throws the error.
+      return nil
+    }
   }
 }
