@@ -204,6 +204,58 @@ import Testing
   }
 }
 
+extension SweepTests {
+  /// The numbers of index rows of the key "a" whose bucket has not ended, and whose bucket has.
+  private func indexRows(_ fixture: Fixture) throws -> (ahead: Int, due: Int) {
+    let prefix = IndexRow.userKeyOffset(cacheID: 1) - 8
+    let now = fixture.clock.now().timeIntervalSinceReferenceDate
+    var (ahead, due) = (0, 0)
+    for row in try fixture.rows(in: .expiry) {
+      guard let bucket = IndexRow.bucket(in: row.key.span.bytes, after: prefix) else { continue }
+      if Double(bucket) > now { ahead += 1 } else { due += 1 }
+    }
+    return (ahead, due)
+  }
+
+  @Test(
+    "Without sweeps, a key has up to 65 index rows ahead, and a due one for each bucket that ended.",
+    arguments: [1.0, 60, 64, 65, 600, 3601])
+  func rowsWithoutSweeps(lifetime seconds: Double) throws {
+    let fixture = try Fixture(.memory)
+    defer { fixture.end() }
+    let lifetime = Lifetime.seconds(seconds)
+    let cache = try fixture.store.cache("cache", of: Int.self, lifetime: lifetime)
+    for second in 0..<2001 {
+      try cache.save(second, for: "a")
+      fixture.clock.advance(by: .seconds(1))
+      guard second % 100 == 0 || second == 2000 else { continue }
+      let rows = try indexRows(fixture)
+      #expect(rows.ahead <= 65)
+      #expect(Double(rows.due) <= Double(second + 1) / lifetime.bucketSeconds + 1)
+    }
+    #expect(try fixture.store.sweep() == (seconds == 1 ? 1 : 0))
+    #expect(try indexRows(fixture).due == 0)
+  }
+
+  @Test("Each lifetime that a key is saved with has index rows of its own, until they are due.")
+  func rowsOfManyLifetimes() throws {
+    let fixture = try Fixture(.memory)
+    defer { fixture.end() }
+    let cache = try fixture.store.cache("cache", of: Int.self)
+    for number in 0..<2001 {
+      try cache.save(number, for: "a", lifetime: .hours(Double(1 + number)))
+    }
+    // No more than saves, and nearly as many: the key is not looked up when it is saved.
+    let rows = try indexRows(fixture)
+    #expect(rows.due == 0 && (1500...2001).contains(rows.ahead), "\(rows)")
+    try cache.save(-1, for: "a", lifetime: .days(100))
+    fixture.clock.advance(by: .seconds(86 * 86_400))
+    #expect(try fixture.store.sweep() == 0)
+    #expect(try indexRows(fixture) == (1, 0))
+    #expect(try cache.value(for: "a") == -1)
+  }
+}
+
 // MARK: - Compaction
 
 extension SweepTests {

@@ -93,8 +93,9 @@ extension Lifetime {
 
   /// The width of a bucket in the expiry index, in whole seconds: a 64th of the lifetime.
   ///
-  /// So a key leaves at most 65 index rows however often it is overwritten with this lifetime, and
-  /// a sweep deletes an entry at most a 64th of its lifetime late.
+  /// So a key has at most 65 index rows that are not due, however often it is overwritten with this
+  /// lifetime, and a sweep deletes an entry at most a 64th of its lifetime late. Another lifetime
+  /// has buckets of its own.
   var bucketSeconds: Double {
     let total = (fresh.approximateSeconds ?? 0) + (stale.approximateSeconds ?? 0)
     return max(1, (total / 64).rounded(.up))

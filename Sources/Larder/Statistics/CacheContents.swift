@@ -18,7 +18,8 @@ public struct CacheContents: Sendable, Hashable {
 
   /// Rows in the expiry index.
   ///
-  /// Each save of an entry may add a row: up to 65 for each lifetime that one entry is saved with.
+  /// Each save of an entry may add a row: up to 65 that are not due for each lifetime that one
+  /// entry is saved with. Due rows stay until a sweep.
   public var indexRows = 0
   /// Index rows whose bucket has passed; the next sweep visits them.
   public var dueRows = 0
