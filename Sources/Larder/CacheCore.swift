@@ -113,7 +113,11 @@ final class CacheCore<Value: Sendable>: OpenCache {
 
   var id: UInt64 {
     get { currentID.load(ordering: .acquiring) }
-    set { currentID.store(newValue, ordering: .releasing) }
+    set {
+      // Before the id is used: a write removes the values that are in memory under its id.
+      memory?.follow(from: id, to: newValue)
+      currentID.store(newValue, ordering: .releasing)
+    }
   }
 
   var features: EntryFeatures {

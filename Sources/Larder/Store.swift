@@ -277,7 +277,6 @@ extension Store {
       name, configuration, marks: open?.marks ?? context.budgets.marks(byteBudget: byteBudget),
       memory: open == nil ? context.memory(for: memory) : open?.memory, in: context)
     let core = try registry.withLock { registry throws(StoreError) in try registry.open(wanted) }
-    context.memory?.add(core.memory?.residents)
     return Cache(store: self, core: core)
   }
 
@@ -319,7 +318,6 @@ extension Store {
     guard dropped.isDropped else { return false }
     context.observations.endDropped()
     if let cache = dropped.cache {
-      context.memory?.remove(cache.memory?.residents)
       context.counts.ofCache(name).reads.keep(hits: cache.memory?.hits ?? 0)
     }
     reclaim(atOpen: false)

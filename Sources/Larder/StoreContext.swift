@@ -46,8 +46,6 @@ final class StoreContext: Sendable {
 
 extension StoreContext {
   /// The memory for a cache that is opened with a setting; nil for none.
-  ///
-  /// Memory of its own is to be added to ``memory`` before the cache is used.
   func memory(for tier: MemoryTier) -> CacheMemory? {
     guard let memory else { return nil }
     let residents: MemoryCache? =

@@ -32,6 +32,8 @@ final class CacheMemory: Sendable {
   /// The number of reads that found their value here.
   var hits: Int { residents.hits(of: owner) }
 
+  /// Notes that the cache, which had the id `old` or none, is about to have the id `new`.
+  func follow(from old: UInt64, to new: UInt64) { store.follow(residents, from: old, to: new) }
 }
 
 // MARK: - Finding values

@@ -79,7 +79,8 @@ struct MemoryShard: ~Copyable {
   private let smallLimit: Int
   private var hasEvicted = false
   private var ghosts = Ghosts()
-  // The hits of each owner, apart from what other shards change.
+  private var owners = 0
+  // The hits of each owner, apart from what other shards change. There is room for more owners.
   private var hits: UnsafeMutableBufferPointer<Int>
 
   /// - Parameter limit: The shard's share of the room of the cache.
@@ -127,16 +128,16 @@ struct MemoryShard: ~Copyable {
   mutating func takeBackHit(by owner: Int) { hits[owner] &-= 1 }
 
   mutating func addOwner() {
-    let old = hits
-    let bytes = (old.count + 1) * MemoryLayout<Int>.stride
-    hits = UnsafeMutableRawBufferPointer.allocate(
-      byteCount: (bytes + Self.lineBytes - 1) / Self.lineBytes * Self.lineBytes,
+    owners += 1
+    guard owners > hits.count else { return }
+    let larger = UnsafeMutableRawBufferPointer.allocate(
+      byteCount: max(Self.lineBytes, 2 * hits.count * MemoryLayout<Int>.stride),
       alignment: Self.lineBytes
     ).bindMemory(to: Int.self)
-    hits = UnsafeMutableBufferPointer(rebasing: hits[...old.count])
-    hits.initialize(repeating: 0)
-    for owner in old.indices { hits[owner] = old[owner] }
-    old.deallocate()
+    larger.initialize(repeating: 0)
+    for owner in hits.indices { larger[owner] = hits[owner] }
+    hits.deallocate()
+    hits = larger
   }
 
   /// The bytes of a cache line.

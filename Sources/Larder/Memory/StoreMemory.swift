@@ -21,7 +21,8 @@ final class StoreMemory {
 
   /// The values of all caches that have no limit of their own; nil if there are none.
   let shared: MemoryCache?
-  private let own = Mutex<[MemoryCache]>([])
+  /// The memory that caches have of their own, by the present ids of the caches.
+  private let own = Mutex<[UInt64: MemoryCache]>([:])
   private let ownCount = Atomic<Int>(0)
   private let keyHash = KeyHash()
   private let owner = ProcessOwner()
@@ -41,25 +42,20 @@ final class StoreMemory {
     stripes.deallocate()
   }
 
-  /// Adds the memory of an open cache, unless it is here already.
-  func add(_ cache: MemoryCache?) {
-    guard let cache, cache !== shared else { return }
+  /// Notes that the cache with memory of its own that had the id `old` has the id `new` from now on.
+  ///
+  /// Nobody looks for values under the old id any more.
+  func follow(_ cache: MemoryCache, from old: UInt64, to new: UInt64) {
+    guard cache !== shared else { return }
     own.withLock { own in
-      if !own.contains(where: { $0 === cache }) { own.append(cache) }
-      ownCount.store(own.count, ordering: .releasing)
-    }
-  }
-
-  /// Removes the memory of a cache that was dropped.
-  func remove(_ cache: MemoryCache?) {
-    own.withLock { own in
-      own.removeAll { $0 === cache }
+      own[old] = nil
+      if new != droppedCacheID { own[new] = cache }
       ownCount.store(own.count, ordering: .releasing)
     }
   }
 
   /// All memory caches.
-  private var all: [MemoryCache] { (shared.map { [$0] } ?? []) + own.withLock { $0 } }
+  private var all: [MemoryCache] { (shared.map { [$0] } ?? []) + own.withLock { $0.values } }
 
   var statistics: MemoryStatistics {
     all.reduce(into: MemoryStatistics()) { $0.add($1.statistics) }
@@ -69,11 +65,11 @@ final class StoreMemory {
   func reduce(to bytes: Int) {
     // In a forked child, a lock may be held by a thread that does not exist there.
     guard owner.isCurrent else { return }
-    var caches = all.sorted { $0.weight > $1.weight }
-    while let cache = caches.first {
-      let others = caches.dropFirst().reduce(0) { $0 + $1.weight }
+    let caches = all.map { (cache: $0, weight: $0.weight) }.sorted { $0.weight > $1.weight }
+    var others = caches.reduce(0) { $0 + $1.weight }
+    for (cache, weight) in caches {
+      others -= weight
       cache.reduce(to: max(0, bytes - others))
-      caches.removeFirst()
     }
   }
 
@@ -156,7 +152,7 @@ extension StoreMemory {
       Self.oneWriter + Self.oneWrite, ordering: .acquiringAndReleasing)
     shared?.remove(key)
     guard ownCount.load(ordering: .acquiring) > 0 else { return }
-    for cache in own.withLock({ $0 }) { cache.remove(key) }
+    own.withLock { $0[key.cacheID] }?.remove(key)
   }
 
   private func key(ofRecord recordKey: UnsafeRawBufferPointer) -> MemoryKey {

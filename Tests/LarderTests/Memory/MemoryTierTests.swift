@@ -318,3 +318,96 @@ extension MemoryTierTests {
     #expect(try cache.value(for: 1) == nil)
   }
 }
+
+extension MemoryTierTests {
+  @Test("A save touches no memory of another cache.")
+  func othersMemory() throws {
+    let fixture = try Fixture(.disk)
+    defer { fixture.end() }
+    let (saved, read) = (
+      try fixture.store.cache("saved", of: Note.self, memory: .bytes(100_000)),
+      try fixture.store.cache("read", of: Note.self, memory: .bytes(100_000))
+    )
+    for cache in [saved, read] {
+      try cache.save(Note(title: "a"), for: "k")
+      #expect(try cache.value(for: "k") == Note(title: "a"))
+    }
+    let (isLent, hasSaved, isOverdue) = (Flag(), Flag(), Flag())
+    let reader = Thread {
+      var hash: UInt64 = 0
+      let loan = "k".withEncoded { read.core.memory?.lend($0, in: read.core.id, &hash) }
+      isLent.raise()
+      hasSaved.wait()
+      loan?.end()
+    }
+    reader.start()
+    isLent.wait()
+    // The only shard of the other cache's memory is locked: a save that looks there waits.
+    let limit = TimeLimit(seconds: 10) {
+      isOverdue.raise()
+      hasSaved.raise()
+    }
+    try saved.save(Note(title: "b"), for: "k")
+    limit.lift()
+    hasSaved.raise()
+    #expect(!isOverdue.isRaised, "the save waited for the memory of another cache")
+    #expect(try saved.value(for: "k") == Note(title: "b"))
+  }
+
+  @Test("Memory of a cache's own agrees with the disk after the cache has got another id.")
+  func ownMemoryAfterClears() throws {
+    let fixture = try Fixture(.disk)
+    defer { fixture.end() }
+    func open() throws -> Cache<String, Note> {
+      try fixture.store.cache("own", of: Note.self, memory: .bytes(100_000))
+    }
+    var own = try open()
+    for round in 0..<6 {
+      for title in ["a \(round)", "b \(round)"] {
+        try own.save(Note(title: title), for: "k")
+        for _ in 0..<2 { #expect(try own.value(for: "k") == Note(title: title)) }
+        #expect(try own.entry(for: "k")?.origin == .memory)
+      }
+      switch round % 3 {
+      case 0: try own.removeAll()
+      case 1:
+        try fixture.store.write { batch in
+          batch.removeAll(from: own)
+          batch.save(Note(title: "c"), for: "k", in: own)
+        }
+        for _ in 0..<2 { #expect(try own.value(for: "k") == Note(title: "c")) }
+        try own.remove("k")
+      default:
+        try fixture.store.drop(cache: "own")
+        own = try open()
+      }
+      #expect(try own.value(for: "k") == nil)
+    }
+  }
+
+  @Test("A release of memory divides what may stay among many caches, the largest first.")
+  func releaseOfMany() throws {
+    let fixture = try Fixture(.disk)
+    defer { fixture.end() }
+    let caches = try (1...8).map { number in
+      let cache = try fixture.store.cache(
+        "\(number)", of: Data.self, keyedBy: Int.self, coder: .bytes, memory: .bytes(1 << 20))
+      for key in 0..<number {
+        try cache.save(Data(repeating: 1, count: 10_000), for: key)
+        _ = try cache.value(for: key)
+      }
+      return cache
+    }
+    let weights = caches.map { $0.core.memory?.residents.weight ?? 0 }
+    let all = weights.reduce(0, +)
+    #expect(fixture.store.statistics.memory.bytes == all)
+    // The largest has to give all that the limit is short of, and has as much.
+    fixture.store.releaseMemory(to: all - weights[7] / 2)
+    #expect(caches.dropLast().map { $0.core.memory?.residents.weight ?? 0 } == weights.dropLast())
+    #expect(caches[7].core.memory?.residents.weight ?? 0 > 0)
+    #expect(fixture.store.statistics.memory.bytes <= all - weights[7] / 2)
+    fixture.store.releaseMemory(to: weights[0])
+    #expect(
+      caches.map { $0.core.memory?.residents.statistics.entries ?? 0 } == [1, 0, 0, 0, 0, 0, 0, 0])
+  }
+}
