@@ -116,7 +116,9 @@ final class CacheCore<Value: Sendable>: OpenCache {
     set {
       // Before the id is used: a write removes the values that are in memory under its id.
       memory?.follow(from: id, to: newValue)
-      currentID.store(newValue, ordering: .releasing)
+      context.observations.follow(self, to: newValue) {
+        currentID.store(newValue, ordering: .releasing)
+      }
     }
   }
 

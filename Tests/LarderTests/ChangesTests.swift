@@ -276,3 +276,117 @@ import Testing
     #expect(last == state)
   }
 }
+
+// MARK: - Many observers
+
+/// An open cache that counts how often its id is read.
+private final class CountedCache: OpenCache {
+  private let base: any OpenCache
+  private let currentID: Atomic<UInt64>
+  let idReads = Atomic<Int>(0)
+
+  init(_ base: any OpenCache, id: UInt64) {
+    self.base = base
+    currentID = Atomic(id)
+  }
+
+  var id: UInt64 {
+    get {
+      idReads.add(1, ordering: .relaxed)
+      return currentID.load(ordering: .relaxed)
+    }
+    set { currentID.store(newValue, ordering: .relaxed) }
+  }
+  var name: String { base.name }
+  var nextDue: NextDue { base.nextDue }
+  var byteBudget: Int? { nil }
+  var marks: ReadMarks? { nil }
+  var slides: Slides? { nil }
+  var memory: CacheMemory? { nil }
+  var settings: CacheSettings { base.settings }
+  var features: EntryFeatures {
+    get { base.features }
+    set {}
+  }
+  func registration(id: UInt64) -> Registration { base.registration(id: id) }
+}
+
+extension ChangesTests {
+  /// A batch that puts a row under a key of a cache.
+  private func batch(id: UInt64, key: String, isClearing: Bool = false) -> WriteBatch {
+    var batch = WriteBatch()
+    batch.isClearing = isClearing
+    batch.put(RecordKey(cacheID: id, userKey: key.utf8).bytes.span.bytes, [1].span.bytes)
+    return batch
+  }
+
+  private func keys(of stream: AsyncStream<CommittedChange>) async -> [String] {
+    var found: [String] = []
+    for await change in stream {
+      found.append(
+        change.keyCount == 0
+          ? "*" : String(decoding: change.bytes[2..<change.keyCount], as: UTF8.self))
+    }
+    return found
+  }
+
+  @Test("A write asks nothing of the observers of other caches.")
+  func manyObservers() async throws {
+    let store = Store.inMemory()
+    let base = try store.cache("a", of: Int.self).core
+    let observations = Observations()
+    let others = (0..<1000).map { CountedCache(base, id: 10 + $0) }
+    let streams = others.map { observations.stream(of: $0, key: nil, buffered: 1) }
+    let observed = observations.stream(
+      of: CountedCache(base, id: 5), key: Array("x".utf8), buffered: 8)
+    func idReads() -> Int { others.reduce(0) { $0 + $1.idReads.load(ordering: .relaxed) } }
+    let before = idReads()
+    for id: UInt64 in [4, 5] {
+      for key in ["x", "y"] { observations.notify(batch(id: id, key: key), failed: []) }
+    }
+    #expect(idReads() == before)
+    observations.finish()
+    #expect(await keys(of: observed) == ["x"])
+    #expect(await keys(of: streams[0]) == [])
+  }
+
+  @Test("An observer that comes between the commit of a clear and the new id sees what follows.")
+  func observerDuringClear() async throws {
+    let store = Store.inMemory()
+    let base = try store.cache("a", of: Int.self).core
+    for isObserved in [false, true] {
+      let observations = Observations()
+      let cache = CountedCache(base, id: 5)
+      let early = isObserved ? observations.stream(of: cache, key: nil, buffered: 8) : nil
+      observations.expectClear(of: [Observations.Renumbering(from: [5], to: 6)])
+      observations.notify(batch(id: 6, key: "x", isClearing: true), failed: [])
+      observations.expectClear(of: [])
+      let late = observations.stream(of: cache, key: nil, buffered: 8)
+      observations.follow(cache, to: 6) { cache.id = 6 }
+      observations.notify(batch(id: 6, key: "y"), failed: [])
+      observations.notify(batch(id: 5, key: "z"), failed: [])
+      observations.finish()
+      if let early { #expect(await keys(of: early) == ["*", "x", "y"]) }
+      #expect(await keys(of: late) == (isObserved ? ["y"] : ["*", "y"]))
+    }
+  }
+
+  @Test("Observers of one key and of all keys come and go without each other.")
+  func comingAndGoing() async throws {
+    let store = Store.inMemory()
+    let cache = try store.cache("a", of: Int.self)
+    let kept = (cache.changes(for: "x"), cache.changes())
+    for round in 0..<3 {
+      do {
+        let gone = [cache.changes(for: "x"), cache.changes(for: "y"), cache.changes()]
+        try cache.save(round, for: "x")
+        _ = gone
+      }
+      try cache.save(round, for: "y")
+    }
+    try store.drop(cache: "a")
+    #expect(store.context.observations.isEmpty)
+    #expect(await read(kept.0) == ["x=0", "x=1", "x=2", "* cleared"])
+    #expect(await read(kept.1).count == 7)
+  }
+}

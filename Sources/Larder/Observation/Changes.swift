@@ -84,8 +84,9 @@ extension Cache {
   /// - Returns: The changes from now on, including ``Change/Kind/cleared`` for the whole cache, and
   ///   ``Change/Kind/invalidated(tag:)`` for any tag. For a closed store or a dropped cache, a
   ///   sequence that ends at once.
-  /// - Complexity: While a cache is observed, each write to it copies the changed records. The
-  ///   observer decodes them.
+  /// - Complexity: While a cache is observed, each write to it copies the changed records that have
+  ///   an observer. The observer decodes them. The number of observers of other keys and caches
+  ///   makes no difference. A clear and an invalidated tag are reported to each observer.
   public func changes(for key: Key, buffered: Int = 64) -> Changes<Key, Value> {
     Changes(
       core: core,

@@ -26,14 +26,25 @@ package struct CommittedChange: Sendable {
 }
 
 /// The observers of a store's caches.
+///
+/// A changed row finds its observers by the id of its cache and by its key, so a write takes no
+/// longer for the observers of other caches and keys.
 final class Observations: Sendable {
-  fileprivate struct Observer {
+  fileprivate typealias Stream = AsyncStream<CommittedChange>.Continuation
+  /// Streams, by the number of their observer.
+  fileprivate typealias Streams = [Int: Stream]
+
+  /// The observers of one cache.
+  fileprivate struct Watched {
     let cache: any OpenCache
     /// The id of the cache at the last reported change.
     var id: UInt64
-    /// The user's key to observe; nil for all keys.
-    let key: [UInt8]?
-    let stream: AsyncStream<CommittedChange>.Continuation
+    /// The observers of all keys.
+    var whole: Streams = [:]
+    /// The observers of single keys, by the user's key; no list is empty.
+    var single: [[UInt8]: Streams] = [:]
+
+    var isEmpty: Bool { whole.isEmpty && single.isEmpty }
   }
 
   /// A cleared cache: its old ids, and its new id.
@@ -43,7 +54,12 @@ final class Observations: Sendable {
   }
 
   fileprivate struct State {
-    var observers: [Int: Observer] = [:]
+    /// The observed caches, by identity.
+    var watched: [ObjectIdentifier: Watched] = [:]
+    /// The observed caches that were not dropped, by ``Watched/id``.
+    var caches: [UInt64: ObjectIdentifier] = [:]
+    /// The observed caches that were dropped, whose streams have not ended yet.
+    var dropped: [ObjectIdentifier] = []
     /// The caches that the clearing batch in flight renumbers.
     var renumbered: [Renumbering] = []
     var lastNumber = 0
@@ -51,6 +67,7 @@ final class Observations: Sendable {
   }
 
   private let state = Mutex(State())
+  /// The number of observed caches.
   private let count = Atomic<Int>(0)
 
   /// Whether there are no observers; writes skip the observations then.
@@ -62,41 +79,114 @@ final class Observations: Sendable {
     precondition(buffered >= 1, "a buffer for \(buffered) changes; at least 1 is needed")
     let (stream, continuation) = AsyncStream.makeStream(
       of: CommittedChange.self, bufferingPolicy: .bufferingNewest(buffered))
+    let identity = ObjectIdentifier(cache)
     let number: Int? = state.withLock { state in
-      let id = cache.id
-      guard !state.isFinished, id != droppedCacheID else { return nil }
+      guard !state.isFinished, !cache.isDropped else { return nil }
       state.lastNumber += 1
-      state.observers[state.lastNumber] = Observer(
-        cache: cache, id: id, key: key, stream: continuation)
-      count.store(state.observers.count, ordering: .relaxed)
+      state.add(continuation, number: state.lastNumber, of: cache, key: key)
+      count.store(state.watched.count, ordering: .relaxed)
       return state.lastNumber
     }
     guard let number else {
       continuation.finish()
       return stream
     }
-    continuation.onTermination = { [weak self] _ in self?.remove(number) }
+    continuation.onTermination = { [weak self] _ in self?.remove(number, of: identity, key: key) }
     return stream
   }
 
-  private func remove(_ number: Int) {
+  private func remove(_ number: Int, of cache: ObjectIdentifier, key: [UInt8]?) {
     // Releases the observer outside the lock, because its deinitialisation may run any code.
     let removed = state.withLock { state in
-      defer { count.store(state.observers.count, ordering: .relaxed) }
-      return state.observers.removeValue(forKey: number)
+      defer { count.store(state.watched.count, ordering: .relaxed) }
+      return state.remove(number, of: cache, key: key)
     }
     _ = removed
   }
 
+  /// Sets the id of a cache by `set`, and reports a change of the id that was not reported yet.
+  ///
+  /// The id was reported already if the batch that cleared the cache was acknowledged. It was not
+  /// if the batch was reported as failed and took effect when the database was reopened, or if the
+  /// cache was dropped.
+  func follow(_ cache: any OpenCache, to id: UInt64, set: () -> Void) {
+    state.withLock { state in
+      // Under the lock: an observer is added under the id that the cache has.
+      set()
+      state.renumber(ObjectIdentifier(cache), to: id)
+    }
+  }
+
   /// Ends all streams; streams created later end at once.
   func finish() {
-    let observers = state.withLock { state in
-      defer { state.observers = [:] }
+    let watched = state.withLock { state in
+      defer { (state.watched, state.caches, state.dropped) = ([:], [:], []) }
       state.isFinished = true
       count.store(0, ordering: .relaxed)
-      return state.observers
+      return state.watched
     }
-    for observer in observers.values { observer.stream.finish() }
+    for cache in watched.values { cache.finish() }
+  }
+}
+
+extension Observations.Watched {
+  func report(_ change: CommittedChange) {
+    for stream in whole.values { stream.yield(change) }
+    for streams in single.values { for stream in streams.values { stream.yield(change) } }
+  }
+
+  /// Ends all streams.
+  ///
+  /// Called without a lock, because the end of a stream removes its observer.
+  func finish() {
+    for stream in whole.values { stream.finish() }
+    for streams in single.values { for stream in streams.values { stream.finish() } }
+  }
+}
+
+extension Observations.State {
+  fileprivate mutating func add(
+    _ stream: Observations.Stream, number: Int, of cache: any OpenCache, key: [UInt8]?
+  ) {
+    let identity = ObjectIdentifier(cache)
+    if watched[identity] == nil {
+      watched[identity] = Observations.Watched(cache: cache, id: cache.id)
+      caches[cache.id] = identity
+    }
+    if let key {
+      watched[identity]?.single[key, default: [:]][number] = stream
+    } else {
+      watched[identity]?.whole[number] = stream
+    }
+  }
+
+  /// Removes an observer, and its cache with the last one.
+  ///
+  /// - Returns: The removed cache or stream, which the caller releases.
+  fileprivate mutating func remove(
+    _ number: Int, of cache: ObjectIdentifier, key: [UInt8]?
+  ) -> (stream: Observations.Stream?, watched: Observations.Watched?) {
+    var stream: Observations.Stream?
+    if let key {
+      stream = watched[cache]?.single[key]?.removeValue(forKey: number)
+      if watched[cache]?.single[key]?.isEmpty == true { watched[cache]?.single[key] = nil }
+    } else {
+      stream = watched[cache]?.whole.removeValue(forKey: number)
+    }
+    guard let id = watched[cache]?.id, watched[cache]?.isEmpty == true else { return (stream, nil) }
+    caches[id] = nil
+    // Another cache may get this identity.
+    if id == droppedCacheID { dropped.removeAll { $0 == cache } }
+    return (stream, watched.removeValue(forKey: cache))
+  }
+
+  /// Reports that a cache was cleared or dropped, if it has a new id, which is higher.
+  fileprivate mutating func renumber(_ cache: ObjectIdentifier, to id: UInt64) {
+    guard let old = watched[cache]?.id, old < id else { return }
+    caches[old] = nil
+    watched[cache]?.id = id
+    watched[cache]?.report(.cleared)
+    if id == droppedCacheID { dropped.append(cache) } else { caches[id] = cache }
   }
 }
 
@@ -114,52 +204,40 @@ extension Observations {
       let rows = batch.rows
       let isClearing = batch.isClearing
       return state.withLock { state in
-        let ended = state.followCaches()
+        let ended = takeDropped(&state)
         state.notify(rows, in: bytes, without: failed)
         guard isClearing, !state.renumbered.isEmpty else { return ended }
-        for renumbering in state.renumbered { state.clear(renumbering) }
+        for renumbering in state.renumbered {
+          for id in renumbering.from {
+            if let cache = state.caches[id] { state.renumber(cache, to: renumbering.to) }
+          }
+        }
         // Entries that the batch saves after the clear have the new id.
         state.notify(rows, in: bytes, without: failed)
         return ended
       }
     }
-    for observer in ended { observer.stream.finish() }
+    for cache in ended { cache.finish() }
   }
 
-  /// Notifies the observers of caches that were dropped, and ends their streams.
+  /// Ends the streams of caches that were dropped.
   func endDropped() {
-    let ended = state.withLock { $0.followCaches() }
-    // Outside the lock: ending a stream removes its observer.
-    for observer in ended { observer.stream.finish() }
+    let ended = state.withLock { takeDropped(&$0) }
+    for cache in ended { cache.finish() }
+  }
+
+  /// Takes the caches that were dropped; the caller ends their streams without the lock.
+  private func takeDropped(_ state: inout State) -> [Watched] {
+    guard !state.dropped.isEmpty else { return [] }
+    defer {
+      state.dropped = []
+      count.store(state.watched.count, ordering: .relaxed)
+    }
+    return state.dropped.compactMap { state.watched.removeValue(forKey: $0) }
   }
 }
 
 extension Observations.State {
-  /// Notifies the observers of caches that were dropped, or cleared by a write that was reported as
-  /// failed.
-  ///
-  /// The cache has a new id then.
-  ///
-  /// - Returns: The observers of dropped caches, which are removed; the caller ends their streams.
-  fileprivate mutating func followCaches() -> [Observations.Observer] {
-    var ended: [Observations.Observer] = []
-    for (number, observer) in observers where observer.cache.id > observer.id {
-      observers[number]?.id = observer.cache.id
-      observer.stream.yield(.cleared)
-      if observer.cache.isDropped, let observer = observers.removeValue(forKey: number) {
-        ended.append(observer)
-      }
-    }
-    return ended
-  }
-
-  fileprivate mutating func clear(_ renumbering: Observations.Renumbering) {
-    for (number, observer) in observers where renumbering.from.contains(observer.id) {
-      observers[number]?.id = renumbering.to
-      observer.stream.yield(.cleared)
-    }
-  }
-
   fileprivate func notify(
     _ rows: [WriteBatch.Row], in bytes: UnsafeRawBufferPointer, without failed: Set<Int>
   ) {
@@ -170,25 +248,25 @@ extension Observations.State {
         continue
       }
       var offset = 1
-      let id = readVarint(recordKey.bytes, at: &offset)
-      var change: CommittedChange?
-      for observer in observers.values where observer.id == id {
-        if let key = observer.key, !recordKey[offset...].elementsEqual(key) { continue }
-        change = change ?? CommittedChange(row, in: bytes)
-        if let change { observer.stream.yield(change) }
-      }
+      guard let id = readVarint(recordKey.bytes, at: &offset), let cache = caches[id],
+        let watched = watched[cache]
+      else { continue }
+      let observers = watched.single.isEmpty ? nil : watched.single[Array(recordKey[offset...])]
+      guard observers != nil || !watched.whole.isEmpty,
+        let change = CommittedChange(row, in: bytes)
+      else { continue }
+      for stream in watched.whole.values { stream.yield(change) }
+      for stream in (observers ?? [:]).values { stream.yield(change) }
     }
   }
-}
 
-extension Observations.State {
   /// Notifies the observers of caches with tagged entries if `row` invalidates a tag.
   private func notifyOfTag(_ row: WriteBatch.Row, under key: UnsafeRawBufferPointer) {
     guard row.kind == .put, key.starts(with: Metadata.tagPrefix) else { return }
     let tag = Metadata.tag(in: Array(key))
     let change = CommittedChange(what: .invalidated, bytes: tag, keyCount: tag.count)
-    for observer in observers.values where observer.cache.features.contains(.tags) {
-      observer.stream.yield(change)
+    for watched in watched.values where watched.cache.features.contains(.tags) {
+      watched.report(change)
     }
   }
 }
