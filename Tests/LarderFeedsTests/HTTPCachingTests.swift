@@ -10,10 +10,10 @@ import Testing
 @Suite(.timeLimit(.minutes(10))) struct HTTPCachingTests {
   private func bench(
     _ answers: [ScriptedClient.Answer], _ order: SourceOrder = .cacheThenRemote,
-    lifetime: Lifetime = SharedBench.lifetime, in directory: URL? = nil,
-    _ change: (inout LoadPolicy) -> Void = { _ in }
+    then last: ScriptedClient.Answer = .unexpected, lifetime: Lifetime = SharedBench.lifetime,
+    in directory: URL? = nil, _ change: (inout LoadPolicy) -> Void = { _ in }
   ) throws -> SharedBench {
-    try SharedBench(order, answers, lifetime: lifetime, in: directory) {
+    try SharedBench(order, answers, then: last, lifetime: lifetime, in: directory) {
       $0.httpCaching = true
       change(&$0)
     }
@@ -55,6 +55,68 @@ import Testing
     let error = await feedError { try await bench.load() }
     #expect(error?.reason == .invalidData)
     #expect(bench.client.requests[3].headerFields[.ifNoneMatch] == "\"2\"")
+  }
+
+  @Test("The age of a response with status 304 counts, and the lifetime of the first one stays.")
+  func confirmedAge() async throws {
+    let directives = "max-age=60, stale-if-error=100"
+    let bench = try bench(
+      [
+        .words("a", fields: "ETag: \"1\"\nCache-Control: \(directives)\nAge: 50"), .status(304),
+        .status(304, fields: "Age: 50"), .status(304, fields: "Age: 160"),
+      ], then: .status(503))
+    _ = try await bench.load()
+    for (fresh, isUsed) in [(10.0, true), (60, true), (10, true), (0, false)] {
+      if fresh > 0 {
+        bench.clock.advance(by: .seconds(fresh - 1))
+        let loaded = try await bench.load()
+        #expect(!loaded.isStale && !loaded.isRevalidated)
+        bench.clock.advance(by: .seconds(1))
+      }
+      if isUsed {
+        #expect(try await bench.load().isRevalidated)
+      } else {
+        // The end of freshness was 100 seconds ago when the last response arrived.
+        #expect(await feedError { try await bench.load() }?.reason == .invalidData)
+      }
+    }
+    #expect(bench.client.requests.count == 5)
+  }
+
+  @Test("A window of stale use follows the cache's lifetime, and keeps the entry.")
+  func windowWithoutLifetime() async throws {
+    let bench = try bench(
+      [.words("a", fields: "ETag: \"1\"\nCache-Control: stale-if-error=600"), .status(503)],
+      then: .status(503), lifetime: .seconds(100))
+    _ = try await bench.load()
+    bench.clock.advance(by: .seconds(99))
+    #expect(try await !bench.load().isStale)
+    for age in [2.0, 598] {
+      bench.clock.advance(by: .seconds(age))
+      #expect(try bench.store.sweep() == 0)
+      #expect(try await bench.load().isStale)
+    }
+    bench.clock.advance(by: .seconds(1))
+    #expect(await feedError { try await bench.load() }?.reason == .invalidData)
+  }
+
+  @Test("A value whose window ends during the request is not returned when that fails.")
+  func windowEndsDuringRequest() async throws {
+    for (seconds, isUsed) in [(99.0, true), (100, false)] {
+      let bench = try bench(
+        [.words("a", fields: "Cache-Control: max-age=60, stale-if-error=100"), .hold])
+      _ = try await bench.load()
+      bench.clock.advance(by: .seconds(60))
+      let load = Task { try await bench.load() }
+      try await bench.client.waitForHeldRequests(1)
+      bench.clock.advance(by: .seconds(seconds))
+      bench.client.release(1, with: .status(503))
+      if isUsed {
+        #expect(try await load.value.isStale)
+      } else {
+        #expect(await feedError { try await load.value }?.reason == .invalidData)
+      }
+    }
   }
 
   @Test("An expired value that no sweep has removed is confirmed, too.")

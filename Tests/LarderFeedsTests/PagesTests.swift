@@ -135,6 +135,25 @@ import Testing
     #expect(entry?.lifetime?.freshSeconds == 10 && entry?.validator == nil)
   }
 
+  @Test("With HTTP caching, windows of pages count from the earliest end of freshness.")
+  func windows() async throws {
+    var policy = LoadPolicy(.cacheThenRemote)
+    policy.httpCaching = true
+    let directives = "Cache-Control: max-age=60, stale-if-error=50"
+    let client = ScriptedClient(
+      .reply(
+        200, #"{"items":[1]}"#,
+        headerFields: HTTPFields(lines: "\(directives)\nAge: 100\nLink: <?page=2>; rel=next")),
+      .reply(200, #"{"items":[2]}"#, headerFields: HTTPFields(lines: "\(directives)\nAge: 105")))
+    let loader = try loader(client, policy) { [$0.link("next")] }
+    #expect(try await loader.load("p").isSaved)
+    guard case .stale(let entry)? = try loader.cache?.lookup(for: "p") else {
+      Issue.record("the value is not stale")
+      return
+    }
+    #expect(entry.validator?.text == "\nmax-age=-45, stale-if-error=50")
+  }
+
   struct LinkRow: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let links: [Link]

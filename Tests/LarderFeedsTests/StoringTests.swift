@@ -118,6 +118,35 @@ import Testing
     Row("RFC 5861: beyond the cache's lifetime", "Cache-Control: max-age=1, stale-if-error=100000")
     { ($0.fresh, $0.ifError) = (1, 100_000) },
     fresh(60, "Cache-Control: max-age=60, stale-if-error=x", "an invalid number is ignored"),
+    Row("RFC 5861 4: without a lifetime", "Cache-Control: stale-if-error=100") {
+      $0.ifError = 100
+    },
+    Row("RFC 5861 3: without a lifetime", "Cache-Control: stale-while-revalidate=100000\nAge: 50") {
+      $0.whileRefreshing = 100_000
+    },
+    Row(
+      "RFC 5861 4: Age before the end of freshness",
+      "Cache-Control: max-age=60, stale-if-error=100\nAge: 30"
+    ) { ($0.fresh, $0.ifError) = (30, 100) },
+    Row(
+      "RFC 5861 3: Age within the window",
+      "Cache-Control: max-age=60, stale-while-revalidate=100\nAge: 100"
+    ) { ($0.fresh, $0.whileRefreshing) = (0, 60) },
+    fresh(
+      0, "Cache-Control: max-age=60, stale-while-revalidate=30, stale-if-error=540\nAge: 600",
+      "RFC 5861: Age beyond the windows"),
+    Row("RFC 5861 4: an invalid Expires", "Expires: 0\nCache-Control: stale-if-error=100\nAge: 40")
+    { ($0.fresh, $0.ifError) = (0, 60) },
+    Row(
+      "RFC 5861 4: Expires within the window before Date",
+      "Date: Thu, 01 Jan 2026 09:01:00 GMT\nExpires: Thu, 01 Jan 2026 09:00:00 GMT\n"
+        + "Cache-Control: stale-if-error=100\nAge: 10"
+    ) { ($0.fresh, $0.ifError) = (0, 30) },
+    fresh(
+      0,
+      "Date: Fri, 02 Jan 2026 09:00:00 GMT\nExpires: Thu, 01 Jan 2026 09:00:00 GMT\n"
+        + "Cache-Control: stale-while-revalidate=3600, stale-if-error=86400",
+      "RFC 5861: Expires a day before Date"),
     strict(
       60, "Cache-Control: max-age=60, must-revalidate, stale-if-error=100",
       "RFC 5861 4: must-revalidate forbids it"),

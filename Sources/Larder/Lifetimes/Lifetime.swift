@@ -13,8 +13,8 @@ public import Foundation
 /// the cache was opened with, and the store's clock. Expired values are hidden even if no sweep has
 /// run.
 public struct Lifetime: Sendable, Hashable, Codable {
-  let fresh: MaxAge
-  let stale: MaxAge
+  package let fresh: MaxAge
+  package let stale: MaxAge
 
   /// Fresh for `limit`, then stale for `extra`, which is 0 seconds by default.
   public static func fresh(for limit: MaxAge, thenStaleFor extra: MaxAge = .seconds(0)) -> Lifetime

@@ -38,7 +38,7 @@ struct CacheControl: Sendable, Equatable {
   }
 
   /// The directives, with lowercase names, and their arguments without quotation marks.
-  private static func directives(in text: String) -> [(name: String, argument: String?)] {
+  static func directives(in text: String) -> [(name: String, argument: String?)] {
     split(text).map { part in
       let pieces = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         .map { $0.trimmed }
@@ -78,8 +78,11 @@ func deltaSeconds(_ text: String?) -> Int? {
   guard let text, !text.isEmpty, text.utf8.allSatisfy({ (48...57).contains($0) }) else {
     return nil
   }
-  return min(Int(text) ?? .max, 1 << 31)
+  return limitedSeconds(Int(text) ?? .max)
 }
+
+/// A number of seconds within 2^31 in each direction, so that sums of some do not overflow.
+func limitedSeconds(_ seconds: Int) -> Int { min(max(seconds, -1 << 31), 1 << 31) }
 
 extension StringProtocol {
   /// The text without spaces and tabs at its ends.

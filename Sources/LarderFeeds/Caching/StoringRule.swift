@@ -5,14 +5,13 @@ import Larder
 /// Whether, how long, and with which validator a private cache keeps a response (RFC 9111).
 ///
 /// Two things differ from the RFC. A response without a `max-age` and a valid `Expires` is fresh
-/// for the cache's lifetime, in place of a heuristic. And the age of a response when it arrives is
-/// the number in its `Age` field: clocks of servers are not trusted to find an older age.
+/// for the cache's lifetime, which begins when it is saved, in place of a heuristic. And the age of
+/// a response when it arrives is the number in its `Age` field: clocks of servers are not trusted
+/// to find an older age.
 struct StoringRule: Equatable {
   /// Whether the response may be saved.
   var isStorable = true
-  /// How long the response is fresh from now on, in seconds; nil for the cache's lifetime.
-  var freshSeconds: Double?
-  /// The validator and the stale windows to save; nil if there are none.
+  /// What is saved of the response's header fields.
   var mark = StoredMark()
 
   /// - Parameters:
@@ -21,9 +20,10 @@ struct StoringRule: Equatable {
   init(_ exchange: Exchanged, now: Date) {
     let fields = exchange.response.headerFields
     let control = CacheControl(fields[.cacheControl] ?? "")
-    freshSeconds = Self.freshSeconds(of: fields, control, now: now)
     mark = StoredMark(
       validator: fields[.eTag] ?? fields[.lastModified].flatMap { httpDate($0) == nil ? nil : $0 },
+      maxAge: Self.maxAge(of: fields, control, now: now),
+      age: deltaSeconds(fields[.age]?.split(separator: ",").first?.trimmed) ?? 0,
       mustRevalidate: control.mustRevalidate || control.noCache,
       staleWhileRevalidate: control.staleWhileRevalidate, staleIfError: control.staleIfError)
     // A cache that understands the status ignores `no-store` beside `must-understand`.
@@ -39,45 +39,27 @@ struct StoringRule: Equatable {
     guard var rule = rules.first else { preconditionFailure("a value without a response") }
     for other in rules.dropFirst() {
       rule.isStorable = rule.isStorable && other.isStorable
-      rule.freshSeconds = [rule.freshSeconds, other.freshSeconds].compactMap { $0 }.min()
       rule.mark.combine(other.mark)
     }
     if rules.count > 1 { rule.mark.validator = nil }
     self = rule
   }
 
-  private static func freshSeconds(
-    of fields: HTTPFields, _ control: CacheControl, now: Date
-  ) -> Double? {
+  /// Seconds from when the server made a response to the end of its freshness, see ``StoredMark``.
+  private static func maxAge(of fields: HTTPFields, _ control: CacheControl, now: Date) -> Int? {
     if control.noCache { return 0 }
-    let age = deltaSeconds(fields[.age]?.split(separator: ",").first?.trimmed) ?? 0
-    if let maxAge = control.maxAge { return Double(max(0, maxAge - age)) }
+    if let maxAge = control.maxAge { return maxAge }
     guard let expires = fields[.expires] else { return nil }
     // An invalid date, such as 0, is in the past (section 5.3).
     guard let end = httpDate(expires) else { return 0 }
     let date = fields[.date].flatMap(httpDate) ?? now
-    return max(0, end.timeIntervalSince(date) - Double(age))
+    let seconds = end.timeIntervalSince(date).rounded(.down)
+    return limitedSeconds(Int(exactly: seconds) ?? (seconds > 0 ? .max : .min))
   }
 
   /// Whether the response is the same for all requests that this client sends for the URL.
   private static func isUniform(_ vary: String) -> Bool {
     vary.split(separator: ",").map { $0.trimmed.lowercased() }
       .allSatisfy { $0.isEmpty || $0 == "accept-encoding" }
-  }
-}
-
-extension StoringRule {
-  /// The lifetime of an entry; nil for the cache's.
-  ///
-  /// The entry is stale at least for the cache's stale time, until the cache would delete it, and
-  /// as long as the response may be used when it is stale: until then a server can confirm it.
-  func lifetime(in cache: Lifetime) -> Lifetime? {
-    guard let freshSeconds else { return nil }
-    guard let fresh = cache.freshSeconds, let stale = cache.staleSeconds else {
-      return .fresh(for: .seconds(freshSeconds), thenStaleFor: .unlimited)
-    }
-    let windows = [mark.staleWhileRevalidate, mark.staleIfError].map { Double($0 ?? 0) }
-    let longest = windows.reduce(max(stale, fresh + stale - freshSeconds), max)
-    return .fresh(for: .seconds(freshSeconds), thenStaleFor: .seconds(longest))
   }
 }

@@ -9,8 +9,8 @@ import Synchronization
 /// How a load that needs the server may use the entry that the cache has.
 private struct EntryUse {
   var isRefreshed = false
-  /// If the server is in trouble.
-  var isForServerErrors = false
+  /// If the server is in trouble, until this date; nil for not at all.
+  var endForServerErrors: Date?
   /// If the server fails in any way, or takes too long.
   var isForFailures = false
 }
@@ -34,17 +34,17 @@ extension Loader {
         return Loaded(cached: found.entry)
       }
     }
-    let use = use(of: found)
+    let use = use(of: found, in: cache)
     let leftOut = Mutex(0)
     do {
       let loaded = try await cache.entry(for: key, loading: loading(use, maxAge)) { previous in
         try await reply(to: input, previous, in: cache) { count in leftOut.withLock { $0 = count } }
       }
       guard let loaded else { return nil }
-      if let failure = loaded.loadFailure as? RequestFailure, !use.isForFailures,
-        !failure.isServerError
-      {
-        throw failure
+      if let failure = loaded.loadFailure as? RequestFailure, !use.isForFailures {
+        // The request may have taken longer than the window was open.
+        let isOver = use.endForServerErrors.map { cache.store.clock.now() >= $0 } ?? false
+        if isOver || !failure.isServerError { throw failure }
       }
       return delivered(loaded, found, leftOut: leftOut.withLock { $0 })
     } catch let failure as RequestFailure {
@@ -58,7 +58,7 @@ extension Loader {
   /// How the load may use an entry that is not fresh, or that it would rather have from the server.
   ///
   /// Without an entry that was read, it is as the policy says: the cache judges the entry.
-  private func use(of found: FoundEntry<Value>?) -> EntryUse {
+  private func use(of found: FoundEntry<Value>?, in cache: Cache<Key, Value>) -> EntryUse {
     guard policy.order != .remoteOnly else { return EntryUse() }
     var use = EntryUse()
     let mark = policy.httpCaching ? StoredMark(found?.entry.validator) : StoredMark()
@@ -66,12 +66,15 @@ extension Loader {
     if !(isPast && mark.mustRevalidate) {
       use.isForFailures = policy.servesStale != .never || found?.isFresh == true
       use.isRefreshed = policy.servesStale == .whileRefreshing
-      if isPast, let entry = found?.entry, let fresh = entry.lifetime?.freshSeconds {
-        let staleAge = entry.age.inSeconds - fresh
-        use.isForServerErrors = mark.staleIfError.map { staleAge < Double($0) } ?? false
-        if let window = mark.staleWhileRevalidate, staleAge < Double(window) {
-          use.isRefreshed = true
+      if isPast, let entry = found?.entry,
+        let freshEnd = (entry.lifetime ?? cache.lifetime).freshEnd(from: entry.savedAt)
+      {
+        func end(_ window: Int?) -> Date? {
+          let end = window.map { mark.end(ofWindow: $0, from: freshEnd) }
+          return end.flatMap { entry.readAt < $0 ? $0 : nil }
         }
+        use.endForServerErrors = end(mark.staleIfError)
+        if end(mark.staleWhileRevalidate) != nil { use.isRefreshed = true }
       }
     }
     if policy.order == .remoteThenCache { use.isRefreshed = false }
@@ -82,7 +85,7 @@ extension Loader {
     var loading = Loading()
     loading.maxAge = policy.order == .cacheThenRemote ? maxAge : .seconds(0)
     loading.staleWhileRevalidate = use.isRefreshed
-    if use.isForFailures || use.isForServerErrors { loading.staleIfError = .unbounded }
+    if use.isForFailures || use.endForServerErrors != nil { loading.staleIfError = .unbounded }
     if use.isForFailures { loading.softTimeout = policy.softTimeout.map { max(.zero, $0) } }
     return loading
   }
@@ -126,12 +129,17 @@ extension Loader {
       let rule = StoringRule(mapped.exchanges, now: cache.store.clock.now())
       guard rule.isStorable else { return .unsaved(mapped.value) }
       return .value(
-        mapped.value, lifetime: rule.lifetime(in: cache.lifetime), validator: rule.mark.saved)
+        mapped.value, lifetime: rule.mark.lifetime(in: cache.lifetime), validator: rule.mark.saved)
     } catch let notModified as NotModified {
-      let rule = StoringRule(notModified.exchange, now: cache.store.clock.now())
+      let (exchange, now) = (notModified.exchange, cache.store.clock.now())
+      let hasCacheControl = exchange.response.headerFields[.cacheControl] != nil
+      let updated = mark.updated(
+        by: StoringRule(exchange, now: now).mark, hasCacheControl: hasCacheControl)
+      // Without a lifetime and new windows, the entry keeps its own lifetime.
+      let keepsLifetime = updated.maxAge == nil && !hasCacheControl
       return .unchanged(
-        lifetime: rule.lifetime(in: cache.lifetime),
-        validator: mark.updated(by: notModified.exchange.response, rule).saved)
+        lifetime: keepsLifetime ? nil : updated.lifetime(in: cache.lifetime),
+        validator: updated.saved)
     }
   }
 }
