@@ -10,9 +10,12 @@ final class Kvinspect {
   let errors = Pipe()
   private let watch: ChildWatch
 
-  init(_ arguments: [String], temporary: String) throws {
-    process.executableURL = URL(filePath: try #require(ChildProcess.path(of: "kvinspect")))
-    process.arguments = arguments
+  // `largestFile` limits the size of its files, in blocks of 512 bytes.
+  init(_ arguments: [String], temporary: String, largestFile: Int? = nil) throws {
+    let program = try #require(ChildProcess.path(of: "kvinspect"))
+    process.executableURL = URL(filePath: largestFile == nil ? program : "/bin/sh")
+    let limiting = largestFile.map { ["-c", "ulimit -f \($0) && exec \"$0\" \"$@\"", program] }
+    process.arguments = (limiting ?? []) + arguments
     process.environment = ProcessInfo.processInfo.environment.merging(
       ["TMPDIR": temporary], uniquingKeysWith: { $1 })
     process.standardOutput = output

@@ -104,6 +104,8 @@ package struct SystemFiles: StoreFiles {
   }
 
   package func link(_ path: String, as other: String) throws(EngineError) -> LinkOutcome {
+    var status = stat()
+    if stat(path, &status) == 0 { try requireFile(status, at: path) }
     if linkat(AT_FDCWD, path, AT_FDCWD, other, 0) == 0 { return .made }
     return errno == ENOENT ? .missing : .refused
   }
@@ -175,8 +177,9 @@ private final class SystemFileGuard: FileGuard {
     try file.truncate(to: 0)
     do throws(EngineError) {
       try file.write(Array("\(getpid())\n".utf8))
-    } catch .diskFull {
-      // The lock keeps others out nevertheless; they just cannot learn the owner's process id.
+    } catch {
+      // The disk is full, or files may not grow. The lock keeps others out nevertheless; they just
+      // cannot learn the owner's process id.
     }
     self.path = path
     identity = try file.identity()
@@ -234,6 +237,8 @@ private final class SystemFile: StoreFile {
 }
 
 /// An open file or directory, which is closed when this value ends.
+///
+/// Opening never waits, and refuses a FIFO, a socket and a device: reading one may not end.
 private struct OpenFile: ~Copyable {
   private let path: String
   private let descriptor: Int32
@@ -241,8 +246,12 @@ private struct OpenFile: ~Copyable {
 
   init(_ path: String, _ flags: Int32) throws(EngineError) {
     self.path = path
-    descriptor = open(path, flags | O_CLOEXEC, 0o600 as mode_t)
-    guard descriptor >= 0 else { throw failure("cannot open", path) }
+    descriptor = open(path, flags | O_CLOEXEC | O_NONBLOCK, 0o600 as mode_t)
+    guard descriptor >= 0 else {
+      // The error for a socket, and for writing to a FIFO without a reader.
+      throw errno == ENXIO ? notFile(path) : failure("cannot open", path)
+    }
+    try requireFile(status(), at: path)
   }
 
   deinit {
@@ -400,6 +409,15 @@ private struct OpenFile: ~Copyable {
       guard fsync(descriptor) == 0 else { throw failure("cannot sync", path) }
     #endif
   }
+}
+
+/// Throws if the status is neither of a file nor of a directory.
+private func requireFile(_ status: stat, at path: String) throws(EngineError) {
+  guard [S_IFREG, S_IFDIR].contains(status.st_mode & S_IFMT) else { throw notFile(path) }
+}
+
+private func notFile(_ path: String) -> EngineError {
+  .io("cannot open \(path): it is a FIFO, a socket or a device, and not a file")
 }
 
 /// The failure that `errno` stands for.

@@ -3,6 +3,8 @@ import LarderEngine
 
 /// Read-only file system access for inspections.
 enum FileAccess {
+  private static let pieceBytes = 256 << 10
+
   /// The absolute path with links resolved; nil if nothing exists there.
   static func realPath(_ path: String) throws(InspectionError) -> String? {
     guard let real = realpath(path, nil) else {
@@ -38,19 +40,33 @@ enum FileAccess {
 
   /// The bytes of a file, at most `limit`; nil if it does not exist.
   static func read(_ path: String, limit: Int = 64 << 20) throws(InspectionError) -> [UInt8]? {
-    let source = open(path, O_RDONLY | O_CLOEXEC)
-    guard source >= 0 else {
-      if errno == ENOENT { return nil }
-      throw failure("cannot open", path)
+    let file: (any StoreFile)?
+    do {
+      file = try SystemFiles().openFile(path, forWriting: false)
+    } catch {
+      throw InspectionError(error)
     }
-    defer { _ = close(source) }
+    return try file.map { file throws(InspectionError) in try read(file, limit: limit) }
+  }
+
+  /// The bytes of an open file from `start` on, at most `limit`.
+  static func read(
+    _ file: any StoreFile, from start: Int = 0, limit: Int = .max
+  ) throws(InspectionError) -> [UInt8] {
     var bytes: [UInt8] = []
-    var buffer = [UInt8](repeating: 0, count: 64 << 10)
-    while bytes.count < limit {
-      let count = Foundation.read(source, &buffer, min(buffer.count, limit - bytes.count))
-      if count == 0 { break }
-      guard count > 0 else { throw failure("cannot read", path) }
-      bytes += buffer[..<count]
+    var piece = [UInt8](repeating: 0, count: min(limit, pieceBytes))
+    do {
+      while bytes.count < limit {
+        let count = try piece.withUnsafeMutableBytes { piece throws(EngineError) in
+          try file.read(
+            into: piece, UnsafeMutableRawBufferPointer(start: nil, count: 0),
+            at: start + bytes.count)
+        }
+        bytes += piece[..<min(count, limit - bytes.count)]
+        if count < piece.count { break }
+      }
+    } catch {
+      throw InspectionError(error)
     }
     return bytes
   }

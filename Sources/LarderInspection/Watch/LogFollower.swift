@@ -21,7 +21,6 @@ struct LogFollower {
   }
 
   private static let blockBytes = 32 << 10
-  private static let pieceBytes = 256 << 10
 
   private struct Log {
     let number: UInt64
@@ -86,11 +85,11 @@ struct LogFollower {
   private mutating func read(_ body: (Event) -> Void) throws(InspectionError) {
     guard var log else { return }
     defer { self.log = log }
-    guard try !Self.bytes(of: log.file, from: log.byteCount, limit: 1).isEmpty else { return }
+    guard try !FileAccess.read(log.file, from: log.byteCount, limit: 1).isEmpty else { return }
     // Chunks are found from the start of a block on. Records before `validBytes` were reported, and
     // the first bytes of the block may be the end of one.
     let base = log.validBytes - log.validBytes % Self.blockBytes
-    let bytes = try Self.bytes(of: log.file, from: base, limit: .max)
+    let bytes = try FileAccess.read(log.file, from: base)
     log.byteCount = base + bytes.count
     let reported = log.validBytes - base
     var scan = LogScan(bytes, of: .batches(minimumSequence: nextSequence ?? 0))
@@ -125,26 +124,5 @@ struct LogFollower {
         rows.map { row in
           Change(key: row.key, value: row.value.map { [UInt8](batch.extracting($0)) })
         }))
-  }
-
-  private static func bytes(
-    of file: any StoreFile, from start: Int, limit: Int
-  ) throws(InspectionError) -> [UInt8] {
-    var bytes: [UInt8] = []
-    var piece = [UInt8](repeating: 0, count: min(limit, pieceBytes))
-    do {
-      while bytes.count < limit {
-        let count = try piece.withUnsafeMutableBytes { piece throws(EngineError) in
-          try file.read(
-            into: piece, UnsafeMutableRawBufferPointer(start: nil, count: 0),
-            at: start + bytes.count)
-        }
-        bytes += piece[..<count]
-        if count < piece.count { break }
-      }
-    } catch {
-      throw InspectionError(error)
-    }
-    return bytes
   }
 }
