@@ -15,8 +15,8 @@ endif
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 4
 
 .DEFAULT_GOAL := help
-.PHONY: help deps demo test check lint api consumer examples traits docs bench-quick address \
-  zones fuzz payloads counts proof bench bench-compare bench-deps format \
+.PHONY: help deps demo test test-times check lint api consumer examples traits docs \
+  bench-quick address zones fuzz payloads counts proof bench bench-compare bench-deps format \
   install
 
 help: ## list the targets, and the parts of the proof
@@ -28,6 +28,9 @@ demo: deps ## load five feeds through the cache, past seven days, and inspect th
 
 test: deps ## install LevelDB if it is missing, build, and run all tests
 	$(SWIFT) test
+
+test-times: deps ## print the tests that take most processor time; FILTER=name for some tests
+	Scripts/test-times $(FILTER)
 
 check: lint test api traits consumer examples docs bench-quick ## all checks before a change lands
 
