@@ -53,7 +53,7 @@ final class Fixture {
     self.timer = timer
     self.byteBudget = byteBudget
     self.cursorSliceEntries = cursorSliceEntries
-    directory = FileManager.default.temporaryDirectory
+    directory = TemporaryDirectory.place
       .appending(path: "larder-tests-\(UUID().uuidString)")
     engine = try Self.openEngine(kind, at: directory, cursorSliceEntries)
     store = try Self.openStore(engine, kind, clock, timer, byteBudget, configure)

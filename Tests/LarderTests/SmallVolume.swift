@@ -23,7 +23,7 @@ final class SmallVolume {
   }
 
   init(_ kind: Kind, megabytes: Int) throws {
-    let name = FileManager.default.temporaryDirectory
+    let name = TemporaryDirectory.place
       .appending(path: "larder-volume-\(UUID().uuidString)")
     let mountPoint = name.path(percentEncoded: false)
     directory = name

@@ -1,13 +1,26 @@
-import Foundation
+package import Foundation
 
 /// A new directory that is deleted with its contents when this value is destroyed.
 package struct TemporaryDirectory: ~Copyable {
   /// The path of the directory, without symbolic links.
   package let path: String
 
+  /// The directory of all temporary directories.
+  ///
+  /// Tests wait for a disk most of their time, so this is in memory where the system has a file
+  /// system there with much room. With `TMPDIR` it is the place that `TMPDIR` says.
+  package static let place: URL = {
+    let memory = "/dev/shm"
+    let isChosen = ProcessInfo.processInfo.environment["TMPDIR"] != nil
+    let room = try? FileManager.default.attributesOfFileSystem(forPath: memory)[.systemFreeSize]
+    guard !isChosen, let room = room as? Int, room >= 2 << 30 else {
+      return FileManager.default.temporaryDirectory.resolvingSymlinksInPath()
+    }
+    return URL(filePath: memory)
+  }()
+
   package init() throws {
-    let place = FileManager.default.temporaryDirectory.resolvingSymlinksInPath()
-    path = place.appending(path: "larder-\(UUID().uuidString)").path
+    path = Self.place.appending(path: "larder-\(UUID().uuidString)").path
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
   }
 
