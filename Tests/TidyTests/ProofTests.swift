@@ -30,7 +30,9 @@ enum Proofs {
 
   /// The reason is a comment on the same line, or within three lines above without a blank line.
   static let reasons = Rule { file in
-    file.code.enumerated().flatMap { index, line in
+    let words = words.filter(file.mentions)
+    if words.isEmpty { return [] }
+    return file.code.enumerated().flatMap { index, line in
       words.filter(line.containsWord).filter { _ in !hasReason(file, at: index) }.map {
         Finding(file, line: index, "'\($0)' needs a comment right above that gives the reason")
       }

@@ -41,7 +41,9 @@ extension Rule {
   /// No line of code contains one of the `words`; comments and strings may.
   static func bans(_ words: [String], because reason: String) -> Rule {
     Rule { file in
-      file.code.enumerated().flatMap { index, line in
+      let words = words.filter(file.mentions)
+      if words.isEmpty { return [] }
+      return file.code.enumerated().flatMap { index, line in
         words.filter(line.containsWord).map {
           Finding(file, line: index, "'\($0)': \(reason)")
         }

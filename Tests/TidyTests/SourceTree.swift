@@ -36,6 +36,9 @@ struct SourceFile: Sendable {
     return parts.count > 2 && parts[0] == "Sources" ? String(parts[1]) : nil
   }
 
+  /// Whether a word occurs anywhere in the file, which the C library finds out at once.
+  func mentions(_ word: String) -> Bool { strstr(text, word) != nil }
+
   func isUnder(_ folder: String) -> Bool { path.hasPrefix(folder + "/") }
 }
 
