@@ -209,7 +209,7 @@ import Testing
   func randomChanges(seed: UInt64) throws {
     var random = SplitMix64(seed: seed)
     let payloads = try Targets.payloads()
-    let goal = proofFactor > 1 ? 5_000_000 : 60_000
+    let goal = isProof ? 5_000_000 : 20_000
     var decoded = 0
     var read = 0
     for step in 0..<goal {

@@ -11,7 +11,7 @@ import Testing
   func randomOperations() throws {
     let seed = testSeed()
     var random = SplitMix64(seed: seed)
-    for _ in 0..<8 {
+    for _ in 0..<(isProof ? 80 : 4) {
       let directory = try TemporaryDirectory()
       let path = directory.path("store")
       var kinds: Set<String> = []

@@ -16,9 +16,7 @@ import Testing
     "A crash at any file call loses nothing durable.", arguments: [testSeed()], [nil, 1, 1000])
   func crashAtEveryFileCall(seed: UInt64, threshold: Int?) {
     // In the proof, five million for each kind of store.
-    let goal =
-      threshold == nil
-      ? (proofFactor > 1 ? 5_000_000 : 60_000) : (proofFactor > 1 ? 2_500_000 : 40_000)
+    let goal = (isProof ? 2_500_000 : 5_000) * (threshold == nil ? 2 : 1)
     let counts = PowerLossRun(seed: seed, states: goal)
       .run { number, seed in
         let script =

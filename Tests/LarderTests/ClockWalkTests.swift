@@ -25,7 +25,7 @@ import Testing
     var cache = try open(fixture, .binary)
     model.sweepReads(clock, isNew: true)
 
-    for step in 0..<(3000 * proofFactor) {
+    for step in 0..<(isProof ? 60_000 : 1500) {
       let place: Comment = "seed \(seed), step \(step)"
       let key = Self.keys.randomElement(using: &random) ?? ""
       switch Int.random(in: 0..<100, using: &random) {

@@ -155,7 +155,7 @@ private struct SpecimenWriter {
   private var opened: DamageSpecimen.Opened
   private var random = SplitMix64(seed: 7)
   /// A larger store has more blocks in its tables, and longer records in its logs.
-  private let size = proofFactor > 1 ? 3 : 1
+  private let size = isProof ? 3 : 1
 
   init() throws {
     opened = try DamageSpecimen.open(disk)

@@ -37,7 +37,9 @@ struct ByteDamage: Sendable, CustomStringConvertible {
     return new != old
   }
 
-  /// All damages of the files that the shape of a specimen is meant to test.
+  /// The damages of the files that the shape of a specimen is meant to test.
+  ///
+  /// In the proof each byte is damaged in each way, otherwise in one or two, in turn.
   static func all(in specimen: DamageSpecimen) -> [ByteDamage] {
     let paths = specimen.disk.names.filter { path in
       let file = DamagedFile(path, in: specimen)
@@ -50,8 +52,9 @@ struct ByteDamage: Sendable, CustomStringConvertible {
     }
     return paths.flatMap { path in
       let bytes = (0..<(specimen.disk.bytes(of: path)?.count ?? 0)).flatMap { offset in
-        DamageKind.allCases.filter { $0 != .missing }.map { kind in
-          ByteDamage(path: path, offset: offset, kind: kind)
+        DamageKind.allCases.filter { $0 != .missing }.enumerated().compactMap { number, kind in
+          isProof || (offset + number) % 4 == 0
+            ? ByteDamage(path: path, offset: offset, kind: kind) : nil
         }
       }
       return bytes + [ByteDamage(path: path, offset: 0, kind: .missing)]

@@ -10,7 +10,7 @@ import Testing
     "A power loss at any file call leaves a state that the caches once held.",
     arguments: [testSeed()], [nil, 1])
   func crashAtEveryFileCall(seed: UInt64, threshold: Int?) {
-    let goal = proofFactor > 1 ? 1_000_000 : 15_000
+    let goal = isProof ? 1_000_000 : 2_500
     let counts = PowerLossRun(seed: seed, states: goal).run { number, seed in
       let script = number == 0 ? .everything : PowerLossScript(seed: seed)
       let history = try PowerLossHistory(of: script, seed: seed, threshold: threshold)
@@ -28,7 +28,7 @@ import Testing
     #expect(counts.states >= goal && counts.openings > 0)
     #expect((counts.deletedSegments > 0) == (threshold != nil))
     // Few scripts may have none, and rows of pointers alone do not fill a log.
-    #expect(counts.syncsWithOlderLog > 0 || threshold != nil || proofFactor == 1)
+    #expect(counts.syncsWithOlderLog > 0 || threshold != nil || !isProof)
     print("power loss of caches: threshold \(threshold as Any), \(counts), seed \(seed)")
   }
 

@@ -30,7 +30,7 @@ import Testing
       let coders: [Coder<Int>] = round.isMultiple(of: 2) ? [.json, .binary] : [.binary, .json]
       let race = try Race(
         on: fixture, history, from: coders[0], to: coders[1], byteBudget: byteBudget)
-      let readings = race.run(seed: seed &+ UInt64(round), steps: 800 * proofFactor)
+      let readings = race.run(seed: seed &+ UInt64(round), steps: isProof ? 16_000 : 400)
       #expect(race.failures == [], place)
       #expect(history.faults == [], place)
       #expect(history.faults(in: readings).prefix(5) == [], place)
@@ -52,7 +52,7 @@ import Testing
     #expect((counts.evictions...counts.evictions + counts.expirations).contains(evicted))
     var done = [totals.swept, totals.validated, totals.migrated, totals.touched]
     // With a budget the first entry is evicted before a background sweep.
-    done.append(byteBudget == nil ? totals.unasked : counts.evictions / 1000)
+    done.append(byteBudget == nil ? totals.unasked : counts.evictions / 500)
     #expect(!done.contains(0), "the race does not do all of it: \(totals), \(counts)")
   }
 }

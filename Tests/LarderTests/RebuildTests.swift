@@ -51,7 +51,7 @@ import Testing
     }
   }
 
-  @Test("The latest entries come back, and no removed one.", arguments: 0..<20)
+  @Test("The latest entries come back, and no removed one.", arguments: 0..<(isProof ? 20 : 8))
   func whole(seed: Int) throws {
     let specimen = try SalvageSpecimen(seed: UInt64(seed))
     try Self.loseManifest(specimen)
@@ -88,7 +88,9 @@ import Testing
     return (specimen, Set(present.filter { specimen.expected[$0] == .some(nil) }))
   }
 
-  @Test("Removed entries in tables that a compaction left behind are doubtful.", arguments: 0..<20)
+  @Test(
+    "Removed entries in tables that a compaction left behind are doubtful.",
+    arguments: 0..<(isProof ? 20 : 8))
   func oldTables(seed: Int) throws {
     let (specimen, removed) = try specimenWithOldTables(seed: seed)
     let strict = try Rebuilt(specimen)
@@ -104,7 +106,9 @@ import Testing
     try lenient.store.close()
   }
 
-  @Test("With damaged tables, an entry is the latest one or missing.", arguments: 0..<40)
+  @Test(
+    "With damaged tables, an entry is the latest one or missing.",
+    arguments: 0..<(isProof ? 40 : 16))
   func damagedTables(seed: Int) throws {
     let specimen = try SalvageSpecimen(seed: UInt64(seed))
     try Self.loseManifest(specimen)

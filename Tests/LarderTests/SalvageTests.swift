@@ -13,7 +13,7 @@ import Testing
 
   @Test(
     "Everything readable in a store with a damaged file is salvaged, and no older value reappears.",
-    arguments: File.allCases, 0..<40)
+    arguments: File.allCases, 0..<(isProof ? 40 : 12))
   func salvaged(file: File, seed: Int) throws {
     let specimen = try SalvageSpecimen(seed: UInt64(seed))
     guard try specimen.damage(file) else { return }

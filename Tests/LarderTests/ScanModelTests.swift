@@ -22,7 +22,7 @@ import Testing
         "numbers", of: Int.self, keyedBy: Int.self,
         lifetime: .fresh(for: .seconds(100), thenStaleFor: .seconds(50))),
       clock: fixture.clock, random: SplitMix64(seed: seed))
-    for step in 0..<(1000 * proofFactor) {
+    for step in 0..<(isProof ? 20_000 : 500) {
       let problem = try run.scan()
       #expect(problem == nil, "seed \(seed), step \(step)")
       for _ in 0..<5 { try run.change() }

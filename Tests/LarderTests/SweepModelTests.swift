@@ -38,7 +38,7 @@ import Testing
     var caches = try open(fixture, lifetimes)
     var sweeps = 0
 
-    for step in 0..<(4000 * proofFactor) {
+    for step in 0..<(isProof ? 80_000 : 2000) {
       let place: Comment = "seed \(seed), step \(step)"
       let name = Self.names.randomElement(using: &random) ?? ""
       let key = Self.keys.randomElement(using: &random) ?? ""

@@ -185,22 +185,23 @@ import Testing
     #expect(engine.cursorCount == cursors + 1)
   }
 
-  @Test("A key overwritten every second for a week leaves at most 65 index rows.")
+  @Test("A key overwritten all the time for nine days leaves at most 65 index rows.")
   func overwritten() throws {
     let fixture = try Fixture(.memory)
     defer { fixture.end() }
     let cache = try fixture.store.cache("cache", of: Int.self, lifetime: .days(7))
     var most = 0
-    for second in 0..<(9 * 86_400) {
+    let interval = isProof ? 1 : 15
+    for second in stride(from: 0, to: 9 * 86_400, by: interval) {
       try cache.save(second, for: "a")
-      fixture.clock.advance(by: .seconds(1))
+      fixture.clock.advance(by: .seconds(interval))
       if second.isMultiple(of: 9450) {
         #expect(try fixture.store.sweep() == 0)
         most = max(most, try fixture.rows(in: .expiry).count)
       }
     }
     #expect(most == 65)
-    #expect(try cache.value(for: "a") == 9 * 86_400 - 1)
+    #expect(try cache.value(for: "a") == 9 * 86_400 - interval)
   }
 }
 

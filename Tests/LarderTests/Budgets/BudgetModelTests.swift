@@ -45,7 +45,7 @@ import Testing
     // The last value of each key, whether it was evicted since or not.
     var model = Self.names.map { _ in [String: Data]() }
 
-    for step in 0..<(800 * proofFactor) {
+    for step in 0..<(isProof ? 16_000 : 400) {
       let place: Comment = "seed \(seed), step \(step)"
       let at = Int.random(in: 0..<Self.names.count, using: &random)
       let key = "k\(Int.random(in: 0..<40, using: &random))"

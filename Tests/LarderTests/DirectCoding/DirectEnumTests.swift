@@ -28,7 +28,7 @@ import Testing
   @Test("Each route reads what the other wrote, for random values.", arguments: [testSeed(), 1])
   func randomValues(seed: UInt64) throws {
     var random = SplitMix64(seed: seed)
-    for step in 0..<(300 * proofFactor) {
+    for step in 0..<(isProof ? 6000 : 120) {
       let comment: Comment = "seed \(seed), step \(step)"
       try expectSame(Models.Event(&random), comment)
       try expectSame((0..<4).map { _ in Models.Event(&random) }, comment)

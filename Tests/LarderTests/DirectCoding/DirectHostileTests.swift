@@ -60,7 +60,7 @@ import Testing
   func changedModels(seed: UInt64) throws {
     var random = SplitMix64(seed: seed)
     let agreements = try Agreement.all(seed: seed)
-    let goal = isProof ? 5_000_000 : 8_000
+    let goal = isProof ? 5_000_000 : 2_000
     var read = 0
     for step in 0..<goal {
       let agreement = agreements[step % agreements.count]

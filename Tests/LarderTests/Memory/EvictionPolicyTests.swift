@@ -8,7 +8,7 @@ import Testing
 /// A failure names its seed. To run it again, set `LARDER_SEED`.
 @Suite struct EvictionPolicyTests {
   @Test(
-    "Each of 1,000,000 requests, with removals, is a hit exactly if S3-FIFO's model has one.",
+    "Each of many requests, with removals, is a hit exactly if S3-FIFO's model has one.",
     arguments: [1, 2, 7, 10, 19, 20, 64, 128])
   func agree(capacity: Int) {
     let seed = testSeed()
@@ -17,7 +17,7 @@ import Testing
     var model = Model(capacity: capacity)
     let cache = UnitCache(capacity: capacity)
     var hits = 0
-    let count = 125_000
+    let count = isProof ? 125_000 : 40_000
     for number in 0..<count {
       let key = requests.next()
       let isHit = cache.use(key)
