@@ -18,7 +18,8 @@ extension Cache {
   ///   ``StoreError/closed``.
   /// - Complexity: One append; one step and one checksum for each entry of the range; one append
   ///   for up to 256 deletions, with an fsync each if the store's durability is
-  ///   ``Durability/powerLoss``. Payloads in segments are not read.
+  ///   ``Durability/powerLoss``. Payloads in segments are not read. While loads are under way, one
+  ///   search among the keys of the cache that are loaded or remembered as absent.
   @discardableResult public func remove(in range: KeyRange<Key>) throws -> Int {
     try store.requireWritable()
     var removal = try RangeRemoval(from: core)
@@ -49,8 +50,10 @@ private struct RangeRemoval: ~Copyable {
   }
 
   mutating func run(_ range: EngineRange) throws(StoreError) {
-    // Before: the commit also waits for the saves of loads that had their turn.
-    context.loads.willRemove(range)
+    // Before: the commit also waits for the saves of loads that had their turn. And at the end:
+    // callers that come later join no load that has begun meanwhile.
+    context.loads.noteRemoval(of: range, fromCache: id)
+    defer { context.loads.noteRemoval(of: range, fromCache: id) }
     beginning = try commitBeginning()
     let cursor = try context.cursor(over: range, cache: name, readsPayloads: false)
     var damage: StoreError?

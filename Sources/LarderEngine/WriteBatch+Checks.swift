@@ -36,14 +36,24 @@ extension WriteBatch {
 }
 
 extension WriteBatch.Condition {
+  /// The sequence that the value must still carry, and where; nil if it need not.
+  var unchanged: (since: UInt64, stamp: Stamp)? {
+    switch self {
+    case .unchanged(let since, let stamp), .validUnchanged(_, let since, let stamp): (since, stamp)
+    case .absent, .present, .damaged, .valid: nil
+    }
+  }
+
   /// Whether the condition holds if `value` is under `key`, or nothing if `value` is nil.
   func holds(for value: RawSpan?, under key: RawSpan) -> Bool {
-    if case .valid(let ticket) = self { return !ticket.isRevoked }
+    if ticket?.isRevoked == true { return false }
+    if case .valid = self { return true }
     guard let value else { return self == .absent }
     return switch self {
-    case .absent, .valid: false
-    case .present: true
-    case .unchanged(let since, let stamp): stamp.sequence(of: value) == since
+    case .absent: false
+    case .present, .valid: true
+    case .unchanged(let since, let stamp), .validUnchanged(_, let since, let stamp):
+      stamp.sequence(of: value) == since
     case .damaged(let stamp): !stamp.isIntact(value, key: key)
     }
   }
@@ -54,7 +64,7 @@ extension WriteBatch.Condition {
   var holdsForUnreadable: Bool? {
     switch self {
     case .present, .damaged: true
-    case .unchanged: false
+    case .unchanged, .validUnchanged: false
     case .absent, .valid: nil
     }
   }

@@ -17,6 +17,16 @@ package struct WriteBatch: ~Copyable {
     case damaged(Stamp)
     /// The ticket was not revoked; the key does not matter.
     case valid(WriteTicket)
+    /// The ticket was not revoked, and the value is the one of ``unchanged(since:in:)``.
+    case validUnchanged(WriteTicket, since: UInt64, in: Stamp)
+
+    /// The ticket of the condition; nil if it has none.
+    package var ticket: WriteTicket? {
+      switch self {
+      case .valid(let ticket), .validUnchanged(let ticket, _, _): ticket
+      case .absent, .present, .unchanged, .damaged: nil
+      }
+    }
   }
 
   package enum Kind: UInt8, Sendable {
@@ -154,8 +164,9 @@ package struct WriteBatch: ~Copyable {
   /// `body` appends the value, and returns the size of the payload. The stamp lies before it. An
   /// error of `body` takes the row back.
   ///
-  /// With `keepsPayload`, the payload is that of the value which `requirement`, an
-  /// ``Condition/unchanged(since:in:)``, describes. It is not written again if it is in a segment.
+  /// With `keepsPayload`, the payload is that of the value which `requirement` describes, an
+  /// ``Condition/unchanged(since:in:)`` or ``Condition/validUnchanged(_:since:in:)``. It is not
+  /// written again if it is in a segment.
   package mutating func putSeparable<E: Error>(
     _ key: RawSpan, stamp: Stamp, if requirement: Int? = nil, keepsPayload: Bool = false,
     note: UInt8 = 0, encoding body: (inout ByteBuffer) throws(E) -> Int

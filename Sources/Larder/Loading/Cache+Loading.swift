@@ -15,15 +15,19 @@ extension Cache {
   /// Memory is read first, then the disk, on the store's threads. A key is loaded once at a time:
   /// calls that come during a load get its value or its error. A save, removal, clear or
   /// invalidation of the key during the load wins: the callers get the loaded value, but it is not
-  /// saved. A value that cannot be saved is returned nevertheless; ``entry(for:loading:load:)``
-  /// tells why. A cancelled caller leaves at once; the load is cancelled when its last caller has
-  /// left. ``value(for:)`` and other synchronous calls neither start a load nor wait for one.
+  /// saved, and calls that come after the change start another load. A value that cannot be saved
+  /// is returned nevertheless; ``entry(for:loading:load:)`` tells why. A cancelled caller leaves at
+  /// once; the load is cancelled when its last caller has left. ``value(for:)`` and other
+  /// synchronous calls neither start a load nor wait for one.
   ///
   /// - Parameters:
   ///   - key: Up to 64 KiB encoded.
   ///   - loading: The options of this call; nil, the default, for those of the cache.
   ///   - load: Returns the value to save, at most 32 MiB encoded. It is not called if another call
-  ///     is loading the key. It must not ask the cache for the same key.
+  ///     is loading the key. It must not ask the cache for the same key. From its own task and the
+  ///     tasks that it starts, such a call throws. A detached task is not recognized: if the
+  ///     closure waits for one that asks for the key, both wait until ``Loading/hardTimeout``, or
+  ///     for ever without it.
   /// - Returns: The value.
   /// - Throws: The error of `load`, of this call or of the one that it has joined.
   ///   `CancellationError` if the task is cancelled; ``LoadTimeout``.
@@ -96,7 +100,8 @@ extension Cache {
   /// Returns the values of several keys, and loads those that are missing with one call.
   ///
   /// Keys that another call is loading are not loaded again. The loaded values are saved together;
-  /// a key that was changed meanwhile is left out. See
+  /// a key that was changed meanwhile is left out. Fresh values in memory that
+  /// ``Loading/refreshAhead`` would refresh are refreshed with one call of the closure, too. See
   /// `value(for:loading:load:)`.
   ///
   /// - Parameters:
@@ -109,24 +114,35 @@ extension Cache {
   /// - Throws: As `value(for:loading:load:)`, for the first key with an error: the
   ///   call then waits for no other key. ``StoreError/invalidArgument(_:)``, too, if the number of
   ///   replies is wrong.
-  /// - Complexity: One point lookup and one decode for each key; for a load, one encode for each
-  ///   value and one append.
+  /// - Complexity: Linear in the number of keys: one point lookup and one decode for each; for a
+  ///   load, one encode for each value and one append.
   nonisolated(nonsending) public func values(
     for keys: [Key], loading: Loading? = nil,
     load: @escaping @Sendable ([Key]) async throws -> [LoadReply<Value>]
   ) async throws -> [Value?] {
-    var values: [Value?] = []
+    try loading?.checkRanges()
     let options = loading ?? core.loading
-    for key in keys { values.append(try core.residentEntry(for: key, options)?.value) }
-    let missing = keys.indices.filter { values[$0] == nil }
-    if missing.isEmpty { return values }
-    let keys = missing.map { keys[$0] }
-    let call = try call(for: keys, loading) { needs in try await load(needs.map { keys[$0.index] })
+    var (values, missing, due): ([Value?], [Key], [Key]) = ([], [], [])
+    for key in keys {
+      let resident = try core.residentEntry(for: key, options)
+      if let resident, core.loads.isDue(resident, options) { due.append(key) }
+      if resident == nil { missing.append(key) }
+      values.append(resident?.value)
     }
-    for (index, entry) in zip(missing, try await core.loads.entries(for: call)) {
-      values[index] = entry?.value
+    if !due.isEmpty { _ = core.loads.refresh(try call(for: due, loading, load)) }
+    if missing.isEmpty { return values }
+    var entries = try await core.loads.entries(for: try call(for: missing, loading, load))[...]
+    for index in values.indices where values[index] == nil {
+      values[index] = entries.removeFirst()?.value
     }
     return values
+  }
+
+  private func call(
+    for keys: [Key], _ loading: Loading?,
+    _ load: @escaping @Sendable ([Key]) async throws -> [LoadReply<Value>]
+  ) throws(StoreError) -> Loads<Value>.Call {
+    try call(for: keys, loading) { needs in try await load(needs.map { keys[$0.index] }) }
   }
 
   /// Loads the value of a key even if there is a fresh one; joins a load that is under way.

@@ -1,6 +1,8 @@
 import Synchronization
 
-/// The load that the current task belongs to, and the loads that it waits for.
+/// A call of a closure that loads: the mark of its tasks, and the loads that they wait for.
+///
+/// A task that outlives the call, or the flight, is no longer a part of the load.
 ///
 /// A load that waits for itself, directly or through others, would wait for ever. Links between
 /// flights find such circles, across caches and stores.
@@ -11,6 +13,10 @@ final class LoadChain: Sendable {
   /// The flights that each flight waits for, each with the number of its waiters there.
   private static let links = Mutex<[UInt64: [UInt64: Int]]>([:])
 
+  /// The call that the current task is a part of; nil if it is none, or if that has ended.
+  static var running: LoadChain? { current.flatMap { $0.hasEnded ? nil : $0 } }
+
+  private let ended = Atomic<Bool>(false)
   /// The number of the flight in this process.
   let number: UInt64
   /// The keys that the flight loads, and the cache.
@@ -19,6 +25,17 @@ final class LoadChain: Sendable {
 
   init(_ number: UInt64, _ keys: Set<[UInt8]>, of cache: ObjectIdentifier) {
     (self.number, self.keys, self.cache) = (number, keys, cache)
+  }
+
+  private var hasEnded: Bool { ended.load(ordering: .acquiring) }
+
+  /// Ends the call: the load waits for no other one.
+  func end() {
+    Self.links.withLock { links in
+      guard !hasEnded else { return }
+      ended.store(true, ordering: .releasing)
+      links[number] = nil
+    }
   }
 
   static func newNumber() -> UInt64 {
@@ -34,6 +51,7 @@ final class LoadChain: Sendable {
   /// this load.
   func link(to flight: UInt64) -> Bool {
     Self.links.withLock { links in
+      if hasEnded { return true }
       var (visited, next): (Set<UInt64>, [UInt64]) = ([], [flight])
       while let flight = next.popLast() {
         guard flight != number else { return false }
@@ -46,7 +64,8 @@ final class LoadChain: Sendable {
 
   func unlink(from flight: UInt64) {
     Self.links.withLock { links in
-      guard let count = links[number]?[flight] else { return }
+      // A later call of the flight may have links.
+      guard !hasEnded, let count = links[number]?[flight] else { return }
       links[number]?[flight] = count > 1 ? count - 1 : nil
       if links[number]?.isEmpty == true { links[number] = nil }
     }

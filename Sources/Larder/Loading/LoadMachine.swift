@@ -8,7 +8,9 @@
 ///     a caller asks       Without an open flight, one starts and reads the disk. Otherwise the
 ///                         caller gets the entry that the flight has found if it is fresh, or
 ///                         stale and allowed by the caller's options, and no new value is being
-///                         saved; else it waits.
+///                         saved; else it waits. A flight that began before a tag was invalidated
+///                         is closed first: the entry that it finds, or its reply, may have the
+///                         tag.
 ///     the disk was read   A fresh entry is returned, and refreshed if it is due. A stale one is
 ///                         returned if the waiter's options allow it, or after a failure not long
 ///                         ago. The load begins, once a slot is free, if a waiter needs it or an
@@ -23,6 +25,8 @@
 ///                         the background or is saving.
 ///     soft timeout        The waiter gets the stale entry if there is one. The load continues in
 ///                         the background.
+///     hard timeout        The flight is closed. Once it has no waiter, it is abandoned: it ends,
+///                         and its reply has no effect.
 ///     the store closes    Each waiter gets the error, and each load is cancelled.
 struct LoadMachine {
   typealias Key = [UInt8]
@@ -75,6 +79,8 @@ struct LoadMachine {
     var isNested = false
     /// The state of the entry of the open flight by `loading`; nil if it is not known.
     var found: Found?
+    /// The number of times that tags were invalidated before the call.
+    var epoch: UInt64 = 0
     /// The clock's uptime.
     let now: Duration
   }
@@ -91,6 +97,7 @@ struct LoadMachine {
     case changed(Key)
     case left(waiter: Int, any Error)
     case softTimeout(waiter: Int, State?)
+    case hardTimeout(flight: Int)
     case closed
   }
 
@@ -108,6 +115,8 @@ struct LoadMachine {
     case load(flight: Int, members: [Int])
     case save(flight: Int, members: [Int])
     case delay(flight: Int, attempt: Int)
+    /// The hard timeout of the flight begins.
+    case limit(flight: Int)
     case cancel(flight: Int)
     case end(flight: Int)
     case answer(waiter: Int, Place?, Answer)
@@ -129,21 +138,30 @@ struct LoadMachine {
 
   private struct Member {
     let key: Key
-    var waiters: [Waiter] = []
+    /// The waiters by their numbers, which are in the order in which they asked.
+    var waiters: [Int: Waiter] = [:]
     var isLoaded = false
     var isAbsent = false
+
+    var inOrder: [Waiter] { waiters.values.sorted { $0.id < $1.id } }
   }
 
   private struct Flight {
     let loading: Loading
+    /// The number of times that tags were invalidated before it began.
+    let epoch: UInt64
     /// Whether the load continues when no caller waits for it.
     var isBackground: Bool
     var phase = Phase.looking
     var members: [Member] = []
+    var waiterCount = 0
     var attempt = 0
     var isCancelled = false
     var isNested = false
     var hasSlot = false
+    /// Whether its hard timeout has begun, and whether it is over.
+    var isLimited = false
+    var isOverdue = false
 
     /// The members that are loaded, or saved.
     var loaded: [Int] { members.indices.filter { members[$0].isLoaded } }
@@ -169,9 +187,7 @@ struct LoadMachine {
   func place(ofWaiter waiter: Int) -> Place? { places[waiter] }
 
   /// Whether any waiter waits for a flight.
-  func hasWaiters(_ flight: Int) -> Bool {
-    flights[flight]?.members.contains { !$0.waiters.isEmpty } ?? false
-  }
+  func hasWaiters(_ flight: Int) -> Bool { flights[flight]?.waiterCount ?? 0 > 0 }
 
   mutating func handle(_ event: Event) -> [Effect] {
     effects = []
@@ -188,6 +204,7 @@ struct LoadMachine {
       forget(memos.removeAbsence(of: key))
     case .left(let waiter, let error): left(waiter, error)
     case .softTimeout(let waiter, let found): softTimeout(waiter, found)
+    case .hardTimeout(let flight): hardTimeout(flight)
     case .closed: close()
     }
     return effects
@@ -205,13 +222,19 @@ extension LoadMachine {
       }
     }
     if isClosed { return }
-    if let place = open[ask.key] { return join(place, ask) }
+    if let place = open[ask.key] {
+      let isOutdated = flights[place.flight].map { $0.epoch < ask.epoch } ?? true
+      // A refresh for which no caller waits returns nothing.
+      guard isOutdated, ask.waiter != nil else { return join(place, ask) }
+      shut(place)
+    }
     // A refresh in the background is not repeated shortly after a failure.
     if ask.waiter == nil, memos.failure(of: ask.key, at: ask.now) != nil { return }
     // The flight has a ticket of its own, so changes no longer end the absence.
     forget(memos.removeAbsence(of: ask.key))
     if flights[ask.flight] == nil {
-      flights[ask.flight] = Flight(loading: ask.loading, isBackground: ask.waiter == nil)
+      flights[ask.flight] = Flight(
+        loading: ask.loading, epoch: ask.epoch, isBackground: ask.waiter == nil)
       effects.append(.look(flight: ask.flight))
     }
     let place = Place(flight: ask.flight, member: flights[ask.flight]?.members.count ?? 0)
@@ -235,7 +258,8 @@ extension LoadMachine {
 
   private mutating func wait(at place: Place, _ ask: Ask) {
     guard let waiter = Waiter(ask) else { return }
-    flights[place.flight]?.members[place.member].waiters.append(waiter)
+    flights[place.flight]?.members[place.member].waiters[waiter.id] = waiter
+    flights[place.flight]?.waiterCount += 1
     places[waiter.id] = place
     guard ask.isNested else { return }
     // It may wait for a slot that the caller's own load has.
@@ -256,23 +280,28 @@ extension LoadMachine {
   }
 
   private mutating func softTimeout(_ waiter: Int, _ state: State?) {
-    guard let place = places[waiter], let flight = flights[place.flight],
-      let index = flight.members[place.member].waiters.firstIndex(where: { $0.id == waiter })
+    guard let place = places[waiter], let phase = flights[place.flight]?.phase,
+      var waiter = flights[place.flight]?.members[place.member].waiters[waiter]
     else { return }
-    var waiter = flight.members[place.member].waiters[index]
     waiter.isOutOfPatience = true
-    flights[place.flight]?.members[place.member].waiters[index] = waiter
-    guard flight.phase != .looking, let state,
-      let entry = waiter.entry(state(waiter.loading), isLoading: true)
+    flights[place.flight]?.members[place.member].waiters[waiter.id] = waiter
+    let isOverdue = flights[place.flight]?.isOverdue ?? false
+    guard phase != .looking, let state,
+      case .entry(_, let failure)? = waiter.entry(state(waiter.loading))
     else { return }
     _ = remove(waiter.id)
-    flights[place.flight]?.isBackground = true
-    answer(waiter.id, place, entry)
+    answer(waiter.id, place, .entry(isRefreshing: !isOverdue, failure: failure))
+    if !isOverdue {
+      flights[place.flight]?.isBackground = true
+    } else if phase != .saving, !hasWaiters(place.flight) {
+      cancel(place.flight)
+    }
   }
 
   private mutating func remove(_ waiter: Int) -> Place? {
     guard let place = places.removeValue(forKey: waiter) else { return nil }
-    flights[place.flight]?.members[place.member].waiters.removeAll { $0.id == waiter }
+    flights[place.flight]?.members[place.member].waiters[waiter] = nil
+    flights[place.flight]?.waiterCount -= 1
     return place
   }
 
@@ -283,9 +312,10 @@ extension LoadMachine {
 
   /// Answers all waiters of a member, and closes it.
   private mutating func settle(_ place: Place, _ answer: (Waiter) -> Answer) {
-    let waiters = flights[place.flight]?.members[place.member].waiters ?? []
-    flights[place.flight]?.members[place.member].waiters = []
-    for waiter in waiters { self.answer(waiter.id, place, answer(waiter)) }
+    for waiter in flights[place.flight]?.members[place.member].inOrder ?? [] {
+      _ = remove(waiter.id)
+      self.answer(waiter.id, place, answer(waiter))
+    }
     flights[place.flight]?.members[place.member].isLoaded = false
     shut(place)
   }
@@ -333,7 +363,7 @@ extension LoadMachine {
       var isLoaded =
         member.waiters.isEmpty && flight.isBackground && failure == nil
         && state(flight.loading).isDue
-      for waiter in member.waiters {
+      for waiter in member.inOrder {
         guard let entry = waiter.entry(state(waiter.loading), after: failure) else {
           isLoaded = true
           continue
@@ -363,6 +393,10 @@ extension LoadMachine {
       flights[id]?.hasSlot = true
     }
     flights[id]?.phase = .loading
+    if !flight.isLimited, flight.loading.hardTimeout != nil {
+      flights[id]?.isLimited = true
+      effects.append(.limit(flight: id))
+    }
     effects.append(.load(flight: id, members: flight.loaded))
   }
 
@@ -437,13 +471,26 @@ extension LoadMachine {
     open[key] = nil
   }
 
+  /// Closes a flight whose load has taken too long, and abandons it if it has no waiter.
+  private mutating func hardTimeout(_ id: Int) {
+    guard let flight = flights[id], flight.phase != .saving else { return }
+    if flight.isCancelled { return end(id) }
+    flights[id]?.isOverdue = true
+    flights[id]?.isBackground = false
+    for index in flight.members.indices { shut(Place(flight: id, member: index)) }
+    if flight.waiterCount == 0 { cancel(id) }
+  }
+
   /// Cancels a flight without waiters.
   private mutating func cancel(_ id: Int) {
     guard let flight = flights[id] else { return }
     flights[id]?.isCancelled = true
     for index in flight.members.indices { shut(Place(flight: id, member: index)) }
     switch flight.phase {
-    case .looking, .loading: effects.append(.cancel(flight: id))
+    case .looking, .loading:
+      effects.append(.cancel(flight: id))
+      // A load that ignores this keeps its slot until its hard timeout.
+      if flight.isOverdue { end(id) }
     case .queued, .delaying:
       queue.removeAll { $0 == id }
       end(id)
@@ -471,7 +518,7 @@ extension LoadMachine {
     for id in flights.keys.sorted() {
       for index in flights[id]?.members.indices ?? 0..<0 {
         let place = Place(flight: id, member: index)
-        for waiter in flights[id]?.members[index].waiters ?? [] {
+        for waiter in flights[id]?.members[index].inOrder ?? [] {
           _ = remove(waiter.id)
           answer(waiter.id, place, .failure(StoreError.closed))
         }
@@ -494,75 +541,5 @@ extension LoadMachine.Found {
     case .stale, .unusable: true
     case .failed: false
     }
-  }
-}
-
-/// What is remembered of loads that have ended: keys without a value, and failures.
-///
-/// Two generations of up to 5,000 keys each bound it: when the younger one is full, the older one
-/// is forgotten.
-struct LoadMemos {
-  typealias Key = LoadMachine.Key
-
-  enum Memo {
-    case absent
-    case failure(any Error)
-  }
-
-  static let limit = 10_000
-
-  private var young: [Key: (memo: Memo, until: Duration)] = [:]
-  private var old: [Key: (memo: Memo, until: Duration)] = [:]
-
-  private func memo(of key: Key, at now: Duration) -> Memo? {
-    guard let found = young[key] ?? old[key], now < found.until else { return nil }
-    return found.memo
-  }
-
-  func isAbsent(_ key: Key, at now: Duration) -> Bool {
-    if case .absent? = memo(of: key, at: now) { true } else { false }
-  }
-
-  func failure(of key: Key, at now: Duration) -> (any Error)? {
-    if case .failure(let error)? = memo(of: key, at: now) { error } else { nil }
-  }
-
-  /// Remembers a key; returns the absent keys that are forgotten instead.
-  mutating func set(_ memo: Memo, of key: Key, until: Duration) -> [Key] {
-    var forgotten = remove(key)
-    if young.count >= Self.limit / 2 {
-      forgotten += old.absentKeys
-      (old, young) = (young, [:])
-    }
-    young[key] = (memo, until)
-    return forgotten
-  }
-
-  /// Forgets a key if it is absent; returns it then.
-  mutating func removeAbsence(of key: Key) -> [Key] {
-    guard case .absent? = (young[key] ?? old[key])?.memo else { return [] }
-    return remove(key)
-  }
-
-  mutating func removeFailure(of key: Key) {
-    if case .failure? = (young[key] ?? old[key])?.memo { _ = remove(key) }
-  }
-
-  /// Forgets a key; returns it if it was absent.
-  private mutating func remove(_ key: Key) -> [Key] {
-    let found = young.removeValue(forKey: key) ?? old.removeValue(forKey: key)
-    if case .absent? = found?.memo { return [key] }
-    return []
-  }
-
-  mutating func removeAll() -> [Key] {
-    defer { (young, old) = ([:], [:]) }
-    return young.absentKeys + old.absentKeys
-  }
-}
-
-extension [LoadMemos.Key: (memo: LoadMemos.Memo, until: Duration)] {
-  fileprivate var absentKeys: [LoadMemos.Key] {
-    filter { if case .absent = $0.value.memo { true } else { false } }.map(\.key)
   }
 }

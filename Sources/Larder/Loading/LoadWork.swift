@@ -50,6 +50,11 @@ struct LoadedPart<Value: Sendable>: Sendable {
   let ticket: WriteTicket
   let found: LoadFound<Value>
   let reply: LoadReply<Value>
+
+  /// Whether it can be saved although its record is no longer the one that was read for it.
+  var mayBeTriedAgain: Bool {
+    if case .unchanged = reply.content { !ticket.isRevoked } else { false }
+  }
 }
 
 extension LoadReply {
@@ -114,25 +119,42 @@ extension CacheCore {
 
   /// Saves replies, each if its ticket is valid when the commit has its turn.
   func save(_ parts: [LoadedPart<Value>], by store: Store) -> [LoadMachine.Saving] {
+    var outcomes = parts.map { _ in LoadMachine.Saving.overtaken }
+    var open = Array(parts.indices)
+    while !open.isEmpty {
+      let tried = trySave(open.map { parts[$0] }, by: store)
+      for (index, outcome) in zip(open, tried) { outcomes[index] = outcome }
+      // A migration or a restart of a lifetime has rewritten a record, which overtakes nothing.
+      open = open.filter { index in
+        if case .overtaken = outcomes[index] { parts[index].mayBeTriedAgain } else { false }
+      }
+    }
+    for (part, outcome) in zip(parts, outcomes) where outcome.isDone { count(part) }
+    return outcomes
+  }
+
+  private func trySave(
+    _ parts: [LoadedPart<Value>], by store: Store
+  ) -> [LoadMachine.Saving] {
     var write = PendingWrite()
     var outcomes: [LoadMachine.Saving] = []
-    for (index, part) in parts.enumerated() {
-      // A requirement for each part, so that its index is that of the part.
-      let requirement = write.rows.require(part.key.bytes, .valid(part.ticket))
-      assert(requirement == index)
+    /// The requirement of each part; nil if it has no rows.
+    var requirements: [Int?] = []
+    for part in parts {
       do throws(StoreError) {
         if let refusal = part.found.refusal { throw refusal }
-        let isPrepared = try add(part, by: store, if: requirement, to: &write)
-        outcomes.append(isPrepared && !part.ticket.isRevoked ? .done : .overtaken)
+        requirements.append(try add(part, by: store, to: &write))
+        outcomes.append(part.ticket.isRevoked ? .overtaken : .done)
       } catch {
+        requirements.append(nil)
         outcomes.append(.failed(error))
       }
     }
     do throws(StoreError) {
-      for index in try context.commit(&write).failed {
-        if outcomes[index].isDone { outcomes[index] = .overtaken }
+      let failed = try context.commit(&write).failed
+      for (index, requirement) in requirements.enumerated() where outcomes[index].isDone {
+        if requirement.map(failed.contains) ?? true { outcomes[index] = .overtaken }
       }
-      for (part, outcome) in zip(parts, outcomes) where outcome.isDone { count(part) }
     } catch {
       for index in outcomes.indices where outcomes[index].isDone {
         outcomes[index] = .failed(error)
@@ -141,37 +163,49 @@ extension CacheCore {
     return outcomes
   }
 
-  /// Adds the rows of a reply to a write; returns false if the entry was changed meanwhile.
+  /// Adds the rows of a reply to a write.
+  ///
+  /// - Returns: The requirement of the rows; nil if the entry was changed meanwhile.
   private func add(
-    _ part: LoadedPart<Value>, by store: Store, if requirement: Int, to write: inout PendingWrite
-  ) throws(StoreError) -> Bool {
+    _ part: LoadedPart<Value>, by store: Store, to write: inout PendingWrite
+  ) throws(StoreError) -> Int? {
     let now = clock.now()
     switch part.reply.content {
     case .value(let value, let lifetime, let validator, let tags):
       let fields = try store.fields(
         of: self, lifetime: lifetime, validator: validator, tags: tags, savedAt: now)
       let tagBytes = fields.tags?.all.map(Array.init) ?? []
-      context.loads.add(tags: tagBytes, to: part.key.bytes, part.ticket)
-      try add(value, under: part.key, savedAt: now, fields: fields, if: requirement, to: &write)
+      context.loads.add(tags: tagBytes, to: part.key, part.ticket)
+      let valid = write.rows.require(part.key.bytes, .valid(part.ticket))
+      try add(value, under: part.key, savedAt: now, fields: fields, if: valid, to: &write)
+      return valid
     case .unchanged(let lifetime, let validator):
       let fields = try store.fields(
         of: self, lifetime: lifetime, validator: validator, tags: [], savedAt: now)
       var buffer = ValueBuffer(from: spareBuffer)
       guard let record = try record(under: part.key, into: &buffer), !record.isInvalidated,
         Version(record) == part.found.entry?.version
-      else { return false }
+      else {
+        part.ticket.revoke()
+        return nil
+      }
+      let same = write.rows.require(
+        part.key.bytes, .validUnchanged(part.ticket, since: record.sequence, in: Record.stamp))
       buffer.withBytes { bytes in
         addRestamped(
           record, in: bytes, under: part.key, savedAt: now, lifetime: fields.lifetime,
-          validator: fields.validator, to: &write, if: requirement)
+          validator: fields.validator, to: &write, if: same)
       }
+      return same
     case .absent:
-      if part.found.hasRecord {
-        write.rows.remove(part.key.bytes.span.bytes, if: requirement)
+      let valid = write.rows.require(part.key.bytes, .valid(part.ticket))
+      // Another load may have saved an entry, or be about to.
+      if part.found.hasRecord || !context.loads.isAlone(part.key) {
+        write.rows.remove(part.key.bytes.span.bytes, if: valid)
       }
-    case .unsaved: break
+      return valid
+    case .unsaved: return nil
     }
-    return true
   }
 
   private func count(_ part: LoadedPart<Value>) {

@@ -45,10 +45,13 @@ public struct Loading: Sendable, Hashable {
   /// waits for the load.
   public var softTimeout: Duration?
 
-  /// How long a caller waits for a load at all.
+  /// How long a caller waits for a load at all, and how long a load may take.
   ///
-  /// Then the call throws ``LoadTimeout``, and leaves the load as if it was cancelled. Nil, the
-  /// default, sets no limit.
+  /// Then the call throws ``LoadTimeout``, and leaves the load as if it was cancelled. A load that
+  /// has taken so long, repetitions included, is not joined by later callers. Once no caller waits
+  /// for it, it is cancelled and abandoned: a refresh in the background, or a closure that ignores
+  /// its cancellation, then occupies neither its key nor one of ``concurrent``, and its reply is
+  /// dropped. Nil, the default, sets no limit.
   public var hardTimeout: Duration?
 
   /// The last part of the fresh time, in which a call refreshes an entry in the background.
@@ -60,7 +63,8 @@ public struct Loading: Sendable, Hashable {
 
   /// How long the cache remembers that a load replied ``LoadReply/absent``.
   ///
-  /// Up to 10,000 keys are remembered, in memory only. Any change of the key ends it. Nil, the
+  /// Up to 10,000 keys are remembered, in memory only. Any change of the key ends it, also the
+  /// removal of a range with the key. Nil, the
   /// default, loads again at the next call.
   public var absentFor: Duration?
 
@@ -70,7 +74,7 @@ public struct Loading: Sendable, Hashable {
   /// The maximum number of loads of the cache at once, at least 1; others wait in order.
   ///
   /// Nil, the default, is no limit. Only the setting of the cache counts. A load that another load
-  /// waits for does not wait.
+  /// waits for does not wait. A load that ignores its cancellation counts until ``hardTimeout``.
   public var concurrent: Int?
 
   /// Creates the default options.

@@ -9,60 +9,9 @@ import Synchronization
 /// load are no longer registered when its callers go on. The task of a flight reads, loads and
 /// saves, one step after another, and waits for the next step when the machine has none yet.
 final class Loads<Value: Sendable>: LoadOwner {
-  typealias Outcome = Result<LoadedEntry<Value>?, any Error>
-
-  /// What the task of a flight does next.
-  enum Step: Sendable {
-    case load([Int])
-    case save([Int])
-    case end
-  }
-
-  struct Flight: Sendable {
-    let number: UInt64
-    let loading: Loading
-    let work: LoadWork<Value>
-    /// The members: their keys, the places of the keys in the call, and their tickets.
-    var keys: [RecordKey] = []
-    var indices: [Int] = []
-    var tickets: [WriteTicket] = []
-    /// What was there before, for each member; empty until the disk was read.
-    var found: [LoadFound<Value>] = []
-    var replies: [Int: LoadReply<Value>] = [:]
-    var task: Task<Void, Never>?
-    var priority = Task.currentPriority
-    var isCancelled = false
-    var step: Step?
-    var awaitsStep: CheckedContinuation<Step, Never>?
-    var cancelDelay: (@Sendable () -> Void)?
-  }
-
-  struct Waiter: Sendable {
-    let loading: Loading
-    /// The load that waits, and the flight that it waits for.
-    var link: (from: LoadChain, to: UInt64)?
-    var continuation: CheckedContinuation<Outcome, Never>?
-    var outcome: Outcome?
-  }
-
-  struct State: Sendable {
-    var machine: LoadMachine
-    var flights: [Int: Flight] = [:]
-    var waiters: [Int: Waiter] = [:]
-    /// The tickets of the keys that are remembered as absent.
-    var absences: [[UInt8]: WriteTicket] = [:]
-    var lastID = 0
-    /// What is to be done without the lock.
-    var work: [@Sendable () -> Void] = []
-
-    mutating func newID() -> Int {
-      lastID += 1
-      return lastID
-    }
-  }
-
   private let state: Mutex<State>
   private let register: LoadRegister
+  private let invalidatedTags: InvalidatedTags
   private let activity: Activity
   private let lifetime: Lifetime
   private let clock: any WallClock
@@ -74,6 +23,7 @@ final class Loads<Value: Sendable>: LoadOwner {
   init(of context: StoreContext, _ lifetime: Lifetime, limit: Int?, counts: CacheCounts) {
     state = Mutex(State(machine: LoadMachine(limit: limit)))
     (register, activity) = (context.loads, context.activity)
+    invalidatedTags = context.invalidatedTags
     (clock, timer, random) = (context.clock, context.loadTimer, context.random)
     (self.lifetime, cacheCounts) = (lifetime, counts)
     seed = random()
@@ -115,6 +65,7 @@ extension Loads {
         step(.load(members), of: id, in: &state)
       case .save(let id, let members): step(.save(members), of: id, in: &state)
       case .delay(let id, let attempt): delay(id, attempt, in: &state)
+      case .limit(let id): limit(id, in: &state)
       case .cancel(let id):
         state.flights[id]?.isCancelled = true
         if let task = state.flights[id]?.task { state.work.append { task.cancel() } }
@@ -127,10 +78,14 @@ extension Loads {
         resume(waiter, with: outcome, in: &state)
       case .remember(let place):
         if let flight = state.flights[place.flight] {
-          state.absences[flight.keys[place.member].bytes] = flight.tickets[place.member]
+          let (key, ticket) = (flight.keys[place.member], flight.tickets[place.member])
+          state.absences[key.bytes] = State.Absence(key: key, ticket: ticket)
+          register.remember(key, ticket)
         }
       case .forget(let key):
-        if let ticket = state.absences.removeValue(forKey: key) { register.remove(key, ticket) }
+        if let absence = state.absences.removeValue(forKey: key) {
+          register.remove(absence.key, absence.ticket)
+        }
       }
     }
   }
@@ -147,13 +102,27 @@ extension Loads {
   private func delay(_ id: Int, _ attempt: Int, in state: inout State) {
     guard let loading = state.flights[id]?.loading else { return }
     let delay = loading.retries.delay(before: attempt, chance: random())
+    start(delay, of: id, \.cancelDelay, in: &state) { .delayIsOver(flight: id) }
+  }
+
+  private func limit(_ id: Int, in state: inout State) {
+    guard let span = state.flights[id]?.loading.hardTimeout else { return }
+    start(span, of: id, \.cancelLimit, in: &state) { .hardTimeout(flight: id) }
+  }
+
+  /// Starts a timer that ends with the flight.
+  private func start(
+    _ delay: Duration, of id: Int,
+    _ cancel: any WritableKeyPath<Flight, (@Sendable () -> Void)?> & Sendable,
+    in state: inout State, _ event: @escaping @Sendable () -> LoadMachine.Event
+  ) {
     state.work.append { [self] in
-      let cancel = timer(delay) { [self] in handle { _, _ in .delayIsOver(flight: id) } }
+      let stop = timer(delay) { [self] in handle { _, _ in event() } }
       let isOver = self.state.withLock { state in
-        state.flights[id]?.cancelDelay = cancel
+        state.flights[id]?[keyPath: cancel] = stop
         return state.flights[id] == nil
       }
-      if isOver { cancel() }
+      if isOver { stop() }
     }
   }
 
@@ -161,11 +130,14 @@ extension Loads {
     guard let flight = state.flights[id] else { return }
     step(.end, of: id, in: &state)
     state.flights[id] = nil
-    if let cancel = flight.cancelDelay { state.work.append(cancel) }
+    for cancel in [flight.cancelDelay, flight.cancelLimit] {
+      if let cancel { state.work.append(cancel) }
+    }
+    flight.chain?.end()
     for waiter in activity.end() { state.work.append { waiter.resume() } }
     for (key, ticket) in zip(flight.keys, flight.tickets)
-    where state.absences[key.bytes] !== ticket {
-      register.remove(key.bytes, ticket)
+    where state.absences[key.bytes]?.ticket !== ticket {
+      register.remove(key, ticket)
     }
   }
 
@@ -301,8 +273,8 @@ extension Loads {
   ///
   /// Returns the waiters, one for each key.
   private func ask(_ call: Call, isWaiting: Bool = true) -> [Int] {
-    let (date, now) = (clock.now(), clock.uptime())
-    let chain = isWaiting ? LoadChain.current : nil
+    let (date, now, epoch) = (clock.now(), clock.uptime(), invalidatedTags.epoch)
+    let chain = isWaiting ? LoadChain.running : nil
     var waiters: [Int] = []
     perform { state in
       let flight = state.newID()
@@ -321,14 +293,17 @@ extension Loads {
         forgetIfChanged(key, in: &state, at: date)
         var ask = LoadMachine.Ask(
           key: key.bytes, waiter: waiter, flight: flight, loading: call.loading,
-          isForced: call.isForced, isNested: chain != nil, now: now)
+          isForced: call.isForced, isNested: chain != nil, epoch: epoch, now: now)
         if let place = state.machine.place(of: key.bytes), let open = state.flights[place.flight] {
           if open.found.indices.contains(place.member) {
             ask.found = judge(open.found[place.member], call.loading, at: date)
           }
-          if place.flight != flight, isWaiting { join(place.flight, in: &state) }
         }
+        let open = state.machine.place(of: key.bytes)
         apply(.asked(ask), to: &state, at: date)
+        if let open, isWaiting, open.flight != flight, open == state.machine.place(of: key.bytes) {
+          join(open.flight, in: &state)
+        }
         if let place = state.machine.place(of: key.bytes), place.flight == flight {
           add(index, to: flight, of: call, at: place.member, in: &state)
         }
@@ -342,7 +317,7 @@ extension Loads {
   private func forgetIfChanged(_ key: RecordKey, in state: inout State, at date: Date) {
     let ticket =
       state.machine.place(of: key.bytes).map { state.flights[$0.flight]?.tickets[$0.member] }
-      ?? state.absences[key.bytes]
+      ?? state.absences[key.bytes]?.ticket
     if ticket?.isRevoked == true { apply(.changed(key.bytes), to: &state, at: date) }
   }
 
@@ -350,15 +325,16 @@ extension Loads {
   private func add(
     _ index: Int, to id: Int, of call: Call, at member: Int, in state: inout State
   ) {
-    var flight =
-      state.flights[id]
-      ?? Flight(number: LoadChain.newNumber(), loading: call.loading, work: call.work)
-    guard member == flight.keys.count else { return }
-    if member == 0 { activity.begin() }
-    flight.keys.append(call.keys[index])
-    flight.indices.append(index)
-    flight.tickets.append(WriteTicket())
-    state.flights[id] = flight
+    if state.flights[id] == nil {
+      state.flights[id] = Flight(
+        number: LoadChain.newNumber(), loading: call.loading, work: call.work)
+      activity.begin()
+    }
+    // The key may be repeated.
+    guard member == state.flights[id]?.keys.count else { return }
+    state.flights[id]?.keys.append(call.keys[index])
+    state.flights[id]?.indices.append(index)
+    state.flights[id]?.tickets.append(WriteTicket())
   }
 
   /// Notes a caller that joins a flight, and lends the flight its priority.
@@ -403,10 +379,12 @@ extension Loads {
     handle { state, date in
       let place = state.machine.place(ofWaiter: waiter)
       let flight = place.flatMap { state.flights[$0.flight] }
-      let found = place.flatMap { place in
-        flight.flatMap { $0.found.isEmpty ? nil : $0.found[place.member] }
+      guard let place, let flight, flight.found.indices.contains(place.member) else {
+        return .softTimeout(waiter: waiter, nil)
       }
-      return .softTimeout(waiter: waiter, found.map { self.state(of: $0, at: date) })
+      return .softTimeout(
+        waiter: waiter,
+        self.state(of: flight.found[place.member], flight.tickets[place.member], at: date))
     }
   }
 
@@ -455,32 +433,26 @@ extension Loads {
     for (key, ticket) in zip(flight.keys, flight.tickets) {
       isOpen = register.add(key, ticket, of: self) && isOpen
     }
-    let chain = LoadChain(
-      flight.number, Set(flight.keys.map(\.bytes)), of: ObjectIdentifier(self))
-    let task = Task {
-      await LoadChain.$current.withValue(chain) { await fly(id, flight, isOpen: isOpen) }
-    }
+    let task = Task { await fly(id, flight, isOpen: isOpen) }
     let (isCancelled, priority) = state.withLock { state in
       state.flights[id]?.task = task
-      return (state.flights[id]?.isCancelled ?? false, state.flights[id]?.priority)
+      // A flight that has ended was abandoned, or its task is about to return.
+      return (state.flights[id]?.isCancelled ?? true, state.flights[id]?.priority)
     }
     if isCancelled { task.cancel() }
     if let priority, priority > flight.priority { task.escalate(to: priority) }
   }
 
   private func fly(_ id: Int, _ flight: Flight, isOpen: Bool) async {
-    let work = flight.work
     let found =
       isOpen
-      ? await work.store.run { flight.keys.map { work.core.find($0) } }
+      ? await flight.work.store.run { find(flight) }
       : flight.keys.map { _ in LoadFound(failure: .closed) }
-    for (member, found) in found.enumerated() {
-      register.add(tags: found.tags, to: flight.keys[member].bytes, flight.tickets[member])
-    }
     let now = clock.uptime()
     handle { state, date in
       state.flights[id]?.found = found
-      return .found(flight: id, states(of: id, in: state, at: date), now: now)
+      return .found(
+        flight: id, found.map { found in { self.judge(found, $0, at: date) } }, now: now)
     }
     while true {
       switch await step(of: id) {
@@ -491,13 +463,29 @@ extension Loads {
     }
   }
 
-  /// The state of what each member has found, at a date.
-  private func states(of id: Int, in state: State, at date: Date) -> [LoadMachine.State] {
-    (state.flights[id]?.found ?? []).map { self.state(of: $0, at: date) }
+  /// Reads the entries of a flight.
+  ///
+  /// An entry that was changed meanwhile, or a tag of which was invalidated, is read again: callers
+  /// get what is there now.
+  private func find(_ flight: Flight) -> [LoadFound<Value>] {
+    zip(flight.keys, flight.tickets).map { key, ticket in
+      let found = flight.work.core.find(key)
+      register.add(tags: found.tags, to: key, ticket)
+      return ticket.isRevoked ? flight.work.core.find(key) : found
+    }
   }
 
-  private func state(of found: LoadFound<Value>, at date: Date) -> LoadMachine.State {
-    { self.judge(found, $0, at: date) }
+  /// The state of what each member has found, at a date.
+  private func states(of id: Int, in state: State, at date: Date) -> [LoadMachine.State] {
+    guard let flight = state.flights[id] else { return [] }
+    return zip(flight.found, flight.tickets).map { self.state(of: $0, $1, at: date) }
+  }
+
+  /// The state of what a member has found some time ago: it may have been changed since.
+  private func state(
+    of found: LoadFound<Value>, _ ticket: WriteTicket, at date: Date
+  ) -> LoadMachine.State {
+    { ticket.isRevoked ? .unusable : self.judge(found, $0, at: date) }
   }
 
   private func step(of id: Int) async -> Step {
@@ -522,11 +510,17 @@ extension Loads {
     let (date, start) = (clock.now(), clock.uptime())
     let needs = members.map { LoadNeed(index: flight.indices[$0], previous(found[$0], at: date)) }
     var (replies, failure): ([LoadReply<Value>], (any Error)?) = ([], nil)
+    let chain = LoadChain(
+      flight.number, Set(flight.keys.map(\.bytes)), of: ObjectIdentifier(self))
+    state.withLock { $0.flights[id]?.chain = chain }
     do {
-      replies = try await flight.work.load(needs)
+      replies = try await LoadChain.$current.withValue(chain) {
+        try await flight.work.load(needs)
+      }
     } catch {
       failure = error
     }
+    chain.end()
     let now = clock.uptime()
     let core = flight.work.core
     core.context.log.loaded(members.count, of: core.name, in: now - start, failure: failure)

@@ -445,10 +445,11 @@ extension LevelDBWriter {
     defer { shrinkValue() }
     var failed: Set<Int> = []
     for (index, requirement) in batch.pointee.requirements.enumerated() {
-      if case .valid(let ticket) = requirement.condition {
-        if ticket.isRevoked { failed.insert(index) }
+      if let ticket = requirement.condition.ticket, ticket.isRevoked {
+        failed.insert(index)
         continue
       }
+      if case .valid = requirement.condition { continue }
       let exists: Bool
       do throws(EngineError) {
         exists = try read(requirement.key, in: group, for: requirement.condition)
@@ -537,7 +538,7 @@ extension LevelDBWriter {
     _ requirements: [WriteBatch.Requirement]
   ) -> FramePointer? {
     guard row.keepsPayload, let requirement = row.requirement,
-      case .unchanged(let since, let stamp) = requirements[requirement].condition,
+      let (since, stamp) = requirements[requirement].condition.unchanged,
       let format = segments?.reader.format
     else { return nil }
     do throws(EngineError) {

@@ -115,7 +115,8 @@ import Testing
     let task = Task { try await numbers.value(for: "a", load: source.load) }
     await source.begun(1)
     #expect(await fixture.timer.fire(.seconds(3)) == 1)
-    #expect(await fixture.timer.fire(.seconds(9)) == 1)
+    // The caller's, and that of the load.
+    #expect(await fixture.timer.fire(.seconds(9)) == 2)
     await #expect(throws: LoadTimeout.self) { try await task.value }
     await source.state.wait { $0.ended == 1 }
     #expect(source.state.read { $0.cancelled } == 1, "the load of the only caller is cancelled")
@@ -156,6 +157,45 @@ import Testing
     source.reply(2)
     try await eventually("the refresh is saved") { try numbers.value(for: "a") == 2 }
     #expect(source.begun == 1)
+  }
+
+  @Test("Of several keys, the fresh ones in memory that will soon be stale are refreshed together.")
+  func refreshAheadOfSeveral() async throws {
+    let fixture = try LoadFixture(chance: 0)
+    defer { fixture.end() }
+    let numbers = try fixture.numbers { $0.refreshAhead = 0.4 }
+    for key in ["a", "b"] { try numbers.save(1, for: key) }
+    fixture.clock.advance(by: .seconds(85))
+    try numbers.save(1, for: "new")
+    let keys = ["a", "new", "b", "missing"]
+    #expect(try numbers.values(for: keys) == [1, 1, 1, nil])
+    let asked = Watched<[[String]]>([])
+    let values = try await numbers.values(for: keys) { keys in
+      asked.change { $0.append(keys) }
+      return keys.map { _ in .value(2) }
+    }
+    #expect(values == [1, 1, 1, 2])
+    try await eventually("the refresh is saved") {
+      try numbers.values(for: keys) == [2, 1, 2, 2]
+    }
+    #expect(Set(asked.read { $0 }) == [["a", "b"], ["missing"]])
+  }
+
+  @Test("A removed range ends the memory that its keys are absent, and no other one.")
+  func negativeAndRange() async throws {
+    let fixture = try LoadFixture()
+    defer { fixture.end() }
+    let numbers = try fixture.numbers { $0.absentFor = .seconds(60) }
+    for key in ["a", "b", "z"] {
+      #expect(try await numbers.value(for: key) { _ in .absent } == nil)
+    }
+    try numbers.remove(in: .upTo("b"))
+    try fixture.store.invalidate(tag: "t")
+    var values: [Int?] = []
+    for key in ["a", "b", "z"] {
+      values.append(try await numbers.value(for: key) { _ in .value(1) })
+    }
+    #expect(values == [1, nil, nil])
   }
 
   @Test("A refresh that has failed is not tried again before its throttle is over.")

@@ -20,6 +20,11 @@ import Testing
       $0.softTimeout = .seconds(1)
       $0.hardTimeout = .seconds(2)
     },
+    Setting(testDescription: "hard timeout, one at a time", disks: [.stale, .missing]) {
+      $0.staleWhileRevalidate = true
+      $0.hardTimeout = .seconds(2)
+      $0.concurrent = 1
+    },
     Setting(testDescription: "stale if error", disks: [.stale]) {
       $0.staleIfError = .seconds(60)
       $0.retryThrottle = .seconds(30)

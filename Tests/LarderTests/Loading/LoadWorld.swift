@@ -11,7 +11,7 @@ struct LoadWorld {
   enum Step: String, CaseIterable {
     case getA, getB, refreshB, background, start, end, absent, fail, saved, save, remove, clear
     case invalidate
-    case expire, cancelA, cancelB, softA, hardB, delayIsOver, wait
+    case expire, cancelA, cancelB, softA, hardB, hardFlight, late, delayIsOver, wait
   }
 
   /// What is on disk.
@@ -23,11 +23,18 @@ struct LoadWorld {
     let key: UInt8
     /// The changes before it has registered.
     let changes: Int
+    /// The invalidations of tags before it has registered.
+    let epoch: Int
     var found = Disk.missing
     var work: Work? = .look
     var isOvertaken = false
+    /// Whether a caller has come after an invalidation and started another flight.
+    var isClosed = false
     var isCancelled = false
     var isEnded = false
+    /// Whether its hard timeout has begun, and whether it is over.
+    var isLimited = false
+    var isOverdue = false
     /// Whether someone was told that an entry is being refreshed.
     var isPromised = false
     var attempts = 0
@@ -52,6 +59,7 @@ struct LoadWorld {
   private var key: UInt8 = 0
   private var now = 0
   private var changes = 0
+  private var epoch = 0
   private var lastID = 0
   private var flights: [Int: Flight] = [:]
   private var callers: [Character: Caller] = [:]
@@ -74,7 +82,7 @@ struct LoadWorld {
   private var openFlight: Int? {
     flights.filter { entry in
       !entry.value.isEnded && !entry.value.isCancelled && !entry.value.isOvertaken
-        && entry.value.key == key
+        && !entry.value.isOverdue && !entry.value.isClosed && entry.value.key == key
     }.keys.max()
   }
 
@@ -108,12 +116,14 @@ extension LoadWorld {
       key += 1
       failedAt = nil
       return change(to: .missing)
-    case .invalidate: return disk != .missing && change(to: .expired)
+    case .invalidate: return invalidate()
     case .expire: return expire()
     case .cancelA: return leave("A", CancellationError())
     case .cancelB: return leave("B", CancellationError())
     case .softA: return softTimeout("A")
     case .hardB: return loading.hardTimeout != nil && leave("B", LoadTimeout())
+    case .hardFlight: return hardTimeout()
+    case .late: return replyLate()
     case .delayIsOver:
       guard let id = flight(with: .delay) else { return false }
       flights[id]?.work = .queued
@@ -127,6 +137,11 @@ extension LoadWorld {
   }
 
   private func state(of disk: Disk) -> LoadMachine.State { { _ in found(on: disk) } }
+
+  /// The state of what a flight has found some time ago.
+  private func state(of flight: Flight) -> LoadMachine.State {
+    flight.isOvertaken ? { _ in .unusable } : state(of: flight.found)
+  }
 
   private func found(on disk: Disk) -> LoadMachine.Found {
     switch disk {
@@ -146,10 +161,15 @@ extension LoadWorld {
     // The callers are alike, so the first one is A.
     guard callers[name] == nil, name == "A" || lastID > 0 else { return false }
     let (waiter, new) = (newID(), newID())
-    let open = openFlight
     noticeChanges()
+    let outdated = openFlight.flatMap { flights[$0].map { $0.epoch < epoch } ?? false ? $0 : nil }
+    let open = outdated == nil ? openFlight : nil
     let isKnownAbsent = !isForced && absentAt.map { now < $0 + 30 } ?? false
-    if open == nil, !isKnownAbsent { flights[new] = Flight(key: key, changes: changes) }
+    // Later callers do not join a flight from before an invalidation.
+    if let outdated, !isKnownAbsent { flights[outdated]?.isClosed = true }
+    if open == nil, !isKnownAbsent {
+      flights[new] = Flight(key: key, changes: changes, epoch: epoch)
+    }
     if open == nil, isForced { absentAt = nil }
     callers[name] = Caller(
       waiter: waiter, flight: open ?? new, isForced: isForced, changes: changes)
@@ -159,7 +179,7 @@ extension LoadWorld {
         LoadMachine.Ask(
           key: [key], waiter: waiter, flight: new, loading: loading, isForced: isForced,
           found: found?.work == .look ? nil : found.map { self.found(on: $0.found) },
-          now: .seconds(now))))
+          epoch: UInt64(epoch), now: .seconds(now))))
     check(
       !isKnownAbsent || callers[name] == nil, "a caller waits for a key that is known to be absent")
     return true
@@ -171,7 +191,7 @@ extension LoadWorld {
     let open = openFlight
     noticeChanges()
     if open == nil, !isThrottled {
-      flights[new] = Flight(key: key, changes: changes, isPromised: true)
+      flights[new] = Flight(key: key, changes: changes, epoch: epoch, isPromised: true)
       absentAt = nil
     }
     let found = open.flatMap { flights[$0] }
@@ -180,7 +200,7 @@ extension LoadWorld {
         LoadMachine.Ask(
           key: [key], waiter: nil, flight: new, loading: loading,
           found: found?.work == .look ? nil : found.map { self.found(on: $0.found) },
-          now: .seconds(now))))
+          epoch: UInt64(epoch), now: .seconds(now))))
     return true
   }
 
@@ -221,22 +241,29 @@ extension LoadWorld {
     }
     handle(
       .failed(
-        flight: id, TestFailure(), isFinal: false, [state(of: flight.found)], now: .seconds(now)))
+        flight: id, TestFailure(), isFinal: false, [state(of: flight)], now: .seconds(now)))
     return true
   }
 
   private mutating func saved() -> Bool {
     guard let id = flight(with: .save), let flight = flights[id] else { return false }
     flights[id]?.work = nil
-    if !flight.isOvertaken {
+    // The reply has the tag.
+    if case .save = flight.reply, flight.epoch < epoch { flights[id]?.isOvertaken = true }
+    let isOvertaken = flights[id]?.isOvertaken ?? true
+    if !isOvertaken {
       if case .absent = flight.reply {
         disk = .missing
-        if !flight.isCancelled, loading.absentFor != nil { absentAt = now }
+        if !flight.isCancelled, !flight.isClosed, loading.absentFor != nil { absentAt = now }
       } else {
         disk = .fresh
       }
+      // Earlier flights must not replace this value.
+      for (other, earlier) in flights where other < id && earlier.key == flight.key {
+        flights[other]?.isOvertaken = true
+      }
     }
-    let outcome = flight.isOvertaken ? LoadMachine.Saving.overtaken : .done
+    let outcome = isOvertaken ? LoadMachine.Saving.overtaken : .done
     handle(.saved(flight: id, [outcome], now: .seconds(now)))
     return true
   }
@@ -251,6 +278,43 @@ extension LoadWorld {
       for key in 0...key { handle(.changed([key])) }
     }
     // The machine notices the others when the next caller asks.
+    return true
+  }
+
+  /// Invalidates the tag of all entries and replies.
+  ///
+  /// A flight that has not found an entry with it does not know it before the reply.
+  private mutating func invalidate() -> Bool {
+    guard disk != .missing || flights.values.contains(where: { !$0.isEnded && $0.epoch == epoch })
+    else { return false }
+    if disk != .missing { disk = .expired }
+    changes += 1
+    epoch += 1
+    for (id, flight) in flights where !flight.isEnded && flight.work != .look {
+      if flight.found != .missing, flight.found != .expired { flights[id]?.isOvertaken = true }
+    }
+    return true
+  }
+
+  private mutating func hardTimeout() -> Bool {
+    let limited = flights.filter { entry in
+      !entry.value.isEnded && !entry.value.isOverdue && entry.value.isLimited
+        && entry.value.work != .save
+    }
+    guard let id = limited.keys.min() else { return false }
+    flights[id]?.isOverdue = true
+    flights[id]?.isPromised = false
+    handle(.hardTimeout(flight: id))
+    check(!waiters(of: id).isEmpty || flights[id]?.isEnded == true, "a hung flight stays")
+    return true
+  }
+
+  /// The reply of a load that was abandoned.
+  private mutating func replyLate() -> Bool {
+    guard let id = flights.filter({ $0.value.isEnded && $0.value.work == .load }).keys.min()
+    else { return false }
+    flights[id]?.work = nil
+    check(machine.handle(.replied(flight: id, [.save])).isEmpty, "a late reply has an effect")
     return true
   }
 
@@ -276,7 +340,7 @@ extension LoadWorld {
     callers[name]?.isOutOfPatience = true
     handle(
       .softTimeout(
-        waiter: caller.waiter, flight.work == .look ? nil : state(of: flight.found)))
+        waiter: caller.waiter, flight.work == .look ? nil : state(of: flight)))
     return true
   }
 }
@@ -296,7 +360,10 @@ extension LoadWorld {
     case .load(let id, _):
       check(flights[id]?.isCancelled == false, "a cancelled flight loads")
       flights[id]?.work = .load
-      let running = flights.values.filter { $0.work == .load }.count
+      // An abandoned flight gives its slot to another one.
+      let running = flights.values.filter { flight in
+        flight.work == .load && !flight.isEnded && !(flight.isOverdue && flight.isCancelled)
+      }.count
       check(running <= loading.concurrent ?? .max, "\(running) loads at once")
       if case .found = event, isThrottled {
         check(!waiters(of: id).isEmpty, "a refresh in spite of the throttle")
@@ -312,6 +379,9 @@ extension LoadWorld {
     case .delay(let id, _):
       check((flights[id]?.attempts ?? 0) <= loading.retries.extra, "too many repetitions")
       flights[id]?.work = .delay
+    case .limit(let id):
+      check(loading.hardTimeout != nil && flights[id]?.isLimited == false, "a wrong hard timeout")
+      flights[id]?.isLimited = true
     case .cancel(let id):
       check(waiters(of: id).isEmpty, "a flight with waiters is cancelled")
       check(flights[id]?.isPromised == false, "a refresh is cancelled")
@@ -343,6 +413,10 @@ extension LoadWorld {
       check(
         flight.changes >= caller.changes || flight.work == .look || !flight.isOvertaken,
         "an entry from before the change")
+      if case .found = event {
+      } else {
+        check(!flight.isOvertaken, "an entry that was changed since it was found")
+      }
       switch flight.found {
       case .missing, .expired: fault("an entry that cannot be used")
       case .fresh, .due: break
@@ -363,7 +437,8 @@ extension LoadWorld {
       if error is TestFailure {
         check(flight?.attempts == loading.retries.extra + 1, "an error before the last repetition")
         check(
-          flight?.found != .stale || loading.staleIfError == nil || caller.isForced,
+          flight?.found != .stale || loading.staleIfError == nil || caller.isForced
+            || flight?.isOvertaken == true,
           "an error in spite of a stale entry")
       } else {
         guard case .left(let waiter, _) = event, waiter == caller.waiter else {
@@ -384,7 +459,7 @@ extension LoadWorld {
       }
       let isAllowed = loading.staleWhileRevalidate || caller.isOutOfPatience
       let isKnown = flight.work != .look && flight.work != .save
-      if isKnown, !caller.isForced, flight.found == .stale, isAllowed {
+      if isKnown, !caller.isForced, flight.found == .stale, isAllowed, !flight.isOvertaken {
         fault("\(name) waits although the stale entry is allowed")
       }
     }
@@ -393,7 +468,8 @@ extension LoadWorld {
       check(!waiters(of: id).isEmpty, "a flight continues for nobody")
     }
     let open = flights.values.filter { flight in
-      !flight.isEnded && !flight.isCancelled && !flight.isOvertaken && flight.work != nil
+      !flight.isEnded && !flight.isCancelled && !flight.isOvertaken && !flight.isOverdue
+        && !flight.isClosed && flight.work != nil
     }
     check(open.count <= 1, "\(open.count) flights for one key")
   }
