@@ -1,7 +1,7 @@
 import LarderBytes
 
 extension WriteBatch {
-  /// Throws if the batch is over ``EngineLimits`` or would change the engine's own row.
+  /// Throws if the batch is over ``EngineLimits`` or would change one of the engine's own rows.
   func checkLimits() throws(EngineError) {
     guard bytes.count <= EngineLimits.batchBytes else {
       throw .invalidArgument(
@@ -18,10 +18,11 @@ extension WriteBatch {
       }
       let isReserved = bytes.withBytes { bytes in
         row.keyCount > 0 && bytes[row.start] == CommitSequence.keySpace
-          && bytes[row.key].elementsEqual(CommitSequence.key)
+          && (bytes[row.key].elementsEqual(CommitSequence.key)
+            || bytes[row.key].elementsEqual(SyncedPlace.key))
       }
       if isReserved {
-        throw .invalidArgument("the row of reserved commit sequences is the engine's own")
+        throw .invalidArgument("a row of commit sequences or synced places is the engine's own")
       }
     }
   }

@@ -255,6 +255,7 @@ import Testing
           for row in 0..<2 as Range<UInt8> { batch.put([row], value) }
         })
       #expect(refuses { $0.put(engineRow, []) })
+      #expect(refuses { $0.put(SyncedPlace.key, []) })
       #expect(refuses { $0.remove(engineRow) })
       #expect(try engine.entries() == [])
 

@@ -88,6 +88,17 @@ struct PowerLossScript: Sendable {
       .restamp(key: 1), .put(key: 7, bytes: 20_000, synced: false), .collect,
     ])
 
+  /// A store without segments gets one again.
+  static let newSegments = PowerLossScript(
+    name: "new segments",
+    operations: [
+      .put(key: 0, bytes: 20_000, synced: false), .put(key: 1, bytes: 70_000, synced: false),
+      .reopen, .remove(key: 0), .remove(key: 1), .collect,
+      .put(key: 2, bytes: 20_000, synced: false), .restamp(key: 2),
+      .put(key: 3, bytes: 20_000, synced: false), .flush, .restamp(key: 2),
+      .put(key: 4, bytes: 10, synced: true),
+    ])
+
   init(name: String, operations: [ScriptOperation]) {
     self.name = name
     self.operations = operations

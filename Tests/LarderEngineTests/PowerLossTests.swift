@@ -9,7 +9,8 @@ import Testing
 /// `LARDER_SEED` repeats a run. Each run prints its seed with its counts.
 @Suite(.acceptance) struct PowerLossTests {
   private static let named: [PowerLossScript] = [
-    .syncedAfterRotation, .rotations, .collections, .keptPayloads, .syncedAfterRotation,
+    .syncedAfterRotation, .rotations, .collections, .keptPayloads, .newSegments,
+    .syncedAfterRotation,
   ]
 
   @Test(

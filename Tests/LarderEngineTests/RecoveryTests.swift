@@ -130,7 +130,7 @@ private final class LoggedStore {
         let part = "\(store.name()) from byte \(place) on (\(tail.count) bytes)"
         #expect(recovery?.summary.contains(part) == true)
         #expect(recovery?.lostCommits == nil)
-        #expect(recovery?.summary.contains("Lost are only writes after the last flush") == true)
+        #expect(recovery?.summary.contains("The last writes are lost. A power loss takes") == true)
         #expect(try recover(directory: store.path, files: DirectFiles(), stamp: .test) == nil)
       }
       try store.expectEntries(index)

@@ -6,7 +6,7 @@ enum Rows {
   static let tables = [
     AcceptanceTable("STO", Array(1...21) + [23], store),
     AcceptanceTable("TIM", Array(1...7) + Array(10...17), expiry),
-    AcceptanceTable("SEG", [8, 9, 17, 18], segments),
+    AcceptanceTable("SEG", [8, 9, 17, 18, 19], segments),
   ]
 
   private static let store = """
@@ -63,5 +63,9 @@ enum Rows {
     SEG-17 SegmentSharingTests/mixedLifetimes
     SEG-18 CompressionTests/everywhere
     SEG-18 CompressionTests/plain
+    SEG-19 SegmentLossTests/everyByte
+    SEG-19 FlippedBitTests/durablePayload
+    SEG-19 FlippedBitTests/cutSegment
+    SEG-19 FlippedBitTests/rebuild
     """
 }

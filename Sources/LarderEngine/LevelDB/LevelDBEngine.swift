@@ -90,14 +90,16 @@ package final class LevelDBEngine: StorageEngine {
       SegmentFiles(in: directory.path, files: options.files, format: $0)
     }
     self.segments = segments
+    let numbers = try segments?.numbers() ?? []
     schedule = CollectionSchedule(
-      segmentBytes: options.segmentBytes, segments: try segments?.numbers().count ?? 0)
+      segmentBytes: options.segmentBytes, segments: numbers.count)
     do throws(EngineError) {
       let (segmentBytes, syncsAhead) = (options.segmentBytes, options.syncsInBackground)
       let writer = try LevelDBWriter(
         of: database, logs: logs, reserve: reserve,
         segments: segments.map {
-          SegmentWriter(with: $0, segmentBytes: segmentBytes, syncsAhead: syncsAhead)
+          SegmentWriter(
+            with: $0, after: numbers.last ?? 0, segmentBytes: segmentBytes, syncsAhead: syncsAhead)
         }, counting: writes, readOnlyCause: options.readOnlyCause)
       queue = CommitQueue(writer)
     } catch {
@@ -315,8 +317,13 @@ package final class LevelDBEngine: StorageEngine {
     directory.withLock { directory in
       guard let path = directory?.path else { return }
       schedule.stop()
+      if enterIfOpen() {
+        queue.withWriter { $0.sealSegment(noting: true) }
+        leave()
+      }
       database.close()
-      queue.withWriter { $0.sealSegment() }
+      // Calls that were under way may have begun another one.
+      queue.withWriter { $0.sealSegment(noting: false) }
       // A collection may be about to delete a file.
       collection.withLock { _ in }
       restoreReserve(in: path)

@@ -144,7 +144,7 @@ struct LevelDBWriter: ~Copyable {
       for other in others { other.outcome = other.outcome?.flatMap { _ in .failure(error) } }
       throw failure ?? error
     }
-    if let reservation = group.reservation { stage(reservation) }
+    group.reservation.map { stagePut(of: $0, under: CommitSequence.key, in: database) }
 
     let isSynced =
       synced || group.reservation != nil || others.contains { $0.synced }
@@ -193,6 +193,7 @@ struct LevelDBWriter: ~Copyable {
     do throws(EngineError) {
       // A compaction of the memory takes the rows of this write as soon as they are in it.
       if synced || compactions > 0 { try synchronizeSegments() }
+      stageSyncedPlace(always: synced)
       try check(clarder_commit(database, synced))
       if synced { try synchronizeOlderLogs() }
       if let reservation { sequence?.didReserve(reservation) }
@@ -259,6 +260,13 @@ extension LevelDBWriter {
       noteFailedSync(error)
       throw error
     }
+  }
+
+  /// Adds to the write how far the segments are on the device, if recovery may need to know.
+  private mutating func stageSyncedPlace(always: Bool) {
+    guard let place = segments?.placeToNote(always: always) else { return }
+    place.stage(in: database)
+    logs.willGrow(rows: 2, bytes: SyncedPlace.rowBytes)
   }
 
   /// Syncs the segment if LevelDB's next write may begin a new log, and begins one.
@@ -359,10 +367,17 @@ extension LevelDBWriter {
     needsReopening = true
   }
 
-  /// Seals the segment of a store that is about to be closed.
-  mutating func sealSegment() {
+  /// Seals the segment of a store that is about to be closed, or copied.
+  ///
+  /// With `noting`, the log says so, too, if there is room.
+  mutating func sealSegment(noting: Bool) {
     do throws(EngineError) {
       try segments?.seal()
+      guard noting, segments?.hasUnnotedRows == true, disabledCause == nil, !reserve.isSpent,
+        try hasRoom(forFreeing: false)
+      else { return }
+      stageSyncedPlace(always: true)
+      try write(synced: false, reservation: nil)
     } catch {
       // The next opening checks its frames.
     }
@@ -527,6 +542,7 @@ extension LevelDBWriter {
     key: UnsafeRawBufferPointer, head: UnsafeRawBufferPointer, _ pointer: FramePointer
   ) {
     guard let format = segments?.reader.format else { return }
+    segments?.hasUnnotedRows = true
     separated.truncate(to: 0)
     SeparatedRow.append(head: head, pointer, by: format, to: &separated)
     separated.withBytes { clarder_stage_put(database, clarder_slice(key), clarder_slice($0)) }
@@ -581,13 +597,5 @@ extension LevelDBWriter {
 
   private mutating func restoreReserve() {
     reserve.restore(storeBytes: clarder_approximate_bytes(database, clarder_slice(), nil))
-  }
-
-  private func stage(_ reservation: UInt64) {
-    withUnsafeBytes(of: reservation.littleEndian) { ceiling in
-      CommitSequence.key.withUnsafeBytes { key in
-        clarder_stage_put(database, clarder_slice(key), clarder_slice(ceiling))
-      }
-    }
   }
 }

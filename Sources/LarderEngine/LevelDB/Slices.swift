@@ -23,3 +23,10 @@ extension EngineRange {
     }
   }
 }
+
+/// Adds a row to the next write of a LevelDB database: a number, 8 bytes, little-endian.
+func stagePut(of number: UInt64, under key: [UInt8], in database: OpaquePointer) {
+  withUnsafeBytes(of: number.littleEndian) { number in
+    key.withUnsafeBytes { clarder_stage_put(database, clarder_slice($0), clarder_slice(number)) }
+  }
+}

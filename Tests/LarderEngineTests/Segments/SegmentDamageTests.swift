@@ -7,6 +7,8 @@ import Testing
 /// Every damage to a segment costs the values that it touches, and no other value changes.
 @Suite(.acceptance) struct SegmentDamageTests {
   private static let values = 6
+  /// The number of values that a durable write has synced, if one did.
+  private static let synced = 3
   private static let tailBytes = 1300
   /// Where the frames of a segment begin, and the size of each.
   private static let (headerBytes, frameBytes) = (16, 24 + 5 + tailBytes)
@@ -152,7 +154,7 @@ import Testing
     try engine.close()
   }
 
-  @Test("After a kill, damage to a segment that logs name ends the logs before the damaged value.")
+  @Test("After a kill, damage to a value that was not synced ends the logs before it.")
   func unsealed() throws {
     let directory = try TemporaryDirectory()
     let image = try TemporaryDirectory()
@@ -161,7 +163,8 @@ import Testing
     options.segmentBytes = 64 << 10
     let engine = try LevelDBEngine(at: directory.path, options: options)
     for number in 0..<Self.values {
-      try SeparationTests.put(Self.key(number), Self.tail(number), in: engine)
+      try SeparationTests.put(
+        Self.key(number), Self.tail(number), in: engine, synced: number == Self.synced - 1)
     }
     let segment = try SystemFiles().read(directory.path("00000001.segment"), limit: nil)
     #expect(segment.count == Self.headerBytes + Self.values * Self.frameBytes)
@@ -174,13 +177,15 @@ import Testing
       let reopened = try LevelDBEngine(at: copy, options: options)
       // Nothing reads the header of a segment.
       let frame = Self.frame(at: offset)
-      let kept = frame ?? Self.values
+      let kept = frame.map { $0 < Self.synced ? Self.values : $0 } ?? Self.values
       let note: Comment = "offset \(offset)"
-      #expect(try Self.intactValues(in: reopened, note, outOf: 0..<kept).count == kept, note)
+      let intact = try Self.intactValues(in: reopened, note, outOf: 0..<kept)
+      #expect(intact == (0..<kept).filter { $0 != frame }, note)
       for number in kept..<Self.values {
         #expect(try reopened.value(Self.key(number)) == nil, note)
       }
-      #expect((reopened.recovery == nil) == (frame == nil), note)
+      #expect((reopened.recovery == nil) == (kept == Self.values), note)
+      #expect((reopened.recovery?.lostPayload == nil) == (kept == Self.values), note)
       // The store goes on.
       try SeparationTests.put(Self.key(0), Self.tail(5), in: reopened)
       try SeparationTests.expect(Self.tail(5), under: Self.key(0), in: reopened)

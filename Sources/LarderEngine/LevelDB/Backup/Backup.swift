@@ -132,7 +132,7 @@ extension LevelDBEngine {
     try enter()
     defer { leave() }
     let acknowledged = try queue.withWriter { writer throws(EngineError) in
-      writer.sealSegment()
+      writer.sealSegment(noting: true)
       return try writer.endOfLogs()
     }
     var capture = try StoreCapture(of: path, into: directory, files: options.files)

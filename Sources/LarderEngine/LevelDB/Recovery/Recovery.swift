@@ -10,8 +10,8 @@
 //      interrupted, the next opening finds the same tear. A log that is empty by then keeps its
 //      copy.
 //
-// The rows in the logs may name payloads in segments. A payload that was lost ends the logs as a
-// torn record does; see `FrameCheck.swift`.
+// The rows in the logs may name payloads in segments. A payload that was lost, and may never have
+// been synced, ends the logs as a torn record does; see `FrameCheck.swift`.
 //
 // An edit of the MANIFEST is written before the names of its files are durable. It is synced before
 // LevelDB acts on it, by deleting files that the edit made obsolete or by writing the next edit. So
@@ -32,6 +32,8 @@ package struct Recovery: Hashable, Sendable {
   package let lostCommits: ClosedRange<UInt64>?
   /// The directory of the bytes.
   package let asidePath: String
+  /// The payload whose loss ended the logs, in English; nil if they ended for another reason.
+  package let lostPayload: String?
 }
 
 /// Prepares a store's files so that LevelDB reads them completely, or refuses them.
@@ -57,14 +59,22 @@ package func recover(
   var plan = CutPlan(directory: path, files: files, stamp: stamp, separation: separation)
   plan.add(contents.name, bytes: contents.bytes, keeping: contents.keptBytes)
   var end: (log: Int, place: Int)?
+  var lostFrame: FramePointer?
   if case .torn(let index, let place) = contents.survey.finding { end = (index, place) }
   if let separation {
     var check = FrameCheck(in: path, files: files, format: separation)
     end = try check.end(of: contents.survey.logs, before: end)
+    lostFrame = check.lost
     // The rows are about to leave the logs.
     try check.synchronize(ownsFiles: ownsFiles, afterFailedSync: afterFailedSync)
   }
-  if let end { try plan.add(contents.survey.logs, from: end.log, at: end.place) }
+  if let end {
+    try plan.add(contents.survey.logs, from: end.log, at: end.place)
+    plan.lostPayload = lostFrame.map { frame in
+      "the payload of the row in \(path)/\(contents.survey.logs[end.log].name), byte \(end.place), is "
+        + "missing or damaged in \(SegmentHeader.name(of: frame.segment)), byte \(frame.offset)"
+    }
+  }
   guard !plan.isEmpty else { return nil }
   try plan.setAside()
   try plan.cut()
@@ -157,6 +167,7 @@ private struct CutPlan {
   private var cuts: [Cut] = []
   private var lastCommitKept: UInt64?
   private var lastCommitLost: UInt64?
+  var lostPayload: String?
 
   init(
     directory: String, files: any StoreFiles, stamp: Stamp?, separation: ValueSeparation?
@@ -244,10 +255,11 @@ private struct CutPlan {
     if let lastCommitKept, let lastCommitLost, lastCommitKept < lastCommitLost {
       lost = (lastCommitKept + 1)...lastCommitLost
     }
+    let reason = lostPayload.map { ": " + $0 } ?? ""
     return Recovery(
-      summary: "A power loss interrupted the last writes. \(loss(of: lost)) The incomplete bytes "
-        + "were moved to \(aside): \(parts.joined(separator: ", ")).",
-      lostCommits: lost, asidePath: aside)
+      summary: "The last writes are incomplete, as after a power loss\(reason). \(loss(of: lost)) "
+        + "The incomplete bytes were moved to \(aside): \(parts.joined(separator: ", ")).",
+      lostCommits: lost, asidePath: aside, lostPayload: lostPayload)
   }
 
   /// The writes that a user has to repeat, in English.
@@ -256,6 +268,7 @@ private struct CutPlan {
       return "No entry is lost."
     }
     let count = lost.map { ", at least \($0.count)" } ?? ""
-    return "Lost are only writes after the last flush or durable write\(count)."
+    return "The last writes are lost\(count). A power loss takes only writes after the last flush "
+      + "or durable write; damage to the end of a log may take more."
   }
 }

@@ -9,8 +9,10 @@ final class SegmentSync: Sendable {
   struct Request {
     let number: UInt32
     let file: any StoreFile
-    /// Where the segment ends, if nothing more is appended to it: it is sealed then.
-    let end: Int?
+    /// Where the frames end that are to be synced.
+    let end: Int
+    /// Whether nothing more is appended to the segment: it is sealed then.
+    let isLast: Bool
   }
 
   private struct State {
@@ -25,15 +27,24 @@ final class SegmentSync: Sendable {
   private let files: any StoreFiles
   private let hasThread: Bool
   private let state = Mutex(State())
+  private let synced: Atomic<UInt64>
   private let thread = DispatchGroup()
 
   /// With `hasThread` false, the caller of ``begin(_:)`` does the work.
-  init(in directory: String, _ files: any StoreFiles, hasThread: Bool) {
+  ///
+  /// All frames before `place` are on the device.
+  init(
+    in directory: String, _ files: any StoreFiles, after place: SyncedPlace, hasThread: Bool
+  ) {
     (self.directory, self.files, self.hasThread) = (directory, files, hasThread)
+    synced = Atomic(place.rawValue)
   }
 
+  /// The place before which all frames are on the device.
+  var place: SyncedPlace { SyncedPlace(rawValue: synced.load(ordering: .acquiring)) }
+
   /// The number of ended segments that are not synced.
-  var endedSegments: Int { state.withLock { $0.requests.count { $0.end != nil } } }
+  var endedSegments: Int { state.withLock { $0.requests.count { $0.isLast } } }
 
   /// Begins to sync a segment, and returns before that is done.
   func begin(_ request: Request) {
@@ -84,10 +95,11 @@ final class SegmentSync: Sendable {
   /// Waits until all that was begun is done or has failed.
   func finish() { thread.wait() }
 
-  /// Forgets a failure: recovery has checked and synced the frames.
-  func reset() {
+  /// Forgets a failure: recovery has checked and synced the frames before `place`.
+  func reset(to place: SyncedPlace) {
     finish()
     state.withLock { $0.failure = nil }
+    synced.store(place.rawValue, ordering: .releasing)
   }
 
   /// Whether a sync has failed: the device may have lost frames that rows name.
@@ -116,7 +128,12 @@ final class SegmentSync: Sendable {
       try files.synchronizeDirectory(directory)
       state.withLock { $0.namedSegment = max($0.namedSegment, request.number) }
     }
-    if let end = request.end { seal(request.file, at: end) }
+    let place = SyncedPlace(segment: request.number, offset: request.end)
+    state.withLock { state in
+      // After a failure, frames before these may be lost.
+      if state.failure == nil { synced.store(place.rawValue, ordering: .releasing) }
+    }
+    if request.isLast { seal(request.file, at: request.end) }
   }
 
   private func seal(_ file: any StoreFile, at end: Int) {

@@ -3,9 +3,10 @@
 //   A row leaves the newest log of LevelDB, for a table or because another log is begun, only when
 //   its frame is on the device.
 //
-// So after a power loss only rows of the newest logs can name frames that are lost; recovery
-// checks those frames, and takes the first bad one for the end of the logs (`FrameCheck.swift`).
-// The rule holds because
+// So after a power loss only rows of the newest log can name frames that are lost. The log also
+// says how far the segments were synced (`SyncedPlace.swift`). Recovery checks the frames behind
+// that, and takes the first bad one for the end of the logs (`FrameCheck.swift`). The rule holds
+// because
 //
 //   1. all segments are synced, with their names, before LevelDB's memory may be full, before a
 //      compaction of the memory, and before each write while a compaction runs;
@@ -40,7 +41,7 @@ struct SegmentWriter: ~Copyable {
     var allocated = 0
 
     func sync(endsSegment: Bool) -> SegmentSync.Request {
-      SegmentSync.Request(number: number, file: file, end: endsSegment ? end : nil)
+      SegmentSync.Request(number: number, file: file, end: end, isLast: endsSegment)
     }
   }
 
@@ -48,17 +49,31 @@ struct SegmentWriter: ~Copyable {
   let sync: SegmentSync
   private let segmentBytes: Int
   private var current: Current?
-  /// The number of the last segment; no other gets it, as long as a reader may have a row of it.
-  private var lastNumber: UInt32 = 0
+  /// The number of the last segment.
+  ///
+  /// No other gets it while the store is open: a reader may have a row of it, or the logs a place
+  /// behind it.
+  private var lastNumber: UInt32
   /// Whether a frame, or the name of a segment, may not be on the device.
   private(set) var hasUnsynced = false
+  /// Whether rows that name frames were written after the last place in the logs.
+  var hasUnnotedRows = false
+  /// The last place in the logs.
+  private var noted = SyncedPlace(endOf: 0)
   private var buffer = ByteBuffer()
 
+  /// Begins with a segment after the one numbered `last`; recovery has synced those up to it.
+  ///
   /// Syncs on the caller's thread if `syncsAhead` is false.
-  init(with reader: SegmentFiles, segmentBytes: Int = Self.segmentBytes, syncsAhead: Bool) {
+  init(
+    with reader: SegmentFiles, after last: UInt32, segmentBytes: Int = Self.segmentBytes,
+    syncsAhead: Bool
+  ) {
     self.reader = reader
     self.segmentBytes = segmentBytes
-    sync = SegmentSync(in: reader.directory, reader.files, hasThread: syncsAhead)
+    lastNumber = last
+    sync = SegmentSync(
+      in: reader.directory, reader.files, after: SyncedPlace(endOf: last), hasThread: syncsAhead)
   }
 
   /// The number of the segment that is appended to; nil if there is none.
@@ -116,6 +131,18 @@ struct SegmentWriter: ~Copyable {
     sync.begin(segment.sync(endsSegment: false))
   }
 
+  /// The place to write with the next rows; nil if recovery need not know it.
+  ///
+  /// With `always`, rows that were written since the last place are enough of a reason; otherwise
+  /// more frames must have been synced, too.
+  mutating func placeToNote(always: Bool) -> SyncedPlace? {
+    guard hasUnnotedRows else { return nil }
+    let place = sync.place
+    guard always || place > noted else { return nil }
+    (noted, hasUnnotedRows) = (place, false)
+    return place
+  }
+
   /// Waits until all frames are on the device, and the names of their segments.
   mutating func synchronize() throws(EngineError) {
     guard hasUnsynced else { return }
@@ -147,9 +174,9 @@ struct SegmentWriter: ~Copyable {
 
   /// Leaves the segment, which recovery has checked and synced.
   mutating func abandon() {
-    sync.reset()
+    sync.reset(to: SyncedPlace(endOf: lastNumber))
     current = nil
-    hasUnsynced = false
+    (hasUnsynced, hasUnnotedRows, noted) = (false, false, SyncedPlace(endOf: 0))
     reader.closeAll()
   }
 
