@@ -71,6 +71,7 @@ package final class Inspection {
     } catch {
       throw error.naming(path, insteadOf: snapshot.path).advisingRepair
     }
+    damage += lostWrites.map { [$0] } ?? []
     damage += catalog.damage
   }
 
@@ -148,6 +149,16 @@ package final class Inspection {
       return (nil, what + ", so later logs cannot be used")
     case .damaged(_, _, let message):
       return (nil, message + "; later writes are not shown")
+    }
+  }
+
+  /// The writes that an opening of the store would set aside, because a payload is lost; nil if it
+  /// would keep all.
+  private var lostWrites: String? {
+    engine.recovery?.lostPayload.map { payload in
+      let count = engine.recovery?.lostCommits.map { ", at least \(Amount.text($0.count))" } ?? ""
+      return withUserPath(payload)
+        + "; opening the store sets aside this write and all later ones\(count)"
     }
   }
 

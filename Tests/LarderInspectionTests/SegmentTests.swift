@@ -1,4 +1,5 @@
 import Foundation
+import Larder
 import LarderEngine
 import LarderInspection
 import LarderTestSupport
@@ -69,5 +70,67 @@ import Testing
     text = ""
     #expect(try specimen.inspect().verify(style: Style(), to: &text) == .damaged)
     #expect(text.contains("problems  10\n"), "\(text)")
+  }
+
+  @Test("`verify` and `doctor` say which writes an opening would set aside, and it does.")
+  func lostWrites() throws {
+    let directory = try TemporaryDirectory()
+    let (path, copy) = (directory.path("store"), directory.path("killed"))
+    let store = try Specimen.open(path, separatedValueBytes: 100)
+    let images = try store.cache("images", of: [UInt8].self, keyedBy: Int.self, coder: .bytes)
+    for number in 1...3 as ClosedRange<UInt8> {
+      try images.save([UInt8](repeating: number, count: 1000), for: Int(number))
+    }
+    try store.flush()
+    for number in 4...8 as ClosedRange<UInt8> {
+      try images.save([UInt8](repeating: number, count: 1000), for: Int(number))
+    }
+    try FileManager.default.copyItem(atPath: path, toPath: copy)
+    try store.close()
+    let segment = "\(copy)/00000001.segment"
+    let bytes = try SystemFiles().read(segment, limit: nil)
+    let place = try #require(bytes.firstRange(of: [UInt8](repeating: 6, count: 100)))
+    try Damage.flipByte(at: place.lowerBound + 900, of: segment)
+
+    func verified() throws -> (text: String, status: Outcome) {
+      var text = ""
+      let status = try Inspection(at: copy, now: Specimen.now).verify(style: Style(), to: &text)
+      return (text, status)
+    }
+    let (text, status) = try verified()
+    #expect(status == .damaged && text.contains("problems  1\n"), "\(text)")
+    #expect(text.contains("the payload of the row in \(copy)/"), "\(text)")
+    #expect(text.contains(" is missing or damaged in 00000001.segment, byte "), "\(text)")
+    #expect(
+      text.contains("opening the store sets aside this write and all later ones, at least 3"),
+      "\(text)")
+    #expect(text.contains("records   5\n"), "\(text)")
+    for isDeep in [false, true] {
+      var advice = ""
+      let status = try Inspection.doctor(
+        copy, now: Specimen.now, isDeep: isDeep, style: Style(), to: &advice)
+      #expect(status == .damaged && advice.contains("sets aside this write"), "\(advice)")
+    }
+
+    let opened = try Specimen.open(copy, separatedValueBytes: 100)
+    #expect(opened.recovery != nil)
+    try opened.close()
+    let (after, outcome) = try verified()
+    #expect(outcome == .fine && after.contains("records   5\n"), "\(after)")
+  }
+
+  @Test("`verify` names the records of a segment that was cut after a clean close.")
+  func cutSegment() throws {
+    let specimen = try Specimen(separatedValueBytes: 1)
+    let path = "\(specimen.path)/00000001.segment"
+    let bytes = try SystemFiles().read(path, limit: nil)
+    for count in [0, bytes.count / 2, bytes.count - 1] {
+      try SystemFiles().replace(path, with: Array(bytes.prefix(count)))
+      var text = ""
+      let status = try specimen.inspect().verify(style: Style(), to: &text)
+      #expect(text.contains("records   10\n"), "\(text)")
+      #expect((status == .fine) == (count == bytes.count - 1), "\(text)")
+      #expect(!text.contains("sets aside"), "\(text)")
+    }
   }
 }
