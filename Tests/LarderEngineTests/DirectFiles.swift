@@ -118,6 +118,8 @@ private final class HookedFile: StoreFile {
     (self.system, self.files, self.watch) = (system, files, watch)
   }
 
+  func byteCount() throws(EngineError) -> Int { try system.byteCount() }
+
   func read(
     into first: UnsafeMutableRawBufferPointer, _ second: UnsafeMutableRawBufferPointer,
     at offset: Int

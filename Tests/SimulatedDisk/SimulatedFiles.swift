@@ -201,6 +201,8 @@ private final class SimulatedFile: StoreFile {
 
   init(_ path: String, of files: SimulatedFiles) { (self.path, self.files) = (path, files) }
 
+  func byteCount() throws(EngineError) -> Int { try files.byteCount(of: path) ?? 0 }
+
   func read(
     into first: UnsafeMutableRawBufferPointer, _ second: UnsafeMutableRawBufferPointer,
     at offset: Int

@@ -29,7 +29,7 @@ extension LevelDBEngine {
     at path: String, files: any StoreFiles = SystemFiles()
   ) throws(EngineError) -> String? {
     guard !path.utf8.contains(0), try files.kind(of: path) == .directory else { return nil }
-    let mark = try files.readIfPresent("\(path)/\(damageMarkName)")
+    let mark = try files.readIfPresent("\(path)/\(damageMarkName)", limit: 4096)
     return mark.map { String(decoding: $0.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self) }
   }
 

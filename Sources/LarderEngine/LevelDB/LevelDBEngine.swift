@@ -91,6 +91,9 @@ package final class LevelDBEngine: StorageEngine {
     }
     self.segments = segments
     let numbers = try segments?.numbers() ?? []
+    if !numbers.isEmpty, options.readOnlyCause == nil {
+      StoreDirectory.correctMarker(in: directory.path, options.files)
+    }
     schedule = CollectionSchedule(
       segmentBytes: options.segmentBytes, segments: numbers.count)
     do throws(EngineError) {

@@ -3,6 +3,9 @@ package import LarderBytes
 
 /// Compression with Snappy, which LevelDB's blocks have, too.
 package enum Snappy {
+  /// Snappy makes at most this many bytes of one.
+  private static let largestRatio = 64
+
   /// Compresses the bytes of `buffer` from `start` on, if that saves at least an eighth of them.
   ///
   /// - Returns: Whether they are compressed now; otherwise they are unchanged.
@@ -38,11 +41,13 @@ package enum Snappy {
   /// Appends the bytes that were compressed to `buffer`.
   ///
   /// - Returns: False if `compressed` is not valid, or stands for more than `limit` bytes; then
-  ///   nothing is appended.
+  ///   nothing is appended. No memory is allocated for a size that it cannot stand for.
   package static func decompress(
-    _ compressed: RawSpan, limit: Int, to buffer: inout ByteBuffer
+    _ compressed: RawSpan, limit: Int = .max, to buffer: inout ByteBuffer
   ) -> Bool {
-    guard let count = decompressedCount(compressed), count <= limit else { return false }
+    guard let count = decompressedCount(compressed), count <= limit,
+      count <= compressed.byteCount * largestRatio
+    else { return false }
     var isValid = false
     buffer.append(upTo: count) { _, room in
       guard let bytes = room.baseAddress else { return 0 }

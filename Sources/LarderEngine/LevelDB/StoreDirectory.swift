@@ -149,7 +149,10 @@ struct StoreDirectory: ~Copyable {
   private static func checkMarker(
     in path: String, _ files: any StoreFiles
   ) throws(EngineError) {
-    let version = try formatVersion(in: path, files)
+    try checkKnown(try formatVersion(in: path, files), of: path)
+  }
+
+  private static func checkKnown(_ version: Int, of path: String) throws(EngineError) {
     let known = StoreMarker.formatVersion
     guard version <= known else {
       throw .incompatible(
@@ -169,10 +172,42 @@ struct StoreDirectory: ~Copyable {
     return version
   }
 
+  /// The format version for the marker of a copy of the store at `path`.
+  ///
+  /// A damaged or missing marker counts as one of a store without segments.
+  ///
+  /// - Parameters:
+  ///   - path: The store that was copied. Its marker is read now, after the copy: a marker is
+  ///     replaced before the first segment is created.
+  ///   - names: The names of the files in the copy.
+  ///   - files: The file layer.
+  /// - Returns: The format of the store, or that of its segments.
+  /// - Throws: ``EngineError/incompatible(_:)`` for a newer format.
+  static func formatVersion(
+    ofCopyOf path: String, with names: Set<String>, _ files: any StoreFiles
+  ) throws(EngineError) -> Int {
+    let marker = "\(path)/\(Name.marker)"
+    let bytes = try files.readIfPresent(marker, limit: StoreMarker.byteLimit)
+    let version = bytes.flatMap(StoreMarker.formatVersion(in:)) ?? StoreMarker.plainVersion
+    try checkKnown(version, of: path)
+    return StoreMarker.formatVersion(version, of: names)
+  }
+
   /// Makes the store one that may have segments, if it is not.
   static func requireSegments(in path: String, _ files: any StoreFiles) throws(EngineError) {
     guard try formatVersion(in: path, files) < StoreMarker.segmentVersion else { return }
     try writeMarker(in: path, of: StoreMarker.segmentVersion, files)
+  }
+
+  /// Replaces a marker that says that a store with segments has none.
+  ///
+  /// A copy that an earlier version of this library made may have such a marker.
+  static func correctMarker(in path: String, _ files: any StoreFiles) {
+    do throws(EngineError) {
+      try requireSegments(in: path, files)
+    } catch {
+      // The disk may be full, and an opening must not need room. The next one tries again.
+    }
   }
 
   /// Makes the files in a directory a store, by writing its marker.

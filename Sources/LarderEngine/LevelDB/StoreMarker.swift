@@ -17,6 +17,16 @@ package enum StoreMarker {
   /// The largest size of a marker.
   package static let byteLimit = 64
 
+  /// The format of a directory whose marker says `version`, and in which these files are.
+  ///
+  /// A directory with segments has ``segmentVersion``, also if a copy has lost its marker.
+  package static func formatVersion(
+    _ version: Int, of names: some Sequence<String>
+  ) -> Int {
+    guard version < segmentVersion else { return version }
+    return names.contains { DataFile($0)?.isSegment == true } ? segmentVersion : version
+  }
+
   /// The contents of the marker of a directory in this format.
   static func contents(of version: Int) -> String { "larder \(version)\n" }
 

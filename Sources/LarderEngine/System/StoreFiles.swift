@@ -29,6 +29,8 @@ package protocol StoreFiles: Sendable {
   func byteCount(of path: String) throws(EngineError) -> Int?
 
   /// The first bytes of a file, up to `limit`; all bytes if it is nil.
+  ///
+  /// It allocates no more than the file has.
   func read(_ path: String, limit: Int?) throws(EngineError) -> [UInt8]
 
   /// Up to `count` bytes of a file from `offset` on; fewer if the file ends before.
@@ -107,10 +109,10 @@ extension StoreFiles {
     try kind(of: path) == .other ? read(path, limit: nil).count : nil
   }
 
-  /// All bytes of a file; nil if there is no file.
-  func readIfPresent(_ path: String) throws(EngineError) -> [UInt8]? {
+  /// The first bytes of a file, up to `limit`, all if that is nil; nil if there is no file.
+  func readIfPresent(_ path: String, limit: Int? = nil) throws(EngineError) -> [UInt8]? {
     do throws(EngineError) {
-      return try read(path, limit: nil)
+      return try read(path, limit: limit)
     } catch {
       guard try kind(of: path) == nil else { throw error }
       return nil
@@ -170,6 +172,9 @@ package protocol FileGuard: AnyObject, Sendable {
 ///
 /// It stays usable when its name is removed. It is closed with its last reference.
 package protocol StoreFile: AnyObject, Sendable {
+  /// The size of the file.
+  func byteCount() throws(EngineError) -> Int
+
   /// Reads bytes into `first` and then into `second`, and returns their number.
   ///
   /// It is less than both can hold only if the file ends before.

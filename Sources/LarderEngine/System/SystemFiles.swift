@@ -14,6 +14,9 @@ import Synchronization
 /// Files and directories are created readable by their owner only. Child processes do not inherit
 /// open files.
 package struct SystemFiles: StoreFiles {
+  /// The largest file that is read as a whole, twice the largest log or table of a store: 2 GiB.
+  package static let wholeFileLimit = 2 << 30
+
   package init() {}
 
   package var environment: OpaquePointer? { nil }
@@ -72,7 +75,13 @@ package struct SystemFiles: StoreFiles {
 
   package func read(_ path: String, limit: Int?) throws(EngineError) -> [UInt8] {
     let file = try OpenFile(path, O_RDONLY)
-    guard let limit else { return try file.read(upTo: file.count()) }
+    guard let limit else {
+      let count = try file.count()
+      guard count <= Self.wholeFileLimit else {
+        throw .io("cannot read \(path): its \(count) bytes are over \(Self.wholeFileLimit)")
+      }
+      return try file.read(upTo: count)
+    }
     return try file.read(upTo: limit)
   }
 
@@ -216,6 +225,8 @@ private final class SystemFile: StoreFile {
 
   init(_ path: String, _ flags: Int32) throws(EngineError) { file = try OpenFile(path, flags) }
 
+  func byteCount() throws(EngineError) -> Int { try file.count() }
+
   func read(
     into first: UnsafeMutableRawBufferPointer, _ second: UnsafeMutableRawBufferPointer,
     at offset: Int
@@ -291,6 +302,8 @@ private struct OpenFile: ~Copyable {
 
   /// The bytes of the file from `offset` on, at most `limit`.
   func read(upTo limit: Int, from offset: Int = 0) throws(EngineError) -> [UInt8] {
+    // A limit may come from a damaged file.
+    let limit = min(limit, try count() - offset)
     // An array without capacity writes into the empty array that all threads share.
     guard limit > 0 else { return [] }
     var isFailed = false

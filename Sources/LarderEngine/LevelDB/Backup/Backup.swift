@@ -32,7 +32,8 @@ package struct Backup {
     self.path = try files.realPath(path)
     self.files = files
     let file = "\(self.path)/\(BackupManifest.fileName)"
-    guard try files.kind(of: self.path) == .directory, let bytes = try files.readIfPresent(file)
+    guard try files.kind(of: self.path) == .directory,
+      let bytes = try files.readIfPresent(file, limit: BackupManifest.byteLimit)
     else { throw .incompatible("\(path) is not a backup: \(BackupManifest.fileName) is missing") }
     manifest = try BackupManifest(bytes, at: file)
   }
@@ -112,7 +113,8 @@ extension LevelDBEngine {
       listed.append(file)
     }
     // The manifest comes last: without it the directory is not a backup.
-    let version = try StoreDirectory.formatVersion(in: path, files)
+    let version = try StoreDirectory.formatVersion(
+      ofCopyOf: path, with: Set(listed.map(\.name)), files)
     let manifest = BackupManifest(storeFormatVersion: version, date: date, files: listed)
     try files.replace("\(partial.path)/\(BackupManifest.fileName)", with: manifest.bytes)
     try partial.finish()

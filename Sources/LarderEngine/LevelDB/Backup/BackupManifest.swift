@@ -24,6 +24,8 @@ package struct BackupManifest: Hashable, Sendable {
   }
 
   package static let fileName = "LARDER.backup"
+  /// The largest manifest, of a million files.
+  static let byteLimit = 64 << 20
   /// The newest backup format that this library knows, and the one it writes.
   package static let formatVersion = 1
 
@@ -77,7 +79,11 @@ package struct BackupManifest: Hashable, Sendable {
     guard files.count == words.count, Set(files.map(\.name)).count == files.count,
       files.contains(where: { $0.name == "CURRENT" })
     else { throw damage }
-    self.init(storeFormatVersion: store, date: date, files: files)
+    // The backup of a store that was opened for reading only may say 1, if an earlier version of
+    // this library made it.
+    self.init(
+      storeFormatVersion: StoreMarker.formatVersion(store, of: files.map(\.name)), date: date,
+      files: files)
   }
 
   private static func number(_ name: String, _ words: [Substring]?) -> Int? {

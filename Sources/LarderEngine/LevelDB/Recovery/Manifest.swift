@@ -32,6 +32,15 @@ package struct Manifest: Sendable {
   private var hasNextFile = false
   private var hasLastSequence = false
 
+  /// The bytes of the file that names the MANIFEST of a database; nil if it is missing.
+  ///
+  /// A longer file does not name one.
+  static func current(
+    in directory: String, _ files: any StoreFiles
+  ) throws(EngineError) -> [UInt8]? {
+    try files.readIfPresent("\(directory)/CURRENT", limit: 64)
+  }
+
   /// The MANIFEST of a database without tables.
   package init() {}
 
@@ -146,16 +155,16 @@ package struct ManifestEdit: Sendable {
       default: previousLogNumber = number
       }
     case 5:
-      guard let level = Self.number(in: edit, at: &at), let key = Self.text(in: edit, at: &at)
+      guard let level = Self.level(in: edit, at: &at), let key = Self.text(in: edit, at: &at)
       else { return false }
       compactions.append((level, key))
     case 6:
-      guard let level = Self.number(in: edit, at: &at), let number = readVarint(edit, at: &at)
+      guard let level = Self.level(in: edit, at: &at), let number = readVarint(edit, at: &at)
       else { return false }
       tables.append(.removed(level: level, number: number))
     case 7:
-      guard let level = Self.number(in: edit, at: &at), let number = readVarint(edit, at: &at),
-        let bytes = Self.number(in: edit, at: &at), let smallest = Self.text(in: edit, at: &at),
+      guard let level = Self.level(in: edit, at: &at), let number = readVarint(edit, at: &at),
+        let bytes = Self.tableBytes(in: edit, at: &at), let smallest = Self.text(in: edit, at: &at),
         let largest = Self.text(in: edit, at: &at)
       else { return false }
       tables.append(
@@ -165,8 +174,16 @@ package struct ManifestEdit: Sendable {
     return true
   }
 
-  private static func number(in edit: RawSpan, at offset: inout Int) -> Int? {
-    readVarint(edit, at: &offset).map { Int(truncatingIfNeeded: $0) }
+  /// One of LevelDB's levels, 0 to 6.
+  private static func level(in edit: RawSpan, at offset: inout Int) -> Int? {
+    guard let level = readVarint(edit, at: &offset), level < 7 else { return nil }
+    return Int(level)
+  }
+
+  /// The size of a table, less than 1 TiB.
+  private static func tableBytes(in edit: RawSpan, at offset: inout Int) -> Int? {
+    guard let bytes = readVarint(edit, at: &offset), bytes < 1 << 40 else { return nil }
+    return Int(bytes)
   }
 
   private static func text(in edit: RawSpan, at offset: inout Int) -> [UInt8]? {

@@ -141,8 +141,7 @@ extension Manifest {
     guard missingFile(in: names) == nil else { return false }
     for (number, table) in tables where later.tables[number] == nil {
       guard let name = Self.name(ofTable: number, among: names) else { return false }
-      let bytes = try files.read("\(path)/\(name)", limit: table.bytes + 1)
-      if bytes.count != table.bytes { return false }
+      if try files.byteCount(of: "\(path)/\(name)") != table.bytes { return false }
     }
     return true
   }

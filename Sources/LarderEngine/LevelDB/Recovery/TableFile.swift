@@ -48,8 +48,6 @@ package struct TableFile: Sendable {
   }
 
   private static let trailerBytes = 5
-  /// Snappy makes at most this many bytes of one.
-  private static let largestRatio = 64
 
   /// The data blocks, in the order of their keys.
   package private(set) var blocks: [Place] = []
@@ -143,9 +141,8 @@ package struct TableFile: Sendable {
     case 0: return Block(place: place, isCompressed: false, bytes: Array(contents))
     case 1:
       var buffer = ByteBuffer()
-      let limit = contents.count * largestRatio
       let isValid = Snappy.decompress(
-        bytes.span.bytes.extracting(place.offset..<end), limit: limit, to: &buffer)
+        bytes.span.bytes.extracting(place.offset..<end), to: &buffer)
       guard isValid else {
         throw Fault(offset: place.offset, message: "the block cannot be decompressed")
       }

@@ -13,7 +13,7 @@ struct UnnamedTables {
   /// Finds the tables in a store's directory; finds none if the MANIFEST cannot be read.
   init(in directory: String, files: any StoreFiles) throws(EngineError) {
     self.files = files
-    let current = try files.readIfPresent("\(directory)/CURRENT") ?? []
+    let current = try Manifest.current(in: directory, files) ?? []
     let name = String(decoding: current.dropLast(), as: UTF8.self)
     guard case .manifest = DataFile(name),
       let bytes = try files.readIfPresent("\(directory)/\(name)"), let manifest = Manifest(bytes),

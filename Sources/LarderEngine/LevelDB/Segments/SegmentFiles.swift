@@ -20,8 +20,15 @@ final class SegmentFiles: Sendable {
 
   private static let mostOpen = 64
 
+  fileprivate struct Segment {
+    let file: any StoreFile
+    /// The size that the file had when it was last asked for, which bounds what a read allocates.
+    var byteCount: Int
+    var lastUse: UInt64
+  }
+
   fileprivate struct Open {
-    var files: [UInt32: (file: any StoreFile, lastUse: UInt64)] = [:]
+    var files: [UInt32: Segment] = [:]
     var uses: UInt64 = 0
   }
 
@@ -52,17 +59,24 @@ final class SegmentFiles: Sendable {
 
   /// Replaces the row of a separated value, which `value` holds, by the value.
   ///
+  /// The row may be damaged: no memory is allocated for a payload that is not in the segment.
+  ///
   /// - Throws: ``EngineError/io(_:)`` if the segment cannot be read.
   /// - Complexity: One read, after opening the segment if needed.
   func resolve(_ value: inout ValueBuffer, under key: RawSpan) throws(EngineError) -> Resolution {
     let row = key.withUnsafeBytes { SeparatedRow(value.memory.bytes, under: $0, by: format) }
     guard let row else { return .whole }
-    guard let file = try file(row.pointer.segment) else { return .missing(row.pointer.segment) }
-    let bytes = value.resize(to: row.valueCount)
+    let number = row.pointer.segment
+    guard let segment = try open(number) else { return .missing(number) }
+    let end = row.pointer.offset + FrameHeader.byteCount + key.byteCount + row.pointer.payloadCount
+    let isPossible =
+      row.valueCount <= EngineLimits.valueBytes ? try has(end, segment, numbered: number) : false
+    let bytes = value.resize(to: isPossible ? row.valueCount : row.headCount)
     bytes[format.flagOffset] &= ~format.flag
+    guard isPossible else { return .read }
     let payload = UnsafeMutableRawBufferPointer(rebasing: bytes[row.headCount...])
     if try !key.withUnsafeBytes({ key throws(EngineError) in
-      try Self.read(row.pointer, of: key, from: file, into: payload)
+      try Self.read(row.pointer, of: key, from: segment.file, into: payload)
     }) {
       _ = value.resize(to: row.headCount)
     }
@@ -105,12 +119,12 @@ final class SegmentFiles: Sendable {
     return try result.get()
   }
 
-  /// The open file of a segment; nil if there is none.
-  private func file(_ number: UInt32) throws(EngineError) -> (any StoreFile)? {
-    let found = open.withLock { open -> (any StoreFile)? in
+  /// A segment with its open file; nil if there is none.
+  private func open(_ number: UInt32) throws(EngineError) -> Segment? {
+    let found = open.withLock { open -> Segment? in
       open.uses += 1
       open.files[number]?.lastUse = open.uses
-      return open.files[number]?.file
+      return open.files[number]
     }
     if let found { return found }
     let file: (any StoreFile)?
@@ -123,14 +137,24 @@ final class SegmentFiles: Sendable {
     }
     guard let file else { return nil }
     add(file, as: number)
-    return file
+    return Segment(file: file, byteCount: 0, lastUse: 0)
+  }
+
+  /// Whether a segment has `count` bytes or more; it may have grown since its size was noted.
+  private func has(
+    _ count: Int, _ segment: Segment, numbered number: UInt32
+  ) throws(EngineError) -> Bool {
+    if count <= segment.byteCount { return true }
+    let byteCount = try segment.file.byteCount()
+    open.withLock { $0.files[number]?.byteCount = byteCount }
+    return count <= byteCount
   }
 
   /// Keeps an open file for reads.
   func add(_ file: any StoreFile, as number: UInt32) {
     open.withLock { open in
       open.uses += 1
-      open.files[number] = (file, open.uses)
+      open.files[number] = Segment(file: file, byteCount: 0, lastUse: open.uses)
       if open.files.count > Self.mostOpen { open.close(leaving: Self.mostOpen) }
     }
   }

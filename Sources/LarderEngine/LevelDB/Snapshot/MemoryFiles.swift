@@ -148,6 +148,8 @@ private final class FileInMemory: StoreFile {
 
   init(_ path: String, of files: MemoryFiles) { (self.path, self.files) = (path, files) }
 
+  func byteCount() throws(EngineError) -> Int { try files.byteCount(of: path) ?? 0 }
+
   func read(
     into first: UnsafeMutableRawBufferPointer, _ second: UnsafeMutableRawBufferPointer,
     at offset: Int

@@ -74,7 +74,7 @@ extension StoreCapture {
     in source: String, names: Set<String>, files: any StoreFiles
   ) throws(EngineError) -> (manifest: Manifest, bytes: [UInt8])? {
     let current = String(
-      decoding: try files.readIfPresent("\(source)/CURRENT") ?? [], as: UTF8.self
+      decoding: try Manifest.current(in: source, files) ?? [], as: UTF8.self
     ).prefix { $0 != "\n" }
     let manifests = names.filter { DataFile($0) == .manifest }
     let ordered = manifests.sorted { a, b in

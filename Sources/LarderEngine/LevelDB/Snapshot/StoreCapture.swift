@@ -201,13 +201,13 @@ package struct StoreCapture {
 
   /// Copies CURRENT and the MANIFEST that it names; false if CURRENT changes meanwhile.
   private mutating func copyManifest() throws(EngineError) -> Bool {
-    guard let current = try files.readIfPresent("\(source)/CURRENT") else { return false }
+    guard let current = try Manifest.current(in: source, files) else { return false }
     let name = String(decoding: current.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
     guard case .manifest = DataFile(name) else {
       throw .corrupt("\(source)/CURRENT names no MANIFEST")
     }
     let bytes = try files.readIfPresent("\(source)/\(name)")
-    guard try files.readIfPresent("\(source)/CURRENT") == current else { return false }
+    guard try Manifest.current(in: source, files) == current else { return false }
     guard let bytes else { throw .corrupt("\(source)/\(name) is missing") }
     guard let manifest = Manifest(bytes) else { throw .corrupt("\(source)/\(name) is damaged") }
     var whole = bytes[...]

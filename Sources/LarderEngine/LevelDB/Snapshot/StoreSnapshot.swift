@@ -121,7 +121,10 @@ package final class StoreSnapshot: Sendable {
     options.files = files
     options.createIfMissing = false
     options.readOnlyCause = cause
-    try files.create("\(path)/\(StoreMarker.fileName)", with: Array(StoreMarker.contents.utf8))
+    let version = try StoreDirectory.formatVersion(
+      ofCopyOf: source, with: try files.names(in: path), files)
+    try files.create(
+      "\(path)/\(StoreMarker.fileName)", with: Array(StoreMarker.contents(of: version).utf8))
     return try LevelDBEngine(at: path, options: options, of: self)
   }
 }
