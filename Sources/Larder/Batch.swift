@@ -119,7 +119,7 @@ public struct Batch: ~Copyable {
     let core = cache.core
     record(cache) { batch throws(StoreError) in
       _ = try core.usableID()
-      let id = batch.store.newCacheID()
+      let id = try batch.store.newCacheID()
       if let index = batch.clearings.firstIndex(where: { $0.cache === core }) {
         batch.clearings[index].ids.append(id)
       } else {

@@ -435,7 +435,9 @@ extension Store {
   }
 
   /// A new id for a cache that is about to be cleared.
-  func newCacheID() -> UInt64 { registry.withLock { $0.takeID() } }
+  func newCacheID() throws(StoreError) -> UInt64 {
+    try registry.withLock { registry throws(StoreError) in try registry.takeID() }
+  }
 
   /// Deletes a slice of the rows that cleared and dropped caches have left.
   private func reclaim(atOpen: Bool) {

@@ -330,9 +330,9 @@ extension Accounting {
       state.withLock { state in
         guard let count else { return account.isExact = false }
         for budget in account.cache.budgets {
-          state.budgets[budget].used += Int(clamping: count) - account.bytes
+          state.budgets[budget].used += Metadata.heldBytes(counted: count) - account.bytes
         }
-        account.bytes = Int(clamping: count)
+        account.bytes = Metadata.heldBytes(counted: count)
       }
     }
   }

@@ -52,7 +52,7 @@ extension Budgets {
         budgets: [whole?.budget].compactMap(\.self))
       let key = Metadata.bytes(cache.id)
       if let value = try context.get(key), let bytes = Metadata.number(in: value, under: key) {
-        accounting.open(Accounting.Account(cache, bytes: Int(clamping: bytes)))
+        accounting.open(Accounting.Account(cache, bytes: Metadata.heldBytes(counted: bytes)))
       } else if whole != nil {
         try count(cache, in: context)
       }

@@ -1,9 +1,13 @@
+import LarderCoding
 import LarderEngine
 
 /// Creates a store from records whose fields are known and whose values are encoded.
 ///
 /// The records get new sequences, in the order in which they are added. Byte counts are not
 /// written: caches with a budget are counted when they are opened.
+///
+/// Before a record, in the same log, are the registration of its cache and the next free id. So if
+/// the end of the log is lost, no record is left without them.
 package struct StoreImport: ~Copyable {
   private static let options = Store.Options()
 
@@ -34,6 +38,9 @@ package struct StoreImport: ~Copyable {
     } catch {
       throw StoreError(error)
     }
+    guard store != nil else { return }
+    rows.putMetadata(Metadata.formatVersion, under: Metadata.format)
+    rows.putMetadata(1, under: Metadata.nextID)
   }
 
   /// The registration of a cache that was added; nil if there is none.
@@ -46,8 +53,9 @@ package struct StoreImport: ~Copyable {
   /// - Parameters:
   ///   - registration: The cache's settings; the id is replaced.
   ///   - name: 1 to 255 bytes of UTF-8.
-  /// - Throws: ``StoreError/invalidArgument(_:)`` if the name is not allowed, or is that of a cache
-  ///   that was added, in any spelling.
+  /// - Throws: ``StoreError/invalidArgument(_:)`` if a setting or the name is not allowed, or the
+  ///   name is that of a cache that was added, in any spelling; ``StoreError/io(_:)``,
+  ///   ``StoreError/diskFull``.
   package mutating func add(
     _ registration: Registration, named name: String
   ) throws(StoreError) {
@@ -55,13 +63,26 @@ package struct StoreImport: ~Copyable {
     if let other = caches.keys.first(where: { $0.text == name }) {
       throw .invalidArgument("cache \(CacheNames.spelled(other.text)) is there already")
     }
-    guard (KeyKind.text.code...KeyKind.bytes.code).contains(registration.keyKind) else {
-      throw .invalidArgument(
-        "cache \"\(name)\" has keys of the unknown kind \(registration.keyKind)")
+    if let fault = registration.fault {
+      throw .invalidArgument("cache \"\(name)\" has \(fault)")
     }
     var registration = registration
     registration.id = UInt64(caches.count) + 1
     caches[CacheName(name)] = registration
+    guard store != nil else { return }
+    rows.putMetadata(registration.id + 1, under: Metadata.nextID)
+    try put(registration, named: name)
+    if rows.isFullSlice { try commit() }
+  }
+
+  private mutating func put(
+    _ registration: Registration, named name: String
+  ) throws(StoreError) {
+    do {
+      try rows.put(registration, ofCache: name)
+    } catch {
+      throw .encoding(key: name, underlying: error)
+    }
   }
 
   /// Adds a record to a cache; of two records with the same key, the later one stays.
@@ -80,37 +101,32 @@ package struct StoreImport: ~Copyable {
       throw .invalidArgument("there is no cache \"\(name)\" yet")
     }
     try Record.checkLimit(ofPayload: record.payload.count)
-    guard record.coder != 0 else { throw .invalidArgument("0 is the number of no coder") }
+    guard PayloadFormat(rawValue: record.coder) != nil else {
+      throw .invalidArgument("\(record.coder) is the number of no coder")
+    }
     let fields = try record.fields
     let recordKey = RecordKey(cacheID: registration.id, userKey: key)
     try recordKey.checkLimit()
-    registration.note(fields, schemaVersion: Int(record.schemaVersion))
-    caches[CacheName(name)] = registration
     recordCount += 1
     payloadBytes += record.payload.count
     guard store != nil else { return }
+    if registration.note(fields, schemaVersion: Int(record.schemaVersion)) {
+      caches[CacheName(name)] = registration
+      try put(registration, named: name)
+    }
     rows.put(
       record, fields, under: recordKey, lifetime: registration.lifetime, isCounted: false,
       compressedFrom: Self.options.compressedFrom)
-    if rows.isFullSlice { try commit(synced: false) }
+    if rows.isFullSlice { try commit() }
   }
 
-  /// Writes the registrations, syncs the store and gives it its name; a mere check does nothing.
+  /// Syncs the store and gives it its name; a mere check does nothing.
   ///
   /// - Throws: ``StoreError/io(_:)``, ``StoreError/diskFull``. Then there is no new store.
   /// - Complexity: One append and a few fsyncs.
   package mutating func finish() throws(StoreError) {
     guard store != nil else { return }
-    rows.putMetadata(Metadata.formatVersion, under: Metadata.format)
-    rows.putMetadata(UInt64(caches.count) + 1, under: Metadata.nextID)
-    for (name, registration) in caches {
-      do {
-        try rows.put(registration, ofCache: name.text)
-      } catch {
-        throw .encoding(key: name.text, underlying: error)
-      }
-    }
-    try commit(synced: true)
+    if !rows.isEmpty { try commit() }
     do throws(EngineError) {
       try store?.finish()
     } catch {
@@ -118,9 +134,9 @@ package struct StoreImport: ~Copyable {
     }
   }
 
-  private mutating func commit(synced: Bool) throws(StoreError) {
+  private mutating func commit() throws(StoreError) {
     do throws(EngineError) {
-      try store?.engine.write(&rows, synced: synced)
+      try store?.engine.write(&rows, synced: false)
     } catch {
       throw StoreError(error)
     }
@@ -129,12 +145,36 @@ package struct StoreImport: ~Copyable {
 }
 
 extension Registration {
-  /// Notes the fields and the schema version of a record of the cache.
-  fileprivate mutating func note(_ fields: Record.Fields, schemaVersion version: Int) {
+  /// The setting that no cache can have, in words; nil if there is none.
+  fileprivate var fault: String? {
+    let versions = [schemaVersion, newerSchemaVersion ?? schemaVersion]
+    if !(KeyKind.text.code...KeyKind.bytes.code).contains(keyKind) {
+      return "keys of the unknown kind \(keyKind)"
+    }
+    if PayloadFormat(rawValue: coder) == nil { return "the unknown coder \(coder)" }
+    if let version = versions.first(where: { UInt32(exactly: $0) == nil }) {
+      return "schema version \(version), which is outside 0 to \(UInt32.max)"
+    }
+    if let byteBudget, byteBudget < 1 {
+      return "a budget of \(byteBudget) bytes; at least 1 is allowed"
+    }
+    if let features, !features.isSubset(of: [.ownLifetimes, .tags]) {
+      return "the unknown features \(features.rawValue)"
+    }
+    return nil
+  }
+
+  /// Notes the fields and the schema version of a record of the cache; returns whether they are
+  /// new.
+  mutating func note(_ fields: Record.Fields, schemaVersion version: Int) -> Bool {
+    var noted = self
     var used = features ?? []
     if fields.lifetime != nil { used.insert(.ownLifetimes) }
     if fields.tags != nil { used.insert(.tags) }
-    if !used.isEmpty { features = used }
-    if version > newestSchemaVersion { newerSchemaVersion = version }
+    if !used.isEmpty { noted.features = used }
+    if version > newestSchemaVersion { noted.newerSchemaVersion = version }
+    guard noted != self else { return false }
+    self = noted
+    return true
   }
 }

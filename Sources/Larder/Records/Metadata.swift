@@ -30,6 +30,12 @@ package struct Registration: Codable, Hashable, Sendable {
   /// The fields that entries of the cache may have; nil if none has any.
   package var features: EntryFeatures?
 
+  /// The names of its members in JSON.
+  package static let memberNames: Set<String> = [
+    "id", "keyKind", "coder", "schemaVersion", "lifetime", "byteBudget", "newerSchemaVersion",
+    "features",
+  ]
+
   /// The newest schema version that a record of the cache may have.
   package var newestSchemaVersion: Int { max(schemaVersion, newerSchemaVersion ?? 0) }
 
@@ -138,6 +144,9 @@ package enum Metadata {
     guard let body = body(of: value, under: key), body.count == 8 else { return nil }
     return UInt64(littleEndian: body.withUnsafeBytes { $0.loadUnaligned(as: UInt64.self) })
   }
+
+  /// The bytes that a cache holds, by its stored count; at most 2^48, so that sums do not overflow.
+  static func heldBytes(counted: UInt64) -> Int { Int(min(counted, 1 << 48)) }
 
   private static func checksum(of body: [UInt8], under key: [UInt8]) -> UInt32 {
     let sum = key.withUnsafeBytes { crc32c($0) }

@@ -6,7 +6,8 @@ import Synchronization
 /// The open caches of a store, and the allocation of cache ids.
 ///
 /// An id is never reused: the batch that first uses an id also writes the next free one, with an
-/// fsync. All changes are made under the store's registry lock. The lock is held during the write
+/// fsync. An id under which the store has rows is not free, whatever the stored counter says: rows
+/// that outlive the counter, through damage, do not get into another cache. All changes are made under the store's registry lock. The lock is held during the write
 /// on purpose, because ids must reach the disk in the order in which they are allocated. Opening
 /// and clearing caches need the lock; reads and saves do not.
 struct Registry: ~Copyable {
@@ -38,6 +39,7 @@ struct Registry: ~Copyable {
     while try cleared.next() {
       if let id = cleared.withEntry({ key, _ in Metadata.reclaimedID(in: key) }) {
         reclaimable.append(id)
+        noteUse(of: id)
       }
     }
   }
@@ -56,9 +58,37 @@ struct Registry: ~Copyable {
     return number
   }
 
-  mutating func takeID() -> UInt64 {
+  /// The next free id.
+  ///
+  /// - Complexity: Two seeks. Rows that cannot be read count as none.
+  mutating func takeID() throws(StoreError) -> UInt64 {
+    while nextID < droppedCacheID, try context.hasRows(ofCache: nextID) { nextID += 1 }
+    guard nextID < droppedCacheID else {
+      throw .corrupt(cache: "", key: "", file: "metadata next-id, which has the last number")
+    }
     defer { nextID += 1 }
     return nextID
+  }
+
+  /// Notes an id that is found in the store's own rows.
+  private mutating func noteUse(of id: UInt64) {
+    if id >= nextID { nextID = id < droppedCacheID ? id + 1 : id }
+  }
+}
+
+extension StoreContext {
+  /// Whether the store has a record or an index row under this id.
+  fileprivate func hasRows(ofCache id: UInt64) throws(StoreError) -> Bool {
+    for space in [KeySpace.records, .expiry] {
+      do throws(StoreError) {
+        let rows = try cursor(
+          over: EngineRange(prefix: space.prefix(ofCache: id)), readsPayloads: false)
+        if try rows.next() { return true }
+      } catch .corrupt {
+        // The damaged part may belong to any cache.
+      }
+    }
+    return false
   }
 }
 
@@ -174,7 +204,13 @@ extension Registry {
           """)
       }
     }
-    let id = known?.id ?? takeID()
+    let id: UInt64
+    if let known {
+      id = known.id
+      noteUse(of: id)
+    } else {
+      id = try takeID()
+    }
     guard access == .readWrite else {
       // A cache that is not in the store gets an unused id, so it is empty.
       wanted.id = id

@@ -18,6 +18,8 @@ struct Salvage: ~Copyable {
 
   private var caches: [UInt64: (name: String, registration: Registration)] = [:]
   private var cleared: Set<UInt64> = []
+  /// The caches whose registrations are lost, and which have been given new ones.
+  private var nameless: Set<UInt64> = []
   /// The rows of invalidated tags, by key; nil for a row that cannot be read.
   private var tagRows: [[UInt8]: [UInt8]?] = [:]
   private var nextID: UInt64 = 1
@@ -29,10 +31,13 @@ struct Salvage: ~Copyable {
     (self.source, self.target) = (source, target)
   }
 
+  /// Copies everything; before a record, in the same log, are the rows that protect it: the next
+  /// free id, the registration of its cache, and the invalidated tags.
   mutating func run() throws(EngineError) {
     try readMetadata()
-    try copyRecords()
     try writeMetadata()
+    try copyRecords()
+    try finish()
   }
 
   /// Reads the row under `key` into the buffer; false if it is missing or damaged.
@@ -69,6 +74,7 @@ extension Salvage {
     try visitKeys(in: range) { salvage, key throws(EngineError) in
       if let id = Metadata.reclaimedID(in: key.span.bytes) {
         salvage.cleared.insert(id)
+        salvage.noteUse(of: id)
       } else if key.starts(with: Metadata.cachePrefix) {
         try salvage.readRegistration(under: key)
       } else if key.starts(with: Metadata.tagPrefix) {
@@ -86,7 +92,7 @@ extension Salvage {
     case .registration(let registration):
       caches[registration.id] = (name, registration)
       report.entries[name] = 0
-      nextID = max(nextID, registration.id + 1)
+      noteUse(of: registration.id)
     case .damaged: report.lostCaches.append(name)
     case .unsupported(let error):
       throw .incompatible("the registration of cache \(name) cannot be read: \(error)")
@@ -101,28 +107,49 @@ extension Salvage {
     report.endedTags.append(String(decoding: Metadata.tag(in: key), as: UTF8.self))
   }
 
+  /// Notes an id that is in the store; true if it was above all others.
+  @discardableResult private mutating func noteUse(of id: UInt64) -> Bool {
+    guard id >= nextID, id < droppedCacheID else { return false }
+    nextID = id + 1
+    return true
+  }
+
   private mutating func writeMetadata() throws(EngineError) {
-    try commit()
     target.skipSequences(through: lastSequence)
     rows.putMetadata(Metadata.formatVersion, under: Metadata.format)
     rows.putMetadata(nextID, under: Metadata.nextID)
-    for (key, value) in tagRows {
-      if let value {
-        rows.put(key.span.bytes, value.span.bytes)
-      } else {
-        // The tag was invalidated, nobody knows when: with a new sequence all its entries end.
-        rows.put(key.span.bytes, stamp: InvalidatedTags.stamp) {
-          $0.append(zeros: InvalidatedTags.stamp.end)
-        }
+    for case (let key, let value?) in tagRows { rows.put(key.span.bytes, value.span.bytes) }
+    endLostTags()
+    for (name, registration) in caches.values { try put(registration, named: name) }
+    try commit()
+  }
+
+  /// Ends all entries of tags of which nobody knows when they were invalidated, by new sequences.
+  private mutating func endLostTags() {
+    for case (let key, nil) in tagRows {
+      rows.put(key.span.bytes, stamp: InvalidatedTags.stamp) {
+        $0.append(zeros: InvalidatedTags.stamp.end)
       }
     }
-    for (name, registration) in caches.values {
-      do {
-        try rows.put(registration, ofCache: name)
-      } catch {
-        throw .io("the registration of cache \"\(name)\" cannot be encoded: \(error)")
-      }
+  }
+
+  private mutating func put(
+    _ registration: Registration, named name: String
+  ) throws(EngineError) {
+    do {
+      try rows.put(registration, ofCache: name)
+    } catch {
+      throw .io("the registration of cache \"\(name)\" cannot be encoded: \(error)")
     }
+  }
+
+  /// Continues the sequences behind those of the records, which may be above the row that is read
+  /// first, if it is damaged.
+  private mutating func finish() throws(EngineError) {
+    try commit()
+    target.skipSequences(through: lastSequence)
+    rows.putMetadata(nextID, under: Metadata.nextID)
+    endLostTags()
     try target.write(&rows, synced: true)
   }
 }
@@ -140,14 +167,11 @@ extension Salvage {
   }
 
   private mutating func copyRecord(under physicalKey: [UInt8]) throws(EngineError) {
-    guard let key = RecordKey(physicalKey.span.bytes), !cleared.contains(key.cacheID) else {
-      return
-    }
-    guard let (name, registration) = caches[key.cacheID] else {
-      report.namelessEntries += 1
-      nextID = max(nextID, key.cacheID + 1)
-      return
-    }
+    guard let key = RecordKey(physicalKey.span.bytes), !cleared.contains(key.cacheID),
+      key.cacheID < droppedCacheID
+    else { return }
+    let (name, registration) = try cache(numbered: key.cacheID)
+    if nameless.contains(key.cacheID) { report.namelessEntries += 1 }
     do throws(EngineError) {
       guard try source.get(physicalKey.span.bytes, into: &buffer) else { return }
     } catch .corrupt {
@@ -169,6 +193,23 @@ extension Salvage {
     }
     report.entries[name, default: 0] += 1
     if rows.isFullSlice { try commit() }
+  }
+
+  /// The cache of records; if its registration is lost, one is made before the first of them.
+  private mutating func cache(
+    numbered id: UInt64
+  ) throws(EngineError) -> (name: String, registration: Registration) {
+    if let known = caches[id] { return known }
+    let registration = try RecoveredSettings(ofCache: id, in: source).registration(id: id)
+    let taken = Set(caches.values.map(\.name) + report.lostCaches)
+    var name = "recovered-\(id)"
+    while taken.contains(name) { name += "-again" }
+    nameless.insert(id)
+    caches[id] = (name, registration)
+    report.entries[name] = 0
+    if noteUse(of: id) { rows.putMetadata(nextID, under: Metadata.nextID) }
+    try put(registration, named: name)
+    return (name, registration)
   }
 
   private mutating func put(_ key: [UInt8]) {

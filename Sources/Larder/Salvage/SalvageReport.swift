@@ -20,9 +20,14 @@ public struct SalvageReport: Sendable, Hashable {
   public internal(set) var losses: [Loss] = []
   /// The names of caches whose registrations are damaged.
   ///
-  /// Their entries were not copied, because only the registration maps entries to their cache.
+  /// Only the registration maps entries to their cache, so these entries are among
+  /// ``namelessEntries``.
   public internal(set) var lostCaches: [String] = []
-  /// The number of entries that were not copied because their cache's registration is lost.
+  /// The number of copied entries whose cache's registration is lost.
+  ///
+  /// Those of each such cache are in a cache `recovered-7`, named by its number in the store, which
+  /// ``entries`` lists. Its keys are bytes, and its lifetime is the shortest that an entry was saved
+  /// with.
   public internal(set) var namelessEntries = 0
 
   /// Invalidated tags for which it is lost when they were invalidated.
@@ -36,7 +41,7 @@ public struct SalvageReport: Sendable, Hashable {
 
   init() {}
 
-  /// Whether every entry was copied, and none that had ended is there again.
+  /// Whether every entry was copied to its cache, and none that had ended is there again.
   public var isComplete: Bool {
     losses.isEmpty && lostCaches.isEmpty && namelessEntries == 0 && endedTags.isEmpty
       && !mayLackInvalidations
@@ -55,7 +60,9 @@ extension SalvageReport: CustomStringConvertible {
     }
     for name in lostCaches { sentences.append("The registration of cache \"\(name)\" is lost.") }
     if namelessEntries > 0 {
-      sentences.append("\(namelessEntries) entries without a cache registration were not copied.")
+      sentences.append(
+        "\(namelessEntries) of them have no cache registration, and are in caches called "
+          + "\"recovered-\" and a number.")
     }
     for tag in endedTags {
       sentences.append("All entries with the invalidated tag \"\(tag)\" have ended.")

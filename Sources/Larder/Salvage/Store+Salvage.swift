@@ -12,7 +12,8 @@ extension Store {
   /// Each entry is copied with its dates, its schema version and its expiry. Only the newest entry
   /// of each key is copied. Entries that were removed, replaced or cleared do not reappear because
   /// a table is damaged; an entry whose newest state cannot be read is left out. Changes in a lost
-  /// part of the log are lost. Expired entries are copied and stay expired.
+  /// part of the log are lost. Expired entries are copied and stay expired. Entries whose cache's
+  /// registration is lost get a cache of their own, see ``SalvageReport/namelessEntries``.
   ///
   /// - Parameters:
   ///   - damaged: A `file:` URL of a store that is not open. It is only read.
