@@ -2,8 +2,10 @@
 // snapshot is opened:
 //
 //   - the files of a backup match its manifest;
+//   - the marker of a store with segments says so;
 //   - every block of every live table matches its checksum, the filter and the index included;
 //   - every metadata value and every record matches its checksum;
+//   - the cache of every record is registered;
 //   - a record that expires has an index row, in a bucket that does not end before it expires;
 //   - an index row is well formed, and the row of a record has the record's size;
 //   - a cache with a byte count holds that many bytes.
@@ -23,6 +25,8 @@ struct Problem {
   var key: [UInt8]?
   /// Whether it is not damaged, but was written by a later version of this library.
   var isUnsupported = false
+  /// Whether a diagnosis finds it without a verification.
+  var hasOwnFinding = false
   let message: String
 }
 
@@ -34,6 +38,8 @@ struct Verification {
   var indexRows = 0
   /// Index rows that no current record needs.
   var leftoverRows = 0
+  /// The number of records under each number of a cache that is not registered.
+  var ownerless: [UInt64: Int] = [:]
 
   /// Records without an index row in the expected bucket, by physical key.
   ///
@@ -57,6 +63,7 @@ extension Inspection {
     } catch {
       throw InspectionError(error)
     }
+    found.problems += markerFault.map { [Problem(hasOwnFinding: true, message: $0)] } ?? []
     try verifyTables(&found)
     try verifyMetadata(&found)
     try forEachItem(in: Selection(), keys: .auto, payloads: .checked) {
@@ -66,9 +73,17 @@ extension Inspection {
         found.problems.append(Problem(cache: cache, message: message))
       case .record(let record):
         found.records += 1
+        if record.cache.registration == nil { found.ownerless[record.cache.id, default: 0] += 1 }
         try verify(record, &found)
       }
       return true
+    }
+    for (id, count) in found.ownerless.sorted(by: { $0.key < $1.key }) {
+      found.problems.append(
+        Problem(
+          cache: catalog.cache(numbered: id), hasOwnFinding: true,
+          message: "no cache owns its records, of which there are \(Amount.text(count)): "
+            + "the registration is lost"))
     }
     try verifyIndex(&found)
     try verifyCounts(&found)

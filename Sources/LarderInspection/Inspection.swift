@@ -27,6 +27,8 @@ package final class Inspection {
   private(set) var damage: [String]
   /// The backup's manifest and files; nil for a store.
   let backup: Backup?
+  /// What is wrong with the store's marker, although it can be read; nil for nothing.
+  let markerFault: String?
   /// An incomplete end of the logs, which need not be damage; nil if the logs are intact.
   let tornEnd: String?
 
@@ -62,6 +64,8 @@ package final class Inspection {
       throw InspectionError(error).advisingRepair
     }
     method = snapshot.capture.method
+    // After the capture: a marker is replaced before the first segment is created.
+    markerFault = backup == nil ? try Self.markerFault(in: path, of: snapshot) : nil
     do throws(InspectionError) {
       let logs = try Self.cutLogs(of: snapshot)
       tornEnd = logs.torn
@@ -124,6 +128,19 @@ package final class Inspection {
       )
     }
     return nil
+  }
+
+  /// Describes a marker that does not keep out programs that know no segments; nil for none.
+  private static func markerFault(
+    in path: String, of snapshot: StoreSnapshot
+  ) throws(InspectionError) -> String? {
+    let marker = "\(path)/\(StoreMarker.fileName)"
+    guard snapshot.segments.count > 0,
+      let bytes = try FileAccess.read(marker, limit: StoreMarker.byteLimit),
+      let version = StoreMarker.formatVersion(in: bytes), version < StoreMarker.segmentVersion
+    else { return nil }
+    return "\(marker) says format \(version), but the store has segments, which are in format "
+      + "\(StoreMarker.segmentVersion): a program that knows no segments would open it"
   }
 
   /// Truncates the copies of the logs before their first unreadable record.

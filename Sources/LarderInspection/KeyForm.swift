@@ -38,7 +38,7 @@ extension KeyForm {
 
   /// The bytes of a key written in this form; nil if `text` is not a key of this kind.
   func bytes(of text: String, kind: KeyKind) -> [UInt8]? {
-    if self == .base64 { return Data(base64Encoded: text).map(Array.init) }
+    if self == .base64 { return JSONValue.bytes(ofBase64: text) }
     if let bytes = Self.bytes(ofHex: text) { return bytes }
     switch self {
     case .hex: return Self.bytes(ofHex: "0x" + text)
@@ -83,7 +83,8 @@ extension KeyForm {
     }
   }
 
-  private static func bytes(ofHex text: String) -> [UInt8]? {
+  /// The bytes that are written as `0x` and hex; nil for any other text.
+  static func bytes(ofHex text: String) -> [UInt8]? {
     let digits = Array(text.utf8.dropFirst(2))
     guard text.hasPrefix("0x"), digits.count.isMultiple(of: 2) else { return nil }
     var bytes: [UInt8] = []

@@ -10,16 +10,60 @@ package enum Moment {
   /// sign and a unit of s, m, h, d or w (`+8d`, `-90s`).
   package static func parse(_ text: String, from now: Date) throws(InspectionError) -> Date {
     if let span = span(text) { return now.addingTimeInterval(span) }
-    let day = Date.ISO8601FormatStyle().year().month().day()
-    for style in [Date.ISO8601FormatStyle(includingFractionalSeconds: true), day] {
-      do {
-        return try Date(text, strategy: style)
-      } catch {
-        // Tries the next format.
-      }
-    }
+    if let date = date(text) { return date }
     throw InspectionError(
       .usage, "\(text) is not a valid time: write 2026-01-31T12:00:00Z, 2026-01-31, +8d or -90s")
+  }
+
+  /// The date of a text in ISO 8601 (`2026-01-31`, `2026-01-31T12:00:00Z`); nil for any other.
+  static func date(_ text: String) -> Date? {
+    guard isOfCalendar(text) else { return nil }
+    let day = Date.ISO8601FormatStyle().year().month().day()
+    let time = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
+    do {
+      return try Date(text, strategy: text.utf8.count == 10 ? day : time)
+    } catch {
+      return nil
+    }
+  }
+
+  /// Whether a text is a day that exists, alone or with a time that exists and its zone.
+  ///
+  /// Foundation takes February 30 for March 1, and 25:00 for 1:00, and ignores what follows.
+  private static func isOfCalendar(_ text: String) -> Bool {
+    var rest = Array(text.utf8)[...]
+    func take(_ character: Unicode.Scalar) -> Bool {
+      guard rest.first == UInt8(ascii: character) else { return false }
+      rest.removeFirst()
+      return true
+    }
+    func number(_ count: Int, _ range: ClosedRange<Int>) -> Int? {
+      let digits = rest.prefix(count)
+      guard digits.count == count, digits.allSatisfy({ (0x30...0x39).contains($0) }) else {
+        return nil
+      }
+      rest.removeFirst(count)
+      let number = digits.reduce(0) { $0 * 10 + Int($1 - 0x30) }
+      return range.contains(number) ? number : nil
+    }
+    guard let year = number(4, 1...9999), take("-"), let month = number(2, 1...12), take("-"),
+      let day = number(2, 1...31)
+    else { return false }
+    let isLeap = year.isMultiple(of: 4) && (!year.isMultiple(of: 100) || year.isMultiple(of: 400))
+    let days = [31, isLeap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
+    guard day <= days[month - 1] else { return false }
+    if rest.isEmpty { return true }
+    guard take("T"), number(2, 0...23) != nil, take(":"), number(2, 0...59) != nil, take(":"),
+      number(2, 0...59) != nil
+    else { return false }
+    if take(".") {
+      guard number(1, 0...9) != nil else { return false }
+      while number(1, 0...9) != nil {}
+    }
+    if take("Z") { return rest.isEmpty }
+    guard take("+") || take("-"), number(2, 0...23) != nil else { return false }
+    _ = take(":")
+    return number(2, 0...59) != nil && rest.isEmpty
   }
 
   private static func span(_ text: String) -> TimeInterval? {

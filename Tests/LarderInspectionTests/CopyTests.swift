@@ -181,7 +181,8 @@ import Testing
     #expect(try Inspection.repair(path, to: output, style: Style(), to: &text) == .damaged)
     #expect(text.contains("\nthe entry stale of cache genres is lost\n"), "\(text)")
     #expect(text.contains("\nthe registration of cache lists is lost\n"))
-    #expect(text.contains("\n2 entries of caches without a registration were not copied\n"))
+    #expect(text.contains("\n2 entries have no cache registration: they are in caches called "))
+    #expect(text.contains("      2  recovered-2\n"), "\(text)")
     let changed = Set(try Self.files(in: specimen.path)).symmetricDifference(before)
     // Its lock was held, so that no process opens the store meanwhile.
     #expect(changed.allSatisfy { $0.hasPrefix("LARDER.lock 0 ") }, "\(changed)")

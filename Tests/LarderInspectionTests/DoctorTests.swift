@@ -194,11 +194,11 @@ import Testing
 }
 
 extension Statistics {
-  fileprivate static var none: Statistics { Store.inMemory().statistics }
+  static var none: Statistics { Store.inMemory().statistics }
 }
 
 extension CacheStatistics {
-  fileprivate static var none: CacheStatistics {
+  static var none: CacheStatistics {
     get throws {
       let store = Store.inMemory()
       _ = try store.cache("c", of: Int.self)

@@ -56,7 +56,7 @@ struct DatabaseFiles {
     }
     let name = String(decoding: current.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
     guard DataFile(name) == .manifest else { return Current() }
-    let bytes = try FileAccess.read("\(path)/\(name)", limit: .max)
+    let bytes = try FileAccess.read("\(path)/\(name)", limit: SystemFiles.wholeFileLimit)
     return Current(name: name, manifest: bytes.flatMap { Manifest($0) })
   }
 
@@ -138,7 +138,11 @@ extension FileAccess {
   fileprivate static func bytes(
     of name: String, in path: String
   ) throws(InspectionError) -> [UInt8] {
-    guard let bytes = try read("\(path)/\(name)", limit: .max) else {
+    let limit = SystemFiles.wholeFileLimit
+    guard bytes(of: "\(path)/\(name)") ?? 0 <= limit else {
+      throw InspectionError(.io, "\(path)/\(name) has more than \(limit) bytes")
+    }
+    guard let bytes = try read("\(path)/\(name)", limit: limit) else {
       throw InspectionError(.unavailable, "\(path)/\(name) was deleted meanwhile")
     }
     return bytes

@@ -52,6 +52,7 @@ extension Inspection {
   private func facts(isDeep: Bool, style: Style) throws(InspectionError) -> StoreFacts {
     var facts = StoreFacts()
     facts.damage = damage
+    facts.markerFault = markerFault
     try forEachItem(in: Selection(), keys: style.keys) { item throws(InspectionError) in
       switch item {
       case .unreadable(_, let message):
@@ -60,6 +61,10 @@ extension Inspection {
         facts.records += 1
         facts.liveBytes += record.entryBytes
         facts.separatedBytes += record.separatedBytes
+        if record.cache.registration == nil {
+          facts.ownerless.records += 1
+          facts.ownerless.caches.insert(record.cache.label)
+        }
         if record.state == .unsupported { facts.unsupported += 1 }
         if record.state == .damaged {
           let key = style.text(of: record.key, in: record.cache)
@@ -70,7 +75,9 @@ extension Inspection {
     }
     if isDeep {
       let known = facts.damage.count
-      let problems = try verification().problems.filter { !$0.isUnsupported }
+      let problems = try verification().problems.filter {
+        !$0.isUnsupported && !$0.hasOwnFinding
+      }
       // The scan has found some of them; the rest is named by the verification.
       if problems.count > known { facts.damage = problems.map { description(of: $0, style) } }
     }

@@ -11,7 +11,11 @@ struct StoreFacts {
   var damage: [String] = []
   /// The damage that a program met; nil for none.
   var notedDamage: String?
+  /// What is wrong with the store's marker, although it can be read; nil for nothing.
+  var markerFault: String?
   var records = 0
+  /// Records of caches that are not registered, and the labels of these caches.
+  var ownerless: (records: Int, caches: Set<String>) = (0, [])
   /// The size of the records with their keys, before LevelDB compresses them.
   var liveBytes = 0
   /// The part of it that lies in segments.
@@ -101,6 +105,22 @@ extension StoreFacts {
           message: "A program met damage in the store's files: \(notedDamage). A copy of what can "
             + "be read makes a store that is whole.",
           command: "kvinspect repair \(path) --output \(path).repaired"))
+    }
+    if ownerless.records > 0 {
+      let caches = ownerless.caches.sorted().joined(separator: ", ")
+      findings.append(
+        Finding(
+          check: "ownerless", severity: .damage,
+          message: "No cache owns \(Amount.text(ownerless.records)) records: the registration of "
+            + "\(caches) is lost. A copy has them in caches that are called recovered- and the "
+            + "number.", command: "kvinspect repair \(path) --output \(path).repaired"))
+    }
+    if let markerFault {
+      findings.append(
+        Finding(
+          check: "marker", severity: .damage,
+          message: "The marker is wrong: \(markerFault). The next opening for writing corrects it.",
+          command: "kvinspect compact \(path) --write"))
     }
     return findings
   }

@@ -26,7 +26,7 @@ enum ExportMember {
   static let savedAtBits = "savedAtBits"
   /// Null for never; without it, the lifetime decides.
   static let expiresAtBits = "expiresAtBits"
-  /// The name of the coder, or its number.
+  /// The name of the coder.
   static let coder = "coder"
   static let schemaVersion = "payloadSchemaVersion"
   /// The entry's own lifetime: two numbers of seconds, null for unlimited.
@@ -36,22 +36,48 @@ enum ExportMember {
   static let validator = "validator"
   static let tags = "tags"
   static let payload = "payload"
+
+  /// The members that a record's line may have.
+  static let ofRecord: Set<String> = [
+    cache, key, savedAt, savedAtBits, expiresAtBits, coder, schemaVersion, lifetime, validator,
+    tags, payload,
+  ]
+  /// The members of a cache's line.
+  static let ofCache: Set<String> = [cache, registration]
+  /// The members that the first line may have.
+  static let ofHeading: Set<String> = [version, "store", "exportedAt"]
+  /// The members that the last line may have.
+  static let ofEnd: Set<String> = [records, leftOut]
+
+  static let version = "larderExport"
+  static let records = "records"
+  static let leftOut = "leftOut"
 }
 
 extension FoundRecord {
-  /// The record's line in an export; nil if it cannot be read.
+  /// Whether a later version of this library wrote the record, or registered its cache.
+  var isOfLaterVersion: Bool {
+    if let coder = cache.registration?.coder, PayloadFormat(rawValue: coder) == nil { return true }
+    return switch content {
+    case .success(let record): PayloadFormat(rawValue: record.coder) == nil
+    case .failure(let fault): fault != .damaged
+    }
+  }
+
+  /// The record's line in an export.
+  ///
+  /// Nil if it cannot be read, if no cache owns it, or if a later version wrote it.
   var exportLine: JSONValue? {
-    guard case .success(let record) = content, let payload else { return nil }
+    guard case .success(let record) = content, let payload, cache.registration != nil,
+      let format = PayloadFormat(rawValue: record.coder), !isOfLaterVersion
+    else { return nil }
     var members: [(name: String, value: JSONValue)] = [
       (ExportMember.cache, .string(cache.name ?? "")),
       (ExportMember.key, .string(KeyForm.auto.text(of: key, kind: cache.keyKind))),
       (ExportMember.savedAt, .optional(Moment.text(record.savedAt))),
       (ExportMember.savedAtBits, .string(Moment.bits(record.savedAt))),
       (ExportMember.expiresAtBits, .optional(record.expiresAt.map(Moment.bits))),
-      (
-        ExportMember.coder,
-        PayloadFormat(rawValue: record.coder).map { .string("\($0)") } ?? .integer(record.coder)
-      ),
+      (ExportMember.coder, .string("\(format)")),
       (ExportMember.schemaVersion, .integer(record.schemaVersion)),
     ]
     if let lifetime = record.ownLifetime {
@@ -73,5 +99,15 @@ extension FoundRecord {
 extension JSONValue {
   static func base64(_ bytes: [UInt8]) -> JSONValue {
     .string(Data(bytes).base64EncodedString())
+  }
+
+  /// The bytes that ``base64(_:)`` writes as `text`; nil for any other text.
+  ///
+  /// Foundation's decoder takes `====` for a byte, and ignores bits behind the last one.
+  static func bytes(ofBase64 text: String) -> [UInt8]? {
+    guard let bytes = Data(base64Encoded: text), bytes.base64EncodedString() == text else {
+      return nil
+    }
+    return Array(bytes)
   }
 }

@@ -1,16 +1,18 @@
 import Foundation
 import Larder
+import LarderCoding
 import LarderEngine
 
 extension Inspection {
   /// Writes the selected records as JSON lines, from which an import makes a store.
   ///
-  /// Entries that an invalidated tag ended are left out; so is what cannot be read, and then the
-  /// outcome is `damaged` or `unsupported`.
+  /// Entries that an invalidated tag ended are left out. So is what cannot be read or belongs to no
+  /// registered cache: then the outcome is `damaged` or `unsupported`, and `note` gets a message.
   ///
   /// - Complexity: One step and one checksum for each record. One record is in memory at a time.
   package func export(
-    _ selection: Selection, style: Style, to output: inout some TextOutputStream
+    _ selection: Selection, style: Style, to output: inout some TextOutputStream,
+    noting note: (String) -> Void = { _ in }
   ) throws(InspectionError) -> Outcome {
     guard !style.isRedacted else {
       throw InspectionError(.usage, "an export without keys and values cannot be imported")
@@ -20,7 +22,7 @@ extension Inspection {
     }
     write(
       .object([
-        ("larderExport", .integer(exportVersion)), ("store", .string(path)),
+        (ExportMember.version, .integer(exportVersion)), ("store", .string(path)),
         ("exportedAt", .optional(Moment.text(now))),
       ]), to: &output)
     for cache in try caches(in: selection).caches {
@@ -31,8 +33,15 @@ extension Inspection {
       records += 1
       write(line, to: &output)
     }
+    if leftOut > 0 {
+      note(
+        "\(Amount.text(leftOut)) records are left out: they cannot be read, or no cache owns them; "
+          + "`kvinspect verify` names them")
+    }
     write(
-      .object([("records", .integer(records)), ("leftOut", .integer(leftOut))]), to: &output)
+      .object([
+        (ExportMember.records, .integer(records)), (ExportMember.leftOut, .integer(leftOut)),
+      ]), to: &output)
     return outcome
   }
 
@@ -49,11 +58,11 @@ extension Inspection {
       outcome.add(item.state)
       guard case .record(let found) = item else { return true }
       if case .success(let record) = found.content, record.isInvalidated { return true }
-      if found.cache.registration != nil, let line = found.exportLine {
+      if let line = found.exportLine {
         body(found.cache, line)
       } else {
         leftOut += 1
-        outcome.add(.damaged)
+        outcome.add(found.isOfLaterVersion ? .unsupported : .damaged)
       }
       return true
     }
@@ -65,9 +74,11 @@ extension Inspection {
     output.write("\n")
   }
 
-  /// Nil if the cache has no readable registration: its records are left out.
+  /// Nil if the cache has no registration that this version can read: its records are left out.
   private func registrationLine(of cache: KnownCache) -> JSONValue? {
-    guard let name = cache.name, let registration = cache.registration else { return nil }
+    guard let name = cache.name, let registration = cache.registration,
+      PayloadFormat(rawValue: registration.coder) != nil
+    else { return nil }
     do {
       guard let json = JSONReader.read(Array(try registration.json)) else { return nil }
       return .object([

@@ -4,6 +4,9 @@ import LarderCoding
 import LarderEngine
 
 /// Adds the lines of an export to an import.
+///
+/// It takes no line that an export of this version could not have, because a part of it may be
+/// damaged. Members may be missing where people who write lines need not know them.
 struct LineImport: ~Copyable {
   private var lines: LineReader
 
@@ -21,7 +24,11 @@ struct LineImport: ~Copyable {
     while let bytes = try lines.next() {
       progress?.step { lines.share }
       let line = try members(of: bytes)
-      if let count = line["records"]?.integer {
+      if let count = line[ExportMember.records]?.integer {
+        try checkMembers(of: line, in: ExportMember.ofEnd)
+        guard (line[ExportMember.leftOut].map { $0.integer ?? -1 } ?? 0) >= 0 else {
+          throw lines.failure("\(ExportMember.leftOut) is not a count")
+        }
         guard count == store.recordCount else {
           throw lines.failure("the export has \(count) records; \(store.recordCount) were read")
         }
@@ -30,8 +37,10 @@ struct LineImport: ~Copyable {
       }
       do {
         if let registration = line[ExportMember.registration] {
+          try checkMembers(of: line, in: ExportMember.ofCache)
           try add(registration, named: try text(ExportMember.cache, in: line), to: &store)
         } else {
+          try checkMembers(of: line, in: ExportMember.ofRecord)
           try addRecord(line, to: &store)
         }
       } catch let error as InspectionError {
@@ -46,20 +55,32 @@ struct LineImport: ~Copyable {
   }
 
   private mutating func readHeading() throws(InspectionError) {
-    guard let bytes = try lines.next(),
-      let version = try members(of: bytes)["larderExport"]?.integer
-    else { throw lines.failure("it is not the first line of an export") }
+    let line = try lines.next().map { bytes throws(InspectionError) in try members(of: bytes) }
+    guard let line, let version = line[ExportMember.version]?.integer else {
+      throw lines.failure("it is not the first line of an export")
+    }
     guard version == exportVersion else {
       throw InspectionError(
         .unsupported, "the export has version \(version); this version reads \(exportVersion)")
     }
+    try checkMembers(of: line, in: ExportMember.ofHeading)
   }
 
   private func members(of line: [UInt8]) throws(InspectionError) -> [String: JSONValue] {
     guard case .object(let members)? = JSONReader.read(line) else {
       throw lines.failure("it is not a JSON object")
     }
+    if let name = JSONValue.object(members).repeatedMember {
+      throw lines.failure("it has two members called \(name)")
+    }
     return Dictionary(members.map { ($0.name, $0.value) }) { first, _ in first }
+  }
+
+  private func checkMembers(
+    of line: [String: JSONValue], in known: Set<String>
+  ) throws(InspectionError) {
+    guard let name = line.keys.filter({ !known.contains($0) }).min() else { return }
+    throw lines.failure("it has an unknown member called \(name)")
   }
 
   private func text(
@@ -74,10 +95,10 @@ struct LineImport: ~Copyable {
   private func bytes(
     _ name: String, in line: [String: JSONValue]
   ) throws(InspectionError) -> [UInt8] {
-    guard let bytes = Data(base64Encoded: try text(name, in: line)) else {
+    guard let bytes = JSONValue.bytes(ofBase64: try text(name, in: line)) else {
       throw lines.failure("\(name) is not Base64")
     }
-    return Array(bytes)
+    return bytes
   }
 }
 
@@ -89,6 +110,9 @@ extension LineImport {
   ) throws {
     guard case .object(let members) = json else {
       throw lines.failure("the registration is not a JSON object")
+    }
+    if let member = members.first(where: { !Registration.memberNames.contains($0.name) }) {
+      throw lines.failure("the registration has an unknown member called \(member.name)")
     }
     var text = ""
     // The id is that of the old store; the import gives the cache another one.
@@ -115,7 +139,8 @@ extension LineImport {
     }
     let keyText = try text(ExportMember.key, in: line)
     let kind = KeyKind(code: registration.keyKind)
-    guard let key = KeyForm.auto.bytes(of: keyText, kind: kind) else {
+    guard let key = KeyForm.auto.bytes(of: keyText, kind: kind), isWritten(keyText, key, kind)
+    else {
       throw lines.failure("\(keyText) is not a key of kind \(kind)")
     }
     let savedAt = try savedAt(in: line)
@@ -139,31 +164,38 @@ extension LineImport {
     try store.add(record, under: key, in: name)
   }
 
+  /// Whether an export may write a key as this text.
+  private func isWritten(_ text: String, _ key: [UInt8], _ kind: KeyKind) -> Bool {
+    switch kind {
+    case .integer: text.hasPrefix("0x") || KeyForm.auto.text(of: key, kind: kind) == text
+    case .bytes: KeyForm.bytes(ofHex: text) != nil
+    default: true
+    }
+  }
+
   private func savedAt(in line: [String: JSONValue]) throws(InspectionError) -> Date {
     if line[ExportMember.savedAtBits] != nil {
       return try date(ExportMember.savedAtBits, in: line)
     }
-    do throws(InspectionError) {
-      return try Moment.parse(try text(ExportMember.savedAt, in: line), from: Moment.now())
-    } catch {
-      throw lines.failure(error.description)
+    let text = try text(ExportMember.savedAt, in: line)
+    guard let date = Moment.date(text) else {
+      throw lines.failure("\(text) is not a valid time, such as 2026-01-31T12:00:00Z")
     }
+    return date
   }
 
   private func date(
     _ name: String, in line: [String: JSONValue]
   ) throws(InspectionError) -> Date {
     let text = try text(name, in: line)
-    guard text.hasPrefix("0x"), text.utf8.count == 18,
-      let bits = UInt64(text.dropFirst(2), radix: 16)
-    else { throw lines.failure("\(name) is not 0x and 16 digits") }
+    guard let bytes = KeyForm.bytes(ofHex: text), bytes.count == 8 else {
+      throw lines.failure("\(name) is not 0x and 16 digits")
+    }
+    let bits = bytes.reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
     return Date(timeIntervalSinceReferenceDate: Double(bitPattern: bits))
   }
 
   private func coder(in line: [String: JSONValue]) throws(InspectionError) -> UInt8 {
-    if let number = line[ExportMember.coder]?.integer, let code = UInt8(exactly: number) {
-      return code
-    }
     let name = try text(ExportMember.coder, in: line)
     do throws(InspectionError) {
       return try PayloadFormat(called: name).rawValue
@@ -201,6 +233,26 @@ extension LineImport {
 }
 
 extension JSONValue {
+  /// The name that two members of an object in this document have; nil if there is none.
+  fileprivate var repeatedMember: String? {
+    switch self {
+    case .object(let members):
+      // Readers sort them.
+      for (one, next) in zip(members, members.dropFirst()) where one.name == next.name {
+        return one.name
+      }
+      for (_, value) in members {
+        if let name = value.repeatedMember { return name }
+      }
+    case .array(let elements):
+      for element in elements {
+        if let name = element.repeatedMember { return name }
+      }
+    default: break
+    }
+    return nil
+  }
+
   /// The whole number that this is; nil if it is none.
   fileprivate var integer: Int? {
     if case .number(let text) = self { Int(text) } else { nil }
@@ -214,7 +266,7 @@ extension JSONValue {
   fileprivate var limit: Double? {
     switch self {
     case .null: .infinity
-    case .number(let text): Double(text)
+    case .number(let text): Double(text).flatMap { $0.isFinite ? $0 : nil }
     default: nil
     }
   }

@@ -26,7 +26,7 @@ enum Amount {
   /// A share in per cent, rounded to the nearest tenth.
   static func share(_ part: Int, of whole: Int) -> String {
     guard whole > 0 else { return "-" }
-    let tenths = (part * 1000 + whole / 2) / whole
+    let tenths = (Int128(part) * 1000 + Int128(whole / 2)) / Int128(whole)
     return "\(tenths / 10).\(tenths % 10) %"
   }
 }

@@ -44,17 +44,20 @@ struct StatisticsTotals {
   /// No counts.
   init() {}
 
+  /// Any program may have written the statistics: a count is taken for at most 2^44, and sums do
+  /// not overflow.
   init(_ statistics: Statistics) {
+    func sum(_ counts: Int...) -> Int { counts.reduce(0) { $0 + min(max($1, 0), 1 << 44) } }
     for cache in statistics.caches.values {
-      let found = cache.reads
-      reads += found.fresh + found.stale + found.expired + found.missing + found.failed
-      fresh += found.fresh
-      memory += found.memory
-      saves += cache.saves
-      removals += cache.removals
-      loads += cache.loads.loads
-      expired += cache.deletions.sweeps.entries + cache.deletions.validations.entries
-      evicted += cache.deletions.cacheBudget.entries + cache.deletions.storeBudget.entries
+      let (found, deleted) = (cache.reads, cache.deletions)
+      reads += sum(found.fresh, found.stale, found.expired, found.missing, found.failed)
+      fresh += sum(found.fresh)
+      memory += sum(found.memory)
+      saves += sum(cache.saves)
+      removals += sum(cache.removals)
+      loads += sum(cache.loads.loads)
+      expired += sum(deleted.sweeps.entries, deleted.validations.entries)
+      evicted += sum(deleted.cacheBudget.entries, deleted.storeBudget.entries)
     }
   }
 }

@@ -96,7 +96,9 @@ struct RepairReport {
     }
     if report.namelessEntries > 0 {
       let count = Amount.text(report.namelessEntries)
-      sentences.append("\(count) entries of caches without a registration were not copied")
+      sentences.append(
+        "\(count) entries have no cache registration: they are in caches called recovered- and a "
+          + "number, with keys of bytes")
     }
     for tag in report.endedTags {
       sentences.append("all entries with the invalidated tag \(key(tag)) have ended")
