@@ -10,7 +10,7 @@ struct Arguments {
       --rounds N       the number of rounds of A B B A (11; 3 with --quick)
       --suite NAME     measure only this suite: \(Suite.all.map(\.name).joined(separator: ", "))
       --only NAME      measure only this workload; --suite and --only may be repeated
-      --huge           in the suite growth, also read from 10,000,000 records
+      --huge           in the suite sizes, also read from 10,000,000 records
       --background     only measure saves beside a backup, a sweep and a collection
       --budget         only fill caches that have a byte budget
       --week           only simulate ten days of saves and sweeps

@@ -90,7 +90,7 @@ struct SmallSuite {
 }
 
 /// Reads from stores of several sizes, against LevelDB's own reads.
-struct GrowthSuite {
+struct SizesSuite {
   private static let goal = 1.3
   let contests: [Contest]
 

@@ -7,6 +7,12 @@ struct Suite: Sendable {
   let name: String
   /// The heading of the table: Larder's side and the other one.
   let title: String
+  /// Whether a missed goal fails the run, at every scale.
+  ///
+  /// So it is for a suite with Larder on both sides, whose ratios depend little on the machine.
+  var isAlwaysChecked = false
+  /// Lines below the table.
+  var notes: String?
   let prepare: @Sendable (BenchScale, Workspace) throws -> Prepared
 
   /// All suites, in the order of the tables.
@@ -40,8 +46,17 @@ struct Suite: Sendable {
     Suite(name: "expiry", title: "sweeps and their index, against C++ on the same LevelDB") {
       (try SweepSuite($0, in: $1).contests, {})
     },
-    Suite(name: "growth", title: "typed reads as the store grows, against the same bytes in C++") {
-      (GrowthSuite($0, in: $1).contests, {})
+    Suite(name: "sizes", title: "typed reads as the store grows, against the same bytes in C++") {
+      (SizesSuite($0, in: $1).contests, {})
+    },
+    Suite(
+      name: "growth", title: "each call beside many of a thing, against the same beside few",
+      isAlwaysChecked: true,
+      notes: "Costs that may grow, as the documentation says:\n\n"
+        + GrowthSuite.notes
+    ) {
+      let suite = GrowthSuite($0, in: $1)
+      return (suite.contests, suite.close)
     },
     Suite(name: "open", title: "opening a store, against C++ on the same LevelDB") {
       (try OpeningSuite($0, in: $1).contests, {})

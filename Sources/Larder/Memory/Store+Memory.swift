@@ -34,7 +34,8 @@ extension Store {
   ///
   /// - Parameter bytes: The most that the values may take afterwards; 0, the default, releases
   ///   all. A negative number counts as 0.
-  /// - Complexity: Proportional to the number of values that are released.
+  /// - Complexity: Proportional to the number of values that are released. One check for each cache
+  ///   with memory of its own.
   public func releaseMemory(to bytes: Int = 0) {
     context.memory?.reduce(to: max(0, bytes))
   }
