@@ -9,6 +9,22 @@ import Testing
 
 /// Dropping a cache; ``ModelTests`` mixes it with all other operations.
 @Suite struct DropTests {
+  @Test("Opening a cache after a drop reads the names of no other caches.")
+  func namesAfterDrop() throws {
+    let engine = InterruptedEngine(InMemoryEngine())
+    let store = try Store(engine: engine, origin: .memory)
+    for name in ["a", "e\u{301}", "c"] { _ = try store.cache(name, of: Int.self) }
+    #expect(throwsInvalidArgument { try store.cache("\u{e9}", of: Int.self) })
+    try store.drop(cache: "a")
+    try store.drop(cache: "e\u{301}")
+    let cursors = engine.cursorCount
+    // The other spelling of a name is free with it.
+    for name in ["a", "b", "\u{e9}"] { _ = try store.cache(name, of: Int.self) }
+    #expect(engine.cursorCount == cursors)
+    #expect(throwsInvalidArgument { try store.cache("e\u{301}", of: Int.self) })
+    try store.close()
+  }
+
   @Test(
     "A dropped cache is gone, and its name can be used with keys of another kind.",
     arguments: StoreKind.allCases, [true, false])

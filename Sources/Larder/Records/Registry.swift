@@ -163,6 +163,11 @@ struct CacheNames {
 
   mutating func insert(_ name: String) { spellings[name, default: []].insert(CacheName(name)) }
 
+  mutating func remove(_ name: String) {
+    spellings[name]?.remove(CacheName(name))
+    if spellings[name]?.isEmpty == true { spellings[name] = nil }
+  }
+
   /// A name that is canonically equivalent to `name` but has other bytes; nil if there is none.
   func otherSpelling(of name: String) -> String? {
     spellings[name]?.first { $0 != CacheName(name) }?.text
@@ -388,8 +393,6 @@ extension Registry {
   ) throws(StoreError) -> (isDropped: Bool, cache: (any OpenCache)?) {
     guard let id = try registration(of: name)?.id else { return (false, nil) }
     let cache = open.cache(named: name)
-    // Loaded again when the next cache is opened.
-    names = nil
     var rows = WriteBatch()
     rows.mayUseReserve = true
     rows.remove(Metadata.cache(name).span.bytes)
@@ -400,8 +403,11 @@ extension Registry {
       try context.writeMetadata(&rows, synced: true, cache: name)
     } catch {
       open.noteFailedDrop()
+      // Loaded again when the next cache is opened.
+      names = nil
       throw error
     }
+    names?.remove(name)
     cache?.id = droppedCacheID
     open.remove(named: name)
     context.budgets.accounting.close([id])
