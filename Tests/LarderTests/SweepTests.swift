@@ -219,7 +219,7 @@ extension SweepTests {
   }
 
   @Test(
-    "Without sweeps, a key has up to 65 index rows ahead, and a due one for each bucket that ended.",
+    "Without sweeps, a key has up to 65 index rows ahead, and a due one for each ended bucket.",
     arguments: [1.0, 60, 64, 65, 600, 3601])
   func rowsWithoutSweeps(lifetime seconds: Double) throws {
     let fixture = try Fixture(.memory)

@@ -15,8 +15,8 @@ public enum Expiry: Sendable, Hashable {
   /// a crash, closing the store, or a failed write may lose the restarts of the last reads. Scans
   /// restart nothing.
   ///
-  /// Up to 1,024 restarts wait for a thread of the store that writes them. A read that finds so many
-  /// waiting writes them itself before it returns.
+  /// Up to 1,024 restarts wait for a thread of the store that writes them. A read that finds that
+  /// many waiting writes them itself before it returns.
   case sliding
 }
 

@@ -42,7 +42,7 @@ final class StoreMemory {
     stripes.deallocate()
   }
 
-  /// Notes that the cache with memory of its own that had the id `old` has the id `new` from now on.
+  /// Notes that a cache with memory of its own, which had the id `old`, now has the id `new`.
   ///
   /// Nobody looks for values under the old id any more.
   func follow(_ cache: MemoryCache, from old: UInt64, to new: UInt64) {
