@@ -19,16 +19,17 @@ extension PayloadFormat {
   /// Appends the encoded value to `buffer`.
   ///
   /// Throws ``UnsuitableFormat`` for ``bytes``, and an `EncodingError` if lists and objects are
-  /// nested more than 128 levels deep. Foundation's encoders would crash on such a value, so for
-  /// their formats the type encodes itself twice: once to measure the depth, once to be written.
+  /// nested more than 128 levels deep, or if ``json`` has a `Decimal` that is not a number.
+  /// Foundation's encoders would crash on a deeper value, and write such a number as invalid JSON.
+  /// So for their formats the type encodes itself twice: once to be checked, once to be written.
   package func encode<V: Encodable>(_ value: V, into buffer: inout ByteBuffer) throws {
     switch self {
     case .binary: try Binary.encode(value, into: &buffer)
     case .json:
-      try DepthCounter.check(value)
+      try DepthCounter.check(value, allowsNaN: false)
       try JSONEncoder().encode(value).withUnsafeBytes { buffer.append($0) }
     case .propertyList:
-      try DepthCounter.check(value)
+      try DepthCounter.check(value, allowsNaN: true)
       let encoder = PropertyListEncoder()
       encoder.outputFormat = .binary
       try encoder.encode(value).withUnsafeBytes { buffer.append($0) }

@@ -3,22 +3,40 @@ import ArgumentParser
 /// The key of a command, and the cache that it is in.
 struct KeyArgument: ParsableArguments {
   // An array, because a single argument does not accept negative numbers.
-  @Argument(parsing: .allUnrecognized, help: "The key, in the form that ls writes.")
+  @Argument(
+    parsing: .allUnrecognized,
+    help: "The key, in the form that ls writes; after -- if it begins with a dash.")
   var key: [String]
 
   @Option(
     help: "The cache: its name, or # and its number; required if several caches have the key.")
   var cache: String?
 
-  var text: String { key[0] }
+  var text: String { words[0] }
+
+  /// The place of the `--` after which no word is an option; nil if it is in front of the store,
+  /// where the parser takes it away, or missing.
+  private var terminator: Int? { isAllLiteral ? nil : key.firstIndex(of: "--") }
+
+  /// Whether no word is an option, because a `--` is in front of the store.
+  private var isAllLiteral: Bool {
+    func count(_ words: [String]) -> Int { words.count { $0 == "--" } }
+    return count(CommandLine.arguments) > count(key)
+  }
+
+  /// The keys, without the `--` in front of them.
+  private var words: [String] {
+    var words = key
+    if let terminator { words.remove(at: terminator) }
+    return words
+  }
 
   func validate() throws {
-    // Only numbers are written with a leading dash.
-    if let option = key.first(where: { $0.hasPrefix("-") && Int($0) == nil }) {
-      throw ValidationError("Unknown option '\(option)'")
-    }
-    guard key.count == 1 else {
-      throw ValidationError("the command takes one key, not \(key.count)")
+    // Without `--`, only numbers are written with a leading dash.
+    let option = key[..<(terminator ?? key.count)].first { $0.hasPrefix("-") && Int($0) == nil }
+    if let option, !isAllLiteral { throw ValidationError("Unknown option '\(option)'") }
+    guard words.count == 1 else {
+      throw ValidationError("the command takes one key, not \(words.count)")
     }
   }
 }

@@ -28,7 +28,14 @@ package final class RawServer: Sendable {
   ///     empty for nothing. The connection is closed then.
   ///   - milliseconds: The time between repetitions.
   /// - Throws: The errors of the socket.
-  package init(_ first: String, then more: String = "", every milliseconds: Int = 0) throws {
+  package convenience init(
+    _ first: String, then more: String = "", every milliseconds: Int = 0
+  ) throws {
+    try self.init(Data(first.utf8), then: Data(more.utf8), every: milliseconds)
+  }
+
+  /// Starts a server, as above, that may send any bytes.
+  package init(_ first: Data, then more: Data = Data(), every milliseconds: Int = 0) throws {
     let socket = try Socket(domain: AF_INET)
     try socket.bind(to: .inet(ip4: "127.0.0.1", port: 0))
     try socket.listen()
@@ -42,11 +49,11 @@ package final class RawServer: Sendable {
       let connection = Socket(file: try socket.accept().file)
       defer { try? connection.close() }
       _ = try connection.read(atMost: 1 << 16)
-      try Self.send(Data(first.utf8), to: connection, sent)
+      try Self.send(first, to: connection, sent)
       while !more.isEmpty {
         if milliseconds > 0 { await pause(milliseconds: milliseconds) }
         try Task.checkCancellation()
-        try Self.send(Data(more.utf8), to: connection, sent)
+        try Self.send(more, to: connection, sent)
       }
     }
   }

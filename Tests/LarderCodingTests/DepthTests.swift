@@ -128,7 +128,40 @@ import Testing
       Backwards(
         a: [1], b: RoundTripTests.item, c: "c", d: ["x": "y"]), [1: "a"], Int128.max, [UInt128.max],
     ]
-    for value in values { try DepthCounter.check(value) }
+    for value in values { try DepthCounter.check(value, allowsNaN: false) }
+  }
+
+  private struct Price: Codable {
+    var amount: Decimal?
+    var others: [String: [Decimal]] = [:]
+  }
+
+  @Test("JSON refuses a Decimal that is not a number; what the other formats write can be read.")
+  func notANumber() throws {
+    func check<Value: Codable>(_ value: Value, isNaN: (Value) -> Bool) throws {
+      for format in Self.formats {
+        var bytes = ByteBuffer()
+        guard format == .json else {
+          try format.encode(value, into: &bytes)
+          #expect(isNaN(try format.decode(Value.self, from: Array(bytes).span.bytes)))
+          continue
+        }
+        #expect(throws: EncodingError.self) { try format.encode(value, into: &bytes) }
+        #expect(bytes.count == 0)
+      }
+    }
+    try check([Decimal(1), .nan]) { $0[1].isNaN }
+    try check(Price(amount: .nan)) { $0.amount?.isNaN == true }
+    try check(Price(amount: 1, others: ["a": [2, .nan]])) { $0.others["a"]?[1].isNaN == true }
+    try check([1: Decimal.nan]) { $0[1]?.isNaN == true }
+    var bytes = ByteBuffer()
+    #expect(throws: EncodingError.self) {
+      try PayloadFormat.json.encode(Decimal.nan, into: &bytes)
+    }
+    let largest = [Decimal.greatestFiniteMagnitude, .leastNonzeroMagnitude, -1]
+    try PayloadFormat.json.encode(largest, into: &bytes)
+    #expect(
+      try PayloadFormat.json.decode([Decimal].self, from: Array(bytes).span.bytes) == largest)
   }
 
   /// Whether `body` throws the error for values nested too deeply.

@@ -99,6 +99,28 @@ import Testing
     }
   }
 
+  #if os(Linux)
+    /// A gap of Foundation that the documentation of `URLSessionClient` names.
+    @Test("A byte that is not UTF-8 in a header field is no connection; UTF-8 is delivered.")
+    func latin1() async throws {
+      func server(_ name: [UInt8]) throws -> RawServer {
+        let head = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nX-A: caf"
+        return try RawServer(Data(head.utf8) + Data(name) + Data("\r\n\r\nabc".utf8))
+      }
+      let latin = try server([0xE9])
+      let parts = try Composition.imageData.open(latin.url, URLSessionClient.patient, .inMemory())
+      let error = await feedError { try await parts.load(nil) }
+      #expect(error?.reason == .connectivity)
+      await latin.end()
+
+      let unicode = try server([0xC3, 0xA9])
+      let (response, body) = try await URLSessionClient.patient.send(
+        HTTPRequest(url: unicode.url), body: Data())
+      #expect(response.status == .ok && body == Data("abc".utf8))
+      await unicode.end()
+    }
+  #endif
+
   @Test("A flood of header fields is not held in memory.")
   func memory() async {
     // In another process, which does nothing else.

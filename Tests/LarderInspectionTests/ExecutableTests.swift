@@ -179,6 +179,39 @@ import Testing
     #expect(try run("ls", specimen.path, "--now", "-1d").status == 0)
   }
 
+  @Test("A key that begins with a dash is passed after `--`, to all commands that take keys.")
+  func keysAfterTerminator() throws {
+    let specimen = try Specimen()
+    let path = specimen.path
+    let store = try Specimen.open(path)
+    let cache = try store.cache("dashes", of: String.self, coder: .json)
+    for key in ["-k", "--write", "--", "--help"] {
+      try cache.save("value of \(key)", for: key)
+    }
+    try store.close()
+    for key in ["-k", "--write", "--", "--help"] {
+      let value = "value of \(key)"
+      #expect(try run("get", path, "--", key).output.contains(value), "\(key)")
+      #expect(try run("get", "--", path, key).output.contains(value), "\(key)")
+      #expect(
+        try run("get", "--cache", "dashes", path, "--raw", "--", key).output == "\"\(value)\"",
+        "\(key)")
+      #expect(try run("why", path, "--", key).status == 0, "\(key)")
+      #expect(try run("find", path, "--", key).status == 0, "\(key)")
+      #expect(
+        try run("set", path, "--value", "\"new\"", "--write", "--quiet", "--", key).status == 0)
+      #expect(try run("get", path, "--raw", "--", key).output == "\"new\"", "\(key)")
+      #expect(try run("remove", path, "--write", "--", key).status == 0, "\(key)")
+      #expect(try run("get", path, "--", key).status == 2, "\(key)")
+    }
+    #expect(try run("get", path, "--", "-7").status == 0)
+    #expect(try run("get", path, "fresh", "--").status == 0)
+    #expect(try run("get", path, "-k").status == 64)
+    #expect(try run("get", path, "-k", "--", "fresh").status == 64)
+    #expect(try run("get", path, "--", "fresh", "stale").status == 64)
+    #expect(try run("get", path, "--").status == 64)
+  }
+
   @Test("A reader that closes the output ends the program without an error.")
   func closedOutput() throws {
     let specimen = try largeStore()

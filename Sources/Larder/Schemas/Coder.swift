@@ -45,10 +45,13 @@ extension Coder where Value: Codable {
 
   /// Foundation's JSON coders with their default strategies.
   ///
+  /// JSON has no number that is infinite or not a number. Saving one throws
+  /// ``StoreError/encoding(key:underlying:)``, also for a `Decimal`.
+  ///
   /// Lists and objects can be nested 128 levels deep. A deeper value throws
   /// ``StoreError/encoding(key:underlying:)`` when it is saved, and
   /// ``StoreError/undecodable(key:underlying:)`` when it is read. A save calls `encode(to:)` twice,
-  /// the first time to measure the depth.
+  /// the first time to check it.
   public static var json: Coder { Coder(.json) }
 
   /// Foundation's property list coders, in the binary format.

@@ -1,11 +1,18 @@
 import Foundation
 
-/// Measures how deep the lists and objects of a value are nested, while its type encodes itself.
+/// Finds what a Foundation encoder does not refuse, while the type of a value encodes itself.
 ///
-/// Foundation's encoders recurse without a limit, and crash when the stack is used up. A value
-/// therefore passes through this encoder first, which writes nothing.
+/// Foundation's encoders recurse without a limit, and crash when the stack is used up. And the JSON
+/// encoder writes `Decimal.nan` as `NaN`, which is not JSON. A value therefore passes through this
+/// encoder first, which measures how deep lists and objects are nested, and writes nothing.
 final class DepthCounter {
-  @exclusivity(unchecked) fileprivate private(set) var isTooDeep = false
+  private enum Fault {
+    case tooDeep, notANumber
+  }
+
+  /// Why the value is refused; nil if it is not, so far.
+  @exclusivity(unchecked) private var fault: Fault?
+  private let allowsNaN: Bool
   @exclusivity(unchecked) private var nesting = 0
   /// The last type that was not a scalar; values of one type often follow each other.
   @exclusivity(unchecked) private var lastType = ObjectIdentifier(Never.self)
@@ -16,57 +23,82 @@ final class DepthCounter {
 
   private typealias Kept = (keys: ObjectIdentifier, depth: Int, fields: AnyObject)
 
-  /// Throws an `EncodingError` if the lists and objects of `value` are nested more than 128 deep.
+  private init(allowsNaN: Bool) { self.allowsNaN = allowsNaN }
+
+  /// Checks the nesting of a value, and its decimal numbers.
   ///
-  /// The check stops there: no deeper value is asked to encode itself.
+  /// The check stops at the first fault: no deeper value is asked to encode itself.
   ///
+  /// - Parameters:
+  ///   - value: The value.
+  ///   - allowsNaN: Whether its format has a `Decimal` that is not a number.
+  /// - Throws: An `EncodingError` if lists and objects are nested more than 128 deep, or for such a
+  ///   `Decimal`.
   /// - Complexity: O(n) in the values; the commonest lists of scalars count as one value.
-  static func check(_ value: some Encodable) throws {
-    let counter = DepthCounter()
+  static func check<T: Encodable>(_ value: T, allowsNaN: Bool) throws {
+    let counter = DepthCounter(allowsNaN: allowsNaN)
     // The containers hold the counter: break the reference cycle.
     defer { counter.kept = [] }
     do {
+      try counter.checkNumber(value)
       try value.encode(to: DepthEncoder(counter: counter, depth: 0))
     } catch {
       // An error of the type's own is thrown again by the encoder that follows.
     }
-    try counter.checkDepth()
+    try counter.checkFault()
   }
 
-  /// Throws if the value was found to be too deep.
+  /// Throws if the value is refused.
   @inline(__always)
-  fileprivate func checkDepth() throws {
-    if isTooDeep { throw tooDeep([]) }
+  fileprivate func checkFault() throws {
+    if let fault { throw error(for: fault) }
+  }
+
+  private func error(for fault: Fault) -> EncodingError {
+    switch fault {
+    case .tooDeep: tooDeep([])
+    case .notANumber:
+      .invalidValue(
+        Decimal.nan,
+        EncodingError.Context(
+          codingPath: [], debugDescription: "JSON has no Decimal that is not a number"))
+    }
+  }
+
+  private func checkNumber<T>(_ value: T) throws {
+    guard T.self == Decimal.self, !allowsNaN, (value as? Decimal)?.isNaN == true else { return }
+    fault = .notANumber
+    try checkFault()
   }
 
   /// Measures a value with `depth` lists and objects around it.
   @inline(__always)
   fileprivate func count<T: Encodable>(_ value: T, within depth: Int) throws {
-    try checkDepth()
+    try checkFault()
     if T.self == String.self || T.self == Int.self || T.self == Double.self || T.self == Bool.self {
       return
     }
     if lastType != ObjectIdentifier(T.self) {
-      if isScalar(T.self) { return }
+      if isScalar(T.self) { return try checkNumber(value) }
       if T.self == [Int].self || T.self == [Double].self || T.self == [String].self {
         begin(depth + 1)
-        return try checkDepth()
+        return try checkFault()
       }
       lastType = ObjectIdentifier(T.self)
     }
     guard nesting < Binary.maximumNesting else {
-      isTooDeep = true
-      return try checkDepth()
+      fault = .tooDeep
+      return try checkFault()
     }
     nesting += 1
     try value.encode(to: DepthEncoder(counter: self, depth: depth))
     nesting -= 1
-    try checkDepth()
+    try checkFault()
   }
 
   /// Begins a list or object at nesting level `depth`, counted from 1.
   fileprivate func begin(_ depth: Int) {
-    if depth > Binary.maximumDepth { isTooDeep = true }
+    if depth > Binary.maximumDepth { fault = .tooDeep }
   }
 
   /// Returns the container of an object with keys of one type at nesting level `depth`.
@@ -89,7 +121,7 @@ final class DepthCounter {
     made += 1
     let fields = KeyedEncodingContainer(DepthFields<Key>(counter: self, depth: depth))
     // Keeping a container takes as long as making one, so it pays only for many objects.
-    if made > 8, kept.count < 16, !isTooDeep {
+    if made > 8, kept.count < 16, fault == nil {
       kept.append((ObjectIdentifier(Key.self), depth, KeptFields(fields)))
     }
     return fields
@@ -148,9 +180,9 @@ private struct DepthEncoder: Encoder {
 // In the types below, one generic function satisfies the protocols' requirements for single types.
 
 extension DepthEncoder: SingleValueEncodingContainer {
-  func encodeNil() throws { try counter.checkDepth() }
-  func encode(_ value: Int128) throws { try counter.checkDepth() }
-  func encode(_ value: UInt128) throws { try counter.checkDepth() }
+  func encodeNil() throws { try counter.checkFault() }
+  func encode(_ value: Int128) throws { try counter.checkFault() }
+  func encode(_ value: UInt128) throws { try counter.checkFault() }
   func encode<T: Encodable>(_ value: T) throws { try counter.count(value, within: depth) }
 }
 
@@ -160,9 +192,9 @@ private struct DepthFields<Key: CodingKey>: KeyedEncodingContainerProtocol {
 
   var codingPath: [any CodingKey] { [] }
 
-  func encodeNil(forKey key: Key) throws { try counter.checkDepth() }
-  func encode(_ value: Int128, forKey key: Key) throws { try counter.checkDepth() }
-  func encode(_ value: UInt128, forKey key: Key) throws { try counter.checkDepth() }
+  func encodeNil(forKey key: Key) throws { try counter.checkFault() }
+  func encode(_ value: Int128, forKey key: Key) throws { try counter.checkFault() }
+  func encode(_ value: UInt128, forKey key: Key) throws { try counter.checkFault() }
   func encode<T: Encodable>(_ value: T, forKey key: Key) throws {
     try counter.count(value, within: depth)
   }
@@ -195,7 +227,7 @@ private struct DepthElements: UnkeyedEncodingContainer {
 
   private mutating func add() throws {
     count += 1
-    try counter.checkDepth()
+    try counter.checkFault()
   }
 
   mutating func encodeNil() throws { try add() }

@@ -23,7 +23,7 @@ import Synchronization
 /// `Accept-Language`, `Content-Type` and `User-Agent`. Cancelling the calling task stops the
 /// request. A client can be used from any thread; pending requests keep it and its session alive.
 ///
-/// Foundation on Linux leaves four gaps; put a proxy before servers that are not trusted with them:
+/// Foundation on Linux leaves five gaps; put a proxy before servers that are not trusted with them:
 ///
 /// - A connection that is closed in the middle of the header fields ends the process, in Swift 6.3
 ///   (swift-corelibs-foundation issue 5285).
@@ -33,6 +33,8 @@ import Synchronization
 ///   client should then be replaced by a new one.
 /// - Very small header fields take up to half a minute of one processor for a response. The request
 ///   ends at its time limit, and others wait.
+/// - A byte above 127 in a header field that is not UTF-8, such as a Latin-1 letter in a file name,
+///   fails the request as if there was no connection.
 public final class URLSessionClient: HTTPClient {
   private let session: URLSession
   private let exchanges = Exchanges()
