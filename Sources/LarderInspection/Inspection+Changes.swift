@@ -12,14 +12,18 @@ package struct NewValue: Sendable {
   package var schemaVersion: Int?
   /// The date of the save; nil for now.
   package var savedAt: Date?
+  /// Whether it is set although its shape differs from the old value's.
+  package var isForced: Bool
 
-  package init(json: [UInt8], schemaVersion: Int?, savedAt: Date?) {
+  package init(json: [UInt8], schemaVersion: Int?, savedAt: Date?, isForced: Bool = false) {
     (self.json, self.schemaVersion, self.savedAt) = (json, schemaVersion, savedAt)
+    self.isForced = isForced
   }
 
-  /// Throws if no cache could read the value.
-  fileprivate func check() throws(InspectionError) {
-    guard JSONReader.read(json) != nil else {
+  /// Throws if no cache could read the value, or if its types and members differ from those of the
+  /// record that it replaces.
+  fileprivate func check(replacing old: FoundRecord?, _ style: Style) throws(InspectionError) {
+    guard let value = JSONReader.read(json) else {
       throw InspectionError(.usage, "the value is not a JSON document")
     }
     do {
@@ -27,6 +31,21 @@ package struct NewValue: Sendable {
     } catch {
       throw InspectionError(.usage, "the value is nested too deeply: 128 levels are allowed")
     }
+    guard !isForced, let old, case .success(let record) = old.content else { return }
+    guard let payload = old.payload, let shape = Shape(ofPayload: payload, coder: record.coder)
+    else {
+      throw InspectionError(
+        .usage, "the types and members of the old value are not known; --force sets the new one")
+    }
+    let differences = shape.differences(of: value)
+    guard !differences.isEmpty else { return }
+    let shown = differences.prefix(5).joined(separator: "; ")
+    let rest = differences.count > 5 ? "; and more" : ""
+    throw InspectionError(
+      .usage,
+      "the value differs from the old one"
+        + (style.isRedacted ? " in its types or members" : ": \(shown)\(rest)")
+        + "; --force sets it nevertheless")
   }
 }
 
@@ -60,19 +79,22 @@ extension Inspection {
   /// Sets the value under a key in the store in a directory, not a snapshot.
   ///
   /// The record is encoded in JSON, which every cache reads, whatever its coder. It keeps the own
-  /// lifetime and the tags of the record that it replaces, and not the validator.
+  /// lifetime and the tags of the record that it replaces, and not the validator. Whether the value
+  /// decodes as the application's type is not known here, so its types and members must be those of
+  /// the old value, unless it is forced.
   ///
-  /// - Throws: An ``InspectionError`` with the status `usage` if the value is not JSON, the key or
-  ///   the schema version is none of the cache's, or several caches have the key; `notFound` if the
+  /// - Throws: An ``InspectionError`` with the status `usage` if the value is not JSON or differs
+  ///   from the old one, the key or the schema version is not one of the cache, or several caches
+  ///   have the key; `notFound` if the
   ///   cache is not named and none has the key; otherwise as
   ///   ``remove(_:cache:from:isDryRun:now:style:to:)``.
   package static func set(
     _ value: NewValue, for key: String, cache name: String?, in directory: String, now: Date,
     style: Style, to output: inout some TextOutputStream
   ) throws(InspectionError) -> Outcome {
-    try value.check()
     let inspection = try Inspection(at: directory, now: now)
     let place = try inspection.place(of: key, cache: name, keys: style.keys)
+    try value.check(replacing: place.found, style)
     let label = place.cache.label
     guard let registration = place.cache.registration else {
       throw InspectionError(.damaged, "the registration of cache \(label) cannot be read")

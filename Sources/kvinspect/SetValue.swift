@@ -9,7 +9,9 @@ struct SetValue: ParsableCommand {
     usage: "kvinspect set <store> <key> --value <json> --write [<options>]",
     discussion: """
       The value is stored in JSON, which a cache reads whatever its coder is. The record keeps its \
-      own lifetime and its tags, and not its validator. A cache must be named for a new key.
+      own lifetime and its tags, and not its validator. A cache must be named for a new key. The \
+      value must have the types and members of the old one; whether it decodes as the \
+      application's type is known to the application only.
       """)
 
   @OptionGroup var shared: SharedOptions
@@ -29,6 +31,9 @@ struct SetValue: ParsableCommand {
   @Flag(help: "Set the value. Required, because the store is changed.")
   var write = false
 
+  @Flag(help: "Set the value although its types or members differ from the old one's.")
+  var force = false
+
   func validate() throws {
     guard write else {
       throw ValidationError("set changes the store: use --write to confirm")
@@ -43,8 +48,9 @@ struct SetValue: ParsableCommand {
         try Moment.parse(text, from: now)
       }
       return try Inspection.set(
-        NewValue(json: Array(json), schemaVersion: schema, savedAt: date), for: key.text,
-        cache: key.cache, in: shared.store, now: now, style: shared.form.style(), to: &output)
+        NewValue(json: Array(json), schemaVersion: schema, savedAt: date, isForced: force),
+        for: key.text, cache: key.cache, in: shared.store, now: now, style: shared.form.style(),
+        to: &output)
     }
   }
 }

@@ -20,10 +20,11 @@ import Testing
 
   private static func set(
     _ json: String, for key: String, _ cache: String? = nil, in specimen: Specimen,
-    schemaVersion: Int? = nil, savedAt: Date? = nil
+    schemaVersion: Int? = nil, savedAt: Date? = nil, isForced: Bool = false
   ) throws -> String {
     var text = ""
-    let value = NewValue(json: Array(json.utf8), schemaVersion: schemaVersion, savedAt: savedAt)
+    let value = NewValue(
+      json: Array(json.utf8), schemaVersion: schemaVersion, savedAt: savedAt, isForced: isForced)
     #expect(
       try Inspection.set(
         value, for: key, cache: cache, in: specimen.path, now: Specimen.now, style: Style(),
@@ -125,6 +126,100 @@ import Testing
     try last.close()
   }
 
+  /// A row: a value that is there, a new one, and the difference that is named; nil if it is set.
+  struct ShapeRow: Sendable, CustomTestStringConvertible {
+    let old: String
+    let new: String
+    let difference: String?
+    var testDescription: String { "\(old) to \(new)" }
+
+    init(_ old: String, _ new: String, _ difference: String? = nil) {
+      (self.old, self.new, self.difference) = (old, new, difference)
+    }
+  }
+
+  static let shapeRows = [
+    ShapeRow(#"{"size":"large"}"#, #"{"size":1}"#, ".size is an integer in place of a string"),
+    ShapeRow(#"{"size":"large"}"#, #"{"size":"small"}"#),
+    ShapeRow(#"{"a":1,"b":2}"#, #"{"a":1}"#, "the value has no member b"),
+    ShapeRow(#"{"a":1}"#, #"{"a":1,"b":2}"#, "the value has a new member b"),
+    ShapeRow(#"{"a":null}"#, #"{"a":[true]}"#),
+    ShapeRow(#"{"a":1}"#, #"{"a":null}"#, ".a is null in place of an integer"),
+    ShapeRow("1", "1.5", "the value is a number with a fraction in place of an integer"),
+    ShapeRow("1.5", "1"), ShapeRow("1.5", "2.5e3"),
+    ShapeRow("[1]", "[]"), ShapeRow("[]", #"["a",1]"#), ShapeRow(#"[1,"a"]"#, #"["b",2,3]"#),
+    ShapeRow("[1]", #"[1,"a"]"#, "[] is a string in place of an integer"),
+    ShapeRow(#"[{"a":1},{"a":2,"b":true}]"#, #"[{"a":3}]"#),
+    ShapeRow(#"[{"a":1},{"a":2}]"#, #"[{"b":3}]"#, "[] has no member a"),
+    ShapeRow(#"{"a":{"b":[[1]]}}"#, #"{"a":{"b":[["x"]]}}"#, ".a.b[][] is a string"),
+    ShapeRow("true", "0", "the value is an integer in place of true or false"),
+    ShapeRow("{}", "[]", "the value is a list in place of an object"),
+  ]
+
+  @Test("`set` refuses a value of another shape, unless it is forced.", arguments: shapeRows)
+  func shapes(row: ShapeRow) throws {
+    let specimen = try Specimen()
+    func set(_ json: String, isForced: Bool, _ style: Style = Style()) throws {
+      var text = ""
+      let value = NewValue(
+        json: Array(json.utf8), schemaVersion: nil, savedAt: nil, isForced: isForced)
+      _ = try Inspection.set(
+        value, for: "fresh", cache: nil, in: specimen.path, now: Specimen.now, style: style,
+        to: &text)
+    }
+    try set(row.old, isForced: true)
+    guard let difference = row.difference else { return try set(row.new, isForced: false) }
+    let error = #expect(throws: InspectionError.self) { try set(row.new, isForced: false) }
+    #expect(error?.status == .usage)
+    #expect(error?.description.contains(difference) == true, "\(error?.description ?? "")")
+    #expect(error?.description.contains("--force") == true)
+    var redacted = Style()
+    redacted.isRedacted = true
+    let quiet = #expect(throws: InspectionError.self) {
+      try set(row.new, isForced: false, redacted)
+    }
+    #expect(quiet?.description.contains(".size") == false)
+    let payload = try specimen.inspect().payload(of: "fresh", cache: nil, keys: .auto).bytes
+    #expect(payload == Array(row.old.utf8))
+    try set(row.new, isForced: true)
+  }
+
+  @Test("`set` compares a value with what each coder has written.")
+  func shapesOfCoders() throws {
+    struct Item: Codable, Equatable {
+      var date = Date(timeIntervalSinceReferenceDate: 0.5)
+      var count = 1
+      var ratio = 1.0
+      var data = Data([1])
+      var id: UUID? = Specimen.uuid
+    }
+    let specimen = try Specimen()
+    let store = try Specimen.open(specimen.path)
+    let coders: [(String, Coder<Item>)] = [
+      ("binary", .binary), ("propertyList", .propertyList), ("json", .json),
+    ]
+    for (name, coder) in coders {
+      try store.cache(name, of: Item.self, coder: coder).save(Item(), for: "k")
+    }
+    try store.cache("raw", of: Data.self, coder: .bytes).save(Data([1]), for: "k")
+    try store.close()
+    let item = Item(date: .distantPast, count: 2, ratio: 3, data: Data([4]), id: UUID())
+    let json = String(decoding: try JSONEncoder().encode(item), as: UTF8.self)
+    for (name, _) in coders {
+      _ = try Self.set(json, for: "k", name, in: specimen)
+      let other = json.replacing("\"count\":2", with: "\"count\":\"2\"")
+      #expect(Self.status { _ = try Self.set(other, for: "k", name, in: specimen) } == .usage)
+    }
+    _ = try Self.set("\"AQI=\"", for: "k", "raw", in: specimen)
+    #expect(Self.status { _ = try Self.set("{}", for: "k", "raw", in: specimen) } == .usage)
+    let again = try Specimen.open(specimen.path)
+    for (name, coder) in coders {
+      #expect(try again.cache(name, of: Item.self, coder: coder).value(for: "k") == item)
+    }
+    #expect(try again.cache("raw", of: Data.self, coder: .bytes).value(for: "k") == Data([1, 2]))
+    try again.close()
+  }
+
   @Test("`set` needs a JSON document, a key and a schema version of the cache.")
   func refused() throws {
     let specimen = try Specimen()
@@ -145,7 +240,8 @@ import Testing
     #expect(status("1", "fresh", nil, -1) == .usage)
     #expect(try specimen.inspect().listReport(Selection(), Style(.csv)).text == before)
     let user = Specimen.uuid.uuidString
-    #expect(status("{\"name\":\"n\"}", user, "users", 1) == nil, "an older version")
+    _ = try Self.set(
+      "{\"name\":\"n\"}", for: user, "users", in: specimen, schemaVersion: 1, isForced: true)
     #expect(try specimen.inspect().getReport(user).text.contains("version 1\n"))
   }
 
@@ -154,7 +250,10 @@ import Testing
     let specimen = try Specimen()
     let store = try Specimen.open(specimen.path)
     #expect(Self.status { _ = try Self.remove("fresh", from: specimen) } == .unavailable)
-    #expect(Self.status { _ = try Self.set("1", for: "fresh", in: specimen) } == .unavailable)
+    let setting = Self.status {
+      _ = try Self.set("1", for: "fresh", in: specimen, isForced: true)
+    }
+    #expect(setting == .unavailable)
     #expect(try Self.remove("fresh", from: specimen, isDryRun: true).contains("would be"))
     try store.close()
   }

@@ -49,7 +49,7 @@ import Testing
       case "restore": ["restore", source, target]
       case "backup": ["backup", specimen.path, target]
       case "repair": ["repair", specimen.path, "--output", target]
-      default: ["set", specimen.path, "fresh", "--value", "{}", "--write"]
+      default: ["set", specimen.path, "fresh", "--value", "{}", "--write", "--force"]
       }
     let before = try FileManager.default.contentsOfDirectory(atPath: places.path)
     for blocks in [0, 1, 8, 64, 256] {

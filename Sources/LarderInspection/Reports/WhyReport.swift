@@ -162,8 +162,11 @@ private struct Answer {
 
   private static func answer(to state: RecordState) -> String {
     switch state {
-    case .fresh: "`value(for:)` returns the value"
-    case .stale: "`value(for:)` returns nil; `lookup(for:)` returns the value as stale"
+    // Only the application knows its type.
+    case .fresh: "`value(for:)` returns the value, if it decodes as the app's type"
+    case .stale:
+      "`value(for:)` returns nil; `lookup(for:)` returns the value as stale, if it decodes as the "
+        + "app's type"
     default: "`value(for:)` returns nil; `lookup(for:)` returns that it has expired"
     }
   }
