@@ -62,6 +62,8 @@ bench-quick: bench-deps ## run every benchmark briefly, and verify its results, 
 	cd Benchmarks && $(SWIFT) run -c release larder-bench --quick --week
 	cd Benchmarks && $(SWIFT) run -c release larder-bench --quick --budget
 	cd Benchmarks && $(SWIFT) run -c release larder-bench --quick --large
+	cd Benchmarks && for file in Results/*.json Results/hit-ratios.txt; do \
+	  $(SWIFT) run -c release larder-bench --plot "$$file" --output .build/plots || exit; done
 
 bench: bench-deps ## measure, print the tables, and write and draw Benchmarks/Results
 	cd Benchmarks && $(SWIFT) run -c release larder-bench --output Results

@@ -17,10 +17,7 @@ struct Chart {
     image.text(title, at: (Self.margin, 34), "title")
     image.text(source, at: (Self.margin, 54), "small")
     var top = 72.0
-    if !series.isEmpty {
-      drawLegend(in: &image, at: top)
-      top += 28
-    }
+    if !series.isEmpty { top = drawLegend(in: &image, at: top) + 8 }
     let room = Self.width - 2 * Self.margin - Self.gap * Double(columns - 1)
     let width = room / Double(columns)
     for start in stride(from: 0, to: panels.count, by: columns) {
@@ -34,14 +31,18 @@ struct Chart {
     return image.file(width: Self.width, height: top)
   }
 
-  private func drawLegend(in image: inout Image, at y: Double) {
-    var x = Self.margin
+  /// Draws the legend in as many lines as it needs, and returns its lower end.
+  private func drawLegend(in image: inout Image, at top: Double) -> Double {
+    var (x, y) = (Self.margin, top)
     for (index, name) in series.enumerated() {
+      let width = 30 + Image.width(of: name)
+      if x > Self.margin, x + width > Self.width - Self.margin { (x, y) = (Self.margin, y + 20) }
       image.line((x, y + 6), (x + 24, y + 6), "s\(index) stroke")
       image.marker(index, at: (x + 12, y + 6))
       image.text(name, at: (x + 30, y + 10), "label")
-      x += 52 + Image.width(of: name)
+      x += width + 22
     }
+    return y + 20
   }
 }
 

@@ -1,6 +1,5 @@
 import Foundation
 import LarderBytes
-import LarderCoding
 
 /// The largest ratios that meet the goals: to JSON, to making the values, to copying the bytes.
 struct CodingGoals {
@@ -29,7 +28,8 @@ extension CodingSuite {
         count,
         CodingGoals(
           encode: 1 / 20, decode: nil, directEncode: 1 / 80, directDecode: nil,
-          floor: 1.4, directFloor: 1.05), floor: FeedItem.floor)
+          floor: 1.4, directFloor: 1.05), plain: { $0.map(PlainFeedItem.init) },
+        floor: FeedItem.floor)
     let characters = try PayloadsOf("100 characters") {
       (0..<100).map { _ in CharacterItem(&random) }
     }
@@ -37,25 +37,26 @@ extension CodingSuite {
       count,
       CodingGoals(
         encode: 18 / 247, decode: nil, directEncode: 5 / 247, directDecode: nil,
-        floor: 1.4, directFloor: 1.05), floor: CharacterItem.floor)
+        floor: 1.4, directFloor: 1.05), plain: { $0.map(PlainCharacter.init) },
+      floor: CharacterItem.floor)
     let small = try PayloadsOf("small struct") { Small(&random) }
       .contests(
         count * 50,
         CodingGoals(
           encode: 80 / 1372, decode: 150 / 2066, directEncode: 15 / 1372, directDecode: 55 / 2066),
-        floor: Small.floor)
+        plain: PlainSmall.init, floor: Small.floor)
     let blobs = try PayloadsOf("100 KB of data") { Blob(&random) }
       .contests(
         count,
         CodingGoals(
           copyEncode: 1.1, copyDecode: 1.1, directCopyEncode: 1.05, directCopyDecode: 1.05),
-        copied: Blob.byteCount)
+        plain: PlainBlob.init, copied: Blob.byteCount)
     let numbers = try PayloadsOf("2,000 numbers") { Numbers(&random) }
       .contests(
         count,
         CodingGoals(
           copyEncode: 2, copyDecode: 4, directCopyEncode: 1.5, directCopyDecode: 3),
-        copied: Numbers.byteCount)
+        plain: PlainNumbers.init, copied: Numbers.byteCount)
     return feedItems + characters + small + blobs + numbers
   }
 }
@@ -64,67 +65,51 @@ extension PayloadsOf {
   /// Returns a closure that makes a value from the bytes of its strings, without a decoder.
   typealias Floor = (Value) -> () -> Value
 
-  /// The contests of these values, with `count` operations per run.
+  /// The contests of these values, which are `DirectCoding`, with `count` operations per run.
+  ///
+  /// `plain` makes a value with the same fields whose type is only `Codable`, for the rows that are
+  /// not direct.
   ///
   /// Values that are mostly bytes have a size, `copied`, and are compared with copying as many
   /// bytes. Other values are compared with `floor`, which makes them without a decoder.
-  func contests(
-    _ count: Int, _ goals: CodingGoals, floor: Floor? = nil, copied: Int? = nil
+  func contests<Plain: Codable & Equatable & Sendable>(
+    _ count: Int, _ goals: CodingGoals, plain: (Value) -> Plain, floor: Floor? = nil,
+    copied: Int? = nil
   ) throws -> [Contest] {
     func contest(
       _ name: String, _ goal: Double?, _ a: @escaping Contest.Run, _ b: @escaping Contest.Run
     ) -> Contest {
       Contest(name: name, operations: count, goal: goal, a: a, b: b)
     }
-    let encode = encoding(count) { try Binary.encode(values[$0], into: &$1) }
-    let decode = try decodeCodable(count)
+    var rest = values[...]
+    let codable = try PayloadsOf<Plain>(name) { plain(rest.removeFirst()) }
+    let (encodePlain, decodePlain) = (codable.encode(count), codable.decode(count))
     var contests = [
-      contest("encode \(name)", goals.encode, encode, encodeJSON(count)),
+      contest("encode \(name)", goals.encode, encodePlain, codable.encodeJSON(count)),
       directEncoding(count, goal: goals.directEncode),
-      contest("decode \(name)", goals.decode, decode, decodeJSON(count)),
+      contest("decode \(name)", goals.decode, decodePlain, codable.decodeJSON(count)),
       directDecoding(count, goal: goals.directDecode),
     ]
     if let floor {
       let make = try making(floor, count)
       contests += [
-        contest("decode \(name), to making them", goals.floor, decode, make),
+        contest("decode \(name), to making them", goals.floor, decodePlain, make),
         contest(
-          "decode \(name), directly, to making them", goals.directFloor, decodeDirectly(count),
-          make),
+          "decode \(name), directly, to making them", goals.directFloor, decode(count), make),
       ]
     }
     if let copied {
       let copy = copying(copied, count)
       contests += [
-        contest("encode \(name), to copying", goals.copyEncode, encode, copy),
+        contest("encode \(name), to copying", goals.copyEncode, encodePlain, copy),
         contest(
-          "encode \(name), directly, to copying", goals.directCopyEncode, encodeDirectly(count),
-          copy),
-        contest("decode \(name), to copying", goals.copyDecode, decode, copy),
+          "encode \(name), directly, to copying", goals.directCopyEncode, encode(count), copy),
+        contest("decode \(name), to copying", goals.copyDecode, decodePlain, copy),
         contest(
-          "decode \(name), directly, to copying", goals.directCopyDecode, decodeDirectly(count),
-          copy),
+          "decode \(name), directly, to copying", goals.directCopyDecode, decode(count), copy),
       ]
     }
     return contests
-  }
-
-  /// Decodes by `Codable` payloads that `Codable` wrote.
-  private func decodeCodable(_ count: Int) throws -> Contest.Run {
-    let payloads = try values.map { value in
-      var buffer = ByteBuffer()
-      try Binary.encode(value, into: &buffer)
-      return Array(buffer)
-    }
-    for (value, bytes) in zip(values, payloads)
-    where try Binary.decode(Value.self, from: bytes.span.bytes) != value {
-      throw WrongResults(description: "\(name) decoded to another value by Codable")
-    }
-    return decoding(count) { try Self.decode(payloads[$0]) }
-  }
-
-  private static func decode(_ bytes: [UInt8]) throws -> Value {
-    try Binary.decode(Value.self, from: bytes.span.bytes)
   }
 
   private func making(_ floor: Floor, _ count: Int) throws -> Contest.Run {

@@ -2,15 +2,44 @@
 struct Image {
   typealias Point = (x: Double, y: Double)
 
-  private var body = ""
+  private typealias Extent = (text: String, x: ClosedRange<Double>, y: ClosedRange<Double>)
 
-  /// The approximate width of a label.
-  static func width(of text: String) -> Double { Double(text.count) * 6.6 }
+  private var body = ""
+  /// The approximate place of each text.
+  private var texts: [Extent] = []
+
+  /// The approximate width of a text; of a label by default.
+  static func width(of text: String, size: Double = 12) -> Double {
+    Double(text.count) * 0.55 * size
+  }
 
   mutating func text(_ text: String, at point: Point, _ style: String, turned: Bool = false) {
+    texts.append(Self.extent(of: text, at: point, style, turned: turned))
     let (x, y) = (Self.number(point.x), Self.number(point.y))
     let turn = turned ? " transform=\"rotate(-90 \(x) \(y))\"" : ""
     body += "<text x=\"\(x)\" y=\"\(y)\" class=\"\(style)\"\(turn)>\(Self.escaped(text))</text>\n"
+  }
+
+  private static func extent(
+    of text: String, at point: Point, _ style: String, turned: Bool
+  ) -> Extent {
+    let styles = style.split(separator: " ")
+    let size = styles.contains("title") ? 18.0 : styles.contains("head") ? 14 : 12
+    let width = width(of: text, size: size)
+    let share = styles.contains("end") ? 1 : styles.contains("middle") ? 0.5 : 0.0
+    // Along the text and across it. A turned text goes upwards.
+    let along = -width * share...width * (1 - share)
+    let across = -0.8 * size...0.25 * size
+    guard turned else {
+      return (
+        text, point.x + along.lowerBound...point.x + along.upperBound,
+        point.y + across.lowerBound...point.y + across.upperBound
+      )
+    }
+    return (
+      text, point.x + across.lowerBound...point.x + across.upperBound,
+      point.y - along.upperBound...point.y - along.lowerBound
+    )
   }
 
   mutating func line(_ from: Point, _ to: Point, _ style: String) { path([from, to], style) }
@@ -30,11 +59,12 @@ struct Image {
   mutating func marker(_ series: Int, at point: Point) {
     let (x, y) = point
     let corners: [Point] =
-      switch series % 4 {
+      switch series % 5 {
       case 0: (0..<8).map { Self.octagon[$0] }.map { (x + 4.5 * $0.x, y + 4.5 * $0.y) }
       case 1: [(x - 4, y - 4), (x + 4, y - 4), (x + 4, y + 4), (x - 4, y + 4)]
       case 2: [(x, y - 5), (x + 5, y + 4), (x - 5, y + 4)]
-      default: [(x, y - 5.5), (x + 5.5, y), (x, y + 5.5), (x - 5.5, y)]
+      case 3: [(x, y - 5.5), (x + 5.5, y), (x, y + 5.5), (x - 5.5, y)]
+      default: [(x, y + 5), (x + 5, y - 4), (x - 5, y - 4)]
       }
     let coordinates = corners.map { "\(Self.number($0.x)) \(Self.number($0.y))" }
     body += "<path d=\"M\(coordinates.joined(separator: "L"))Z\" class=\"s\(series) fill\"/>\n"
@@ -44,7 +74,13 @@ struct Image {
     (1, 0), (0.7, 0.7), (0, 1), (-0.7, 0.7), (-1, 0), (-0.7, -0.7), (0, -1), (0.7, -0.7),
   ]
 
+  /// The image as an SVG file; a text that is not inside it is a programmer error.
   func file(width: Double, height: Double) -> String {
+    for (text, x, y) in texts {
+      precondition(
+        x.lowerBound >= 0 && x.upperBound <= width && y.lowerBound >= 0 && y.upperBound <= height,
+        "the text '\(text)' of a plot is cut")
+    }
     let (width, height) = (Self.number(width), Self.number(height))
     return """
       <svg xmlns="http://www.w3.org/2000/svg" width="\(width)" height="\(height)" \
@@ -87,18 +123,19 @@ struct Image {
     ground: String, ink: String, quiet: String, grid: String, goal: String, series: [String]
   )
 
+  // The colors of any two series are told apart: TidyTests compares those of the plots.
   private static let light: Colors = (
     "#ffffff", "#1f2328", "#59636e", "#e1e5ea", "#cf222e",
     [
-      "#0969da", "#bc4c00", "#1a7f37", "#8250df", "#bf3989", "#7d6000", "#57606a", "#007a87",
-      "#953800",
+      "#0969da", "#d4620a", "#1a7f37", "#8250df", "#d6409f", "#8f7a00", "#6e7781", "#00a0b0",
+      "#7a1f1f",
     ]
   )
   private static let dark: Colors = (
     "#0d1117", "#e6edf3", "#9198a1", "#2a313c", "#ff7b72",
     [
-      "#58a6ff", "#f0883e", "#3fb950", "#bc8cff", "#ff7bc2", "#e3b341", "#a8b1bb", "#39c5cf",
-      "#ffa657",
+      "#58a6ff", "#f0883e", "#3fb950", "#b083f0", "#ff7bc2", "#f2d94e", "#a8b1bb", "#2fd6d6",
+      "#d94f4f",
     ]
   )
 

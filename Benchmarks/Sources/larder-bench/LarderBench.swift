@@ -9,11 +9,7 @@ import Foundation
         guard let directory = arguments.output else {
           throw UsageError(description: "--plot needs --output DIR")
         }
-        let plots =
-          file.pathExtension == "txt"
-          ? [("plot", try HitRatioPlot(contentsOf: file).svg())]
-          : Plots.all(of: try Report(contentsOf: file))
-        return try write(plots, of: file, into: directory)
+        return try write(plots(of: file), of: file, into: directory)
       }
       try refuseDebugBuild()
       try run(arguments)
@@ -21,6 +17,15 @@ import Foundation
       FileHandle.standardError.write(Data("larder-bench: \(error)\n".utf8))
       exit(2)
     }
+  }
+
+  private static func plots(of file: URL) throws -> [(kind: String, image: String)] {
+    if file.pathExtension == "txt" {
+      return [("plot", try HitRatioPlot(contentsOf: file).svg())]
+    }
+    let report = try Report(contentsOf: file)
+    try report.machine.requireCommit()
+    return Plots.all(of: report)
   }
 
   /// A debug build would slow down Larder's side of a contest, but not C++.
@@ -57,14 +62,17 @@ import Foundation
   /// Measures large values in all stores; with `--output`, draws a plot.
   private static func measureLarge(_ arguments: Arguments) throws {
     let machine = Machine()
+    if arguments.output != nil { try machine.requireCommit() }
     let mount = Machine.mount(of: FileManager.default.temporaryDirectory)
     printLine("\(machine.summary), \(mount ?? "unknown file system")\n")
     try Workspace.withTemporary { workspace in
       let suite = LargeSuite(arguments.scale, in: workspace)
       let rows = try suite.run(only: arguments.selects, printLine)
+      // Drawn in any case, so that a quick run checks it.
+      let image = LargeSuite.plot(rows, on: machine)
       guard let directory = arguments.output else { return }
       let plot = directory.appending(path: "large.svg")
-      try Data(LargeSuite.plot(rows, on: machine).utf8).write(to: plot)
+      try Data(image.utf8).write(to: plot)
       printLine("\nwrote \(plot.path())")
     }
   }
@@ -74,6 +82,7 @@ import Foundation
     let scale = arguments.scale
     let rounds = arguments.rounds ?? scale.rounds
     var report = Report(machine: Machine(), scale: scale)
+    if arguments.output != nil { try report.machine.requireCommit() }
     printLine(report.introduction(scale, rounds: rounds))
     for suite in arguments.selectedSuites {
       try Workspace.withTemporary { workspace in
@@ -97,10 +106,12 @@ import Foundation
       }
     }
     printLine("\n\(report.goals)")
+    // Drawn in any case, so that a quick run checks them.
+    let plots = Plots.all(of: report)
     if let directory = arguments.output {
       let file = try report.write(to: directory, isComplete: arguments.selectsAll)
       printLine("\nwrote \(file.path())")
-      try write(Plots.all(of: report), of: file, into: directory)
+      try write(plots, of: file, into: directory)
     }
     let failing = report.missed.filter { row in
       arguments.checks || Suite.all.contains { $0.name == row.suite && $0.isAlwaysChecked }

@@ -6,6 +6,7 @@ struct Machine: Codable {
   let cores: Int
   let memoryBytes: UInt64
   let system: String
+  /// The commit; "-dirty" follows if the tree has other changes than results.
   let commit: String
   let date: Date
 
@@ -15,8 +16,25 @@ struct Machine: Codable {
     cores = process.activeProcessorCount
     memoryBytes = process.physicalMemory
     system = process.operatingSystemVersionString
-    commit = Self.output(of: ["git", "describe", "--always", "--dirty"]) ?? "unknown"
+    commit = Self.currentCommit() ?? "unknown"
     date = Date()
+  }
+
+  private static func currentCommit() -> String? {
+    guard let commit = output(of: ["git", "rev-parse", "--short", "HEAD"]) else { return nil }
+    let changes = [
+      "git", "status", "--porcelain", "--", ":(top)", ":(top,exclude)Benchmarks/Results",
+    ]
+    return output(of: changes) == nil ? commit : "\(commit)-dirty"
+  }
+
+  /// Throws unless the results are of a commit, so that they can be measured again.
+  func requireCommit() throws {
+    guard commit != "unknown", !commit.hasSuffix("-dirty") else {
+      throw UsageError(
+        description: "results and plots are of a commit, and not of \(commit): commit the changes, "
+          + "or leave --output out")
+    }
   }
 
   var summary: String {

@@ -15,7 +15,7 @@ enum CodingSuite {
   }
 }
 
-/// The same values in memory, encoded by the binary coder, and encoded as JSON.
+/// The same values in memory, encoded by the coder of a cache, and encoded as JSON.
 struct PayloadsOf<Value: Codable & Equatable & Sendable> {
   let name: String
   let values: [Value]
@@ -43,22 +43,24 @@ struct PayloadsOf<Value: Codable & Equatable & Sendable> {
   func directEncoding(_ count: Int, goal: Double? = nil) -> Contest {
     Contest(
       name: "encode \(name), directly", operations: count, goal: goal,
-      a: encodeDirectly(count), b: encodeJSON(count))
+      a: encode(count), b: encodeJSON(count))
   }
 
   func directDecoding(_ count: Int, goal: Double? = nil) -> Contest {
     Contest(
       name: "decode \(name), directly", operations: count, goal: goal,
-      a: decodeDirectly(count), b: decodeJSON(count))
+      a: decode(count), b: decodeJSON(count))
   }
 
   // MARK: - Runs
 
-  func encodeDirectly(_ count: Int) -> Contest.Run {
+  /// Encodes as a cache does: directly what is ``DirectCoding``, and the rest by `Codable`.
+  func encode(_ count: Int) -> Contest.Run {
     encoding(count) { try coder.encode(values[$0], &$1) }
   }
 
-  func decodeDirectly(_ count: Int) -> Contest.Run {
+  /// Decodes as a cache does.
+  func decode(_ count: Int) -> Contest.Run {
     decoding(count) { try Self.decode(binary[$0], coder) }
   }
 

@@ -25,25 +25,31 @@ struct FeedSuite {
   func close() throws { try store.close() }
 
   var saving: Contest {
-    saving("save 100 feed items") { try cache.save(feeds[$0], for: $0) }
+    saving("save 100 feed items", of: feeds) { try cache.save(feeds[$0], for: $0) }
   }
 
   var retrieving: Contest {
-    retrieving("retrieve 100 feed items") { try cache.value(for: $0) }
+    retrieving("retrieve 100 feed items", of: feeds) { try cache.value(for: $0) }
   }
 
   /// `save` saves the feed with the given number.
-  func saving(_ name: String, _ save: @escaping (Int) throws -> Void) -> Contest {
+  func saving<Item: Encodable>(
+    _ name: String, of feeds: [[Item]], _ save: @escaping (Int) throws -> Void
+  ) -> Contest {
     Contest(
       name: name, operations: operations, goal: 1 / 15, a: run(save),
       b: run { try JSONEncoder().encode(feeds[$0]).write(to: file($0)) })
   }
 
   /// `read` reads the feed with the given number.
-  func retrieving(_ name: String, _ read: @escaping (Int) throws -> [FeedItem]?) -> Contest {
+  func retrieving<Item: Decodable & Equatable>(
+    _ name: String, of feeds: [[Item]], _ read: @escaping (Int) throws -> [Item]?
+  ) -> Contest {
     Contest(
-      name: name, operations: operations, goal: 1 / 4, a: reading(read),
-      b: reading { try JSONDecoder().decode([FeedItem].self, from: Data(contentsOf: file($0))) })
+      name: name, operations: operations, goal: 1 / 4, a: reading(feeds[7], read),
+      b: reading(feeds[7]) {
+        try JSONDecoder().decode([Item].self, from: Data(contentsOf: file($0)))
+      })
   }
 
   private func file(_ key: Int) -> URL { files.appending(path: "\(key).json") }
@@ -57,10 +63,12 @@ struct FeedSuite {
     }
   }
 
-  /// Reads, and in each run compares one feed with the saved one.
-  private func reading(_ body: @escaping (Int) throws -> [FeedItem]?) -> Contest.Run {
+  /// Reads, and in each run compares the feed with number 7.
+  private func reading<Item: Equatable>(
+    _ seventh: [Item], _ body: @escaping (Int) throws -> [Item]?
+  ) -> Contest.Run {
     {
-      guard try body(7) == feeds[7] else {
+      guard try body(7) == seventh else {
         throw WrongResults(description: "a feed was read back with other items")
       }
       return try timed(expecting: operations) {
