@@ -17,7 +17,7 @@ import Testing
       for task in 0..<8 {
         group.addTask {
           var random = SplitMix64(seed: seed &+ UInt64(task))
-          for _ in 0..<350 * proofFactor { try await world.step(&random) }
+          for _ in 0..<400 * proofFactor { try await world.step(&random) }
         }
       }
       try await group.waitForAll()
