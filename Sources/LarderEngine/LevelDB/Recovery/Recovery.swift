@@ -70,9 +70,10 @@ package func recover(
   }
   if let end {
     try plan.add(contents.survey.logs, from: end.log, at: end.place)
+    let log = "\(path)/\(contents.survey.logs[end.log].name)"
     plan.lostPayload = lostFrame.map { frame in
-      "the payload of the row in \(path)/\(contents.survey.logs[end.log].name), byte \(end.place), is "
-        + "missing or damaged in \(SegmentHeader.name(of: frame.segment)), byte \(frame.offset)"
+      "the payload of the row in \(log), byte \(end.place), is missing or damaged in "
+        + "\(SegmentHeader.name(of: frame.segment)), byte \(frame.offset)"
     }
   }
   guard !plan.isEmpty else { return nil }
