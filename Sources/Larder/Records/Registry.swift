@@ -7,9 +7,11 @@ import Synchronization
 ///
 /// An id is never reused: the batch that first uses an id also writes the next free one, with an
 /// fsync. An id under which the store has rows is not free, whatever the stored counter says: rows
-/// that outlive the counter, through damage, do not get into another cache. All changes are made under the store's registry lock. The lock is held during the write
-/// on purpose, because ids must reach the disk in the order in which they are allocated. Opening
-/// and clearing caches need the lock; reads and saves do not.
+/// that outlive the counter, through damage, do not get into another cache.
+///
+/// All changes are made under the store's registry lock. The lock is held during the write on
+/// purpose, because ids must reach the disk in the order in which they are allocated. Opening and
+/// clearing caches need the lock; reads and saves do not.
 struct Registry: ~Copyable {
   /// The number of rows under retired ids that one call of ``reclaim(in:atOpen:)`` deletes.
   private static let reclaimSlice = 10_000

@@ -26,8 +26,8 @@ public struct SalvageReport: Sendable, Hashable {
   /// The number of copied entries whose cache's registration is lost.
   ///
   /// Those of each such cache are in a cache `recovered-7`, named by its number in the store, which
-  /// ``entries`` lists. Its keys are bytes, and its lifetime is the shortest that an entry was saved
-  /// with.
+  /// ``entries`` lists. Its keys are bytes, and its lifetime is the shortest that an entry was
+  /// saved with.
   public internal(set) var namelessEntries = 0
 
   /// Invalidated tags for which it is lost when they were invalidated.

@@ -56,7 +56,10 @@ struct DatabaseFiles {
     }
     let name = String(decoding: current.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
     guard DataFile(name) == .manifest else { return Current() }
-    let bytes = try FileAccess.read("\(path)/\(name)", limit: SystemFiles.wholeFileLimit)
+    // A larger file is damaged.
+    let limit = SystemFiles.wholeFileLimit
+    guard FileAccess.bytes(of: "\(path)/\(name)") ?? 0 <= limit else { return Current(name: name) }
+    let bytes = try FileAccess.read("\(path)/\(name)", limit: limit)
     return Current(name: name, manifest: bytes.flatMap { Manifest($0) })
   }
 
