@@ -9,6 +9,7 @@ extension Inspection {
     _ directory: String, style: Style, to output: inout some TextOutputStream
   ) throws(InspectionError) -> Outcome {
     let path = try FileAccess.directory(directory)
+    _ = try identify(path)
     let before = try FileAccess.byteCount(ofFilesIn: path)
     var options = Store.Options().engineOptions
     options.createIfMissing = false

@@ -82,7 +82,7 @@ extension Inspection {
           ids.insert(id)
           next = EngineRange.successor(ofPrefix: KeySpace.records.prefix(ofCache: id))
         } else {
-          damage.append("the record key \(KeyForm.hex(key)) belongs to no cache")
+          damage.append("the record key \(KeyForm.hex(key).shortened) belongs to no cache")
           next = key + [0]
         }
         guard let next else { break }

@@ -123,7 +123,9 @@ extension Inspection {
       } catch {
         faults.append(error)
       }
-      found.problems += faults.map { Problem(message: "\(name), \($0)") }
+      found.problems += faults.map {
+        Problem(isUnsupported: $0.isUnsupported, message: "\(name), \($0)")
+      }
     }
   }
 

@@ -110,13 +110,15 @@ package final class Inspection {
 
   /// Checks a store's marker and describes damage; nil if there is none.
   private static func checkMarker(in path: String) throws(InspectionError) -> String? {
-    guard FileAccess.bytes(of: "\(path)/CURRENT") != nil else {
-      throw InspectionError(.unavailable, "there is no store at \(path)")
-    }
     let marker = "\(path)/\(StoreMarker.fileName)"
+    guard FileAccess.bytes(of: "\(path)/CURRENT") != nil else {
+      throw try missingCurrent(in: path, hasMarker: FileAccess.bytes(of: marker) != nil)
+    }
     guard let bytes = try FileAccess.read(marker, limit: StoreMarker.byteLimit) else {
       throw InspectionError(
-        .unsupported, "\(path) is a LevelDB database, but not a Larder store")
+        .unsupported,
+        "\(path) is a LevelDB database, but not a Larder store. `files`, `wal`, `table` and `find` "
+          + "show what is in it, and `import --kind leveldb` makes a store of it")
     }
     guard let version = StoreMarker.formatVersion(in: bytes) else {
       return "\(marker) does not begin with the format version"
@@ -141,6 +143,29 @@ package final class Inspection {
     else { return nil }
     return "\(marker) says format \(version), but the store has segments, which are in format "
       + "\(StoreMarker.segmentVersion): a program that knows no segments would open it"
+  }
+
+  /// The error for a directory without CURRENT: a damaged store, or none.
+  private static func missingCurrent(
+    in path: String, hasMarker: Bool
+  ) throws(InspectionError) -> InspectionError {
+    let message = "the store is damaged: \(path)/CURRENT is missing"
+    guard try DatabaseFiles.names(in: path).contains(where: { DataFile($0) != nil }) else {
+      guard hasMarker else {
+        return InspectionError(.unavailable, "there is no store at \(path)")
+      }
+      return InspectionError(
+        .damaged,
+        "\(message), and so is every table and log, or its creation was interrupted. Restore a "
+          + "backup; a program that opens the store begins an empty one")
+    }
+    if hasMarker { return InspectionError(.damaged, message).advisingRepair }
+    let line = StoreMarker.contents(of: StoreMarker.formatVersion).dropLast()
+    return InspectionError(
+      .damaged,
+      "\(message), and so is \(StoreMarker.fileName). If it was a store, write the line "
+        + "\"\(line)\" to \(path)/\(StoreMarker.fileName)"
+    ).advisingRepair
   }
 
   /// Truncates the copies of the logs before their first unreadable record.
@@ -202,15 +227,18 @@ package final class Inspection {
 }
 
 extension InspectionError {
-  /// The error of a command for an error of the engine.
-  init(_ error: EngineError) {
+  /// The error of a command for an error of the engine on a store.
+  init(_ error: EngineError) { self.init(error, of: "store") }
+
+  /// The error of a command for an error of the engine on a store or another database.
+  init(_ error: EngineError, of place: String) {
     switch error {
     case .closed: self.init(.io, "the snapshot is closed")
     case .locked: self.init(.unavailable, "the snapshot is locked")
     case .writesDisabled(let cause): self.init(.io, "the snapshot cannot be written: \(cause)")
     case .diskFull: self.init(.io, "the disk is full: there is no room for the snapshot")
     case .io(let message): self.init(.io, message)
-    case .corrupt(let message): self.init(.damaged, "the store is damaged: \(message)")
+    case .corrupt(let message): self.init(.damaged, "the \(place) is damaged: \(message)")
     case .incompatible(let message): self.init(.unsupported, message)
     case .invalidArgument(let message): self.init(.usage, message)
     case .refused: self.init(.io, "the write to the snapshot was refused")

@@ -1,5 +1,6 @@
 import Foundation
 import Larder
+import LarderEngine
 
 /// The result of a command, as the exit code of its process.
 package enum Outcome: Int32, Sendable {
@@ -47,12 +48,25 @@ package struct InspectionError: LocalizedError, Sendable, CustomStringConvertibl
   /// The exit code for this error.
   package let status: Outcome
   /// A message without a final period, escaped for terminals.
+  ///
+  /// The middle of a long one is cut out: its texts may come from damaged files.
   package let description: String
   package var errorDescription: String? { description }
 
+  private static let mostCharacters = 1500
+
   init(_ status: Outcome, _ description: String) {
     self.status = status
-    self.description = description.escapedForTerminal
+    let text = description.escapedForTerminal
+    let isLong = text.count > Self.mostCharacters
+    self.description = isLong ? text.shortened(to: Self.mostCharacters) : text
+  }
+}
+
+extension String {
+  /// The text of a key or a value as a part of a message: without its middle if it is long.
+  var shortened: String {
+    count > 80 ? "\(shortened(to: 80)) (\(Amount.text(count)) characters)" : self
   }
 }
 
@@ -61,12 +75,15 @@ extension InspectionError {
   init(notKey text: String, of cache: KnownCache) {
     self.init(
       .usage,
-      "\(text) is not a key of cache \(cache.label), whose keys are of kind \(cache.keyKind)")
+      "\(text.shortened) is not a key of cache \(cache.label), whose keys are of kind \(cache.keyKind)"
+    )
   }
 
-  /// The error of a command for an error of a store.
+  /// The error of a command for an error of a store or of the engine.
   init(_ error: any Error) {
     switch error {
+    case let error as InspectionError: self = error
+    case let error as EngineError: self.init(error, of: "store")
     case StoreError.locked(let pid):
       let owner = pid.map { "process \($0)" } ?? "another process"
       self.init(.unavailable, "the store is open in \(owner)")

@@ -3,11 +3,12 @@ import LarderInspection
 
 struct Find: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "List every put and removal of a key in the files of a store, newest first.",
+    abstract: "List every put and removal of a key in the files of a database, newest first.",
     discussion: """
       A read finds the current one. Older ones stay until a compaction reaches them. SEQUENCE is \
-      LevelDB's, and BYTE is the start of the batch or block in the file. The exit code is 3 if a \
-      part of the files cannot be read.
+      LevelDB's, and BYTE is the start of the batch or block in the file. In a database that is no \
+      store, keys are bytes: text, or 0x and hex. The exit code is 3 if a part of the files cannot \
+      be read.
       """)
 
   @OptionGroup var shared: SharedOptions

@@ -9,7 +9,9 @@ struct Import: ParsableCommand {
     discussion: """
       Of files, the relative path is the key, and the date of the last change the date of the \
       save. The entries of a LevelDB database are saved now, with keys of bytes. An application \
-      opens the cache with the same coder, such as `coder: .bytes` for `Data`.
+      opens the cache with the same coder, such as `coder: .bytes` for `Data`. A name that is not \
+      UTF-8, and an entry that cannot be read or is too large, refuses the import. The exit code is \
+      3 if anything was left out, such as a damaged part of a log of LevelDB.
       """)
 
   enum Kind: String, CaseIterable, ExpressibleByArgument {
@@ -38,6 +40,9 @@ struct Import: ParsableCommand {
   @Option(help: "The format of the report: table, json, jsonl.")
   var format: ReportFormat = .table
 
+  @Flag(help: "Leave out and count files and entries that cannot be imported.")
+  var skipUnreadable = false
+
   @Flag(help: "Check the source and write nothing.")
   var dryRun = false
 
@@ -53,6 +58,9 @@ struct Import: ParsableCommand {
       throw ValidationError(
         kind == .lines ? "an export names its caches: leave --cache out" : "--cache is required")
     }
+    guard kind != .lines || !skipUnreadable else {
+      throw ValidationError("--skip-unreadable needs --kind files or leveldb")
+    }
   }
 
   func run() throws {
@@ -67,8 +75,12 @@ struct Import: ParsableCommand {
         case .files: .files(source, cache: cache)
         case .leveldb: .levelDB(source, cache: cache)
         }
+      let leftOut = LeftOut(skippingUnreadable: skipUnreadable) { message in
+        if !quiet { printMessage(message) }
+      }
       return try Inspection.importing(
-        from, to: target, now: Moment.now(), progress: output.progress, style: style, to: &output)
+        from, to: target, leavingOut: leftOut, now: Moment.now(), progress: output.progress,
+        style: style, to: &output)
     }
   }
 }

@@ -16,7 +16,9 @@ public func fuzzOneInput(_ start: UnsafeRawPointer?, _ count: Int) -> CInt {
   guard let choice = input.first else { return 0 }
   let rest = Array(input.dropFirst())
   switch choice % 8 {
-  case 0: readLog(rest)
+  case 0:
+    readLog(rest)
+    readLog(rest, of: .foreignBatches)
   case 1: readLog(log(of: records(in: rest)))
   case 2: readManifest(rest)
   case 3: readManifest(log(of: records(in: rest)))
@@ -71,8 +73,8 @@ private func table(of blocks: [[UInt8]], isCompressed: Bool) -> [UInt8] {
   return bytes + footer + [0x57, 0xFB, 0x80, 0x8B, 0x24, 0x75, 0x47, 0xDB]
 }
 
-private func readLog(_ bytes: [UInt8]) {
-  var scan = LogScan(bytes, of: .batches(minimumSequence: 0))
+private func readLog(_ bytes: [UInt8], of kind: LogScan.Kind = .batches(minimumSequence: 0)) {
+  var scan = LogScan(bytes, of: kind)
   var parts = 0
   while let part = scan.nextPart() {
     parts += 1

@@ -174,6 +174,36 @@ private func put(_ mark: UInt8) -> [(key: [UInt8], value: [UInt8])] {
     #expect(end(of: log.bytes) == .torn(at: place))
   }
 
+  @Test("Logs of other programs may repeat sequences, and have gaps and zeros between records.")
+  func foreignLog() {
+    var log = LogWriter()
+    for sequence: UInt64 in [9, 9, 4, 700] { log.addBatch(sequence: sequence, rows: put(1)) }
+    log.addRaw(Array(repeating: 0, count: 32_768 - log.bytes.count))
+    log.addBatch(sequence: 2, rows: put(2))
+    let whole = log.bytes
+    func parts(_ bytes: [UInt8]) -> (records: Int, end: LogScan.End?) {
+      var scan = LogScan(bytes, of: .foreignBatches)
+      var count = 0
+      while scan.next() != nil { count += 1 }
+      return (count, scan.end)
+    }
+    for zeros in [0, 1, 6, 7, 40_000] {
+      #expect(parts(whole + Array(repeating: 0, count: zeros)) == (5, .complete), "\(zeros)")
+    }
+    #expect(parts([]) == (0, .complete))
+    #expect(parts(whole + [1, 2, 3]) == (5, .torn(at: whole.count)))
+    // Zeros that do not fill the block are damage.
+    var short = LogWriter()
+    short.addBatch(sequence: 1, rows: put(1))
+    let place = short.bytes.count
+    short.addRaw(Array(repeating: 0, count: 100))
+    short.addBatch(sequence: 2, rows: put(2))
+    #expect(parts(short.bytes) == (1, .damaged(at: place, resumingAt: place + 100)))
+    // In a store's log, a repeated sequence is damage.
+    let size = place
+    #expect(end(of: whole) == .damaged(at: size, resumingAt: 3 * size))
+  }
+
   @Test("A log with an incomplete last record is torn at its start.")
   func incompleteRecord() {
     var log = LogWriter()

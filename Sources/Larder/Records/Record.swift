@@ -221,7 +221,7 @@ extension Record {
 // MARK: - Writing
 
 extension Record {
-  static func checkLimit(ofPayload count: Int) throws(StoreError) {
+  package static func checkLimit(ofPayload count: Int) throws(StoreError) {
     guard count <= maximumPayloadBytes else {
       throw .invalidArgument("a payload of \(count) bytes; the limit is \(maximumPayloadBytes)")
     }

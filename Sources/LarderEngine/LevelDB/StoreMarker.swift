@@ -27,8 +27,18 @@ package enum StoreMarker {
     return names.contains { DataFile($0)?.isSegment == true } ? segmentVersion : version
   }
 
+  /// Whether a directory is a store's or a backup's, and not another program's database.
+  package static func isPresent(
+    in directory: String, _ files: any StoreFiles
+  ) throws(EngineError) -> Bool {
+    for name in [fileName, BackupManifest.fileName] {
+      if try files.kind(of: "\(directory)/\(name)") != nil { return true }
+    }
+    return false
+  }
+
   /// The contents of the marker of a directory in this format.
-  static func contents(of version: Int) -> String { "larder \(version)\n" }
+  package static func contents(of version: Int) -> String { "larder \(version)\n" }
 
   /// The format version in a marker's first line; nil if `bytes` is not a marker.
   package static func formatVersion(in bytes: [UInt8]) -> Int? {

@@ -10,23 +10,30 @@ struct DatabaseFiles {
   let manifestName: String?
   /// The live tables and logs; nil if the MANIFEST is missing or damaged.
   let manifest: Manifest?
+  /// Whether it is a store's or a backup's, and not another program's.
+  let isStore: Bool
 
   /// Reads the MANIFEST and lists the files in a directory.
   ///
   /// The database may be in use: a live file counts as missing only if the MANIFEST still names it
   /// afterwards.
   ///
+  /// - Parameters:
+  ///   - directory: The directory of the database.
+  ///   - source: The directory of which it is a snapshot; nil if it is none.
   /// - Throws: An ``InspectionError`` with the status `unavailable` if there is no database, or if
   ///   its files change too fast; `io`.
-  init(at directory: String) throws(InspectionError) {
+  init(at directory: String, of source: String? = nil) throws(InspectionError) {
     path = try FileAccess.directory(directory, of: "database")
+    isStore = try Self.isStore(source ?? path)
     var current = try Self.manifest(in: path)
     for _ in 0..<Self.mostReads {
       let names = try Self.names(in: path)
       guard names.contains(where: { DataFile($0) != nil }) else {
         throw InspectionError(.unavailable, "there is no database at \(path)")
       }
-      let isWhole = current.manifest.map { $0.missingFile(in: names) == nil } ?? false
+      let missing = Self.missingFiles(among: names, current, isStore: isStore)
+      let isWhole = current.manifest != nil && missing.isEmpty
       let next = isWhole ? current : try Self.manifest(in: path)
       if next == current {
         (self.names, manifestName, manifest) = (names, current.name, current.manifest)
@@ -63,6 +70,15 @@ struct DatabaseFiles {
     return Current(name: name, manifest: bytes.flatMap { Manifest($0) })
   }
 
+  /// Whether a directory has a store's marker.
+  static func isStore(_ path: String) throws(InspectionError) -> Bool {
+    do {
+      return try StoreMarker.isPresent(in: path, SystemFiles())
+    } catch {
+      throw InspectionError(error)
+    }
+  }
+
   static func names(in path: String) throws(InspectionError) -> Set<String> {
     do {
       return try SystemFiles().names(in: path)
@@ -70,6 +86,25 @@ struct DatabaseFiles {
       throw InspectionError(error)
     }
   }
+
+  /// The names of live files that are missing, as far as they are known.
+  var missingFiles: [String] {
+    Self.missingFiles(
+      among: names, Current(name: manifestName, manifest: manifest), isStore: isStore)
+  }
+
+  private static func missingFiles(
+    among names: Set<String>, _ current: Current, isStore: Bool
+  ) -> [String] {
+    let needed = ["CURRENT"] + (current.name.map { [$0] } ?? [])
+    // LevelDB opens a database without its newest log; a store never lacks it.
+    let file =
+      isStore ? current.manifest?.missingFile(in: names) : current.manifest?.missingTable(in: names)
+    return needed.filter { !names.contains($0) } + (file.map { [$0] } ?? [])
+  }
+
+  /// How its logs are read.
+  var logKind: LogScan.Kind { LogScan.Kind(ofStore: isStore) }
 
   func bytes(of name: String) throws(InspectionError) -> [UInt8] {
     try FileAccess.bytes(of: name, in: path)
@@ -103,24 +138,27 @@ struct FileArgument {
   let path: String
   /// The names of the files in it.
   let names: [String]
+  /// Whether the directory is a store's or a backup's, and not another program's.
+  let isStore: Bool
 
   /// Finds the file at `path`, or those that `names` selects of the database at `path`.
   ///
   /// - Throws: An ``InspectionError`` with the status `unavailable` or `io`.
   init(
-    _ path: String, inDatabase names: (DatabaseFiles) -> [String]
+    _ path: String, inDatabase names: (DatabaseFiles) throws(InspectionError) -> [String]
   ) throws(InspectionError) {
     guard let real = try FileAccess.realPath(path) else {
       throw InspectionError(.unavailable, "there is no file at \(path)")
     }
     if FileAccess.isDirectory(real) {
       let files = try DatabaseFiles(at: real)
-      (self.path, self.names) = (files.path, names(files))
+      (self.path, self.names, isStore) = (files.path, try names(files), files.isStore)
       return
     }
     let slash = real.lastIndex(of: "/") ?? real.startIndex
     self.path = String(real[..<slash])
     self.names = [String(real[real.index(after: slash)...])]
+    isStore = try DatabaseFiles.isStore(self.path)
   }
 
   /// Writes the first line of a table: what is read, and that no database is opened.
@@ -131,6 +169,13 @@ struct FileArgument {
 
   func bytes(of name: String) throws(InspectionError) -> [UInt8] {
     try FileAccess.bytes(of: name, in: path)
+  }
+}
+
+extension LogScan.Kind {
+  /// How a whole log of a store is read, or one of another program.
+  init(ofStore isStore: Bool) {
+    self = isStore ? .batches(minimumSequence: 0) : .foreignBatches
   }
 }
 
@@ -162,9 +207,11 @@ extension Style {
   /// A key of the database, as reports of files show it.
   ///
   /// A store's key is shown as its space, the number of its cache, and the key in it. Everything
-  /// else, and with ``KeyForm/hex`` every key, is shown as `0x` and hex.
-  func text(ofDatabaseKey key: [UInt8]) -> String {
+  /// else in it, and with ``KeyForm/hex`` every key, is shown as `0x` and hex. A key of another
+  /// program's database is shown as a key of text, so that it can be searched for.
+  func text(ofDatabaseKey key: [UInt8], inStore isStore: Bool) -> String {
     if isRedacted { return Self.redactedText(of: key) }
+    guard isStore else { return keys.text(of: key, kind: .text) }
     guard keys != .hex, let space = key.first.flatMap(KeySpace.init) else {
       return KeyForm.hex(key)
     }

@@ -23,8 +23,8 @@ extension Inspection {
         Rows.Column(.number("LEVEL"), "level"), Rows.Column(.number("BYTES"), "bytes"),
         Rows.Column("FILE", "file"),
       ], under: [("schemaVersion", reportVersion), ("path", .string(files.path))], style: style)
-    let missing = files.manifest?.missingFile(in: files.names)
-    for name in (files.names.union(missing.map { [$0] } ?? [])).sorted() {
+    let missing = files.missingFiles
+    for name in files.names.union(missing).sorted() {
       let bytes = FileAccess.bytes(of: "\(files.path)/\(name)")
       let (kind, state, level) = files.description(of: name)
       rows.add(
@@ -34,7 +34,7 @@ extension Inspection {
         ], tint: bytes == nil ? .bad : state == "live" ? .good : .gone, to: &output)
     }
     rows.end(to: &output)
-    return missing == nil && files.manifest != nil ? .fine : .damaged
+    return missing.isEmpty && files.manifest != nil ? .fine : .damaged
   }
 }
 

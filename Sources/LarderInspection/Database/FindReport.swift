@@ -10,43 +10,62 @@ extension Inspection {
   ///
   /// - Parameters:
   ///   - key: A key in the form of `style`; with `isDatabaseKey`, one of the database in hex, and
-  ///     then no database is opened, however damaged the store is.
+  ///     then no database is opened, however damaged the store is. It is also one of the database if
+  ///     another program wrote that.
   ///   - name: The cache; nil for every cache.
   ///   - isDatabaseKey: Whether `key` is one of the database.
-  ///   - directory: The store's directory.
+  ///   - directory: The directory of a store, or of any other LevelDB database.
   ///   - style: The style of the report.
   ///   - output: Receives the report.
-  /// - Returns: `damaged` if a part of the files cannot be read.
+  /// - Returns: `damaged` or `unsupported` if a part of the files cannot be read.
   /// - Throws: An ``InspectionError`` with the status `notFound` if there is no trace, or `damaged`
-  ///   if it may be in a part that cannot be read; otherwise as
-  ///   ``Inspection/init(at:now:linking:)``.
+  ///   or `unsupported` if it may be in a part that cannot be read; `usage` for a cache of another
+  ///   program's database; otherwise as ``Inspection/init(at:now:linking:)``.
   /// - Complexity: A read of all logs and tables. One file in memory at a time.
   package static func find(
     _ key: String, cache name: String?, isDatabaseKey: Bool, in directory: String, style: Style,
     to output: inout some TextOutputStream
   ) throws(InspectionError) -> Outcome {
+    let path = try FileAccess.directory(directory)
     let keys: [[UInt8]]
     if isDatabaseKey {
-      guard let bytes = KeyForm.hex.bytes(of: key, kind: .bytes) else {
-        throw InspectionError(.usage, "\(key) is not a key in hex")
+      keys = try databaseKeys(of: key, keys: .hex, kind: .bytes)
+    } else if try isOfAnotherProgram(path) {
+      guard name == nil else {
+        throw InspectionError(.usage, "\(path) is not a store, and has no caches")
       }
-      keys = [bytes]
+      keys = try databaseKeys(of: key, keys: style.keys, kind: .text)
     } else {
-      keys = try Inspection(at: directory, now: Moment.now())
+      keys = try Inspection(at: path, now: Moment.now())
         .databaseKeys(of: key, cache: name, keys: style.keys)
     }
-    let path = try FileAccess.directory(directory)
     let snapshot = try snapshotUnlessDamaged(of: path)
-    let search = try KeySearch(for: keys, in: snapshot?.path ?? path)
+    let search = try KeySearch(for: keys, in: snapshot?.path ?? path, of: path)
     guard !search.traces.isEmpty else {
       let faults = search.faults.map { "; \($0)" }.joined()
       throw InspectionError(
-        search.faults.isEmpty ? .notFound : .damaged,
-        "no trace of \(style.isRedacted ? "the key" : key)\(faults)")
+        search.outcome == .fine ? .notFound : search.outcome,
+        "no trace of \(style.isRedacted ? "the key" : key.shortened)\(faults)")
     }
     search.write(
       path, access: snapshot == nil ? "files" : "snapshot", style: style, to: &output)
-    return search.faults.isEmpty ? .fine : .damaged
+    return search.outcome
+  }
+
+  /// Whether a directory has a database, but no marker of a store.
+  private static func isOfAnotherProgram(_ path: String) throws(InspectionError) -> Bool {
+    if try DatabaseFiles.isStore(path) { return false }
+    return try DatabaseFiles.names(in: path).contains { DataFile($0) != nil }
+  }
+
+  /// A key of the database, as an argument has it.
+  private static func databaseKeys(
+    of key: String, keys form: KeyForm, kind: KeyKind
+  ) throws(InspectionError) -> [[UInt8]] {
+    guard let bytes = form.bytes(of: key, kind: kind) else {
+      throw InspectionError(.usage, "\(key.shortened) is not a key in \(form.rawValue)")
+    }
+    return [bytes]
   }
 
   /// A snapshot of a store or another database that is not opened; nil if its MANIFEST is damaged
@@ -75,7 +94,7 @@ extension Inspection {
       }
     }
     guard !keys.isEmpty else {
-      throw InspectionError(.usage, "no cache has keys of the form of \(key)")
+      throw InspectionError(.usage, "no cache has keys of the form of \(key.shortened)")
     }
     return keys
   }
@@ -101,10 +120,14 @@ private struct KeySearch {
   private let keys: Set<[UInt8]>
   private let files: DatabaseFiles
   private var found: Found = ([], [])
+  /// The outcome of the faults that were found.
+  private var faultOutcome = Outcome.fine
 
-  init(for keys: [[UInt8]], in directory: String) throws(InspectionError) {
+  init(
+    for keys: [[UInt8]], in directory: String, of source: String
+  ) throws(InspectionError) {
     self.keys = Set(keys)
-    files = try DatabaseFiles(at: directory)
+    files = try DatabaseFiles(at: directory, of: source)
     for name in files.names.sorted() {
       switch DataFile(name) {
       case .log: try search(log: name)
@@ -115,13 +138,13 @@ private struct KeySearch {
   }
 
   private mutating func search(log name: String) throws(InspectionError) {
-    var scan = LogScan(try files.bytes(of: name), of: .batches(minimumSequence: 0))
+    var scan = LogScan(try files.bytes(of: name), of: files.logKind)
     while let part = scan.nextPart() {
       switch part {
       case .record(let record):
         scan.withBytes(of: record) { batch in
           guard let first = LogBatch.sequence(of: batch), let rows = LogBatch.rows(of: batch) else {
-            return note("\(name), byte \(record.start): a malformed batch", in: name)
+            return note("\(name), byte \(record.start): a malformed batch", .damaged, in: name)
           }
           for (index, row) in rows.enumerated() where keys.contains(row.key) {
             let value = row.value.map { [UInt8](batch.extracting($0)) }
@@ -129,7 +152,7 @@ private struct KeySearch {
           }
         }
       case .damaged(let place, let next):
-        note("\(name), byte \(place): damaged, valid again at \(next)", in: name)
+        note("\(name), byte \(place): damaged, valid again at \(next)", .damaged, in: name)
       case .torn: break
       }
     }
@@ -139,15 +162,17 @@ private struct KeySearch {
     let bytes = try files.bytes(of: name)
     do throws(TableFile.Fault) {
       let table = try TableFile(bytes)
-      for place in Set(keys.flatMap(table.blocks(with:))) {
+      // Blocks can be skipped by the order of their keys.
+      let isOrdered = files.manifest?.ordersBytes ?? files.isStore
+      for place in isOrdered ? Set(keys.flatMap(table.blocks(with:))) : Set(table.blocks) {
         do throws(TableFile.Fault) {
           try search(place, of: table, in: name)
         } catch {
-          note("\(name), \(error)", in: name)
+          note("\(name), \(error)", error.outcome, in: name)
         }
       }
     } catch {
-      note("\(name), \(error)", in: name)
+      note("\(name), \(error)", error.outcome, in: name)
     }
   }
 
@@ -164,14 +189,16 @@ private struct KeySearch {
   }
 
   /// Notes a fault, unless the file is one that no read uses, such as an incomplete table.
-  private mutating func note(_ fault: String, in name: String) {
-    if files.isLive(name) || files.manifest == nil { found.faults.append(fault) }
+  private mutating func note(_ fault: String, _ outcome: Outcome, in name: String) {
+    guard files.isLive(name) || files.manifest == nil else { return }
+    found.faults.append(fault)
+    if faultOutcome != .damaged { faultOutcome = outcome }
   }
 
   private mutating func add(
     _ key: [UInt8], _ value: [UInt8]?, in file: String, at offset: Int, sequence: UInt64
   ) {
-    let payload = value.flatMap { value in
+    let payload = (files.isStore ? value : nil).flatMap { value in
       value.withUnsafeBytes { value in
         key.withUnsafeBytes { key in
           PayloadPlace(ofRow: value, under: key, by: Record.separation(from: nil))
@@ -185,19 +212,25 @@ private struct KeySearch {
   }
 
   /// All traces, newest first; of an entry that a compaction has copied, the live one first.
+  ///
+  /// Of batches with the same sequence, the later one replaces the earlier one.
   var traces: [Trace] {
-    func rank(_ trace: Trace) -> (UInt64, Int, String) {
-      (trace.sequence, files.isLive(trace.file) ? 1 : 0, trace.file)
+    func rank(_ trace: Trace) -> (UInt64, Int, String, Int) {
+      (trace.sequence, files.isLive(trace.file) ? 1 : 0, trace.file, trace.offset)
     }
     return found.traces.sorted { rank($1) < rank($0) }
   }
 
   /// The parts of the files that cannot be read.
-  var faults: [String] {
+  var faults: [String] { found.faults + faultsOfDatabase }
+
+  private var faultsOfDatabase: [String] {
     let unknown = files.manifest == nil ? ["no intact MANIFEST says which files are live"] : []
-    let missing = files.manifest?.missingFile(in: files.names).map { ["\($0) is missing"] } ?? []
-    return found.faults + unknown + missing
+    return unknown + files.missingFiles.map { "\($0) is missing" }
   }
+
+  /// `damaged` or `unsupported` if a part of the files cannot be read.
+  var outcome: Outcome { faultsOfDatabase.isEmpty ? faultOutcome : .damaged }
 
   func write(
     _ path: String, access: String, style: Style, to output: inout some TextOutputStream
@@ -231,7 +264,7 @@ private struct KeySearch {
           .sequence(trace.sequence), .text(trace.file),
           files.level(of: trace.file).map(Rows.Cell.number) ?? .none, .number(trace.offset),
           payload.map(Rows.Cell.text) ?? .none,
-        ] + changeCells(valueBytes: trace.valueBytes, trace.key, style),
+        ] + changeCells(valueBytes: trace.valueBytes, trace.key, inStore: files.isStore, style),
         tint: isCurrent ? .good : .gone, to: &output)
     }
     rows.end(to: &output)

@@ -12,14 +12,15 @@ extension Inspection {
   ///   - style: The style of the report.
   ///   - output: Receives the report.
   /// - Returns: `damaged` if a part of a log cannot be read, except for an end that was cut off: a
-  ///   write in progress and a power loss leave one.
+  ///   write in progress and a power loss leave one. The sequences of a store have no gaps; in a
+  ///   database of another program they may also repeat.
   /// - Throws: An ``InspectionError`` with the status `unavailable` or `io`.
   /// - Complexity: One log in memory at a time.
   package static func logs(
     at path: String, listsEntries: Bool, style: Style, to output: inout some TextOutputStream
   ) throws(InspectionError) -> Outcome {
     let files = try FileArgument(path) { $0.logs }
-    var report = LogReport(files.path, listsEntries: listsEntries, style: style)
+    var report = LogReport(of: files, listsEntries: listsEntries, style: style)
     files.writeHeading(style: style, to: &output)
     for name in files.names { report.add(name, try files.bytes(of: name), to: &output) }
     report.rows.end(to: &output)
@@ -30,11 +31,12 @@ extension Inspection {
 private struct LogReport {
   private let listsEntries: Bool
   private let style: Style
+  private let isStore: Bool
   var rows: Rows
   private(set) var outcome = Outcome.fine
 
-  init(_ path: String, listsEntries: Bool, style: Style) {
-    (self.listsEntries, self.style) = (listsEntries, style)
+  init(of files: FileArgument, listsEntries: Bool, style: Style) {
+    (self.listsEntries, self.style, isStore) = (listsEntries, style, files.isStore)
     let place = [
       Rows.Column("LOG", "log"), Rows.Column(.number("BYTE"), "offset"),
       Rows.Column(.number("SEQUENCE"), "sequence"),
@@ -45,11 +47,11 @@ private struct LogReport {
         : place + [
           Rows.Column(.number("PUTS"), "puts"), Rows.Column(.number("REMOVALS"), "removals"),
           Rows.Column(.number("BYTES"), "bytes"), Rows.Column("STATE", "state"),
-        ], under: [("schemaVersion", reportVersion), ("path", .string(path))], style: style)
+        ], under: [("schemaVersion", reportVersion), ("path", .string(files.path))], style: style)
   }
 
   mutating func add(_ name: String, _ bytes: [UInt8], to output: inout some TextOutputStream) {
-    var scan = LogScan(bytes, of: .batches(minimumSequence: 0))
+    var scan = LogScan(bytes, of: LogScan.Kind(ofStore: isStore))
     while let part = scan.nextPart() {
       switch part {
       case .record(let record):
@@ -91,7 +93,8 @@ private struct LogReport {
     for (index, entry) in entries.enumerated() {
       rows.add(
         [.text(name), .number(place), .sequence(first &+ UInt64(index))]
-          + changeCells(valueBytes: entry.value?.count, entry.key, style), to: &output)
+          + changeCells(valueBytes: entry.value?.count, entry.key, inStore: isStore, style),
+        to: &output)
     }
   }
 }
@@ -103,9 +106,11 @@ let changeColumns = [
 ]
 
 /// The cells of a put with a value of `valueBytes`, or of a removal if that is nil.
-func changeCells(valueBytes: Int?, _ key: [UInt8], _ style: Style) -> [Rows.Cell] {
+func changeCells(
+  valueBytes: Int?, _ key: [UInt8], inStore isStore: Bool, _ style: Style
+) -> [Rows.Cell] {
   [
     .text(valueBytes == nil ? "removal" : "put"), valueBytes.map(Rows.Cell.bytes) ?? .none,
-    .text(style.text(ofDatabaseKey: key)),
+    .text(style.text(ofDatabaseKey: key, inStore: isStore)),
   ]
 }

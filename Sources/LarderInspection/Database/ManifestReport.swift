@@ -11,16 +11,23 @@ extension Inspection {
   ///   - style: The style of the report.
   ///   - output: Receives the report.
   /// - Returns: `damaged` if an edit cannot be read, except for one that was cut off at the end.
-  /// - Throws: An ``InspectionError`` with the status `damaged` if CURRENT names no MANIFEST;
-  ///   `unavailable`, `io`.
+  /// - Throws: An ``InspectionError`` with the status `damaged` if CURRENT or the MANIFEST that it
+  ///   names is missing, or CURRENT names none; `unavailable`, `io`.
   /// - Complexity: The MANIFEST in memory.
   package static func manifest(
     at path: String, style: Style, to output: inout some TextOutputStream
   ) throws(InspectionError) -> Outcome {
-    let files = try FileArgument(path) { $0.manifestName.map { [$0] } ?? [] }
-    guard let name = files.names.first else {
-      throw InspectionError(.damaged, "\(files.path)/CURRENT names no MANIFEST")
+    let files = try FileArgument(path) { files throws(InspectionError) in
+      let pointers: [DataFile?] = [.current, .manifest]
+      if let missing = files.missingFiles.first(where: { pointers.contains(DataFile($0)) }) {
+        throw InspectionError(.damaged, "\(files.path)/\(missing) is missing")
+      }
+      guard let name = files.manifestName else {
+        throw InspectionError(.damaged, "\(files.path)/CURRENT names no MANIFEST")
+      }
+      return [name]
     }
+    let name = files.names[0]
     let bytes = try files.bytes(of: name)
     files.writeHeading(style: style, to: &output)
     var rows = Rows(
@@ -47,7 +54,9 @@ extension Inspection {
           addFault("malformed", at: record.start)
           continue
         }
-        for fields in edit.rows(style) { rows.add([.number(record.start)] + fields, to: &output) }
+        for fields in edit.rows(style, inStore: files.isStore) {
+          rows.add([.number(record.start)] + fields, to: &output)
+        }
       case .damaged(let place, let next):
         outcome = .damaged
         addFault("damaged, valid again at \(next)", at: place)
@@ -61,13 +70,13 @@ extension Inspection {
 
 extension ManifestEdit {
   /// For each field, its name, level, value, size, first key and last key.
-  fileprivate func rows(_ style: Style) -> [[Rows.Cell]] {
+  fileprivate func rows(_ style: Style, inStore isStore: Bool) -> [[Rows.Cell]] {
     func number(_ name: String, _ value: UInt64?) -> [Rows.Cell]? {
       value.map { [.text(name), .none, .sequence($0), .none, .none, .none] }
     }
     /// A key of LevelDB, without its sequence.
     func text(_ key: [UInt8]) -> Rows.Cell {
-      .text(style.text(ofDatabaseKey: Array(key.dropLast(8))))
+      .text(style.text(ofDatabaseKey: Array(key.dropLast(8)), inStore: isStore))
     }
     var rows: [[Rows.Cell]] = []
     if let comparator {

@@ -11,10 +11,11 @@ extension Inspection {
   ///   - listsEntries: Whether each entry is written, and not each block.
   ///   - style: The style of the report.
   ///   - output: Receives the report.
-  /// - Returns: `damaged` if a block is damaged.
-  /// - Throws: An ``InspectionError`` with the status `damaged` if the footer or the index of the
-  ///   table is damaged, so that its blocks cannot be found; `usage` if `path` is a directory;
-  ///   `unavailable`, `io`.
+  /// - Returns: `damaged` if a block is damaged, or else `unsupported` if one has a compression that
+  ///   LevelDB does not read.
+  /// - Throws: An ``InspectionError`` with the status `damaged` or `unsupported` if that is the
+  ///   footer or the index of the table, so that its blocks cannot be found; `usage` if `path` is a
+  ///   directory; `unavailable`, `io`.
   /// - Complexity: The table, and one block of it decompressed, in memory.
   package static func table(
     at path: String, listsEntries: Bool, style: Style, to output: inout some TextOutputStream
@@ -28,7 +29,7 @@ extension Inspection {
     do throws(TableFile.Fault) {
       table = try TableFile(bytes)
     } catch {
-      throw InspectionError(.damaged, "\(place), \(error)")
+      throw InspectionError(error.outcome, "\(place), \(error)")
     }
     files.writeHeading(style: style, to: &output)
     let heading: [(name: String, value: JSONValue)] = [
@@ -36,27 +37,43 @@ extension Inspection {
       ("bytes", .integer(bytes.count)), ("filter", .optional(table.filterPolicy)),
       ("filterFault", .optional(table.filterFault?.description)),
     ]
-    var report = TableReport(listsEntries: listsEntries, heading, style: style)
+    var report = TableReport(
+      listsEntries: listsEntries, inStore: files.isStore, heading, style: style)
     for block in table.blocks { report.add(block, of: table, to: &output) }
     report.rows.end(to: &output)
     if style.format == .table { report.writeSummary(of: table, bytes.count, to: &output) }
-    return table.filterFault == nil ? report.outcome : .damaged
+    if let fault = table.filterFault { report.outcome.add(fault) }
+    return report.outcome
+  }
+}
+
+extension TableFile.Fault {
+  /// The outcome of a command that met the fault.
+  var outcome: Outcome { isUnsupported ? .unsupported : .damaged }
+}
+
+extension Outcome {
+  /// Notes a fault: damage outweighs what is not supported.
+  mutating func add(_ fault: TableFile.Fault) {
+    if self != .damaged { self = fault.outcome }
   }
 }
 
 private struct TableReport {
   private let listsEntries: Bool
+  private let isStore: Bool
   private let style: Style
   var rows: Rows
-  private(set) var outcome = Outcome.fine
+  var outcome = Outcome.fine
   private var puts = 0
   private var removals = 0
   private var sequences: ClosedRange<UInt64>?
 
   init(
-    listsEntries: Bool, _ heading: [(name: String, value: JSONValue)], style: Style
+    listsEntries: Bool, inStore isStore: Bool, _ heading: [(name: String, value: JSONValue)],
+    style: Style
   ) {
-    (self.listsEntries, self.style) = (listsEntries, style)
+    (self.listsEntries, self.isStore, self.style) = (listsEntries, isStore, style)
     let place = Rows.Column(.number("BYTE"), "offset")
     rows = Rows(
       listsEntries
@@ -83,18 +100,19 @@ private struct TableReport {
         rows.add(
           [.number(place.offset), .sequence(entry.sequence)]
             + changeCells(
-              valueBytes: entry.isRemoval ? nil : entry.value.count, entry.key, style),
+              valueBytes: entry.isRemoval ? nil : entry.value.count, entry.key, inStore: isStore,
+              style),
           to: &output)
       }
       guard !listsEntries else { return }
-      let key = first.map { Rows.Cell.text(style.text(ofDatabaseKey: $0)) }
+      let key = first.map { Rows.Cell.text(style.text(ofDatabaseKey: $0, inStore: isStore)) }
       rows.add(
         [
           .number(place.offset), .bytes(place.count), .bytes(block.bytes.count), .number(count),
           .text("whole"), key ?? .none,
         ], to: &output)
     } catch {
-      outcome = .damaged
+      outcome.add(error)
       let message = Rows.Cell.text(error.message)
       rows.add(
         listsEntries

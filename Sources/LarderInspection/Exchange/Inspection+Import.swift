@@ -55,21 +55,28 @@ extension Inspection {
   /// - Parameters:
   ///   - source: What is read; it is not changed.
   ///   - directory: The new store's directory, missing or empty; nil to check the source only.
+  ///   - leftOut: Whether files and entries of LevelDB that cannot be imported are left out, and
+  ///     who reports them. An export is imported completely or not at all.
   ///   - now: The date of entries without one.
   ///   - progress: Shows how many lines of an export are read; nil to show nothing.
   ///   - style: The style of the report.
   ///   - output: Receives the report.
-  /// - Returns: Always `fine`.
+  /// - Returns: `damaged` if something was left out: an entry, or an unreadable part of the logs of
+  ///   a LevelDB database.
   /// - Throws: An ``InspectionError`` with the status `damaged` if the source is, which names the
-  ///   line of an export; `usage` if an entry of another source is too large, which it names, or
-  ///   the directory cannot be used; `unavailable` if there is no such source; `unsupported`, `io`.
-  ///   Then `directory` is unchanged.
+  ///   line of an export; `usage` for a name that is not UTF-8, an entry of another source that is
+  ///   too large, or a directory that cannot be used; `unavailable` if there is no such source;
+  ///   `unsupported`, `io`. Then `directory` is unchanged.
   /// - Complexity: One append for 256 records or 1 MiB, and a few fsyncs. One record is in memory
   ///   at a time.
   package static func importing(
-    _ source: ImportSource, to directory: String?, now: Date, progress: ProgressLine? = nil,
-    style: Style, to output: inout some TextOutputStream
+    _ source: ImportSource, to directory: String?, leavingOut leftOut: LeftOut = LeftOut(),
+    now: Date, progress: ProgressLine? = nil, style: Style, to output: inout some TextOutputStream
   ) throws(InspectionError) -> Outcome {
+    guard style.format != .csv else {
+      throw InspectionError(.usage, "import does not support csv")
+    }
+    var leftOut = leftOut
     var place: String?
     if case .files(let path, _) = source { place = try FileAccess.directory(path, of: "directory") }
     if case .levelDB(let path, _) = source {
@@ -85,8 +92,10 @@ extension Inspection {
     case .lines(let path):
       var lines = try LineImport(of: path)
       try lines.run(into: &store, progress)
-    case .files(_, let cache): try store.addFiles(in: place ?? "", to: cache, now: now)
-    case .levelDB(_, let cache): try store.addRows(ofDatabaseAt: place ?? "", to: cache, now: now)
+    case .files(_, let cache):
+      try store.addFiles(in: place ?? "", to: cache, now: now, leavingOut: &leftOut)
+    case .levelDB(_, let cache):
+      try store.addRows(ofDatabaseAt: place ?? "", to: cache, now: now, leavingOut: &leftOut)
     }
     let (records, bytes) = (store.recordCount, store.payloadBytes)
     do {
@@ -94,9 +103,10 @@ extension Inspection {
     } catch {
       throw InspectionError(error)
     }
-    try ImportReport(target: directory, records: records, payloadBytes: bytes)
+    leftOut.end()
+    ImportReport(target: directory, records: records, payloadBytes: bytes, leftOut: leftOut.count)
       .write(style: style, to: &output)
-    return .fine
+    return leftOut.count == 0 ? .fine : .damaged
   }
 }
 
@@ -106,25 +116,21 @@ private struct ImportReport {
   let target: String?
   let records: Int
   let payloadBytes: Int
+  let leftOut: Int
 
-  func write(
-    style: Style, to output: inout some TextOutputStream
-  ) throws(InspectionError) {
-    switch style.format {
-    case .table:
-      let words = target.map { "imported to " + $0.escapedForTerminal } ?? "can be imported"
-      let size = Amount.bytes(payloadBytes)
-      output.write(
-        style.isQuiet
-          ? "\(records)\n" : "\(Amount.text(records)) records, \(size) of values, \(words)\n")
-    case .json, .jsonl:
+  func write(style: Style, to output: inout some TextOutputStream) {
+    guard style.format == .table else {
       JSONValue.object([
         ("schemaVersion", reportVersion), ("store", .optional(target)),
         ("isDryRun", .bool(target == nil)), ("records", .integer(records)),
-        ("payloadBytes", .integer(payloadBytes)),
+        ("payloadBytes", .integer(payloadBytes)), ("leftOut", .integer(leftOut)),
       ]).write(to: &output)
-      output.write("\n")
-    case .csv: throw InspectionError(.usage, "import does not support csv")
+      return output.write("\n")
     }
+    guard !style.isQuiet else { return output.write("\(records)\n") }
+    let words = target.map { "imported to " + $0.escapedForTerminal } ?? "can be imported"
+    let size = Amount.bytes(payloadBytes)
+    output.write("\(Amount.text(records)) records, \(size) of values, \(words)")
+    output.write(leftOut == 0 ? "\n" : "; \(Amount.text(leftOut)) parts were left out\n")
   }
 }

@@ -141,7 +141,7 @@ extension LineImport {
     let kind = KeyKind(code: registration.keyKind)
     guard let key = KeyForm.auto.bytes(of: keyText, kind: kind), isWritten(keyText, key, kind)
     else {
-      throw lines.failure("\(keyText) is not a key of kind \(kind)")
+      throw lines.failure("\(keyText.shortened) is not a key of kind \(kind)")
     }
     let savedAt = try savedAt(in: line)
     guard let version = line[ExportMember.schemaVersion]?.integer,

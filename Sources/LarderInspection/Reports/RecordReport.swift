@@ -36,7 +36,7 @@ extension Inspection {
     let found = try record(under: key, cache: name, keys: form)
     guard let payload = found.payload else {
       throw InspectionError(
-        found.state.outcome, "the record under \(key): \(found.problem ?? "")")
+        found.state.outcome, "the record under \(key.shortened): \(found.problem ?? "")")
     }
     return (payload, found.state == .expired)
   }
@@ -63,14 +63,16 @@ extension Inspection {
     guard let record = found.first else {
       let damage = damage + hidden
       guard name == nil, !damage.isEmpty else {
-        throw InspectionError(.notFound, "\(key) is missing")
+        throw InspectionError(.notFound, "\(key.shortened) is missing")
       }
       throw InspectionError(
-        .damaged, "\(key) was not found, but damage may hide it: \(damage.joined(separator: "; "))")
+        .damaged,
+        "\(key.shortened) was not found, but damage may hide it: \(damage.joined(separator: "; "))")
     }
     guard found.count == 1 else {
       let names = found.map(\.cache.label).joined(separator: ", ")
-      throw InspectionError(.usage, "several caches have \(key): \(names); choose one with --cache")
+      throw InspectionError(
+        .usage, "several caches have \(key.shortened): \(names); choose one with --cache")
     }
     return record
   }

@@ -75,7 +75,7 @@ struct RepairReport {
         return ("cache \(cache.label)", style.text(of: Array(key[at...]), in: cache))
       case .metadata, nil: break
       }
-      return ("the store", style.text(ofDatabaseKey: key))
+      return ("the store", style.text(ofDatabaseKey: key, inStore: true))
     }
   }
 

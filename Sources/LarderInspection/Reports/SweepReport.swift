@@ -27,6 +27,7 @@ extension Inspection {
     _ directory: String, now: Date, style: Style, to output: inout some TextOutputStream
   ) throws(InspectionError) -> Outcome {
     let path = try FileAccess.directory(directory)
+    _ = try identify(path)
     var options = Store.Options()
     options.createIfMissing = false
     options.clock = StandingClock(date: now)

@@ -97,7 +97,7 @@ extension RecordState {
 
 extension String {
   /// The text with `...` in place of its middle, `count` characters long.
-  fileprivate func shortened(to count: Int) -> String {
+  func shortened(to count: Int) -> String {
     let kept = max(count - 3, 0)
     return prefix(kept - kept / 2) + "..." + suffix(kept / 2)
   }

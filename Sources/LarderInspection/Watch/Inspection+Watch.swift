@@ -172,7 +172,8 @@ private struct WatchReport {
     else {
       guard watching.listsAll, watching.cache == nil else { return nil }
       let size = change.value.map { Rows.Cell.bytes($0.count) } ?? .none
-      return [size, .none, .none, .none, .text(style.text(ofDatabaseKey: change.key))]
+      let key = style.text(ofDatabaseKey: change.key, inStore: true)
+      return [size, .none, .none, .none, .text(key)]
     }
     let cache = caches[id]
     guard watching.cache.map({ $0 == cache.label || $0 == "#\(id)" }) ?? true else { return nil }

@@ -26,6 +26,10 @@ package struct LogScan {
     /// A batch with a sequence below `minimumSequence` was left on the device by another file.
     /// After a torn record it is no sign of damage.
     case batches(minimumSequence: UInt64)
+    /// A write-ahead log of another program's database, as LevelDB reads it.
+    ///
+    /// Sequences may repeat and have gaps. Zeros between records fill the rest of their block.
+    case foreignBatches
   }
 
   package enum End: Hashable, Sendable {
@@ -57,7 +61,7 @@ package struct LogScan {
   private static let blockBytes = 32 << 10
   private static let headerBytes = 7
   /// LevelDB's sequences are below this.
-  private static let sequenceLimit: UInt64 = 1 << 56
+  static let sequenceLimit: UInt64 = 1 << 56
 
   private enum ChunkType {
     static let full: UInt8 = 1
@@ -72,11 +76,12 @@ package struct LogScan {
   package private(set) var validBytes = 0
   /// The sequence of the first batch.
   package private(set) var firstSequence: UInt64?
-  /// The sequence that the next batch must have.
+  /// The sequence that the next batch must have; nil for a foreign log.
   package private(set) var nextSequence: UInt64?
 
   private let bytes: [UInt8]
   private let isOfBatches: Bool
+  private let isForeign: Bool
   private var minimumSequence: UInt64
   /// The place where ``nextPart()`` last continued after damage.
   private var lastResumption = -1
@@ -85,8 +90,9 @@ package struct LogScan {
   package init(_ bytes: [UInt8], of kind: Kind) {
     self.bytes = bytes
     switch kind {
-    case .manifest: (isOfBatches, minimumSequence) = (false, 0)
-    case .batches(let sequence): (isOfBatches, minimumSequence) = (true, sequence)
+    case .manifest: (isOfBatches, isForeign, minimumSequence) = (false, false, 0)
+    case .batches(let sequence): (isOfBatches, isForeign, minimumSequence) = (true, false, sequence)
+    case .foreignBatches: (isOfBatches, isForeign, minimumSequence) = (true, true, 0)
     }
   }
 
@@ -119,6 +125,10 @@ package struct LogScan {
       if chunkStart == bytes.count {
         end = joined == nil ? .complete : .torn(at: start)
         return nil
+      }
+      if isForeign, joined == nil, let next = endOfZeros(from: chunkStart) {
+        at = next
+        continue
       }
       guard let chunk = chunk(at: chunkStart) else {
         return stop(at: start, searchingFrom: chunkStart)
@@ -163,7 +173,7 @@ package struct LogScan {
         sequence == nextSequence ?? sequence
       else { return stop(at: record.start, searchingFrom: record.start) }
       firstSequence = firstSequence ?? sequence
-      nextSequence = sequence + UInt64(rowCount)
+      if !isForeign { nextSequence = sequence + UInt64(rowCount) }
     }
     validBytes = place
     return record
@@ -190,6 +200,12 @@ extension LogScan {
     guard rest < Self.headerBytes else { return offset }
     let next = min(offset + rest, bytes.count)
     return bytes[offset..<next].allSatisfy { $0 == 0 } ? next : nil
+  }
+
+  /// The end of the block at `offset`, or of the file; nil if the bytes before it are not zeros.
+  private func endOfZeros(from offset: Int) -> Int? {
+    let end = min(offset - offset % Self.blockBytes + Self.blockBytes, bytes.count)
+    return bytes[offset..<end].allSatisfy { $0 == 0 } ? end : nil
   }
 
   /// The chunk at `offset`; nil if it is not valid.

@@ -23,6 +23,8 @@ package struct Manifest: Sendable {
   package private(set) var lastSequence: UInt64 = 0
   /// The name of the comparator.
   package private(set) var comparator: String?
+  /// Whether keys are ordered by their bytes, as LevelDB does unless a program brings an order.
+  package var ordersBytes: Bool { comparator.map { $0 == "leveldb.BytewiseComparator" } ?? true }
   /// How the bytes end: ``LogScan/End/complete``, or torn.
   package private(set) var end = LogScan.End.complete
   /// The start of the last complete edit.
@@ -71,6 +73,11 @@ package struct Manifest: Sendable {
   package func missingFile(in names: Set<String>) -> String? {
     let log = LogSurvey.name(of: logNumber)
     if logNumber > 0, !names.contains(log) { return log }
+    return missingTable(in: names)
+  }
+
+  /// The name of a live table that is not among `names`; nil if all are there.
+  package func missingTable(in names: Set<String>) -> String? {
     let table = tables.keys.sorted().first { Self.name(ofTable: $0, among: names) == nil }
     return table.map { Self.names(ofTable: $0)[0] }
   }

@@ -43,6 +43,8 @@ package struct TableFile: Sendable {
   package struct Fault: Error, Hashable, Sendable, CustomStringConvertible {
     package let offset: Int
     package let message: String
+    /// Whether the block is intact, but in a form that LevelDB does not read.
+    package var isUnsupported = false
 
     package var description: String { "byte \(offset): \(message)" }
   }
@@ -148,7 +150,20 @@ package struct TableFile: Sendable {
       }
       return Block(place: place, isCompressed: true, bytes: Array(buffer))
     case let type:
-      throw Fault(offset: place.offset, message: "the block has the unknown compression \(type)")
+      let name = compression(type, of: contents)
+      throw Fault(
+        offset: place.offset, message: "not supported: \(name)", isUnsupported: true)
+    }
+  }
+
+  /// The blocks of a compression that LevelDB does not read, in words.
+  private static func compression(_ type: UInt8, of block: ArraySlice<UInt8>) -> String {
+    // Minecraft's LevelDB has zlib with its header as 2 and without as 4; later versions of
+    // LevelDB have Zstandard as 2.
+    switch type {
+    case 2 where block.first == 0x78, 4: "zlib-compressed blocks"
+    case 2 where block.starts(with: [0x28, 0xB5, 0x2F, 0xFD]): "Zstandard-compressed blocks"
+    default: "blocks of the unknown compression \(type)"
     }
   }
 

@@ -10,7 +10,8 @@ extension LevelDBEngine {
   ///   - rebuilding: What a rebuild does if no intact MANIFEST lists the tables; nil for none.
   ///   - copy: Copies rows from its first argument, which is read-only, to its second one.
   /// - Returns: What a rebuild could not read; nil if a MANIFEST listed the tables.
-  /// - Throws: Errors of `copy`; ``EngineError/invalidArgument(_:)`` and
+  /// - Throws: Errors of `copy`; ``EngineError/incompatible(_:)`` for a later format;
+  ///   ``EngineError/invalidArgument(_:)`` and
   ///   ``EngineError/locked(pid:)`` for `target`; ``EngineError/corrupt(_:)`` when nothing can be
   ///   salvaged; ``EngineError/io(_:)``, ``EngineError/diskFull``. `target` is then as it was
   ///   before.
@@ -19,7 +20,14 @@ extension LevelDBEngine {
     rebuilding: Rebuilding? = nil,
     copying copy: (LevelDBEngine, LevelDBEngine) throws(EngineError) -> Void
   ) throws(EngineError) -> Rebuild.Report? {
-    let real = try SystemFiles().realPath(source)
+    let files = SystemFiles()
+    let real = try files.realPath(source)
+    let marker = try files.readIfPresent("\(real)/\(StoreMarker.fileName)") ?? []
+    let version = StoreMarker.formatVersion(in: marker) ?? StoreMarker.formatVersion
+    guard version <= StoreMarker.formatVersion else {
+      throw .incompatible(
+        "\(real) has format version \(version); at most \(StoreMarker.formatVersion) is supported")
+    }
     var new = try NewStore(at: target, outside: real, options: options)
     let snapshot = try StoreSnapshot(salvaging: real, rebuilding: rebuilding)
     let damaged = try snapshot.open(options: options, cause: "it is being salvaged")

@@ -40,9 +40,9 @@ package struct StoreCapture {
   /// What a rebuild could not read; nil unless the store was rebuilt.
   package var rebuild: Rebuild.Report?
 
-  private let source: String
-  private let directory: String
-  private let files: any StoreFiles
+  let source: String
+  let directory: String
+  let files: any StoreFiles
   private var linked: Set<String> = []
   private var manifestName = ""
 
@@ -75,7 +75,12 @@ package struct StoreCapture {
       case .changed: seen = nil
       case .missing(let file, let names):
         // The directory has not changed, and still the file is missing.
-        if seen == names { throw .corrupt("\(source)/\(file) is missing") }
+        if seen == names {
+          // LevelDB opens a database without its newest log.
+          guard LogSurvey.number(of: file) != nil, try !StoreMarker.isPresent(in: source, files)
+          else { throw .corrupt("\(source)/\(file) is missing") }
+          return
+        }
         seen = names
       }
       for name in try files.names(in: directory) where DataFile(name) != nil {
@@ -236,11 +241,7 @@ package struct StoreCapture {
       default: break
       }
     }
-    let names = try files.names(in: directory)
-    let missing = manifest.tables.keys.sorted().first {
-      Manifest.name(ofTable: $0, among: names) == nil
-    }
-    return missing.map { "table \($0)" }
+    return manifest.missingTable(in: try files.names(in: directory))
   }
 
   private mutating func remove(_ name: String) throws(EngineError) {

@@ -111,6 +111,13 @@ package final class StoreSnapshot: Sendable {
   /// - Returns: The logs before the cut.
   package func cutLogs() throws(EngineError) -> LogSurvey { try capture.cutLogs() }
 
+  /// Writes the captured logs of another program's database anew, so that they can be opened.
+  ///
+  /// - Returns: The parts that are left out.
+  package func rewriteForeignLogs() throws(EngineError) -> [LogLoss] {
+    try capture.rewriteForeignLogs()
+  }
+
   /// Opens the captured store; writes to it throw with `cause`.
   ///
   /// The engine uses `options`, but with the files of the snapshot, and keeps the snapshot alive.
