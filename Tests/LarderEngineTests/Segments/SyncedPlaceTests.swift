@@ -111,6 +111,33 @@ import Testing
     try engine.close()
   }
 
+  @Test("A durable write notes payloads that a sync in the background had not reached.")
+  func behindBackgroundSync() throws {
+    let directory = try TemporaryDirectory()
+    let (path, copy) = (directory.path("store"), directory.path("killed"))
+    // The fourth frame of a segment begins a sync; the batch has a fifth one.
+    let engine = try LevelDBEngine(at: path, options: Self.options(segmentBytes: 16 << 10))
+    try Self.putSmall(in: engine)
+    var batch = WriteBatch()
+    for number in 1...5 {
+      let payload = [UInt8](repeating: UInt8(number), count: 1000)
+      batch.putSeparable(Self.key(number), stampedValue(1, tail: 0) + payload)
+    }
+    try engine.write(&batch, synced: false)
+    #expect(try Self.places(in: path).count == 1)
+    try Self.putSmall(in: engine, synced: true)
+    let end = 16 + 5 * (24 + Self.key(1).count + 1000)
+    #expect(try Self.places(in: path).last == SyncedPlace(segment: 1, offset: end))
+    try FileManager.default.copyItem(atPath: path, toPath: copy)
+    try engine.close()
+    // The last byte of the fifth payload.
+    try Damage.flipByte(at: end - 1, of: "\(copy)/00000001.segment")
+    let opened = try LevelDBEngine(at: copy, options: Self.options())
+    #expect(opened.recovery == nil)
+    #expect(try opened.value("other") == "value")
+    try opened.close()
+  }
+
   @Test("A payload in an older segment or log, if damaged, cuts nothing before a durable write.")
   func olderPayload() throws {
     let directory = try TemporaryDirectory()

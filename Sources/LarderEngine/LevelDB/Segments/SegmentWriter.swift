@@ -56,7 +56,7 @@ struct SegmentWriter: ~Copyable {
   private var lastNumber: UInt32
   /// Whether a frame, or the name of a segment, may not be on the device.
   private(set) var hasUnsynced = false
-  /// Whether rows that name frames were written after the last place in the logs.
+  /// Whether the last place in the logs may not cover all rows that name frames.
   var hasUnnotedRows = false
   /// The last place in the logs.
   private var noted = SyncedPlace(endOf: 0)
@@ -139,7 +139,9 @@ struct SegmentWriter: ~Copyable {
     guard hasUnnotedRows else { return nil }
     let place = sync.place
     guard always || place > noted else { return nil }
-    (noted, hasUnnotedRows) = (place, false)
+    noted = place
+    // Rows may name frames behind the place until all frames are synced.
+    hasUnnotedRows = hasUnsynced
     return place
   }
 
