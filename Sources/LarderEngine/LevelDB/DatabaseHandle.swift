@@ -72,9 +72,12 @@ struct DatabaseHandle: ~Copyable {
   }
 
   /// Waits for the calls under way and closes the database for good.
-  func close() {
+  ///
+  /// `body` runs when no call is under way. It is passed whether the database is still open.
+  func close(after body: (_ isUp: Bool) -> Void) {
     let old = exchangeCondition(.closed)
     gate.close()
+    if case .up = old { body(true) } else { body(false) }
     iterators.endAll()
     iterators.removeAll()
     if case .up = old { clarder_close(pointer) }

@@ -320,13 +320,7 @@ package final class LevelDBEngine: StorageEngine {
     directory.withLock { directory in
       guard let path = directory?.path else { return }
       schedule.stop()
-      if enterIfOpen() {
-        queue.withWriter { $0.sealSegment(noting: true) }
-        leave()
-      }
-      database.close()
-      // Calls that were under way may have begun another one.
-      queue.withWriter { $0.sealSegment(noting: false) }
+      database.close { isUp in queue.withWriter { $0.sealSegment(noting: isUp) } }
       // A collection may be about to delete a file.
       collection.withLock { _ in }
       restoreReserve(in: path)

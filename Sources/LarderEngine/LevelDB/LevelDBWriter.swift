@@ -367,9 +367,8 @@ extension LevelDBWriter {
     needsReopening = true
   }
 
-  /// Seals the segment of a store that is about to be closed, or copied.
-  ///
-  /// With `noting`, the log says so, too, if there is room.
+  /// Seals the segment of a store that is about to be closed or copied. With `noting`, the log says
+  /// so, too, if there is room.
   mutating func sealSegment(noting: Bool) {
     do throws(EngineError) {
       try segments?.seal()
