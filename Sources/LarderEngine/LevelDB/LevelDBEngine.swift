@@ -20,7 +20,7 @@ package final class LevelDBEngine: StorageEngine {
   let options: LevelDBOptions
   /// The store's directory, its path without links.
   let path: String
-  private let snapshot: StoreSnapshot?
+  let snapshot: StoreSnapshot?
   /// Nil if no value is separated.
   let segments: SegmentFiles?
   let collection = Mutex(Collection())

@@ -47,6 +47,24 @@ import Testing
     try Self.expectWhole(directory.path("restored"))
   }
 
+  @Test("A store whose segments are all gone has copies of its format.")
+  func withoutSegments() throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("store")
+    try Self.make(at: path)
+    let engine = try LevelDBEngine(at: path, options: Self.options())
+    try engine.close()
+    for name in try SystemFiles().names(in: path) where name.hasSuffix(".segment") {
+      try SystemFiles().remove("\(path)/\(name)")
+    }
+    let reading = try LevelDBEngine.readOnly(at: path, options: Self.options())
+    #expect(try reading.entries().count == 20, "rows whose segments are lost are damaged, not gone")
+    try reading.backup(to: directory.path("backup"), date: 0)
+    try reading.close()
+    try Backup(at: directory.path("backup")).restore(to: directory.path("restored"))
+    #expect(try Self.version(of: directory.path("restored")) == 2)
+  }
+
   @Test("A backup whose manifest says format 1 is restored with the format of its segments.")
   func oldManifest() throws {
     let directory = try TemporaryDirectory()

@@ -114,7 +114,7 @@ extension LevelDBEngine {
     }
     // The manifest comes last: without it the directory is not a backup.
     let version = try StoreDirectory.formatVersion(
-      ofCopyOf: path, with: Set(listed.map(\.name)), files)
+      ofCopyOf: snapshot?.source ?? path, with: Set(listed.map(\.name)), files)
     let manifest = BackupManifest(storeFormatVersion: version, date: date, files: listed)
     try files.replace("\(partial.path)/\(BackupManifest.fileName)", with: manifest.bytes)
     try partial.finish()

@@ -128,8 +128,10 @@ package final class StoreSnapshot: Sendable {
     options.files = files
     options.createIfMissing = false
     options.readOnlyCause = cause
-    let version = try StoreDirectory.formatVersion(
-      ofCopyOf: source, with: try files.names(in: path), files)
+    // Not the store's: if all segments are lost, the rows that name them are to be read, and found
+    // damaged, instead of being taken for the torn end of the logs.
+    let version = StoreMarker.formatVersion(
+      StoreMarker.plainVersion, of: try files.names(in: path))
     try files.create(
       "\(path)/\(StoreMarker.fileName)", with: Array(StoreMarker.contents(of: version).utf8))
     return try LevelDBEngine(at: path, options: options, of: self)
