@@ -75,7 +75,8 @@ extension InspectionError {
   init(notKey text: String, of cache: KnownCache) {
     self.init(
       .usage,
-      "\(text.shortened) is not a key of cache \(cache.label), whose keys are of kind \(cache.keyKind)"
+      "\(text.shortened) is not a key of cache \(cache.label), whose keys are of kind "
+        + "\(cache.keyKind)"
     )
   }
 

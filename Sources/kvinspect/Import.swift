@@ -10,8 +10,8 @@ struct Import: ParsableCommand {
       Of files, the relative path is the key, and the date of the last change the date of the \
       save. The entries of a LevelDB database are saved now, with keys of bytes. An application \
       opens the cache with the same coder, such as `coder: .bytes` for `Data`. A name that is not \
-      UTF-8, and an entry that cannot be read or is too large, refuses the import. The exit code is \
-      3 if anything was left out, such as a damaged part of a log of LevelDB.
+      UTF-8, and an entry that cannot be read or is too large, refuses the import. The exit code \
+      is 3 if anything was left out, such as a damaged part of a log of LevelDB.
       """)
 
   enum Kind: String, CaseIterable, ExpressibleByArgument {

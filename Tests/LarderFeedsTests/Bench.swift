@@ -34,6 +34,7 @@ struct Bench: Sendable {
     options.clock = clock
     store = try Store(engine: self.engine, options: options, origin: .memory)
     handles = try feed.open(client, store)
+    self.engine.forgetMessages()
   }
 
   /// Saves items with a date `age` seconds ago.

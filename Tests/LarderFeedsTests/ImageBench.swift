@@ -32,6 +32,7 @@ struct ImageBench: Sendable {
         try .imageData(client: client, store: store, lifetime: lifetime)
       } else { try .imageData(client: client, store: store) }
     cache = try #require(loader.cache)
+    self.engine.forgetMessages()
   }
 
   /// The loader with another source order.

@@ -12,11 +12,14 @@ private let bytes = ImageBench.bytes
 
 /// A load of an image maps the server's responses to bytes or typed errors.
 @Suite(.acceptance, .timeLimit(.minutes(30))) struct ImageDataRemoteTests {
-  @Test("A new loader sends no request and uses no store.")
-  func newLoader() throws {
+  @Test("A new loader of an open cache sends no request and does not use the store.")
+  func newLoader() async throws {
     let bench = try ImageBench()
 
-    #expect(bench.client.urls == [] && bench.engine.messages == [])
+    let messages = try await bench.messages {
+      _ = try ImageDataLoader.imageData(client: bench.client, store: bench.store)
+    }
+    #expect(bench.client.urls == [] && messages == [])
   }
 
   @Test("A load requests exactly its URL, once.")

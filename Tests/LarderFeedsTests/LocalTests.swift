@@ -14,9 +14,11 @@ import Testing
     (100 * 365 * day, false),
   ]
 
-  @Test("A new loader does not use the store.", arguments: Feed.all)
-  func newLoaderIsSilent(feed: Feed) throws {
-    #expect(try Bench(feed).engine.messages == [])
+  @Test("A new loader of an open cache does not use the store.", arguments: Feed.all)
+  func newLoaderIsSilent(feed: Feed) async throws {
+    let bench = try Bench(feed)
+
+    #expect(try await bench.messages { _ = try feed.open(bench.client, bench.store) } == [])
   }
 
   @Test("Reading the cache is one lookup.", arguments: Feed.all)

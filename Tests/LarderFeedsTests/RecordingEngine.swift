@@ -6,7 +6,8 @@ import Synchronization
 
 /// An engine that notes which records a store reads and writes, and fails on request.
 ///
-/// It notes records only. Opening a cache reads and writes the store's own bookkeeping.
+/// It notes records only. Opening a cache reads and writes the store's own bookkeeping. The first
+/// opening of a cache also looks for records under its id; call ``forgetMessages()`` after it.
 final class RecordingEngine: ForwardingEngine {
   enum Message: Hashable, Sendable {
     /// One point lookup of a record.
@@ -32,6 +33,7 @@ final class RecordingEngine: ForwardingEngine {
   init(_ base: any StorageEngine) { self.base = base }
 
   var messages: [Message] { state.withLock { $0.messages } }
+  func forgetMessages() { state.withLock { $0.messages = [] } }
   func failReads(_ error: EngineError?) { state.withLock { $0.readFailure = error } }
   func failWrites(_ error: EngineError?) { state.withLock { $0.writeFailure = error } }
   /// Runs `body` before each lookup of a record.

@@ -51,7 +51,7 @@ import Testing
     (".log", ["open", "open read-only", "salvage"]),
     (".ldb", ["open", "open read-only", "salvage"]),
     (".segment", ["open", "open read-only", "salvage"]),
-    ("LARDER", ["open", "open read-only"]),
+    ("LARDER", ["open", "open read-only", "salvage"]),
     ("LARDER.lock", ["open", "salvage"]),
     ("LARDER.damaged", ["open"]),
   ]

@@ -10,8 +10,8 @@ extension Inspection {
   ///
   /// - Parameters:
   ///   - key: A key in the form of `style`; with `isDatabaseKey`, one of the database in hex, and
-  ///     then no database is opened, however damaged the store is. It is also one of the database if
-  ///     another program wrote that.
+  ///     then no database is opened, however damaged the store is. It is also one of the database
+  ///     if another program wrote that.
   ///   - name: The cache; nil for every cache.
   ///   - isDatabaseKey: Whether `key` is one of the database.
   ///   - directory: The directory of a store, or of any other LevelDB database.

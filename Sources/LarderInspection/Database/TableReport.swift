@@ -11,8 +11,8 @@ extension Inspection {
   ///   - listsEntries: Whether each entry is written, and not each block.
   ///   - style: The style of the report.
   ///   - output: Receives the report.
-  /// - Returns: `damaged` if a block is damaged, or else `unsupported` if one has a compression that
-  ///   LevelDB does not read.
+  /// - Returns: `damaged` if a block is damaged, or else `unsupported` if one has a compression
+  ///   that LevelDB does not read.
   /// - Throws: An ``InspectionError`` with the status `damaged` or `unsupported` if that is the
   ///   footer or the index of the table, so that its blocks cannot be found; `usage` if `path` is a
   ///   directory; `unavailable`, `io`.
