@@ -367,8 +367,7 @@ extension LevelDBWriter {
     needsReopening = true
   }
 
-  /// Seals the segment of a store that is about to be closed or copied. With `noting`, the log says
-  /// so, too, if there is room.
+  /// Seals the segment before a closing or a copy; with `noting`, notes it in the log if it fits.
   mutating func sealSegment(noting: Bool) {
     do throws(EngineError) {
       try segments?.seal()
