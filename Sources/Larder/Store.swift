@@ -439,6 +439,17 @@ extension Store {
     try registry.withLock { registry throws(StoreError) in try registry.takeID() }
   }
 
+  /// Deletes all rows that cleared and dropped caches have left.
+  func reclaimAll() throws(StoreError) {
+    var isDone = false
+    while !isDone {
+      isDone = try registry.withLock { registry throws(StoreError) in
+        try registry.reclaim(atOpen: false)
+        return !registry.hasReclaimable
+      }
+    }
+  }
+
   /// Deletes a slice of the rows that cleared and dropped caches have left.
   private func reclaim(atOpen: Bool) {
     registry.withLock { registry in

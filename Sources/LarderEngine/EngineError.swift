@@ -36,4 +36,13 @@ package enum EngineError: Error, Hashable {
 
   /// The ``CommitParticipant`` refused the batch; the number is its own. Nothing was written.
   case refused(Int)
+
+  /// Whether the file system has no room, or had none for an earlier write.
+  var isFullDisk: Bool {
+    switch self {
+    case .diskFull: true
+    case .writesDisabled(let cause): cause == "\(Self.diskFull)"
+    default: false
+    }
+  }
 }

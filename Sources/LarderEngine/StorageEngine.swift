@@ -64,6 +64,9 @@ package protocol StorageEngine: AnyObject, Sendable {
   /// Entries that are only in memory are not counted.
   func approximateBytes(in range: EngineRange) throws(EngineError) -> UInt64
 
+  /// The size of the files, without the reserve; 0 for an engine without files.
+  func storedBytes() throws(EngineError) -> Int
+
   /// Rewrites the files that hold `range`, without deleted and overwritten entries.
   func compact(_ range: EngineRange) throws(EngineError)
 
@@ -99,7 +102,12 @@ package protocol StorageEngine: AnyObject, Sendable {
   var isUp: Bool { get }
 
   /// Gives back the room of values that were replaced or removed, where LevelDB does not do that.
-  func collectSegments() throws(EngineError)
+  ///
+  /// `proceed` is called with the bytes that were copied so far and the bytes that are to be
+  /// copied; if it returns false, the rest is left.
+  func collectSegments(
+    _ effort: CollectionEffort, while proceed: (_ copied: Int, _ total: Int) -> Bool
+  ) throws(EngineError)
 
   /// Does the same on another thread, soon.
   func collectSegmentsSoon()
@@ -136,6 +144,8 @@ extension StorageEngine {
 
   package var isUp: Bool { true }
 
+  package func storedBytes() throws(EngineError) -> Int { 0 }
+
   package func getHead(
     _ key: RawSpan, into buffer: inout ValueBuffer
   ) throws(EngineError) -> Int? {
@@ -146,7 +156,9 @@ extension StorageEngine {
     try cursor(over: range)
   }
 
-  package func collectSegments() throws(EngineError) {}
+  package func collectSegments(
+    _ effort: CollectionEffort, while proceed: (_ copied: Int, _ total: Int) -> Bool
+  ) throws(EngineError) {}
 
   package func collectSegmentsSoon() {}
 
@@ -166,6 +178,12 @@ extension StorageEngine {
 // MARK: - Shorthands
 
 extension StorageEngine {
+  /// Gives back the room of values that were replaced or removed; see
+  /// ``collectSegments(_:while:)``.
+  package func collectSegments(_ effort: CollectionEffort = .routine) throws(EngineError) {
+    try collectSegments(effort) { _, _ in true }
+  }
+
   /// Waits until everything that was committed before is on the device.
   ///
   /// - Complexity: One append and one fsync, shared with concurrent callers; one or two fsyncs more

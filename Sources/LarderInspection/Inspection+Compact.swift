@@ -18,7 +18,7 @@ extension Inspection {
     do {
       let engine = try LevelDBEngine(at: path, options: options)
       try engine.compact(EngineRange())
-      try engine.collectSegments()
+      try engine.collectSegments(.complete)
       try engine.close()
     } catch {
       throw InspectionError(StoreError(error))

@@ -6,7 +6,7 @@ enum Rows {
   static let tables = [
     AcceptanceTable("STO", Array(1...21) + [23], store),
     AcceptanceTable("TIM", Array(1...7) + Array(10...17), expiry),
-    AcceptanceTable("SEG", [8, 9, 17, 18, 19], segments),
+    AcceptanceTable("SEG", [8, 9, 17, 18, 19, 21, 22], segments),
   ]
 
   private static let store = """
@@ -67,5 +67,10 @@ enum Rows {
     SEG-19 FlippedBitTests/durablePayload
     SEG-19 FlippedBitTests/cutSegment
     SEG-19 FlippedBitTests/rebuild
+    SEG-21 CompactTests/compact
+    SEG-21 CompactTests/cancel
+    SEG-21 CompactTests/beside
+    SEG-22 RoomTableTests/simulated
+    SEG-22 RoomTableTests/real
     """
 }

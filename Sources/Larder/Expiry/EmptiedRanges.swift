@@ -39,8 +39,19 @@ struct EmptiedRanges {
   /// Compacts the ranges where it is worth it.
   ///
   /// The index is emptied from its beginning on. Records may lie far apart, with live records
-  /// between them that a compaction would rewrite.
+  /// between them that a compaction would rewrite. A compaction that finds the disk full is left to
+  /// the next sweep: the entries are deleted without it.
   mutating func compact(in context: StoreContext, asked: Bool) throws(StoreError) {
+    do throws(StoreError) {
+      try compactIfWorthIt(in: context, asked: asked)
+    } catch .diskFull {
+      return
+    }
+  }
+
+  private mutating func compactIfWorthIt(
+    in context: StoreContext, asked: Bool
+  ) throws(StoreError) {
     let tolerated = asked ? Self.tolerated.asked : Self.tolerated.unasked
     if rows >= tolerated, let range = rowRange {
       try context.compact(range)

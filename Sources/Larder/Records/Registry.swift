@@ -417,6 +417,9 @@ extension Registry {
     return (true, cache)
   }
 
+  /// Whether rows of cleared or dropped caches are left.
+  var hasReclaimable: Bool { !reclaimable.isEmpty }
+
   /// Deletes up to 10,000 rows of cleared and dropped caches, and compacts their ranges.
   ///
   /// A number's marks go only when a store is opened: until then a save or a migration that was
@@ -444,6 +447,7 @@ extension Registry {
   /// True when the range is empty.
   private func empty(_ range: EngineRange, budget: inout Int) throws(StoreError) -> Bool {
     var rows = WriteBatch()
+    rows.isAlwaysAdmitted = true
     var deleted = 0
     let cursor = try context.cursor(over: range)
     var isEmpty = true
@@ -458,6 +462,7 @@ extension Registry {
       if rows.rows.count == 256 {
         try context.writeMetadata(&rows)
         rows.reset()
+        rows.isAlwaysAdmitted = true
       }
     }
     if !rows.isEmpty { try context.writeMetadata(&rows) }

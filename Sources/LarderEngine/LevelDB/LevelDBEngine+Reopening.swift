@@ -6,6 +6,35 @@ import Synchronization
 // MARK: - Writing after a failure
 
 extension LevelDBEngine {
+  /// Commits a batch again after `error`, if that may succeed by now.
+  ///
+  /// On a full disk it waits for a collection of segments. A batch that frees room may use the
+  /// reserve, and is tried again also while compactions fail at a damaged block.
+  ///
+  /// - Throws: `error`, or that of the last attempt.
+  func commitAgain(
+    _ batch: inout WriteBatch, synced: Bool, after error: EngineError
+  ) throws(EngineError) -> Commit {
+    let isDamage =
+      switch error {
+      case .corrupt, .writesDisabled: isDamageNoted.load(ordering: .relaxed)
+      default: false
+      }
+    guard error.isFullDisk || (isDamage && batch.freesRoom) else { throw error }
+    guard batch.freesRoom else {
+      // A batch with conditions only if the first attempt had no effect.
+      let mayRetry = batch.requirements.isEmpty || queue.withWriter { $0.disabledCause == nil }
+      guard mayRetry, makeRoom() else { throw error }
+      return try commitOrReopen(&batch, synced: synced)
+    }
+    do throws(EngineError) {
+      return try retry(&batch, synced: synced, after: error)
+    } catch {
+      guard error.isFullDisk, makeRoom() else { throw error }
+    }
+    return try retry(&batch, synced: synced, after: error)
+  }
+
   /// Retries a batch that frees room, on a full disk or while compactions fail at a damaged block.
   ///
   /// The reserve has room for it. LevelDB refuses writes after a compaction has failed. Once
@@ -52,6 +81,14 @@ extension LevelDBEngine {
 // MARK: - Reopening the database
 
 extension LevelDBEngine {
+  /// Reopens the database if it is down, with `directory` locked; `path` is nil if it is closed.
+  func bringUp(
+    _ path: String?, because cause: String, forFreeing: Bool
+  ) throws(EngineError) {
+    guard let path, database.downCause != nil else { return }
+    _ = try reopen(path, because: cause, forFreeing: forFreeing)
+  }
+
   /// Closes the database and opens it again, if writes need that.
   ///
   /// For a batch that frees room, compactions begin only after the next write: their tables would
@@ -73,7 +110,7 @@ extension LevelDBEngine {
   }
 
   /// The same, with `directory` locked.
-  func reopen(
+  private func reopen(
     _ path: String, because cause: String, forFreeing: Bool
   ) throws(EngineError) -> Bool {
     // On a full disk, the tables of a compaction that failed or is under way can take up all room.

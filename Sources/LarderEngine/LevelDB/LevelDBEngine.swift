@@ -29,7 +29,7 @@ package final class LevelDBEngine: StorageEngine {
   let schedule: CollectionSchedule
   /// The thread of a collection in the background.
   let collectionThread = DispatchGroup()
-  private let owner = ProcessOwner()
+  let owner = ProcessOwner()
   /// Nil once the engine is closed.
   ///
   /// Locked while the database is closed or reopened.
@@ -72,8 +72,7 @@ package final class LevelDBEngine: StorageEngine {
     let directory = try StoreDirectory(
       at: path, createIfMissing: options.createIfMissing, files: options.files, lock: lock)
     var options = options
-    options.writeBufferBytes = try Reserve.bufferBytes(
-      atMost: options.writeBufferBytes, in: directory.path, files: options.files)
+    try Reserve.limitSizes(of: &options, in: directory.path)
     var reserve = try Reserve(in: directory.path, options: options)
     try reserve.lendToOpen()
     recovery = try recover(
@@ -175,17 +174,7 @@ package final class LevelDBEngine: StorageEngine {
       }
       return commit
     } catch {
-      guard batch.freesRoom else {
-        collectForRoom(after: error)
-        throw error
-      }
-      switch error {
-      case .diskFull: return try retry(&batch, synced: synced, after: error)
-      case .corrupt, .writesDisabled:
-        guard isDamageNoted.load(ordering: .relaxed) else { throw error }
-        return try retry(&batch, synced: synced, after: error)
-      default: throw error
-      }
+      return try commitAgain(&batch, synced: synced, after: error)
     }
   }
 
@@ -197,7 +186,7 @@ package final class LevelDBEngine: StorageEngine {
   func commit(
     _ batch: inout WriteBatch, synced: Bool
   ) throws(EngineError) -> Commit {
-    try enter()
+    try enter(toFreeRoom: batch.freesRoom)
     defer { leave() }
     do throws(EngineError) {
       return try queue.commit(&batch, synced: synced)
@@ -227,6 +216,14 @@ package final class LevelDBEngine: StorageEngine {
     try enter()
     defer { leave() }
     return range.withSlices { clarder_approximate_bytes(database.pointer, $0, $1) }
+  }
+
+  package func storedBytes() throws(EngineError) -> Int {
+    var sum = 0
+    for name in try options.files.names(in: path) where name != Reserve.name {
+      sum += try options.files.byteCount(of: "\(path)/\(name)") ?? 0
+    }
+    return sum
   }
 
   package func compact(_ range: EngineRange) throws(EngineError) {
@@ -277,15 +274,11 @@ package final class LevelDBEngine: StorageEngine {
     end()
   }
 
-  /// Frees an iterator whose cursor ends.
-  func release(_ iterator: LevelDBIterator) {
-    if owner.isCurrent { database.release(iterator) }
-  }
-
   /// Enters the database, for a call that uses it.
   ///
-  /// Reopens it if an earlier attempt failed. It does not wait for an attempt under way.
-  func enter() throws(EngineError) {
+  /// Reopens it if an earlier attempt failed. Only a batch that frees room waits for an attempt
+  /// under way, which needs the room.
+  func enter(toFreeRoom: Bool = false) throws(EngineError) {
     try owner.require()
     guard !database.enterIfUp() else { return }
     let cause: String
@@ -294,14 +287,16 @@ package final class LevelDBEngine: StorageEngine {
     case .down(let reason): cause = reason
     case .closed: throw .closed
     }
-    let isUp = try directory.withLockIfAvailable { directory throws(EngineError) in
-      if let path = directory?.path {
-        try reopen(path, because: cause, forFreeing: false)
-      } else {
-        false
+    if toFreeRoom {
+      try directory.withLock { directory throws(EngineError) in
+        try bringUp(directory?.path, because: cause, forFreeing: true)
+      }
+    } else {
+      try directory.withLockIfAvailable { directory throws(EngineError) in
+        try bringUp(directory?.path, because: cause, forFreeing: false)
       }
     }
-    guard isUp != nil, enterIfOpen() else {
+    guard enterIfOpen() else {
       throw .io("the store is being reopened after a failure: \(cause)")
     }
   }

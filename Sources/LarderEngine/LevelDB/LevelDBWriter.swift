@@ -7,14 +7,14 @@ import LarderBytes
 /// read. So a failure disables writing before another writer can get in. The next write tries to
 /// enable it again by starting a new log, for which LevelDB writes its memory into a table.
 struct LevelDBWriter: ~Copyable {
-  private var database: OpaquePointer
+  var database: OpaquePointer
   // Nil if writes are refused.
   private var sequence: CommitSequence?
   private let readOnlyCause: String?
-  private var logs: LogFiles
-  private var reserve: Reserve
+  var logs: LogFiles
+  var reserve: Reserve
   /// Nil if no value is separated.
-  private var segments: SegmentWriter?
+  var segments: SegmentWriter?
   /// The number of compactions that callers have asked for and that are running.
   private var compactions = 0
   private let writeCount: WriteCount
@@ -26,7 +26,7 @@ struct LevelDBWriter: ~Copyable {
   var participant: (any CommitParticipant)?
 
   // Values that conditions are checked against are read into this.
-  private var value = ValueBuffer()
+  var value = ValueBuffer()
   // Rows of separated values are made in this.
   private var separated = ByteBuffer()
 
@@ -188,7 +188,7 @@ struct LevelDBWriter: ~Copyable {
   }
 
   /// Writes the staged rows, `reservation` included.
-  private mutating func write(synced: Bool, reservation: UInt64?) throws(EngineError) {
+  mutating func write(synced: Bool, reservation: UInt64?) throws(EngineError) {
     defer { writeCount.increase() }
     do throws(EngineError) {
       // A compaction of the memory takes the rows of this write as soon as they are in it.
@@ -273,7 +273,7 @@ extension LevelDBWriter {
   ///
   /// LevelDB decides by the memory that is in use before the write. Without a new log, each write
   /// would sync until LevelDB finds its memory full.
-  private mutating func beginLogIfNeeded() throws(EngineError) {
+  mutating func beginLogIfNeeded() throws(EngineError) {
     guard segments?.hasUnsynced == true, logs.mayBeFull else { return }
     do throws(EngineError) {
       try synchronizeSegments()
@@ -313,51 +313,11 @@ extension LevelDBWriter {
   }
 
   /// The segment that is appended to; nil if there is none.
-  var currentSegment: UInt32? {
+  var currentSegment: SegmentWriter.Place? {
     switch segments {
-    case .some(let segments): segments.currentNumber
+    case .some(let segments): segments.currentPlace
     case nil: nil
     }
-  }
-
-  /// Appends the payloads of rows to the newest segment, and makes the rows name them there.
-  ///
-  /// A row that names another payload by now is left alone. Sequences and dates stay as they are.
-  mutating func move(_ rows: [MovedRow]) throws(EngineError) {
-    if let disabledCause { throw .writesDisabled(cause: disabledCause) }
-    guard !reserve.isSpent else { throw .diskFull }
-    try logs.prepareToGrow()
-    try beginLogIfNeeded()
-    do throws(EngineError) {
-      for row in rows { try stage(row) }
-    } catch {
-      clarder_discard(database)
-      noteFailedSync(error)
-      throw error
-    }
-    try write(synced: false, reservation: nil)
-  }
-
-  private mutating func stage(_ row: MovedRow) throws(EngineError) {
-    guard let format = segments?.reader.format,
-      try value.read(row.key.span.bytes, from: database)
-    else { return }
-    // The head may have changed since the row was read.
-    let head = row.key.span.bytes.withUnsafeBytes { key -> [UInt8]? in
-      let now = SeparatedRow(value.memory.bytes, under: key, by: format)
-      guard let now, now.pointer == row.pointer else { return nil }
-      return [UInt8](value.memory.bytes[..<now.headCount])
-    }
-    guard let head else { return }
-    try row.key.span.bytes.withUnsafeBytes { key throws(EngineError) in
-      try head.span.bytes.withUnsafeBytes { head throws(EngineError) in
-        try row.payload.span.bytes.withUnsafeBytes { payload throws(EngineError) in
-          try stageSeparated(key: key, head: head, payload, sequence: row.pointer.sequence)
-        }
-      }
-    }
-    logs.willGrow(rows: 1, bytes: row.key.count + head.count + FramePointer.byteCount)
-    if reserve.willGrow(bytes: row.payload.count) { restoreReserve() }
   }
 
   /// Disables writing if the failure is one of a sync of the segment.
@@ -422,7 +382,7 @@ extension LevelDBWriter {
     guard !reserve.isSpent || batch.pointee.freesRoom || batch.pointee.isEmpty else {
       throw .diskFull
     }
-    let failed = try failedRequirements(of: batch, in: group)
+    let (failed, read) = try failedRequirements(of: batch, in: group)
     // Without `if let`, which would retain the participant.
     participant?.willWrite(batch.pointee, without: failed)
     if participant != nil { batch.pointee.failedInWrite = failed }
@@ -440,6 +400,7 @@ extension LevelDBWriter {
     if let reservation { group.reservation = reservation }
     batch.pointee.stamp(with: number)
     group.isEmpty = false
+    noteRemovals(of: batch.pointee, without: failed, read)
     do throws(EngineError) {
       try stage(batch.pointee, without: failed, sequence: number)
     } catch {
@@ -450,13 +411,17 @@ extension LevelDBWriter {
     return Commit(sequence: number, failed: failed)
   }
 
+  /// Also returns the size of the payloads that a batch of removals finds in segments; nil if
+  /// nothing was read.
   private mutating func failedRequirements(
     of batch: UnsafeMutablePointer<WriteBatch>, in group: CommitGroup
-  ) throws(EngineError) -> Set<Int> {
-    guard !batch.pointee.requirements.isEmpty else { return [] }
-    if group.isEmpty, batch.pointee.writeCountBeforeReading == writeCount.now { return [] }
+  ) throws(EngineError) -> (failed: Set<Int>, payloadBytes: Int?) {
+    guard !batch.pointee.requirements.isEmpty else { return ([], nil) }
+    if group.isEmpty, batch.pointee.writeCountBeforeReading == writeCount.now { return ([], nil) }
     defer { shrinkValue() }
     var failed: Set<Int> = []
+    let removes = batch.pointee.rows.first?.kind == .remove
+    var payloadBytes = 0
     for (index, requirement) in batch.pointee.requirements.enumerated() {
       if let ticket = requirement.condition.ticket, ticket.isRevoked {
         failed.insert(index)
@@ -478,8 +443,9 @@ extension LevelDBWriter {
           for: exists ? bytes : nil, under: requirement.key.span.bytes)
       }
       if !holds { failed.insert(index) }
+      if removes, holds { payloadBytes += separatedBytes(under: requirement.key) }
     }
-    return failed
+    return (failed, payloadBytes)
   }
 
   /// Reads the value that `key` has once the staged batches are applied.
@@ -528,7 +494,7 @@ extension LevelDBWriter {
     if reserve.willGrow(bytes: batch.bytes.count) { restoreReserve() }
   }
 
-  private mutating func stageSeparated(
+  mutating func stageSeparated(
     key: UnsafeRawBufferPointer, head: UnsafeRawBufferPointer, _ payload: UnsafeRawBufferPointer,
     sequence: UInt64
   ) throws(EngineError) {
@@ -593,7 +559,7 @@ extension LevelDBWriter {
     try stage(contribution, without: [])
   }
 
-  private mutating func restoreReserve() {
+  mutating func restoreReserve() {
     reserve.restore(storeBytes: clarder_approximate_bytes(database, clarder_slice(), nil))
   }
 }

@@ -12,8 +12,8 @@ package struct Reserve {
   package static let name = "LARDER.reserve"
   /// A disk with less free room than this, besides the reserve, is nearly full.
   private static let tightBytes: UInt64 = 256 << 20
-  /// The smallest write buffer that LevelDB allows.
-  private static let leastBufferBytes = 64 << 10
+  /// The least that sizes are limited to: the smallest write buffer that LevelDB allows.
+  private static let leastLimit = 64 << 10
   /// The bytes that LevelDB writes at an opening besides its tables.
   private static let openingBytes = 128 << 10
   /// The bytes left for the log when the reserve takes the rest.
@@ -31,8 +31,11 @@ package struct Reserve {
   /// The size of the store when the reserve was last restored.
   private var storeBytes: UInt64 = 0
   private var grownBytes = 0
-  /// Whether the disk is nearly full and the file is smaller than a removal needs.
+  /// Whether the disk is full, or nearly full and the file is smaller than a removal needs.
   private(set) var isSpent = false
+
+  /// Whether the disk was nearly full when that was last checked.
+  var isNeeded: Bool { isSpent || heldBytes > 0 }
 
   /// Whether an opening found less free room than it needs.
   private(set) var wasShortToOpen = false
@@ -49,17 +52,28 @@ package struct Reserve {
     heldBytes = try files.byteCount(of: "\(directory)/\(Self.name)") ?? 0
   }
 
-  /// The size of the write buffer for a store in `directory`: `bufferBytes`, or less on a disk that
-  /// is nearly full.
+  /// Limits the write buffer to a 64th of the room on the disk of `directory`, and segments to a
+  /// 32nd.
   ///
-  /// The reserve grows with the buffer. A small volume has no room for the reserve of a large
-  /// buffer.
-  static func bufferBytes(
-    atMost bufferBytes: Int, in directory: String, files: any StoreFiles
-  ) throws(EngineError) -> Int {
+  /// The reserve grows with the buffer, and a segment is given back as a whole. A small volume has
+  /// no room for large ones.
+  static func limitSizes(
+    of options: inout LevelDBOptions, in directory: String
+  ) throws(EngineError) {
+    let files = options.files
     let held = try files.byteCount(of: "\(directory)/\(name)") ?? 0
-    let room = try files.availableBytes(in: directory) + UInt64(held)
-    return max(min(bufferBytes, Int(clamping: room / 64)), min(bufferBytes, leastBufferBytes))
+    let room = Int(clamping: try files.availableBytes(in: directory) + UInt64(held))
+    options.writeBufferBytes = limited(options.writeBufferBytes, to: room / 64)
+    guard room / 32 < options.segmentBytes else { return }
+    var roomForSegments = room
+    for name in try files.names(in: directory) where SegmentHeader.number(of: name) != nil {
+      roomForSegments += try files.byteCount(of: "\(directory)/\(name)") ?? 0
+    }
+    options.segmentBytes = limited(options.segmentBytes, to: roomForSegments / 32)
+  }
+
+  private static func limited(_ count: Int, to most: Int) -> Int {
+    max(min(count, most), min(count, leastLimit))
   }
 
   /// Whether a disk has little free room, so that none of it may be allocated in advance.
@@ -80,7 +94,8 @@ package struct Reserve {
   /// Creates the file if the disk is nearly full, and deletes it otherwise.
   ///
   /// The file is as large as the output of a compaction of a store of `storeBytes`, plus four write
-  /// buffers. If there is less room, it takes half of it, and at least four buffers if possible.
+  /// buffers. If there is less room, it takes half of it, and at least four buffers if possible; once
+  /// it was used, it takes half.
   mutating func restore(storeBytes: UInt64) {
     self.storeBytes = storeBytes
     restore()
@@ -97,11 +112,15 @@ package struct Reserve {
         return
       }
       let left = Int(available) + heldBytes
-      // Room that was given to a removal is not taken back before it is used.
+      // Room that was given to a removal is not taken back before it is used. LevelDB's compactions
+      // need some of it, and refuse all writes if they find none.
       let spare = isSpent ? wanted : 2 * bufferBytes
-      try grow(to: min(max(lentBytes, leastBytes), wanted, left - Self.logBytes))
+      let most = isSpent ? left / 2 : left - Self.logBytes
+      try grow(to: min(max(lentBytes, leastBytes), wanted, most))
       try grow(to: min(wanted, left / 2, left - spare))
-      (lentBytes, isSpent) = (0, heldBytes < leastBytes)
+      // The superuser may write on when no room is left for others. But then the reserve would give
+      // back room that does not count.
+      (lentBytes, isSpent) = (0, available == 0 || heldBytes < leastBytes)
     } catch {
       // The free room is unknown, or the disk accepted no file. A write that needs room throws.
       isSpent = heldBytes < leastBytes

@@ -60,7 +60,7 @@ import Testing
     let deletions = calls.withLock { calls in
       calls.drop { $0 != .remove }.filter { $0 == .remove || $0 == .syncDirectory }
     }
-    #expect(deletions.count == 10)
+    #expect(deletions.count == 12)
     for (index, call) in deletions.enumerated() {
       #expect(call == (index % 2 == 0 ? .remove : .syncDirectory))
     }

@@ -45,81 +45,37 @@ struct Collection {
   var totals = SegmentTotals()
 }
 
-/// Decides when a collection is due.
-struct CollectionSchedule: ~Copyable {
-  /// The bytes of frames that must have been appended; see ``SegmentFiles/appendedBytes``.
-  private let due: Atomic<Int>
-  private let isRunning = Atomic<Bool>(false)
-  private let isStopped = Atomic<Bool>(false)
-  private let segmentBytes: Int
-  /// The engine's write count when a save last found the disk full.
-  private let writesWhenFull = Atomic<Int>(-1)
-
-  /// With `segments` or more at the opening, a collection is due with the first payload: processes
-  /// that each write little would otherwise never collect.
-  init(segmentBytes: Int, segments: Int) {
-    self.segmentBytes = segmentBytes
-    due = Atomic(segments >= Self.manySegments ? 1 : 2 * segmentBytes)
-  }
-
-  static let manySegments = 8
-
-  /// Whether the caller is to run a collection; it then calls ``end(after:appended:)``.
-  func begin(appended: Int) -> Bool {
-    !hasStopped && appended >= due.load(ordering: .relaxed)
-      && !isRunning.exchange(true, ordering: .acquiringAndReleasing)
-  }
-
-  /// Whether so much was appended since the collection under way was due that saves must wait.
-  func isBehind(appended: Int) -> Bool {
-    isRunning.load(ordering: .relaxed)
-      && appended >= due.load(ordering: .relaxed) + 8 * segmentBytes
-  }
-
-  /// Ends a collection: the next one is due when an eighth of the store was appended.
-  func end(after totals: SegmentTotals, appended: Int) {
-    due.store(appended + max(2 * segmentBytes, totals.byteCount / 8), ordering: .relaxed)
-    isRunning.store(false, ordering: .releasing)
-  }
-
-  /// Makes a collection due at once.
-  func makeDue(appended: Int) { due.store(appended, ordering: .relaxed) }
-
-  /// Whether a collection may find room that the last one for a full disk has not found.
-  func mayFindRoom(writes: Int) -> Bool {
-    writesWhenFull.exchange(writes, ordering: .relaxed) != writes
-  }
-
-  /// Makes a collection under way end soon, and lets no other begin.
-  func stop() { isStopped.store(true, ordering: .relaxed) }
-
-  var hasStopped: Bool { isStopped.load(ordering: .relaxed) }
-}
-
 extension LevelDBEngine {
   /// The rows that are moved under one turn of the leader.
   private static let movedRows = 16
   private static let movedBytes = 1 << 20
-  /// The longest time that a save waits for a collection that is behind, in milliseconds.
-  private static let longestWait = 10
 
   /// Gives back the room of payloads that no row names.
   ///
-  /// It returns at once if a collection is under way. On a full disk it may use the reserve, as a
-  /// removal does, and it reopens the database if a compaction has failed for lack of room.
+  /// A routine collection returns at once if another one is under way; a complete one waits for it.
+  /// On a full disk it may use the reserve, as a removal does, and it reopens the database if a
+  /// compaction has failed for lack of room.
   ///
+  /// - Parameters:
+  ///   - effort: How much is copied to give back room.
+  ///   - proceed: Called before each piece that is copied, with the bytes that were copied and that
+  ///     are to be copied in all. If it returns false, the collection ends there.
   /// - Throws: ``EngineError/corrupt(_:)`` if a row could not be read: nothing is deleted then.
   ///   ``EngineError/io(_:)``, ``EngineError/diskFull``, ``EngineError/writesDisabled(cause:)``,
-  ///   ``EngineError/closed``. What was done stays done, and the next call continues.
+  ///   ``EngineError/closed``. What was done stays done, and the next call continues. A routine
+  ///   collection that finds no room for its copies still deletes the dead segments, and does not
+  ///   throw.
   /// - Complexity: One step for each row, two if payloads are copied. For each payload copied, one
   ///   read and one lookup; an append for 16 of them. Some fsyncs. On a full disk, up to five times
   ///   that.
-  package func collectSegments() throws(EngineError) {
+  package func collectSegments(
+    _ effort: CollectionEffort, while proceed: (_ copied: Int, _ total: Int) -> Bool
+  ) throws(EngineError) {
     guard let segments, options.readOnlyCause == nil else { return }
     for _ in 1..<Self.triesToFreeRoom {
       let failure: EngineError
       do throws(EngineError) {
-        return try collectOnce(in: segments)
+        return try collectOnce(effort, in: segments, while: proceed)
       } catch .diskFull {
         failure = .diskFull
       } catch .writesDisabled(let cause) {
@@ -129,87 +85,89 @@ extension LevelDBEngine {
       batch.mayUseReserve = true
       _ = try retry(&batch, synced: false, after: failure)
     }
-    try collectOnce(in: segments)
+    try collectOnce(effort, in: segments, while: proceed)
   }
 
-  private func collectOnce(in segments: SegmentFiles) throws(EngineError) {
+  private func collectOnce(
+    _ effort: CollectionEffort, in segments: SegmentFiles, while proceed: (Int, Int) -> Bool
+  ) throws(EngineError) {
+    if effort == .complete {
+      return try collection.withLock { collection throws(EngineError) in
+        try collect(&collection, effort, in: segments, while: proceed)
+      }
+    }
     try collection.withLockIfAvailable { collection throws(EngineError) in
-      defer { totals.withLock { $0 = collection.totals } }
-      try collect(&collection, in: segments)
+      try collect(&collection, effort, in: segments, while: proceed)
     }
   }
 
   package var segmentTotals: SegmentTotals {
     // Not that of a collection under way: its lock is held for long.
     var totals = totals.withLock { $0 }
-    totals.appendedBytes = appendedBytes
+    totals.appendedBytes = segments?.appendedBytes ?? 0
     return totals
   }
-
-  /// See ``SegmentFiles/appendedBytes``; 0 without segments.
-  private var appendedBytes: Int { segments?.appendedBytes ?? 0 }
 
   package func collectSegmentsSoon() {
     guard let segments, options.collectsInBackground else { return }
     do throws(EngineError) {
       // Less than half a segment is not worth a scan.
-      let closed = try closedSegments(of: segments)
-      guard closed.values.reduce(0, +) >= options.segmentBytes / 2 else { return }
+      let (closed, current) = try sizes(of: segments)
+      let byteCount = closed.values.reduce(current?.byteCount ?? 0, +)
+      guard byteCount >= options.segmentBytes / 2 else { return }
     } catch {
       // A collection would fail, too.
       return
     }
-    schedule.makeDue(appended: appendedBytes)
+    schedule.ask()
     collectIfDue(mayWait: false)
   }
 
-  /// Collects on a thread of its own, if a save has failed because the disk is full.
+  /// Collects on a thread of its own and waits for it, because the disk is full.
   ///
-  /// If nothing was written since that happened before, there is nothing more to give back.
-  func collectForRoom(after failure: EngineError) {
-    guard segments != nil, options.collectsInBackground else { return }
-    switch failure {
-    case .diskFull: break
-    case .writesDisabled where !queue.withWriter({ $0.seemsToHaveRoom(forFreeing: false) }): break
-    default: return
-    }
-    guard schedule.mayFindRoom(writes: writes.now) else { return }
-    schedule.makeDue(appended: appendedBytes)
+  /// - Returns: Whether a write may be tried again. If nothing was written since that happened
+  ///   before, there is nothing more to give back.
+  func makeRoom() -> Bool {
+    guard segments != nil, options.collectsInBackground,
+      schedule.askForRoom(writes: writes.now)
+    else { return false }
     collectIfDue(mayWait: false)
+    collectionThread.wait()
+    schedule.didWaitForRoom(writes: writes.now)
+    return true
   }
 
-  /// Collects on a thread of its own, if enough was appended since the last time.
+  /// Collects on a thread of its own, if enough has changed since the last time.
   ///
   /// If that is far behind, a caller that `mayWait` waits for it a moment.
   func collectIfDue(mayWait: Bool) {
-    guard options.collectsInBackground, segments != nil else { return }
-    if mayWait, schedule.isBehind(appended: appendedBytes) {
-      _ = collectionThread.wait(timeout: .monotonicNow + .milliseconds(Self.longestWait))
+    guard options.collectsInBackground, let segments else { return }
+    let changed = segments.changedBytes
+    if mayWait, schedule.isBehind(changed: changed) {
+      let wait = DispatchTimeInterval.milliseconds(CollectionSchedule.longestWait)
+      _ = collectionThread.wait(timeout: .monotonicNow + wait)
     }
-    guard schedule.begin(appended: appendedBytes) else { return }
+    guard schedule.begin(changed: changed) else { return }
     collectionThread.enter()
     let isStarted = startThread { [collectionThread, weak self] in
-      self?.collectInBackground()
+      while self?.collectInBackground() == true {}
       collectionThread.leave()
     }
     guard isStarted else {
-      endCollection()
+      schedule.cancel()
       return collectionThread.leave()
     }
   }
 
-  private func collectInBackground() {
+  /// Returns whether another collection is due.
+  private func collectInBackground() -> Bool {
     do throws(EngineError) {
       try collectSegments()
     } catch {
       // No caller waits for it. Reads or writes that meet the same failure throw it, and the next
       // collection tries again.
     }
-    endCollection()
-  }
-
-  private func endCollection() {
-    schedule.end(after: segmentTotals, appended: appendedBytes)
+    return schedule.continues(after: segmentTotals, changed: segments?.changedBytes ?? 0)
   }
 
   package func waitForBackgroundWork() {
@@ -222,31 +180,56 @@ extension LevelDBEngine {
     waitForBackgroundWork()
   }
 
+  /// Frees an iterator whose cursor ends; a collection deletes the segments that only it has kept.
+  func release(_ iterator: LevelDBIterator) {
+    guard owner.isCurrent else { return }
+    database.release(iterator)
+    guard let generation = schedule.waitedGeneration,
+      generation <= database.oldestGeneration ?? .max
+    else { return }
+    schedule.waits(for: nil)
+    schedule.ask()
+    collectIfDue(mayWait: false)
+  }
+}
+
+// MARK: - Collecting
+
+extension LevelDBEngine {
   private func collect(
-    _ collection: inout Collection, in segments: SegmentFiles
+    _ collection: inout Collection, _ effort: CollectionEffort, in segments: SegmentFiles,
+    while proceed: (Int, Int) -> Bool
   ) throws(EngineError) {
-    let sizes = try closedSegments(of: segments)
-    let condemned = Set(collection.condemned.map(\.segment))
+    defer { totals.withLock { $0 = collection.totals } }
+    schedule.waits(for: nil)
+    var (sizes, current) = try sizes(of: segments)
     var live: [UInt32: Int] = [:]
     try forEachSeparatedRow(in: segments) { key, row, _ throws(EngineError) in
       live[row.pointer.segment, default: 0] +=
         FrameHeader.byteCount + key.byteCount + row.pointer.payloadCount
     }
+    let condemned = Set(collection.condemned.map(\.segment))
+    let dead = Set(sizes.keys.filter { live[$0] == nil && !condemned.contains($0) })
+    // Before the newest segment is ended: payloads may be appended to it since the scan began.
+    var sparse = self.sparse(effort, sizes, live)
+    if let current, let ended = try end(current, effort, live: live[current.number] ?? 0) {
+      sizes[current.number] = ended
+      sparse.insert(current.number)
+    }
     collection.totals.segments = sizes.count
     collection.totals.byteCount = sizes.values.reduce(0, +)
     collection.totals.liveBytes = sizes.keys.reduce(0) { $0 + live[$1, default: 0] }
 
-    let dead = Set(sizes.keys.filter { live[$0] == nil && !condemned.contains($0) })
-    var sparse = Set(sizes.filter { 2 * live[$0.key, default: 0] <= $0.value }.keys)
-    let small = sizes.filter { $0.value < options.segmentBytes / CollectionSchedule.manySegments }
-    if small.count >= CollectionSchedule.manySegments { sparse.formUnion(small.keys) }
-    sparse.formIntersection(live.keys)
+    var progress = CopyProgress(total: sparse.reduce(0) { $0 + live[$1, default: 0] })
+    var failure: EngineError?
     var emptied: Set<UInt32> = []
     do throws(EngineError) {
-      emptied = try move(sparse, in: segments, &collection.totals)
+      emptied = try move(sparse, in: segments, &progress, while: proceed)
     } catch .diskFull {
       // Deleting the dead segments may make room for the next collection.
+      failure = .diskFull
     }
+    collection.totals.copiedBytes += progress.copied
     let unnamed = dead.union(emptied)
     if !unnamed.isEmpty {
       try makeDurable()
@@ -254,12 +237,27 @@ extension LevelDBEngine {
       collection.condemned += unnamed.sorted().map { ($0, generation) }
     }
     try delete(&collection, sizes, in: segments)
+    schedule.waits(for: collection.condemned.map(\.generation).min())
+    if effort == .complete, let failure { throw failure }
   }
 
-  /// The sizes of the segments that no payload is appended to any more.
+  /// The closed segments whose live payloads are to be copied.
+  private func sparse(
+    _ effort: CollectionEffort, _ sizes: [UInt32: Int], _ live: [UInt32: Int]
+  ) -> Set<UInt32> {
+    var sparse = Set(
+      sizes.filter { effort.copies(live: live[$0.key, default: 0], of: $0.value) }.keys)
+    let small = sizes.filter { $0.value < options.segmentBytes / CollectionSchedule.manySegments }
+    if small.count >= CollectionSchedule.manySegments { sparse.formUnion(small.keys) }
+    return sparse.intersection(live.keys)
+  }
+
+  /// The sizes of the segments that no payload is appended to any more, and the newest segment.
   ///
-  /// All rows that name them are in the database.
-  private func closedSegments(of segments: SegmentFiles) throws(EngineError) -> [UInt32: Int] {
+  /// All rows that name closed segments are in the database.
+  private func sizes(
+    of segments: SegmentFiles
+  ) throws(EngineError) -> (closed: [UInt32: Int], current: SegmentWriter.Place?) {
     // Listed first: a segment that is begun meanwhile has a higher number.
     let numbers = try segments.numbers()
     let current = try withWriterEntered { writer throws(EngineError) in
@@ -267,10 +265,27 @@ extension LevelDBEngine {
       return writer.currentSegment
     }
     var sizes: [UInt32: Int] = [:]
-    for number in numbers where number < current ?? .max {
+    for number in numbers where number < current?.number ?? .max {
       sizes[number] = try options.files.byteCount(of: segments.path(of: number)) ?? 0
     }
-    return sizes
+    return (sizes, current)
+  }
+
+  /// Ends the newest segment if its live payloads are to be copied.
+  ///
+  /// A routine collection leaves it until a quarter of it is full.
+  ///
+  /// - Returns: Its size; nil if it was not ended.
+  private func end(
+    _ current: SegmentWriter.Place, _ effort: CollectionEffort, live: Int
+  ) throws(EngineError) -> Int? {
+    guard current.byteCount > SegmentHeader.byteCount,
+      effort.copies(live: live, of: current.byteCount),
+      effort == .complete || current.byteCount >= options.segmentBytes / 4
+    else { return nil }
+    return try withWriterEntered { writer throws(EngineError) in
+      try writer.endSegment(current.number)
+    }
   }
 
   /// Deletes the condemned segments that no iterator can read.
@@ -357,21 +372,31 @@ struct MovedRow {
   let payload: [UInt8]
 }
 
+/// The bytes that a collection copies.
+private struct CopyProgress {
+  let total: Int
+  var copied = 0
+  var isCancelled = false
+
+  init(total: Int) { self.total = total }
+}
+
 extension LevelDBEngine {
   /// Moves the payloads of segments into the newest one.
   ///
-  /// - Returns: The segments that no row names any more. A damaged payload stays where it is.
+  /// - Returns: The segments that no row names any more: none if the collection is to end. A
+  ///   damaged payload stays where it is.
   private func move(
-    _ sparse: Set<UInt32>, in segments: SegmentFiles, _ totals: inout SegmentTotals
+    _ sparse: Set<UInt32>, in segments: SegmentFiles, _ progress: inout CopyProgress,
+    while proceed: (Int, Int) -> Bool
   ) throws(EngineError) -> Set<UInt32> {
     guard !sparse.isEmpty else { return [] }
     var emptied = sparse
     var rows: [MovedRow] = []
     var byteCount = 0
     var value = ValueBuffer()
-    var copied = 0
     try forEachSeparatedRow(in: segments) { key, row, bytes throws(EngineError) in
-      guard sparse.contains(row.pointer.segment) else { return }
+      guard sparse.contains(row.pointer.segment), !progress.isCancelled else { return }
       value.assign(bytes)
       guard case .read = try segments.resolve(&value, under: key),
         value.withBytes({ segments.format.stamp.isIntact($0, key: key) })
@@ -384,12 +409,13 @@ extension LevelDBEngine {
       byteCount += payload.count
       guard rows.count >= Self.movedRows || byteCount >= Self.movedBytes else { return }
       try move(rows)
-      copied += byteCount
+      progress.copied += byteCount
       (rows, byteCount) = ([], 0)
+      progress.isCancelled = !proceed(progress.copied, progress.total)
     }
     try move(rows)
-    totals.copiedBytes += copied + byteCount
-    return emptied
+    progress.copied += byteCount
+    return progress.isCancelled ? [] : emptied
   }
 
   private func move(_ rows: [MovedRow]) throws(EngineError) {

@@ -37,12 +37,26 @@ final class SegmentFiles: Sendable {
   let format: ValueSeparation
   private let open = Mutex(Open())
   private let appended = Atomic<Int>(0)
+  private let moved = Atomic<Int>(0)
+  private let removed = Atomic<Int>(0)
 
   /// The bytes of all frames that were appended since the store was opened.
   var appendedBytes: Int { appended.load(ordering: .relaxed) }
 
   /// Counts a frame that was appended.
   func didAppend(_ count: Int) { appended.add(count, ordering: .relaxed) }
+
+  /// Counts appended frames that a collection has copied.
+  func didMove(_ count: Int) { moved.add(count, ordering: .relaxed) }
+
+  /// Counts payloads that were removed.
+  func didRemove(_ count: Int) { removed.add(count, ordering: .relaxed) }
+
+  /// The most bytes of frames that can have died since the store was opened, as far as is known:
+  /// those of frames that were saved, which may have replaced others, and of removed ones.
+  var changedBytes: Int {
+    appendedBytes - moved.load(ordering: .relaxed) + removed.load(ordering: .relaxed)
+  }
 
   init(in directory: String, files: any StoreFiles, format: ValueSeparation) {
     self.directory = directory

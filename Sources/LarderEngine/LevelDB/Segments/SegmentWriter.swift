@@ -76,8 +76,17 @@ struct SegmentWriter: ~Copyable {
       in: reader.directory, reader.files, after: SyncedPlace(endOf: last), hasThread: syncsAhead)
   }
 
-  /// The number of the segment that is appended to; nil if there is none.
-  var currentNumber: UInt32? { current?.number }
+  /// Whether a segment was there at the opening or has been begun since.
+  var hasSegments: Bool { lastNumber > 0 }
+
+  /// A segment, and its size.
+  struct Place {
+    let number: UInt32
+    let byteCount: Int
+  }
+
+  /// The segment that is appended to; nil if there is none.
+  var currentPlace: Place? { current.map { Place(number: $0.number, byteCount: $0.end) } }
 
   /// Appends the frame of a payload.
   ///
@@ -166,8 +175,8 @@ struct SegmentWriter: ~Copyable {
     hasUnsynced = false
   }
 
-  /// Ends a full segment, which is synced and sealed by another thread.
-  private mutating func endSegment() throws(EngineError) {
+  /// Ends the newest segment, which is synced and sealed by another thread.
+  mutating func endSegment() throws(EngineError) {
     guard let segment = current else { return }
     if sync.endedSegments >= Self.mostEnded { try sync.wait() }
     sync.begin(segment.sync(endsSegment: true))
