@@ -13,7 +13,7 @@ extension FoundRecord {
   ]
 
   /// The cells of the fields of a record that cannot be read.
-  static let absentFields = fieldNames.map { _ in Report.Cell.absent }
+  static var absentFields: [Report.Cell] { fieldNames.map { _ in .absent } }
 
   /// The record's fields, without the payload.
   func cells(at now: Date, style: Style) -> [Report.Cell] {
@@ -28,8 +28,8 @@ extension FoundRecord {
     let left = expiry.map { Report.Cell.span($0.timeIntervalSince(now)) }
     let fields: [Report.Cell] = [
       .absent, .number(record.payload.count), .sequence(UInt64(record.schemaVersion)),
-      .text(coderName(record.coder)), .moment(record.savedAt, relativeTo: now),
-      .text(Moment.bits(record.savedAt)), .span(now.timeIntervalSince(record.savedAt)),
+      .computed { coderName(record.coder) }, .moment(record.savedAt, relativeTo: now),
+      .computed { Moment.bits(record.savedAt) }, .span(now.timeIntervalSince(record.savedAt)),
       .moment(expiry, relativeTo: now), left ?? .none, .sequence(record.sequence),
     ]
     return start + fields

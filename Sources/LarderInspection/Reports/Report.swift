@@ -123,6 +123,8 @@ extension Report {
     case moment(Date?, relativeTo: Date)
     /// A number of seconds.
     case span(Double)
+    /// A text that is made only where it is written.
+    case computed(() -> String)
     /// A value that people see in other words.
     case shown(String, JSONValue)
     /// No value: null in JSON.
@@ -134,6 +136,7 @@ extension Report {
     var shown: String {
       switch self {
       case .text(let text), .shown(let text, _): text
+      case .computed(let text): text()
       case .number(let number): Amount.text(number)
       case .sequence(let number): "\(number)"
       case .bytes(let count): Amount.bytes(count)
@@ -149,6 +152,7 @@ extension Report {
     var json: JSONValue? {
       switch self {
       case .text(let text): .string(text)
+      case .computed(let text): .string(text())
       case .sequence(let number): .integer(number)
       case .number(let number), .bytes(let number): .integer(number)
       case .moment(let date, _): .optional(date.flatMap(Moment.text))
