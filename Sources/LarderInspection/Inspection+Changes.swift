@@ -60,20 +60,19 @@ extension Inspection {
   ///   error of the device.
   package static func remove(
     _ key: String, cache name: String?, from directory: String, isDryRun: Bool, now: Date,
-    style: Style, to output: inout some TextOutputStream
-  ) throws(InspectionError) -> Outcome {
+    style: Style
+  ) throws(InspectionError) -> Report {
     let inspection = try Inspection(at: directory, now: now)
     let found = try inspection.record(under: key, cache: name, keys: style.keys)
+    try style.expectNoCSV("changes of a record do")
     if !isDryRun {
       try changeStore(at: directory, now: now) { store throws(StoreError) in
         try store.remove(RecordKey(cacheID: found.cache.id, userKey: found.key))
       }
     }
-    try ChangeReport(
-      words: isDryRun ? "would be removed" : "removed", isDryRun: isDryRun, path: inspection.path,
-      cache: found.cache, key: found.key, bytes: found.entryBytes
-    ).write(style: style, to: &output)
-    return .fine
+    return Report(
+      of: isDryRun ? "would be removed" : "removed", isDryRun: isDryRun, path: inspection.path,
+      cache: found.cache, key: found.key, bytes: found.entryBytes, style: style)
   }
 
   /// Sets the value under a key in the store in a directory, not a snapshot.
@@ -87,11 +86,11 @@ extension Inspection {
   ///   from the old one, the key or the schema version is not one of the cache, or several caches
   ///   have the key; `notFound` if the
   ///   cache is not named and none has the key; otherwise as
-  ///   ``remove(_:cache:from:isDryRun:now:style:to:)``.
+  ///   ``remove(_:cache:from:isDryRun:now:style:)``.
   package static func set(
     _ value: NewValue, for key: String, cache name: String?, in directory: String, now: Date,
-    style: Style, to output: inout some TextOutputStream
-  ) throws(InspectionError) -> Outcome {
+    style: Style
+  ) throws(InspectionError) -> Report {
     let inspection = try Inspection(at: directory, now: now)
     let place = try inspection.place(of: key, cache: name, keys: style.keys)
     try value.check(replacing: place.found, style)
@@ -109,6 +108,7 @@ extension Inspection {
         "cache \(label) has schema versions up to \(registration.newestSchemaVersion), "
           + "and not \(version)")
     }
+    try style.expectNoCSV("changes of a record do")
     let savedAt = value.savedAt ?? now
     let lifetime = old?.ownLifetime?.lifetime ?? registration.lifetime
     var record = ImportedRecord(
@@ -121,11 +121,9 @@ extension Inspection {
         record, under: RecordKey(cacheID: place.cache.id, userKey: place.key),
         lifetime: registration.lifetime)
     }
-    try ChangeReport(
-      words: "set, encoded in JSON", isDryRun: false, path: inspection.path, cache: place.cache,
-      key: place.key, bytes: value.json.count
-    ).write(style: style, to: &output)
-    return .fine
+    return Report(
+      of: "set, encoded in JSON", isDryRun: false, path: inspection.path, cache: place.cache,
+      key: place.key, bytes: value.json.count, style: style)
   }
 
   /// The cache and the bytes of a key, and the record under it if there is one.
@@ -162,32 +160,21 @@ extension Inspection {
   }
 }
 
-/// The report of a change of one record.
-private struct ChangeReport {
-  let words: String
-  let isDryRun: Bool
-  let path: String
-  let cache: KnownCache
-  let key: [UInt8]
-  let bytes: Int
-
-  func write(
-    style: Style, to output: inout some TextOutputStream
-  ) throws(InspectionError) {
-    let text = style.text(of: key, in: cache)
-    switch style.format {
-    case .table:
-      guard !style.isQuiet else { return }
-      output.write("\(path.escapedForTerminal)\n\n")
-      output.write("\(text.escapedForTerminal) of cache \(cache.label.escapedForTerminal): ")
-      output.write("\(words), \(Amount.bytes(bytes))\n")
-    case .json, .jsonl:
-      JSONValue.object([
+extension Report {
+  /// The report of a change of one record; `words` say what has happened to it.
+  fileprivate init(
+    of words: String, isDryRun: Bool, path: String, cache: KnownCache, key: [UInt8], bytes: Int,
+    style: Style
+  ) {
+    let key = style.text(of: key, in: cache)
+    let text =
+      "\(key.escapedForTerminal) of cache \(cache.label.escapedForTerminal): "
+      + "\(words), \(Amount.bytes(bytes))\n"
+    self.init(
+      style: style, title: path.escapedForTerminal, sections: style.isQuiet ? [] : [.text(text)],
+      members: [
         ("schemaVersion", reportVersion), ("store", .string(path)), ("isDryRun", .bool(isDryRun)),
-        ("cache", .string(cache.label)), ("key", .string(text)), ("bytes", .integer(bytes)),
-      ]).write(to: &output)
-      output.write("\n")
-    case .csv: throw InspectionError(.usage, "changes of a record do not support csv")
-    }
+        ("cache", .string(cache.label)), ("key", .string(key)), ("bytes", .integer(bytes)),
+      ], isOneLine: true)
   }
 }

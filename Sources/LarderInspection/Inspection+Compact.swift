@@ -4,12 +4,13 @@ import LarderEngine
 extension Inspection {
   /// Compacts the store in a directory, not a snapshot, and gives back the room of segments.
   ///
-  /// - Throws: As ``sweep(_:now:style:to:)``. The store holds the same entries then.
+  /// - Throws: As ``sweep(_:now:style:)``. The store holds the same entries then.
   package static func compact(
-    _ directory: String, style: Style, to output: inout some TextOutputStream
-  ) throws(InspectionError) -> Outcome {
+    _ directory: String, style: Style
+  ) throws(InspectionError) -> Report {
     let path = try FileAccess.directory(directory)
     _ = try identify(path)
+    try style.expectNoCSV("compact does")
     let before = try FileAccess.byteCount(ofFilesIn: path)
     var options = Store.Options().engineOptions
     options.createIfMissing = false
@@ -24,18 +25,16 @@ extension Inspection {
       throw InspectionError(StoreError(error))
     }
     let after = try FileAccess.byteCount(ofFilesIn: path)
-    switch style.format {
-    case .table:
-      output.write(style.isQuiet ? "" : path.escapedForTerminal + "\n\n")
-      output.write("before   \(Amount.bytes(before))\nafter    \(Amount.bytes(after))\n")
-    case .json, .jsonl:
-      JSONValue.object([
+    return Report(
+      style: style, title: path.escapedForTerminal,
+      sections: [
+        .facts([
+          .init("before", Amount.bytes(before)), .init("after", Amount.bytes(after)),
+        ])
+      ],
+      members: [
         ("schemaVersion", reportVersion), ("store", .string(path)),
         ("bytesBefore", .integer(before)), ("bytesAfter", .integer(after)),
-      ]).write(to: &output)
-      output.write("\n")
-    case .csv: throw InspectionError(.usage, "compact does not support csv")
-    }
-    return .fine
+      ], isOneLine: true)
   }
 }

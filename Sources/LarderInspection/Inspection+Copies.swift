@@ -13,8 +13,8 @@ extension Inspection {
   ///   the logs, the metadata or the MANIFEST are damaged, `usage` if the directory cannot be used,
   ///   `io`. Then `directory` is unchanged.
   package func backup(
-    to directory: String, style: Style, to output: inout some TextOutputStream
-  ) throws(InspectionError) -> Outcome {
+    to directory: String, style: Style
+  ) throws(InspectionError) -> Report {
     guard backup == nil else {
       throw InspectionError(.usage, "\(path) is a backup: restore makes a store of it")
     }
@@ -26,13 +26,13 @@ extension Inspection {
     if let real = try FileAccess.realPath(parent), real == path || real.hasPrefix(path + "/") {
       throw InspectionError(.usage, "\(directory) is in the store")
     }
+    try style.expectNoCSV("copies do")
     do {
       try engine.backup(to: directory, date: Moment.now().timeIntervalSinceReferenceDate)
     } catch {
       throw failure(error)
     }
-    try CopyReport(source: path, target: directory).write(style: style, to: &output)
-    return .fine
+    return try Report(copyOf: path, to: directory, style: style)
   }
 
   /// Makes a store of a backup.
@@ -43,17 +43,16 @@ extension Inspection {
   ///   `unsupported` if it is no backup or one of a later version, `usage` if the directory cannot
   ///   be used, `io`. Then `directory` is unchanged.
   package static func restore(
-    _ backup: String, to directory: String, style: Style,
-    to output: inout some TextOutputStream
-  ) throws(InspectionError) -> Outcome {
+    _ backup: String, to directory: String, style: Style
+  ) throws(InspectionError) -> Report {
     let path = try FileAccess.directory(backup, of: "backup")
+    try style.expectNoCSV("copies do")
     do {
       try Store.restore(from: URL(directory: path), to: URL(directory: directory))
     } catch {
       throw InspectionError(error)
     }
-    try CopyReport(source: path, target: directory).write(style: style, to: &output)
-    return .fine
+    return try Report(copyOf: path, to: directory, style: style)
   }
 
   /// Copies the readable entries of a damaged store to a new one, as `Store.salvage` does.
@@ -67,16 +66,15 @@ extension Inspection {
   ///   - directory: A missing or empty directory outside of it.
   ///   - keepsDoubtful: Whether doubtful entries are copied, too.
   ///   - style: The style of the report.
-  ///   - output: Receives the report.
-  /// - Returns: `damaged` if entries may be lost, or are doubtful.
+  /// - Returns: A report. Its outcome is `damaged` if entries may be lost, or are doubtful.
   /// - Throws: An ``InspectionError`` with the status `damaged` if nothing can be read;
   ///   `unavailable` if there is no store or it is open; `unsupported`; `usage` if the directory
   ///   cannot be used; `io`. Then `directory` is unchanged.
   package static func repair(
-    _ store: String, to directory: String, keepsDoubtful: Bool = false, style: Style,
-    to output: inout some TextOutputStream
-  ) throws(InspectionError) -> Outcome {
+    _ store: String, to directory: String, keepsDoubtful: Bool = false, style: Style
+  ) throws(InspectionError) -> Report {
     let path = try FileAccess.directory(store)
+    try style.expectNoCSV("repair does")
     let faults = try DatabaseFiles(at: path).faults()
     let found: (report: SalvageReport, rebuild: Rebuild.Report?)
     do {
@@ -86,12 +84,11 @@ extension Inspection {
     } catch {
       throw InspectionError(error)
     }
-    let report = RepairReport(
+    return RepairReport(
       source: path, target: directory, report: found.report, rebuild: found.rebuild,
       keepsDoubtful: keepsDoubtful, faults: faults,
-      catalog: try Inspection(at: directory, now: Moment.now()).catalog)
-    try report.write(style: style, to: &output)
-    return report.isComplete ? .fine : .damaged
+      catalog: try Inspection(at: directory, now: Moment.now()).catalog
+    ).report(in: style)
   }
 }
 
@@ -111,29 +108,20 @@ extension DatabaseFiles {
   }
 }
 
-/// The report of a copy of a store.
-private struct CopyReport {
-  let source: String
-  let target: String
-
-  func write(
-    style: Style, to output: inout some TextOutputStream
+extension Report {
+  /// The report of a copy of a store.
+  fileprivate init(
+    copyOf source: String, to target: String, style: Style
   ) throws(InspectionError) {
     let bytes = try FileAccess.byteCount(ofFilesIn: target)
-    switch style.format {
-    case .table:
-      guard !style.isQuiet else { return }
-      let size = Amount.bytes(bytes)
-      output.write("\(source.escapedForTerminal)\n\n")
-      output.write("copied to \(target.escapedForTerminal), \(size)\n")
-    case .json, .jsonl:
-      JSONValue.object([
+    let text = "copied to \(target.escapedForTerminal), \(Amount.bytes(bytes))\n"
+    self.init(
+      style: style, title: source.escapedForTerminal,
+      sections: style.isQuiet ? [] : [.text(text)],
+      members: [
         ("schemaVersion", reportVersion), ("source", .string(source)), ("target", .string(target)),
         ("bytes", .integer(bytes)),
-      ]).write(to: &output)
-      output.write("\n")
-    case .csv: throw InspectionError(.usage, "copies do not support csv")
-    }
+      ], isOneLine: true)
   }
 }
 

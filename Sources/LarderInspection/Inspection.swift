@@ -5,8 +5,7 @@ package import LarderEngine
 /// Read-only access to a store or a backup, as it was at one moment.
 ///
 /// It reads a snapshot of the store's files in a private directory, so the store may be open in
-/// another process, and nothing in its directory changes. Commands write to a `TextOutputStream`
-/// and return an ``Outcome``.
+/// another process, and nothing in its directory changes. Commands return a ``Report``.
 ///
 /// An inspection must be used by one thread only.
 package final class Inspection {

@@ -14,8 +14,8 @@ struct BackUp: ParsableCommand {
   var target: String
 
   func run() throws {
-    try shared.run { inspection, output throws(InspectionError) in
-      try inspection.backup(to: target, style: shared.form.style(), to: &output)
+    try shared.report { inspection, style throws(InspectionError) in
+      try inspection.backup(to: target, style: style)
     }
   }
 }

@@ -38,9 +38,11 @@ struct Bench: ParsableCommand {
     style.isQuiet = quiet
     try runCommand(quiet: quiet) { output throws(InspectionError) in
       let settings = try BenchSettings(rounds: rounds, records: records)
-      guard let store else { return try MachineBench.run(settings, style: style, to: &output) }
-      return try Inspection(at: store, now: Moment.now())
-        .bench(settings, style: style, to: &output)
+      guard let store else {
+        return try MachineBench.run(settings, style: style).write(to: &output)
+      }
+      return try Inspection(at: store, now: Moment.now()).bench(settings, style: style)
+        .write(to: &output)
     }
   }
 }

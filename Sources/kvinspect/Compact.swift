@@ -22,8 +22,8 @@ struct Compact: ParsableCommand {
   }
 
   func run() throws {
-    try shared.run { (_: Date, output: inout StandardOutput) throws(InspectionError) in
-      try Inspection.compact(shared.store, style: shared.form.style(), to: &output)
+    try shared.report { (_: Date, style: Style) throws(InspectionError) in
+      try Inspection.compact(shared.store, style: style)
     }
   }
 }

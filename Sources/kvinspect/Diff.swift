@@ -16,10 +16,10 @@ struct Diff: ParsableCommand {
   var cache: String?
 
   func run() throws {
-    try shared.run { inspection, output throws(InspectionError) in
+    try shared.report { inspection, style throws(InspectionError) in
       let other = try Inspection(at: other, now: inspection.now)
-      return try inspection.differences(
-        from: other, inCache: cache, style: shared.form.style(), to: &output)
+      return inspection.differences(
+        from: other, inCache: cache, style: style)
     }
   }
 }

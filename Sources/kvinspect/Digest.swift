@@ -14,8 +14,8 @@ struct Digest: ParsableCommand {
   @OptionGroup var records: RecordOptions
 
   func run() throws {
-    try shared.run { inspection, output throws(InspectionError) in
-      try inspection.digest(of: records.selection, style: shared.form.style(), to: &output)
+    try shared.report { inspection, style throws(InspectionError) in
+      try inspection.digest(of: records.selection, style: style)
     }
   }
 }

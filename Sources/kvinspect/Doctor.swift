@@ -16,9 +16,8 @@ struct Doctor: ParsableCommand {
   var deep = false
 
   func run() throws {
-    try shared.run { now, output throws(InspectionError) in
-      try Inspection.doctor(
-        shared.store, now: now, isDeep: deep, style: shared.form.style(), to: &output)
+    try shared.report { now, style throws(InspectionError) in
+      try Inspection.doctor(shared.store, now: now, isDeep: deep, style: style)
     }
   }
 }

@@ -16,8 +16,8 @@ struct Files: ParsableCommand {
   @OptionGroup var form: StyleOptions
 
   func run() throws {
-    try form.run { style, output throws(InspectionError) in
-      try Inspection.files(in: directory, style: style, to: &output)
+    try form.report { style throws(InspectionError) in
+      try Inspection.files(in: directory, style: style)
     }
   }
 }

@@ -18,10 +18,10 @@ struct Find: ParsableCommand {
   var databaseKey = false
 
   func run() throws {
-    try runCommand(quiet: shared.form.quiet) { output throws(InspectionError) in
+    try shared.form.report { style throws(InspectionError) in
       try Inspection.find(
         key.text, cache: key.cache, isDatabaseKey: databaseKey, in: shared.store,
-        style: shared.form.style(), to: &output)
+        style: style)
     }
   }
 }

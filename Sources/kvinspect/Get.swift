@@ -25,11 +25,12 @@ struct Get: ParsableCommand {
 
   func run() throws {
     let (key, cache) = (key.text, key.cache)
-    try shared.run { inspection, output throws(InspectionError) in
-      guard raw else {
-        return try inspection.get(
-          key, cache: cache, style: shared.form.style(values: values), to: &output)
+    guard raw else {
+      return try shared.report(values: values) { inspection, style throws(InspectionError) in
+        try inspection.get(key, cache: cache, style: style)
       }
+    }
+    try shared.run { inspection, output throws(InspectionError) in
       let payload = try inspection.payload(of: key, cache: cache, keys: shared.form.keys)
       if payload.isExpired, !shared.form.quiet { printMessage("\(key) is expired") }
       output.write(payload.bytes)

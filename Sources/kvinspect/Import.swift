@@ -80,7 +80,8 @@ struct Import: ParsableCommand {
       }
       return try Inspection.importing(
         from, to: target, leavingOut: leftOut, now: Moment.now(), progress: output.progress,
-        style: style, to: &output)
+        style: style
+      ).write(to: &output)
     }
   }
 }

@@ -8,8 +8,8 @@ struct Info: ParsableCommand {
   @OptionGroup var shared: SharedOptions
 
   func run() throws {
-    try shared.run { inspection, output throws(InspectionError) in
-      try inspection.info(style: shared.form.style(), to: &output)
+    try shared.report { inspection, style throws(InspectionError) in
+      try inspection.info(style: style)
     }
   }
 }

@@ -29,8 +29,8 @@ struct List: ParsableCommand {
     selection.order = sort
     selection.limit = limit
     selection.isReversed = reverse
-    try shared.run { inspection, output throws(InspectionError) in
-      try inspection.list(selection, style: shared.form.style(), to: &output)
+    try shared.report { inspection, style in
+      inspection.list(selection, style: style)
     }
   }
 }

@@ -18,8 +18,8 @@ struct Log: ParsableCommand {
   var entries = false
 
   func run() throws {
-    try form.run { style, output throws(InspectionError) in
-      try Inspection.logs(at: path, listsEntries: entries, style: style, to: &output)
+    try form.report { style throws(InspectionError) in
+      try Inspection.logs(at: path, listsEntries: entries, style: style)
     }
   }
 }

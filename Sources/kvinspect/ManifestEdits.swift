@@ -13,8 +13,8 @@ struct ManifestEdits: ParsableCommand {
   @OptionGroup var form: StyleOptions
 
   func run() throws {
-    try form.run { style, output throws(InspectionError) in
-      try Inspection.manifest(at: path, style: style, to: &output)
+    try form.report { style throws(InspectionError) in
+      try Inspection.manifest(at: path, style: style)
     }
   }
 }

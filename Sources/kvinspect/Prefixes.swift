@@ -28,10 +28,10 @@ struct Prefixes: ParsableCommand {
   }
 
   func run() throws {
-    try shared.run { inspection, output throws(InspectionError) in
+    try shared.report { inspection, style throws(InspectionError) in
       try inspection.prefixes(
         of: records.selection, delimiters: delimiter.isEmpty ? ["/", ":"] : delimiter,
-        depth: depth, limit: limit, style: shared.form.style(), to: &output)
+        depth: depth, limit: limit, style: style)
     }
   }
 }

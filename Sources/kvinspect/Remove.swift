@@ -24,10 +24,10 @@ struct Remove: ParsableCommand {
   }
 
   func run() throws {
-    try shared.run { (now: Date, output: inout StandardOutput) throws(InspectionError) in
+    try shared.report { (now: Date, style: Style) throws(InspectionError) in
       try Inspection.remove(
         key.text, cache: key.cache, from: shared.store, isDryRun: dryRun, now: now,
-        style: shared.form.style(), to: &output)
+        style: style)
     }
   }
 }

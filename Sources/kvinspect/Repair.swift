@@ -21,9 +21,9 @@ struct Repair: ParsableCommand {
   var doubtful = false
 
   func run() throws {
-    try shared.run { (_: Date, report: inout StandardOutput) throws(InspectionError) in
+    try shared.report { (_: Date, style: Style) throws(InspectionError) in
       try Inspection.repair(
-        shared.store, to: output, keepsDoubtful: doubtful, style: shared.form.style(), to: &report)
+        shared.store, to: output, keepsDoubtful: doubtful, style: style)
     }
   }
 }

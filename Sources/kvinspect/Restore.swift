@@ -13,8 +13,8 @@ struct Restore: ParsableCommand {
   var target: String
 
   func run() throws {
-    try shared.run { (_: Date, output: inout StandardOutput) throws(InspectionError) in
-      try Inspection.restore(shared.store, to: target, style: shared.form.style(), to: &output)
+    try shared.report { (_: Date, style: Style) throws(InspectionError) in
+      try Inspection.restore(shared.store, to: target, style: style)
     }
   }
 }

@@ -43,14 +43,13 @@ struct SetValue: ParsableCommand {
   func run() throws {
     let json =
       value == "-" ? try FileHandle.standardInput.readToEnd() ?? Data() : Data(value.utf8)
-    try shared.run { (now: Date, output: inout StandardOutput) throws(InspectionError) in
+    try shared.report { (now: Date, style: Style) throws(InspectionError) in
       let date = try savedAt.map { text throws(InspectionError) in
         try Moment.parse(text, from: now)
       }
       return try Inspection.set(
         NewValue(json: Array(json), schemaVersion: schema, savedAt: date, isForced: force),
-        for: key.text, cache: key.cache, in: shared.store, now: now, style: shared.form.style(),
-        to: &output)
+        for: key.text, cache: key.cache, in: shared.store, now: now, style: style)
     }
   }
 }

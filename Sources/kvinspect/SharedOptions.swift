@@ -18,22 +18,33 @@ struct SharedOptions: ParsableArguments {
   func run(
     _ command: (Inspection, inout StandardOutput) throws(InspectionError) -> Outcome
   ) throws {
-    try run { (moment: Date, output: inout StandardOutput) throws(InspectionError) in
+    try runCommand(quiet: form.quiet) { output throws(InspectionError) in
       try command(
-        try Inspection(at: store, now: moment, progress: output.progress), &output)
+        try Inspection(at: store, now: try moment, progress: output.progress), &output)
     }
   }
 
-  /// Runs a command with the moment of `--now`, and throws the exit code unless it is 0.
-  func run(
-    _ command: (Date, inout StandardOutput) throws(InspectionError) -> Outcome
+  /// Writes the report of a snapshot of the store, and throws the exit code unless it is 0.
+  func report(
+    values: ValueForm = .auto, _ command: (Inspection, Style) throws(InspectionError) -> Report
   ) throws {
-    try runCommand(quiet: form.quiet) { output throws(InspectionError) in
+    try run { inspection, output throws(InspectionError) in
+      try command(inspection, form.style(values: values)).write(to: &output)
+    }
+  }
+
+  /// Writes the report of a command at the moment of `--now`, and throws the exit code unless it is
+  /// 0.
+  func report(_ command: (Date, Style) throws(InspectionError) -> Report) throws {
+    try form.report { style throws(InspectionError) in try command(try moment, style) }
+  }
+
+  /// The moment of `--now`, by default the current time.
+  private var moment: Date {
+    get throws(InspectionError) {
       let clock = Moment.now()
-      let moment = try now.map { text throws(InspectionError) in
-        try Moment.parse(text, from: clock)
-      }
-      return try command(moment ?? clock, &output)
+      guard let now else { return clock }
+      return try Moment.parse(now, from: clock)
     }
   }
 }
@@ -77,12 +88,10 @@ struct StyleOptions: ParsableArguments {
     return style
   }
 
-  /// Runs a command, and throws the exit code unless it is 0.
-  func run(
-    _ command: (Style, inout StandardOutput) throws(InspectionError) -> Outcome
-  ) throws {
+  /// Writes the report of a command, and throws the exit code unless it is 0.
+  func report(_ command: (Style) throws(InspectionError) -> Report) throws {
     try runCommand(quiet: quiet) { output throws(InspectionError) in
-      try command(style(), &output)
+      try command(style()).write(to: &output)
     }
   }
 }

@@ -13,8 +13,8 @@ struct Stats: ParsableCommand {
   @OptionGroup var records: RecordOptions
 
   func run() throws {
-    try shared.run { inspection, output throws(InspectionError) in
-      try inspection.statistics(of: records.selection, style: shared.form.style(), to: &output)
+    try shared.report { inspection, style throws(InspectionError) in
+      try inspection.statistics(of: records.selection, style: style)
     }
   }
 }

@@ -26,12 +26,12 @@ struct Sweep: ParsableCommand {
 
   func run() throws {
     guard !dryRun else {
-      return try shared.run { inspection, output throws(InspectionError) in
-        try inspection.dryRun(style: shared.form.style(), to: &output)
+      return try shared.report { inspection, style throws(InspectionError) in
+        try inspection.dryRun(style: style)
       }
     }
-    try shared.run { moment, output throws(InspectionError) in
-      try Inspection.sweep(shared.store, now: moment, style: shared.form.style(), to: &output)
+    try shared.report { moment, style throws(InspectionError) in
+      try Inspection.sweep(shared.store, now: moment, style: style)
     }
   }
 }

@@ -16,8 +16,8 @@ struct TTL: ParsableCommand {
   var cache: String?
 
   func run() throws {
-    try shared.run { inspection, output throws(InspectionError) in
-      try inspection.timeToLive(ofCache: cache, style: shared.form.style(), to: &output)
+    try shared.report { inspection, style throws(InspectionError) in
+      try inspection.timeToLive(ofCache: cache, style: style)
     }
   }
 }

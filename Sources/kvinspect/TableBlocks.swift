@@ -16,8 +16,8 @@ struct TableBlocks: ParsableCommand {
   var entries = false
 
   func run() throws {
-    try form.run { style, output throws(InspectionError) in
-      try Inspection.table(at: file, listsEntries: entries, style: style, to: &output)
+    try form.report { style throws(InspectionError) in
+      try Inspection.table(at: file, listsEntries: entries, style: style)
     }
   }
 }

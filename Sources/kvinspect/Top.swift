@@ -25,8 +25,8 @@ struct Top: ParsableCommand {
     selection.order = by
     selection.limit = limit
     if by == .ttl, records.state.isEmpty { selection.states = [.fresh, .stale] }
-    try shared.run { inspection, output throws(InspectionError) in
-      try inspection.list(selection, style: shared.form.style(), to: &output)
+    try shared.report { inspection, style in
+      inspection.list(selection, style: style)
     }
   }
 }

@@ -9,8 +9,8 @@ struct Verify: ParsableCommand {
   @OptionGroup var shared: SharedOptions
 
   func run() throws {
-    try shared.run { inspection, output throws(InspectionError) in
-      try inspection.verify(style: shared.form.style(), to: &output)
+    try shared.report { inspection, style throws(InspectionError) in
+      try inspection.verify(style: style)
     }
   }
 }

@@ -52,7 +52,8 @@ struct Watch: ParsableCommand {
       Inspection.pause(milliseconds: interval ?? (statistics ? 1000 : 200))
       return true
     }
-    try form.run { style, output throws(InspectionError) in
+    let style = form.style()
+    try runCommand(quiet: form.quiet) { output throws(InspectionError) in
       if statistics {
         return try Inspection.watchStatistics(
           of: store, limit: limit, style: style, to: &output, pause: pause)

@@ -10,8 +10,8 @@ struct Why: ParsableCommand {
   @OptionGroup var key: KeyArgument
 
   func run() throws {
-    try shared.run { inspection, output throws(InspectionError) in
-      try inspection.why(key.text, cache: key.cache, style: shared.form.style(), to: &output)
+    try shared.report { inspection, style throws(InspectionError) in
+      try inspection.why(key.text, cache: key.cache, style: style)
     }
   }
 }

@@ -127,8 +127,8 @@ private func importLines(_ bytes: [UInt8]) {
   var report = ""
   do throws(InspectionError) {
     let outcome = try Inspection.importing(
-      .lines(importPath), to: nil, now: Date(timeIntervalSinceReferenceDate: 0), style: Style(),
-      to: &report)
+      .lines(importPath), to: nil, now: Date(timeIntervalSinceReferenceDate: 0), style: Style()
+    ).write(to: &report)
     guard outcome == .fine else { fatalError("\(outcome)") }
   } catch {
     guard [.damaged, .unsupported].contains(error.status) else { fatalError("\(error)") }

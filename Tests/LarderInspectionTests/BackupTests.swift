@@ -32,7 +32,7 @@ import Testing
     #expect(try !store.infoReport().text.contains("backup "))
     #expect(try inspection.keys().map(\.key) == store.keys().map(\.key))
     var report = ""
-    #expect(try inspection.verify(style: Style(), to: &report) == .fine)
+    #expect(try inspection.verify(style: Style()).write(to: &report) == .fine)
     #expect(try FileFacts.all(in: path) == before)
   }
 
@@ -45,7 +45,7 @@ import Testing
     try (try Data(contentsOf: URL(filePath: log)) + [7]).write(to: URL(filePath: log))
     var report = ""
     let inspection = try Inspection(at: path, now: Specimen.now)
-    #expect(try inspection.verify(style: Style(), to: &report) == .damaged)
+    #expect(try inspection.verify(style: Style()).write(to: &report) == .damaged)
     #expect(report.contains("\(path)/notes.txt is not of the backup"))
     #expect(report.contains("\(log) is damaged"))
   }

@@ -22,7 +22,7 @@ import Testing
   @Test("Every workload of a machine has a row.")
   func machineRows() throws {
     var text = ""
-    #expect(try MachineBench.run(settings(), style: Style(.json), to: &text) == .fine)
+    #expect(try MachineBench.run(settings(), style: Style(.json)).write(to: &text) == .fine)
 
     let rows = try rows(text)
     #expect(
@@ -41,7 +41,7 @@ import Testing
   @Test("A table names what each workload is compared with.")
   func comparisons() throws {
     var text = ""
-    _ = try MachineBench.run(settings(), style: Style(), to: &text)
+    _ = try MachineBench.run(settings(), style: Style()).write(to: &text)
 
     let lines = text.split(separator: "\n")
     #expect(lines[0].contains("DEBUG BUILD"))
@@ -63,10 +63,10 @@ import Testing
     let inspection = try Specimen().inspect()
     var text = ""
     #expect(throws: InspectionError.self) {
-      try MachineBench.run(settings(), style: Style(.csv), to: &text)
+      try MachineBench.run(settings(), style: Style(.csv)).write(to: &text)
     }
     #expect(throws: InspectionError.self) {
-      try inspection.bench(settings(), style: Style(.csv), to: &text)
+      try inspection.bench(settings(), style: Style(.csv)).write(to: &text)
     }
     #expect(text.isEmpty)
   }
@@ -75,7 +75,7 @@ import Testing
 
   private func measured(_ specimen: Specimen) throws -> (rows: [String: [String: Any]], Outcome) {
     var text = ""
-    let outcome = try specimen.inspect().bench(settings(), style: Style(.json), to: &text)
+    let outcome = try specimen.inspect().bench(settings(), style: Style(.json)).write(to: &text)
     let rows = try rows(text).map { (try #require($0["cache"] as? String), $0) }
     return (Dictionary(uniqueKeysWithValues: rows), outcome)
   }
@@ -110,7 +110,7 @@ import Testing
       #expect((row["encodeNanoseconds"] as? Double != nil) == isCoded)
     }
     var ttl = ""
-    _ = try specimen.inspect().timeToLive(ofCache: "numbers", style: Style(.csv), to: &ttl)
+    _ = try specimen.inspect().timeToLive(ofCache: "numbers", style: Style(.csv)).write(to: &ttl)
     let bytes = try #require(rows["numbers"]?["bytes"] as? Int)
     #expect(ttl.contains(",300,\(bytes)\n"), "`bench` and `ttl` count different bytes")
   }
@@ -133,7 +133,7 @@ import Testing
     let inspection = try Inspection(at: directory.path("store"), now: Specimen.now)
     var text = ""
 
-    #expect(try inspection.bench(settings(), style: Style(.json), to: &text) == .fine)
+    #expect(try inspection.bench(settings(), style: Style(.json)).write(to: &text) == .fine)
     #expect(try rows(text).isEmpty)
   }
 

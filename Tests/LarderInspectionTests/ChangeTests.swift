@@ -14,7 +14,8 @@ import Testing
     #expect(
       try Inspection.remove(
         key, cache: cache, from: specimen.path, isDryRun: isDryRun, now: Specimen.now,
-        style: Style(), to: &text) == .fine)
+        style: Style()
+      ).write(to: &text) == .fine)
     return text
   }
 
@@ -27,8 +28,8 @@ import Testing
       json: Array(json.utf8), schemaVersion: schemaVersion, savedAt: savedAt, isForced: isForced)
     #expect(
       try Inspection.set(
-        value, for: key, cache: cache, in: specimen.path, now: Specimen.now, style: Style(),
-        to: &text) == .fine)
+        value, for: key, cache: cache, in: specimen.path, now: Specimen.now, style: Style()
+      ).write(to: &text) == .fine)
     return text
   }
 
@@ -43,8 +44,48 @@ import Testing
 
   private static func expectNoProblems(in specimen: Specimen) throws {
     var text = ""
-    let status = try specimen.inspect().verify(style: Style(), to: &text)
+    let status = try specimen.inspect().verify(style: Style()).write(to: &text)
     #expect(status == .fine, "\(text)")
+  }
+
+  @Test("A command that changes something refuses CSV, and changes nothing.")
+  func refusedFormat() throws {
+    let specimen = try Specimen()
+    let (path, csv) = (specimen.path, Style(.csv))
+    let target = specimen.directory.path("target")
+    let backup = specimen.directory.path("backup")
+    var text = ""
+    _ = try specimen.inspect().backup(to: backup, style: Style()).write(to: &text)
+    let value = NewValue(json: [0x31], schemaVersion: nil, savedAt: nil, isForced: true)
+    let commands: [() throws -> Report] = [
+      {
+        try Inspection.remove(
+          "stale", cache: nil, from: path, isDryRun: false, now: Specimen.now, style: csv)
+      },
+      {
+        try Inspection.set(
+          value, for: "stale", cache: nil, in: path, now: Specimen.now, style: csv)
+      },
+      { try Inspection.sweep(path, now: Specimen.now + 20 * 86_400, style: csv) },
+      { try Inspection.compact(path, style: csv) },
+      { try specimen.inspect().backup(to: target, style: csv) },
+      { try Inspection.restore(backup, to: target, style: csv) },
+      { try Inspection.repair(path, to: target, style: csv) },
+    ]
+    func contents() throws -> [String: Data?] {
+      let manager = FileManager.default
+      let names = try manager.subpathsOfDirectory(atPath: specimen.directory.path)
+      return Dictionary(
+        uniqueKeysWithValues: names.map {
+          ($0, manager.contents(atPath: specimen.directory.path($0)))
+        })
+    }
+    let before = try contents()
+    for (index, command) in commands.enumerated() {
+      let status = Self.status { _ = try command().write(to: &text) }
+      #expect(status == .usage, "command \(index)")
+      #expect(try contents() == before, "command \(index)")
+    }
   }
 
   @Test("`remove` removes one record, and a dry run removes none.")
@@ -164,8 +205,8 @@ import Testing
       let value = NewValue(
         json: Array(json.utf8), schemaVersion: nil, savedAt: nil, isForced: isForced)
       _ = try Inspection.set(
-        value, for: "fresh", cache: nil, in: specimen.path, now: Specimen.now, style: style,
-        to: &text)
+        value, for: "fresh", cache: nil, in: specimen.path, now: Specimen.now, style: style
+      ).write(to: &text)
     }
     try set(row.old, isForced: true)
     guard let difference = row.difference else { return try set(row.new, isForced: false) }

@@ -27,7 +27,8 @@ import Testing
     #expect(try specimen.inspect().infoReport().text.contains("reads    "))
     var text = ""
     _ = try Inspection.doctor(
-      specimen.path, now: Specimen.now, isDeep: false, style: Style(), to: &text)
+      specimen.path, now: Specimen.now, isDeep: false, style: Style()
+    ).write(to: &text)
     #expect(text.contains("evict"), "\(text)")
   }
 
@@ -47,7 +48,8 @@ import Testing
       { (_: inout String) in _ = try Inspection(at: specimen.path, now: Specimen.now) },
       {
         _ = try Inspection.doctor(
-          specimen.path, now: Specimen.now, isDeep: true, style: Style(), to: &$0)
+          specimen.path, now: Specimen.now, isDeep: true, style: Style()
+        ).write(to: &$0)
       },
       { (_: inout String) in
         let files = try DatabaseFiles(at: specimen.path)

@@ -36,7 +36,7 @@ import Testing
     #expect(json.contains("\"payloadBytes\":\(stored),") && json.contains("\"isCompressed\":true"))
     #expect(json.contains("\"payload\":[\"a text that repeats\","))
     var verified = ""
-    #expect(try inspection.verify(style: Style(), to: &verified) == .fine)
+    #expect(try inspection.verify(style: Style()).write(to: &verified) == .fine)
   }
 
   @Test("`verify` and `get` report a payload that cannot be decompressed.")
@@ -62,7 +62,7 @@ import Testing
     #expect(status == .unsupported)
     #expect(text.contains("a compressed payload that cannot be decompressed"))
     var verified = ""
-    #expect(try inspection.verify(style: Style(), to: &verified) == .unsupported)
+    #expect(try inspection.verify(style: Style()).write(to: &verified) == .unsupported)
     #expect(throws: InspectionError.self) {
       try inspection.payload(of: "k", cache: nil, keys: .auto)
     }

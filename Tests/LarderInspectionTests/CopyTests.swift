@@ -13,7 +13,8 @@ import Testing
   ) throws -> (text: String, status: Outcome) {
     var text = ""
     let status = try first.differences(
-      from: second, inCache: nil, style: Style(format), to: &text)
+      from: second, inCache: nil, style: Style(format)
+    ).write(to: &text)
     return (text, status)
   }
 
@@ -42,10 +43,10 @@ import Testing
     try open.cache("late", of: String.self).save("late", for: "k")
     let before = try Self.files(in: specimen.path)
     var text = ""
-    #expect(try specimen.inspect().backup(to: backup, style: Style(), to: &text) == .fine)
+    #expect(try specimen.inspect().backup(to: backup, style: Style()).write(to: &text) == .fine)
     #expect(text.contains("copied to \(backup), "))
     #expect(try Self.files(in: specimen.path) == before)
-    #expect(try Inspection.restore(backup, to: restored, style: Style(), to: &text) == .fine)
+    #expect(try Inspection.restore(backup, to: restored, style: Style()).write(to: &text) == .fine)
     try open.close()
 
     let same = try Self.differences(specimen.inspect(), Self.inspect(restored))
@@ -56,21 +57,21 @@ import Testing
     try store.close()
 
     #expect(throws: InspectionError.self, "the target is not empty") {
-      try specimen.inspect().backup(to: restored, style: Style(), to: &text)
+      try specimen.inspect().backup(to: restored, style: Style()).write(to: &text)
     }
     let after = try Self.files(in: specimen.path)
     for place in ["b", "./b/", "../store/b"] {
       #expect(throws: InspectionError.self, "the target is in the store") {
         let target = "\(specimen.path)/\(place)"
-        return try specimen.inspect().backup(to: target, style: Style(), to: &text)
+        return try specimen.inspect().backup(to: target, style: Style()).write(to: &text)
       }
     }
     #expect(try Self.files(in: specimen.path) == after)
     #expect(throws: InspectionError.self, "a backup of a backup") {
-      try Self.inspect(backup).backup(to: places.path("other"), style: Style(), to: &text)
+      try Self.inspect(backup).backup(to: places.path("other"), style: Style()).write(to: &text)
     }
     #expect(throws: InspectionError.self, "no backup") {
-      try Inspection.restore(specimen.path, to: places.path("x"), style: Style(), to: &text)
+      try Inspection.restore(specimen.path, to: places.path("x"), style: Style()).write(to: &text)
     }
   }
 
@@ -82,7 +83,7 @@ import Testing
     var text = ""
     let inspection = try Self.inspect(specimen.path)
     #expect {
-      try inspection.backup(to: places.path("backup"), style: Style(), to: &text)
+      try inspection.backup(to: places.path("backup"), style: Style()).write(to: &text)
     } throws: {
       ($0 as? InspectionError)?.status == .damaged
     }
@@ -167,7 +168,8 @@ import Testing
     let places = try TemporaryDirectory()
     var text = ""
     #expect(
-      try Inspection.repair(specimen.path, to: places.path("whole"), style: Style(), to: &text)
+      try Inspection.repair(specimen.path, to: places.path("whole"), style: Style()).write(
+        to: &text)
         == .fine)
     #expect(text.contains("lost     nothing\n") && text.contains("      5  genres\n"), "\(text)")
     let whole = try Self.inspect(places.path("whole"))
@@ -178,7 +180,7 @@ import Testing
     let before = try Self.files(in: specimen.path)
     text = ""
     let (path, output) = (specimen.path, places.path("repaired"))
-    #expect(try Inspection.repair(path, to: output, style: Style(), to: &text) == .damaged)
+    #expect(try Inspection.repair(path, to: output, style: Style()).write(to: &text) == .damaged)
     #expect(text.contains("\nthe entry stale of cache genres is lost\n"), "\(text)")
     #expect(text.contains("\nthe registration of cache lists is lost\n"))
     #expect(text.contains("\n2 entries have no cache registration: they are in caches called "))
@@ -194,14 +196,14 @@ import Testing
       ).count() == 1)
     try store.close()
     #expect {
-      try Inspection.repair(path, to: output, style: Style(), to: &text)
+      try Inspection.repair(path, to: output, style: Style()).write(to: &text)
     } throws: {
       ($0 as? InspectionError)?.status == .usage
     }
     var redacted = Style()
     redacted.isRedacted = true
     text = ""
-    _ = try Inspection.repair(path, to: places.path("r"), style: redacted, to: &text)
+    _ = try Inspection.repair(path, to: places.path("r"), style: redacted).write(to: &text)
     #expect(!text.contains("stale"))
   }
 
@@ -230,8 +232,8 @@ import Testing
     for (name, keepsDoubtful, count) in [("strict", false, 4), ("lenient", true, 5)] {
       var text = ""
       let outcome = try Inspection.repair(
-        specimen.path, to: places.path(name), keepsDoubtful: keepsDoubtful, style: Style(),
-        to: &text)
+        specimen.path, to: places.path(name), keepsDoubtful: keepsDoubtful, style: Style()
+      ).write(to: &text)
       #expect(outcome == .damaged)
       #expect(text.contains("no intact MANIFEST lists the tables"), "\(text)")
       #expect(text.contains("cache genres, stale\n"), "\(text)")
@@ -242,7 +244,7 @@ import Testing
     var redacted = Style(.json)
     redacted.isRedacted = true
     var text = ""
-    _ = try Inspection.repair(specimen.path, to: places.path("r"), style: redacted, to: &text)
+    _ = try Inspection.repair(specimen.path, to: places.path("r"), style: redacted).write(to: &text)
     #expect(text.contains("\"isRebuilt\": true") || text.contains("\"isRebuilt\":true"))
     #expect(!text.contains("stale") && !text.contains("\"doubtful\":[]"))
   }
@@ -258,7 +260,8 @@ import Testing
     try SystemFiles().replace("\(specimen.path)/\(log)", with: bytes)
     var text = ""
     let outcome = try Inspection.repair(
-      specimen.path, to: places.path("new"), style: Style(), to: &text)
+      specimen.path, to: places.path("new"), style: Style()
+    ).write(to: &text)
     #expect(outcome == .damaged)
     #expect(text.contains("\n\(log) is damaged from byte "), "\(text)")
     // The last writes are those of the last cache.
@@ -275,15 +278,15 @@ import Testing
     }
     var text = ""
     #expect {
-      try Inspection.compact(specimen.path, style: Style(), to: &text)
+      try Inspection.compact(specimen.path, style: Style()).write(to: &text)
     } throws: {
       ($0 as? InspectionError)?.status == .unavailable
     }
     try store.close()
     let places = try TemporaryDirectory()
-    _ = try specimen.inspect().backup(to: places.path("before"), style: Style(), to: &text)
+    _ = try specimen.inspect().backup(to: places.path("before"), style: Style()).write(to: &text)
     text = ""
-    #expect(try Inspection.compact(specimen.path, style: Style(.jsonl), to: &text) == .fine)
+    #expect(try Inspection.compact(specimen.path, style: Style(.jsonl)).write(to: &text) == .fine)
     let sizes = text.split(separator: ",").suffix(2).map { Int($0.filter(\.isNumber)) ?? 0 }
     #expect(sizes[0] > 3_000_000 && sizes[1] < 200_000, "\(text)")
     let before = try Self.inspect(places.path("before"))

@@ -28,8 +28,8 @@ import Testing
   private func reports(_ path: String) throws -> (info: String, verification: String, Outcome) {
     let inspection = try Inspection(at: path, now: Specimen.now)
     var (info, verification) = ("", "")
-    _ = try inspection.info(style: Style(), to: &info)
-    let outcome = try inspection.verify(style: Style(), to: &verification)
+    _ = try inspection.info(style: Style()).write(to: &info)
+    let outcome = try inspection.verify(style: Style()).write(to: &verification)
     return (info, verification, outcome)
   }
 

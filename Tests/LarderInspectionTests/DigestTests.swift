@@ -14,7 +14,7 @@ import Testing
   ) throws -> (text: String, status: Outcome) {
     var text = ""
     let status = try Inspection(at: path, now: Specimen.now)
-      .digest(of: selection, style: style, to: &text)
+      .digest(of: selection, style: style).write(to: &text)
     return (text, status)
   }
 
@@ -61,11 +61,12 @@ import Testing
     try Data(text.utf8).write(to: URL(filePath: file))
     var report = ""
     _ = try Inspection.importing(
-      .lines(file), to: imported, now: Specimen.now, style: Style(), to: &report)
+      .lines(file), to: imported, now: Specimen.now, style: Style()
+    ).write(to: &report)
     #expect(try Self.digest(imported) == expected)
-    _ = try specimen.inspect().backup(to: places.path("backup"), style: Style(), to: &report)
+    _ = try specimen.inspect().backup(to: places.path("backup"), style: Style()).write(to: &report)
     #expect(try Self.digest(places.path("backup")) == expected)
-    _ = try Inspection.compact(specimen.path, style: Style(), to: &report)
+    _ = try Inspection.compact(specimen.path, style: Style()).write(to: &report)
     #expect(try Self.digest(specimen.path) == expected)
   }
 

@@ -13,7 +13,7 @@ import Testing
     _ path: String, deep: Bool = false, _ style: Style = Style(), now: Date = Specimen.now
   ) throws -> (text: String, status: Outcome) {
     var text = ""
-    let status = try Inspection.doctor(path, now: now, isDeep: deep, style: style, to: &text)
+    let status = try Inspection.doctor(path, now: now, isDeep: deep, style: style).write(to: &text)
     return (text, status)
   }
 

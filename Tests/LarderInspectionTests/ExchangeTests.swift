@@ -26,15 +26,16 @@ import Testing
     var report = ""
     #expect(
       try Inspection.importing(
-        .lines(file), to: target, now: Specimen.now, style: Style(.jsonl), to: &report) == .fine)
+        .lines(file), to: target, now: Specimen.now, style: Style(.jsonl)
+      ).write(to: &report) == .fine)
     return report
   }
 
   private static func differences(_ first: String, _ second: String) throws -> String {
     var text = ""
     _ = try Inspection(at: first, now: Specimen.now).differences(
-      from: try Inspection(at: second, now: Specimen.now), inCache: nil, style: Style(.csv),
-      to: &text)
+      from: try Inspection(at: second, now: Specimen.now), inCache: nil, style: Style(.csv)
+    ).write(to: &text)
     return text
   }
 
@@ -91,7 +92,8 @@ import Testing
       different.split(separator: "\n").count == 2 && different.hasSuffix(",ended\n"))
     var verified = ""
     #expect(
-      try Inspection(at: target, now: Specimen.now).verify(style: Style(), to: &verified) == .fine,
+      try Inspection(at: target, now: Specimen.now).verify(style: Style()).write(to: &verified)
+        == .fine,
       "\(verified)")
     // A second generation is the same, to the last byte but for the dates of the export.
     let again = try Self.export(target).text.split(separator: "\n").dropFirst()
@@ -128,7 +130,8 @@ import Testing
     try store.close()
     var verified = ""
     #expect(
-      try Inspection(at: target, now: Specimen.now).verify(style: Style(), to: &verified) == .fine)
+      try Inspection(at: target, now: Specimen.now).verify(style: Style()).write(to: &verified)
+        == .fine)
   }
 
   @Test("An export leaves out what cannot be read, and says so.")
@@ -201,7 +204,8 @@ import Testing
     #expect {
       var report = ""
       return try Inspection.importing(
-        .lines(file), to: places.path("imported"), now: Specimen.now, style: Style(), to: &report)
+        .lines(file), to: places.path("imported"), now: Specimen.now, style: Style()
+      ).write(to: &report)
     } throws: { error in
       let error = error as? InspectionError
       let status = new.hasSuffix(":2") ? Outcome.unsupported : .damaged
@@ -264,8 +268,8 @@ extension ExchangeTests {
     var report = ""
     #expect(
       try Inspection.importing(
-        .files(source, cache: cache), to: target, now: Specimen.now, style: Style(.jsonl),
-        to: &report) == .fine)
+        .files(source, cache: cache), to: target, now: Specimen.now, style: Style(.jsonl)
+      ).write(to: &report) == .fine)
     #expect(report.contains("\"records\":3,"))
     let store = try Specimen.open(target)
     let old = try store.cache("old", of: Data.self, lifetime: .days(30), coder: .bytes)
@@ -277,8 +281,8 @@ extension ExchangeTests {
     try store.close()
     #expect(throws: InspectionError.self, "the target is in the source") {
       try Inspection.importing(
-        .files(source, cache: cache), to: "\(source)/new", now: Specimen.now, style: Style(),
-        to: &report)
+        .files(source, cache: cache), to: "\(source)/new", now: Specimen.now, style: Style()
+      ).write(to: &report)
     }
   }
 
@@ -302,8 +306,8 @@ extension ExchangeTests {
     var report = ""
     #expect(
       try Inspection.importing(
-        .levelDB(source, cache: cache), to: target, now: Specimen.now, style: Style(.jsonl),
-        to: &report) == .fine)
+        .levelDB(source, cache: cache), to: target, now: Specimen.now, style: Style(.jsonl)
+      ).write(to: &report) == .fine)
     #expect(try FileManager.default.contentsOfDirectory(atPath: source).sorted() == before)
     let store = try Specimen.open(target)
     let old = try store.cache(
@@ -314,7 +318,8 @@ extension ExchangeTests {
     try store.close()
     #expect(throws: InspectionError.self, "a store has an export of its own") {
       try Inspection.importing(
-        .levelDB(target, cache: cache), to: nil, now: Specimen.now, style: Style(), to: &report)
+        .levelDB(target, cache: cache), to: nil, now: Specimen.now, style: Style()
+      ).write(to: &report)
     }
   }
 

@@ -24,7 +24,7 @@ import Testing
 
   private static func files(_ path: String, _ style: Style = Style()) -> Report {
     report { text throws(InspectionError) in
-      try Inspection.files(in: path, style: style, to: &text)
+      try Inspection.files(in: path, style: style).write(to: &text)
     }
   }
 
@@ -32,13 +32,13 @@ import Testing
     -> Report
   {
     report { text throws(InspectionError) in
-      try Inspection.logs(at: path, listsEntries: entries, style: style, to: &text)
+      try Inspection.logs(at: path, listsEntries: entries, style: style).write(to: &text)
     }
   }
 
   private static func manifest(_ path: String, _ style: Style = Style()) -> Report {
     report { text throws(InspectionError) in
-      try Inspection.manifest(at: path, style: style, to: &text)
+      try Inspection.manifest(at: path, style: style).write(to: &text)
     }
   }
 
@@ -46,7 +46,7 @@ import Testing
     _ path: String, entries: Bool = false, _ style: Style = Style()
   ) -> Report {
     report { text throws(InspectionError) in
-      try Inspection.table(at: path, listsEntries: entries, style: style, to: &text)
+      try Inspection.table(at: path, listsEntries: entries, style: style).write(to: &text)
     }
   }
 
@@ -55,7 +55,8 @@ import Testing
   ) -> Report {
     report { text throws(InspectionError) in
       try Inspection.find(
-        key, cache: nil, isDatabaseKey: isDatabaseKey, in: path, style: style, to: &text)
+        key, cache: nil, isDatabaseKey: isDatabaseKey, in: path, style: style
+      ).write(to: &text)
     }
   }
 

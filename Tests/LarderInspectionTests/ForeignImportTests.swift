@@ -20,7 +20,8 @@ import Testing
     var report = ""
     let status = try Inspection.importing(
       .levelDB(path, cache: NewCache(name: "old", lifetime: "unlimited", coder: "bytes")),
-      to: target, leavingOut: leftOut, now: Specimen.now, style: Style(.jsonl), to: &report)
+      to: target, leavingOut: leftOut, now: Specimen.now, style: Style(.jsonl)
+    ).write(to: &report)
     let store = try Specimen.open(target)
     let cache = try store.cache(
       "old", of: [UInt8].self, keyedBy: [UInt8].self, lifetime: .unlimited, coder: .bytes)
@@ -62,7 +63,8 @@ import Testing
 
     var text = ""
     #expect(
-      try Inspection.logs(at: database.path, listsEntries: false, style: Style(.csv), to: &text)
+      try Inspection.logs(at: database.path, listsEntries: false, style: Style(.csv)).write(
+        to: &text)
         == .fine)
     let rows = text.split(separator: "\n")
     #expect(rows.count == 8 && rows.dropFirst().allSatisfy { $0.hasSuffix(",whole") }, "\(text)")
@@ -77,10 +79,11 @@ import Testing
     #expect(imported.entries == ["a": "1", "b": "2"])
     #expect(imported.status == .fine)
     var text = ""
-    #expect(try Inspection.files(in: database.path, style: Style(.csv), to: &text) == .fine)
+    #expect(try Inspection.files(in: database.path, style: Style(.csv)).write(to: &text) == .fine)
     #expect(
       try Inspection.find(
-        "a", cache: nil, isDatabaseKey: false, in: database.path, style: Style(.csv), to: &text)
+        "a", cache: nil, isDatabaseKey: false, in: database.path, style: Style(.csv)
+      ).write(to: &text)
         == .fine)
   }
 
@@ -283,8 +286,8 @@ import Testing
       do throws(InspectionError) {
         var report = ""
         _ = try Inspection.importing(
-          .levelDB(path, cache: cache), to: target, now: Specimen.now, style: Style(),
-          to: &report)
+          .levelDB(path, cache: cache), to: target, now: Specimen.now, style: Style()
+        ).write(to: &report)
         Issue.record("\(fault.name): \(report)")
       } catch {
         #expect(error.status == fault.status, "\(fault.name): \(error)")

@@ -55,14 +55,16 @@ import Testing
         for path in [database.path, "\(database.path)/000003.log"] {
           text = ""
           #expect(
-            try Inspection.logs(at: path, listsEntries: true, style: style, to: &text) == .fine)
+            try Inspection.logs(at: path, listsEntries: true, style: style).write(to: &text)
+              == .fine)
         }
         let shown = try Self.shownKeys(text)
         if form == .auto || form == .utf8 { #expect(shown == Self.keys.map(\.shown)) }
         for (index, key) in shown.enumerated() {
           var found = ""
           let status = try Inspection.find(
-            key, cache: nil, isDatabaseKey: false, in: database.path, style: style, to: &found)
+            key, cache: nil, isDatabaseKey: false, in: database.path, style: style
+          ).write(to: &found)
           #expect(status == .fine)
           let rows = try Self.shownKeys(found)
           #expect(rows.allSatisfy { $0 == key } && !rows.isEmpty, "\(form), \(index): \(found)")
@@ -72,12 +74,14 @@ import Testing
         text = ""
         #expect(
           try Inspection.table(
-            at: "\(database.path)/000004.ldb", listsEntries: true, style: style, to: &text)
+            at: "\(database.path)/000004.ldb", listsEntries: true, style: style
+          ).write(to: &text)
             == .fine)
         for key in try Self.shownKeys(text) {
           #expect(
             try Inspection.find(
-              key, cache: nil, isDatabaseKey: false, in: database.path, style: style, to: &text)
+              key, cache: nil, isDatabaseKey: false, in: database.path, style: style
+            ).write(to: &text)
               == .fine)
         }
       }
@@ -89,7 +93,8 @@ import Testing
     let places = try TemporaryDirectory()
     let database = try Self.makeDatabase(at: places.path("database"), comparator: "idb_cmp1")
     var text = ""
-    #expect(try Inspection.manifest(at: database.path, style: Style(.csv), to: &text) == .fine)
+    #expect(
+      try Inspection.manifest(at: database.path, style: Style(.csv)).write(to: &text) == .fine)
     #expect(text.contains(",plain,z\n"), "\(text)")
   }
 
@@ -101,7 +106,8 @@ import Testing
     func find(_ key: String, cache: String? = nil) throws -> Outcome {
       var text = ""
       return try Inspection.find(
-        key, cache: cache, isDatabaseKey: false, in: database.path, style: Style(), to: &text)
+        key, cache: cache, isDatabaseKey: false, in: database.path, style: Style()
+      ).write(to: &text)
     }
     #expect { try find("nobody") } throws: { outcome(of: $0) == .notFound }
     #expect { try find("plain", cache: "genres") } throws: { outcome(of: $0) == .usage }
@@ -119,7 +125,8 @@ import Testing
     var text = ""
     #expect(
       try Inspection.find(
-        "k", cache: nil, isDatabaseKey: false, in: database.path, style: Style(.csv), to: &text)
+        "k", cache: nil, isDatabaseKey: false, in: database.path, style: Style(.csv)
+      ).write(to: &text)
         == .fine)
     let rows = text.split(separator: "\n")
     #expect(rows.count == 3 && rows[1].hasPrefix("current,7,") && rows[1].hasSuffix(",put,5,k"))
@@ -135,13 +142,15 @@ import Testing
     var text = ""
     #expect(
       try Inspection.table(
-        at: "\(database.path)/000004.ldb", listsEntries: false, style: Style(), to: &text)
+        at: "\(database.path)/000004.ldb", listsEntries: false, style: Style()
+      ).write(to: &text)
         == .unsupported)
     #expect(text.contains("not supported: zlib-compressed blocks"), "\(text)")
     func find(_ key: String) throws -> Outcome {
       var text = ""
       return try Inspection.find(
-        key, cache: nil, isDatabaseKey: false, in: database.path, style: Style(), to: &text)
+        key, cache: nil, isDatabaseKey: false, in: database.path, style: Style()
+      ).write(to: &text)
     }
     #expect { try find("a") } throws: { outcome(of: $0) == .unsupported }
     #expect(try find("b") == .fine, "it is not in the block's range")

@@ -35,12 +35,14 @@ import Testing
     var report = ""
     do {
       _ = try Inspection.importing(
-        .lines(file), to: target, now: Specimen.now, style: Style(), to: &report)
+        .lines(file), to: target, now: Specimen.now, style: Style()
+      ).write(to: &report)
     } catch {
       // A dry run refuses the same, and nothing is left behind.
       #expect(throws: InspectionError.self) {
         try Inspection.importing(
-          .lines(file), to: nil, now: Specimen.now, style: Style(), to: &report)
+          .lines(file), to: nil, now: Specimen.now, style: Style()
+        ).write(to: &report)
       }
       #expect(try FileManager.default.contentsOfDirectory(atPath: places.path).count == 1)
       return error

@@ -12,7 +12,8 @@ import Testing
 @Suite struct LiveStatisticsTests {
   private static func info(_ path: String, _ style: Style = Style()) throws -> String {
     var text = ""
-    #expect(try Inspection(at: path, now: Specimen.now).info(style: style, to: &text) == .fine)
+    #expect(
+      try Inspection(at: path, now: Specimen.now).info(style: style).write(to: &text) == .fine)
     return text
   }
 
@@ -82,7 +83,7 @@ import Testing
     #expect(text.contains("stale    LARDER.statistics of another version or program, which"))
     #expect(text.contains("genres"))
     var files = ""
-    #expect(try Inspection.files(in: specimen.path, style: Style(), to: &files) == .fine)
+    #expect(try Inspection.files(in: specimen.path, style: Style()).write(to: &files) == .fine)
     #expect(files.contains("not live  published statistics "), "\(files)")
   }
 }

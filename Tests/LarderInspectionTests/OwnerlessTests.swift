@@ -24,7 +24,7 @@ import Testing
 
   private static func verify(_ path: String) throws -> (text: String, status: Outcome) {
     var text = ""
-    let status = try Inspection(at: path, now: Specimen.now).verify(style: Style(), to: &text)
+    let status = try Inspection(at: path, now: Specimen.now).verify(style: Style()).write(to: &text)
     return (text, status)
   }
 
@@ -33,7 +33,8 @@ import Testing
   ) throws -> (text: String, status: Outcome) {
     var text = ""
     let status = try Inspection.doctor(
-      path, now: Specimen.now, isDeep: isDeep, style: Style(), to: &text)
+      path, now: Specimen.now, isDeep: isDeep, style: Style()
+    ).write(to: &text)
     return (text, status)
   }
 
@@ -90,7 +91,7 @@ import Testing
     let places = try TemporaryDirectory()
     let target = places.path("repaired")
     var text = ""
-    let status = try Inspection.repair(specimen.path, to: target, style: Style(), to: &text)
+    let status = try Inspection.repair(specimen.path, to: target, style: Style()).write(to: &text)
     #expect(status == .damaged)
     #expect(text.contains("      6  recovered-1-again\n"), "\(text)")
     #expect(text.contains("6 entries have no cache registration"), "\(text)")

@@ -66,7 +66,7 @@ import Testing
     selection.cache = "large"
     selection.isReversed = isReversed
     var report = ""
-    #expect(try inspection.list(selection, style: Style(.csv), to: &report) == .fine)
+    #expect(try inspection.list(selection, style: Style(.csv)).write(to: &report) == .fine)
     let shares = clock.texts.compactMap { text in
       text.split(separator: ", ").first { $0.hasSuffix(" %") }.flatMap { Int($0.dropLast(2)) }
     }
@@ -86,8 +86,8 @@ import Testing
     clock.step = 0.5
     var report = ""
     _ = try Inspection.importing(
-      .lines(path), to: nil, now: Specimen.now, progress: clock.progress(), style: Style(),
-      to: &report)
+      .lines(path), to: nil, now: Specimen.now, progress: clock.progress(), style: Style()
+    ).write(to: &report)
     #expect(clock.texts.count > 100)
     #expect(clock.texts.last?.contains(" 100 %, 0:00 left") == true, "\(clock.texts.suffix(1))")
   }

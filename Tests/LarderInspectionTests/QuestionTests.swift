@@ -133,7 +133,8 @@ import Testing
     arguments: ReportFormat.allCases)
   func stats(format: ReportFormat) throws {
     var text = ""
-    let status = try inspection.statistics(of: Selection(), style: Self.style(format), to: &text)
+    let status = try inspection.statistics(of: Selection(), style: Self.style(format)).write(
+      to: &text)
     #expect(status == .damaged)
     // LevelDB may compress the members of JSON in another order to another size.
     text.replace(/files    .*/, with: "files    SIZE")
@@ -153,7 +154,7 @@ import Testing
     selection.cache = "sizes"
     var text = ""
     let inspection = try specimen.inspect()
-    let status = try inspection.statistics(of: selection, style: Self.style(.csv), to: &text)
+    let status = try inspection.statistics(of: selection, style: Self.style(.csv)).write(to: &text)
     #expect(status == .fine)
     let bytes = 200 * 36 + 200 * 201 / 2
     #expect(text.hasSuffix(",1,200,\(200 * 10),\(bytes),136,234,236\n"), "\(text)")
@@ -178,7 +179,8 @@ import Testing
       var text = ""
       let status = try inspection.prefixes(
         of: selection, delimiters: ["/", ":"], depth: depth, limit: limit,
-        style: Self.style(format), to: &text)
+        style: Self.style(format)
+      ).write(to: &text)
       #expect(status == .fine)
       return text
     }
@@ -213,7 +215,8 @@ import Testing
     var text = ""
     #expect(throws: InspectionError.self) {
       try inspection.prefixes(
-        of: selection, delimiters: ["/"], depth: 1, limit: 1, style: style, to: &text)
+        of: selection, delimiters: ["/"], depth: 1, limit: 1, style: style
+      ).write(to: &text)
     }
     #expect(text.isEmpty)
   }
@@ -229,7 +232,7 @@ import Testing
     ])
   func why(key: String, outcome: Outcome) throws {
     var text = ""
-    let status = try inspection.why(key, cache: nil, style: Self.style(), to: &text)
+    let status = try inspection.why(key, cache: nil, style: Self.style()).write(to: &text)
     #expect(status == outcome)
     try expectSnapshot(text, named: "why.\(key)", masking: masks)
   }
@@ -244,14 +247,14 @@ import Testing
     try store.close()
     var text = ""
     var inspection = try specimen.inspect()
-    #expect(try inspection.why("k", cache: nil, style: Self.style(), to: &text) == .fine)
+    #expect(try inspection.why("k", cache: nil, style: Self.style()).write(to: &text) == .fine)
     #expect(text.contains("because    a tag was invalidated after the save: red (sequence "))
     #expect(text.contains("answer     `value(for:)` returns nil"))
     #expect(!text.contains("blue"))
     var redacted = Self.style()
     redacted.isRedacted = true
     text = ""
-    _ = try inspection.why("k", cache: nil, style: redacted, to: &text)
+    _ = try inspection.why("k", cache: nil, style: redacted).write(to: &text)
     #expect(!text.contains("red (") && text.contains("(redacted)"))
 
     // A killed process leaves the rows of a cache that it has cleared.
@@ -263,7 +266,7 @@ import Testing
       [], under: Metadata.reclaimPrefix + [0, 0, 0, 0, 0, 0, 0, try #require(id)])
     inspection = try specimen.inspect()
     text = ""
-    #expect(try inspection.why("k", cache: nil, style: Self.style(), to: &text) == .notFound)
+    #expect(try inspection.why("k", cache: nil, style: Self.style()).write(to: &text) == .notFound)
     #expect(text.contains("a cache that was cleared or dropped had it"), "\(text)")
   }
 
@@ -272,7 +275,8 @@ import Testing
     let specimen = try Specimen(separatedValueBytes: 1)
     var text = ""
     #expect(
-      try specimen.inspect().why("fresh", cache: nil, style: Self.style(), to: &text) == .fine)
+      try specimen.inspect().why("fresh", cache: nil, style: Self.style()).write(to: &text) == .fine
+    )
     #expect(text.contains("place      00000001.segment at byte "), "\(text)")
   }
 }

@@ -49,7 +49,7 @@ import Testing
   @Test("`ttl` shows when records expire.", arguments: ReportFormat.allCases)
   func ttl(format: ReportFormat) throws {
     var text = ""
-    let status = try inspection.timeToLive(ofCache: nil, style: Style(format), to: &text)
+    let status = try inspection.timeToLive(ofCache: nil, style: Style(format)).write(to: &text)
 
     #expect(status == .damaged)
     try expectSnapshot(text, named: "ttl.\(format)", masking: masks)
@@ -60,7 +60,7 @@ import Testing
     let specimen = try Specimen()
     let later = try Inspection(at: specimen.path, now: Specimen.now + 40 * 86_400)
     var text = ""
-    #expect(try later.timeToLive(ofCache: "genres", style: Style(.csv), to: &text) == .fine)
+    #expect(try later.timeToLive(ofCache: "genres", style: Style(.csv)).write(to: &text) == .fine)
     #expect(text.hasPrefix("cache,expires,records,bytes\ngenres,already,5,"))
     #expect(!text.contains("lists"))
   }

@@ -19,23 +19,26 @@ import Testing
       _ = try? inspection.payload(of: "fresh", cache: nil, keys: .auto)
       var text = ""
       #expect(
-        try inspection.digest(of: Selection(), style: Style(format), to: &text) == .fine)
+        try inspection.digest(of: Selection(), style: Style(format)).write(to: &text) == .fine)
       let settings = try BenchSettings(rounds: 1, records: nil)
-      #expect(try inspection.bench(settings, style: Style(format), to: &text) == .fine)
-      #expect(try Inspection.files(in: path, style: Style(format), to: &text) == .fine)
+      #expect(try inspection.bench(settings, style: Style(format)).write(to: &text) == .fine)
+      #expect(try Inspection.files(in: path, style: Style(format)).write(to: &text) == .fine)
       for listsEntries in [true, false] {
         #expect(
           try Inspection.logs(
-            at: path, listsEntries: listsEntries, style: Style(format), to: &text) == .fine)
+            at: path, listsEntries: listsEntries, style: Style(format)
+          ).write(to: &text) == .fine)
       }
       for isDeep in [false, true] {
         _ = try Inspection.doctor(
-          path, now: Specimen.now, isDeep: isDeep, style: Style(format), to: &text)
+          path, now: Specimen.now, isDeep: isDeep, style: Style(format)
+        ).write(to: &text)
       }
-      #expect(try Inspection.manifest(at: path, style: Style(format), to: &text) == .fine)
+      #expect(try Inspection.manifest(at: path, style: Style(format)).write(to: &text) == .fine)
       #expect(
         try Inspection.find(
-          "fresh", cache: nil, isDatabaseKey: false, in: path, style: Style(format), to: &text)
+          "fresh", cache: nil, isDatabaseKey: false, in: path, style: Style(format)
+        ).write(to: &text)
           == .fine)
     }
   }

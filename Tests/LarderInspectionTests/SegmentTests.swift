@@ -10,8 +10,8 @@ import Testing
   private static func reports(of specimen: Specimen) throws -> [String] {
     let inspection = try specimen.inspect()
     var (verified, expiring) = ("", "")
-    #expect(try inspection.verify(style: Style(.json), to: &verified) == .fine)
-    #expect(try inspection.timeToLive(ofCache: nil, style: Style(), to: &expiring) == .fine)
+    #expect(try inspection.verify(style: Style(.json)).write(to: &verified) == .fine)
+    #expect(try inspection.timeToLive(ofCache: nil, style: Style()).write(to: &expiring) == .fine)
     let texts = [
       verified, expiring, try inspection.listReport(Selection(), Style(.jsonl)).0,
       try inspection.getReport("fresh").0, try inspection.getReport("damaged").0,
@@ -47,7 +47,7 @@ import Testing
     func reports() throws -> [String] {
       let inspection = try specimen.inspect()
       var expiring = ""
-      #expect(try inspection.timeToLive(ofCache: nil, style: Style(), to: &expiring) == .fine)
+      #expect(try inspection.timeToLive(ofCache: nil, style: Style()).write(to: &expiring) == .fine)
       return [try inspection.listReport(Selection(), Style(.jsonl)).0, expiring]
     }
     let before = try reports()
@@ -63,12 +63,12 @@ import Testing
     bytes[bytes.count - 30] ^= 1
     try SystemFiles().replace(path, with: bytes)
     var text = ""
-    #expect(try specimen.inspect().verify(style: Style(), to: &text) == .damaged)
+    #expect(try specimen.inspect().verify(style: Style()).write(to: &text) == .damaged)
     #expect(text.contains("problems  1\n"), "\(text)")
     #expect(text.contains("; its payload is in 00000001.segment at byte "), "\(text)")
     try SystemFiles().remove(path)
     text = ""
-    #expect(try specimen.inspect().verify(style: Style(), to: &text) == .damaged)
+    #expect(try specimen.inspect().verify(style: Style()).write(to: &text) == .damaged)
     #expect(text.contains("problems  10\n"), "\(text)")
   }
 
@@ -94,7 +94,8 @@ import Testing
 
     func verified() throws -> (text: String, status: Outcome) {
       var text = ""
-      let status = try Inspection(at: copy, now: Specimen.now).verify(style: Style(), to: &text)
+      let status = try Inspection(at: copy, now: Specimen.now).verify(style: Style()).write(
+        to: &text)
       return (text, status)
     }
     let (text, status) = try verified()
@@ -108,7 +109,8 @@ import Testing
     for isDeep in [false, true] {
       var advice = ""
       let status = try Inspection.doctor(
-        copy, now: Specimen.now, isDeep: isDeep, style: Style(), to: &advice)
+        copy, now: Specimen.now, isDeep: isDeep, style: Style()
+      ).write(to: &advice)
       #expect(status == .damaged && advice.contains("sets aside this write"), "\(advice)")
     }
 
@@ -127,7 +129,7 @@ import Testing
     for count in [0, bytes.count / 2, bytes.count - 1] {
       try SystemFiles().replace(path, with: Array(bytes.prefix(count)))
       var text = ""
-      let status = try specimen.inspect().verify(style: Style(), to: &text)
+      let status = try specimen.inspect().verify(style: Style()).write(to: &text)
       #expect(text.contains("records   10\n"), "\(text)")
       #expect((status == .fine) == (count == bytes.count - 1), "\(text)")
       #expect(!text.contains("sets aside"), "\(text)")

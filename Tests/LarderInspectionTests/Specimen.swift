@@ -143,7 +143,7 @@ extension Inspection {
     _ selection: Selection = Selection(), _ style: Style = Style()
   ) throws -> (text: String, status: Outcome) {
     var text = ""
-    let status = try list(selection, style: style, to: &text)
+    let status = try list(selection, style: style).write(to: &text)
     return (text, status)
   }
 
@@ -152,14 +152,14 @@ extension Inspection {
     _ key: String, cache: String? = nil, _ style: Style = Style()
   ) throws -> (text: String, status: Outcome) {
     var text = ""
-    let status = try get(key, cache: cache, style: style, to: &text)
+    let status = try get(key, cache: cache, style: style).write(to: &text)
     return (text, status)
   }
 
   /// The text and the outcome of `info`.
   func infoReport(_ style: Style = Style()) throws -> (text: String, status: Outcome) {
     var text = ""
-    let status = try info(style: style, to: &text)
+    let status = try info(style: style).write(to: &text)
     return (text, status)
   }
 

@@ -17,16 +17,18 @@ import Testing
     let before = try files()
     var text = ""
     let inspection = try Inspection(at: specimen.path, now: later)
-    #expect(try inspection.dryRun(style: Style(.table), to: &text) == .fine)
+    #expect(try inspection.dryRun(style: Style(.table)).write(to: &text) == .fine)
     #expect(text.hasSuffix("\n\n5 records would be deleted\n"))
     #expect(try files() == before)
 
     text = ""
-    #expect(try Inspection.sweep(specimen.path, now: later, style: Style(), to: &text) == .fine)
+    #expect(
+      try Inspection.sweep(specimen.path, now: later, style: Style()).write(to: &text) == .fine)
     #expect(text.hasSuffix("\n\n5 records deleted\n"))
     text = ""
     #expect(
-      try Inspection.sweep(specimen.path, now: later, style: Style(.json), to: &text) == .fine)
+      try Inspection.sweep(specimen.path, now: later, style: Style(.json)).write(to: &text) == .fine
+    )
     #expect(text.contains("\"isDryRun\":false,\"deleted\":0,\"due\":0"))
     let keys = try Inspection(at: specimen.path, now: later).keys().map(\.key).sorted()
     let odd = "0x" + "two\nlines".utf8.map { String(format: "%02x", $0) }.joined()
@@ -37,7 +39,9 @@ import Testing
   func openStore() throws {
     let store = try Specimen.open(specimen.path)
     var text = ""
-    #expect { try Inspection.sweep(specimen.path, now: later, style: Style(), to: &text) } throws: {
+    #expect {
+      try Inspection.sweep(specimen.path, now: later, style: Style()).write(to: &text)
+    } throws: {
       outcome(of: $0) == .unavailable
     }
     try store.close()
@@ -49,7 +53,8 @@ import Testing
     let directory = try TemporaryDirectory()
     var text = ""
     for path in [directory.path("none"), directory.path] {
-      #expect { try Inspection.sweep(path, now: later, style: Style(), to: &text) } throws: { _ in
+      #expect { try Inspection.sweep(path, now: later, style: Style()).write(to: &text) } throws: {
+        _ in
         true
       }
     }

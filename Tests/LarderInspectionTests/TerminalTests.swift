@@ -70,8 +70,8 @@ import Testing
     try FileManager.default.moveItem(atPath: specimen.path, toPath: hostile)
     let inspection = try Inspection(at: hostile, now: Specimen.now)
     var text = try inspection.infoReport().text + inspection.listReport().text
-    _ = try inspection.verify(style: Style(), to: &text)
-    _ = try inspection.dryRun(style: Style(), to: &text)
+    _ = try inspection.verify(style: Style()).write(to: &text)
+    _ = try inspection.dryRun(style: Style()).write(to: &text)
 
     #expect(text.contains("\\u001b[2J\\u202e\\u000d\\u000astore"))
     #expect(text.unicodeScalars.allSatisfy { $0 == "\n" || $0.isSafeOnTerminal })

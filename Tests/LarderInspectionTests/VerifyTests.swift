@@ -13,7 +13,7 @@ import Testing
     _ specimen: Specimen, _ style: Style = Style()
   ) throws -> (text: String, status: Outcome) {
     var text = ""
-    let status = try specimen.inspect().verify(style: style, to: &text)
+    let status = try specimen.inspect().verify(style: style).write(to: &text)
     return (text, status)
   }
 

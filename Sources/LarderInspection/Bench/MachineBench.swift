@@ -37,7 +37,7 @@ package struct BenchSettings: Sendable {
     return warning + "nanoseconds per operation, medians of \(rounds) alternating rounds\n"
   }
 
-  var fields: [(name: String, value: JSONValue)] {
+  var members: Report.Members {
     [
       ("schemaVersion", reportVersion), ("isOptimized", .bool(Self.isOptimized)),
       ("rounds", .integer(rounds)),
@@ -49,19 +49,18 @@ package struct BenchSettings: Sendable {
 package enum MachineBench {
   private typealias Row = (times: Comparison, other: String)
 
-  /// Runs the workloads and writes a row for each.
+  /// Runs the workloads and reports a row for each.
   ///
   /// - Parameters:
   ///   - settings: The numbers of records and rounds.
   ///   - style: The style of the report; `csv` is not supported.
-  ///   - output: Receives the report.
-  /// - Returns: Always `fine`.
+  /// - Returns: A report, whose outcome is `fine`.
   /// - Throws: An ``InspectionError`` with the status `usage` for the format `csv`, `io` if the
   ///   temporary directory cannot be created or a result is wrong. The directory is removed.
   package static func run(
-    _ settings: BenchSettings, style: Style, to output: inout some TextOutputStream
-  ) throws(InspectionError) -> Outcome {
-    try style.expectNoCSV()
+    _ settings: BenchSettings, style: Style
+  ) throws(InspectionError) -> Report {
+    try style.expectNoCSV("bench does")
     let temporary = FileManager.default.temporaryDirectory.path(percentEncoded: false)
     guard let directory = PrivateDirectory(in: temporary, named: "kvinspect-") else {
       throw InspectionError(.io, "cannot create a directory in \(temporary)")
@@ -78,60 +77,46 @@ package enum MachineBench {
     } catch {
       throw InspectionError(.io, "\(error)")
     }
-    write(rows, settings, style: style, to: &output)
-    return .fine
+    return report(of: rows, settings, style: style)
   }
 
-  private static func write(
-    _ rows: [Row], _ settings: BenchSettings, style: Style, to output: inout some TextOutputStream
-  ) {
-    let objects = rows.map { JSONValue.object(fields(of: $0.times, other: $0.other)) }
-    guard style.format == .table else {
-      let heading = settings.fields + [("records", .integer(settings.records))]
-      return objects.write(under: heading, style: style, to: &output)
-    }
-    if !style.isQuiet {
-      output.write("\(settings.heading)\(settings.records) records of 16 + 100 bytes\n\n")
-    }
-    var table = Table(
-      [
-        "WORKLOAD", .number("LARDER"), .number("OTHER"), .number("RATIO"), "95 %", .number("A/A"),
-        "OTHER IS",
-      ], style: style)
-    for (times, other) in rows {
-      let interval = times.interval.map {
-        "\(decimals($0.lowerBound)) to \(decimals($0.upperBound))"
-      }
-      let cells = [
-        times.name, whole(times.a), whole(times.b), decimals(times.ratio),
-        interval ?? "-", decimals(times.noise), other,
+  private static func report(
+    of rows: [Row], _ settings: BenchSettings, style: Style
+  ) -> Report {
+    Report(
+      style: style, title: "\(settings.heading)\(settings.records) records of 16 + 100 bytes",
+      members: settings.members + [("records", .integer(settings.records))],
+      columns: [
+        .init("WORKLOAD", "workload"), .init(.number("LARDER"), "larderNanoseconds"),
+        .init(nil, "other"), .init(.number("OTHER"), "otherNanoseconds"),
+        .init(.number("RATIO"), "ratio"), .init("95 %", nil), .init(nil, "ratioLow"),
+        .init(nil, "ratioHigh"), .init(.number("A/A"), "sameAgainstSame"), .init("OTHER IS", nil),
       ]
-      table.add(cells, to: &output)
+    ) { add in
+      for (times, other) in rows { add(Report.Row(cells(of: times, other: other))) }
+      return Report.Ending()
     }
-    table.flush(to: &output)
   }
 
-  private static func fields(
-    of times: Comparison, other: String
-  ) -> [(name: String, value: JSONValue)] {
-    [
-      ("workload", .string(times.name)), ("larderNanoseconds", .real(times.a)),
-      ("other", .string(other)), ("otherNanoseconds", .real(times.b)),
-      ("ratio", .real(times.ratio)),
-      ("ratioLow", times.interval.map { .real($0.lowerBound) } ?? .null),
-      ("ratioHigh", times.interval.map { .real($0.upperBound) } ?? .null),
-      ("sameAgainstSame", .real(times.noise)),
+  private static func cells(of times: Comparison, other: String) -> [Report.Cell] {
+    func ratio(_ number: Double) -> Report.Cell { .shown(decimals(number), .real(number)) }
+    let interval = times.interval.map {
+      "\(decimals($0.lowerBound)) to \(decimals($0.upperBound))"
+    }
+    return [
+      .text(times.name), .nanoseconds(times.a), .text(other), .nanoseconds(times.b),
+      ratio(times.ratio), interval.map(Report.Cell.text) ?? .none,
+      times.interval.map { ratio($0.lowerBound) } ?? .none,
+      times.interval.map { ratio($0.upperBound) } ?? .none, ratio(times.noise), .text(other),
     ]
   }
 
   private static func decimals(_ number: Double) -> String { String(format: "%.3f", number) }
 }
 
-/// Nanoseconds, rounded to an integer.
-func whole(_ nanoseconds: Double) -> String { String(format: "%.0f", nanoseconds) }
-
-extension Style {
-  func expectNoCSV() throws(InspectionError) {
-    if format == .csv { throw InspectionError(.usage, "bench does not support csv") }
+extension Report.Cell {
+  /// In tables rounded to an integer; nil for none.
+  static func nanoseconds(_ time: Double?) -> Report.Cell {
+    time.map { .shown(String(format: "%.0f", $0), .real($0)) } ?? .none
   }
 }

@@ -22,21 +22,20 @@ struct CacheTimes {
 }
 
 extension Inspection {
-  /// Measures reading and coding the store's records, and writes a row for each cache.
+  /// Measures reading and coding the store's records, and reports a row for each cache.
   ///
   /// The inspection cannot be used afterwards.
   ///
   /// - Parameters:
   ///   - settings: The number of rounds.
   ///   - style: The style of the report; `csv` is not supported.
-  ///   - output: Receives the report.
-  /// - Returns: `fine`, or `damaged` if unreadable records were left out.
+  /// - Returns: A report. Its outcome is `damaged` if unreadable records were left out.
   /// - Throws: An ``InspectionError`` with the status `usage` for the format `csv`, `io` if a read
   ///   fails or a result is wrong.
   package func bench(
-    _ settings: BenchSettings, style: Style, to output: inout some TextOutputStream
-  ) throws(InspectionError) -> Outcome {
-    try style.expectNoCSV()
+    _ settings: BenchSettings, style: Style
+  ) throws(InspectionError) -> Report {
+    try style.expectNoCSV("bench does")
     let (samples, outcome) = try samples()
     let times: [CacheTimes]
     do {
@@ -48,8 +47,7 @@ extension Inspection {
     } catch {
       throw InspectionError(.io, withUserPath("\(error)"))
     }
-    write(times, settings, style: style, to: &output)
-    return outcome
+    return report(of: times, settings, outcome, style: style)
   }
 
   /// A random sample of each cache's records, with a fixed seed.

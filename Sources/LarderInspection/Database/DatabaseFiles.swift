@@ -161,11 +161,8 @@ struct FileArgument {
     isStore = try DatabaseFiles.isStore(self.path)
   }
 
-  /// Writes the first line of a table: what is read, and that no database is opened.
-  func writeHeading(style: Style, to output: inout some TextOutputStream) {
-    let place = names.count == 1 ? "\(path)/\(names[0])" : path
-    style.writeHeading(ofFiles: place, to: &output)
-  }
+  /// The first line of a table: what is read, and that no database is opened.
+  var title: String { DatabaseFiles.title(of: names.count == 1 ? "\(path)/\(names[0])" : path) }
 
   func bytes(of name: String) throws(InspectionError) -> [UInt8] {
     try FileAccess.bytes(of: name, in: path)
@@ -197,13 +194,12 @@ extension FileAccess {
   }
 }
 
-extension Style {
-  /// Writes the first line of a table that was read from files, without opening a database.
-  func writeHeading(ofFiles path: String, to output: inout some TextOutputStream) {
-    guard format == .table, !isQuiet else { return }
-    output.write("\(path.escapedForTerminal) (files)\n\n")
-  }
+extension DatabaseFiles {
+  /// The first line of a table that was read from files, without opening a database.
+  static func title(of path: String) -> String { "\(path.escapedForTerminal) (files)" }
+}
 
+extension Style {
   /// A key of the database, as reports of files show it.
   ///
   /// A store's key is shown as its space, the number of its cache, and the key in it. Everything

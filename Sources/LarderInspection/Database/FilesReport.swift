@@ -2,39 +2,42 @@ import Larder
 import LarderEngine
 
 extension Inspection {
-  /// Writes the files of a database: what each is, and whether it is live.
+  /// The files of a database: what each is, and whether it is live.
   ///
   /// No database is opened.
   ///
   /// - Parameters:
   ///   - directory: The directory of a store, or of any other LevelDB database.
   ///   - style: The style of the report.
-  ///   - output: Receives the report.
-  /// - Returns: `damaged` if a live file is missing, or no intact MANIFEST says which are live.
+  /// - Returns: A report. Its outcome is `damaged` if a live file is missing, or no intact MANIFEST
+  ///   says which are live.
   /// - Throws: An ``InspectionError`` with the status `unavailable` if there is no database; `io`.
   package static func files(
-    in directory: String, style: Style, to output: inout some TextOutputStream
-  ) throws(InspectionError) -> Outcome {
+    in directory: String, style: Style
+  ) throws(InspectionError) -> Report {
     let files = try DatabaseFiles(at: directory)
-    style.writeHeading(ofFiles: files.path, to: &output)
-    var rows = Rows(
-      [
-        Rows.Column("STATE", "state"), Rows.Column("KIND", "kind"),
-        Rows.Column(.number("LEVEL"), "level"), Rows.Column(.number("BYTES"), "bytes"),
-        Rows.Column("FILE", "file"),
-      ], under: [("schemaVersion", reportVersion), ("path", .string(files.path))], style: style)
-    let missing = files.missingFiles
-    for name in files.names.union(missing).sorted() {
-      let bytes = FileAccess.bytes(of: "\(files.path)/\(name)")
-      let (kind, state, level) = files.description(of: name)
-      rows.add(
-        [
+    return Report(
+      style: style, title: DatabaseFiles.title(of: files.path),
+      members: [("schemaVersion", reportVersion), ("path", .string(files.path))],
+      columns: [
+        .init("STATE", "state"), .init("KIND", "kind"), .init(.number("LEVEL"), "level"),
+        .init(.number("BYTES"), "bytes"), .init("FILE", "file"),
+      ]
+    ) { add in
+      let missing = files.missingFiles
+      for name in files.names.union(missing).sorted() {
+        let bytes = FileAccess.bytes(of: "\(files.path)/\(name)")
+        let (kind, state, level) = files.description(of: name)
+        let cells: [Report.Cell] = [
           .text(bytes == nil ? "missing" : state), .text(kind),
-          level.map(Rows.Cell.number) ?? .none, bytes.map(Rows.Cell.bytes) ?? .none, .text(name),
-        ], tint: bytes == nil ? .bad : state == "live" ? .good : .gone, to: &output)
+          level.map(Report.Cell.number) ?? .none, bytes.map(Report.Cell.bytes) ?? .none,
+          .text(name),
+        ]
+        add(Report.Row(cells, tint: bytes == nil ? .bad : state == "live" ? .good : .gone))
+      }
+      return Report.Ending(
+        outcome: missing.isEmpty && files.manifest != nil ? .fine : .damaged)
     }
-    rows.end(to: &output)
-    return missing.isEmpty && files.manifest != nil ? .fine : .damaged
   }
 }
 

@@ -3,7 +3,7 @@ import LarderBytes
 import LarderEngine
 
 extension Inspection {
-  /// Writes every trace of a key in the files of a store: its puts and removals, newest first.
+  /// Every trace of a key in the files of a store: its puts and removals, newest first.
   ///
   /// The files are those that reads use. If the MANIFEST is damaged or one of them is missing, all
   /// files are searched.
@@ -16,16 +16,15 @@ extension Inspection {
   ///   - isDatabaseKey: Whether `key` is one of the database.
   ///   - directory: The directory of a store, or of any other LevelDB database.
   ///   - style: The style of the report.
-  ///   - output: Receives the report.
-  /// - Returns: `damaged` or `unsupported` if a part of the files cannot be read.
+  /// - Returns: A report. Its outcome is `damaged` or `unsupported` if a part of the files cannot
+  ///   be read.
   /// - Throws: An ``InspectionError`` with the status `notFound` if there is no trace, or `damaged`
   ///   or `unsupported` if it may be in a part that cannot be read; `usage` for a cache of another
   ///   program's database; otherwise as ``Inspection/init(at:now:linking:)``.
   /// - Complexity: A read of all logs and tables. One file in memory at a time.
   package static func find(
-    _ key: String, cache name: String?, isDatabaseKey: Bool, in directory: String, style: Style,
-    to output: inout some TextOutputStream
-  ) throws(InspectionError) -> Outcome {
+    _ key: String, cache name: String?, isDatabaseKey: Bool, in directory: String, style: Style
+  ) throws(InspectionError) -> Report {
     let path = try FileAccess.directory(directory)
     let keys: [[UInt8]]
     if isDatabaseKey {
@@ -47,9 +46,7 @@ extension Inspection {
         search.outcome == .fine ? .notFound : search.outcome,
         "no trace of \(style.isRedacted ? "the key" : key.shortened)\(faults)")
     }
-    search.write(
-      path, access: snapshot == nil ? "files" : "snapshot", style: style, to: &output)
-    return search.outcome
+    return search.report(of: path, access: snapshot == nil ? "files" : "snapshot", style: style)
   }
 
   /// Whether a directory has a database, but no marker of a store.
@@ -232,45 +229,44 @@ private struct KeySearch {
   /// `damaged` or `unsupported` if a part of the files cannot be read.
   var outcome: Outcome { faultsOfDatabase.isEmpty ? faultOutcome : .damaged }
 
-  func write(
-    _ path: String, access: String, style: Style, to output: inout some TextOutputStream
-  ) {
-    if style.format == .table, !style.isQuiet {
-      output.write("\(path.escapedForTerminal) (\(access))\n\n")
-    }
-    var rows = Rows(
-      [
-        Rows.Column("STATE", "state"), Rows.Column(.number("SEQUENCE"), "sequence"),
-        Rows.Column("FILE", "file"), Rows.Column(.number("LEVEL"), "level"),
-        Rows.Column(.number("BYTE"), "offset"), Rows.Column(nil, "payload"),
-      ] + changeColumns,
-      under: [
-        ("schemaVersion", reportVersion), ("path", .string(path)), ("access", .string(access)),
-        ("faults", .array(faults.map(JSONValue.string))),
-      ], style: style)
+  func report(of path: String, access: String, style: Style) -> Report {
     var current: Set<[UInt8]> = []
-    var notes: [String] = []
-    for trace in traces {
+    var notes: [Report.Fact] = []
+    let rows = traces.map { trace in
       let isLive = files.isLive(trace.file)
       // A read finds the newest change in a live file.
       let isCurrent = isLive && current.insert(trace.key).inserted
       let payload = trace.payload.map {
         "\($0.file) at \($0.offset), \(Amount.bytes($0.byteCount))"
       }
-      if isCurrent, let payload { notes.append("payload  \(payload)") }
-      rows.add(
-        [
-          .text(isCurrent ? "current" : isLive ? "replaced" : "not live"),
-          .sequence(trace.sequence), .text(trace.file),
-          files.level(of: trace.file).map(Rows.Cell.number) ?? .none, .number(trace.offset),
-          payload.map(Rows.Cell.text) ?? .none,
-        ] + changeCells(valueBytes: trace.valueBytes, trace.key, inStore: files.isStore, style),
-        tint: isCurrent ? .good : .gone, to: &output)
+      if isCurrent, let payload { notes.append(.init("payload", payload)) }
+      let cells: [Report.Cell] = [
+        .text(isCurrent ? "current" : isLive ? "replaced" : "not live"),
+        .sequence(trace.sequence), .text(trace.file),
+        files.level(of: trace.file).map(Report.Cell.number) ?? .none, .number(trace.offset),
+        payload.map(Report.Cell.text) ?? .none,
+      ]
+      let change = changeCells(
+        valueBytes: trace.valueBytes, trace.key, inStore: files.isStore, style)
+      return Report.Row(cells + change, tint: isCurrent ? .good : .gone)
     }
-    rows.end(to: &output)
-    guard style.format == .table, !style.isQuiet else { return }
-    notes += faults.map { "damaged  \($0)" }
-    output.write(notes.isEmpty ? "" : "\n")
-    for note in notes { output.write(note.escapedForTerminal + "\n") }
+    notes += faults.map { Report.Fact("damaged", $0) }
+    let ending = Report.Ending(
+      outcome: outcome, sections: style.isQuiet || notes.isEmpty ? [] : [.facts(notes)])
+    let place: [Report.Column] = [
+      .init("STATE", "state"), .init(.number("SEQUENCE"), "sequence"), .init("FILE", "file"),
+      .init(.number("LEVEL"), "level"), .init(.number("BYTE"), "offset"), .init(nil, "payload"),
+    ]
+    return Report(
+      style: style, title: "\(path.escapedForTerminal) (\(access))",
+      members: [
+        ("schemaVersion", reportVersion), ("path", .string(path)), ("access", .string(access)),
+        ("faults", .array(faults.map(JSONValue.string))),
+      ],
+      columns: place + changeColumns
+    ) { add in
+      rows.forEach(add)
+      return ending
+    }
   }
 }

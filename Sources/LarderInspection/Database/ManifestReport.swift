@@ -2,21 +2,21 @@ import Larder
 import LarderEngine
 
 extension Inspection {
-  /// Writes the edits of a MANIFEST.
+  /// The edits of a MANIFEST.
   ///
   /// No database is opened.
   ///
   /// - Parameters:
   ///   - path: A MANIFEST, or the directory of a database, whose current one is read.
   ///   - style: The style of the report.
-  ///   - output: Receives the report.
-  /// - Returns: `damaged` if an edit cannot be read, except for one that was cut off at the end.
+  /// - Returns: A report. Its outcome is `damaged` if an edit cannot be read, except for one that
+  ///   was cut off at the end.
   /// - Throws: An ``InspectionError`` with the status `damaged` if CURRENT or the MANIFEST that it
   ///   names is missing, or CURRENT names none; `unavailable`, `io`.
   /// - Complexity: The MANIFEST in memory.
   package static func manifest(
-    at path: String, style: Style, to output: inout some TextOutputStream
-  ) throws(InspectionError) -> Outcome {
+    at path: String, style: Style
+  ) throws(InspectionError) -> Report {
     let files = try FileArgument(path) { files throws(InspectionError) in
       let pointers: [DataFile?] = [.current, .manifest]
       if let missing = files.missingFiles.first(where: { pointers.contains(DataFile($0)) }) {
@@ -29,56 +29,56 @@ extension Inspection {
     }
     let name = files.names[0]
     let bytes = try files.bytes(of: name)
-    files.writeHeading(style: style, to: &output)
-    var rows = Rows(
-      [
-        Rows.Column(.number("BYTE"), "offset"), Rows.Column("FIELD", "field"),
-        Rows.Column(.number("LEVEL"), "level"), Rows.Column(.number("VALUE"), "value"),
-        Rows.Column(.number("SIZE"), "bytes"), Rows.Column("FIRST KEY", "firstKey"),
-        Rows.Column("LAST KEY", "lastKey"),
-      ],
-      under: [("schemaVersion", reportVersion), ("path", .string("\(files.path)/\(name)"))],
-      style: style)
-    var outcome = Outcome.fine
-    func addFault(_ message: String, at place: Int) {
-      rows.add(
-        [.number(place), .text(message), .none, .none, .none, .none, .none], tint: .bad, to: &output
-      )
-    }
-    var scan = LogScan(bytes, of: .manifest)
-    while let part = scan.nextPart() {
-      switch part {
-      case .record(let record):
-        guard let edit = scan.withBytes(of: record, { ManifestEdit($0) }) else {
-          outcome = .damaged
-          addFault("malformed", at: record.start)
-          continue
-        }
-        for fields in edit.rows(style, inStore: files.isStore) {
-          rows.add([.number(record.start)] + fields, to: &output)
-        }
-      case .damaged(let place, let next):
-        outcome = .damaged
-        addFault("damaged, valid again at \(next)", at: place)
-      case .torn(let place): addFault("cut off, \(bytes.count - place) bytes", at: place)
+    return Report(
+      style: style, title: files.title,
+      members: [("schemaVersion", reportVersion), ("path", .string("\(files.path)/\(name)"))],
+      columns: [
+        .init(.number("BYTE"), "offset"), .init("FIELD", "field"), .init(.number("LEVEL"), "level"),
+        .init(.number("VALUE"), "value"), .init(.number("SIZE"), "bytes"),
+        .init("FIRST KEY", "firstKey"), .init("LAST KEY", "lastKey"),
+      ]
+    ) { add in
+      var outcome = Outcome.fine
+      func addFault(_ message: String, at place: Int) {
+        let cells: [Report.Cell] = [
+          .number(place), .text(message), .none, .none, .none, .none, .none,
+        ]
+        add(Report.Row(cells, tint: .bad))
       }
+      var scan = LogScan(bytes, of: .manifest)
+      while let part = scan.nextPart() {
+        switch part {
+        case .record(let record):
+          guard let edit = scan.withBytes(of: record, { ManifestEdit($0) }) else {
+            outcome = .damaged
+            addFault("malformed", at: record.start)
+            continue
+          }
+          for fields in edit.rows(style, inStore: files.isStore) {
+            add(Report.Row([.number(record.start)] + fields))
+          }
+        case .damaged(let place, let next):
+          outcome = .damaged
+          addFault("damaged, valid again at \(next)", at: place)
+        case .torn(let place): addFault("cut off, \(bytes.count - place) bytes", at: place)
+        }
+      }
+      return Report.Ending(outcome: outcome)
     }
-    rows.end(to: &output)
-    return outcome
   }
 }
 
 extension ManifestEdit {
   /// For each field, its name, level, value, size, first key and last key.
-  fileprivate func rows(_ style: Style, inStore isStore: Bool) -> [[Rows.Cell]] {
-    func number(_ name: String, _ value: UInt64?) -> [Rows.Cell]? {
+  fileprivate func rows(_ style: Style, inStore isStore: Bool) -> [[Report.Cell]] {
+    func number(_ name: String, _ value: UInt64?) -> [Report.Cell]? {
       value.map { [.text(name), .none, .sequence($0), .none, .none, .none] }
     }
     /// A key of LevelDB, without its sequence.
-    func text(_ key: [UInt8]) -> Rows.Cell {
+    func text(_ key: [UInt8]) -> Report.Cell {
       .text(style.text(ofDatabaseKey: Array(key.dropLast(8)), inStore: isStore))
     }
-    var rows: [[Rows.Cell]] = []
+    var rows: [[Report.Cell]] = []
     if let comparator {
       rows.append([.text("comparator"), .none, .text(comparator), .none, .none, .none])
     }

@@ -2,7 +2,7 @@ import Larder
 import LarderEngine
 
 extension Inspection {
-  /// Writes the blocks of a table, or its entries.
+  /// The blocks of a table, or its entries.
   ///
   /// No database is opened.
   ///
@@ -10,16 +10,15 @@ extension Inspection {
   ///   - path: A table of LevelDB.
   ///   - listsEntries: Whether each entry is written, and not each block.
   ///   - style: The style of the report.
-  ///   - output: Receives the report.
-  /// - Returns: `damaged` if a block is damaged, or else `unsupported` if one has a compression
-  ///   that LevelDB does not read.
+  /// - Returns: A report. Its outcome is `damaged` if a block is damaged, or else `unsupported` if
+  ///   one has a compression that LevelDB does not read.
   /// - Throws: An ``InspectionError`` with the status `damaged` or `unsupported` if that is the
   ///   footer or the index of the table, so that its blocks cannot be found; `usage` if `path` is a
   ///   directory; `unavailable`, `io`.
   /// - Complexity: The table, and one block of it decompressed, in memory.
   package static func table(
-    at path: String, listsEntries: Bool, style: Style, to output: inout some TextOutputStream
-  ) throws(InspectionError) -> Outcome {
+    at path: String, listsEntries: Bool, style: Style
+  ) throws(InspectionError) -> Report {
     let files = try FileArgument(path) { _ in [] }
     guard let name = files.names.first else {
       throw InspectionError(.usage, "\(path) is a directory: name one of its tables")
@@ -31,19 +30,30 @@ extension Inspection {
     } catch {
       throw InspectionError(error.outcome, "\(place), \(error)")
     }
-    files.writeHeading(style: style, to: &output)
-    let heading: [(name: String, value: JSONValue)] = [
-      ("schemaVersion", reportVersion), ("path", .string(place)),
-      ("bytes", .integer(bytes.count)), ("filter", .optional(table.filterPolicy)),
-      ("filterFault", .optional(table.filterFault?.description)),
+    let entry: [Report.Column] = [
+      .init(.number("BYTE"), "offset"), .init(.number("SEQUENCE"), "sequence"),
     ]
-    var report = TableReport(
-      listsEntries: listsEntries, inStore: files.isStore, heading, style: style)
-    for block in table.blocks { report.add(block, of: table, to: &output) }
-    report.rows.end(to: &output)
-    if style.format == .table { report.writeSummary(of: table, bytes.count, to: &output) }
-    if let fault = table.filterFault { report.outcome.add(fault) }
-    return report.outcome
+    let block: [Report.Column] = [
+      .init(.number("BYTE"), "offset"), .init(.number("BYTES"), "bytes"),
+      .init(.number("DECOMPRESSED"), "decompressedBytes"), .init(.number("ENTRIES"), "entries"),
+      .init("STATE", "state"), .init("FIRST KEY", "firstKey"),
+    ]
+    return Report(
+      style: style, title: files.title,
+      members: [
+        ("schemaVersion", reportVersion), ("path", .string(place)),
+        ("bytes", .integer(bytes.count)), ("filter", .optional(table.filterPolicy)),
+        ("filterFault", .optional(table.filterFault?.description)),
+      ],
+      columns: listsEntries ? entry + changeColumns : block
+    ) { add in
+      var rows = TableRows(listsEntries: listsEntries, isStore: files.isStore, style: style)
+      for block in table.blocks { rows.read(block, of: table, add) }
+      if let fault = table.filterFault { rows.outcome.add(fault) }
+      return Report.Ending(
+        outcome: rows.outcome,
+        sections: style.isQuiet ? [] : [rows.summary(of: table, bytes.count)])
+    }
   }
 }
 
@@ -59,35 +69,22 @@ extension Outcome {
   }
 }
 
-private struct TableReport {
-  private let listsEntries: Bool
-  private let isStore: Bool
-  private let style: Style
-  var rows: Rows
+private struct TableRows {
+  let listsEntries: Bool
+  let isStore: Bool
+  let style: Style
   var outcome = Outcome.fine
   private var puts = 0
   private var removals = 0
   private var sequences: ClosedRange<UInt64>?
 
-  init(
-    listsEntries: Bool, inStore isStore: Bool, _ heading: [(name: String, value: JSONValue)],
-    style: Style
-  ) {
+  init(listsEntries: Bool, isStore: Bool, style: Style) {
     (self.listsEntries, self.isStore, self.style) = (listsEntries, isStore, style)
-    let place = Rows.Column(.number("BYTE"), "offset")
-    rows = Rows(
-      listsEntries
-        ? [place, Rows.Column(.number("SEQUENCE"), "sequence")] + changeColumns
-        : [
-          place, Rows.Column(.number("BYTES"), "bytes"),
-          Rows.Column(.number("DECOMPRESSED"), "decompressedBytes"),
-          Rows.Column(.number("ENTRIES"), "entries"), Rows.Column("STATE", "state"),
-          Rows.Column("FIRST KEY", "firstKey"),
-        ], under: heading, style: style)
   }
 
-  mutating func add(
-    _ place: TableFile.Place, of table: TableFile, to output: inout some TextOutputStream
+  /// Calls `add` with the row of a block, or with that of each of its entries.
+  mutating func read(
+    _ place: TableFile.Place, of table: TableFile, _ add: (Report.Row) -> Void
   ) {
     var (count, first): (Int, [UInt8]?) = (0, nil)
     do throws(TableFile.Fault) {
@@ -97,28 +94,29 @@ private struct TableReport {
         (count, first) = (count + 1, first ?? entry.key)
         note(entry)
         guard listsEntries else { continue }
-        rows.add(
-          [.number(place.offset), .sequence(entry.sequence)]
-            + changeCells(
-              valueBytes: entry.isRemoval ? nil : entry.value.count, entry.key, inStore: isStore,
-              style),
-          to: &output)
+        let start: [Report.Cell] = [.number(place.offset), .sequence(entry.sequence)]
+        add(
+          Report.Row(
+            start
+              + changeCells(
+                valueBytes: entry.isRemoval ? nil : entry.value.count, entry.key,
+                inStore: isStore, style)))
       }
       guard !listsEntries else { return }
-      let key = first.map { Rows.Cell.text(style.text(ofDatabaseKey: $0, inStore: isStore)) }
-      rows.add(
-        [
-          .number(place.offset), .bytes(place.count), .bytes(block.bytes.count), .number(count),
-          .text("whole"), key ?? .none,
-        ], to: &output)
+      let key = first.map { Report.Cell.text(style.text(ofDatabaseKey: $0, inStore: isStore)) }
+      add([
+        .number(place.offset), .bytes(place.count), .bytes(block.bytes.count), .number(count),
+        .text("whole"), key ?? .none,
+      ])
     } catch {
       outcome.add(error)
-      let message = Rows.Cell.text(error.message)
-      rows.add(
-        listsEntries
-          ? [.number(place.offset), .none, message, .none, .none]
-          : [.number(place.offset), .bytes(place.count), .none, .none, message, .none],
-        tint: .bad, to: &output)
+      let message = Report.Cell.text(error.message)
+      add(
+        Report.Row(
+          listsEntries
+            ? [.number(place.offset), .none, message, .none, .none]
+            : [.number(place.offset), .bytes(place.count), .none, .none, message, .none],
+          tint: .bad))
     }
   }
 
@@ -129,19 +127,18 @@ private struct TableReport {
       min(known.lowerBound, entry.sequence)...max(known.upperBound, entry.sequence)
   }
 
-  func writeSummary(
-    of table: TableFile, _ byteCount: Int, to output: inout some TextOutputStream
-  ) {
-    guard !style.isQuiet else { return }
-    output.write("\nsize       \(Amount.bytes(byteCount))\n")
+  func summary(of table: TableFile, _ byteCount: Int) -> Report.Section {
     let changes = "\(Amount.text(puts)) puts, \(Amount.text(removals)) removals"
-    output.write("entries    \(changes), in \(Amount.text(table.blocks.count)) blocks\n")
-    if let sequences {
-      output.write("sequences  \(sequences.lowerBound) to \(sequences.upperBound)\n")
-    }
     let size = table.filter.map { ", \(Amount.bytes($0.count))" } ?? ""
-    let policy = table.filterPolicy.map { $0.escapedForTerminal + size }
     let fault = table.filterFault.map { "damaged, \($0)" }
-    output.write("filter     \(fault ?? policy ?? "none")\n")
+    var facts: [Report.Fact] = [
+      .init("size", Amount.bytes(byteCount)),
+      .init("entries", "\(changes), in \(Amount.text(table.blocks.count)) blocks"),
+    ]
+    if let sequences {
+      facts.append(.init("sequences", "\(sequences.lowerBound) to \(sequences.upperBound)"))
+    }
+    let policy = table.filterPolicy.map { $0 + size }
+    return .facts(facts + [.init("filter", fault ?? policy ?? "none")], width: 11)
   }
 }

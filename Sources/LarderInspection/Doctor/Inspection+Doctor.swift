@@ -3,22 +3,21 @@ import Larder
 import LarderEngine
 
 extension Inspection {
-  /// Checks a store, and writes what is to be done, with the command to run next.
+  /// Checks a store, and reports what is to be done, with the command to run next.
   ///
   /// - Parameters:
   ///   - directory: The directory of a store or a backup.
   ///   - now: The moment at which lifetimes are evaluated.
   ///   - isDeep: Whether everything is verified, payloads in segments and the index included.
   ///   - style: The style of the report.
-  ///   - output: Receives the report.
-  /// - Returns: `damaged` if damage was found; `fine` also if there is advice.
+  /// - Returns: A report. Its outcome is `damaged` if damage was found, and `fine` also if there is
+  ///   advice.
   /// - Throws: As ``init(at:now:linking:)``, except that a store that cannot be opened because of
   ///   damage gets a report.
   /// - Complexity: One step for each record and each index row; if `isDeep`, as `verify`.
   package static func doctor(
-    _ directory: String, now: Date, isDeep: Bool, style: Style,
-    to output: inout some TextOutputStream
-  ) throws(InspectionError) -> Outcome {
+    _ directory: String, now: Date, isDeep: Bool, style: Style
+  ) throws(InspectionError) -> Report {
     let path = try FileAccess.directory(directory)
     var facts: StoreFacts
     do throws(InspectionError) {
@@ -30,9 +29,7 @@ extension Inspection {
     }
     facts.path = shellWord(path)
     try facts.addSurroundings(of: path)
-    let findings = facts.findings
-    write(findings, of: path, style: style, to: &output)
-    return findings.contains { $0.severity == .damage } ? .damaged : .fine
+    return report(of: facts.findings, in: path, style: style)
   }
 
   /// A path as a word of a shell.
@@ -99,31 +96,31 @@ extension Inspection {
     return "\(key)cache \(cache.label): \(problem.message)"
   }
 
-  private static func write(
-    _ findings: [Finding], of path: String, style: Style, to output: inout some TextOutputStream
-  ) {
-    guard style.format == .table else {
-      var rows = Rows(
-        ["check", "severity", "message", "command"].map { Rows.Column("", $0) },
-        under: [("schemaVersion", reportVersion), ("store", .string(path))], style: style)
+  private static func report(of findings: [Finding], in path: String, style: Style) -> Report {
+    let facts = findings.flatMap { finding in
+      [
+        Report.Fact(
+          finding.severity.rawValue, finding.message,
+          tint: finding.severity == .damage ? .bad : .aging), Report.Fact("", finding.command),
+      ]
+    }
+    let nothing: [Report.Section] =
+      style.isQuiet ? [] : [.text("Nothing is to be done.\n")]
+    return Report(
+      style: style, title: path.escapedForTerminal,
+      sections: findings.isEmpty ? nothing : [.facts(facts)],
+      members: [("schemaVersion", reportVersion), ("store", .string(path))],
+      columns: ["check", "severity", "message", "command"].map { .init(nil, $0) }, hasTable: false
+    ) { add in
       for finding in findings {
-        rows.add(
-          [
-            .text(finding.check), .text(finding.severity.rawValue), .text(finding.message),
-            .text(finding.command),
-          ], to: &output)
+        add([
+          .text(finding.check), .text(finding.severity.rawValue), .text(finding.message),
+          .text(finding.command),
+        ])
       }
-      return rows.end(to: &output)
+      let isDamaged = findings.contains { $0.severity == .damage }
+      return Report.Ending(outcome: isDamaged ? .damaged : .fine)
     }
-    if !style.isQuiet { output.write("\(path.escapedForTerminal)\n\n") }
-    for finding in findings {
-      let tint = finding.severity == .damage ? Tint.bad : .aging
-      let severity = finding.severity.rawValue
-      output.write(style.isColored ? tint.paint(severity) : severity)
-      output.write("   \(finding.message.escapedForTerminal)\n")
-      output.write("         \(finding.command.escapedForTerminal)\n")
-    }
-    if findings.isEmpty, !style.isQuiet { output.write("Nothing is to be done.\n") }
   }
 }
 

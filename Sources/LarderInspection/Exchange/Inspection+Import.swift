@@ -60,9 +60,8 @@ extension Inspection {
   ///   - now: The date of entries without one.
   ///   - progress: Shows how many lines of an export are read; nil to show nothing.
   ///   - style: The style of the report.
-  ///   - output: Receives the report.
-  /// - Returns: `damaged` if something was left out: an entry, or an unreadable part of the logs of
-  ///   a LevelDB database.
+  /// - Returns: A report. Its outcome is `damaged` if something was left out: an entry, or an
+  ///   unreadable part of the logs of a LevelDB database.
   /// - Throws: An ``InspectionError`` with the status `damaged` if the source is, which names the
   ///   line of an export; `usage` for a name that is not UTF-8, an entry of another source that is
   ///   too large, or a directory that cannot be used; `unavailable` if there is no such source;
@@ -71,11 +70,9 @@ extension Inspection {
   ///   at a time.
   package static func importing(
     _ source: ImportSource, to directory: String?, leavingOut leftOut: LeftOut = LeftOut(),
-    now: Date, progress: ProgressLine? = nil, style: Style, to output: inout some TextOutputStream
-  ) throws(InspectionError) -> Outcome {
-    guard style.format != .csv else {
-      throw InspectionError(.usage, "import does not support csv")
-    }
+    now: Date, progress: ProgressLine? = nil, style: Style
+  ) throws(InspectionError) -> Report {
+    try style.expectNoCSV("import does")
     var leftOut = leftOut
     var place: String?
     if case .files(let path, _) = source { place = try FileAccess.directory(path, of: "directory") }
@@ -104,33 +101,30 @@ extension Inspection {
       throw InspectionError(error)
     }
     leftOut.end()
-    ImportReport(target: directory, records: records, payloadBytes: bytes, leftOut: leftOut.count)
-      .write(style: style, to: &output)
-    return leftOut.count == 0 ? .fine : .damaged
+    return Report(
+      importTo: directory, records: records, payloadBytes: bytes, leftOut: leftOut.count,
+      style: style)
   }
 }
 
-/// The report of an import or a dry run.
-private struct ImportReport {
-  /// Nil for a dry run.
-  let target: String?
-  let records: Int
-  let payloadBytes: Int
-  let leftOut: Int
-
-  func write(style: Style, to output: inout some TextOutputStream) {
-    guard style.format == .table else {
-      JSONValue.object([
+extension Report {
+  /// The report of an import, or of a dry run if `target` is nil.
+  fileprivate init(
+    importTo target: String?, records: Int, payloadBytes: Int, leftOut: Int, style: Style
+  ) {
+    let words = target.map { "imported to " + $0.escapedForTerminal } ?? "can be imported"
+    let rest = leftOut == 0 ? "" : "; \(Amount.text(leftOut)) parts were left out"
+    let text =
+      "\(Amount.text(records)) records, \(Amount.bytes(payloadBytes)) of values, \(words)\(rest)"
+    self.init(
+      style: style, sections: [.text((style.isQuiet ? "\(records)" : text) + "\n")],
+      members: [
         ("schemaVersion", reportVersion), ("store", .optional(target)),
         ("isDryRun", .bool(target == nil)), ("records", .integer(records)),
         ("payloadBytes", .integer(payloadBytes)), ("leftOut", .integer(leftOut)),
-      ]).write(to: &output)
-      return output.write("\n")
+      ], isOneLine: true
+    ) { _ in
+      Ending(outcome: leftOut == 0 ? .fine : .damaged)
     }
-    guard !style.isQuiet else { return output.write("\(records)\n") }
-    let words = target.map { "imported to " + $0.escapedForTerminal } ?? "can be imported"
-    let size = Amount.bytes(payloadBytes)
-    output.write("\(Amount.text(records)) records, \(size) of values, \(words)")
-    output.write(leftOut == 0 ? "\n" : "; \(Amount.text(leftOut)) parts were left out\n")
   }
 }

@@ -90,21 +90,3 @@ extension JSONValue {
     output.write(quoted + "\"")
   }
 }
-
-extension [JSONValue] {
-  /// Writes rows as JSON lines, or as one document with `heading` as its first members.
-  func write(
-    under heading: [(name: String, value: JSONValue)], style: Style,
-    to output: inout some TextOutputStream
-  ) {
-    if style.format == .jsonl {
-      for row in self {
-        row.write(to: &output)
-        output.write("\n")
-      }
-    } else {
-      JSONValue.object(heading + [("rows", .array(self))]).writePretty(to: &output)
-      output.write("\n")
-    }
-  }
-}

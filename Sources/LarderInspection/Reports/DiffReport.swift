@@ -4,7 +4,7 @@ import LarderBytes
 import LarderEngine
 
 extension Inspection {
-  /// Writes which entries this store and another one do not have in common.
+  /// The entries that this store and another one do not have in common.
   ///
   /// The outcome is `different`, `damaged` if a record of either store cannot be compared, or
   /// `fine`. With `name`, only the caches of this name are compared.
@@ -15,11 +15,26 @@ extension Inspection {
   ///
   /// - Complexity: One step in each store for each record. Two records are in memory at a time.
   package func differences(
-    from other: Inspection, inCache name: String?, style: Style,
-    to output: inout some TextOutputStream
+    from other: Inspection, inCache name: String?, style: Style
+  ) -> Report {
+    Report(
+      style: style,
+      title: "first   \(path.escapedForTerminal)\nsecond  \(other.path.escapedForTerminal)",
+      members: [
+        ("schemaVersion", reportVersion), ("first", .string(path)), ("second", .string(other.path)),
+      ],
+      columns: [
+        .init("DIFFERENCE", "difference"), .init("CACHE", "cache"), .init("KEY", "key"),
+      ]
+    ) { [self] add throws(InspectionError) in
+      Report.Ending(outcome: try compare(with: other, inCache: name, style: style, add))
+    }
+  }
+
+  /// Calls `add` with a row for each difference.
+  private func compare(
+    with other: Inspection, inCache name: String?, style: Style, _ add: (Report.Row) -> Void
   ) throws(InspectionError) -> Outcome {
-    var report = DiffReport(style: style, stores: (path, other.path))
-    report.begin(to: &output)
     var outcome = damage.isEmpty && other.damage.isEmpty ? Outcome.fine : .damaged
     for name in try cacheNames(name, with: other) {
       var (here, there) = (try RecordReader(self, name), try RecordReader(other, name))
@@ -32,14 +47,15 @@ extension Inspection {
         if let difference = Difference(pair.0, pair.1) {
           if difference == .unreadable { outcome = .damaged }
           if outcome == .fine { outcome = .different }
-          let cache = here.cache ?? there.cache
-          report.add(difference, key, in: cache, called: name, to: &output)
+          let text = (here.cache ?? there.cache).map { style.text(of: key, in: $0) }
+          add([
+            .text(difference.rawValue), .text(name), .text(text ?? KeyForm.hex(key)),
+          ])
         }
         if pair.0 != nil { try here.advance() }
         if pair.1 != nil { try there.advance() }
       }
     }
-    report.end(to: &output)
     return outcome
   }
 
@@ -158,63 +174,5 @@ private struct RecordReader {
         + [UInt64(record.schemaVersion)],
       coder: record.coder, ownLifetime: record.ownLifetime, isInvalidated: record.isInvalidated,
       validator: found.validator, tags: found.tags, payload: payload)
-  }
-}
-
-/// The rows of differences in one of the formats.
-private struct DiffReport {
-  private let style: Style
-  private let stores: (String, String)
-  private var table: Table
-  private var rows: [JSONValue] = []
-
-  init(style: Style, stores: (String, String)) {
-    (self.style, self.stores) = (style, stores)
-    table = Table(["DIFFERENCE", "CACHE", "KEY"], style: style)
-  }
-
-  private var heading: [(name: String, value: JSONValue)] {
-    [
-      ("schemaVersion", reportVersion), ("first", .string(stores.0)), ("second", .string(stores.1)),
-    ]
-  }
-
-  func begin(to output: inout some TextOutputStream) {
-    guard !style.isQuiet else { return }
-    switch style.format {
-    case .table:
-      output.write("first   \(stores.0.escapedForTerminal)\n")
-      output.write("second  \(stores.1.escapedForTerminal)\n\n")
-    case .csv: output.write("difference,cache,key\n")
-    case .json, .jsonl: break
-    }
-  }
-
-  mutating func add(
-    _ difference: Difference, _ key: [UInt8], in cache: KnownCache?, called name: String,
-    to output: inout some TextOutputStream
-  ) {
-    let text = cache.map { style.text(of: key, in: $0) } ?? KeyForm.hex(key)
-    switch style.format {
-    case .table: table.add([difference.rawValue, name, text], to: &output)
-    case .csv:
-      output.write("\(difference.rawValue),\(csvCell(name)),\(csvCell(text))\n")
-    case .json, .jsonl:
-      let row = JSONValue.object([
-        ("difference", .string(difference.rawValue)), ("cache", .string(name)),
-        ("key", .string(text)),
-      ])
-      guard style.format == .jsonl else { return rows.append(row) }
-      row.write(to: &output)
-      output.write("\n")
-    }
-  }
-
-  mutating func end(to output: inout some TextOutputStream) {
-    switch style.format {
-    case .table: table.flush(to: &output)
-    case .json: rows.write(under: heading, style: style, to: &output)
-    case .jsonl, .csv: break
-    }
   }
 }

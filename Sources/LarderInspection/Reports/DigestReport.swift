@@ -1,7 +1,7 @@
 import Larder
 
 extension Inspection {
-  /// Writes a digest of the selected records, in total and for each cache.
+  /// A digest of the selected records, in total and for each cache.
   ///
   /// Stores with the same records have the same digest, whatever their files, cache ids and
   /// sequences are. A cache's digest is that of its records' lines in an export, in the order of
@@ -13,8 +13,8 @@ extension Inspection {
   ///
   /// - Complexity: One step and one checksum for each record. One record is in memory at a time.
   package func digest(
-    of selection: Selection, style: Style, to output: inout some TextOutputStream
-  ) throws(InspectionError) -> Outcome {
+    of selection: Selection, style: Style
+  ) throws(InspectionError) -> Report {
     // By the bytes of the names: two that are equal as text may differ in their bytes.
     var ofCaches: [[UInt8]: (name: String, digest: Digest, records: Int)] = [:]
     let (leftOut, outcome) = try forEachExportLine(in: selection, keys: style.keys) {
@@ -32,33 +32,29 @@ extension Inspection {
       total.digest.write(cache.digest.text)
       total.records += cache.records
     }
-    if style.format == .table {
-      guard !style.isQuiet else {
-        output.write(total.digest.text + "\n")
-        return outcome
-      }
-      output.write("\(heading)\n\ndigest   \(total.digest.text)\n")
-      output.write("records  \(Amount.text(total.records))\n")
-      if leftOut > 0 { output.write("left out \(Amount.text(leftOut)), which cannot be read\n") }
-      output.write("\n")
+    var facts: [Report.Fact] = [
+      .init("digest", total.digest.text), .init("records", Amount.text(total.records)),
+    ]
+    if leftOut > 0 {
+      facts.append(.init("left out", "\(Amount.text(leftOut)), which cannot be read"))
     }
-    var rows = Rows(
-      [
-        Rows.Column("DIGEST", "digest"), Rows.Column(.number("RECORDS"), "records"),
-        Rows.Column("CACHE", "cache"),
-      ],
-      under: jsonHeading + [
+    return Report(
+      style: style, title: heading,
+      sections: style.isQuiet ? [.text(total.digest.text + "\n")] : [.facts(facts)],
+      members: jsonHeading + [
         ("digest", .string(total.digest.text)), ("records", .integer(total.records)),
         ("leftOut", .integer(leftOut)),
-      ], style: style)
-    for cache in caches {
-      rows.add(
-        [.text(cache.digest.text), .number(cache.records), .text(cache.name)], to: &output)
+      ],
+      columns: [
+        .init("DIGEST", "digest"), .init(.number("RECORDS"), "records"), .init("CACHE", "cache"),
+      ], hasTable: !style.isQuiet
+    ) { add in
+      for cache in caches {
+        add([.text(cache.digest.text), .number(cache.records), .text(cache.name)])
+      }
+      let cells: [Report.Cell] = [.text(total.digest.text), .number(total.records), .none]
+      add(Report.Row(cells, isTotal: true))
+      return Report.Ending(outcome: outcome)
     }
-    if style.format == .csv || style.format == .jsonl {
-      rows.add([.text(total.digest.text), .number(total.records), .none], to: &output)
-    }
-    rows.end(to: &output)
-    return outcome
   }
 }

@@ -3,71 +3,66 @@ import Larder
 import LarderEngine
 
 extension Inspection {
-  /// Writes the store's owner, files and caches.
-  package func info(
-    style: Style, to output: inout some TextOutputStream
-  ) throws(InspectionError) -> Outcome {
+  /// The store's owner, files and caches.
+  package func info(style: Style) throws(InspectionError) -> Report {
     let owner = try StoreOwner(of: path)
     let published = try StatisticsRecord(of: path)
-    switch style.format {
-    case .table: try writeInfo(owner: owner, published, style: style, to: &output)
-    case .json:
-      JSONValue.object(try infoFields(owner: owner, published)).writePretty(to: &output)
-      output.write("\n")
-    case .jsonl:
-      JSONValue.object(try infoFields(owner: owner, published)).write(to: &output)
-      output.write("\n")
-    case .csv: throw InspectionError(.usage, "info does not support csv")
+    try style.expectNoCSV("info does")
+    let version = try formatVersion()
+    var sections: [Report.Section] = [.facts(facts(version, owner, published))]
+    if !levels.isEmpty {
+      sections.append(
+        .table(
+          [.number("LEVEL"), .number("TABLES"), .number("BYTES")],
+          levels.map { ["\($0.level)", Amount.text($0.count), Amount.bytes($0.bytes)] }))
     }
-    return damage.isEmpty ? .fine : .damaged
+    return Report(
+      style: style, title: heading, sections: sections + [cacheTable],
+      members: members(version, owner, published)
+    ) { [damage] _ in
+      Report.Ending(outcome: damage.isEmpty ? .fine : .damaged)
+    }
   }
 
-  private func writeInfo(
-    owner: StoreOwner?, _ published: StatisticsRecord?, style: Style,
-    to output: inout some TextOutputStream
-  ) throws(InspectionError) {
-    output.write(style.isQuiet ? "" : heading + "\n\n")
-    output.write("format   \(try formatVersion())\n")
+  private func facts(
+    _ version: Int, _ owner: StoreOwner?, _ published: StatisticsRecord?
+  ) -> [Report.Fact] {
+    var facts: [Report.Fact] = [.init("format", "\(version)")]
     if let backup {
-      output.write("backup   made \(Moment.text(backup.date) ?? "at an unknown date")\n")
+      facts.append(
+        .init("backup", "made \(Moment.text(backup.date) ?? "at an unknown date")"))
     }
-    output.write("owner    \(owner.map { "\($0)" } ?? "none: the store is closed")\n")
-    output.write("log      \(Amount.bytes(snapshot.logBytes))\n")
-    output.write("tables   \(tableSummary)\n")
-    if snapshot.segments.count > 0 {
-      let segments = snapshot.segments
+    facts += [
+      .init("owner", owner.map { "\($0)" } ?? "none: the store is closed"),
+      .init("log", Amount.bytes(snapshot.logBytes)), .init("tables", tableSummary),
+    ]
+    let segments = snapshot.segments
+    if segments.count > 0 {
       let count = Amount.text(segments.count)
-      output.write("segments \(count), \(Amount.bytes(segments.byteCount))\n")
+      facts.append(.init("segments", "\(count), \(Amount.bytes(segments.byteCount))"))
     }
     if !catalog.cleared.isEmpty {
-      output.write("cleared  \(catalog.cleared.count) caches, with rows still to be deleted\n")
+      let count = catalog.cleared.count
+      facts.append(.init("cleared", "\(count) caches, with rows still to be deleted"))
     }
-    published?.write(to: &output)
-    for message in damage { output.write("damaged  \(message.escapedForTerminal)\n") }
-    if !levels.isEmpty {
-      output.write("\n")
-      var table = Table([.number("LEVEL"), .number("TABLES"), .number("BYTES")], style: style)
-      for row in levels {
-        let cells = ["\(row.level)", Amount.text(row.count), Amount.bytes(row.bytes)]
-        table.add(cells, to: &output)
-      }
-      table.flush(to: &output)
-    }
-    output.write("\n")
+    return facts + (published?.facts ?? []) + damage.map { Report.Fact("damaged", $0) }
+  }
+
+  private var cacheTable: Report.Section {
     let counts: [Table.Column] =
       catalog.counts.isEmpty ? [] : [.number("BYTES"), .number("BUDGET")]
-    var table = Table(
-      [.number("ID"), "CACHE", "KEYS", "CODER", "SCHEMA", "LIFETIME"] + counts, style: style)
-    for cache in catalog.caches {
-      guard let registration = cache.registration else { continue }
-      let kind = "\(cache.keyKind)"
-      table.add(
+    let columns: [Table.Column] = [
+      .number("ID"), "CACHE", "KEYS", "CODER", "SCHEMA", "LIFETIME",
+    ]
+    let rows = catalog.caches.compactMap { cache in
+      cache.registration.map { registration in
         [
-          "\(cache.id)", cache.label, kind, coderName(registration.coder),
+          "\(cache.id)", cache.label, "\(cache.keyKind)", coderName(registration.coder),
           schema(of: registration), "\(registration.lifetime)",
-        ] + (counts.isEmpty ? [] : [count(of: cache), budget(of: registration)]), to: &output)
+        ] + (counts.isEmpty ? [] : [count(of: cache), budget(of: registration)])
+      }
     }
-    table.flush(to: &output)
+    return .table(columns + counts, rows)
   }
 
   private func count(of cache: KnownCache) -> String {
@@ -110,14 +105,14 @@ extension Inspection {
     return max(version ?? 0, Int(clamping: catalog.formatVersion))
   }
 
-  private func infoFields(
-    owner: StoreOwner?, _ published: StatisticsRecord?
-  ) throws(InspectionError) -> [(name: String, value: JSONValue)] {
+  private func members(
+    _ version: Int, _ owner: StoreOwner?, _ published: StatisticsRecord?
+  ) -> Report.Members {
     let backup = backup.map { backup in
       [("backup", JSONValue.object([("madeAt", .optional(Moment.text(backup.date)))]))]
     }
     return jsonHeading + (backup ?? []) + [
-      ("formatVersion", .integer(try formatVersion())),
+      ("formatVersion", .integer(version)),
       (
         "owner",
         owner.map { .object([("pid", .integer($0.pid)), ("isRunning", .bool($0.isRunning))]) }

@@ -3,25 +3,25 @@ import Larder
 import LarderEngine
 
 extension StatisticsRecord {
-  /// Writes the lines of `info`.
-  func write(to output: inout some TextOutputStream) {
+  /// The lines of `info`.
+  var facts: [Report.Fact] {
     guard let live else {
       let writer = statistics.map { "process \($0.process)" } ?? "another version or program"
-      return output.write("stale    \(StatisticsFile.name) of \(writer), which is not the owner\n")
+      return [.init("stale", "\(StatisticsFile.name) of \(writer), which is not the owner")]
     }
     let totals = StatisticsTotals(live.statistics)
     let time = live.time.map { ", last counted \(Moment.anyText(Date(timeIntervalSince1970: $0)))" }
-    output.write("open for \(Moment.text(ofSpan: live.uptime))\(time ?? "")\n")
-    output.write("reads    \(Amount.text(totals.reads))")
-    if totals.reads > 0 {
-      output.write(", \(Amount.share(totals.fresh, of: totals.reads)) of them fresh")
-      output.write(", \(Amount.share(totals.memory, of: totals.reads)) from memory")
-    }
-    output.write("\nsaves    \(Amount.text(totals.saves))")
-    output.write(", removals \(Amount.text(totals.removals))")
-    output.write(", loads \(Amount.text(totals.loads))\n")
-    output.write("deleted  \(Amount.text(totals.expired)) expired entries")
-    output.write(", \(Amount.text(totals.evicted)) for budgets\n")
+    let fresh = Amount.share(totals.fresh, of: totals.reads)
+    let memory = Amount.share(totals.memory, of: totals.reads)
+    let shares = totals.reads > 0 ? ", \(fresh) of them fresh, \(memory) from memory" : ""
+    let (removals, loads) = (Amount.text(totals.removals), Amount.text(totals.loads))
+    let (expired, evicted) = (Amount.text(totals.expired), Amount.text(totals.evicted))
+    return [
+      .init("open for", "\(Moment.text(ofSpan: live.uptime))\(time ?? "")"),
+      .init("reads", Amount.text(totals.reads) + shares),
+      .init("saves", "\(Amount.text(totals.saves)), removals \(removals), loads \(loads)"),
+      .init("deleted", "\(expired) expired entries, \(evicted) for budgets"),
+    ]
   }
 }
 

@@ -1,7 +1,7 @@
 import Larder
 
 extension Inspection {
-  /// Writes how many records and bytes have keys that begin alike: a tree of prefixes.
+  /// How many records and bytes have keys that begin alike: a tree of prefixes.
   ///
   /// A part of a key ends after one of the `delimiters`, or after several in a row. A prefix has at
   /// most `depth` parts, and below one prefix only the largest `limit` are listed. A redacted style
@@ -9,9 +9,8 @@ extension Inspection {
   ///
   /// - Complexity: One step for each record. Memory for each prefix.
   package func prefixes(
-    of selection: Selection, delimiters: [String], depth: Int, limit: Int, style: Style,
-    to output: inout some TextOutputStream
-  ) throws(InspectionError) -> Outcome {
+    of selection: Selection, delimiters: [String], depth: Int, limit: Int, style: Style
+  ) throws(InspectionError) -> Report {
     guard !style.isRedacted else {
       throw InspectionError(.usage, "prefixes are parts of keys, which --redact hides")
     }
@@ -26,9 +25,24 @@ extension Inspection {
         found.entryBytes, under: parts(of: key, delimiters, atMost: depth)[...])
       return true
     }
-    let rows = trees.flatMap { $0.rows(below: "", of: $0.name, limit: limit) }
-    write(rows, total: trees.reduce(0) { $0 + $1.bytes }, style: style, to: &output)
-    return outcome
+    return Report(
+      style: style, title: heading, members: jsonHeading,
+      columns: [
+        .init("CACHE", "cache"), .init(nil, "prefix"), .init(nil, "others"),
+        .init(.number("RECORDS"), "records"), .init(.number("BYTES"), "bytes"),
+        .init(.number("SHARE"), nil), .init("PREFIX", nil),
+      ]
+    ) { [trees, outcome] add in
+      let total = trees.reduce(0) { $0 + $1.bytes }
+      for row in trees.flatMap({ $0.rows(below: "", of: $0.name, limit: limit) }) {
+        add([
+          .text(row.cache), .text(row.prefix), row.others.map(Report.Cell.number) ?? .none,
+          .number(row.records), .bytes(row.bytes), .text(Amount.share(row.bytes, of: total)),
+          .text(row.label),
+        ])
+      }
+      return Report.Ending(outcome: outcome)
+    }
   }
 
   private func parts(of key: String, _ delimiters: [String], atMost count: Int) -> [String] {
@@ -45,34 +59,6 @@ extension Inspection {
       rest = rest[end...]
     }
     return parts
-  }
-
-  private func write(
-    _ rows: [PrefixRow], total: Int, style: Style, to output: inout some TextOutputStream
-  ) {
-    switch style.format {
-    case .table:
-      output.write(style.isQuiet ? "" : heading + "\n\n")
-      var table = Table(
-        ["CACHE", .number("RECORDS"), .number("BYTES"), .number("SHARE"), "PREFIX"], style: style)
-      for row in rows {
-        let cells = [
-          row.cache, Amount.text(row.records), Amount.bytes(row.bytes),
-          Amount.share(row.bytes, of: total), row.label,
-        ]
-        table.add(cells, to: &output)
-      }
-      table.flush(to: &output)
-    case .json, .jsonl:
-      rows.map { JSONValue.object($0.fields) }.write(under: jsonHeading, style: style, to: &output)
-    case .csv:
-      if !style.isQuiet { output.write("cache,prefix,others,records,bytes\n") }
-      for row in rows {
-        let others = row.others.map { "\($0)" } ?? ""
-        output.write("\(csvCell(row.cache)),\(csvCell(row.prefix)),\(others),")
-        output.write("\(row.records),\(row.bytes)\n")
-      }
-    }
   }
 }
 
@@ -127,13 +113,5 @@ private struct PrefixRow {
   var label: String {
     if let others { return "\(prefix)(\(Amount.text(others)) others)" }
     return prefix.isEmpty ? "(all)" : prefix
-  }
-
-  var fields: [(name: String, value: JSONValue)] {
-    [
-      ("cache", .string(cache)), ("prefix", .string(prefix)),
-      ("others", others.map { .integer($0) } ?? .null), ("records", .integer(records)),
-      ("bytes", .integer(bytes)),
-    ]
   }
 }

@@ -2,39 +2,43 @@ import Foundation
 import Larder
 
 extension FoundRecord {
-  /// The record's fields as JSON members, without the payload.
-  func jsonFields(at now: Date, style: Style) -> [(name: String, value: JSONValue)] {
-    var fields: [(name: String, value: JSONValue)] = [
-      ("cache", .string(cache.label)), ("key", .string(style.text(of: key, in: cache))),
-      ("state", .string(state.rawValue)), ("storedBytes", .integer(storedBytes)),
+  /// The columns of ``cells(at:style:)``, which tables do not have.
+  static let columns =
+    ["cache", "key", "state"].map { Report.Column(nil, $0) }
+    + ["storedBytes", "fault"].map(Report.Column.json) + fieldNames.map { Report.Column(nil, $0) }
+
+  private static let fieldNames = [
+    "payloadBytes", "payloadSchemaVersion", "coder", "savedAt", "savedAtBits", "ageSeconds",
+    "expiresAt", "secondsLeft", "sequence",
+  ]
+
+  /// The cells of the fields of a record that cannot be read.
+  static var absentFields: [Report.Cell] { fieldNames.map { _ in .absent } }
+
+  /// The record's fields, without the payload.
+  func cells(at now: Date, style: Style) -> [Report.Cell] {
+    let start: [Report.Cell] = [
+      .text(cache.label), .text(style.text(of: key, in: cache)), .text(state.rawValue),
+      .number(storedBytes),
     ]
     guard case .success(let record) = content else {
-      return fields + [("fault", .optional(problem))]
+      return start + [problem.map(Report.Cell.text) ?? .none] + Self.absentFields
     }
     let expiry = expiry(of: record)
-    fields += [
-      ("payloadBytes", .integer(record.payload.count)),
-      ("payloadSchemaVersion", .integer(record.schemaVersion)),
-      ("coder", .string(coderName(record.coder))),
-      ("savedAt", .optional(Moment.text(record.savedAt))),
-      ("savedAtBits", .string(Moment.bits(record.savedAt))),
-      ("ageSeconds", .real(now.timeIntervalSince(record.savedAt))),
-      ("expiresAt", .optional(expiry.flatMap(Moment.text))),
-      ("secondsLeft", expiry.map { .real($0.timeIntervalSince(now)) } ?? .null),
-      ("sequence", .integer(record.sequence)),
+    let left = expiry.map { Report.Cell.span($0.timeIntervalSince(now)) }
+    let fields: [Report.Cell] = [
+      .absent, .number(record.payload.count), .sequence(UInt64(record.schemaVersion)),
+      .computed { coderName(record.coder) }, .moment(record.savedAt, relativeTo: now),
+      .computed { Moment.bits(record.savedAt) }, .span(now.timeIntervalSince(record.savedAt)),
+      .moment(expiry, relativeTo: now), left ?? .none, .sequence(record.sequence),
     ]
-    return fields
-  }
-
-  /// The record's age, for tables.
-  func age(of record: Record, at now: Date) -> String {
-    Moment.text(ofSpan: now.timeIntervalSince(record.savedAt))
+    return start + fields
   }
 
   /// The time until the record expires, for tables.
-  func timeLeft(of record: Record, at now: Date) -> String {
-    guard state != .expired else { return "-" }
-    guard let expiry = expiry(of: record) else { return "unlimited" }
-    return Moment.text(ofSpan: expiry.timeIntervalSince(now))
+  func timeLeft(of record: Record, at now: Date) -> Report.Cell {
+    guard state != .expired else { return .none }
+    guard let expiry = expiry(of: record) else { return .moment(nil, relativeTo: now) }
+    return .span(expiry.timeIntervalSince(now))
   }
 }

@@ -4,32 +4,31 @@ import LarderBytes
 import LarderEngine
 
 extension Inspection {
-  /// Writes the record under a key: its fields and its payload.
+  /// The record under a key: its fields and its payload.
   ///
   /// Expired records are shown too; so are damaged ones, without the fields that cannot be read.
   ///
   /// - Throws: An ``InspectionError`` with the status `notFound` if the record is missing, `usage`
   ///   if several caches have the key.
   package func get(
-    _ key: String, cache name: String?, style: Style, to output: inout some TextOutputStream
-  ) throws(InspectionError) -> Outcome {
+    _ key: String, cache name: String?, style: Style
+  ) throws(InspectionError) -> Report {
     let found = try record(under: key, cache: name, keys: style.keys)
-    switch style.format {
-    case .table: write(found, style: style, to: &output)
-    case .json:
-      JSONValue.object(jsonFields(of: found, style: style)).writePretty(to: &output)
-      output.write("\n")
-    case .jsonl:
-      JSONValue.object(jsonFields(of: found, style: style)).write(to: &output)
-      output.write("\n")
-    case .csv: throw InspectionError(.usage, "get does not support csv")
+    try style.expectNoCSV("get does")
+    let view = style.isRedacted ? nil : view(of: found, as: style.values)
+    var sections: [Report.Section] = [.facts(facts(of: found, style: style), width: 11)]
+    if let view { sections.append(.payload(view)) }
+    return Report(
+      style: style, title: heading, sections: sections,
+      members: members(of: found, view, style: style)
+    ) { _ in
+      Report.Ending(outcome: found.state.outcome)
     }
-    return found.state.outcome
   }
 
   /// The payload under a key as its coder wrote it, and whether the record is expired.
   ///
-  /// - Throws: As ``get(_:cache:style:to:)``, and if the record cannot be read.
+  /// - Throws: As ``get(_:cache:style:)``, and if the record cannot be read.
   package func payload(
     of key: String, cache name: String?, keys form: KeyForm
   ) throws(InspectionError) -> (bytes: [UInt8], isExpired: Bool) {
@@ -43,7 +42,7 @@ extension Inspection {
 
   /// The record under a key.
   ///
-  /// - Throws: As ``get(_:cache:style:to:)``.
+  /// - Throws: As ``get(_:cache:style:)``.
   func record(
     under key: String, cache name: String?, keys form: KeyForm
   ) throws(InspectionError) -> FoundRecord {
@@ -95,64 +94,55 @@ extension Inspection {
   }
 }
 
-// MARK: - Writing
+// MARK: - Fields
 
 extension Inspection {
-  private func write(
-    _ found: FoundRecord, style: Style, to output: inout some TextOutputStream
-  ) {
-    if !style.isQuiet { output.write(heading + "\n\n") }
-    for (name, text) in lines(of: found, style: style) {
-      output.write(
-        name + String(repeating: " ", count: 11 - name.count) + text.escapedForTerminal + "\n")
-    }
-    guard !style.isRedacted, let view = view(of: found, as: style.values) else { return }
-    if case .nothing = view { return }
-    if case .size = view { return }
-    output.write("\n")
-    view.write(to: &output)
-  }
-
-  private func lines(of found: FoundRecord, style: Style) -> [(name: String, text: String)] {
+  private func facts(of found: FoundRecord, style: Style) -> [Report.Fact] {
     let kind = found.cache.keyKind
-    var lines = [
-      ("cache", "\(found.cache.label), keys: \(kind)"),
-      ("key", style.text(of: found.key, in: found.cache)), ("state", found.state.rawValue),
+    var facts: [Report.Fact] = [
+      .init("cache", "\(found.cache.label), keys: \(kind)"),
+      .init("key", style.text(of: found.key, in: found.cache)),
+      .init("state", found.state.rawValue),
     ]
     guard case .success(let record) = found.content else {
-      return lines + [("problem", found.problem ?? ""), ("stored", "\(found.storedBytes) bytes")]
+      return facts + [
+        .init("problem", found.problem ?? ""), .init("stored", "\(found.storedBytes) bytes"),
+      ]
     }
-    lines.append(("saved", Moment.text(record.savedAt, relativeTo: now)))
+    facts.append(.init("saved", Moment.text(record.savedAt, relativeTo: now)))
     if let expiry = found.expiry(of: record) {
-      let left = found.state == .expired ? "" : ", in \(found.timeLeft(of: record, at: now))"
-      lines.append(("expires", Moment.anyText(expiry) + left))
+      let left = found.state == .expired ? "" : ", in \(found.timeLeft(of: record, at: now).shown)"
+      facts.append(.init("expires", Moment.anyText(expiry) + left))
     } else {
-      lines.append(("expires", "never"))
+      facts.append(.init("expires", "never"))
     }
-    lines += [
-      ("schema", "version \(record.schemaVersion)"), ("coder", coderName(record.coder)),
-      ("sequence", "\(record.sequence)"),
+    facts += [
+      .init("schema", "version \(record.schemaVersion)"), .init("coder", coderName(record.coder)),
+      .init("sequence", "\(record.sequence)"),
     ]
     if record.originalSequence != record.sequence {
-      lines.append(("saved as", "sequence \(record.originalSequence)"))
+      facts.append(.init("saved as", "sequence \(record.originalSequence)"))
     }
-    if let lifetime = record.ownLifetime?.lifetime { lines.append(("lifetime", "\(lifetime)")) }
+    if let lifetime = record.ownLifetime?.lifetime {
+      facts.append(.init("lifetime", "\(lifetime)"))
+    }
     if let tags = found.tags?.texts {
       let text = style.isRedacted ? "(redacted)" : tags.joined(separator: ", ")
-      lines.append(("tags", text + (record.isInvalidated ? " (invalidated)" : "")))
+      facts.append(.init("tags", text + (record.isInvalidated ? " (invalidated)" : "")))
     }
     if let validator = validator(of: found) {
-      lines.append(("validator", style.isRedacted ? "(redacted)" : validator))
+      facts.append(.init("validator", style.isRedacted ? "(redacted)" : validator))
     }
-    guard style.values != .none, let payload = found.payload else { return lines }
+    guard style.values != .none, let payload = found.payload else { return facts }
     let stored = record.isCompressed ? ", \(record.payload.count) compressed" : ""
-    return lines + [("payload", "\(payload.count) bytes" + stored)]
+    return facts + [.init("payload", "\(payload.count) bytes" + stored)]
   }
 
-  private func jsonFields(
-    of found: FoundRecord, style: Style
-  ) -> [(name: String, value: JSONValue)] {
-    var fields = jsonHeading + found.jsonFields(at: now, style: style)
+  private func members(
+    of found: FoundRecord, _ view: PayloadView?, style: Style
+  ) -> Report.Members {
+    let cells = found.cells(at: now, style: style)
+    var fields = jsonHeading + Report.members(of: cells, in: FoundRecord.columns)
     guard !style.isRedacted else { return fields }
     if case .success(let record) = found.content {
       fields.append(("isCompressed", .bool(record.isCompressed)))
@@ -163,7 +153,7 @@ extension Inspection {
       fields.append(("isInvalidated", .bool(record.isInvalidated)))
       fields.append(("ownLifetime", .optional(record.ownLifetime.map { "\($0.lifetime)" })))
     }
-    switch view(of: found, as: style.values) {
+    switch view {
     case .json(let value): fields += [("payloadForm", .string("json")), ("payload", value)]
     case .text(let text): fields += [("payloadForm", .string("text")), ("payload", .string(text))]
     case .hex(let bytes):

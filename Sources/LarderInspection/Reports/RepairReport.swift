@@ -2,7 +2,7 @@ import Larder
 import LarderBytes
 import LarderEngine
 
-/// The report of a repair: what was copied, and what was lost.
+/// The result of a repair: what was copied, and what was lost.
 struct RepairReport {
   let source: String
   let target: String
@@ -18,46 +18,41 @@ struct RepairReport {
   /// Whether nothing is lost, and nothing that was removed is there again.
   var isComplete: Bool { report.isComplete && faults.isEmpty && rebuild == nil }
 
-  func write(
-    style: Style, to output: inout some TextOutputStream
-  ) throws(InspectionError) {
-    let caches = report.entries.sorted { $0.key < $1.key }
-    switch style.format {
-    case .table:
-      output.write(style.isQuiet ? "" : source.escapedForTerminal + "\n\n")
-      output.write("output   \(target.escapedForTerminal)\n")
-      output.write("lost     \(losses(style).isEmpty ? "nothing" : "see below")\n\n")
-      var table = Table([.number("ENTRIES"), "CACHE"], style: style)
-      for (name, count) in caches {
-        table.add([Amount.text(count), KeyForm.text(ofName: name)], to: &output)
-      }
-      table.flush(to: &output)
-      if !losses(style).isEmpty { output.write("\n") }
-      for loss in losses(style) { output.write(loss.escapedForTerminal + "\n") }
-      let doubtful = doubtful(style)
-      guard !doubtful.isEmpty else { return }
+  func report(in style: Style) -> Report {
+    let caches = report.entries.sorted { $0.key < $1.key }.map {
+      (name: KeyForm.text(ofName: $0.key), count: $0.value)
+    }
+    let (losses, doubtful) = (losses(style), doubtful(style))
+    func lines(_ texts: [String]) -> Report.Section {
+      .text(texts.map { $0.escapedForTerminal + "\n" }.joined())
+    }
+    var sections: [Report.Section] = [
+      .facts([
+        .init("output", target), .init("lost", losses.isEmpty ? "nothing" : "see below"),
+      ]),
+      .table([.number("ENTRIES"), "CACHE"], caches.map { [Amount.text($0.count), $0.name] }),
+    ]
+    if !losses.isEmpty { sections.append(lines(losses)) }
+    if !doubtful.isEmpty {
       let fate = keepsDoubtful ? "copied" : "left out; --doubtful copies them"
-      output.write("\n\(Amount.text(doubtful.count)) doubtful, \(fate):\n")
-      for (cache, key) in doubtful { output.write("\(cache), \(key)".escapedForTerminal + "\n") }
-    case .json, .jsonl:
-      JSONValue.object([
+      let heading = "\(Amount.text(doubtful.count)) doubtful, \(fate):"
+      sections.append(lines([heading] + doubtful.map { "\($0.cache), \($0.key)" }))
+    }
+    return Report(
+      style: style, title: source.escapedForTerminal, sections: sections,
+      members: [
         ("schemaVersion", reportVersion), ("source", .string(source)), ("target", .string(target)),
-        (
-          "entries",
-          .object(caches.map { (name: KeyForm.text(ofName: $0.key), value: .integer($0.value)) })
-        ), ("isComplete", .bool(isComplete)),
-        ("losses", .array(losses(style).map(JSONValue.string))),
+        ("entries", .object(caches.map { ($0.name, .integer($0.count)) })),
+        ("isComplete", .bool(isComplete)), ("losses", .array(losses.map(JSONValue.string))),
         ("isRebuilt", .bool(rebuild != nil)),
         (
           "doubtful",
           .array(
-            doubtful(style).map {
-              .object([("cache", .string($0.cache)), ("key", .string($0.key))])
-            })
+            doubtful.map { .object([("cache", .string($0.cache)), ("key", .string($0.key))]) })
         ),
-      ]).write(to: &output)
-      output.write("\n")
-    case .csv: throw InspectionError(.usage, "repair does not support csv")
+      ], isOneLine: true
+    ) { _ in
+      Report.Ending(outcome: isComplete ? .fine : .damaged)
     }
   }
 

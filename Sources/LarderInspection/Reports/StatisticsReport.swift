@@ -2,12 +2,12 @@ import Larder
 import LarderEngine
 
 extension Inspection {
-  /// Writes the number and the sizes of the records of each cache, by schema version.
+  /// The number and the sizes of the records of each cache, by schema version.
   ///
   /// - Complexity: One step for each record, and 8 bytes of memory.
   package func statistics(
-    of selection: Selection, style: Style, to output: inout some TextOutputStream
-  ) throws(InspectionError) -> Outcome {
+    of selection: Selection, style: Style
+  ) throws(InspectionError) -> Report {
     var groups: [SizeGroup] = []
     var classes = SizeClasses()
     var outcome = Outcome.fine
@@ -23,67 +23,37 @@ extension Inspection {
       groups[index ?? groups.count - 1].add(found)
       return true
     }
-    switch style.format {
-    case .table: write(groups, classes, style: style, to: &output)
-    case .json, .jsonl:
-      let rows = groups.map { JSONValue.object($0.fields) }
-      let heading =
-        jsonHeading + [
-          ("fileBytes", .integer(fileBytes)), ("entryBytes", .integer(groups.entryBytes)),
-          ("sizes", .array(classes.rows.map { JSONValue.object($0.fields) })),
-        ]
-      rows.write(under: heading, style: style, to: &output)
-    case .csv:
-      if !style.isQuiet {
-        output.write("cache,payloadSchemaVersion,records,keyBytes,recordBytes,p50,p99,max\n")
-      }
-      for group in groups {
-        let numbers = [group.records, group.keyBytes, group.recordBytes] + group.quantiles
-        let version = group.version.map { "\($0)" } ?? ""
-        output.write("\(csvCell(group.cache)),\(version),")
-        output.write(numbers.map { "\($0)" }.joined(separator: ",") + "\n")
-      }
+    let entryBytes = groups.reduce(0) { $0 + $1.bytes }
+    let share = entryBytes > 0 ? ", \(Amount.share(entryBytes, of: fileBytes)) of the files" : ""
+    return Report(
+      style: style, title: heading,
+      sections: [
+        .facts([
+          .init("files", Amount.bytes(fileBytes)),
+          .init("entries", Amount.bytes(entryBytes) + share),
+        ])
+      ],
+      members: jsonHeading + [
+        ("fileBytes", .integer(fileBytes)), ("entryBytes", .integer(entryBytes)),
+        ("sizes", .array(classes.rows.map { JSONValue.object($0.fields) })),
+      ],
+      columns: [
+        .init("CACHE", "cache"), .init(.number("SCHEMA"), "payloadSchemaVersion"),
+        .init(.number("RECORDS"), "records"), .init(.number("KEYS"), "keyBytes"),
+        .init(.number("VALUES"), "recordBytes"), .init(.number("SHARE"), nil),
+        .init(.number("50 %"), "p50"), .init(.number("99 %"), "p99"),
+        .init(.number("LARGEST"), "max"),
+      ]
+    ) { [groups, classes, outcome] add in
+      for group in groups { add(Report.Row(group.cells(ofBytes: entryBytes))) }
+      return Report.Ending(
+        outcome: outcome, sections: classes.rows.isEmpty ? [] : [classes.table])
     }
-    return outcome
   }
 
   /// The size of all files with data, as they were captured.
   private var fileBytes: Int {
     tableBytes + snapshot.logBytes + snapshot.segments.byteCount
-  }
-
-  private func write(
-    _ groups: [SizeGroup], _ classes: SizeClasses, style: Style,
-    to output: inout some TextOutputStream
-  ) {
-    let entryBytes = groups.entryBytes
-    output.write(style.isQuiet ? "" : heading + "\n\n")
-    output.write("files    \(Amount.bytes(fileBytes))\n")
-    let share = entryBytes > 0 ? ", \(Amount.share(entryBytes, of: fileBytes)) of the files" : ""
-    output.write("entries  \(Amount.bytes(entryBytes))\(share)\n\n")
-    let numbers = ["RECORDS", "KEYS", "VALUES", "SHARE", "50 %", "99 %", "LARGEST"]
-    var table = Table(
-      ["CACHE", .number("SCHEMA")] + numbers.map(Table.Column.number), style: style.unlimited)
-    for group in groups {
-      let cells = [
-        group.cache, group.version.map { "\($0)" } ?? "-", Amount.text(group.records),
-        Amount.bytes(group.keyBytes), Amount.bytes(group.recordBytes),
-        Amount.share(group.bytes, of: entryBytes),
-      ]
-      table.add(cells + group.quantiles.map(Amount.bytes), to: &output)
-    }
-    table.flush(to: &output)
-    guard !classes.rows.isEmpty else { return }
-    output.write("\n")
-    var sizes = Table(
-      [.number("SIZE BELOW"), .number("KEYS"), .number("VALUES"), ""], style: style.unlimited)
-    let most = classes.rows.map(\.records).max() ?? 1
-    for row in classes.rows {
-      let bar = String(repeating: "#", count: (row.records * 30 + most - 1) / most)
-      let cells = [Amount.text(row.end), Amount.text(row.keys), Amount.text(row.records), bar]
-      sizes.add(cells, to: &output)
-    }
-    sizes.flush(to: &output)
   }
 }
 
@@ -117,19 +87,15 @@ private struct SizeGroup {
     return [sorted[(sorted.count - 1) / 2], sorted[(sorted.count - 1) * 99 / 100], largest]
   }
 
-  var fields: [(name: String, value: JSONValue)] {
-    let quantiles = quantiles
-    return [
-      ("cache", .string(cache)), ("payloadSchemaVersion", version.map { .integer($0) } ?? .null),
-      ("records", .integer(records)), ("keyBytes", .integer(keyBytes)),
-      ("recordBytes", .integer(recordBytes)), ("p50", .integer(quantiles[0])),
-      ("p99", .integer(quantiles[1])), ("max", .integer(quantiles[2])),
+  /// The cells of a row, with the share of the bytes of all entries.
+  func cells(ofBytes all: Int) -> [Report.Cell] {
+    let version = version.map { Report.Cell.sequence(UInt64($0)) }
+    let cells: [Report.Cell] = [
+      .text(cache), version ?? .none, .number(records), .bytes(keyBytes), .bytes(recordBytes),
+      .text(Amount.share(bytes, of: all)),
     ]
+    return cells + quantiles.map(Report.Cell.bytes)
   }
-}
-
-extension [SizeGroup] {
-  fileprivate var entryBytes: Int { reduce(0) { $0 + $1.bytes } }
 }
 
 /// The numbers of keys and records by size, in classes that end at powers of two.
@@ -140,7 +106,7 @@ private struct SizeClasses {
     var keys = 0
     var records = 0
 
-    var fields: [(name: String, value: JSONValue)] {
+    var fields: Report.Members {
       [("below", .integer(end)), ("keys", .integer(keys)), ("records", .integer(records))]
     }
   }
@@ -154,6 +120,18 @@ private struct SizeClasses {
       return []
     }
     return all[first...last]
+  }
+
+  var table: Report.Section {
+    let most = rows.map(\.records).max() ?? 1
+    return .table(
+      [.number("SIZE BELOW"), .number("KEYS"), .number("VALUES"), .whole("")],
+      rows.map { row in
+        [
+          Amount.text(row.end), Amount.text(row.keys), Amount.text(row.records),
+          String(repeating: "#", count: (row.records * 30 + most - 1) / most),
+        ]
+      })
   }
 
   mutating func add(_ found: FoundRecord) {

@@ -2,32 +2,31 @@ package import Foundation
 import Larder
 
 extension Inspection {
-  /// Writes how many records a sweep would delete.
-  package func dryRun(
-    style: Style, to output: inout some TextOutputStream
-  ) throws(InspectionError) -> Outcome {
+  /// How many records a sweep would delete.
+  package func dryRun(style: Style) throws(InspectionError) -> Report {
     let backlog = try backlog()
-    try SweepReport(path: path, now: now, records: backlog.due.entries, isDryRun: true)
-      .write(style: style, to: &output)
-    return damage.isEmpty && backlog.isComplete ? .fine : .damaged
+    try style.expectNoCSV("sweep does")
+    let outcome = damage.isEmpty && backlog.isComplete ? Outcome.fine : .damaged
+    return Report(
+      sweepOf: path, at: now, records: backlog.due.entries, isDryRun: true, outcome, style: style)
   }
 
-  /// Sweeps the store in a directory, not a snapshot, and writes how many records it deleted.
+  /// Sweeps the store in a directory, not a snapshot, and reports how many records it deleted.
   ///
   /// - Parameters:
   ///   - directory: A store's directory, by any path. It must not be open elsewhere.
   ///   - now: The moment at which lifetimes are evaluated.
   ///   - style: The style of the report.
-  ///   - output: Receives the report.
-  /// - Returns: Always `fine`.
+  /// - Returns: A report, whose outcome is `fine`.
   /// - Throws: An ``InspectionError`` with the status `unavailable` if there is no store or it is
   ///   open, `unsupported` if another program or a later version wrote it, `damaged`, or `io`.
   ///   Records deleted before the error stay deleted.
   package static func sweep(
-    _ directory: String, now: Date, style: Style, to output: inout some TextOutputStream
-  ) throws(InspectionError) -> Outcome {
+    _ directory: String, now: Date, style: Style
+  ) throws(InspectionError) -> Report {
     let path = try FileAccess.directory(directory)
     _ = try identify(path)
+    try style.expectNoCSV("sweep does")
     var options = Store.Options()
     options.createIfMissing = false
     options.clock = StandingClock(date: now)
@@ -39,36 +38,28 @@ extension Inspection {
     } catch {
       throw InspectionError(error)
     }
-    try SweepReport(path: path, now: now, records: count, isDryRun: false)
-      .write(style: style, to: &output)
-    return .fine
+    return Report(
+      sweepOf: path, at: now, records: count, isDryRun: false, .fine, style: style)
   }
 }
 
-/// The report of a sweep or a dry run.
-private struct SweepReport {
-  let path: String
-  let now: Date
-  let records: Int
-  let isDryRun: Bool
-
-  func write(
-    style: Style, to output: inout some TextOutputStream
-  ) throws(InspectionError) {
-    switch style.format {
-    case .table:
-      let words = isDryRun ? "would be deleted" : "deleted"
-      output.write(
-        style.isQuiet
-          ? "\(records)\n" : "\(path.escapedForTerminal)\n\n\(records) records \(words)\n")
-    case .json, .jsonl:
-      JSONValue.object([
+extension Report {
+  /// The report of a sweep or a dry run.
+  fileprivate init(
+    sweepOf path: String, at now: Date, records: Int, isDryRun: Bool, _ outcome: Outcome,
+    style: Style
+  ) {
+    let words = isDryRun ? " records would be deleted" : " records deleted"
+    self.init(
+      style: style, title: path.escapedForTerminal,
+      sections: [.text("\(records)\(style.isQuiet ? "" : words)\n")],
+      members: [
         ("schemaVersion", reportVersion), ("store", .string(path)),
         ("now", .optional(Moment.text(now))), ("isDryRun", .bool(isDryRun)),
         ("deleted", .integer(isDryRun ? 0 : records)), ("due", .integer(records)),
-      ]).write(to: &output)
-      output.write("\n")
-    case .csv: throw InspectionError(.usage, "sweep does not support csv")
+      ], isOneLine: true
+    ) { _ in
+      Ending(outcome: outcome)
     }
   }
 }

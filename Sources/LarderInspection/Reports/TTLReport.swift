@@ -2,12 +2,12 @@ import Foundation
 import Larder
 
 extension Inspection {
-  /// Writes when records expire, how many bytes they have, and what a sweep would delete now.
+  /// When records expire, how many bytes they have, and what a sweep would delete now.
   ///
   /// - Complexity: One step and one checksum for each record, and one step for each index row.
   package func timeToLive(
-    ofCache cache: String?, style: Style, to output: inout some TextOutputStream
-  ) throws(InspectionError) -> Outcome {
+    ofCache cache: String?, style: Style
+  ) throws(InspectionError) -> Report {
     var selection = Selection()
     selection.cache = cache
     var spans: [Span] = []
@@ -22,46 +22,32 @@ extension Inspection {
     }
     let backlog = try backlog()
     if !backlog.isComplete { outcome = .damaged }
-    write(spans.filter { $0.records > 0 }, backlog, style: style, to: &output)
-    return outcome
-  }
-
-  private func write(
-    _ spans: [Span], _ backlog: CacheContents, style: Style, to output: inout some TextOutputStream
-  ) {
-    let rows = spans.map { $0.fields }
-    switch style.format {
-    case .table:
-      output.write(style.isQuiet ? "" : heading + "\n\n")
-      let (rows, due) = (Amount.text(backlog.indexRows), Amount.text(backlog.dueRows))
-      output.write("index    \(rows) rows, \(due) of them due\n")
-      let (records, bytes) = (Amount.text(backlog.due.entries), Amount.bytes(backlog.due.bytes))
-      output.write("backlog  \(records) records, \(bytes)\n\n")
-      var table = Table(["CACHE", "EXPIRES", .number("RECORDS"), .number("BYTES")], style: style)
-      for span in spans {
-        let cells = [span.cache, span.name, Amount.text(span.records), Amount.bytes(span.bytes)]
-        table.add(cells, to: &output)
-      }
-      table.flush(to: &output)
-    case .json:
-      let fields: [(name: String, value: JSONValue)] = [
+    let (rows, due) = (Amount.text(backlog.indexRows), Amount.text(backlog.dueRows))
+    let (records, bytes) = (Amount.text(backlog.due.entries), Amount.bytes(backlog.due.bytes))
+    return Report(
+      style: style, title: heading,
+      sections: [
+        .facts([
+          .init("index", "\(rows) rows, \(due) of them due"),
+          .init("backlog", "\(records) records, \(bytes)"),
+        ])
+      ],
+      members: jsonHeading + [
         ("indexRows", .integer(backlog.indexRows)), ("dueIndexRows", .integer(backlog.dueRows)),
         ("backlogRecords", .integer(backlog.due.entries)),
         ("backlogBytes", .integer(backlog.due.bytes)),
-        ("spans", .array(rows.map(JSONValue.object))),
-      ]
-      JSONValue.object(jsonHeading + fields).writePretty(to: &output)
-      output.write("\n")
-    case .jsonl:
-      for row in rows {
-        JSONValue.object([("schemaVersion", reportVersion)] + row).write(to: &output)
-        output.write("\n")
+      ],
+      columns: [
+        .init("CACHE", "cache"), .init("EXPIRES", "expires"),
+        .init(.number("RECORDS"), "records"), .init(.number("BYTES"), "bytes"),
+      ], rowsMember: "spans", versionsLines: true
+    ) { [spans, outcome] add in
+      for span in spans where span.records > 0 {
+        add([
+          .text(span.cache), .text(span.name), .number(span.records), .bytes(span.bytes),
+        ])
       }
-    case .csv:
-      if !style.isQuiet { output.write("cache,expires,records,bytes\n") }
-      for span in spans {
-        output.write("\(csvCell(span.cache)),\(span.name),\(span.records),\(span.bytes)\n")
-      }
+      return Report.Ending(outcome: outcome)
     }
   }
 }
@@ -100,12 +86,5 @@ private struct Span {
   mutating func add(_ record: FoundRecord) {
     records += 1
     bytes += record.entryBytes
-  }
-
-  var fields: [(name: String, value: JSONValue)] {
-    [
-      ("cache", .string(cache)), ("expires", .string(name)), ("records", .integer(records)),
-      ("bytes", .integer(bytes)),
-    ]
   }
 }

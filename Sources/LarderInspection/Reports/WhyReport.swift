@@ -3,16 +3,17 @@ import Larder
 import LarderEngine
 
 extension Inspection {
-  /// Writes what a read of a key would return, and why.
+  /// What a read of a key would return, and why.
   ///
   /// A key that several caches have is answered for each of them, and a missing one for each cache
   /// that could have it.
   ///
-  /// - Returns: `notFound` if no cache has the key, the outcome of the record otherwise.
+  /// The outcome is `notFound` if no cache has the key, that of the record otherwise.
+  ///
   /// - Throws: An ``InspectionError`` with the status `usage` if it is no key of the cache.
   package func why(
-    _ key: String, cache name: String?, style: Style, to output: inout some TextOutputStream
-  ) throws(InspectionError) -> Outcome {
+    _ key: String, cache name: String?, style: Style
+  ) throws(InspectionError) -> Report {
     var selection = Selection()
     selection.cache = name
     let (candidates, hidden) = try caches(in: selection)
@@ -26,31 +27,20 @@ extension Inspection {
     }
     let found = answers.filter { $0.found != nil }
     let shown = found.isEmpty ? answers : found
-    try write(shown, style: style, to: &output)
-    guard !found.isEmpty else { return damage.isEmpty && hidden.isEmpty ? .notFound : .damaged }
-    return found.reduce(into: Outcome.fine) { $0.add($1.found?.state ?? .fresh) }
-  }
-
-  private func write(
-    _ answers: [Answer], style: Style, to output: inout some TextOutputStream
-  ) throws(InspectionError) {
-    switch style.format {
-    case .table:
-      output.write(style.isQuiet ? "" : heading + "\n")
-      if answers.isEmpty { output.write("\nthe store has no cache that could have the key\n") }
-      for (index, answer) in answers.enumerated() {
-        output.write(index == 0 && style.isQuiet ? "" : "\n")
-        for (name, text) in answer.lines {
-          let padding = String(repeating: " ", count: 11 - name.count)
-          output.write(name + padding + text.escapedForTerminal + "\n")
-        }
+    try style.expectNoCSV("why does")
+    let nothing = Report.Section.text("the store has no cache that could have the key\n")
+    return Report(
+      style: style, title: heading,
+      sections: shown.isEmpty ? [nothing] : shown.map { .facts($0.facts, width: 11) },
+      members: jsonHeading, columns: Answer.names.map { .init(nil, $0) }, hasTable: false
+    ) { [damage] add in
+      for answer in shown { add(Report.Row(answer.cells)) }
+      guard !found.isEmpty else {
+        let isDamaged = !damage.isEmpty || !hidden.isEmpty
+        return Report.Ending(outcome: isDamaged ? .damaged : .notFound)
       }
-    case .json, .jsonl:
-      answers.map { answer in
-        JSONValue.object(
-          answer.lines.map { (name: $0.name, value: JSONValue.string($0.text)) })
-      }.write(under: jsonHeading, style: style, to: &output)
-    case .csv: throw InspectionError(.usage, "why does not support csv")
+      return Report.Ending(
+        outcome: found.reduce(into: Outcome.fine) { $0.add($1.found?.state ?? .fresh) })
     }
   }
 
@@ -67,28 +57,28 @@ extension Inspection {
       throw failure(error)
     }
     var answer = Answer()
-    answer.lines = [
-      ("cache", "\(cache.label), keys: \(cache.keyKind)"), ("key", style.text(of: key, in: cache)),
+    answer.facts = [
+      .init("cache", "\(cache.label), keys: \(cache.keyKind)"),
+      .init("key", style.text(of: key, in: cache)),
     ]
     guard let bytes else {
       let reasons = try reasonsForAbsence(of: key, damage).joined(separator: "; ")
-      answer.lines += [("answer", "missing: no read finds an entry"), ("because", reasons)]
+      answer.facts += [
+        .init("answer", "missing: no read finds an entry"), .init("because", reasons),
+      ]
       return answer
     }
     let found = FoundRecord(
       bytes.span.bytes, of: bytes.count, under: physicalKey.span.bytes, key: key, in: cache,
       endedBy: catalog.invalidatedTags, at: now, isKept: true)
     answer.found = found
-    answer.lines.append(("state", found.state.rawValue))
+    answer.facts.append(.init("state", found.state.rawValue))
     answer.explain(found, in: self, style: style)
     let size = Amount.bytes(found.storedBytes)
-    answer.lines.append(
-      (
-        "place",
-        place.map {
-          "\($0.file) at byte \(Amount.text($0.offset)), \(Amount.bytes($0.byteCount)) of \(size)"
-        } ?? "LevelDB's logs and tables, \(size)"
-      ))
+    let separate = place.map {
+      "\($0.file) at byte \(Amount.text($0.offset)), \(Amount.bytes($0.byteCount)) of \(size)"
+    }
+    answer.facts.append(.init("place", separate ?? "LevelDB's logs and tables, \(size)"))
     return answer
   }
 
@@ -116,47 +106,57 @@ extension Inspection {
 /// What is known of a key in a cache.
 private struct Answer {
   var found: FoundRecord?
-  var lines: [(name: String, text: String)] = []
+  var facts: [Report.Fact] = []
+
+  /// The labels of all facts, in order.
+  static let names = [
+    "cache", "key", "state", "answer", "because", "but", "saved", "fresh", "stale", "lifetime",
+    "expires", "schema", "sequence", "compressed", "place",
+  ]
+
+  /// The facts as cells of a row, in the order of the names.
+  var cells: [Report.Cell] {
+    Self.names.map { name in
+      facts.first { $0.label == name }.map { .text($0.text) } ?? .absent
+    }
+  }
 
   mutating func explain(
     _ found: FoundRecord, in inspection: Inspection, style: Style
   ) {
     guard case .success(let record) = found.content else {
       let damaged = found.state == .damaged
-      lines.append(
-        (
-          "answer",
-          damaged ? "every read throws `corrupt`" : "every read throws `incompatible`"
-        ))
-      return lines.append(("because", found.problem ?? "it cannot be read"))
+      let name = damaged ? "corrupt" : "incompatible"
+      facts.append(.init("answer", "every read throws `\(name)`"))
+      return facts.append(.init("because", found.problem ?? "it cannot be read"))
     }
     let now = inspection.now
     let lifetime = (found.cache.registration?.lifetime).map { $0.applied(to: record) }
-    lines.append(("answer", Self.answer(to: found.state)))
-    lines.append(("because", reason(found, record, lifetime, in: inspection, style)))
+    facts.append(.init("answer", Self.answer(to: found.state)))
+    facts.append(.init("because", reason(found, record, lifetime, in: inspection, style)))
     if let newest = found.cache.registration?.schemaVersion, record.schemaVersion > newest {
-      lines.append(("but", "a program of schema version \(newest) gets `newerSchema`"))
+      facts.append(.init("but", "a program of schema version \(newest) gets `newerSchema`"))
     }
-    lines.append(("saved", Moment.text(record.savedAt, relativeTo: now)))
+    facts.append(.init("saved", Moment.text(record.savedAt, relativeTo: now)))
     if let lifetime {
       let end = lifetime.freshEnd(from: record.savedAt)
-      lines.append(("fresh", end.map { "until " + Moment.text($0, relativeTo: now) } ?? "forever"))
-      let last = lifetime.expiry(from: record.savedAt)
-      if end != nil, last != end {
-        lines.append(
-          ("stale", last.map { "until " + Moment.text($0, relativeTo: now) } ?? "forever"))
+      func until(_ end: Date?) -> String {
+        end.map { "until " + Moment.text($0, relativeTo: now) } ?? "forever"
       }
+      facts.append(.init("fresh", until(end)))
+      let last = lifetime.expiry(from: record.savedAt)
+      if end != nil, last != end { facts.append(.init("stale", until(last))) }
       let owner = record.ownLifetime == nil ? "of the cache" : "its own"
-      lines.append(("lifetime", "\(lifetime), \(owner)"))
+      facts.append(.init("lifetime", "\(lifetime), \(owner)"))
     } else if let end = record.expiresAt {
-      lines.append(("expires", Moment.text(end, relativeTo: now)))
+      facts.append(.init("expires", Moment.text(end, relativeTo: now)))
     }
-    lines.append(
-      ("schema", "version \(record.schemaVersion), coder \(coderName(record.coder))"))
-    lines.append(("sequence", "\(record.sequence), saved as \(record.originalSequence)"))
+    facts.append(
+      .init("schema", "version \(record.schemaVersion), coder \(coderName(record.coder))"))
+    facts.append(.init("sequence", "\(record.sequence), saved as \(record.originalSequence)"))
     if record.isCompressed {
       let stored = Amount.bytes(record.payload.count)
-      lines.append(("compressed", "to \(stored)"))
+      facts.append(.init("compressed", "to \(stored)"))
     }
   }
 

@@ -19,14 +19,16 @@ extension Inspection {
     try requireStreamed(style)
     let path = try FileAccess.directory(directory)
     var last = try liveStatistics(of: path)
-    style.writeHeading(ofFiles: path, to: &output)
     let names = [
       "reads", "fresh", "memory", "saves", "removals", "loads", "expired", "evicted",
     ]
-    var rows = Rows(
-      names.map { Rows.Column(.number($0.uppercased()), $0) }
-        + [Rows.Column("TIME", "time")], under: [], style: style)
-    rows.flush(to: &output)
+    let report = Report(
+      style: style, title: DatabaseFiles.title(of: path),
+      columns: names.map { Report.Column(.number($0.uppercased()), $0) }
+        + [Report.Column("TIME", "time")])
+    var renderer = report.renderer
+    renderer.begin(to: &output)
+    renderer.flush(to: &output)
     output.flush()
     var count = 0
     while limit.map({ count < $0 }) ?? true, pause() {
@@ -36,9 +38,10 @@ extension Inspection {
         StatisticsTotals(next.statistics).counts,
         isSame ? StatisticsTotals(last.statistics).counts : StatisticsTotals().counts
       )
-      let time = Moment.text(Moment.now()).map(Rows.Cell.text) ?? .none
-      rows.add(zip(now, before).map { .number($0 - $1) } + [time], to: &output)
-      rows.flush(to: &output)
+      let time = Moment.text(Moment.now()).map(Report.Cell.text) ?? .none
+      let cells = zip(now, before).map { Report.Cell.number($0 - $1) }
+      renderer.add(Report.Row(cells + [time]), to: &output)
+      renderer.flush(to: &output)
       output.flush()
       count += 1
       last = next

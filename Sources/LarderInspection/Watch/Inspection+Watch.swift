@@ -49,17 +49,22 @@ extension Inspection {
     _ = try identify(path)
     var follower = try LogFollower(of: path, fromStart: watching.fromStart)
     // Read after the place in the log was found: later caches are registered in what follows.
-    var report = WatchReport(watching, CacheNames(of: path), style: style)
-    style.writeHeading(ofFiles: path, to: &output)
-    report.flush(to: &output)
+    var changes = ChangeRows(watching, CacheNames(of: path), style: style)
+    var renderer = Report(
+      style: style, title: DatabaseFiles.title(of: path), columns: ChangeRows.columns
+    ).renderer
+    renderer.begin(to: &output)
     output.flush()
     repeat {
       let now = Moment.now()
-      try follower.poll { report.add($0, at: now, to: &output) }
-      report.flush(to: &output)
+      try follower.poll { event in
+        changes.read(event, at: now) { renderer.add($0, to: &output) }
+      }
+      // A table begins with its first row, whose texts set the widths of the columns.
+      if changes.count > 0 { renderer.flush(to: &output) }
       output.flush()
-    } while !report.isFull && pause()
-    return report.outcome
+    } while !changes.isFull && pause()
+    return changes.outcome
   }
 
   /// Waits for some milliseconds.
@@ -106,72 +111,57 @@ private struct CacheNames {
 }
 
 /// The rows of changes.
-private struct WatchReport {
+private struct ChangeRows {
+  static let columns: [Report.Column] = [
+    .init("CHANGE", "change"), .init(.number("BATCH"), "batch"),
+    .init(.number("SIZE"), "storedBytes"), .init("AGE", "savedAt"), .init("LEFT", "expiresAt"),
+    .init("CACHE", "cache"), .init("KEY", "key"),
+  ]
+
   private let watching: Watching
   private let style: Style
   private var caches: CacheNames
-  private var rows: Rows
-  private var count = 0
+  private(set) var count = 0
   private(set) var outcome = Outcome.fine
 
   init(_ watching: Watching, _ caches: CacheNames, style: Style) {
     (self.watching, self.caches, self.style) = (watching, caches, style)
-    rows = Rows(
-      [
-        Rows.Column("CHANGE", "change"), Rows.Column(.number("BATCH"), "batch"),
-        Rows.Column(.number("SIZE"), "storedBytes"), Rows.Column("AGE", "savedAt"),
-        Rows.Column("LEFT", "expiresAt"), Rows.Column("CACHE", "cache"), Rows.Column("KEY", "key"),
-      ], under: [], style: style)
   }
 
   var isFull: Bool { watching.limit.map { count >= $0 } ?? false }
 
-  /// Writes what was added; in CSV first the names of the columns.
-  ///
-  /// A table begins with its first row, whose texts set the widths of the columns.
-  mutating func flush(to output: inout some TextOutputStream) {
-    if count > 0 || style.format == .csv { rows.flush(to: &output) }
-  }
-
-  mutating func add(
-    _ event: LogFollower.Event, at now: Date, to output: inout some TextOutputStream
-  ) {
+  /// Calls `body` with the rows of an event, up to the limit.
+  mutating func read(_ event: LogFollower.Event, at now: Date, _ body: (Report.Row) -> Void) {
+    func add(_ cells: [Report.Cell], _ tint: Tint) {
+      guard !isFull else { return }
+      count += 1
+      body(Report.Row(cells, tint: tint))
+    }
     switch event {
     case .batch(let sequence, let changes):
       for change in changes {
         caches.note(change)
         guard let cells = cells(of: change, at: now) else { continue }
-        add(
-          [.text(change.value == nil ? "removal" : "put"), .sequence(sequence)] + cells,
-          tint: change.value == nil ? .gone : .good, to: &output)
+        let kind = Report.Cell.text(change.value == nil ? "removal" : "put")
+        add([kind, .sequence(sequence)] + cells, change.value == nil ? .gone : .good)
       }
     case .missed(let sequence, let changes):
-      let text = "\(changes) changes were missed"
-      add(
-        [.text(text), .sequence(sequence), .none, .none, .none, .none, .none], tint: .bad,
-        to: &output)
+      let text = Report.Cell.text("\(changes) changes were missed")
+      add([text, .sequence(sequence), .none, .none, .none, .none, .none], .bad)
     case .damaged(let message):
       outcome = .damaged
-      add([.text(message), .none, .none, .none, .none, .none, .none], tint: .bad, to: &output)
+      add([.text(message), .none, .none, .none, .none, .none, .none], .bad)
     }
   }
 
-  private mutating func add(
-    _ cells: [Rows.Cell], tint: Tint, to output: inout some TextOutputStream
-  ) {
-    guard !isFull else { return }
-    count += 1
-    rows.add(cells, tint: tint, to: &output)
-  }
-
   /// Size, dates, cache and key; nil for a change that is not to be listed.
-  private func cells(of change: LogFollower.Change, at now: Date) -> [Rows.Cell]? {
+  private func cells(of change: LogFollower.Change, at now: Date) -> [Report.Cell]? {
     var at = 1
     guard change.key.first == KeySpace.records.rawValue,
       let id = readVarint(change.key.span.bytes, at: &at)
     else {
       guard watching.listsAll, watching.cache == nil else { return nil }
-      let size = change.value.map { Rows.Cell.bytes($0.count) } ?? .none
+      let size = change.value.map { Report.Cell.bytes($0.count) } ?? .none
       let key = style.text(ofDatabaseKey: change.key, inStore: true)
       return [size, .none, .none, .none, .text(key)]
     }
@@ -183,8 +173,8 @@ private struct WatchReport {
         inRow: value, under: change.key, key: key, in: cache, endedBy: caches.invalidatedTags,
         at: now)
     }
-    let size = found.map { Rows.Cell.bytes($0.storedBytes) } ?? .none
-    var dates: [Rows.Cell] = [.none, .none]
+    let size = found.map { Report.Cell.bytes($0.storedBytes) } ?? .none
+    var dates: [Report.Cell] = [.none, .none]
     if let found, case .success(let record) = found.content {
       dates = [
         .moment(record.savedAt, relativeTo: now),

@@ -9,15 +9,25 @@ struct Table {
   /// A column's title, and how its texts are aligned.
   struct Column: ExpressibleByStringLiteral {
     let title: String
-    let isRight: Bool
+    private(set) var isRight = false
+    private(set) var isWhole = false
 
     /// A column of texts, aligned on the left.
-    init(stringLiteral title: String) { (self.title, isRight) = (title, false) }
+    init(stringLiteral title: String) { self.title = title }
 
     /// A column of numbers, aligned on the right.
-    static func number(_ title: String) -> Column { Column(title, isRight: true) }
+    static func number(_ title: String) -> Column {
+      var column = Column(stringLiteral: title)
+      column.isRight = true
+      return column
+    }
 
-    private init(_ title: String, isRight: Bool) { (self.title, self.isRight) = (title, isRight) }
+    /// A column of texts that are not shortened, however narrow the terminal is.
+    static func whole(_ title: String) -> Column {
+      var column = Column(stringLiteral: title)
+      column.isWhole = true
+      return column
+    }
   }
 
   private static let window = 200
@@ -61,7 +71,8 @@ struct Table {
         if columns[index].isRight {
           line += padding + text + (isLast ? "" : Self.gap)
         } else if isLast {
-          line += cell.count > room ? cell.shortened(to: room) : text
+          let isShortened = cell.count > room && !columns[index].isWhole
+          line += isShortened ? cell.shortened(to: room) : text
         } else {
           line += text + padding + Self.gap
         }
@@ -100,14 +111,5 @@ extension String {
   func shortened(to count: Int) -> String {
     let kept = max(count - 3, 0)
     return prefix(kept - kept / 2) + "..." + suffix(kept / 2)
-  }
-}
-
-extension Style {
-  /// The same style with whole texts in tables.
-  var unlimited: Style {
-    var style = self
-    style.width = nil
-    return style
   }
 }
