@@ -1,3 +1,4 @@
+import AcceptanceRows
 import Foundation
 import LarderEngine
 import LarderTestSupport
@@ -8,7 +9,7 @@ import Testing
 @testable import Larder
 
 /// `Store.compact` gives back room in a store that is open, and changes no entry.
-@Suite(.timeLimit(.minutes(5))) struct CompactTests {
+@Suite(.acceptance, .timeLimit(.minutes(5))) struct CompactTests {
   private static let valueBytes = 20_000
 
   private func value(_ number: Int) -> Data {

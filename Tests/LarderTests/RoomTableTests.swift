@@ -1,3 +1,4 @@
+import AcceptanceRows
 import Foundation
 import LarderEngine
 import LarderTestSupport
@@ -10,7 +11,7 @@ import Testing
 /// What removals give back on a full disk.
 ///
 /// Each test fills a volume, removes entries, and saves others at once: as many as were removed.
-@Suite(.serialized) struct RoomTableTests {
+@Suite(.acceptance, .serialized) struct RoomTableTests {
   /// The entries that are removed.
   enum Removal: String, CaseIterable {
     case all, half, quarter, range, swept

@@ -71,6 +71,5 @@ enum Rows {
     SEG-21 CompactTests/cancel
     SEG-21 CompactTests/beside
     SEG-22 RoomTableTests/simulated
-    SEG-22 RoomTableTests/real
     """
 }

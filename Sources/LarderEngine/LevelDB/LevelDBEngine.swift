@@ -278,7 +278,7 @@ package final class LevelDBEngine: StorageEngine {
   ///
   /// Reopens it if an earlier attempt failed. Only a batch that frees room waits for an attempt
   /// under way, which needs the room.
-  func enter(toFreeRoom: Bool = false) throws(EngineError) {
+  func enter(toFreeRoom: @autoclosure () -> Bool = false) throws(EngineError) {
     try owner.require()
     guard !database.enterIfUp() else { return }
     let cause: String
@@ -287,7 +287,7 @@ package final class LevelDBEngine: StorageEngine {
     case .down(let reason): cause = reason
     case .closed: throw .closed
     }
-    if toFreeRoom {
+    if toFreeRoom() {
       try directory.withLock { directory throws(EngineError) in
         try bringUp(directory?.path, because: cause, forFreeing: true)
       }

@@ -94,8 +94,8 @@ package struct Reserve {
   /// Creates the file if the disk is nearly full, and deletes it otherwise.
   ///
   /// The file is as large as the output of a compaction of a store of `storeBytes`, plus four write
-  /// buffers. If there is less room, it takes half of it, and at least four buffers if possible; once
-  /// it was used, it takes half.
+  /// buffers. If there is less room, it takes half of it, and at least four buffers if possible.
+  /// Once it was used, it takes half.
   mutating func restore(storeBytes: UInt64) {
     self.storeBytes = storeBytes
     restore()

@@ -1,10 +1,11 @@
+import AcceptanceRows
 import LarderEngine
 import LarderTestSupport
 import Synchronization
 import Testing
 
 /// A collection in the background begins by itself when enough payloads have died.
-@Suite(.timeLimit(.minutes(5))) struct CollectionDueTests {
+@Suite(.acceptance, .timeLimit(.minutes(5))) struct CollectionDueTests {
   private static func options(segmentBytes: Int = 8 << 10) -> LevelDBOptions {
     SeparationTests.options(from: 1, segmentBytes: segmentBytes)
   }
