@@ -64,8 +64,8 @@ import Testing
 
   /// Throws if a directory that was not finished opens as a store with other entries.
   ///
-  /// A restore writes the marker last, and then renames the directory: a kill between the two leaves
-  /// a complete store under the temporary name.
+  /// A restore writes the marker last, and then renames the directory: a kill between the two
+  /// leaves a complete store under the temporary name.
   private func requireAbsentOrComplete(_ partial: String, _ expected: [Entry]) throws {
     let found: [Entry]
     do throws(any Error) {
