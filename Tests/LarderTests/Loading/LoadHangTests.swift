@@ -134,6 +134,32 @@ import Testing
     #expect(running.read { $0.most } == 1)
   }
 
+  @Test("A task of a load that was abandoned may ask for the load's key.")
+  func taskOfAbandonedLoad() async throws {
+    let fixture = try LoadFixture()
+    defer { fixture.end() }
+    let numbers = try fixture.numbers { $0.hardTimeout = .seconds(9) }
+    let (begun, mayAsk) = (Watched<Task<Int, any Error>?>(nil), Watched(false))
+    let first = Task {
+      try await numbers.value(for: "a") {
+        let asking = Task {
+          await mayAsk.wait { $0 }
+          return try await numbers.value(for: "a") { 5 } as Int
+        }
+        begun.change { $0 = asking }
+        return try await asking.value
+      }
+    }
+    await begun.wait { $0 != nil }
+    await fixture.timer.fire(.seconds(9))
+    await #expect(throws: LoadTimeout.self) { try await first.valueUnlessCancelled }
+    // The closure still runs.
+    mayAsk.change { $0 = true }
+    let asking = try #require(begun.read { $0 })
+    #expect(try await asking.valueUnlessCancelled == 5)
+    #expect(try numbers.value(for: "a") == 5)
+  }
+
   @Test("A task of a failed attempt does not make the next attempt wait for itself.")
   func taskOfFailedAttempt() async throws {
     let fixture = try LoadFixture()
