@@ -1,6 +1,7 @@
 import Foundation
 import LarderEngine
 import LarderTestSupport
+import Synchronization
 import Testing
 
 @testable import LarderBytes
@@ -86,6 +87,22 @@ import Testing
         _ = try old.get(Self.key.span.bytes, into: &buffer)
       }
     }
+  }
+
+  @Test("A payload that ends behind its segment is not asked for, however small its claim is.")
+  func beyondSegment() throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("store")
+    try Self.make(at: path, payloadCount: 20 << 20)
+    let largest = Mutex(0)
+    var options = SeparationTests.options(from: 1)
+    options.files = DirectFiles(watch: { call in
+      if case .read(let count) = call { largest.withLock { $0 = max($0, count) } }
+    })
+    let engine = try LevelDBEngine(at: path, options: options)
+    try Self.expectDamaged(engine, "get and scan")
+    #expect((1000..<10_000).contains(largest.withLock { $0 }))
+    try engine.close()
   }
 
   @Test("A payload over the limit is not read, even if its segment is that large.")
@@ -222,6 +239,32 @@ import Testing
       }
       _ = try LevelDBEngine.notedDamage(at: path)
     }
+  }
+
+  @Test(
+    "A file that names something is read up to a limit.",
+    arguments: ["CURRENT", "LARDER", "LARDER.damaged", "LARDER.backup"])
+  func namingFile(name: String) throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("store")
+    try LevelDBEngine(at: path).close()
+    if try SystemFiles().kind(of: "\(path)/\(name)") == nil {
+      try SystemFiles().create("\(path)/\(name)", with: [1])
+    }
+    try #require(truncate("\(path)/\(name)", 100 << 20) == 0)
+    let largest = Mutex(0)
+    var options = LevelDBOptions()
+    options.files = DirectFiles(watch: { call in
+      if case .read(let count) = call { largest.withLock { $0 = max($0, count) } }
+    })
+    for open in [
+      { try LevelDBEngine(at: path, options: options).close() },
+      { _ = try LevelDBEngine.notedDamage(at: path, files: options.files) },
+      { _ = try Backup(at: path, files: options.files) },
+    ] as [() throws -> Void] {
+      do { try open() } catch is EngineError { continue }
+    }
+    #expect((1...64 << 20).contains(largest.withLock { $0 }))
   }
 
   @Test("The manifest of a backup may claim any size, and may have any.")

@@ -75,6 +75,21 @@ import Testing
     }
   }
 
+  @Test("No error of the engine or the store is shown as Swift writes it.")
+  func words() {
+    let errors: [any Error] = [
+      EngineError.corrupt("x"), EngineError.io("x"), EngineError.incompatible("x"),
+      EngineError.invalidArgument("x"), EngineError.readOnly(cause: "x"), EngineError.diskFull,
+      EngineError.writesDisabled(cause: "x"), StoreError.corrupt(cache: "x", key: "x", file: nil),
+      StoreError.io("x"), StoreError.incompatible("x"), StoreError.invalidArgument("x"),
+      StoreError.diskFull, StoreError.locked(pid: 1), StoreError.writesDisabled(cause: "x"),
+    ]
+    for error in errors {
+      let text = InspectionError(error).description
+      #expect(text == "x" || text.contains(" ") && !text.contains("("))
+    }
+  }
+
   @Test("Each command has a documented exit code and one short message.", arguments: Place.allCases)
   func commands(place: Place) throws {
     let places = try TemporaryDirectory()

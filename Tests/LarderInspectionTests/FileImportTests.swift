@@ -111,6 +111,21 @@ import Testing
     #expect(whole.status == 0 && whole.errors == "", "\(whole.errors)")
   }
 
+  // The superuser may list any directory.
+  @Test("A directory that may not be listed is named or left out.", .enabled(if: !isSuperuser))
+  func unlisted() throws {
+    let places = try TemporaryDirectory()
+    let source = try Self.makeSource(in: places)
+    try #require(chmod("\(source)/sub", 0) == 0)
+    defer { _ = chmod("\(source)/sub", 0o700) }
+    let refused = try Self.run(source, in: places)
+    #expect(refused.status == 5)
+    #expect(refused.errors.hasPrefix("kvinspect: cannot list \(source)/sub: "))
+    let imported = try Self.run(source, in: places, "--skip-unreadable")
+    #expect(imported.status == 3 && imported.output.hasPrefix("1 records, "))
+    #expect(imported.errors.hasPrefix("kvinspect: left out: cannot list \(source)/sub: "))
+  }
+
   @Test("`--skip-unreadable` is refused for an export, which is imported completely or not at all.")
   func lines() throws {
     let places = try TemporaryDirectory()

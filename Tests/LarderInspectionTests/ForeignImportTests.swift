@@ -200,6 +200,10 @@ import Testing
     ("no table", .damaged, "the database is damaged: DIR/no table/000004.ldb is missing"),
     ("bad table", .damaged, "the database is damaged: "),
     ("bad footer", .damaged, "the database is damaged: "),
+    (
+      "far footer", .damaged,
+      "the database is damaged: DIR/far footer/000004.ldb is damaged: its end leads out of it"
+    ),
     ("order", .unsupported, "DIR/order: not supported: comparator idb_cmp1"),
     (
       "zlib", .unsupported, "DIR/zlib/000004.ldb, byte 0: not supported: zlib-compressed blocks"
@@ -265,6 +269,12 @@ import Testing
     case "bad footer":
       let table = try Data(contentsOf: URL(filePath: "\(path)/000004.ldb"))
       try Damage.flipByte(at: table.count - 1, of: "\(path)/000004.ldb")
+    case "far footer":
+      var table = [UInt8](try Data(contentsOf: URL(filePath: "\(path)/000004.ldb")))
+      let footer = table.count - 48
+      let far: [UInt8] = [0, 0xFF, 0xFF, 0xFF, 0xFF, 0x07]
+      table.replaceSubrange(footer..<footer + 12, with: far + far)
+      try database.write(table, to: "000004.ldb")
     case "long key":
       try database.addLog(
         3, [Database.batch(9, [(Array(repeating: 0xFF, count: 100_000), [1])])])

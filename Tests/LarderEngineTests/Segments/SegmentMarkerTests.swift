@@ -97,6 +97,9 @@ import Testing
     try reading.backup(to: directory.path("backup"), date: 0)
     try reading.close()
     #expect(try Self.version(of: path) == 1)
+    // An older program restores what the manifest says.
+    let manifest = try SystemFiles().read(directory.path("backup/LARDER.backup"), limit: nil)
+    #expect(String(decoding: manifest, as: UTF8.self).contains("\nstore 2\n"))
     try Backup(at: directory.path("backup")).restore(to: directory.path("restored"))
     #expect(try Self.version(of: directory.path("restored")) == 2)
     try Self.expectWhole(path)

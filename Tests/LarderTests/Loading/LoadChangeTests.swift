@@ -211,8 +211,14 @@ import Testing
     }
   }
 
-  @Test("A reply that nothing has changed keeps a record that was migrated during its save.")
-  func unchangedDuringMigration() async throws {
+  /// A migration runs before the first write of the save.
+  ///
+  /// With a lifetime, that write notes that the cache has own lifetimes, and the record is read
+  /// after it. Without, the record was read before.
+  @Test(
+    "A reply that nothing has changed keeps a record that was migrated during its save.",
+    arguments: [nil, .hours(1)] as [Lifetime?])
+  func unchangedDuringMigration(lifetime: Lifetime?) async throws {
     let engine = InterruptedEngine(InMemoryEngine())
     let old = try Store(engine: engine, origin: .memory)
     try old.cache("numbers", of: Int.self).save(1, for: "a", validator: "v")
@@ -225,7 +231,7 @@ import Testing
         let report = try store.migrate(numbers)
         reports.withLock { $0 = report }
       }
-      return .unchanged(lifetime: .hours(1))
+      return .unchanged(lifetime: lifetime)
     }
     #expect(reports.withLock { $0?.migrated } == 1)
     #expect(entry?.value == 101 && entry?.isSaved == true)
@@ -233,7 +239,28 @@ import Testing
     let newest = try Store(engine: engine, origin: .memory)
     let migrated = try newest.cache("numbers", of: Int.self, schema: Schema(version: 2))
     let saved = try #require(try migrated.entry(for: "a"))
-    #expect(saved.value == 101 && saved.lifetime == .hours(1) && saved.validator == "v")
+    #expect(saved.value == 101 && saved.lifetime == lifetime && saved.validator == "v")
+  }
+
+  @Test("A reply that nothing has changed does not restamp what an earlier load has saved since.")
+  func unchangedAfterEarlierLoad() async throws {
+    let fixture = try LoadFixture()
+    defer { fixture.end() }
+    let numbers = try fixture.numbers()
+    try numbers.save(1, for: "a", validator: "old")
+    let (early, late) = (Source(), Source())
+    let first = Task { try await numbers.refresh("a", load: early.load) }
+    await early.begun(1)
+    try fixture.store.invalidate(tag: "other")
+    let second = Task { try await numbers.refresh("a", load: late.load) }
+    await late.begun(1)
+    early.reply(2)
+    #expect(try await first.value?.isSaved == true)
+    late.reply([.success(.unchanged(lifetime: nil, validator: "late"))])
+    let entry = try await second.value
+    #expect(entry?.value == 1 && entry?.isSaved == false)
+    let saved = try #require(try numbers.entry(for: "a"))
+    #expect(saved.value == 2 && saved.validator == nil)
   }
 
   @Test("A reply that nothing has changed does not write a payload in a segment again.")

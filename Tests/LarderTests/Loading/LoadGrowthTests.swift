@@ -8,14 +8,14 @@ import Testing
 
 /// Many keys in a call, or remembered as absent, cost what they must.
 @Suite(.timeLimit(.minutes(10))) struct LoadGrowthTests {
-  /// The processor time of a thread for `body`, the least of three, in seconds.
+  /// The processor time of a thread for `body`, the least of two, in seconds.
   private func time(_ body: () throws -> Void) rethrows -> Double {
     func now() -> Double {
       var time = timespec()
       clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
       return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
     }
-    return try (0..<3).map { _ in
+    return try (0..<2).map { _ in
       let start = now()
       try body()
       return now() - start
@@ -40,8 +40,8 @@ import Testing
       }
     }
     let (few, many) = (try ask(500), try ask(8000))
-    // 16 times as many keys: the square would be 256.
-    #expect(many < 64 * few, "\(few) s and \(many) s")
+    // 16 times as many keys: the square would be 256, and it is 18.
+    #expect(many < 40 * few, "\(few) s and \(many) s")
     await eventually("the loads have ended") { fixture.store.context.loads.isEmpty }
   }
 
@@ -69,7 +69,7 @@ import Testing
       for keys in [1, Int.max] {
         let (few, many) = (500, 8000)
         let times = [few, many].map { run($0, keys: min(keys, $0), isLeaving: isLeaving) }
-        #expect(times[1] < 64 * times[0], "\(times), leaving: \(isLeaving), keys: \(keys)")
+        #expect(times[1] < 40 * times[0], "\(times), leaving: \(isLeaving), keys: \(keys)")
       }
     }
   }
@@ -115,7 +115,7 @@ import Testing
     var random = SplitMix64(seed: seed)
     var model: [RecordKey: WriteTicket] = [:]
     var revoked: Set<WriteTicket> = []
-    for _ in 0..<3000 * proofFactor {
+    for _ in 0..<2000 * proofFactor {
       let key = RecordKey(cacheID: 1 + UInt64(random.below(2)), userKey: [UInt8(random.below(200))])
       switch random.below(8) {
       case 0...3:

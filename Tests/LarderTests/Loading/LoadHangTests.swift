@@ -43,7 +43,7 @@ import Testing
     // The refresh and the caller have a timer each.
     await fixture.timer.wait(untilRunning: 2)
     await fixture.timer.fire(.seconds(9))
-    await #expect(throws: LoadTimeout.self) { try await joined.value }
+    await #expect(throws: LoadTimeout.self) { try await joined.valueUnlessCancelled }
     #expect(try await numbers.value(for: "a") { _ in .value(3) } == 3)
     #expect(fixture.store.context.loads.isEmpty && fixture.timer.running == [])
     let time = fixture.loads().time
@@ -71,10 +71,10 @@ import Testing
     await eventually("the second caller has joined") { fixture.loads().joins == 1 }
     await fixture.timer.wait(untilRunning: 3)
     #expect(await fixture.timer.fire(.seconds(9)) == 2)
-    await #expect(throws: LoadTimeout.self) { try await first.value }
+    await #expect(throws: LoadTimeout.self) { try await first.valueUnlessCancelled }
     #expect(try await numbers.value(for: "a") { _ in .value(3) } == 3)
     hung.end()
-    #expect(try await second.value == 99)
+    #expect(try await second.valueUnlessCancelled == 99)
     // The later load has taken over the key.
     #expect(try numbers.value(for: "a") == 3)
   }
@@ -94,9 +94,9 @@ import Testing
     }
     await hung.begun.wait { $0 == 2 }
     tasks[0].cancel()
-    await #expect(throws: CancellationError.self) { try await tasks[0].value }
+    await #expect(throws: CancellationError.self) { try await tasks[0].valueUnlessCancelled }
     await fixture.timer.fire(.seconds(9))
-    await #expect(throws: LoadTimeout.self) { try await tasks[1].value }
+    await #expect(throws: LoadTimeout.self) { try await tasks[1].valueUnlessCancelled }
     #expect(try await numbers.value(for: "c") { _ in .value(5) } == 5)
     #expect(fixture.store.context.loads.isEmpty)
   }
@@ -128,10 +128,36 @@ import Testing
     try numbers.remove("0")
     mayAsk.change { $0 = true }
     for (number, task) in started.read({ $0 }).enumerated() {
-      #expect(try await task.value == number)
+      #expect(try await task.valueUnlessCancelled == number)
     }
     // They are no part of a load, and take turns.
     #expect(running.read { $0.most } == 1)
+  }
+
+  @Test("A task of a load that was abandoned may ask for the load's key.")
+  func taskOfAbandonedLoad() async throws {
+    let fixture = try LoadFixture()
+    defer { fixture.end() }
+    let numbers = try fixture.numbers { $0.hardTimeout = .seconds(9) }
+    let (begun, mayAsk) = (Watched<Task<Int, any Error>?>(nil), Watched(false))
+    let first = Task {
+      try await numbers.value(for: "a") {
+        let asking = Task {
+          await mayAsk.wait { $0 }
+          return try await numbers.value(for: "a") { 5 } as Int
+        }
+        begun.change { $0 = asking }
+        return try await asking.value
+      }
+    }
+    await begun.wait { $0 != nil }
+    await fixture.timer.fire(.seconds(9))
+    await #expect(throws: LoadTimeout.self) { try await first.valueUnlessCancelled }
+    // The closure still runs.
+    mayAsk.change { $0 = true }
+    let asking = try #require(begun.read { $0 })
+    #expect(try await asking.valueUnlessCancelled == 5)
+    #expect(try numbers.value(for: "a") == 5)
   }
 
   @Test("A task of a failed attempt does not make the next attempt wait for itself.")
@@ -173,8 +199,21 @@ import Testing
     mayAsk.change { $0 = true }
     await eventually("the other load has joined") { fixture.loads().joins == 1 }
     mayEnd.change { $0 = true }
-    #expect(try await first.value == 1)
+    #expect(try await first.valueUnlessCancelled == 1)
     let task = try #require(left.read { $0 })
-    #expect(try await task.value == 2)
+    #expect(try await task.valueUnlessCancelled == 2)
+  }
+}
+
+extension Task where Failure == any Error {
+  /// The value; the task is cancelled with the test that waits for it, as by a time limit.
+  fileprivate var valueUnlessCancelled: Success {
+    get async throws {
+      try await withTaskCancellationHandler {
+        try await value
+      } onCancel: {
+        cancel()
+      }
+    }
   }
 }

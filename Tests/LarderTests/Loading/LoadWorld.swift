@@ -63,8 +63,9 @@ struct LoadWorld {
   private var lastID = 0
   private var flights: [Int: Flight] = [:]
   private var callers: [Character: Caller] = [:]
-  /// The time of the last failure, and of the last reply that there is no value.
-  private var failedAt: Int?
+  /// The time of the last failure of each key; loads of cleared keys may still be under way.
+  private var failedAt: [UInt8: Int] = [:]
+  /// The time of the last reply that there is no value.
   private var absentAt: Int?
 
   init(_ loading: Loading, disk: Disk) {
@@ -114,7 +115,6 @@ extension LoadWorld {
     case .remove: return change(to: .missing)
     case .clear:
       key += 1
-      failedAt = nil
       return change(to: .missing)
     case .invalidate: return invalidate()
     case .expire: return expire()
@@ -130,7 +130,7 @@ extension LoadWorld {
       handle(.delayIsOver(flight: id))
       return true
     case .wait:
-      guard failedAt != nil || absentAt != nil else { return false }
+      guard !failedAt.isEmpty || absentAt != nil else { return false }
       now += 60
       return true
     }
@@ -190,7 +190,7 @@ extension LoadWorld {
     let new = newID()
     let open = openFlight
     noticeChanges()
-    if open == nil, !isThrottled {
+    if open == nil, !isThrottled(key) {
       flights[new] = Flight(key: key, changes: changes, epoch: epoch, isPromised: true)
       absentAt = nil
     }
@@ -212,7 +212,7 @@ extension LoadWorld {
   }
 
   /// Whether a load has failed less than the throttle ago.
-  private var isThrottled: Bool { failedAt.map { now < $0 + 30 } ?? false }
+  private func isThrottled(_ key: UInt8) -> Bool { failedAt[key].map { now < $0 + 30 } ?? false }
 
   private mutating func look() -> Bool {
     guard let id = flight(with: .look) else { return false }
@@ -224,7 +224,7 @@ extension LoadWorld {
 
   private mutating func reply(_ reply: LoadMachine.Reply) -> Bool {
     guard let id = flight(with: .load), let flight = flights[id] else { return false }
-    if !flight.isCancelled, flight.key == key { failedAt = nil }
+    if !flight.isCancelled { failedAt[flight.key] = nil }
     flights[id]?.reply = reply
     flights[id]?.work = nil
     handle(.replied(flight: id, [reply]))
@@ -236,9 +236,7 @@ extension LoadWorld {
     flights[id]?.work = nil
     flights[id]?.attempts += 1
     let isLast = flight.attempts + 1 > loading.retries.extra
-    if isLast, !flight.isCancelled, flight.key == key, loading.retryThrottle != nil {
-      failedAt = now
-    }
+    if isLast, !flight.isCancelled, loading.retryThrottle != nil { failedAt[flight.key] = now }
     handle(
       .failed(
         flight: id, TestFailure(), isFinal: false, [state(of: flight)], now: .seconds(now)))
@@ -359,12 +357,15 @@ extension LoadWorld {
       check(flights[id] != nil, "a flight starts beside an open one, or in spite of the throttle")
     case .load(let id, _):
       check(flights[id]?.isCancelled == false, "a cancelled flight loads")
+      check(
+        loading.hardTimeout == nil || flights[id]?.isLimited == true, "a load without hard timeout")
       flights[id]?.work = .load
       // An abandoned flight gives its slot to another one.
       let running = flights.values.filter { flight in
         flight.work == .load && !flight.isEnded && !(flight.isOverdue && flight.isCancelled)
       }.count
       check(running <= loading.concurrent ?? .max, "\(running) loads at once")
+      let isThrottled = flights[id].map { self.isThrottled($0.key) } ?? false
       if case .found = event, isThrottled {
         check(!waiters(of: id).isEmpty, "a refresh in spite of the throttle")
       }
@@ -426,7 +427,7 @@ extension LoadWorld {
             || (failure != nil && loading.staleIfError != nil), "a stale entry without leave")
       }
       if failure != nil, case .found = event {
-        check(isThrottled, "a throttle without a failure")
+        check(isThrottled(flight.key), "a throttle without a failure")
       }
       if isRefreshing { flights[caller.flight]?.isPromised = true }
     case .loaded(let saving):

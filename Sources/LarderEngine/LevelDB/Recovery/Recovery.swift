@@ -93,13 +93,12 @@ private struct StoreContents {
 
   /// Nil if there is no CURRENT.
   init?(of path: String, files: any StoreFiles) throws(EngineError) {
-    let current = "\(path)/CURRENT"
-    guard try files.kind(of: current) != nil else { return nil }
-    let text = String(decoding: try files.read(current, limit: 64), as: UTF8.self)
+    guard let current = try Manifest.current(in: path, files) else { return nil }
+    let text = String(decoding: current, as: UTF8.self)
     name = String(text.dropLast())
     guard text.last == "\n", name.hasPrefix("MANIFEST-"),
       UInt64(name.dropFirst("MANIFEST-".count)) != nil
-    else { throw .corrupt("\(current) names no MANIFEST") }
+    else { throw .corrupt("\(path)/CURRENT names no MANIFEST") }
     guard try files.kind(of: "\(path)/\(name)") != nil else {
       throw .corrupt("\(path)/\(name) is missing")
     }

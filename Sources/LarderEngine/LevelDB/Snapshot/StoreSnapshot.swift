@@ -129,11 +129,10 @@ package final class StoreSnapshot: Sendable {
     options.createIfMissing = false
     options.readOnlyCause = cause
     // Not the store's: if all segments are lost, the rows that name them are to be read, and found
-    // damaged, instead of being taken for the torn end of the logs.
-    let version = StoreMarker.formatVersion(
-      StoreMarker.plainVersion, of: try files.names(in: path))
+    // damaged, instead of being taken for the torn end of the logs. Segments that are there are
+    // found by their names, and a backup of the snapshot has the format of the store.
     try files.create(
-      "\(path)/\(StoreMarker.fileName)", with: Array(StoreMarker.contents(of: version).utf8))
+      "\(path)/\(StoreMarker.fileName)", with: Array(StoreMarker.contents.utf8))
     return try LevelDBEngine(at: path, options: options, of: self)
   }
 }
