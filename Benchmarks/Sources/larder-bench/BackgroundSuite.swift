@@ -70,7 +70,7 @@ struct BackgroundSuite {
         }, &load)
     case .collection:
       try bench.overwriteAll()
-      try bench.save(beside: bench.engine.collectSegments, &load)
+      try bench.save(beside: { try bench.engine.collectSegments() }, &load)
     }
     // What the saves have left must not burden the next work.
     try bench.engine.collectSegments()
