@@ -128,6 +128,34 @@ import Testing
     try engine.close()
   }
 
+  @Test("Segments that a cursor has kept are deleted when it ends during a collection, too.")
+  func cursorDuringCollection() throws {
+    let directory = try TemporaryDirectory()
+    let hold = Hold()
+    var options = Self.options()
+    options.files = DirectFiles(watch: { if $0 == .remove { hold.willRemove() } })
+    let engine = try LevelDBEngine(at: directory.path, options: options)
+    for number in 0..<42 { try Self.put(number, in: engine) }
+    engine.waitForBackgroundWork()
+    var first: (any EngineCursor)? = try engine.cursor(over: EngineRange())
+    #expect(try first?.next() == true)
+    for number in 0..<21 { try engine.remove("key \(number)") }
+    engine.waitForBackgroundWork()
+    // It keeps only the segments that die from now on.
+    var second: (any EngineCursor)? = try engine.cursor(over: EngineRange())
+    #expect(try second?.next() == true)
+    for number in 21..<42 { try engine.remove("key \(number)") }
+    engine.waitForBackgroundWork()
+    hold.begin()
+    first = nil
+    hold.waitUntilHeld()
+    second = nil
+    hold.end()
+    engine.waitForBackgroundWork()
+    #expect(try Self.segments(directory) <= 2)
+    try engine.close()
+  }
+
   @Test("A few values that are saved again and again take a segment and twice their size at most.")
   func turnover() throws {
     let directory = try TemporaryDirectory()

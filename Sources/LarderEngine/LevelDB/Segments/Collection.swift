@@ -58,7 +58,7 @@ extension LevelDBEngine {
   ///
   /// - Parameters:
   ///   - effort: How much is copied to give back room.
-  ///   - proceed: Called before each piece that is copied, with the bytes that were copied and that
+  ///   - proceed: Called after each piece that was copied, with the bytes that were copied and that
   ///     are to be copied in all. If it returns false, the collection ends there.
   /// - Throws: ``EngineError/corrupt(_:)`` if a row could not be read: nothing is deleted then.
   ///   ``EngineError/io(_:)``, ``EngineError/diskFull``, ``EngineError/writesDisabled(cause:)``,
@@ -184,12 +184,17 @@ extension LevelDBEngine {
   func release(_ iterator: LevelDBIterator) {
     guard owner.isCurrent else { return }
     database.release(iterator)
+    if askIfReleased() { collectIfDue(mayWait: false) }
+  }
+
+  /// Asks for a collection if segments wait, and no iterator keeps them any longer.
+  private func askIfReleased() -> Bool {
     guard let generation = schedule.waitedGeneration,
       generation <= database.oldestGeneration ?? .max
-    else { return }
+    else { return false }
     schedule.waits(for: nil)
     schedule.ask()
-    collectIfDue(mayWait: false)
+    return true
   }
 }
 
@@ -238,6 +243,8 @@ extension LevelDBEngine {
     }
     try delete(&collection, sizes, in: segments)
     schedule.waits(for: collection.condemned.map(\.generation).min())
+    // An iterator that has ended since the deletions did not know that they wait.
+    _ = askIfReleased()
     if effort == .complete, let failure { throw failure }
   }
 
