@@ -28,8 +28,9 @@ extension Store {
   ///
   /// Rows of cleared and dropped caches are deleted. All of LevelDB's tables are rewritten, so
   /// values that are kept in LevelDB are written once. Segments in which nothing is live are
-  /// deleted; segments of which at least an eighth is dead are copied. Other calls continue, and
-  /// share the device. While the disk is nearly full, saves may throw ``StoreError/diskFull``.
+  /// deleted. What is live in segments that are at least an eighth dead is copied. Other calls
+  /// continue, and share the device. While the disk is nearly full, saves may throw
+  /// ``StoreError/diskFull``.
   ///
   /// If the task is cancelled, the call ends after the range of keys, or the megabyte of payloads,
   /// that it is working on. What was given back until then stays so, and the next call does the
@@ -58,7 +59,7 @@ extension Store {
   }
 
   /// The same on the caller's thread; throws `CancellationError` once `proceed` returns false.
-  package func compact(while proceed: (_ fraction: Double) -> Bool) throws -> CompactionReport {
+  private func compact(while proceed: (_ fraction: Double) -> Bool) throws -> CompactionReport {
     try requireWritable()
     try context.checkOpen()
     var report = CompactionReport()
@@ -94,7 +95,7 @@ extension Store {
     }
   }
 
-  /// The whole store in at most ``mostRanges`` ranges, each of which begins with a cache.
+  /// The whole store as ranges that begin with a cache, at most ``mostRanges``.
   private func rangesOfCaches() throws(StoreError) -> [EngineRange] {
     var ids = try withRegistry { registry throws(StoreError) in
       var ids: [UInt64] = []

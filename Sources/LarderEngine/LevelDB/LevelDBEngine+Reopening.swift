@@ -11,7 +11,7 @@ extension LevelDBEngine {
   /// On a full disk it waits for a collection of segments. A batch that frees room may use the
   /// reserve, and is tried again also while compactions fail at a damaged block.
   ///
-  /// - Throws: `error`, or that of the last attempt.
+  /// - Throws: `error` if no attempt was made; otherwise the error of the last attempt.
   func commitAgain(
     _ batch: inout WriteBatch, synced: Bool, after error: EngineError
   ) throws(EngineError) -> Commit {

@@ -312,7 +312,7 @@ extension LevelDBWriter {
     }
   }
 
-  /// The segment that is appended to; nil if there is none.
+  /// The segment that is appended to, if one was begun.
   var currentSegment: SegmentWriter.Place? {
     switch segments {
     case .some(let segments): segments.currentPlace

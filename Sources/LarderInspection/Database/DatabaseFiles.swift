@@ -20,7 +20,7 @@ struct DatabaseFiles {
   ///
   /// - Parameters:
   ///   - directory: The directory of the database.
-  ///   - source: The directory of which it is a snapshot; nil if it is none.
+  ///   - source: The directory that was captured; nil for no snapshot.
   /// - Throws: An ``InspectionError`` with the status `unavailable` if there is no database, or if
   ///   its files change too fast; `io`.
   init(at directory: String, of source: String? = nil) throws(InspectionError) {

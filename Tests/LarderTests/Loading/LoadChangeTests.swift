@@ -89,6 +89,15 @@ import Testing
     #expect(try numbers.value(for: "a") == 3)
   }
 
+  /// Begins a load of "a".
+  private func refresh(
+    _ numbers: Cache<String, Int>, by source: Source
+  ) async -> Task<LoadedEntry<Int>?, any Error> {
+    let task = Task { try await numbers.refresh("a", load: source.load) }
+    await source.begun(1)
+    return task
+  }
+
   @Test("Loads of a key that began before and after an invalidation are saved in their order.")
   func loadsInOrder() async throws {
     let fixture = try LoadFixture()
@@ -96,11 +105,9 @@ import Testing
     let numbers = try fixture.numbers { $0.absentFor = .seconds(60) }
     for (isEarlyFirst, isAbsent) in [(true, false), (false, false), (true, true), (false, true)] {
       let (early, late) = (Source(), Source())
-      let first = Task { try await numbers.refresh("a", load: early.load) }
-      await early.begun(1)
+      let first = await refresh(numbers, by: early)
       try fixture.store.invalidate(tag: "other")
-      let second = Task { try await numbers.refresh("a", load: late.load) }
-      await late.begun(1)
+      let second = await refresh(numbers, by: late)
       let reply: LoadReply<Int> = isAbsent ? .absent : .value(2)
       if isEarlyFirst {
         early.reply(1)
@@ -249,11 +256,9 @@ import Testing
     let numbers = try fixture.numbers()
     try numbers.save(1, for: "a", validator: "old")
     let (early, late) = (Source(), Source())
-    let first = Task { try await numbers.refresh("a", load: early.load) }
-    await early.begun(1)
+    let first = await refresh(numbers, by: early)
     try fixture.store.invalidate(tag: "other")
-    let second = Task { try await numbers.refresh("a", load: late.load) }
-    await late.begun(1)
+    let second = await refresh(numbers, by: late)
     early.reply(2)
     #expect(try await first.value?.isSaved == true)
     late.reply([.success(.unchanged(lifetime: nil, validator: "late"))])

@@ -4,7 +4,7 @@ import Synchronization
 package enum CollectionEffort: Sendable {
   /// Copies the live payloads of segments that are at least half dead.
   case routine
-  /// Copies those of segments of which an eighth is dead.
+  /// Copies the live payloads of segments that are at least an eighth dead.
   case complete
 
   /// Whether a segment of `size` bytes has so few live ones that they are copied.
@@ -132,11 +132,11 @@ struct CollectionSchedule: ~Copyable {
   /// Notes the engine's write count when a save has waited for room.
   func didWaitForRoom(writes: Int) { state.withLock { $0.writesWhenFull = writes } }
 
-  /// Notes that segments are to be deleted once iterators before `generation` have ended; nil if
-  /// there are none.
+  /// Notes that segments are to be deleted once all iterators before `generation` have ended; with
+  /// nil, no segment waits.
   func waits(for generation: UInt64?) { waited.store(generation ?? 0, ordering: .relaxed) }
 
-  /// The generation for which segments wait; nil if there are none.
+  /// The generation for which segments wait; nil if no segment waits.
   var waitedGeneration: UInt64? {
     let generation = waited.load(ordering: .relaxed)
     return generation > 0 ? generation : nil

@@ -88,7 +88,7 @@ extension LevelDBWriter {
     }
   }
 
-  /// The size of the payload in a segment of the value that was read; 0 if there is none.
+  /// The size of the payload of the value that was read, if it is in a segment; otherwise 0.
   func separatedBytes(under key: [UInt8]) -> Int {
     let format: ValueSeparation
     switch segments {

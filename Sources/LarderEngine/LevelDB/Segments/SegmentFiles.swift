@@ -52,8 +52,9 @@ final class SegmentFiles: Sendable {
   /// Counts payloads that were removed.
   func didRemove(_ count: Int) { removed.add(count, ordering: .relaxed) }
 
-  /// The most bytes of frames that can have died since the store was opened, as far as is known:
-  /// those of frames that were saved, which may have replaced others, and of removed ones.
+  /// An estimate of the bytes that have died since the store was opened.
+  ///
+  /// A payload that was saved may have replaced one of its size. Removed payloads count as well.
   var changedBytes: Int {
     appendedBytes - moved.load(ordering: .relaxed) + removed.load(ordering: .relaxed)
   }

@@ -85,7 +85,7 @@ struct SegmentWriter: ~Copyable {
     let byteCount: Int
   }
 
-  /// The segment that is appended to; nil if there is none.
+  /// The segment that is appended to, if one was begun.
   var currentPlace: Place? { current.map { Place(number: $0.number, byteCount: $0.end) } }
 
   /// Appends the frame of a payload.
