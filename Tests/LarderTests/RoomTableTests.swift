@@ -117,19 +117,54 @@ import Testing
       "\(row.longest.formatted(.units(allowed: [.milliseconds])))")
   }
 
+  /// A store on a simulated disk of this size.
+  private static func store(_ megabytes: UInt64, _ options: Store.Options) throws -> Store {
+    let disk = SimulatedDisk()
+    disk.setCapacity(megabytes << 20)
+    var engineOptions = options.engineOptions
+    engineOptions.files = SimulatedFiles(disk)
+    let engine = try LevelDBEngine(at: "/store", options: engineOptions)
+    return try Store(engine: engine, options: options, origin: .disk)
+  }
+
+  @Test("A save that has waited for room counts once in a budget, and is observed once.")
+  func waited() async throws {
+    let options = Self.options(ManualClock(), segments: true)
+    let store = try Self.store(8, options)
+    let expected = try Store(
+      engine: InMemoryEngine(), options: options, origin: .memory)
+    let (cache, model) = (try Self.pictures(in: store), try Self.pictures(in: expected))
+    var filled = 0
+    while try isSaved(filled, in: cache) { filled += 1 }
+    try cache.removeAll()
+    let changes = cache.changes(buffered: 1000)
+    var saved: [Int] = []
+    while saved.count < filled * 9 / 10 {
+      try #require(try isSaved(saved.count, in: cache) && isSaved(saved.count, in: model))
+      saved.append(saved.count)
+    }
+    let counts = try [cache, model].map { cache in
+      try #require(cache.store.context.budgets.accounting.count(cache.core.id)).bytes
+    }
+    #expect(counts[0] == counts[1])
+    try store.close()
+    var observed: [Int?] = []
+    for await change in changes { observed.append(change.key) }
+    #expect(observed == saved)
+  }
+
+  private static func pictures(in store: Store) throws -> Cache<Int, Data> {
+    try store.cache(
+      "pictures", of: Data.self, keyedBy: Int.self, coder: .bytes, byteBudget: 1 << 30)
+  }
+
   @Test(
     "Removals on a full simulated disk make room for saves at once.",
     arguments: Removal.allCases, [false, true])
   func simulated(removal: Removal, segments: Bool) throws {
     for megabytes in (isProof ? [8, 24] : [8]) as [UInt64] {
-      let disk = SimulatedDisk()
-      disk.setCapacity(megabytes << 20)
       let clock = ManualClock()
-      let options = Self.options(clock, segments: segments)
-      var engineOptions = options.engineOptions
-      engineOptions.files = SimulatedFiles(disk)
-      let engine = try LevelDBEngine(at: "/store", options: engineOptions)
-      let store = try Store(engine: engine, options: options, origin: .disk)
+      let store = try Self.store(megabytes, Self.options(clock, segments: segments))
       let row = try measure(removal, in: store, clock)
       Self.print(row, "simulated \(megabytes) MB", segments: segments, removal)
       expect(row, removal, segments: segments)

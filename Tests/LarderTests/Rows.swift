@@ -71,5 +71,6 @@ enum Rows {
     SEG-21 CompactTests/cancel
     SEG-21 CompactTests/beside
     SEG-22 RoomTableTests/simulated
+    SEG-22 RoomTableTests/waited
     """
 }
