@@ -8,20 +8,6 @@ import Testing
 
 /// Many keys in a call, or remembered as absent, cost what they must.
 @Suite(.timeLimit(.minutes(10))) struct LoadGrowthTests {
-  /// The processor time of a thread for `body`, the least of two, in seconds.
-  private func time(_ body: () throws -> Void) rethrows -> Double {
-    func now() -> Double {
-      var time = timespec()
-      clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-      return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
-    }
-    return try (0..<2).map { _ in
-      let start = now()
-      try body()
-      return now() - start
-    }.min() ?? 0
-  }
-
   @Test("The time to ask for several keys grows with their number, and not with its square.")
   func askingForKeys() async throws {
     let fixture = try LoadFixture(.memory)
@@ -29,7 +15,7 @@ import Testing
     let numbers = try fixture.numbers()
     let loads = numbers.core.loads
     func ask(_ count: Int) throws -> Double {
-      try time {
+      try processorTime {
         let keys = try (0..<count).map {
           try numbers.core.recordKey(of: "\(UUID()) \($0)", id: numbers.core.id)
         }
@@ -48,7 +34,7 @@ import Testing
   @Test("Waiters join, leave and get values in a time that grows with their number.")
   func waiters() {
     func run(_ count: Int, keys: Int, isLeaving: Bool) -> Double {
-      time {
+      processorTime {
         var machine = LoadMachine()
         for id in 0..<count {
           let key = withUnsafeBytes(of: id % keys) { Array($0) }
@@ -87,7 +73,7 @@ import Testing
       { try others.save(1, for: "a") },
     ]
     func times() throws -> [Double] {
-      try changes.map { change in try time { for _ in 0..<20 { try change() } } }
+      try changes.map { change in try processorTime { for _ in 0..<20 { try change() } } }
     }
     let key = try numbers.core.recordKey(of: "one", id: numbers.core.id)
     #expect(register.add(key, WriteTicket(), of: numbers.core.loads))
