@@ -15,7 +15,7 @@ endif
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 4
 
 .DEFAULT_GOAL := help
-.PHONY: help deps demo test test-times house check lint api consumer examples traits docs \
+.PHONY: help deps demo test test-times house trace check lint api consumer examples traits docs \
   bench-quick address zones fuzz payloads counts proof bench bench-compare bench-deps format \
   install
 
@@ -32,10 +32,13 @@ test: deps ## install LevelDB if it is missing, build, and run all tests
 test-times: deps ## print the tests that take most processor time; FILTER=name for some tests
 	Scripts/test-times $(FILTER)
 
-house: ## print how large the code is: lines, functions, targets, comments
+house: ## print how large the code is: lines, by part, functions, types, targets, comments
 	Scripts/house
 
-check: lint test api traits consumer examples docs bench-quick ## all checks before a change lands
+trace: ## print how many files a save, a read and a load enter, and check WalkThrough.md
+	Scripts/trace
+
+check: lint test trace api traits consumer examples docs bench-quick ## all checks of a change
 
 lint: ## check the formatting, strictly
 	$(SWIFT) format lint --strict --recursive --parallel Package.swift Sources Plugins Tests \

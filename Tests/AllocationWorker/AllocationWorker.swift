@@ -1,7 +1,7 @@
 // Counts the allocations of encoding a value into a buffer with room, of decoding it, and of making
 // the same value by hand, and prints a line for each type of payload. With arguments, it counts
-// those of reads, or measures the memory that a store takes. It is a process of its own because it
-// counts all allocations of its process.
+// those of reads, measures the memory that a store takes, or repeats an operation for a trace. It
+// is a process of its own because it counts all allocations of its process.
 
 import Foundation
 import Larder
@@ -22,7 +22,13 @@ struct AllocationWorker {
     case ("memory", 5):
       guard let limit = Int(arguments[3]) else { fallthrough }
       try MemoryUse.run(in: arguments[2], limit: limit, kind: arguments[4])
-    default: print("usage: AllocationWorker [hits DIR | memory DIR BYTES KIND]")
+    case ("trace", 5):
+      guard let operation = Traces(rawValue: arguments[2]), let count = Int(arguments[4]) else {
+        fallthrough
+      }
+      try operation.run(count, in: arguments[3])
+    default:
+      print("usage: AllocationWorker [hits DIR | memory DIR BYTES KIND | trace CALL DIR COUNT]")
     }
   }
 
