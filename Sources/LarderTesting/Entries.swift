@@ -1,6 +1,5 @@
 public import Foundation
 public import Larder
-public import LarderFeeds
 
 // MARK: - Results of reads
 
@@ -91,33 +90,5 @@ extension LoadedEntry {
       value, origin: origin, savedAt: savedAt, age: age, isStale: isStale,
       isRefreshing: isRefreshing, isSaved: isSaved && saveFailure == nil,
       saveFailure: saveFailure, loadFailure: loadFailure)
-  }
-}
-
-extension Loaded {
-  /// Makes a loaded value that no loader has returned, for previews and tests.
-  ///
-  /// - Parameters:
-  ///   - value: The value.
-  ///   - source: The source of the value; the server by default.
-  ///   - savedAt: The date the value was saved; nil, the default, for one from the server.
-  ///   - age: The age of the value; nil, the default, for one from the server.
-  ///   - isStale: Whether it is past its fresh time, or at its maximum age; false by default.
-  ///   - isRefreshing: Whether it is being refreshed in the background; false by default.
-  ///   - isRevalidated: Whether the server has confirmed it; false by default.
-  ///   - isSaved: Whether the cache holds it; true by default.
-  ///   - saveFailure: Why it could not be saved; nil by default.
-  ///   - leftOut: The number of items that it leaves out; 0 by default.
-  ///   - remoteFailure: Why the server failed before it was read from the cache; nil by default.
-  public init(
-    value: Value, from source: Source = .remote, savedAt: Date? = nil, age: Duration? = nil,
-    isStale: Bool = false, isRefreshing: Bool = false, isRevalidated: Bool = false,
-    isSaved: Bool = true, saveFailure: StoreError? = nil, leftOut: Int = 0,
-    remoteFailure: RemoteFailure? = nil
-  ) {
-    self.init(
-      value: value, source: source, isRevalidated: isRevalidated, isStale: isStale,
-      isRefreshing: isRefreshing, savedAt: savedAt, age: age, isSaved: isSaved,
-      saveFailure: saveFailure, leftOut: leftOut, remoteFailure: remoteFailure)
   }
 }

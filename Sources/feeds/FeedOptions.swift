@@ -130,7 +130,7 @@ struct FeedOptions: ParsableArguments {
       policy.applied(to: try makeLoader(client, store))
     }
     let maxAge = cache.maxAge
-    policy.report(loader.cache, "all", maxAge ?? loader.policy.maxAge)
+    policy.report(loader.cache, "all", maxAge ?? loader.policy.loading.maxAge)
     let loaded = try await load(in: place) { try await loader.load(maxAge: maxAge) }
     try list.report(loaded, in: place, line: line)
   }

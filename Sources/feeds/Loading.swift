@@ -52,13 +52,14 @@ private func cancelledByInterrupt<R: Sendable>(
 /// Describes the source of a value, whether it was saved, and its age.
 func provenance<Value>(of loaded: Loaded<Value>, in place: StorePlace) -> String {
   if loaded.isRevalidated { return "from the cache, confirmed by the server" }
-  guard let savedAt = loaded.savedAt, let age = loaded.age else {
+  guard let savedAt = loaded.savedAt else {
     guard loaded.isSaved else { return "from the server, not saved" }
     return place == .memory ? "from the server, kept in memory only" : "from the server, saved"
   }
   let state = loaded.isStale ? "stale, saved" : "saved"
   let refresh = loaded.isRefreshing ? ", being refreshed" : ""
-  return "from the cache, \(state) \(savedAt.formatted(.iso8601)), \(words(forAge: age))\(refresh)"
+  let (date, age) = (savedAt.formatted(.iso8601), words(forAge: loaded.age))
+  return "from the cache, \(state) \(date), \(age)\(refresh)"
 }
 
 /// Prints warnings about failures during a successful load.

@@ -11,7 +11,7 @@ struct PolicyWord: ExpressibleByArgument {
     ("server-first", { $0.order = .remoteThenCache }),
     ("cache-only", { $0.order = .cacheOnly }),
     ("server-only", { ($0.order, $0.savesRemote) = (.remoteOnly, false) }),
-    ("stale-on-failure", { $0.servesStale = .onFailure }),
+    ("stale-on-failure", { $0.loading.staleIfError = .seconds(Int.max) }),
     ("http-caching", { $0.httpCaching = true }),
   ]
 

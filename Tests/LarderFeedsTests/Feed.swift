@@ -63,7 +63,7 @@ struct Delivery: Sendable {
 
   init<Value>(_ loaded: Loaded<Value>, items: [String]) {
     self.items = items
-    fromCache = loaded.source == .cache
+    fromCache = loaded.origin != .loaded
     savedAt = loaded.savedAt
     age = loaded.age
     isSaved = loaded.isSaved

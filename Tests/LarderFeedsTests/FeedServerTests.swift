@@ -90,7 +90,7 @@ import Testing
       #expect(list.count == Payloads.imageCount)
       for (index, image) in list.enumerated() {
         let loaded = try await images.load(image.url)
-        #expect(loaded.value == Payloads.imageBytes(index + 1) && loaded.source == .remote)
+        #expect(loaded.value == Payloads.imageBytes(index + 1) && loaded.origin == .loaded)
       }
       let asked = server.requests.count
       for (index, image) in list.enumerated() {

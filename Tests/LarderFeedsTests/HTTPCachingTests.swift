@@ -27,7 +27,7 @@ import Testing
     for round in 2...3 {
       bench.clock.advance(by: .seconds(60))
       let loaded = try await bench.load()
-      #expect(loaded.value == ["a"] && loaded.source == .cache && loaded.isRevalidated)
+      #expect(loaded.value == ["a"] && loaded.origin != .loaded && loaded.isRevalidated)
       #expect(!loaded.isStale && loaded.isSaved && loaded.age == .zero && loaded.savedAt == nil)
       #expect(bench.client.requests.count == round)
       bench.clock.advance(by: .seconds(59))
@@ -167,7 +167,7 @@ import Testing
     _ = try await bench.load()
     bench.clock.advance(by: .seconds(60))
     let loaded = try await bench.load()
-    #expect(loaded.value == ["b"] && loaded.source == .remote && !loaded.isRevalidated)
+    #expect(loaded.value == ["b"] && loaded.origin == .loaded && !loaded.isRevalidated)
     bench.clock.advance(by: .seconds(3599))
     #expect(try await bench.load().value == ["b"])
     bench.clock.advance(by: .seconds(1))
@@ -190,16 +190,50 @@ import Testing
   func maximumAge() async throws {
     let fields = "Cache-Control: max-age=3600, must-revalidate"
     let bench = try bench([.words("a", fields: fields), .offline, .offline]) {
-      $0.servesStale = .onFailure
+      $0.loading.staleIfError = .seconds(Int.max)
     }
     _ = try await bench.load()
     bench.clock.advance(by: .seconds(60))
-    #expect(try await bench.load(.seconds(61)).source == .cache)
+    #expect(try await bench.load(.seconds(61)).origin != .loaded)
     #expect(bench.client.requests.count == 1)
     let stale = try await bench.load(.seconds(60))
     #expect(stale.value == ["a"] && stale.isStale && stale.remoteFailure == .connectivity)
     bench.clock.advance(by: .seconds(3540))
     #expect(await feedError { try await bench.load(.seconds(60)) }?.reason == .connectivity)
+  }
+
+  @Test("A value that must be confirmed is not returned, however slow the server.")
+  func mustRevalidateAndTime() async throws {
+    for order in [SourceOrder.cacheThenRemote, .remoteThenCache] {
+      let fields = "Cache-Control: max-age=60, must-revalidate"
+      let bench = try bench([.words("a", fields: fields), .hold], order) {
+        $0.loading.softTimeout = .seconds(2)
+        $0.loading.staleWhileRevalidate = true
+      }
+      _ = try await bench.load()
+      let timers = bench.timer.started.count
+      bench.clock.advance(by: .seconds(60))
+      async let loaded = bench.load()
+      try await bench.client.waitForHeldRequests(1)
+      bench.client.release(1, with: .words("b"))
+      #expect(try await loaded.value == ["b"])
+      #expect(bench.timer.started.count == timers)
+    }
+  }
+
+  @Test("A value that must be confirmed is not returned from the cache only.")
+  func mustRevalidateWithoutServer() async throws {
+    let fields = "Cache-Control: max-age=60, must-revalidate"
+    let bench = try bench([.words("a", fields: fields)]) {
+      $0.loading.staleIfError = .seconds(Int.max)
+    }
+    _ = try await bench.load()
+    var offline = bench.words
+    offline.policy.order = .cacheOnly
+    #expect(try await offline.load("a").value == ["a"])
+    bench.clock.advance(by: .seconds(60))
+    let error = await feedError { [offline] in try await offline.load("a") }
+    guard case .notFound? = error else { return unexpected(error) }
   }
 
   @Test("A failure that is not the server's trouble does not use stale-if-error.")
@@ -231,10 +265,10 @@ import Testing
     try first.store.close()
 
     let second = try bench([.status(503), .status(304)], in: URL(filePath: directory.path)) {
-      $0.servesStale = .onFailure
+      $0.loading.staleIfError = .seconds(Int.max)
     }
     second.clock.advance(by: .seconds(59))
-    #expect(try await second.load().source == .cache)
+    #expect(try await second.load().origin != .loaded)
     second.clock.advance(by: .seconds(1))
     let error = await feedError { try await second.load() }
     #expect(error?.reason == .invalidData)

@@ -78,7 +78,7 @@ private let url = ImageBench.url
   @Test("Cancelling a load that has delivered takes nothing back.")
   func cancelledAfterwards() async throws {
     let bench = try ImageBench(ScriptedClient(.reply(200, ImageBench.bytes)))
-    let task = Mutex<LoadTask<Loaded<Data>>?>(nil)
+    let task = Mutex<Task<Void, Never>?>(nil)
     let delivered = Counter()
 
     let result = try await completion { done in
@@ -125,7 +125,7 @@ private let url = ImageBench.url
     let bench = try ImageBench(ScriptedClient(last: .reply(200, Data([7]))))
     if isSaved { try bench.cache.save(ImageBench.bytes, for: url) }
     let delivered = Counter()
-    let running = Mutex<LoadTask<Loaded<Data>>?>(nil)
+    let running = Mutex<Task<Void, Never>?>(nil)
     let (reads, read) = AsyncStream.makeStream(of: Void.self)
     bench.engine.beforeReads {
       running.withLock { $0?.cancel() }

@@ -79,7 +79,7 @@ private let bytes = ImageBench.bytes
 
     let loaded = try await bench.loader.load(url)
 
-    #expect(loaded.value == Data(body) && loaded.source == .remote)
+    #expect(loaded.value == Data(body) && loaded.origin == .loaded)
   }
 }
 
@@ -126,7 +126,7 @@ private let bytes = ImageBench.bytes
       for order in [SourceOrder.cacheOnly, .cacheThenRemote] {
         let messages = try await bench.messages {
           let loaded = try await bench.loader(order).load(url)
-          #expect(loaded.value == bytes && loaded.source == .cache && loaded.age == .seconds(age))
+          #expect(loaded.value == bytes && loaded.origin != .loaded && loaded.age == .seconds(age))
         }
         #expect(messages == [.retrieve])
       }
@@ -178,12 +178,12 @@ private let bytes = ImageBench.bytes
 
     let messages = try await bench.messages {
       let loaded = try await bench.loader.load(url)
-      #expect(loaded.value == bytes && loaded.source == .remote && loaded.isSaved)
+      #expect(loaded.value == bytes && loaded.origin == .loaded && loaded.isSaved)
       #expect(bench.engine.messages.last == .replace(1))
     }
 
     #expect(messages == [.retrieve, .replace(1)])
-    #expect(try await bench.loader.load(url).source == .cache)
+    #expect(try await bench.loader.load(url).origin != .loaded)
     #expect(bench.client.urls == [url])
   }
 

@@ -1,5 +1,6 @@
 import AcceptanceRows
 import Foundation
+import Larder
 import LarderFeeds
 import LarderTestSupport
 import LarderTesting
@@ -16,7 +17,7 @@ import Testing
     let loaded = try await loader.load("jack johnson")
 
     #expect(loaded.value == [Feed.mediaItem(2), Feed.mediaItem(1)])
-    #expect(loaded.source == .remote && loaded.savedAt == nil && !loaded.isSaved)
+    #expect(loaded.origin == .loaded && loaded.savedAt == nil && !loaded.isSaved)
   }
 
   @Test("Without a connection there is an error.")

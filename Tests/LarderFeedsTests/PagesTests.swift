@@ -112,7 +112,7 @@ import Testing
   @Test("Each page is retried by itself.")
   func retries() async throws {
     var policy = LoadPolicy(.remoteOnly)
-    policy.retry = .extra(1, on: [.invalidData])
+    policy.loading.retries = Loading.Retries(extra: 1, first: .zero)
     let client = ScriptedClient(
       .reply(500), try page(1, link: "<?page=2>; rel=next"), .reply(500), try page(2))
     let loader = try loader(client, policy) { [$0.link("next")] }

@@ -66,7 +66,7 @@ import Testing
         return try await client.send(request, body: body)
       }
     var policy = LoadPolicy(.remoteOnly)
-    policy.retry = .extra(1, on: [.invalidData])
+    policy.loading.retries = Loading.Retries(extra: 1, first: .zero)
     let loader = Loader<Void, String, [String]>(
       .json([String].self, at: { web("https://words.example.org") }, { $0 }), client: client,
       cache: nil, key: { "all" }, policy: policy)

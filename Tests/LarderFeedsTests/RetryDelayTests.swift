@@ -1,4 +1,5 @@
 import Foundation
+import Larder
 import LarderFeeds
 import LarderTestSupport
 import LarderTesting
@@ -10,8 +11,7 @@ import Testing
   func delays() async throws {
     let answers = [ScriptedClient.Answer](repeating: .status(503), count: 4)
     let bench = try SharedBench(.cacheThenRemote, answers + [.words("x")]) {
-      $0.retry = .extra(
-        4, on: [.invalidData], firstDelay: .seconds(8), longestDelay: .seconds(20))
+      $0.loading.retries = Loading.Retries(extra: 4, first: .seconds(8), upTo: .seconds(20))
     }
     async let loaded = bench.load()
     // The store's chance is 0.5.
@@ -26,7 +26,7 @@ import Testing
   @Test("A load that is cancelled between attempts makes no other one.")
   func cancelled() async throws {
     let bench = try SharedBench(.remoteOnly, [.offline]) {
-      $0.retry = .extra(1, on: [.connectivity], firstDelay: .seconds(8))
+      $0.loading.retries = Loading.Retries(extra: 1, first: .seconds(8))
     }
     let load = Task { try await bench.load() }
     await bench.timer.wait(untilRunning: 1)
@@ -38,7 +38,7 @@ import Testing
   @Test("Attempts without a delay start no timer.")
   func withoutDelay() async throws {
     let bench = try SharedBench(.remoteOnly, [.offline, .words("x")]) {
-      $0.retry = .extra(1, on: [.connectivity])
+      $0.loading.retries = Loading.Retries(extra: 1, first: .zero)
     }
     #expect(try await bench.load().value == ["x"])
     #expect(bench.timer.started.isEmpty)

@@ -1,5 +1,6 @@
 import AcceptanceRows
 import Foundation
+import Larder
 import LarderEngine
 import LarderFeeds
 import LarderTesting
@@ -102,7 +103,7 @@ import Testing
       url: { web("https://feeds.example.org/\(asked.next())") },
       map: { _, _ in throw RemoteFailure.invalidData })
     var policy = LoadPolicy(.remoteOnly)
-    policy.retry = .extra(2, on: [.invalidData])
+    policy.loading.retries = Loading.Retries(extra: 2, first: .zero)
     let client = ScriptedClient(last: .reply(200, ""))
     let loader = Loader<Void, String, String>(
       endpoint, client: client, cache: nil, key: { "k" }, policy: policy)

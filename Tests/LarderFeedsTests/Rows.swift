@@ -13,7 +13,7 @@ enum Rows {
   ///
   /// Other rows, listed in `Tests/ROWS.md`, say that a load delivers nothing after its loader was
   /// released. A `Loader` is a value: nothing is released, and a load keeps alive what it needs.
-  /// `LoadTask.cancel()` ends a load, so each of these rows names the test that nothing is
+  /// Cancelling its task ends a load, so each of these rows names the test that nothing is
   /// delivered after a cancellation.
   static let tables = [
     AcceptanceTable("GEN", 1...86, notApplicable: [61, 62, 71], genres),

@@ -278,7 +278,7 @@ import Testing
     }
     guard case .remote(.connectivity, cache: nil) = offline else { return unexpected(offline) }
     let online = try await loader.load()
-    #expect(online.value == [2] && online.source == .remote)
+    #expect(online.value == [2] && online.origin == .loaded)
   }
 
   @Test("Cache only: no request is ever made.")

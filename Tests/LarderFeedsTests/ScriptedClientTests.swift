@@ -60,18 +60,20 @@ import Testing
 
   @Test("A loaded value for a preview has what it is made with, and otherwise that of a new one.")
   func loaded() {
-    let new = Loaded(value: 7)
-    #expect(new.value == 7 && new.source == .remote && new.isSaved && !new.isStale)
-    #expect(!new.isRefreshing && !new.isRevalidated && new.savedAt == nil && new.age == nil)
+    let new = Loaded(LoadedEntry(value: 7))
+    #expect(new.value == 7 && new.origin == .loaded && new.isSaved && !new.isStale)
+    #expect(!new.isRefreshing && !new.isRevalidated && new.savedAt == nil && new.age == .zero)
     #expect(new.leftOut == 0 && new.remoteFailure == nil && new.saveFailure == nil)
     let start = ManualClock.start
     let old = Loaded(
-      value: 7, from: .cache, savedAt: start, age: .seconds(9), isStale: true,
-      isRefreshing: true, isRevalidated: true, isSaved: false, saveFailure: .diskFull, leftOut: 2,
-      remoteFailure: .invalidData)
-    #expect(old.source == .cache && old.savedAt == start && old.age == .seconds(9) && old.isStale)
-    #expect(old.isRefreshing && old.isRevalidated && !old.isSaved && old.leftOut == 2)
+      LoadedEntry(
+        value: 7, savedAt: start, age: .seconds(9), origin: .disk, isStale: true,
+        isRefreshing: true, saveFailure: .diskFull, loadFailure: RemoteFailure.invalidData),
+      leftOut: 2)
+    #expect(old.origin != .loaded && old.savedAt == start && old.age == .seconds(9) && old.isStale)
+    #expect(old.isRefreshing && !old.isRevalidated && !old.isSaved && old.leftOut == 2)
     guard case .diskFull? = old.saveFailure else { return unexpected(old.saveFailure) }
     #expect(old.remoteFailure == .invalidData)
+    #expect(Loaded(LoadedEntry(value: 7, origin: .disk)).isRevalidated)
   }
 }

@@ -21,7 +21,7 @@ import Testing
       await bench.joined(999)
       bench.client.release(0, with: .words("x"))
       for try await loaded in group {
-        #expect(loaded.value == ["x"] && loaded.source == .remote)
+        #expect(loaded.value == ["x"] && loaded.origin == .loaded)
         #expect(loaded.isSaved == (order != .remoteOnly))
       }
     }
@@ -88,8 +88,8 @@ import Testing
     let bench = try SharedBench(
       .cacheThenRemote, [], then: isOnline ? .words("new") : .offline, lifetime: .unlimited
     ) {
-      $0.maxAge = .hours(1)
-      $0.servesStale = .onFailure
+      $0.loading.maxAge = .hours(1)
+      $0.loading.staleIfError = .seconds(Int.max)
     }
     try bench.save("old", age: 3599)
     let fresh = try await bench.load()
@@ -106,8 +106,8 @@ import Testing
   @Test("An expired value is not returned, whatever the policy.", arguments: orders)
   func expired(order: SourceOrder) async throws {
     let bench = try SharedBench(order, [.offline]) {
-      $0.servesStale = .onFailure
-      $0.softTimeout = .seconds(1)
+      $0.loading.staleIfError = .seconds(Int.max)
+      $0.loading.softTimeout = .seconds(1)
     }
     try bench.save("old", age: 25 * 3600)
     let error = await feedError { try await bench.load() }
@@ -116,17 +116,18 @@ import Testing
 
   @Test(
     "After a failure, the server first falls back to a stale value only if the policy says so.",
-    arguments: [StaleUse.never, .onFailure, .whileRefreshing])
-  func staleFallback(use: StaleUse) async throws {
+    arguments: [(nil, false), (.seconds(3600), false), (nil, true)] as [(Duration?, Bool)])
+  func staleFallback(ifError: Duration?, whileRevalidating: Bool) async throws {
     let bench = try SharedBench(.remoteThenCache, [.status(500), .status(500)]) {
       $0.coalesces = true
-      $0.servesStale = use
+      $0.loading.staleIfError = ifError
+      $0.loading.staleWhileRevalidate = whileRevalidating
     }
     try bench.save("old", age: 1800)
     let fresh = try await bench.load()
     #expect(fresh.value == ["old"] && !fresh.isStale && fresh.remoteFailure == .invalidData)
     bench.clock.advance(by: .seconds(3600))
-    if use == .never {
+    if ifError == nil, !whileRevalidating {
       let error = await feedError { try await bench.load() }
       #expect(error?.reason == .invalidData)
     } else {
@@ -148,7 +149,9 @@ import Testing
 
   @Test("A stale value is returned at once, and refreshed in the background by one request.")
   func whileRefreshing() async throws {
-    let bench = try SharedBench(.cacheThenRemote, [.hold]) { $0.servesStale = .whileRefreshing }
+    let bench = try SharedBench(.cacheThenRemote, [.hold]) {
+      $0.loading.staleWhileRevalidate = true
+    }
     try bench.save("old", age: 3600)
     for _ in 0..<3 {
       let stale = try await bench.load()
@@ -164,11 +167,11 @@ import Testing
 
   @Test("The cache only returns a stale value if the policy allows stale values.")
   func cacheOnly() async throws {
-    let bench = try SharedBench(.cacheOnly, []) { $0.servesStale = .onFailure }
+    let bench = try SharedBench(.cacheOnly, []) { $0.loading.staleIfError = .seconds(3600) }
     try bench.save("old", age: 3600)
     #expect(try await bench.load().isStale)
     var strict = bench.words
-    strict.policy.servesStale = .never
+    strict.policy.loading.staleIfError = nil
     let error = await feedError { try await strict.load("a") }
     guard case .notFound? = error else { return unexpected(error) }
   }
@@ -180,8 +183,7 @@ import Testing
     arguments: [SourceOrder.remoteThenCache, .cacheThenRemote])
   func softTimeout(order: SourceOrder) async throws {
     let bench = try SharedBench(order, [.hold]) {
-      $0.softTimeout = .seconds(2)
-      $0.servesStale = .onFailure
+      $0.loading.softTimeout = .seconds(2)
     }
     try bench.save("old", age: 3600)
     async let loaded = bench.load()
@@ -193,26 +195,145 @@ import Testing
     try await bench.saves(["new"])
   }
 
-  @Test("A negative time counts as none: the value in the cache is returned at once.")
-  func negativeTimeout() async throws {
-    let bench = try SharedBench(.remoteThenCache, [.hold]) { $0.softTimeout = .seconds(-5) }
+  @Test("Within the soft timeout, the server first returns a fresh value as such.")
+  func softTimeoutWithFreshValue() async throws {
+    let bench = try SharedBench(.remoteThenCache, [.hold]) {
+      $0.loading.softTimeout = .seconds(2)
+    }
     try bench.save("old", age: 60)
     async let loaded = bench.load()
     try await bench.client.waitForHeldRequests(1)
-    #expect(await bench.timer.fire(.zero) == 1)
-    #expect(try await loaded.value == ["old"])
+    #expect(await bench.timer.fire(.seconds(2)) == 1)
+    let value = try await loaded
+    #expect(value.value == ["old"] && !value.isStale && value.isRefreshing)
     bench.client.release(0, with: .offline)
   }
 
-  @Test("A slow server is waited for if the cache has no value that may be returned.")
+  @Test("A slow server is waited for if the cache has no value.")
   func softTimeoutWithoutValue() async throws {
-    let bench = try SharedBench(.remoteThenCache, [.hold]) { $0.softTimeout = .seconds(2) }
-    try bench.save("old", age: 3600)
+    let bench = try SharedBench(.remoteThenCache, [.hold]) {
+      $0.loading.softTimeout = .seconds(2)
+    }
     async let loaded = bench.load()
     try await bench.client.waitForHeldRequests(1)
+    #expect(await bench.timer.fire(.seconds(2)) == 1)
     bench.client.release(0, with: .words("new"))
     #expect(try await loaded.value == ["new"])
-    #expect(bench.timer.started.isEmpty)
+  }
+
+  @Test(
+    "A server that takes too long has failed: it is no connection, or the cache is used.",
+    arguments: orders, [false, true])
+  func hardTimeout(order: SourceOrder, isSaved: Bool) async throws {
+    let bench = try SharedBench(order, [.hold]) {
+      $0.loading.hardTimeout = .seconds(9)
+      $0.loading.staleIfError = .seconds(3600)
+    }
+    if isSaved { try bench.save("old", age: 7200) }
+    let load = Task { try await bench.load() }
+    try await bench.client.waitForHeldRequests(1)
+    // The timers of the call and of the load.
+    await bench.timer.wait(untilRunning: 2)
+    #expect(await bench.timer.fire(.seconds(9)) == 2)
+    if isSaved, order != .remoteOnly {
+      let stale = try await load.value
+      #expect(stale.value == ["old"] && stale.isStale && stale.remoteFailure == .connectivity)
+    } else {
+      let error = await feedError { try await load.value }
+      #expect(error?.reason == .connectivity)
+    }
+    bench.client.release(0, with: .offline)
+  }
+
+  // MARK: - The options of a cache
+
+  @Test(
+    "A stale value is returned for so long after its fresh time, and not later.",
+    arguments: [SourceOrder.cacheOnly, .cacheThenRemote, .remoteThenCache],
+    [nil, .minutes(30)] as [MaxAge?])
+  func limitOfStaleUse(order: SourceOrder, maxAge: MaxAge?) async throws {
+    let bench = try SharedBench(order, [], then: .offline) {
+      $0.loading.staleIfError = .seconds(600)
+      $0.loading.maxAge = maxAge
+    }
+    try bench.save("old", age: (maxAge == nil ? 3600 : 1800) + 600)
+    let stale = try await bench.load()
+    #expect(stale.value == ["old"] && stale.isStale)
+    #expect(stale.remoteFailure == (order == .cacheOnly ? nil : .connectivity))
+    bench.clock.advance(by: .seconds(1))
+    #expect(await feedError { try await bench.load() } != nil)
+  }
+
+  @Test("Shortly after a failure, a stale value is returned without another request.")
+  func throttle() async throws {
+    let bench = try SharedBench(.cacheThenRemote, [.status(503), .words("new")]) {
+      $0.loading.staleIfError = .seconds(3600)
+      $0.loading.retryThrottle = .seconds(30)
+    }
+    try bench.save("old", age: 3600)
+    for seconds in [0, 29.0] {
+      bench.clock.advance(by: .seconds(seconds))
+      let stale = try await bench.load()
+      #expect(stale.value == ["old"] && stale.remoteFailure == .invalidData)
+    }
+    #expect(bench.client.requests.count == 1)
+    bench.clock.advance(by: .seconds(1))
+    #expect(try await bench.load().value == ["new"])
+  }
+
+  @Test(
+    "A value at the end of its fresh time is returned, and refreshed.", arguments: [false, true])
+  func refreshAhead(httpCaching: Bool) async throws {
+    let bench = try SharedBench(.cacheThenRemote, [.hold]) {
+      $0.loading.refreshAhead = 0.5
+      $0.httpCaching = httpCaching
+    }
+    try bench.save("old", age: 3599)
+    let fresh = try await bench.load()
+    #expect(fresh.value == ["old"] && !fresh.isStale && fresh.isRefreshing)
+    try await bench.client.waitForHeldRequests(1)
+    bench.client.release(0, with: .words("new"))
+    try await bench.saves(["new"])
+  }
+
+  @Test(
+    "An option outside its limits is the error of each load, which makes no request.",
+    arguments: orders + [.cacheOnly])
+  func invalidOption(order: SourceOrder) async throws {
+    let changes: [@Sendable (inout LoadPolicy) -> Void] = [
+      { $0.loading.softTimeout = .seconds(-5) }, { $0.loading.staleIfError = .seconds(-1) },
+      { $0.loading.retries = Loading.Retries(extra: -1) },
+    ]
+    for change in changes {
+      let bench = try SharedBench(order, [], change)
+      try bench.save("old")
+      let error = await feedError { try await bench.load() }
+      guard case .cache(.invalidArgument)? = error else { return unexpected(error) }
+      #expect(error?.description.hasPrefix("Invalid argument: Loading.") == true)
+      #expect(bench.client.requests.isEmpty)
+    }
+  }
+
+  @Test("A load that joins one of another part of the program does not throw the error of that.")
+  func foreignLoad() async throws {
+    struct Foreign: Error {}
+    let bench = try SharedBench(.cacheThenRemote, [.words("new")])
+    let (started, start) = AsyncStream.makeStream(of: Void.self)
+    let (ended, end) = AsyncStream.makeStream(of: Void.self)
+    let cache = try #require(bench.words.cache)
+    let foreign = Task {
+      try await cache.value(for: "a") {
+        start.finish()
+        for await _ in ended {}
+        throw Foreign()
+      }
+    }
+    for await _ in started {}
+    async let loaded = bench.load()
+    await bench.joined(1)
+    end.finish()
+    await #expect(throws: Foreign.self) { _ = try await foreign.value }
+    #expect(try await loaded.value == ["new"])
   }
 
   // MARK: - Failures of the cache

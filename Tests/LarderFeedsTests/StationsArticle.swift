@@ -31,10 +31,11 @@ extension Loader where Input == String, Key == String, Value == [Station] {
     from base: URL, client: any HTTPClient, store: Store
   ) throws -> StationsLoader {
     var policy = LoadPolicy(.cacheThenRemote)
-    policy.maxAge = .hours(1)
-    policy.servesStale = .onFailure
-    policy.softTimeout = .seconds(3)
-    policy.retry = .extra(2, on: [.connectivity], firstDelay: .milliseconds(200))
+    policy.loading.maxAge = .hours(1)
+    policy.loading.staleIfError = .seconds(30 * 86_400)
+    policy.loading.softTimeout = .seconds(3)
+    policy.loading.retries = Loading.Retries(extra: 2)
+    policy.retriesAfter = [.connectivity]
     return StationsLoader(
       .json(
         RemoteStations.self, at: { base.appending(path: "stations/\($0)") }, \.models),

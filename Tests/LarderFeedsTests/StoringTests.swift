@@ -169,12 +169,12 @@ import Testing
 
   static let rows = ages + dates + storing + staleness
 
-  private func bench(_ row: Row, _ use: StaleUse = .never) async throws -> SharedBench {
+  private func bench(_ row: Row, staleIfError: Duration? = nil) async throws -> SharedBench {
     let bench = try SharedBench(
       .cacheThenRemote, [.words("a", fields: row.fields)], then: .status(503)
     ) {
       $0.httpCaching = true
-      $0.servesStale = use
+      $0.loading.staleIfError = staleIfError
     }
     let loaded = try await bench.load()
     #expect(loaded.value == ["a"] && loaded.isSaved == row.isSaved && loaded.saveFailure == nil)
@@ -192,7 +192,7 @@ import Testing
     if row.fresh > 0 {
       bench.clock.advance(by: .seconds(row.fresh - 0.001))
       let loaded = try await bench.load()
-      #expect(loaded.source == .cache && !loaded.isStale && loaded.remoteFailure == nil)
+      #expect(loaded.origin != .loaded && !loaded.isStale && loaded.remoteFailure == nil)
     }
     #expect(bench.client.requests.count == 1)
     bench.clock.set(ManualClock().now() + row.fresh)
@@ -221,7 +221,7 @@ import Testing
   @Test("The policy can allow stale values unless the response forbids them.", arguments: rows)
   func policy(row: Row) async throws {
     guard row.isSaved else { return }
-    let bench = try await bench(row, .onFailure)
+    let bench = try await bench(row, staleIfError: .seconds(Int.max))
     bench.clock.advance(by: .seconds(row.fresh + 1))
     #expect((await load(bench) != nil) == row.mayBeStale)
   }

@@ -87,7 +87,7 @@ extension Loading {
   /// The time before the n-th repetition is random, between 0 and `first` times 2^(n-1), but at
   /// most `upTo`. A load is not repeated after it was cancelled.
   public struct Retries: Sendable, Hashable {
-    let extra: Int
+    package let extra: Int
     let first: Duration
     let upTo: Duration
 
@@ -131,13 +131,13 @@ extension LoadTimeout: LocalizedError, CustomStringConvertible {
 
 extension Loading {
   /// Whether an entry is within the maximum age; none is within zero, not even one of the future.
-  func admits(_ savedAt: Date, at date: Date) -> Bool {
+  package func admits(_ savedAt: Date, at date: Date) -> Bool {
     guard let maxAge else { return true }
     return maxAge != .seconds(0) && maxAge.admits(savedAt, at: date)
   }
 
   /// Throws ``StoreError/invalidArgument(_:)`` if an option is outside its range.
-  func checkRanges() throws(StoreError) {
+  package func checkRanges() throws(StoreError) {
     let spans = [
       ("staleIfError", staleIfError), ("retryThrottle", retryThrottle),
       ("softTimeout", softTimeout), ("hardTimeout", hardTimeout), ("absentFor", absentFor),

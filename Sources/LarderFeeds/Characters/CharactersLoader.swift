@@ -78,7 +78,7 @@ extension Loader where Input == Void, Key == String, Value == [CharacterItem] {
     maxAge: MaxAge = .days(7)
   ) throws -> CharactersLoader {
     var policy = LoadPolicy(.remoteThenCache)
-    policy.maxAge = maxAge
+    policy.loading.maxAge = maxAge
     return CharactersLoader(
       .json(RemoteCharacters.self, at: url, \.models), client: client,
       cache: try store.cache("characters", of: [CharacterItem].self, lifetime: .unlimited),

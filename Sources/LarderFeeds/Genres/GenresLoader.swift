@@ -35,7 +35,8 @@ extension Loader where Input == Void, Key == String, Value == [Genre] {
     from base: URL, client: any HTTPClient, store: Store
   ) throws -> GenresLoader {
     var policy = LoadPolicy(.cacheThenRemote)
-    policy.retry = .extra(2, on: [.invalidData])
+    policy.loading.retries = Loading.Retries(extra: 2, first: .zero)
+    policy.retriesAfter = [.invalidData]
     return GenresLoader(
       .json(RemoteGenres.self, at: { base.appending(path: "api/v2/genres") }, \.models),
       client: client, cache: try store.cache("genres", of: [Genre].self, lifetime: .days(7)),

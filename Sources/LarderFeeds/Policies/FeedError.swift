@@ -21,6 +21,9 @@ public enum FeedError: Error, Sendable {
   case remote(RemoteFailure, cache: StoreError?)
 
   /// The cache could not be read, and the order does not include the server. The entry is kept.
+  ///
+  /// Or an option of ``LoadPolicy/loading`` is outside its limits, whatever the order; the error is
+  /// then ``/Larder/StoreError/invalidArgument(_:)``.
   case cache(StoreError)
 
   /// The cache has no fresh value, and the order does not include the server.
@@ -49,6 +52,7 @@ extension FeedError: LocalizedError, CustomStringConvertible {
     switch self {
     case .remote(let failure, nil): "\(failure)"
     case .remote(let failure, let error?): "\(failure) The cache could not be read: \(error)"
+    case .cache(.invalidArgument(let message)): "\(StoreError.invalidArgument(message))"
     case .cache(let error): "The cache could not be read: \(error)"
     case .notFound: "The cache has no value that is fresh enough."
     }

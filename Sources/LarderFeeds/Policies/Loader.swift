@@ -1,3 +1,4 @@
+import Foundation
 public import Larder
 
 /// Loads a feed's value from a server and a cache, in the order of its policy.
@@ -5,7 +6,7 @@ public import Larder
 /// ```swift
 /// let genres = try GenresLoader.genres(from: server, client: URLSessionClient(), store: store)
 /// let loaded = try await genres.load()
-/// show(loaded.value, from: loaded.source, age: loaded.age)
+/// show(loaded.value, from: loaded.origin, age: loaded.age)
 /// ```
 ///
 /// A loader is a small value without state: use it from any thread, for any number of concurrent
@@ -54,37 +55,32 @@ public struct Loader<Input: Sendable, Key: CacheKey, Value: Sendable>: Sendable 
   /// - Parameters:
   ///   - input: The input for the endpoint's URL.
   ///   - maxAge: The maximum age of a cached value for this load. It can only shorten the cache's
-  ///     lifetime; nil, the default, uses the policy's maximum age.
-  /// - Returns: The value and its source. A value that could not be saved is returned, too;
-  ///   ``Loaded/saveFailure`` has the reason.
+  ///     lifetime; nil, the default, is the one of the policy's loading.
+  /// - Returns: The value, and how it was obtained. A value that could not be saved is returned,
+  ///   too; its `saveFailure` is the reason.
   /// - Throws: Only ``FeedError``, or `CancellationError` if the calling task was cancelled. The
   ///   load then saved and deleted nothing.
   /// - Complexity: From the cache: one point lookup. From the server: one request, and one per
   ///   retry and page; one append to save the value. A fallback costs both.
   public func load(_ input: Input, maxAge: MaxAge? = nil) async throws -> Loaded<Value> {
-    let maxAge = maxAge ?? policy.maxAge
-    if policy.usesLoading, let cache {
-      if let loaded = try await shared(input, maxAge, in: cache) { return loaded }
+    try Task.checkCancellation()
+    var loading = policy.loading
+    if let maxAge { loading.maxAge = maxAge }
+    do throws(StoreError) { try loading.checkRanges() } catch { throw FeedError.cache(error) }
+    if policy.order == .cacheOnly {
+      let saved = try await saved(input, loading).mapError(FeedError.cache).get()
+      guard let saved else { throw FeedError.notFound }
+      return saved
     }
-    switch policy.order {
-    case .remoteOnly:
-      return try delivered(await remote(input))
-    case .cacheOnly:
-      let canBeStale = policy.servesStale != .never
-      let hit = try await local(input, maxAge, canBeStale: canBeStale).mapError(FeedError.cache)
-      guard let hit = try hit.get() else { throw FeedError.notFound }
-      return hit
-    case .cacheThenRemote:
-      if case .success(let hit?) = try await local(input, maxAge) { return hit }
-      return try delivered(await remote(input))
-    case .remoteThenCache:
-      let remote = try await remote(input)
-      guard case .failure(let failure) = remote else { return try delivered(remote) }
-      // The error always includes the server's failure.
-      switch try await local(input, maxAge, after: failure) {
-      case .success(let hit?): return hit
-      case .success(nil): throw FeedError.remote(failure, cache: nil)
-      case .failure(let error): throw FeedError.remote(failure, cache: error)
+    do {
+      return try await withoutFallback(input, loading)
+    } catch let failure as RequestFailure {
+      var saved: Result<Loaded<Value>?, StoreError> = .success(nil)
+      if mayFallBack { saved = try await self.saved(input, loading, after: failure) }
+      switch saved {
+      case .success(let saved?): return saved
+      case .success(nil): throw FeedError.remote(failure.reason, cache: nil)
+      case .failure(let error): throw FeedError.remote(failure.reason, cache: error)
       }
     }
   }
@@ -116,6 +112,16 @@ extension Loader where Input == Void {
     try await load((), maxAge: maxAge)
   }
 
+  /// Loads the value of a feed without an input and passes it to a completion.
+  ///
+  /// See ``load(_:maxAge:completion:)``.
+  @discardableResult public func load(
+    maxAge: MaxAge? = nil,
+    completion: @escaping @Sendable (Result<Loaded<Value>, FeedError>) -> Void
+  ) -> Task<Void, Never> {
+    load((), maxAge: maxAge, completion: completion)
+  }
+
   /// Reads the fresh list in the cache of a feed without an input.
   ///
   /// See ``cached(_:maxAge:)``.
@@ -140,71 +146,116 @@ extension Loader {
   public func cached<Item>(
     _ input: Input, maxAge: MaxAge? = nil
   ) async throws -> [Item] where Value == [Item] {
-    try await local(input, maxAge ?? policy.maxAge).get()?.value ?? []
+    var loading = policy.loading
+    if let maxAge { loading.maxAge = maxAge }
+    guard let found = try await find(key(input), loading).get(), !found.isStale else { return [] }
+    return found.entry.value
+  }
+
+  /// Loads the value for an input and passes it to a completion.
+  ///
+  /// See ``load(_:maxAge:)``.
+  ///
+  /// ```swift
+  /// let task = images.load(image.url) { result in show(result) }
+  /// task.cancel()
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - input: The input for the endpoint's URL.
+  ///   - maxAge: As in ``load(_:maxAge:)``.
+  ///   - completion: Called once, on any thread, unless the task is cancelled first. A call that
+  ///     has begun continues.
+  /// - Returns: The task of the load. To cancel it stops the request, and delivers nothing. A load
+  ///   continues even if its task is released.
+  @discardableResult public func load(
+    _ input: Input, maxAge: MaxAge? = nil,
+    completion: @escaping @Sendable (Result<Loaded<Value>, FeedError>) -> Void
+  ) -> Task<Void, Never> {
+    Task {
+      let result: Result<Loaded<Value>, FeedError>
+      do {
+        result = .success(try await load(input, maxAge: maxAge))
+      } catch let error as FeedError {
+        result = .failure(error)
+      } catch {
+        return
+      }
+      if !Task.isCancelled { completion(result) }
+    }
   }
 }
 
 // MARK: - The two sources
 
 extension Loader {
-  /// Reads the cache; nil if it has no fresh value.
-  ///
-  /// Throws only `CancellationError`.
-  private func local(
-    _ input: Input, _ maxAge: MaxAge?, canBeStale: Bool = false,
-    after remoteFailure: RemoteFailure? = nil
-  ) async throws -> Result<Loaded<Value>?, StoreError> {
-    try Task.checkCancellation()
-    guard let cache else { return .success(nil) }
-    let found = try await find(key(input), maxAge, in: cache)
-    return found.map { found -> Loaded<Value>? in
-      guard let found, found.isFresh || canBeStale else { return nil }
-      return Loaded(cached: found.entry, isStale: !found.isFresh, after: remoteFailure)
+  /// Whether the cache may have a value that can be delivered after the server has failed.
+  private var mayFallBack: Bool {
+    switch policy.order {
+    case .remoteOnly: false
+    case .cacheOnly, .remoteThenCache: true
+    case .cacheThenRemote: policy.usesCacheLoads
     }
   }
 
-  /// Requests the value from the server, with retries, and saves it.
+  /// Reads the value that may be delivered without the server; nil if there is none.
   ///
   /// Throws only `CancellationError`.
-  private func remote(_ input: Input) async throws -> Result<Loaded<Value>, RemoteFailure> {
-    do {
-      return .success(try await saved(try await endpoint.load(input, sender), for: key(input)))
-    } catch let failure as RequestFailure {
-      return .failure(failure.reason)
+  private func saved(
+    _ input: Input, _ loading: Loading, after failure: RequestFailure? = nil
+  ) async throws -> Result<Loaded<Value>?, StoreError> {
+    try await find(key(input), loading).map { found in
+      guard let found, !found.isStale || found.mayBeUsed(loading, after: failure) else {
+        return nil
+      }
+      return found.loaded(after: failure)
     }
+  }
+
+  /// Loads a value, and reads the cache only if that comes first.
+  ///
+  /// Throws only ``RequestFailure`` and `CancellationError`.
+  private func withoutFallback(
+    _ input: Input, _ loading: Loading
+  ) async throws -> Loaded<Value> {
+    if policy.usesCacheLoads, let cache, let loaded = try await shared(input, loading, in: cache) {
+      return loaded
+    }
+    if policy.order == .cacheThenRemote,
+      case .success(let found?) = try await find(key(input), loading), !found.isStale
+    {
+      return found.loaded()
+    }
+    return try await saving(try await endpoint.load(input, sender), for: key(input))
   }
 
   /// Sends the requests of one load.
   var sender: RequestSender {
-    var sender = RequestSender(client: client, retry: policy.retry)
+    var sender = RequestSender(client: client, policy: policy)
     if let store = cache?.store { (sender.timer, sender.random) = (store.loadTimer, store.random) }
     return sender
-  }
-
-  private func delivered(
-    _ remote: Result<Loaded<Value>, RemoteFailure>
-  ) throws(FeedError) -> Loaded<Value> {
-    try remote.mapError { FeedError.remote($0, cache: nil) }.get()
   }
 
   /// Saves a value from the server if the policy says so.
   ///
   /// Throws only `CancellationError`.
-  private func saved(
+  private func saving(
     _ mapped: Endpoint<Input, Value>.Mapped, for key: Key
   ) async throws -> Loaded<Value> {
     try Task.checkCancellation()
-    let (value, leftOut) = (mapped.value, mapped.leftOut)
-    guard policy.savesRemote, let cache else {
-      return Loaded(value: value, source: .remote, isSaved: false, leftOut: leftOut)
+    var (isSaved, failure): (Bool, StoreError?) = (false, nil)
+    if policy.savesRemote, let cache {
+      do {
+        try await cache.store.run { try cache.save(mapped.value, for: key) }
+        isSaved = true
+      } catch let error as StoreError {
+        failure = error
+      }
     }
-    do {
-      try await cache.store.run { try cache.save(value, for: key) }
-      return Loaded(value: value, source: .remote, isSaved: true, leftOut: leftOut)
-    } catch let error as StoreError {
-      return Loaded(
-        value: value, source: .remote, isSaved: false, saveFailure: error, leftOut: leftOut)
-    }
+    let entry = LoadedEntry(
+      mapped.value, origin: .loaded, savedAt: nil, age: .zero, isStale: false, isRefreshing: false,
+      isSaved: isSaved, saveFailure: failure, loadFailure: nil)
+    return Loaded(entry, leftOut: mapped.leftOut)
   }
 }
 
@@ -213,10 +264,45 @@ extension Loader {
 /// An entry that has not expired.
 struct FoundEntry<Value: Sendable>: Sendable {
   let entry: Entry<Value>
-  /// Whether it is within its fresh time.
-  let isWithinLifetime: Bool
-  /// Whether it is within its fresh time, and below the maximum age of the load.
-  let isFresh: Bool
+  /// Whether it is past its own fresh time.
+  let isPast: Bool
+  /// Whether it is past its own fresh time, or at the maximum age of the load.
+  let isStale: Bool
+  let lifetime: Lifetime
+  /// What header fields say of its use; nothing without HTTP caching.
+  let mark: StoredMark
+
+  /// Whether header fields forbid its use without the server.
+  var isForbidden: Bool { isPast && mark.mustRevalidate }
+
+  /// Whether a window that header fields open at the end of its fresh time is still open.
+  func isWithin(_ window: Int?) -> Bool {
+    guard isPast, let window, let freshEnd = lifetime.freshEnd(from: entry.savedAt) else {
+      return false
+    }
+    return entry.readAt < mark.end(ofWindow: window, from: freshEnd)
+  }
+
+  /// Whether it may be delivered although it is stale; without a failure, the server is not asked.
+  func mayBeUsed(_ loading: Loading, after failure: RequestFailure?) -> Bool {
+    if isForbidden { return false }
+    if loading.staleWhileRevalidate { return true }
+    let limits = [lifetime, .fresh(for: loading.maxAge ?? .unlimited)]
+    if let span = loading.staleIfError,
+      let end = limits.compactMap({ $0.freshEnd(from: entry.savedAt) }).min(),
+      entry.readAt <= end.addingTimeInterval(span.inSeconds)
+    {
+      return true
+    }
+    return failure?.isServerError == true && isWithin(mark.staleIfError)
+  }
+
+  func loaded(after failure: RequestFailure? = nil) -> Loaded<Value> {
+    Loaded(
+      LoadedEntry(
+        entry.value, origin: entry.origin, savedAt: entry.savedAt, age: entry.age, isStale: isStale,
+        isRefreshing: false, isSaved: true, saveFailure: nil, loadFailure: failure?.reason))
+  }
 }
 
 extension Loader {
@@ -224,16 +310,15 @@ extension Loader {
   ///
   /// Throws only `CancellationError`.
   func find(
-    _ key: Key, _ maxAge: MaxAge?, in cache: Cache<Key, Value>
+    _ key: Key, _ loading: Loading
   ) async throws -> Result<FoundEntry<Value>?, StoreError> {
+    try Task.checkCancellation()
+    guard let cache else { return .success(nil) }
     let result: Result<FoundEntry<Value>?, StoreError>
     do {
       switch try await cache.store.run({ try cache.lookup(for: key) }) {
-      case .fresh(let entry):
-        let isFresh = maxAge.map { $0.admits(entry.savedAt, at: entry.readAt) } ?? true
-        result = .success(FoundEntry(entry: entry, isWithinLifetime: true, isFresh: isFresh))
-      case .stale(let entry):
-        result = .success(FoundEntry(entry: entry, isWithinLifetime: false, isFresh: false))
+      case .fresh(let entry): result = .success(found(entry, isPast: false, loading, in: cache))
+      case .stale(let entry): result = .success(found(entry, isPast: true, loading, in: cache))
       case .expired, .missing: result = .success(nil)
       }
     } catch let error as StoreError {
@@ -241,5 +326,15 @@ extension Loader {
     }
     try Task.checkCancellation()
     return result
+  }
+
+  private func found(
+    _ entry: Entry<Value>, isPast: Bool, _ loading: Loading, in cache: Cache<Key, Value>
+  ) -> FoundEntry<Value> {
+    FoundEntry(
+      entry: entry, isPast: isPast,
+      isStale: isPast || !loading.admits(entry.savedAt, at: entry.readAt),
+      lifetime: entry.lifetime ?? cache.lifetime,
+      mark: policy.httpCaching ? StoredMark(entry.validator) : StoredMark())
   }
 }

@@ -1,7 +1,6 @@
 import Foundation
 import HTTPTypes
 import Larder
-import Synchronization
 
 /// Why a request brought no value.
 struct RequestFailure: Error {
@@ -19,7 +18,7 @@ struct NotModified: Error {
 /// Sends the requests of one load, with its retries.
 struct RequestSender: Sendable {
   let client: any HTTPClient
-  let retry: Retry
+  let policy: LoadPolicy
   var timer = systemLoadTimer
   var random: @Sendable () -> Double = { Double.random(in: 0..<1) }
   /// The header fields that make a request conditional.
@@ -50,10 +49,11 @@ struct RequestSender: Sendable {
       do {
         return try await attempt(request, body, isConditional, map)
       } catch let failure as RequestFailure {
-        guard attempts <= retry.extraAttempts, retry.on.contains(failure.reason) else {
+        let retries = policy.loading.retries
+        guard attempts <= retries.extra, policy.retriesAfter.contains(failure.reason) else {
           throw failure
         }
-        try await pause(retry.delay(before: attempts, chance: random()))
+        try await pause(retries.delay(before: attempts, chance: random()))
         attempts += 1
       }
     }
@@ -89,41 +89,11 @@ struct RequestSender: Sendable {
   /// Waits, unless the task is cancelled.
   private func pause(_ delay: Duration) async throws {
     guard delay > .zero else { return }
-    let pause = Pause()
-    let cancel = timer(delay) { pause.end() }
+    let (isOver, end) = AsyncStream.makeStream(of: Void.self)
+    let cancel = timer(delay) { end.finish() }
     defer { cancel() }
-    await withTaskCancellationHandler {
-      await withCheckedContinuation { pause.begin($0) }
-    } onCancel: {
-      pause.end()
-    }
+    // A cancellation of the task ends it, too.
+    for await _ in isOver {}
     try Task.checkCancellation()
-  }
-}
-
-/// A wait that ends once, possibly before it has begun.
-private final class Pause: Sendable {
-  private struct State {
-    var isOver = false
-    var continuation: CheckedContinuation<Void, Never>?
-  }
-
-  private let state = Mutex(State())
-
-  func begin(_ continuation: CheckedContinuation<Void, Never>) {
-    let isOver = state.withLock { state in
-      if !state.isOver { state.continuation = continuation }
-      return state.isOver
-    }
-    if isOver { continuation.resume() }
-  }
-
-  func end() {
-    let continuation = state.withLock { state in
-      state.isOver = true
-      defer { state.continuation = nil }
-      return state.continuation
-    }
-    continuation?.resume()
   }
 }
