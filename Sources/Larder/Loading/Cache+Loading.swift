@@ -141,7 +141,7 @@ extension Cache {
   private func call(
     for keys: [Key], _ loading: Loading?,
     _ load: @escaping @Sendable ([Key]) async throws -> [LoadReply<Value>]
-  ) throws(StoreError) -> Loads<Value>.Call {
+  ) throws(StoreError) -> LoadCall<Value> {
     try call(for: keys, loading) { needs in try await load(needs.map { keys[$0.index] }) }
   }
 
@@ -201,16 +201,16 @@ extension Cache {
 
   private func call(
     for keys: [Key], _ loading: Loading?, isForced: Bool = false,
-    _ load: @escaping @Sendable ([LoadNeed<Value>]) async throws -> [LoadReply<Value>]
-  ) throws(StoreError) -> Loads<Value>.Call {
+    _ load: @escaping LoadCall<Value>.Load
+  ) throws(StoreError) -> LoadCall<Value> {
     try loading?.checkRanges()
     try core.context.checkOpen()
     let id = core.id
     var recordKeys: [RecordKey] = []
     for key in keys { recordKeys.append(try core.recordKey(of: key, id: id)) }
-    return Loads<Value>.Call(
-      keys: recordKeys, loading: loading ?? core.loading, isForced: isForced,
-      work: LoadWork(store: store, core: core, load: load))
+    return LoadCall(
+      keys: recordKeys, loading: loading ?? core.loading, isForced: isForced, store: store,
+      core: core, load: load)
   }
 }
 

@@ -9,21 +9,21 @@ import Synchronization
 final class LoadChain: Sendable {
   @TaskLocal static var current: LoadChain?
 
-  private static let lastNumber = Atomic<UInt64>(0)
+  private static let lastNumber = Atomic<Int>(0)
   /// The flights that each flight waits for, each with the number of its waiters there.
-  private static let links = Mutex<[UInt64: [UInt64: Int]]>([:])
+  private static let links = Mutex<[Int: [Int: Int]]>([:])
 
   /// The call that the current task is a part of; nil if it is none, or if that has ended.
   static var running: LoadChain? { current.flatMap { $0.hasEnded ? nil : $0 } }
 
   private let ended = Atomic<Bool>(false)
   /// The number of the flight in this process.
-  let number: UInt64
+  let number: Int
   /// The keys that the flight loads, and the cache.
-  private let keys: Set<[UInt8]>
+  private let keys: Set<RecordKey>
   private let cache: ObjectIdentifier
 
-  init(_ number: UInt64, _ keys: Set<[UInt8]>, of cache: ObjectIdentifier) {
+  init(_ number: Int, _ keys: Set<RecordKey>, of cache: ObjectIdentifier) {
     (self.number, self.keys, self.cache) = (number, keys, cache)
   }
 
@@ -38,21 +38,21 @@ final class LoadChain: Sendable {
     }
   }
 
-  static func newNumber() -> UInt64 {
+  static func newNumber() -> Int {
     lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
   }
 
   /// Whether the load is for a key.
-  func includes(_ key: [UInt8], of cache: ObjectIdentifier) -> Bool {
+  func includes(_ key: RecordKey, of cache: ObjectIdentifier) -> Bool {
     self.cache == cache && keys.contains(key)
   }
 
   /// Notes that this load waits for a flight; false, and nothing is noted, if that one waits for
   /// this load.
-  func link(to flight: UInt64) -> Bool {
+  func link(to flight: Int) -> Bool {
     Self.links.withLock { links in
       if hasEnded { return true }
-      var (visited, next): (Set<UInt64>, [UInt64]) = ([], [flight])
+      var (visited, next): (Set<Int>, [Int]) = ([], [flight])
       while let flight = next.popLast() {
         guard flight != number else { return false }
         if visited.insert(flight).inserted { next += (links[flight] ?? [:]).keys }
@@ -62,7 +62,7 @@ final class LoadChain: Sendable {
     }
   }
 
-  func unlink(from flight: UInt64) {
+  func unlink(from flight: Int) {
     Self.links.withLock { links in
       // A later call of the flight may have links.
       guard !hasEnded, let count = links[number]?[flight] else { return }

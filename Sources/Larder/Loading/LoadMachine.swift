@@ -1,16 +1,20 @@
-/// Decides who loads what, who waits, and what each caller gets.
+import Foundation
+import LarderEngine
+
+/// The flights of a cache and their waiters: who loads what, who waits, and what each caller gets.
 ///
-/// Events go in and effects come out; it has no clock, no task, no lock and no I/O. A *flight* is
-/// one load with everything around it: reading the disk, waiting for a slot, the closure with its
+/// Events go in and effects come out; it has no clock, no lock and no I/O. A *flight* is one load
+/// with everything around it: reading the disk, waiting for a slot, the closure with its
 /// repetitions, and saving. It has a *member* for each key, and a member has the *waiters* of that
-/// key. A key has at most one open flight, which further callers join.
+/// key. A key has at most one open flight, which further callers join. ``Loads`` keeps the machine
+/// under its lock, and keeps in each flight and waiter what it needs to execute the effects.
 ///
-///     a caller asks       Without an open flight, one starts and reads the disk. Otherwise the
-///                         caller gets the entry that the flight has found if it is fresh, or
-///                         stale and allowed by the caller's options, and no new value is being
-///                         saved; else it waits. A flight that began before a tag was invalidated
-///                         is closed first: the entry that it finds, or its reply, may have the
-///                         tag.
+///     a caller asks       A flight is over for the caller if its key was changed since it began,
+///                         or if any tag was invalidated: the entry that it finds, or its reply,
+///                         may have the tag. It is closed then. Without an open flight, one starts
+///                         and reads the disk. Otherwise the caller gets the entry that the flight
+///                         has found if it is fresh, or stale and allowed by the caller's options,
+///                         and no new value is being saved; else it waits.
 ///     the disk was read   A fresh entry is returned, and refreshed if it is due. A stale one is
 ///                         returned if the waiter's options allow it, or after a failure not long
 ///                         ago. The load begins, once a slot is free, if a waiter needs it or an
@@ -19,17 +23,18 @@
 ///                         entry that its options allow, or the error.
 ///     the load replied    The replies are saved; what is not to be saved is returned.
 ///     the save ended      Each waiter gets the value, saved or not.
-///     the key changed     The flight is closed: it continues for its waiters, and later callers
-///                         start another one.
 ///     a waiter leaves     A flight without waiters is cancelled, unless it refreshes an entry in
 ///                         the background or is saving.
 ///     soft timeout        The waiter gets the stale entry if there is one. The load continues in
 ///                         the background.
-///     hard timeout        The flight is closed. Once it has no waiter, it is abandoned: it ends,
-///                         and its reply has no effect.
+///     hard timeout        The flight is closed, and no longer runs in the background. Once it has
+///                         no waiter, it is abandoned: it ends, and its reply has no effect.
 ///     the store closes    Each waiter gets the error, and each load is cancelled.
-struct LoadMachine {
-  typealias Key = [UInt8]
+///
+/// A closed flight continues for its waiters, and later callers start another one. An entry is
+/// judged when it is handed out: after a change of its key it can no longer be used.
+struct LoadMachine<Value: Sendable>: Sendable {
+  typealias Outcome = Result<LoadedEntry<Value>?, any Error>
 
   /// A key of a flight, by its index.
   struct Place: Hashable {
@@ -38,8 +43,6 @@ struct LoadMachine {
   }
 
   /// The state of the entry that a flight has found, by the options of a caller or of the flight.
-  typealias State = (Loading) -> Found
-
   enum Found {
     case fresh(isDue: Bool)
     /// For so long after its fresh time.
@@ -48,55 +51,61 @@ struct LoadMachine {
     case unusable
     /// The disk could not be read.
     case failed(any Error)
-  }
 
-  enum Reply {
-    case save, unsaved, absent
-    case failed(any Error)
-  }
-
-  enum Saving {
-    /// On disk.
-    case done
-    /// Not to be saved.
-    case unwanted
-    /// A change of the key during the load has won.
-    case overtaken
-    case failed(StoreError)
-
-    var isDone: Bool { if case .done = self { true } else { false } }
+    /// Whether a refresh in the background loads.
+    fileprivate var isDue: Bool {
+      switch self {
+      case .fresh(let isDue): isDue
+      case .stale, .unusable: true
+      case .failed: false
+      }
+    }
   }
 
   /// A caller, or a refresh for which no caller waits.
   struct Ask {
-    let key: Key
+    let call: LoadCall<Value>
+    /// The place of the key in the call.
+    var index = 0
     let waiter: Int?
-    /// The flight to start if none is open for the key.
+    /// The flight to start if none is open for the key, and the ticket of its save.
     let flight: Int
-    let loading: Loading
-    var isForced = false
+    var ticket = WriteTicket()
     /// Whether the caller is a load itself.
     var isNested = false
-    /// The state of the entry of the open flight by `loading`; nil if it is not known.
-    var found: Found?
     /// The number of times that tags were invalidated before the call.
     var epoch: UInt64 = 0
+
+    var key: RecordKey { call.keys[index] }
+  }
+
+  /// What holds when an event comes.
+  struct Moment {
+    let date: Date
     /// The clock's uptime.
     let now: Duration
+    /// Whether the key of a flight was changed since the flight began.
+    let isChanged: (WriteTicket) -> Bool
+    /// The state of what was found, whether or not it was changed since.
+    let judge: (LoadPart<Value>, Loading) -> Found
+
+    fileprivate func state(of part: LoadPart<Value>, _ loading: Loading) -> Found {
+      isChanged(part.ticket) ? .unusable : judge(part, loading)
+    }
   }
 
   enum Event {
     case asked(Ask)
-    case found(flight: Int, [State], now: Duration)
-    case failed(flight: Int, any Error, isFinal: Bool, [State], now: Duration)
+    /// What is on disk now, for each member.
+    case found(flight: Int, [LoadFound<Value>])
+    case failed(flight: Int, any Error, isFinal: Bool)
     /// One reply for each member to load.
-    case replied(flight: Int, [Reply])
+    case replied(flight: Int, [LoadReply<Value>])
     /// One outcome for each member to save.
-    case saved(flight: Int, [Saving], now: Duration)
+    case saved(flight: Int, [LoadSaving])
     case delayIsOver(flight: Int)
-    case changed(Key)
     case left(waiter: Int, any Error)
-    case softTimeout(waiter: Int, State?)
+    case softTimeout(waiter: Int)
     case hardTimeout(flight: Int)
     case closed
   }
@@ -105,73 +114,93 @@ struct LoadMachine {
     /// The entry that the flight has found; with the error of a load that failed.
     case entry(isRefreshing: Bool, failure: (any Error)?)
     /// What the load has brought.
-    case loaded(Saving)
+    case loaded(LoadSaving)
     case absent
     case failure(any Error)
   }
 
   enum Effect {
     case look(flight: Int)
-    case load(flight: Int, members: [Int])
-    case save(flight: Int, members: [Int])
+    case joined(flight: Int)
+    case load(flight: Int)
+    case save(flight: Int)
     case delay(flight: Int, attempt: Int)
     /// The hard timeout of the flight begins.
     case limit(flight: Int)
     case cancel(flight: Int)
-    case end(flight: Int)
-    case answer(waiter: Int, Place?, Answer)
-    /// The key of the place is remembered as absent.
-    case remember(Place)
-    case forget(Key)
+    case end(Flight)
+    case answer(waiter: Int, LoadPart<Value>?, Answer)
+    /// The key is no longer remembered as absent.
+    case forget(RecordKey, WriteTicket)
   }
 
-  private enum Phase {
+  enum Phase {
     case looking, queued, loading, delaying, saving
   }
 
-  fileprivate struct Waiter {
-    let id: Int
-    let loading: Loading
-    let isForced: Bool
-    var isOutOfPatience = false
-  }
-
-  private struct Member {
-    let key: Key
+  struct Member {
+    var part: LoadPart<Value>
     /// The waiters by their numbers, which are in the order in which they asked.
-    var waiters: [Int: Waiter] = [:]
-    var isLoaded = false
-    var isAbsent = false
-
-    var inOrder: [Waiter] { waiters.values.sorted { $0.id < $1.id } }
+    fileprivate(set) var waiters: Set<Int> = []
+    fileprivate(set) var isLoaded = false
+    /// Whether the key is remembered as absent once the flight has ended.
+    fileprivate(set) var isRemembered = false
   }
 
-  private struct Flight {
-    let loading: Loading
+  struct Flight {
+    let id: Int
+    let call: LoadCall<Value>
     /// The number of times that tags were invalidated before it began.
-    let epoch: UInt64
+    fileprivate let epoch: UInt64
     /// Whether the load continues when no caller waits for it.
-    var isBackground: Bool
-    var phase = Phase.looking
-    var members: [Member] = []
-    var waiterCount = 0
-    var attempt = 0
-    var isCancelled = false
-    var isNested = false
-    var hasSlot = false
+    fileprivate var isBackground: Bool
+    fileprivate(set) var phase = Phase.looking
+    fileprivate(set) var members: [Member] = []
+    fileprivate(set) var waiterCount = 0
+    fileprivate var attempt = 0
+    fileprivate(set) var isCancelled = false
+    fileprivate var isNested = false
+    fileprivate var hasSlot = false
     /// Whether its hard timeout has begun, and whether it is over.
-    var isLimited = false
-    var isOverdue = false
+    fileprivate var isLimited = false
+    fileprivate var isOverdue = false
+
+    // What executes it, which no transition reads.
+    var task: Task<Void, Never>?
+    var priority = Task.currentPriority
+    /// Whether its task has something to do, and what wakes the task then.
+    var isReady = false
+    var waking: CheckedContinuation<Void, Never>?
+    /// The timers that run.
+    var cancelDelay: (@Sendable () -> Void)?
+    var cancelLimit: (@Sendable () -> Void)?
+    /// The mark of the tasks of the closure that runs.
+    var chain: LoadChain?
 
     /// The members that are loaded, or saved.
     var loaded: [Int] { members.indices.filter { members[$0].isLoaded } }
   }
 
+  struct Waiter {
+    let call: LoadCall<Value>
+    /// Where it waits; nil once it was answered.
+    fileprivate(set) var place: Place?
+    fileprivate(set) var isOutOfPatience = false
+
+    /// The load that waits, and the flight that it waits for.
+    var link: (from: LoadChain, to: Int)?
+    var continuation: CheckedContinuation<Outcome, Never>?
+    /// The answer that the caller has not fetched.
+    var outcome: Outcome?
+  }
+
   private let limit: Int?
   private var isClosed = false
-  private var flights: [Int: Flight] = [:]
-  private var open: [Key: Place] = [:]
-  private var places: [Int: Place] = [:]
+  var flights: [Int: Flight] = [:]
+  /// The callers, until they have fetched their answers.
+  var waiters: [Int: Waiter] = [:]
+  /// The open flights.
+  private(set) var open: [RecordKey: Place] = [:]
   private var queue: [Int] = []
   private var running = 0
   private var memos = LoadMemos()
@@ -180,30 +209,17 @@ struct LoadMachine {
   /// - Parameter limit: The maximum number of loads at once; nil for none.
   init(limit: Int? = nil) { self.limit = limit }
 
-  /// The open flight of a key.
-  func place(of key: Key) -> Place? { open[key] }
-
-  /// The place where a waiter waits.
-  func place(ofWaiter waiter: Int) -> Place? { places[waiter] }
-
-  /// Whether any waiter waits for a flight.
-  func hasWaiters(_ flight: Int) -> Bool { flights[flight]?.waiterCount ?? 0 > 0 }
-
-  mutating func handle(_ event: Event) -> [Effect] {
+  mutating func handle(_ event: Event, _ moment: Moment) -> [Effect] {
     effects = []
     switch event {
-    case .asked(let ask): asked(ask)
-    case .found(let flight, let found, let now): looked(flight, found, now)
-    case .failed(let flight, let error, let isFinal, let found, let now):
-      failed(flight, error, isFinal: isFinal, found, now)
+    case .asked(let ask): asked(ask, moment)
+    case .found(let flight, let found): looked(flight, found, moment)
+    case .failed(let flight, let error, let isFinal): failed(flight, error, isFinal, moment)
     case .replied(let flight, let replies): replied(flight, replies)
-    case .saved(let flight, let outcomes, let now): saved(flight, outcomes, now)
+    case .saved(let flight, let outcomes): saved(flight, outcomes, moment)
     case .delayIsOver(let flight): if flights[flight]?.phase == .delaying { begin(flight) }
-    case .changed(let key):
-      open[key] = nil
-      forget(memos.removeAbsence(of: key))
     case .left(let waiter, let error): left(waiter, error)
-    case .softTimeout(let waiter, let found): softTimeout(waiter, found)
+    case .softTimeout(let waiter): softTimeout(waiter, moment)
     case .hardTimeout(let flight): hardTimeout(flight)
     case .closed: close()
     }
@@ -214,53 +230,57 @@ struct LoadMachine {
 // MARK: - Callers
 
 extension LoadMachine {
-  private mutating func asked(_ ask: Ask) {
+  private mutating func asked(_ ask: Ask, _ moment: Moment) {
     if let waiter = ask.waiter {
-      if isClosed { return answer(waiter, nil, .failure(StoreError.closed)) }
-      if !ask.isForced, memos.isAbsent(ask.key, at: ask.now) {
-        return answer(waiter, nil, .absent)
+      waiters[waiter] = Waiter(call: ask.call)
+      if isClosed { return answer(waiter, .failure(StoreError.closed)) }
+      if !ask.call.isForced, let ticket = memos.absence(of: ask.key, at: moment.now),
+        !moment.isChanged(ticket)
+      {
+        return answer(waiter, .absent)
       }
     }
     if isClosed { return }
+    if let place = open[ask.key], isOver(place, for: ask, moment) { shut(place) }
     if let place = open[ask.key] {
-      let isOutdated = flights[place.flight].map { $0.epoch < ask.epoch } ?? true
-      // A refresh for which no caller waits returns nothing.
-      guard isOutdated, ask.waiter != nil else { return join(place, ask) }
-      shut(place)
+      if ask.waiter != nil, place.flight != ask.flight {
+        effects.append(.joined(flight: place.flight))
+      }
+      return wait(at: place, ask, moment)
     }
     // A refresh in the background is not repeated shortly after a failure.
-    if ask.waiter == nil, memos.failure(of: ask.key, at: ask.now) != nil { return }
+    if ask.waiter == nil, memos.failure(of: ask.key, at: moment.now) != nil { return }
     // The flight has a ticket of its own, so changes no longer end the absence.
     forget(memos.removeAbsence(of: ask.key))
     if flights[ask.flight] == nil {
       flights[ask.flight] = Flight(
-        loading: ask.loading, epoch: ask.epoch, isBackground: ask.waiter == nil)
+        id: ask.flight, call: ask.call, epoch: ask.epoch, isBackground: ask.waiter == nil)
       effects.append(.look(flight: ask.flight))
     }
     let place = Place(flight: ask.flight, member: flights[ask.flight]?.members.count ?? 0)
-    flights[ask.flight]?.members.append(Member(key: ask.key))
+    flights[ask.flight]?.members.append(
+      Member(part: LoadPart(key: ask.key, index: ask.index, ticket: ask.ticket)))
     open[ask.key] = place
-    wait(at: place, ask)
+    wait(at: place, ask, moment)
   }
 
-  private mutating func join(_ place: Place, _ ask: Ask) {
-    let waiter = Waiter(ask)
-    // While a new value is saved, other reads may return it, so the entry is no longer returned.
-    let hasEntry = ![nil, .looking, .saving].contains(flights[place.flight]?.phase)
-    if let waiter, let found = ask.found, hasEntry,
-      let entry = waiter.entry(found, isLoading: true)
-    {
-      flights[place.flight]?.isBackground = true
-      return answer(waiter.id, place, entry)
-    }
-    wait(at: place, ask)
+  /// Whether a caller must not join the flight; a refresh without a caller returns nothing of it.
+  private func isOver(_ place: Place, for ask: Ask, _ moment: Moment) -> Bool {
+    guard let flight = flights[place.flight] else { return true }
+    return moment.isChanged(flight.members[place.member].part.ticket)
+      || ask.waiter != nil && flight.epoch < ask.epoch
   }
 
-  private mutating func wait(at place: Place, _ ask: Ask) {
-    guard let waiter = Waiter(ask) else { return }
-    flights[place.flight]?.members[place.member].waiters[waiter.id] = waiter
+  private mutating func wait(at place: Place, _ ask: Ask, _ moment: Moment) {
+    guard let waiter = ask.waiter, let phase = flights[place.flight]?.phase else { return }
+    waiters[waiter]?.place = place
+    flights[place.flight]?.members[place.member].waiters.insert(waiter)
     flights[place.flight]?.waiterCount += 1
-    places[waiter.id] = place
+    // While a new value is saved, other reads may return it, so the entry is no longer returned.
+    if phase != .saving, let entry = entry(for: waiter, moment, isLoading: true) {
+      flights[place.flight]?.isBackground = true
+      return answer(waiter, entry)
+    }
     guard ask.isNested else { return }
     // It may wait for a slot that the caller's own load has.
     flights[place.flight]?.isNested = true
@@ -270,51 +290,46 @@ extension LoadMachine {
     }
   }
 
+  /// The entry as an answer, if the waiter may get it before the load has ended.
+  private func entry(for waiter: Int, _ moment: Moment, isLoading: Bool = false) -> Answer? {
+    guard let waiter = waiters[waiter], let place = waiter.place,
+      let part = flights[place.flight]?.members[place.member].part
+    else { return nil }
+    return waiter.entry(moment.state(of: part, waiter.call.loading), isLoading: isLoading)
+  }
+
   private mutating func left(_ waiter: Int, _ error: any Error) {
-    guard let place = remove(waiter) else { return }
-    answer(waiter, place, .failure(error))
-    guard let flight = flights[place.flight], !flight.isBackground, !flight.isCancelled,
-      flight.phase != .saving, !hasWaiters(place.flight)
-    else { return }
-    cancel(place.flight)
+    guard let place = waiters[waiter]?.place else { return }
+    answer(waiter, .failure(error))
+    cancelIfUnneeded(place.flight)
   }
 
-  private mutating func softTimeout(_ waiter: Int, _ state: State?) {
-    guard let place = places[waiter], let phase = flights[place.flight]?.phase,
-      var waiter = flights[place.flight]?.members[place.member].waiters[waiter]
-    else { return }
-    waiter.isOutOfPatience = true
-    flights[place.flight]?.members[place.member].waiters[waiter.id] = waiter
-    let isOverdue = flights[place.flight]?.isOverdue ?? false
-    guard phase != .looking, let state,
-      case .entry(_, let failure)? = waiter.entry(state(waiter.loading))
-    else { return }
-    _ = remove(waiter.id)
-    answer(waiter.id, place, .entry(isRefreshing: !isOverdue, failure: failure))
-    if !isOverdue {
-      flights[place.flight]?.isBackground = true
-    } else if phase != .saving, !hasWaiters(place.flight) {
-      cancel(place.flight)
+  private mutating func softTimeout(_ waiter: Int, _ moment: Moment) {
+    guard let place = waiters[waiter]?.place else { return }
+    waiters[waiter]?.isOutOfPatience = true
+    guard case .entry(_, let failure)? = entry(for: waiter, moment) else { return }
+    let isOverdue = flights[place.flight]?.isOverdue ?? true
+    answer(waiter, .entry(isRefreshing: !isOverdue, failure: failure))
+    if !isOverdue { flights[place.flight]?.isBackground = true }
+    cancelIfUnneeded(place.flight)
+  }
+
+  /// Answers a waiter, which waits no longer.
+  private mutating func answer(_ waiter: Int, _ answer: Answer) {
+    var part: LoadPart<Value>?
+    if let place = waiters[waiter]?.place {
+      waiters[waiter]?.place = nil
+      flights[place.flight]?.members[place.member].waiters.remove(waiter)
+      flights[place.flight]?.waiterCount -= 1
+      part = flights[place.flight]?.members[place.member].part
     }
-  }
-
-  private mutating func remove(_ waiter: Int) -> Place? {
-    guard let place = places.removeValue(forKey: waiter) else { return nil }
-    flights[place.flight]?.members[place.member].waiters[waiter] = nil
-    flights[place.flight]?.waiterCount -= 1
-    return place
-  }
-
-  private mutating func answer(_ waiter: Int, _ place: Place?, _ answer: Answer) {
-    places[waiter] = nil
-    effects.append(.answer(waiter: waiter, place, answer))
+    effects.append(.answer(waiter: waiter, part, answer))
   }
 
   /// Answers all waiters of a member, and closes it.
   private mutating func settle(_ place: Place, _ answer: (Waiter) -> Answer) {
-    for waiter in flights[place.flight]?.members[place.member].inOrder ?? [] {
-      _ = remove(waiter.id)
-      self.answer(waiter.id, place, answer(waiter))
+    for id in flights[place.flight]?.members[place.member].waiters.sorted() ?? [] {
+      if let waiter = waiters[id] { self.answer(id, answer(waiter)) }
     }
     flights[place.flight]?.members[place.member].isLoaded = false
     shut(place)
@@ -322,61 +337,60 @@ extension LoadMachine {
 }
 
 extension LoadMachine.Waiter {
-  fileprivate init?(_ ask: LoadMachine.Ask) {
-    guard let id = ask.waiter else { return nil }
-    self.init(id: id, loading: ask.loading, isForced: ask.isForced)
-  }
-
-  /// The entry as an answer, if the waiter may get it before the load has ended.
   fileprivate func entry(
     _ found: LoadMachine.Found, isLoading: Bool = false, after failure: (any Error)? = nil
   ) -> LoadMachine.Answer? {
     if case .failed(let error) = found { return .failure(error) }
-    if isForced { return nil }
+    if call.isForced { return nil }
     switch found {
     case .fresh(let isDue):
       return .entry(isRefreshing: isLoading || isDue && failure == nil, failure: nil)
     case .stale(let span):
-      if let failure, loading.staleWhileRevalidate || mayReturnAfterError(span) {
+      if let failure, call.loading.staleWhileRevalidate || mayReturnAfterError(span) {
         return .entry(isRefreshing: false, failure: failure)
       }
-      guard loading.staleWhileRevalidate || isOutOfPatience else { return nil }
+      guard call.loading.staleWhileRevalidate || isOutOfPatience else { return nil }
       return .entry(isRefreshing: true, failure: nil)
     case .unusable, .failed: return nil
     }
   }
 
   fileprivate func mayReturnAfterError(_ span: Duration) -> Bool {
-    loading.staleIfError.map { span <= $0 } ?? false
+    call.loading.staleIfError.map { span <= $0 } ?? false
   }
 }
 
 // MARK: - Flights
 
 extension LoadMachine {
-  private mutating func looked(_ id: Int, _ states: [State], _ now: Duration) {
+  private mutating func looked(_ id: Int, _ found: [LoadFound<Value>], _ moment: Moment) {
     guard let flight = flights[id], !flight.isCancelled else { return end(id) }
-    for (index, state) in states.enumerated() {
-      let place = Place(flight: id, member: index)
-      let member = flight.members[index]
-      let failure = memos.failure(of: member.key, at: now)
+    for (index, found) in found.enumerated() {
+      var part = flight.members[index].part
+      part.found = found
+      flights[id]?.members[index].part = part
+      let waiting = flight.members[index].waiters.sorted()
+      let failure = memos.failure(of: part.key, at: moment.now)
       var isLoaded =
-        member.waiters.isEmpty && flight.isBackground && failure == nil
-        && state(flight.loading).isDue
-      for waiter in member.inOrder {
-        guard let entry = waiter.entry(state(waiter.loading), after: failure) else {
+        waiting.isEmpty && flight.isBackground && failure == nil
+        && moment.judge(part, flight.call.loading).isDue
+      for waiter in waiting {
+        // It was just read, after the last change of the key that any of them knows of.
+        let entry = waiters[waiter].flatMap {
+          $0.entry(moment.judge(part, $0.call.loading), after: failure)
+        }
+        guard let entry else {
           isLoaded = true
           continue
         }
-        _ = remove(waiter.id)
-        answer(waiter.id, place, entry)
+        answer(waiter, entry)
         if case .entry(isRefreshing: true, _) = entry {
           isLoaded = true
           flights[id]?.isBackground = true
         }
       }
       flights[id]?.members[index].isLoaded = isLoaded
-      if !isLoaded { shut(place) }
+      if !isLoaded { shut(Place(flight: id, member: index)) }
     }
     if flights[id]?.loaded.isEmpty == true { end(id) } else { begin(id) }
   }
@@ -393,32 +407,33 @@ extension LoadMachine {
       flights[id]?.hasSlot = true
     }
     flights[id]?.phase = .loading
-    if !flight.isLimited, flight.loading.hardTimeout != nil {
+    if !flight.isLimited, flight.call.loading.hardTimeout != nil {
       flights[id]?.isLimited = true
       effects.append(.limit(flight: id))
     }
-    effects.append(.load(flight: id, members: flight.loaded))
+    effects.append(.load(flight: id))
   }
 
   private mutating func failed(
-    _ id: Int, _ error: any Error, isFinal: Bool, _ states: [State], _ now: Duration
+    _ id: Int, _ error: any Error, _ isFinal: Bool, _ moment: Moment
   ) {
     releaseSlot(id)
     guard let flight = flights[id], !flight.isCancelled else { return end(id) }
-    if !isFinal, flight.attempt < flight.loading.retries.extra {
+    let loading = flight.call.loading
+    if !isFinal, flight.attempt < loading.retries.extra {
       flights[id]?.attempt += 1
       flights[id]?.phase = .delaying
       effects.append(.delay(flight: id, attempt: flight.attempt + 1))
       return
     }
     for index in flight.loaded {
-      if let throttle = flight.loading.retryThrottle {
-        forget(
-          memos.set(.failure(error), of: flight.members[index].key, until: now + throttle.limited))
+      let part = flight.members[index].part
+      if let throttle = loading.retryThrottle {
+        forget(memos.set(.failure(error), of: part.key, until: moment.now + throttle.limited))
       }
       settle(Place(flight: id, member: index)) { waiter in
-        if case .stale(let span) = states[index](waiter.loading), !waiter.isForced,
-          waiter.mayReturnAfterError(span)
+        if case .stale(let span) = moment.state(of: part, waiter.call.loading),
+          !waiter.call.isForced, waiter.mayReturnAfterError(span)
         {
           return .entry(isRefreshing: false, failure: error)
         }
@@ -428,35 +443,34 @@ extension LoadMachine {
     end(id)
   }
 
-  private mutating func replied(_ id: Int, _ replies: [Reply]) {
+  private mutating func replied(_ id: Int, _ replies: [LoadReply<Value>]) {
     releaseSlot(id)
     guard let flight = flights[id], !flight.isCancelled else { return end(id) }
     for (index, reply) in zip(flight.loaded, replies) {
-      let place = Place(flight: id, member: index)
-      memos.removeFailure(of: flight.members[index].key)
-      switch reply {
-      case .save: break
-      case .absent: flights[id]?.members[index].isAbsent = true
+      let (place, part) = (Place(flight: id, member: index), flight.members[index].part)
+      flights[id]?.members[index].part.reply = reply
+      memos.removeFailure(of: part.key)
+      switch reply.content {
       case .unsaved: settle(place) { _ in .loaded(.unwanted) }
-      case .failed(let error): settle(place) { _ in .failure(error) }
+      case .unchanged where part.found.entry == nil:
+        settle(place) { _ in .failure(StoreError.unchangedWithoutEntry) }
+      case .value, .unchanged, .absent: break
       }
     }
-    let members = flights[id]?.loaded ?? []
-    if members.isEmpty { return end(id) }
+    if flights[id]?.loaded.isEmpty == true { return end(id) }
     flights[id]?.phase = .saving
-    effects.append(.save(flight: id, members: members))
+    effects.append(.save(flight: id))
   }
 
-  private mutating func saved(_ id: Int, _ outcomes: [Saving], _ now: Duration) {
+  private mutating func saved(_ id: Int, _ outcomes: [LoadSaving], _ moment: Moment) {
     guard let flight = flights[id] else { return }
     for (index, outcome) in zip(flight.loaded, outcomes) {
-      let place = Place(flight: id, member: index)
-      let member = flight.members[index]
-      if member.isAbsent, outcome.isDone, open[member.key] == place,
-        let span = flight.loading.absentFor
+      let (place, part) = (Place(flight: id, member: index), flight.members[index].part)
+      if case .absent? = part.reply?.content, outcome.isDone, open[part.key] == place,
+        let span = flight.call.loading.absentFor
       {
-        effects.append(.remember(place))
-        forget(memos.set(.absent, of: member.key, until: now + span.limited))
+        flights[id]?.members[index].isRemembered = true
+        forget(memos.set(.absent(part.ticket), of: part.key, until: moment.now + span.limited))
       }
       settle(place) { _ in .loaded(outcome) }
     }
@@ -465,27 +479,36 @@ extension LoadMachine {
 
   /// Lets later callers start another flight for a key.
   private mutating func shut(_ place: Place) {
-    guard let key = flights[place.flight]?.members[place.member].key, open[key] == place else {
-      return
-    }
+    guard let key = flights[place.flight]?.members[place.member].part.key, open[key] == place
+    else { return }
     open[key] = nil
   }
 
-  /// Closes a flight whose load has taken too long, and abandons it if it has no waiter.
+  private mutating func shutAll(of id: Int) {
+    for index in flights[id]?.members.indices ?? 0..<0 { shut(Place(flight: id, member: index)) }
+  }
+
   private mutating func hardTimeout(_ id: Int) {
     guard let flight = flights[id], flight.phase != .saving else { return }
     if flight.isCancelled { return end(id) }
     flights[id]?.isOverdue = true
     flights[id]?.isBackground = false
-    for index in flight.members.indices { shut(Place(flight: id, member: index)) }
-    if flight.waiterCount == 0 { cancel(id) }
+    shutAll(of: id)
+    cancelIfUnneeded(id)
+  }
+
+  private mutating func cancelIfUnneeded(_ id: Int) {
+    guard let flight = flights[id], flight.waiterCount == 0, !flight.isBackground,
+      !flight.isCancelled, flight.phase != .saving
+    else { return }
+    cancel(id)
   }
 
   /// Cancels a flight without waiters.
   private mutating func cancel(_ id: Int) {
     guard let flight = flights[id] else { return }
     flights[id]?.isCancelled = true
-    for index in flight.members.indices { shut(Place(flight: id, member: index)) }
+    shutAll(of: id)
     switch flight.phase {
     case .looking, .loading:
       effects.append(.cancel(flight: id))
@@ -499,11 +522,9 @@ extension LoadMachine {
   }
 
   private mutating func end(_ id: Int) {
-    guard let flight = flights[id] else { return }
-    for index in flight.members.indices { shut(Place(flight: id, member: index)) }
+    shutAll(of: id)
     releaseSlot(id)
-    flights[id] = nil
-    effects.append(.end(flight: id))
+    if let flight = flights.removeValue(forKey: id) { effects.append(.end(flight)) }
   }
 
   private mutating func releaseSlot(_ id: Int) {
@@ -517,29 +538,16 @@ extension LoadMachine {
     isClosed = true
     for id in flights.keys.sorted() {
       for index in flights[id]?.members.indices ?? 0..<0 {
-        let place = Place(flight: id, member: index)
-        for waiter in flights[id]?.members[index].inOrder ?? [] {
-          _ = remove(waiter.id)
-          answer(waiter.id, place, .failure(StoreError.closed))
+        for waiter in flights[id]?.members[index].waiters.sorted() ?? [] {
+          answer(waiter, .failure(StoreError.closed))
         }
       }
       cancel(id)
     }
-    for key in memos.removeAll() { effects.append(.forget(key)) }
+    forget(memos.removeAll())
   }
 
-  private mutating func forget(_ keys: [Key]) {
-    for key in keys { effects.append(.forget(key)) }
-  }
-}
-
-extension LoadMachine.Found {
-  /// Whether a refresh in the background loads.
-  fileprivate var isDue: Bool {
-    switch self {
-    case .fresh(let isDue): isDue
-    case .stale, .unusable: true
-    case .failed: false
-    }
+  private mutating func forget(_ absences: [LoadMemos.Absence]) {
+    for absence in absences { effects.append(.forget(absence.key, absence.ticket)) }
   }
 }

@@ -1,12 +1,16 @@
+import LarderEngine
+
 /// What is remembered of loads that have ended: keys without a value, and failures.
 ///
 /// Two generations of up to 5,000 keys each bound it: when the younger one is full, the older one
 /// is forgotten.
-struct LoadMemos {
-  typealias Key = LoadMachine.Key
+struct LoadMemos: Sendable {
+  typealias Key = RecordKey
+  typealias Absence = (key: Key, ticket: WriteTicket)
 
-  enum Memo {
-    case absent
+  enum Memo: Sendable {
+    /// With the ticket that a change of the key revokes.
+    case absent(WriteTicket)
     case failure(any Error)
   }
 
@@ -20,19 +24,20 @@ struct LoadMemos {
     return found.memo
   }
 
-  func isAbsent(_ key: Key, at now: Duration) -> Bool {
-    if case .absent? = memo(of: key, at: now) { true } else { false }
+  /// The ticket of a key that is remembered as absent; nil if it is not.
+  func absence(of key: Key, at now: Duration) -> WriteTicket? {
+    if case .absent(let ticket)? = memo(of: key, at: now) { ticket } else { nil }
   }
 
   func failure(of key: Key, at now: Duration) -> (any Error)? {
     if case .failure(let error)? = memo(of: key, at: now) { error } else { nil }
   }
 
-  /// Remembers a key; returns the absent keys that are forgotten instead.
-  mutating func set(_ memo: Memo, of key: Key, until: Duration) -> [Key] {
+  /// Remembers a key; returns the absences that are forgotten instead.
+  mutating func set(_ memo: Memo, of key: Key, until: Duration) -> [Absence] {
     var forgotten = remove(key)
     if young.count >= Self.limit / 2 {
-      forgotten += old.absentKeys
+      forgotten += old.absences
       (old, young) = (young, [:])
     }
     young[key] = (memo, until)
@@ -40,7 +45,7 @@ struct LoadMemos {
   }
 
   /// Forgets a key if it is absent; returns it then.
-  mutating func removeAbsence(of key: Key) -> [Key] {
+  mutating func removeAbsence(of key: Key) -> [Absence] {
     guard case .absent? = (young[key] ?? old[key])?.memo else { return [] }
     return remove(key)
   }
@@ -50,20 +55,20 @@ struct LoadMemos {
   }
 
   /// Forgets a key; returns it if it was absent.
-  private mutating func remove(_ key: Key) -> [Key] {
+  private mutating func remove(_ key: Key) -> [Absence] {
     let found = young.removeValue(forKey: key) ?? old.removeValue(forKey: key)
-    if case .absent? = found?.memo { return [key] }
+    if case .absent(let ticket)? = found?.memo { return [(key, ticket)] }
     return []
   }
 
-  mutating func removeAll() -> [Key] {
+  mutating func removeAll() -> [Absence] {
     defer { (young, old) = ([:], [:]) }
-    return young.absentKeys + old.absentKeys
+    return young.absences + old.absences
   }
 }
 
 extension [LoadMemos.Key: (memo: LoadMemos.Memo, until: Duration)] {
-  fileprivate var absentKeys: [LoadMemos.Key] {
-    filter { if case .absent = $0.value.memo { true } else { false } }.map(\.key)
+  fileprivate var absences: [LoadMemos.Absence] {
+    compactMap { if case .absent(let ticket) = $0.value.memo { ($0.key, ticket) } else { nil } }
   }
 }

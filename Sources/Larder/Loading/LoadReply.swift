@@ -119,7 +119,7 @@ extension LoadedEntry {
   }
 
   /// A value that was loaded, or confirmed by a load.
-  init(_ value: Value, from origin: Origin, _ saving: LoadMachine.Saving) {
+  init(_ value: Value, from origin: Origin, _ saving: LoadSaving) {
     var failure: StoreError?
     if case .failed(let error) = saving { failure = error }
     self.init(

@@ -114,8 +114,9 @@ import Testing
     let source = Source()
     let task = Task { try await numbers.value(for: "a", load: source.load) }
     await source.begun(1)
+    // Two of the caller, which may start them after the load has begun, and one of the load.
+    await fixture.timer.wait(untilRunning: 3)
     #expect(await fixture.timer.fire(.seconds(3)) == 1)
-    // The caller's, and that of the load.
     #expect(await fixture.timer.fire(.seconds(9)) == 2)
     await #expect(throws: LoadTimeout.self) { try await task.value }
     await source.state.wait { $0.ended == 1 }

@@ -19,10 +19,10 @@ import Testing
         let keys = try (0..<count).map {
           try numbers.core.recordKey(of: "\(UUID()) \($0)", id: numbers.core.id)
         }
-        let work = LoadWork(store: fixture.store, core: numbers.core) { needs in
-          needs.map { _ in .absent }
-        }
-        _ = loads.refresh(Loads.Call(keys: keys, loading: Loading(), work: work))
+        let call = LoadCall(
+          keys: keys, loading: Loading(), store: fixture.store, core: numbers.core
+        ) { needs in needs.map { _ in .absent } }
+        _ = loads.refresh(call)
       }
     }
     let (few, many) = (try ask(500), try ask(8000))
@@ -32,23 +32,32 @@ import Testing
   }
 
   @Test("Waiters join, leave and get values in a time that grows with their number.")
-  func waiters() {
+  func waiters() throws {
+    let fixture = try LoadFixture(.memory)
+    defer { fixture.end() }
+    let core = try fixture.numbers().core
+    let moment = LoadMachine<Int>.Moment(
+      date: fixture.clock.now(), now: .zero, isChanged: \.isRevoked, judge: { _, _ in .unusable })
     func run(_ count: Int, keys: Int, isLeaving: Bool) -> Double {
       processorTime {
-        var machine = LoadMachine()
+        var machine = LoadMachine<Int>()
         for id in 0..<count {
-          let key = withUnsafeBytes(of: id % keys) { Array($0) }
+          let key = RecordKey(cacheID: 1, userKey: withUnsafeBytes(of: id % keys) { Array($0) })
+          let call = LoadCall(
+            keys: [key], loading: Loading(), store: fixture.store, core: core
+          ) { _ in [] }
           _ = machine.handle(
-            .asked(
-              LoadMachine.Ask(key: key, waiter: id, flight: -1, loading: Loading(), now: .zero)))
+            .asked(LoadMachine.Ask(call: call, waiter: id, flight: -1)), moment)
         }
-        let states: [LoadMachine.State] = (0..<keys).map { _ in { _ in .unusable } }
-        _ = machine.handle(.found(flight: -1, states, now: .zero))
+        let found = (0..<keys).map { _ in LoadFound<Int>() }
+        _ = machine.handle(.found(flight: -1, found), moment)
         if isLeaving {
-          for id in 0..<count { _ = machine.handle(.left(waiter: id, CancellationError())) }
+          for id in 0..<count {
+            _ = machine.handle(.left(waiter: id, CancellationError()), moment)
+          }
         }
-        _ = machine.handle(.replied(flight: -1, (0..<keys).map { _ in .save }))
-        _ = machine.handle(.saved(flight: -1, (0..<keys).map { _ in .done }, now: .zero))
+        _ = machine.handle(.replied(flight: -1, (0..<keys).map { _ in .value(1) }), moment)
+        _ = machine.handle(.saved(flight: -1, (0..<keys).map { _ in .done }), moment)
       }
     }
     for isLeaving in [false, true] {

@@ -93,6 +93,7 @@ import Testing
       Task { try await numbers.value(for: key, load: hung.load) }
     }
     await hung.begun.wait { $0 == 2 }
+    await fixture.timer.wait(untilRunning: 4)
     tasks[0].cancel()
     await #expect(throws: CancellationError.self) { try await tasks[0].valueUnlessCancelled }
     await fixture.timer.fire(.seconds(9))
@@ -151,6 +152,8 @@ import Testing
       }
     }
     await begun.wait { $0 != nil }
+    // The call and the load have a timer each.
+    await fixture.timer.wait(untilRunning: 2)
     await fixture.timer.fire(.seconds(9))
     await #expect(throws: LoadTimeout.self) { try await first.valueUnlessCancelled }
     // The closure still runs.

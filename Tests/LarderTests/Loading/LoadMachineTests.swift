@@ -41,13 +41,18 @@ import Testing
   @Test(
     "Each order of four events, and random orders of sixteen, keep the specification.",
     arguments: settings)
-  func explore(setting: Setting) {
+  func explore(setting: Setting) throws {
     var loading = Loading()
     setting.set(&loading)
     let seed = testSeed()
     var (exploration, random) = (Exploration(), SplitMix64(seed: seed))
+    let fixture = try LoadFixture(.memory)
+    defer { fixture.end() }
+    let call = LoadCall(
+      keys: [], loading: loading, store: fixture.store, core: try fixture.numbers().core
+    ) { _ in [] }
     for disk in setting.disks {
-      let world = LoadWorld(loading, disk: disk)
+      let world = LoadWorld(call, disk: disk)
       exploration.explore(world, steps: isProof ? 8 : 4)
       for _ in 0..<600 * proofFactor { exploration.walk(from: world, steps: 16, &random) }
     }

@@ -1,3 +1,5 @@
+import Foundation
+import LarderEngine
 import LarderTestSupport
 
 @testable import Larder
@@ -8,6 +10,8 @@ import LarderTestSupport
 /// loading, which it knows only by what has happened: who has asked when, what was on disk, which
 /// changes and failures there were.
 struct LoadWorld {
+  typealias Machine = LoadMachine<Int>
+
   enum Step: String, CaseIterable {
     case getA, getB, refreshB, background, start, end, absent, fail, saved, save, remove, clear
     case invalidate
@@ -21,6 +25,7 @@ struct LoadWorld {
 
   struct Flight {
     let key: UInt8
+    let ticket: WriteTicket
     /// The changes before it has registered.
     let changes: Int
     /// The invalidations of tags before it has registered.
@@ -38,7 +43,7 @@ struct LoadWorld {
     /// Whether someone was told that an entry is being refreshed.
     var isPromised = false
     var attempts = 0
-    var reply = LoadMachine.Reply.save
+    var reply = LoadReply.value(1)
   }
 
   struct Caller {
@@ -52,8 +57,8 @@ struct LoadWorld {
 
   struct TestFailure: Error {}
 
-  let loading: Loading
-  private(set) var machine: LoadMachine
+  let call: LoadCall<Int>
+  private(set) var machine: Machine
   private(set) var disk: Disk
   private(set) var faults: [String] = []
   private var key: UInt8 = 0
@@ -68,10 +73,13 @@ struct LoadWorld {
   /// The time of the last reply that there is no value.
   private var absentAt: Int?
 
-  init(_ loading: Loading, disk: Disk) {
-    (self.loading, self.disk) = (loading, disk)
-    machine = LoadMachine(limit: loading.concurrent)
+  /// Each caller makes `call`, for the key of the world.
+  init(_ call: LoadCall<Int>, disk: Disk) {
+    (self.call, self.disk) = (call, disk)
+    machine = Machine(limit: call.loading.concurrent)
   }
+
+  private var loading: Loading { call.loading }
 
   private mutating func fault(_ text: String) { faults.append(text) }
 
@@ -107,7 +115,7 @@ extension LoadWorld {
     case .refreshB: return ask("B", isForced: true)
     case .background: return askInBackground()
     case .start: return look()
-    case .end: return reply(.save)
+    case .end: return reply(.value(1))
     case .absent: return loading.absentFor != nil && reply(.absent)
     case .fail: return fail()
     case .saved: return saved()
@@ -136,20 +144,39 @@ extension LoadWorld {
     }
   }
 
-  private func state(of disk: Disk) -> LoadMachine.State { { _ in found(on: disk) } }
-
-  /// The state of what a flight has found some time ago.
-  private func state(of flight: Flight) -> LoadMachine.State {
-    flight.isOvertaken ? { _ in .unusable } : state(of: flight.found)
+  /// What the machine may know at a step, which ``handle`` passes to it.
+  private var moment: Machine.Moment {
+    let flights = flights
+    func flight(_ ticket: WriteTicket) -> Flight? {
+      flights.values.first { $0.ticket === ticket }
+    }
+    return Machine.Moment(
+      date: Date(timeIntervalSince1970: 0), now: .seconds(now),
+      isChanged: { flight($0)?.isOvertaken ?? false },
+      judge: { part, _ in
+        guard let flight = flight(part.ticket), flight.work != .look else { return .unusable }
+        return Self.found(on: flight.found)
+      })
   }
 
-  private func found(on disk: Disk) -> LoadMachine.Found {
+  private static func found(on disk: Disk) -> Machine.Found {
     switch disk {
     case .missing, .expired: .unusable
     case .fresh: .fresh(isDue: false)
     case .due: .fresh(isDue: true)
     case .stale: .stale(.seconds(10))
     }
+  }
+
+  private func ask(
+    waiter: Int?, flight: Int, _ ticket: WriteTicket, isForced: Bool = false
+  ) -> Machine.Event {
+    let call = LoadCall(
+      keys: [RecordKey(cacheID: 1, userKey: [key])], loading: loading, isForced: isForced,
+      store: call.store, core: call.core, load: call.load)
+    return .asked(
+      Machine.Ask(
+        call: call, waiter: waiter, flight: flight, ticket: ticket, epoch: UInt64(epoch)))
   }
 
   private mutating func newID() -> Int {
@@ -160,26 +187,19 @@ extension LoadWorld {
   private mutating func ask(_ name: Character, isForced: Bool = false) -> Bool {
     // The callers are alike, so the first one is A.
     guard callers[name] == nil, name == "A" || lastID > 0 else { return false }
-    let (waiter, new) = (newID(), newID())
-    noticeChanges()
+    let (waiter, new, ticket) = (newID(), newID(), WriteTicket())
     let outdated = openFlight.flatMap { flights[$0].map { $0.epoch < epoch } ?? false ? $0 : nil }
     let open = outdated == nil ? openFlight : nil
     let isKnownAbsent = !isForced && absentAt.map { now < $0 + 30 } ?? false
     // Later callers do not join a flight from before an invalidation.
     if let outdated, !isKnownAbsent { flights[outdated]?.isClosed = true }
     if open == nil, !isKnownAbsent {
-      flights[new] = Flight(key: key, changes: changes, epoch: epoch)
+      flights[new] = Flight(key: key, ticket: ticket, changes: changes, epoch: epoch)
     }
     if open == nil, isForced { absentAt = nil }
     callers[name] = Caller(
       waiter: waiter, flight: open ?? new, isForced: isForced, changes: changes)
-    let found = open.flatMap { flights[$0] }
-    handle(
-      .asked(
-        LoadMachine.Ask(
-          key: [key], waiter: waiter, flight: new, loading: loading, isForced: isForced,
-          found: found?.work == .look ? nil : found.map { self.found(on: $0.found) },
-          epoch: UInt64(epoch), now: .seconds(now))))
+    handle(ask(waiter: waiter, flight: new, ticket, isForced: isForced))
     check(
       !isKnownAbsent || callers[name] == nil, "a caller waits for a key that is known to be absent")
     return true
@@ -187,28 +207,14 @@ extension LoadWorld {
 
   /// Asks for a refresh for which nobody waits.
   private mutating func askInBackground() -> Bool {
-    let new = newID()
-    let open = openFlight
-    noticeChanges()
+    let (new, open, ticket) = (newID(), openFlight, WriteTicket())
     if open == nil, !isThrottled(key) {
-      flights[new] = Flight(key: key, changes: changes, epoch: epoch, isPromised: true)
+      flights[new] = Flight(
+        key: key, ticket: ticket, changes: changes, epoch: epoch, isPromised: true)
       absentAt = nil
     }
-    let found = open.flatMap { flights[$0] }
-    handle(
-      .asked(
-        LoadMachine.Ask(
-          key: [key], waiter: nil, flight: new, loading: loading,
-          found: found?.work == .look ? nil : found.map { self.found(on: $0.found) },
-          epoch: UInt64(epoch), now: .seconds(now))))
+    handle(ask(waiter: nil, flight: new, ticket))
     return true
-  }
-
-  /// Tells the machine of the changes of the key, as every caller does.
-  private mutating func noticeChanges() {
-    for id in flights.keys where flights[id]?.isOvertaken == true && flights[id]?.key == key {
-      if machine.place(of: [key])?.flight == id { handle(.changed([key])) }
-    }
   }
 
   /// Whether a load has failed less than the throttle ago.
@@ -218,11 +224,11 @@ extension LoadWorld {
     guard let id = flight(with: .look) else { return false }
     flights[id]?.found = disk
     flights[id]?.work = .queued
-    handle(.found(flight: id, [state(of: disk)], now: .seconds(now)))
+    handle(.found(flight: id, [LoadFound()]))
     return true
   }
 
-  private mutating func reply(_ reply: LoadMachine.Reply) -> Bool {
+  private mutating func reply(_ reply: LoadReply<Int>) -> Bool {
     guard let id = flight(with: .load), let flight = flights[id] else { return false }
     if !flight.isCancelled { failedAt[flight.key] = nil }
     flights[id]?.reply = reply
@@ -237,9 +243,7 @@ extension LoadWorld {
     flights[id]?.attempts += 1
     let isLast = flight.attempts + 1 > loading.retries.extra
     if isLast, !flight.isCancelled, loading.retryThrottle != nil { failedAt[flight.key] = now }
-    handle(
-      .failed(
-        flight: id, TestFailure(), isFinal: false, [state(of: flight)], now: .seconds(now)))
+    handle(.failed(flight: id, TestFailure(), isFinal: false))
     return true
   }
 
@@ -247,10 +251,10 @@ extension LoadWorld {
     guard let id = flight(with: .save), let flight = flights[id] else { return false }
     flights[id]?.work = nil
     // The reply has the tag.
-    if case .save = flight.reply, flight.epoch < epoch { flights[id]?.isOvertaken = true }
+    if case .value = flight.reply.content, flight.epoch < epoch { flights[id]?.isOvertaken = true }
     let isOvertaken = flights[id]?.isOvertaken ?? true
     if !isOvertaken {
-      if case .absent = flight.reply {
+      if case .absent = flight.reply.content {
         disk = .missing
         if !flight.isCancelled, !flight.isClosed, loading.absentFor != nil { absentAt = now }
       } else {
@@ -261,8 +265,7 @@ extension LoadWorld {
         flights[other]?.isOvertaken = true
       }
     }
-    let outcome = isOvertaken ? LoadMachine.Saving.overtaken : .done
-    handle(.saved(flight: id, [outcome], now: .seconds(now)))
+    handle(.saved(flight: id, [isOvertaken ? .overtaken : .done]))
     return true
   }
 
@@ -270,12 +273,9 @@ extension LoadWorld {
   private mutating func change(to disk: Disk) -> Bool {
     self.disk = disk
     changes += 1
-    for id in flights.keys where flights[id]?.isEnded == false { flights[id]?.isOvertaken = true }
-    if absentAt != nil {
-      absentAt = nil
-      for key in 0...key { handle(.changed([key])) }
-    }
-    // The machine notices the others when the next caller asks.
+    for id in flights.keys { flights[id]?.isOvertaken = true }
+    absentAt = nil
+    // The machine notices this at its next step.
     return true
   }
 
@@ -312,7 +312,9 @@ extension LoadWorld {
     guard let id = flights.filter({ $0.value.isEnded && $0.value.work == .load }).keys.min()
     else { return false }
     flights[id]?.work = nil
-    check(machine.handle(.replied(flight: id, [.save])).isEmpty, "a late reply has an effect")
+    check(
+      machine.handle(.replied(flight: id, [.value(2)]), moment).isEmpty,
+      "a late reply has an effect")
     return true
   }
 
@@ -332,13 +334,10 @@ extension LoadWorld {
   }
 
   private mutating func softTimeout(_ name: Character) -> Bool {
-    guard let caller = callers[name], loading.softTimeout != nil, !caller.isOutOfPatience,
-      let flight = flights[caller.flight]
+    guard let caller = callers[name], loading.softTimeout != nil, !caller.isOutOfPatience
     else { return false }
     callers[name]?.isOutOfPatience = true
-    handle(
-      .softTimeout(
-        waiter: caller.waiter, flight.work == .look ? nil : state(of: flight)))
+    handle(.softTimeout(waiter: caller.waiter))
     return true
   }
 }
@@ -346,16 +345,20 @@ extension LoadWorld {
 // MARK: - Effects, and the specification
 
 extension LoadWorld {
-  private mutating func handle(_ event: LoadMachine.Event) {
-    for effect in machine.handle(event) { apply(effect, after: event) }
+  private mutating func handle(_ event: Machine.Event) {
+    for effect in machine.handle(event, moment) { apply(effect, after: event) }
     checkAll()
   }
 
-  private mutating func apply(_ effect: LoadMachine.Effect, after event: LoadMachine.Event) {
+  private mutating func apply(_ effect: Machine.Effect, after event: Machine.Event) {
     switch effect {
     case .look(let id):
       check(flights[id] != nil, "a flight starts beside an open one, or in spite of the throttle")
-    case .load(let id, _):
+    case .joined(let id):
+      check(
+        flights[id].map { id == openFlight && $0.epoch >= epoch } ?? false,
+        "a caller joins a flight that is over")
+    case .load(let id):
       check(flights[id]?.isCancelled == false, "a cancelled flight loads")
       check(
         loading.hardTimeout == nil || flights[id]?.isLimited == true, "a load without hard timeout")
@@ -374,7 +377,7 @@ extension LoadWorld {
       {
         check(waiters(of: id).contains(where: \.isForced), "a load in spite of the throttle")
       }
-    case .save(let id, _):
+    case .save(let id):
       check(flights[id]?.isCancelled == false, "a cancelled flight saves")
       flights[id]?.work = .save
     case .delay(let id, _):
@@ -387,21 +390,23 @@ extension LoadWorld {
       check(waiters(of: id).isEmpty, "a flight with waiters is cancelled")
       check(flights[id]?.isPromised == false, "a refresh is cancelled")
       flights[id]?.isCancelled = true
-    case .end(let id):
-      check(waiters(of: id).isEmpty, "a flight with waiters ends")
-      flights[id]?.isEnded = true
-    case .answer(let waiter, let place, let answer):
+    case .end(let flight):
+      check(waiters(of: flight.id).isEmpty, "a flight with waiters ends")
+      flights[flight.id]?.isEnded = true
+    case .answer(let waiter, let part, let answer):
       guard let name = callers.first(where: { $0.value.waiter == waiter })?.key,
         let caller = callers.removeValue(forKey: name)
       else { return fault("an answer to nobody") }
-      check(place == nil || place?.flight == caller.flight, "an answer of another flight")
+      check(
+        part == nil || part?.ticket === flights[caller.flight]?.ticket,
+        "an answer of another flight")
       check(answer, to: caller, after: event)
-    case .remember, .forget: break
+    case .forget: break
     }
   }
 
   private mutating func check(
-    _ answer: LoadMachine.Answer, to caller: Caller, after event: LoadMachine.Event
+    _ answer: Machine.Answer, to caller: Caller, after event: Machine.Event
   ) {
     let flight = flights[caller.flight]
     switch answer {

@@ -1,14 +1,21 @@
 import LarderBytes
 import LarderEngine
 
-/// What a flight needs to do its work.
+/// A call for one or more keys, with what it needs to load them.
 ///
-/// It holds the store until the flight has ended.
-struct LoadWork<Value: Sendable>: Sendable {
+/// It holds the store until the flight that it starts has ended.
+struct LoadCall<Value: Sendable>: Sendable {
+  /// Loads the keys that are needed, by their indices, and returns one reply for each.
+  typealias Load =
+    @Sendable ([(index: Int, previous: Previous<Value>?)]) async throws -> [LoadReply<Value>]
+
+  let keys: [RecordKey]
+  let loading: Loading
+  /// Whether it loads whatever is there.
+  var isForced = false
   let store: Store
   let core: CacheCore<Value>
-  /// Loads the keys of a call that are needed, and returns one reply for each.
-  let load: @Sendable ([LoadNeed<Value>]) async throws -> [LoadReply<Value>]
+  let load: Load
 
   /// The error of a load that would wait for itself.
   func circle(at key: RecordKey) -> StoreError {
@@ -21,13 +28,13 @@ struct LoadWork<Value: Sendable>: Sendable {
   }
 }
 
-/// A key of a call that is to be loaded, by its index, and what was there before.
-struct LoadNeed<Value: Sendable>: Sendable {
-  let index: Int
-  let previous: Previous<Value>?
-
-  init(index: Int, _ previous: Previous<Value>?) {
-    (self.index, self.previous) = (index, previous)
+extension StoreError {
+  static var unchangedWithoutEntry: StoreError {
+    .invalidArgument(
+      """
+      a load replied "unchanged" for a key without a previous entry; reply with a value if the \
+      closure was passed nil
+      """)
   }
 }
 
@@ -44,40 +51,46 @@ struct LoadFound<Value: Sendable>: Sendable {
   var failure: StoreError?
 }
 
-/// A reply that is to be saved.
-struct LoadedPart<Value: Sendable>: Sendable {
+/// A key of a flight: what was there before, and the last reply.
+struct LoadPart<Value: Sendable>: Sendable {
   let key: RecordKey
+  /// The place of the key in the call.
+  let index: Int
   let ticket: WriteTicket
-  let found: LoadFound<Value>
-  let reply: LoadReply<Value>
+  var found = LoadFound<Value>()
+  var reply: LoadReply<Value>?
 
   /// Whether it can be saved although its record is no longer the one that was read for it.
-  var mayBeTriedAgain: Bool {
-    if case .unchanged = reply.content { !ticket.isRevoked } else { false }
+  fileprivate var mayBeTriedAgain: Bool {
+    if case .unchanged? = reply?.content { !ticket.isRevoked } else { false }
   }
 }
 
-extension LoadReply {
-  func machineReply(to found: LoadFound<Value>) -> LoadMachine.Reply {
-    switch content {
-    case .value: return .save
-    case .unsaved: return .unsaved
-    case .absent: return .absent
-    case .unchanged:
-      guard found.entry == nil else { return .save }
-      return .failed(
-        StoreError.invalidArgument(
-          """
-          a load replied "unchanged" for a key without a previous entry; reply with a value if the \
-          closure was passed nil
-          """))
-    }
-  }
+/// What has become of a reply.
+enum LoadSaving: Sendable {
+  /// On disk.
+  case done
+  /// Not to be saved.
+  case unwanted
+  /// A change of the key during the load has won.
+  case overtaken
+  case failed(StoreError)
+
+  var isDone: Bool { if case .done = self { true } else { false } }
 }
 
 extension CacheCore {
-  /// Reads an entry for a load, in any state.
-  func find(_ key: RecordKey) -> LoadFound<Value> {
+  /// Reads the entry of a part, in any state.
+  ///
+  /// An entry that was changed during the read, or a tag of which was invalidated, is read again:
+  /// callers get what is there now.
+  func find(_ part: LoadPart<Value>) -> LoadFound<Value> {
+    let found = find(part.key)
+    context.loads.add(tags: found.tags, to: part.key, part.ticket)
+    return part.ticket.isRevoked ? find(part.key) : found
+  }
+
+  private func find(_ key: RecordKey) -> LoadFound<Value> {
     var found = LoadFound<Value>()
     var outcome = ReadOutcome.failed
     defer { counts.reads.add(outcome) }
@@ -118,8 +131,8 @@ extension CacheCore {
   }
 
   /// Saves replies, each if its ticket is valid when the commit has its turn.
-  func save(_ parts: [LoadedPart<Value>], by store: Store) -> [LoadMachine.Saving] {
-    var outcomes = parts.map { _ in LoadMachine.Saving.overtaken }
+  func save(_ parts: [LoadPart<Value>], by store: Store) -> [LoadSaving] {
+    var outcomes = parts.map { _ in LoadSaving.overtaken }
     var open = Array(parts.indices)
     while !open.isEmpty {
       let tried = trySave(open.map { parts[$0] }, by: store)
@@ -133,11 +146,9 @@ extension CacheCore {
     return outcomes
   }
 
-  private func trySave(
-    _ parts: [LoadedPart<Value>], by store: Store
-  ) -> [LoadMachine.Saving] {
+  private func trySave(_ parts: [LoadPart<Value>], by store: Store) -> [LoadSaving] {
     var write = PendingWrite()
-    var outcomes: [LoadMachine.Saving] = []
+    var outcomes: [LoadSaving] = []
     /// The requirement of each part; nil if it has no rows.
     var requirements: [Int?] = []
     for part in parts {
@@ -167,11 +178,11 @@ extension CacheCore {
   ///
   /// - Returns: The requirement of the rows; nil if the entry was changed meanwhile.
   private func add(
-    _ part: LoadedPart<Value>, by store: Store, to write: inout PendingWrite
+    _ part: LoadPart<Value>, by store: Store, to write: inout PendingWrite
   ) throws(StoreError) -> Int? {
     let now = clock.now()
-    switch part.reply.content {
-    case .value(let value, let lifetime, let validator, let tags):
+    switch part.reply?.content {
+    case .value(let value, let lifetime, let validator, let tags)?:
       let fields = try store.fields(
         of: self, lifetime: lifetime, validator: validator, tags: tags, savedAt: now)
       let tagBytes = fields.tags?.all.map(Array.init) ?? []
@@ -179,7 +190,7 @@ extension CacheCore {
       let valid = write.rows.require(part.key.bytes, .valid(part.ticket))
       try add(value, under: part.key, savedAt: now, fields: fields, if: valid, to: &write)
       return valid
-    case .unchanged(let lifetime, let validator):
+    case .unchanged(let lifetime, let validator)?:
       let fields = try store.fields(
         of: self, lifetime: lifetime, validator: validator, tags: [], savedAt: now)
       var buffer = ValueBuffer(from: spareBuffer)
@@ -197,22 +208,22 @@ extension CacheCore {
           validator: fields.validator, to: &write, if: same)
       }
       return same
-    case .absent:
+    case .absent?:
       let valid = write.rows.require(part.key.bytes, .valid(part.ticket))
       // Another load may have saved an entry, or be about to.
       if part.found.hasRecord || !context.loads.isAlone(part.key) {
         write.rows.remove(part.key.bytes.span.bytes, if: valid)
       }
       return valid
-    case .unsaved: return nil
+    case .unsaved?, nil: return nil
     }
   }
 
-  private func count(_ part: LoadedPart<Value>) {
-    switch part.reply.content {
-    case .value: counts.saves.add()
-    case .absent: if part.found.hasRecord { counts.removals.add() }
-    case .unchanged, .unsaved: break
+  private func count(_ part: LoadPart<Value>) {
+    switch part.reply?.content {
+    case .value?: counts.saves.add()
+    case .absent?: if part.found.hasRecord { counts.removals.add() }
+    case .unchanged?, .unsaved?, nil: break
     }
   }
 }
