@@ -24,6 +24,27 @@ import Testing
     #expect(arrived.read { $0 } == count)
   }
 
+  @Test("A load reads and saves on the store's threads, and its closure runs elsewhere.")
+  func load() async throws {
+    let fixture = try Fixture(.disk)
+    defer { fixture.end() }
+    let notes = try fixture.store.cache("notes", of: String.self)
+    let mayEnd = Watched(false)
+    // The caller waits when this returns, and continues on the thread that resumes it.
+    let load = Task(executorPreference: ImmediateExecutor()) {
+      let closure: String = try await notes.value(for: "a") {
+        await mayEnd.wait { $0 }
+        return threadName()
+      }
+      return (closure: closure, caller: threadName())
+    }
+    mayEnd.change { $0 = true }
+    let names = try await load.value
+    #expect(names.closure != storeThread)
+    // No change of thread is between the save and the caller.
+    #expect(names.caller == storeThread)
+  }
+
   @Test("1,000 tasks save for power loss, and none holds a thread of the pool.")
   func manySaves() async throws {
     let fixture = try Fixture(.disk)

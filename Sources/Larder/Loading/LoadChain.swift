@@ -38,6 +38,7 @@ final class LoadChain: Sendable {
     }
   }
 
+  /// A number for a flight or a waiter, larger than all before in this process.
   static func newNumber() -> Int {
     lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
   }
