@@ -142,6 +142,25 @@ private let url = ImageBench.url
     #expect(bench.client.urls == [])
   }
 
+  @Test("A load that is cancelled while it saves delivers nothing; the save takes effect.")
+  func cancelledWhileSaving() async throws {
+    let faults = StoreFaults()
+    let store = Store.inMemory(options: Store.Options(), faults: faults)
+    let client = ScriptedClient(.reply(200, ImageBench.bytes))
+    let loader = try ImageDataLoader.imageData(client: client, store: store)
+    let delivered = Counter()
+    faults.holdWrites()
+
+    let load = loader.load(url) { _ in _ = delivered.next() }
+    try await faults.waitForHeldWrites(1)
+    load.cancel()
+    faults.releaseWrites()
+    await load.value
+
+    #expect(delivered.next() == 1)
+    #expect(try loader.cache?.value(for: url) == ImageBench.bytes)
+  }
+
   @Test("If one of two loads of an image is cancelled, the other one delivers.")
   func oneOfTwo() async throws {
     let bench = try ImageBench(ScriptedClient(last: .hold))
