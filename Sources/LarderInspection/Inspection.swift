@@ -122,11 +122,10 @@ package final class Inspection {
     guard let version = StoreMarker.formatVersion(in: bytes) else {
       return "\(marker) does not begin with the format version"
     }
-    guard version <= StoreMarker.formatVersion else {
-      throw InspectionError(
-        .unsupported,
-        "\(path) has format version \(version); at most \(StoreMarker.formatVersion) is supported"
-      )
+    do {
+      try StoreMarker.checkKnown(version, of: path)
+    } catch {
+      throw InspectionError(error)
     }
     return nil
   }

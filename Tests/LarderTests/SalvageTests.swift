@@ -43,6 +43,38 @@ import Testing
     #expect(try Store(at: specimen.directory, options: specimen.options).recovery == nil)
   }
 
+  @Test("A salvage reads no more of a marker than an opening does, and refuses what that refuses.")
+  func markers() throws {
+    let fixture = try Fixture(.disk)
+    let places = try TemporaryDirectory()
+    defer { fixture.end() }
+    try fixture.store.cache("notes", of: String.self).save("one", for: "a")
+    try fixture.store.close()
+    let marker = fixture.directory.appending(path: StoreMarker.fileName).path
+    func salvage(to name: String) throws {
+      try Store.salvage(from: fixture.directory, to: URL(filePath: places.path(name)))
+    }
+    // More than is read of any file.
+    try SystemFiles().truncate(marker, to: SystemFiles.wholeFileLimit + 1)
+    try salvage(to: "first")
+    var options = Store.Options()
+    options.clock = fixture.clock
+    let store = try Store(at: URL(filePath: places.path("first")), options: options)
+    #expect(try store.cache("notes", of: String.self).value(for: "a") == "one")
+    try store.close()
+
+    try SystemFiles().replace(marker, with: Array("larder 9\n".utf8))
+    var messages: [String] = []
+    for body in [{ try salvage(to: "second") }, { _ = try Store(at: fixture.directory) }] {
+      do {
+        try body()
+      } catch StoreError.incompatible(let message) {
+        messages.append(message)
+      }
+    }
+    #expect(messages.count == 2 && messages.first == messages.last, "\(messages)")
+  }
+
   @Test("Dates, schemas and lifetimes are kept, and expired entries stay expired.")
   func datesAreKept() throws {
     let fixture = try Fixture(.disk)

@@ -149,15 +149,7 @@ struct StoreDirectory: ~Copyable {
   private static func checkMarker(
     in path: String, _ files: any StoreFiles
   ) throws(EngineError) {
-    try checkKnown(try formatVersion(in: path, files), of: path)
-  }
-
-  private static func checkKnown(_ version: Int, of path: String) throws(EngineError) {
-    let known = StoreMarker.formatVersion
-    guard version <= known else {
-      throw .incompatible(
-        "\(path) has format version \(version); this library knows \(known) and below")
-    }
+    try StoreMarker.checkKnown(try formatVersion(in: path, files), of: path)
   }
 
   /// The format version of a store.
@@ -169,6 +161,18 @@ struct StoreDirectory: ~Copyable {
     guard let version = StoreMarker.formatVersion(in: bytes) else {
       throw .corrupt("\(marker) does not begin with the format version")
     }
+    return version
+  }
+
+  /// The format version of a store that may be damaged; nil if its marker is damaged or missing.
+  ///
+  /// - Throws: ``EngineError/incompatible(_:)`` for a newer format.
+  static func readableVersion(
+    in path: String, _ files: any StoreFiles
+  ) throws(EngineError) -> Int? {
+    let bytes = try files.readIfPresent("\(path)/\(Name.marker)", limit: StoreMarker.byteLimit)
+    let version = bytes.flatMap(StoreMarker.formatVersion(in:))
+    if let version { try StoreMarker.checkKnown(version, of: path) }
     return version
   }
 
@@ -186,10 +190,7 @@ struct StoreDirectory: ~Copyable {
   static func formatVersion(
     ofCopyOf path: String, with names: Set<String>, _ files: any StoreFiles
   ) throws(EngineError) -> Int {
-    let marker = "\(path)/\(Name.marker)"
-    let bytes = try files.readIfPresent(marker, limit: StoreMarker.byteLimit)
-    let version = bytes.flatMap(StoreMarker.formatVersion(in:)) ?? StoreMarker.plainVersion
-    try checkKnown(version, of: path)
+    let version = try readableVersion(in: path, files) ?? StoreMarker.plainVersion
     return StoreMarker.formatVersion(version, of: names)
   }
 

@@ -37,6 +37,16 @@ package enum StoreMarker {
     return false
   }
 
+  /// Throws if a directory at `path` is in a later format than `known`.
+  package static func checkKnown(
+    _ version: Int, of path: String, upTo known: Int = formatVersion
+  ) throws(EngineError) {
+    guard version <= known else {
+      throw .incompatible(
+        "\(path) has format version \(version); this version reads formats up to \(known)")
+    }
+  }
+
   /// The contents of the marker of a directory in this format.
   package static func contents(of version: Int) -> String { "larder \(version)\n" }
 

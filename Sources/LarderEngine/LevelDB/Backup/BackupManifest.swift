@@ -64,10 +64,7 @@ package struct BackupManifest: Hashable, Sendable {
       String(decoding: line, as: UTF8.self).split(separator: " ")
     }[...]
     guard let version = Self.number("larder-backup", words.popFirst()) else { throw damage }
-    guard version <= Self.formatVersion else {
-      throw .incompatible(
-        "\(path) has format version \(version); this library knows \(Self.formatVersion) and below")
-    }
+    try StoreMarker.checkKnown(version, of: path, upTo: Self.formatVersion)
     guard let store = Self.number("store", words.popFirst()) else { throw damage }
     guard store <= StoreMarker.formatVersion else {
       throw .incompatible("\(path) is of a store with format version \(store)")

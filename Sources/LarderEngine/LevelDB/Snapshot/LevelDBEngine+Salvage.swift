@@ -22,12 +22,7 @@ extension LevelDBEngine {
   ) throws(EngineError) -> Rebuild.Report? {
     let files = SystemFiles()
     let real = try files.realPath(source)
-    let marker = try files.readIfPresent("\(real)/\(StoreMarker.fileName)") ?? []
-    let version = StoreMarker.formatVersion(in: marker) ?? StoreMarker.formatVersion
-    guard version <= StoreMarker.formatVersion else {
-      throw .incompatible(
-        "\(real) has format version \(version); at most \(StoreMarker.formatVersion) is supported")
-    }
+    _ = try StoreDirectory.readableVersion(in: real, files)
     var new = try NewStore(at: target, outside: real, options: options)
     let snapshot = try StoreSnapshot(salvaging: real, rebuilding: rebuilding)
     let damaged = try snapshot.open(options: options, cause: "it is being salvaged")
