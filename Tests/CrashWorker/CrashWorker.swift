@@ -37,6 +37,7 @@ struct CrashWorker {
       case ("sweep", let path?, let seed?): Sweeping.run(in: path, seed: seed)
       case ("evict", let path?, let first?): Evicting.run(in: path, first: Int(first))
       case ("drop", let path?, let first?): Dropping.run(in: path, first: Int(first))
+      case ("compact", let path?, let last?): Compacting.run(in: path, after: Int(last))
       case ("tag", let path?, let seed?): Tagging.run(in: path, seed: seed)
       case ("backup", let path?, _): try BackingUp.run(in: path, restoring: false)
       case ("restore", let path?, _): try BackingUp.run(in: path, restoring: true)
@@ -46,8 +47,8 @@ struct CrashWorker {
           "usage: [--uid N] [--segments] hold DIR | open DIR | fork DIR | files DIR | rights DIR "
             + "| stay FILE | parent FILE BUNDLE | threads DIR | write DIR SEED | storm DIR SEED "
             + "| full DIR LIMIT | migrate DIR | sweep DIR SEED "
-            + "| evict DIR FIRST | drop DIR FIRST | tag DIR SEED | backup DIR | restore DIR "
-            + "| follow DIR")
+            + "| evict DIR FIRST | drop DIR FIRST | tag DIR SEED | compact DIR LAST "
+            + "| backup DIR | restore DIR | follow DIR")
       }
     } catch {
       say("\(error)")
