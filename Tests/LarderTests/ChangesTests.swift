@@ -350,6 +350,25 @@ extension ChangesTests {
     #expect(await keys(of: streams[0]) == [])
   }
 
+  @Test("A write to an observed cache takes no longer for observers of keys that it does not write.")
+  func manyObservedKeys() throws {
+    let store = Store.inMemory()
+    let cache = try store.cache("a", of: Int.self).core
+    func time(observers count: Int) -> Double {
+      let observations = Observations()
+      let streams = (0..<count).map {
+        observations.stream(of: cache, key: Array("key \($0)".utf8), buffered: 1)
+      }
+      defer { withExtendedLifetime(streams) { observations.finish() } }
+      let batch = batch(id: cache.id, key: "x")
+      return threadTime {
+        for _ in 0..<200 { observations.notify(batch, failed: []) }
+      }
+    }
+    let (few, many) = (time(observers: 10), time(observers: 10_000))
+    #expect(many < 10 * few, "\(few) s and \(many) s")
+  }
+
   @Test("An observer that comes between the commit of a clear and the new id sees what follows.")
   func observerDuringClear() async throws {
     let store = Store.inMemory()

@@ -15,7 +15,7 @@ import Testing
     let numbers = try fixture.numbers()
     let loads = numbers.core.loads
     func ask(_ count: Int) throws -> Double {
-      try processorTime {
+      try threadTime {
         let keys = try (0..<count).map {
           try numbers.core.recordKey(of: "\(UUID()) \($0)", id: numbers.core.id)
         }
@@ -39,7 +39,7 @@ import Testing
     let moment = LoadMachine<Int>.Moment(
       date: fixture.clock.now(), now: .zero, isChanged: \.isRevoked, judge: { _, _ in .unusable })
     func run(_ count: Int, keys: Int, isLeaving: Bool) -> Double {
-      processorTime {
+      threadTime {
         var machine = LoadMachine<Int>()
         for id in 0..<count {
           let key = RecordKey(cacheID: 1, userKey: withUnsafeBytes(of: id % keys) { Array($0) })
@@ -82,7 +82,7 @@ import Testing
       { try others.save(1, for: "a") },
     ]
     func times() throws -> [Double] {
-      try changes.map { change in try processorTime { for _ in 0..<20 { try change() } } }
+      try changes.map { change in try threadTime { for _ in 0..<20 { try change() } } }
     }
     let key = try numbers.core.recordKey(of: "one", id: numbers.core.id)
     #expect(register.add(key, WriteTicket(), of: numbers.core.loads))
