@@ -11,6 +11,8 @@ final class DirectFiles: StoreFiles {
   private let checkPlace: PlaceCheck
   /// Whether the next sync of an open file fails.
   let failsNextSync = Atomic(false)
+  /// Whether writes to open files fail.
+  let failsWrites = Atomic(false)
 
   /// Called before a backup lists the store, links one of its files, or moves to its final path,
   /// before a segment is opened or synced, and before a file is removed or a directory synced; and
@@ -132,6 +134,7 @@ private final class HookedFile: StoreFile {
     _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer, at offset: Int
   ) throws(EngineError) {
     watch(.write(offset..<offset + first.count + second.count))
+    if files.failsWrites.load(ordering: .relaxed) { throw .io("a failed write") }
     try system.write(first, second, at: offset)
   }
 

@@ -15,6 +15,8 @@ struct CommitGroup {
   var isEmpty = true
   var members: [Member] = []
   var reservation: UInt64?
+  /// The size of the payloads in segments that the batches remove.
+  var removedBytes = 0
   /// Why a payload could not be appended to a segment; the group is then not written.
   var failure: EngineError?
   /// Nil until the first batch is counted.

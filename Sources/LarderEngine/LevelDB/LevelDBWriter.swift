@@ -152,6 +152,7 @@ struct LevelDBWriter: ~Copyable {
       do throws(EngineError) {
         if needs.counting, !group.isEmpty { try stageContribution() }
         try write(synced: isSynced, reservation: group.reservation)
+        if group.removedBytes > 0 { segments?.reader.didRemove(group.removedBytes) }
         if needs.counting { participant?.ended(didCommit: true) }
       } catch {
         if needs.counting { participant?.ended(didCommit: false) }
@@ -400,7 +401,7 @@ extension LevelDBWriter {
     if let reservation { group.reservation = reservation }
     batch.pointee.stamp(with: number)
     group.isEmpty = false
-    noteRemovals(of: batch.pointee, without: failed, read)
+    group.removedBytes += removedBytes(of: batch.pointee, without: failed, read)
     do throws(EngineError) {
       try stage(batch.pointee, without: failed, sequence: number)
     } catch {

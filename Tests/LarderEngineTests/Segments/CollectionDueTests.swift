@@ -88,6 +88,44 @@ import Testing
     }
   }
 
+  @Test(
+    "A batch that failed makes no collection due by what it would have removed.",
+    arguments: [false, true])
+  func failedRemovals(isConditional: Bool) throws {
+    let directory = try TemporaryDirectory()
+    let files = DirectFiles()
+    var options = Self.options()
+    options.files = files
+    let engine = try LevelDBEngine(at: directory.path, options: options)
+    for number in 0..<42 { try Self.put(number, in: engine) }
+    engine.waitForBackgroundWork()
+    // From here on, more than one payload must die before another collection is due.
+    engine.collectSegmentsSoon()
+    engine.waitForBackgroundWork()
+    let live = engine.segmentTotals.liveBytes
+    try engine.remove("key 0")
+    files.failsWrites.store(true, ordering: .relaxed)
+    let (key, other) = (bytes("key 1"), bytes("key other"))
+    for _ in 0..<40 {
+      var batch = WriteBatch()
+      batch.remove(
+        key.span.bytes, if: isConditional ? batch.require(key.span.bytes, .present) : nil)
+      batch.putSeparable(other, stampedValue(1, tail: 1000))
+      do throws(EngineError) {
+        try engine.write(&batch, synced: false)
+        Issue.record("a payload was appended although that fails")
+      } catch {
+        // As it should.
+      }
+    }
+    files.failsWrites.store(false, ordering: .relaxed)
+    try Self.put(42, in: engine)
+    engine.waitForBackgroundWork()
+    #expect(live > 0 && engine.segmentTotals.liveBytes == live)
+    #expect(try engine.value(key) != nil && engine.value(other) == nil)
+    try engine.close()
+  }
+
   @Test("With many segments, the first write after an opening collects, even if it is small.")
   func opening() throws {
     let directory = try TemporaryDirectory()

@@ -59,20 +59,20 @@ extension LevelDBWriter {
 // MARK: - Removed payloads
 
 extension LevelDBWriter {
-  /// Counts the payloads that a batch removes, by which a collection becomes due.
+  /// The size of the payloads that a batch removes, by which a collection becomes due.
   ///
   /// `payloadBytes` is the size of those that its conditions have found; nil if they were not read.
   /// Other removals are looked up, except for slices that make room: their callers ask for a
   /// collection, or save as much. On a nearly full disk a collection needs room itself, which the
   /// next removals may need; there a save that finds no room asks for it.
-  mutating func noteRemovals(
+  mutating func removedBytes(
     of batch: borrowing WriteBatch, without failed: Set<Int>, _ payloadBytes: Int?
-  ) {
+  ) -> Int {
     guard segments?.hasSegments == true, !reserve.isNeeded, let reader = segments?.reader else {
-      return
+      return 0
     }
-    if let payloadBytes, payloadBytes > 0 { reader.didRemove(payloadBytes) }
-    guard !batch.isAlwaysAdmitted else { return }
+    var sum = payloadBytes ?? 0
+    guard !batch.isAlwaysAdmitted else { return sum }
     for row in batch.rows where row.kind == .remove {
       guard row.requirement == nil || payloadBytes == nil, row.isKept(without: failed) else {
         continue
@@ -84,8 +84,9 @@ extension LevelDBWriter {
       } catch {
         continue
       }
-      reader.didRemove(separatedBytes(under: key))
+      sum += separatedBytes(under: key)
     }
+    return sum
   }
 
   /// The size of the payload of the value that was read, if it is in a segment; otherwise 0.
