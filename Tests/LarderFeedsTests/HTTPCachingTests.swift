@@ -83,11 +83,15 @@ import Testing
     #expect(bench.client.requests.count == 5)
   }
 
-  @Test("A window of stale use follows the cache's lifetime, and keeps the entry.")
-  func windowWithoutLifetime() async throws {
+  @Test(
+    "A window of stale use follows the cache's lifetime, and keeps the entry.",
+    arguments: [
+      Lifetime.seconds(100), .fresh(for: .seconds(100), thenStaleFor: .seconds(5000)),
+    ])
+  func windowWithoutLifetime(lifetime: Lifetime) async throws {
     let bench = try bench(
       [.words("a", fields: "ETag: \"1\"\nCache-Control: stale-if-error=600"), .status(503)],
-      then: .status(503), lifetime: .seconds(100))
+      then: .status(503), lifetime: lifetime)
     _ = try await bench.load()
     bench.clock.advance(by: .seconds(99))
     #expect(try await !bench.load().isStale)

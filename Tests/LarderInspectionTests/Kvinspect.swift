@@ -20,8 +20,20 @@ final class Kvinspect {
       ["TMPDIR": temporary], uniquingKeysWith: { $1 })
     process.standardOutput = output
     process.standardError = errors
-    try process.run()
+    try Self.withoutBlockedSignals { [process] in try process.run() }
     watch = ChildWatch(process.processIdentifier, "kvinspect \(arguments)")
+  }
+
+  /// Calls `body` with no signal blocked.
+  ///
+  /// A thread that runs tests may block all signals, and a program that it starts inherits that: a
+  /// signal that would end the program then does nothing.
+  private static func withoutBlockedSignals(_ body: () throws -> Void) rethrows {
+    var (none, blocked) = (sigset_t(), sigset_t())
+    sigemptyset(&none)
+    pthread_sigmask(SIG_SETMASK, &none, &blocked)
+    defer { pthread_sigmask(SIG_SETMASK, &blocked, nil) }
+    try body()
   }
 
   deinit { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
