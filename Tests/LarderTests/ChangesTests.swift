@@ -350,7 +350,7 @@ extension ChangesTests {
     #expect(await keys(of: streams[0]) == [])
   }
 
-  @Test("A write to an observed cache takes no longer for observers of keys that it does not write.")
+  @Test("A write takes no longer for observers of keys of its cache that it does not write.")
   func manyObservedKeys() throws {
     let store = Store.inMemory()
     let cache = try store.cache("a", of: Int.self).core
