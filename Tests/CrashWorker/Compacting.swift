@@ -1,6 +1,7 @@
-import Dispatch
 import Foundation
 import Larder
+import LarderTestSupport
+import Synchronization
 
 /// Changes the entries of a cache, and compacts the store on another thread, forever.
 ///
@@ -15,13 +16,13 @@ enum Compacting {
       options.writeBufferBytes = 64 << 10
       let store = try Store(at: URL(filePath: path), options: options)
       let values = try store.cache("values", of: Data.self, keyedBy: Int.self, coder: .bytes)
-      let steps = DispatchSemaphore(value: 0)
+      let nextStep = StepFlag()
       Task.detached {
         do {
           while true {
             try await store.compact { _ in
               CrashWorker.say("at")
-              steps.signal()
+              nextStep.raise()
             }
           }
         } catch {
@@ -30,7 +31,7 @@ enum Compacting {
       }
       var number = last
       while true {
-        if number.isMultiple(of: 4) { steps.wait() }
+        if number.isMultiple(of: 4) { nextStep.wait() }
         number += 1
         if number.isMultiple(of: 3) {
           try values.remove(number % 40)
@@ -45,4 +46,19 @@ enum Compacting {
       CrashWorker.say("\(error)")
     }
   }
+}
+
+/// A flag for the next step of another thread, again and again.
+private final class StepFlag: Sendable {
+  private let next = Mutex(Flag())
+
+  func raise() {
+    next.withLock { next in
+      next.raise()
+      next = Flag()
+    }
+  }
+
+  /// Waits for a step that begins after the call.
+  func wait() { next.withLock { $0 }.wait() }
 }
