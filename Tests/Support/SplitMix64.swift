@@ -16,8 +16,10 @@ package struct SplitMix64: RandomNumberGenerator, Sendable {
 
   /// Returns `count` random bytes.
   package mutating func bytes(_ count: Int) -> [UInt8] {
+    // With a capacity of 0, the initializer would write to the empty array that all threads share.
+    guard count > 0 else { return [] }
     // Without closures and ranges, which take most of the time in a debug build.
-    [UInt8](unsafeUninitializedCapacity: count) { buffer, initializedCount in
+    return [UInt8](unsafeUninitializedCapacity: count) { buffer, initializedCount in
       guard let bytes = buffer.baseAddress else { return }
       while initializedCount < count {
         bytes[initializedCount] = UInt8(truncatingIfNeeded: next())
