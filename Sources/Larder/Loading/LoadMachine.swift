@@ -127,7 +127,8 @@ struct LoadMachine<Value: Sendable>: Sendable {
     case delay(flight: Int, attempt: Int)
     /// The hard timeout of the flight begins.
     case limit(flight: Int)
-    case cancel(flight: Int)
+    /// Its task is to be cancelled. The flight may have ended.
+    case cancel(Flight)
     case end(Flight)
     case answer(waiter: Int, LoadPart<Value>?, Answer)
     /// The key is no longer remembered as absent.
@@ -511,7 +512,7 @@ extension LoadMachine {
     shutAll(of: id)
     switch flight.phase {
     case .looking, .loading:
-      effects.append(.cancel(flight: id))
+      effects.append(.cancel(flight))
       // A load that ignores this keeps its slot until its hard timeout.
       if flight.isOverdue { end(id) }
     case .queued, .delaying:

@@ -88,8 +88,8 @@ extension Loads {
       case .limit(let id):
         guard let span = state.machine.flights[id]?.call.loading.hardTimeout else { break }
         start(span, \.cancelLimit, in: &state, then: .hardTimeout(flight: id), of: id)
-      case .cancel(let id):
-        if let task = state.machine.flights[id]?.task { state.work.append { task.cancel() } }
+      case .cancel(let flight):
+        if let task = flight.task { state.work.append { task.cancel() } }
       case .end(let flight): end(flight, in: &state)
       case .answer(let waiter, let part, let answer):
         if case .entry(_, .some) = answer, !isFailure { cacheCounts.loads.throttled.add() }

@@ -79,6 +79,30 @@ import Testing
     #expect(try numbers.value(for: "a") == 3)
   }
 
+  @Test("After the hard timeout of a load, it is cancelled once its last caller leaves.")
+  func lastCaller() async throws {
+    let fixture = try LoadFixture()
+    defer { fixture.end() }
+    let numbers = try fixture.numbers { $0.hardTimeout = .seconds(9) }
+    let source = Source()
+    let first = Task { try await numbers.value(for: "a", load: source.load) }
+    await source.begun(1)
+    var patient = Loading()
+    patient.hardTimeout = .seconds(60)
+    let second = Task { [patient] in
+      try await numbers.value(for: "a", loading: patient, load: source.load)
+    }
+    await eventually("the second caller has joined") { fixture.loads().joins == 1 }
+    await fixture.timer.wait(untilRunning: 3)
+    #expect(await fixture.timer.fire(.seconds(9)) == 2)
+    await #expect(throws: LoadTimeout.self) { try await first.valueUnlessCancelled }
+    second.cancel()
+    await #expect(throws: CancellationError.self) { try await second.valueUnlessCancelled }
+    await source.state.wait { $0.ended == 1 }
+    #expect(source.state.read { $0.cancelled } == 1)
+    #expect(fixture.store.context.loads.isEmpty && fixture.timer.running == [])
+  }
+
   @Test("Loads that hang, whether their callers time out or are cancelled, give back their slots.")
   func slots() async throws {
     let fixture = try LoadFixture()

@@ -386,7 +386,8 @@ extension LoadWorld {
     case .limit(let id):
       check(loading.hardTimeout != nil && flights[id]?.isLimited == false, "a wrong hard timeout")
       flights[id]?.isLimited = true
-    case .cancel(let id):
+    case .cancel(let flight):
+      let id = flight.id
       check(waiters(of: id).isEmpty, "a flight with waiters is cancelled")
       check(flights[id]?.isPromised == false, "a refresh is cancelled")
       flights[id]?.isCancelled = true
