@@ -60,10 +60,12 @@ import Testing
     try await withServer { server in
       let first = try Store(at: place, options: options)
       let filler = Data(repeating: 7, count: options.advanced.blockBytes * 2)
-      // One record before the feed's and one behind it, each of which fills a block.
+      // One record before the feed's and two behind it, each of which fills a block. After a
+      // removal, the feed's key is looked for behind the last one, and so not in the damaged block.
       try fill("before", of: first).save(filler, for: "k")
       try composition.open(server.url, URLSessionClient.patient, first).save()
       try fill("behind", of: first).save(filler, for: "k")
+      try fill("last", of: first).save(filler, for: "k")
       try first.close()
       // Opening the store writes the log to a table.
       try Store(at: place, options: options).close()
