@@ -1,7 +1,8 @@
 // Counts the allocations of encoding a value into a buffer with room, of decoding it, and of making
-// the same value by hand, and prints a line for each type of payload. With arguments, it counts
-// those of reads, measures the memory that a store takes, or repeats an operation for a trace. It
-// is a process of its own because it counts all allocations of its process.
+// the same value by hand, and prints a line for each type of payload. With arguments, it counts the
+// allocations of reads, measures the memory that a store takes, or repeats a call for a trace.
+//
+// It is a process of its own because it counts all allocations of its process.
 
 import Foundation
 import Larder

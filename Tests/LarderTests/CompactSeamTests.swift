@@ -10,26 +10,13 @@ import Testing
 
 /// `Store.compact` on a full disk, during kills, and beside migrations and backups.
 @Suite(.timeLimit(.minutes(10))) struct CompactSeamTests {
-  private static let valueBytes = 20_000
-  private let noise = {
-    var random = SplitMix64(seed: 2)
-    return random.bytes(2 * valueBytes)
-  }()
-
-  private func value(_ number: Int) -> Data {
-    Data(noise[(number * 7 % Self.valueBytes)...].prefix(Self.valueBytes))
-  }
-
   // MARK: - A full disk
 
   private static func open(on disk: SimulatedDisk, segments: Bool) throws -> Store {
     var options = Store.Options()
     options.clock = ManualClock()
     if !segments { options.advanced.separatedValueBytes = nil }
-    var engineOptions = options.engineOptions
-    engineOptions.files = SimulatedFiles(disk)
-    let engine = try LevelDBEngine(at: "/store", options: engineOptions)
-    return try Store(engine: engine, options: options, origin: .disk)
+    return try Store(on: disk, options: options)
   }
 
   private static func pictures(in store: Store) throws -> Cache<Int, Data> {
@@ -38,7 +25,7 @@ import Testing
 
   private func isSaved(_ number: Int, in cache: Cache<Int, Data>) throws -> Bool {
     do {
-      try cache.save(value(number), for: number)
+      try cache.save(Pictures.value(number), for: number)
       return true
     } catch StoreError.diskFull, StoreError.writesDisabled {
       return false
@@ -65,19 +52,19 @@ import Testing
     } throws: { error in
       if case StoreError.diskFull = error { true } else { false }
     }
-    for number in kept { #expect(try cache.value(for: number) == value(number)) }
+    for number in kept { #expect(try cache.value(for: number) == Pictures.value(number)) }
 
     disk.setCapacity(64 << 20)
-    for number in filled..<filled + 20 { try cache.save(value(number), for: number) }
+    for number in filled..<filled + 20 { try cache.save(Pictures.value(number), for: number) }
     let report = try await store.compact()
-    #expect(report.bytesAfter < (kept.count + 20) * Self.valueBytes * 5 / 4, "\(report)")
+    #expect(report.bytesAfter < (kept.count + 20) * Pictures.byteCount * 5 / 4, "\(report)")
     try store.close()
     store = try Self.open(on: disk, segments: segments)
     #expect(store.recovery == nil)
     cache = try Self.pictures(in: store)
     #expect(try cache.count() == kept.count + 20)
     for number in kept + Array(filled..<filled + 20) {
-      #expect(try cache.value(for: number) == value(number))
+      #expect(try cache.value(for: number) == Pictures.value(number))
     }
     try store.close()
   }
@@ -194,7 +181,7 @@ import Testing
       "a", of: Data.self, keyedBy: Int.self, coder: .bytes)
     for number in 0..<40 {
       let lifetime: Lifetime? = number < 38 ? .seconds(60) : nil
-      try cache.save(value(number).prefix(1000), for: number, lifetime: lifetime)
+      try cache.save(Pictures.value(number).prefix(1000), for: number, lifetime: lifetime)
     }
     fixture.engine.waitForBackgroundWork()
     func segments() throws -> Int {

@@ -17,16 +17,6 @@ import Testing
     case all, half, quarter, range, swept
   }
 
-  private static let valueBytes = 20_000
-  private let noise = {
-    var random = SplitMix64(seed: 1)
-    return random.bytes(2 * valueBytes)
-  }()
-
-  private func value(_ number: Int) -> Data {
-    Data(noise[(number * 7 % Self.valueBytes)...].prefix(Self.valueBytes))
-  }
-
   /// A row of the table: numbers of entries.
   private struct Row {
     var filled = 0
@@ -47,7 +37,7 @@ import Testing
     // Every second entry expires early, for the sweep.
     let lifetime: Lifetime? = number.isMultiple(of: 2) ? .seconds(60) : nil
     do {
-      try cache.save(value(number), for: number, lifetime: lifetime)
+      try cache.save(Pictures.value(number), for: number, lifetime: lifetime)
       return true
     } catch StoreError.diskFull, StoreError.writesDisabled {
       return false
@@ -97,7 +87,7 @@ import Testing
     }
     for number in 0..<row.saved {
       let key = 1_000_001 + 2 * number
-      try #require(try cache.value(for: key) == value(key), "\(key)")
+      try #require(try cache.value(for: key) == Pictures.value(key), "\(key)")
     }
     return row
   }
@@ -121,10 +111,7 @@ import Testing
   private static func store(_ megabytes: UInt64, _ options: Store.Options) throws -> Store {
     let disk = SimulatedDisk()
     disk.setCapacity(megabytes << 20)
-    var engineOptions = options.engineOptions
-    engineOptions.files = SimulatedFiles(disk)
-    let engine = try LevelDBEngine(at: "/store", options: engineOptions)
-    return try Store(engine: engine, options: options, origin: .disk)
+    return try Store(on: disk, options: options)
   }
 
   @Test("A save that has waited for room counts once in a budget, and is observed once.")

@@ -82,8 +82,7 @@ enum LoadSaving: Sendable {
 extension CacheCore {
   /// Reads the entry of a part, in any state.
   ///
-  /// An entry that was changed during the read, or a tag of which was invalidated, is read again:
-  /// callers get what is there now.
+  /// If the entry was changed or invalidated during the read, it is read once more.
   func find(_ part: LoadPart<Value>) -> LoadFound<Value> {
     let found = find(part.key)
     context.loads.add(tags: found.tags, to: part.key, part.ticket)

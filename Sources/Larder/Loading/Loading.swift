@@ -136,6 +136,11 @@ extension Loading {
     return maxAge != .seconds(0) && maxAge.admits(savedAt, at: date)
   }
 
+  /// The end of the time for which an entry is fresh and within the maximum age; nil for no end.
+  package func freshEnd(of savedAt: Date, in lifetime: Lifetime) -> Date? {
+    [lifetime.fresh, maxAge ?? .unlimited].compactMap { $0.end(from: savedAt) }.min()
+  }
+
   /// Throws ``StoreError/invalidArgument(_:)`` if an option is outside its range.
   package func checkRanges() throws(StoreError) {
     let spans = [

@@ -5,8 +5,8 @@ import Synchronization
 /// The loads of a cache: executes what its ``LoadMachine`` decides.
 ///
 /// One lock guards the machine, which has all flights and waiters. Closures of the program,
-/// continuations and timers run outside of it. The register's lock is taken inside of it, so that
-/// the keys of a load are no longer registered when its callers go on.
+/// continuations and timers run outside of it. The register's lock is taken inside of it: the keys
+/// of a load are removed from the register before its callers are resumed.
 ///
 /// A flight has a task on the store's threads, which reads, and saves what was loaded; only the
 /// closure runs elsewhere. The task waits while the machine has nothing for it to do.
@@ -211,9 +211,8 @@ extension Loads {
     switch freshness(of: entry, loading, at: date) {
     case .fresh: return .fresh(isDue: isDue(entry, loading, at: date))
     case .stale:
-      let ends = [lifetime(of: entry).fresh, loading.maxAge ?? .unlimited]
-        .compactMap { $0.end(from: entry.savedAt) }
-      return .stale(Duration(from: ends.min() ?? date, to: date))
+      let end = loading.freshEnd(of: entry.savedAt, in: lifetime(of: entry))
+      return .stale(Duration(from: end ?? date, to: date))
     case .expired: return .unusable
     }
   }

@@ -64,8 +64,7 @@ public struct Loader<Input: Sendable, Key: CacheKey, Value: Sendable>: Sendable 
   ///   retry and page; one append to save the value. A fallback costs both.
   public func load(_ input: Input, maxAge: MaxAge? = nil) async throws -> Loaded<Value> {
     try Task.checkCancellation()
-    var loading = policy.loading
-    if let maxAge { loading.maxAge = maxAge }
+    let loading = loading(within: maxAge)
     do throws(StoreError) { try loading.checkRanges() } catch { throw FeedError.cache(error) }
     if policy.order == .cacheOnly {
       let saved = try await saved(input, loading).mapError(FeedError.cache).get()
@@ -146,9 +145,8 @@ extension Loader {
   public func cached<Item>(
     _ input: Input, maxAge: MaxAge? = nil
   ) async throws -> [Item] where Value == [Item] {
-    var loading = policy.loading
-    if let maxAge { loading.maxAge = maxAge }
-    guard let found = try await find(key(input), loading).get(), !found.isStale else { return [] }
+    let found = try await find(key(input), loading(within: maxAge)).get()
+    guard let found, !found.isStale else { return [] }
     return found.entry.value
   }
 
@@ -189,6 +187,13 @@ extension Loader {
 // MARK: - The two sources
 
 extension Loader {
+  /// The options of a load with a maximum age of its own; nil for the policy's.
+  private func loading(within maxAge: MaxAge?) -> Loading {
+    var loading = policy.loading
+    if let maxAge { loading.maxAge = maxAge }
+    return loading
+  }
+
   /// Whether the cache may have a value that can be delivered after the server has failed.
   private var mayFallBack: Bool {
     switch policy.order {
@@ -198,7 +203,7 @@ extension Loader {
     }
   }
 
-  /// Reads the value that may be delivered without the server; nil if there is none.
+  /// Reads the saved value; nil if it must not be returned without a reply of the server.
   ///
   /// Throws only `CancellationError`.
   private func saved(
@@ -287,9 +292,8 @@ struct FoundEntry<Value: Sendable>: Sendable {
   func mayBeUsed(_ loading: Loading, after failure: RequestFailure?) -> Bool {
     if isForbidden { return false }
     if loading.staleWhileRevalidate { return true }
-    let limits = [lifetime, .fresh(for: loading.maxAge ?? .unlimited)]
     if let span = loading.staleIfError,
-      let end = limits.compactMap({ $0.freshEnd(from: entry.savedAt) }).min(),
+      let end = loading.freshEnd(of: entry.savedAt, in: lifetime),
       entry.readAt <= end.addingTimeInterval(span.inSeconds)
     {
       return true

@@ -15,6 +15,18 @@ import Testing
     try SeparationTests.put(bytes("key \(number)"), tail, in: engine)
   }
 
+  /// An engine whose 42 values are in six segments, none of which is due.
+  private static func filledEngine(
+    in directory: borrowing TemporaryDirectory, _ files: any StoreFiles = SystemFiles()
+  ) throws -> LevelDBEngine {
+    var options = options()
+    options.files = files
+    let engine = try LevelDBEngine(at: directory.path, options: options)
+    for number in 0..<42 { try put(number, in: engine) }
+    engine.waitForBackgroundWork()
+    return engine
+  }
+
   private static func segments(_ directory: borrowing TemporaryDirectory) throws -> Int {
     try SeparationTests.segments(of: directory).count
   }
@@ -48,11 +60,8 @@ import Testing
   func duringCollection(isAsked: Bool) throws {
     let directory = try TemporaryDirectory()
     let hold = Hold()
-    var options = Self.options()
-    options.files = DirectFiles(watch: { if $0 == .remove { hold.willRemove() } })
-    let engine = try LevelDBEngine(at: directory.path, options: options)
-    for number in 0..<42 { try Self.put(number, in: engine) }
-    engine.waitForBackgroundWork()
+    let engine = try Self.filledEngine(
+      in: directory, DirectFiles(watch: { if $0 == .remove { hold.willRemove() } }))
     hold.begin()
     for round in 1..<3 { for number in 0..<42 { try Self.put(number, round, in: engine) } }
     hold.waitUntilHeld()
@@ -69,9 +78,7 @@ import Testing
   func removals() throws {
     for isConditional in [false, true] {
       let directory = try TemporaryDirectory()
-      let engine = try LevelDBEngine(at: directory.path, options: Self.options())
-      for number in 0..<42 { try Self.put(number, in: engine) }
-      engine.waitForBackgroundWork()
+      let engine = try Self.filledEngine(in: directory)
       #expect(try Self.segments(directory) == 6)
       for number in 0..<41 {
         let key = bytes("key \(number)")
@@ -94,11 +101,7 @@ import Testing
   func failedRemovals(isConditional: Bool) throws {
     let directory = try TemporaryDirectory()
     let files = DirectFiles()
-    var options = Self.options()
-    options.files = files
-    let engine = try LevelDBEngine(at: directory.path, options: options)
-    for number in 0..<42 { try Self.put(number, in: engine) }
-    engine.waitForBackgroundWork()
+    let engine = try Self.filledEngine(in: directory, files)
     // From here on, more than one payload must die before another collection is due.
     engine.collectSegmentsSoon()
     engine.waitForBackgroundWork()
@@ -148,9 +151,7 @@ import Testing
   @Test("Segments that only a cursor has kept are deleted when it ends.")
   func cursor() throws {
     let directory = try TemporaryDirectory()
-    let engine = try LevelDBEngine(at: directory.path, options: Self.options())
-    for number in 0..<42 { try Self.put(number, in: engine) }
-    engine.waitForBackgroundWork()
+    let engine = try Self.filledEngine(in: directory)
     var cursor: (any EngineCursor)? = try engine.cursor(over: EngineRange())
     #expect(try cursor?.next() == true)
     for number in 0..<42 { try engine.remove("key \(number)") }
@@ -170,11 +171,8 @@ import Testing
   func cursorDuringCollection() throws {
     let directory = try TemporaryDirectory()
     let hold = Hold()
-    var options = Self.options()
-    options.files = DirectFiles(watch: { if $0 == .remove { hold.willRemove() } })
-    let engine = try LevelDBEngine(at: directory.path, options: options)
-    for number in 0..<42 { try Self.put(number, in: engine) }
-    engine.waitForBackgroundWork()
+    let engine = try Self.filledEngine(
+      in: directory, DirectFiles(watch: { if $0 == .remove { hold.willRemove() } }))
     var first: (any EngineCursor)? = try engine.cursor(over: EngineRange())
     #expect(try first?.next() == true)
     for number in 0..<21 { try engine.remove("key \(number)") }

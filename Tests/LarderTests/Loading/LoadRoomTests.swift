@@ -23,10 +23,7 @@ import Testing
     var options = Store.Options()
     options.clock = ManualClock()
     options.compression = false
-    var engineOptions = options.engineOptions
-    engineOptions.files = SimulatedFiles(disk)
-    let engine = try LevelDBEngine(at: "/store", options: engineOptions)
-    let store = try Store(engine: engine, options: options, origin: .disk)
+    let store = try Store(on: disk, options: options)
     let cache = try store.cache("pictures", of: Data.self, keyedBy: Int.self, coder: .bytes)
     var filled = 0
     do {
@@ -38,7 +35,7 @@ import Testing
       // It is full.
     }
     for number in 0..<filled { try cache.remove(number) }
-    engine.waitForBackgroundWork()
+    store.context.engine.waitForBackgroundWork()
     disk.holdBackground()
     return cache
   }
