@@ -32,13 +32,11 @@ let package = Package(
       linkerSettings: [.linkedLibrary("leveldb"), .linkedLibrary("snappy")]),
     .target(name: "CLarderSystem"),
     .target(name: "LarderBytes"),
-    .target(
-      name: "LarderEngine", dependencies: ["CLarderLevelDB", "CLarderSystem", "LarderBytes"]),
     .target(name: "LarderCoding", dependencies: ["LarderBytes"]),
     .target(
       name: "Larder",
       dependencies: [
-        "LarderEngine", "LarderCoding", "LarderBytes",
+        "CLarderLevelDB", "CLarderSystem", "LarderCoding", "LarderBytes",
         .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Logging"])),
         .product(
           name: "CoreMetrics", package: "swift-metrics", condition: .when(traits: ["Metrics"])),
@@ -52,12 +50,12 @@ let package = Package(
     .target(
       name: "LarderTesting",
       dependencies: [
-        "Larder", "LarderFeeds", "LarderEngine", "LarderBytes",
+        "Larder", "LarderFeeds", "LarderBytes",
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ]),
     .target(
       name: "LarderInspection",
-      dependencies: ["Larder", "LarderCoding", "LarderEngine", "LarderBytes", "CLarderLevelDB"]),
+      dependencies: ["Larder", "LarderCoding", "LarderBytes", "CLarderLevelDB"]),
     .executableTarget(
       name: "kvinspect",
       dependencies: [
@@ -103,7 +101,7 @@ let package = Package(
     .target(
       name: "LarderTestSupport", dependencies: ["CTestSupport"], path: "Tests/Support"),
     .target(
-      name: "LarderEngineSupport", dependencies: ["LarderEngine"], path: "Tests/EngineSupport"),
+      name: "LarderEngineSupport", dependencies: ["Larder"], path: "Tests/EngineSupport"),
     // The check that each row of the acceptance tables has tests.
     .target(name: "AcceptanceRows", path: "Tests/AcceptanceRows"),
     // A disk in memory with faults and power losses, for LevelDB and for the store.
@@ -111,12 +109,12 @@ let package = Package(
       name: "CSimulatedDisk", path: "Tests/CSimulatedDisk",
       linkerSettings: [.linkedLibrary("leveldb")]),
     .target(
-      name: "SimulatedDisk", dependencies: ["CSimulatedDisk", "LarderEngine", "LarderTestSupport"],
+      name: "SimulatedDisk", dependencies: ["CSimulatedDisk", "Larder", "LarderTestSupport"],
       path: "Tests/SimulatedDisk"),
     .executableTarget(
       name: "CrashWorker",
       dependencies: [
-        "Larder", "LarderEngine", "LarderBytes", "LarderTesting", "LarderTestSupport",
+        "Larder", "LarderBytes", "LarderTesting", "LarderTestSupport",
       ],
       path: "Tests/CrashWorker"),
     // Types to encode: one for each way in which a type can encode itself.
@@ -139,7 +137,7 @@ let package = Package(
     .testTarget(
       name: "LarderEngineTests",
       dependencies: [
-        "LarderEngine", "LarderBytes", "LarderTestSupport", "LarderEngineSupport", "SimulatedDisk",
+        "Larder", "LarderBytes", "LarderTestSupport", "LarderEngineSupport", "SimulatedDisk",
         "CSimulatedDisk", "CrashWorker", "AcceptanceRows",
       ]),
     .testTarget(
@@ -151,7 +149,7 @@ let package = Package(
     .testTarget(
       name: "LarderTests",
       dependencies: [
-        "Larder", "LarderEngine", "LarderCoding", "LarderBytes", "LarderTesting",
+        "Larder", "LarderCoding", "LarderBytes", "LarderTesting",
         "LarderTestSupport", "LarderEngineSupport", "AcceptanceRows", "SimulatedDisk",
         "CrashWorker", "AllocationWorker", "Specimens",
       ],
@@ -159,7 +157,7 @@ let package = Package(
     .testTarget(
       name: "LarderInspectionTests",
       dependencies: [
-        "LarderInspection", "Larder", "LarderEngine", "LarderCoding", "LarderBytes",
+        "LarderInspection", "Larder", "LarderCoding", "LarderBytes",
         "LarderTesting", "LarderTestSupport", "CrashWorker", "kvinspect",
       ],
       exclude: ["Snapshots"]),
@@ -167,7 +165,7 @@ let package = Package(
       name: "LarderFeedsTests",
       dependencies: [
         .product(name: "HTTPTypes", package: "swift-http-types"),
-        "LarderFeeds", "LarderEngine", "LarderCoding", "LarderBytes", "LarderTesting",
+        "LarderFeeds", "Larder", "LarderCoding", "LarderBytes", "LarderTesting",
         "LarderTestSupport", "LarderEngineSupport", "AcceptanceRows", "SimulatedDisk",
         "FeedServer", "feeds",
       ]),

@@ -13,10 +13,10 @@ let package = Package(
       linkerSettings: [.linkedLibrary("leveldb"), .linkedLibrary("snappy")]),
     .target(name: "CLarderSystem"),
     .target(name: "LarderBytes"),
-    .target(
-      name: "LarderEngine", dependencies: ["CLarderLevelDB", "CLarderSystem", "LarderBytes"]),
     .target(name: "LarderCoding", dependencies: ["LarderBytes"]),
-    .target(name: "Larder", dependencies: ["LarderEngine", "LarderCoding", "LarderBytes"]),
+    .target(
+      name: "Larder",
+      dependencies: ["CLarderLevelDB", "CLarderSystem", "LarderCoding", "LarderBytes"]),
 
     .target(name: "RawLevelDB", linkerSettings: [.linkedLibrary("leveldb")]),
     .target(
@@ -27,7 +27,7 @@ let package = Package(
     .executableTarget(
       name: "larder-bench",
       dependencies: [
-        "Larder", "LarderCoding", "LarderEngine", "LarderBytes", "RawLevelDB", "Peers",
+        "Larder", "LarderCoding", "LarderBytes", "RawLevelDB", "Peers",
         .product(name: "GRDB", package: "GRDB.swift"),
       ]),
     // Its folder `Values` links to the values of the coding suite.

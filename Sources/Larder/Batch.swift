@@ -1,5 +1,4 @@
 import Foundation
-import LarderEngine
 
 /// Changes that ``Store/write(durability:_:)`` applies together.
 ///

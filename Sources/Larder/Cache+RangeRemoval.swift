@@ -1,5 +1,4 @@
 import LarderBytes
-import LarderEngine
 
 extension Cache {
   /// Removes the entries of a range of keys that were saved before the call.

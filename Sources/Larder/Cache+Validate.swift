@@ -1,6 +1,5 @@
 import Foundation
 import LarderBytes
-import LarderEngine
 
 /// The result of ``Cache/validate(maxAge:)``.
 public struct ValidationReport: Sendable, Hashable {

@@ -1,5 +1,4 @@
 import Foundation
-import LarderEngine
 
 /// A named, typed part of a store.
 ///

@@ -1,7 +1,6 @@
 import Foundation
 import LarderBytes
 import LarderCoding
-import LarderEngine
 import Synchronization
 
 /// An open cache of any type, as the store keeps it.

@@ -1,5 +1,4 @@
 import LarderBytes
-import LarderEngine
 
 /// Changes to records that were read before, written in slices: each change is applied only if its
 /// record has not changed since.

@@ -1,5 +1,4 @@
 import LarderBytes
-import LarderEngine
 import Synchronization
 
 /// A write that is being prepared: its rows, and the notes that their commit makes.

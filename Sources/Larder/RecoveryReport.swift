@@ -1,5 +1,4 @@
 public import Foundation
-import LarderEngine
 
 /// A report about damage that was found, and data that was set aside, when a store was opened.
 public struct RecoveryReport: Sendable {

@@ -1,5 +1,4 @@
 public import Foundation
-import LarderEngine
 
 extension Store {
   /// Creates a backup of the store in a directory, while the store is in use.

@@ -1,5 +1,3 @@
-import LarderEngine
-
 /// The result of ``Store/compact(progress:)``.
 public struct CompactionReport: Sendable, Hashable, Codable {
   /// The size of the store's files before, in bytes.

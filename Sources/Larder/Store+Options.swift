@@ -1,5 +1,3 @@
-package import LarderEngine
-
 #if Logging
   public import Logging
 #endif

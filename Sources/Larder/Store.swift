@@ -1,5 +1,4 @@
 public import Foundation
-package import LarderEngine
 import Synchronization
 
 /// An embedded key-value store: a directory in which named caches keep typed values for their

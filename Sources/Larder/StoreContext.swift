@@ -1,5 +1,4 @@
 import Foundation
-import LarderEngine
 
 /// The engine of a store, and everything that its reads and writes share.
 ///

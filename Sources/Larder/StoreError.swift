@@ -1,5 +1,4 @@
 public import Foundation
-package import LarderEngine
 
 /// An error of a ``Store``, a ``Cache`` or a cursor.
 ///

@@ -1,5 +1,4 @@
 import LarderBytes
-import LarderEngine
 
 /// The part that a store takes in its engine's commits: counting, notifying, and following a
 /// reopened database.

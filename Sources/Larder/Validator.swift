@@ -1,5 +1,4 @@
 import LarderBytes
-import LarderEngine
 
 /// What a server calls a version of a value, such as an HTTP `ETag` or `Last-Modified`.
 ///

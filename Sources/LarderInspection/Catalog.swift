@@ -1,7 +1,6 @@
 import Foundation
 import Larder
 import LarderBytes
-import LarderEngine
 
 /// A cache found in a store: its registration, or only its number if there is none.
 struct KnownCache: Sendable {

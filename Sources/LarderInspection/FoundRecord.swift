@@ -2,7 +2,6 @@ import Foundation
 import Larder
 import LarderBytes
 import LarderCoding
-import LarderEngine
 
 /// The state of a record at one moment.
 package enum RecordState: String, Sendable, CaseIterable {

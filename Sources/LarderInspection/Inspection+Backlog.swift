@@ -1,5 +1,4 @@
 import Larder
-import LarderEngine
 
 extension Inspection {
   /// The expiry index of all caches, and the records that a sweep at ``now`` would delete.

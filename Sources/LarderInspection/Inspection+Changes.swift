@@ -1,7 +1,6 @@
 package import Foundation
 import Larder
 import LarderCoding
-import LarderEngine
 
 /// A value to be set in a store.
 package struct NewValue: Sendable {

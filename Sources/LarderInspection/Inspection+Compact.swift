@@ -1,5 +1,4 @@
 import Larder
-import LarderEngine
 
 extension Inspection {
   /// Compacts the store in a directory, not a snapshot, and gives back the room of segments.

@@ -1,6 +1,5 @@
 import Foundation
 import Larder
-import LarderEngine
 
 extension Inspection {
   /// Makes a backup of the store in another directory, as the library does.

@@ -1,6 +1,5 @@
 import Larder
 import LarderBytes
-import LarderEngine
 
 /// What a scan reads of payloads.
 enum PayloadReading {

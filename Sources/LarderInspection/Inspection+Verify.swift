@@ -16,7 +16,6 @@
 import Foundation
 import Larder
 import LarderBytes
-import LarderEngine
 
 /// A part of a store that is damaged or not supported.
 struct Problem {

@@ -1,6 +1,5 @@
 package import Foundation
-import Larder
-package import LarderEngine
+package import Larder
 
 /// Read-only access to a store or a backup, as it was at one moment.
 ///

@@ -1,6 +1,5 @@
 import Foundation
 import Larder
-import LarderEngine
 
 /// The result of a command, as the exit code of its process.
 package enum Outcome: Int32, Sendable {

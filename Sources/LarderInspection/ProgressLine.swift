@@ -1,5 +1,5 @@
 package import Dispatch
-import LarderEngine
+import Larder
 
 /// Shows on a terminal how far a command is, once it has taken a second.
 ///

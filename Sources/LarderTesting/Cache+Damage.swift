@@ -1,6 +1,5 @@
 public import Larder
 import LarderBytes
-import LarderEngine
 
 extension Cache {
   /// Damages the entry of a key: changes a byte of what is stored, without its checksum.

@@ -1,5 +1,4 @@
 public import Larder
-import LarderEngine
 
 extension Store {
   /// Makes a store in memory whose disk has faults.

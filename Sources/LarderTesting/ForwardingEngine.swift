@@ -1,4 +1,4 @@
-package import LarderEngine
+package import Larder
 
 /// An engine that passes each call on to another one.
 ///

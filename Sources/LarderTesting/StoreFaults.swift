@@ -1,5 +1,5 @@
 package import Dispatch
-import LarderEngine
+import Larder
 import Synchronization
 
 /// Faults of the disk of a store in memory, which a test switches on and off.

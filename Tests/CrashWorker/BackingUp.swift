@@ -1,4 +1,4 @@
-import LarderEngine
+import Larder
 
 /// Makes backups of a store, or restores one, repeatedly until it is killed.
 ///

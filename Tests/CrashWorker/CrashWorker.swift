@@ -2,7 +2,7 @@
 // killed. It reports line by line on standard output, unbuffered.
 
 import LarderBytes
-import LarderEngine
+import Larder
 import LarderTestSupport
 
 #if canImport(Darwin)

@@ -1,6 +1,5 @@
 import Foundation
 import Larder
-import LarderEngine
 import LarderTestSupport
 
 #if canImport(Darwin)

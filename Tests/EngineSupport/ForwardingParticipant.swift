@@ -1,4 +1,4 @@
-package import LarderEngine
+package import Larder
 
 /// A participant that passes each call on to another one, if it has one.
 ///

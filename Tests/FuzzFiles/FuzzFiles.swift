@@ -6,7 +6,7 @@
 
 import Foundation
 import LarderBytes
-import LarderEngine
+import Larder
 import LarderInspection
 
 /// Reads one input; the process ends if a reader does not end or leaves the bounds of its bytes.

@@ -3,7 +3,7 @@ import LarderTestSupport
 import Synchronization
 import Testing
 
-@testable import LarderEngine
+@testable import Larder
 
 /// An engine asks its commit participant to admit each write, and notifies it of each commit.
 @Suite struct CommitParticipantTests {

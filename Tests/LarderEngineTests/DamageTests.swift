@@ -2,7 +2,7 @@ import Foundation
 import LarderTestSupport
 import Testing
 
-@testable import LarderEngine
+@testable import Larder
 
 /// Damaged files are reported, and are never read as values or as missing keys.
 @Suite struct DamageTests {

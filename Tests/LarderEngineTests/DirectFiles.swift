@@ -1,5 +1,5 @@
 import Foundation
-import LarderEngine
+import Larder
 import Synchronization
 
 /// The system's files, with recorded truncations that can fail, and hooks for some calls.

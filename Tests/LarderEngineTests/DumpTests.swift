@@ -1,7 +1,7 @@
 import CSimulatedDisk
 import Foundation
 import LarderBytes
-import LarderEngine
+import Larder
 import LarderTestSupport
 import Testing
 

@@ -1,4 +1,4 @@
-import LarderEngine
+import Larder
 import LarderTestSupport
 import SimulatedDisk
 import Testing

@@ -1,5 +1,5 @@
 import AcceptanceRows
-import LarderEngine
+import Larder
 import LarderTestSupport
 import Testing
 

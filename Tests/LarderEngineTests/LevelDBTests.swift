@@ -1,5 +1,5 @@
 import Foundation
-import LarderEngine
+import Larder
 import LarderEngineSupport
 import LarderTestSupport
 import Testing

@@ -1,5 +1,5 @@
 import LarderBytes
-import LarderEngine
+import Larder
 
 extension LogWriter {
   /// Appends a batch of puts.

@@ -1,5 +1,5 @@
 import LarderBytes
-import LarderEngine
+import Larder
 import SimulatedDisk
 
 /// A hash of each value in a store, without the bytes that the commit put into the value.

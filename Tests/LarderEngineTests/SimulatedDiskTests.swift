@@ -2,7 +2,7 @@ import Foundation
 import SimulatedDisk
 import Testing
 
-@testable import LarderEngine
+@testable import Larder
 
 /// The simulated disk loses and fails exactly as the other tests assume.
 @Suite struct SimulatedDiskTests {

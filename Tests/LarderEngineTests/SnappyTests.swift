@@ -1,5 +1,5 @@
 import LarderBytes
-import LarderEngine
+import Larder
 import LarderTestSupport
 import Testing
 

@@ -1,7 +1,6 @@
 import FeedServer
 import Foundation
 import Larder
-import LarderEngine
 import LarderFeeds
 import LarderTestSupport
 import LarderTesting

@@ -1,6 +1,5 @@
 import Foundation
 import Larder
-import LarderEngine
 import LarderFeeds
 import LarderTestSupport
 import LarderTesting

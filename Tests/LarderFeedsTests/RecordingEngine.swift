@@ -1,6 +1,5 @@
 import Larder
 import LarderBytes
-import LarderEngine
 import LarderTesting
 import Synchronization
 

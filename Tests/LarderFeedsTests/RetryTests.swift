@@ -1,7 +1,6 @@
 import AcceptanceRows
 import Foundation
 import Larder
-import LarderEngine
 import LarderFeeds
 import LarderTesting
 import Testing

@@ -1,7 +1,6 @@
 import Foundation
 import Larder
 import LarderBytes
-import LarderEngine
 import LarderInspection
 import LarderTestSupport
 import Testing

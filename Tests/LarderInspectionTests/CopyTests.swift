@@ -1,6 +1,5 @@
 import Foundation
 import Larder
-import LarderEngine
 import LarderInspection
 import LarderTestSupport
 import LarderTesting

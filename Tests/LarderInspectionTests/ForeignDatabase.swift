@@ -1,6 +1,6 @@
 import Foundation
 import LarderBytes
-import LarderEngine
+import Larder
 
 /// A LevelDB database that is written byte by byte, as another program's library may write it.
 struct ForeignDatabase {

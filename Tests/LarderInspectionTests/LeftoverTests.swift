@@ -2,7 +2,7 @@ import Foundation
 import LarderTestSupport
 import Testing
 
-@testable import LarderEngine
+@testable import Larder
 import LarderInspection
 
 /// The next process removes the private directories of killed ones, and nothing else.

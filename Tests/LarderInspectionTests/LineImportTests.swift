@@ -1,7 +1,6 @@
 import Foundation
 import Larder
 import LarderBytes
-import LarderEngine
 import LarderTestSupport
 import Testing
 

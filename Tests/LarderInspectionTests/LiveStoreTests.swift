@@ -2,7 +2,6 @@ import Foundation
 import LarderTestSupport
 import LarderTesting
 import Larder
-import LarderEngine
 import Synchronization
 import Testing
 

@@ -1,5 +1,5 @@
 import Foundation
-import LarderEngine
+import Larder
 import LarderTestSupport
 import Testing
 

@@ -1,5 +1,4 @@
 import Foundation
-import LarderEngine
 import LarderTesting
 import Synchronization
 import Testing

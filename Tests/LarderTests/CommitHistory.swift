@@ -1,6 +1,5 @@
 import Foundation
 import LarderBytes
-import LarderEngine
 import LarderEngineSupport
 import LarderTesting
 import Synchronization

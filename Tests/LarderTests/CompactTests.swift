@@ -1,6 +1,5 @@
 import AcceptanceRows
 import Foundation
-import LarderEngine
 import LarderTestSupport
 import LarderTesting
 import Synchronization

@@ -2,7 +2,6 @@ import AcceptanceRows
 import Foundation
 import LarderBytes
 import LarderCoding
-import LarderEngine
 import LarderTestSupport
 import LarderTesting
 import Testing

@@ -1,5 +1,4 @@
 import Foundation
-import LarderEngine
 import LarderTestSupport
 import LarderTesting
 import Synchronization

@@ -1,5 +1,4 @@
 import Foundation
-import LarderEngine
 import LarderTestSupport
 import SimulatedDisk
 import Testing

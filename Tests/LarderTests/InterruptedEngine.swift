@@ -1,4 +1,4 @@
-import LarderEngine
+import Larder
 import LarderTesting
 
 /// An engine that runs a closure just before its next write, as another thread might.

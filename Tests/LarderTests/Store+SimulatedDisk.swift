@@ -1,4 +1,3 @@
-import LarderEngine
 import SimulatedDisk
 
 @testable import Larder

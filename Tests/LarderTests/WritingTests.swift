@@ -1,7 +1,6 @@
 import AcceptanceRows
 import Foundation
 import LarderBytes
-import LarderEngine
 import LarderTesting
 import Testing
 

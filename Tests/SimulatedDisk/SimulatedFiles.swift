@@ -1,5 +1,5 @@
 internal import CSimulatedDisk
-package import LarderEngine
+package import Larder
 import Synchronization
 
 #if canImport(Darwin)

@@ -27,6 +27,13 @@ import Testing
     Layers.shimImport.expectHolds(in: tree.files(under: "Sources"))
   }
 
+  @Test("The engine names no type of the layers above it in its module.")
+  func engine() {
+    let engine = tree.files(under: Layers.engine)
+    let above = tree.files(under: "Sources/Larder").filter { !$0.isUnder(Layers.engine) }
+    Layers.uses(ofTypesIn: above, insteadOf: engine).expectHolds(in: engine)
+  }
+
   @Test("Only the shim and the simulated disk include LevelDB's headers.")
   func headers() {
     Layers.levelDBHeaders.expectHolds(
@@ -36,7 +43,7 @@ import Testing
   @Test("The inner layers declare nothing public.")
   func innerLayers() {
     Layers.nothingPublic.expectHolds(
-      in: ["LarderBytes", "LarderEngine", "LarderCoding"].flatMap {
+      in: ["LarderBytes", "LarderCoding", "Larder/Engine"].flatMap {
         tree.files(under: "Sources/\($0)")
       })
   }
@@ -47,9 +54,9 @@ import Testing
     "The table's rule detects a foreign import.",
     arguments: [
       ("Sources/Larder/a.swift", "import ArgumentParser"),
-      ("Sources/LarderCoding/a.swift", "package import LarderEngine"),
-      ("Sources/LarderFeeds/a.swift", "internal import LarderEngine"),
-      ("Sources/LarderEngine/a.swift", "@testable import struct Larder.Entry"),
+      ("Sources/LarderCoding/a.swift", "package import Larder"),
+      ("Sources/LarderFeeds/a.swift", "internal import LarderCoding"),
+      ("Sources/LarderBytes/a.swift", "@testable import struct Larder.Entry"),
       ("Sources/Unheard/a.swift", "public import Larder"),
     ])
   func foreignImports(path: String, line: String) {
@@ -67,14 +74,27 @@ import Testing
     #expect(order.lines(brokenBy: "import B", at: "Sources/A/a.swift") == [1])
   }
 
+  @Test("The engine's rule detects a type that is declared above it.")
+  func engineViolations() {
+    let store = SourceFile(
+      path: "Sources/Larder/Store.swift",
+      text: "public final class Store {\n  enum Part {}\n}\nprivate struct Own {}\nstruct Entry {}")
+    let path = Layers.engine + "/a.swift"
+    let engine = SourceFile(path: path, text: "struct Row {\n  struct Entry {}\n}")
+    let rule = Layers.uses(ofTypesIn: [store], insteadOf: [engine])
+    let uses = "let a = Store.self\n// Store\nlet b = StoreFiles()"
+    #expect(rule.lines(brokenBy: uses, at: path) == [1])
+    #expect(rule.lines(brokenBy: "Own()\nPart()\nEntry()", at: path) == [])
+  }
+
   @Test("The shim's rule detects an import outside of its folder.")
   func shimViolations() {
     let line = "import CLarderLevelDB"
     let rule = Layers.shimImport
-    #expect(rule.lines(brokenBy: line, at: "Sources/LarderEngine/LevelDB/a.swift") == [])
+    #expect(rule.lines(brokenBy: line, at: "Sources/Larder/Engine/LevelDB/a.swift") == [])
     let opponent = "Sources/LarderInspection/Bench/LevelDBSide.swift"
     #expect(rule.lines(brokenBy: line, at: opponent) == [])
-    #expect(rule.lines(brokenBy: line, at: "Sources/LarderEngine/InMemory/a.swift") == [1])
+    #expect(rule.lines(brokenBy: line, at: "Sources/Larder/Engine/InMemory/a.swift") == [1])
     #expect(rule.lines(brokenBy: line, at: "Sources/LarderInspection/a.swift") == [1])
   }
 
@@ -102,14 +122,13 @@ enum Layers {
     "CLarderLevelDB": [],
     "CLarderSystem": [],
     "LarderBytes": [],
-    "LarderEngine": ["CLarderLevelDB", "CLarderSystem", "LarderBytes"],
     "LarderCoding": ["LarderBytes"],
-    "Larder": ["LarderEngine", "LarderCoding", "LarderBytes", "CoreMetrics", "Logging"],
-    "LarderFeeds": ["Larder", "HTTPTypes", "HTTPTypesFoundation"],
-    "LarderInspection": [
-      "Larder", "LarderCoding", "LarderEngine", "LarderBytes", "CLarderLevelDB",
+    "Larder": [
+      "CLarderLevelDB", "CLarderSystem", "LarderCoding", "LarderBytes", "CoreMetrics", "Logging",
     ],
-    "LarderTesting": ["Larder", "LarderEngine", "LarderBytes", "LarderFeeds", "HTTPTypes"],
+    "LarderFeeds": ["Larder", "HTTPTypes", "HTTPTypesFoundation"],
+    "LarderInspection": ["Larder", "LarderCoding", "LarderBytes", "CLarderLevelDB"],
+    "LarderTesting": ["Larder", "LarderBytes", "LarderFeeds", "HTTPTypes"],
     "kvinspect": ["LarderInspection", "ArgumentParser"],
     "feeds": ["Larder", "LarderFeeds", "HTTPTypes", "ArgumentParser"],
     "DirectCodingGenerator": [],
@@ -141,9 +160,39 @@ enum Layers {
     }
   }
 
+  /// The layer in `Larder` that knows neither caches nor entries.
+  static let engine = "Sources/Larder/Engine"
+
+  /// Types at the top of a file above the engine, which the engine must not name.
+  ///
+  /// Errors are the exception: the library has one type for them. A name that the engine gives to a
+  /// type of its own, such as `Entry` in `SortedEntries`, is not looked for.
+  static func uses(ofTypesIn above: [SourceFile], insteadOf engine: [SourceFile]) -> Rule {
+    let own = engine.flatMap(\.code).compactMap { declaredType(in: $0.drop { $0 == " " }) }
+    let types = Set(above.flatMap(\.code).compactMap(declaredType)).subtracting(own)
+      .subtracting(["StoreError"])
+    return Rule { file in
+      file.code.enumerated().flatMap { line, code in
+        code.split { !($0.isLetter || $0.isNumber || $0 == "_") }.map(String.init)
+          .filter(types.contains)
+          .map { Finding(file, line: line, "the engine must not know \($0)") }
+      }
+    }
+  }
+
+  /// The type that a line declares at the top of its file; nil for a private one.
+  private static func declaredType(in line: Substring) -> String? {
+    let words = line.split(separator: " ")
+    let kinds: Set<Substring> = ["struct", "class", "enum", "protocol", "actor", "typealias"]
+    guard line.first?.isLetter == true, let place = words.firstIndex(where: kinds.contains),
+      place + 1 < words.count, !words[..<place].contains(where: { $0.hasSuffix("private") })
+    else { return nil }
+    return String(words[place + 1].prefix { $0.isLetter || $0.isNumber || $0 == "_" })
+  }
+
   /// Only the engine, and the benchmarks' direct use of LevelDB, may import the shim.
   static let shimImport = Rule { file in
-    guard !file.isUnder("Sources/LarderEngine/LevelDB"),
+    guard !file.isUnder("Sources/Larder/Engine/LevelDB"),
       file.path != "Sources/LarderInspection/Bench/LevelDBSide.swift"
     else { return [] }
     return imports(in: file).filter { $0.module == "CLarderLevelDB" }.map {

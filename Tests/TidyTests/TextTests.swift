@@ -8,7 +8,7 @@ import Testing
   /// A rule that reads no files would always hold.
   @Test(
     "The rules read the repository's files.",
-    arguments: ["Package.swift", "Makefile", "Sources/LarderEngine/StorageEngine.swift"])
+    arguments: ["Package.swift", "Makefile", "Sources/Larder/Engine/StorageEngine.swift"])
   func realFiles(path: String) {
     #expect(tree.file(at: path) != nil)
   }

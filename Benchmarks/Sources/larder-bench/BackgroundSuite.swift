@@ -1,6 +1,5 @@
 import Foundation
 import Larder
-import LarderEngine
 import Synchronization
 
 /// Delays of saves beside a backup, a sweep and a collection of segments, and beside none of them.

@@ -1,7 +1,6 @@
 import Foundation
 import Larder
 import LarderBytes
-import LarderEngine
 
 /// A cache that is filled far beyond its byte budget: the budget, disk use, hit rate, and times.
 struct BudgetSuite {

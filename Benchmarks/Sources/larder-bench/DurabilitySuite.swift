@@ -1,6 +1,5 @@
 import Foundation
 import Larder
-import LarderEngine
 import Synchronization
 
 /// Writes that survive a power loss.

@@ -1,4 +1,4 @@
-import LarderEngine
+import Larder
 
 /// A side that can also write batches, look up missing keys, and scan.
 protocol FullSide: Side {

@@ -1,6 +1,5 @@
 import Foundation
 import Larder
-import LarderEngine
 
 /// Feed items with keys of two types, made anew by each initializer.
 struct KeyedItems: Sendable {

@@ -1,6 +1,5 @@
 import Foundation
 import Larder
-import LarderEngine
 
 /// Larder against other stores on this system, each used as a cache.
 ///

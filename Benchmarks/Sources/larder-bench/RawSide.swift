@@ -1,5 +1,5 @@
 import Foundation
-import LarderEngine
+import Larder
 import RawLevelDB
 
 /// LevelDB in C++, opened with the engine's options.

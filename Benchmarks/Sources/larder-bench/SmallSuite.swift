@@ -1,7 +1,6 @@
 import Foundation
 import Larder
 import LarderBytes
-import LarderEngine
 import RawLevelDB
 
 /// Records of a number and a text in a cache, against the same bytes in C++.

@@ -1,6 +1,5 @@
 import Foundation
 import Larder
-import LarderEngine
 import Synchronization
 
 /// Sweeps of expired records, and the cost of their index for saves.

@@ -1,6 +1,5 @@
 import Foundation
 import Larder
-import LarderEngine
 import Synchronization
 
 /// Ten simulated days of a store with a lifetime of seven days and sweeps in the background.

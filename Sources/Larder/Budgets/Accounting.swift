@@ -1,5 +1,4 @@
 import LarderBytes
-import LarderEngine
 import Synchronization
 
 /// A cache that is counted.

@@ -1,4 +1,3 @@
-import LarderEngine
 import Synchronization
 
 /// The byte budgets of a store and its caches.

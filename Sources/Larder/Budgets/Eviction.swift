@@ -1,5 +1,4 @@
 import Foundation
-import LarderEngine
 
 /// Makes room in a budget: evicts the entry closest to expiry that was not read recently.
 ///

@@ -1,4 +1,3 @@
-import LarderEngine
 import Synchronization
 
 /// Marks the entries that were read, approximately, while the store is open.

@@ -1,5 +1,4 @@
 import Foundation
-import LarderEngine
 
 // A conditional change reads the record, judges it, and commits the change under the requirement
 // that the record is still the one that was read. If it is not, all of that is done again.

@@ -1,5 +1,4 @@
 import Dispatch
-import LarderEngine
 import Synchronization
 
 /// Lets the conditional changes of a cache take turns once they get in each other's way.

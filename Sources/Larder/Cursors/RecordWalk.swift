@@ -1,5 +1,4 @@
 import Foundation
-import LarderEngine
 
 /// A scan over the records of a cache; all cursors use it.
 final class RecordWalk<Key: CacheKey, Value: Sendable> {

@@ -1,5 +1,4 @@
 import Foundation
-import LarderEngine
 
 /// The date of a sweep.
 struct SweepDate {

@@ -1,5 +1,3 @@
-import LarderEngine
-
 /// Keys of due index rows, as many as a sweep keeps in memory at once.
 ///
 /// The index orders them by date. Sorted by the user's key, the rows of one record are adjacent,

@@ -1,5 +1,3 @@
-import LarderEngine
-
 /// The ranges of a cache that sweeps have emptied since they were last compacted.
 ///
 /// Deleted rows stay in the files, and scans step over them, until a compaction removes them.

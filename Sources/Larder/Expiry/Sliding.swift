@@ -1,7 +1,6 @@
 import Dispatch
 import Foundation
 import LarderBytes
-import LarderEngine
 import Synchronization
 
 /// When the lifetime of an entry begins.

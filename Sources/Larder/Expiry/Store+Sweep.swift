@@ -1,5 +1,4 @@
 import Foundation
-import LarderEngine
 
 extension Store {
   /// Deletes the expired entries of every cache of the store, open or not.

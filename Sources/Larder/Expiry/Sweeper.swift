@@ -1,5 +1,4 @@
 import Foundation
-import LarderEngine
 
 /// The state that a store's sweeps keep from one to the next.
 struct Sweeper {

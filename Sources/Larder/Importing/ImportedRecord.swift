@@ -1,7 +1,6 @@
 package import Foundation
 import LarderBytes
 import LarderCoding
-import LarderEngine
 
 /// A record of another store, as an import receives it.
 package struct ImportedRecord: Sendable {

@@ -1,5 +1,4 @@
 public import Foundation
-import LarderEngine
 
 /// Saves entries of another cache; see ``Store/importing(_:)``.
 public struct Importer: ~Copyable {

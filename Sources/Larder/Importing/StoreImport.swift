@@ -1,5 +1,4 @@
 import LarderCoding
-import LarderEngine
 
 /// Creates a store from records whose fields are known and whose values are encoded.
 ///

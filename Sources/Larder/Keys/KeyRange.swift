@@ -1,5 +1,3 @@
-import LarderEngine
-
 /// A range of the keys of a cache, in the order of their encoded bytes.
 ///
 /// A range whose lower bound is above its upper bound is empty.

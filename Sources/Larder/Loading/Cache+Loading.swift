@@ -1,5 +1,3 @@
-import LarderEngine
-
 extension Cache {
   /// A closure that loads the value of a key.
   ///

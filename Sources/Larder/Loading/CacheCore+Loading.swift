@@ -1,5 +1,4 @@
 import LarderBytes
-import LarderEngine
 
 /// A call for one or more keys, with what it needs to load them.
 ///

@@ -1,5 +1,4 @@
 import Foundation
-import LarderEngine
 
 /// The flights of a cache and their waiters: who loads what, who waits, and what each caller gets.
 ///

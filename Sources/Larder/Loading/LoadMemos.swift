@@ -1,4 +1,3 @@
-import LarderEngine
 
 /// What is remembered of loads that have ended: keys without a value, and failures.
 ///

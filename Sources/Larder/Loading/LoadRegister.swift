@@ -1,5 +1,4 @@
 import LarderBytes
-import LarderEngine
 import Synchronization
 
 /// The keys of a store that are being loaded, each with the ticket of the save that follows, and

@@ -1,5 +1,4 @@
 import Dispatch
-package import LarderEngine
 
 /// Calls `fire` once after `delay`, unless the returned closure is called before.
 package typealias LoadTimer =

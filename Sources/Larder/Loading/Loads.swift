@@ -1,5 +1,4 @@
 import Foundation
-import LarderEngine
 import Synchronization
 
 /// The loads of a cache: executes what its ``LoadMachine`` decides.

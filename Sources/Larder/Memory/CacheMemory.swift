@@ -1,5 +1,4 @@
 import Foundation
-import LarderEngine
 
 /// The memory of an open cache for decoded values, which other caches may share.
 ///

@@ -1,5 +1,4 @@
 import LarderBytes
-import LarderEngine
 import Synchronization
 
 /// The decoded values that a store has in memory, and the rules by which they agree with the disk.

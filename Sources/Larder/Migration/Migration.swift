@@ -1,6 +1,5 @@
 import Foundation
 import LarderBytes
-import LarderEngine
 
 /// One call of ``Store/migrate(_:)``.
 ///

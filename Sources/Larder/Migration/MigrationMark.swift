@@ -1,6 +1,5 @@
 package import Foundation
 import LarderCoding
-import LarderEngine
 
 /// The progress of an unfinished migration, stored in a metadata row.
 package struct MigrationMark: Codable, Hashable, Sendable {

@@ -1,5 +1,4 @@
 import LarderBytes
-import LarderEngine
 import Synchronization
 
 /// The reason for a removal, as the note of its row in a batch.

@@ -8,7 +8,6 @@
 
 package import Foundation
 import LarderBytes
-import LarderEngine
 
 /// A row of the expiry index.
 package struct IndexRow: Hashable, Sendable {

@@ -9,7 +9,6 @@
 // This layout is on users' disks. Explained in Documentation.docc/StorageFormat.md.
 
 import LarderBytes
-package import LarderEngine
 
 /// The first byte of a physical key.
 package enum KeySpace: UInt8, CaseIterable {

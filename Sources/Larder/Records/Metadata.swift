@@ -5,11 +5,10 @@
 //   4       rest   the body: a UInt64, little-endian ("format", "next-id", "bytes/..."), JSON
 //                  ("cache/...", "migrate/..."), or empty ("reclaim/...")
 //
-// The value under "tag/..." is a stamp instead; see LarderEngine's Stamp.swift.
+// The value under "tag/..." is a stamp instead; see Stamp.swift.
 
 package import Foundation
 import LarderBytes
-import LarderEngine
 
 /// The stored description of a cache, for the store and for tools.
 package struct Registration: Codable, Hashable, Sendable {

@@ -30,7 +30,6 @@
 
 package import Foundation
 package import LarderBytes
-package import LarderEngine
 
 /// A record's header, checked: what stands before the payload.
 package struct Record: Sendable, Hashable {

@@ -1,6 +1,5 @@
 import Foundation
 import LarderBytes
-import LarderEngine
 import Synchronization
 
 /// The open caches of a store, and the allocation of cache ids.

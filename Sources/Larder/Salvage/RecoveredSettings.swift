@@ -1,6 +1,5 @@
 import Foundation
 import LarderCoding
-import LarderEngine
 
 /// The settings of a cache whose registration is lost, as far as its records show them.
 ///

@@ -1,6 +1,5 @@
 import Foundation
 import LarderBytes
-import LarderEngine
 
 /// Copies the readable rows of a damaged store to a new one.
 ///

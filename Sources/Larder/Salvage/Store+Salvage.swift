@@ -1,5 +1,4 @@
 public import Foundation
-package import LarderEngine
 
 extension Store {
   /// Copies the readable entries of a damaged store to a new store.

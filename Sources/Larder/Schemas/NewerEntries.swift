@@ -6,8 +6,6 @@
 // configuration until the store closes. So nobody writes an entry of a newer version between the
 // read and the save.
 
-import LarderEngine
-
 extension CacheCore {
   /// Throws if a save of `key` would replace an entry of a newer schema version or record format.
   ///

@@ -1,5 +1,4 @@
 package import Foundation
-package import LarderEngine
 
 /// The entries in a cache by state, and the entries that a sweep would delete now.
 public struct CacheContents: Sendable, Hashable {

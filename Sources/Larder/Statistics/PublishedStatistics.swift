@@ -1,5 +1,4 @@
 package import Foundation
-import LarderEngine
 import Synchronization
 
 /// The content of a store's file `LARDER.statistics`, as JSON.

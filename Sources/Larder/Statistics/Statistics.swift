@@ -1,5 +1,3 @@
-import LarderEngine
-
 /// A snapshot of a store's event counts since it was opened.
 ///
 /// Each count is exact. The counts are read one after another while other threads may use the

@@ -1,5 +1,4 @@
 import LarderBytes
-package import LarderEngine
 import Synchronization
 
 /// The tags that were invalidated, each with the sequence of the commit that did it.

@@ -1,5 +1,4 @@
 import LarderBytes
-import LarderEngine
 
 extension Store {
   /// Ends every entry, of all caches, that was saved with a tag before.

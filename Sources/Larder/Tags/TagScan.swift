@@ -1,5 +1,4 @@
 import LarderBytes
-import LarderEngine
 
 /// A scan that deletes the entries of invalidated tags, and then forgets the tags.
 ///

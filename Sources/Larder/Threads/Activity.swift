@@ -1,4 +1,3 @@
-import LarderEngine
 import Synchronization
 
 /// The work that a store does besides its callers' own calls: loads, and writes queued by reads.

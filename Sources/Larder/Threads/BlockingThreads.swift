@@ -1,5 +1,4 @@
 import Dispatch
-import LarderEngine
 import Synchronization
 
 /// Threads on which tasks may block, apart from those of Swift's cooperative pool.

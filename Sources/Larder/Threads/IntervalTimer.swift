@@ -1,5 +1,4 @@
 import Dispatch
-import LarderEngine
 
 /// Calls `fire` every `interval`, one call at a time, until the returned closure is called.
 package typealias IntervalTimer =

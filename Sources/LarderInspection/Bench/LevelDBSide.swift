@@ -1,6 +1,6 @@
 import CLarderLevelDB
 import Foundation
-import LarderEngine
+import Larder
 
 /// LevelDB through the C functions that the engine calls, with the engine's options.
 final class LevelDBSide: Side {

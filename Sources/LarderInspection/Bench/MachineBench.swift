@@ -1,5 +1,5 @@
 import Foundation
-import LarderEngine
+import Larder
 
 /// The settings of a benchmark.
 package struct BenchSettings: Sendable {

@@ -1,7 +1,6 @@
 import Foundation
 import Larder
 import LarderBytes
-import LarderEngine
 
 /// The measured times of a cache.
 struct CacheTimes {

@@ -1,6 +1,5 @@
 import Larder
 import LarderBytes
-import LarderEngine
 
 /// The files of a database, read without opening it: that of a store or of any other program.
 struct DatabaseFiles {

@@ -1,5 +1,4 @@
 import Larder
-import LarderEngine
 
 extension Inspection {
   /// The files of a database: what each is, and whether it is live.

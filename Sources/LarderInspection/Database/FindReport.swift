@@ -1,6 +1,5 @@
 import Larder
 import LarderBytes
-import LarderEngine
 
 extension Inspection {
   /// Every trace of a key in the files of a store: its puts and removals, newest first.

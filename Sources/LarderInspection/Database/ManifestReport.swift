@@ -1,5 +1,4 @@
 import Larder
-import LarderEngine
 
 extension Inspection {
   /// The edits of a MANIFEST.

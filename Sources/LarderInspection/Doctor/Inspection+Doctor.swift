@@ -1,6 +1,5 @@
 package import Foundation
 import Larder
-import LarderEngine
 
 extension Inspection {
   /// Checks a store, and reports what is to be done, with the command to run next.

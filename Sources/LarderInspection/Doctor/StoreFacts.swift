@@ -1,5 +1,4 @@
 import Larder
-import LarderEngine
 
 /// What a diagnosis knows of a store.
 struct StoreFacts {

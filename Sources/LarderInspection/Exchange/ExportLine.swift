@@ -11,7 +11,6 @@
 import Foundation
 import Larder
 import LarderCoding
-import LarderEngine
 
 /// The version of the lines.
 let exportVersion = 1

@@ -2,7 +2,6 @@ import Foundation
 import Larder
 import LarderBytes
 import LarderCoding
-import LarderEngine
 
 // MARK: - Files
 

@@ -1,7 +1,6 @@
 import Foundation
 import Larder
 import LarderCoding
-import LarderEngine
 
 extension Inspection {
   /// Writes the selected records as JSON lines, from which an import makes a store.

@@ -1,7 +1,6 @@
 import Foundation
 import Larder
 import LarderCoding
-import LarderEngine
 
 /// Adds the lines of an export to an import.
 ///

@@ -1,5 +1,5 @@
 import Foundation
-import LarderEngine
+import Larder
 
 /// Read-only file system access for inspections.
 enum FileAccess {

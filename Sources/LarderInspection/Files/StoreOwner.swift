@@ -1,6 +1,5 @@
 import Foundation
 import Larder
-import LarderEngine
 
 /// The process that has a store open, or that exited without closing it.
 struct StoreOwner: CustomStringConvertible {

@@ -1,7 +1,6 @@
 import Foundation
 import Larder
 import LarderBytes
-import LarderEngine
 
 extension Inspection {
   /// The entries that this store and another one do not have in common.

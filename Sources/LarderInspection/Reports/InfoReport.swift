@@ -1,6 +1,5 @@
 import Foundation
 import Larder
-import LarderEngine
 
 extension Inspection {
   /// The store's owner, files and caches.

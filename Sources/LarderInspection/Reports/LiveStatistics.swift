@@ -1,6 +1,5 @@
 import Foundation
 import Larder
-import LarderEngine
 
 extension StatisticsRecord {
   /// The lines of `info`.

@@ -1,7 +1,6 @@
 import Foundation
 import Larder
 import LarderBytes
-import LarderEngine
 
 extension Inspection {
   /// The record under a key: its fields and its payload.

@@ -1,6 +1,5 @@
 import Larder
 import LarderBytes
-import LarderEngine
 
 /// The result of a repair: what was copied, and what was lost.
 struct RepairReport {

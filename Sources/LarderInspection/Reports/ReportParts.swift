@@ -1,7 +1,6 @@
 // Helpers shared by several reports.
 
 import Larder
-import LarderEngine
 
 /// The version of the reports' JSON format.
 ///

@@ -1,5 +1,4 @@
 import Larder
-import LarderEngine
 
 extension Inspection {
   /// The number and the sizes of the records of each cache, by schema version.

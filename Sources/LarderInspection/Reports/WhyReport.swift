@@ -1,6 +1,5 @@
 import Foundation
 import Larder
-import LarderEngine
 
 extension Inspection {
   /// What a read of a key would return, and why.

@@ -2,7 +2,6 @@ import Dispatch
 import Foundation
 import Larder
 import LarderBytes
-import LarderEngine
 
 /// What ``Inspection/watch(_:_:style:to:pause:)`` follows.
 package struct Watching: Sendable {

@@ -1,5 +1,5 @@
 import LarderBytes
-import LarderEngine
+import Larder
 
 /// Follows the write-ahead logs of a database that another process writes to.
 ///

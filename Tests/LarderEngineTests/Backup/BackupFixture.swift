@@ -1,5 +1,5 @@
 import Foundation
-import LarderEngine
+import Larder
 import LarderTestSupport
 
 /// A small store with two tables and a log with entries, and the paths of its backups.

@@ -1,6 +1,6 @@
 import AcceptanceRows
 import Foundation
-import LarderEngine
+import Larder
 import LarderTestSupport
 import SimulatedDisk
 import Synchronization

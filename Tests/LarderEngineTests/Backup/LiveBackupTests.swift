@@ -1,6 +1,6 @@
 import Foundation
 import LarderBytes
-import LarderEngine
+import Larder
 import LarderTestSupport
 import SimulatedDisk
 import Synchronization

@@ -1,4 +1,4 @@
-import LarderEngine
+import Larder
 import SimulatedDisk
 import Testing
 

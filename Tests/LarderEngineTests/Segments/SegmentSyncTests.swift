@@ -1,5 +1,5 @@
 import Foundation
-@testable import LarderEngine
+@testable import Larder
 import LarderTestSupport
 import SimulatedDisk
 import Synchronization

@@ -1,6 +1,6 @@
 import AcceptanceRows
 import LarderBytes
-import LarderEngine
+import Larder
 import LarderTestSupport
 import Testing
 

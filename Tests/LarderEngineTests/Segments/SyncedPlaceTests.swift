@@ -4,7 +4,7 @@ import LarderTestSupport
 import SimulatedDisk
 import Testing
 
-@testable import LarderEngine
+@testable import Larder
 
 /// The logs say how far the segments are on the device, where recovery needs to know.
 @Suite(.acceptance) struct SyncedPlaceTests {

@@ -1,6 +1,5 @@
 import Foundation
 import LarderBytes
-import LarderEngine
 
 @testable import Larder
 

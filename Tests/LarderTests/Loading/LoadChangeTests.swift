@@ -1,5 +1,4 @@
 import LarderBytes
-import LarderEngine
 import LarderTestSupport
 import LarderTesting
 import Synchronization

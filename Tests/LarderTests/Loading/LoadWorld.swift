@@ -1,5 +1,4 @@
 import Foundation
-import LarderEngine
 import LarderTestSupport
 
 @testable import Larder

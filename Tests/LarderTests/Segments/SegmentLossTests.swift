@@ -1,6 +1,5 @@
 import AcceptanceRows
 import Foundation
-import LarderEngine
 import LarderTestSupport
 import SimulatedDisk
 import Synchronization

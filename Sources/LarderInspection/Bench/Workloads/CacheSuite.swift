@@ -1,7 +1,6 @@
 import Foundation
 import Larder
 import LarderBytes
-import LarderEngine
 
 /// `Cache.value` of `Data` payloads, against the engine's get of the same records.
 ///

@@ -3,7 +3,7 @@ import Foundation
 /// The goal of every contest of the engine.
 private let goalRatio = 1.05
 
-/// Puts and gets through `LarderEngine`, against the same work on the same LevelDB without it.
+/// Puts and gets through `LevelDBEngine`, against the same work on the same LevelDB without it.
 ///
 /// The workloads have `db_bench`'s names. Each run of a fill or an overwrite opens its own
 /// directory and closes it after the measured time, so that no compaction of one run affects the

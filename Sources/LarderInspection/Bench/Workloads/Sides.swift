@@ -1,5 +1,5 @@
 import Foundation
-import LarderEngine
+import Larder
 
 /// One side of a contest: the same work, done by Larder's engine or without it.
 ///

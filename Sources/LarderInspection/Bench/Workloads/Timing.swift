@@ -1,5 +1,5 @@
 import Dispatch
-import LarderEngine
+import Larder
 
 /// Wrong results of a benchmark, which make its times meaningless and end the run.
 struct WrongResults: Error, CustomStringConvertible {
