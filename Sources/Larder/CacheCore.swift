@@ -189,11 +189,11 @@ extension CacheCore {
   @inline(__always) private func get(
     _ key: RecordKey, into buffer: inout ValueBuffer, readsPayload: Bool
   ) throws(StoreError) -> Int? {
-    do throws(EngineError) {
+    do throws(StoreError) {
       guard readsPayload else { return try engine.getHead(key.bytes.span.bytes, into: &buffer) }
       return try engine.get(key.bytes.span.bytes, into: &buffer) ? buffer.count : nil
     } catch {
-      let error = StoreError(error, cache: name, key: describe(key.bytes.span.bytes))
+      let error = error.naming(cache: name, key: describe(key.bytes.span.bytes))
       context.log.found(error)
       throw error
     }

@@ -66,7 +66,8 @@ extension ConditionalSlice {
     let count: Int
     do throws(StoreError) {
       beginLookups()
-      guard let found = try context.getHead(key.bytes, into: &buffer) else { return .missing }
+      let head = try context.engine.getHead(key.bytes.span.bytes, into: &buffer)
+      guard let found = head else { return .missing }
       count = found
     } catch .corrupt {
       return .unreadable
@@ -88,7 +89,7 @@ extension ConditionalSlice {
     _ key: [UInt8], into buffer: inout ValueBuffer
   ) throws(StoreError) -> Bool {
     beginLookups()
-    return try context.get(key, into: &buffer)
+    return try context.engine.get(key.span.bytes, into: &buffer)
   }
 
   /// Reads the record under a key into `buffer`, without a payload that is in a segment.
@@ -98,7 +99,7 @@ extension ConditionalSlice {
     _ key: [UInt8], into buffer: inout ValueBuffer
   ) throws(StoreError) -> Int? {
     beginLookups()
-    return try context.getHead(key, into: &buffer)
+    return try context.engine.getHead(key.span.bytes, into: &buffer)
   }
 
   private mutating func beginLookups() {

@@ -17,12 +17,7 @@ public struct RecoveryReport: Sendable {
 
   /// Moves the damaged store at `path` aside, so that an empty one can be created there.
   init(settingAside path: String, because error: StoreError) throws(StoreError) {
-    let aside: String
-    do {
-      aside = try LevelDBEngine.setAside(path)
-    } catch {
-      throw StoreError(error)
-    }
+    let aside = try LevelDBEngine.setAside(path)
     summary = "The store was damaged, and an empty store was created in its place. \(error)"
     setAside = URL(filePath: aside, directoryHint: .isDirectory)
     salvage = nil
@@ -31,13 +26,8 @@ public struct RecoveryReport: Sendable {
   /// Salvages the damaged store at `path` into a new store, and exchanges the two.
   init(salvaging path: String, because error: StoreError) throws(StoreError) {
     var report = SalvageReport()
-    let aside: String
-    do throws(EngineError) {
-      aside = try LevelDBEngine.replace(path) { damaged, new throws(EngineError) in
-        report = try Store.salvage(from: damaged, to: new).report
-      }
-    } catch {
-      throw StoreError(error)
+    let aside = try LevelDBEngine.replace(path) { damaged, new throws(StoreError) in
+      report = try Store.salvage(from: damaged, to: new).report
     }
     summary = "The store was damaged, and its readable entries were salvaged. \(report)"
     setAside = URL(filePath: aside, directoryHint: .isDirectory)

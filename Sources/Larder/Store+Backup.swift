@@ -29,12 +29,7 @@ extension Store {
   ///   the device. Memory for the largest file.
   public func backup(to directory: URL) throws {
     let path = try Self.path(of: directory)
-    do {
-      try context.engine.backup(
-        to: path, date: context.clock.now().timeIntervalSinceReferenceDate)
-    } catch {
-      throw StoreError(error)
-    }
+    try context.engine.backup(to: path, date: context.clock.now().timeIntervalSinceReferenceDate)
   }
 
   /// Restores a backup to a new store in another directory.
@@ -58,10 +53,6 @@ extension Store {
   ///   Memory for the largest file.
   public static func restore(from backup: URL, to directory: URL) throws {
     let (source, target) = (try path(of: backup), try path(of: directory))
-    do throws(EngineError) {
-      try Backup(at: source).restore(to: target)
-    } catch {
-      throw StoreError(error)
-    }
+    try Backup(at: source).restore(to: target)
   }
 }

@@ -59,38 +59,26 @@ extension Store {
   /// The same on the caller's thread; throws `CancellationError` once `proceed` returns false.
   private func compact(while proceed: (_ fraction: Double) -> Bool) throws -> CompactionReport {
     try requireWritable()
-    try context.checkOpen()
+    try context.engine.checkOpen()
     var report = CompactionReport()
-    report.bytesBefore = try storedBytes()
+    report.bytesBefore = try context.engine.storedBytes()
     try reclaimAll()
     var isCancelled = !proceed(0)
     let ranges = try rangesOfCaches()
     for (index, range) in ranges.enumerated() where !isCancelled {
-      try context.compact(range)
+      try context.engine.compact(range)
       isCancelled = !proceed(Double(index + 1) / Double(2 * ranges.count))
     }
     if !isCancelled {
-      do {
-        try context.engine.collectSegments(.complete) { copied, total in
-          isCancelled = !proceed(0.5 + 0.5 * Double(copied) / Double(max(total, 1)))
-          return !isCancelled
-        }
-      } catch {
-        throw StoreError(error)
+      try context.engine.collectSegments(.complete) { copied, total in
+        isCancelled = !proceed(0.5 + 0.5 * Double(copied) / Double(max(total, 1)))
+        return !isCancelled
       }
     }
     if isCancelled { throw CancellationError() }
-    report.bytesAfter = try storedBytes()
+    report.bytesAfter = try context.engine.storedBytes()
     _ = proceed(1)
     return report
-  }
-
-  private func storedBytes() throws(StoreError) -> Int {
-    do throws(EngineError) {
-      return try context.engine.storedBytes()
-    } catch {
-      throw StoreError(error)
-    }
   }
 
   /// The whole store as ranges that begin with a cache, at most ``mostRanges``.

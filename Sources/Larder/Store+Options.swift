@@ -224,11 +224,7 @@ extension Store.Options {
       throw .invalidArgument(
         "advanced.separatedValueBytes is \(bytes), outside 1 to \(Int.max)")
     }
-    do throws(EngineError) {
-      try engineOptions.checkRanges()
-    } catch {
-      throw StoreError(error)
-    }
+    try engineOptions.checkRanges()
   }
 
   /// The size in bytes from which on a payload is compressed; `Int.max` for none.

@@ -73,11 +73,7 @@ public final class Store: Sendable {
     try options.checkRanges()
     let context = StoreContext(engine, options: options, origin: origin)
     let registry = try Registry(of: context, access: options.access)
-    do throws(EngineError) {
-      try context.invalidatedTags.read(from: engine)
-    } catch {
-      throw StoreError(error)
-    }
+    try context.invalidatedTags.read(from: engine)
     self.init(context, registry, access: options.access, recovery: recovery)
     if let recovery { context.log.recovered(recovery) }
     guard access == .readWrite else { return }
@@ -137,11 +133,7 @@ public final class Store: Sendable {
     at path: String, _ options: Options
   ) throws(StoreError) {
     guard options.access == .readWrite, options.onDamage == .salvage else { return }
-    do throws(EngineError) {
-      if let damage = try LevelDBEngine.notedDamage(at: path) { throw .corrupt(damage) }
-    } catch {
-      throw StoreError(error)
-    }
+    if let damage = try LevelDBEngine.notedDamage(at: path) { throw .corrupt(damage) }
   }
 
   static func path(of directory: URL) throws(StoreError) -> String {
@@ -156,13 +148,9 @@ public final class Store: Sendable {
   ) throws(StoreError) {
     try options.checkRanges()
     let engine: LevelDBEngine
-    do throws(EngineError) {
-      switch options.access {
-      case .readWrite: engine = try LevelDBEngine(at: path, options: options.engineOptions)
-      case .readOnly: engine = try LevelDBEngine.readOnly(at: path, options: options.engineOptions)
-      }
-    } catch {
-      throw StoreError(error)
+    switch options.access {
+    case .readWrite: engine = try LevelDBEngine(at: path, options: options.engineOptions)
+    case .readOnly: engine = try LevelDBEngine.readOnly(at: path, options: options.engineOptions)
     }
     try self.init(
       engine: engine, options: options, origin: .disk,
@@ -205,11 +193,7 @@ public final class Store: Sendable {
     context.loads.close()
     threads.endIdle()
     defer { releaseMemory() }
-    do {
-      try context.engine.close()
-    } catch {
-      throw StoreError(error)
-    }
+    try context.engine.close()
   }
 }
 
@@ -312,7 +296,7 @@ extension Store {
   /// - Complexity: One point lookup, one append and one fsync; then at most 10,000 deletions.
   @discardableResult public func drop(cache name: String) throws -> Bool {
     try requireWritable()
-    try context.checkOpen()
+    try context.engine.checkOpen()
     let dropped = try registry.withLock { registry throws(StoreError) in try registry.drop(name) }
     guard dropped.isDropped else { return false }
     context.observations.endDropped()
@@ -391,7 +375,7 @@ extension Store {
   /// - Complexity: One append and one fsync, shared with concurrent writers; two more fsyncs after
   ///   a log was full.
   public func flush() throws {
-    try context.flush()
+    try context.engine.flush()
   }
 
   /// The number of times that a batch with conditions is tried.

@@ -6,7 +6,7 @@ import Foundation
 /// eviction, migration), hold the context and not the store. The context does not know which caches
 /// are open, so there is no cycle of references.
 ///
-/// Its methods translate the engine's errors: above them there is only ``StoreError``.
+/// Its methods add the name of the cache to the engine's errors.
 final class StoreContext: Sendable {
   let engine: any StorageEngine
   let clock: any WallClock
@@ -60,44 +60,12 @@ extension StoreContext {
 // MARK: - Reading
 
 extension StoreContext {
-  /// Throws if the store is closed, or belongs to another process.
-  ///
-  /// A call that takes a lock checks this first: in a forked child the lock may be held by a thread
-  /// that does not exist there.
-  func checkOpen() throws(StoreError) {
-    do throws(EngineError) {
-      try engine.checkOpen()
-    } catch {
-      throw StoreError(error)
-    }
-  }
-
   /// Reads the value under a physical key; nil if there is none.
   func get(_ key: [UInt8], cache: String = "") throws(StoreError) -> [UInt8]? {
-    do throws(EngineError) {
+    do throws(StoreError) {
       return try engine.get(key.span.bytes)
     } catch {
-      throw StoreError(error, cache: cache)
-    }
-  }
-
-  /// Reads the value under a physical key into `buffer`; false if there is none.
-  func get(_ key: [UInt8], into buffer: inout ValueBuffer) throws(StoreError) -> Bool {
-    do throws(EngineError) {
-      return try engine.get(key.span.bytes, into: &buffer)
-    } catch {
-      throw StoreError(error)
-    }
-  }
-
-  /// Reads the value under a physical key into `buffer`, without a payload that is in a segment.
-  ///
-  /// - Returns: The size of the whole value; nil if there is none.
-  func getHead(_ key: [UInt8], into buffer: inout ValueBuffer) throws(StoreError) -> Int? {
-    do throws(EngineError) {
-      return try engine.getHead(key.span.bytes, into: &buffer)
-    } catch {
-      throw StoreError(error)
+      throw error.naming(cache: cache)
     }
   }
 
@@ -107,11 +75,11 @@ extension StoreContext {
   func cursor(
     over range: EngineRange, cache: String = "", readsPayloads: Bool = true
   ) throws(StoreError) -> StoreCursor {
-    do throws(EngineError) {
+    do throws(StoreError) {
       let cursor = try readsPayloads ? engine.cursor(over: range) : engine.headCursor(over: range)
       return StoreCursor(cursor, cache: cache, log)
     } catch {
-      throw StoreError(error, cache: cache)
+      throw error.naming(cache: cache)
     }
   }
 }
@@ -126,8 +94,8 @@ struct StoreCursor {
     (self.cursor, self.cache, self.log) = (cursor, cache, log)
   }
 
-  private func failure(_ error: EngineError) -> StoreError {
-    let error = StoreError(error, cache: cache)
+  private func failure(_ error: StoreError) -> StoreError {
+    let error = error.naming(cache: cache)
     log.found(error)
     return error
   }
@@ -137,7 +105,7 @@ struct StoreCursor {
 
   /// See ``EngineCursor/next()``.
   func next() throws(StoreError) -> Bool {
-    do throws(EngineError) {
+    do throws(StoreError) {
       return try cursor.next()
     } catch {
       throw failure(error)
@@ -146,7 +114,7 @@ struct StoreCursor {
 
   /// See ``EngineCursor/previous()``.
   func previous() throws(StoreError) -> Bool {
-    do throws(EngineError) {
+    do throws(StoreError) {
       return try cursor.previous()
     } catch {
       throw failure(error)
@@ -155,7 +123,7 @@ struct StoreCursor {
 
   /// See ``EngineCursor/seekToEnd()``.
   func seekToEnd() throws(StoreError) {
-    do throws(EngineError) {
+    do throws(StoreError) {
       try cursor.seekToEnd()
     } catch {
       throw failure(error)
@@ -164,7 +132,7 @@ struct StoreCursor {
 
   /// See ``EngineCursor/renew()``.
   func renew() throws(StoreError) {
-    do throws(EngineError) {
+    do throws(StoreError) {
       try cursor.renew()
     } catch {
       throw failure(error)
@@ -211,10 +179,10 @@ extension StoreContext {
   func writeMetadata(
     _ rows: inout WriteBatch, synced: Bool = false, cache: String = ""
   ) throws(StoreError) {
-    do throws(EngineError) {
+    do throws(StoreError) {
       try engine.write(&rows, synced: synced)
     } catch {
-      throw shortage(of: error).map { StoreError($0) } ?? StoreError(error, cache: cache)
+      throw error.naming(cache: cache)
     }
   }
 
@@ -226,57 +194,22 @@ extension StoreContext {
       throw .budgetExceeded(bytes: bytes, budget: limit)
     }
     while true {
-      do throws(EngineError) {
+      do throws(StoreError) {
         return try engine.write(&rows, synced: synced)
       } catch {
-        guard let shortage = shortage(of: error) else { throw StoreError(error) }
-        guard try makeRoom(for: shortage, at: now ?? clock.now()) else {
-          throw StoreError(shortage)
-        }
+        guard case .budgetExceeded = error, let shortage = rows.shortage else { throw error }
+        guard try makeRoom(for: shortage, at: now ?? clock.now()) else { throw error }
       }
     }
   }
 
-  /// Takes the shortage for which a write was refused; nil if it failed for another reason.
-  private func shortage(of error: EngineError) -> Shortage? {
-    guard case .refused(let number) = error else { return nil }
-    return budgets.accounting.takeShortage(number)
-  }
-
   /// Evicts until the room that a write was short of is there; returns whether it is.
   private func makeRoom(for shortage: Shortage, at now: Date) throws(StoreError) -> Bool {
-    try checkOpen()
+    try engine.checkOpen()
     return try budgets.withHand(of: shortage.budget) { hand throws(StoreError) in
       var eviction = Eviction(of: shortage, in: self, at: now, from: hand)
       defer { hand = eviction.hand }
       return try eviction.makeRoom()
-    }
-  }
-
-  /// Rewrites the files that hold `range`, so that deleted entries take no room.
-  func compact(_ range: EngineRange) throws(StoreError) {
-    do throws(EngineError) {
-      try engine.compact(range)
-    } catch {
-      throw StoreError(error)
-    }
-  }
-
-  /// The approximate size of the entries of `range` in files.
-  func approximateBytes(in range: EngineRange) throws(StoreError) -> UInt64 {
-    do throws(EngineError) {
-      return try engine.approximateBytes(in: range)
-    } catch {
-      throw StoreError(error)
-    }
-  }
-
-  /// Waits until everything that was committed before is safe from power loss.
-  func flush() throws(StoreError) {
-    do throws(EngineError) {
-      try engine.flush()
-    } catch {
-      throw StoreError(error)
     }
   }
 }

@@ -178,22 +178,23 @@ private func stopped(_ words: Any) -> String {
 }
 
 extension StoreError {
-  /// Converts an engine error.
-  ///
-  /// `cache` and `key` name the entry that was being read; they are empty if unknown.
-  package init(_ error: EngineError, cache: String = "", key: String = "") {
-    switch error {
-    case .closed: self = .closed
-    case .locked(let pid): self = .locked(pid: pid)
-    case .diskFull: self = .diskFull
-    case .writesDisabled(let cause): self = .writesDisabled(cause: cause)
-    case .readOnly(let cause): self = .readOnly(cause: cause)
-    case .io(let message): self = .io(message)
-    case .corrupt(let message): self = .corrupt(cache: cache, key: key, file: message)
-    case .incompatible(let message): self = .incompatible(message)
-    case .invalidArgument(let message): self = .invalidArgument(message)
-    // The context translates it: only the accounting knows the budget.
-    case .refused(let number): self = .io("the write was refused (number \(number))")
+  /// A damage of which only the place in the store's files is known, as a message.
+  package static func corrupt(_ place: String) -> StoreError {
+    .corrupt(cache: "", key: "", file: place)
+  }
+
+  /// The error with the cache and the key that were read, if it is a damage that names neither.
+  package func naming(cache: String, key: String = "") -> StoreError {
+    guard case .corrupt(cache: "", key: "", let file) = self else { return self }
+    return .corrupt(cache: cache, key: key, file: file)
+  }
+
+  /// Whether the file system has no room, or had none for an earlier write.
+  var isFullDisk: Bool {
+    switch self {
+    case .diskFull: true
+    case .writesDisabled(let cause): cause == "\(Self.diskFull)"
+    default: false
     }
   }
 }

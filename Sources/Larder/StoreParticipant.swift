@@ -39,7 +39,7 @@ final class StoreParticipant: CommitParticipant {
 
   func admit(
     _ batch: borrowing WriteBatch, without failed: Set<Int>, replacedBytes: (_ row: Int) -> Int?
-  ) -> Int? {
+  ) -> Shortage? {
     accounting.admit(batch, without: failed, replacedBytes: replacedBytes)
   }
 

@@ -36,7 +36,7 @@ struct Catalog {
 
   /// Reads the metadata key space.
   init(readFrom engine: any StorageEngine) throws(InspectionError) {
-    do throws(EngineError) {
+    do throws(StoreError) {
       let cursor = try engine.cursor(over: EngineRange(prefix: [KeySpace.metadata.rawValue]))
       while try cursor.next() {
         let (key, value) = cursor.withEntry { key, value in
@@ -44,7 +44,7 @@ struct Catalog {
         }
         try note(value, under: key)
       }
-    } catch .corrupt(let message) {
+    } catch .corrupt(_, _, let message?) {
       damage.append("part of the metadata cannot be read: \(message)")
     } catch .incompatible(let message) {
       throw InspectionError(.unsupported, message)
@@ -53,7 +53,7 @@ struct Catalog {
     }
   }
 
-  private mutating func note(_ value: [UInt8], under key: [UInt8]) throws(EngineError) {
+  private mutating func note(_ value: [UInt8], under key: [UInt8]) throws(StoreError) {
     if key == Metadata.format {
       guard let format = Metadata.number(in: value, under: key) else {
         return damage.append("the store's format version is damaged")

@@ -7,7 +7,7 @@ extension Inspection {
   ///   Memory for the keys of one cache's due records.
   func backlog() throws(InspectionError) -> CacheContents {
     var backlog = CacheContents()
-    do throws(EngineError) {
+    do throws(StoreError) {
       for case let registration? in catalog.caches.map(\.registration) {
         try backlog.addIndex(
           of: registration, endedBy: catalog.invalidatedTags, in: engine, at: now)

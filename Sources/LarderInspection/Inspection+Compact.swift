@@ -21,7 +21,7 @@ extension Inspection {
       try engine.collectSegments(.complete)
       try engine.close()
     } catch {
-      throw InspectionError(StoreError(error))
+      throw InspectionError(error)
     }
     let after = try FileAccess.byteCount(ofFilesIn: path)
     return Report(

@@ -69,7 +69,7 @@ extension Inspection {
     if let name = selection.cache { return ([try catalog.cache(called: name)], []) }
     var ids = Set(catalog.caches.map(\.id))
     var damage: [String] = []
-    do throws(EngineError) {
+    do throws(StoreError) {
       let cursor = try engine.cursor(over: EngineRange(prefix: [KeySpace.records.rawValue]))
       while try cursor.next() {
         let (id, key) = cursor.withEntry { key, _ in
@@ -87,7 +87,7 @@ extension Inspection {
         guard let next else { break }
         try cursor.seek(to: next.span.bytes)
       }
-    } catch .corrupt(let message) {
+    } catch .corrupt(_, _, let message?) {
       damage.append(withUserPath(message))
     } catch {
       throw failure(error)
@@ -134,7 +134,7 @@ extension Inspection {
   func share(of range: EngineRange, through key: RawSpan, isReversed: Bool = false) -> Double? {
     var before = range
     before.upper = [UInt8](key)
-    do throws(EngineError) {
+    do throws(StoreError) {
       let whole = try engine.approximateBytes(in: range)
       guard whole > 0 else { return nil }
       let share = min(Double(try engine.approximateBytes(in: before)) / Double(whole), 1)
@@ -163,9 +163,9 @@ extension Inspection {
     }
     while true {
       let isOnRecord: Bool
-      do throws(EngineError) {
+      do throws(StoreError) {
         isOnRecord = try isReversed ? cursor.previous() : cursor.next()
-      } catch .corrupt(let message) {
+      } catch .corrupt(_, _, let message?) {
         return try body(.unreadable(in: cache, message: withUserPath(message)))
       } catch {
         throw failure(error)

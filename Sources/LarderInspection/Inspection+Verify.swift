@@ -129,7 +129,7 @@ extension Inspection {
   }
 
   private func verifyMetadata(_ found: inout Verification) throws(InspectionError) {
-    do throws(EngineError) {
+    do throws(StoreError) {
       let cursor = try engine.cursor(over: EngineRange(prefix: [KeySpace.metadata.rawValue]))
       while try cursor.next() {
         found.metadataRows += 1
@@ -174,7 +174,7 @@ extension Inspection {
     if let lifetime = cache.registration?.lifetime.applied(to: content) {
       let bucket = lifetime.bucket(of: expiresAt)
       let row = IndexRow(cacheID: cache.id, bucket: bucket, userKey: record.key)
-      do throws(EngineError) {
+      do throws(StoreError) {
         if try engine.get(row.key.span.bytes) != nil { return }
       } catch .corrupt {
         // The scan of the index reports it, and finds any other row.
@@ -189,7 +189,7 @@ extension Inspection {
   /// Where the payload of a record is, for a message; empty if it is in LevelDB.
   private func payloadPlace(of record: FoundRecord) throws(InspectionError) -> String {
     let key = KeySpace.records.prefix(ofCache: record.cache.id) + record.key
-    do throws(EngineError) {
+    do throws(StoreError) {
       guard let place = try engine.payloadPlace(of: key) else { return "" }
       return "; its payload is in \(place.file) at byte \(place.offset)"
     } catch .corrupt {
@@ -202,7 +202,7 @@ extension Inspection {
   private func verifyIndex(_ found: inout Verification) throws(InspectionError) {
     let range = EngineRange(prefix: [KeySpace.expiry.rawValue])
     progress?.restart()
-    do throws(EngineError) {
+    do throws(StoreError) {
       let cursor = try engine.cursor(over: range)
       while try cursor.next() {
         found.indexRows += 1
@@ -219,7 +219,7 @@ extension Inspection {
         }
         try verify(row, storedBytes: bytes, &found)
       }
-    } catch .corrupt(let message) {
+    } catch .corrupt(_, _, let message?) {
       // The rows of these records may be in the unreadable rest of the index.
       found.unindexed = [:]
       found.problems.append(Problem(message: "the index: " + withUserPath(message)))
@@ -230,7 +230,7 @@ extension Inspection {
 
   private func verify(
     _ row: IndexRow, storedBytes: UInt64, _ found: inout Verification
-  ) throws(EngineError) {
+  ) throws(StoreError) {
     let cache = catalog.cache(numbered: row.cacheID)
     let recordKey = row.recordKey.bytes
     if let missing = found.unindexed[recordKey], row.mayHold(missing.expiresAt) {
@@ -238,7 +238,7 @@ extension Inspection {
       return
     }
     let value: [UInt8]?
-    do throws(EngineError) {
+    do throws(StoreError) {
       value = try engine.get(recordKey.span.bytes)
     } catch .corrupt {
       // The scan of the records has reported it.
@@ -278,7 +278,7 @@ extension Inspection {
       // Cleared caches are not counted; damaged counts were reported with the metadata.
       guard !catalog.cleared.contains(id), let count else { continue }
       let (bytes, isComplete): (Int, Bool)
-      do throws(EngineError) {
+      do throws(StoreError) {
         (bytes, isComplete) = try KeySpace.heldBytes(ofCache: id, in: engine)
       } catch {
         throw failure(error)

@@ -99,7 +99,7 @@ package final class Inspection {
     }
     do {
       return (try Backup(at: path), [])
-    } catch .corrupt(let message) {
+    } catch .corrupt(_, _, let message?) {
       return (nil, [message])
     } catch {
       throw InspectionError(error)
@@ -218,28 +218,27 @@ package final class Inspection {
   }
 
   /// An error of the engine, with the store's path.
-  func failure(_ error: EngineError) -> InspectionError {
+  func failure(_ error: StoreError) -> InspectionError {
     InspectionError(error).naming(path, insteadOf: snapshot.path)
   }
 }
 
 extension InspectionError {
-  /// The error of a command for an error of the engine on a store.
-  init(_ error: EngineError) { self.init(error, of: "store") }
-
-  /// The error of a command for an error of the engine on a store or another database.
-  init(_ error: EngineError, of place: String) {
+  /// The error of a command for an error of a store or of another database.
+  init(_ error: StoreError, of place: String) {
     switch error {
-    case .closed: self.init(.io, "the snapshot is closed")
-    case .locked: self.init(.unavailable, "the snapshot is locked")
-    case .writesDisabled(let cause): self.init(.io, "the snapshot cannot be written: \(cause)")
-    case .diskFull: self.init(.io, "the disk is full: there is no room for the snapshot")
-    case .io(let message): self.init(.io, message)
-    case .corrupt(let message): self.init(.damaged, "the \(place) is damaged: \(message)")
+    case .locked(let pid):
+      let owner = pid.map { "process \($0)" } ?? "another process"
+      self.init(.unavailable, "the \(place) is open in \(owner)")
+    case .corrupt(let cache, _, let file):
+      self.init(.damaged, "the \(place) is damaged: \(file ?? "cache \(cache)")")
     case .incompatible(let message): self.init(.unsupported, message)
     case .invalidArgument(let message): self.init(.usage, message)
-    case .refused: self.init(.io, "the write to the snapshot was refused")
-    case .readOnly(let cause): self.init(.io, "the snapshot is read-only: \(cause)")
+    case .io(let message): self.init(.io, message)
+    case .diskFull: self.init(.io, "the disk is full")
+    case .writesDisabled(let cause): self.init(.io, "the \(place) cannot be written: \(cause)")
+    case .readOnly(let cause): self.init(.io, "the \(place) is read-only: \(cause)")
+    default: self.init(.io, "\(error)")
     }
   }
 

@@ -79,22 +79,11 @@ extension InspectionError {
     )
   }
 
-  /// The error of a command for an error of a store or of the engine.
+  /// The error of a command for any error.
   init(_ error: any Error) {
     switch error {
     case let error as InspectionError: self = error
-    case let error as EngineError: self.init(error, of: "store")
-    case StoreError.locked(let pid):
-      let owner = pid.map { "process \($0)" } ?? "another process"
-      self.init(.unavailable, "the store is open in \(owner)")
-    case StoreError.corrupt(let cache, _, let file):
-      self.init(.damaged, "the store is damaged: \(file ?? "cache \(cache)")")
-    case StoreError.incompatible(let message): self.init(.unsupported, message)
-    case StoreError.invalidArgument(let message): self.init(.usage, message)
-    case StoreError.io(let message): self.init(.io, message)
-    case StoreError.diskFull: self.init(.io, "the disk is full")
-    case StoreError.writesDisabled(let cause):
-      self.init(.io, "the store cannot be written: \(cause)")
+    case let error as StoreError: self.init(error, of: "store")
     default: self.init(.io, "\(error)")
     }
   }

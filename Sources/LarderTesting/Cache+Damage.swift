@@ -17,12 +17,12 @@ extension Cache {
   public func damageEntry(for key: Key) throws {
     let recordKey = try recordKey(of: key).bytes
     let engine = (store.engine as? FaultyEngine)?.base ?? store.engine
-    do throws(EngineError) {
+    do throws(StoreError) {
       while let record = try engine.get(recordKey.span.bytes) {
         if try damage(record, under: recordKey, in: engine) { return }
       }
     } catch {
-      throw StoreError(error, cache: name)
+      throw error.naming(cache: name)
     }
     throw StoreError.invalidArgument("cache \"\(name)\" has no entry to damage under this key")
   }
@@ -30,7 +30,7 @@ extension Cache {
   /// Damages a record; returns false if it was changed meanwhile.
   private func damage(
     _ record: [UInt8], under key: [UInt8], in engine: any StorageEngine
-  ) throws(EngineError) -> Bool {
+  ) throws(StoreError) -> Bool {
     let stamp = Record.stamp
     guard stamp.isIntact(record.span.bytes, key: key.span.bytes),
       let sequence = stamp.sequence(of: record.span.bytes)

@@ -22,7 +22,7 @@ final class FaultyEngine: ForwardingEngine {
   }
 
   var isClosed: Bool {
-    do throws(EngineError) {
+    do throws(StoreError) {
       try base.checkOpen()
       return false
     } catch {
@@ -31,22 +31,22 @@ final class FaultyEngine: ForwardingEngine {
   }
 
   /// Throws if the engine is closed, or reads fail.
-  func checkReads() throws(EngineError) {
+  func checkReads() throws(StoreError) {
     try base.checkOpen()
     if faults.failsReads { throw .io("reads fail, because the test says so") }
   }
 
-  func get(_ key: RawSpan, into buffer: inout ValueBuffer) throws(EngineError) -> Bool {
+  func get(_ key: RawSpan, into buffer: inout ValueBuffer) throws(StoreError) -> Bool {
     try checkReads()
     return try base.get(key, into: &buffer)
   }
 
-  func cursor(over range: EngineRange) throws(EngineError) -> any EngineCursor {
+  func cursor(over range: EngineRange) throws(StoreError) -> any EngineCursor {
     try checkReads()
     return FaultyCursor(try base.cursor(over: range), of: self)
   }
 
-  func write(_ batch: inout WriteBatch, synced: Bool) throws(EngineError) -> Commit {
+  func write(_ batch: inout WriteBatch, synced: Bool) throws(StoreError) -> Commit {
     try faults.holdWrite(of: self)
     try base.checkOpen()
     // LevelDB's engine accepts the same batches once its reserve is spent.
@@ -55,7 +55,7 @@ final class FaultyEngine: ForwardingEngine {
     return try base.write(&batch, synced: synced)
   }
 
-  func close() throws(EngineError) {
+  func close() throws(StoreError) {
     defer { faults.releaseWrites(of: self) }
     try base.close()
   }
@@ -72,27 +72,27 @@ final class FaultyCursor: EngineCursor {
 
   var isComplete: Bool { base.isComplete }
 
-  func next() throws(EngineError) -> Bool {
+  func next() throws(StoreError) -> Bool {
     try engine.checkReads()
     return try base.next()
   }
 
-  func previous() throws(EngineError) -> Bool {
+  func previous() throws(StoreError) -> Bool {
     try engine.checkReads()
     return try base.previous()
   }
 
-  func seek(to key: RawSpan) throws(EngineError) {
+  func seek(to key: RawSpan) throws(StoreError) {
     try engine.checkReads()
     try base.seek(to: key)
   }
 
-  func seekToEnd() throws(EngineError) {
+  func seekToEnd() throws(StoreError) {
     try engine.checkReads()
     try base.seekToEnd()
   }
 
-  func renew() throws(EngineError) {
+  func renew() throws(StoreError) {
     try engine.checkReads()
     try base.renew()
   }

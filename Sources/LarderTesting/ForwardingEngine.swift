@@ -12,29 +12,29 @@ package protocol ForwardingEngine: StorageEngine {
 extension ForwardingEngine {
   package var writeCount: Int? { base.writeCount }
 
-  package func get(_ key: RawSpan, into buffer: inout ValueBuffer) throws(EngineError) -> Bool {
+  package func get(_ key: RawSpan, into buffer: inout ValueBuffer) throws(StoreError) -> Bool {
     try base.get(key, into: &buffer)
   }
 
-  package func write(_ batch: inout WriteBatch, synced: Bool) throws(EngineError) -> Commit {
+  package func write(_ batch: inout WriteBatch, synced: Bool) throws(StoreError) -> Commit {
     try base.write(&batch, synced: synced)
   }
 
-  package func cursor(over range: EngineRange) throws(EngineError) -> any EngineCursor {
+  package func cursor(over range: EngineRange) throws(StoreError) -> any EngineCursor {
     try base.cursor(over: range)
   }
 
-  package func approximateBytes(in range: EngineRange) throws(EngineError) -> UInt64 {
+  package func approximateBytes(in range: EngineRange) throws(StoreError) -> UInt64 {
     try base.approximateBytes(in: range)
   }
 
-  package func compact(_ range: EngineRange) throws(EngineError) { try base.compact(range) }
+  package func compact(_ range: EngineRange) throws(StoreError) { try base.compact(range) }
 
-  package func property(_ name: String) throws(EngineError) -> String? {
+  package func property(_ name: String) throws(StoreError) -> String? {
     try base.property(name)
   }
 
-  package func publish(statistics bytes: [UInt8]) throws(EngineError) {
+  package func publish(statistics bytes: [UInt8]) throws(StoreError) {
     try base.publish(statistics: bytes)
   }
 
@@ -42,7 +42,7 @@ extension ForwardingEngine {
 
   package func join(_ participant: any CommitParticipant) { base.join(participant) }
 
-  package func checkOpen() throws(EngineError) { try base.checkOpen() }
+  package func checkOpen() throws(StoreError) { try base.checkOpen() }
 
-  package func close() throws(EngineError) { try base.close() }
+  package func close() throws(StoreError) { try base.close() }
 }

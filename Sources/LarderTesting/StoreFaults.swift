@@ -155,7 +155,7 @@ extension StoreFaults {
   /// Waits while writes are held.
   ///
   /// Throws if that takes too long.
-  func holdWrite(of engine: FaultyEngine) throws(EngineError) {
+  func holdWrite(of engine: FaultyEngine) throws(StoreError) {
     guard let (id, release) = addHeld(by: engine) else { return }
     // Closing the store releases the writes that it finds, and this one may have come later.
     if engine.isClosed { remove(id) }
@@ -171,7 +171,7 @@ extension StoreFaults {
   }
 
   /// The error of a write; nil if it succeeds.
-  func failure(ofWriteThatFreesRoom freesRoom: Bool) -> EngineError? {
+  func failure(ofWriteThatFreesRoom freesRoom: Bool) -> StoreError? {
     state.withLock { state in
       if state.failsWrites { return .io("writes fail, because the test says so") }
       return state.isDiskFull && !freesRoom ? .diskFull : nil

@@ -4,7 +4,7 @@ import Larder
 ///
 /// Prints the name before each, and "made" after it.
 enum BackingUp {
-  static func run(in path: String, restoring: Bool) throws(EngineError) {
+  static func run(in path: String, restoring: Bool) throws(StoreError) {
     let engine = restoring ? nil : try LevelDBEngine(at: "\(path)/store")
     var number = 0
     while true {

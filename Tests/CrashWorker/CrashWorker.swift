@@ -20,7 +20,7 @@ struct CrashWorker {
       arguments.removeFirst(2)
     }
     if usesSegments { arguments.removeAll { $0 == segmentsFlag } }
-    do throws(EngineError) {
+    do throws(StoreError) {
       switch (arguments.first, arguments.dropFirst().first, arguments.last.flatMap(UInt64.init)) {
       case ("hold", let path?, _): try hold(path)
       case ("open", let path?, _): try tryToOpen(path)
@@ -51,12 +51,12 @@ struct CrashWorker {
             + "| backup DIR | restore DIR | follow DIR")
       }
     } catch {
-      say("\(error)")
+      say(error.line)
     }
   }
 
   /// Keeps the store open until standard input ends.
-  private static func hold(_ path: String) throws(EngineError) {
+  private static func hold(_ path: String) throws(StoreError) {
     let engine = try LevelDBEngine(at: path)
     say("ready")
     var byte: UInt8 = 0
@@ -85,7 +85,7 @@ struct CrashWorker {
     }
   }
 
-  private static func tryToOpen(_ path: String) throws(EngineError) {
+  private static func tryToOpen(_ path: String) throws(StoreError) {
     try LevelDBEngine(at: path).close()
     say("opened")
   }
@@ -109,7 +109,7 @@ struct CrashWorker {
   /// removed after a minus sign. All batches of every other thread are synced.
   private static func writeForever(
     to path: String, threads: Int, seed: UInt64
-  ) throws(EngineError) {
+  ) throws(StoreError) {
     var options = options
     // Small, so that tables are written and compacted often.
     options.writeBufferBytes = 64 << 10
@@ -117,7 +117,7 @@ struct CrashWorker {
     let engine = try LevelDBEngine(at: path, options: options)
     onThreads(threads) { thread in
       var random = SplitMix64(seed: seed &+ UInt64(thread))
-      do throws(EngineError) {
+      do throws(StoreError) {
         while true {
           let waits = !thread.isMultiple(of: 2) || Int.random(in: 0..<64, using: &random) == 0
           try writeBatch(to: engine, keys: "t\(thread)-", synced: waits, &random)
@@ -130,7 +130,7 @@ struct CrashWorker {
 
   private static func writeBatch(
     to engine: LevelDBEngine, keys: String, synced: Bool, _ random: inout SplitMix64
-  ) throws(EngineError) {
+  ) throws(StoreError) {
     var batch = WriteBatch()
     let first = Int.random(in: 0..<50, using: &random)
     let rows = Int.random(in: 1...8, using: &random)

@@ -13,7 +13,7 @@ import LarderTestSupport
 /// The child's results are lines that begin with "child". Then the parent continues to write, and
 /// holds the store until it is killed.
 enum Fork {
-  static func run(in path: String) throws(EngineError) {
+  static func run(in path: String) throws(StoreError) {
     let numbers = numbersInMemory(path + ".memory")
     var engine: LevelDBEngine? = try LevelDBEngine(at: path, options: CrashWorker.options)
     var cursor = try engine?.cursor(over: EngineRange())
@@ -22,19 +22,19 @@ enum Fork {
 
     let child = fork()
     if child == 0 {
-      call("get") { () throws(EngineError) in _ = try engine?.get([1].span.bytes) }
-      call("write") { () throws(EngineError) in try put("t-child", in: engine) }
-      call("flush") { () throws(EngineError) in try engine?.flush() }
-      call("compact") { () throws(EngineError) in try engine?.compact(EngineRange()) }
-      call("next") { () throws(EngineError) in _ = try cursor?.next() }
-      call("cursor") { () throws(EngineError) in _ = try engine?.cursor(over: EngineRange()) }
-      call("open") { () throws(EngineError) in
+      call("get") { () throws(StoreError) in _ = try engine?.get([1].span.bytes) }
+      call("write") { () throws(StoreError) in try put("t-child", in: engine) }
+      call("flush") { () throws(StoreError) in try engine?.flush() }
+      call("compact") { () throws(StoreError) in try engine?.compact(EngineRange()) }
+      call("next") { () throws(StoreError) in _ = try cursor?.next() }
+      call("cursor") { () throws(StoreError) in _ = try engine?.cursor(over: EngineRange()) }
+      call("open") { () throws(StoreError) in
         _ = try LevelDBEngine(at: path, options: CrashWorker.options)
       }
-      call("open another") { () throws(EngineError) in _ = try LevelDBEngine(at: path + ".child") }
+      call("open another") { () throws(StoreError) in _ = try LevelDBEngine(at: path + ".child") }
       call("read from memory") { _ = try numbers?.value(for: "a") }
-      call("collect") { () throws(EngineError) in try engine?.collectSegments() }
-      call("close") { () throws(EngineError) in try engine?.close() }
+      call("collect") { () throws(StoreError) in try engine?.collectSegments() }
+      call("close") { () throws(StoreError) in try engine?.close() }
       (cursor, engine) = (nil, nil)
       CrashWorker.say("child released the store")
       _exit(0)
@@ -52,7 +52,7 @@ enum Fork {
     withExtendedLifetime(cursor) {}
   }
 
-  private static func put(_ key: String, in engine: LevelDBEngine?) throws(EngineError) {
+  private static func put(_ key: String, in engine: LevelDBEngine?) throws(StoreError) {
     var batch = WriteBatch()
     let value = [UInt8](repeating: 0, count: Stamp.test.end) + Array("value".utf8)
     CrashWorker.put(Array(key.utf8), value, in: &batch)
@@ -77,6 +77,8 @@ enum Fork {
     do {
       try body()
       CrashWorker.say("child \(name): done")
+    } catch let error as StoreError {
+      CrashWorker.say("child \(name): \(error.line)")
     } catch {
       CrashWorker.say("child \(name): \(error)")
     }

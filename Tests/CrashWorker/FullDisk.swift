@@ -13,7 +13,7 @@ import LarderTestSupport
 /// Each acknowledged write is a line with its sequence and its key. Once a write has failed on
 /// every thread, the limit is removed, and 200 more writes follow.
 enum FullDisk {
-  static func run(in path: String, limit: UInt64) throws(EngineError) {
+  static func run(in path: String, limit: UInt64) throws(StoreError) {
     signal(SIGXFSZ, SIG_IGN)
     var options = CrashWorker.options
     // No limit lets a segment become full.
@@ -45,12 +45,12 @@ enum FullDisk {
     let value = [UInt8](repeating: 0, count: Stamp.test.end) + random.bytes(1000)
     var batch = WriteBatch()
     CrashWorker.put(Array(key.utf8), value, in: &batch)
-    do throws(EngineError) {
+    do throws(StoreError) {
       let commit = try engine.write(&batch, synced: false)
       CrashWorker.say("\(commit.sequence) \(key)")
       return true
     } catch {
-      CrashWorker.say("failed \(key) \(error)")
+      CrashWorker.say("failed \(key) \(error.line)")
       return false
     }
   }

@@ -19,7 +19,7 @@ struct Hardship {
   private static let tables = 12
 
   /// Makes a store with several tables, and reopens it so that none of them is open.
-  private init(in path: String) throws(EngineError) {
+  private init(in path: String) throws(StoreError) {
     self.path = path
     engine = try Hardship.open(path)
     for table in 0..<Self.tables {
@@ -29,13 +29,13 @@ struct Hardship {
     try reopen()
   }
 
-  private static func open(_ path: String) throws(EngineError) -> LevelDBEngine {
+  private static func open(_ path: String) throws(StoreError) -> LevelDBEngine {
     var options = CrashWorker.options
     options.writeBufferBytes = 64 << 10
     return try LevelDBEngine(at: path, options: options)
   }
 
-  private mutating func reopen() throws(EngineError) {
+  private mutating func reopen() throws(StoreError) {
     try engine.close()
     engine = try Self.open(path)
   }
@@ -43,7 +43,7 @@ struct Hardship {
   // MARK: - Limits and permissions
 
   /// Allows no more file descriptors than are in use; then opens the store with one more each time.
-  static func fewFiles(in path: String) throws(EngineError) {
+  static func fewFiles(in path: String) throws(StoreError) {
     var hardship = try Hardship(in: path)
     setLimit(lowestFree)
     hardship.tryEverything()
@@ -55,7 +55,7 @@ struct Hardship {
     var spare = 0
     while spare < 40 {
       setLimit(free + spare)
-      let isOpened = attempt("open") { () throws(EngineError) in
+      let isOpened = attempt("open") { () throws(StoreError) in
         try Self.open(path).close()
       }
       setLimit(nil)
@@ -71,11 +71,11 @@ struct Hardship {
   }
 
   /// Removes all permissions of the store's directory.
-  static func noRights(in path: String) throws(EngineError) {
+  static func noRights(in path: String) throws(StoreError) {
     var hardship = try Hardship(in: path)
     chmod(path, 0)
     hardship.tryEverything()
-    attempt("open") { () throws(EngineError) in try Self.open(path).close() }
+    attempt("open") { () throws(StoreError) in try Self.open(path).close() }
     chmod(path, 0o700)
     try hardship.recover()
     try hardship.engine.close()
@@ -83,10 +83,10 @@ struct Hardship {
   }
 
   /// Allows no more threads than this process has before it opens its first store.
-  static func noThreads(in path: String) throws(EngineError) {
+  static func noThreads(in path: String) throws(StoreError) {
     setLimit(0, of: threads)
     for _ in 0..<3 {
-      attempt("open") { () throws(EngineError) in
+      attempt("open") { () throws(StoreError) in
         // LevelDB starts its thread when it first has to write a table.
         var hardship = try Hardship(in: path)
         hardship.tryEverything()
@@ -109,24 +109,24 @@ struct Hardship {
   private mutating func tryEverything() {
     let engine = engine
     for table in 0..<Self.tables {
-      Self.attempt("get") { () throws(EngineError) in try Self.read("table\(table)", from: engine) }
+      Self.attempt("get") { () throws(StoreError) in try Self.read("table\(table)", from: engine) }
     }
-    Self.attempt("scan") { () throws(EngineError) in
+    Self.attempt("scan") { () throws(StoreError) in
       let cursor = try engine.cursor(over: EngineRange())
       while try cursor.next() {}
     }
     for index in 0..<60 {
-      Self.attempt(index % 20 == 10 ? "flush" : "write") { () throws(EngineError) in
+      Self.attempt(index % 20 == 10 ? "flush" : "write") { () throws(StoreError) in
         try put("t-hard\(index)", synced: index % 20 == 10)
       }
     }
-    Self.attempt("compact") { () throws(EngineError) in try engine.compact(EngineRange()) }
+    Self.attempt("compact") { () throws(StoreError) in try engine.compact(EngineRange()) }
   }
 
   /// Expects all calls to succeed again, except that the first write may report an earlier failure.
-  private mutating func recover() throws(EngineError) {
+  private mutating func recover() throws(StoreError) {
     for attempt in 0..<3 {
-      let isDone = Self.attempt("again") { () throws(EngineError) in
+      let isDone = Self.attempt("again") { () throws(StoreError) in
         try put("t-again\(attempt)", synced: true)
       }
       if isDone { break }
@@ -138,13 +138,13 @@ struct Hardship {
     CrashWorker.say("good")
   }
 
-  private static func read(_ key: String, from engine: LevelDBEngine) throws(EngineError) {
+  private static func read(_ key: String, from engine: LevelDBEngine) throws(StoreError) {
     guard try engine.get(Array(key.utf8).span.bytes) != nil else {
       throw .corrupt("\(key) is missing")
     }
   }
 
-  private mutating func put(_ key: String, synced: Bool) throws(EngineError) {
+  private mutating func put(_ key: String, synced: Bool) throws(StoreError) {
     written += 1
     var random = SplitMix64(seed: UInt64(written))
     let value = [UInt8](repeating: 0, count: Stamp.test.end) + random.bytes(4000)
@@ -156,14 +156,14 @@ struct Hardship {
 
   /// Returns false if the call failed.
   @discardableResult private static func attempt(
-    _ call: String, _ body: () throws(EngineError) -> Void
+    _ call: String, _ body: () throws(StoreError) -> Void
   ) -> Bool {
-    do throws(EngineError) {
+    do throws(StoreError) {
       try body()
       CrashWorker.say("done \(call)")
       return true
     } catch {
-      CrashWorker.say("failed \(call) \(error)")
+      CrashWorker.say("failed \(call) \(error.line)")
       return false
     }
   }

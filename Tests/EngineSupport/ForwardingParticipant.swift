@@ -21,7 +21,7 @@ extension ForwardingParticipant {
 
   package func admit(
     _ batch: borrowing WriteBatch, without failed: Set<Int>, replacedBytes: (_ row: Int) -> Int?
-  ) -> Int? {
+  ) -> Shortage? {
     base?.admit(batch, without: failed, replacedBytes: replacedBytes)
   }
 

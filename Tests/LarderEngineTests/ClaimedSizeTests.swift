@@ -82,7 +82,7 @@ import Testing
         try reading.close()
       }
       try LevelDBEngine.salvage(from: path, to: directory.path("salvaged"), options: options) {
-        old, _ throws(EngineError) in
+        old, _ throws(StoreError) in
         var buffer = ValueBuffer()
         _ = try old.get(Self.key.span.bytes, into: &buffer)
       }
@@ -168,8 +168,8 @@ import Testing
     let name = try #require(try SystemFiles().names(in: path).first { $0.hasPrefix("MANIFEST") })
     try SystemFiles().replace("\(path)/\(name)", with: Self.manifest(level: level, bytes: count))
     Self.expectSmall("a MANIFEST") {
-      #expect(throws: EngineError.self) { try LevelDBEngine(at: path) }
-      #expect(throws: EngineError.self) { try LevelDBEngine.readOnly(at: path) }
+      #expect(throws: StoreError.self) { try LevelDBEngine(at: path) }
+      #expect(throws: StoreError.self) { try LevelDBEngine.readOnly(at: path) }
     }
   }
 
@@ -233,7 +233,7 @@ import Testing
         do {
           let engine = try isReadOnly ? LevelDBEngine.readOnly(at: path) : LevelDBEngine(at: path)
           try engine.close()
-        } catch is EngineError {
+        } catch is StoreError {
           continue
         }
       }
@@ -262,7 +262,7 @@ import Testing
       { _ = try LevelDBEngine.notedDamage(at: path, files: options.files) },
       { _ = try Backup(at: path, files: options.files) },
     ] as [() throws -> Void] {
-      do { try open() } catch is EngineError { continue }
+      do { try open() } catch is StoreError { continue }
     }
     #expect((1...64 << 20).contains(largest.withLock { $0 }))
   }
@@ -286,7 +286,7 @@ import Testing
     try Self.expectSmall("a backup") {
       #expect(try Backup(at: path).faults().count == 1)
       try #require(truncate(file, 4 << 30) == 0)
-      #expect(throws: EngineError.self) { try Backup(at: path) }
+      #expect(throws: StoreError.self) { try Backup(at: path) }
     }
   }
 }

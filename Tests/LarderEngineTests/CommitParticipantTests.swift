@@ -9,17 +9,9 @@ import Testing
 @Suite struct CommitParticipantTests {
   /// Counts every key but its own, and refuses growth beyond a limit.
   private final class Meter: CommitParticipant {
-    /// The number of its refusals.
-    static let refusal = 7
-
-    struct Refused: Equatable {
-      let growth: Int
-      let excess: Int
-    }
-
     struct State {
       var bytes = 0
-      var refused: [Refused] = []
+      var refused: [Shortage] = []
       var committed: [UInt64] = []
       var write: [Int?] = []
       var ends: [Bool] = []
@@ -36,7 +28,7 @@ import Testing
 
     func admit(
       _ batch: borrowing WriteBatch, without failed: Set<Int>, replacedBytes: (_ row: Int) -> Int?
-    ) -> Int? {
+    ) -> Shortage? {
       let isAlwaysAdmitted = batch.isAlwaysAdmitted
       let changes: [Int?] = batch.bytes.withBytes { bytes in
         batch.rows.enumerated()
@@ -49,8 +41,9 @@ import Testing
         let growth = changes.reduce(0) { $0 + ($1 ?? 0) }
         let sum = state.write.reduce(state.bytes + growth) { $0 + ($1 ?? 0) }
         guard isAlwaysAdmitted || sum <= limit else {
-          state.refused.append(Refused(growth: growth, excess: sum - limit))
-          return Self.refusal
+          let shortage = Shortage(budget: 0, limit: limit, growth: growth, excess: sum - limit)
+          state.refused.append(shortage)
+          return shortage
         }
         state.write += changes
         return nil
@@ -132,10 +125,11 @@ import Testing
       try engine.put("a", "0123456789")
       var batch = WriteBatch()
       batch.put(bytes("b").span.bytes, bytes("0123456789").span.bytes)
-      #expect(throws: EngineError.refused(Meter.refusal)) {
+      #expect(throws: StoreError.budgetExceeded(bytes: 22, budget: 20)) {
         try engine.write(&batch, synced: false)
       }
-      #expect(meter.state.withLock { $0.refused } == [Meter.Refused(growth: 11, excess: 2)])
+      let shortage = Shortage(budget: 0, limit: 20, growth: 11, excess: 2)
+      #expect(batch.shortage == shortage && meter.state.withLock { $0.refused } == [shortage])
       #expect(try engine.get(bytes("b").span.bytes) == nil)
       #expect(meter.state.withLock { $0.committed.count } == 1)
       // The same batch once there is room, and then one that may exceed the limit.
@@ -154,7 +148,7 @@ import Testing
   func refusedBatch() {
     let meter = Meter(limit: 30)
     var staged = StagedSizes(isAlone: false)
-    func admit(_ value: String) -> Int? {
+    func admit(_ value: String) -> Shortage? {
       var batch = WriteBatch()
       batch.put(bytes("a").span.bytes, bytes(value).span.bytes)
       return staged.admit(batch, without: [], by: meter) { _ in 0 }

@@ -97,7 +97,7 @@ import Testing
             #expect(throws: Never.self) { try engine.close() }
             return
           }
-          #expect(throws: EngineError.closed) {
+          #expect(throws: StoreError.closed) {
             var step = 0
             while true {
               let cursor = try engine.cursor(over: EngineRange(from: [1]))

@@ -239,7 +239,7 @@ import Testing
         var batch = WriteBatch()
         batch.put("other", "row")
         fill(&batch)
-        do throws(EngineError) {
+        do throws(StoreError) {
           try engine.write(&batch, synced: false)
           return false
         } catch {
@@ -273,12 +273,12 @@ import Testing
       try engine.put("k", "v")
       try engine.close()
 
-      #expect(throws: EngineError.closed) { try engine.value("k") }
-      #expect(throws: EngineError.closed) { try engine.put("k", "v") }
-      #expect(throws: EngineError.closed) { try engine.entries() }
-      #expect(throws: EngineError.closed) { try engine.approximateBytes(in: EngineRange()) }
-      #expect(throws: EngineError.closed) { try engine.compact(EngineRange()) }
-      #expect(throws: EngineError.closed) { try engine.property("leveldb.stats") }
+      #expect(throws: StoreError.closed) { try engine.value("k") }
+      #expect(throws: StoreError.closed) { try engine.put("k", "v") }
+      #expect(throws: StoreError.closed) { try engine.entries() }
+      #expect(throws: StoreError.closed) { try engine.approximateBytes(in: EngineRange()) }
+      #expect(throws: StoreError.closed) { try engine.compact(EngineRange()) }
+      #expect(throws: StoreError.closed) { try engine.property("leveldb.stats") }
       #expect(throws: Never.self) { try engine.close() }
     }
   }

@@ -218,10 +218,10 @@ import Testing
         for turn in 0..<3 {
           let index = (turn + order) % 3
           guard let cursor = cursors[index] else { continue }
-          #expect(throws: EngineError.closed) { try cursor.next() }
-          #expect(throws: EngineError.closed) { try cursor.previous() }
-          #expect(throws: EngineError.closed) { try cursor.seek(to: bytes("b").span.bytes) }
-          #expect(throws: EngineError.closed) { try cursor.seekToEnd() }
+          #expect(throws: StoreError.closed) { try cursor.next() }
+          #expect(throws: StoreError.closed) { try cursor.previous() }
+          #expect(throws: StoreError.closed) { try cursor.seek(to: bytes("b").span.bytes) }
+          #expect(throws: StoreError.closed) { try cursor.seekToEnd() }
           // The entry that was current before the close stays readable.
           if index == 0 { #expect(cursor.entry == Entry("b", "value of b")) }
           cursors[index] = nil

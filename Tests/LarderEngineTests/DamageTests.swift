@@ -25,7 +25,7 @@ import Testing
   private func corruptKeys(in engine: LevelDBEngine) throws -> Set<String> {
     var corrupt: Set<String> = []
     for key in Self.keys {
-      do throws(EngineError) {
+      do throws(StoreError) {
         let value: [UInt8]? = try engine.value(bytes(key))
         #expect(value?.count == 100, "\(key) reads as a missing key")
       } catch {
@@ -60,7 +60,7 @@ import Testing
       for _ in 0..<2 {
         var forwards: [String] = []
         var complete = 0
-        #expect(throws: EngineError.self) {
+        #expect(throws: StoreError.self) {
           while try cursor.next() {
             forwards.append(cursor.key)
             complete += cursor.isComplete ? 1 : 0
@@ -71,7 +71,7 @@ import Testing
         let damaged = try #require(Self.keys.firstIndex { !readable.contains($0) })
         #expect((damaged - EntryRun.mostEntries...damaged).contains(complete))
         var backwards: [String] = []
-        #expect(throws: EngineError.self) {
+        #expect(throws: StoreError.self) {
           while try cursor.previous() { backwards.append(cursor.key) }
         }
         #expect(backwards == readable.sorted().reversed())
@@ -93,7 +93,7 @@ import Testing
     let table = try #require(try Damage.files(in: directory.path, endingIn: ".ldb").first)
     try Data(contentsOf: URL(filePath: table)).prefix(count).write(to: URL(filePath: table))
 
-    do throws(EngineError) {
+    do throws(StoreError) {
       // Opening reads the row of commit sequences.
       try LevelDBEngine(at: directory.path).close()
       Issue.record("a store with a truncated table was opened")
@@ -121,7 +121,7 @@ import Testing
     try Data(bytes).write(to: URL(filePath: table))
 
     let message = "\(table) is damaged: its end leads out of it"
-    #expect(throws: EngineError.corrupt(message)) { try LevelDBEngine(at: directory.path) }
+    #expect(throws: StoreError.corrupt(message)) { try LevelDBEngine(at: directory.path) }
   }
 
   /// Two tables with the same keys, of which the newer one removes every other key and is damaged.
@@ -152,7 +152,7 @@ import Testing
 
     for step in [cursor.next, cursor.previous] {
       var seen = 0
-      #expect(throws: EngineError.self) {
+      #expect(throws: StoreError.self) {
         while try step() {
           seen += 1
           let (key, value) = (cursor.key, cursor.entry.value)
@@ -175,7 +175,7 @@ import Testing
         try engine.put(bytes(key), [UInt8](repeating: 1, count: 100))
       }
 
-      #expect(throws: EngineError.self) { try engine.compact(EngineRange()) }
+      #expect(throws: StoreError.self) { try engine.compact(EngineRange()) }
       try engine.close()
 
       let reopened = try LevelDBEngine(at: path)
@@ -193,7 +193,7 @@ import Testing
       batch.put(corrupt, "new", if: requirement)
       batch.put("other", "new")
 
-      #expect(throws: EngineError.self) { try engine.write(&batch, synced: false) }
+      #expect(throws: StoreError.self) { try engine.write(&batch, synced: false) }
       #expect(try engine.value("other") == nil)
     }
   }
@@ -209,10 +209,10 @@ import Testing
       let engine = try LevelDBEngine(at: path)
       for table in older { try FileManager.default.removeItem(atPath: table) }
 
-      #expect(throws: EngineError.self) { try engine.value("10000") }
-      #expect(throws: EngineError.self) { try engine.entries() }
+      #expect(throws: StoreError.self) { try engine.value("10000") }
+      #expect(throws: StoreError.self) { try engine.entries() }
       try engine.close()
-      #expect(throws: EngineError.self) { try LevelDBEngine(at: path) }
+      #expect(throws: StoreError.self) { try LevelDBEngine(at: path) }
     }
   }
 }

@@ -23,11 +23,11 @@ final class DirectFiles: StoreFiles {
   }
 
   /// Called before a store checks whether its directory is still at its path.
-  typealias PlaceCheck = @Sendable () throws(EngineError) -> Void
+  typealias PlaceCheck = @Sendable () throws(StoreError) -> Void
 
   init(
     allowedCuts: Int = .max, refusesLinks: Bool = false,
-    checkPlace: @escaping PlaceCheck = { () throws(EngineError) in },
+    checkPlace: @escaping PlaceCheck = { () throws(StoreError) in },
     watch: @escaping Watch = { _ in }
   ) {
     (self.refusesLinks, self.watch) = (refusesLinks, watch)
@@ -40,7 +40,7 @@ final class DirectFiles: StoreFiles {
 
   var environment: OpaquePointer? { nil }
 
-  func truncate(_ path: String, to count: Int) throws(EngineError) {
+  func truncate(_ path: String, to count: Int) throws(StoreError) {
     let isAllowed = state.withLock { state in
       guard state.cut.count < state.allowedCuts else { return false }
       state.cut.append((path as NSString).lastPathComponent)
@@ -50,63 +50,63 @@ final class DirectFiles: StoreFiles {
     try system.truncate(path, to: count)
   }
 
-  func openFile(_ path: String, forWriting: Bool) throws(EngineError) -> (any StoreFile)? {
+  func openFile(_ path: String, forWriting: Bool) throws(StoreError) -> (any StoreFile)? {
     watch(.openFile)
     return try system.openFile(path, forWriting: forWriting).map { HookedFile($0, of: self, watch) }
   }
-  func kind(of path: String) throws(EngineError) -> FileKind? { try system.kind(of: path) }
-  func realPath(_ path: String) throws(EngineError) -> String { try system.realPath(path) }
-  func names(in path: String) throws(EngineError) -> Set<String> {
+  func kind(of path: String) throws(StoreError) -> FileKind? { try system.kind(of: path) }
+  func realPath(_ path: String) throws(StoreError) -> String { try system.realPath(path) }
+  func names(in path: String) throws(StoreError) -> Set<String> {
     watch(.list)
     return try system.names(in: path)
   }
-  func requireWritable(_ path: String) throws(EngineError) { try system.requireWritable(path) }
-  func makeDirectory(_ path: String) throws(EngineError) { try system.makeDirectory(path) }
-  func read(_ path: String, limit: Int?) throws(EngineError) -> [UInt8] {
+  func requireWritable(_ path: String) throws(StoreError) { try system.requireWritable(path) }
+  func makeDirectory(_ path: String) throws(StoreError) { try system.makeDirectory(path) }
+  func read(_ path: String, limit: Int?) throws(StoreError) -> [UInt8] {
     let bytes = try system.read(path, limit: limit)
     watch(.read(bytes.count))
     return bytes
   }
-  func read(_ path: String, from offset: Int, count: Int) throws(EngineError) -> [UInt8] {
+  func read(_ path: String, from offset: Int, count: Int) throws(StoreError) -> [UInt8] {
     try system.read(path, from: offset, count: count)
   }
-  func byteCount(of path: String) throws(EngineError) -> Int? { try system.byteCount(of: path) }
-  func replace(_ path: String, with bytes: [UInt8]) throws(EngineError) {
+  func byteCount(of path: String) throws(StoreError) -> Int? { try system.byteCount(of: path) }
+  func replace(_ path: String, with bytes: [UInt8]) throws(StoreError) {
     try system.replace(path, with: bytes)
   }
-  func exchange(_ path: String, with other: String) throws(EngineError) {
+  func exchange(_ path: String, with other: String) throws(StoreError) {
     try system.exchange(path, with: other)
   }
-  func create(_ path: String, with bytes: [UInt8]) throws(EngineError) {
+  func create(_ path: String, with bytes: [UInt8]) throws(StoreError) {
     try system.create(path, with: bytes)
   }
-  func link(_ path: String, as other: String) throws(EngineError) -> LinkOutcome {
+  func link(_ path: String, as other: String) throws(StoreError) -> LinkOutcome {
     watch(.link)
     return refusesLinks ? .refused : try system.link(path, as: other)
   }
-  func allocate(_ path: String, count: Int) throws(EngineError) {
+  func allocate(_ path: String, count: Int) throws(StoreError) {
     try system.allocate(path, count: count)
   }
-  func move(_ path: String, to other: String) throws(EngineError) {
+  func move(_ path: String, to other: String) throws(StoreError) {
     watch(.move)
     try system.move(path, to: other)
   }
-  func remove(_ path: String) throws(EngineError) {
+  func remove(_ path: String) throws(StoreError) {
     watch(.remove)
     try system.remove(path)
   }
-  func removeDirectory(_ path: String) throws(EngineError) {
+  func removeDirectory(_ path: String) throws(StoreError) {
     try system.removeDirectory(path)
   }
-  func synchronize(_ path: String) throws(EngineError) { try system.synchronize(path) }
-  func synchronizeDirectory(_ path: String) throws(EngineError) {
+  func synchronize(_ path: String) throws(StoreError) { try system.synchronize(path) }
+  func synchronizeDirectory(_ path: String) throws(StoreError) {
     watch(.syncDirectory)
     try system.synchronizeDirectory(path)
   }
-  func availableBytes(in path: String) throws(EngineError) -> UInt64 {
+  func availableBytes(in path: String) throws(StoreError) -> UInt64 {
     try system.availableBytes(in: path)
   }
-  func takeGuard(at path: String) throws(EngineError) -> any FileGuard {
+  func takeGuard(at path: String) throws(StoreError) -> any FileGuard {
     HookedGuard(try system.takeGuard(at: path), checkPlace)
   }
 }
@@ -120,29 +120,29 @@ private final class HookedFile: StoreFile {
     (self.system, self.files, self.watch) = (system, files, watch)
   }
 
-  func byteCount() throws(EngineError) -> Int { try system.byteCount() }
+  func byteCount() throws(StoreError) -> Int { try system.byteCount() }
 
   func read(
     into first: UnsafeMutableRawBufferPointer, _ second: UnsafeMutableRawBufferPointer,
     at offset: Int
-  ) throws(EngineError) -> Int {
+  ) throws(StoreError) -> Int {
     watch(.read(first.count + second.count))
     return try system.read(into: first, second, at: offset)
   }
 
   func write(
     _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer, at offset: Int
-  ) throws(EngineError) {
+  ) throws(StoreError) {
     watch(.write(offset..<offset + first.count + second.count))
     if files.failsWrites.load(ordering: .relaxed) { throw .io("a failed write") }
     try system.write(first, second, at: offset)
   }
 
-  func allocate(upTo end: Int) throws(EngineError) { try system.allocate(upTo: end) }
+  func allocate(upTo end: Int) throws(StoreError) { try system.allocate(upTo: end) }
 
-  func truncate(to count: Int) throws(EngineError) { try system.truncate(to: count) }
+  func truncate(to count: Int) throws(StoreError) { try system.truncate(to: count) }
 
-  func synchronize() throws(EngineError) {
+  func synchronize() throws(StoreError) {
     watch(.syncFile)
     if files.failsNextSync.exchange(false, ordering: .relaxed) { throw .io("a failed sync") }
     try system.synchronize()
@@ -157,7 +157,7 @@ private final class HookedGuard: FileGuard {
     (self.system, self.checkPlace) = (system, checkPlace)
   }
 
-  func isInPlace() throws(EngineError) -> Bool {
+  func isInPlace() throws(StoreError) -> Bool {
     try checkPlace()
     return try system.isInPlace()
   }

@@ -92,38 +92,38 @@ func stampedValue(_ mark: UInt8, tail: Int = 5) -> [UInt8] {
 }
 
 extension StorageEngine {
-  func value(_ key: String) throws(EngineError) -> String? {
+  func value(_ key: String) throws(StoreError) -> String? {
     try value(bytes(key)).map { String(decoding: $0, as: UTF8.self) }
   }
 
-  func value(_ key: [UInt8]) throws(EngineError) -> [UInt8]? {
+  func value(_ key: [UInt8]) throws(StoreError) -> [UInt8]? {
     try get(key.span.bytes)
   }
 
-  func read(_ key: String, into buffer: inout ValueBuffer) throws(EngineError) -> Bool {
+  func read(_ key: String, into buffer: inout ValueBuffer) throws(StoreError) -> Bool {
     try get(bytes(key).span.bytes, into: &buffer)
   }
 
   @discardableResult
-  func put(_ key: String, _ value: String) throws(EngineError) -> Commit {
+  func put(_ key: String, _ value: String) throws(StoreError) -> Commit {
     try put(bytes(key), bytes(value))
   }
 
   @discardableResult
-  func put(_ key: [UInt8], _ value: [UInt8], stamped: Bool = false) throws(EngineError) -> Commit {
+  func put(_ key: [UInt8], _ value: [UInt8], stamped: Bool = false) throws(StoreError) -> Commit {
     var batch = WriteBatch()
     batch.put(key.span.bytes, stamp: stamped ? .test : nil) { $0.append(value) }
     return try write(&batch, synced: false)
   }
 
-  func remove(_ key: String) throws(EngineError) {
+  func remove(_ key: String) throws(StoreError) {
     var batch = WriteBatch()
     batch.remove(bytes(key).span.bytes)
     try write(&batch, synced: false)
   }
 
   /// All entries of a range, without the engine's own row.
-  func entries(in range: EngineRange = EngineRange()) throws(EngineError) -> [Entry] {
+  func entries(in range: EngineRange = EngineRange()) throws(StoreError) -> [Entry] {
     let cursor = try cursor(over: range)
     var entries: [Entry] = []
     while try cursor.next() { entries.append(cursor.entry) }
@@ -131,7 +131,7 @@ extension StorageEngine {
   }
 
   /// All entries of a range in reverse order, without the engine's own row.
-  func entriesBackwards(in range: EngineRange = EngineRange()) throws(EngineError) -> [Entry] {
+  func entriesBackwards(in range: EngineRange = EngineRange()) throws(StoreError) -> [Entry] {
     let cursor = try cursor(over: range)
     try cursor.seekToEnd()
     var entries: [Entry] = []

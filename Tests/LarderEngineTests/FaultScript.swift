@@ -42,7 +42,7 @@ struct FaultScript {
   /// Runs the script; `readsMustWork` also requires reads to succeed while writes fail.
   mutating func run(readsMustWork: Bool, _ note: Comment) {
     for action in actions {
-      do throws(EngineError) {
+      do throws(StoreError) {
         if engine == nil { engine = try WriteFailureTests.open(disk) }
       } catch {
         check(error, note)
@@ -85,11 +85,11 @@ struct FaultScript {
       write(key, remove: false, synced: synced, in: engine, note)
     case .remove(let key, let synced):
       write(key, remove: true, synced: synced, in: engine, note)
-    case .flush: attempt(note) { () throws(EngineError) in try engine.flush() }
+    case .flush: attempt(note) { () throws(StoreError) in try engine.flush() }
     case .compact:
-      attempt(note) { () throws(EngineError) in try engine.compact(EngineRange()) }
+      attempt(note) { () throws(StoreError) in try engine.compact(EngineRange()) }
     case .reopen:
-      attempt(note) { () throws(EngineError) in try engine.close() }
+      attempt(note) { () throws(StoreError) in try engine.close() }
       self.engine = nil
     }
   }
@@ -103,7 +103,7 @@ struct FaultScript {
     let value = remove ? nil : bytes("\(lastMark)|") + random.bytes(6000)
     var batch = WriteBatch()
     if let value { batch.put(bytes(key), value) } else { batch.remove(key) }
-    do throws(EngineError) {
+    do throws(StoreError) {
       try engine.write(&batch, synced: synced)
       allowed[key] = [value]
     } catch {
@@ -114,17 +114,17 @@ struct FaultScript {
     }
   }
 
-  private mutating func attempt(_ note: Comment, _ body: () throws(EngineError) -> Void) {
-    do throws(EngineError) { try body() } catch { check(error, note) }
+  private mutating func attempt(_ note: Comment, _ body: () throws(StoreError) -> Void) {
+    do throws(StoreError) { try body() } catch { check(error, note) }
   }
 
-  private mutating func check(_ error: EngineError, _ note: Comment) {
+  private mutating func check(_ error: StoreError, _ note: Comment) {
     failures += 1
     #expect(WriteFailureTests.isWriteFailure(error), "\(error), \(note)")
   }
 
   private func expectAllowed(in engine: LevelDBEngine, _ note: Comment) {
-    do throws(EngineError) {
+    do throws(StoreError) {
       for (key, values) in allowed {
         let value = try engine.value(bytes(key))
         if !values.contains(value) {

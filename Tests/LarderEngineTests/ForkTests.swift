@@ -18,7 +18,7 @@ import Testing
       if line == "ready" { break }
     }
 
-    let refused = "\(EngineError.locked(pid: worker.id))"
+    let refused = "\(StoreError.locked(pid: worker.id))"
     for what in ["get", "write", "flush", "compact", "next", "cursor"]
       + (withSegments ? ["collect"] : [])
     {
@@ -34,7 +34,7 @@ import Testing
     #expect(lines.suffix(4) == end)
 
     // The parent still has its lock after the child's exit.
-    #expect(throws: EngineError.locked(pid: worker.id)) { try LevelDBEngine(at: path) }
+    #expect(throws: StoreError.locked(pid: worker.id)) { try LevelDBEngine(at: path) }
     worker.kill()
     let engine = try LevelDBEngine(
       at: path, options: CrashTests.options(withSegments: withSegments))

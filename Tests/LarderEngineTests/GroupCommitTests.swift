@@ -13,7 +13,7 @@ extension WriteFailureTests {
       let winners = Tally()
       onThreads(8) { thread in
         for index in 0..<200 {
-          winners.record { () throws(EngineError) in
+          winners.record { () throws(StoreError) in
             var batch = WriteBatch()
             let isAbsent = batch.require("key\(index)", .absent)
             batch.put("key\(index)", "\(thread)", if: isAbsent)
@@ -40,7 +40,7 @@ extension WriteFailureTests {
       let done = Tally()
       onThreads(8) { _ in
         for _ in 0..<100 {
-          done.record { () throws(EngineError) in
+          done.record { () throws(StoreError) in
             while try !Self.increment(counter, in: engine) {}
             return "done"
           }
@@ -58,7 +58,7 @@ extension WriteFailureTests {
   /// Adds one to a counter of two bytes; returns false if another thread was faster.
   private static func increment(
     _ key: [UInt8], in engine: any StorageEngine
-  ) throws(EngineError) -> Bool {
+  ) throws(StoreError) -> Bool {
     guard let value = try engine.value(key), let since = sequence(of: value) else {
       throw .corrupt("there is no counter")
     }
@@ -80,7 +80,7 @@ extension WriteFailureTests {
     let (isArmed, isInside, mayFail, isHealed) = (Flag(), Flag(), Flag(), Flag())
     var options = LevelDBOptions()
     // The leader of a synced write checks the directory after the write.
-    options.files = DirectFiles { () throws(EngineError) in
+    options.files = DirectFiles { () throws(StoreError) in
       guard isArmed.isRaised, !isHealed.isRaised else { return }
       isInside.raise()
       mayFail.wait()
@@ -89,9 +89,9 @@ extension WriteFailureTests {
     let engine = try LevelDBEngine(at: directory.path, options: options)
     try engine.put("before", "value")
     isArmed.raise()
-    let outcomes = Mutex<[String: EngineError]>([:])
+    let outcomes = Mutex<[String: StoreError]>([:])
     onThreads(4) { thread in
-      do throws(EngineError) {
+      do throws(StoreError) {
         if thread > 0 { isInside.wait() }
         if thread == 3 {
           while engine.writersInLine < 2 { sched_yield() }
@@ -105,8 +105,8 @@ extension WriteFailureTests {
       }
     }
 
-    let cause = EngineError.io("the disk is gone")
-    let disabled = EngineError.writesDisabled(cause: "\(cause)")
+    let cause = StoreError.io("the disk is gone")
+    let disabled = StoreError.writesDisabled(cause: "\(cause)")
     let expected = ["thread0": cause, "thread1": disabled, "thread2": disabled]
     #expect(outcomes.withLock { $0 } == expected)
     isHealed.raise()
@@ -122,11 +122,11 @@ extension WriteFailureTests {
 
 /// The names and the errors that threads have recorded.
 private final class Tally: Sendable {
-  let state = Mutex<(names: [String], errors: [EngineError])>(([], []))
+  let state = Mutex<(names: [String], errors: [StoreError])>(([], []))
 
   /// Records the name that `body` returns, or its error.
-  func record(_ body: () throws(EngineError) -> String?) {
-    do throws(EngineError) {
+  func record(_ body: () throws(StoreError) -> String?) {
+    do throws(StoreError) {
       if let name = try body() { state.withLock { $0.names.append(name) } }
     } catch {
       state.withLock { $0.errors.append(error) }

@@ -56,7 +56,7 @@ import Testing
   @Test("A damaged row of sequences is corrupt.")
   func damagedSequences() {
     for count in [0, 7, 9] {
-      #expect(throws: EngineError.self) {
+      #expect(throws: StoreError.self) {
         try CommitSequence(resumingAfter: [UInt8](repeating: 1, count: count))
       }
     }
@@ -136,7 +136,7 @@ import Testing
         try engine.write(&batch, synced: false)
         hasClosed.wait()
         #expect(cursor.entry == Entry("k", "v"))
-        #expect(throws: EngineError.closed) { try cursor.next() }
+        #expect(throws: StoreError.closed) { try cursor.next() }
       }
     }
   }

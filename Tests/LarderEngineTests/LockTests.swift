@@ -5,8 +5,8 @@ import Testing
 
 /// A store is open at most once across processes and paths, and an abandoned lock is released.
 @Suite struct LockTests {
-  private func outcome(ofOpening path: String) -> EngineError? {
-    do throws(EngineError) {
+  private func outcome(ofOpening path: String) -> StoreError? {
+    do throws(StoreError) {
       try LevelDBEngine(at: path).close()
       return nil
     } catch {
@@ -44,7 +44,7 @@ import Testing
     let outcome = process.readLine()
 
     let own = ProcessInfo.processInfo.processIdentifier
-    #expect(outcome == "\(EngineError.locked(pid: own))")
+    #expect(outcome == "\(StoreError.locked(pid: own))")
     #expect(try FileFacts.all(in: directory.path) == before)
     try engine.close()
 

@@ -70,11 +70,11 @@ import Testing
   /// Expects that recovery reports a missing file and changes nothing.
   private func expectRefusal(_ disk: SimulatedDisk) throws {
     let hash = disk.hash
-    do throws(EngineError) {
+    do throws(StoreError) {
       _ = try recover(directory: "/store", files: SimulatedFiles(disk), stamp: .test)
       Issue.record("recovery succeeded: \(disk.names)")
     } catch {
-      guard case .corrupt(let message) = error else { throw error }
+      guard case .corrupt(_, _, let message?) = error else { throw error }
       #expect(message.hasSuffix(" is missing"))
     }
     #expect(disk.hash == hash)

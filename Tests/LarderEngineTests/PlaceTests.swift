@@ -7,7 +7,7 @@ import Testing
 @Suite struct PlaceTests {
   private let text = String(repeating: "x", count: 1000)
 
-  private func open(_ path: String) throws(EngineError) -> LevelDBEngine {
+  private func open(_ path: String) throws(StoreError) -> LevelDBEngine {
     var options = LevelDBOptions()
     options.writeBufferBytes = 64 << 10
     return try LevelDBEngine(at: path, options: options)
@@ -22,15 +22,15 @@ import Testing
     return engine
   }
 
-  private func isGone(_ error: EngineError) -> Bool {
+  private func isGone(_ error: StoreError) -> Bool {
     switch error {
     case .io(let message), .writesDisabled(let message): message.contains("is gone")
     default: false
     }
   }
 
-  private func expectGone(_ call: Comment, _ body: () throws(EngineError) -> Void) {
-    do throws(EngineError) {
+  private func expectGone(_ call: Comment, _ body: () throws(StoreError) -> Void) {
+    do throws(StoreError) {
       try body()
       Issue.record(call)
     } catch {
@@ -41,7 +41,7 @@ import Testing
   /// Writes until the engine refuses, which must be before LevelDB starts a new log.
   private func expectWritingEnds(_ engine: LevelDBEngine, durably: Bool) {
     var written = 0
-    do throws(EngineError) {
+    do throws(StoreError) {
       while written < 60 {
         var batch = WriteBatch()
         batch.put("stray\(written)", text)
@@ -54,8 +54,8 @@ import Testing
     }
     #expect(durably ? written == 0 : written < 20)
     for _ in 0..<3 {
-      expectGone("a flush") { () throws(EngineError) in try engine.flush() }
-      expectGone("a compaction") { () throws(EngineError) in
+      expectGone("a flush") { () throws(StoreError) in try engine.flush() }
+      expectGone("a compaction") { () throws(StoreError) in
         try engine.compact(EngineRange())
       }
     }

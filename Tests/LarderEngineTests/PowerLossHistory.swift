@@ -70,7 +70,7 @@ struct PowerLossHistory {
     var state: StoreState = [:]
     for entry in try engine.entries() {
       if entry.value.count >= Stamp.test.end, !isIntact(entry.value, key: entry.key) {
-        throw EngineError.corrupt("the value of \(String(decoding: entry.key, as: UTF8.self))")
+        throw StoreError.corrupt("the value of \(String(decoding: entry.key, as: UTF8.self))")
       }
       state[entry.key] = fingerprint(of: entry.value)
     }

@@ -56,13 +56,13 @@ private final class LoggedStore {
   /// Expects that recovery throws `corrupt` and changes nothing; returns the message.
   func refusal() throws -> String {
     let before = try FileFacts.all(in: path)
-    do throws(EngineError) {
+    do throws(StoreError) {
       _ = try recover(directory: path, files: DirectFiles(), stamp: .test)
       Issue.record("recovery succeeded")
       return ""
     } catch {
       #expect(try FileFacts.all(in: path) == before)
-      guard case .corrupt(let message) = error else { throw error }
+      guard case .corrupt(_, _, let message?) = error else { throw error }
       return message
     }
   }
@@ -198,7 +198,7 @@ private final class LoggedStore {
       try store.write(store.records(0..<5).dropLast(4), to: store.name())
       try store.write(store.records(5..<8), to: store.name(1))
       try store.write(store.records(8..<10), to: store.name(2))
-      #expect(throws: EngineError.io("the power is gone")) {
+      #expect(throws: StoreError.io("the power is gone")) {
         try recover(directory: store.path, files: DirectFiles(allowedCuts: cuts), stamp: .test)
       }
 

@@ -8,7 +8,7 @@ import Testing
   private var files: SimulatedFiles { SimulatedFiles(disk) }
 
   /// Makes a directory with a marker and one file, all of it durable.
-  private func makeStore(_ path: String, holding byte: UInt8) throws(EngineError) {
+  private func makeStore(_ path: String, holding byte: UInt8) throws(StoreError) {
     try files.makeDirectory(path)
     try files.replace("\(path)/\(StoreMarker.fileName)", with: Array(StoreMarker.contents.utf8))
     try files.replace("\(path)/data", with: [byte])
@@ -20,7 +20,7 @@ import Testing
   func powerLoss() throws {
     try makeStore("/store", holding: 1)
     let before = disk.journalCount
-    let aside = try LevelDBEngine.replace("/store", files: files) { old, new throws(EngineError) in
+    let aside = try LevelDBEngine.replace("/store", files: files) { old, new throws(StoreError) in
       #expect(old == "/store")
       try makeStore(new, holding: 2)
     }
@@ -49,8 +49,8 @@ import Testing
   @Test("If the new store cannot be made, the old one stays in its place.")
   func failure() throws {
     try makeStore("/store", holding: 1)
-    #expect(throws: EngineError.diskFull) {
-      try LevelDBEngine.replace("/store", files: files) { _, _ throws(EngineError) in
+    #expect(throws: StoreError.diskFull) {
+      try LevelDBEngine.replace("/store", files: files) { _, _ throws(StoreError) in
         throw .diskFull
       }
     }

@@ -57,7 +57,7 @@ import Testing
     try files.append([99], to: "/store/b")
     try files.synchronize("/store/a")
     disk.fail(atCall: disk.counts.syncs + 1, .failedSync)
-    #expect(throws: EngineError.self) { try files.replace("/store/a", with: [1, 2, 3]) }
+    #expect(throws: StoreError.self) { try files.replace("/store/a", with: [1, 2, 3]) }
     #expect(crash(.nothingUnsynced).bytes(of: "/store/a") == all)
     #expect(crash(.everything).bytes(of: "/store/a") == [1, 2, 3])
     let found = Set((0..<64).map { crash(.prefix(seed: $0)).bytes(of: "/store/a") ?? [] })
@@ -162,7 +162,7 @@ import Testing
     #expect(try files.availableBytes(in: "/store") > 0)
     disk.fail(atCall: disk.counts.writes + 1, .enospc, of: .writes, forever: true)
     for _ in 0..<3 {
-      #expect(throws: EngineError.diskFull) { try files.append([1], to: "/store/a") }
+      #expect(throws: StoreError.diskFull) { try files.append([1], to: "/store/a") }
     }
     #expect(try files.availableBytes(in: "/store") == 0)
     try files.synchronize("/store/a")
@@ -175,7 +175,7 @@ import Testing
   func shortWrite() throws {
     let all = try halfSynced()
     disk.fail(atCall: disk.counts.writes + 1, .shortWrite, of: .writes)
-    #expect(throws: EngineError.diskFull) {
+    #expect(throws: StoreError.diskFull) {
       try files.append([1, 2, 3, 4], to: "/store/a")
     }
     #expect(disk.bytes(of: "/store/a") == all + [1, 2])
@@ -267,7 +267,7 @@ import Testing
   func guardFile() throws {
     _ = try halfSynced()
     let first = try files.takeGuard(at: "/store/guard")
-    #expect(throws: EngineError.locked(pid: ProcessInfo.processInfo.processIdentifier)) {
+    #expect(throws: StoreError.locked(pid: ProcessInfo.processInfo.processIdentifier)) {
       try files.takeGuard(at: "/store/guard")
     }
     first.release()
@@ -285,6 +285,6 @@ import Testing
     #expect(try files.kind(of: "/none") == nil)
     #expect(try files.names(in: "/") == ["store"])
     #expect(try files.names(in: "/store") == ["a"])
-    #expect(throws: EngineError.self) { try files.replace("/none/a", with: []) }
+    #expect(throws: StoreError.self) { try files.replace("/none/a", with: []) }
   }
 }

@@ -9,7 +9,7 @@ import Testing
 /// Failing calls of the disk never lose an acknowledged write.
 @Suite struct WriteFailureTests {
   /// Opens a store on `disk` with a small write buffer.
-  static func open(_ disk: SimulatedDisk) throws(EngineError) -> LevelDBEngine {
+  static func open(_ disk: SimulatedDisk) throws(StoreError) -> LevelDBEngine {
     var options = LevelDBOptions()
     options.files = SimulatedFiles(disk)
     options.writeBufferBytes = 64 << 10
@@ -25,7 +25,7 @@ import Testing
   }
 
   /// Whether a write on a failing disk may throw this error.
-  static func isWriteFailure(_ error: EngineError) -> Bool {
+  static func isWriteFailure(_ error: StoreError) -> Bool {
     switch error {
     case .diskFull, .io, .writesDisabled: true
     default: false
@@ -45,7 +45,7 @@ import Testing
       disk.fail(atCall: next + distance, .eio)
       var acknowledged: [String] = []
       for number in 0..<12 {
-        do throws(EngineError) {
+        do throws(StoreError) {
           try engine.put("key \(number)", "value")
           acknowledged.append("key \(number)")
         } catch {
@@ -67,7 +67,7 @@ import Testing
   private struct Outcomes {
     /// The commit sequence of each acknowledged key.
     var sequences: [String: UInt64] = [:]
-    var errors: [EngineError] = []
+    var errors: [StoreError] = []
     var unexpected: [String] = []
   }
 
@@ -102,14 +102,14 @@ import Testing
     disk.heal()
 
     // Only the first write may report a table that failed in the background.
-    do throws(EngineError) {
+    do throws(StoreError) {
       try engine.put("later", "works")
     } catch {
       #expect(Self.isWriteFailure(error), note)
       #expect(throws: Never.self, note) { try engine.put("later", "works") }
     }
     try expect(outcomes, in: engine, note)
-    do throws(EngineError) {
+    do throws(StoreError) {
       var count = 1
       while try cursor.next() { count += 1 }
       #expect(count == 12, note)
@@ -143,7 +143,7 @@ import Testing
     _ key: String, _ attempts: Int, synced: Bool, in engine: LevelDBEngine, _ outcomes: Box
   ) {
     for attempt in 1...attempts {
-      do throws(EngineError) {
+      do throws(StoreError) {
         var batch = WriteBatch()
         batch.put(bytes(key).span.bytes, stamp: .test) {
           $0.append(stampedValue(UInt8(truncatingIfNeeded: attempt), tail: 2000))
@@ -199,7 +199,7 @@ import Testing
           disk.fail(atCall: disk.counts.mutating + 1, .eio, forever: true)
           // The write fails, and then the replacement of its log.
           for _ in 0..<2 {
-            #expect(throws: EngineError.self) { try engine.put("a", "\(number)") }
+            #expect(throws: StoreError.self) { try engine.put("a", "\(number)") }
           }
           disk.heal()
           #expect(throws: Never.self) { try engine.put("a", "\(number)") }
@@ -207,7 +207,7 @@ import Testing
         hasEnded.store(true, ordering: .relaxed)
       } else {
         while !hasEnded.load(ordering: .relaxed) {
-          do throws(EngineError) {
+          do throws(StoreError) {
             try engine.checkOpen()
           } catch {
             #expect(Self.isWriteFailure(error))
@@ -230,7 +230,7 @@ import Testing
     let engine = try Self.open(disk)
     try engine.put("a", "old")
     disk.fail(atCall: disk.counts.writes + 1, fault, of: .writes, forever: true)
-    do throws(EngineError) {
+    do throws(StoreError) {
       try engine.put("a", "new")
       Issue.record("a write to a failing disk succeeded")
     } catch {
@@ -242,7 +242,7 @@ import Testing
     }
     #expect(try engine.value("a") == "old")
     for _ in 0..<3 {
-      do throws(EngineError) {
+      do throws(StoreError) {
         try engine.put("b", "new")
         Issue.record("a write to a failing disk succeeded")
       } catch {

@@ -21,8 +21,8 @@ final class RecordingEngine: ForwardingEngine {
 
   private struct State {
     var messages: [Message] = []
-    var readFailure: EngineError?
-    var writeFailure: EngineError?
+    var readFailure: StoreError?
+    var writeFailure: StoreError?
     var beforeRead: (@Sendable () -> Void)?
   }
 
@@ -33,12 +33,12 @@ final class RecordingEngine: ForwardingEngine {
 
   var messages: [Message] { state.withLock { $0.messages } }
   func forgetMessages() { state.withLock { $0.messages = [] } }
-  func failReads(_ error: EngineError?) { state.withLock { $0.readFailure = error } }
-  func failWrites(_ error: EngineError?) { state.withLock { $0.writeFailure = error } }
+  func failReads(_ error: StoreError?) { state.withLock { $0.readFailure = error } }
+  func failWrites(_ error: StoreError?) { state.withLock { $0.writeFailure = error } }
   /// Runs `body` before each lookup of a record.
   func beforeReads(_ body: (@Sendable () -> Void)?) { state.withLock { $0.beforeRead = body } }
 
-  func get(_ key: RawSpan, into buffer: inout ValueBuffer) throws(EngineError) -> Bool {
+  func get(_ key: RawSpan, into buffer: inout ValueBuffer) throws(StoreError) -> Bool {
     guard Self.isRecord(key) else { return try base.get(key, into: &buffer) }
     let (body, failure) = state.withLock { state in
       state.messages.append(.retrieve)
@@ -49,7 +49,7 @@ final class RecordingEngine: ForwardingEngine {
     return try base.get(key, into: &buffer)
   }
 
-  func write(_ batch: inout WriteBatch, synced: Bool) throws(EngineError) -> Commit {
+  func write(_ batch: inout WriteBatch, synced: Bool) throws(StoreError) -> Commit {
     let rows = batch.rows
     let records = batch.bytes.withBytes { bytes in
       rows.filter { bytes[$0.start] == KeySpace.records.rawValue }
@@ -64,7 +64,7 @@ final class RecordingEngine: ForwardingEngine {
     return try base.write(&batch, synced: synced)
   }
 
-  func cursor(over range: EngineRange) throws(EngineError) -> any EngineCursor {
+  func cursor(over range: EngineRange) throws(StoreError) -> any EngineCursor {
     if range.lower.first == KeySpace.records.rawValue {
       state.withLock { $0.messages.append(.scan) }
     }

@@ -77,9 +77,9 @@ import Testing
   @Test("No error of the engine or the store is shown as Swift writes it.")
   func words() {
     let errors: [any Error] = [
-      EngineError.corrupt("x"), EngineError.io("x"), EngineError.incompatible("x"),
-      EngineError.invalidArgument("x"), EngineError.readOnly(cause: "x"), EngineError.diskFull,
-      EngineError.writesDisabled(cause: "x"), StoreError.corrupt(cache: "x", key: "x", file: nil),
+      StoreError.corrupt("x"), StoreError.io("x"), StoreError.incompatible("x"),
+      StoreError.invalidArgument("x"), StoreError.readOnly(cause: "x"), StoreError.diskFull,
+      StoreError.writesDisabled(cause: "x"), StoreError.corrupt(cache: "x", key: "x", file: nil),
       StoreError.io("x"), StoreError.incompatible("x"), StoreError.invalidArgument("x"),
       StoreError.diskFull, StoreError.locked(pid: 1), StoreError.writesDisabled(cause: "x"),
     ]

@@ -67,7 +67,11 @@ import Testing
 
     #expect(try FileFacts.all(in: specimen.path) == before)
     #expect(owner.contains("owner    process \(holder.id)\n"))
-    #expect(throws: EngineError.locked(pid: holder.id)) { try LevelDBEngine(at: specimen.path) }
+    #expect {
+      try LevelDBEngine(at: specimen.path)
+    } throws: { error in
+      if case StoreError.locked(holder.id) = error { true } else { false }
+    }
   }
 
   #if os(Linux)

@@ -112,7 +112,7 @@ import Testing
     let cache = try store.cache("a", of: Int.self)
     try cache.save(1, for: "x")
     let changes = cache.changes()
-    engine.beforeNextWrite = { throw EngineError.diskFull }
+    engine.beforeNextWrite = { throw StoreError.diskFull }
     #expect(throws: StoreError.self) { try cache.save(2, for: "x") }
     // A failed condition: the entry was saved meanwhile.
     engine.beforeNextWrite = { try cache.save(3, for: "x") }

@@ -54,16 +54,11 @@ struct DamageSpecimen: Sendable {
   }
 
   static func open(_ disk: SimulatedDisk) throws -> Opened {
-    let engine: LevelDBEngine
-    do throws(EngineError) {
-      var options = LevelDBOptions()
-      options.files = SimulatedFiles(disk)
-      options.writeBufferBytes = 64 << 10
-      options.blockBytes = 1 << 10
-      engine = try LevelDBEngine(at: directory, options: options)
-    } catch {
-      throw StoreError(error)
-    }
+    var settings = LevelDBOptions()
+    settings.files = SimulatedFiles(disk)
+    settings.writeBufferBytes = 64 << 10
+    settings.blockBytes = 1 << 10
+    let engine = try LevelDBEngine(at: directory, options: settings)
     var options = Store.Options()
     options.clock = ManualClock()
     let store = try Store(
@@ -142,7 +137,7 @@ struct DamageSpecimen: Sendable {
       let image = replay.image(.everything)
       if image.bytes(of: logs[1]) == [], image.bytes(of: logs[0]) == torn { return image }
     }
-    throw EngineError.corrupt("the newer log is not cut before the older one")
+    throw StoreError.corrupt("the newer log is not cut before the older one")
   }
 }
 

@@ -208,7 +208,7 @@ import Testing
     let store = try Store(engine: engine, origin: .memory)
     let cache = try store.cache("a", of: Int.self)
     try cache.save(1, for: "k")
-    engine.beforeNextWrite = { throw EngineError.diskFull }
+    engine.beforeNextWrite = { throw StoreError.diskFull }
     #expect(
       throwsStoreError(where: { if case .diskFull = $0 { true } else { false } }) {
         try store.drop(cache: "a")
@@ -231,7 +231,7 @@ import Testing
     try cache.save(1, for: "k")
     let changes = cache.changes()
     let id = cache.core.id
-    engine.beforeNextWrite = { throw EngineError.io("a failure") }
+    engine.beforeNextWrite = { throw StoreError.io("a failure") }
     #expect(throws: StoreError.self) { try store.drop(cache: "a") }
     var rows = WriteBatch()
     rows.remove(Metadata.cache("a").span.bytes)
@@ -240,7 +240,7 @@ import Testing
     // As the engine does when it has reopened the database.
     let participant = try #require(engine.participant)
     func reopen() -> Bool {
-      participant.reopened { key throws(EngineError) in try base.get(key.span.bytes) }
+      participant.reopened { key throws(StoreError) in try base.get(key.span.bytes) }
     }
     #expect(!reopen())
     #expect(reopen())
@@ -263,10 +263,10 @@ import Testing
     let store = try Store(engine: engine, origin: .memory)
     let participant = try #require(engine.participant)
     func reopen() -> Bool {
-      participant.reopened { key throws(EngineError) in try base.get(key.span.bytes) }
+      participant.reopened { key throws(StoreError) in try base.get(key.span.bytes) }
     }
     #expect(reopen())
-    engine.beforeNextWrite = { throw EngineError.io("a failure") }
+    engine.beforeNextWrite = { throw StoreError.io("a failure") }
     #expect(throws: StoreError.self) { try store.drop(cache: "a") }
     #expect(!reopen())
     #expect(reopen())

@@ -301,7 +301,7 @@ import Testing
     for number in 0..<1600 { try pictures.save(picture(number), for: number) }
     let rest = try SimulatedFiles(disk).availableBytes(in: "/store")
     disk.setBytes(Array(repeating: 1, count: Int(rest) - (3 << 20)), of: "/rest")
-    #expect(throws: EngineError.self) {
+    #expect(throws: StoreError.self) {
       try store.context.engine.compact(EngineRange())
     }
     #expect(try SimulatedFiles(disk).availableBytes(in: "/store") < 64 << 10)

@@ -15,12 +15,12 @@ final class InterruptedEngine: ForwardingEngine, @unchecked Sendable {
 
   init(_ base: any StorageEngine) { self.base = base }
 
-  func write(_ batch: inout WriteBatch, synced: Bool) throws(EngineError) -> Commit {
+  func write(_ batch: inout WriteBatch, synced: Bool) throws(StoreError) -> Commit {
     if let interruption = beforeNextWrite {
       beforeNextWrite = nil
       do {
         try interruption()
-      } catch let error as EngineError {
+      } catch let error as StoreError {
         throw error
       } catch {
         throw .io("\(error)")
@@ -34,17 +34,17 @@ final class InterruptedEngine: ForwardingEngine, @unchecked Sendable {
     base.join(participant)
   }
 
-  func get(_ key: RawSpan, into buffer: inout ValueBuffer) throws(EngineError) -> Bool {
+  func get(_ key: RawSpan, into buffer: inout ValueBuffer) throws(StoreError) -> Bool {
     lookupCount += 1
     return try base.get(key, into: &buffer)
   }
 
-  func cursor(over range: EngineRange) throws(EngineError) -> any EngineCursor {
+  func cursor(over range: EngineRange) throws(StoreError) -> any EngineCursor {
     cursorCount += 1
     return try base.cursor(over: range)
   }
 
-  func compact(_ range: EngineRange) throws(EngineError) {
+  func compact(_ range: EngineRange) throws(StoreError) {
     compacted.append(range)
     try base.compact(range)
   }

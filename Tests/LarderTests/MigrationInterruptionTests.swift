@@ -36,7 +36,7 @@ import Testing
   /// Migrates until the write with this number fails.
   private func migrate(_ fixture: Fixture, failingAt number: Int) throws {
     let (store, notes, start) = try open(fixture) { count in
-      if count == number { throw EngineError.diskFull }
+      if count == number { throw StoreError.diskFull }
     }
     start()
     #expect(throwsStoreError(where: isDiskFull) { try store.migrate(notes) })
@@ -112,7 +112,7 @@ import Testing
     // The second slice is written without the touched entry, and the write that handles it fails.
     let (store, opened, start) = try open(fixture) { count in
       if count == 2 { try notes?.touch("0300") }
-      if count == 3 { throw EngineError.diskFull }
+      if count == 3 { throw StoreError.diskFull }
     }
     notes = opened
     start()

@@ -317,7 +317,7 @@ final class SalvageSpecimen {
           continue
         }
       }
-      do throws(EngineError) {
+      do throws(StoreError) {
         // Reads the damage that earlier reads did not touch.
         try store.context.engine.compact(EngineRange())
       } catch .corrupt {

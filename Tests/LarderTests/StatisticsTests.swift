@@ -123,7 +123,7 @@ import Testing
       { try cache.save(1, for: "a") }, { try cache.remove("a") }, { try cache.removeAll() },
     ]
     for change in changes {
-      engine.beforeNextWrite = { throw EngineError.diskFull }
+      engine.beforeNextWrite = { throw StoreError.diskFull }
       #expect(throws: StoreError.self) { try change() }
     }
     // Nor are batches that were abandoned before the write.

@@ -115,7 +115,7 @@ import Testing
     engine.beforeNextWrite = {
       clock.set(start)
       for key in ["a", "b"] { try cache.save(2, for: key) }
-      engine.beforeNextWrite = { throw EngineError.io("cut off") }
+      engine.beforeNextWrite = { throw StoreError.io("cut off") }
     }
     #expect(throws: StoreError.self) { try store.sweep() }
     #expect(try fixture.buckets(of: cache).keys.sorted() == ["a", "b"])

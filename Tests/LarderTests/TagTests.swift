@@ -241,7 +241,7 @@ extension Fixture {
     try numbers.save(1, for: "a", tags: ["t"])
     try numbers.save(2, for: "b", tags: ["u"])
     for tag in ["t", "u"] {
-      engine.beforeNextWrite = { throw EngineError.io("a failure") }
+      engine.beforeNextWrite = { throw StoreError.io("a failure") }
       #expect(throws: StoreError.self) { try store.invalidate(tag: tag) }
     }
     #expect(try numbers.values(for: ["a", "b"]) == [1, 2])
@@ -253,7 +253,7 @@ extension Fixture {
     try base.write(&rows, synced: true)
     // As the engine does when it has reopened the database.
     let participant = try #require(engine.participant)
-    let areSame = participant.reopened { key throws(EngineError) in
+    let areSame = participant.reopened { key throws(StoreError) in
       try base.get(key.span.bytes)
     }
     #expect(areSame)

@@ -374,7 +374,7 @@ import Testing
     ]
 
     for write in writes {
-      engine.beforeNextWrite = { throw EngineError.diskFull }
+      engine.beforeNextWrite = { throw StoreError.diskFull }
       #expect(
         throwsStoreError(where: { if case .diskFull = $0 { true } else { false } }) {
           try write()
@@ -408,7 +408,7 @@ import Testing
     let other = try fixture.store.cache("other", of: Note.self)
     try other.removeAll()
     let engine = InterruptedEngine(fixture.engine)
-    engine.beforeNextWrite = { throw EngineError.diskFull }
+    engine.beforeNextWrite = { throw StoreError.diskFull }
 
     let again = try Store(engine: engine, origin: .memory)
 

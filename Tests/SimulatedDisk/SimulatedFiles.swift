@@ -25,7 +25,7 @@ package struct SimulatedFiles: StoreFiles {
 
   package var environment: OpaquePointer? { csimdisk_env(disk.disk) }
 
-  package func kind(of path: String) throws(EngineError) -> FileKind? {
+  package func kind(of path: String) throws(StoreError) -> FileKind? {
     var kind = csimdisk_kind.none
     try check("cannot look at", path, csimdisk_stat(disk.disk, path, &kind))
     return switch kind {
@@ -35,30 +35,30 @@ package struct SimulatedFiles: StoreFiles {
     }
   }
 
-  package func realPath(_ path: String) throws(EngineError) -> String {
+  package func realPath(_ path: String) throws(StoreError) -> String {
     let names = path.split(separator: "/").filter { $0 != "." }
     return "/" + names.joined(separator: "/")
   }
 
-  package func names(in path: String) throws(EngineError) -> Set<String> {
+  package func names(in path: String) throws(StoreError) -> Set<String> {
     let (error, bytes) = CBuffer.filled { csimdisk_list(disk.disk, path, $0) }
     try check("cannot list", path, error)
     return Set(bytes.strings)
   }
 
-  package func requireWritable(_ path: String) throws(EngineError) {
+  package func requireWritable(_ path: String) throws(StoreError) {
     let what = "cannot write to the directory"
     var kind = csimdisk_kind.none
     try check(what, path, csimdisk_stat(disk.disk, path, &kind))
     try check(what, path, kind == .directory ? 0 : ENOENT)
   }
 
-  package func makeDirectory(_ path: String) throws(EngineError) {
+  package func makeDirectory(_ path: String) throws(StoreError) {
     let error = csimdisk_make_directory(disk.disk, path)
     if error != EEXIST { try check("cannot make the directory", path, error) }
   }
 
-  package func read(_ path: String, limit: Int?) throws(EngineError) -> [UInt8] {
+  package func read(_ path: String, limit: Int?) throws(StoreError) -> [UInt8] {
     let (error, bytes) = CBuffer.filled { csimdisk_read(disk.disk, path, limit ?? .max, $0) }
     try check("cannot read", path, error)
     return bytes
@@ -66,11 +66,11 @@ package struct SimulatedFiles: StoreFiles {
 
   package func openFile(
     _ path: String, forWriting: Bool
-  ) throws(EngineError) -> (any StoreFile)? {
+  ) throws(StoreError) -> (any StoreFile)? {
     try kind(of: path) == nil ? nil : SimulatedFile(path, of: self)
   }
 
-  package func byteCount(of path: String) throws(EngineError) -> Int? {
+  package func byteCount(of path: String) throws(StoreError) -> Int? {
     guard try kind(of: path) == .other else { return nil }
     var count: UInt64 = 0
     try check("cannot look at", path, csimdisk_size(disk.disk, path, &count))
@@ -79,7 +79,7 @@ package struct SimulatedFiles: StoreFiles {
 
   package func read(
     _ path: String, from offset: Int, count: Int
-  ) throws(EngineError) -> [UInt8] {
+  ) throws(StoreError) -> [UInt8] {
     let (error, bytes) = CBuffer.filled {
       csimdisk_read_part(disk.disk, path, UInt64(offset), count, $0)
     }
@@ -90,7 +90,7 @@ package struct SimulatedFiles: StoreFiles {
   /// Writes bytes at a place that is not behind the end of the file.
   fileprivate func write(
     _ bytes: [UInt8], to path: String, at offset: Int
-  ) throws(EngineError) {
+  ) throws(StoreError) {
     var rest: [UInt8] = []
     let end = offset + bytes.count
     if let count = try byteCount(of: path), count > offset {
@@ -100,16 +100,16 @@ package struct SimulatedFiles: StoreFiles {
     try append(bytes + rest, to: path)
   }
 
-  package func replace(_ path: String, with bytes: [UInt8]) throws(EngineError) {
+  package func replace(_ path: String, with bytes: [UInt8]) throws(StoreError) {
     try check("cannot write", path, csimdisk_write(disk.disk, path, bytes, bytes.count))
     try synchronize(path)
   }
 
-  package func create(_ path: String, with bytes: [UInt8]) throws(EngineError) {
+  package func create(_ path: String, with bytes: [UInt8]) throws(StoreError) {
     try check("cannot write", path, csimdisk_write(disk.disk, path, bytes, bytes.count))
   }
 
-  package func link(_ path: String, as other: String) throws(EngineError) -> LinkOutcome {
+  package func link(_ path: String, as other: String) throws(StoreError) -> LinkOutcome {
     if refusesLinks { return .refused }
     let error = csimdisk_link(disk.disk, path, other)
     if error == ENOENT { return .missing }
@@ -117,52 +117,52 @@ package struct SimulatedFiles: StoreFiles {
     return .made
   }
 
-  package func allocate(_ path: String, count: Int) throws(EngineError) {
+  package func allocate(_ path: String, count: Int) throws(StoreError) {
     let held = disk.bytes(of: path)?.count ?? 0
     guard held < count else { return }
     try append([UInt8](repeating: 0, count: count - held), to: path)
   }
 
-  package func truncate(_ path: String, to count: Int) throws(EngineError) {
+  package func truncate(_ path: String, to count: Int) throws(StoreError) {
     try cut(path, to: count)
     try synchronize(path)
   }
 
-  fileprivate func cut(_ path: String, to count: Int) throws(EngineError) {
+  fileprivate func cut(_ path: String, to count: Int) throws(StoreError) {
     try check("cannot write", path, csimdisk_truncate(disk.disk, path, UInt64(count)))
   }
 
-  package func move(_ path: String, to other: String) throws(EngineError) {
+  package func move(_ path: String, to other: String) throws(StoreError) {
     try check("cannot rename", path, csimdisk_rename(disk.disk, path, other))
   }
 
-  package func exchange(_ path: String, with other: String) throws(EngineError) {
+  package func exchange(_ path: String, with other: String) throws(StoreError) {
     try check("cannot exchange", path, csimdisk_exchange(disk.disk, path, other))
   }
 
-  package func remove(_ path: String) throws(EngineError) {
+  package func remove(_ path: String) throws(StoreError) {
     try check("cannot remove", path, csimdisk_remove(disk.disk, path))
   }
 
-  package func removeDirectory(_ path: String) throws(EngineError) {
+  package func removeDirectory(_ path: String) throws(StoreError) {
     try check("cannot remove", path, csimdisk_remove_directory(disk.disk, path))
   }
 
-  package func synchronize(_ path: String) throws(EngineError) {
+  package func synchronize(_ path: String) throws(StoreError) {
     try check("cannot sync", path, csimdisk_sync(disk.disk, path))
   }
 
-  package func synchronizeDirectory(_ path: String) throws(EngineError) {
+  package func synchronizeDirectory(_ path: String) throws(StoreError) {
     try check("cannot sync", path, csimdisk_sync_directory(disk.disk, path))
   }
 
-  package func availableBytes(in path: String) throws(EngineError) -> UInt64 {
+  package func availableBytes(in path: String) throws(StoreError) -> UInt64 {
     var bytes: UInt64 = 0
     try check("cannot look at", path, csimdisk_available(disk.disk, path, &bytes))
     return bytes
   }
 
-  package func takeGuard(at path: String) throws(EngineError) -> any FileGuard {
+  package func takeGuard(at path: String) throws(StoreError) -> any FileGuard {
     let error = csimdisk_lock(disk.disk, path)
     if error == EWOULDBLOCK {
       let text = String(decoding: try read(path, limit: 32), as: UTF8.self)
@@ -172,7 +172,7 @@ package struct SimulatedFiles: StoreFiles {
     // From here on, the guard releases the lock at the latest when it is deallocated.
     let taken = SimulatedGuard(disk: disk, path: path)
     let text = Array("\(getpid())\n".utf8)
-    do throws(EngineError) {
+    do throws(StoreError) {
       try check("cannot write", path, csimdisk_write(disk.disk, path, text, text.count))
     } catch .diskFull {
       // The lock holds anyway; other openers only do not learn the owner's process identifier.
@@ -183,11 +183,11 @@ package struct SimulatedFiles: StoreFiles {
   /// Appends to a file without a sync; creates the file if it is missing.
   ///
   /// It is for tests of the disk itself. In a store, only LevelDB appends.
-  package func append(_ bytes: [UInt8], to path: String) throws(EngineError) {
+  package func append(_ bytes: [UInt8], to path: String) throws(StoreError) {
     try check("cannot write", path, csimdisk_append(disk.disk, path, bytes, bytes.count))
   }
 
-  private func check(_ what: String, _ path: String, _ error: Int32) throws(EngineError) {
+  private func check(_ what: String, _ path: String, _ error: Int32) throws(StoreError) {
     if error == 0 { return }
     if error == ENOSPC || error == EDQUOT { throw .diskFull }
     throw .io("\(what) \(path): \(String(cString: strerror(error)))")
@@ -201,12 +201,12 @@ private final class SimulatedFile: StoreFile {
 
   init(_ path: String, of files: SimulatedFiles) { (self.path, self.files) = (path, files) }
 
-  func byteCount() throws(EngineError) -> Int { try files.byteCount(of: path) ?? 0 }
+  func byteCount() throws(StoreError) -> Int { try files.byteCount(of: path) ?? 0 }
 
   func read(
     into first: UnsafeMutableRawBufferPointer, _ second: UnsafeMutableRawBufferPointer,
     at offset: Int
-  ) throws(EngineError) -> Int {
+  ) throws(StoreError) -> Int {
     let bytes = try files.read(path, from: offset, count: first.count + second.count)
     first.copyBytes(from: bytes.prefix(first.count))
     second.copyBytes(from: bytes.dropFirst(first.count))
@@ -215,20 +215,20 @@ private final class SimulatedFile: StoreFile {
 
   func write(
     _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer, at offset: Int
-  ) throws(EngineError) {
+  ) throws(StoreError) {
     try files.write([UInt8](first) + [UInt8](second), to: path, at: offset)
   }
 
   /// Checks that there is room; the disk's files take none beyond their size.
-  func allocate(upTo end: Int) throws(EngineError) {
+  func allocate(upTo end: Int) throws(StoreError) {
     if files.refusesAllocation { throw .io("cannot make room for \(path)") }
     let held = try files.byteCount(of: path) ?? 0
     guard try files.availableBytes(in: path) >= UInt64(max(0, end - held)) else { throw .diskFull }
   }
 
-  func truncate(to count: Int) throws(EngineError) { try files.cut(path, to: count) }
+  func truncate(to count: Int) throws(StoreError) { try files.cut(path, to: count) }
 
-  func synchronize() throws(EngineError) { try files.synchronize(path) }
+  func synchronize() throws(StoreError) { try files.synchronize(path) }
 }
 
 private final class SimulatedGuard: FileGuard {
@@ -245,7 +245,7 @@ private final class SimulatedGuard: FileGuard {
     release()
   }
 
-  func isInPlace() throws(EngineError) -> Bool {
+  func isInPlace() throws(StoreError) -> Bool {
     try SimulatedFiles(disk).kind(of: path) != nil
   }
 

@@ -58,7 +58,7 @@ struct DurabilitySuite {
     let engine = try LevelDBEngine(
       at: workspace.directory("synced").path(percentEncoded: false), options: LevelDBOptions())
     let written = Mutex(0)
-    let failure = Mutex<EngineError?>(nil)
+    let failure = Mutex<StoreError?>(nil)
     let share = plan.order.count / threads
     let time = try timed(expecting: share * threads) {
       let group = DispatchGroup()
@@ -66,7 +66,7 @@ struct DurabilitySuite {
         group.enter()
         Thread.detachNewThread {
           defer { group.leave() }
-          do throws(EngineError) {
+          do throws(StoreError) {
             for record in plan.order[(thread * share)..<((thread + 1) * share)] {
               var batch = WriteBatch()
               plan.withKey(record) { key in

@@ -23,7 +23,7 @@ extension EngineSide: FullSide {
     var buffer = ValueBuffer()
     var missing = 0
     for record in plan.order {
-      let isFound = try plan.withKey(record) { key throws(EngineError) in
+      let isFound = try plan.withKey(record) { key throws(StoreError) in
         try engine.get(key, into: &buffer)
       }
       missing += isFound ? 0 : 1

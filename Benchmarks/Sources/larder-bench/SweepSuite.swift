@@ -247,29 +247,29 @@ final class UncompactedEngine: StorageEngine {
 
   var writeCount: Int? { base.writeCount }
 
-  func get(_ key: RawSpan, into buffer: inout ValueBuffer) throws(EngineError) -> Bool {
+  func get(_ key: RawSpan, into buffer: inout ValueBuffer) throws(StoreError) -> Bool {
     try base.get(key, into: &buffer)
   }
 
-  func write(_ batch: inout WriteBatch, synced: Bool) throws(EngineError) -> Commit {
+  func write(_ batch: inout WriteBatch, synced: Bool) throws(StoreError) -> Commit {
     try base.write(&batch, synced: synced)
   }
 
-  func cursor(over range: EngineRange) throws(EngineError) -> any EngineCursor {
+  func cursor(over range: EngineRange) throws(StoreError) -> any EngineCursor {
     try base.cursor(over: range)
   }
 
-  func approximateBytes(in range: EngineRange) throws(EngineError) -> UInt64 {
+  func approximateBytes(in range: EngineRange) throws(StoreError) -> UInt64 {
     try base.approximateBytes(in: range)
   }
 
-  func compact(_ range: EngineRange) throws(EngineError) {}
+  func compact(_ range: EngineRange) throws(StoreError) {}
 
-  func property(_ name: String) throws(EngineError) -> String? { try base.property(name) }
+  func property(_ name: String) throws(StoreError) -> String? { try base.property(name) }
 
   func join(_ participant: any CommitParticipant) { base.join(participant) }
 
-  func checkOpen() throws(EngineError) { try base.checkOpen() }
+  func checkOpen() throws(StoreError) { try base.checkOpen() }
 
-  func close() throws(EngineError) { try base.close() }
+  func close() throws(StoreError) { try base.close() }
 }

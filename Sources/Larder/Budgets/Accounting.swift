@@ -69,9 +69,6 @@ final class Accounting: Sendable {
     /// The accounts that the batch, and the write, change.
     var inBatch: [Account] = []
     var inWrite: [Account] = []
-    /// The shortages of refused batches that their writers have not taken, by number.
-    var refusals: [Int: Shortage] = [:]
-    var lastRefusal = 0
   }
 
   private let state = Mutex(State())
@@ -192,10 +189,10 @@ extension Accounting {
 
   /// Counts the rows of a batch, and admits it to the write unless it would exceed a budget.
   ///
-  /// - Returns: The number of the refusal, for ``takeShortage(_:)``; nil if the batch was admitted.
+  /// - Returns: The budget that it would exceed; nil if it was admitted.
   func admit(
     _ batch: borrowing WriteBatch, without failed: Set<Int>, replacedBytes: (_ row: Int) -> Int?
-  ) -> Int? {
+  ) -> Shortage? {
     batch.bytes.withBytes { bytes in
       for (index, row) in batch.rows.enumerated() where row.isKept(without: failed) {
         guard let id = Self.cache(of: UnsafeRawBufferPointer(rebasing: bytes[row.key])),
@@ -221,7 +218,7 @@ extension Accounting {
   }
 
   /// Adds the batch to the write, or discards it if it would exceed a budget.
-  private func endBatch(mayGrow: Bool) -> Int? {
+  private func endBatch(mayGrow: Bool) -> Shortage? {
     state.withLock { state in
       let shortage = mayGrow ? nil : Self.shortage(in: state)
       for account in state.inBatch {
@@ -233,16 +230,8 @@ extension Accounting {
         account.batch = Change()
       }
       state.inBatch.removeAll(keepingCapacity: true)
-      guard let shortage else { return nil }
-      state.lastRefusal += 1
-      state.refusals[state.lastRefusal] = shortage
-      return state.lastRefusal
+      return shortage
     }
-  }
-
-  /// Returns and forgets the shortage of a refused batch; its writer must take it.
-  func takeShortage(_ refusal: Int) -> Shortage? {
-    state.withLock { $0.refusals.removeValue(forKey: refusal) }
   }
 
   /// The budget that the batch would exceed, after all batches that were admitted before it.
@@ -315,7 +304,7 @@ extension Accounting {
         continue
       }
       var count: UInt64?
-      do throws(EngineError) {
+      do throws(StoreError) {
         guard try read(Metadata.reclaim(id)) == nil else {
           close([id])
           continue

@@ -96,10 +96,10 @@ extension Budgets {
       isIndexed = false
     }
     let held: (bytes: Int, isComplete: Bool)
-    do throws(EngineError) {
+    do throws(StoreError) {
       held = try KeySpace.heldBytes(ofCache: cache.id, in: context.engine)
     } catch {
-      throw StoreError(error, cache: cache.name)
+      throw error.naming(cache: cache.name)
     }
     let account = Accounting.Account(
       cache, bytes: held.bytes, isExact: isIndexed && held.isComplete)

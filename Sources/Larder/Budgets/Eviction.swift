@@ -143,7 +143,7 @@ struct Eviction: ~Copyable {
     guard bucket != row.row.bucket else { return false }
     let current = IndexRow(cacheID: row.row.cacheID, bucket: bucket, userKey: row.row.userKey)
     var buffer = ValueBuffer()
-    return try context.get(current.key, into: &buffer)
+    return try context.engine.get(current.key.span.bytes, into: &buffer)
   }
 
   /// Removes a row, and the record with it if its size is given; returns the bytes of both.

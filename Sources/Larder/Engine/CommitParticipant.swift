@@ -52,11 +52,11 @@ package protocol CommitParticipant: AnyObject, Sendable {
   ///   - replacedBytes: Returns the size of the key and value that the row with this index
   ///     replaces: 0 if there is no entry, nil if it cannot be read. It is called at most once for
   ///     each row, in their order, and for all rows with the same key or for none of them.
-  /// - Returns: Nil if the batch was admitted. Otherwise the participant's number for the refusal;
-  ///   the write of the batch throws it as ``EngineError/refused(_:)``.
+  /// - Returns: Nil if the batch was admitted. Otherwise the budget that it would exceed: the write
+  ///   of the batch throws ``StoreError/budgetExceeded(bytes:budget:)``.
   func admit(
     _ batch: borrowing WriteBatch, without failed: Set<Int>, replacedBytes: (_ row: Int) -> Int?
-  ) -> Int?
+  ) -> Shortage?
 
   /// Adds rows to the write, after all batches were admitted.
   func contribute(to rows: inout WriteBatch)
@@ -89,4 +89,4 @@ extension CommitParticipant {
 }
 
 /// Reads the value under a key; nil if it is absent.
-package typealias EngineReader = (_ key: [UInt8]) throws(EngineError) -> [UInt8]?
+package typealias EngineReader = (_ key: [UInt8]) throws(StoreError) -> [UInt8]?

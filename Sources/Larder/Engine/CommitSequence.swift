@@ -23,8 +23,8 @@ package struct CommitSequence {
   /// Continues after the last reserved sequence.
   ///
   /// - Parameter row: The value under ``key``; nil in a new store.
-  /// - Throws: ``EngineError/corrupt(_:)`` if the value is not a sequence.
-  package init(resumingAfter row: [UInt8]?) throws(EngineError) {
+  /// - Throws: ``StoreError/corrupt(_:)`` if the value is not a sequence.
+  package init(resumingAfter row: [UInt8]?) throws(StoreError) {
     guard let row else { return }
     guard let value = Self.number(in: row) else {
       throw .corrupt("the row of reserved commit sequences has \(row.count) bytes, not 8")

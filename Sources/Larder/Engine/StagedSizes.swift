@@ -16,16 +16,16 @@ struct StagedSizes {
   /// `stored` returns the size of the key and value that the engine holds under a key: 0 if there
   /// is no entry, nil if it cannot be read.
   ///
-  /// - Returns: The number of the refusal; nil if the batch was admitted. It must then be staged.
+  /// - Returns: The budget that it would exceed; nil if it was admitted. It must then be staged.
   mutating func admit(
     _ batch: borrowing WriteBatch, without failed: Set<Int>, by participant: any CommitParticipant,
     stored: (UnsafeRawBufferPointer) -> Int?
-  ) -> Int? {
+  ) -> Shortage? {
     guard !isAlone || batch.rows.count > Self.fewRows else {
       return admitFew(batch, without: failed, by: participant, stored: stored)
     }
     var replacedSizes: [(key: [UInt8], size: Int?)] = []
-    let refusal = batch.bytes.withBytes { bytes in
+    let shortage = batch.bytes.withBytes { bytes in
       participant.admit(batch, without: failed) { index in
         let row = batch.rows[index]
         let key = UnsafeRawBufferPointer(rebasing: bytes[row.key])
@@ -35,16 +35,16 @@ struct StagedSizes {
         return staged ?? stored(key)
       }
     }
-    if refusal != nil {
+    if shortage != nil {
       for (key, size) in replacedSizes.reversed() { sizes[key] = size }
     }
-    return refusal
+    return shortage
   }
 
   private func admitFew(
     _ batch: borrowing WriteBatch, without failed: Set<Int>, by participant: any CommitParticipant,
     stored: (UnsafeRawBufferPointer) -> Int?
-  ) -> Int? {
+  ) -> Shortage? {
     batch.bytes.withBytes { bytes in
       participant.admit(batch, without: failed) { index in
         let row = batch.rows[index]

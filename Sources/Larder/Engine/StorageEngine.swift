@@ -9,13 +9,13 @@ import LarderBytes
 /// - Atomicity: a batch is applied whole or not at all, and batches are applied one after another,
 ///   in the order of their commit sequences.
 /// - After ``close()`` every method, and every cursor that is still open, throws
-///   ``EngineError/closed``.
+///   ``StoreError/closed``.
 package protocol StorageEngine: AnyObject, Sendable {
   /// Reads the value under `key` into `buffer`, replacing what the buffer held.
   ///
   /// - Returns: False when the key is absent; the buffer is then empty.
   /// - Complexity: One point lookup. No copy beyond the engine's own into the buffer.
-  func get(_ key: RawSpan, into buffer: inout ValueBuffer) throws(EngineError) -> Bool
+  func get(_ key: RawSpan, into buffer: inout ValueBuffer) throws(StoreError) -> Bool
 
   /// Reads the value under `key` into `buffer`, without its payload if that is in a segment.
   ///
@@ -23,7 +23,7 @@ package protocol StorageEngine: AnyObject, Sendable {
   ///
   /// - Returns: The size of the whole value; nil when the key is absent.
   /// - Complexity: One point lookup.
-  func getHead(_ key: RawSpan, into buffer: inout ValueBuffer) throws(EngineError) -> Int?
+  func getHead(_ key: RawSpan, into buffer: inout ValueBuffer) throws(StoreError) -> Int?
 
   /// Applies a batch atomically, gives it the next commit sequence, and fills in its stamps.
   ///
@@ -35,16 +35,17 @@ package protocol StorageEngine: AnyObject, Sendable {
   ///   - synced: Whether the batch, and everything committed before it, must have reached the
   ///     device when this returns.
   /// - Returns: The sequence, and the conditions that failed.
-  /// - Throws: ``EngineError/diskFull`` or ``EngineError/io(_:)`` when the write failed: whether it
+  /// - Throws: ``StoreError/diskFull`` or ``StoreError/io(_:)`` when the write failed: whether it
   ///   took effect is unknown until another write succeeds or the store is opened again. Nothing
-  ///   was written in the other cases: ``EngineError/invalidArgument(_:)`` when the batch is over
-  ///   ``EngineLimits``, ``EngineError/writesDisabled(cause:)`` when an earlier write failed and
-  ///   its cause persists, ``EngineError/refused(_:)`` when the participant refuses the batch.
+  ///   was written in the other cases: ``StoreError/invalidArgument(_:)`` when the batch is over
+  ///   ``EngineLimits``, ``StoreError/writesDisabled(cause:)`` when an earlier write failed and
+  ///   its cause persists, ``StoreError/budgetExceeded(bytes:budget:)`` when the participant
+  ///   refuses the batch.
   /// - Complexity: One append to the log, and one fsync if `synced`. One lookup for each row that
   ///   is counted, and one for each condition, unless nothing was written since the batch's
   ///   ``WriteBatch/writeCountBeforeReading``.
   @discardableResult
-  func write(_ batch: inout WriteBatch, synced: Bool) throws(EngineError) -> Commit
+  func write(_ batch: inout WriteBatch, synced: Bool) throws(StoreError) -> Commit
 
   /// The number of writes so far; nil if the engine does not count them.
   ///
@@ -52,26 +53,26 @@ package protocol StorageEngine: AnyObject, Sendable {
   var writeCount: Int? { get }
 
   /// Returns a cursor over the keys in `range`, which stands before the first of them.
-  func cursor(over range: EngineRange) throws(EngineError) -> any EngineCursor
+  func cursor(over range: EngineRange) throws(StoreError) -> any EngineCursor
 
   /// Returns such a cursor that does not read payloads that are in segments.
   ///
   /// It lends values as ``getHead(_:into:)`` returns them.
-  func headCursor(over range: EngineRange) throws(EngineError) -> any EngineCursor
+  func headCursor(over range: EngineRange) throws(StoreError) -> any EngineCursor
 
   /// Roughly the number of bytes that the entries of `range` take in files.
   ///
   /// Entries that are only in memory are not counted.
-  func approximateBytes(in range: EngineRange) throws(EngineError) -> UInt64
+  func approximateBytes(in range: EngineRange) throws(StoreError) -> UInt64
 
   /// The size of the files, without the reserve; 0 for an engine without files.
-  func storedBytes() throws(EngineError) -> Int
+  func storedBytes() throws(StoreError) -> Int
 
   /// Rewrites the files that hold `range`, without deleted and overwritten entries.
-  func compact(_ range: EngineRange) throws(EngineError)
+  func compact(_ range: EngineRange) throws(StoreError)
 
   /// The engine's figure with a LevelDB name, such as `leveldb.stats`; nil if it has none.
-  func property(_ name: String) throws(EngineError) -> String?
+  func property(_ name: String) throws(StoreError) -> String?
 
   /// Makes a backup in a directory that is missing or empty, while others read and write.
   ///
@@ -82,11 +83,11 @@ package protocol StorageEngine: AnyObject, Sendable {
   ///   - target: The directory of the backup. Its parent must exist, and it must lie outside the
   ///     store.
   ///   - date: The date in the backup's manifest, in seconds since 2001-01-01 00:00 UTC.
-  /// - Throws: ``EngineError/invalidArgument(_:)`` for `target`, and for an engine without files;
-  ///   ``EngineError/locked(pid:)`` for `target`; ``EngineError/corrupt(_:)`` when the store's
-  ///   MANIFEST or a log is damaged, or a file is missing; ``EngineError/io(_:)``,
-  ///   ``EngineError/diskFull``, ``EngineError/closed``. `target` is then as it was before.
-  func backup(to target: String, date: Double) throws(EngineError)
+  /// - Throws: ``StoreError/invalidArgument(_:)`` for `target`, and for an engine without files;
+  ///   ``StoreError/locked(pid:)`` for `target`; ``StoreError/corrupt(_:)`` when the store's
+  ///   MANIFEST or a log is damaged, or a file is missing; ``StoreError/io(_:)``,
+  ///   ``StoreError/diskFull``, ``StoreError/closed``. `target` is then as it was before.
+  func backup(to target: String, date: Double) throws(StoreError)
 
   /// Lets `participant` take part in all commits from now on, in place of an earlier one.
   ///
@@ -94,7 +95,7 @@ package protocol StorageEngine: AnyObject, Sendable {
   func join(_ participant: any CommitParticipant)
 
   /// Throws if the engine is closed, or belongs to another process, as every call does.
-  func checkOpen() throws(EngineError)
+  func checkOpen() throws(StoreError)
 
   /// Whether a call would neither throw for these reasons nor wait: the database is open.
   ///
@@ -107,7 +108,7 @@ package protocol StorageEngine: AnyObject, Sendable {
   /// copied; if it returns false, the rest is left.
   func collectSegments(
     _ effort: CollectionEffort, while proceed: (_ copied: Int, _ total: Int) -> Bool
-  ) throws(EngineError)
+  ) throws(StoreError)
 
   /// Does the same on another thread, soon.
   func collectSegmentsSoon()
@@ -120,8 +121,8 @@ package protocol StorageEngine: AnyObject, Sendable {
   ///
   /// It waits for no other call, and does nothing once the engine is closed.
   ///
-  /// - Throws: ``EngineError/io(_:)``, ``EngineError/diskFull``: the file is then as it was before.
-  func publish(statistics bytes: [UInt8]) throws(EngineError)
+  /// - Throws: ``StoreError/io(_:)``, ``StoreError/diskFull``: the file is then as it was before.
+  func publish(statistics bytes: [UInt8]) throws(StoreError)
 
   /// Waits until no work of the engine's own is under way in the background.
   func waitForBackgroundWork()
@@ -134,7 +135,7 @@ package protocol StorageEngine: AnyObject, Sendable {
   /// Waits for the calls under way, ends open cursors, and frees everything.
   ///
   /// Closing a closed engine does nothing.
-  func close() throws(EngineError)
+  func close() throws(StoreError)
 }
 
 // MARK: - Engines in memory
@@ -144,33 +145,33 @@ extension StorageEngine {
 
   package var isUp: Bool { true }
 
-  package func storedBytes() throws(EngineError) -> Int { 0 }
+  package func storedBytes() throws(StoreError) -> Int { 0 }
 
   package func getHead(
     _ key: RawSpan, into buffer: inout ValueBuffer
-  ) throws(EngineError) -> Int? {
+  ) throws(StoreError) -> Int? {
     try get(key, into: &buffer) ? buffer.count : nil
   }
 
-  package func headCursor(over range: EngineRange) throws(EngineError) -> any EngineCursor {
+  package func headCursor(over range: EngineRange) throws(StoreError) -> any EngineCursor {
     try cursor(over: range)
   }
 
   package func collectSegments(
     _ effort: CollectionEffort, while proceed: (_ copied: Int, _ total: Int) -> Bool
-  ) throws(EngineError) {}
+  ) throws(StoreError) {}
 
   package func collectSegmentsSoon() {}
 
   package var segmentTotals: SegmentTotals { SegmentTotals() }
 
-  package func publish(statistics bytes: [UInt8]) throws(EngineError) {}
+  package func publish(statistics bytes: [UInt8]) throws(StoreError) {}
 
   package func waitForBackgroundWork() {}
 
   package func endBackgroundWork() {}
 
-  package func backup(to target: String, date: Double) throws(EngineError) {
+  package func backup(to target: String, date: Double) throws(StoreError) {
     throw .invalidArgument("a store in memory has no files to make a backup of")
   }
 }
@@ -180,7 +181,7 @@ extension StorageEngine {
 extension StorageEngine {
   /// Gives back the room of values that were replaced or removed; see
   /// ``collectSegments(_:while:)``.
-  package func collectSegments(_ effort: CollectionEffort = .routine) throws(EngineError) {
+  package func collectSegments(_ effort: CollectionEffort = .routine) throws(StoreError) {
     try collectSegments(effort) { _, _ in true }
   }
 
@@ -188,13 +189,13 @@ extension StorageEngine {
   ///
   /// - Complexity: One append and one fsync, shared with concurrent callers; one or two fsyncs more
   ///   after LevelDB has started a new log.
-  package func flush() throws(EngineError) {
+  package func flush() throws(StoreError) {
     var nothing = WriteBatch()
     try write(&nothing, synced: true)
   }
 
   /// Reads the value under `key` into an array of its own, or nil when it is absent.
-  package func get(_ key: RawSpan) throws(EngineError) -> [UInt8]? {
+  package func get(_ key: RawSpan) throws(StoreError) -> [UInt8]? {
     var buffer = ValueBuffer()
     guard try get(key, into: &buffer) else { return nil }
     return buffer.withBytes { [UInt8]($0) }
@@ -211,14 +212,14 @@ extension StorageEngine {
 package protocol EngineCursor: AnyObject {
   /// Moves to the next entry, or returns false at the end of the range.
   ///
-  /// - Throws: ``EngineError/corrupt(_:)`` at the end of the range when a part of it could not be
-  ///   read; everything readable has then been visited. ``EngineError/closed`` after a close.
-  func next() throws(EngineError) -> Bool
+  /// - Throws: ``StoreError/corrupt(_:)`` at the end of the range when a part of it could not be
+  ///   read; everything readable has then been visited. ``StoreError/closed`` after a close.
+  func next() throws(StoreError) -> Bool
 
   /// Moves to the previous entry, or returns false at the start of the range.
   ///
   /// Throws as ``next()``.
-  func previous() throws(EngineError) -> Bool
+  func previous() throws(StoreError) -> Bool
 
   /// Whether everything that the scan has visited or read ahead so far could be read.
   ///
@@ -226,16 +227,16 @@ package protocol EngineCursor: AnyObject {
   var isComplete: Bool { get }
 
   /// Puts the cursor just before the first key that is `key` or greater, within the range.
-  func seek(to key: RawSpan) throws(EngineError)
+  func seek(to key: RawSpan) throws(StoreError)
 
   /// Puts the cursor behind the last key of the range, to which ``previous()`` then moves.
-  func seekToEnd() throws(EngineError)
+  func seekToEnd() throws(StoreError)
 
   /// Makes the next move start from the same place in the store's current state.
   ///
   /// The files of the earlier state may be deleted then. Until the move, the cursor stands on no
   /// entry.
-  func renew() throws(EngineError)
+  func renew() throws(StoreError)
 
   /// Lends the key and value of the cursor's entry for as long as the call.
   ///

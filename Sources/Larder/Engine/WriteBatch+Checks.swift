@@ -2,7 +2,7 @@ import LarderBytes
 
 extension WriteBatch {
   /// Throws if the batch is over ``EngineLimits`` or would change one of the engine's own rows.
-  func checkLimits() throws(EngineError) {
+  func checkLimits() throws(StoreError) {
     guard bytes.count <= EngineLimits.batchBytes else {
       throw .invalidArgument(
         "a batch of \(bytes.count) bytes is over the limit of \(EngineLimits.batchBytes)")

@@ -96,6 +96,9 @@ package struct WriteBatch: ~Copyable {
   /// Until its write has ended, the participant was notified only that it is about to begin.
   var failedInWrite: Set<Int>?
 
+  /// The budget for which the participant refused the batch in its last write; nil if it did not.
+  var shortage: Shortage?
+
   package init() {}
 
   package var isEmpty: Bool { rows.isEmpty }

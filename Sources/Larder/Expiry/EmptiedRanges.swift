@@ -52,15 +52,15 @@ struct EmptiedRanges {
   ) throws(StoreError) {
     let tolerated = asked ? Self.tolerated.asked : Self.tolerated.unasked
     if rows >= tolerated, let range = rowRange {
-      try context.compact(range)
+      try context.engine.compact(range)
       rows = 0
       rowRange = nil
     }
     if records >= tolerated, let range = recordRange {
-      let written = try context.approximateBytes(in: range)
+      let written = try context.engine.approximateBytes(in: range)
       let forEachFreed = asked ? Self.written.asked : Self.written.unasked
       guard written <= UInt64(recordBytes) * UInt64(forEachFreed) else { return }
-      try context.compact(range)
+      try context.engine.compact(range)
       records = 0
       recordBytes = 0
       recordRange = nil

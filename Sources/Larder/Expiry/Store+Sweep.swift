@@ -39,7 +39,7 @@ extension Store {
   ///   and the largest value. Payloads in segments are not read.
   @discardableResult public func sweep() throws -> Int {
     try requireWritable()
-    try context.checkOpen()
+    try context.engine.checkOpen()
     // Before the lock: the clock may call the store.
     let now = context.clock.now()
     let count = try withSweeper { sweeper throws(StoreError) in

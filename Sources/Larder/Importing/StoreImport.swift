@@ -27,16 +27,12 @@ package struct StoreImport: ~Copyable {
   /// - Throws: ``StoreError/invalidArgument(_:)`` and ``StoreError/locked(pid:)`` for `directory`;
   ///   ``StoreError/io(_:)``, ``StoreError/diskFull``. Nothing is left behind.
   package init(to directory: String?, outside source: String? = nil) throws(StoreError) {
-    do throws(EngineError) {
-      store =
-        if let directory {
-          try NewStore(at: directory, outside: source, options: Self.options.engineOptions)
-        } else {
-          nil
-        }
-    } catch {
-      throw StoreError(error)
-    }
+    store =
+      if let directory {
+        try NewStore(at: directory, outside: source, options: Self.options.engineOptions)
+      } else {
+        nil
+      }
     guard store != nil else { return }
     rows.putMetadata(Metadata.formatVersion, under: Metadata.format)
     rows.putMetadata(1, under: Metadata.nextID)
@@ -126,19 +122,11 @@ package struct StoreImport: ~Copyable {
   package mutating func finish() throws(StoreError) {
     guard store != nil else { return }
     if !rows.isEmpty { try commit() }
-    do throws(EngineError) {
-      try store?.finish()
-    } catch {
-      throw StoreError(error)
-    }
+    try store?.finish()
   }
 
   private mutating func commit() throws(StoreError) {
-    do throws(EngineError) {
-      try store?.engine.write(&rows, synced: false)
-    } catch {
-      throw StoreError(error)
-    }
+    try store?.engine.write(&rows, synced: false)
     rows.reset()
   }
 }

@@ -202,7 +202,7 @@ extension Cache {
     _ load: @escaping LoadCall<Value>.Load
   ) throws(StoreError) -> LoadCall<Value> {
     try loading?.checkRanges()
-    try core.context.checkOpen()
+    try core.context.engine.checkOpen()
     let id = core.id
     var recordKeys: [RecordKey] = []
     for key in keys { recordKeys.append(try core.recordKey(of: key, id: id)) }

@@ -1,4 +1,3 @@
-
 /// What is remembered of loads that have ended: keys without a value, and failures.
 ///
 /// Two generations of up to 5,000 keys each bound it: when the younger one is full, the older one

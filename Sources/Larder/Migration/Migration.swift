@@ -143,11 +143,7 @@ struct Migration<Value: Sendable>: ~Copyable {
         context.engine.waitForBackgroundWork()
         // The state that the cursor reads needs the old payloads.
         try cursor.renew()
-        do throws(EngineError) {
-          try context.engine.collectSegments()
-        } catch {
-          throw StoreError(error)
-        }
+        try context.engine.collectSegments()
         guard context.engine.segmentTotals.deletedBytes > deleted else { throw .diskFull }
       }
     }

@@ -34,11 +34,11 @@ extension KeySpace {
   /// - Complexity: One scan.
   package static func heldBytes(
     ofCache id: UInt64, in engine: any StorageEngine
-  ) throws(EngineError) -> (bytes: Int, isComplete: Bool) {
+  ) throws(StoreError) -> (bytes: Int, isComplete: Bool) {
     var sum = 0
     var isComplete = true
     for space in [KeySpace.records, .expiry] {
-      do throws(EngineError) {
+      do throws(StoreError) {
         let cursor = try engine.headCursor(over: EngineRange(prefix: space.prefix(ofCache: id)))
         while try cursor.next() {
           sum += cursor.withEntry { key, _ in key.byteCount } + cursor.valueCount

@@ -129,7 +129,7 @@ final class OpenCaches: Sendable {
     for (name, cache) in all {
       let key = Metadata.cache(name.text)
       let value: [UInt8]?
-      do throws(EngineError) {
+      do throws(StoreError) {
         value = try read(key)
       } catch {
         continue
@@ -466,8 +466,8 @@ extension Registry {
     }
     if !rows.isEmpty { try context.writeMetadata(&rows) }
     // Deleted rows stay in the files, and scans step over them, until they are compacted away.
-    let bytes = try context.approximateBytes(in: range)
-    if deleted >= 1000 || bytes >= 1 << 20 { try context.compact(range) }
+    let bytes = try context.engine.approximateBytes(in: range)
+    if deleted >= 1000 || bytes >= 1 << 20 { try context.engine.compact(range) }
     return isEmpty
   }
 }

@@ -14,9 +14,9 @@ struct RecoveredSettings {
   /// Reads the records of the cache.
   ///
   /// - Complexity: One scan, without payloads in segments. Records that cannot be read are skipped.
-  init(ofCache id: UInt64, in engine: LevelDBEngine) throws(EngineError) {
+  init(ofCache id: UInt64, in engine: LevelDBEngine) throws(StoreError) {
     let prefix = KeySpace.records.prefix(ofCache: id)
-    do throws(EngineError) {
+    do throws(StoreError) {
       let cursor = try engine.headCursor(over: EngineRange(prefix: prefix))
       while try cursor.next() {
         let count = cursor.valueCount

@@ -32,7 +32,7 @@ struct Salvage: ~Copyable {
 
   /// Copies everything; before a record, in the same log, are the rows that protect it: the next
   /// free id, the registration of its cache, and the invalidated tags.
-  mutating func run() throws(EngineError) {
+  mutating func run() throws(StoreError) {
     try readMetadata()
     try writeMetadata()
     try copyRecords()
@@ -40,8 +40,8 @@ struct Salvage: ~Copyable {
   }
 
   /// Reads the row under `key` into the buffer; false if it is missing or damaged.
-  private mutating func find(_ key: [UInt8]) throws(EngineError) -> Bool {
-    do throws(EngineError) {
+  private mutating func find(_ key: [UInt8]) throws(StoreError) -> Bool {
+    do throws(StoreError) {
       return try source.get(key.span.bytes, into: &buffer)
     } catch .corrupt {
       return false
@@ -56,7 +56,7 @@ struct Salvage: ~Copyable {
 // MARK: - Metadata
 
 extension Salvage {
-  private mutating func readMetadata() throws(EngineError) {
+  private mutating func readMetadata() throws(StoreError) {
     if try find(Metadata.format), let format = Metadata.number(in: found, under: Metadata.format),
       format > Metadata.formatVersion
     {
@@ -70,7 +70,7 @@ extension Salvage {
       lastSequence = sequence
     }
     let range = EngineRange(prefix: [KeySpace.metadata.rawValue])
-    try visitKeys(in: range) { salvage, key throws(EngineError) in
+    try visitKeys(in: range) { salvage, key throws(StoreError) in
       if let id = Metadata.reclaimedID(in: key.span.bytes) {
         salvage.cleared.insert(id)
         salvage.noteUse(of: id)
@@ -84,7 +84,7 @@ extension Salvage {
     }
   }
 
-  private mutating func readRegistration(under key: [UInt8]) throws(EngineError) {
+  private mutating func readRegistration(under key: [UInt8]) throws(StoreError) {
     let name = Metadata.cacheName(in: key)
     guard try find(key) else { return report.lostCaches.append(name) }
     switch Registration.read(found, under: key) {
@@ -98,7 +98,7 @@ extension Salvage {
     }
   }
 
-  private mutating func readTag(under key: [UInt8]) throws(EngineError) {
+  private mutating func readTag(under key: [UInt8]) throws(StoreError) {
     let isWhole =
       try find(key) && InvalidatedTags().readRow(found.span.bytes, under: key.span.bytes)
     tagRows[key] = .some(isWhole ? found : nil)
@@ -113,7 +113,7 @@ extension Salvage {
     return true
   }
 
-  private mutating func writeMetadata() throws(EngineError) {
+  private mutating func writeMetadata() throws(StoreError) {
     target.skipSequences(through: lastSequence)
     rows.putMetadata(Metadata.formatVersion, under: Metadata.format)
     rows.putMetadata(nextID, under: Metadata.nextID)
@@ -134,7 +134,7 @@ extension Salvage {
 
   private mutating func put(
     _ registration: Registration, named name: String
-  ) throws(EngineError) {
+  ) throws(StoreError) {
     do {
       try rows.put(registration, ofCache: name)
     } catch {
@@ -144,7 +144,7 @@ extension Salvage {
 
   /// Continues the sequences behind those of the records, which may be above the row that is read
   /// first, if it is damaged.
-  private mutating func finish() throws(EngineError) {
+  private mutating func finish() throws(StoreError) {
     try commit()
     target.skipSequences(through: lastSequence)
     rows.putMetadata(nextID, under: Metadata.nextID)
@@ -156,22 +156,22 @@ extension Salvage {
 // MARK: - Records
 
 extension Salvage {
-  private mutating func copyRecords() throws(EngineError) {
+  private mutating func copyRecords() throws(StoreError) {
     let range = EngineRange(prefix: [KeySpace.records.rawValue])
-    try visitKeys(in: range) { salvage, key throws(EngineError) in
+    try visitKeys(in: range) { salvage, key throws(StoreError) in
       try salvage.copyRecord(under: key)
     } losing: { salvage, after, before in
       salvage.noteLoss(after: after, before: before)
     }
   }
 
-  private mutating func copyRecord(under physicalKey: [UInt8]) throws(EngineError) {
+  private mutating func copyRecord(under physicalKey: [UInt8]) throws(StoreError) {
     guard let key = RecordKey(physicalKey.span.bytes), !cleared.contains(key.cacheID),
       key.cacheID < droppedCacheID
     else { return }
     let (name, registration) = try cache(numbered: key.cacheID)
     if nameless.contains(key.cacheID) { report.namelessEntries += 1 }
-    do throws(EngineError) {
+    do throws(StoreError) {
       guard try source.get(physicalKey.span.bytes, into: &buffer) else { return }
     } catch .corrupt {
       // The record is there, or a damaged newer table has something under its key.
@@ -197,7 +197,7 @@ extension Salvage {
   /// The cache of records; if its registration is lost, one is made before the first of them.
   private mutating func cache(
     numbered id: UInt64
-  ) throws(EngineError) -> (name: String, registration: Registration) {
+  ) throws(StoreError) -> (name: String, registration: Registration) {
     if let known = caches[id] { return known }
     let registration = try RecoveredSettings(ofCache: id, in: source).registration(id: id)
     let taken = Set(caches.values.map(\.name) + report.lostCaches)
@@ -215,7 +215,7 @@ extension Salvage {
     rows.put(key.span.bytes, found.span.bytes)
   }
 
-  private mutating func commit() throws(EngineError) {
+  private mutating func commit() throws(StoreError) {
     guard !rows.isEmpty else { return }
     try target.write(&rows, synced: false)
     rows.reset()
@@ -253,15 +253,15 @@ extension Salvage {
   /// The iterator restarts after each such part, so that the next one is found, too.
   private mutating func visitKeys(
     in range: EngineRange,
-    _ visit: (inout Salvage, [UInt8]) throws(EngineError) -> Void,
+    _ visit: (inout Salvage, [UInt8]) throws(StoreError) -> Void,
     losing lose: (inout Salvage, _ after: [UInt8]?, _ before: [UInt8]?) -> Void
-  ) throws(EngineError) {
+  ) throws(StoreError) {
     var last: [UInt8]?
     var rest = range
     while true {
       let cursor = try source.cursor(over: rest)
       var next: [UInt8]?
-      do throws(EngineError) {
+      do throws(StoreError) {
         while try cursor.next() {
           let key = cursor.withEntry { key, _ in [UInt8](key) }
           guard cursor.isComplete else {

@@ -40,23 +40,19 @@ extension Store {
     from damaged: URL, to directory: URL, rebuilding: Rebuilding?
   ) throws -> (report: SalvageReport, rebuild: Rebuild.Report?) {
     let (source, target) = (try path(of: damaged), try path(of: directory))
-    do throws(EngineError) {
-      return try LevelDBEngine.withGuard(ofStoreAt: source) { real throws(EngineError) in
-        try salvage(from: real, to: target, rebuilding: rebuilding)
-      }
-    } catch {
-      throw StoreError(error)
+    return try LevelDBEngine.withGuard(ofStoreAt: source) { real throws(StoreError) in
+      try salvage(from: real, to: target, rebuilding: rebuilding)
     }
   }
 
   static func salvage(
     from source: String, to target: String, rebuilding: Rebuilding? = nil
-  ) throws(EngineError) -> (report: SalvageReport, rebuild: Rebuild.Report?) {
+  ) throws(StoreError) -> (report: SalvageReport, rebuild: Rebuild.Report?) {
     var report = SalvageReport()
     let options = Store.Options().engineOptions
     let rebuild = try LevelDBEngine.salvage(
       from: source, to: target, options: options, rebuilding: rebuilding
-    ) { old, new throws(EngineError) in
+    ) { old, new throws(StoreError) in
       var salvage = Salvage(from: old, to: new)
       try salvage.run()
       report = salvage.report

@@ -67,19 +67,19 @@ extension Store {
     let now = context.clock.now()
     var contents: [String: CacheContents] = [:]
     var registrations: [CacheName: Registration]
-    try context.checkOpen()
+    try context.engine.checkOpen()
     let dormant = try withRegistry { registry throws(StoreError) in try registry.dormant() }
     registrations = dormant.caches
     for name in dormant.damaged { contents[name.text] = .unknown }
     for (name, cache) in allOpenCaches { registrations[name] = cache.registration(id: cache.id) }
     for (name, registration) in registrations {
       var cache = CacheContents()
-      do throws(EngineError) {
+      do throws(StoreError) {
         let tags = context.invalidatedTags
         try cache.addRecords(of: registration, endedBy: tags, in: context.engine, at: now)
         try cache.addIndex(of: registration, endedBy: tags, in: context.engine, at: now)
       } catch {
-        throw StoreError(error, cache: name.text)
+        throw error.naming(cache: name.text)
       }
       contents[name.text] = contents[name.text] == nil ? cache : .unknown
     }
@@ -95,7 +95,7 @@ extension Store {
   /// - Complexity: One scan of the registrations.
   public var cacheNames: [String] {
     get throws {
-      try context.checkOpen()
+      try context.engine.checkOpen()
       var names = try withRegistry { registry throws(StoreError) in try registry.registeredNames() }
       for name in allOpenCaches.keys where !names.contains(name.text) { names.append(name.text) }
       return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
@@ -110,9 +110,9 @@ extension CacheContents {
   mutating func addRecords(
     of cache: Registration, endedBy tags: InvalidatedTags, in engine: any StorageEngine,
     at now: Date
-  ) throws(EngineError) {
+  ) throws(StoreError) {
     let prefix = KeySpace.records.prefix(ofCache: cache.id)
-    do throws(EngineError) {
+    do throws(StoreError) {
       let cursor = try engine.headCursor(over: EngineRange(prefix: prefix))
       while try cursor.next() {
         let count = cursor.valueCount
@@ -155,12 +155,12 @@ extension CacheContents {
   package mutating func addIndex(
     of cache: Registration, endedBy tags: InvalidatedTags, in engine: any StorageEngine,
     at now: Date
-  ) throws(EngineError) {
+  ) throws(StoreError) {
     let indexPrefix = KeySpace.expiry.prefix(ofCache: cache.id)
     let last = SweepDate(now)?.lastBucket ?? .min
     var deleted: Set<[UInt8]> = []
     var buffer = ValueBuffer()
-    do throws(EngineError) {
+    do throws(StoreError) {
       let cursor = try engine.cursor(over: EngineRange(prefix: indexPrefix))
       while try cursor.next() {
         indexRows += 1
@@ -190,8 +190,8 @@ extension CacheContents {
   /// damaged, which a sweep does not delete.
   private static func read(
     _ recordKey: [UInt8], in engine: any StorageEngine, into buffer: inout ValueBuffer
-  ) throws(EngineError) -> Int? {
-    do throws(EngineError) {
+  ) throws(StoreError) -> Int? {
+    do throws(StoreError) {
       return try engine.getHead(recordKey.span.bytes, into: &buffer)
     } catch .corrupt {
       return nil

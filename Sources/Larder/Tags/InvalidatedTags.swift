@@ -74,8 +74,8 @@ package final class InvalidatedTags: Sendable {
 extension InvalidatedTags {
   /// Reads the rows of all tags.
   ///
-  /// Throws ``EngineError/corrupt(_:)`` if a row is damaged.
-  package func read(from engine: any StorageEngine) throws(EngineError) {
+  /// Throws ``StoreError/corrupt(_:)`` if a row is damaged.
+  package func read(from engine: any StorageEngine) throws(StoreError) {
     let cursor = try engine.cursor(over: EngineRange(prefix: Metadata.tagPrefix))
     while try cursor.next() {
       guard cursor.withEntry({ key, value in readRow(value, under: key) }) else {
@@ -123,7 +123,7 @@ extension InvalidatedTags {
   func readAgain(by read: EngineReader) {
     for tag in state.withLock({ $0.inDoubt }) {
       let key = Metadata.tag(tag)
-      do throws(EngineError) {
+      do throws(StoreError) {
         guard let value = try read(key),
           let sequence = Self.sequence(in: value.span.bytes, under: key.span.bytes)
         else { continue }

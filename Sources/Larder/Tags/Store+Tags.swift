@@ -31,7 +31,7 @@ extension Store {
     }
     // It must be possible on a full disk, as a removal is.
     write.rows.mayUseReserve = true
-    try context.checkOpen()
+    try context.engine.checkOpen()
     try context.invalidatedTags.invalidating(tag) { () throws(StoreError) in
       try context.commit(&write, durability)
     }

@@ -126,7 +126,7 @@ extension Inspection {
 extension StoreFacts {
   /// Adds what lies in and around the store's directory, besides the snapshot.
   fileprivate mutating func addSurroundings(of path: String) throws(InspectionError) {
-    do throws(EngineError) {
+    do throws(StoreError) {
       notedDamage = try LevelDBEngine.notedDamage(at: path) ?? notedDamage
       availableBytes = try SystemFiles().availableBytes(in: path)
     } catch {

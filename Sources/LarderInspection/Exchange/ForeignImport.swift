@@ -94,7 +94,7 @@ extension StoreImport {
     }
     try add(cache, keys: .bytes)
     let snapshot: StoreSnapshot
-    do throws(EngineError) {
+    do throws(StoreError) {
       snapshot = try StoreSnapshot(of: path, named: "kvinspect-")
     } catch {
       throw InspectionError(error, of: "database")
@@ -109,7 +109,7 @@ extension StoreImport {
       let database = try snapshot.open(cause: "kvinspect only reads")
       try addRows(of: database, to: cache, now: now, leavingOut: &leftOut)
       try database.close()
-    } catch let error as EngineError {
+    } catch let error as StoreError {
       if case .corrupt = error, let message = try Self.unsupportedBlock(in: snapshot) {
         throw InspectionError(.unsupported, message)
       }

@@ -57,7 +57,7 @@ enum FileAccess {
     var piece = [UInt8](repeating: 0, count: min(limit, pieceBytes))
     do {
       while bytes.count < limit {
-        let count = try piece.withUnsafeMutableBytes { piece throws(EngineError) in
+        let count = try piece.withUnsafeMutableBytes { piece throws(StoreError) in
           try file.read(
             into: piece, UnsafeMutableRawBufferPointer(start: nil, count: 0),
             at: start + bytes.count)

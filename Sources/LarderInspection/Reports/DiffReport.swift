@@ -146,7 +146,7 @@ private struct RecordReader {
 
   mutating func advance() throws(InspectionError) {
     guard let cursor, let cache else { return }
-    do throws(EngineError) {
+    do throws(StoreError) {
       guard try cursor.next() else {
         record = nil
         return

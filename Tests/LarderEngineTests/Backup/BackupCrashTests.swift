@@ -70,7 +70,7 @@ import Testing
     let found: [Entry]
     do throws(any Error) {
       found = try entriesOfStore(at: partial)
-    } catch is EngineError {
+    } catch is StoreError {
       return
     }
     try #require(found == expected, "\(partial) opens, and is not complete")

@@ -9,12 +9,12 @@ import Testing
   private func expectRefused(
     _ fixture: BackupFixture, naming name: String, _ comment: String
   ) throws {
-    do throws(EngineError) {
+    do throws(StoreError) {
       try Backup(at: fixture.backup).restore(to: fixture.restored)
       Issue.record("the restore succeeded: \(comment)")
     } catch {
       switch error {
-      case .corrupt(let message) where message.contains("/\(name) "): break
+      case .corrupt(_, _, let message?) where message.contains("/\(name) "): break
       default: Issue.record("\(comment): \(error)")
       }
     }
@@ -74,7 +74,7 @@ import Testing
       #expect(
         performing: { try Backup(at: path) },
         throws: { error in
-          guard case EngineError.incompatible(let message) = error else { return false }
+          guard case StoreError.incompatible(let message) = error else { return false }
           return message.contains("LARDER.backup is missing")
         })
     }
@@ -102,7 +102,7 @@ import Testing
       #expect(
         performing: { try fixture.restore() },
         throws: { error in
-          if case EngineError.incompatible = error { true } else { false }
+          if case StoreError.incompatible = error { true } else { false }
         })
       try before.write(to: URL(filePath: manifest))
     }
@@ -133,7 +133,7 @@ import Testing
     for offset in [whole.count - 1, 20] {
       try handle.seek(toOffset: UInt64(offset))
       handle.write(Data([whole[offset] ^ 1]))
-      let error = #expect(throws: EngineError.self) { try fixture.makeBackup() }
+      let error = #expect(throws: StoreError.self) { try fixture.makeBackup() }
       let name = (log as NSString).lastPathComponent
       #expect("\(try #require(error))".contains("\(name)"))
       try handle.seek(toOffset: UInt64(offset))

@@ -30,7 +30,7 @@ import Testing
 
   /// Runs a task; a backup needs the engine of the store.
   private func run(_ task: Task, _ disk: SimulatedDisk, _ engine: LevelDBEngine?)
-    throws(EngineError)
+    throws(StoreError)
   {
     switch task {
     case .backUp, .copy: try engine?.backup(to: "/backup", date: 0)
@@ -70,7 +70,7 @@ import Testing
         let start = calls == .reads ? before.reads : before.mutating
         let first = fault == .failedSync ? before.syncs : start
         disk.fail(atCall: first + number, fault, of: calls)
-        do throws(EngineError) {
+        do throws(StoreError) {
           try run(task, disk, engine)
           // No call failed, or only one that removes leftovers.
           isDone = disk.counts.failed == before.failed
@@ -188,15 +188,15 @@ import Testing
     let files = SimulatedFiles(copy)
     do {
       #expect(try entriesOfStore(at: path, files: files) == entriesForBackup, comment)
-    } catch EngineError.incompatible, EngineError.io {
+    } catch StoreError.incompatible, StoreError.io {
       // Not a store.
     }
     do {
       try Backup(at: path, files: files).restore(to: "/other")
       #expect(try entriesOfStore(at: "/other", files: files) == entriesForBackup, comment)
-    } catch EngineError.incompatible {
+    } catch StoreError.incompatible {
       // Not a backup.
-    } catch EngineError.corrupt("\(path)/LARDER.backup is damaged") {
+    } catch StoreError.corrupt(_, _, "\(path)/LARDER.backup is damaged") {
       // The manifest is the last file to be written, and it is incomplete.
     }
   }

@@ -100,7 +100,7 @@ import Testing
     let fixture = try BackupFixture()
     try fixture.makeBackup()
     let before = try FileFacts.all(in: fixture.backup)
-    let error = #expect(throws: EngineError.self) { try LevelDBEngine(at: fixture.backup) }
+    let error = #expect(throws: StoreError.self) { try LevelDBEngine(at: fixture.backup) }
     #expect("\(try #require(error))".contains("restore"))
     #expect(try FileFacts.all(in: fixture.backup) == before)
   }
@@ -153,7 +153,7 @@ import Testing
     let before = try FileFacts.all(in: fixture.backup)
     try Data().write(to: URL(filePath: fixture.directory.path("file")))
     let isRefused = { (error: any Error) in
-      if case EngineError.invalidArgument = error { true } else { false }
+      if case StoreError.invalidArgument = error { true } else { false }
     }
     for target in [
       fixture.backup, fixture.backup + "/", fixture.directory.path("file"), fixture.store,
@@ -168,7 +168,7 @@ import Testing
     #expect(
       performing: {
         try fixture.engine.backup(to: fixture.directory.path("none/backup"), date: 0)
-      }, throws: { if case EngineError.io = $0 { true } else { false } })
+      }, throws: { if case StoreError.io = $0 { true } else { false } })
     #expect(try FileFacts.all(in: fixture.backup) == before)
     #expect(try fixture.names() == ["backup", "file", "store"])
   }
@@ -186,7 +186,7 @@ import Testing
     try fixture.engine.backup(to: fixture.directory.path("link"), date: 0)
     try Backup(at: fixture.directory.path("link//.")).restore(to: "\(fixture.restored)//")
     #expect(try entriesOfStore(at: fixture.restored) == entriesForBackup)
-    #expect(throws: EngineError.self) {
+    #expect(throws: StoreError.self) {
       try fixture.engine.backup(to: fixture.directory.path("inside/backup"), date: 0)
     }
   }
@@ -199,7 +199,7 @@ import Testing
       let place = fixture.partial(name)
       try files.createDirectory(atPath: place, withIntermediateDirectories: false)
       try Data().write(to: URL(filePath: "\(place)/something"))
-      #expect(throws: EngineError.invalidArgument("\(place) is in the way")) {
+      #expect(throws: StoreError.invalidArgument("\(place) is in the way")) {
         if name == "backup" { try fixture.makeBackup() } else { try fixture.restore() }
       }
       #expect(files.fileExists(atPath: "\(place)/something"))
@@ -213,11 +213,11 @@ import Testing
   @Test("One of several simultaneous backups to one path succeeds.")
   func sameTarget() throws {
     let fixture = try BackupFixture()
-    let outcomes = Mutex<[EngineError?]>([])
+    let outcomes = Mutex<[StoreError?]>([])
     let (engine, backup) = (fixture.engine, fixture.backup)
     for round in 0..<20 {
       onThreads(4) { _ in
-        do throws(EngineError) {
+        do throws(StoreError) {
           try engine.backup(to: "\(backup)-\(round)", date: 0)
           outcomes.withLock { $0.append(nil) }
         } catch {
@@ -241,12 +241,12 @@ import Testing
   @Test("A backup is locked while it is moved to its final path.")
   func moveToTarget() throws {
     let work = Mutex<(engine: LevelDBEngine?, path: String)>((nil, ""))
-    let failures = Mutex<[EngineError]>([])
+    let failures = Mutex<[StoreError]>([])
     let fixture = try BackupFixture(
       files: DirectFiles(watch: { call in
         let (engine, path) = work.withLock { $0 }
         guard call == .move, let engine else { return }
-        do throws(EngineError) {
+        do throws(StoreError) {
           try engine.backup(to: path, date: 0)
         } catch {
           failures.withLock { $0.append(error) }
@@ -264,7 +264,7 @@ import Testing
   func closedStore() throws {
     let fixture = try BackupFixture()
     try fixture.engine.close()
-    #expect(throws: EngineError.closed) { try fixture.makeBackup() }
+    #expect(throws: StoreError.closed) { try fixture.makeBackup() }
     #expect(try fixture.names() == ["store"])
   }
 
@@ -274,7 +274,7 @@ import Testing
     try FileManager.default.moveItem(
       atPath: fixture.store, toPath: fixture.directory.path("moved"))
     try LevelDBEngine(at: fixture.store).close()
-    let error = #expect(throws: EngineError.self) { try fixture.makeBackup() }
+    let error = #expect(throws: StoreError.self) { try fixture.makeBackup() }
     #expect("\(try #require(error))".contains("another one is in its place"))
     #expect(try fixture.names() == ["moved", "store"])
   }

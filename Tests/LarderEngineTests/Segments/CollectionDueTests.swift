@@ -114,7 +114,7 @@ import Testing
       batch.remove(
         key.span.bytes, if: isConditional ? batch.require(key.span.bytes, .present) : nil)
       batch.putSeparable(other, stampedValue(1, tail: 1000))
-      do throws(EngineError) {
+      do throws(StoreError) {
         try engine.write(&batch, synced: false)
         Issue.record("a payload was appended although that fails")
       } catch {

@@ -173,7 +173,7 @@ import Testing
     engine = try LevelDBEngine(at: directory.path, options: options)
     for number in 30..<40 { try Self.put(number, 1, in: engine) }
     #expect { try engine.collectSegments() } throws: { error in
-      guard case EngineError.corrupt = error else { return false }
+      guard case StoreError.corrupt = error else { return false }
       return true
     }
     let left = try SeparationTests.segments(of: directory)

@@ -252,7 +252,7 @@ import Testing
     try SystemFiles().replace(path, with: contents)
     try LevelDBEngine.salvage(
       from: directory.path("store"), to: directory.path("new"), options: Self.options()
-    ) { old, new throws(EngineError) in
+    ) { old, new throws(StoreError) in
       let cursor = try old.cursor(over: EngineRange(prefix: bytes("key")))
       while try cursor.next() {
         let entry = cursor.entry

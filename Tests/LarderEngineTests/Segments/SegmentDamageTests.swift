@@ -204,7 +204,7 @@ import Testing
     try SystemFiles().create(last, with: [])
     engine = try LevelDBEngine(at: directory.path, options: Self.options)
     #expect(try Self.intactValues(in: engine, "").count == Self.values)
-    #expect(throws: EngineError.io("\(last) has the last possible number")) {
+    #expect(throws: StoreError.io("\(last) has the last possible number")) {
       try SeparationTests.put(Self.key(0), Self.tail(1), in: engine)
     }
     try engine.put("other", "value")

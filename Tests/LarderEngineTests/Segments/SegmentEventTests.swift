@@ -299,9 +299,9 @@ import Testing
     let engine = try LevelDBEngine(at: "/store", options: options)
     disk.setCapacity(4 << 20)
     var saved = 0
-    var failure: EngineError?
+    var failure: StoreError?
     while failure == nil, saved < 10_000 {
-      do throws(EngineError) {
+      do throws(StoreError) {
         var batch = WriteBatch()
         batch.putSeparable(Self.key(saved), stampedValue(1, tail: 1000))
         try engine.write(&batch, synced: false)
@@ -332,10 +332,10 @@ import Testing
     options.collectsInBackground = true
     let engine = try LevelDBEngine(at: "/store", options: options)
     disk.setCapacity(4 << 20)
-    let isSaved = { (number: Int) throws(EngineError) in
+    let isSaved = { (number: Int) throws(StoreError) in
       var batch = WriteBatch()
       batch.putSeparable(Self.key(number), stampedValue(2, tail: 1000))
-      do throws(EngineError) {
+      do throws(StoreError) {
         try engine.write(&batch, synced: false)
         return true
       } catch .diskFull, .writesDisabled {
@@ -373,7 +373,7 @@ import Testing
       for number in 0..<30 { try Self.put(number, 1, in: engine) }
       for number in 0..<20 { try engine.remove("key \(number)") }
       disk.fail(atCall: disk.counts.mutating + call, .enospc, forever: false)
-      do throws(EngineError) {
+      do throws(StoreError) {
         try engine.collectSegments()
       } catch .io {
         // LevelDB does not say why it could not begin a log.

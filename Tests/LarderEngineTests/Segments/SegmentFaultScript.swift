@@ -72,7 +72,7 @@ struct SegmentFaultScript {
   private mutating func write(
     _ batch: inout WriteBatch, _ number: Int, _ mark: UInt8?, synced: Bool, _ note: Comment
   ) {
-    do throws(EngineError) {
+    do throws(StoreError) {
       try engine.write(&batch, synced: synced)
       allowed[number] = [mark]
     } catch {
@@ -84,10 +84,10 @@ struct SegmentFaultScript {
   }
 
   private mutating func collect(_ note: Comment) {
-    do throws(EngineError) { try engine.collectSegments() } catch { check(error, note) }
+    do throws(StoreError) { try engine.collectSegments() } catch { check(error, note) }
   }
 
-  private mutating func check(_ error: EngineError, _ note: Comment) {
+  private mutating func check(_ error: StoreError, _ note: Comment) {
     failures += 1
     #expect(WriteFailureTests.isWriteFailure(error), "\(error), \(note)")
   }

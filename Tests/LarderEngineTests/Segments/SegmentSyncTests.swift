@@ -122,7 +122,7 @@ import Testing
     // The first quarter of the segment; the system reports the failure once.
     disk.fail(atCall: disk.counts.syncs + 1, .failedSync, forever: false)
     try Self.fill(1, of: engine)
-    #expect(throws: EngineError.self) {
+    #expect(throws: StoreError.self) {
       try SeparationTests.put(bytes("key last"), [1], in: engine, synced: true)
     }
     disk.heal()
@@ -162,10 +162,10 @@ import Testing
     cursor = nil
     let deleted = engine.segmentTotals.deletedBytes
     disk.fail(atCall: disk.counts.syncs + 1, .failedSync)
-    #expect(throws: EngineError.self) { try engine.collectSegments() }
+    #expect(throws: StoreError.self) { try engine.collectSegments() }
     #expect(engine.segmentTotals.deletedBytes > deleted)
     disk.heal()
-    #expect(throws: EngineError.self) {
+    #expect(throws: StoreError.self) {
       try SeparationTests.put(bytes("key last"), [1], in: engine, synced: true)
     }
     try SeparationTests.put(bytes("key last"), [2], in: engine, synced: true)
@@ -192,7 +192,7 @@ import Testing
     let size = try SystemFiles().byteCount(of: first) ?? 0
     let before = try SystemFiles().read(first, limit: nil)
     files.failsNextSync.store(true, ordering: .relaxed)
-    #expect(throws: EngineError.self) {
+    #expect(throws: StoreError.self) {
       try SeparationTests.put(bytes("key last"), [1], in: engine, synced: true)
     }
     writes.withLock { $0 = [] }
@@ -214,7 +214,7 @@ import Testing
     let engine = try LevelDBEngine(at: "/store", options: options)
     try SeparationTests.put(bytes("key 1"), [1], in: engine, synced: true)
     disk.fail(atCall: disk.counts.syncs + 1, .failedSync)
-    #expect(throws: EngineError.self) {
+    #expect(throws: StoreError.self) {
       try SeparationTests.put(bytes("key 2"), [2], in: engine, synced: true)
     }
     try SeparationTests.put(bytes("key 3"), [3], in: engine)

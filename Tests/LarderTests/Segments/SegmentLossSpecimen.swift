@@ -138,12 +138,7 @@ struct SegmentLossSpecimen: Sendable {
       settings.syncsInBackground = false
       settings.collectsInBackground = false
       settings.segmentBytes = shape == .full ? 4 << 10 : 64 << 10
-      let engine: LevelDBEngine
-      do throws(EngineError) {
-        engine = try LevelDBEngine(at: "/store", options: settings)
-      } catch {
-        throw StoreError(error)
-      }
+      let engine = try LevelDBEngine(at: "/store", options: settings)
       store = try Store(
         engine: engine, options: options, origin: .disk,
         recovery: engine.recovery.map(RecoveryReport.init))

@@ -26,7 +26,7 @@ final class InMemoryCursor: EngineCursor {
     position = bounds.lowerBound
   }
 
-  func next() throws(EngineError) -> Bool {
+  func next() throws(StoreError) -> Bool {
     try refresh()
     if isOnEntry { position = entries.position(after: position) }
     isOnEntry = position < bounds.upperBound
@@ -34,7 +34,7 @@ final class InMemoryCursor: EngineCursor {
     return isOnEntry
   }
 
-  func previous() throws(EngineError) -> Bool {
+  func previous() throws(StoreError) -> Bool {
     try refresh()
     isOnEntry = position > bounds.lowerBound
     isAtStart = !isOnEntry
@@ -44,7 +44,7 @@ final class InMemoryCursor: EngineCursor {
 
   var isComplete: Bool { true }
 
-  func seek(to key: RawSpan) throws(EngineError) {
+  func seek(to key: RawSpan) throws(StoreError) {
     try refresh()
     let sought = key.withUnsafeBytes { entries.position(of: $0) }
     position = min(max(sought, bounds.lowerBound), bounds.upperBound)
@@ -52,7 +52,7 @@ final class InMemoryCursor: EngineCursor {
     isAtStart = false
   }
 
-  func seekToEnd() throws(EngineError) {
+  func seekToEnd() throws(StoreError) {
     try refresh()
     position = bounds.upperBound
     isOnEntry = false
@@ -68,15 +68,15 @@ final class InMemoryCursor: EngineCursor {
   }
 
   /// Continues in the engine's current state once the slice has ended.
-  private func refresh() throws(EngineError) {
+  private func refresh() throws(StoreError) {
     let now = uptimeSeconds()
     guard !slice.admitsStep(now: now) else { return try engine.checkOpen() }
     try renew(now: now)
   }
 
-  func renew() throws(EngineError) { try renew(now: uptimeSeconds()) }
+  func renew() throws(StoreError) { try renew(now: uptimeSeconds()) }
 
-  private func renew(now: Int) throws(EngineError) {
+  private func renew(now: Int) throws(StoreError) {
     slice = CursorSlice(entries: sliceEntries, now: now)
 
     let isAtEnd = position == bounds.upperBound

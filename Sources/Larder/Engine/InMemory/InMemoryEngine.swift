@@ -24,7 +24,7 @@ package final class InMemoryEngine: StorageEngine {
     state = Mutex(State(sequence: CommitSequence()))
   }
 
-  package func get(_ key: RawSpan, into buffer: inout ValueBuffer) throws(EngineError) -> Bool {
+  package func get(_ key: RawSpan, into buffer: inout ValueBuffer) throws(StoreError) -> Bool {
     let value = try reading { entries in
       key.withUnsafeBytes { key in entries.find(key).map { entries[$0].value } }
     }
@@ -37,31 +37,31 @@ package final class InMemoryEngine: StorageEngine {
   }
 
   @discardableResult
-  package func write(_ batch: inout WriteBatch, synced: Bool) throws(EngineError) -> Commit {
+  package func write(_ batch: inout WriteBatch, synced: Bool) throws(StoreError) -> Commit {
     try batch.checkLimits()
-    return try state.withLock { state throws(EngineError) in
+    return try state.withLock { state throws(StoreError) in
       guard state.isOpen else { throw .closed }
       return try state.apply(&batch)
     }
   }
 
-  package func cursor(over range: EngineRange) throws(EngineError) -> any EngineCursor {
+  package func cursor(over range: EngineRange) throws(StoreError) -> any EngineCursor {
     InMemoryCursor(
       over: range, in: self, reading: try snapshot(), sliceEntries: cursorSliceEntries)
   }
 
   /// Always 0: no entry is in a file.
-  package func approximateBytes(in range: EngineRange) throws(EngineError) -> UInt64 {
+  package func approximateBytes(in range: EngineRange) throws(StoreError) -> UInt64 {
     try reading { _ in 0 }
   }
 
   /// Does nothing: deleted and overwritten entries are gone already.
-  package func compact(_ range: EngineRange) throws(EngineError) {
+  package func compact(_ range: EngineRange) throws(StoreError) {
     try checkOpen()
   }
 
   /// Always nil: LevelDB's figures are about its files and memory.
-  package func property(_ name: String) throws(EngineError) -> String? {
+  package func property(_ name: String) throws(StoreError) -> String? {
     try reading { _ in nil }
   }
 
@@ -69,7 +69,7 @@ package final class InMemoryEngine: StorageEngine {
     state.withLock { $0.participant = participant }
   }
 
-  package func close() throws(EngineError) {
+  package func close() throws(StoreError) {
     state.withLock { state in
       state.isOpen = false
       state.entries = SortedEntries()
@@ -77,18 +77,18 @@ package final class InMemoryEngine: StorageEngine {
   }
 
   /// A copy of the current entries, which later changes do not affect.
-  func snapshot() throws(EngineError) -> SortedEntries {
+  func snapshot() throws(StoreError) -> SortedEntries {
     try reading { $0 }
   }
 
-  package func checkOpen() throws(EngineError) {
+  package func checkOpen() throws(StoreError) {
     try reading { _ in }
   }
 
   // The body runs under the lock, so that only cursors hold copies of the entries: while there is a
   // copy, a write has to copy what it changes.
-  private func reading<R: Sendable>(_ body: (SortedEntries) -> R) throws(EngineError) -> R {
-    try state.withLock { state throws(EngineError) in
+  private func reading<R: Sendable>(_ body: (SortedEntries) -> R) throws(StoreError) -> R {
+    try state.withLock { state throws(StoreError) in
       guard state.isOpen else { throw .closed }
       return body(state.entries)
     }
@@ -96,7 +96,7 @@ package final class InMemoryEngine: StorageEngine {
 }
 
 extension InMemoryEngine.State {
-  fileprivate mutating func apply(_ batch: inout WriteBatch) throws(EngineError) -> Commit {
+  fileprivate mutating func apply(_ batch: inout WriteBatch) throws(StoreError) -> Commit {
     var failed: Set<Int> = []
     for (index, requirement) in batch.requirements.enumerated()
     where !holds(requirement) {
@@ -108,7 +108,7 @@ extension InMemoryEngine.State {
     let rows = batch.rows.filter { $0.isKept(without: failed) }
 
     let needs = participant?.needs ?? (counting: false, reports: false)
-    if needs.counting { try admit(batch, without: failed) }
+    if needs.counting { try admit(&batch, without: failed) }
     let (sequence, reservation) = sequence.next()
     batch.stamp(with: sequence)
     apply(rows, of: batch)
@@ -143,14 +143,14 @@ extension InMemoryEngine.State {
   }
 
   private func admit(
-    _ batch: borrowing WriteBatch, without failed: Set<Int>
-  ) throws(EngineError) {
+    _ batch: inout WriteBatch, without failed: Set<Int>
+  ) throws(StoreError) {
     guard let participant else { return }
     var staged = StagedSizes(isAlone: true)
-    let refusal = staged.admit(batch, without: failed, by: participant) { key in
+    batch.shortage = staged.admit(batch, without: failed, by: participant) { key in
       entries.find(key).map { key.count + entries[$0].value.count } ?? 0
     }
-    if let refusal { throw .refused(refusal) }
+    if let shortage = batch.shortage { throw StoreError(shortage) }
   }
 
   private func holds(_ requirement: WriteBatch.Requirement) -> Bool {

@@ -18,7 +18,7 @@ struct CommitGroup {
   /// The size of the payloads in segments that the batches remove.
   var removedBytes = 0
   /// Why a payload could not be appended to a segment; the group is then not written.
-  var failure: EngineError?
+  var failure: StoreError?
   /// Nil until the first batch is counted.
   var sizes: StagedSizes?
 
@@ -29,11 +29,11 @@ struct CommitGroup {
 
   /// Asks the participant to admit a batch.
   ///
-  /// - Returns: The number of the refusal; nil if the batch was admitted.
+  /// - Returns: The budget that it would exceed; nil if it was admitted.
   mutating func admit(
     _ batch: borrowing WriteBatch, without failed: Set<Int>, by participant: any CommitParticipant,
     stored: (UnsafeRawBufferPointer) -> Int?
-  ) -> Int? {
+  ) -> Shortage? {
     var sizes = self.sizes.take() ?? StagedSizes(isAlone: isAlone)
     defer { self.sizes = sizes }
     return sizes.admit(batch, without: failed, by: participant, stored: stored)

@@ -44,8 +44,8 @@ struct CommitQueue: ~Copyable {
   /// Applies a batch, together with those of concurrent writers.
   ///
   /// Throws as ``StorageEngine/write(_:synced:)``.
-  func commit(_ batch: inout WriteBatch, synced: Bool) throws(EngineError) -> Commit {
-    try withUnsafeMutablePointer(to: &batch) { batch throws(EngineError) in
+  func commit(_ batch: inout WriteBatch, synced: Bool) throws(StoreError) -> Commit {
+    try withUnsafeMutablePointer(to: &batch) { batch throws(StoreError) in
       if let commit = getInLine(batch, synced: synced) {
         commit.wakeUp.wait()
         // Either a leader has applied it, or this is the next leader.
@@ -112,7 +112,7 @@ struct CommitQueue: ~Copyable {
 
   private func lead(
     _ batch: UnsafeMutablePointer<WriteBatch>, synced: Bool, with group: [WaitingCommit]
-  ) throws(EngineError) -> Commit {
+  ) throws(StoreError) -> Commit {
     let start = synced ? DispatchTime.monotonicNow : nil
     defer {
       if let start { noteSync(since: start, groupCount: 1 + group.count) }
@@ -182,7 +182,7 @@ final class WaitingCommit {
   /// The outcome of the batch; nil if its writer is the next leader.
   ///
   /// It is set before the waiter is woken, and read by the waiter alone.
-  var outcome: Result<Commit, EngineError>?
+  var outcome: Result<Commit, StoreError>?
 
   init(batch: UnsafeMutablePointer<WriteBatch>, synced: Bool, isAlone: Bool) {
     self.batch = batch

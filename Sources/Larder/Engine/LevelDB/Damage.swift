@@ -9,11 +9,11 @@ extension LevelDBEngine {
   package static let damageMarkName = "LARDER.damaged"
 
   /// Returns `error`, and marks the store if LevelDB's files are damaged.
-  func noted(_ error: EngineError) -> EngineError {
-    guard case .corrupt(let message) = error, options.readOnlyCause == nil,
+  func noted(_ error: StoreError) -> StoreError {
+    guard case .corrupt(_, _, let message?) = error, options.readOnlyCause == nil,
       !isDamageNoted.exchange(true, ordering: .relaxed)
     else { return error }
-    do throws(EngineError) {
+    do throws(StoreError) {
       try options.files.replace(
         "\(path)/\(Self.damageMarkName)", with: Array("\(message)\n".utf8))
       try options.files.synchronizeDirectory(path)
@@ -27,7 +27,7 @@ extension LevelDBEngine {
   /// The damage that was found in the store at `path`; nil if there was none, or there is no store.
   package static func notedDamage(
     at path: String, files: any StoreFiles = SystemFiles()
-  ) throws(EngineError) -> String? {
+  ) throws(StoreError) -> String? {
     guard !path.utf8.contains(0), try files.kind(of: path) == .directory else { return nil }
     let mark = try files.readIfPresent("\(path)/\(damageMarkName)", limit: 4096)
     return mark.map { String(decoding: $0.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self) }
@@ -38,12 +38,12 @@ extension LevelDBEngine {
   /// A directory that an earlier call left under the new name is deleted.
   ///
   /// - Returns: The new path: `path` with `.damaged` appended.
-  /// - Throws: ``EngineError/locked(pid:)`` when the store is open; ``EngineError/io(_:)``. The
+  /// - Throws: ``StoreError/locked(pid:)`` when the store is open; ``StoreError/io(_:)``. The
   ///   store then keeps its name.
   package static func setAside(
     _ path: String, files: any StoreFiles = SystemFiles()
-  ) throws(EngineError) -> String {
-    try withPlaceAside(for: path, files) { real, aside throws(EngineError) in
+  ) throws(StoreError) -> String {
+    try withPlaceAside(for: path, files) { real, aside throws(StoreError) in
       try files.move(real, to: aside)
     }
   }
@@ -56,14 +56,14 @@ extension LevelDBEngine {
   /// at its first one.
   ///
   /// - Returns: The damaged store's new path: `path` with `.damaged` appended.
-  /// - Throws: ``EngineError/locked(pid:)`` when the store is open; errors of `make`;
-  ///   ``EngineError/io(_:)``, also if the file system cannot exchange two directories. The store
+  /// - Throws: ``StoreError/locked(pid:)`` when the store is open; errors of `make`;
+  ///   ``StoreError/io(_:)``, also if the file system cannot exchange two directories. The store
   ///   then stays as it was.
   package static func replace(
     _ path: String, files: any StoreFiles = SystemFiles(),
-    making make: (_ damaged: String, _ new: String) throws(EngineError) -> Void
-  ) throws(EngineError) -> String {
-    try withPlaceAside(for: path, files) { real, aside throws(EngineError) in
+    making make: (_ damaged: String, _ new: String) throws(StoreError) -> Void
+  ) throws(StoreError) -> String {
+    try withPlaceAside(for: path, files) { real, aside throws(StoreError) in
       try make(real, aside)
       try files.exchange(real, with: aside)
     }
@@ -71,12 +71,12 @@ extension LevelDBEngine {
 
   /// Calls `body` with the real path of a store while holding the store's guard.
   ///
-  /// - Throws: ``EngineError/locked(pid:)`` when the store is open;
-  ///   ``EngineError/incompatible(_:)`` when `path` is not a store; errors of `body`.
+  /// - Throws: ``StoreError/locked(pid:)`` when the store is open;
+  ///   ``StoreError/incompatible(_:)`` when `path` is not a store; errors of `body`.
   package static func withGuard<R>(
     ofStoreAt path: String, files: any StoreFiles = SystemFiles(),
-    _ body: (_ real: String) throws(EngineError) -> R
-  ) throws(EngineError) -> R {
+    _ body: (_ real: String) throws(StoreError) -> R
+  ) throws(StoreError) -> R {
     guard !path.utf8.contains(0) else { throw .invalidArgument("the path contains a NUL") }
     let real = try files.realPath(path)
     guard try files.kind(of: "\(real)/\(StoreMarker.fileName)") != nil else {
@@ -89,9 +89,9 @@ extension LevelDBEngine {
 
   private static func withPlaceAside(
     for path: String, _ files: any StoreFiles,
-    _ body: (_ real: String, _ aside: String) throws(EngineError) -> Void
-  ) throws(EngineError) -> String {
-    try withGuard(ofStoreAt: path, files: files) { real throws(EngineError) in
+    _ body: (_ real: String, _ aside: String) throws(StoreError) -> Void
+  ) throws(StoreError) -> String {
+    try withGuard(ofStoreAt: path, files: files) { real throws(StoreError) in
       let aside = real + ".damaged"
       if try files.kind(of: aside) != nil { try files.removeTree(aside) }
       try body(real, aside)

@@ -3,7 +3,7 @@ import CLarderLevelDB
 /// Throws if `status` is a failure, and frees it.
 ///
 /// Every call into `CLarderLevelDB` that can fail passes its status here, so none is leaked.
-func check(_ status: OpaquePointer?) throws(EngineError) {
+func check(_ status: OpaquePointer?) throws(StoreError) {
   guard let status else { return }
   defer { clarder_status_free(status) }
   let message = String(cString: clarder_status_message(status))

@@ -51,7 +51,7 @@ final class LevelDBCursor: EngineCursor {
   /// The number of entries in the next run.
   private var runEntries = 1
   private var slice: CursorSlice
-  private var failure: EngineError?
+  private var failure: StoreError?
 
   init(
     over range: EngineRange, of engine: LevelDBEngine, by iterator: LevelDBIterator,
@@ -69,7 +69,7 @@ final class LevelDBCursor: EngineCursor {
     engine.release(iterator)
   }
 
-  func next() throws(EngineError) -> Bool {
+  func next() throws(StoreError) -> Bool {
     while try moveForward() {
       guard isSeparated else { return true }
       if try readSeparated() { return true }
@@ -77,7 +77,7 @@ final class LevelDBCursor: EngineCursor {
     return false
   }
 
-  func previous() throws(EngineError) -> Bool {
+  func previous() throws(StoreError) -> Bool {
     while try moveBackward() {
       guard isSeparated else { return true }
       if try readSeparated() { return true }
@@ -92,7 +92,7 @@ final class LevelDBCursor: EngineCursor {
   }
 
   /// Reads what is lent of the entry, whose row is separated; false if the entry is gone.
-  private func readSeparated() throws(EngineError) -> Bool {
+  private func readSeparated() throws(StoreError) -> Bool {
     guard let segments = engine.segments else { return true }
     let key = withRow { key, value in
       lent.assign(value)
@@ -108,7 +108,7 @@ final class LevelDBCursor: EngineCursor {
     return try engine.get(key.span.bytes, into: &lent)
   }
 
-  private func moveForward() throws(EngineError) -> Bool {
+  private func moveForward() throws(StoreError) -> Bool {
     if case .inRun = position {
       if !engine.isUp {
         try engine.enter()
@@ -152,7 +152,7 @@ final class LevelDBCursor: EngineCursor {
     return true
   }
 
-  private func moveBackward() throws(EngineError) -> Bool {
+  private func moveBackward() throws(StoreError) -> Bool {
     try engine.enter()
     defer { engine.leave() }
     refresh(towardsEnd: false)
@@ -172,7 +172,7 @@ final class LevelDBCursor: EngineCursor {
 
   var isComplete: Bool { failure == nil && !iterator.isDoubtful }
 
-  func seek(to key: RawSpan) throws(EngineError) {
+  func seek(to key: RawSpan) throws(StoreError) {
     try engine.enter()
     defer { engine.leave() }
     runEntries = 1
@@ -182,7 +182,7 @@ final class LevelDBCursor: EngineCursor {
     }
   }
 
-  func seekToEnd() throws(EngineError) {
+  func seekToEnd() throws(StoreError) {
     try engine.enter()
     defer { engine.leave() }
     position = .end
@@ -237,7 +237,7 @@ final class LevelDBCursor: EngineCursor {
   }
 
   /// Ends a move: on an entry, or at an edge of the range, where failures are thrown.
-  private func arrive(_ isOnEntry: Bool, orElseAt edge: Position) throws(EngineError) -> Bool {
+  private func arrive(_ isOnEntry: Bool, orElseAt edge: Position) throws(StoreError) -> Bool {
     guard !isOnEntry else {
       position = .onEntry
       note(iterator.value, under: iterator.key)
@@ -262,7 +262,7 @@ final class LevelDBCursor: EngineCursor {
     renew(towardsEnd: towardsEnd, now: now)
   }
 
-  func renew() throws(EngineError) {
+  func renew() throws(StoreError) {
     try engine.enter()
     defer { engine.leave() }
     renew(towardsEnd: true, now: uptimeSeconds())
@@ -283,7 +283,7 @@ final class LevelDBCursor: EngineCursor {
   }
 
   private func noteFailure() {
-    do throws(EngineError) {
+    do throws(StoreError) {
       try iterator.checkStatus()
     } catch {
       failure = failure ?? error

@@ -13,8 +13,8 @@ extension LevelDBEngine {
   ///
   /// - Throws: `error` if no attempt was made; otherwise the error of the last attempt.
   func commitAgain(
-    _ batch: inout WriteBatch, synced: Bool, after error: EngineError
-  ) throws(EngineError) -> Commit {
+    _ batch: inout WriteBatch, synced: Bool, after error: StoreError
+  ) throws(StoreError) -> Commit {
     let isDamage =
       switch error {
       case .corrupt, .writesDisabled: isDamageNoted.load(ordering: .relaxed)
@@ -27,7 +27,7 @@ extension LevelDBEngine {
       guard mayRetry, makeRoom() else { throw error }
       return try commitOrReopen(&batch, synced: synced)
     }
-    do throws(EngineError) {
+    do throws(StoreError) {
       return try retry(&batch, synced: synced, after: error)
     } catch {
       guard error.isFullDisk, makeRoom() else { throw error }
@@ -42,10 +42,10 @@ extension LevelDBEngine {
   ///
   /// - Throws: `error`, with which the first attempt failed: its outcome is unknown.
   func retry(
-    _ batch: inout WriteBatch, synced: Bool, after error: EngineError
-  ) throws(EngineError) -> Commit {
+    _ batch: inout WriteBatch, synced: Bool, after error: StoreError
+  ) throws(StoreError) -> Commit {
     for _ in 0..<Self.triesToFreeRoom {
-      do throws(EngineError) {
+      do throws(StoreError) {
         return try commitOrReopen(&batch, synced: synced)
       } catch .diskFull, .corrupt, .writesDisabled {
         continue
@@ -59,8 +59,8 @@ extension LevelDBEngine {
   /// Commits a batch; if the database has to be reopened for that, reopens it and tries once more.
   func commitOrReopen(
     _ batch: inout WriteBatch, synced: Bool
-  ) throws(EngineError) -> Commit {
-    do throws(EngineError) {
+  ) throws(StoreError) -> Commit {
+    do throws(StoreError) {
       return try commit(&batch, synced: synced)
     } catch {
       let cause: String
@@ -84,7 +84,7 @@ extension LevelDBEngine {
   /// Reopens the database if it is down, with `directory` locked; `path` is nil if it is closed.
   func bringUp(
     _ path: String?, because cause: String, forFreeing: Bool
-  ) throws(EngineError) {
+  ) throws(StoreError) {
     guard let path, database.downCause != nil else { return }
     _ = try reopen(path, because: cause, forFreeing: forFreeing)
   }
@@ -102,8 +102,8 @@ extension LevelDBEngine {
   ///   has changed the state that the write was based on.
   private func reopen(
     because cause: String, forFreeing: Bool
-  ) throws(EngineError) -> Bool {
-    try directory.withLock { directory throws(EngineError) in
+  ) throws(StoreError) -> Bool {
+    try directory.withLock { directory throws(StoreError) in
       guard let path = directory?.path else { throw .closed }
       return try reopen(path, because: cause, forFreeing: forFreeing)
     }
@@ -112,7 +112,7 @@ extension LevelDBEngine {
   /// The same, with `directory` locked.
   private func reopen(
     _ path: String, because cause: String, forFreeing: Bool
-  ) throws(EngineError) -> Bool {
+  ) throws(StoreError) -> Bool {
     // On a full disk, the tables of a compaction that failed or is under way can take up all room.
     var unnamedBytes = 0
     if queue.withWriter({ $0.seemsToHaveRoom(forFreeing: forFreeing) }) {
@@ -144,7 +144,7 @@ extension LevelDBEngine {
       writer.resume(with: new)
       return writer.participant
     }
-    let read: EngineReader = { key throws(EngineError) in
+    let read: EngineReader = { key throws(StoreError) in
       try ValueBuffer.value(under: key, of: new)
     }
     let isBatchRight = participant?.reopened(reading: read) ?? true
@@ -157,7 +157,7 @@ extension LevelDBEngine {
   /// A compaction under way is ended for a batch that frees room. For other batches it is ended
   /// only if the disk has no room for its next piece of a table, so that it would fail anyway.
   private func unfinishedBytes(in path: String, forFreeing: Bool) -> Int {
-    do throws(EngineError) {
+    do throws(StoreError) {
       let available = try options.files.availableBytes(in: path)
       guard forFreeing || available < Self.tablePieceBytes else { return 0 }
       return try UnnamedTables(in: path, files: options.files).byteCount
@@ -179,7 +179,7 @@ extension LevelDBEngine {
   /// needs that room if other files fill the disk meanwhile.
   func restoreReserve(in path: String) {
     guard queue.withWriter({ $0.isReserveSpent }) else { return }
-    do throws(EngineError) {
+    do throws(StoreError) {
       try UnnamedTables(in: path, files: options.files).remove()
     } catch {
       // They are removed when the store is opened.

@@ -43,16 +43,16 @@ package final class LevelDBEngine: StorageEngine {
   ///   - path: A directory. A missing one is created, readable by its owner only; its parent must
   ///     exist.
   ///   - options: The engine's settings.
-  /// - Throws: ``EngineError/invalidArgument(_:)`` for a setting out of range,
-  ///   ``EngineError/locked(pid:)`` when the store is open already, by any path,
-  ///   ``EngineError/incompatible(_:)`` when the directory is not a store, or a newer one,
-  ///   ``EngineError/corrupt(_:)`` when the store is damaged, ``EngineError/io(_:)`` when the store
+  /// - Throws: ``StoreError/invalidArgument(_:)`` for a setting out of range,
+  ///   ``StoreError/locked(pid:)`` when the store is open already, by any path,
+  ///   ``StoreError/incompatible(_:)`` when the directory is not a store, or a newer one,
+  ///   ``StoreError/corrupt(_:)`` when the store is damaged, ``StoreError/io(_:)`` when the store
   ///   or its parent is missing and when the system refuses something, such as a thread for
-  ///   compactions, and ``EngineError/diskFull``. Errors that can be found without opening LevelDB
+  ///   compactions, and ``StoreError/diskFull``. Errors that can be found without opening LevelDB
   ///   are thrown first, before anything is changed.
   package convenience init(
     at path: String, options: LevelDBOptions = LevelDBOptions()
-  ) throws(EngineError) {
+  ) throws(StoreError) {
     try self.init(at: path, options: options, lock: nil, of: nil)
   }
 
@@ -62,7 +62,7 @@ package final class LevelDBEngine: StorageEngine {
   init(
     at path: String, options: LevelDBOptions, lock: (any FileGuard)? = nil,
     of snapshot: StoreSnapshot? = nil
-  ) throws(EngineError) {
+  ) throws(StoreError) {
     self.snapshot = snapshot
     try options.checkRanges()
     // LevelDB has one thread for all databases of a process, which a child does not inherit.
@@ -95,7 +95,7 @@ package final class LevelDBEngine: StorageEngine {
     }
     schedule = CollectionSchedule(
       segmentBytes: options.segmentBytes, segments: numbers.count)
-    do throws(EngineError) {
+    do throws(StoreError) {
       let (segmentBytes, syncsAhead) = (options.segmentBytes, options.syncsInBackground)
       let writer = try LevelDBWriter(
         of: database, logs: logs, reserve: reserve,
@@ -121,10 +121,10 @@ package final class LevelDBEngine: StorageEngine {
     end()
   }
 
-  package func get(_ key: RawSpan, into buffer: inout ValueBuffer) throws(EngineError) -> Bool {
+  package func get(_ key: RawSpan, into buffer: inout ValueBuffer) throws(StoreError) -> Bool {
     try enter()
     defer { leave() }
-    do throws(EngineError) {
+    do throws(StoreError) {
       return try read(key, into: &buffer)
     } catch {
       throw noted(error)
@@ -133,10 +133,10 @@ package final class LevelDBEngine: StorageEngine {
 
   package func getHead(
     _ key: RawSpan, into buffer: inout ValueBuffer
-  ) throws(EngineError) -> Int? {
+  ) throws(StoreError) -> Int? {
     try enter()
     defer { leave() }
-    do throws(EngineError) {
+    do throws(StoreError) {
       guard try buffer.read(key, from: database.pointer) else { return nil }
       return segments?.removePayload(of: &buffer, under: key) ?? buffer.count
     } catch {
@@ -145,7 +145,7 @@ package final class LevelDBEngine: StorageEngine {
   }
 
   /// Reads the value under `key` with its payload, between ``enter()`` and ``leave()``.
-  func read(_ key: RawSpan, into buffer: inout ValueBuffer) throws(EngineError) -> Bool {
+  func read(_ key: RawSpan, into buffer: inout ValueBuffer) throws(StoreError) -> Bool {
     var missing: UInt32?
     while try buffer.read(key, from: database.pointer) {
       guard case .missing(let segment)? = try segments?.resolve(&buffer, under: key) else {
@@ -163,10 +163,10 @@ package final class LevelDBEngine: StorageEngine {
   }
 
   @discardableResult
-  package func write(_ batch: inout WriteBatch, synced: Bool) throws(EngineError) -> Commit {
+  package func write(_ batch: inout WriteBatch, synced: Bool) throws(StoreError) -> Commit {
     try batch.checkLimits()
     try owner.require()
-    do throws(EngineError) {
+    do throws(StoreError) {
       let commit = try commitOrReopen(&batch, synced: synced)
       if let format = options.separation, options.collectsInBackground {
         collectIfDue(
@@ -185,40 +185,40 @@ package final class LevelDBEngine: StorageEngine {
 
   func commit(
     _ batch: inout WriteBatch, synced: Bool
-  ) throws(EngineError) -> Commit {
+  ) throws(StoreError) -> Commit {
     try enter(toFreeRoom: batch.freesRoom)
     defer { leave() }
-    do throws(EngineError) {
+    do throws(StoreError) {
       return try queue.commit(&batch, synced: synced)
     } catch {
       throw noted(error)
     }
   }
 
-  package func cursor(over range: EngineRange) throws(EngineError) -> any EngineCursor {
+  package func cursor(over range: EngineRange) throws(StoreError) -> any EngineCursor {
     try cursor(over: range, lending: .values)
   }
 
-  package func headCursor(over range: EngineRange) throws(EngineError) -> any EngineCursor {
+  package func headCursor(over range: EngineRange) throws(StoreError) -> any EngineCursor {
     try cursor(over: range, lending: .heads)
   }
 
   /// A cursor that lends the values in this form.
   func cursor(
     over range: EngineRange, lending form: LevelDBCursor.Form
-  ) throws(EngineError) -> LevelDBCursor {
+  ) throws(StoreError) -> LevelDBCursor {
     try enter()
     defer { leave() }
     return LevelDBCursor(over: range, of: self, by: database.makeIterator(), lending: form)
   }
 
-  package func approximateBytes(in range: EngineRange) throws(EngineError) -> UInt64 {
+  package func approximateBytes(in range: EngineRange) throws(StoreError) -> UInt64 {
     try enter()
     defer { leave() }
     return range.withSlices { clarder_approximate_bytes(database.pointer, $0, $1) }
   }
 
-  package func storedBytes() throws(EngineError) -> Int {
+  package func storedBytes() throws(StoreError) -> Int {
     var sum = 0
     for name in try options.files.names(in: path) where name != Reserve.name {
       sum += try options.files.byteCount(of: "\(path)/\(name)") ?? 0
@@ -226,22 +226,22 @@ package final class LevelDBEngine: StorageEngine {
     return sum
   }
 
-  package func compact(_ range: EngineRange) throws(EngineError) {
+  package func compact(_ range: EngineRange) throws(StoreError) {
     try enter()
     defer { leave() }
     // A compaction of LevelDB begins with a new log. The old log must not be empty: recovery takes
     // an empty log that is not the newest for one whose contents were lost.
-    try queue.withWriter { writer throws(EngineError) in try writer.beginCompaction() }
+    try queue.withWriter { writer throws(StoreError) in try writer.beginCompaction() }
     range.withSlices { clarder_compact(database.pointer, $0, $1) }
     // LevelDB reports the failure of a compaction to the next write.
-    do throws(EngineError) {
-      try queue.withWriter { writer throws(EngineError) in try writer.endCompaction() }
+    do throws(StoreError) {
+      try queue.withWriter { writer throws(StoreError) in try writer.endCompaction() }
     } catch {
       throw noted(error)
     }
   }
 
-  package func property(_ name: String) throws(EngineError) -> String? {
+  package func property(_ name: String) throws(StoreError) -> String? {
     try enter()
     defer { leave() }
     let buffer = ValueBuffer()
@@ -260,17 +260,17 @@ package final class LevelDBEngine: StorageEngine {
     queue.withWriter { $0.participant = participant }
   }
 
-  package func checkOpen() throws(EngineError) {
+  package func checkOpen() throws(StoreError) {
     try enter()
     leave()
   }
 
-  package func publish(statistics bytes: [UInt8]) throws(EngineError) {
+  package func publish(statistics bytes: [UInt8]) throws(StoreError) {
     try owner.require()
     try statistics.replace(with: bytes)
   }
 
-  package func close() throws(EngineError) {
+  package func close() throws(StoreError) {
     end()
   }
 
@@ -278,7 +278,7 @@ package final class LevelDBEngine: StorageEngine {
   ///
   /// Reopens it if an earlier attempt failed. Only a batch that frees room waits for an attempt
   /// under way, which needs the room.
-  func enter(toFreeRoom: @autoclosure () -> Bool = false) throws(EngineError) {
+  func enter(toFreeRoom: @autoclosure () -> Bool = false) throws(StoreError) {
     try owner.require()
     guard !database.enterIfUp() else { return }
     let cause: String
@@ -288,11 +288,11 @@ package final class LevelDBEngine: StorageEngine {
     case .closed: throw .closed
     }
     if toFreeRoom() {
-      try directory.withLock { directory throws(EngineError) in
+      try directory.withLock { directory throws(StoreError) in
         try bringUp(directory?.path, because: cause, forFreeing: true)
       }
     } else {
-      try directory.withLockIfAvailable { directory throws(EngineError) in
+      try directory.withLockIfAvailable { directory throws(StoreError) in
         try bringUp(directory?.path, because: cause, forFreeing: false)
       }
     }

@@ -90,7 +90,7 @@ final class LevelDBIterator {
   /// False if the key is absent or cannot be read.
   func confirm(in database: OpaquePointer) -> Bool {
     let found = ConfirmedValue()
-    do throws(EngineError) {
+    do throws(StoreError) {
       guard try found.read(key.bytes, from: database) else { return false }
     } catch {
       // The iterator has its own failure, which is thrown at the end of the scan.
@@ -101,7 +101,7 @@ final class LevelDBIterator {
   }
 
   /// Throws the first failure of the iterator.
-  func checkStatus() throws(EngineError) {
+  func checkStatus() throws(StoreError) {
     if let handle { try check(clarder_cursor_status(handle)) }
   }
 
@@ -141,7 +141,7 @@ private final class ConfirmedValue {
 
   var bytes: UnsafeRawBufferPointer { buffer.memory.bytes }
 
-  func read(_ key: RawSpan, from database: OpaquePointer) throws(EngineError) -> Bool {
+  func read(_ key: RawSpan, from database: OpaquePointer) throws(StoreError) -> Bool {
     try buffer.read(key, from: database)
   }
 }

@@ -18,7 +18,7 @@ package struct LevelDBOptions: Sendable {
 
   /// Why writes are refused; nil if they are accepted.
   ///
-  /// The default is nil. Otherwise a write throws ``EngineError/readOnly(cause:)``, and opening
+  /// The default is nil. Otherwise a write throws ``StoreError/readOnly(cause:)``, and opening
   /// does not read what only writes need: a store whose own bookkeeping is damaged can still be
   /// opened.
   package var readOnlyCause: String?
@@ -120,8 +120,8 @@ package struct LevelDBOptions: Sendable {
 
   package init() {}
 
-  /// Throws ``EngineError/invalidArgument(_:)`` if a setting is out of range.
-  package func checkRanges() throws(EngineError) {
+  /// Throws ``StoreError/invalidArgument(_:)`` if a setting is out of range.
+  package func checkRanges() throws(StoreError) {
     try LevelDBOptions.check(filterBitsPerKey, "filterBitsPerKey", in: 0...64)
     try LevelDBOptions.check(blockBytes, "blockBytes", in: (1 << 10)...(4 << 20))
     try LevelDBOptions.check(writeBufferBytes, "writeBufferBytes", in: (64 << 10)...(1 << 30))
@@ -134,7 +134,7 @@ package struct LevelDBOptions: Sendable {
 
   private static func check(
     _ value: Int, _ name: String, in range: ClosedRange<Int>
-  ) throws(EngineError) {
+  ) throws(StoreError) {
     guard range.contains(value) else {
       throw .invalidArgument(
         "\(name) is \(value), outside \(range.lowerBound) to \(range.upperBound)")

@@ -33,7 +33,7 @@ struct LevelDBWriter: ~Copyable {
   init(
     of database: OpaquePointer, logs: LogFiles, reserve: Reserve,
     segments: consuming SegmentWriter?, counting writeCount: WriteCount, readOnlyCause: String?
-  ) throws(EngineError) {
+  ) throws(StoreError) {
     self.database = database
     self.logs = logs
     self.reserve = reserve
@@ -55,7 +55,7 @@ struct LevelDBWriter: ~Copyable {
 
   /// Whether the reserve is spent, in a directory that is in place.
   var isReserveSpent: Bool {
-    do throws(EngineError) {
+    do throws(StoreError) {
       try logs.requireInPlace()
       return reserve.isSpent
     } catch {
@@ -82,7 +82,7 @@ struct LevelDBWriter: ~Copyable {
   /// With `forFreeing`, the reserve is used if needed.
   mutating func hasRoom(
     forFreeing: Bool, after deletedBytes: Int = 0
-  ) throws(EngineError) -> Bool {
+  ) throws(StoreError) -> Bool {
     if try logs.hasRoom(after: deletedBytes) { return true }
     guard forFreeing, try reserve.use() else { return false }
     return try logs.hasRoom(after: deletedBytes)
@@ -90,7 +90,7 @@ struct LevelDBWriter: ~Copyable {
 
   /// The same as ``hasRoom(forFreeing:after:)``; false if the free room cannot be found out.
   mutating func seemsToHaveRoom(forFreeing: Bool, after deletedBytes: Int = 0) -> Bool {
-    do throws(EngineError) {
+    do throws(StoreError) {
       return try hasRoom(forFreeing: forFreeing, after: deletedBytes)
     } catch {
       return false
@@ -103,8 +103,8 @@ struct LevelDBWriter: ~Copyable {
   /// together. The outcomes of the others are stored in them, the leader's is returned or thrown.
   mutating func commit(
     _ batch: UnsafeMutablePointer<WriteBatch>, synced: Bool, with others: [WaitingCommit]
-  ) throws(EngineError) -> Commit {
-    do throws(EngineError) {
+  ) throws(StoreError) -> Commit {
+    do throws(StoreError) {
       if let readOnlyCause { throw .readOnly(cause: readOnlyCause) }
       if disabledCause != nil || reserve.isSpent {
         try makeWritable(
@@ -123,14 +123,14 @@ struct LevelDBWriter: ~Copyable {
     let needs = participant?.needs ?? (counting: false, reports: false)
     var group = CommitGroup(isAlone: others.isEmpty, isCounted: needs.counting)
     var own = Commit(sequence: 0)
-    var failure: EngineError?
-    do throws(EngineError) {
+    var failure: StoreError?
+    do throws(StoreError) {
       own = try stage(batch, in: &group)
     } catch {
       failure = error
     }
     for other in others {
-      do throws(EngineError) {
+      do throws(StoreError) {
         other.outcome = .success(try stage(other.batch, in: &group))
       } catch {
         other.outcome = .failure(error)
@@ -149,7 +149,7 @@ struct LevelDBWriter: ~Copyable {
     let isSynced =
       synced || group.reservation != nil || others.contains { $0.synced }
     if isSynced || !group.isEmpty {
-      do throws(EngineError) {
+      do throws(StoreError) {
         if needs.counting, !group.isEmpty { try stageContribution() }
         try write(synced: isSynced, reservation: group.reservation)
         if group.removedBytes > 0 { segments?.reader.didRemove(group.removedBytes) }
@@ -189,9 +189,9 @@ struct LevelDBWriter: ~Copyable {
   }
 
   /// Writes the staged rows, `reservation` included.
-  mutating func write(synced: Bool, reservation: UInt64?) throws(EngineError) {
+  mutating func write(synced: Bool, reservation: UInt64?) throws(StoreError) {
     defer { writeCount.increase() }
-    do throws(EngineError) {
+    do throws(StoreError) {
       // A compaction of the memory takes the rows of this write as soon as they are in it.
       if synced || compactions > 0 { try synchronizeSegments() }
       stageSyncedPlace(always: synced)
@@ -210,8 +210,8 @@ struct LevelDBWriter: ~Copyable {
   ///
   /// If it fails, LevelDB has applied the current write nevertheless. State in memory that depends
   /// on the write must then be read again, which happens when the database is reopened.
-  private mutating func synchronizeOlderLogs() throws(EngineError) {
-    do throws(EngineError) {
+  private mutating func synchronizeOlderLogs() throws(StoreError) {
+    do throws(StoreError) {
       try logs.synchronizeOlder()
     } catch {
       needsReopening = true
@@ -225,11 +225,11 @@ struct LevelDBWriter: ~Copyable {
   /// Throws the failure of a compaction in the background, if there was one.
   ///
   /// Also throws if the directory is not in place.
-  mutating func reportFailure() throws(EngineError) {
+  mutating func reportFailure() throws(StoreError) {
     try logs.requireInPlace()
     if let disabledCause { throw .writesDisabled(cause: disabledCause) }
     logs.mayHaveRotated()
-    do throws(EngineError) {
+    do throws(StoreError) {
       try beginLogIfNeeded()
       try check(clarder_commit(database, false))
     } catch {
@@ -241,7 +241,7 @@ struct LevelDBWriter: ~Copyable {
   /// The end of the last intact log record; nil if a failed write may have left part of a record.
   ///
   /// Throws if the directory is not in place.
-  func endOfLogs() throws(EngineError) -> LogPosition? {
+  func endOfLogs() throws(StoreError) -> LogPosition? {
     try logs.requireInPlace()
     return disabledCause == nil ? try logs.end() : nil
   }
@@ -254,8 +254,8 @@ extension LevelDBWriter {
   ///
   /// If it fails, rows in the log may name frames that the device has lost. They must be checked,
   /// which happens when the database is reopened.
-  private mutating func synchronizeSegments() throws(EngineError) {
-    do throws(EngineError) {
+  private mutating func synchronizeSegments() throws(StoreError) {
+    do throws(StoreError) {
       try segments?.synchronize()
     } catch {
       noteFailedSync(error)
@@ -274,9 +274,9 @@ extension LevelDBWriter {
   ///
   /// LevelDB decides by the memory that is in use before the write. Without a new log, each write
   /// would sync until LevelDB finds its memory full.
-  mutating func beginLogIfNeeded() throws(EngineError) {
+  mutating func beginLogIfNeeded() throws(StoreError) {
     guard segments?.hasUnsynced == true, logs.mayBeFull else { return }
-    do throws(EngineError) {
+    do throws(StoreError) {
       try synchronizeSegments()
       try check(clarder_begin_log(database))
     } catch {
@@ -287,14 +287,14 @@ extension LevelDBWriter {
   }
 
   /// Prepares for a compaction that a caller has asked for, which begins with a new log.
-  mutating func beginCompaction() throws(EngineError) {
+  mutating func beginCompaction() throws(StoreError) {
     try reportFailure()
     try synchronizeSegments()
     compactions += 1
   }
 
   /// Ends it, and throws its failure.
-  mutating func endCompaction() throws(EngineError) {
+  mutating func endCompaction() throws(StoreError) {
     compactions -= 1
     try reportFailure()
   }
@@ -322,7 +322,7 @@ extension LevelDBWriter {
   }
 
   /// Disables writing if the failure is one of a sync of the segment.
-  mutating func noteFailedSync(_ error: EngineError) {
+  mutating func noteFailedSync(_ error: StoreError) {
     guard segments?.sync.hasFailed == true else { return }
     disabledCause = "\(error)"
     needsReopening = true
@@ -330,7 +330,7 @@ extension LevelDBWriter {
 
   /// Seals the segment before a closing or a copy; with `noting`, notes it in the log if it fits.
   mutating func sealSegment(noting: Bool) {
-    do throws(EngineError) {
+    do throws(StoreError) {
       try segments?.seal()
       guard noting, segments?.hasUnnotedRows == true, disabledCause == nil, !reserve.isSpent,
         try hasRoom(forFreeing: false)
@@ -351,14 +351,14 @@ extension LevelDBWriter {
   /// Acknowledged writes are in LevelDB's memory, which becomes a table before the new log is used.
   /// The failed write is in neither, so from then on it has no effect. (If it did get into memory
   /// and failed later, the database is reopened instead.)
-  private mutating func makeWritable(forFreeing: Bool) throws(EngineError) {
+  private mutating func makeWritable(forFreeing: Bool) throws(StoreError) {
     if reserve.isSpent { restoreReserve() }
     guard let cause = disabledCause else { return }
     guard !needsReopening, try hasRoom(forFreeing: forFreeing) else {
       throw .writesDisabled(cause: cause)
     }
     let old = try logs.numbers().last
-    do throws(EngineError) {
+    do throws(StoreError) {
       try synchronizeSegments()
       clarder_renew_log(database)
       // LevelDB does not report that it could not create a log.
@@ -379,7 +379,7 @@ extension LevelDBWriter {
   /// Checks a batch's conditions against all batches before it, stamps it, and stages its rows.
   private mutating func stage(
     _ batch: UnsafeMutablePointer<WriteBatch>, in group: inout CommitGroup
-  ) throws(EngineError) -> Commit {
+  ) throws(StoreError) -> Commit {
     guard !reserve.isSpent || batch.pointee.freesRoom || batch.pointee.isEmpty else {
       throw .diskFull
     }
@@ -390,10 +390,10 @@ extension LevelDBWriter {
     guard batch.pointee.hasRow(without: failed) else { return Commit(sequence: 0, failed: failed) }
     if group.isCounted, let participant {
       defer { shrinkValue() }
-      let refusal = group.admit(batch.pointee, without: failed, by: participant) {
+      batch.pointee.shortage = group.admit(batch.pointee, without: failed, by: participant) {
         storedBytes(under: $0)
       }
-      if let refusal { throw .refused(refusal) }
+      if let shortage = batch.pointee.shortage { throw StoreError(shortage) }
     }
     guard let (number, reservation) = sequence?.next() else {
       return Commit(sequence: 0, failed: failed)
@@ -402,7 +402,7 @@ extension LevelDBWriter {
     batch.pointee.stamp(with: number)
     group.isEmpty = false
     group.removedBytes += removedBytes(of: batch.pointee, without: failed, read)
-    do throws(EngineError) {
+    do throws(StoreError) {
       try stage(batch.pointee, without: failed, sequence: number)
     } catch {
       group.failure = error
@@ -416,7 +416,7 @@ extension LevelDBWriter {
   /// nothing was read.
   private mutating func failedRequirements(
     of batch: UnsafeMutablePointer<WriteBatch>, in group: CommitGroup
-  ) throws(EngineError) -> (failed: Set<Int>, payloadBytes: Int?) {
+  ) throws(StoreError) -> (failed: Set<Int>, payloadBytes: Int?) {
     guard !batch.pointee.requirements.isEmpty else { return ([], nil) }
     if group.isEmpty, batch.pointee.writeCountBeforeReading == writeCount.now { return ([], nil) }
     defer { shrinkValue() }
@@ -430,7 +430,7 @@ extension LevelDBWriter {
       }
       if case .valid = requirement.condition { continue }
       let exists: Bool
-      do throws(EngineError) {
+      do throws(StoreError) {
         exists = try read(requirement.key, in: group, for: requirement.condition)
       } catch {
         guard case .corrupt = error, let holds = requirement.condition.holdsForUnreadable else {
@@ -455,7 +455,7 @@ extension LevelDBWriter {
   /// The payload of a separated value is read only if the condition needs it.
   private mutating func read(
     _ key: [UInt8], in group: CommitGroup, for condition: WriteBatch.Condition
-  ) throws(EngineError) -> Bool {
+  ) throws(StoreError) -> Bool {
     if let found = group.read(key, into: &value) { return found }
     guard try value.read(key.span.bytes, from: database) else { return false }
     // A payload that is missing counts as damaged.
@@ -468,9 +468,9 @@ extension LevelDBWriter {
   /// `sequence` is nil for rows that are never separated. If it throws, nothing may be written.
   private mutating func stage(
     _ batch: borrowing WriteBatch, without failed: Set<Int>, sequence: UInt64? = nil
-  ) throws(EngineError) {
+  ) throws(StoreError) {
     var separatedBytes = 0
-    try batch.bytes.withBytes { bytes throws(EngineError) in
+    try batch.bytes.withBytes { bytes throws(StoreError) in
       for row in batch.rows where row.isKept(without: failed) {
         let key = UnsafeRawBufferPointer(rebasing: bytes[row.key])
         if row.kind == .remove {
@@ -498,7 +498,7 @@ extension LevelDBWriter {
   mutating func stageSeparated(
     key: UnsafeRawBufferPointer, head: UnsafeRawBufferPointer, _ payload: UnsafeRawBufferPointer,
     sequence: UInt64
-  ) throws(EngineError) {
+  ) throws(StoreError) {
     let pointer = try segments?.append(payload, under: key, sequence: sequence)
     if let pointer { stageRow(key: key, head: head, pointer) }
   }
@@ -522,7 +522,7 @@ extension LevelDBWriter {
       let (since, stamp) = requirements[requirement].condition.unchanged,
       let format = segments?.reader.format
     else { return nil }
-    do throws(EngineError) {
+    do throws(StoreError) {
       guard try value.read(key.bytes, from: database),
         value.withBytes({ stamp.sequence(of: $0) }) == since,
         let old = SeparatedRow(value.memory.bytes, under: key, by: format),
@@ -536,7 +536,7 @@ extension LevelDBWriter {
 
   /// The size of a key and its value; 0 if there is no entry, nil if it cannot be read.
   private mutating func storedBytes(under key: UnsafeRawBufferPointer) -> Int? {
-    do throws(EngineError) {
+    do throws(StoreError) {
       guard try value.read(key.bytes, from: database) else { return 0 }
     } catch {
       return nil
@@ -554,7 +554,7 @@ extension LevelDBWriter {
 
   private static let keptBytes = 1 << 20
 
-  private mutating func stageContribution() throws(EngineError) {
+  private mutating func stageContribution() throws(StoreError) {
     var contribution = WriteBatch()
     participant?.contribute(to: &contribution)
     try stage(contribution, without: [])

@@ -35,14 +35,14 @@ struct LogFiles {
   ///
   /// A write to the open files of such a directory succeeds without effect. LevelDB opens its next
   /// files by path: it would create and delete files in the directory that is there now.
-  func requireInPlace() throws(EngineError) {
+  func requireInPlace() throws(StoreError) {
     guard try lock.isInPlace() else {
       throw .io("the directory \(directory) is gone, or another one is in its place")
     }
   }
 
   /// Checks the directory, if enough was written that LevelDB may start a new log.
-  mutating func prepareToGrow() throws(EngineError) {
+  mutating func prepareToGrow() throws(StoreError) {
     guard unseenBytes >= bufferBytes / 8 else { return }
     try requireInPlace()
     unseenBytes = 0
@@ -76,7 +76,7 @@ struct LogFiles {
   ///
   /// - Complexity: One check of the guard's name; if LevelDB may have started a new log, a listing
   ///   of the directory; if it has, an fsync for each older log, and one for the directory.
-  mutating func synchronizeOlder() throws(EngineError) {
+  mutating func synchronizeOlder() throws(StoreError) {
     try requireInPlace()
     guard mustList || mayBeFull else { return }
     let numbers = try numbers()
@@ -92,12 +92,12 @@ struct LogFiles {
   }
 
   /// The numbers of the logs, in order.
-  func numbers() throws(EngineError) -> [UInt64] {
+  func numbers() throws(StoreError) -> [UInt64] {
     try LogSurvey.numbers(in: directory, files)
   }
 
   /// The end of the newest log; nil if there is no log.
-  func end() throws(EngineError) -> LogPosition? {
+  func end() throws(StoreError) -> LogPosition? {
     guard let newest = try numbers().last else { return nil }
     return LogPosition(log: newest, byte: try files.byteCount(of: path(of: newest)) ?? 0)
   }
@@ -106,15 +106,15 @@ struct LogFiles {
   /// deleted.
   ///
   /// Throws if the directory is not in place.
-  func hasRoom(after deletedBytes: Int) throws(EngineError) -> Bool {
+  func hasRoom(after deletedBytes: Int) throws(StoreError) -> Bool {
     try requireInPlace()
     let grown = endedBytes + grownBytes.before + grownBytes.since
     let needed = min(grown, 2 * bufferBytes) + Self.slackBytes
     return try files.availableBytes(in: directory) + UInt64(deletedBytes) >= UInt64(needed)
   }
 
-  private func synchronize(_ number: UInt64) throws(EngineError) {
-    do throws(EngineError) {
+  private func synchronize(_ number: UInt64) throws(StoreError) {
+    do throws(StoreError) {
       try files.synchronize(path(of: number))
     } catch {
       // If LevelDB has deleted the log meanwhile, its rows are in a table that was synced before.

@@ -3,7 +3,7 @@ import CLarderLevelDB
 /// Opens the LevelDB database in a directory whose guard the caller holds.
 func openDatabase(
   at path: String, _ options: LevelDBOptions, holdsCompactions: Bool = false
-) throws(EngineError) -> OpaquePointer {
+) throws(StoreError) -> OpaquePointer {
   var database: OpaquePointer?
   var spelling = path
   while true {
@@ -12,7 +12,7 @@ func openDatabase(
         options, holdsCompactions: holdsCompactions, infoLogPath: log)
       return clarder_open(spelling, &settings, &database)
     }
-    do throws(EngineError) {
+    do throws(StoreError) {
       try check(status)
     } catch .locked where spelling.count < path.count + 8 {
       // The caller holds the guard of this directory, so LevelDB means another one: its table of

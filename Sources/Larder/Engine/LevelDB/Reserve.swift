@@ -45,7 +45,7 @@ package struct Reserve {
   /// The smallest reserve: for both buffers of LevelDB's memory, and the logs of new ones.
   private var leastBytes: Int { 4 * bufferBytes }
 
-  init(in directory: String, options: LevelDBOptions) throws(EngineError) {
+  init(in directory: String, options: LevelDBOptions) throws(StoreError) {
     (self.directory, files) = (directory, options.files)
     bufferBytes = options.writeBufferBytes
     compactionBytes = 25 * options.maxFileBytes
@@ -59,7 +59,7 @@ package struct Reserve {
   /// no room for large ones.
   static func limitSizes(
     of options: inout LevelDBOptions, in directory: String
-  ) throws(EngineError) {
+  ) throws(StoreError) {
     let files = options.files
     let held = try files.byteCount(of: "\(directory)/\(name)") ?? 0
     let room = Int(clamping: try files.availableBytes(in: directory) + UInt64(held))
@@ -79,7 +79,7 @@ package struct Reserve {
   /// Whether a disk has little free room, so that none of it may be allocated in advance.
   static func isTight(
     _ directory: String, _ files: any StoreFiles
-  ) throws(EngineError) -> Bool {
+  ) throws(StoreError) -> Bool {
     try files.availableBytes(in: directory) < 2 * tightBytes
   }
 
@@ -103,7 +103,7 @@ package struct Reserve {
 
   /// The same, for a store of the last size.
   mutating func restore() {
-    do throws(EngineError) {
+    do throws(StoreError) {
       let available = try files.availableBytes(in: directory)
       let wanted = Int(min(storeBytes, UInt64(compactionBytes))) + leastBytes
       guard available < Self.tightBytes + UInt64(wanted) else {
@@ -128,7 +128,7 @@ package struct Reserve {
   }
 
   /// Gives the reserve's room to the next writes; false if it has none.
-  mutating func use() throws(EngineError) -> Bool {
+  mutating func use() throws(StoreError) -> Bool {
     guard heldBytes > 0 else { return false }
     try remove()
     isSpent = true
@@ -138,7 +138,7 @@ package struct Reserve {
   /// Gives a database that is about to be opened as much of the room as it needs.
   ///
   /// Opening writes the rows of the logs into tables, and a new MANIFEST.
-  mutating func lendToOpen() throws(EngineError) {
+  mutating func lendToOpen() throws(StoreError) {
     var needed = Self.openingBytes
     for name in try files.names(in: directory) {
       guard LogSurvey.number(of: name) != nil || name.hasPrefix("MANIFEST-") else { continue }
@@ -152,13 +152,13 @@ package struct Reserve {
     try files.truncate(path, to: heldBytes)
   }
 
-  private mutating func grow(to count: Int) throws(EngineError) {
+  private mutating func grow(to count: Int) throws(StoreError) {
     guard count > heldBytes else { return }
     try files.allocate(path, count: count)
     heldBytes = count
   }
 
-  private mutating func remove() throws(EngineError) {
+  private mutating func remove() throws(StoreError) {
     if try files.kind(of: path) != nil { try files.remove(path) }
     heldBytes = 0
   }

@@ -29,13 +29,13 @@ package final class StatisticsFile: Sendable {
 
   /// Replaces the file; does nothing after ``end()``.
   ///
-  /// - Throws: ``EngineError/io(_:)``, ``EngineError/diskFull``. The file is then as it was before.
-  func replace(with bytes: [UInt8]) throws(EngineError) {
-    try state.withLock { state throws(EngineError) in
+  /// - Throws: ``StoreError/io(_:)``, ``StoreError/diskFull``. The file is then as it was before.
+  func replace(with bytes: [UInt8]) throws(StoreError) {
+    try state.withLock { state throws(StoreError) in
       guard state != .ended, try lock.isInPlace() else { return }
       // A killed process may have left it.
       try removeIfPresent(newPath)
-      do throws(EngineError) {
+      do throws(StoreError) {
         try files.create(newPath, with: bytes)
         try files.move(newPath, to: path)
       } catch {
@@ -52,7 +52,7 @@ package final class StatisticsFile: Sendable {
     state.withLock { state in
       defer { state = .ended }
       guard state == .published else { return }
-      do throws(EngineError) {
+      do throws(StoreError) {
         if try lock.isInPlace() { try removeIfPresent(path) }
       } catch {
         // A file that stays names a process that does not have the store open.
@@ -60,7 +60,7 @@ package final class StatisticsFile: Sendable {
     }
   }
 
-  private func removeIfPresent(_ path: String) throws(EngineError) {
+  private func removeIfPresent(_ path: String) throws(StoreError) {
     if try files.kind(of: path) != nil { try files.remove(path) }
   }
 }

@@ -55,7 +55,7 @@ struct StoreDirectory: ~Copyable {
   init(
     at path: String, createIfMissing: Bool, files: any StoreFiles,
     lock heldLock: (any FileGuard)? = nil
-  ) throws(EngineError) {
+  ) throws(StoreError) {
     guard !path.utf8.contains(0) else { throw .invalidArgument("the path contains a NUL") }
     switch try files.kind(of: path) {
     case .directory: break
@@ -92,7 +92,7 @@ struct StoreDirectory: ~Copyable {
   /// The path without links of a store that is opened read-only.
   ///
   /// - Throws: As ``LevelDBEngine/readOnly(at:options:)``. Nothing is changed.
-  static func pathOfStore(at path: String) throws(EngineError) -> String {
+  static func pathOfStore(at path: String) throws(StoreError) -> String {
     let files = SystemFiles()
     guard !path.utf8.contains(0) else { throw .invalidArgument("the path contains a NUL") }
     guard let kind = try files.kind(of: path) else { throw .io("no store at \(path)") }
@@ -104,7 +104,7 @@ struct StoreDirectory: ~Copyable {
 
   private static func inspect(
     _ path: String, createIfMissing: Bool, _ files: any StoreFiles
-  ) throws(EngineError) -> Contents {
+  ) throws(StoreError) -> Contents {
     if try isStore(path, files) {
       try checkMarker(in: path, files)
       return .store
@@ -137,7 +137,7 @@ struct StoreDirectory: ~Copyable {
   /// It is not listed: a store may have thousands of segments.
   private static func isStore(
     _ path: String, _ files: any StoreFiles
-  ) throws(EngineError) -> Bool {
+  ) throws(StoreError) -> Bool {
     for (name, isOfStore) in [
       (BackupManifest.fileName, false), (Name.marker, true), (Name.current, true),
     ] where try (files.kind(of: "\(path)/\(name)") != nil) != isOfStore {
@@ -148,14 +148,14 @@ struct StoreDirectory: ~Copyable {
 
   private static func checkMarker(
     in path: String, _ files: any StoreFiles
-  ) throws(EngineError) {
+  ) throws(StoreError) {
     try StoreMarker.checkKnown(try formatVersion(in: path, files), of: path)
   }
 
   /// The format version of a store.
   static func formatVersion(
     in path: String, _ files: any StoreFiles
-  ) throws(EngineError) -> Int {
+  ) throws(StoreError) -> Int {
     let marker = "\(path)/\(Name.marker)"
     let bytes = try files.read(marker, limit: StoreMarker.byteLimit)
     guard let version = StoreMarker.formatVersion(in: bytes) else {
@@ -166,10 +166,10 @@ struct StoreDirectory: ~Copyable {
 
   /// The format version of a store that may be damaged; nil if its marker is damaged or missing.
   ///
-  /// - Throws: ``EngineError/incompatible(_:)`` for a newer format.
+  /// - Throws: ``StoreError/incompatible(_:)`` for a newer format.
   static func readableVersion(
     in path: String, _ files: any StoreFiles
-  ) throws(EngineError) -> Int? {
+  ) throws(StoreError) -> Int? {
     let bytes = try files.readIfPresent("\(path)/\(Name.marker)", limit: StoreMarker.byteLimit)
     let version = bytes.flatMap(StoreMarker.formatVersion(in:))
     if let version { try StoreMarker.checkKnown(version, of: path) }
@@ -186,16 +186,16 @@ struct StoreDirectory: ~Copyable {
   ///   - names: The names of the files in the copy.
   ///   - files: The file layer.
   /// - Returns: The format of the store, or that of its segments.
-  /// - Throws: ``EngineError/incompatible(_:)`` for a newer format.
+  /// - Throws: ``StoreError/incompatible(_:)`` for a newer format.
   static func formatVersion(
     ofCopyOf path: String, with names: Set<String>, _ files: any StoreFiles
-  ) throws(EngineError) -> Int {
+  ) throws(StoreError) -> Int {
     let version = try readableVersion(in: path, files) ?? StoreMarker.plainVersion
     return StoreMarker.formatVersion(version, of: names)
   }
 
   /// Makes the store one that may have segments, if it is not.
-  static func requireSegments(in path: String, _ files: any StoreFiles) throws(EngineError) {
+  static func requireSegments(in path: String, _ files: any StoreFiles) throws(StoreError) {
     guard try formatVersion(in: path, files) < StoreMarker.segmentVersion else { return }
     try writeMarker(in: path, of: StoreMarker.segmentVersion, files)
   }
@@ -204,7 +204,7 @@ struct StoreDirectory: ~Copyable {
   ///
   /// A copy that an earlier version of this library made may have such a marker.
   static func correctMarker(in path: String, _ files: any StoreFiles) {
-    do throws(EngineError) {
+    do throws(StoreError) {
       try requireSegments(in: path, files)
     } catch {
       // The disk may be full, and an opening must not need room. The next one tries again.
@@ -214,7 +214,7 @@ struct StoreDirectory: ~Copyable {
   /// Makes the files in a directory a store, by writing its marker.
   static func writeMarker(
     in path: String, of version: Int = StoreMarker.plainVersion, _ files: any StoreFiles
-  ) throws(EngineError) {
+  ) throws(StoreError) {
     let new = "\(path)/\(Name.newMarker)"
     try files.replace(new, with: Array(StoreMarker.contents(of: version).utf8))
     try files.move(new, to: "\(path)/\(Name.marker)")

@@ -30,7 +30,7 @@ package enum StoreMarker {
   /// Whether a directory is a store's or a backup's, and not another program's database.
   package static func isPresent(
     in directory: String, _ files: any StoreFiles
-  ) throws(EngineError) -> Bool {
+  ) throws(StoreError) -> Bool {
     for name in [fileName, BackupManifest.fileName] {
       if try files.kind(of: "\(directory)/\(name)") != nil { return true }
     }
@@ -40,7 +40,7 @@ package enum StoreMarker {
   /// Throws if a directory at `path` is in a later format than `known`.
   package static func checkKnown(
     _ version: Int, of path: String, upTo known: Int = formatVersion
-  ) throws(EngineError) {
+  ) throws(StoreError) {
     guard version <= known else {
       throw .incompatible(
         "\(path) has format version \(version); this version reads formats up to \(known)")

@@ -32,7 +32,7 @@ extension ValueBuffer {
   /// False if the key is absent; the buffer is then empty.
   mutating func read(
     _ key: RawSpan, from database: OpaquePointer
-  ) throws(EngineError) -> Bool {
+  ) throws(StoreError) -> Bool {
     var found = false
     let status = key.withUnsafeBytes { key in
       clarder_get(database, clarder_slice(key), memory.handle, &found)
@@ -44,7 +44,7 @@ extension ValueBuffer {
   /// The value under `key` of a LevelDB database, in an array of its own; nil if it is absent.
   static func value(
     under key: [UInt8], of database: OpaquePointer
-  ) throws(EngineError) -> [UInt8]? {
+  ) throws(StoreError) -> [UInt8]? {
     var buffer = ValueBuffer()
     guard try buffer.read(key.span.bytes, from: database) else { return nil }
     return buffer.withBytes { [UInt8]($0) }

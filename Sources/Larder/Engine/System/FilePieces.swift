@@ -26,13 +26,13 @@ private let pieceBytes = 1 << 20
 
 extension StoreFiles {
   /// Reads a file; nil if there is none.
-  func digest(of path: String) throws(EngineError) -> FileDigest? {
-    try readPieces(of: path) { _, _ throws(EngineError) in }
+  func digest(of path: String) throws(StoreError) -> FileDigest? {
+    try readPieces(of: path) { _, _ throws(StoreError) in }
   }
 
-  package func copy(_ path: String, to other: String) throws(EngineError) -> FileDigest? {
+  package func copy(_ path: String, to other: String) throws(StoreError) -> FileDigest? {
     var copy: (any StoreFile)?
-    let digest = try readPieces(of: path) { piece, offset throws(EngineError) in
+    let digest = try readPieces(of: path) { piece, offset throws(StoreError) in
       if copy == nil { copy = try make(other) }
       try copy?.write(piece, UnsafeRawBufferPointer(start: nil, count: 0), at: offset)
     }
@@ -45,14 +45,14 @@ extension StoreFiles {
   ///
   /// After a failed sync, the system may take bytes for written that the device does not have. The
   /// next sync then writes only what was changed since.
-  func rewrite(_ path: String) throws(EngineError) {
+  func rewrite(_ path: String) throws(StoreError) {
     guard let file = try openFile(path, forWriting: true) else { return }
-    _ = try readPieces(of: path) { piece, offset throws(EngineError) in
+    _ = try readPieces(of: path) { piece, offset throws(StoreError) in
       try file.write(piece, UnsafeRawBufferPointer(start: nil, count: 0), at: offset)
     }
   }
 
-  private func make(_ path: String) throws(EngineError) -> any StoreFile {
+  private func make(_ path: String) throws(StoreError) -> any StoreFile {
     try create(path, with: [])
     guard let file = try openFile(path, forWriting: true) else { throw .io("\(path) is missing") }
     return file
@@ -61,8 +61,8 @@ extension StoreFiles {
   /// Calls `body` with each piece of a file and its place; returns nil if there is no file.
   private func readPieces(
     of path: String,
-    _ body: (_ piece: UnsafeRawBufferPointer, _ offset: Int) throws(EngineError) -> Void
-  ) throws(EngineError) -> FileDigest? {
+    _ body: (_ piece: UnsafeRawBufferPointer, _ offset: Int) throws(StoreError) -> Void
+  ) throws(StoreError) -> FileDigest? {
     // Open for all pieces: a file that is deleted meanwhile is still read to its end.
     guard let file = try openFile(path) else { return nil }
     var digest = FileDigest()

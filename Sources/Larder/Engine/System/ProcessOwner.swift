@@ -20,10 +20,10 @@ package struct ProcessOwner: Sendable {
   /// Whether the owner was itself forked from a process that had opened a store.
   var isForked: Bool { forks > 0 }
 
-  /// Throws ``EngineError/locked(pid:)`` in a child process of the owner.
+  /// Throws ``StoreError/locked(pid:)`` in a child process of the owner.
   ///
   /// Call it before taking any lock: in the child, the thread that held the lock may be missing.
-  func require() throws(EngineError) {
+  func require() throws(StoreError) {
     guard isCurrent else { throw .locked(pid: process) }
   }
 }

@@ -21,7 +21,7 @@ package struct SystemFiles: StoreFiles {
 
   package var environment: OpaquePointer? { nil }
 
-  package func kind(of path: String) throws(EngineError) -> FileKind? {
+  package func kind(of path: String) throws(StoreError) -> FileKind? {
     var status = stat()
     guard stat(path, &status) == 0 else {
       if errno == ENOENT { return nil }
@@ -30,13 +30,13 @@ package struct SystemFiles: StoreFiles {
     return status.st_mode & S_IFMT == S_IFDIR ? .directory : .other
   }
 
-  package func realPath(_ path: String) throws(EngineError) -> String {
+  package func realPath(_ path: String) throws(StoreError) -> String {
     guard let real = realpath(path, nil) else { throw failure("cannot resolve", path) }
     defer { free(real) }
     return String(cString: real)
   }
 
-  package func names(in path: String) throws(EngineError) -> Set<String> {
+  package func names(in path: String) throws(StoreError) -> Set<String> {
     guard let stream = opendir(path) else { throw failure("cannot list", path) }
     defer { closedir(stream) }
     var names: Set<String> = []
@@ -52,19 +52,19 @@ package struct SystemFiles: StoreFiles {
     return names
   }
 
-  package func requireWritable(_ path: String) throws(EngineError) {
+  package func requireWritable(_ path: String) throws(StoreError) {
     guard faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) == 0 else {
       throw failure("cannot write to the directory", path)
     }
   }
 
-  package func makeDirectory(_ path: String) throws(EngineError) {
+  package func makeDirectory(_ path: String) throws(StoreError) {
     guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
       throw failure("cannot make the directory", path)
     }
   }
 
-  package func byteCount(of path: String) throws(EngineError) -> Int? {
+  package func byteCount(of path: String) throws(StoreError) -> Int? {
     var status = stat()
     guard stat(path, &status) == 0 else {
       if errno == ENOENT || errno == ENOTDIR { return nil }
@@ -73,7 +73,7 @@ package struct SystemFiles: StoreFiles {
     return Int(status.st_size)
   }
 
-  package func read(_ path: String, limit: Int?) throws(EngineError) -> [UInt8] {
+  package func read(_ path: String, limit: Int?) throws(StoreError) -> [UInt8] {
     let file = try OpenFile(path, O_RDONLY)
     guard let limit else {
       let count = try file.count()
@@ -87,24 +87,24 @@ package struct SystemFiles: StoreFiles {
 
   package func read(
     _ path: String, from offset: Int, count: Int
-  ) throws(EngineError) -> [UInt8] {
+  ) throws(StoreError) -> [UInt8] {
     try OpenFile(path, O_RDONLY).read(upTo: count, from: offset)
   }
 
-  package func replace(_ path: String, with bytes: [UInt8]) throws(EngineError) {
+  package func replace(_ path: String, with bytes: [UInt8]) throws(StoreError) {
     let file = try OpenFile(path, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW)
     try file.write(bytes)
     try file.synchronize()
   }
 
-  package func create(_ path: String, with bytes: [UInt8]) throws(EngineError) {
+  package func create(_ path: String, with bytes: [UInt8]) throws(StoreError) {
     try OpenFile(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW).write(bytes)
   }
 
   package func openFile(
     _ path: String, forWriting: Bool
-  ) throws(EngineError) -> (any StoreFile)? {
-    do throws(EngineError) {
+  ) throws(StoreError) -> (any StoreFile)? {
+    do throws(StoreError) {
       return try SystemFile(path, forWriting ? O_RDWR | O_NOFOLLOW : O_RDONLY)
     } catch {
       guard try kind(of: path) == nil else { throw error }
@@ -112,30 +112,30 @@ package struct SystemFiles: StoreFiles {
     }
   }
 
-  package func link(_ path: String, as other: String) throws(EngineError) -> LinkOutcome {
+  package func link(_ path: String, as other: String) throws(StoreError) -> LinkOutcome {
     var status = stat()
     if stat(path, &status) == 0 { try requireFile(status, at: path) }
     if linkat(AT_FDCWD, path, AT_FDCWD, other, 0) == 0 { return .made }
     return errno == ENOENT ? .missing : .refused
   }
 
-  package func allocate(_ path: String, count: Int) throws(EngineError) {
+  package func allocate(_ path: String, count: Int) throws(StoreError) {
     let file = try OpenFile(path, O_RDWR | O_CREAT | O_NOFOLLOW)
     let held = try file.count()
     if held < count { try file.allocate(count, from: held) }
   }
 
-  package func truncate(_ path: String, to count: Int) throws(EngineError) {
+  package func truncate(_ path: String, to count: Int) throws(StoreError) {
     let file = try OpenFile(path, O_RDWR | O_NOFOLLOW)
     try file.truncate(to: count)
     try file.synchronize()
   }
 
-  package func move(_ path: String, to other: String) throws(EngineError) {
+  package func move(_ path: String, to other: String) throws(StoreError) {
     guard rename(path, other) == 0 else { throw failure("cannot rename", path) }
   }
 
-  package func exchange(_ path: String, with other: String) throws(EngineError) {
+  package func exchange(_ path: String, with other: String) throws(StoreError) {
     let failed = clarder_exchange(path, other)
     guard failed == 0 else {
       errno = failed
@@ -143,29 +143,29 @@ package struct SystemFiles: StoreFiles {
     }
   }
 
-  package func remove(_ path: String) throws(EngineError) {
+  package func remove(_ path: String) throws(StoreError) {
     guard unlink(path) == 0 else { throw failure("cannot remove", path) }
   }
 
-  package func removeDirectory(_ path: String) throws(EngineError) {
+  package func removeDirectory(_ path: String) throws(StoreError) {
     guard rmdir(path) == 0 else { throw failure("cannot remove", path) }
   }
 
-  package func synchronize(_ path: String) throws(EngineError) {
+  package func synchronize(_ path: String) throws(StoreError) {
     try OpenFile(path, O_RDONLY).synchronize()
   }
 
-  package func synchronizeDirectory(_ path: String) throws(EngineError) {
+  package func synchronizeDirectory(_ path: String) throws(StoreError) {
     try OpenFile(path, O_RDONLY | O_DIRECTORY).synchronize()
   }
 
-  package func availableBytes(in path: String) throws(EngineError) -> UInt64 {
+  package func availableBytes(in path: String) throws(StoreError) -> UInt64 {
     var status = statvfs()
     guard statvfs(path, &status) == 0 else { throw failure("cannot look at", path) }
     return UInt64(status.f_bavail) * UInt64(status.f_frsize)
   }
 
-  package func takeGuard(at path: String) throws(EngineError) -> any FileGuard {
+  package func takeGuard(at path: String) throws(StoreError) -> any FileGuard {
     try SystemFileGuard(path)
   }
 }
@@ -177,14 +177,14 @@ private final class SystemFileGuard: FileGuard {
   private let identity: OpenFile.Identity
   private let forks = ForkCount.watch()
 
-  init(_ path: String) throws(EngineError) {
+  init(_ path: String) throws(StoreError) {
     let file = try OpenFile(path, O_RDWR | O_CREAT | O_NOFOLLOW)
     guard try file.lock() else {
       let text = String(decoding: try file.read(upTo: 32), as: UTF8.self)
       throw .locked(pid: Int32(text.prefix { $0 != "\n" }))
     }
     try file.truncate(to: 0)
-    do throws(EngineError) {
+    do throws(StoreError) {
       try file.write(Array("\(getpid())\n".utf8))
     } catch {
       // The disk is full, or files may not grow. The lock keeps others out nevertheless; they just
@@ -195,7 +195,7 @@ private final class SystemFileGuard: FileGuard {
     self.file = Mutex(file)
   }
 
-  func isInPlace() throws(EngineError) -> Bool {
+  func isInPlace() throws(StoreError) -> Bool {
     var status = stat()
     guard stat(path, &status) == 0 else {
       if errno == ENOENT || errno == ENOTDIR { return false }
@@ -223,28 +223,28 @@ private final class SystemFileGuard: FileGuard {
 private final class SystemFile: StoreFile {
   private let file: OpenFile
 
-  init(_ path: String, _ flags: Int32) throws(EngineError) { file = try OpenFile(path, flags) }
+  init(_ path: String, _ flags: Int32) throws(StoreError) { file = try OpenFile(path, flags) }
 
-  func byteCount() throws(EngineError) -> Int { try file.count() }
+  func byteCount() throws(StoreError) -> Int { try file.count() }
 
   func read(
     into first: UnsafeMutableRawBufferPointer, _ second: UnsafeMutableRawBufferPointer,
     at offset: Int
-  ) throws(EngineError) -> Int {
+  ) throws(StoreError) -> Int {
     try file.read(into: first, second, at: offset)
   }
 
   func write(
     _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer, at offset: Int
-  ) throws(EngineError) {
+  ) throws(StoreError) {
     try file.write(first, second, at: offset)
   }
 
-  func allocate(upTo end: Int) throws(EngineError) { try file.allocate(upTo: end) }
+  func allocate(upTo end: Int) throws(StoreError) { try file.allocate(upTo: end) }
 
-  func truncate(to count: Int) throws(EngineError) { try file.truncate(to: count) }
+  func truncate(to count: Int) throws(StoreError) { try file.truncate(to: count) }
 
-  func synchronize() throws(EngineError) { try file.synchronize() }
+  func synchronize() throws(StoreError) { try file.synchronize() }
 }
 
 /// An open file or directory, which is closed when this value ends.
@@ -255,7 +255,7 @@ private struct OpenFile: ~Copyable {
   private let descriptor: Int32
   private let forks = ForkCount.current
 
-  init(_ path: String, _ flags: Int32) throws(EngineError) {
+  init(_ path: String, _ flags: Int32) throws(StoreError) {
     self.path = path
     descriptor = open(path, flags | O_CLOEXEC | O_NONBLOCK, 0o600 as mode_t)
     guard descriptor >= 0 else {
@@ -274,13 +274,13 @@ private struct OpenFile: ~Copyable {
   }
 
   /// Takes the exclusive lock of the file; false if another open file has it.
-  func lock() throws(EngineError) -> Bool {
+  func lock() throws(StoreError) -> Bool {
     if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
     if errno == EWOULDBLOCK { return false }
     throw failure("cannot lock", path)
   }
 
-  func count() throws(EngineError) -> Int { Int(try status().st_size) }
+  func count() throws(StoreError) -> Int { Int(try status().st_size) }
 
   /// The identity of a file, which is unique while the file is open.
   struct Identity: Equatable {
@@ -292,16 +292,16 @@ private struct OpenFile: ~Copyable {
     }
   }
 
-  func identity() throws(EngineError) -> Identity { Identity(try status()) }
+  func identity() throws(StoreError) -> Identity { Identity(try status()) }
 
-  private func status() throws(EngineError) -> stat {
+  private func status() throws(StoreError) -> stat {
     var status = stat()
     guard fstat(descriptor, &status) == 0 else { throw failure("cannot look at", path) }
     return status
   }
 
   /// The bytes of the file from `offset` on, at most `limit`.
-  func read(upTo limit: Int, from offset: Int = 0) throws(EngineError) -> [UInt8] {
+  func read(upTo limit: Int, from offset: Int = 0) throws(StoreError) -> [UInt8] {
     // A limit may come from a damaged file.
     let limit = min(limit, try count() - offset)
     // An array without capacity writes into the empty array that all threads share.
@@ -320,12 +320,12 @@ private struct OpenFile: ~Copyable {
     return bytes
   }
 
-  func truncate(to count: Int) throws(EngineError) {
+  func truncate(to count: Int) throws(StoreError) {
     guard ftruncate(descriptor, off_t(count)) == 0 else { throw failure("cannot cut", path) }
   }
 
   /// Enlarges the file from `held` to `count` bytes, all allocated.
-  func allocate(_ count: Int, from held: Int) throws(EngineError) {
+  func allocate(_ count: Int, from held: Int) throws(StoreError) {
     #if canImport(Darwin)
       var room = fstore_t(
         fst_flags: UInt32(F_ALLOCATEALL), fst_posmode: F_PEOFPOSMODE, fst_offset: 0,
@@ -342,7 +342,7 @@ private struct OpenFile: ~Copyable {
   }
 
   /// Allocates room up to `end` and keeps the size of the file.
-  func allocate(upTo end: Int) throws(EngineError) {
+  func allocate(upTo end: Int) throws(StoreError) {
     let held = try count()
     guard held < end else { return }
     errno = clarder_allocate(descriptor, Int64(held), Int64(end - held))
@@ -350,7 +350,7 @@ private struct OpenFile: ~Copyable {
   }
 
   /// Writes `bytes` at the start of the file.
-  func write(_ bytes: [UInt8]) throws(EngineError) {
+  func write(_ bytes: [UInt8]) throws(StoreError) {
     var done = 0
     while done < bytes.count {
       let more = bytes.withUnsafeBytes { buffer in
@@ -366,7 +366,7 @@ private struct OpenFile: ~Copyable {
   func read(
     into first: UnsafeMutableRawBufferPointer, _ second: UnsafeMutableRawBufferPointer,
     at offset: Int
-  ) throws(EngineError) -> Int {
+  ) throws(StoreError) -> Int {
     var done = 0
     while done < first.count + second.count {
       let more = withPieces(first, second, from: done) { pieces, count in
@@ -382,7 +382,7 @@ private struct OpenFile: ~Copyable {
   /// Writes `first` and then `second`.
   func write(
     _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer, at offset: Int
-  ) throws(EngineError) {
+  ) throws(StoreError) {
     var done = 0
     while done < first.count + second.count {
       let (first, second) = (
@@ -413,7 +413,7 @@ private struct OpenFile: ~Copyable {
   }
 
   /// Waits until the file, or the names in the directory, are on the device.
-  func synchronize() throws(EngineError) {
+  func synchronize() throws(StoreError) {
     #if canImport(Darwin)
       guard fcntl(descriptor, F_FULLFSYNC) == 0 || fsync(descriptor) == 0 else {
         throw failure("cannot sync", path)
@@ -425,16 +425,16 @@ private struct OpenFile: ~Copyable {
 }
 
 /// Throws if the status is neither of a file nor of a directory.
-private func requireFile(_ status: stat, at path: String) throws(EngineError) {
+private func requireFile(_ status: stat, at path: String) throws(StoreError) {
   guard [S_IFREG, S_IFDIR].contains(status.st_mode & S_IFMT) else { throw notFile(path) }
 }
 
-private func notFile(_ path: String) -> EngineError {
+private func notFile(_ path: String) -> StoreError {
   .io("cannot open \(path): it is a FIFO, a socket or a device, and not a file")
 }
 
 /// The failure that `errno` stands for.
-private func failure(_ what: String, _ path: String) -> EngineError {
+private func failure(_ what: String, _ path: String) -> StoreError {
   let number = errno
   if number == ENOSPC || number == EDQUOT { return .diskFull }
   return .io("\(what) \(path): \(String(cString: strerror(number)))")

@@ -32,7 +32,7 @@ struct EngineSide: Side {
     var buffer = ValueBuffer()
     var right = 0
     for record in plan.order {
-      let isFound = try plan.withKey(record) { key throws(EngineError) in
+      let isFound = try plan.withKey(record) { key throws(StoreError) in
         try engine.get(key, into: &buffer)
       }
       if isFound, buffer.withBytes({ plan.matches($0, record) }) { right += 1 }

@@ -25,9 +25,9 @@ package struct Backup {
 
   /// Reads the manifest of the backup in the directory at `path`.
   ///
-  /// - Throws: ``EngineError/incompatible(_:)`` when it is not a backup, or has a later version;
-  ///   ``EngineError/corrupt(_:)`` when its manifest is damaged; ``EngineError/io(_:)``.
-  package init(at path: String, files: any StoreFiles = SystemFiles()) throws(EngineError) {
+  /// - Throws: ``StoreError/incompatible(_:)`` when it is not a backup, or has a later version;
+  ///   ``StoreError/corrupt(_:)`` when its manifest is damaged; ``StoreError/io(_:)``.
+  package init(at path: String, files: any StoreFiles = SystemFiles()) throws(StoreError) {
     guard !path.utf8.contains(0) else { throw .invalidArgument("the path contains a NUL") }
     self.path = try files.realPath(path)
     self.files = files
@@ -41,7 +41,7 @@ package struct Backup {
   /// The faults of the backup's files, each with the name of the file.
   ///
   /// - Complexity: Reads every file.
-  package func faults() throws(EngineError) -> [String] {
+  package func faults() throws(StoreError) -> [String] {
     let names = try files.names(in: path)
     let known = Set(
       manifest.files.map(\.name) + [
@@ -49,9 +49,9 @@ package struct Backup {
       ])
     var faults = names.subtracting(known).sorted().map { "\(path)/\($0) is not of the backup" }
     for file in manifest.files {
-      do throws(EngineError) {
+      do throws(StoreError) {
         try require(try files.digest(of: "\(path)/\(file.name)"), of: file)
-      } catch .corrupt(let message) {
+      } catch .corrupt(_, _, let message?) {
         faults.append(message)
       }
     }
@@ -62,11 +62,11 @@ package struct Backup {
   ///
   /// All files are checked before any is copied.
   ///
-  /// - Throws: ``EngineError/corrupt(_:)`` with the name of a file that is damaged, missing, or not
-  ///   of the backup; ``EngineError/invalidArgument(_:)`` and ``EngineError/locked(pid:)`` for
-  ///   `target`; ``EngineError/io(_:)``, ``EngineError/diskFull``. `target` is then as it was
+  /// - Throws: ``StoreError/corrupt(_:)`` with the name of a file that is damaged, missing, or not
+  ///   of the backup; ``StoreError/invalidArgument(_:)`` and ``StoreError/locked(pid:)`` for
+  ///   `target`; ``StoreError/io(_:)``, ``StoreError/diskFull``. `target` is then as it was
   ///   before.
-  package func restore(to target: String) throws(EngineError) {
+  package func restore(to target: String) throws(StoreError) {
     if let fault = try faults().first { throw .corrupt(fault) }
     var partial = try PartialDirectory(for: target, outside: path, files: files)
     for file in manifest.files {
@@ -83,7 +83,7 @@ package struct Backup {
   /// Throws unless a file was found as the manifest describes it.
   private func require(
     _ found: FileDigest?, of file: BackupManifest.File
-  ) throws(EngineError) {
+  ) throws(StoreError) {
     guard let found else { throw .corrupt("\(path)/\(file.name) is missing") }
     guard found == file.digest else {
       throw .corrupt("\(path)/\(file.name) is damaged: size or checksum are not the backup's")
@@ -92,7 +92,7 @@ package struct Backup {
 }
 
 extension LevelDBEngine {
-  package func backup(to target: String, date: Double) throws(EngineError) {
+  package func backup(to target: String, date: Double) throws(StoreError) {
     try enter()
     leave()
     let files = options.files
@@ -121,19 +121,19 @@ extension LevelDBEngine {
   }
 
   /// Captures the store, with all writes acknowledged so far.
-  private func capture(into directory: String) throws(EngineError) -> StoreCapture {
+  private func capture(into directory: String) throws(StoreError) -> StoreCapture {
     // Rows of the capture may name any segment that is there now.
-    try collection.withLock { _ throws(EngineError) in
+    try collection.withLock { _ throws(StoreError) in
       try captureWithSegments(into: directory)
     }
   }
 
   private func captureWithSegments(
     into directory: String
-  ) throws(EngineError) -> StoreCapture {
+  ) throws(StoreError) -> StoreCapture {
     try enter()
     defer { leave() }
-    let acknowledged = try queue.withWriter { writer throws(EngineError) in
+    let acknowledged = try queue.withWriter { writer throws(StoreError) in
       writer.sealSegment(noting: true)
       return try writer.endOfLogs()
     }
@@ -153,7 +153,7 @@ extension LevelDBEngine {
       }
     }
     // The files were found by their path: check that the directory is still in place.
-    _ = try queue.withWriter { writer throws(EngineError) in try writer.endOfLogs() }
+    _ = try queue.withWriter { writer throws(StoreError) in try writer.endOfLogs() }
     return capture
   }
 }

@@ -50,10 +50,10 @@ package struct BackupManifest: Hashable, Sendable {
 
   /// Reads the bytes of the file at `path`.
   ///
-  /// - Throws: ``EngineError/incompatible(_:)`` when the backup or its store has a later format
-  ///   version; ``EngineError/corrupt(_:)`` when the file is damaged. Both name the file.
-  package init(_ bytes: [UInt8], at path: String) throws(EngineError) {
-    let damage = EngineError.corrupt("\(path) is damaged")
+  /// - Throws: ``StoreError/incompatible(_:)`` when the backup or its store has a later format
+  ///   version; ``StoreError/corrupt(_:)`` when the file is damaged. Both name the file.
+  package init(_ bytes: [UInt8], at path: String) throws(StoreError) {
+    let damage = StoreError.corrupt("\(path) is damaged")
     let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
     // The file ends with the end of its last line.
     guard lines.count > 4, lines[lines.count - 1].isEmpty else { throw damage }

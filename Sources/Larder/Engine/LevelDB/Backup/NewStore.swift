@@ -11,11 +11,11 @@ package struct NewStore: ~Copyable {
   ///   - target: The store's directory. Its parent must exist.
   ///   - source: A directory that must not contain `target`, its path without links; nil for none.
   ///   - options: The settings of the engine.
-  /// - Throws: ``EngineError/invalidArgument(_:)`` and ``EngineError/locked(pid:)`` for `target`;
-  ///   ``EngineError/io(_:)``, ``EngineError/diskFull``. Nothing is left behind.
+  /// - Throws: ``StoreError/invalidArgument(_:)`` and ``StoreError/locked(pid:)`` for `target`;
+  ///   ``StoreError/io(_:)``, ``StoreError/diskFull``. Nothing is left behind.
   package init(
     at target: String, outside source: String? = nil, options: LevelDBOptions = LevelDBOptions()
-  ) throws(EngineError) {
+  ) throws(StoreError) {
     let directory = try PartialDirectory(for: target, outside: source, files: SystemFiles())
     engine = try LevelDBEngine(at: directory.path, options: options, lock: directory.lock)
     self.directory = directory
@@ -23,7 +23,7 @@ package struct NewStore: ~Copyable {
 
   deinit {
     // LevelDB must not write to the directory while its files are deleted.
-    do throws(EngineError) {
+    do throws(StoreError) {
       try engine.close()
     } catch {
       return
@@ -31,7 +31,7 @@ package struct NewStore: ~Copyable {
   }
 
   /// Closes the store, which is then on the device, and gives it its name.
-  package mutating func finish() throws(EngineError) {
+  package mutating func finish() throws(StoreError) {
     try engine.flush()
     try engine.close()
     try directory.finish()

@@ -20,12 +20,12 @@ struct PartialDirectory: ~Copyable {
   ///   - target: The final path. Its parent must exist.
   ///   - source: A directory that must not contain `target`, its path without links; nil for none.
   ///   - files: The file layer.
-  /// - Throws: ``EngineError/invalidArgument(_:)`` when something is at `target` or it lies in
-  ///   `source`; ``EngineError/locked(pid:)`` when it is being created already;
-  ///   ``EngineError/io(_:)``, ``EngineError/diskFull``. Nothing was changed.
+  /// - Throws: ``StoreError/invalidArgument(_:)`` when something is at `target` or it lies in
+  ///   `source`; ``StoreError/locked(pid:)`` when it is being created already;
+  ///   ``StoreError/io(_:)``, ``StoreError/diskFull``. Nothing was changed.
   init(
     for target: String, outside source: String?, files: any StoreFiles
-  ) throws(EngineError) {
+  ) throws(StoreError) {
     guard !target.utf8.contains(0) else { throw .invalidArgument("the path contains a NUL") }
     let (parent, name) = try Self.place(of: target, files)
     let real = parent == "/" ? "/\(name)" : "\(parent)/\(name)"
@@ -40,11 +40,11 @@ struct PartialDirectory: ~Copyable {
       throw .invalidArgument("\(path) is in the way")
     }
     let lock: any FileGuard
-    do throws(EngineError) {
+    do throws(StoreError) {
       lock = try files.takeGuard(at: "\(path)/\(StoreMarker.guardFileName)")
     } catch {
       // An empty directory is removed; without the lock nothing else is touched.
-      Self.ignoringFailure { () throws(EngineError) in try files.removeDirectory(path) }
+      Self.ignoringFailure { () throws(StoreError) in try files.removeDirectory(path) }
       throw error
     }
     // Another process may have finished in between, and then the guard belongs to its directory.
@@ -55,7 +55,7 @@ struct PartialDirectory: ~Copyable {
 
   deinit {
     if !isFinished {
-      Self.ignoringFailure { () throws(EngineError) in
+      Self.ignoringFailure { () throws(StoreError) in
         try Self.empty(path, files)
         try files.removeTree(path)
       }
@@ -64,7 +64,7 @@ struct PartialDirectory: ~Copyable {
   }
 
   /// Syncs the directory, whose files are on the device, and renames it to its target.
-  mutating func finish() throws(EngineError) {
+  mutating func finish() throws(StoreError) {
     try files.synchronizeDirectory(path)
     try Self.requireFree(target, files)
     try files.move(path, to: target)
@@ -76,7 +76,7 @@ struct PartialDirectory: ~Copyable {
   /// The target's parent, its path without links, and the target's name in it.
   private static func place(
     of target: String, _ files: any StoreFiles
-  ) throws(EngineError) -> (parent: String, name: String) {
+  ) throws(StoreError) -> (parent: String, name: String) {
     var path = target
     while path.count > 1, path.hasSuffix("/") { path.removeLast() }
     if try files.kind(of: path) == .directory { path = try files.realPath(path) }
@@ -91,7 +91,7 @@ struct PartialDirectory: ~Copyable {
 
   private static func requireFree(
     _ path: String, _ files: any StoreFiles
-  ) throws(EngineError) {
+  ) throws(StoreError) {
     switch try files.kind(of: path) {
     case nil: return
     case .directory where try files.names(in: path).isEmpty: return
@@ -102,8 +102,8 @@ struct PartialDirectory: ~Copyable {
   /// Cleans up after a failure, which is the error to throw.
   ///
   /// The next directory for the same target removes the rest.
-  private static func ignoringFailure(_ body: () throws(EngineError) -> Void) {
-    do throws(EngineError) {
+  private static func ignoringFailure(_ body: () throws(StoreError) -> Void) {
+    do throws(StoreError) {
       try body()
     } catch {
       return
@@ -111,7 +111,7 @@ struct PartialDirectory: ~Copyable {
   }
 
   /// Removes all files but the guard, which marks the directory as ours after a crash.
-  private static func empty(_ path: String, _ files: any StoreFiles) throws(EngineError) {
+  private static func empty(_ path: String, _ files: any StoreFiles) throws(StoreError) {
     for name in try files.names(in: path) where name != StoreMarker.guardFileName {
       try files.remove("\(path)/\(name)")
     }

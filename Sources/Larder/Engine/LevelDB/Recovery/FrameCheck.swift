@@ -61,17 +61,17 @@ struct FrameCheck {
   ///   names in segments that are not sealed.
   mutating func end(
     of logs: [LogSurvey.Log], before end: (log: Int, place: Int)?
-  ) throws(EngineError) -> (log: Int, place: Int)? {
+  ) throws(StoreError) -> (log: Int, place: Int)? {
     if try !mayNameSegments(), try reader.numbers().isEmpty { return end }
     for (index, log) in logs.enumerated() where index <= end?.log ?? .max {
       let bytes = try reader.files.read("\(reader.directory)/\(log.name)", limit: nil)
       let limit = index == end?.log ? end?.place ?? .max : .max
-      try Self.forEachPut(in: bytes, before: limit) { _, key, row throws(EngineError) in
+      try Self.forEachPut(in: bytes, before: limit) { _, key, row throws(StoreError) in
         try note(row, under: key)
       }
       guard index == logs.count - 1 else { continue }
       var place: Int?
-      try Self.forEachPut(in: bytes, before: limit) { start, key, row throws(EngineError) in
+      try Self.forEachPut(in: bytes, before: limit) { start, key, row throws(StoreError) in
         if place == nil, try isLost(row, under: key) { place = start }
       }
       if let place { return (index, place) }
@@ -83,7 +83,7 @@ struct FrameCheck {
   ///
   /// With `ownsFiles`, it gives back the room that was allocated in advance. Otherwise another
   /// process may be appending to them. After a failed sync, it writes the segments again.
-  func synchronize(ownsFiles: Bool, afterFailedSync: Bool) throws(EngineError) {
+  func synchronize(ownsFiles: Bool, afterFailedSync: Bool) throws(StoreError) {
     let unsealed = segments.filter { !$0.value }.keys.sorted()
     guard !unsealed.isEmpty else { return }
     for number in unsealed {
@@ -99,7 +99,7 @@ struct FrameCheck {
   }
 
   /// Whether the store's format allows segments: all of them may have been lost.
-  private func mayNameSegments() throws(EngineError) -> Bool {
+  private func mayNameSegments() throws(StoreError) -> Bool {
     try StoreDirectory.formatVersion(in: reader.directory, reader.files)
       >= StoreMarker.segmentVersion
   }
@@ -107,12 +107,12 @@ struct FrameCheck {
   /// Calls `body` with each put in the records of a log before `end`, and where its record begins.
   private static func forEachPut(
     in log: [UInt8], before end: Int,
-    _ body: (_ start: Int, _ key: RawSpan, _ value: RawSpan) throws(EngineError) -> Void
-  ) throws(EngineError) {
+    _ body: (_ start: Int, _ key: RawSpan, _ value: RawSpan) throws(StoreError) -> Void
+  ) throws(StoreError) {
     var scan = LogScan(log, of: .batches(minimumSequence: 0))
     while let record = scan.next(), record.start < end {
-      try scan.withBytes(of: record) { batch throws(EngineError) in
-        try LogBatch.forEachPut(in: batch) { key, value throws(EngineError) in
+      try scan.withBytes(of: record) { batch throws(StoreError) in
+        try LogBatch.forEachPut(in: batch) { key, value throws(StoreError) in
           try body(record.start, key, value)
         }
       }
@@ -120,7 +120,7 @@ struct FrameCheck {
   }
 
   /// Notes the place that a row is, or the segment that it names.
-  private mutating func note(_ row: RawSpan, under key: RawSpan) throws(EngineError) {
+  private mutating func note(_ row: RawSpan, under key: RawSpan) throws(StoreError) {
     if let place = SyncedPlace(row, under: key) {
       synced = max(synced, place)
     } else if let frame = frame(of: row, under: key) {
@@ -131,7 +131,7 @@ struct FrameCheck {
   /// Whether a row names a frame that is not there, and that may never have been synced.
   private mutating func isLost(
     _ row: RawSpan, under key: RawSpan
-  ) throws(EngineError) -> Bool {
+  ) throws(StoreError) -> Bool {
     guard let frame = frame(of: row, under: key), !synced.isBehind(frame),
       try !isSealed(frame.segment)
     else { return false }
@@ -152,7 +152,7 @@ struct FrameCheck {
     }
   }
 
-  private mutating func isSealed(_ number: UInt32) throws(EngineError) -> Bool {
+  private mutating func isSealed(_ number: UInt32) throws(StoreError) -> Bool {
     if let known = segments[number] { return known }
     let path = reader.path(of: number)
     guard try reader.files.kind(of: path) != nil else { return false }

@@ -98,7 +98,7 @@ package struct LogSurvey: Sendable {
   }
 
   /// The numbers of the logs in a directory, in order.
-  static func numbers(in directory: String, _ files: any StoreFiles) throws(EngineError) -> [UInt64]
+  static func numbers(in directory: String, _ files: any StoreFiles) throws(StoreError) -> [UInt64]
   {
     try files.names(in: directory).compactMap(number(of:)).sorted()
   }

@@ -39,7 +39,7 @@ package struct Manifest: Sendable {
   /// A longer file does not name one.
   static func current(
     in directory: String, _ files: any StoreFiles
-  ) throws(EngineError) -> [UInt8]? {
+  ) throws(StoreError) -> [UInt8]? {
     try files.readIfPresent("\(directory)/CURRENT", limit: 64)
   }
 

@@ -49,12 +49,12 @@ package struct Recovery: Hashable, Sendable {
 ///   - ownsFiles: Whether no other process has the segments open, under other names.
 ///   - afterFailedSync: Whether this process has failed to sync a segment.
 /// - Returns: The bytes set aside; nil unless a power loss left a torn log or MANIFEST.
-/// - Throws: ``EngineError/corrupt(_:)`` when a log or the MANIFEST is damaged or missing: nothing
-///   was changed. ``EngineError/io(_:)`` and ``EngineError/diskFull`` from the file system.
+/// - Throws: ``StoreError/corrupt(_:)`` when a log or the MANIFEST is damaged or missing: nothing
+///   was changed. ``StoreError/io(_:)`` and ``StoreError/diskFull`` from the file system.
 package func recover(
   directory path: String, files: any StoreFiles, stamp: Stamp?, separation: ValueSeparation? = nil,
   ownsFiles: Bool = true, afterFailedSync: Bool = false
-) throws(EngineError) -> Recovery? {
+) throws(StoreError) -> Recovery? {
   guard let contents = try StoreContents(of: path, files: files) else { return nil }
   var plan = CutPlan(directory: path, files: files, stamp: stamp, separation: separation)
   plan.add(contents.name, bytes: contents.bytes, keeping: contents.keptBytes)
@@ -92,7 +92,7 @@ private struct StoreContents {
   let survey: LogSurvey
 
   /// Nil if there is no CURRENT.
-  init?(of path: String, files: any StoreFiles) throws(EngineError) {
+  init?(of path: String, files: any StoreFiles) throws(StoreError) {
     guard let current = try Manifest.current(in: path, files) else { return nil }
     let text = String(decoding: current, as: UTF8.self)
     name = String(text.dropLast())
@@ -126,8 +126,8 @@ private struct StoreContents {
 
   private static func survey(
     of manifest: Manifest, in path: String, names: Set<String>, files: any StoreFiles
-  ) throws(EngineError) -> LogSurvey {
-    try LogSurvey(of: manifest, in: path, names: names) { name throws(EngineError) in
+  ) throws(StoreError) -> LogSurvey {
+    try LogSurvey(of: manifest, in: path, names: names) { name throws(StoreError) in
       try files.read("\(path)/\(name)", limit: nil)
     }
   }
@@ -137,7 +137,7 @@ extension Manifest {
   /// Whether all files exist, and in full length those that `later` does not name.
   fileprivate func isWhole(
     beside later: Manifest, in path: String, names: Set<String>, files: any StoreFiles
-  ) throws(EngineError) -> Bool {
+  ) throws(StoreError) -> Bool {
     guard missingFile(in: names) == nil else { return false }
     for (number, table) in tables where later.tables[number] == nil {
       guard let name = Self.name(ofTable: number, among: names) else { return false }
@@ -189,7 +189,7 @@ private struct CutPlan {
   /// Plans to cut the log at `index` at `place`, and all logs after it.
   mutating func add(
     _ logs: [LogSurvey.Log], from index: Int, at place: Int
-  ) throws(EngineError) {
+  ) throws(StoreError) {
     for (number, log) in logs.enumerated() {
       let bytes = try files.read("\(directory)/\(log.name)", limit: nil)
       let kept = number < index ? bytes.count : number == index ? min(place, bytes.count) : 0
@@ -222,7 +222,7 @@ private struct CutPlan {
   }
 
   /// Copies the bytes to cut off, and waits until the copies are on the device.
-  func setAside() throws(EngineError) {
+  func setAside() throws(StoreError) {
     try files.makeDirectory(aside)
     let done = cuts.filter(\.isDone).map(\.name)
     for name in try files.names(in: aside).sorted() where !done.contains(name) {
@@ -235,7 +235,7 @@ private struct CutPlan {
     try files.synchronizeDirectory(directory)
   }
 
-  func cut() throws(EngineError) {
+  func cut() throws(StoreError) {
     // A MANIFEST comes first: its torn edit has not happened, whatever the logs contain.
     let logs = cuts.filter { !$0.name.hasPrefix("MANIFEST") }
     let manifest = cuts.filter { $0.name.hasPrefix("MANIFEST") }

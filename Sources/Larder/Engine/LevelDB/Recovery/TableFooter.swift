@@ -79,7 +79,7 @@ extension Manifest {
   /// - Complexity: A short read of each table.
   func requireSafeTables(
     in path: String, names: Set<String>, files: any StoreFiles
-  ) throws(EngineError) {
+  ) throws(StoreError) {
     for (number, table) in tables {
       guard let name = Self.name(ofTable: number, among: names) else { continue }
       let start = table.bytes - TableFooter.byteCount

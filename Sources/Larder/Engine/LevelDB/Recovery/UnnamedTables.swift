@@ -11,7 +11,7 @@ struct UnnamedTables {
   private let files: any StoreFiles
 
   /// Finds the tables in a store's directory; finds none if the MANIFEST cannot be read.
-  init(in directory: String, files: any StoreFiles) throws(EngineError) {
+  init(in directory: String, files: any StoreFiles) throws(StoreError) {
     self.files = files
     let current = try Manifest.current(in: directory, files) ?? []
     let name = String(decoding: current.dropLast(), as: UTF8.self)
@@ -28,7 +28,7 @@ struct UnnamedTables {
     }
   }
 
-  func remove() throws(EngineError) {
+  func remove() throws(StoreError) {
     for path in paths { try files.remove(path) }
   }
 }

@@ -60,9 +60,9 @@ extension LevelDBEngine {
   ///   - effort: How much is copied to give back room.
   ///   - proceed: Called after each piece that was copied, with the bytes that were copied and that
   ///     are to be copied in all. If it returns false, the collection ends there.
-  /// - Throws: ``EngineError/corrupt(_:)`` if a row could not be read: nothing is deleted then.
-  ///   ``EngineError/io(_:)``, ``EngineError/diskFull``, ``EngineError/writesDisabled(cause:)``,
-  ///   ``EngineError/closed``. What was done stays done, and the next call continues. A routine
+  /// - Throws: ``StoreError/corrupt(_:)`` if a row could not be read: nothing is deleted then.
+  ///   ``StoreError/io(_:)``, ``StoreError/diskFull``, ``StoreError/writesDisabled(cause:)``,
+  ///   ``StoreError/closed``. What was done stays done, and the next call continues. A routine
   ///   collection that finds no room for its copies still deletes the dead segments, and does not
   ///   throw.
   /// - Complexity: One step for each row, two if payloads are copied. For each payload copied, one
@@ -70,11 +70,11 @@ extension LevelDBEngine {
   ///   that.
   package func collectSegments(
     _ effort: CollectionEffort, while proceed: (_ copied: Int, _ total: Int) -> Bool
-  ) throws(EngineError) {
+  ) throws(StoreError) {
     guard let segments, options.readOnlyCause == nil else { return }
     for _ in 1..<Self.triesToFreeRoom {
-      let failure: EngineError
-      do throws(EngineError) {
+      let failure: StoreError
+      do throws(StoreError) {
         return try collectOnce(effort, in: segments, while: proceed)
       } catch .diskFull {
         failure = .diskFull
@@ -90,13 +90,13 @@ extension LevelDBEngine {
 
   private func collectOnce(
     _ effort: CollectionEffort, in segments: SegmentFiles, while proceed: (Int, Int) -> Bool
-  ) throws(EngineError) {
+  ) throws(StoreError) {
     if effort == .complete {
-      return try collection.withLock { collection throws(EngineError) in
+      return try collection.withLock { collection throws(StoreError) in
         try collect(&collection, effort, in: segments, while: proceed)
       }
     }
-    try collection.withLockIfAvailable { collection throws(EngineError) in
+    try collection.withLockIfAvailable { collection throws(StoreError) in
       try collect(&collection, effort, in: segments, while: proceed)
     }
   }
@@ -110,7 +110,7 @@ extension LevelDBEngine {
 
   package func collectSegmentsSoon() {
     guard let segments, options.collectsInBackground else { return }
-    do throws(EngineError) {
+    do throws(StoreError) {
       // Less than half a segment is not worth a scan.
       let (closed, current) = try sizes(of: segments)
       let byteCount = closed.values.reduce(current?.byteCount ?? 0, +)
@@ -161,7 +161,7 @@ extension LevelDBEngine {
 
   /// Returns whether another collection is due.
   private func collectInBackground() -> Bool {
-    do throws(EngineError) {
+    do throws(StoreError) {
       try collectSegments()
     } catch {
       // No caller waits for it. Reads or writes that meet the same failure throw it, and the next
@@ -204,12 +204,12 @@ extension LevelDBEngine {
   private func collect(
     _ collection: inout Collection, _ effort: CollectionEffort, in segments: SegmentFiles,
     while proceed: (Int, Int) -> Bool
-  ) throws(EngineError) {
+  ) throws(StoreError) {
     defer { totals.withLock { $0 = collection.totals } }
     schedule.waits(for: nil)
     var (sizes, current) = try sizes(of: segments)
     var live: [UInt32: Int] = [:]
-    try forEachSeparatedRow(in: segments) { key, row, _ throws(EngineError) in
+    try forEachSeparatedRow(in: segments) { key, row, _ throws(StoreError) in
       live[row.pointer.segment, default: 0] +=
         FrameHeader.byteCount + key.byteCount + row.pointer.payloadCount
     }
@@ -226,9 +226,9 @@ extension LevelDBEngine {
     collection.totals.liveBytes = sizes.keys.reduce(0) { $0 + live[$1, default: 0] }
 
     var progress = CopyProgress(total: sparse.reduce(0) { $0 + live[$1, default: 0] })
-    var failure: EngineError?
+    var failure: StoreError?
     var emptied: Set<UInt32> = []
-    do throws(EngineError) {
+    do throws(StoreError) {
       emptied = try move(sparse, in: segments, &progress, while: proceed)
     } catch .diskFull {
       // Deleting the dead segments may make room for the next collection.
@@ -264,10 +264,10 @@ extension LevelDBEngine {
   /// All rows that name closed segments are in the database.
   private func sizes(
     of segments: SegmentFiles
-  ) throws(EngineError) -> (closed: [UInt32: Int], current: SegmentWriter.Place?) {
+  ) throws(StoreError) -> (closed: [UInt32: Int], current: SegmentWriter.Place?) {
     // Listed first: a segment that is begun meanwhile has a higher number.
     let numbers = try segments.numbers()
-    let current = try withWriterEntered { writer throws(EngineError) in
+    let current = try withWriterEntered { writer throws(StoreError) in
       try writer.reportFailure()
       return writer.currentSegment
     }
@@ -285,12 +285,12 @@ extension LevelDBEngine {
   /// - Returns: Its size; nil if it was not ended.
   private func end(
     _ current: SegmentWriter.Place, _ effort: CollectionEffort, live: Int
-  ) throws(EngineError) -> Int? {
+  ) throws(StoreError) -> Int? {
     guard current.byteCount > SegmentHeader.byteCount,
       effort.copies(live: live, of: current.byteCount),
       effort == .complete || current.byteCount >= options.segmentBytes / 4
     else { return nil }
-    return try withWriterEntered { writer throws(EngineError) in
+    return try withWriterEntered { writer throws(StoreError) in
       try writer.endSegment(current.number)
     }
   }
@@ -298,7 +298,7 @@ extension LevelDBEngine {
   /// Deletes the condemned segments that no iterator can read.
   private func delete(
     _ collection: inout Collection, _ sizes: [UInt32: Int], in segments: SegmentFiles
-  ) throws(EngineError) {
+  ) throws(StoreError) {
     let oldest = database.oldestGeneration ?? .max
     let sync = try withWriterEntered { $0.segmentSync }
     while let index = collection.condemned.firstIndex(where: { $0.generation <= oldest }) {
@@ -317,16 +317,16 @@ extension LevelDBEngine {
   }
 
   /// Writes all rows of the logs into tables that survive a power loss, with their frames.
-  private func makeDurable() throws(EngineError) {
+  private func makeDurable() throws(StoreError) {
     // Outside of the queue, so that writers do not wait for most of it.
     let sync = try withWriterEntered { $0.beginSegmentSync() }
-    do throws(EngineError) {
+    do throws(StoreError) {
       try sync?.wait()
     } catch {
       try withWriterEntered { $0.noteFailedSync(error) }
       throw error
     }
-    try withWriterEntered { writer throws(EngineError) in
+    try withWriterEntered { writer throws(StoreError) in
       // If the table found no room, the database would have to be reopened.
       guard try writer.hasRoom(forFreeing: true) else { throw .diskFull }
       try writer.beginCompaction()
@@ -335,7 +335,7 @@ extension LevelDBEngine {
     try enter()
     clarder_renew_log(database.pointer)
     leave()
-    try withWriterEntered { writer throws(EngineError) in try writer.endCompaction() }
+    try withWriterEntered { writer throws(StoreError) in try writer.endCompaction() }
     // LevelDB does not report that it could not create a log.
     let oldest = try LogSurvey.numbers(in: path, options.files).first
     guard let newest, let oldest, oldest > newest else {
@@ -344,8 +344,8 @@ extension LevelDBEngine {
   }
 
   private func withWriterEntered<R: Sendable>(
-    _ body: (inout LevelDBWriter) throws(EngineError) -> R
-  ) throws(EngineError) -> R {
+    _ body: (inout LevelDBWriter) throws(StoreError) -> R
+  ) throws(StoreError) -> R {
     try enter()
     defer { leave() }
     return try queue.withWriter(body)
@@ -354,13 +354,13 @@ extension LevelDBEngine {
   /// Calls `body` with each row of a separated value: its key, its place, and its bytes.
   private func forEachSeparatedRow(
     in segments: SegmentFiles,
-    _ body: (_ key: RawSpan, _ row: SeparatedRow, _ value: RawSpan) throws(EngineError) -> Void
-  ) throws(EngineError) {
+    _ body: (_ key: RawSpan, _ row: SeparatedRow, _ value: RawSpan) throws(StoreError) -> Void
+  ) throws(StoreError) {
     let cursor = try cursor(
       over: EngineRange(prefix: [segments.format.keySpace]), lending: .rows)
     while try cursor.next() {
       if schedule.hasStopped { throw .closed }
-      try cursor.withEntry { key, value throws(EngineError) in
+      try cursor.withEntry { key, value throws(StoreError) in
         let row = key.withUnsafeBytes { key in
           value.withUnsafeBytes { SeparatedRow($0, under: key, by: segments.format) }
         }
@@ -396,13 +396,13 @@ extension LevelDBEngine {
   private func move(
     _ sparse: Set<UInt32>, in segments: SegmentFiles, _ progress: inout CopyProgress,
     while proceed: (Int, Int) -> Bool
-  ) throws(EngineError) -> Set<UInt32> {
+  ) throws(StoreError) -> Set<UInt32> {
     guard !sparse.isEmpty else { return [] }
     var emptied = sparse
     var rows: [MovedRow] = []
     var byteCount = 0
     var value = ValueBuffer()
-    try forEachSeparatedRow(in: segments) { key, row, bytes throws(EngineError) in
+    try forEachSeparatedRow(in: segments) { key, row, bytes throws(StoreError) in
       guard sparse.contains(row.pointer.segment), !progress.isCancelled else { return }
       value.assign(bytes)
       guard case .read = try segments.resolve(&value, under: key),
@@ -425,8 +425,8 @@ extension LevelDBEngine {
     return progress.isCancelled ? [] : emptied
   }
 
-  private func move(_ rows: [MovedRow]) throws(EngineError) {
+  private func move(_ rows: [MovedRow]) throws(StoreError) {
     guard !rows.isEmpty else { return }
-    try withWriterEntered { writer throws(EngineError) in try writer.move(rows) }
+    try withWriterEntered { writer throws(StoreError) in try writer.move(rows) }
   }
 }

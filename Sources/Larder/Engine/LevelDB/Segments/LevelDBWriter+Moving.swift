@@ -7,14 +7,14 @@ extension LevelDBWriter {
   /// Appends the payloads of rows to the newest segment, and makes the rows name them there.
   ///
   /// A row that names another payload by now is left alone. Sequences and dates stay as they are.
-  mutating func move(_ rows: [MovedRow]) throws(EngineError) {
+  mutating func move(_ rows: [MovedRow]) throws(StoreError) {
     if let disabledCause { throw .writesDisabled(cause: disabledCause) }
     guard !reserve.isSpent else { throw .diskFull }
     try logs.prepareToGrow()
     try beginLogIfNeeded()
     let appended = segments?.reader.appendedBytes ?? 0
     defer { segments?.reader.didMove((segments?.reader.appendedBytes ?? 0) - appended) }
-    do throws(EngineError) {
+    do throws(StoreError) {
       for row in rows { try stage(row) }
     } catch {
       clarder_discard(database)
@@ -24,7 +24,7 @@ extension LevelDBWriter {
     try write(synced: false, reservation: nil)
   }
 
-  private mutating func stage(_ row: MovedRow) throws(EngineError) {
+  private mutating func stage(_ row: MovedRow) throws(StoreError) {
     guard let format = segments?.reader.format,
       try value.read(row.key.span.bytes, from: database)
     else { return }
@@ -35,9 +35,9 @@ extension LevelDBWriter {
       return [UInt8](value.memory.bytes[..<now.headCount])
     }
     guard let head else { return }
-    try row.key.span.bytes.withUnsafeBytes { key throws(EngineError) in
-      try head.span.bytes.withUnsafeBytes { head throws(EngineError) in
-        try row.payload.span.bytes.withUnsafeBytes { payload throws(EngineError) in
+    try row.key.span.bytes.withUnsafeBytes { key throws(StoreError) in
+      try head.span.bytes.withUnsafeBytes { head throws(StoreError) in
+        try row.payload.span.bytes.withUnsafeBytes { payload throws(StoreError) in
           try stageSeparated(key: key, head: head, payload, sequence: row.pointer.sequence)
         }
       }
@@ -49,7 +49,7 @@ extension LevelDBWriter {
   /// Ends the newest segment, if it is still the one with this number.
   ///
   /// - Returns: Its size; nil if it is not.
-  mutating func endSegment(_ number: UInt32) throws(EngineError) -> Int? {
+  mutating func endSegment(_ number: UInt32) throws(StoreError) -> Int? {
     guard let current = currentSegment, current.number == number else { return nil }
     try segments?.endSegment()
     return current.byteCount
@@ -79,7 +79,7 @@ extension LevelDBWriter {
       }
       let key = batch.bytes.withBytes { [UInt8](UnsafeRawBufferPointer(rebasing: $0[row.key])) }
       guard key.first == reader.format.keySpace else { continue }
-      do throws(EngineError) {
+      do throws(StoreError) {
         guard try value.read(key.span.bytes, from: database) else { continue }
       } catch {
         continue

@@ -27,12 +27,12 @@ extension LevelDBEngine {
   /// The place of the payload of the value under `key`.
   ///
   /// Nil if there is no value, or its payload is in LevelDB. The segment is not read.
-  package func payloadPlace(of key: [UInt8]) throws(EngineError) -> PayloadPlace? {
+  package func payloadPlace(of key: [UInt8]) throws(StoreError) -> PayloadPlace? {
     guard let format = options.separation else { return nil }
     try enter()
     defer { leave() }
     var buffer = ValueBuffer()
-    do throws(EngineError) {
+    do throws(StoreError) {
       guard try buffer.read(key.span.bytes, from: database.pointer) else { return nil }
     } catch {
       throw noted(error)

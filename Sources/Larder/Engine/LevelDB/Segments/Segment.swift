@@ -142,7 +142,7 @@ enum SegmentHeader {
   }
 
   /// Whether the segment at `path` ends with its seal; false if there is none.
-  static func isSealed(_ path: String, _ files: any StoreFiles) throws(EngineError) -> Bool {
+  static func isSealed(_ path: String, _ files: any StoreFiles) throws(StoreError) -> Bool {
     guard let count = try files.byteCount(of: path), count >= FrameHeader.byteCount else {
       return false
     }

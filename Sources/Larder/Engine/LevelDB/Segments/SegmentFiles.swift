@@ -68,7 +68,7 @@ final class SegmentFiles: Sendable {
   func path(of number: UInt32) -> String { "\(directory)/\(SegmentHeader.name(of: number))" }
 
   /// The numbers of the segments in the directory, in order.
-  func numbers() throws(EngineError) -> [UInt32] {
+  func numbers() throws(StoreError) -> [UInt32] {
     try files.names(in: directory).compactMap(SegmentHeader.number(of:)).sorted()
   }
 
@@ -76,9 +76,9 @@ final class SegmentFiles: Sendable {
   ///
   /// The row may be damaged: no memory is allocated for a payload that is not in the segment.
   ///
-  /// - Throws: ``EngineError/io(_:)`` if the segment cannot be read.
+  /// - Throws: ``StoreError/io(_:)`` if the segment cannot be read.
   /// - Complexity: One read, after opening the segment if needed.
-  func resolve(_ value: inout ValueBuffer, under key: RawSpan) throws(EngineError) -> Resolution {
+  func resolve(_ value: inout ValueBuffer, under key: RawSpan) throws(StoreError) -> Resolution {
     let row = key.withUnsafeBytes { SeparatedRow(value.memory.bytes, under: $0, by: format) }
     guard let row else { return .whole }
     let number = row.pointer.segment
@@ -90,7 +90,7 @@ final class SegmentFiles: Sendable {
     bytes[format.flagOffset] &= ~format.flag
     guard isPossible else { return .read }
     let payload = UnsafeMutableRawBufferPointer(rebasing: bytes[row.headCount...])
-    if try !key.withUnsafeBytes({ key throws(EngineError) in
+    if try !key.withUnsafeBytes({ key throws(StoreError) in
       try Self.read(row.pointer, of: key, from: segment.file, into: payload)
     }) {
       _ = value.resize(to: row.headCount)
@@ -114,11 +114,11 @@ final class SegmentFiles: Sendable {
   private static func read(
     _ pointer: FramePointer, of key: UnsafeRawBufferPointer, from file: any StoreFile,
     into payload: UnsafeMutableRawBufferPointer
-  ) throws(EngineError) -> Bool {
+  ) throws(StoreError) -> Bool {
     let headerCount = FrameHeader.byteCount + key.count
-    var result = Result<Bool, EngineError>.success(false)
+    var result = Result<Bool, StoreError>.success(false)
     withUnsafeTemporaryAllocation(byteCount: headerCount, alignment: 8) { header in
-      do throws(EngineError) {
+      do throws(StoreError) {
         let count = try file.read(into: header, payload, at: pointer.offset)
         let isWhole = count == headerCount + payload.count
         let isRight =
@@ -135,7 +135,7 @@ final class SegmentFiles: Sendable {
   }
 
   /// A segment with its open file; nil if there is none.
-  private func open(_ number: UInt32) throws(EngineError) -> Segment? {
+  private func open(_ number: UInt32) throws(StoreError) -> Segment? {
     let found = open.withLock { open -> Segment? in
       open.uses += 1
       open.files[number]?.lastUse = open.uses
@@ -143,7 +143,7 @@ final class SegmentFiles: Sendable {
     }
     if let found { return found }
     let file: (any StoreFile)?
-    do throws(EngineError) {
+    do throws(StoreError) {
       file = try files.openFile(path(of: number))
     } catch {
       // The process may have no descriptor left.
@@ -158,7 +158,7 @@ final class SegmentFiles: Sendable {
   /// Whether a segment has `count` bytes or more; it may have grown since its size was noted.
   private func has(
     _ count: Int, _ segment: Segment, numbered number: UInt32
-  ) throws(EngineError) -> Bool {
+  ) throws(StoreError) -> Bool {
     if count <= segment.byteCount { return true }
     let byteCount = try segment.file.byteCount()
     open.withLock { $0.files[number]?.byteCount = byteCount }
@@ -175,7 +175,7 @@ final class SegmentFiles: Sendable {
   }
 
   /// Deletes a segment, which no row names.
-  func remove(_ number: UInt32) throws(EngineError) {
+  func remove(_ number: UInt32) throws(StoreError) {
     try files.remove(path(of: number))
     open.withLock { $0.files[number] = nil }
   }

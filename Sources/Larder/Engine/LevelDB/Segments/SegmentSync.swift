@@ -20,7 +20,7 @@ final class SegmentSync: Sendable {
     var requests: [Request] = []
     /// The newest segment whose name is on the device; those of older ones are, too.
     var namedSegment: UInt32 = 0
-    var failure: EngineError?
+    var failure: StoreError?
   }
 
   private let directory: String
@@ -62,15 +62,15 @@ final class SegmentSync: Sendable {
   }
 
   /// Waits until all that was begun is done, and throws a failure of it, each time.
-  func wait() throws(EngineError) {
+  func wait() throws(StoreError) {
     finish()
     if let failure = state.withLock({ $0.failure }) { throw failure }
   }
 
   /// Syncs the newest segment on the caller's thread, after all that was begun.
-  func run(_ request: Request) throws(EngineError) {
+  func run(_ request: Request) throws(StoreError) {
     try wait()
-    do throws(EngineError) {
+    do throws(StoreError) {
       try synchronize(request)
     } catch {
       // The system may report a failed write once only.
@@ -83,8 +83,8 @@ final class SegmentSync: Sendable {
   ///
   /// The system may report a failed write once only: to this caller, who does not wait for the name
   /// of a new segment. So a failure is also thrown to all who wait.
-  func synchronizeNames() throws(EngineError) {
-    do throws(EngineError) {
+  func synchronizeNames() throws(StoreError) {
+    do throws(StoreError) {
       try files.synchronizeDirectory(directory)
     } catch {
       state.withLock { $0.failure = $0.failure ?? error }
@@ -108,8 +108,8 @@ final class SegmentSync: Sendable {
   private func work() {
     var next = state.withLock { $0.requests.first }
     while let request = next {
-      var failure: EngineError?
-      do throws(EngineError) {
+      var failure: StoreError?
+      do throws(StoreError) {
         try synchronize(request)
       } catch {
         failure = error
@@ -122,7 +122,7 @@ final class SegmentSync: Sendable {
     }
   }
 
-  private func synchronize(_ request: Request) throws(EngineError) {
+  private func synchronize(_ request: Request) throws(StoreError) {
     try request.file.synchronize()
     if state.withLock({ $0.namedSegment < request.number }) {
       try files.synchronizeDirectory(directory)
@@ -139,8 +139,8 @@ final class SegmentSync: Sendable {
   private func seal(_ file: any StoreFile, at end: Int) {
     var seal = ByteBuffer()
     FrameHeader.appendSeal(at: end, to: &seal)
-    do throws(EngineError) {
-      try seal.withBytes { seal throws(EngineError) in
+    do throws(StoreError) {
+      try seal.withBytes { seal throws(StoreError) in
         try file.write(seal, UnsafeRawBufferPointer(start: nil, count: 0), at: end)
       }
       // Room that was allocated in advance.

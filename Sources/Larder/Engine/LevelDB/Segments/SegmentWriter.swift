@@ -90,10 +90,10 @@ struct SegmentWriter: ~Copyable {
 
   /// Appends the frame of a payload.
   ///
-  /// - Throws: ``EngineError/diskFull`` or ``EngineError/io(_:)``. The frame does not exist then.
+  /// - Throws: ``StoreError/diskFull`` or ``StoreError/io(_:)``. The frame does not exist then.
   mutating func append(
     _ payload: UnsafeRawBufferPointer, under key: UnsafeRawBufferPointer, sequence: UInt64
-  ) throws(EngineError) -> FramePointer {
+  ) throws(StoreError) -> FramePointer {
     let count = FrameHeader.byteCount + key.count + payload.count
     if let current, current.end > SegmentHeader.byteCount, current.end + count > segmentBytes {
       try endSegment()
@@ -105,7 +105,7 @@ struct SegmentWriter: ~Copyable {
     FrameHeader.append(key: key, payloadCount: payload.count, sequence: sequence, to: &buffer)
     buffer.append(key)
     hasUnsynced = true
-    try buffer.withBytes { header throws(EngineError) in
+    try buffer.withBytes { header throws(StoreError) in
       try segment.file.write(header, payload, at: segment.end)
     }
     let pointer = FramePointer(
@@ -125,7 +125,7 @@ struct SegmentWriter: ~Copyable {
     let end = min(segment.end + count + segmentBytes / 8, segmentBytes)
     guard end > segment.allocated else { return }
     segment.allocated = end
-    do throws(EngineError) {
+    do throws(StoreError) {
       guard try !Reserve.isTight(reader.directory, reader.files) else { return }
       try segment.file.allocate(upTo: end)
     } catch {
@@ -155,18 +155,18 @@ struct SegmentWriter: ~Copyable {
   }
 
   /// Waits until all frames are on the device, and the names of their segments.
-  mutating func synchronize() throws(EngineError) {
+  mutating func synchronize() throws(StoreError) {
     guard hasUnsynced else { return }
     try synchronize(endsSegment: false)
   }
 
   /// Syncs all segments and ends the newest one; the next frame begins another one.
-  mutating func seal() throws(EngineError) {
+  mutating func seal() throws(StoreError) {
     try synchronize(endsSegment: true)
     current = nil
   }
 
-  private mutating func synchronize(endsSegment: Bool) throws(EngineError) {
+  private mutating func synchronize(endsSegment: Bool) throws(StoreError) {
     if let current {
       try sync.run(current.sync(endsSegment: endsSegment))
     } else {
@@ -176,7 +176,7 @@ struct SegmentWriter: ~Copyable {
   }
 
   /// Ends the newest segment, which is synced and sealed by another thread.
-  mutating func endSegment() throws(EngineError) {
+  mutating func endSegment() throws(StoreError) {
     guard let segment = current else { return }
     if sync.endedSegments >= Self.mostEnded { try sync.wait() }
     sync.begin(segment.sync(endsSegment: true))
@@ -191,7 +191,7 @@ struct SegmentWriter: ~Copyable {
     reader.closeAll()
   }
 
-  private mutating func begin() throws(EngineError) {
+  private mutating func begin() throws(StoreError) {
     try StoreDirectory.requireSegments(in: reader.directory, reader.files)
     let last = max(try reader.numbers().last ?? 0, lastNumber)
     guard last < .max else { throw .io("\(reader.path(of: last)) has the last possible number") }

@@ -10,16 +10,16 @@ extension LevelDBEngine {
   ///   - rebuilding: What a rebuild does if no intact MANIFEST lists the tables; nil for none.
   ///   - copy: Copies rows from its first argument, which is read-only, to its second one.
   /// - Returns: What a rebuild could not read; nil if a MANIFEST listed the tables.
-  /// - Throws: Errors of `copy`; ``EngineError/incompatible(_:)`` for a later format;
-  ///   ``EngineError/invalidArgument(_:)`` and
-  ///   ``EngineError/locked(pid:)`` for `target`; ``EngineError/corrupt(_:)`` when nothing can be
-  ///   salvaged; ``EngineError/io(_:)``, ``EngineError/diskFull``. `target` is then as it was
+  /// - Throws: Errors of `copy`; ``StoreError/incompatible(_:)`` for a later format;
+  ///   ``StoreError/invalidArgument(_:)`` and
+  ///   ``StoreError/locked(pid:)`` for `target`; ``StoreError/corrupt(_:)`` when nothing can be
+  ///   salvaged; ``StoreError/io(_:)``, ``StoreError/diskFull``. `target` is then as it was
   ///   before.
   @discardableResult package static func salvage(
     from source: String, to target: String, options: LevelDBOptions = LevelDBOptions(),
     rebuilding: Rebuilding? = nil,
-    copying copy: (LevelDBEngine, LevelDBEngine) throws(EngineError) -> Void
-  ) throws(EngineError) -> Rebuild.Report? {
+    copying copy: (LevelDBEngine, LevelDBEngine) throws(StoreError) -> Void
+  ) throws(StoreError) -> Rebuild.Report? {
     let files = SystemFiles()
     let real = try files.realPath(source)
     _ = try StoreDirectory.readableVersion(in: real, files)

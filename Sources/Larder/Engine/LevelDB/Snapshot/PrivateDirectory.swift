@@ -47,7 +47,7 @@ package final class PrivateDirectory: Sendable {
   }
 
   /// Removes the contents of the directory.
-  func empty() throws(EngineError) {
+  func empty() throws(StoreError) {
     for name in try SystemFiles().names(in: path) where name != Self.guardName {
       try SystemFiles().remove("\(path)/\(name)")
     }
@@ -100,7 +100,7 @@ package final class PrivateDirectory: Sendable {
 extension PrivateDirectory {
   private static func removeLeftovers(in parent: String, named prefix: String) {
     let names: Set<String>
-    do throws(EngineError) {
+    do throws(StoreError) {
       names = try SystemFiles().names(in: parent)
     } catch {
       // A directory that cannot be listed may still accept a new directory.

@@ -81,9 +81,9 @@ package struct Rebuild {
 
   /// Reads all tables and logs in the directory `source`.
   ///
-  /// - Throws: ``EngineError/io(_:)``.
+  /// - Throws: ``StoreError/io(_:)``.
   /// - Complexity: Each file is read once, and one of them is in memory, with all keys.
-  init(of source: String, files: any StoreFiles) throws(EngineError) {
+  init(of source: String, files: any StoreFiles) throws(StoreError) {
     (self.source, self.files) = (source, files)
     for name in try files.names(in: source) {
       switch DataFile(name) {
@@ -215,11 +215,11 @@ extension Rebuild {
 extension Rebuild {
   /// Writes a database with the newest rows to a directory: CURRENT, a MANIFEST, and logs.
   ///
-  /// - Throws: ``EngineError/io(_:)``, ``EngineError/diskFull``.
+  /// - Throws: ``StoreError/io(_:)``, ``StoreError/diskFull``.
   /// - Complexity: Each file is read once more. A log and one of the files are in memory.
   mutating func write(
     to directory: String, _ rule: Rebuilding
-  ) throws(EngineError) -> Manifest {
+  ) throws(StoreError) -> Manifest {
     var log = RebuiltLog(in: directory, files: files)
     let doubtful = rule == .keepingDoubtful ? [] : Set(report.doubtful)
     for (number, name) in names {
@@ -252,7 +252,7 @@ extension Rebuild {
       (self.directory, self.files) = (directory, files)
     }
 
-    mutating func put(_ key: [UInt8], _ value: ArraySlice<UInt8>) throws(EngineError) {
+    mutating func put(_ key: [UInt8], _ value: ArraySlice<UInt8>) throws(StoreError) {
       batch.append(1)
       appendVarint(UInt64(key.count), to: &batch)
       batch += key
@@ -262,7 +262,7 @@ extension Rebuild {
       if batch.count >= Rebuild.batchBytes { try endBatch() }
     }
 
-    private mutating func endBatch() throws(EngineError) {
+    private mutating func endBatch() throws(StoreError) {
       guard batchRows > 0 else { return }
       let header =
         withUnsafeBytes(of: sequence.littleEndian, Array.init)
@@ -273,13 +273,13 @@ extension Rebuild {
       if writer.bytes.count >= Rebuild.logBytes { try endLog() }
     }
 
-    private mutating func endLog() throws(EngineError) {
+    private mutating func endLog() throws(StoreError) {
       try files.create("\(directory)/\(LogSurvey.name(of: number))", with: writer.bytes)
       writer = LogWriter()
       number += 1
     }
 
-    mutating func finish() throws(EngineError) -> Manifest {
+    mutating func finish() throws(StoreError) -> Manifest {
       try endBatch()
       try endLog()
       // One more, which is empty: the rows are not in the order of their commits, so a payload that

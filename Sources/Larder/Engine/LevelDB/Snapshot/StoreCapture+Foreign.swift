@@ -33,10 +33,10 @@ extension StoreCapture {
   /// Writes the captured logs of another program's database anew, so that they can be opened.
   ///
   /// - Returns: The parts that are left out.
-  /// - Throws: ``EngineError/corrupt(_:)`` when the sequences of the database are out of range;
-  ///   ``EngineError/io(_:)``, ``EngineError/diskFull``.
+  /// - Throws: ``StoreError/corrupt(_:)`` when the sequences of the database are out of range;
+  ///   ``StoreError/io(_:)``, ``StoreError/diskFull``.
   /// - Complexity: A read and a write of the logs. One log and 4 MiB are in memory at a time.
-  package func rewriteForeignLogs() throws(EngineError) -> [LogLoss] {
+  package func rewriteForeignLogs() throws(StoreError) -> [LogLoss] {
     let names = try files.names(in: directory)
     var numbers = Set(names.compactMap(LogSurvey.number(of:)).filter(manifest.needsLog))
     if manifest.logNumber > 0 { numbers.insert(manifest.logNumber) }
@@ -44,7 +44,7 @@ extension StoreCapture {
     var losses: [LogLoss] = []
     var last = manifest.lastSequence
     var log = LogWriter()
-    func writeNext(_ bytes: [UInt8]) throws(EngineError) {
+    func writeNext(_ bytes: [UInt8]) throws(StoreError) {
       guard let target = targets.popFirst() else { return }
       try files.create("\(directory)/\(LogSurvey.name(of: target))", with: bytes)
     }

@@ -24,12 +24,12 @@ extension StoreCapture {
   ///   - linking: Whether hard links are tried before copying.
   ///   - rebuilding: What a rebuild does if the tables of the store are not known; nil for none.
   ///   - files: The file layer.
-  /// - Throws: ``EngineError/corrupt(_:)`` when the tables of the store are not known and
-  ///   `rebuilding` is nil; ``EngineError/io(_:)``, ``EngineError/diskFull``.
+  /// - Throws: ``StoreError/corrupt(_:)`` when the tables of the store are not known and
+  ///   `rebuilding` is nil; ``StoreError/io(_:)``, ``StoreError/diskFull``.
   init(
     salvaging source: String, into directory: String, linking: Bool, rebuilding: Rebuilding?,
     files: any StoreFiles
-  ) throws(EngineError) {
+  ) throws(StoreError) {
     let names = try files.names(in: source)
     try Self.salvageSegments(among: names, from: source, to: directory, linking: linking, files)
     let method: Method = linking ? .links : .copies
@@ -61,7 +61,7 @@ extension StoreCapture {
   private static func salvageSegments(
     among names: Set<String>, from source: String, to directory: String, linking: Bool,
     _ files: any StoreFiles
-  ) throws(EngineError) {
+  ) throws(StoreError) {
     for name in names where DataFile(name)?.isSegment == true {
       let (old, new) = ("\(source)/\(name)", "\(directory)/\(name)")
       if linking, try files.link(old, as: new) == .made { continue }
@@ -72,7 +72,7 @@ extension StoreCapture {
   /// The newest intact MANIFEST, or the intact beginning of one, with its bytes; nil if none is.
   private static func manifest(
     in source: String, names: Set<String>, files: any StoreFiles
-  ) throws(EngineError) -> (manifest: Manifest, bytes: [UInt8])? {
+  ) throws(StoreError) -> (manifest: Manifest, bytes: [UInt8])? {
     let current = String(
       decoding: try Manifest.current(in: source, files) ?? [], as: UTF8.self
     ).prefix { $0 != "\n" }
@@ -106,7 +106,7 @@ extension StoreCapture {
   private static func salvageTable(
     _ name: String?, number: UInt64, _ table: Manifest.Table, from source: String,
     to directory: String, linking: Bool, _ files: any StoreFiles
-  ) throws(EngineError) {
+  ) throws(StoreError) {
     if let name {
       let (old, new) = ("\(source)/\(name)", "\(directory)/\(name)")
       let start = table.bytes - TableFooter.byteCount
@@ -124,7 +124,7 @@ extension StoreCapture {
   private static func salvageLogs(
     of manifest: Manifest, from source: String, names: Set<String>, to directory: String,
     _ files: any StoreFiles
-  ) throws(EngineError) {
+  ) throws(StoreError) {
     var numbers = names.compactMap(LogSurvey.number(of:)).filter(manifest.needsLog).sorted()
     if manifest.logNumber > 0, !numbers.contains(manifest.logNumber) {
       // LevelDB expects it; what it held is lost.

@@ -60,12 +60,12 @@ package struct StoreCapture {
   ///   - directory: The directory for the files, without any LevelDB files.
   ///   - linking: Whether hard links are tried before copying.
   ///   - files: The file layer.
-  /// - Throws: ``EngineError/corrupt(_:)`` when a file of the store is missing or its MANIFEST is
-  ///   damaged; ``EngineError/io(_:)``, also when the store changes faster than it can be captured;
-  ///   ``EngineError/diskFull``. Some files may then be in `directory`.
+  /// - Throws: ``StoreError/corrupt(_:)`` when a file of the store is missing or its MANIFEST is
+  ///   damaged; ``StoreError/io(_:)``, also when the store changes faster than it can be captured;
+  ///   ``StoreError/diskFull``. Some files may then be in `directory`.
   package init(
     of source: String, into directory: String, linking: Bool = true, files: any StoreFiles
-  ) throws(EngineError) {
+  ) throws(StoreError) {
     (self.source, self.directory, self.files) = (source, directory, files)
     method = linking ? .links : .copies
     var seen: Set<String>?
@@ -106,12 +106,12 @@ package struct StoreCapture {
   ///
   /// This is needed before tables are shared permanently. If a power loss took back the edit that
   /// names a table, LevelDB would use the table's number again, and empty the file of that name.
-  func makeSourceDurable() throws(EngineError) {
+  func makeSourceDurable() throws(StoreError) {
     try files.synchronize("\(source)/\(manifestName)")
     try files.synchronizeDirectory(source)
   }
 
-  private mutating func attempt() throws(EngineError) -> Attempt {
+  private mutating func attempt() throws(StoreError) -> Attempt {
     let first = try files.names(in: source)
     for name in first.sorted() where DataFile(name)?.isSegment == true { try transfer(name) }
     for name in first.sorted() where DataFile(name)?.isTable == true { try transfer(name) }
@@ -140,7 +140,7 @@ package struct StoreCapture {
   /// False if one was deleted meanwhile.
   private mutating func captureSegments(
     among names: Set<String>, after first: Set<String>
-  ) throws(EngineError) -> Bool {
+  ) throws(StoreError) -> Bool {
     let old = first.compactMap(SegmentHeader.number(of:)).max() ?? 0
     let new = names.compactMap(SegmentHeader.number(of:)).max() ?? 0
     for number in names.compactMap(SegmentHeader.number(of:)) {
@@ -166,7 +166,7 @@ package struct StoreCapture {
   /// Replaces the links to segments that are still appended to by copies.
   ///
   /// A segment without a seal may be one that its process did not end, or the newest one.
-  mutating func copyOpenSegments() throws(EngineError) {
+  mutating func copyOpenSegments() throws(StoreError) {
     for name in try files.names(in: directory).sorted() {
       guard DataFile(name)?.isSegment == true, isLinked(name) else { continue }
       let path = "\(directory)/\(name)"
@@ -178,7 +178,7 @@ package struct StoreCapture {
     }
   }
 
-  private mutating func transfer(_ name: String) throws(EngineError) {
+  private mutating func transfer(_ name: String) throws(StoreError) {
     let (old, new) = ("\(source)/\(name)", "\(directory)/\(name)")
     if method == .links {
       switch try files.link(old, as: new) {
@@ -192,7 +192,7 @@ package struct StoreCapture {
     _ = try files.copy(old, to: new)
   }
 
-  private mutating func copyLogs(among names: Set<String>) throws(EngineError) {
+  private mutating func copyLogs(among names: Set<String>) throws(StoreError) {
     let logs = names.compactMap(LogSurvey.number(of:)).sorted().map(LogSurvey.name)
     if method == .links { for name in logs { try transfer(name) } }
     for name in logs {
@@ -205,7 +205,7 @@ package struct StoreCapture {
   }
 
   /// Copies CURRENT and the MANIFEST that it names; false if CURRENT changes meanwhile.
-  private mutating func copyManifest() throws(EngineError) -> Bool {
+  private mutating func copyManifest() throws(StoreError) -> Bool {
     guard let current = try Manifest.current(in: source, files) else { return false }
     let name = String(decoding: current.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
     guard case .manifest = DataFile(name) else {
@@ -224,7 +224,7 @@ package struct StoreCapture {
   }
 
   /// Removes the tables and logs that the MANIFEST does not need, and returns a missing table.
-  private mutating func keepNeeded() throws(EngineError) -> String? {
+  private mutating func keepNeeded() throws(StoreError) -> String? {
     for name in try files.names(in: directory) {
       switch DataFile(name) {
       case .log(let number) where !manifest.needsLog(number): try remove(name)
@@ -244,7 +244,7 @@ package struct StoreCapture {
     return manifest.missingTable(in: try files.names(in: directory))
   }
 
-  private mutating func remove(_ name: String) throws(EngineError) {
+  private mutating func remove(_ name: String) throws(StoreError) {
     try files.remove("\(directory)/\(name)")
     linked.remove(name)
   }
@@ -259,10 +259,10 @@ extension StoreCapture {
   /// unchanged.
   ///
   /// - Returns: The logs before the cut.
-  package func cutLogs() throws(EngineError) -> LogSurvey {
+  package func cutLogs() throws(StoreError) -> LogSurvey {
     let names = try files.names(in: directory)
     let survey = try LogSurvey(of: manifest, in: source, names: names) {
-      name throws(EngineError) in try files.read("\(directory)/\(name)", limit: nil)
+      name throws(StoreError) in try files.read("\(directory)/\(name)", limit: nil)
     }
     switch survey.finding {
     case .whole: break

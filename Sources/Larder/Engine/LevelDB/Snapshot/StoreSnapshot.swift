@@ -34,12 +34,12 @@ package final class StoreSnapshot: Sendable {
   ///   - source: A store's directory, its path absolute and without links.
   ///   - linking: Whether hard links are tried before the files are copied.
   ///   - prefix: The beginning of the private directory's name.
-  /// - Throws: ``EngineError/corrupt(_:)`` when a file of the store is missing or its MANIFEST is
-  ///   damaged; ``EngineError/io(_:)``, also when no private directory can be made;
-  ///   ``EngineError/diskFull``.
+  /// - Throws: ``StoreError/corrupt(_:)`` when a file of the store is missing or its MANIFEST is
+  ///   damaged; ``StoreError/io(_:)``, also when no private directory can be made;
+  ///   ``StoreError/diskFull``.
   package convenience init(
     of source: String, linking: Bool = true, named prefix: String
-  ) throws(EngineError) {
+  ) throws(StoreError) {
     let (directory, canLink) = try Self.makeDirectory(for: source, linking: linking, prefix)
     try self.init(
       of: source, into: directory.path, linking: canLink, files: SystemFiles(),
@@ -48,8 +48,8 @@ package final class StoreSnapshot: Sendable {
 
   /// Captures the store in `source` in memory.
   ///
-  /// - Throws: As ``init(of:linking:named:)``; ``EngineError/diskFull`` for a store over 1 GiB.
-  package convenience init(inMemoryOf source: String) throws(EngineError) {
+  /// - Throws: As ``init(of:linking:named:)``; ``StoreError/diskFull`` for a store over 1 GiB.
+  package convenience init(inMemoryOf source: String) throws(StoreError) {
     let files = MemoryFiles()
     var byteCount = 0
     for name in try files.names(in: source) where DataFile(name) != nil {
@@ -65,11 +65,11 @@ package final class StoreSnapshot: Sendable {
   /// - Parameters:
   ///   - source: As above. No process may write to it meanwhile.
   ///   - rebuilding: What a rebuild does if the tables of the store are not known; nil for none.
-  /// - Throws: ``EngineError/corrupt(_:)`` when the tables of the store are not known and
-  ///   `rebuilding` is nil; ``EngineError/io(_:)``, ``EngineError/diskFull``.
+  /// - Throws: ``StoreError/corrupt(_:)`` when the tables of the store are not known and
+  ///   `rebuilding` is nil; ``StoreError/io(_:)``, ``StoreError/diskFull``.
   package convenience init(
     salvaging source: String, rebuilding: Rebuilding? = nil
-  ) throws(EngineError) {
+  ) throws(StoreError) {
     let (directory, canLink) = try Self.makeDirectory(for: source, linking: true, "larder-")
     let files = SystemFiles()
     let capture = try StoreCapture(
@@ -81,7 +81,7 @@ package final class StoreSnapshot: Sendable {
   private convenience init(
     of source: String, into path: String, linking: Bool, files: any StoreFiles,
     directory: PrivateDirectory?
-  ) throws(EngineError) {
+  ) throws(StoreError) {
     let capture = try StoreCapture(of: source, into: path, linking: linking, files: files)
     try self.init(capture, of: source, at: path, files: files, directory: directory)
   }
@@ -89,7 +89,7 @@ package final class StoreSnapshot: Sendable {
   private init(
     _ capture: StoreCapture, of source: String, at path: String, files: any StoreFiles,
     directory: PrivateDirectory?
-  ) throws(EngineError) {
+  ) throws(StoreError) {
     (self.source, self.path, self.files, self.directory) = (source, path, files, directory)
     self.capture = capture
     var logBytes = 0
@@ -109,12 +109,12 @@ package final class StoreSnapshot: Sendable {
   /// Cuts the captured logs before their first unreadable record.
   ///
   /// - Returns: The logs before the cut.
-  package func cutLogs() throws(EngineError) -> LogSurvey { try capture.cutLogs() }
+  package func cutLogs() throws(StoreError) -> LogSurvey { try capture.cutLogs() }
 
   /// Writes the captured logs of another program's database anew, so that they can be opened.
   ///
   /// - Returns: The parts that are left out.
-  package func rewriteForeignLogs() throws(EngineError) -> [LogLoss] {
+  package func rewriteForeignLogs() throws(StoreError) -> [LogLoss] {
     try capture.rewriteForeignLogs()
   }
 
@@ -123,7 +123,7 @@ package final class StoreSnapshot: Sendable {
   /// The engine uses `options`, but with the files of the snapshot, and keeps the snapshot alive.
   package func open(
     options: LevelDBOptions = LevelDBOptions(), cause: String
-  ) throws(EngineError) -> LevelDBEngine {
+  ) throws(StoreError) -> LevelDBEngine {
     var options = options
     options.files = files
     options.createIfMissing = false
@@ -146,27 +146,27 @@ extension LevelDBEngine {
   /// changed, and no lock of the store is taken. If the disk has no room, the snapshot is in
   /// memory.
   ///
-  /// - Throws: ``EngineError/io(_:)`` when there is no store; ``EngineError/incompatible(_:)`` when
-  ///   the directory is not a store, or a newer one; ``EngineError/corrupt(_:)`` when the store's
-  ///   bookkeeping or its logs are damaged; ``EngineError/diskFull`` when there is no room, and the
+  /// - Throws: ``StoreError/io(_:)`` when there is no store; ``StoreError/incompatible(_:)`` when
+  ///   the directory is not a store, or a newer one; ``StoreError/corrupt(_:)`` when the store's
+  ///   bookkeeping or its logs are damaged; ``StoreError/diskFull`` when there is no room, and the
   ///   store is over 1 GiB.
   package static func readOnly(
     at path: String, options: LevelDBOptions = LevelDBOptions()
-  ) throws(EngineError) -> LevelDBEngine {
+  ) throws(StoreError) -> LevelDBEngine {
     try options.checkRanges()
     let source = try StoreDirectory.pathOfStore(at: path)
-    do throws(EngineError) {
+    do throws(StoreError) {
       return try open(StoreSnapshot(of: source, named: "larder-"), options)
     } catch {
       // The disk has no room or no writable directory for the snapshot: use memory.
-      guard error == .diskFull || StoreSnapshot.isForLackOfAPlace(error) else { throw error }
+      guard StoreSnapshot.isForLackOfAPlace(error) else { throw error }
       return try open(StoreSnapshot(inMemoryOf: source), options)
     }
   }
 
   private static func open(
     _ snapshot: StoreSnapshot, _ options: LevelDBOptions
-  ) throws(EngineError) -> LevelDBEngine {
+  ) throws(StoreError) -> LevelDBEngine {
     switch try snapshot.cutLogs().finding {
     case .whole, .torn: break
     case .damaged(_, _, let message): throw .corrupt(message)
@@ -180,14 +180,18 @@ extension LevelDBEngine {
 extension StoreSnapshot {
   private static let noPlace = "there is no place for a snapshot of "
 
-  fileprivate static func isForLackOfAPlace(_ error: EngineError) -> Bool {
-    if case .io(let message) = error { message.hasPrefix(noPlace) } else { false }
+  fileprivate static func isForLackOfAPlace(_ error: StoreError) -> Bool {
+    switch error {
+    case .diskFull: true
+    case .io(let message): message.hasPrefix(noPlace)
+    default: false
+    }
   }
 
   /// Makes a private directory: if possible one in which links to the store's files can be made.
   private static func makeDirectory(
     for source: String, linking: Bool, _ prefix: String
-  ) throws(EngineError) -> (PrivateDirectory, canLink: Bool) {
+  ) throws(StoreError) -> (PrivateDirectory, canLink: Bool) {
     let temporary = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
     let parent = source.lastIndex(of: "/").map { String(source[..<$0]) } ?? "/"
     let places = [(temporary, prefix), ("/tmp", prefix), (parent, "." + prefix)]
@@ -222,7 +226,7 @@ extension StoreSnapshot {
   /// Tries to link one of the store's files.
   private static func canLink(
     from source: String, into directory: PrivateDirectory
-  ) throws(EngineError) -> Bool {
+  ) throws(StoreError) -> Bool {
     let names = try SystemFiles().names(in: source)
     let sample = names.sorted().first { $0.hasSuffix(".ldb") || $0.hasSuffix(".log") }
     guard let sample else { return true }

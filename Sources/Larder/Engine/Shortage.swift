@@ -1,12 +1,16 @@
 /// The budget that a refused batch would exceed.
-struct Shortage: Hashable {
+package struct Shortage: Hashable, Sendable {
   /// The index of the budget in the list.
-  let budget: Int
-  let limit: Int
+  package let budget: Int
+  package let limit: Int
   /// The number of bytes that the batch would add.
-  let growth: Int
+  package let growth: Int
   /// The number of bytes over the limit with the batch.
-  let excess: Int
+  package let excess: Int
+
+  package init(budget: Int, limit: Int, growth: Int, excess: Int) {
+    (self.budget, self.limit, self.growth, self.excess) = (budget, limit, growth, excess)
+  }
 }
 
 extension StoreError {
