@@ -11,7 +11,7 @@ public func fuzzOneInput(_ start: UnsafeRawPointer?, _ count: Int) -> CInt {
   guard let choice = input.first else { return 0 }
   do {
     _ = try agreements[Int(choice & 0x7F) % agreements.count]
-      .check(Array(input.dropFirst()), choice >= 0x80)
+      .check([Array(input.dropFirst())], choice >= 0x80)
   } catch {
     fatalError("\(error)")
   }

@@ -17,10 +17,10 @@ struct Agreement: Sendable {
     let description: String
   }
 
-  /// Checks the bytes of a payload, and returns whether the direct reader accepts them.
+  /// Checks payloads with one route, and returns how many of them the direct reader accepts.
   ///
   /// If `isReused`, the route has read proper payloads before, and follows its plans for them.
-  let check: @Sendable (_ payload: [UInt8], _ isReused: Bool) throws -> Bool
+  let check: @Sendable (_ payloads: [[UInt8]], _ isReused: Bool) throws -> Int
   /// Payloads of the type and of arrays of it, written by both routes.
   let payloads: [[UInt8]]
 
@@ -55,9 +55,16 @@ private struct Honest<T: DirectCoding & Equatable>: Sendable {
     }
   }
 
-  func check(_ payload: [UInt8], isReused: Bool) throws -> Bool {
+  func check(_ payloads: [[UInt8]], isReused: Bool) throws -> Int {
     let route = DirectRoute<T>()
     if isReused { try readHonest(route) }
+    let read = try payloads.count(where: { try check($0, by: route) })
+    // Payloads that were read before do not change how others are read.
+    try readHonest(route)
+    return read
+  }
+
+  private func check(_ payload: [UInt8], by route: DirectRoute<T>) throws -> Bool {
     let byCodable = attempt { try Binary.decode(T.self, from: payload.span.bytes) }
     let listByCodable = attempt { try Binary.decode([T].self, from: payload.span.bytes) }
     var isRead = false
@@ -69,8 +76,6 @@ private struct Honest<T: DirectCoding & Equatable>: Sendable {
       try compare(directList, listByCodable)
       isRead = direct != nil || directList != nil
     }
-    // Payloads that were read before do not change how others are read.
-    try readHonest(route)
     guard let byCodable else { return isRead }
     let direct = try written { try route.encode(byCodable, into: &$0) }
     let back = try route.decode(direct.span.bytes)
