@@ -120,13 +120,20 @@ import Testing
     let places = try TemporaryDirectory()
     defer { fixture.end() }
     let count = 400
-    try fixture.saveOldNotes(count)
+    let old = try fixture.store.cache("notes", of: NoteV1.self)
+    try fixture.store.write { batch in
+      // Not in the order of the keys: each segment has notes that are migrated first and last.
+      for number in (0..<count).map({ $0 * 7 % count }) {
+        batch.save(NoteV1(name: "\(number)"), for: fixture.key(number), in: old)
+      }
+    }
     try fixture.reopen()
     let store = fixture.store
-    let (isHalf, isCompacted) = (Flag(), Flag())
+    let (isUnderWay, isCompacted) = (Flag(), Flag())
     let schema = Schema<Note>(version: 3).reading(1, as: NoteV1.self) { old in
-      if old.name == "\(count / 2)" {
-        isHalf.raise()
+      // The first slice, of 256, is written. The payloads that it replaced make room.
+      if old.name == "\(count * 3 / 4)" {
+        isUnderWay.raise()
         isCompacted.wait()
       }
       return Note(title: old.name, body: "was 1")
@@ -136,7 +143,7 @@ import Testing
     let isOver = Atomic(false)
     async let migration = store.run { try store.migrate(notes) }
     async let compactions: Void = {
-      await store.run { isHalf.wait() }
+      await store.run { isUnderWay.wait() }
       repeat {
         try await store.compact()
         isCompacted.raise()
@@ -144,7 +151,7 @@ import Testing
     }()
     try await store.run {
       defer { isOver.store(true, ordering: .relaxed) }
-      isHalf.wait()
+      isUnderWay.wait()
       for backup in backups { try store.backup(to: backup) }
     }
     #expect(try await migration.migrated == count)
