@@ -65,6 +65,8 @@ bench-quick: bench-deps ## run every benchmark briefly, and verify its results, 
 	cd Benchmarks && $(SWIFT) run -c release larder-bench --quick --week
 	cd Benchmarks && $(SWIFT) run -c release larder-bench --quick --budget
 	cd Benchmarks && $(SWIFT) run -c release larder-bench --quick --large
+	cd Benchmarks && { seq 9; seq 9; } | $(SWIFT) run -c release larder-bench --budget-hits \
+	  --capacity 90 --step 1 | tail -n 1 | grep -x 50.00
 	cd Benchmarks && for file in Results/*.json Results/hit-ratios.txt; do \
 	  $(SWIFT) run -c release larder-bench --plot "$$file" --output .build/plots || exit; done
 

@@ -18,6 +18,9 @@ struct Arguments {
       --hit-ratio      only play the keys of standard input, one a line, through a cache of
                        --capacity N objects, and print the hits in per cent on the last line; a
                        key is any bytes, and a carriage return is part of it
+      --budget-hits    only play them through a cache on disk with a byte budget for --capacity N
+                       equal entries; a key that is not found is saved
+      --step SECONDS   with --budget-hits, the time from one key to the next (0)
       --policy NAME    the cache's policy: \(HitRatio.Policy.names) (larder)
       --output DIR     write the results to a JSON file in DIR, with plots
       --plot FILE      only draw the plots of a results file, into the directory of --output; a
@@ -34,6 +37,7 @@ struct Arguments {
     case week
     case large
     case hitRatio(HitRatio)
+    case budgetHits(BudgetHits)
     case plot(URL)
     case compare(base: URL, new: URL)
     case serve
@@ -45,6 +49,8 @@ struct Arguments {
   private(set) var checks = false
   private(set) var output: URL?
   private var playsKeys = false
+  private var playsKeysOnDisk = false
+  private var step: Duration?
   private var capacity: Int?
   private var policy: HitRatio.Policy?
   private var only: Set<String> = []
@@ -69,6 +75,13 @@ struct Arguments {
       case "--week": mode = .week
       case "--large": mode = .large
       case "--hit-ratio": playsKeys = true
+      case "--budget-hits": playsKeysOnDisk = true
+      case "--step":
+        let text = try value()
+        guard let seconds = Double(text), (0...86_400).contains(seconds) else {
+          throw UsageError(description: "--step takes 0 to 86400 seconds, not '\(text)'")
+        }
+        step = .seconds(seconds)
       case "--capacity":
         let text = try value()
         guard let count = Int(text), count > 0 else {
@@ -103,20 +116,30 @@ struct Arguments {
       default: throw UsageError(description: "unknown option '\(word)'\n\n\(Self.usage)")
       }
     }
-    if let hitRatio = try hitRatio() { mode = .hitRatio(hitRatio) }
+    try choosePlay()
   }
 
-  /// The cache for `--hit-ratio`; nil without this option.
-  private func hitRatio() throws -> HitRatio? {
-    guard playsKeys else {
-      if capacity != nil { throw UsageError(description: "--capacity needs --hit-ratio") }
-      if policy != nil { throw UsageError(description: "--policy needs --hit-ratio") }
-      return nil
+  /// Chooses the cache for `--hit-ratio` or `--budget-hits`.
+  private mutating func choosePlay() throws {
+    let option = playsKeysOnDisk ? "--budget-hits" : "--hit-ratio"
+    if policy != nil, !playsKeys { throw UsageError(description: "--policy needs --hit-ratio") }
+    if step != nil, !playsKeysOnDisk { throw UsageError(description: "--step needs --budget-hits") }
+    guard playsKeys || playsKeysOnDisk else {
+      guard capacity == nil else {
+        throw UsageError(description: "--capacity needs --hit-ratio or --budget-hits")
+      }
+      return
+    }
+    guard playsKeys != playsKeysOnDisk else {
+      throw UsageError(description: "--hit-ratio and --budget-hits exclude each other")
     }
     guard let capacity else {
-      throw UsageError(description: "--hit-ratio needs --capacity N, a number of objects above 0")
+      throw UsageError(description: "\(option) needs --capacity N, a number of objects above 0")
     }
-    return HitRatio(policy: policy ?? .larder, capacity: capacity)
+    mode =
+      playsKeys
+      ? .hitRatio(HitRatio(policy: policy ?? .larder, capacity: capacity))
+      : .budgetHits(BudgetHits(capacity: capacity, step: step ?? .zero))
   }
 
   /// The selected suites.

@@ -36,46 +36,8 @@ struct BudgetSuite {
 
   private func payload(_ number: Int) -> Data { payloads[number % payloads.count] }
 
-  /// A store with one cache, and its engine, to inspect the rows.
-  private struct Opened {
-    let engine: LevelDBEngine
-    let store: Store
-    let cache: Cache<Int, Data>
-
-    init(at directory: URL, budget: Int) throws {
-      engine = try LevelDBEngine(
-        at: directory.path(percentEncoded: false), options: LevelDBOptions())
-      store = try Store(engine: engine, options: .withoutMemory, origin: .disk)
-      cache = try store.cache(
-        "records", of: Data.self, keyedBy: Int.self, coder: .bytes, byteBudget: budget)
-    }
-
-    /// The cache's byte count, from the row that the store writes with every change.
-    func countedBytes() throws -> Int {
-      let rows = try engine.cursor(over: EngineRange(prefix: Metadata.bytesPrefix))
-      guard try rows.next() else { return 0 }
-      return rows.withEntry { key, value in
-        let (key, value) = (
-          key.withUnsafeBytes { Array($0) }, value.withUnsafeBytes { Array($0) }
-        )
-        return Metadata.number(in: value, under: key).map { Int($0) } ?? 0
-      }
-    }
-
-    func heldBytes() throws -> Int {
-      var sum = 0
-      for space in [KeySpace.records, .expiry] {
-        let rows = try engine.cursor(over: EngineRange(prefix: [space.rawValue]))
-        while try rows.next() {
-          sum += rows.withEntry { key, value in key.byteCount + value.byteCount }
-        }
-      }
-      return sum
-    }
-  }
-
-  private func open(_ name: String) throws -> Opened {
-    try Opened(at: workspace.directory(name), budget: budget)
+  private func open(_ name: String) throws -> BudgetedStore {
+    try BudgetedStore(at: workspace.directory(name), budget: budget)
   }
 
   // MARK: - Filling
@@ -185,4 +147,44 @@ struct BudgetSuite {
 
   /// The bytes of a record and its index row, with prefixes, headers and keys of 8 bytes.
   private static var entryBytes: Int { (2 + 8) + (36 + valueBytes) + (2 + 8 + 8) + 2 }
+}
+
+/// A store with one cache, and its engine, to inspect the rows.
+struct BudgetedStore {
+  let engine: LevelDBEngine
+  let store: Store
+  let cache: Cache<Int, Data>
+
+  init(at directory: URL, budget: Int, clock: any WallClock = SystemClock()) throws {
+    engine = try LevelDBEngine(
+      at: directory.path(percentEncoded: false), options: LevelDBOptions())
+    var options = Store.Options.withoutMemory
+    options.clock = clock
+    store = try Store(engine: engine, options: options, origin: .disk)
+    cache = try store.cache(
+      "records", of: Data.self, keyedBy: Int.self, coder: .bytes, byteBudget: budget)
+  }
+
+  /// The cache's byte count, from the row that the store writes with every change.
+  func countedBytes() throws -> Int {
+    let rows = try engine.cursor(over: EngineRange(prefix: Metadata.bytesPrefix))
+    guard try rows.next() else { return 0 }
+    return rows.withEntry { key, value in
+      let (key, value) = (
+        key.withUnsafeBytes { Array($0) }, value.withUnsafeBytes { Array($0) }
+      )
+      return Metadata.number(in: value, under: key).map { Int($0) } ?? 0
+    }
+  }
+
+  func heldBytes() throws -> Int {
+    var sum = 0
+    for space in [KeySpace.records, .expiry] {
+      let rows = try engine.cursor(over: EngineRange(prefix: [space.rawValue]))
+      while try rows.next() {
+        sum += rows.withEntry { key, value in key.byteCount + value.byteCount }
+      }
+    }
+    return sum
+  }
 }

@@ -20,7 +20,7 @@ struct HitRatio {
   func run(_ print: (String) -> Void) throws {
     let (requests, hits) = try count()
     print("\(policy.rawValue), capacity \(capacity): \(hits) hits of \(requests) requests")
-    print(decimals(requests == 0 ? 0 : 100 * Double(hits) / Double(requests), 2))
+    print(percent(hits, of: requests))
   }
 
   private func count() throws -> (requests: Int, hits: Int) {
@@ -49,11 +49,16 @@ struct HitRatio {
   }
 }
 
+/// The share of hits in per cent, with two decimals.
+func percent(_ hits: Int, of requests: Int) -> String {
+  decimals(requests == 0 ? 0 : 100 * Double(hits) / Double(requests), 2)
+}
+
 /// Calls `body` with each line of standard input, without its newline.
 ///
 /// A line is any bytes, also none. A carriage return before the newline is part of the line. The
 /// last line may lack a newline.
-private func forEachLine(_ body: (UnsafeRawBufferPointer) throws -> Void) throws {
+func forEachLine(_ body: (UnsafeRawBufferPointer) throws -> Void) throws {
   let newline = UInt8(ascii: "\n")
   var unfinished: [UInt8] = []
   while let chunk = try FileHandle.standardInput.read(upToCount: 1 << 18), !chunk.isEmpty {
@@ -77,7 +82,7 @@ private func forEachLine(_ body: (UnsafeRawBufferPointer) throws -> Void) throws
 }
 
 /// Numbers keys in the order of their first use.
-private struct KeyNumbers {
+struct KeyNumbers {
   private var numbers: [[UInt8]: Int] = [:]
 
   mutating func number(of key: UnsafeRawBufferPointer) -> Int {

@@ -53,6 +53,7 @@ import Foundation
       }
     case .large: try measureLarge(arguments)
     case .hitRatio(let hitRatio): try hitRatio.run(printLine)
+    case .budgetHits(let budgetHits): try budgetHits.run(printLine)
     case .compare(let base, let new): try compare(base: base, new: new, arguments)
     case .serve: try Server.serve(arguments)
     case .plot: break

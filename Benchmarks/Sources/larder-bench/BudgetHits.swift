@@ -1,0 +1,70 @@
+import Foundation
+import Larder
+import Synchronization
+
+/// Plays the keys of standard input through a cache with a byte budget, in a store on disk.
+///
+/// All entries have the same size. A key that is not found is saved.
+struct BudgetHits {
+  /// The number of entries that the budget has room for.
+  let capacity: Int
+  /// The time from one key to the next.
+  let step: Duration
+
+  /// Prints the counts, and on the last line the share of hits in per cent.
+  func run(_ print: (String) -> Void) throws {
+    try Workspace.withTemporary { workspace in
+      let budget = capacity * (try entryBytes(in: workspace))
+      let clock = SteppingClock(step)
+      let opened = try BudgetedStore(
+        at: workspace.directory("budget"), budget: budget, clock: clock)
+      var numbers = KeyNumbers()
+      var (requests, hits) = (0, 0)
+      try forEachLine { line in
+        clock.advance()
+        requests += 1
+        let key = Self.key(numbers.number(of: line))
+        if try opened.cache.value(for: key) != nil {
+          hits += 1
+        } else {
+          try opened.cache.save(Self.value, for: key)
+        }
+      }
+      guard try opened.countedBytes() <= budget else {
+        throw WrongResults(description: "the entries exceed the budget of \(budget) bytes")
+      }
+      try opened.store.close()
+      print("budget, capacity \(capacity): \(hits) hits of \(requests) requests")
+      print(percent(hits, of: requests))
+    }
+  }
+
+  private static let value = Data(repeating: 7, count: 100)
+
+  /// A key whose place among the others does not depend on its number.
+  private static func key(_ number: Int) -> Int { number &* -7_046_029_254_386_353_131 }
+
+  /// The bytes of a budget that an entry takes.
+  private func entryBytes(in workspace: Workspace) throws -> Int {
+    let opened = try BudgetedStore(at: workspace.directory("entry"), budget: 1 << 20)
+    try opened.cache.save(Self.value, for: Self.key(1))
+    let bytes = try opened.countedBytes()
+    try opened.store.close()
+    return bytes
+  }
+}
+
+/// A clock that advances by the same time at each step.
+private final class SteppingClock: WallClock {
+  private let step: Duration
+  private let steps = Atomic(0)
+
+  init(_ step: Duration) { self.step = step }
+
+  func advance() { steps.add(1, ordering: .relaxed) }
+
+  func uptime() -> Duration { step * steps.load(ordering: .relaxed) }
+  func now() -> Date {
+    Date(timeIntervalSinceReferenceDate: 788_918_400 + uptime() / .seconds(1))
+  }
+}
