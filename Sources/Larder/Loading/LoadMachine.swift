@@ -210,7 +210,8 @@ struct LoadMachine<Value: Sendable>: Sendable {
   init(limit: Int? = nil) { self.limit = limit }
 
   mutating func handle(_ event: Event, _ moment: Moment) -> [Effect] {
-    effects = []
+    // An effect may have a flight, which holds the store: none is kept.
+    defer { effects = [] }
     switch event {
     case .asked(let ask): asked(ask, moment)
     case .found(let flight, let found): looked(flight, found, moment)

@@ -1,3 +1,4 @@
+import Foundation
 import LarderTestSupport
 import LarderTesting
 import Testing
@@ -124,6 +125,49 @@ import Testing
     await #expect(throws: LoadTimeout.self) { try await tasks[1].valueUnlessCancelled }
     #expect(try await numbers.value(for: "c") { _ in .value(5) } == 5)
     #expect(fixture.store.context.loads.isEmpty)
+  }
+
+  // MARK: - Ends
+
+  private struct Weak { weak var store: Store? }
+
+  /// Loads values in each way, and returns the store, which is not closed.
+  private func storeAfterLoads(at place: URL) async throws -> Weak {
+    let clock = ManualClock()
+    var options = Store.Options()
+    options.clock = clock
+    let store = try Store(at: place, options: options)
+    var loading = Loading()
+    loading.staleWhileRevalidate = true
+    loading.retryThrottle = .seconds(60)
+    loading.absentFor = .seconds(60)
+    let numbers = try store.cache(
+      "numbers", of: Int.self, lifetime: LoadFixture.lifetime, loading: loading)
+    #expect(try await numbers.value(for: "loaded") { _ in .value(1) } == 1)
+    #expect(try await numbers.value(for: "absent") { _ in .absent } == nil)
+    await #expect(throws: Source.Failure.self) {
+      try await numbers.value(for: "failed") { _ in throw Source.Failure() }
+    }
+    let source = Source()
+    let cancelled = Task { try await numbers.value(for: "cancelled", load: source.load) }
+    await source.begun(1)
+    cancelled.cancel()
+    await #expect(throws: CancellationError.self) { try await cancelled.valueUnlessCancelled }
+    clock.advance(by: .seconds(150))
+    #expect(try await numbers.value(for: "loaded") { _ in .value(2) } == 1)
+    try await eventually("the refresh is saved") { try numbers.value(for: "loaded") == 2 }
+    return Weak(store: store)
+  }
+
+  @Test("A store that is not closed ends with its last reference, whatever it has loaded.")
+  func storeEnds() async throws {
+    let directory = try TemporaryDirectory()
+    let place = URL(filePath: directory.path("store"), directoryHint: .isDirectory)
+    let store = try await storeAfterLoads(at: place)
+    await eventually("the store has ended") { store.store == nil }
+    let again = try Store(at: place)
+    #expect(try again.cacheNames == ["numbers"])
+    try again.close()
   }
 
   // MARK: - Tasks that outlive a load
