@@ -101,14 +101,20 @@ package struct ChildProcess: ~Copyable {
     defer { posix_spawnattr_destroy(&attributes) }
     posix_spawn_file_actions_adddup2(&actions, childInput, 0)
     posix_spawn_file_actions_adddup2(&actions, childOutput, 1)
+    // No signal is blocked in the child. It would inherit that a thread of tests blocks all.
+    var blocked = sigset_t()
+    sigemptyset(&blocked)
+    posix_spawnattr_setsigmask(&attributes, &blocked)
+    var flags = Int16(POSIX_SPAWN_SETSIGMASK)
     // The child inherits no other descriptors. A socket that this process closes would stay open in
     // the child, and the other end of its connection would wait for an end that does not come.
     #if canImport(Darwin)
       posix_spawn_file_actions_addinherit_np(&actions, 2)
-      posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_CLOEXEC_DEFAULT))
+      flags |= Int16(POSIX_SPAWN_CLOEXEC_DEFAULT)
     #else
       close_descriptors(&actions, 3)
     #endif
+    posix_spawnattr_setflags(&attributes, flags)
 
     var arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
     defer { for argument in arguments { free(argument) } }
