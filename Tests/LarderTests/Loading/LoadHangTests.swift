@@ -6,7 +6,7 @@ import Testing
 @testable import Larder
 
 /// Loads that hang, and tasks that outlive the load that has started them.
-@Suite(.timeLimit(.minutes(1))) struct LoadHangTests {
+@Suite(.timeLimit(.minutes(10))) struct LoadHangTests {
   /// A load that waits for a test to let it end, also when it is cancelled.
   final class Hung: Sendable {
     let begun = Watched(0)
