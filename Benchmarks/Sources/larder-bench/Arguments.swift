@@ -50,7 +50,7 @@ struct Arguments {
   private(set) var output: URL?
   private var playsKeys = false
   private var playsKeysOnDisk = false
-  private var step: Duration?
+  private var step: Double?
   private var capacity: Int?
   private var policy: HitRatio.Policy?
   private var only: Set<String> = []
@@ -81,7 +81,7 @@ struct Arguments {
         guard let seconds = Double(text), (0...86_400).contains(seconds) else {
           throw UsageError(description: "--step takes 0 to 86400 seconds, not '\(text)'")
         }
-        step = .seconds(seconds)
+        step = seconds
       case "--capacity":
         let text = try value()
         guard let count = Int(text), count > 0 else {
@@ -139,7 +139,7 @@ struct Arguments {
     mode =
       playsKeys
       ? .hitRatio(HitRatio(policy: policy ?? .larder, capacity: capacity))
-      : .budgetHits(BudgetHits(capacity: capacity, step: step ?? .zero))
+      : .budgetHits(BudgetHits(capacity: capacity, step: step ?? 0))
   }
 
   /// The selected suites.

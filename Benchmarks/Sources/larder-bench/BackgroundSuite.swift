@@ -209,15 +209,4 @@ extension BackgroundSuite {
 
     func close() throws { try store.close() }
   }
-
-  /// A clock that stands still until it is advanced.
-  private final class SteppingClock: WallClock {
-    private let seconds = Mutex(0.0)
-
-    func now() -> Date {
-      Date(timeIntervalSinceReferenceDate: 788_918_400 + seconds.withLock { $0 })
-    }
-    func uptime() -> Duration { .seconds(seconds.withLock { $0 }) }
-    func advance(by time: Double) { seconds.withLock { $0 += time } }
-  }
 }

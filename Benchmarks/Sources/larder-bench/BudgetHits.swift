@@ -1,6 +1,5 @@
 import Foundation
 import Larder
-import Synchronization
 
 /// Plays the keys of standard input through a cache with a byte budget, in a store on disk.
 ///
@@ -8,20 +7,20 @@ import Synchronization
 struct BudgetHits {
   /// The number of entries that the budget has room for.
   let capacity: Int
-  /// The time from one key to the next.
-  let step: Duration
+  /// The seconds from one key to the next.
+  let step: Double
 
   /// Prints the counts, and on the last line the share of hits in per cent.
   func run(_ print: (String) -> Void) throws {
     try Workspace.withTemporary { workspace in
-      let budget = capacity * (try entryBytes(in: workspace))
-      let clock = SteppingClock(step)
+      let budget = capacity * (try BudgetedStore.entryBytes(of: Self.value, in: workspace))
+      let clock = SteppingClock()
       let opened = try BudgetedStore(
         at: workspace.directory("budget"), budget: budget, clock: clock)
       var numbers = KeyNumbers()
       var (requests, hits) = (0, 0)
       try forEachLine { line in
-        clock.advance()
+        clock.advance(by: step)
         requests += 1
         let key = Self.key(numbers.number(of: line))
         if try opened.cache.value(for: key) != nil {
@@ -43,28 +42,4 @@ struct BudgetHits {
 
   /// A key whose place among the others does not depend on its number.
   private static func key(_ number: Int) -> Int { number &* -7_046_029_254_386_353_131 }
-
-  /// The bytes of a budget that an entry takes.
-  private func entryBytes(in workspace: Workspace) throws -> Int {
-    let opened = try BudgetedStore(at: workspace.directory("entry"), budget: 1 << 20)
-    try opened.cache.save(Self.value, for: Self.key(1))
-    let bytes = try opened.countedBytes()
-    try opened.store.close()
-    return bytes
-  }
-}
-
-/// A clock that advances by the same time at each step.
-private final class SteppingClock: WallClock {
-  private let step: Duration
-  private let steps = Atomic(0)
-
-  init(_ step: Duration) { self.step = step }
-
-  func advance() { steps.add(1, ordering: .relaxed) }
-
-  func uptime() -> Duration { step * steps.load(ordering: .relaxed) }
-  func now() -> Date {
-    Date(timeIntervalSinceReferenceDate: 788_918_400 + uptime() / .seconds(1))
-  }
 }

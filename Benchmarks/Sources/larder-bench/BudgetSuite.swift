@@ -104,7 +104,7 @@ struct BudgetSuite {
 
   /// Reads keys by Zipf's law, saves missing ones, and compares the hit rate with an LRU.
   private func readByZipf(_ print: (String) -> Void) throws {
-    let entryBytes = Self.entryBytes
+    let entryBytes = try BudgetedStore.entryBytes(of: payload(0), in: workspace)
     let capacity = budget / entryBytes
     let keys = Zipf(count: capacity * 10, exponent: 0.99)
     let reads = capacity * 50
@@ -144,9 +144,6 @@ struct BudgetSuite {
     try zipf.store.close()
     try workspace.remove("zipf")
   }
-
-  /// The bytes of a record and its index row, with prefixes, headers and keys of 8 bytes.
-  private static var entryBytes: Int { (2 + 8) + (36 + valueBytes) + (2 + 8 + 8) + 2 }
 }
 
 /// A store with one cache, and its engine, to inspect the rows.
@@ -163,6 +160,17 @@ struct BudgetedStore {
     store = try Store(engine: engine, options: options, origin: .disk)
     cache = try store.cache(
       "records", of: Data.self, keyedBy: Int.self, coder: .bytes, byteBudget: budget)
+  }
+
+  /// The bytes of a budget that an entry takes.
+  static func entryBytes(of value: Data, in workspace: Workspace) throws -> Int {
+    let name = "entry"
+    let opened = try BudgetedStore(at: workspace.directory(name), budget: 1 << 20)
+    try opened.cache.save(value, for: 1)
+    let bytes = try opened.countedBytes()
+    try opened.store.close()
+    try workspace.remove(name)
+    return bytes
   }
 
   /// The cache's byte count, from the row that the store writes with every change.
