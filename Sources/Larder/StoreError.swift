@@ -178,7 +178,7 @@ private func stopped(_ words: Any) -> String {
 }
 
 extension StoreError {
-  /// A damage of which only the place in the store's files is known, as a message.
+  /// The error for damage whose cache and key are not known; `place` says where the damage is.
   package static func corrupt(_ place: String) -> StoreError {
     .corrupt(cache: "", key: "", file: place)
   }

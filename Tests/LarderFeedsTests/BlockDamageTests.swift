@@ -60,8 +60,8 @@ import Testing
     try await withServer { server in
       let first = try Store(at: place, options: options)
       let filler = Data(repeating: 7, count: options.advanced.blockBytes * 2)
-      // One record before the feed's and two behind it, each of which fills a block. After a
-      // removal, the feed's key is looked for behind the last one, and so not in the damaged block.
+      // Each filler has a block of its own. There are two behind the feed's record: when the feed's
+      // cache was cleared, LevelDB looks for its key behind the last one, not in the damaged block.
       try fill("before", of: first).save(filler, for: "k")
       try composition.open(server.url, URLSessionClient.patient, first).save()
       try fill("behind", of: first).save(filler, for: "k")

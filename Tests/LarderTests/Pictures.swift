@@ -1,7 +1,9 @@
 import Foundation
 import LarderTestSupport
 
-/// Values of one size that do not compress, and of which neighbours differ.
+/// Values that do not compress.
+///
+/// All have the same size, and values of adjacent numbers differ.
 enum Pictures {
   static let byteCount = 20_000
 

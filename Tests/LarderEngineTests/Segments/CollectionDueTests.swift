@@ -15,7 +15,7 @@ import Testing
     try SeparationTests.put(bytes("key \(number)"), tail, in: engine)
   }
 
-  /// An engine whose 42 values are in six segments, none of which is due.
+  /// Makes an engine with 42 values in six segments, before any collection is due.
   private static func filledEngine(
     in directory: borrowing TemporaryDirectory, _ files: any StoreFiles = SystemFiles()
   ) throws -> LevelDBEngine {

@@ -54,6 +54,26 @@ import Testing
     #expect(try numbers.value(for: "a") == 3)
   }
 
+  /// Joins the load that `first` waits for, with a longer time, and lets the time of `first` end.
+  ///
+  /// The load goes on for the second caller.
+  private func secondCaller(
+    of numbers: Cache<String, Int>,
+    _ load: @escaping @Sendable (Previous<Int>?) async throws -> LoadReply<Int>,
+    after first: Task<Int?, any Error>, in fixture: LoadFixture
+  ) async -> Task<Int?, any Error> {
+    var patient = Loading()
+    patient.hardTimeout = .seconds(60)
+    let second = Task { [patient] in
+      try await numbers.value(for: "a", loading: patient, load: load)
+    }
+    await eventually("the second caller has joined") { fixture.loads().joins == 1 }
+    await fixture.timer.wait(untilRunning: 3)
+    #expect(await fixture.timer.fire(.seconds(9)) == 2)
+    await #expect(throws: LoadTimeout.self) { try await first.valueUnlessCancelled }
+    return second
+  }
+
   @Test("Callers that come after the hard timeout of a load do not join it.")
   func callersAfterTimeout() async throws {
     let fixture = try LoadFixture()
@@ -63,16 +83,7 @@ import Testing
     defer { hung.end() }
     let first = Task { try await numbers.value(for: "a", load: hung.load) }
     await hung.begun.wait { $0 == 1 }
-    // Its own time is longer, so the load goes on.
-    var patient = Loading()
-    patient.hardTimeout = .seconds(60)
-    let second = Task { [patient] in
-      try await numbers.value(for: "a", loading: patient, load: hung.load)
-    }
-    await eventually("the second caller has joined") { fixture.loads().joins == 1 }
-    await fixture.timer.wait(untilRunning: 3)
-    #expect(await fixture.timer.fire(.seconds(9)) == 2)
-    await #expect(throws: LoadTimeout.self) { try await first.valueUnlessCancelled }
+    let second = await secondCaller(of: numbers, hung.load, after: first, in: fixture)
     #expect(try await numbers.value(for: "a") { _ in .value(3) } == 3)
     hung.end()
     #expect(try await second.valueUnlessCancelled == 99)
@@ -88,15 +99,7 @@ import Testing
     let source = Source()
     let first = Task { try await numbers.value(for: "a", load: source.load) }
     await source.begun(1)
-    var patient = Loading()
-    patient.hardTimeout = .seconds(60)
-    let second = Task { [patient] in
-      try await numbers.value(for: "a", loading: patient, load: source.load)
-    }
-    await eventually("the second caller has joined") { fixture.loads().joins == 1 }
-    await fixture.timer.wait(untilRunning: 3)
-    #expect(await fixture.timer.fire(.seconds(9)) == 2)
-    await #expect(throws: LoadTimeout.self) { try await first.valueUnlessCancelled }
+    let second = await secondCaller(of: numbers, source.load, after: first, in: fixture)
     second.cancel()
     await #expect(throws: CancellationError.self) { try await second.valueUnlessCancelled }
     await source.state.wait { $0.ended == 1 }

@@ -246,7 +246,7 @@ final class StreamLink {
   @exclusivity(unchecked) var target: Target?
 }
 
-/// A value in memory of its own, of which copies are handed out.
+/// Keeps a value, and hands out copies of it.
 ///
 /// It is a class so that ``copy()`` finds the type of the value in `self`: generic code that names
 /// `KeyedEncodingContainer` looks its type up with each call, which takes 300 instructions.
