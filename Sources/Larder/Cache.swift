@@ -117,7 +117,7 @@ extension Cache {
     }
     let now = core.clock.now()
     let found = try buffer.withBytes { bytes throws(StoreError) in
-      core.marks?.mark(recordKey.bytes.span.bytes)
+      core.recentReads?.add(recordKey.bytes.span.bytes)
       let found = try core.lookup(
         record, in: bytes, under: recordKey.bytes.span.bytes, at: now, maxAge: maxAge)
       if case .fresh(let entry) = found {

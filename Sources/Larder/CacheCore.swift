@@ -14,7 +14,7 @@ protocol OpenCache: AnyObject, Sendable {
   func registration(id: UInt64) -> Registration
   var nextDue: NextDue { get }
   var byteBudget: Int? { get }
-  var marks: ReadMarks? { get }
+  var recentReads: RecentReads? { get }
   var slides: Slides? { get }
   var memory: CacheMemory? { get }
   var settings: CacheSettings { get }
@@ -64,10 +64,8 @@ final class CacheCore<Value: Sendable>: OpenCache {
   /// The size in bytes from which on a payload is compressed; `Int.max` for none.
   private let compressedFrom: Int
   private let configuration: CacheConfiguration<Value>
-  /// Marks the entries that are read, if the cache is counted.
-  ///
-  /// Each record of a counted cache has an index row.
-  let marks: ReadMarks?
+  /// How often its entries were read, if the cache is counted.
+  let recentReads: RecentReads?
   /// The reads that restart lifetimes; nil if reads do not.
   let slides: Slides?
   private let currentID = Atomic<UInt64>(0)
@@ -87,7 +85,7 @@ final class CacheCore<Value: Sendable>: OpenCache {
   let loads: Loads<Value>
 
   init(
-    _ name: String, _ configuration: CacheConfiguration<Value>, marks: ReadMarks?,
+    _ name: String, _ configuration: CacheConfiguration<Value>, recentReads: RecentReads?,
     memory: CacheMemory?, in context: StoreContext
   ) {
     self.name = name
@@ -95,7 +93,7 @@ final class CacheCore<Value: Sendable>: OpenCache {
     self.context = context
     engine = context.engine
     clock = context.clock
-    self.marks = marks
+    self.recentReads = recentReads
     lifetime = configuration.lifetime
     schema = configuration.schema
     coder = configuration.coder
@@ -298,7 +296,7 @@ extension CacheCore {
       outcome = ReadOutcome(freshness)
       return nil
     }
-    marks?.mark(key.bytes.span.bytes)
+    recentReads?.add(key.bytes.span.bytes)
     if slides != nil { slide(record, under: key.bytes.span.bytes, readAt: now) }
     let value = try buffer.withBytes { bytes throws(StoreError) in
       let value = try self.value(of: record, in: bytes, under: key.bytes.span.bytes)
@@ -378,8 +376,7 @@ extension CacheCore {
       return compress(&buffer, from: start, payload: payload)
     }
     addIndexRow(
-      of: recordKey, savedAt: savedAt, expiresAt: expiresAt, fields.lifetime, if: requirement,
-      to: &write)
+      of: recordKey, expiresAt: expiresAt, fields.lifetime, if: requirement, to: &write)
   }
 
   /// The date at which an entry expires, by its own lifetime if it has one.
@@ -443,8 +440,7 @@ extension CacheCore {
       return compress(&buffer, from: start, payload: buffer.count - payload.count)
     }
     addIndexRow(
-      of: key, savedAt: record.savedAt, expiresAt: record.expiresAt, record.ownLifetime,
-      if: requirement, to: &write)
+      of: key, expiresAt: record.expiresAt, record.ownLifetime, if: requirement, to: &write)
   }
 
   /// Adds a record, which is `bytes`, as saved at another date to `write`.
@@ -463,23 +459,20 @@ extension CacheCore {
         to: &buffer)
       return record.payload.count
     }
-    addIndexRow(
-      of: key, savedAt: savedAt, expiresAt: expiresAt, lifetime, if: requirement, to: &write)
+    addIndexRow(of: key, expiresAt: expiresAt, lifetime, if: requirement, to: &write)
   }
 
   /// Adds the index row of the record that is the last row of `write`.
   private func addIndexRow(
-    of key: RecordKey, savedAt: Date, expiresAt: Date?, _ own: OwnLifetime?,
-    if requirement: Int?, to write: inout PendingWrite
+    of key: RecordKey, expiresAt: Date?, _ own: OwnLifetime?, if requirement: Int?,
+    to write: inout PendingWrite
   ) {
-    guard expiresAt != nil || marks != nil else { return }
-    let bucket =
-      own.map { $0.lifetime.bucket(savedAt: savedAt, expiresAt: expiresAt) }
-      ?? lifetime.bucket(savedAt: savedAt, expiresAt: expiresAt)
+    guard let expiresAt else { return }
+    let bucket = (own?.lifetime ?? lifetime).bucket(of: expiresAt)
     let record = write.rows.rows[write.rows.rows.count - 1]
     write.rows.putIndexRow(
       of: key, in: bucket, recordBytes: record.keyCount + record.valueCount, if: requirement)
-    if expiresAt != nil { write.dueNotes.add(bucket, nextDue) }
+    write.dueNotes.add(bucket, nextDue)
   }
 }
 

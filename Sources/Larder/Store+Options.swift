@@ -41,12 +41,12 @@ extension Store {
 
     /// The maximum size of all caches of the store together, in bytes.
     ///
-    /// The default is nil, no limit; otherwise at least 1. Keys, records and index rows count
-    /// towards it; see <doc:Budgets>. It applies to a store in memory, too.
+    /// The default is nil, no limit; otherwise at least 1. Keys and records count towards it; see
+    /// <doc:Budgets>. It applies to a store in memory, too.
     ///
-    /// The first time a store is opened with a budget, all its entries are read once to be counted.
-    /// To track reads, the store uses one bit of memory for each 128 bytes of the budget, at most
-    /// 16 MiB.
+    /// The first time a store is opened with a budget, the heads of all its entries are read to be
+    /// counted. Once something was evicted, the order of eviction takes about 12 bytes and the
+    /// key of memory for each entry, and 8 bytes for each entry that was read.
     public var byteBudget: Int?
 
     /// The interval between sweeps in the background; a sweep deletes expired entries.

@@ -218,8 +218,8 @@ extension Store {
   ///   - schema: The version of `type` that is written, and the readers of older versions. Version
   ///     1 by default.
   ///   - coder: The encoding of the values; ``Coder/binary`` by default.
-  ///   - byteBudget: The most bytes that the cache may hold, at least 1: keys, records and index
-  ///     rows. Nil, the default, is no limit.
+  ///   - byteBudget: The most bytes that the cache may hold, at least 1: keys and records. Nil, the
+  ///     default, is no limit.
   ///   - memory: The memory for decoded values; that of the store, ``MemoryTier/shared``, by
   ///     default.
   ///   - loading: How calls such as `value(for:loading:load:)` load values.
@@ -232,8 +232,7 @@ extension Store {
   ///   ``StoreError/incompatible(_:)`` if a later version wrote it;
   ///   ``StoreError/io(_:)``, ``StoreError/diskFull``, ``StoreError/closed``.
   /// - Complexity: One point lookup, and one append if anything has changed, with an fsync for a
-  ///   new cache. When a cache first gets a budget, one scan, and an append for each 256 entries
-  ///   that have no index row.
+  ///   new cache. When a cache first gets a budget, one scan.
   public func cache<Value: Codable & Sendable, Key: CacheKey>(
     _ name: String, of type: Value.Type, keyedBy key: Key.Type = String.self,
     lifetime: Lifetime = .days(7), expiry: Expiry = .sinceSaved,
@@ -254,10 +253,11 @@ extension Store {
       readers: Coder<Value>.readers, byteBudget: byteBudget, expiry: expiry, memory: memory,
       loading: loading,
       overwritesNewer: overwritesNewer)
-    // A cache that is open already has its marks and its memory.
+    // A cache that is open already has its recent reads and its memory.
     let open = openCaches.cache(named: name)
     let wanted = CacheCore(
-      name, configuration, marks: open?.marks ?? context.budgets.marks(byteBudget: byteBudget),
+      name, configuration,
+      recentReads: open?.recentReads ?? context.budgets.recentReads(byteBudget: byteBudget),
       memory: open == nil ? context.memory(for: memory) : open?.memory, in: context)
     let core = try registry.withLock { registry throws(StoreError) in try registry.open(wanted) }
     return Cache(store: self, core: core)

@@ -206,9 +206,8 @@ extension StoreContext {
   /// Evicts until the room that a write was short of is there; returns whether it is.
   private func makeRoom(for shortage: Shortage, at now: Date) throws(StoreError) -> Bool {
     try engine.checkOpen()
-    return try budgets.withHand(of: shortage.budget) { hand throws(StoreError) in
-      var eviction = Eviction(of: shortage, in: self, at: now, from: hand)
-      defer { hand = eviction.hand }
+    return try budgets.withTurn { () throws(StoreError) in
+      var eviction = Eviction(of: shortage, in: self, at: now)
       return try eviction.makeRoom()
     }
   }

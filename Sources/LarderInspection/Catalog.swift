@@ -63,7 +63,7 @@ struct Catalog {
     } else if key.starts(with: Metadata.reclaimPrefix) {
       if let id = Metadata.reclaimedID(in: key.span.bytes) { cleared.insert(id) }
     } else if let id = Metadata.countedID(in: key.span.bytes) {
-      counts[id] = .some(Metadata.number(in: value, under: key).map { Int(clamping: $0) })
+      counts[id] = .some(Metadata.count(in: value, under: key))
     } else if key.starts(with: Metadata.tagPrefix) {
       guard !invalidatedTags.readRow(value.span.bytes, under: key.span.bytes) else { return }
       let tag = KeyForm.text(ofName: String(decoding: Metadata.tag(in: key), as: UTF8.self))

@@ -256,10 +256,7 @@ extension Inspection {
       return
     }
     let lifetime = cache.registration?.lifetime.applied(to: record)
-    let bucket =
-      record.expiresAt.flatMap { lifetime?.bucket(of: $0) }
-      ?? lifetime?.evictionBucket(of: record.savedAt)
-    guard bucket == row.bucket else {
+    guard record.expiresAt.flatMap({ lifetime?.bucket(of: $0) }) == row.bucket else {
       found.leftoverRows += 1
       return
     }
@@ -279,7 +276,7 @@ extension Inspection {
       guard !catalog.cleared.contains(id), let count else { continue }
       let (bytes, isComplete): (Int, Bool)
       do throws(StoreError) {
-        (bytes, isComplete) = try KeySpace.heldBytes(ofCache: id, in: engine)
+        (bytes, isComplete) = try KeySpace.recordBytes(ofCache: id, in: engine)
       } catch {
         throw failure(error)
       }

@@ -37,10 +37,10 @@ import Testing
     let temporary = try TemporaryDirectory()
     try fill(temporary.path)
     let (info, verification, outcome) = try reports(temporary.path)
-    // Six entries fit, each with a record of 4 + 126 bytes and an index row of 12 + 2 bytes.
+    // Seven entries fit: six old ones of 3 + 126 bytes, and the newest one of 4 + 126.
     let rows = info.split(separator: "\n").map { $0.split(separator: " ") }
     #expect(
-      rows.contains { $0.contains("few") && $0.suffix(4) == ["864", "B", "1.0", "KB"] }, "\(info)")
+      rows.contains { $0.contains("few") && $0.suffix(4) == ["904", "B", "1.0", "KB"] }, "\(info)")
     #expect(rows.contains { $0.contains("all") && $0.suffix(2) == ["-", "-"] }, "\(info)")
     #expect(outcome == .fine, "\(verification)")
 
@@ -53,6 +53,6 @@ import Testing
     try engine.close()
     let (_, found, damage) = try reports(temporary.path)
     #expect(damage == .damaged)
-    #expect(found.contains("it holds 734 bytes, but its count is 864"), "\(found)")
+    #expect(found.contains("it holds 775 bytes, but its count is 904"), "\(found)")
   }
 }

@@ -299,7 +299,7 @@ private final class CountedCache: OpenCache {
   var name: String { base.name }
   var nextDue: NextDue { base.nextDue }
   var byteBudget: Int? { nil }
-  var marks: ReadMarks? { nil }
+  var recentReads: RecentReads? { nil }
   var slides: Slides? { nil }
   var memory: CacheMemory? { nil }
   var settings: CacheSettings { base.settings }

@@ -128,7 +128,7 @@ extension DurabilityTests {
         failures += 1
         continue
       }
-      let held = try KeySpace.heldBytes(ofCache: cache.core.id, in: store.context.engine).bytes
+      let held = try KeySpace.recordBytes(ofCache: cache.core.id, in: store.context.engine).bytes
       let account = try #require(store.context.budgets.accounting.count(cache.core.id), "\(number)")
       #expect(account.bytes == held && account.isExact, "\(number)")
     }

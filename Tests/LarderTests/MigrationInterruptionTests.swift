@@ -178,7 +178,7 @@ import Testing
       readers: [:], byteBudget: nil, expiry: .sinceSaved, memory: .none,
       overwritesNewer: false)
     let core = CacheCore(
-      "notes", configuration, marks: nil, memory: nil, in: fixture.store.context)
+      "notes", configuration, recentReads: nil, memory: nil, in: fixture.store.context)
     try core.add(
       NoteV1(name: "0"), for: "0000", id: cleared.core.id, savedAt: fixture.clock.now(), to: &write)
     try fixture.engine.write(&write.rows, synced: false)

@@ -32,7 +32,7 @@ struct ImageLoader {
   init(server: ScriptedServer, store: Store, byteBudget: Int = 200_000_000) throws {
     self.server = server
     // The bytes of an image are stored unchanged. A save that would exceed the budget evicts the
-    // images that are closest to expiry and were not read recently.
+    // images that are not read again.
     images = try store.cache(
       "images", of: Data.self, keyedBy: URL.self, coder: .bytes, byteBudget: byteBudget)
   }

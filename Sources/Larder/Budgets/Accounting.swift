@@ -6,8 +6,8 @@ struct CountedCache {
   let name: String
   let id: UInt64
   let lifetime: Lifetime
-  /// The marks of the entries that were read; nil while none of them is to be evicted.
-  let marks: ReadMarks?
+  /// How often its entries were read; nil while none of them is to be evicted.
+  let recentReads: RecentReads?
   /// Indexes into the list of budgets.
   let budgets: [Int]
   /// Where decoded values of its entries are in memory; nil for nowhere.
@@ -18,9 +18,9 @@ struct CountedCache {
 
 /// The bytes that the counted caches of a store hold, and the budgets.
 ///
-/// Counted are the keys and values of a cache's records and index rows. The count of a cache is a
-/// row of the store, written in the same batch as the rows that change it. So it is right whenever
-/// the store is opened, and nothing has to be counted again.
+/// Counted are the keys and values of a cache's records. The count of a cache is a row of the
+/// store, written in the same batch as the rows that change it. So it is right whenever the store
+/// is opened, and nothing has to be counted again.
 ///
 /// A count is in doubt if the size of a row that was replaced could not be read. It is then at
 /// least as large as what can be read. Such a count is not kept on disk; the cache is counted again
@@ -61,6 +61,13 @@ final class Accounting: Sendable {
   private struct Budget {
     let limit: Int
     var used = 0
+    let queue: EvictionQueue
+  }
+
+  /// An entry that a write adds.
+  private struct AddedEntry {
+    let account: Account
+    let entry: EvictionQueue.Entry
   }
 
   private struct State {
@@ -69,6 +76,9 @@ final class Accounting: Sendable {
     /// The accounts that the batch, and the write, change.
     var inBatch: [Account] = []
     var inWrite: [Account] = []
+    /// The entries that the batch, and the write, add, of budgets whose queue is in use.
+    var addedInBatch: [AddedEntry] = []
+    var addedInWrite: [AddedEntry] = []
   }
 
   private let state = Mutex(State())
@@ -86,7 +96,7 @@ extension Accounting {
   func addBudget(_ limit: Int) -> Int {
     smallestLimit.min(limit, ordering: .relaxed)
     return state.withLock { state in
-      state.budgets.append(Budget(limit: limit))
+      state.budgets.append(Budget(limit: limit, queue: EvictionQueue(limit: limit)))
       return state.budgets.count - 1
     }
   }
@@ -99,7 +109,11 @@ extension Accounting {
     state.withLock { state in
       Self.close(account.cache.id, in: &state)
       state.accounts[account.cache.id] = account
-      for budget in account.cache.budgets { state.budgets[budget].used += account.bytes }
+      for budget in account.cache.budgets {
+        state.budgets[budget].used += account.bytes
+        // It may lack entries of the cache.
+        state.budgets[budget].queue.restart()
+      }
       accountCount.store(state.accounts.count, ordering: .releasing)
     }
   }
@@ -110,7 +124,7 @@ extension Accounting {
       guard let cache = state.accounts[old]?.cache else { return }
       let new = Account(
         CountedCache(
-          name: cache.name, id: id, lifetime: cache.lifetime, marks: cache.marks,
+          name: cache.name, id: id, lifetime: cache.lifetime, recentReads: cache.recentReads,
           budgets: cache.budgets, residents: cache.residents),
         bytes: 0)
       new.isChanged = true
@@ -142,6 +156,12 @@ extension Accounting {
     state.withLock { $0.accounts.values.filter { $0.cache.budgets.contains(budget) } }
   }
 
+  /// The account of a cache; nil if it is not counted.
+  func account(_ id: UInt64) -> Account? { state.withLock { $0.accounts[id] } }
+
+  /// The entries of a budget, in the order in which to evict them.
+  func queue(of budget: Int) -> EvictionQueue { state.withLock { $0.budgets[budget].queue } }
+
   /// The bytes of a budget that are used.
   func used(of budget: Int) -> Int { state.withLock { $0.budgets[budget].used } }
 
@@ -172,11 +192,9 @@ extension Accounting {
     }
   }
 
-  /// The id of the cache that a row belongs to; nil for the store's own rows.
+  /// The id of the cache that a record belongs to; nil for all other rows.
   private static func cache(of key: UnsafeRawBufferPointer) -> UInt64? {
-    guard let space = key.first,
-      space == KeySpace.records.rawValue || space == KeySpace.expiry.rawValue
-    else { return nil }
+    guard key.first == KeySpace.records.rawValue else { return nil }
     var offset = 1
     return readVarint(key.bytes, at: &offset)
   }
@@ -195,11 +213,10 @@ extension Accounting {
   ) -> Shortage? {
     batch.bytes.withBytes { bytes in
       for (index, row) in batch.rows.enumerated() where row.isKept(without: failed) {
-        guard let id = Self.cache(of: UnsafeRawBufferPointer(rebasing: bytes[row.key])),
-          counts(id)
-        else { continue }
+        let key = UnsafeRawBufferPointer(rebasing: bytes[row.key])
+        guard let id = Self.cache(of: key), counts(id) else { continue }
         // Not under the lock, because it may read from the disk.
-        add(row.size, inPlaceOf: replacedBytes(index), to: id)
+        add(row.size, inPlaceOf: replacedBytes(index), under: key.bytes, to: id)
       }
     }
     return endBatch(mayGrow: batch.isAlwaysAdmitted)
@@ -207,13 +224,20 @@ extension Accounting {
 
   private func counts(_ id: UInt64) -> Bool { state.withLock { $0.accounts[id] != nil } }
 
-  private func add(_ written: Int, inPlaceOf replaced: Int?, to id: UInt64) {
+  private func add(
+    _ written: Int, inPlaceOf replaced: Int?, under key: RawSpan, to id: UInt64
+  ) {
     state.withLock { state in
       guard let account = state.accounts[id] else { return }
       if !state.inBatch.contains(where: { $0 === account }) { state.inBatch.append(account) }
       account.batch.growth += written - (replaced ?? 0)
       if written > 0 { account.batch.puts = true }
       if replaced == nil { account.batch.isDoubtful = true }
+      let isQueued = account.cache.budgets.contains { state.budgets[$0].queue.isInUse }
+      if written > 0, replaced == 0, isQueued, let key = RecordKey(key) {
+        let entry = EvictionQueue.Entry(key: key, bytes: written)
+        state.addedInBatch.append(AddedEntry(account: account, entry: entry))
+      }
     }
   }
 
@@ -230,6 +254,8 @@ extension Accounting {
         account.batch = Change()
       }
       state.inBatch.removeAll(keepingCapacity: true)
+      if shortage == nil { state.addedInWrite += state.addedInBatch }
+      state.addedInBatch.removeAll(keepingCapacity: true)
       return shortage
     }
   }
@@ -265,8 +291,7 @@ extension Accounting {
       }
       for account in state.inWrite {
         if account.isExact, !account.write.isDoubtful {
-          rows.putMetadata(
-            UInt64(account.bytes + account.write.growth), under: account.countKey)
+          rows.putCount(account.bytes + account.write.growth, under: account.countKey)
         } else {
           let key = account.countKey
           rows.remove(key.span.bytes)
@@ -289,6 +314,15 @@ extension Accounting {
         account.write = Change()
       }
       state.inWrite.removeAll(keepingCapacity: true)
+      if didCommit {
+        for added in state.addedInWrite {
+          for budget in added.account.cache.budgets {
+            let (queue, used) = (state.budgets[budget].queue, state.budgets[budget].used)
+            if queue.isInUse { queue.add(added.entry, used: used) }
+          }
+        }
+      }
+      state.addedInWrite.removeAll(keepingCapacity: true)
     }
   }
 
@@ -303,24 +337,26 @@ extension Accounting {
         close([id])
         continue
       }
-      var count: UInt64?
+      var count: Int?
       do throws(StoreError) {
         guard try read(Metadata.reclaim(id)) == nil else {
           close([id])
           continue
         }
         count = try read(account.countKey).flatMap {
-          Metadata.number(in: $0, under: account.countKey)
+          Metadata.count(in: $0, under: account.countKey)
         }
       } catch {
         count = nil
       }
       state.withLock { state in
+        // A write may have taken effect whose entries were not added.
+        for budget in account.cache.budgets { state.budgets[budget].queue.restart() }
         guard let count else { return account.isExact = false }
         for budget in account.cache.budgets {
-          state.budgets[budget].used += Metadata.heldBytes(counted: count) - account.bytes
+          state.budgets[budget].used += count - account.bytes
         }
-        account.bytes = Metadata.heldBytes(counted: count)
+        account.bytes = count
       }
     }
   }

@@ -2,18 +2,17 @@ import Synchronization
 
 /// The byte budgets of a store and its caches.
 ///
-/// A cache is counted if it has a budget of its own, or if the store has one. A counted cache has
-/// an index row for every record, by which it can be evicted.
+/// A cache is counted if it has a budget of its own, or if the store has one.
 final class Budgets: Sendable {
   let accounting = Accounting()
-  /// The store's own budget, and the marks of what was read of all its caches.
-  private let whole: (budget: Int, marks: ReadMarks)?
-  /// The hand of each budget's evictions.
-  private let hands = Mutex<[Int: Eviction.Hand]>([:])
+  /// The store's own budget, and how often the entries of all its caches were read.
+  private let whole: (budget: Int, recentReads: RecentReads)?
+  /// Held by the thread that evicts.
+  private let turn = Mutex(())
 
   /// - Parameter storeLimit: The budget of the store, in bytes; nil if it has none.
   init(storeLimit: Int?) {
-    whole = storeLimit.map { [accounting] in (accounting.addBudget($0), ReadMarks(budget: $0)) }
+    whole = storeLimit.map { [accounting] in (accounting.addBudget($0), RecentReads(budget: $0)) }
   }
 
   /// Whether a budget is the store's, and not a cache's.
@@ -22,16 +21,14 @@ final class Budgets: Sendable {
   /// Whether a cache with this budget, or none, is counted.
   func counts(byteBudget: Int?) -> Bool { byteBudget != nil || whole != nil }
 
-  /// The marks for reads of a cache with this budget; nil if it is not counted.
-  func marks(byteBudget: Int?) -> ReadMarks? { whole?.marks ?? byteBudget.map(ReadMarks.init) }
+  /// The read counts for a cache with this budget; nil if it is not counted.
+  func recentReads(byteBudget: Int?) -> RecentReads? {
+    whole?.recentReads ?? byteBudget.map(RecentReads.init)
+  }
 
-  /// Runs an eviction for a budget: one at a time.
-  func withHand<R>(
-    of budget: Int, _ body: (inout Eviction.Hand) throws(StoreError) -> R
-  ) throws(StoreError) -> R {
-    try hands.withLock { hands throws(StoreError) in
-      try body(&hands[budget, default: Eviction.Hand()])
-    }
+  /// Runs an eviction: one at a time.
+  func withTurn<R>(_ body: () throws(StoreError) -> R) throws(StoreError) -> R {
+    try turn.withLock { _ throws(StoreError) in try body() }
   }
 }
 
@@ -47,11 +44,11 @@ extension Budgets {
     guard isAnyCounted || whole != nil else { return }
     for (name, registration) in try registry.dormant().caches {
       let cache = CountedCache(
-        name: name.text, id: registration.id, lifetime: registration.lifetime, marks: whole?.marks,
-        budgets: [whole?.budget].compactMap(\.self))
+        name: name.text, id: registration.id, lifetime: registration.lifetime,
+        recentReads: whole?.recentReads, budgets: [whole?.budget].compactMap(\.self))
       let key = Metadata.bytes(cache.id)
-      if let value = try context.get(key), let bytes = Metadata.number(in: value, under: key) {
-        accounting.open(Accounting.Account(cache, bytes: Metadata.heldBytes(counted: bytes)))
+      if let value = try context.get(key), let bytes = Metadata.count(in: value, under: key) {
+        accounting.open(Accounting.Account(cache, bytes: bytes))
       } else if whole != nil {
         try count(cache, in: context)
       }
@@ -76,8 +73,9 @@ extension Budgets {
     }
     let own = cache.byteBudget.map(accounting.addBudget)
     let counted = CountedCache(
-      name: cache.name, id: registration.id, lifetime: registration.lifetime, marks: cache.marks,
-      budgets: [whole?.budget, own].compactMap(\.self), residents: cache.memory?.residents)
+      name: cache.name, id: registration.id, lifetime: registration.lifetime,
+      recentReads: cache.recentReads, budgets: [whole?.budget, own].compactMap(\.self),
+      residents: cache.memory?.residents)
     if let bytes = isNew ? 0 : known.flatMap({ $0.isExact ? $0.bytes : nil }) {
       accounting.open(Accounting.Account(counted, bytes: bytes))
     } else {
@@ -86,57 +84,19 @@ extension Budgets {
     }
   }
 
-  /// Counts the bytes of a cache, and gives every record an index row, by which it can be evicted.
+  /// Counts the bytes of a cache.
   private func count(_ cache: CountedCache, in context: StoreContext) throws(StoreError) {
-    var isIndexed = true
-    do throws(StoreError) {
-      try addMissingRows(of: cache, in: context)
-    } catch .corrupt {
-      // Records that cannot be read cannot be evicted either; the others can.
-      isIndexed = false
-    }
     let held: (bytes: Int, isComplete: Bool)
     do throws(StoreError) {
-      held = try KeySpace.heldBytes(ofCache: cache.id, in: context.engine)
+      held = try KeySpace.recordBytes(ofCache: cache.id, in: context.engine)
     } catch {
       throw error.naming(cache: cache.name)
     }
-    let account = Accounting.Account(
-      cache, bytes: held.bytes, isExact: isIndexed && held.isComplete)
+    let account = Accounting.Account(cache, bytes: held.bytes, isExact: held.isComplete)
     accounting.open(account)
     guard account.isExact else { return }
     var rows = WriteBatch()
-    rows.putMetadata(UInt64(held.bytes), under: Metadata.bytes(cache.id))
+    rows.putCount(held.bytes, under: Metadata.bytes(cache.id))
     try context.writeMetadata(&rows, cache: cache.name)
-  }
-
-  /// Adds index rows for records that had no limit when they were saved, or have none now.
-  private func addMissingRows(
-    of cache: CountedCache, in context: StoreContext
-  ) throws(StoreError) {
-    let cursor = try context.cursor(
-      over: EngineRange(prefix: KeySpace.records.prefix(ofCache: cache.id)), cache: cache.name)
-    var rows = WriteBatch()
-    while try cursor.next() {
-      cursor.withEntry { key, value in
-        do throws(RecordFault) {
-          let record = try Record(value, under: key)
-          guard let recordKey = RecordKey(key),
-            record.expiresAt == nil
-              || cache.lifetime.applied(to: record).expiry(from: record.savedAt) == nil
-          else { return }
-          rows.putIndexRow(
-            of: recordKey,
-            in: cache.lifetime.applied(to: record).evictionBucket(of: record.savedAt),
-            recordBytes: key.byteCount + value.byteCount)
-        } catch {
-          // Left to validation, or to a later version of the library. It is never evicted.
-        }
-      }
-      guard rows.rows.count >= 256 else { continue }
-      try context.writeMetadata(&rows, cache: cache.name)
-      rows.reset()
-    }
-    if !rows.isEmpty { try context.writeMetadata(&rows, cache: cache.name) }
   }
 }

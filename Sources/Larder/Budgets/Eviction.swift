@@ -1,43 +1,37 @@
 import Foundation
 
-/// Makes room in a budget: evicts the entry closest to expiry that was not read recently.
-///
-/// A hand visits the rows of the caches' expiry indexes in the order of their buckets. It evicts
-/// each entry, or keeps it until the next visit if it was read since the last one. After the last
-/// row it starts again at the first. This is SIEVE (Zhang and others, NSDI '24) with the index as
-/// its queue; within a bucket, the order is that of the keys.
+/// Makes room in a budget: evicts entries in the order of its ``EvictionQueue``.
 struct Eviction: ~Copyable {
-  /// The row that the hand visited last; at first, a place before all rows.
-  struct Hand {
-    var bucket: Int64 = .min
-    var id: UInt64 = 0
-    var key: [UInt8] = []
-  }
-
   /// The least that is evicted at once, so that not every save has to evict: this share of the
   /// budget, but not more than so many bytes.
-  private static var leastShare: Int { 64 }
+  private static var leastShare: Int { 512 }
   private static var leastBytes: Int { 1 << 20 }
+  /// The number of entries that are added to the queue at once by its scan.
+  private static var scannedEntries: Int { 1024 }
 
   private let shortage: Shortage
   private let context: StoreContext
   private let now: Date
-  private(set) var hand: Hand
+  private let queue: EvictionQueue
   /// The entries that were evicted, and their bytes.
   private var evicted = (entries: 0, bytes: 0)
-  private var slice: ConditionalSlice<Evicted?>
+  private var slice: ConditionalSlice<Evicted>
+  /// The keys of the slice: the queue may have an entry twice.
+  private var keysInSlice: Set<RecordKey> = []
+  /// The number of candidates that were kept since one was evicted.
+  private var kept = 0
 
-  /// A record that is deleted with its row.
   private struct Evicted {
+    let candidate: EvictionQueue.Candidate
     let cache: String
     let bytes: Int
   }
 
-  init(of shortage: Shortage, in context: StoreContext, at now: Date, from hand: Hand) {
+  init(of shortage: Shortage, in context: StoreContext, at now: Date) {
     self.shortage = shortage
     self.context = context
     self.now = now
-    self.hand = hand
+    queue = context.budgets.accounting.queue(of: shortage.budget)
     slice = ConditionalSlice(in: context, freesRoom: true)
   }
 
@@ -52,162 +46,159 @@ struct Eviction: ~Copyable {
     // Another thread may have made room while this one waited for its turn.
     if used <= allowed { return true }
     let goal = min(allowed, used - min(shortage.limit / Self.leastShare, Self.leastBytes))
-    // The rest of the hand's round, one more round, and one that keeps nothing: readers may mark
-    // entries faster than the hand moves.
-    for round in 0...2 {
-      var isEnd = false
-      while !isEnd {
-        isEnd = try evictSlice(atLeast: used - goal, keepsRead: round < 2)
-        if used <= goal { return true }
-      }
-      hand = Hand()
+    // The number of entries that were evicted before the last restart.
+    var before: Int?
+    while used > goal {
+      let scan = queue.use()
+      if let place = scan.place { try addEntries(by: scan, from: place) }
+      try evictSlice(atLeast: used - goal)
+      // The queue is asked after `used`, so that it has whatever other threads added before.
+      if used <= goal || hasCandidates || queue.use().place != nil { continue }
+      // An entry that could not be evicted has left the queue, and may be evicted by now; one that
+      // was under way when the queue came into use may be missing. So all are tried once more.
+      guard before != evicted.entries else { return used <= allowed }
+      before = evicted.entries
+      kept = 0
+      queue.restart()
     }
-    return used <= allowed
+    // Other threads may have filled the room again; then the write is refused, and evicts again.
+    return true
   }
 
   private var used: Int { context.budgets.accounting.used(of: shortage.budget) }
 
-  /// Evicts entries of `wanted` bytes, or as many as fit into one batch.
+  /// Whether the queue has entries that may be evicted.
   ///
-  /// - Returns: Whether the hand has visited the last row.
-  private mutating func evictSlice(
-    atLeast wanted: Int, keepsRead: Bool
-  ) throws(StoreError) -> Bool {
-    var lines: [IndexLine] = []
-    for cache in context.budgets.accounting.accounts(of: shortage.budget) {
-      lines.append(try IndexLine(of: cache, in: context, after: hand))
-    }
-    var freed = 0
-    while freed < wanted, !slice.isFull {
-      guard let next = lines.indices.min(by: { lines[$0].comesBefore(lines[$1]) }),
-        let row = lines[next].next
-      else {
-        try commit()
-        return true
+  /// Other threads may write each entry again before it is deleted, and then nothing is evicted.
+  private var hasCandidates: Bool {
+    let count = queue.count
+    return count > 0 && kept <= 64 * (count + 1)
+  }
+
+  /// Adds a slice of the entries that were there before the queue was in use.
+  private func addEntries(
+    by scan: EvictionQueue.Scan, from place: [UInt8]
+  ) throws(StoreError) {
+    var found: [EvictionQueue.Entry] = []
+    let prefixes = context.budgets.accounting.accounts(of: shortage.budget)
+      .map { KeySpace.records.prefix(ofCache: $0.cache.id) }
+      .sorted { $0.lexicographicallyPrecedes($1) }
+    for prefix in prefixes {
+      var range = EngineRange(prefix: prefix)
+      if range.lower.lexicographicallyPrecedes(place) { range.lower = place }
+      guard let end = range.upper, range.lower.lexicographicallyPrecedes(end) else { continue }
+      do throws(StoreError) {
+        let cursor = try context.cursor(over: range, readsPayloads: false)
+        while try cursor.next() {
+          guard let key = cursor.withEntry({ key, _ in RecordKey(key) }) else { continue }
+          if found.count == Self.scannedEntries {
+            return queue.add(found, from: scan, to: key.bytes)
+          }
+          found.append(
+            EvictionQueue.Entry(key: key, bytes: key.bytes.count + cursor.valueCount))
+        }
+      } catch .corrupt {
+        // Thrown at the end of the range. Entries in damaged blocks cannot be evicted.
       }
-      freed += try evict(row, keepsRead: keepsRead)
-      hand = Hand(bucket: row.row.bucket, id: row.row.cacheID, key: row.row.userKey)
-      try lines[next].advance()
+    }
+    queue.add(found, from: scan, to: nil)
+  }
+
+  /// Evicts entries of `wanted` bytes, or as many as fit into one batch.
+  private mutating func evictSlice(atLeast wanted: Int) throws(StoreError) {
+    var freed = 0
+    while freed < wanted, !slice.isFull, hasCandidates, let next = queue.next() {
+      freed += try evict(next)
     }
     try commit()
-    return false
   }
 
-  /// Commits the slice; entries that have changed meanwhile stay until the hand's next visit.
+  /// Commits the slice; entries that have changed meanwhile are kept.
   private mutating func commit() throws(StoreError) {
+    keysInSlice.removeAll(keepingCapacity: true)
     guard !slice.isEmpty else { return }
     let isStoreBudget = context.budgets.isOfStore(shortage.budget)
-    for case let record? in try slice.commit().applied {
-      evicted = (evicted.entries + 1, evicted.bytes + record.bytes)
-      let counts = context.counts.ofCache(record.cache)
+    let (applied, changed) = try slice.commit()
+    for entry in applied {
+      kept = 0
+      queue.noteEviction(of: entry.candidate)
+      evicted = (evicted.entries + 1, evicted.bytes + entry.bytes)
+      let counts = context.counts.ofCache(entry.cache)
       if isStoreBudget {
-        counts.evictedByStoreBudget.add(bytes: record.bytes)
+        counts.evictedByStoreBudget.add(bytes: entry.bytes)
       } else {
-        counts.evictedByOwnBudget.add(bytes: record.bytes)
+        counts.evictedByOwnBudget.add(bytes: entry.bytes)
       }
     }
+    for entry in changed { keep(entry.candidate) }
   }
 
-  /// Decides what becomes of a row and its entry; returns the bytes that this frees.
-  private mutating func evict(_ row: VisitedRow, keepsRead: Bool) throws(StoreError) -> Int {
-    let key = row.row.recordKey
+  private mutating func keep(_ candidate: EvictionQueue.Candidate) {
+    kept += 1
+    queue.keep(candidate)
+  }
+
+  /// Decides what becomes of a candidate; returns the bytes that this frees.
+  private mutating func evict(
+    _ candidate: EvictionQueue.Candidate
+  ) throws(StoreError) -> Int {
+    let key = candidate.entry.key
+    // The cache may have been cleared, or opened without the budget.
+    guard let cache = context.budgets.accounting.account(key.cacheID)?.cache,
+      cache.budgets.contains(shortage.budget), !keysInSlice.contains(key)
+    else { return 0 }
     switch try slice.find(key) {
-    // Neither can be deleted under a condition.
+    // These cannot be deleted under a condition, and stay in the store.
     case .unreadable, .unsupported: return 0
-    case .missing: return remove(row, key, if: .absent)
+    case .missing:
+      _ = cache.recentReads?.take(candidate.hash)
+      return 0
     case .damaged(let bytes):
-      return remove(row, key, if: .damaged(Record.stamp), recordBytes: bytes, .evicted)
+      return remove(candidate, of: cache, if: .damaged(Record.stamp), bytes: bytes, .evicted)
     case .intact(let record, let bytes):
-      let same = WriteBatch.Condition.unchanged(since: record.sequence, in: Record.stamp)
-      if try isOutdated(row, of: record) { return remove(row, key, if: same) }
-      let cache = row.cache.cache
       let isExpired = cache.lifetime.freshness(of: record, at: now) == .expired
-      if !isExpired, keepsRead, wasRead(key, in: cache) { return 0 }
-      return remove(row, key, if: same, recordBytes: bytes, isExpired ? .expired : .evicted)
+      // Each stays four times at most, unless readers are faster than the visits.
+      if !isExpired, takeReads(of: candidate, in: cache), kept <= 4 * (queue.count + 1) {
+        keep(candidate)
+        return 0
+      }
+      // An index row for another lifetime of the cache is left to the sweep.
+      let row = record.expiresAt.map {
+        IndexRow(
+          cacheID: key.cacheID, bucket: cache.lifetime.applied(to: record).bucket(of: $0),
+          userKey: key.userKey)
+      }
+      return remove(
+        candidate, row, of: cache, if: .unchanged(since: record.sequence, in: Record.stamp),
+        bytes: bytes, isExpired ? .expired : .evicted)
     }
   }
 
-  /// Whether an entry was read since the last call, from disk or from memory.
-  private func wasRead(_ key: RecordKey, in cache: CountedCache) -> Bool {
-    let wasReadFromDisk = cache.marks?.take(key.bytes.span.bytes) == true
-    let wasReadFromMemory = context.memory?.takeRead(key, in: cache.residents) == true
-    return wasReadFromDisk || wasReadFromMemory
+  /// Whether a candidate was read often enough to stay.
+  private func takeReads(
+    of candidate: EvictionQueue.Candidate, in cache: CountedCache
+  ) -> Bool {
+    // A read from memory counts as more than one: only whether there were any is known.
+    let wasReadFromMemory =
+      context.memory?.takeRead(candidate.entry.key, in: cache.residents) == true
+    guard let counts = cache.recentReads else { return wasReadFromMemory }
+    let hash = candidate.hash
+    let isKept = candidate.isNew ? counts.take(hash) >= 2 : counts.decrement(hash) >= 1
+    return isKept || wasReadFromMemory
   }
 
-  /// Whether the record was saved again since, and has its row elsewhere.
-  ///
-  /// A record that was saved with another lifetime has no row where this one would put it.
-  private func isOutdated(_ row: VisitedRow, of record: Record) throws(StoreError) -> Bool {
-    let lifetime = row.cache.cache.lifetime.applied(to: record)
-    let bucket = lifetime.evictionBucket(of: record.savedAt)
-    guard bucket != row.row.bucket else { return false }
-    let current = IndexRow(cacheID: row.row.cacheID, bucket: bucket, userKey: row.row.userKey)
-    var buffer = ValueBuffer()
-    return try context.engine.get(current.key.span.bytes, into: &buffer)
-  }
-
-  /// Removes a row, and the record with it if its size is given; returns the bytes of both.
+  /// Removes an entry, and its index row; returns the bytes that this frees.
   private mutating func remove(
-    _ row: VisitedRow, _ key: RecordKey, if condition: WriteBatch.Condition,
-    recordBytes: Int? = nil, _ cause: RemovalCause = .removed
+    _ candidate: EvictionQueue.Candidate, _ row: IndexRow? = nil, of cache: CountedCache,
+    if condition: WriteBatch.Condition, bytes: Int, _ cause: RemovalCause
   ) -> Int {
-    let evicted = recordBytes.map { Evicted(cache: row.cache.cache.name, bytes: $0) }
+    let evicted = Evicted(candidate: candidate, cache: cache.name, bytes: bytes)
+    let key = candidate.entry.key
+    keysInSlice.insert(key)
     slice.add(evicted, key: key.bytes, if: condition, readBy: .lookup) { write, requirement in
-      if evicted != nil {
-        write.rows.remove(key.bytes.span.bytes, if: requirement, note: cause.rawValue)
-      }
-      write.rows.remove(row.row.key.span.bytes, if: requirement)
+      write.rows.remove(key.bytes.span.bytes, if: requirement, note: cause.rawValue)
+      if let row { write.rows.remove(row.key.span.bytes, if: requirement) }
     }
-    return row.bytes + (recordBytes ?? 0)
-  }
-}
-
-/// A row that the hand visits.
-private struct VisitedRow {
-  let cache: Accounting.Account
-  let row: IndexRow
-  /// The size of the row.
-  let bytes: Int
-}
-
-/// The rows of one cache's index that the hand has not visited.
-private struct IndexLine {
-  private let cache: Accounting.Account
-  private let cursor: StoreCursor
-  /// The next row; nil after the last one.
-  private(set) var next: VisitedRow?
-
-  init(
-    of cache: Accounting.Account, in context: StoreContext, after hand: Eviction.Hand
-  ) throws(StoreError) {
-    self.cache = cache
-    let id = cache.cache.id
-    // Within a bucket, the hand visits the caches in the order of their ids.
-    let startsAfterBucket = id < hand.id && hand.bucket < .max
-    let start = IndexRow(
-      cacheID: id, bucket: startsAfterBucket ? hand.bucket + 1 : hand.bucket,
-      userKey: id == hand.id ? hand.key + [0] : [])
-    let prefix = KeySpace.expiry.prefix(ofCache: id)
-    cursor = try context.cursor(
-      over: EngineRange(from: start.key, upTo: EngineRange.successor(ofPrefix: prefix)))
-    try advance()
-  }
-
-  mutating func advance() throws(StoreError) {
-    next = nil
-    while next == nil, try cursor.next() {
-      // Malformed rows are left to verification.
-      next = cursor.withEntry { key, value in
-        IndexRow(key: key).map {
-          VisitedRow(cache: cache, row: $0, bytes: key.byteCount + value.byteCount)
-        }
-      }
-    }
-  }
-
-  func comesBefore(_ other: IndexLine) -> Bool {
-    guard let row = next?.row else { return false }
-    guard let theirs = other.next?.row else { return true }
-    return (row.bucket, row.cacheID) < (theirs.bucket, theirs.cacheID)
+    return bytes
   }
 }

@@ -187,31 +187,21 @@ struct CacheSweep: ~Copyable {
       guard cache.registration.lifetime.freshness(of: record, at: date.now) != .expired else {
         return delete(rows, key, if: same, recordBytes: bytes)
       }
-      guard let expiry = lifetime.expiry(from: record.savedAt) else {
-        // A row by which the record may be evicted stays.
-        let bucket = lifetime.evictionBucket(of: record.savedAt)
-        return delete(rows, key, if: same, keeping: bucket)
-      }
       // Saved with this lifetime, the record has a row in this bucket or a later one. Saved with
-      // another one, it gets a row in the bucket where it expires now.
-      let bucket = expiry == record.expiresAt ? nil : lifetime.bucket(of: expiry)
+      // another one, it gets a row in the bucket where it expires now, if it does.
+      let expiry = lifetime.expiry(from: record.savedAt)
+      let bucket = expiry == record.expiresAt ? nil : expiry.map(lifetime.bucket)
       delete(rows, key, if: same, movingTo: bucket, size: bytes)
     }
   }
 
   private mutating func delete(
     _ rows: Range<Int>, _ key: RecordKey, if condition: WriteBatch.Condition,
-    recordBytes: Int? = nil, movingTo bucket: Int64? = nil, size: Int = 0,
-    keeping keptBucket: Int64? = nil
+    recordBytes: Int? = nil, movingTo bucket: Int64? = nil, size: Int = 0
   ) {
-    let deletedRows = rows.filter { row in
-      let bucket = IndexRow.bucket(in: dueRows.key(of: row).span.bytes, after: indexPrefix.count)
-      return keptBucket == nil || bucket != keptBucket
-    }
-    guard !deletedRows.isEmpty else { return }
     let finding = Finding(rows: rows, key: key, deletedBytes: recordBytes)
     slice.add(finding, key: key.bytes, if: condition, readBy: .lookup) { write, requirement in
-      for row in deletedRows { write.rows.remove(dueRows.key(of: row).span.bytes, if: requirement) }
+      for row in rows { write.rows.remove(dueRows.key(of: row).span.bytes, if: requirement) }
       if recordBytes != nil {
         write.rows.remove(
           key.bytes.span.bytes, if: requirement, note: RemovalCause.expired.rawValue)

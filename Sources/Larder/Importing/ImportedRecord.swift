@@ -34,10 +34,10 @@ extension ImportedRecord {
 }
 
 extension WriteBatch {
-  /// Puts a record, and its row in the expiry index if it expires or its cache is counted.
+  /// Puts a record, and its row in the expiry index if it expires.
   mutating func put(
     _ record: ImportedRecord, _ fields: Record.Fields, under key: RecordKey, lifetime: Lifetime,
-    isCounted: Bool, compressedFrom: Int
+    compressedFrom: Int
   ) {
     putSeparable(key.bytes.span.bytes, stamp: Record.stamp) { buffer in
       let start = buffer.count
@@ -51,9 +51,8 @@ extension WriteBatch {
       }
       return buffer.count - payload
     }
-    guard record.expiresAt != nil || isCounted else { return }
-    let bucket = (record.ownLifetime?.lifetime ?? lifetime)
-      .bucket(savedAt: record.savedAt, expiresAt: record.expiresAt)
+    guard let expiresAt = record.expiresAt else { return }
+    let bucket = (record.ownLifetime?.lifetime ?? lifetime).bucket(of: expiresAt)
     let row = rows[rows.count - 1]
     putIndexRow(of: key, in: bucket, recordBytes: row.keyCount + row.valueCount)
   }
@@ -73,7 +72,6 @@ extension Store {
     var write = PendingWrite()
     write.rows.put(
       record, try record.fields, under: key, lifetime: lifetime,
-      isCounted: context.budgets.accounting.count(key.cacheID) != nil,
       compressedFrom: context.compressedFrom)
     try context.commit(&write, .powerLoss)
   }

@@ -110,7 +110,7 @@ package struct StoreImport: ~Copyable {
       try put(registration, named: name)
     }
     rows.put(
-      record, fields, under: recordKey, lifetime: registration.lifetime, isCounted: false,
+      record, fields, under: recordKey, lifetime: registration.lifetime,
       compressedFrom: Self.options.compressedFrom)
     if rows.isFullSlice { try commit() }
   }

@@ -109,23 +109,6 @@ extension Lifetime {
   }
 }
 
-extension Lifetime {
-  /// The bucket of an entry in the index of a cache with a budget: the one in which it expires.
-  ///
-  /// An entry that never expires is placed as if it expired after seven days, the default lifetime.
-  /// The store's budget covers all caches, so it must order such entries among those that expire.
-  package func evictionBucket(of savedAt: Date) -> Int64 {
-    bucket(savedAt: savedAt, expiresAt: expiry(from: savedAt))
-  }
-
-  /// The same for an entry whose expiry is known; nil if it never expires.
-  func bucket(savedAt: Date, expiresAt: Date?) -> Int64 {
-    if let expiresAt { return bucket(of: expiresAt) }
-    let usual = Lifetime.days(7)
-    return usual.expiry(from: savedAt).map(usual.bucket) ?? .max
-  }
-}
-
 extension Lifetime: CustomStringConvertible {
   /// The lifetime as text, such as `fresh for 7 days`.
   public var description: String { "fresh for \(words)" }

@@ -108,7 +108,7 @@ extension CacheCore {
           found.tags = Tags(of: record, in: bytes)?.all.map(Array.init) ?? []
           let entry = try entry(of: record, in: bytes, under: keyBytes, at: now)
           found.entry = entry
-          if freshness != .expired { marks?.mark(keyBytes) }
+          if freshness != .expired { recentReads?.add(keyBytes) }
           if freshness == .fresh {
             keep(entry.value, of: record, in: bytes, under: key, reading)
             slide(record, under: keyBytes, readAt: now)

@@ -28,27 +28,23 @@ package enum KeySpace: UInt8, CaseIterable {
 }
 
 extension KeySpace {
-  /// The bytes of a cache's records and index rows, keys and values, and whether all of them could
-  /// be read.
+  /// The bytes of a cache's records, keys and values, and whether all of them could be read.
   ///
   /// - Complexity: One scan.
-  package static func heldBytes(
+  package static func recordBytes(
     ofCache id: UInt64, in engine: any StorageEngine
   ) throws(StoreError) -> (bytes: Int, isComplete: Bool) {
     var sum = 0
-    var isComplete = true
-    for space in [KeySpace.records, .expiry] {
-      do throws(StoreError) {
-        let cursor = try engine.headCursor(over: EngineRange(prefix: space.prefix(ofCache: id)))
-        while try cursor.next() {
-          sum += cursor.withEntry { key, _ in key.byteCount } + cursor.valueCount
-        }
-      } catch .corrupt {
-        // Thrown at the end of the scan: everything readable was counted.
-        isComplete = false
+    do throws(StoreError) {
+      let cursor = try engine.headCursor(over: EngineRange(prefix: records.prefix(ofCache: id)))
+      while try cursor.next() {
+        sum += cursor.withEntry { key, _ in key.byteCount } + cursor.valueCount
       }
+    } catch .corrupt {
+      // Thrown at the end of the scan: everything readable was counted.
+      return (sum, false)
     }
-    return (sum, isComplete)
+    return (sum, true)
   }
 }
 

@@ -2,8 +2,9 @@
 //
 //   offset  bytes  field
 //   0       4      CRC32C over the physical key and all bytes from offset 4, little-endian
-//   4       rest   the body: a UInt64, little-endian ("format", "next-id", "bytes/..."), JSON
-//                  ("cache/...", "migrate/..."), or empty ("reclaim/...")
+//   4       rest   the body: a UInt64, little-endian ("format", "next-id"), a UInt64 and a byte
+//                  that says what is counted ("bytes/..."), JSON ("cache/...", "migrate/..."), or
+//                  empty ("reclaim/...")
 //
 // The value under "tag/..." is a stamp instead; see Stamp.swift.
 
@@ -144,8 +145,20 @@ package enum Metadata {
     return UInt64(littleEndian: body.withUnsafeBytes { $0.loadUnaligned(as: UInt64.self) })
   }
 
-  /// The bytes that a cache holds, by its stored count; at most 2^48, so that sums do not overflow.
-  static func heldBytes(counted: UInt64) -> Int { Int(min(counted, 1 << 48)) }
+  /// What a byte count counts: the records of a cache, keys and values.
+  ///
+  /// Earlier counts have no such byte, and counted index rows too.
+  fileprivate static let countOfRecords: UInt8 = 1
+
+  /// The byte count in a metadata value; nil if it is damaged, or counts something else.
+  ///
+  /// At most 2^48, so that sums do not overflow.
+  package static func count(in value: [UInt8], under key: [UInt8]) -> Int? {
+    guard let body = body(of: value, under: key), body.count == 9, body[8] == countOfRecords
+    else { return nil }
+    let count = UInt64(littleEndian: body.withUnsafeBytes { $0.loadUnaligned(as: UInt64.self) })
+    return Int(min(count, 1 << 48))
+  }
 
   private static func checksum(of body: [UInt8], under key: [UInt8]) -> UInt32 {
     let sum = key.withUnsafeBytes { crc32c($0) }
@@ -186,12 +199,19 @@ extension WriteBatch {
 
   /// Adds a metadata row whose body is a number.
   mutating func putMetadata(_ number: UInt64, under key: [UInt8]) {
+    putMetadata(withUnsafeBytes(of: number.littleEndian, Array.init), under: key)
+  }
+
+  /// Adds the byte count of a cache.
+  mutating func putCount(_ bytes: Int, under key: [UInt8]) {
     // Allocates no array, because each counted save writes such a row.
     put(key.span.bytes) { buffer in
       var sum = key.withUnsafeBytes { crc32c($0) }
-      withUnsafeBytes(of: number.littleEndian) { sum = crc32c($0, extending: sum) }
+      withUnsafeBytes(of: UInt64(bytes).littleEndian) { sum = crc32c($0, extending: sum) }
+      withUnsafeBytes(of: Metadata.countOfRecords) { sum = crc32c($0, extending: sum) }
       buffer.append(littleEndian: sum)
-      buffer.append(littleEndian: number)
+      buffer.append(littleEndian: UInt64(bytes))
+      buffer.append(Metadata.countOfRecords)
     }
   }
 }

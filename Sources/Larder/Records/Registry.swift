@@ -319,7 +319,7 @@ extension Registry {
     if known == nil {
       rows.putMetadata(nextID, under: Metadata.nextID)
       if context.budgets.counts(byteBudget: cache.byteBudget) {
-        rows.putMetadata(0, under: Metadata.bytes(registration.id))
+        rows.putCount(0, under: Metadata.bytes(registration.id))
       }
     }
     // A cache must be opened before it can be read or cleared, even on a full disk.

@@ -51,7 +51,7 @@ import Testing
     try cache.removeAll()
     try cache.save(bytes(100), for: "new")
     #expect(try account().isExact)
-    #expect(try account().bytes == 2 + 3 + 136 + 2 + 8 + 3 + 2)
+    #expect(try account().bytes == 2 + 3 + 136)
     try store.close()
   }
 

@@ -4,32 +4,30 @@ import LarderBytes
 @testable import Larder
 
 extension Fixture {
-  /// The bytes that the rows of each cache take, by its id: the expected counts.
+  /// The bytes that the records of each cache take, by its id: the expected counts.
   func heldBytes() throws -> [UInt64: Int] {
     var bytes: [UInt64: Int] = [:]
-    for space in [KeySpace.records, .expiry] {
-      for (key, value) in try rows(in: space) {
-        var offset = 1
-        guard let id = readVarint(key.span.bytes, at: &offset) else { continue }
-        bytes[id, default: 0] += key.count + value.count
-      }
+    for (key, value) in try rows(in: .records) {
+      var offset = 1
+      guard let id = readVarint(key.span.bytes, at: &offset) else { continue }
+      bytes[id, default: 0] += key.count + value.count
     }
     return bytes
   }
 
   /// How many bytes a cache is said to hold; nil when it is not counted.
-  func countedBytes<Value>(_ cache: Cache<String, Value>) -> Int? {
+  func countedBytes<Key, Value>(_ cache: Cache<Key, Value>) -> Int? {
     store.context.budgets.accounting.count(cache.core.id)?.bytes
   }
 
   /// An error in the counts, in memory or on disk; nil if there is none.
-  func miscount<Value>(of cache: Cache<String, Value>) throws -> String? {
+  func miscount<Key, Value>(of cache: Cache<Key, Value>) throws -> String? {
     let held = try heldBytes()[cache.core.id] ?? 0
     guard let counted = countedBytes(cache) else { return "not counted" }
     guard counted == held else { return "\(counted) counted, \(held) held" }
     let key = Metadata.bytes(cache.core.id)
-    let onDisk = try engine.get(key.span.bytes).flatMap { Metadata.number(in: $0, under: key) }
-    return onDisk == UInt64(held) ? nil : "\(onDisk.map { "\($0)" } ?? "nothing") on disk"
+    let onDisk = try engine.get(key.span.bytes).flatMap { Metadata.count(in: $0, under: key) }
+    return onDisk == held ? nil : "\(onDisk.map { "\($0)" } ?? "nothing") on disk"
   }
 }
 

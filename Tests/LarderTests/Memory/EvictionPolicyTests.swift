@@ -12,9 +12,9 @@ import Testing
     arguments: [1, 2, 7, 10, 19, 20, 64, 128])
   func agree(capacity: Int) {
     let seed = testSeed()
-    var requests = Requests(seed: seed, capacity: capacity)
+    var requests = EvictionRequests(seed: seed, capacity: capacity)
     var random = SplitMix64(seed: seed)
-    var model = Model(capacity: capacity)
+    var model = EvictionModel(capacity: capacity)
     let cache = UnitCache(capacity: capacity)
     var hits = 0
     let count = isProof ? 125_000 : 40_000
@@ -104,114 +104,6 @@ private struct UnitCache {
         MemoryKey(
           cacheID: 0, bytes: bytes, words: (UInt64(number), 0, 0),
           hash: UInt64(UInt32(truncatingIfNeeded: number) &* 0x9E37_79B1)))
-    }
-  }
-}
-
-/// S3-FIFO with arrays of keys, the oldest first.
-private struct Model {
-  private let capacity: Int
-  private var small: [Int] = []
-  private var main: [Int] = []
-  private var ghosts: [Int] = []
-  /// The reads of each key in a queue.
-  private var reads: [Int: Int] = [:]
-  private var hasEvicted = false
-
-  init(capacity: Int) { self.capacity = capacity }
-
-  private var isSmallFull: Bool { small.count >= max(1, capacity / 10) }
-
-  /// Returns whether the key is in a queue, and adds it to one.
-  mutating func use(_ key: Int) -> Bool {
-    if let count = reads[key] {
-      reads[key] = min(count + 1, 3)
-      return true
-    }
-    let ghost = ghosts.firstIndex(of: key)
-    if let ghost { ghosts.remove(at: ghost) }
-    if reads.count == capacity { evict() }
-    reads[key] = 0
-    if ghost != nil || (!hasEvicted && isSmallFull) { main.append(key) } else { small.append(key) }
-    return false
-  }
-
-  /// Removes a key from its queue; its ghost stays.
-  mutating func remove(_ key: Int) {
-    guard reads.removeValue(forKey: key) != nil else { return }
-    small.removeAll { $0 == key }
-    main.removeAll { $0 == key }
-  }
-
-  private mutating func evict() {
-    hasEvicted = true
-    while true {
-      if isSmallFull || main.isEmpty {
-        let key = small.removeFirst()
-        if reads[key, default: 0] < 2 {
-          reads[key] = nil
-          ghosts = (ghosts + [key]).suffix(main.count)
-          return
-        }
-        reads[key] = 0
-        main.append(key)
-      } else {
-        let key = main.removeFirst()
-        let count = reads[key, default: 0]
-        if count == 0 {
-          reads[key] = nil
-          return
-        }
-        reads[key] = count - 1
-        main.append(key)
-      }
-    }
-  }
-}
-
-/// Keys as caches get them: skewed ones, loops, scans, and all of these mixed.
-private struct Requests {
-  private enum Pattern: CaseIterable {
-    case skewed, loop, scan, mixed
-  }
-
-  private let capacity: Int
-  private var random: SplitMix64
-  private var pattern = Pattern.skewed
-  private var remaining = 0
-  private var loopLength = 1
-  private var position = 0
-  private var lastScanned = 1 << 21
-
-  init(seed: UInt64, capacity: Int) {
-    self.capacity = capacity
-    random = SplitMix64(seed: seed ^ UInt64(capacity))
-  }
-
-  mutating func next() -> Int {
-    if remaining == 0 {
-      pattern = Pattern.allCases.randomElement(using: &random) ?? .mixed
-      remaining = Int.random(in: 1...20 * capacity, using: &random)
-      loopLength = Int.random(in: 1...3 * capacity, using: &random)
-    }
-    remaining -= 1
-    guard pattern == .mixed else { return key(by: pattern) }
-    return key(by: [.skewed, .skewed, .loop, .scan].randomElement(using: &random) ?? .skewed)
-  }
-
-  private mutating func key(by pattern: Pattern) -> Int {
-    switch pattern {
-    case .skewed, .mixed:
-      // About Zipf's law: numbers of 1 bit are as frequent in all as those of each greater length.
-      let most = Int.bitWidth - (8 * capacity).leadingZeroBitCount
-      let bits = Int.random(in: 0..<most, using: &random)
-      return Int.random(in: (1 << bits)..<(2 << bits), using: &random)
-    case .loop:
-      position = (position + 1) % loopLength
-      return (1 << 20) + position
-    case .scan:
-      lastScanned += 1
-      return lastScanned
     }
   }
 }
