@@ -310,6 +310,24 @@ import Testing
     try store.close()
   }
 
+  /// Removing many records keeps no more room free than their table needs, however often the write
+  /// is tried, and nothing for the rows that LevelDB's last memory held.
+  @Test("The room that removals need is that of a table of their rows.")
+  func roomForRemovals() throws {
+    let files = SimulatedFiles(disk)
+    try files.makeDirectory("/store")
+    var logs = LogFiles(
+      in: "/store", under: try files.takeGuard(at: "/store/LARDER.lock"), files: files,
+      bufferBytes: 64 << 10)
+    logs.willGrow(rows: 768, bytes: 768 * 40)
+    disk.setCapacity(68 << 10)
+    #expect(try logs.hasRoom(after: 0))
+    disk.setCapacity(32 << 10)
+    #expect(try !logs.hasRoom(after: 0))
+    logs.didEmptyMemory()
+    #expect(try logs.hasRoom(after: 0))
+  }
+
   @Test("The reserve file exists only while room is short.")
   func reserve() throws {
     let (store, pictures, _) = try open()

@@ -71,7 +71,7 @@ struct LevelDBWriter: ~Copyable {
     self.database = database
     writeCount.increase()
     segments?.abandon()
-    logs.mayHaveRotated()
+    logs.didEmptyMemory()
     disabledCause = nil
     needsReopening = false
   }
@@ -368,7 +368,7 @@ extension LevelDBWriter {
       needsReopening = true
       throw .writesDisabled(cause: cause)
     }
-    logs.mayHaveRotated()
+    logs.didEmptyMemory()
     disabledCause = nil
   }
 }

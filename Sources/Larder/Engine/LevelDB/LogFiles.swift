@@ -13,13 +13,12 @@ struct LogFiles {
 
   /// The newest log at the last listing; all logs before it are on the device.
   private var newest: UInt64 = 0
-  /// Upper bounds of the growth of LevelDB's memory for the newest log: before the last listing,
-  /// and since.
+  /// The rows in the newest log: at most those written before the last listing, and those since.
   ///
-  /// While their sum fits the write buffer, there is no newer log.
-  private var grownBytes = (before: 0, since: 0)
-  /// The same for the log before it, if the writer has begun the newest one.
-  private var endedBytes = 0
+  /// While the memory for both fits the write buffer, there is no newer log.
+  private var rows = (before: Rows(), since: Rows())
+  /// The rows in the log before it, if the writer has begun the newest one.
+  private var endedRows = Rows()
   private var mustList = true
   /// The bytes written since the directory was last checked.
   private var unseenBytes = 0
@@ -48,28 +47,33 @@ struct LogFiles {
     unseenBytes = 0
   }
 
-  /// Counts the rows that are about to be written.
-  ///
-  /// For each row LevelDB allocates a node of up to 12 links, and less than 32 bytes for its
-  /// numbers.
-  mutating func willGrow(rows: Int, bytes: Int) {
-    grownBytes.since += bytes + rows * 128
-    unseenBytes += bytes + rows * 128
+  /// Counts rows that are about to be written, and the bytes of their keys and values.
+  mutating func willGrow(rows count: Int, bytes: Int) {
+    let new = Rows(count: count, bytes: bytes)
+    rows.since += new
+    unseenBytes += new.memoryBytes
   }
 
   /// Notes that LevelDB may have started a new log, regardless of the bytes written.
   mutating func mayHaveRotated() { mustList = true }
 
+  /// Notes that LevelDB has written its memory into tables and begun a new log.
+  mutating func didEmptyMemory() {
+    endedRows = Rows()
+    rows = (Rows(), Rows())
+    mustList = true
+  }
+
   /// Notes that a new log was begun.
   mutating func didBegin() {
-    endedBytes = grownBytes.before + grownBytes.since
-    grownBytes = (0, 0)
+    endedRows = rows.before + rows.since
+    rows = (Rows(), Rows())
     mustList = true
   }
 
   /// Whether LevelDB's memory may be full, so that the next write may begin a new log.
   var mayBeFull: Bool {
-    grownBytes.before + grownBytes.since + Self.slackBytes >= bufferBytes
+    (rows.before + rows.since).memoryBytes + Self.slackBytes >= bufferBytes
   }
 
   /// Waits until all logs but the newest, and the names of all logs, are on the device.
@@ -85,9 +89,9 @@ struct LogFiles {
       try files.synchronizeDirectory(directory)
       newest = last
       // The log was started at some moment since the last listing.
-      grownBytes.before = 0
+      rows.before = Rows()
     }
-    grownBytes = (grownBytes.before + grownBytes.since, 0)
+    rows = (rows.before + rows.since, Rows())
     mustList = false
   }
 
@@ -108,8 +112,8 @@ struct LogFiles {
   /// Throws if the directory is not in place.
   func hasRoom(after deletedBytes: Int) throws(StoreError) -> Bool {
     try requireInPlace()
-    let grown = endedBytes + grownBytes.before + grownBytes.since
-    let needed = min(grown, 2 * bufferBytes) + Self.slackBytes
+    let tableBytes = (endedRows + rows.before + rows.since).tableBytes
+    let needed = min(tableBytes, 2 * bufferBytes) + Self.slackBytes
     return try files.availableBytes(in: directory) + UInt64(deletedBytes) >= UInt64(needed)
   }
 
@@ -124,8 +128,28 @@ struct LogFiles {
 
   private func path(of number: UInt64) -> String { "\(directory)/\(LogSurvey.name(of: number))" }
 
-  /// LevelDB allocates memory in blocks of this size, and counts whole blocks.
+  /// LevelDB allocates memory in blocks, and counts whole blocks; a table has a footer.
   private static let slackBytes = 8 << 10
+
+  /// A number of rows, and the bytes of their keys and values.
+  private struct Rows {
+    var count = 0
+    var bytes = 0
+
+    /// The most that they can take in LevelDB's memory: for each row a node of up to 12 links, and
+    /// less than 32 bytes for its numbers.
+    var memoryBytes: Int { bytes + count * 128 }
+
+    /// What they take in a table: for each row less than 32 bytes for its numbers and its part of
+    /// the filter and the index, unless keys are larger than blocks.
+    var tableBytes: Int { bytes + count * 32 }
+
+    static func + (a: Rows, b: Rows) -> Rows {
+      Rows(count: a.count + b.count, bytes: a.bytes + b.bytes)
+    }
+
+    static func += (a: inout Rows, b: Rows) { a = a + b }
+  }
 }
 
 /// A position in a store's logs, and so in the order of its commits.
