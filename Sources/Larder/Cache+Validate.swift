@@ -14,7 +14,7 @@ public struct ValidationReport: Sendable, Hashable {
   public var newer = 0
   /// Whether everything could be read.
   ///
-  /// False if a block of a file is damaged. The entries there that the expiry index names were
+  /// False if a block of a file is damaged. The entries there that notes name were
   /// deleted, and counted as ``unreadable``; others may be left, and reading them throws.
   public var isComplete = true
 
@@ -38,7 +38,7 @@ extension Cache {
   ///   ``StoreError/writesDisabled(cause:)`` if deleting failed; ``StoreError/readOnly(cause:)``,
   ///   ``StoreError/closed``.
   /// - Complexity: One scan that decodes every entry; one append for up to 256 deletions. If a
-  ///   block is damaged, also a scan of the cache's expiry index with a lookup for each row.
+  ///   block is damaged, also a scan of the cache's notes with a lookup for each.
   @discardableResult public func validate(
     maxAge: MaxAge? = nil
   ) throws -> ValidationReport {
@@ -131,19 +131,23 @@ private struct Validation<Value: Sendable>: ~Copyable {
     }
   }
 
-  /// Deletes the entries that the expiry index names and that lie in damaged blocks.
+  /// Deletes the entries that notes name and that lie in damaged blocks.
   private mutating func deleteUnreadable() throws(StoreError) {
+    try context.writeNotes()
     var seen: Set<RecordKey> = []
-    let range = EngineRange(prefix: KeySpace.expiry.prefix(ofCache: id))
-    try scan(range) { validation, key, _ throws(StoreError) in
-      guard let recordKey = IndexRow(key: key)?.recordKey,
-        case .unreadable = try validation.slice.find(recordKey),
-        seen.insert(recordKey).inserted
-      else { return }
-      validation.delete(
-        recordKey.bytes.span.bytes, recordKey.bytes.count, if: .damaged(Record.stamp),
-        as: \.unreadable,
-        readBy: .lookup)
+    let range = EngineRange(prefix: KeySpace.notes.prefix(ofCache: id))
+    try scan(range) { validation, key, value throws(StoreError) in
+      var keys = KeyList()
+      guard let pack = NotePack(key: key), keys.append(pack, value) else { return }
+      for index in 0..<keys.count {
+        let recordKey = RecordKey(cacheID: pack.cacheID, userKey: keys[index])
+        guard case .unreadable = try validation.slice.find(recordKey),
+          seen.insert(recordKey).inserted
+        else { continue }
+        validation.delete(
+          recordKey.bytes.span.bytes, recordKey.bytes.count, if: .damaged(Record.stamp),
+          as: \.unreadable, readBy: .lookup)
+      }
     }
   }
 

@@ -12,7 +12,6 @@ protocol OpenCache: AnyObject, Sendable {
   var id: UInt64 { get set }
   /// The registration that the store keeps of the cache, with `id` as its id.
   func registration(id: UInt64) -> Registration
-  var nextDue: NextDue { get }
   var byteBudget: Int? { get }
   var recentReads: RecentReads? { get }
   var slides: Slides? { get }
@@ -72,7 +71,6 @@ final class CacheCore<Value: Sendable>: OpenCache {
   /// The id under which there may be newer entries that are to be kept; 0 for none.
   private let idOfNewerEntries = Atomic<UInt64>(0)
   private let registeredFeatures = Atomic<UInt8>(0)
-  let nextDue = NextDue()
   let turns = Turns()
   /// Memory for the reads of single keys.
   let spareBuffer = SpareBuffer()
@@ -348,7 +346,7 @@ extension CacheCore {
 // MARK: - Writing records
 
 extension CacheCore {
-  /// Adds the record of `value`, and its index row, to `write`.
+  /// Adds the record of `value` to `write`.
   func add(
     _ value: Value, for key: some CacheKey, id: UInt64, savedAt: Date,
     fields: Record.Fields = Record.Fields(), if requirement: Int? = nil,
@@ -359,7 +357,7 @@ extension CacheCore {
       if: requirement, to: &write)
   }
 
-  /// Adds the record of `value` under its physical key, and its index row, to `write`.
+  /// Adds the record of `value` under its physical key to `write`.
   func add(
     _ value: Value, under recordKey: RecordKey, savedAt: Date, fields: Record.Fields,
     if requirement: Int?, to write: inout PendingWrite
@@ -375,8 +373,6 @@ extension CacheCore {
       try appendPayload(of: value, under: recordKey.bytes.span.bytes, to: &buffer)
       return compress(&buffer, from: start, payload: payload)
     }
-    addIndexRow(
-      of: recordKey, expiresAt: expiresAt, fields.lifetime, if: requirement, to: &write)
   }
 
   /// The date at which an entry expires, by its own lifetime if it has one.
@@ -439,8 +435,6 @@ extension CacheCore {
         payload: payload, to: &buffer)
       return compress(&buffer, from: start, payload: buffer.count - payload.count)
     }
-    addIndexRow(
-      of: key, expiresAt: record.expiresAt, record.ownLifetime, if: requirement, to: &write)
   }
 
   /// Adds a record, which is `bytes`, as saved at another date to `write`.
@@ -459,20 +453,6 @@ extension CacheCore {
         to: &buffer)
       return record.payload.count
     }
-    addIndexRow(of: key, expiresAt: expiresAt, lifetime, if: requirement, to: &write)
-  }
-
-  /// Adds the index row of the record that is the last row of `write`.
-  private func addIndexRow(
-    of key: RecordKey, expiresAt: Date?, _ own: OwnLifetime?, if requirement: Int?,
-    to write: inout PendingWrite
-  ) {
-    guard let expiresAt else { return }
-    let bucket = (own?.lifetime ?? lifetime).bucket(of: expiresAt)
-    let record = write.rows.rows[write.rows.rows.count - 1]
-    write.rows.putIndexRow(
-      of: key, in: bucket, recordBytes: record.keyCount + record.valueCount, if: requirement)
-    write.dueNotes.add(bucket, nextDue)
   }
 }
 

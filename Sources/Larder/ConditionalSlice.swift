@@ -9,11 +9,9 @@ import LarderBytes
 ///
 /// 1. All rows of a change share one condition, on the record: a change is applied whole or not at
 ///    all.
-/// 2. An index row needs no condition of its own. Every batch that writes an index row also writes
-///    its record, with a new commit sequence. So if the record is the same, so are its rows.
-/// 3. A condition need not be checked if nothing was written since the record was read. That can be
+/// 2. A condition need not be checked if nothing was written since the record was read. That can be
 ///    known only for records that were looked up here; a cursor may read an older state.
-/// 4. A change whose condition failed is returned to the caller, which looks the record up again or
+/// 3. A change whose condition failed is returned to the caller, which looks the record up again or
 ///    leaves it.
 struct ConditionalSlice<Finding>: ~Copyable {
   private static var maximumChanges: Int { 256 }
@@ -24,6 +22,7 @@ struct ConditionalSlice<Finding>: ~Copyable {
   private var write = PendingWrite()
   private var findings: [Finding] = []
   private var buffer = ValueBuffer()
+  private var following = FollowingCursor()
   /// The engine's write count before the first lookup for this slice.
   private var countBeforeLookups: Int?
   private var hasReadByCursor = false
@@ -72,15 +71,30 @@ extension ConditionalSlice {
     } catch .corrupt {
       return .unreadable
     }
+    return buffer.withBytes { judge($0, of: count, under: key) }
+  }
+
+  /// Looks a record up that has a greater key than all that were looked up before it in this slice.
+  ///
+  /// Where the keys are close together, this reads the entries from one key to the next, which
+  /// takes a fifth of the time of a lookup by itself.
+  mutating func findNext(_ key: RecordKey) throws(StoreError) -> FoundRecord {
+    beginLookups()
+    switch try following.move(to: key.bytes, in: context.engine) {
+    case .found: return following.withEntry { bytes, count in judge(bytes, of: count, under: key) }
+    case .missing: return .missing
+    case .unknown: return try find(key)
+    }
+  }
+
+  private func judge(_ bytes: RawSpan, of count: Int, under key: RecordKey) -> FoundRecord {
     let size = key.bytes.count + count
-    return buffer.withBytes { bytes in
-      do throws(RecordFault) {
-        var record = try Record(head: bytes, of: count, under: key.bytes.span.bytes)
-        context.invalidatedTags.judge(&record, in: bytes)
-        return .intact(record, bytes: size)
-      } catch {
-        return error == .damaged ? .damaged(bytes: size) : .unsupported
-      }
+    do throws(RecordFault) {
+      var record = try Record(head: bytes, of: count, under: key.bytes.span.bytes)
+      context.invalidatedTags.judge(&record, in: bytes)
+      return .intact(record, bytes: size)
+    } catch {
+      return error == .damaged ? .damaged(bytes: size) : .unsupported
     }
   }
 
@@ -140,6 +154,7 @@ extension ConditionalSlice {
   /// - Returns: The findings of the changes that were applied, and of those that were not because
   ///   their record has changed.
   mutating func commit() throws(StoreError) -> (applied: [Finding], changed: [Finding]) {
+    following = FollowingCursor()
     write.rows.isAlwaysAdmitted = freesRoom
     write.rows.writeCountBeforeReading = hasReadByCursor ? nil : countBeforeLookups
     let failed = try context.commit(&write, freesRoom ? .processCrash : nil).failed

@@ -1,17 +1,12 @@
 import LarderBytes
 import Synchronization
 
-/// A write that is being prepared: its rows, and the notes that their commit makes.
+/// A write that is being prepared.
 struct PendingWrite: ~Copyable {
   var rows = WriteBatch()
-  /// The buckets of the index rows that this write puts.
-  var dueNotes = DueNotes()
 
   /// Forgets everything, and keeps the memory for the next rows.
-  mutating func reset() {
-    rows.reset()
-    dueNotes = DueNotes()
-  }
+  mutating func reset() { rows.reset() }
 }
 
 /// The memory of a save that has ended, for the next one.

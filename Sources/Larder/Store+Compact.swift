@@ -93,7 +93,7 @@ extension Store {
     ids.sort()
     let step = max(1, 2 * ids.count / Self.mostRanges)
     var bounds: [[UInt8]] = [[]]
-    for space in [KeySpace.records, .expiry] {
+    for space in [KeySpace.records, .notes] {
       for index in stride(from: 0, to: ids.count, by: step) {
         bounds.append(space.prefix(ofCache: ids[index]))
       }

@@ -62,6 +62,7 @@ public final class Store: Sendable {
     for cache in openCaches.all.values { cache.slides?.waitUntilIdle() }
     threads.endIdle()
     context.engine.endBackgroundWork()
+    context.closeNotes()
     context.observations.finish()
   }
 
@@ -74,6 +75,7 @@ public final class Store: Sendable {
     let context = StoreContext(engine, options: options, origin: origin)
     let registry = try Registry(of: context, access: options.access)
     try context.invalidatedTags.read(from: engine)
+    try context.notes.read(from: engine, isIntact: recovery == nil)
     self.init(context, registry, access: options.access, recovery: recovery)
     if let recovery { context.log.recovered(recovery) }
     guard access == .readWrite else { return }
@@ -193,6 +195,7 @@ public final class Store: Sendable {
     context.loads.close()
     threads.endIdle()
     defer { releaseMemory() }
+    context.closeNotes()
     try context.engine.close()
   }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 
 /// The engine of a store, and everything that its reads and writes share.
 ///
@@ -17,6 +18,9 @@ final class StoreContext: Sendable {
   let log: StoreLog
   let budgets: Budgets
   let invalidatedTags = InvalidatedTags()
+  let notes = ExpiryNotes()
+  /// The scan for notes that has begun.
+  private let noteScan = Mutex<NoteScan?>(nil)
   let loads = LoadRegister()
   let activity = Activity()
   /// The decoded values in memory; nil for a store in memory, whose entries are there anyway.
@@ -153,7 +157,7 @@ struct StoreCursor {
 // MARK: - Writing
 
 extension StoreContext {
-  /// Commits a write: applies its rows as one batch, and notes the buckets of its index rows.
+  /// Commits a write: applies its rows as one batch.
   ///
   /// Evicts entries if a budget is short of room. An empty write is not committed.
   ///
@@ -169,10 +173,10 @@ extension StoreContext {
     _ write: inout PendingWrite, _ durability: Durability? = nil, at now: Date? = nil
   ) throws(StoreError) -> Commit {
     guard !write.rows.isEmpty else { return Commit(sequence: 0) }
-    // After a failed commit too: it may have taken effect.
-    defer { write.dueNotes.note() }
     let isSynced = (durability ?? self.durability) == .powerLoss
-    return try apply(&write.rows, synced: isSynced, at: now)
+    let commit = try apply(&write.rows, synced: isSynced, at: now)
+    if notes.takeScanRequest() { makeNotesAnew() }
+    return commit
   }
 
   /// Writes rows of the store's own.
@@ -184,6 +188,65 @@ extension StoreContext {
     } catch {
       throw error.naming(cache: cache)
     }
+  }
+
+  /// Puts all notes in memory into packs.
+  func writeNotes(closing: Bool = false) throws(StoreError) {
+    notes.requestPacks(closing: closing)
+    var rows = WriteBatch()
+    let key = Metadata.beginning
+    rows.remove(key.span.bytes)
+    rows.isAlwaysAdmitted = true
+    try engine.write(&rows, synced: false)
+  }
+
+  /// Notes the records that have no note, if there may be some; visits `steps` records at most.
+  func noteMissing(steps: inout Int) throws(StoreError) {
+    try noteScan.withLock { scan throws(StoreError) in
+      try run(&scan, steps: &steps)
+    }
+  }
+
+  /// Visits some records of a scan that makes all notes anew, if there are too many old ones.
+  private func makeNotesAnew() {
+    noteScan.withLockIfAvailable { scan in
+      do throws(StoreError) {
+        let records = EngineRange(prefix: [KeySpace.records.rawValue])
+        let bytes = try engine.approximateBytes(in: records)
+        guard notes.beginScanIfMany(recordBytes: bytes) else { return }
+        var steps = NoteScan.stepsOfSave
+        try run(&scan, steps: &steps)
+      } catch {
+        // The save has succeeded. The next one that writes packs tries it again.
+      }
+    }
+  }
+
+  private func run(_ scan: inout NoteScan?, steps: inout Int) throws(StoreError) {
+    guard let number = notes.neededScan else { return }
+    var running = scan.take().flatMap { $0.number == number ? $0 : nil } ?? NoteScan(number: number)
+    if try !running.run(in: self, steps: &steps) { scan = running }
+  }
+
+  /// Puts all notes into packs before the store is closed, so that the next opening needs no scan.
+  ///
+  /// If that fails, the next opening needs one.
+  func closeNotes() {
+    guard !isReadOnly, origin == .disk, engine.isUp else { return }
+    do throws(StoreError) {
+      // Other threads may write until the engine is closed.
+      for _ in 0..<3 where !notes.isClosed { try writeNotes(closing: true) }
+    } catch {
+      return
+    }
+  }
+
+  /// Notes that packs of notes are damaged: the next sweep scans all records.
+  ///
+  /// `isUnreadable` says that they are in a block that cannot be read, and remain there.
+  func noteDamagedNotes(isUnreadable: Bool) {
+    notes.restart(isUnreadable: isUnreadable)
+    log.found(.corrupt(cache: "", key: "", file: "notes of what expires, which are made anew"))
   }
 
   // Inlined: a call here costs every save 52 instructions.

@@ -1,13 +1,14 @@
 import LarderBytes
 
-/// The part that a store takes in its engine's commits: counting, notifying, and following a
-/// reopened database.
+/// The part that a store takes in its engine's commits: counting, noting what expires, notifying,
+/// and following a reopened database.
 final class StoreParticipant: CommitParticipant {
   private let accounting: Accounting
   private let observations: Observations
   private let invalidatedTags: InvalidatedTags
   private let memory: StoreMemory?
   private let loads: LoadRegister
+  private let notes: ExpiryNotes
   // Weak: open caches hold the context, the context the engine, and the engine the participant.
   private let openCaches: @Sendable () -> OpenCaches?
 
@@ -20,11 +21,12 @@ final class StoreParticipant: CommitParticipant {
     invalidatedTags = context.invalidatedTags
     memory = context.memory
     loads = context.loads
+    notes = context.notes
     self.openCaches = { [weak openCaches] in openCaches }
   }
 
   var needs: (counting: Bool, reports: Bool) {
-    (accounting.isCounting, !observations.isEmpty || invalidatedTags.isUnderWay)
+    (accounting.isCounting || notes.needsWrite, !observations.isEmpty || invalidatedTags.isUnderWay)
   }
 
   func willWrite(_ batch: borrowing WriteBatch, without failed: Set<Int>) {
@@ -35,17 +37,25 @@ final class StoreParticipant: CommitParticipant {
   func didWrite(_ batch: borrowing WriteBatch, without failed: Set<Int>) {
     if !loads.isEmpty { loads.noteChanges(of: batch, without: failed) }
     memory?.didWrite(batch)
+    notes.note(batch, without: failed)
   }
 
   func admit(
     _ batch: borrowing WriteBatch, without failed: Set<Int>, replacedBytes: (_ row: Int) -> Int?
   ) -> Shortage? {
-    accounting.admit(batch, without: failed, replacedBytes: replacedBytes)
+    notes.admit(batch)
+    return accounting.admit(batch, without: failed, replacedBytes: replacedBytes)
   }
 
-  func contribute(to rows: inout WriteBatch) { accounting.putCounts(in: &rows) }
+  func contribute(to rows: inout WriteBatch) {
+    accounting.putCounts(in: &rows)
+    notes.contribute(to: &rows)
+  }
 
-  func ended(didCommit: Bool) { accounting.end(didCommit: didCommit) }
+  func ended(didCommit: Bool) {
+    accounting.end(didCommit: didCommit)
+    notes.ended(didCommit: didCommit)
+  }
 
   func committed(_ batch: borrowing WriteBatch, _ commit: Commit) {
     if invalidatedTags.isUnderWay {

@@ -28,6 +28,8 @@ struct Catalog {
   private(set) var cleared: Set<UInt64> = []
   /// The byte counts of caches that have one, by number; nil for a damaged count.
   private(set) var counts: [UInt64: Int?] = [:]
+  /// The commit sequence up to which all records are noted; 0 if that is not known.
+  private(set) var notedSequence: UInt64 = 0
   /// The tags that were invalidated.
   let invalidatedTags = InvalidatedTags()
   /// The store's format version; a store without caches has not stored one yet.
@@ -64,6 +66,8 @@ struct Catalog {
       if let id = Metadata.reclaimedID(in: key.span.bytes) { cleared.insert(id) }
     } else if let id = Metadata.countedID(in: key.span.bytes) {
       counts[id] = .some(Metadata.count(in: value, under: key))
+    } else if key == Metadata.notes {
+      notedSequence = ExpiryNotes.notedSequence(in: value) ?? 0
     } else if key.starts(with: Metadata.tagPrefix) {
       guard !invalidatedTags.readRow(value.span.bytes, under: key.span.bytes) else { return }
       let tag = KeyForm.text(ofName: String(decoding: Metadata.tag(in: key), as: UTF8.self))

@@ -1,15 +1,14 @@
 import Larder
 
 extension Inspection {
-  /// The expiry index of all caches, and the records that a sweep at ``now`` would delete.
+  /// The records of all caches by state, and those that a sweep at ``now`` would delete.
   ///
-  /// - Complexity: One step for each index row, one lookup and one checksum for each due row.
-  ///   Memory for the keys of one cache's due records.
+  /// - Complexity: One step for each record.
   func backlog() throws(InspectionError) -> CacheContents {
     var backlog = CacheContents()
     do throws(StoreError) {
       for case let registration? in catalog.caches.map(\.registration) {
-        try backlog.addIndex(
+        try backlog.addRecords(
           of: registration, endedBy: catalog.invalidatedTags, in: engine, at: now)
       }
     } catch {

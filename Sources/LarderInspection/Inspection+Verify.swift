@@ -6,12 +6,11 @@
 //   - every block of every live table matches its checksum, the filter and the index included;
 //   - every metadata value and every record matches its checksum;
 //   - the cache of every record is registered;
-//   - a record that expires has an index row, in a bucket that does not end before it expires;
-//   - an index row is well formed, and the row of a record has the record's size;
+//   - each row of notes matches its checksum, and a record that expires is in one of them if the
+//     mark says so;
 //   - a cache with a byte count holds that many bytes.
 //
-// Index rows of older buckets, of deleted records, and of cleared caches are not problems:
-// overwrites leave them behind. They are only counted.
+// Notes of deleted records and of cleared caches are not problems: a sweep drops them.
 
 import Foundation
 import Larder
@@ -34,16 +33,14 @@ struct Verification {
   var problems: [Problem] = []
   var records = 0
   var metadataRows = 0
-  var indexRows = 0
-  /// Index rows that no current record needs.
-  var leftoverRows = 0
+  /// The notes of what expires, and the rows that have them.
+  var notes = 0
+  var packs = 0
   /// The number of records under each number of a cache that is not registered.
   var ownerless: [UInt64: Int] = [:]
 
-  /// Records without an index row in the expected bucket, by physical key.
-  ///
-  /// Such a record may have been saved with another lifetime; then its row is in another bucket.
-  fileprivate var unindexed: [[UInt8]: (cache: KnownCache, key: [UInt8], expiresAt: Date)] = [:]
+  /// Hashes of the physical keys of all records that are noted; nil if not all notes can be read.
+  fileprivate var noted: Set<Int>? = []
 
   var outcome: Outcome {
     if problems.contains(where: { !$0.isUnsupported }) { return .damaged }
@@ -54,7 +51,8 @@ struct Verification {
 extension Inspection {
   /// Checks everything in the store.
   ///
-  /// - Complexity: Two scans of records and index, one checksum and one lookup for each row.
+  /// - Complexity: Two scans of the records, one checksum for each row. Memory for a number for
+  ///   each note.
   func verification() throws(InspectionError) -> Verification {
     var found = Verification()
     do {
@@ -65,6 +63,7 @@ extension Inspection {
     found.problems += markerFault.map { [Problem(hasOwnFinding: true, message: $0)] } ?? []
     try verifyTables(&found)
     try verifyMetadata(&found)
+    try verifyNotes(&found)
     try forEachItem(in: Selection(), keys: .auto, payloads: .checked) {
       item throws(InspectionError) in
       switch item {
@@ -84,14 +83,7 @@ extension Inspection {
           message: "no cache owns its records, of which there are \(Amount.text(count)): "
             + "the registration is lost"))
     }
-    try verifyIndex(&found)
     try verifyCounts(&found)
-    for missing in found.unindexed.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
-      found.problems.append(
-        Problem(
-          cache: missing.value.cache, key: missing.value.key,
-          message: "it expires but has no index row"))
-    }
     return found
   }
 
@@ -170,20 +162,14 @@ extension Inspection {
           message: (record.problem ?? "it cannot be read") + (try payloadPlace(of: record))))
       return
     }
-    guard let expiresAt = content.expiresAt else { return }
-    if let lifetime = cache.registration?.lifetime.applied(to: content) {
-      let bucket = lifetime.bucket(of: expiresAt)
-      let row = IndexRow(cacheID: cache.id, bucket: bucket, userKey: record.key)
-      do throws(StoreError) {
-        if try engine.get(row.key.span.bytes) != nil { return }
-      } catch .corrupt {
-        // The scan of the index reports it, and finds any other row.
-      } catch {
-        throw failure(error)
-      }
-    }
     let key = KeySpace.records.prefix(ofCache: cache.id) + record.key
-    found.unindexed[key] = (cache, record.key, expiresAt)
+    guard content.expiresAt != nil, content.sequence <= catalog.notedSequence,
+      found.noted?.contains(key.hashValue) == false
+    else { return }
+    found.problems.append(
+      Problem(
+        cache: cache, key: record.key,
+        message: "it expires but has no note"))
   }
 
   /// Where the payload of a record is, for a message; empty if it is in LevelDB.
@@ -199,73 +185,32 @@ extension Inspection {
     }
   }
 
-  private func verifyIndex(_ found: inout Verification) throws(InspectionError) {
-    let range = EngineRange(prefix: [KeySpace.expiry.rawValue])
-    progress?.restart()
+  private func verifyNotes(_ found: inout Verification) throws(InspectionError) {
     do throws(StoreError) {
-      let cursor = try engine.cursor(over: range)
+      let cursor = try engine.cursor(over: EngineRange(prefix: [KeySpace.notes.rawValue]))
       while try cursor.next() {
-        found.indexRows += 1
-        let (row, bytes) = cursor.withEntry { key, value in
-          progress?.step { share(of: range, through: key) }
-          return (IndexRow(key: key), IndexRow.recordBytes(in: value))
-        }
-        guard let row, let bytes else {
+        found.packs += 1
+        cursor.withEntry { key, value in
+          let pack = NotePack(key: key)
+          let prefix = pack.map { KeySpace.records.prefix(ofCache: $0.cacheID) } ?? []
+          let count = pack?.forEachKey(in: value) { key in
+            found.noted?.insert((prefix + key).hashValue)
+          }
+          found.notes += count ?? 0
+          guard count == nil else { return }
+          found.noted = nil
           found.problems.append(
             Problem(
-              cache: row.map { catalog.cache(numbered: $0.cacheID) }, key: row?.userKey,
-              message: "an index row is damaged"))
-          continue
+              cache: pack.map { catalog.cache(numbered: $0.cacheID) },
+              message: "a row of notes is damaged"))
         }
-        try verify(row, storedBytes: bytes, &found)
       }
     } catch .corrupt(_, _, let message?) {
-      // The rows of these records may be in the unreadable rest of the index.
-      found.unindexed = [:]
-      found.problems.append(Problem(message: "the index: " + withUserPath(message)))
+      found.noted = nil
+      found.problems.append(Problem(message: "the notes: " + withUserPath(message)))
     } catch {
       throw failure(error)
     }
-  }
-
-  private func verify(
-    _ row: IndexRow, storedBytes: UInt64, _ found: inout Verification
-  ) throws(StoreError) {
-    let cache = catalog.cache(numbered: row.cacheID)
-    let recordKey = row.recordKey.bytes
-    if let missing = found.unindexed[recordKey], row.mayHold(missing.expiresAt) {
-      found.unindexed[recordKey] = nil
-      return
-    }
-    let value: [UInt8]?
-    do throws(StoreError) {
-      value = try engine.get(recordKey.span.bytes)
-    } catch .corrupt {
-      // The scan of the records has reported it.
-      return
-    }
-    guard !catalog.cleared.contains(row.cacheID), let value else {
-      found.leftoverRows += 1
-      return
-    }
-    let record: Record
-    do throws(RecordFault) {
-      record = try Record(value.span.bytes, under: recordKey.span.bytes)
-    } catch {
-      // The scan of the records has reported this too.
-      return
-    }
-    let lifetime = cache.registration?.lifetime.applied(to: record)
-    guard record.expiresAt.flatMap({ lifetime?.bucket(of: $0) }) == row.bucket else {
-      found.leftoverRows += 1
-      return
-    }
-    let size = recordKey.count + value.count
-    guard storedBytes != UInt64(size) else { return }
-    found.problems.append(
-      Problem(
-        cache: cache, key: row.userKey,
-        message: "it has \(size) bytes but the index says \(storedBytes)"))
   }
 }
 

@@ -12,7 +12,7 @@ struct Doctor: ParsableCommand {
 
   @OptionGroup var shared: SharedOptions
 
-  @Flag(help: "Verify everything, as verify does: large values and the expiry index, too.")
+  @Flag(help: "Verify everything, as verify does: large values and notes of what expires, too.")
   var deep = false
 
   func run() throws {

@@ -3,7 +3,7 @@ import LarderInspection
 
 struct Verify: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Check everything: logs, tables, records, the expiry index.",
+    abstract: "Check everything: logs, tables, records, notes of what expires.",
     discussion: "Names the cache and key of each problem. Exits with 3 if something is damaged.")
 
   @OptionGroup var shared: SharedOptions

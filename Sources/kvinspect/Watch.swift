@@ -26,7 +26,7 @@ struct Watch: ParsableCommand {
   @Flag(help: "Begin with the changes that the logs hold.")
   var fromStart = false
 
-  @Flag(help: "List rows of the expiry index and of the metadata, too.")
+  @Flag(help: "List rows of notes and of the metadata, too.")
   var all = false
 
   @Option(parsing: .unconditional, help: "End after this number of rows.")

@@ -179,7 +179,7 @@ import Testing
     let table = try Self.file(in: specimen.path, ending: ".ldb")
     #expect(added["bytes"] as? Int == (try SystemFiles().byteCount(of: table)))
     #expect((added["firstKey"] as? String)?.hasPrefix("metadata ") == true)
-    #expect((added["lastKey"] as? String)?.hasPrefix("expiry #") == true)
+    #expect((added["lastKey"] as? String)?.hasPrefix("notes #") == true)
     #expect(rows.first?["value"] as? String == "leveldb.BytewiseComparator")
   }
 

@@ -181,7 +181,7 @@ import Testing
     watching.fromStart = true
     watching.listsAll = true
     let all = changes(try watch(watching, steps: []).lines)
-    #expect(all.contains("put  metadata cache/other") && all.contains { $0.contains("expiry #1") })
+    #expect(all.contains("put  metadata cache/other") && all.contains("put  metadata notes"))
   }
 
   @Test("A damaged part of a log is named, and the rest is listed.")

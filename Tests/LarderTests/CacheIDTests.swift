@@ -151,7 +151,7 @@ import Testing
 
   /// Rows of a store whose metadata is damaged in some way.
   enum Damage: CaseIterable {
-    case nextIDLost, nextIDLow, allMetadataLost, onlyIndexRows
+    case nextIDLost, nextIDLow, allMetadataLost, onlyNotes
   }
 
   @Test(
@@ -164,6 +164,7 @@ import Testing
       let cache = try fixture.store.cache(name, of: String.self, lifetime: .days(1))
       for number in 0..<20 { try cache.save("\(name) \(number)", for: "\(number)") }
     }
+    try fixture.store.context.writeNotes()
     var batch = WriteBatch()
     if damage == .nextIDLow {
       batch.putMetadata(1, under: Metadata.nextID)
@@ -171,19 +172,19 @@ import Testing
       let key = Metadata.nextID
       batch.remove(key.span.bytes)
     }
-    if damage == .allMetadataLost || damage == .onlyIndexRows {
+    if damage == .allMetadataLost || damage == .onlyNotes {
       for name in ["a", "b", "c"] { batch.remove(Metadata.cache(name).span.bytes) }
     }
-    if damage == .onlyIndexRows {
+    if damage == .onlyNotes {
       for row in try fixture.rows(in: .records) { batch.remove(row.key.span.bytes) }
     }
     try fixture.engine.write(&batch, synced: true)
     try fixture.reopen()
-    let rows = try fixture.rows(in: .expiry)
+    let rows = try fixture.rows(in: .notes)
     let old = Set(
       rows.compactMap { row in
         let key = row.key
-        return IndexRow(key: key.span.bytes)?.cacheID
+        return NotePack(key: key.span.bytes)?.cacheID
       })
     #expect(old == [1, 2, 3])
     let new = try fixture.store.cache("new", of: String.self, lifetime: .days(1))

@@ -297,7 +297,6 @@ private final class CountedCache: OpenCache {
     set { currentID.store(newValue, ordering: .relaxed) }
   }
   var name: String { base.name }
-  var nextDue: NextDue { base.nextDue }
   var byteBudget: Int? { nil }
   var recentReads: RecentReads? { nil }
   var slides: Slides? { nil }

@@ -139,7 +139,7 @@ import Testing
       // The entry expires by the new date, and the rows of both dates are swept.
       bench.clock.set(max(turn.saved, turn.isDate ? turn.now : turn.saved) + 8 * Self.day)
       #expect(try bench.fixture.store.sweep() == 1)
-      #expect(try bench.fixture.rows(in: .expiry).isEmpty)
+      #expect(try bench.fixture.rows(in: .notes).isEmpty)
     }
   }
 
@@ -259,10 +259,10 @@ extension ClockTests {
       #expect(entry.savedAt == now)
     }
     // One row for each: they were all in one bucket.
-    #expect(try bench.fixture.rows(in: .expiry).count == 4)
+    #expect(try bench.fixture.notes().count == 4)
     bench.clock.set(now + 8 * Self.day)
     #expect(try bench.fixture.store.sweep() == 4)
-    #expect(try bench.fixture.rows(in: .expiry).isEmpty)
+    #expect(try bench.fixture.rows(in: .notes).isEmpty)
   }
 
   /// The clock gains or loses a minute each hour: four hours in ten days.
@@ -308,7 +308,7 @@ extension ClockTests {
     #expect(try cache.value(for: "b") == 1)
     fixture.clock.set(start)
     #expect(try fixture.store.sweep() == 301)
-    #expect(try fixture.rows(in: .expiry).isEmpty)
+    #expect(try fixture.rows(in: .notes).isEmpty)
     // Touches are noted, too.
     try cache.save(1, for: "c")
     fixture.clock.set(start + 50_000)

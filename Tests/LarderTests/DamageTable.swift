@@ -116,6 +116,9 @@ enum DamagedFile: String, CaseIterable, Sendable {
     case (.table, .right), (.table, .named), (.table, .refused): true
     case (.olderLog, .refused), (.lastLog, .refused): true
     case (.olderLog, .earlier), (.lastLog, .earlier): reachesTheEnd(damage, in: specimen)
+    // A clean close ends the last log with the notes of what expires.
+    case (.lastLog, .reported): reachesTheEnd(damage, in: specimen)
+    case (.lastLog, .right): mayBeUnsaid(damage, in: specimen)
     case (.lastLog, .unsaid), (.olderLog, .unsaid): mayBeUnsaid(damage, in: specimen)
     default: false
     }

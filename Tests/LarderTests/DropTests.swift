@@ -142,7 +142,7 @@ import Testing
     #expect(try fixture.rows(in: .records).count == 1000)
     for _ in 0..<2 { try fixture.reopen() }
     #expect(try fixture.rows(in: .records).isEmpty)
-    #expect(try fixture.rows(in: .expiry).isEmpty)
+    #expect(try fixture.rows(in: .notes).isEmpty)
     // Without the registration and the byte count.
     #expect(try fixture.rows(in: .metadata).count == metadata - 2)
   }
@@ -299,6 +299,7 @@ import Testing
     defer { fixture.end() }
     let numbers = try fixture.store.cache("numbers", of: Int.self, keyedBy: Int.self)
     for number in 0..<1000 { try numbers.save(number, for: number) }
+    try fixture.store.context.writeNotes()
     fixture.clock.advance(by: .seconds(8 * 86_400))
     let engine = InterruptedEngine(fixture.engine)
     var options = Store.Options()
@@ -358,7 +359,7 @@ import Testing
     let again = try fixture.store.cache("a", of: Int.self, keyedBy: Int.self)
     for key in 1..<4 { #expect(try again.value(for: key) == -1) }
     #expect(try fixture.rows(in: .records).count == 3)
-    #expect(try fixture.rows(in: .expiry).count == 3)
+    #expect(try fixture.notes().count == 3)
     #expect(try reclaimMarks(fixture).isEmpty)
   }
 

@@ -130,16 +130,29 @@ import Testing
     var random = SplitMix64(seed: 11)
     for _ in 0..<10_000 {
       let seconds = Double.random(in: 0...1e8, using: &random)
-      let lifetime = Lifetime.seconds(seconds)
       let saved = Date(timeIntervalSinceReferenceDate: .random(in: -1e9...1e9, using: &random))
-      let end = saved.timeIntervalSinceReferenceDate + seconds
-      let bucket = Double(lifetime.bucket(of: Date(timeIntervalSinceReferenceDate: end)))
-      #expect(bucket >= end)
-      #expect(bucket - end <= max(1, seconds / 64) + 1)
+      let end = saved + seconds
+      let bucket = Double(ExpiryNotes.bucket(savedAt: saved, expiresAt: end))
+      #expect(bucket >= end.timeIntervalSinceReferenceDate)
+      #expect(bucket - end.timeIntervalSinceReferenceDate <= max(1, seconds / 64))
     }
-    #expect(Lifetime.days(7).bucketSeconds == 9450)
-    let far = Date(timeIntervalSinceReferenceDate: 1e300)
-    #expect(Lifetime.days(7).bucket(of: far) == .max)
+    let start = Date(timeIntervalSinceReferenceDate: 0)
+    #expect(ExpiryNotes.bucket(savedAt: start, expiresAt: start + 604_800) == 606_208)
+    #expect(ExpiryNotes.bucket(savedAt: start, expiresAt: start + 0.1) == 1)
+  }
+
+  @Test(
+    "Dates of a damaged record have a bucket, too.",
+    arguments: [
+      (0.0, 1e300, Int64.max), (-1e300, 1e300, .max), (0, .infinity, .max), (0, .nan, .max),
+      (.nan, 5, 5), (0, -1e300, .min), (0, -.infinity, .min), (-.infinity, 5.5, 1 << 40),
+      (10, 5.5, 6),
+    ])
+  func damagedDates(savedAt: Double, expiresAt: Double, bucket: Int64) {
+    #expect(
+      ExpiryNotes.bucket(
+        savedAt: Date(timeIntervalSinceReferenceDate: savedAt),
+        expiresAt: Date(timeIntervalSinceReferenceDate: expiresAt)) == bucket)
   }
 
   @Test("Lifetimes round-trip through JSON.")

@@ -38,7 +38,7 @@ import Testing
     #expect(throwsInvalidArgument { try texts.remove(long) })
     #expect(throwsInvalidArgument { try texts.touch(long) })
     #expect(try fixture.rows(in: .records).isEmpty)
-    #expect(try fixture.rows(in: .expiry).isEmpty)
+    #expect(try fixture.rows(in: .notes).isEmpty)
   }
 
   @Test(

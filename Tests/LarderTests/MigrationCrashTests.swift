@@ -70,7 +70,7 @@ import Testing
     }
     let left = saved.values.count { $0 == nil }
     #expect(try store.migrate(notes).current == count - left, "seed \(seed)")
-    try fixture.expectIndexed(notes)
+    try fixture.expectNoted(notes)
   }
 
   @Test("A killed migration loses nothing, and the next one continues.")

@@ -207,7 +207,7 @@ import Testing
     try fixture.reopen()
     try fixture.reopen()
     #expect(try fixture.rows(in: .records).count == 1)
-    #expect(try fixture.rows(in: .expiry).count == 1)
+    #expect(try fixture.notes().count == 1)
     #expect(try fixture.marks().isEmpty)
   }
 
@@ -333,6 +333,7 @@ import Testing
       let noise = Data(random.bytes(300)).base64EncodedString()
       try old.save(NoteV1(name: noise), for: fixture.key(number))
     }
+    try fixture.store.context.writeNotes()
     try fixture.engine.compact(EngineRange())
     try fixture.store.close()
     let path = fixture.directory.path(percentEncoded: false)

@@ -44,7 +44,7 @@ extension Fixture {
     try rows(in: .metadata).filter { $0.key.starts(with: Metadata.migratePrefix) }
   }
 
-  /// Expects every note to be readable as version 3, without readers, and to have its index row.
+  /// Expects every note to be readable as version 3, without readers, and to be noted.
   func expectMigrated(_ count: Int) throws {
     try reopen()
     let notes = try store.cache("notes", of: Note.self, schema: Schema(version: 3))
@@ -52,23 +52,21 @@ extension Fixture {
       let note = try notes.value(for: key(number))
       try #require(note == Note(title: "\(number)", body: "was 1"), "\(number)")
     }
-    try expectIndexed(notes)
+    try expectNoted(notes)
     #expect(try marks().isEmpty)
   }
 
-  func expectIndexed(_ notes: Cache<String, Note>) throws {
-    let index = try Dictionary(uniqueKeysWithValues: rows(in: .expiry).map { ($0.key, $0.value) })
+  func expectNoted(_ notes: Cache<String, Note>) throws {
+    let found = try self.notes()
     let prefix = KeySpace.records.prefix(ofCache: notes.core.id)
     for row in try rows(in: .records) where row.key.starts(with: prefix) {
       let record = try Record(row.value.span.bytes, under: row.key.span.bytes)
       guard let expiresAt = record.expiresAt else { continue }
-      let place = IndexRow(
-        cacheID: notes.core.id, bucket: notes.core.lifetime.bucket(of: expiresAt),
-        userKey: row.key[prefix.count...]
-      ).key
-      var size: [UInt8] = []
-      appendVarint(UInt64(row.key.count + row.value.count), to: &size)
-      try #require(index[place] == size)
+      let note = FoundNote(
+        cacheID: notes.core.id,
+        bucket: ExpiryNotes.bucket(savedAt: record.savedAt, expiresAt: expiresAt),
+        userKey: Array(row.key[prefix.count...]))
+      try #require(found.contains(note))
     }
   }
 }
@@ -111,7 +109,7 @@ extension Fixture {
       #expect(after.savedAt == before.savedAt && after.expiresAt == before.expiresAt)
       #expect(after.schemaVersion == 3 && after.coder == 1 && after.flags == before.flags)
     }
-    try fixture.expectIndexed(notes)
+    try fixture.expectNoted(notes)
     try fixture.reopen()
     let readers = try fixture.store.cache("notes", of: Note.self, schema: Schema(version: 3))
     #expect(try readers.value(for: "1") == Note(title: "a", body: "was 1"))
@@ -137,9 +135,9 @@ extension Fixture {
 
     #expect(try fixture.store.migrate(notes).migrated == 3)
 
-    // They were saved with no limit, which a migration keeps: they have no index row.
+    // They were saved with no limit, which a migration keeps: they have no note.
     #expect(try fixture.record("0001", in: notes).0.expiresAt == nil)
-    #expect(try fixture.rows(in: .expiry).count == 1)
+    #expect(try fixture.notes().count == 1)
     let again = try fixture.store.cache("other", of: NoteV1.self)
     #expect(try again.value(for: "0001")?.name == "other")
   }
@@ -164,7 +162,7 @@ extension Fixture {
     let (record, after) = try fixture.record("0000", in: notes)
     #expect(record.validator.map { Array(after[$0]) } == Array("etag".utf8))
     #expect(try notes.value(for: "0000") == Note(title: "0", body: "was 1"))
-    try fixture.expectIndexed(notes)
+    try fixture.expectNoted(notes)
   }
 
   @Test("Stale entries are migrated, and expired ones are left.", arguments: StoreKind.allCases)

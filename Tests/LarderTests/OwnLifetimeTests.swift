@@ -140,7 +140,7 @@ import Testing
   }
 
   @Test(
-    "A budget evicts entries that never expire, which have no index row.",
+    "A budget evicts entries that never expire, which have no note.",
     arguments: StoreKind.allCases)
   func budget(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
@@ -149,10 +149,10 @@ import Testing
       "data", of: Data.self, lifetime: .unlimited, coder: .bytes, byteBudget: 20_000)
     try data.save(Data(count: 1000), for: "short", lifetime: .minutes(1))
     for number in 0..<10 { try data.save(Data(count: 1000), for: "n\(number)") }
-    #expect(try fixture.rows(in: .expiry).count == 1)
+    #expect(try fixture.notes().count == 1)
     fixture.clock.advance(by: .seconds(8 * 86_400))
     #expect(try fixture.store.sweep() == 1)
-    #expect(try fixture.rows(in: .expiry).isEmpty)
+    #expect(try fixture.rows(in: .notes).isEmpty)
     for number in 10..<40 { try data.save(Data(count: 1000), for: "n\(number)") }
     #expect(try data.value(for: "n39") != nil)
     #expect(try data.count() < 20)

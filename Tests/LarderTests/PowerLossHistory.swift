@@ -281,7 +281,8 @@ extension PowerLossHistory {
       contents[name] = contents[name]?.filter { _, value in
         let lifetime = value.lifetime(in: cache)
         guard let expiry = lifetime.expiry(from: value.savedAt) else { return true }
-        return Double(lifetime.bucket(of: expiry)) > now.timeIntervalSinceReferenceDate
+        return Double(ExpiryNotes.bucket(savedAt: value.savedAt, expiresAt: expiry))
+          > now.timeIntervalSinceReferenceDate
       }
       if contents[name]?.isEmpty == true { contents[name] = nil }
     }
@@ -387,14 +388,15 @@ struct OpenStore {
     return contents
   }
 
-  /// Throws unless every record has its index row, every row belongs to a cache, and the byte count
-  /// is right and within the budget.
-  ///
-  /// Overwrites and removals leave rows of older buckets and of removed records.
+  /// Throws unless every record is noted once those that are missing were searched for, every note
+  /// belongs to a cache, and the byte count is right and within the budget.
   func checkRows() throws {
     var lifetimes: [UInt64: Lifetime] = [:]
     for (cache, lifetime) in zip(caches, Self.lifetimes) { lifetimes[cache.core.id] = lifetime }
-    var rows = try self.rows(in: .expiry)
+    var steps = Int.max
+    try store.context.noteMissing(steps: &steps)
+    try store.context.writeNotes()
+    let notes = try FoundNote.all(in: engine)
     for (key, value) in try self.rows(in: .records) {
       let record = try Record(value.span.bytes, under: key.span.bytes)
       let (id, userKey) = try Self.parts(of: key)
@@ -405,28 +407,20 @@ struct OpenStore {
         throw WrongRow("a record that expires at another date")
       }
       guard let expiresAt = record.expiresAt else { continue }
-      let row = IndexRow(
-        cacheID: id, bucket: lifetime.bucket(of: expiresAt), userKey: userKey
-      ).key
-      var size: [UInt8] = []
-      appendVarint(UInt64(key.count + value.count), to: &size)
-      guard rows.removeValue(forKey: row) == size else {
-        throw WrongRow("a record without its row in the index")
-      }
+      let bucket = ExpiryNotes.bucket(savedAt: record.savedAt, expiresAt: expiresAt)
+      guard
+        notes.contains(FoundNote(cacheID: id, bucket: bucket, userKey: Array(userKey)))
+      else { throw WrongRow("a record without its note") }
     }
     try checkCount()
-    for row in rows.keys where lifetimes[try Self.parts(of: row).id] == nil {
-      throw WrongRow("a row of no cache")
-    }
+    for note in notes where lifetimes[note.cacheID] == nil { throw WrongRow("a note of no cache") }
   }
 
   private func checkCount() throws {
     let id = caches[3].core.id
     var bytes = 0
-    for space in [KeySpace.records, .expiry] {
-      for (key, value) in try rows(in: space) where try Self.parts(of: key).id == id {
-        bytes += key.count + value.count
-      }
+    for (key, value) in try rows(in: .records) where try Self.parts(of: key).id == id {
+      bytes += key.count + value.count
     }
     guard let account = store.context.budgets.accounting.count(id), account.isExact,
       account.bytes == bytes, bytes <= Self.budget

@@ -303,7 +303,7 @@ extension Race {
     // Saves under an id that was just cleared are reclaimed at the next opening.
     try fixture.reopen()
     #expect(try fixture.rows(in: .records).isEmpty, place)
-    #expect(try fixture.rows(in: .expiry).isEmpty, place)
+    #expect(try fixture.rows(in: .notes).isEmpty, place)
   }
 }
 

@@ -55,7 +55,7 @@ import Testing
     #expect(left >= saved.count + Self.kept)
     try store.close()
 
-    // A sweep finds every remaining entry through its row.
+    // A sweep finds every remaining entry by its note.
     let clock = ManualClock(Date(timeIntervalSinceReferenceDate: 4e9))
     var options = Store.Options()
     options.clock = clock
@@ -63,7 +63,7 @@ import Testing
     #expect(try store.sweep() == left, "seed \(seed)")
     try store.close()
     let engine = try LevelDBEngine(at: temporary.path)
-    for space in [KeySpace.records, .expiry] {
+    for space in [KeySpace.records, .notes] {
       #expect(try !engine.cursor(over: EngineRange(prefix: [space.rawValue])).next())
     }
     try engine.close()

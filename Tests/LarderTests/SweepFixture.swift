@@ -6,17 +6,26 @@ import Testing
 @testable import Larder
 
 extension Fixture {
-  /// The buckets of a cache's index, by key; in order.
-  func buckets(of cache: Cache<String, Int>) throws -> [String: [Int64]] {
-    let prefix = KeySpace.expiry.prefix(ofCache: cache.core.id)
+  /// All notes, once those in memory were put into packs, and missing ones were searched for.
+  ///
+  /// `other` is a store that uses the engine instead of the fixture's own.
+  func notes(of other: Store? = nil) throws -> Set<FoundNote> {
+    let context = (other ?? store).context
+    var steps = Int.max
+    try context.noteMissing(steps: &steps)
+    try context.writeNotes()
+    return try FoundNote.all(in: engine)
+  }
+
+  /// The buckets of a cache's notes, by key; in order.
+  func buckets(
+    of cache: Cache<String, Int>, in other: Store? = nil
+  ) throws -> [String: [Int64]] {
     var buckets: [String: [Int64]] = [:]
-    for (row, _) in try rows(in: .expiry) where row.starts(with: prefix) {
-      let found = IndexRow.bucket(in: row.span.bytes, after: prefix.count)
-      let bucket = try #require(found)
-      let key = String(decoding: row[(prefix.count + 8)...], as: UTF8.self)
-      buckets[key, default: []].append(bucket)
+    for note in try notes(of: other) where note.cacheID == cache.core.id {
+      buckets[String(decoding: note.userKey, as: UTF8.self), default: []].append(note.bucket)
     }
-    return buckets
+    return buckets.mapValues { $0.sorted() }
   }
 
   /// Where a cache's record of a key is.
@@ -24,34 +33,58 @@ extension Fixture {
     try cache.core.recordKey(of: key, id: cache.core.id).bytes
   }
 
-  /// What is wrong between the records and the index of the whole store after a sweep at `now`;
-  /// nil for nothing.
+  /// What is wrong between the records and the notes of the whole store after a sweep at `now`; nil
+  /// for nothing.
   ///
-  /// A record that expires has a row at its date or later, which is not due. No row is due, but for
-  /// those of caches without a limit, by their numbers.
-  func disagreement(at now: Date, endless: Set<UInt64> = []) throws -> String? {
-    var rows: [[UInt8]: Int64] = [:]
-    for (row, _) in try self.rows(in: .expiry) {
-      var offset = 1
-      guard let id = readVarint(row.span.bytes, at: &offset),
-        let bucket = IndexRow.bucket(in: row.span.bytes, after: offset)
-      else { return "a row of another form" }
-      guard !endless.contains(id) else { continue }
-      if Double(bucket) <= now.timeIntervalSinceReferenceDate { return "a row that is due" }
-      let key = KeySpace.records.prefix(ofCache: id) + row[(offset + 8)...]
-      rows[key] = max(rows[key] ?? .min, bucket)
+  /// A record that expires has a note at its date or later, which is not due. No note is due, but
+  /// those of caches without a limit, by their numbers, and with `hasSaved` those of entries that
+  /// were saved during the sweep.
+  func disagreement(
+    at now: Date, in other: Store? = nil, hasSaved: Bool = false, endless: Set<UInt64> = []
+  ) throws -> String? {
+    var buckets: [[UInt8]: Int64] = [:]
+    for note in try notes(of: other) where !endless.contains(note.cacheID) {
+      if Double(note.bucket) <= now.timeIntervalSinceReferenceDate, !hasSaved {
+        return "a note that is due"
+      }
+      let key = KeySpace.records.prefix(ofCache: note.cacheID) + note.userKey
+      buckets[key] = max(buckets[key] ?? .min, note.bucket)
     }
     for (key, value) in try self.rows(in: .records) {
       var offset = 1
       if let id = readVarint(key.span.bytes, at: &offset), endless.contains(id) { continue }
       let record = try Record(value.span.bytes, under: key.span.bytes)
       guard let expiresAt = record.expiresAt else { continue }
-      guard let bucket = rows[key] else { return "a record without a row" }
+      guard let bucket = buckets[key] else { return "a record without a note" }
       if Double(bucket) < expiresAt.timeIntervalSinceReferenceDate {
-        return "a record whose row comes too early"
+        return "a record whose note comes too early"
       }
     }
     return nil
+  }
+}
+
+/// A note in a pack.
+struct FoundNote: Hashable {
+  let cacheID: UInt64
+  let bucket: Int64
+  let userKey: [UInt8]
+
+  /// The notes in all packs of an engine.
+  static func all(in engine: any StorageEngine) throws -> Set<FoundNote> {
+    var notes: Set<FoundNote> = []
+    let cursor = try engine.cursor(over: EngineRange(prefix: [KeySpace.notes.rawValue]))
+    while try cursor.next() {
+      let isWhole = cursor.withEntry { key, value in
+        guard let pack = NotePack(key: key) else { return false }
+        return pack.forEachKey(in: value) { key in
+          notes.insert(
+            FoundNote(cacheID: pack.cacheID, bucket: pack.bucket, userKey: [UInt8](key)))
+        } != nil
+      }
+      try #require(isWhole)
+    }
+    return notes
   }
 }
 

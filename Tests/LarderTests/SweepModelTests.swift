@@ -115,7 +115,8 @@ import Testing
         }
         #expect(kind == "expired" || kind == "missing", place)
         if let own = saved.lifetime, let expiry = own.expiry(from: saved.savedAt),
-          Double(own.bucket(of: expiry)) <= now.timeIntervalSinceReferenceDate
+          Double(ExpiryNotes.bucket(savedAt: saved.savedAt, expiresAt: expiry))
+            <= now.timeIntervalSinceReferenceDate
         {
           #expect(kind == "missing", place)
         }

@@ -59,15 +59,15 @@ import Testing
     case .remove, .clear: #expect(try cache.lookup(for: "a").kind == "missing")
     }
     #expect(try cache.lookup(for: "b").kind == "missing")
-    #expect(try fixture.disagreement(at: start + 150) == nil)
+    #expect(try fixture.disagreement(at: start + 150, in: store, hasSaved: true) == nil)
     clock.set(start + 500)
     try store.sweep()
-    #expect(try fixture.rows(in: .expiry).isEmpty)
+    #expect(try fixture.rows(in: .notes).isEmpty)
     #expect(try fixture.rows(in: .records).isEmpty)
   }
 
   @Test(
-    "An index row without a record stays if the record is saved meanwhile.",
+    "A note without a record is dropped, and the record is noted again if it is saved.",
     arguments: StoreKind.allCases)
   func rowBeforeRecord(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
@@ -95,10 +95,10 @@ import Testing
     }
     #expect(try store.sweep() == 0)
     #expect(try cache.value(for: "a") == 4)
-    #expect(try fixture.disagreement(at: clock.now()) == nil)
+    #expect(try fixture.disagreement(at: clock.now(), in: store, hasSaved: true) == nil)
   }
 
-  @Test("A rewritten index row stays if the sweep fails there.", arguments: StoreKind.allCases)
+  @Test("A note that is made again stays if the sweep fails there.", arguments: StoreKind.allCases)
   func rewrittenRow(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
@@ -118,9 +118,9 @@ import Testing
       engine.beforeNextWrite = { throw StoreError.io("cut off") }
     }
     #expect(throws: StoreError.self) { try store.sweep() }
-    #expect(try fixture.buckets(of: cache).keys.sorted() == ["a", "b"])
+    #expect(try fixture.buckets(of: cache, in: store).keys.sorted() == ["a", "b"])
     clock.set(start + 150)
     #expect(try store.sweep() == 2)
-    #expect(try fixture.rows(in: .expiry).isEmpty)
+    #expect(try fixture.rows(in: .notes).isEmpty)
   }
 }

@@ -5,10 +5,10 @@ import Testing
 
 @testable import Larder
 
-/// A sweep deletes expired entries through the index, with their index rows, and nothing else.
+/// A sweep deletes expired entries by their notes, with the notes, and nothing else.
 @Suite struct SweepTests {
   @Test(
-    "Expired entries are deleted with their index rows, and the rest stays.",
+    "Expired entries are deleted with their notes, and the rest stays.",
     arguments: StoreKind.allCases)
   func sweeps(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
@@ -35,7 +35,7 @@ import Testing
     fixture.clock.advance(by: .seconds(8 * 86_400))
     #expect(try fixture.store.sweep() == 2)
     #expect(try fixture.store.sweep() == 0)
-    #expect(try fixture.rows(in: .expiry).isEmpty)
+    #expect(try fixture.rows(in: .notes).isEmpty)
     #expect(try fixture.rows(in: .records).count == 1)
     #expect(try endless.value(for: "a") == 1)
   }
@@ -44,19 +44,22 @@ import Testing
   func buckets() throws {
     let fixture = try Fixture(.memory)
     defer { fixture.end() }
-    // 640 seconds in all, in buckets of 10.
+    // 640 seconds in all, in buckets of 8.
     let cache = try fixture.store.cache(
       "cache", of: Int.self, lifetime: .fresh(for: .seconds(600), thenStaleFor: .seconds(40)))
     let start = fixture.clock.now()
     fixture.clock.set(start + 0.5)
+    let bucket = ExpiryNotes.bucket(savedAt: start + 0.5, expiresAt: start + 640.5)
+    let end = Date(timeIntervalSinceReferenceDate: Double(bucket))
+    #expect(end >= start + 640.5 && end < start + 648.5)
     try cache.save(1, for: "a")
     fixture.clock.set(start + 639)
     #expect(try fixture.store.sweep() == 0)
     #expect(try cache.lookup(for: "a").kind == "stale")
-    fixture.clock.set(start + 649.999)
+    fixture.clock.set(end - 0.001)
     #expect(try cache.lookup(for: "a").kind == "expired")
     #expect(try fixture.store.sweep() == 0)
-    fixture.clock.set(start + 650)
+    fixture.clock.set(end)
     #expect(try fixture.store.sweep() == 1)
     #expect(try cache.lookup(for: "a").kind == "missing")
   }
@@ -85,8 +88,8 @@ import Testing
     defer { fixture.end() }
     let cache = try fixture.store.cache("cache", of: Int.self)
     let end = String(repeating: "k", count: 60_000)
-    let count = DueRows.sufficientBytes / end.utf8.count + 5
-    // Each key has two rows, which lie as far apart as they can.
+    let count = CacheSweep.sortedKeyBytes / end.utf8.count + 5
+    // Each key has two notes, which lie as far apart as they can.
     for round in 0..<2 {
       for number in 0..<count { try cache.save(round, for: "\(number)" + end) }
       fixture.clock.advance(by: .seconds(86_400))
@@ -96,11 +99,11 @@ import Testing
 
     #expect(try fixture.store.sweep() == count)
     #expect(try fixture.rows(in: .records).count == 1)
-    #expect(try fixture.rows(in: .expiry).count == 1)
+    #expect(try fixture.notes().count == 1)
     #expect(try fixture.disagreement(at: fixture.clock.now()) == nil)
   }
 
-  @Test("A removed entry leaves no index rows behind.")
+  @Test("A removed entry leaves no notes behind.")
   func removed() throws {
     let fixture = try Fixture(.disk)
     defer { fixture.end() }
@@ -109,7 +112,7 @@ import Testing
     try cache.remove("a")
     fixture.clock.advance(by: .seconds(101))
     #expect(try fixture.store.sweep() == 0)
-    #expect(try fixture.rows(in: .expiry).isEmpty)
+    #expect(try fixture.rows(in: .notes).isEmpty)
   }
 
   @Test("Caches that are not open are swept by their last lifetime.", arguments: StoreKind.allCases)
@@ -149,7 +152,7 @@ import Testing
     }
     fixture.clock.advance(by: .seconds(200))
     #expect(try fixture.store.sweep() == 1)
-    #expect(try fixture.rows(in: .expiry).isEmpty)
+    #expect(try fixture.rows(in: .notes).isEmpty)
   }
 
   @Test("A closed store throws closed.")
@@ -181,10 +184,11 @@ import Testing
     #expect(engine.cursorCount == cursors)
     clock.advance(by: .seconds(1))
     #expect(try store.sweep() == 1)
-    #expect(engine.cursorCount == cursors + 1)
+    // Over the notes, and over the records.
+    #expect(engine.cursorCount == cursors + 2)
   }
 
-  @Test("A key overwritten all the time for nine days leaves at most 65 index rows.")
+  @Test("A key overwritten all the time for nine days leaves one note for each bucket.")
   func overwritten() throws {
     let fixture = try Fixture(.memory)
     defer { fixture.end() }
@@ -196,62 +200,29 @@ import Testing
       fixture.clock.advance(by: .seconds(interval))
       if second.isMultiple(of: 9450) {
         #expect(try fixture.store.sweep() == 0)
-        most = max(most, try fixture.rows(in: .expiry).count)
+        most = max(most, try fixture.rows(in: .notes).count)
       }
     }
-    #expect(most == 65)
+    // Buckets of 8,192 seconds.
+    #expect(most <= 75)
+    #expect(try fixture.notes().count <= 75)
     #expect(try cache.value(for: "a") == 9 * 86_400 - interval)
   }
-}
 
-extension SweepTests {
-  /// The numbers of index rows of the key "a" whose bucket has not ended, and whose bucket has.
-  private func indexRows(_ fixture: Fixture) throws -> (ahead: Int, due: Int) {
-    let prefix = IndexRow.userKeyOffset(cacheID: 1) - 8
-    let now = fixture.clock.now().timeIntervalSinceReferenceDate
-    var (ahead, due) = (0, 0)
-    for row in try fixture.rows(in: .expiry) {
-      guard let bucket = IndexRow.bucket(in: row.key.span.bytes, after: prefix) else { continue }
-      if Double(bucket) > now { ahead += 1 } else { due += 1 }
-    }
-    return (ahead, due)
-  }
-
-  @Test(
-    "Without sweeps, a key has up to 65 index rows ahead, and a due one for each ended bucket.",
-    arguments: [1.0, 60, 64, 65, 600, 3601])
-  func rowsWithoutSweeps(lifetime seconds: Double) throws {
-    let fixture = try Fixture(.memory)
-    defer { fixture.end() }
-    let lifetime = Lifetime.seconds(seconds)
-    let cache = try fixture.store.cache("cache", of: Int.self, lifetime: lifetime)
-    for second in 0..<2001 {
-      try cache.save(second, for: "a")
-      fixture.clock.advance(by: .seconds(1))
-      guard second % 100 == 0 || second == 2000 else { continue }
-      let rows = try indexRows(fixture)
-      #expect(rows.ahead <= 65)
-      #expect(Double(rows.due) <= Double(second + 1) / lifetime.bucketSeconds + 1)
-    }
-    #expect(try fixture.store.sweep() == (seconds == 1 ? 1 : 0))
-    #expect(try indexRows(fixture).due == 0)
-  }
-
-  @Test("Each lifetime that a key is saved with has index rows of its own, until they are due.")
-  func rowsOfManyLifetimes() throws {
+  @Test("Each lifetime that a key is saved with has notes of its own, until they are due.")
+  func notesOfManyLifetimes() throws {
     let fixture = try Fixture(.memory)
     defer { fixture.end() }
     let cache = try fixture.store.cache("cache", of: Int.self)
     for number in 0..<2001 {
       try cache.save(number, for: "a", lifetime: .hours(Double(1 + number)))
     }
-    // No more than saves, and nearly as many: the key is not looked up when it is saved.
-    let rows = try indexRows(fixture)
-    #expect(rows.due == 0 && (1500...2001).contains(rows.ahead), "\(rows)")
+    let before = try fixture.notes().count
+    #expect((200...2001).contains(before), "\(before)")
     try cache.save(-1, for: "a", lifetime: .days(100))
     fixture.clock.advance(by: .seconds(86 * 86_400))
     #expect(try fixture.store.sweep() == 0)
-    #expect(try indexRows(fixture) == (1, 0))
+    #expect(try fixture.notes().count == 1)
     #expect(try cache.value(for: "a") == -1)
   }
 }
@@ -288,7 +259,7 @@ extension SweepTests {
     let id = cache.core.id
     return (
       engine.compacted,
-      [KeySpace.expiry.prefix(ofCache: id), KeySpace.records.prefix(ofCache: id)]
+      [KeySpace.records.prefix(ofCache: id)]
     )
   }
 
@@ -303,9 +274,9 @@ extension SweepTests {
   @Test("Ranges in which few bytes were deleted are not compacted.")
   func sparse() throws {
     let dense = try compacted(4000, every: 2)
-    #expect(dense.ranges.count == 2)
+    #expect(dense.ranges.count == 1)
     let sparse = try compacted(4000, every: 2, bytes: 1200)
-    #expect(sparse.ranges.map { Array($0.lower.prefix(2)) } == [sparse.prefixes[0]])
+    #expect(sparse.ranges.isEmpty)
   }
 }
 
@@ -326,10 +297,10 @@ extension SweepTests {
     #expect(try fixture.disagreement(at: fixture.clock.now()) == nil)
     fixture.clock.advance(by: .seconds(3500))
     #expect(try fixture.store.sweep() == 1)
-    #expect(try fixture.rows(in: .expiry).isEmpty)
+    #expect(try fixture.rows(in: .notes).isEmpty)
   }
 
-  @Test("A shorter lifetime hides entries at once; a sweep deletes them when their rows are due.")
+  @Test("A shorter lifetime hides entries at once; a sweep deletes them when their notes are due.")
   func shorterLifetime() throws {
     let fixture = try Fixture(.memory)
     defer { fixture.end() }
@@ -344,7 +315,7 @@ extension SweepTests {
     #expect(try fixture.store.sweep() == 1)
   }
 
-  @Test("A cache without a limit keeps its entries, and their rows for a later limit.")
+  @Test("A cache without a limit keeps its entries, and their notes for a later limit.")
   func unlimited() throws {
     let fixture = try Fixture(.memory)
     defer { fixture.end() }
@@ -360,7 +331,7 @@ extension SweepTests {
     #expect(try fixture.store.sweep() == 1)
   }
 
-  @Test("A damaged record stays, and its index row is deleted.", arguments: StoreKind.allCases)
+  @Test("A damaged record stays, and its note is deleted.", arguments: StoreKind.allCases)
   func damaged(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
@@ -374,11 +345,11 @@ extension SweepTests {
     fixture.clock.advance(by: .seconds(200))
     #expect(try fixture.store.sweep() == 1)
     #expect(try fixture.onlyRecord() == (key, bytes))
-    #expect(try fixture.rows(in: .expiry).isEmpty)
+    #expect(try fixture.rows(in: .notes).isEmpty)
     #expect(try cache.validate().unreadable == 1)
   }
 
-  @Test("A newer program's entries stay with their rows until that program sweeps them.")
+  @Test("A newer program's entries stay with their notes until that program sweeps them.")
   func newer() throws {
     let fixture = try Fixture(.disk)
     defer { fixture.end() }
@@ -395,8 +366,11 @@ extension SweepTests {
     #expect(try fixture.buckets(of: old)["a"]?.count == 1)
     try fixture.reopen()
     _ = try open(2)
+    // The note is due again after an hour.
+    #expect(try fixture.store.sweep() == 0)
+    fixture.clock.advance(by: .seconds(3600))
     #expect(try fixture.store.sweep() == 1)
-    #expect(try fixture.rows(in: .expiry).isEmpty)
+    #expect(try fixture.rows(in: .notes).isEmpty)
   }
 
   @Test("A damaged registration is reported after the other caches were swept.")

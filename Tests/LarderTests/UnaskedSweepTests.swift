@@ -75,7 +75,7 @@ import Testing
     let store = try Store(engine: engine, options: options, origin: .disk)
     let cache = try store.cache(
       "cache", of: [UInt8].self, keyedBy: Int.self, lifetime: .seconds(10_000), coder: .bytes)
-    let count = EmptiedRanges.tolerated.unasked
+    let count = EmptiedRange.tolerated.unasked
     // Random, because the files are compressed.
     var random = SplitMix64(seed: 1)
     func save(_ offset: Int) throws {
@@ -99,8 +99,7 @@ import Testing
     timer.fire()
     #expect(try fixture.rows(in: .records).count == (hasOthers ? count : 0))
     let spaces = engine.compacted.map { $0.lower.first }
-    let index = KeySpace.expiry.rawValue
-    #expect(spaces == (hasOthers ? [index] : [index, KeySpace.records.rawValue]))
+    #expect(spaces == (hasOthers ? [] : [KeySpace.records.rawValue]))
   }
 
   @Test("The timer ends when the store is closed or freed.")
@@ -171,7 +170,7 @@ private final class Bench {
   }
 
   func records() throws -> Int { try fixture.rows(in: .records).count }
-  func rows() throws -> Int { try fixture.rows(in: .expiry).count }
+  func rows() throws -> Int { try fixture.notes().count }
 
   func forget() {
     opened = nil

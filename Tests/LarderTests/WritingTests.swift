@@ -125,9 +125,9 @@ import Testing
   }
 
   @Test(
-    "A save writes an index row beside the record, unless the lifetime is unlimited.",
+    "A save is noted for the bucket of its expiry, unless the lifetime is unlimited.",
     arguments: StoreKind.allCases)
-  func expiryRow(kind: StoreKind) throws {
+  func noted(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let notes = try fixture.store.cache("notes", of: Note.self)
@@ -135,25 +135,20 @@ import Testing
     try notes.save(Note(title: "a"), for: "k")
     try forever.save(Note(title: "b"), for: "k")
 
-    let rows = try fixture.rows(in: .expiry)
-    #expect(rows.count == 1)
-    let expiry = try #require(Lifetime.days(7).expiry(from: fixture.clock.now()))
+    let now = fixture.clock.now()
+    let expiry = try #require(Lifetime.days(7).expiry(from: now))
     #expect(
-      rows[0].key
-        == IndexRow(
-          cacheID: notes.core.id, bucket: Lifetime.days(7).bucket(of: expiry), userKey: "k".utf8
-        ).key)
-    let record = try #require(
-      try fixture.rows(in: .records).first { $0.key[1] == UInt8(notes.core.id) })
-    var size: [UInt8] = []
-    appendVarint(UInt64(record.key.count + record.value.count), to: &size)
-    #expect(rows[0].value == size)
+      try fixture.notes() == [
+        FoundNote(
+          cacheID: notes.core.id,
+          bucket: ExpiryNotes.bucket(savedAt: now, expiresAt: expiry), userKey: Array("k".utf8))
+      ])
   }
 
   @Test(
-    "A key saved every ten minutes for a week leaves at most 65 index rows.",
+    "A key saved every ten minutes for a week leaves a note for each bucket.",
     arguments: StoreKind.allCases)
-  func fewExpiryRows(kind: StoreKind) throws {
+  func fewNotes(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let notes = try fixture.store.cache("notes", of: Note.self)
@@ -164,7 +159,8 @@ import Testing
       fixture.clock.advance(by: .seconds(600))
     }
 
-    #expect(try fixture.rows(in: .expiry).count <= 65)
+    // Buckets of 8,192 seconds.
+    #expect(try fixture.notes().count <= 75)
     #expect(try fixture.rows(in: .records).count == 1)
   }
 
@@ -188,7 +184,7 @@ import Testing
     // After the header stands the sequence of the save.
     #expect(new[(Record.headerBytes + 8)...] == old[Record.headerBytes...])
     #expect(new[Record.headerBytes...].prefix(8) == old[24..<32])
-    #expect(try fixture.rows(in: .expiry).count == 2)
+    #expect(try fixture.notes().count == 2)
   }
 
   @Test("Clearing a cache removes every entry, and no later one.", arguments: StoreKind.allCases)
@@ -207,7 +203,7 @@ import Testing
     #expect(try notes.value(for: "1") == nil)
     #expect(try notes.value(for: "new") == Note(title: "new"))
     #expect(try fixture.rows(in: .records).count == 1)
-    #expect(try fixture.rows(in: .expiry).count == 1)
+    #expect(try fixture.notes().count == 1)
 
     try fixture.reopen()
     let again = try fixture.store.cache("notes", of: Note.self)
@@ -270,7 +266,7 @@ import Testing
     try fixture.reopen()
 
     #expect(try fixture.rows(in: .records).isEmpty)
-    #expect(try fixture.rows(in: .expiry).isEmpty)
+    #expect(try fixture.rows(in: .notes).isEmpty)
     let marks = try fixture.rows(in: .metadata).filter {
       $0.key.starts(with: Metadata.reclaimPrefix)
     }
@@ -288,12 +284,10 @@ import Testing
 
     try numbers.removeAll()
     #expect(try fixture.rows(in: .records).count == 1000)
-    #expect(try fixture.rows(in: .expiry).count == 11_000)
+    #expect(try fixture.notes().count == 11_000)
     try fixture.reopen()
     #expect(try fixture.rows(in: .records).isEmpty)
-    #expect(try fixture.rows(in: .expiry).count == 2000)
-    try fixture.reopen()
-    #expect(try fixture.rows(in: .expiry).isEmpty)
+    #expect(try fixture.rows(in: .notes).isEmpty)
   }
 
   @Test(

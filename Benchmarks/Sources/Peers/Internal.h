@@ -29,7 +29,7 @@ std::unique_ptr<peer> open_lmdb(const char* path);
 
 /// The header before each value: the date when it expires.
 constexpr size_t kHeaderBytes = sizeof(double);
-/// Index rows that a sweep processes in one write, as many as Larder's.
+/// Index rows that a sweep processes in one write, as many as Larder processes notes.
 constexpr size_t kSweptTogether = 256;
 
 /// Appends eight bytes that sort like the numbers.

@@ -47,11 +47,6 @@ leveldb::Slice value_of(const raw_plan* plan, uint32_t record) {
   return leveldb::Slice(reinterpret_cast<const char*>(plan->pool) + start, plan->value_bytes);
 }
 
-void append_varint(std::string* bytes, size_t number) {
-  for (; number >= 0x80; number >>= 7) bytes->push_back(static_cast<char>(number | 0x80));
-  bytes->push_back(static_cast<char>(number));
-}
-
 }  // namespace
 
 raw_db* raw_open(const char* path, raw_options options) {
@@ -161,39 +156,6 @@ size_t raw_scan(raw_db* db, const raw_plan* plan) {
   }
   check(cursor->status());
   return right;
-}
-
-void raw_put_pairs(raw_db* db, const raw_plan* plan, const uint8_t* row_prefix,
-                   size_t row_prefix_bytes, size_t batch_records) {
-  const leveldb::WriteOptions options;
-  leveldb::WriteBatch batch;
-  std::string record_key, record, row_key, row;
-  // The header is as compressible as Larder's: the same first bytes in all records, then a unique
-  // number and a checksum.
-  char header[36] = "\x01\x01\x01";
-  std::memcpy(header + 8, row_prefix + row_prefix_bytes - 8, 8);
-  std::memcpy(header + 16, row_prefix + row_prefix_bytes - 8, 8);
-  for (uint64_t i = 0; i < plan->count; i++) {
-    const uint32_t number = plan->order[i];
-    const leveldb::Slice key = key_of(plan, number);
-    const leveldb::Slice value = value_of(plan, number);
-    record_key.assign("\x10\x01", 2);
-    record_key.append(key.data(), key.size());
-    std::memcpy(header + 24, &i, 8);
-    const uint32_t checksum = static_cast<uint32_t>(i) * 2654435761u;
-    std::memcpy(header + 32, &checksum, 4);
-    record.assign(header, sizeof header);
-    record.append(value.data(), value.size());
-    row_key.assign(reinterpret_cast<const char*>(row_prefix), row_prefix_bytes);
-    row_key.append(key.data(), key.size());
-    row.clear();
-    append_varint(&row, record_key.size() + record.size());
-    batch.Put(record_key, record);
-    batch.Put(row_key, row);
-    if ((i + 1) % batch_records != 0 && i + 1 < plan->count) continue;
-    check(db->rep->Write(options, &batch));
-    batch.Clear();
-  }
 }
 
 size_t raw_sweep(raw_db* db, const uint8_t* first, const uint8_t* end, size_t row_prefix_bytes,

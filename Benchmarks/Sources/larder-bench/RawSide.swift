@@ -42,12 +42,6 @@ struct RawSide: FullSide {
 
   func scan(_ plan: Plan) -> Int { plan.withRaw { raw_scan(database, $0) } }
 
-  /// Puts each record with an index row, like a save with a lifetime.
-  func putPairs(_ plan: Plan, rowPrefix: [UInt8], batchRecords: Int = 1) -> Int {
-    plan.withRaw { raw_put_pairs(database, $0, rowPrefix, rowPrefix.count, batchRecords) }
-    return plan.order.count
-  }
-
   /// Deletes the records expired at `now`, and the index rows from `first` up to `end`.
   func sweep(
     from first: [UInt8], to end: [UInt8], recordPrefix: [UInt8], now: Date, batchRows: Int

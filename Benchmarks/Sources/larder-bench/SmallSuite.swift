@@ -1,12 +1,11 @@
 import Foundation
 import Larder
 import LarderBytes
-import RawLevelDB
 
 /// Records of a number and a text in a cache, against the same bytes in C++.
 ///
-/// Saves on both sides write the same batch, the record and its index row. Reads get the same bytes
-/// from byte-identical copies of one compacted directory.
+/// Saves in C++ write the records that Larder made of the same values, and nothing else. Reads get
+/// the same bytes from byte-identical copies of one compacted directory.
 struct SmallSuite {
   private static let goal = 1.3
   private static let batchRecords = 256
@@ -24,15 +23,13 @@ struct SmallSuite {
     // Both sides have the records in memory in the order of their use.
     saved = Plan.shuffled(count).map { (Int($0), SmallRecords.value(Int($0))) }
     records = SmallRecords(count, visited: count, in: workspace)
-    let payloads = try saved.map { record in
-      var buffer = ByteBuffer()
-      try Coder<Small>.binary.encode(record.value, &buffer)
-      return Array(buffer)
-    }
-    plan = Plan(
-      keys: saved.flatMap { SmallRecords.userKey($0.key) }, keyBytes: 8,
-      values: payloads.flatMap { $0 }, valueBytes: payloads[0].count,
-      order: Plan.sequence(count))
+    let made = workspace.directory("small-made")
+    let store = try Store(at: made)
+    let cache = try SmallRecords.cache(in: store)
+    for record in saved { try cache.save(record.value, for: record.key) }
+    try store.close()
+    plan = try SmallRecords.plan(of: saved.map(\.key), in: made)
+    try workspace.remove("small-made")
   }
 
   var contests: [Contest] {
@@ -60,10 +57,7 @@ struct SmallSuite {
       b: {
         try workspace.remove("small-b")
         let side = RawSide(at: workspace.directory("small-b"))
-        let row = IndexRow(cacheID: 1, bucket: 789_523_200, userKey: []).key
-        let time = try timed(expecting: saved.count) {
-          side.putPairs(plan, rowPrefix: row, batchRecords: batchSize)
-        }
+        let time = try timed(expecting: saved.count) { side.putBatches(plan, of: batchSize) }
         side.close()
         return time
       })
@@ -163,7 +157,7 @@ private final class SmallRecords {
     let original = workspace.directory("small-\(count)")
     try fill(original)
     let keys = Plan.random(visited, from: count).map { Int($0) }
-    let plan = try plan(of: keys, in: original)
+    let plan = try Self.plan(of: keys, in: original)
     let store = try Store(
       at: workspace.copy(of: original, as: "small-\(count)-a"), options: .withoutMemory)
     let made = Opened(
@@ -190,8 +184,8 @@ private final class SmallRecords {
     try store.close()
   }
 
-  /// Makes the plan for C++ from the physical keys and the stored bytes of the visited records.
-  private func plan(of keys: [Int], in directory: URL) throws -> Plan {
+  /// Makes the plan for C++ from the physical keys and the stored bytes of the records.
+  static func plan(of keys: [Int], in directory: URL) throws -> Plan {
     let engine = try LevelDBEngine(
       at: directory.path(percentEncoded: false), options: LevelDBOptions())
     var (physical, records): ([UInt8], [UInt8]) = ([], [])

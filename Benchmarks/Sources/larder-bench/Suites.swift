@@ -43,7 +43,7 @@ struct Suite: Sendable {
     Suite(name: "untuned", title: "coding of types without tuning, against JSON") { scale, _ in
       (try UntunedSuite(scale.workloads).contests, {})
     },
-    Suite(name: "expiry", title: "sweeps and their index, against C++ on the same LevelDB") {
+    Suite(name: "expiry", title: "sweeps against C++, and saves with a lifetime against others") {
       (try SweepSuite($0, in: $1).contests, {})
     },
     Suite(name: "sizes", title: "typed reads as the store grows, against the same bytes in C++") {

@@ -2,7 +2,7 @@ import Foundation
 import Larder
 import Synchronization
 
-/// Sweeps of expired records, and the cost of their index for saves.
+/// Sweeps of expired records, and the cost of a lifetime for saves.
 struct SweepSuite {
   private static let name = "items"
   private static let lifetime = Lifetime.days(7)
@@ -16,7 +16,6 @@ struct SweepSuite {
   private let keys: [String]
   private let workspace: Workspace
   private let original: URL
-  private let savePlan: Plan
   private let saveKeys: [String]
   private let saveValues: [Data]
 
@@ -24,15 +23,11 @@ struct SweepSuite {
     self.workspace = workspace
     plan = Plan(records: scale.records, order: Plan.sequence(scale.records))
     keys = Self.keys(of: plan)
-    // Both sides have the keys in memory in the order of their use.
-    let records = Plan.random(scale.filled, from: scale.filled)
-    saveKeys = Self.keys(of: Plan(records: scale.filled, order: records))
-    savePlan = Plan(records: 0, order: Plan.sequence(scale.filled))
-      .keyed(saveKeys.flatMap { $0.utf8 }, keyBytes: Scale.keyBytes)
-    // Made before the time starts. They are few, because C++ takes values from one small buffer.
-    saveValues = (0..<256).map { [savePlan] in
-      savePlan.withValue($0) { $0.withUnsafeBytes { Data($0) } }
-    }
+    let saved = Plan(
+      records: scale.filled, order: Plan.random(scale.filled, from: scale.filled))
+    // Made before the time starts, the keys in the order of their use.
+    saveKeys = Self.keys(of: saved)
+    saveValues = (0..<256).map { saved.withValue($0) { $0.withUnsafeBytes { Data($0) } } }
     original = workspace.directory("expiring")
     try fill(original, plan.order, now: Self.now)
   }
@@ -51,26 +46,27 @@ struct SweepSuite {
         let store = try store(on: UncompactedEngine(engine))
         _ = try cache(in: store)
         let time = try timed(expecting: expired) { try store.sweep() }
-        try expectSwept(engine)
+        try expectFresh(in: .records, of: engine)
+        try expectFresh(in: .notes, of: engine) { key, value in
+          NotePack(key: key)?.forEachKey(in: value) { _ in } ?? 0
+        }
         try store.close()
         return time
       },
       b: {
-        let directory = try workspace.copy(of: original, as: "swept-raw")
+        let directory = try workspace.copy(of: indexed(), as: "swept-raw")
         let side = RawSide(at: directory)
-        let time = timed {
+        let time = try timed(expecting: expired) {
           side.sweep(
-            from: row(.min), to: row(Int64(Self.now.timeIntervalSinceReferenceDate) + 1),
+            from: row(0), to: row(UInt64(Self.now.timeIntervalSinceReferenceDate) + 1),
             recordPrefix: KeySpace.records.prefix(ofCache: 1), now: Self.now, batchRows: 256)
         }
         side.close()
-        guard time.result == expired else {
-          throw WrongResults(description: "\(time.result) of \(expired) records were deleted")
-        }
         let engine = try engine(at: directory)
-        try expectSwept(engine)
+        try expectFresh(in: .records, of: engine)
+        try expectFresh(in: .expiry, of: engine)
         try engine.close()
-        return time.time
+        return time
       })
   }
 
@@ -102,32 +98,27 @@ struct SweepSuite {
   }
 
   private var saving: Contest {
-    let count = savePlan.order.count
-    return Contest(
-      name: "save with a lifetime", operations: count, goal: 1.1,
-      a: {
-        try workspace.remove("saved")
-        let store = try store(on: engine(at: workspace.directory("saved")))
-        let cache = try cache(in: store)
-        let time = try timed(expecting: count) {
-          for (step, key) in saveKeys.enumerated() {
-            try cache.save(saveValues[step % saveValues.count], for: key)
-          }
-          return count
-        }
-        try store.close()
-        return time
-      },
-      b: {
-        try workspace.remove("saved-raw")
-        let side = RawSide(at: workspace.directory("saved-raw"))
-        let time = timed { side.putPairs(savePlan, rowPrefix: row(789_523_200)) }
-        side.close()
-        return time.time
-      })
+    Contest(
+      name: "save with a lifetime, to without", operations: saveKeys.count, goal: 1.1,
+      a: { try save(lifetime: Self.lifetime) },
+      b: { try save(lifetime: .unlimited) })
   }
 
   // MARK: - Parts
+
+  private func save(lifetime: Lifetime) throws -> Duration {
+    try workspace.remove("saved")
+    let store = try store(on: engine(at: workspace.directory("saved")))
+    let cache = try cache(in: store, lifetime: lifetime)
+    let time = try timed(expecting: saveKeys.count) {
+      for (step, key) in saveKeys.enumerated() {
+        try cache.save(saveValues[step % saveValues.count], for: key)
+      }
+      return saveKeys.count
+    }
+    try store.close()
+    return time
+  }
 
   private func sweepNothingDue(_ count: Int) throws -> Duration {
     let directory = workspace.directory("fresh-\(count)")
@@ -159,19 +150,60 @@ struct SweepSuite {
     return time
   }
 
-  /// The prefix of the cache's index rows in a bucket.
-  private func row(_ bucket: Int64) -> [UInt8] {
-    IndexRow(cacheID: 1, bucket: bucket, userKey: []).key
+  /// The records for C++: with an index row for each of them instead of notes.
+  private func indexed() throws -> URL {
+    let directory = workspace.directory("indexed")
+    guard !FileManager.default.fileExists(atPath: directory.path(percentEncoded: false)) else {
+      return directory
+    }
+    let engine = try engine(at: workspace.copy(of: original, as: "indexed"))
+    let none: [UInt8] = []
+    var rows = WriteBatch()
+    let notes = try engine.cursor(over: EngineRange(prefix: [KeySpace.notes.rawValue]))
+    while try notes.next() { notes.withEntry { key, _ in rows.remove(key) } }
+    let prefix = KeySpace.records.prefix(ofCache: 1)
+    let records = try engine.cursor(over: EngineRange(prefix: prefix))
+    while try records.next() {
+      try records.withEntry { key, bytes in
+        guard let expiry = try Record(bytes, under: key).expiresAt else {
+          throw WrongResults(description: "a record has no expiry date")
+        }
+        let userKey = key.extracting(prefix.count...).withUnsafeBytes { Array($0) }
+        let index = row(Self.bucket(of: expiry)) + userKey
+        rows.put(index.span.bytes, none.span.bytes)
+      }
+      guard rows.rows.count >= 1000 else { continue }
+      _ = try engine.write(&rows, synced: false)
+      rows.reset()
+    }
+    _ = try engine.write(&rows, synced: false)
+    try engine.compact(EngineRange())
+    try engine.close()
+    return directory
   }
 
-  private func expectSwept(_ engine: any StorageEngine) throws {
-    for space in [KeySpace.records, .expiry] {
-      var left = 0
-      let cursor = try engine.cursor(over: EngineRange(prefix: space.prefix(ofCache: 1)))
-      while try cursor.next() { left += 1 }
-      guard left == keys.count - expired else {
-        throw WrongResults(description: "\(left) of \(keys.count - expired) rows are left")
-      }
+  /// The beginning of the index rows in a bucket; the key follows.
+  private func row(_ bucket: UInt64) -> [UInt8] {
+    KeySpace.expiry.prefix(ofCache: 1) + withUnsafeBytes(of: bucket.bigEndian, Array.init)
+  }
+
+  /// The end of a bucket of the index, which is as wide as a 64th of the lifetime.
+  private static func bucket(of expiry: Date) -> UInt64 {
+    let width = 7 * day / 64
+    return UInt64((expiry.timeIntervalSinceReferenceDate / width).rounded(.up) * width)
+  }
+
+  /// Expects that a key space has exactly what belongs to the fresh records; `count` counts a row.
+  private func expectFresh(
+    in space: KeySpace, of engine: any StorageEngine,
+    _ count: (_ key: RawSpan, _ value: RawSpan) -> Int = { _, _ in 1 }
+  ) throws {
+    var left = 0
+    let cursor = try engine.cursor(over: EngineRange(prefix: space.prefix(ofCache: 1)))
+    while try cursor.next() { left += cursor.withEntry(count) }
+    guard left == keys.count - expired else {
+      throw WrongResults(
+        description: "\(left) are left in the \(space), not \(keys.count - expired)")
     }
   }
 
@@ -197,8 +229,10 @@ struct SweepSuite {
     return try Store(engine: engine, options: options, origin: .disk)
   }
 
-  private func cache(in store: Store) throws -> Cache<String, Data> {
-    try store.cache(Self.name, of: Data.self, lifetime: Self.lifetime, coder: .bytes)
+  private func cache(
+    in store: Store, lifetime: Lifetime = Self.lifetime
+  ) throws -> Cache<String, Data> {
+    try store.cache(Self.name, of: Data.self, lifetime: lifetime, coder: .bytes)
   }
 
   /// Saves records, one in ten of them over seven days ago, and compacts the store.
@@ -218,14 +252,6 @@ struct SweepSuite {
     try engine.compact(EngineRange())
     try store.close()
   }
-}
-
-/// The duration of `work`, and its result.
-private func timed<R>(_ work: () -> R) -> (time: Duration, result: R) {
-  let clock = ContinuousClock()
-  let start = clock.now
-  let result = work()
-  return (start.duration(to: clock.now), result)
 }
 
 /// A clock that shows a set date.

@@ -162,14 +162,8 @@ struct Eviction: ~Copyable {
         keep(candidate)
         return 0
       }
-      // An index row for another lifetime of the cache is left to the sweep.
-      let row = record.expiresAt.map {
-        IndexRow(
-          cacheID: key.cacheID, bucket: cache.lifetime.applied(to: record).bucket(of: $0),
-          userKey: key.userKey)
-      }
       return remove(
-        candidate, row, of: cache, if: .unchanged(since: record.sequence, in: Record.stamp),
+        candidate, of: cache, if: .unchanged(since: record.sequence, in: Record.stamp),
         bytes: bytes, isExpired ? .expired : .evicted)
     }
   }
@@ -187,9 +181,9 @@ struct Eviction: ~Copyable {
     return isKept || wasReadFromMemory
   }
 
-  /// Removes an entry, and its index row; returns the bytes that this frees.
+  /// Removes an entry; returns the bytes that this frees.
   private mutating func remove(
-    _ candidate: EvictionQueue.Candidate, _ row: IndexRow? = nil, of cache: CountedCache,
+    _ candidate: EvictionQueue.Candidate, of cache: CountedCache,
     if condition: WriteBatch.Condition, bytes: Int, _ cause: RemovalCause
   ) -> Int {
     let evicted = Evicted(candidate: candidate, cache: cache.name, bytes: bytes)
@@ -197,7 +191,6 @@ struct Eviction: ~Copyable {
     keysInSlice.insert(key)
     slice.add(evicted, key: key.bytes, if: condition, readBy: .lookup) { write, requirement in
       write.rows.remove(key.bytes.span.bytes, if: requirement, note: cause.rawValue)
-      if let row { write.rows.remove(row.key.span.bytes, if: requirement) }
     }
     return bytes
   }

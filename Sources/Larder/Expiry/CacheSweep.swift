@@ -15,201 +15,215 @@ struct SweepDate {
   }
 }
 
-/// A sweep's place in a cache, which the next sweep continues from.
-struct SweepPlace {
-  /// The id of the cache when it was swept.
-  let id: UInt64
-  /// The bucket and the index key after the last row that was handled; nil if the sweep reached the
-  /// last due row.
-  var reached: (bucket: Int64, key: [UInt8])?
-  var emptied = EmptiedRanges()
-}
-
-/// One pass over the due rows of a cache's expiry index.
+/// One pass over the due notes of a cache.
 ///
-/// It collects due rows, sorts them by the keys of their records, and deletes them in slices: the
-/// rows of a record on condition that the record is still the one that was read, and the record
-/// with them if it has expired. A row without a record is deleted on condition that there still is
-/// none. Rows whose record has changed meanwhile are inspected again.
+/// It reads packs of due notes, sorts the keys in them, and visits the records in the same order.
+/// Records that have expired are deleted in slices, on condition that they are still the ones that
+/// were read. Then the packs are deleted, without a condition: a record that was saved in between
+/// has a later note. Notes that are still needed go into new packs by the same write.
 struct CacheSweep: ~Copyable {
-  private static var sliceRows: Int { 256 }
+  /// The number of notes in a slice.
+  static var sliceNotes: Int { 256 }
   private static var sliceKeyBytes: Int { 1 << 20 }
+  /// The bytes of keys that are sorted at once.
+  static var sortedKeyBytes: Int { 16 << 20 }
+  /// A note of a record that cannot be judged is due again after so many seconds, or a 64th of the
+  /// cache's lifetime if that is more.
+  private static var leastDelay: Double { 3600 }
 
   private let context: StoreContext
   private let counts: CacheCounts
   private let cache: SweptCache
   private let date: SweepDate
-  private let indexPrefix: [UInt8]
+  private let packRange: EngineRange
 
-  private(set) var place: SweepPlace
+  private(set) var emptied: EmptiedRange
   private(set) var deleted = 0
-  private var dueRows: DueRows
+  private var keys = KeyList()
   private var slice: ConditionalSlice<Finding>
+  /// Notes that are still needed, by their buckets.
+  private var kept: [Int64: KeyList] = [:]
 
-  /// Some rows of one record.
   private struct Finding {
-    let rows: Range<Int>
     let key: RecordKey
-    /// The size of the record if it is deleted with the rows.
-    let deletedBytes: Int?
+    let bytes: Int
   }
 
-  /// `place` is where the last sweep of the cache ended, if that was under the same id.
-  init(of cache: SweptCache, at date: SweepDate, from place: SweepPlace?, in context: StoreContext)
-  {
+  /// Packs that were read.
+  private struct Packs {
+    var found: [NotePack] = []
+    /// The first bucket behind them; nil if there may be more of them.
+    var next: Int64?
+  }
+
+  /// `emptied` is what earlier sweeps of the cache have left to compact.
+  init(
+    of cache: SweptCache, at date: SweepDate, _ emptied: EmptiedRange, in context: StoreContext
+  ) {
     self.context = context
     self.cache = cache
     self.date = date
-    self.place = place ?? SweepPlace(id: cache.registration.id)
+    self.emptied = emptied
     counts = context.counts.ofCache(cache.name.text)
-    indexPrefix = KeySpace.expiry.prefix(ofCache: cache.registration.id)
-    dueRows = DueRows(cacheID: cache.registration.id)
+    packRange = EngineRange(prefix: KeySpace.notes.prefix(ofCache: cache.registration.id))
     slice = ConditionalSlice(in: context, freesRoom: true)
   }
 
-  /// Sweeps at most `slices` slices of due rows.
+  /// Sweeps about `slices` slices of notes.
   ///
-  /// `bounds` are the earliest buckets that may have rows, as ``NextDue/take()`` returned them.
   /// `slices` is the number of slices left. `perform` runs its argument, which reads and writes one
   /// slice; it returns false if the cache must not be swept any further.
   mutating func run(
-    from bounds: (found: Int64, noted: Int64), slices: inout Int,
-    _ perform: (() throws(StoreError) -> Void) throws(StoreError) -> Bool
+    slices: inout Int, _ perform: (() throws(StoreError) -> Void) throws(StoreError) -> Bool
   ) throws(StoreError) {
-    let start = startKey(bounds)
-    let cursor = try context.cursor(
-      over: EngineRange(from: start, upTo: EngineRange.successor(ofPrefix: indexPrefix)),
-      cache: cache.name.text)
-    var next = Int64.max
-    while try cursor.next() {
-      // Malformed rows are left to verification.
-      let found = cursor.withEntry { key, _ in IndexRow.bucket(in: key, after: indexPrefix.count) }
-      guard let bucket = found else { continue }
-      guard bucket <= date.lastBucket else {
-        next = bucket
-        break
+    let id = cache.registration.id
+    var earliest = context.notes.takeEarliest(of: id)
+    defer { context.notes.lower(id, to: earliest) }
+    keys = KeyList()
+    while slices > 0 {
+      let packs = try readPacks(atMost: slices.multipliedReportingOverflow(by: Self.sliceNotes))
+      keys.sort()
+      var first = 0
+      while first < keys.count {
+        let notes = sliceOfKeys(from: first)
+        guard try perform({ () throws(StoreError) in try sweep(notes) }) else { return }
+        slices -= 1
+        first = notes.upperBound
       }
-      cursor.withEntry { key, _ in dueRows.append(key) }
-      guard dueRows.isFull || dueRows.count / Self.sliceRows >= slices else { continue }
-      let key = Array(dueRows.key(of: dueRows.count - 1))
-      guard try sweepCollected(from: start, to: key, slices: &slices, perform) else { return }
-      place.reached = (bucket, key + [0])
-      cache.due.set(bucket)
-      guard slices > 0 else { return }
+      keys = KeyList()
+      if !packs.found.isEmpty {
+        guard try perform({ () throws(StoreError) in try delete(packs.found) }) else { return }
+      }
+      if let next = packs.next {
+        earliest = next
+        return
+      }
     }
-    let isComplete = cursor.isComplete
-    if dueRows.count > 0 {
-      let key = Array(dueRows.key(of: dueRows.count - 1))
-      guard try sweepCollected(from: start, to: key, slices: &slices, perform) else { return }
-    }
-    // Rows that a damaged block hides are searched again by the next sweep.
-    guard isComplete else { return }
-    place.reached = nil
-    cache.due.set(next)
   }
 
   /// Compacts the emptied ranges if that is worth it.
   mutating func compact(asked: Bool) throws(StoreError) {
-    try place.emptied.compact(in: context, asked: asked)
+    try emptied.compact(in: context, asked: asked)
   }
 
-  private mutating func startKey(_ bounds: (found: Int64, noted: Int64)) -> [UInt8] {
-    if let reached = place.reached, bounds.noted > reached.bucket { return reached.key }
-    place.reached = nil
-    return IndexRow(
-      cacheID: cache.registration.id, bucket: min(bounds.found, bounds.noted), userKey: []
-    ).key
-  }
-
-  /// Sweeps the rows that were collected between two keys of the index.
-  ///
-  /// Returns false if the cache must not be swept any further.
-  private mutating func sweepCollected(
-    from start: [UInt8], to end: [UInt8], slices: inout Int,
-    _ perform: (() throws(StoreError) -> Void) throws(StoreError) -> Bool
-  ) throws(StoreError) -> Bool {
-    dueRows.sortByUserKey()
-    var first = 0
-    while first < dueRows.count {
-      let rows = sliceRows(from: first)
-      guard try perform({ () throws(StoreError) in try sweep(rows) }) else { return false }
-      place.emptied.addRows(rows.count, from: start, to: end)
-      slices -= 1
-      first = rows.upperBound
+  /// Reads due packs until there are enough notes for some slices, or for the memory.
+  private mutating func readPacks(
+    atMost limit: (partialValue: Int, overflow: Bool)
+  ) throws(StoreError) -> Packs {
+    var packs = Packs()
+    let most = limit.overflow ? Int.max : limit.partialValue
+    do throws(StoreError) {
+      let cursor = try context.engine.cursor(over: packRange)
+      while try cursor.next() {
+        let pack = cursor.withEntry { key, _ in NotePack(key: key) }
+        // Malformed keys are left to verification.
+        guard let pack else { continue }
+        guard pack.bucket <= date.lastBucket else {
+          packs.next = pack.bucket
+          return packs
+        }
+        guard keys.count < most, keys.byteCount < Self.sortedKeyBytes else { return packs }
+        if !cursor.withEntry({ _, value in keys.append(pack, value) }) {
+          context.noteDamagedNotes(isUnreadable: false)
+        }
+        packs.found.append(pack)
+      }
+    } catch .corrupt {
+      context.noteDamagedNotes(isUnreadable: true)
     }
-    dueRows.removeAll()
-    return true
+    packs.next = .max
+    return packs
   }
 
-  /// The rows from `first` on that fit into a slice; all rows of a record, or none.
-  private func sliceRows(from first: Int) -> Range<Int> {
+  /// The keys from `first` on that fit into a slice.
+  private func sliceOfKeys(from first: Int) -> Range<Int> {
     var (end, bytes) = (first, 0)
-    while end < dueRows.count, end - first < Self.sliceRows, bytes < Self.sliceKeyBytes {
-      let record = dueRows.rowsOfRecord(from: end)
-      bytes += record.count * dueRows.key(of: end).count
-      end = record.upperBound
+    while end < keys.count, end - first < Self.sliceNotes, bytes < Self.sliceKeyBytes {
+      bytes += keys[end].count
+      end += 1
     }
     return first..<end
   }
 
-  private mutating func sweep(_ rows: Range<Int>) throws(StoreError) {
-    var first = rows.lowerBound
-    while first < rows.upperBound {
-      let record = dueRows.rowsOfRecord(from: first)
-      try inspect(record)
-      first = record.upperBound
+  private mutating func sweep(_ notes: Range<Int>) throws(StoreError) {
+    for index in notes {
+      try inspect(RecordKey(cacheID: cache.registration.id, userKey: keys[index]))
     }
     while !slice.isEmpty {
       let (applied, changed) = try slice.commit()
       for finding in applied {
-        guard let bytes = finding.deletedBytes else { continue }
         deleted += 1
-        counts.swept.add(bytes: bytes)
-        place.emptied.addRecord(finding.key.bytes, bytes: bytes)
+        counts.swept.add(bytes: finding.bytes)
+        emptied.addRecord(finding.key.bytes, bytes: finding.bytes)
       }
-      for finding in changed { try inspect(finding.rows) }
+      for finding in changed { try inspect(finding.key) }
     }
   }
 
-  /// Decides what becomes of due rows and of their record.
-  private mutating func inspect(_ rows: Range<Int>) throws(StoreError) {
-    let key = RecordKey(
-      cacheID: cache.registration.id, userKey: dueRows.userKey(of: rows.lowerBound))
-    switch try slice.find(key) {
+  /// Decides what becomes of a record and its note.
+  private mutating func inspect(_ key: RecordKey) throws(StoreError) {
+    switch try slice.findNext(key) {
     // Neither can be judged by this version, or now.
-    case .unreadable, .unsupported: return
-    case .missing: delete(rows, key, if: .absent)
-    case .damaged: delete(rows, key, if: .damaged(Record.stamp))
+    case .unreadable, .unsupported: keep(key, in: laterBucket)
+    case .missing, .damaged: return
     case .intact(let record, let bytes):
-      guard Int(record.schemaVersion) <= cache.registration.schemaVersion else { return }
-      let same = WriteBatch.Condition.unchanged(since: record.sequence, in: Record.stamp)
-      let lifetime = cache.registration.lifetime.applied(to: record)
-      guard cache.registration.lifetime.freshness(of: record, at: date.now) != .expired else {
-        return delete(rows, key, if: same, recordBytes: bytes)
+      guard Int(record.schemaVersion) <= cache.registration.schemaVersion else {
+        return keep(key, in: laterBucket)
       }
-      // Saved with this lifetime, the record has a row in this bucket or a later one. Saved with
-      // another one, it gets a row in the bucket where it expires now, if it does.
-      let expiry = lifetime.expiry(from: record.savedAt)
-      let bucket = expiry == record.expiresAt ? nil : expiry.map(lifetime.bucket)
-      delete(rows, key, if: same, movingTo: bucket, size: bytes)
+      guard cache.registration.lifetime.freshness(of: record, at: date.now) != .expired else {
+        let same = WriteBatch.Condition.unchanged(since: record.sequence, in: Record.stamp)
+        slice.add(Finding(key: key, bytes: bytes), key: key.bytes, if: same, readBy: .lookup) {
+          $0.rows.remove(key.bytes.span.bytes, if: $1, note: RemovalCause.expired.rawValue)
+        }
+        return
+      }
+      // Saved with this lifetime, the record has a note in this bucket or a later one. Saved with
+      // another one, it gets a note for when it expires now, if it does.
+      let lifetime = cache.registration.lifetime.applied(to: record)
+      guard let expiry = lifetime.expiry(from: record.savedAt), expiry != record.expiresAt else {
+        return
+      }
+      let bucket = ExpiryNotes.bucket(savedAt: record.savedAt, expiresAt: expiry)
+      keep(key, in: max(bucket, date.lastBucket + 1))
     }
   }
 
-  private mutating func delete(
-    _ rows: Range<Int>, _ key: RecordKey, if condition: WriteBatch.Condition,
-    recordBytes: Int? = nil, movingTo bucket: Int64? = nil, size: Int = 0
-  ) {
-    let finding = Finding(rows: rows, key: key, deletedBytes: recordBytes)
-    slice.add(finding, key: key.bytes, if: condition, readBy: .lookup) { write, requirement in
-      for row in rows { write.rows.remove(dueRows.key(of: row).span.bytes, if: requirement) }
-      if recordBytes != nil {
-        write.rows.remove(
-          key.bytes.span.bytes, if: requirement, note: RemovalCause.expired.rawValue)
-      }
-      if let bucket {
-        write.rows.putIndexRow(of: key, in: bucket, recordBytes: size, if: requirement)
-        write.dueNotes.add(bucket, cache.due)
+  /// The bucket for a note of a record that cannot be judged.
+  private var laterBucket: Int64 {
+    let lifetime = cache.registration.lifetime
+    let share = ((lifetime.freshSeconds ?? 0) + (lifetime.staleSeconds ?? 0)) / 64
+    let delay = Int64(min(max(Self.leastDelay, share), 1e9))
+    let (bucket, overflow) = date.lastBucket.addingReportingOverflow(delay)
+    return overflow ? .max : bucket
+  }
+
+  private mutating func keep(_ key: RecordKey, in bucket: Int64) {
+    kept[bucket, default: KeyList()].append(key.userKey)
+  }
+
+  /// Deletes packs, and adds new ones of the notes that are kept.
+  private mutating func delete(_ packs: [NotePack]) throws(StoreError) {
+    let notes = context.notes
+    var rows = WriteBatch()
+    for pack in packs { rows.remove(pack.key.span.bytes) }
+    let id = cache.registration.id
+    for (bucket, list) in kept.sorted(by: { $0.key < $1.key }) {
+      var list = list
+      list.sort()
+      for keys in list.packs() {
+        rows.put(NotePack(cacheID: id, bucket: bucket, number: notes.takeNumber()), keys)
       }
     }
+    rows.isAlwaysAdmitted = true
+    rows.mayUseReserve = true
+    do throws(StoreError) {
+      try context.engine.write(&rows, synced: false)
+    } catch {
+      // It may have taken effect.
+      for bucket in kept.keys { notes.lower(id, to: bucket) }
+      throw error
+    }
+    for bucket in kept.keys { notes.lower(id, to: bucket) }
+    kept = [:]
   }
 }

@@ -7,8 +7,9 @@ extension Store {
   /// let count = try store.sweep()
   /// ```
   ///
-  /// Expired entries are hidden from reads without a sweep; a sweep gives back their room. It uses
-  /// the expiry index, so its cost grows with the entries that it deletes, not with those it keeps.
+  /// Expired entries are hidden from reads without a sweep; a sweep gives back their room. Its cost
+  /// grows with the entries that it deletes, not with those it keeps. The first one after a crash,
+  /// though, reads the heads of all records; see <doc:Sweeping>.
   /// An entry is deleted at the latest a 64th of its lifetime after it has expired.
   ///
   /// The sweep uses the clock's current date. Entries that are saved, touched or migrated while it
@@ -19,8 +20,8 @@ extension Store {
   /// that have tagged entries.
   ///
   /// Some entries are left for ``Cache/validate(maxAge:)``: damaged ones, and those that were saved
-  /// with a longer lifetime than the cache has now, or with no limit, because their index row has a
-  /// later date or is missing. Entries of a newer schema version or record format are left for the
+  /// with a longer lifetime than the cache has now, or with no limit, because they are noted for a
+  /// later date or not at all. Entries of a newer schema version or record format are left for the
   /// program that wrote them.
   ///
   /// If the sweep is interrupted, by an error or the end of the process, the next call continues
@@ -32,11 +33,12 @@ extension Store {
   ///   ``StoreError/diskFull``, ``StoreError/io(_:)`` or ``StoreError/writesDisabled(cause:)`` if
   ///   deleting failed; ``StoreError/readOnly(cause:)``, ``StoreError/closed``.
   /// - Complexity: One step and one checksum for each entry of the caches with tagged entries if a
-  ///   tag was invalidated since the last sweep. If nothing has expired, one check for each cache
-  ///   and no lookup. Otherwise, for each expired entry, and for each time one was overwritten, one
-  ///   step, one checksum and one lookup, or two if anything was written meanwhile; one append for
-  ///   256 of them. After many deletions the emptied ranges are compacted. Memory for 4 MiB of keys
-  ///   and the largest value. Payloads in segments are not read.
+  ///   tag was invalidated since the last sweep, and one step for each record after a crash. If
+  ///   nothing has expired, one check for each cache and no lookup. Otherwise, for each expired
+  ///   entry, and for each bucket in which it was overwritten, a few steps or one lookup, and one
+  ///   checksum; one append for 256 of them. After many deletions the emptied range is compacted.
+  ///   Memory for 16 MiB of keys, their places, and the largest value. Payloads in segments are not
+  ///   read.
   @discardableResult public func sweep() throws -> Int {
     try requireWritable()
     try context.engine.checkOpen()

@@ -4,13 +4,15 @@ import Foundation
 struct Sweeper {
   /// The number of slices of 256 rows that a sweep in the background takes at most.
   static let unaskedSlices = 40
-  /// The number of records that a sweep in the background visits at most for invalidated tags.
+  /// The number of records that a sweep in the background visits at most for invalidated tags, and
+  /// for missing notes.
   static let unaskedSteps = 100_000
 
   private var watch = ClockWatch()
-  private var places: [CacheName: SweepPlace] = [:]
+  /// What earlier sweeps have left to compact, by the ids of the caches.
+  private var emptied: [UInt64: EmptiedRange] = [:]
   /// The caches that were registered and not open at the first sweep; nil before it.
-  private var dormant: [CacheName: (registration: Registration, due: NextDue)]?
+  private var dormant: [CacheName: Registration]?
   private var damaged: [CacheName] = []
   /// The scan for invalidated tags that a sweep in the background has begun.
   private var tagScan: TagScan?
@@ -37,7 +39,11 @@ struct Sweeper {
     for name in damaged where store.allOpenCaches[name] == nil {
       damage = .corrupt(cache: name.text, key: "", file: nil)
     }
-    for cache in dueCaches(of: store, at: date) where slicesLeft > 0 {
+    var steps = asked ? Int.max : Self.unaskedSteps
+    try store.context.noteMissing(steps: &steps)
+    let due = store.context.notes.due(at: date.lastBucket)
+    if due.hasPending { try store.context.writeNotes() }
+    for cache in caches(of: store, in: due) where slicesLeft > 0 {
       do throws(StoreError) {
         deleted += try sweep(cache, of: store, at: date, asked: asked, slices: &slicesLeft)
       } catch {
@@ -77,8 +83,9 @@ struct Sweeper {
   /// Whether a sweep of `store` at `now` might delete entries, as far as is known without a scan.
   func mayFindSomething(in store: Store, at now: Date) -> Bool {
     guard let date = SweepDate(now) else { return false }
-    return dormant == nil || hasUnscannedTags(store.context)
-      || !dueCaches(of: store, at: date).isEmpty
+    let notes = store.context.notes
+    return dormant == nil || hasUnscannedTags(store.context) || !notes.isComplete
+      || !caches(of: store, in: notes.due(at: date.lastBucket)).isEmpty
   }
 
   private func hasUnscannedTags(_ context: StoreContext) -> Bool {
@@ -87,21 +94,18 @@ struct Sweeper {
 
   private mutating func findDormant(in store: Store) throws(StoreError) {
     let found = try store.withRegistry { registry throws(StoreError) in try registry.dormant() }
-    dormant = found.caches.mapValues { ($0, NextDue()) }
+    dormant = found.caches
     damaged = found.damaged
   }
 
-  private func dueCaches(of store: Store, at date: SweepDate) -> [DueCache] {
-    var caches: [DueCache] = []
+  private func caches(of store: Store, in due: ExpiryNotes.Due) -> [DueCache] {
     let open = store.allOpenCaches
-    for (name, cache) in open where cache.nextDue.isDue(at: date.lastBucket) {
-      caches.append(
-        DueCache(name: name, due: cache.nextDue, isOpen: true) { cache.registration(id: cache.id) })
+    var caches = open.filter { due.contains($1.id) }.map { name, cache in
+      DueCache(name: name, isOpen: true) { cache.registration(id: cache.id) }
     }
-    for (name, cache) in dormant ?? [:]
-    where cache.due.isDue(at: date.lastBucket) && open[name] == nil {
-      caches.append(
-        DueCache(name: name, due: cache.due, isOpen: false) { cache.registration })
+    for (name, registration) in dormant ?? [:]
+    where open[name] == nil && due.contains(registration.id) {
+      caches.append(DueCache(name: name, isOpen: false) { registration })
     }
     return caches
   }
@@ -109,22 +113,14 @@ struct Sweeper {
   private mutating func sweep(
     _ cache: DueCache, of store: Store, at date: SweepDate, asked: Bool, slices: inout Int
   ) throws(StoreError) -> Int {
-    let bounds = cache.due.take()
-    // Read after the notes: a cache that is cleared from here on notes its rows under its new id.
     let registration = cache.registration()
-    guard registration.mayExpire else {
-      // It may have rows of an earlier limit, and rows to be evicted by.
-      cache.due.set(.max)
-      return 0
-    }
-    let place = places[cache.name].flatMap { $0.id == registration.id ? $0 : nil }
+    // It may have notes of an earlier limit, which are kept for a later one.
+    guard registration.mayExpire else { return 0 }
     var sweep = CacheSweep(
-      of: SweptCache(name: cache.name, registration: registration, due: cache.due), at: date,
-      from: place, in: store.context)
-    defer { places[cache.name] = sweep.place }
-    // Bounds that were found under another id say nothing about this one.
-    try sweep.run(from: place == nil ? (.min, .min) : bounds, slices: &slices) {
-      slice throws(StoreError) in
+      of: SweptCache(name: cache.name, registration: registration), at: date,
+      emptied[registration.id] ?? EmptiedRange(), in: store.context)
+    defer { emptied[registration.id] = sweep.emptied }
+    try sweep.run(slices: &slices) { slice throws(StoreError) in
       guard !cache.isOpen else {
         try slice()
         return true
@@ -148,13 +144,11 @@ struct Sweeper {
 struct SweptCache {
   let name: CacheName
   let registration: Registration
-  let due: NextDue
 }
 
-/// A cache that may have due rows.
+/// A cache that may have due notes.
 private struct DueCache {
   let name: CacheName
-  let due: NextDue
   let isOpen: Bool
   let registration: () -> Registration
 }

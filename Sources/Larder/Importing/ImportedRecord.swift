@@ -34,7 +34,7 @@ extension ImportedRecord {
 }
 
 extension WriteBatch {
-  /// Puts a record, and its row in the expiry index if it expires.
+  /// Puts a record.
   mutating func put(
     _ record: ImportedRecord, _ fields: Record.Fields, under key: RecordKey, lifetime: Lifetime,
     compressedFrom: Int
@@ -51,10 +51,6 @@ extension WriteBatch {
       }
       return buffer.count - payload
     }
-    guard let expiresAt = record.expiresAt else { return }
-    let bucket = (record.ownLifetime?.lifetime ?? lifetime).bucket(of: expiresAt)
-    let row = rows[rows.count - 1]
-    putIndexRow(of: key, in: bucket, recordBytes: row.keyCount + row.valueCount)
   }
 }
 

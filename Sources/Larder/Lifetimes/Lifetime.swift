@@ -90,23 +90,6 @@ extension Lifetime {
 
   /// The stale time in seconds, roughly; nil for unlimited.
   package var staleSeconds: Double? { stale.approximateSeconds }
-
-  /// The width of a bucket in the expiry index, in whole seconds: a 64th of the lifetime.
-  ///
-  /// So a key has at most 65 index rows that are not due, however often it is overwritten with this
-  /// lifetime, and a sweep deletes an entry at most a 64th of its lifetime late. Another lifetime
-  /// has buckets of its own.
-  var bucketSeconds: Double {
-    let total = (fresh.approximateSeconds ?? 0) + (stale.approximateSeconds ?? 0)
-    return max(1, (total / 64).rounded(.up))
-  }
-
-  /// The bucket that contains `expiry`: its end, in seconds since the reference date.
-  package func bucket(of expiry: Date) -> Int64 {
-    let width = bucketSeconds
-    let end = (expiry.timeIntervalSinceReferenceDate / width).rounded(.up) * width
-    return Int64(exactly: end) ?? (end < 0 ? .min : .max)
-  }
 }
 
 extension Lifetime: CustomStringConvertible {

@@ -2,9 +2,10 @@
 //
 //   0x00  metadata   "format" | "next-id" | "sequence" (the engine's) | "cache/" name
 //                    | "reclaim/" id as 8 bytes, big-endian | "migrate/" id likewise
-//                    | "bytes/" id likewise | "tag/" tag
+//                    | "bytes/" id likewise | "tag/" tag | "notes"
 //   0x10  records    cache id (varint), key
-//   0x20  expiry     cache id (varint), bucket (8 bytes, order-preserving), key
+//   0x20  expiry     of earlier versions: one row for each save, which nothing reads any more
+//   0x30  notes      cache id (varint), bucket (8 bytes, order-preserving), number (8 bytes)
 //
 // This layout is on users' disks. Explained in Documentation.docc/StorageFormat.md.
 
@@ -15,6 +16,7 @@ package enum KeySpace: UInt8, CaseIterable {
   case metadata = 0x00
   case records = 0x10
   case expiry = 0x20
+  case notes = 0x30
 
   /// The prefix of all keys in this space that belong to a cache.
   package func prefix(ofCache id: UInt64) -> [UInt8] {

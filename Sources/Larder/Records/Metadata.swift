@@ -55,7 +55,7 @@ package struct EntryFeatures: OptionSet, Codable, Hashable, Sendable {
 
   /// Own lifetimes: entries may expire although the cache's lifetime is unlimited.
   package static let ownLifetimes = EntryFeatures(rawValue: 1)
-  /// Tags: entries may end that the expiry index does not name.
+  /// Tags: entries may end before the date that they are noted for.
   package static let tags = EntryFeatures(rawValue: 2)
 }
 
@@ -75,6 +75,8 @@ package enum Metadata {
   static let nextID = key("next-id")
   /// A key that is never put; see ``Cache/remove(in:)``.
   static let beginning = key("beginning")
+  /// The key of the mark that says which notes there are; see ``ExpiryNotes``.
+  package static let notes = key("notes")
   package static let cachePrefix = key("cache/")
   package static let reclaimPrefix = key("reclaim/")
   package static let migratePrefix = key("migrate/")

@@ -185,6 +185,33 @@ extension Record {
   }
 }
 
+// MARK: - Dates
+
+extension Record {
+  /// When a record was saved and expires, and its sequence.
+  struct Dates {
+    let savedAt: Date
+    /// Nil for never.
+    let expiresAt: Date?
+    let sequence: UInt64
+  }
+
+  /// The dates of the record that begins with `bytes`; nil if it was not committed, or the key is
+  /// none of a record.
+  ///
+  /// Nothing is checked: a wrong date is one of a damaged record.
+  static func dates(in bytes: RawSpan, under key: RawSpan) -> Dates? {
+    guard key.byteCount > 1, key.unsafeLoad(as: UInt8.self) == KeySpace.records.rawValue,
+      let sequence = stamp.sequence(of: bytes), sequence > 0
+    else { return nil }
+    let flags = bytes.unsafeLoad(fromByteOffset: Offset.flags, as: UInt8.self)
+    return Dates(
+      savedAt: loadDate(bytes, at: Offset.savedAt),
+      expiresAt: flags & Flag.expires == 0 ? nil : loadDate(bytes, at: Offset.expiresAt),
+      sequence: sequence)
+  }
+}
+
 // MARK: - Compressed payloads
 
 extension Record {

@@ -78,9 +78,9 @@ struct Registry: ~Copyable {
 }
 
 extension StoreContext {
-  /// Whether the store has a record or an index row under this id.
+  /// Whether the store has a record or notes under this id.
   fileprivate func hasRows(ofCache id: UInt64) throws(StoreError) -> Bool {
-    for space in [KeySpace.records, .expiry] {
+    for space in [KeySpace.records, .notes] {
       do throws(StoreError) {
         let rows = try cursor(
           over: EngineRange(prefix: space.prefix(ofCache: id)), readsPayloads: false)
@@ -426,7 +426,7 @@ extension Registry {
   mutating func reclaim(atOpen: Bool) throws(StoreError) {
     var budget = Self.reclaimSlice
     while let id = reclaimable.last {
-      for space in [KeySpace.records, .expiry] {
+      for space in [KeySpace.records, .notes] {
         let range = EngineRange(prefix: space.prefix(ofCache: id))
         guard try empty(range, budget: &budget) else { return }
       }
@@ -437,6 +437,7 @@ extension Registry {
         marks.remove(Metadata.bytes(id).span.bytes)
         try context.writeMetadata(&marks)
       }
+      context.notes.forget(id)
       reclaimable.removeLast()
     }
   }

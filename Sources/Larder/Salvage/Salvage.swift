@@ -8,7 +8,7 @@ import LarderBytes
 /// and each row that is copied comes from a lookup of its key.
 ///
 /// A record is copied byte for byte, with its dates, its schema version and its commit sequence. It
-/// gets one row in the expiry index, in the bucket that its save used. Byte counts and migration
+/// is noted by the first sweep of the new store. Byte counts and migration
 /// marks are not copied: caches are counted again when they are opened, and migrations restart.
 struct Salvage: ~Copyable {
   private let source: LevelDBEngine
@@ -186,9 +186,6 @@ extension Salvage {
     case .success(let record):
       lastSequence = max(lastSequence, record.sequence)
       put(physicalKey)
-      if let bucket = record.expiresAt.map(registration.lifetime.applied(to: record).bucket) {
-        rows.putIndexRow(of: key, in: bucket, recordBytes: key.bytes.count + buffer.count)
-      }
     }
     report.entries[name, default: 0] += 1
     if rows.isFullSlice { try commit() }

@@ -15,17 +15,8 @@ public struct CacheContents: Sendable, Hashable {
   /// Entries of a newer program: their schema version or record format is newer.
   public var newer = EntryTotal()
 
-  /// Rows in the expiry index.
-  ///
-  /// Each save of an entry may add a row: up to 65 that are not due for each lifetime that one
-  /// entry is saved with. Due rows stay until a sweep.
-  public var indexRows = 0
-  /// Index rows whose bucket has passed; the next sweep visits them.
-  public var dueRows = 0
-  /// Entries that the next sweep deletes: the expired entries with a due index row.
-  ///
-  /// The next sweep also deletes invalidated entries. They are only counted here if they have a due
-  /// index row.
+  /// Entries that the next sweep deletes: the expired ones, but for those whose note has a later
+  /// date, and those that an invalidated tag has ended.
   public var due = EntryTotal()
 
   /// Whether everything could be read.
@@ -60,9 +51,7 @@ extension Store {
   /// - Returns: The contents of each cache, by its name.
   /// - Throws: ``StoreError/corrupt(cache:key:file:)`` with an empty key if the list of caches
   ///   cannot be read; ``StoreError/io(_:)``, ``StoreError/closed``. Nothing is changed.
-  /// - Complexity: One scan of all records, with a checksum for each, and one scan of the index,
-  ///   with a lookup and a checksum for each due row. Memory for the keys that a sweep would delete
-  ///   from one cache.
+  /// - Complexity: One scan of all records, with a checksum for each.
   public func contents() throws -> [String: CacheContents] {
     let now = context.clock.now()
     var contents: [String: CacheContents] = [:]
@@ -77,7 +66,6 @@ extension Store {
       do throws(StoreError) {
         let tags = context.invalidatedTags
         try cache.addRecords(of: registration, endedBy: tags, in: context.engine, at: now)
-        try cache.addIndex(of: registration, endedBy: tags, in: context.engine, at: now)
       } catch {
         throw error.naming(cache: name.text)
       }
@@ -107,7 +95,7 @@ extension Store {
 
 extension CacheContents {
   /// Counts the records of a cache.
-  mutating func addRecords(
+  package mutating func addRecords(
     of cache: Registration, endedBy tags: InvalidatedTags, in engine: any StorageEngine,
     at now: Date
   ) throws(StoreError) {
@@ -117,9 +105,10 @@ extension CacheContents {
       while try cursor.next() {
         let count = cursor.valueCount
         cursor.withEntry { key, bytes in
-          let state = Self.state(
+          let (state, isDue) = Self.state(
             of: bytes, count, under: key, in: cache, endedBy: tags, at: now)
           self[keyPath: state].add(bytes: key.byteCount + count)
+          if isDue { due.add(bytes: key.byteCount + count) }
         }
       }
     } catch .corrupt {
@@ -129,74 +118,23 @@ extension CacheContents {
     }
   }
 
-  /// The state of a record of `count` bytes, of which `bytes` may lack the payload.
+  /// The state of a record of `count` bytes, of which `bytes` may lack the payload, and whether the
+  /// next sweep deletes it.
   private static func state(
     of bytes: RawSpan, _ count: Int, under recordKey: RawSpan, in cache: Registration,
     endedBy tags: InvalidatedTags, at now: Date
-  ) -> WritableKeyPath<CacheContents, EntryTotal> {
+  ) -> (WritableKeyPath<CacheContents, EntryTotal>, isDue: Bool) {
     do throws(RecordFault) {
       var record = try Record(head: bytes, of: count, under: recordKey)
       tags.judge(&record, in: bytes)
-      guard Int(record.schemaVersion) <= cache.schemaVersion else { return \.newer }
-      return switch cache.lifetime.freshness(of: record, at: now) {
-      case .fresh: \.fresh
-      case .stale: \.stale
-      case .expired: \.expired
+      guard Int(record.schemaVersion) <= cache.schemaVersion else { return (\.newer, false) }
+      switch cache.lifetime.freshness(of: record, at: now) {
+      case .fresh: return (\.fresh, false)
+      case .stale: return (\.stale, false)
+      case .expired: return (\.expired, record.isInvalidated || record.isDue(at: now))
       }
     } catch {
-      return error == .damaged ? \.unreadable : \.newer
-    }
-  }
-
-  /// Counts the index rows of a cache, and the entries that a sweep would delete.
-  ///
-  /// - Complexity: One step for each row, and a lookup and a checksum for each due row. Memory for
-  ///   the keys of the entries that would be deleted.
-  package mutating func addIndex(
-    of cache: Registration, endedBy tags: InvalidatedTags, in engine: any StorageEngine,
-    at now: Date
-  ) throws(StoreError) {
-    let indexPrefix = KeySpace.expiry.prefix(ofCache: cache.id)
-    let last = SweepDate(now)?.lastBucket ?? .min
-    var deleted: Set<[UInt8]> = []
-    var buffer = ValueBuffer()
-    do throws(StoreError) {
-      let cursor = try engine.cursor(over: EngineRange(prefix: indexPrefix))
-      while try cursor.next() {
-        indexRows += 1
-        guard cache.mayExpire, let row = cursor.withEntry({ key, _ in IndexRow(key: key) }),
-          row.bucket <= last
-        else { continue }
-        dueRows += 1
-        let key = row.recordKey.bytes
-        guard !deleted.contains(key), let count = try Self.read(key, in: engine, into: &buffer)
-        else { continue }
-        let isExpired = buffer.withBytes { bytes in
-          Self.state(of: bytes, count, under: key.span.bytes, in: cache, endedBy: tags, at: now)
-            == \.expired
-        }
-        guard isExpired else { continue }
-        deleted.insert(key)
-        due.add(bytes: key.count + count)
-      }
-    } catch .corrupt {
-      isComplete = false
-    } catch {
-      throw error
-    }
-  }
-
-  /// Reads the head of a record, and returns the size of the record; nil if it is missing or
-  /// damaged, which a sweep does not delete.
-  private static func read(
-    _ recordKey: [UInt8], in engine: any StorageEngine, into buffer: inout ValueBuffer
-  ) throws(StoreError) -> Int? {
-    do throws(StoreError) {
-      return try engine.getHead(recordKey.span.bytes, into: &buffer)
-    } catch .corrupt {
-      return nil
-    } catch {
-      throw error
+      return (error == .damaged ? \.unreadable : \.newer, false)
     }
   }
 }

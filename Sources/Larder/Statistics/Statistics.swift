@@ -94,7 +94,7 @@ public struct CacheStatistics: Sendable, Hashable, Codable {
   public var deletions = Deletions()
   /// Loads of values that the cache did not have.
   public var loads = Loads()
-  /// The size of the cache in bytes, including index rows.
+  /// The size of the cache's records in bytes, with their keys.
   ///
   /// Nil if the cache is not open, or if neither it nor the store has a budget.
   public var heldBytes: Int?
@@ -110,8 +110,7 @@ public struct EntryTotal: Sendable, Hashable, Codable {
   ///
   /// A stored key is the encoded key plus a prefix of 2 to 11 bytes. A record is the encoded value
   /// plus a header of at least 36 bytes. A large value counts as it is stored, compressed or not
-  /// (see <doc:LargeValues>); that LevelDB compresses its blocks is not counted. Index rows are not
-  /// included.
+  /// (see <doc:LargeValues>); that LevelDB compresses its blocks is not counted.
   public var bytes = 0
 
   mutating func add(bytes: Int) {

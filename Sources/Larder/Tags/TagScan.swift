@@ -2,7 +2,7 @@ import LarderBytes
 
 /// A scan that deletes the entries of invalidated tags, and then forgets the tags.
 ///
-/// The expiry index does not name these entries, so the scan visits every record of the caches that
+/// Notes do not name these entries, so the scan visits every record of the caches that
 /// have tagged entries. It can be interrupted after any record, and continued later. Its tags are
 /// those that were invalidated when it began. An entry that is saved during the scan has a higher
 /// sequence than all of them, so it need not be visited.

@@ -216,10 +216,10 @@ extension Style {
     case .records:
       guard let id = readVarint(key.span.bytes, at: &at) else { return KeyForm.hex(key) }
       return "record #\(id) " + KeyForm.utf8.text(of: Array(key[at...]), kind: .bytes)
-    case .expiry:
-      guard let row = IndexRow(key: key.span.bytes) else { return KeyForm.hex(key) }
-      let userKey = KeyForm.utf8.text(of: row.userKey, kind: .bytes)
-      return "expiry #\(row.cacheID) \(row.bucket) \(userKey)"
+    case .expiry: return KeyForm.hex(key)
+    case .notes:
+      guard let pack = NotePack(key: key.span.bytes) else { return KeyForm.hex(key) }
+      return "notes #\(pack.cacheID) \(pack.bucket) \(pack.number)"
     }
   }
 }

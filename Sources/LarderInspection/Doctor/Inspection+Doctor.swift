@@ -7,13 +7,13 @@ extension Inspection {
   /// - Parameters:
   ///   - directory: The directory of a store or a backup.
   ///   - now: The moment at which lifetimes are evaluated.
-  ///   - isDeep: Whether everything is verified, payloads in segments and the index included.
+  ///   - isDeep: Whether everything is verified, payloads in segments and notes included.
   ///   - style: The style of the report.
   /// - Returns: A report. Its outcome is `damaged` if damage was found, and `fine` also if there is
   ///   advice.
   /// - Throws: As ``init(at:now:linking:)``, except that a store that cannot be opened because of
   ///   damage gets a report.
-  /// - Complexity: One step for each record and each index row; if `isDeep`, as `verify`.
+  /// - Complexity: Two steps for each record; if `isDeep`, as `verify`.
   package static func doctor(
     _ directory: String, now: Date, isDeep: Bool, style: Style
   ) throws(InspectionError) -> Report {

@@ -57,11 +57,11 @@ struct RepairReport {
 
   /// The doubtful entries, and the doubtful rows of the store's own as those of no cache.
   ///
-  /// Rows of the index are not copied: they are made anew.
+  /// Notes are not copied: they are made anew.
   private func doubtful(_ style: Style) -> [(cache: String, key: String)] {
     (rebuild?.doubtful ?? []).compactMap { key in
       switch key.first.flatMap(KeySpace.init) {
-      case .expiry: return nil
+      case .expiry, .notes: return nil
       case .records:
         var at = 1
         guard let id = readVarint(key.span.bytes, at: &at) else { break }

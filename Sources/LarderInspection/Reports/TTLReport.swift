@@ -4,7 +4,7 @@ import Larder
 extension Inspection {
   /// When records expire, how many bytes they have, and what a sweep would delete now.
   ///
-  /// - Complexity: One step and one checksum for each record, and one step for each index row.
+  /// - Complexity: Two steps and one checksum for each record.
   package func timeToLive(
     ofCache cache: String?, style: Style
   ) throws(InspectionError) -> Report {
@@ -22,18 +22,13 @@ extension Inspection {
     }
     let backlog = try backlog()
     if !backlog.isComplete { outcome = .damaged }
-    let (rows, due) = (Amount.text(backlog.indexRows), Amount.text(backlog.dueRows))
     let (records, bytes) = (Amount.text(backlog.due.entries), Amount.bytes(backlog.due.bytes))
     return Report(
       style: style, title: heading,
       sections: [
-        .facts([
-          .init("index", "\(rows) rows, \(due) of them due"),
-          .init("backlog", "\(records) records, \(bytes)"),
-        ])
+        .facts([.init("backlog", "\(records) records, \(bytes)")])
       ],
       members: jsonHeading + [
-        ("indexRows", .integer(backlog.indexRows)), ("dueIndexRows", .integer(backlog.dueRows)),
         ("backlogRecords", .integer(backlog.due.entries)),
         ("backlogBytes", .integer(backlog.due.bytes)),
       ],

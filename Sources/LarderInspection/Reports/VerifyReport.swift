@@ -4,12 +4,12 @@ extension Inspection {
   /// A check of everything in the store: each problem with its cache and key.
   package func verify(style: Style) throws(InspectionError) -> Report {
     let found = try verification()
-    let (rows, leftover) = (Amount.text(found.indexRows), Amount.text(found.leftoverRows))
+    let (notes, packs) = (Amount.text(found.notes), Amount.text(found.packs))
     let torn = tornEnd.map { [Report.Fact("log", "\($0): a write was in progress")] }
     let facts: [Report.Fact] = [
       .init("metadata", "\(Amount.text(found.metadataRows)) rows"),
       .init("records", Amount.text(found.records)),
-      .init("index", "\(rows) rows, \(leftover) of them left over"),
+      .init("notes", "\(notes) in \(packs) rows"),
     ]
     let count = Report.Fact("problems", "\(found.problems.count)")
     return Report(
@@ -17,8 +17,8 @@ extension Inspection {
       sections: [.facts(facts + (torn ?? []) + [count], width: 10)],
       members: jsonHeading + [
         ("metadataRows", .integer(found.metadataRows)), ("records", .integer(found.records)),
-        ("indexRows", .integer(found.indexRows)),
-        ("leftoverIndexRows", .integer(found.leftoverRows)), ("tornLog", .optional(tornEnd)),
+        ("notes", .integer(found.notes)), ("noteRows", .integer(found.packs)),
+        ("tornLog", .optional(tornEnd)),
       ],
       columns: [
         .init("CACHE", "cache"), .init("KEY", "key"), .init("STATE", "state"),

@@ -11,7 +11,7 @@ package struct Watching: Sendable {
   package var limit: Int?
   /// Begins with what the logs hold, and not with the next change.
   package var fromStart = false
-  /// Lists rows of the expiry index and of the metadata, too.
+  /// Lists rows of notes and of the metadata, too.
   package var listsAll = false
 
   /// Watches all entries from now on.

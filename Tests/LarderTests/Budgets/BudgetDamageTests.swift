@@ -29,6 +29,7 @@ import Testing
     try store.write { batch in
       for name in names { batch.save(Data(random.bytes(200)), for: name, in: cache) }
     }
+    try store.context.writeNotes()
     try engine.compact(EngineRange())
     try store.close()
     let table = try #require(try Damage.files(in: path, endingIn: ".ldb").first)

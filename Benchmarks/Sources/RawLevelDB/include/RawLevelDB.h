@@ -70,12 +70,6 @@ size_t raw_miss_each(raw_db *db, const raw_plan *plan);
 /// order. Returns the number of entries that match the plan.
 size_t raw_scan(raw_db *db, const raw_plan *plan);
 
-/// Puts each planned record as Larder does: a record with a header of 36 bytes before the value,
-/// and an index row with the record's size, whose key is a prefix of `row_prefix_bytes` bytes (at
-/// least 8) and the record's key. A batch has `batch_records` records.
-void raw_put_pairs(raw_db *db, const raw_plan *plan, const uint8_t *row_prefix,
-                   size_t row_prefix_bytes, size_t batch_records);
-
 /// Deletes the rows from `first` up to `end`, and their expired records, in batches of
 /// `batch_rows`. Returns the number of deleted records.
 ///
