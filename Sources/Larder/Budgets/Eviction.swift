@@ -15,24 +15,18 @@ struct Eviction: ~Copyable {
   private let queue: EvictionQueue
   /// The entries that were evicted, and their bytes.
   private var evicted = (entries: 0, bytes: 0)
-  private var slice: ConditionalSlice<Evicted>
-  /// The keys of the slice: the queue may have an entry twice.
-  private var keysInSlice: Set<RecordKey> = []
+  private var changes: RecordChanges
+  /// The candidates that are about to be evicted, by their keys: the queue may have one twice.
+  private var chosen: [[UInt8]: (candidate: EvictionQueue.Candidate, cache: String)] = [:]
   /// The number of candidates that were kept since one was evicted.
   private var kept = 0
-
-  private struct Evicted {
-    let candidate: EvictionQueue.Candidate
-    let cache: String
-    let bytes: Int
-  }
 
   init(of shortage: Shortage, in context: StoreContext, at now: Date) {
     self.shortage = shortage
     self.context = context
     self.now = now
     queue = context.budgets.accounting.queue(of: shortage.budget)
-    slice = ConditionalSlice(in: context, freesRoom: true)
+    changes = RecordChanges(in: context, freesRoom: true)
   }
 
   /// Evicts until there is the room that a write was short of; returns whether there is.
@@ -107,30 +101,33 @@ struct Eviction: ~Copyable {
   /// Evicts entries of `wanted` bytes, or as many as fit into one batch.
   private mutating func evictSlice(atLeast wanted: Int) throws(StoreError) {
     var freed = 0
-    while freed < wanted, !slice.isFull, hasCandidates, let next = queue.next() {
+    while freed < wanted, !changes.isFull, hasCandidates, let next = queue.next() {
       freed += try evict(next)
     }
     try commit()
   }
 
-  /// Commits the slice; entries that have changed meanwhile are kept.
+  /// Commits the evictions; entries that have changed meanwhile are kept.
   private mutating func commit() throws(StoreError) {
-    keysInSlice.removeAll(keepingCapacity: true)
-    guard !slice.isEmpty else { return }
+    defer { chosen.removeAll(keepingCapacity: true) }
+    guard !changes.isEmpty else { return }
     let isStoreBudget = context.budgets.isOfStore(shortage.budget)
-    let (applied, changed) = try slice.commit()
-    for entry in applied {
+    let (applied, changed) = try changes.commit()
+    for change in applied {
+      guard let (candidate, cache) = chosen[change.key] else { continue }
       kept = 0
-      queue.noteEviction(of: entry.candidate)
-      evicted = (evicted.entries + 1, evicted.bytes + entry.bytes)
-      let counts = context.counts.ofCache(entry.cache)
+      queue.noteEviction(of: candidate)
+      evicted = (evicted.entries + 1, evicted.bytes + change.bytes)
+      let counts = context.counts.ofCache(cache)
       if isStoreBudget {
-        counts.evictedByStoreBudget.add(bytes: entry.bytes)
+        counts.evictedByStoreBudget.add(bytes: change.bytes)
       } else {
-        counts.evictedByOwnBudget.add(bytes: entry.bytes)
+        counts.evictedByOwnBudget.add(bytes: change.bytes)
       }
     }
-    for entry in changed { keep(entry.candidate) }
+    for change in changed {
+      if let (candidate, _) = chosen[change.key] { keep(candidate) }
+    }
   }
 
   private mutating func keep(_ candidate: EvictionQueue.Candidate) {
@@ -145,9 +142,9 @@ struct Eviction: ~Copyable {
     let key = candidate.entry.key
     // The cache may have been cleared, or opened without the budget.
     guard let cache = context.budgets.accounting.account(key.cacheID)?.cache,
-      cache.budgets.contains(shortage.budget), !keysInSlice.contains(key)
+      cache.budgets.contains(shortage.budget), chosen[key.bytes] == nil
     else { return 0 }
-    switch try slice.find(key) {
+    switch try changes.find(key) {
     // These cannot be deleted under a condition, and stay in the store.
     case .unreadable, .unsupported: return 0
     case .missing:
@@ -186,12 +183,9 @@ struct Eviction: ~Copyable {
     _ candidate: EvictionQueue.Candidate, of cache: CountedCache,
     if condition: WriteBatch.Condition, bytes: Int, _ cause: RemovalCause
   ) -> Int {
-    let evicted = Evicted(candidate: candidate, cache: cache.name, bytes: bytes)
-    let key = candidate.entry.key
-    keysInSlice.insert(key)
-    slice.add(evicted, key: key.bytes, if: condition, readBy: .lookup) { write, requirement in
-      write.rows.remove(key.bytes.span.bytes, if: requirement, note: cause.rawValue)
-    }
+    let key = candidate.entry.key.bytes
+    chosen[key] = (candidate, cache.name)
+    changes.remove(key, bytes: bytes, if: condition, cause)
     return bytes
   }
 }

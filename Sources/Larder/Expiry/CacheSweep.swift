@@ -40,14 +40,9 @@ struct CacheSweep: ~Copyable {
   private(set) var emptied: EmptiedRange
   private(set) var deleted = 0
   private var keys = KeyList()
-  private var slice: ConditionalSlice<Finding>
+  private var changes: RecordChanges
   /// Notes that are still needed, by their buckets.
   private var kept: [Int64: KeyList] = [:]
-
-  private struct Finding {
-    let key: RecordKey
-    let bytes: Int
-  }
 
   /// Packs that were read.
   private struct Packs {
@@ -66,7 +61,7 @@ struct CacheSweep: ~Copyable {
     self.emptied = emptied
     counts = context.counts.ofCache(cache.name.text)
     packRange = EngineRange(prefix: KeySpace.notes.prefix(ofCache: cache.registration.id))
-    slice = ConditionalSlice(in: context, freesRoom: true)
+    changes = RecordChanges(in: context, freesRoom: true)
   }
 
   /// Sweeps about `slices` slices of notes.
@@ -149,20 +144,22 @@ struct CacheSweep: ~Copyable {
     for index in notes {
       try inspect(RecordKey(cacheID: cache.registration.id, userKey: keys[index]))
     }
-    while !slice.isEmpty {
-      let (applied, changed) = try slice.commit()
-      for finding in applied {
+    while !changes.isEmpty {
+      let (applied, changed) = try changes.commit()
+      for change in applied {
         deleted += 1
-        counts.swept.add(bytes: finding.bytes)
-        emptied.addRecord(finding.key.bytes, bytes: finding.bytes)
+        counts.swept.add(bytes: change.bytes)
+        emptied.addRecord(change.key, bytes: change.bytes)
       }
-      for finding in changed { try inspect(finding.key) }
+      for change in changed {
+        if let key = RecordKey(change.key.span.bytes) { try inspect(key) }
+      }
     }
   }
 
   /// Decides what becomes of a record and its note.
   private mutating func inspect(_ key: RecordKey) throws(StoreError) {
-    switch try slice.findNext(key) {
+    switch try changes.findNext(key) {
     // Neither can be judged by this version, or now.
     case .unreadable, .unsupported: keep(key, in: laterBucket)
     case .missing, .damaged: return
@@ -172,10 +169,7 @@ struct CacheSweep: ~Copyable {
       }
       guard cache.registration.lifetime.freshness(of: record, at: date.now) != .expired else {
         let same = WriteBatch.Condition.unchanged(since: record.sequence, in: Record.stamp)
-        slice.add(Finding(key: key, bytes: bytes), key: key.bytes, if: same, readBy: .lookup) {
-          $0.rows.remove(key.bytes.span.bytes, if: $1, note: RemovalCause.expired.rawValue)
-        }
-        return
+        return changes.remove(key.bytes, bytes: bytes, if: same, .expired)
       }
       // Saved with this lifetime, the record has a note in this bucket or a later one. Saved with
       // another one, it gets a note for when it expires now, if it does.

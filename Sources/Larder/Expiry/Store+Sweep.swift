@@ -9,8 +9,8 @@ extension Store {
   ///
   /// Expired entries are hidden from reads without a sweep; a sweep gives back their room. Its cost
   /// grows with the entries that it deletes, not with those it keeps. The first one after a crash,
-  /// though, reads the heads of all records; see <doc:Sweeping>.
-  /// An entry is deleted at the latest a 64th of its lifetime after it has expired.
+  /// though, reads the heads of all records; see <doc:Sweeping>. An entry is deleted at the latest a
+  /// 64th of its lifetime after it has expired.
   ///
   /// The sweep uses the clock's current date. Entries that are saved, touched or migrated while it
   /// runs are never deleted by it. A cache that is not open is swept by the lifetime that it was

@@ -24,7 +24,6 @@ struct Migration<Value: Sendable>: ~Copyable {
   private let markKey: [UInt8]
   /// Whether there may be a mark in the store.
   private var isMarked: Bool
-  private var slice: ConditionalSlice<[UInt8]>
   private var payload = ByteBuffer()
 
   /// `id` is the id of the cache, whose records are migrated.
@@ -33,7 +32,6 @@ struct Migration<Value: Sendable>: ~Copyable {
     context = core.context
     self.id = id
     now = context.clock.now()
-    slice = ConditionalSlice(in: context, freesRoom: false)
     let markKey = Metadata.migration(id)
     self.markKey = markKey
     let value = try context.get(markKey, cache: core.name)
@@ -49,40 +47,33 @@ struct Migration<Value: Sendable>: ~Copyable {
     var range = EngineRange(prefix: prefix)
     // The next possible key is the same one with a zero byte appended.
     if let mark { range.lower = prefix + mark.reached + [0] }
-    let cursor = try context.cursor(over: range, cache: core.name)
+    var pass = try RecordPass(
+      over: range, ofCache: core.name, readsPayloads: true, freesRoom: false, in: context)
     var isComplete = true
     var passed = 0
-    while try advance(cursor) {
-      isComplete = isComplete && cursor.isComplete
+    while try pass.next() {
+      isComplete = isComplete && pass.cursor.isComplete
       passed += 1
-      cursor.withEntry { key, bytes in migrate(bytes, under: key, readBy: .cursor) }
-      guard slice.isFull || slice.isEmpty && passed >= Self.recordedDistance else { continue }
-      let key = cursor.withEntry { key, _ in
+      pass.visit { key, bytes, _, changes in migrate(bytes, under: key, &changes) }
+      guard pass.isFull || !pass.hasChanges && passed >= Self.recordedDistance else { continue }
+      let key = pass.cursor.withEntry { key, _ in
         key.extracting(prefix.count...).withUnsafeBytes { Data($0) }
       }
-      try commit(cursor)
+      try commit(&pass)
       // The cache was cleared or dropped meanwhile; records under the old id are reclaimed.
       guard core.id == id else { return }
       guard isComplete else { continue }
       passed = 0
       mark = MigrationMark(of: core, reached: key, report: report)
     }
-    try finish(cursor)
+    try commit(&pass)
+    if let damage = pass.damage { throw damage }
+    try finish()
   }
 
-  /// Moves to the next record; if that fails, commits the slice first.
-  private mutating func advance(_ cursor: StoreCursor) throws(StoreError) -> Bool {
-    do throws(StoreError) {
-      return try cursor.next()
-    } catch {
-      try commit(cursor)
-      throw error
-    }
-  }
-
-  /// Adds a record to the slice if it is to be rewritten, and counts it otherwise.
+  /// Adds a record to the changes if it is to be rewritten, and counts it otherwise.
   private mutating func migrate(
-    _ bytes: RawSpan, under key: RawSpan, readBy source: ConditionalSlice<[UInt8]>.Source
+    _ bytes: RawSpan, under key: RawSpan, _ changes: inout RecordChanges
   ) {
     let record: Record
     do throws(StoreError) {
@@ -105,51 +96,49 @@ struct Migration<Value: Sendable>: ~Copyable {
       return
     }
     guard let recordKey = RecordKey(key) else { return }
-    slice.add(
-      recordKey.bytes, key: recordKey.bytes,
-      if: .unchanged(since: record.sequence, in: Record.stamp),
-      readBy: source
+    let size = recordKey.bytes.count + bytes.byteCount
+    changes.add(
+      RecordChanges.Change(key: recordKey.bytes, bytes: size, cause: nil),
+      if: .unchanged(since: record.sequence, in: Record.stamp)
     ) { write, requirement in
       core.addReencoded(record, in: bytes, under: recordKey, payload, to: &write, if: requirement)
     }
   }
 
-  /// Commits the slice, and migrates the records that have changed meanwhile.
+  /// Commits the changes, and migrates the records that were written since they were read.
   ///
   /// A record that was saved since is current, one that was removed is gone, and one that was
   /// touched still has its old schema version. On a full disk the cursor is renewed.
-  private mutating func commit(_ cursor: StoreCursor) throws(StoreError) {
-    if let mark, !slice.isEmpty { try put(mark) }
-    while !slice.isEmpty {
-      let (applied, changed) = try commitSlice(cursor)
-      report.migrated += applied.count
-      var buffer = ValueBuffer()
-      for key in changed where try slice.get(key, into: &buffer) {
-        buffer.withBytes { migrate($0, under: key.span.bytes, readBy: .lookup) }
-      }
+  private mutating func commit(_ pass: inout RecordPass) throws(StoreError) {
+    if let mark, pass.hasChanges { try put(mark, with: &pass) }
+    while pass.hasChanges {
+      let changed = try commitOnce(&pass)
+      try pass.visit(changed) { key, bytes, _, changes in migrate(bytes, under: key, &changes) }
     }
   }
 
-  /// Commits the slice once; on a full disk, repeats that as long as old payloads give back room.
-  private mutating func commitSlice(
-    _ cursor: StoreCursor
-  ) throws(StoreError) -> (applied: [[UInt8]], changed: [[UInt8]]) {
+  /// Commits the changes once; on a full disk, repeats that as long as old payloads give back room.
+  private mutating func commitOnce(
+    _ pass: inout RecordPass
+  ) throws(StoreError) -> [RecordChanges.Change] {
     while true {
       let deleted = context.engine.segmentTotals.deletedBytes
       do throws(StoreError) {
-        return try slice.commit()
+        return try pass.commitOnce { _ in report.migrated += 1 }
       } catch .diskFull {
         // A collection that is under way may have begun before the last slices.
         context.engine.waitForBackgroundWork()
         // The state that the cursor reads needs the old payloads.
-        try cursor.renew()
+        try pass.cursor.renew()
         try context.engine.collectSegments()
         guard context.engine.segmentTotals.deletedBytes > deleted else { throw .diskFull }
       }
     }
   }
 
-  private mutating func put(_ mark: MigrationMark) throws(StoreError) {
+  private mutating func put(
+    _ mark: MigrationMark, with pass: inout RecordPass
+  ) throws(StoreError) {
     let encoder = JSONEncoder()
     encoder.outputFormatting = .sortedKeys
     let value: [UInt8]
@@ -158,13 +147,12 @@ struct Migration<Value: Sendable>: ~Copyable {
     } catch {
       throw .encoding(key: core.name, underlying: error)
     }
-    slice.putMetadata(value, under: markKey)
+    pass.putMetadata(value, under: markKey)
     isMarked = true
   }
 
-  /// Writes the last slice, and removes the mark.
-  private mutating func finish(_ cursor: StoreCursor) throws(StoreError) {
-    try commit(cursor)
+  /// Removes the mark.
+  private func finish() throws(StoreError) {
     guard isMarked || report.migrated > 0 else { return }
     var rows = WriteBatch()
     rows.remove(markKey.span.bytes)

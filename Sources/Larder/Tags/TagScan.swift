@@ -61,35 +61,48 @@ struct TagScan {
     _ cache: (name: CacheName, id: UInt64), in context: StoreContext, steps: inout Int,
     _ deleted: inout Int
   ) throws(StoreError) -> Bool {
-    var slice = EndedRecords(of: cache.name, in: context)
-    defer { deleted += slice.deleted }
+    let counts = context.counts.ofCache(cache.name.text)
     let prefix = KeySpace.records.prefix(ofCache: cache.id)
     let start = reached.map { $0 + [0] } ?? prefix
-    let cursor = try context.cursor(
+    var pass = try RecordPass(
       over: EngineRange(from: start, upTo: EngineRange.successor(ofPrefix: prefix)),
-      cache: cache.name.text, readsPayloads: false)
-    while steps > 0 {
-      do throws(StoreError) {
-        guard try cursor.next() else {
-          try slice.commit()
-          return true
-        }
+      ofCache: cache.name.text, readsPayloads: false, freesRoom: true, in: context)
+    var isJudged = true
+    let visit: RecordPass.Visit = { key, bytes, count, changes in
+      var record: Record
+      do throws(RecordFault) {
+        record = try Record(head: bytes, of: count, under: key)
       } catch {
-        guard case .corrupt = error else { throw error }
-        // A damaged block may hold an entry that has ended, and may be readable later.
-        (isComplete, damage) = (false, error)
-        try slice.commit()
+        // A later version wrote it.
+        if error != .damaged { isJudged = false }
+        return
+      }
+      context.invalidatedTags.judge(&record, in: bytes)
+      guard record.isInvalidated else { return }
+      let same = WriteBatch.Condition.unchanged(since: record.sequence, in: Record.stamp)
+      changes.remove([UInt8](key), bytes: key.byteCount + count, if: same, .expired)
+    }
+    func commit(_ pass: inout RecordPass) throws(StoreError) {
+      try pass.commit(visiting: visit) { change in
+        deleted += 1
+        counts.swept.add(bytes: change.bytes)
+      }
+    }
+    defer { if !isJudged { isComplete = false } }
+    while steps > 0 {
+      guard try pass.next() else {
+        if let error = pass.damage {
+          // A damaged block may hold an entry that has ended, and may be readable later.
+          (isComplete, damage) = (false, error)
+        }
+        try commit(&pass)
         return true
       }
       steps -= 1
-      let count = cursor.valueCount
-      let isJudged = cursor.withEntry { key, value in
-        slice.inspect(value, of: count, under: key, readBy: .cursor)
-      }
-      if !isJudged { isComplete = false }
-      guard slice.isFull || steps == 0 else { continue }
-      let key = cursor.withEntry { key, _ in [UInt8](key) }
-      try slice.commit()
+      pass.visit(visit)
+      guard pass.isFull || steps == 0 else { continue }
+      let key = pass.cursor.withEntry { key, _ in [UInt8](key) }
+      try commit(&pass)
       reached = key
     }
     return false
@@ -97,85 +110,22 @@ struct TagScan {
 
   /// Removes the rows of the tags that were not invalidated again meanwhile.
   private func removeTags(in context: StoreContext) throws(StoreError) {
-    var slice = ConditionalSlice<[UInt8]>(in: context, freesRoom: true)
+    var changes = RecordChanges(in: context, freesRoom: true)
+    var added: [[UInt8]: [UInt8]] = [:]
     func commit() throws(StoreError) {
-      guard !slice.isEmpty else { return }
-      for tag in try slice.commit().applied {
-        guard let sequence = tags[tag] else { continue }
+      guard !changes.isEmpty else { return }
+      for change in try changes.commit().applied {
+        guard let tag = added[change.key], let sequence = tags[tag] else { continue }
         context.invalidatedTags.remove(tag, invalidatedBy: sequence)
       }
     }
     for (tag, sequence) in tags.sorted(by: { $0.value < $1.value }) {
       let key = Metadata.tag(tag)
-      slice.add(
-        tag, key: key, if: .unchanged(since: sequence, in: InvalidatedTags.stamp), readBy: .cursor
-      ) { write, requirement in
-        write.rows.remove(key.span.bytes, if: requirement)
-      }
-      if slice.isFull { try commit() }
+      added[key] = tag
+      let same = WriteBatch.Condition.unchanged(since: sequence, in: InvalidatedTags.stamp)
+      changes.remove(key, bytes: 0, if: same, .removed)
+      if changes.isFull { try commit() }
     }
     try commit()
-  }
-}
-
-/// A slice of the deletions of a ``TagScan``.
-private struct EndedRecords: ~Copyable {
-  struct Finding {
-    let key: [UInt8]
-    let bytes: Int
-  }
-
-  private let context: StoreContext
-  private let counts: CacheCounts
-  private var slice: ConditionalSlice<Finding>
-  private(set) var deleted = 0
-
-  init(of cache: CacheName, in context: StoreContext) {
-    self.context = context
-    counts = context.counts.ofCache(cache.text)
-    slice = ConditionalSlice(in: context, freesRoom: true)
-  }
-
-  var isFull: Bool { slice.isFull }
-
-  /// Adds the deletion of a record if it has ended; returns false if a later version wrote it.
-  ///
-  /// The record has `count` bytes, of which `bytes` may lack the payload.
-  mutating func inspect(
-    _ bytes: RawSpan, of count: Int, under key: RawSpan,
-    readBy source: ConditionalSlice<Finding>.Source
-  ) -> Bool {
-    var record: Record
-    do throws(RecordFault) {
-      record = try Record(head: bytes, of: count, under: key)
-    } catch {
-      return error == .damaged
-    }
-    context.invalidatedTags.judge(&record, in: bytes)
-    guard record.isInvalidated else { return true }
-    let key = [UInt8](key)
-    slice.add(
-      Finding(key: key, bytes: key.count + count), key: key,
-      if: .unchanged(since: record.sequence, in: Record.stamp), readBy: source
-    ) { write, requirement in
-      write.rows.remove(key.span.bytes, if: requirement, note: RemovalCause.expired.rawValue)
-    }
-    return true
-  }
-
-  /// Commits the deletions, and inspects the records that have changed meanwhile again.
-  mutating func commit() throws(StoreError) {
-    var buffer = ValueBuffer()
-    while !slice.isEmpty {
-      let (applied, changed) = try slice.commit()
-      deleted += applied.count
-      for record in applied { counts.swept.add(bytes: record.bytes) }
-      for record in changed {
-        guard let count = try slice.getHead(record.key, into: &buffer) else { continue }
-        _ = buffer.withBytes { bytes in
-          inspect(bytes, of: count, under: record.key.span.bytes, readBy: .lookup)
-        }
-      }
-    }
   }
 }

@@ -30,22 +30,18 @@ extension Cache {
 
 /// One call of ``Cache/remove(in:)``.
 ///
-/// Its beginning is a commit sequence. A cursor may show entries that were saved after it was made;
-/// their original sequences are higher, and they stay.
-private struct RangeRemoval: ~Copyable {
+/// It removes the entries whose original sequence is lower than that of a commit at its beginning.
+/// A cursor may show entries that were saved after it was made; they stay.
+private struct RangeRemoval {
   let id: UInt64
   private(set) var count = 0
   private let name: String
   private let context: StoreContext
-  private var slice: ConditionalSlice<RecordKey>
-  /// The sequence of the commit with which the call began.
-  private var beginning: UInt64 = 0
 
   init<Value>(from core: CacheCore<Value>) throws(StoreError) {
     id = try core.usableID()
     name = core.name
     context = core.context
-    slice = ConditionalSlice(in: context, freesRoom: false)
   }
 
   mutating func run(_ range: EngineRange) throws(StoreError) {
@@ -53,16 +49,21 @@ private struct RangeRemoval: ~Copyable {
     // callers that come later join no load that has begun meanwhile.
     context.loads.noteRemoval(of: range, fromCache: id)
     defer { context.loads.noteRemoval(of: range, fromCache: id) }
-    beginning = try commitBeginning()
-    let cursor = try context.cursor(over: range, cache: name, readsPayloads: false)
-    var damage: StoreError?
-    while try advance(cursor, &damage) {
-      let count = cursor.valueCount
-      cursor.withEntry { key, bytes in inspect(bytes, of: count, under: key, readBy: .cursor) }
-      if slice.isFull { try commit() }
+    let beginning = try commitBeginning()
+    let visit: RecordPass.Visit = { key, bytes, count, changes in
+      guard let (saved, condition) = Self.inspect(bytes, of: count, under: key),
+        saved < beginning
+      else { return }
+      changes.remove([UInt8](key), bytes: key.byteCount + count, if: condition, .removed)
     }
-    try commit()
-    if let damage { throw damage }
+    var pass = try RecordPass(
+      over: range, ofCache: name, readsPayloads: false, freesRoom: false, in: context)
+    while try pass.next() {
+      pass.visit(visit)
+      if pass.isFull { try pass.commit(visiting: visit) { _ in count += 1 } }
+    }
+    try pass.commit(visiting: visit) { _ in count += 1 }
+    if let damage = pass.damage { throw damage }
   }
 
   /// Removes a key that is never put: a commit without effect, for its sequence.
@@ -73,59 +74,23 @@ private struct RangeRemoval: ~Copyable {
     return try context.commit(&write).sequence
   }
 
-  /// Moves to the next record; keeps the error of a damaged block, which ends the range.
-  private func advance(
-    _ cursor: StoreCursor, _ damage: inout StoreError?
-  ) throws(StoreError) -> Bool {
-    do throws(StoreError) {
-      return try cursor.next()
-    } catch .corrupt(let cache, let key, let file) {
-      damage = .corrupt(cache: cache, key: key, file: file)
-      return false
-    }
-  }
-
-  /// Adds the deletion of a record of `count` bytes, of which `bytes` may lack the payload.
-  private mutating func inspect(
-    _ bytes: RawSpan, of count: Int, under key: RawSpan,
-    readBy source: ConditionalSlice<RecordKey>.Source
-  ) {
-    guard let recordKey = RecordKey(key) else { return }
-    var saved: UInt64
-    let condition: WriteBatch.Condition
+  /// The original sequence of a record of `count` bytes, of which `bytes` may lack the payload, and
+  /// the condition under which it is removed; nil if the key is malformed.
+  private static func inspect(
+    _ bytes: RawSpan, of count: Int, under key: RawSpan
+  ) -> (saved: UInt64, condition: WriteBatch.Condition)? {
+    guard RecordKey(key) != nil else { return nil }
     // A record of a later format has its sequence at the same place.
     let isIntact = bytes.byteCount < count || Record.stamp.isIntact(bytes, key: key)
-    if isIntact, let sequence = Record.stamp.sequence(of: bytes) {
-      saved = sequence
-      condition = .unchanged(since: sequence, in: Record.stamp)
-    } else {
-      saved = 0
-      condition = .damaged(Record.stamp)
+    guard isIntact, let sequence = Record.stamp.sequence(of: bytes) else {
+      return (0, .damaged(Record.stamp))
     }
+    let condition = WriteBatch.Condition.unchanged(since: sequence, in: Record.stamp)
     do throws(RecordFault) {
-      saved = try Record(head: bytes, of: count, under: key).originalSequence
+      return (try Record(head: bytes, of: count, under: key).originalSequence, condition)
     } catch {
       // Damaged, or written by a later version: only its sequence can be read.
-    }
-    guard saved < beginning else { return }
-    slice.add(recordKey, key: recordKey.bytes, if: condition, readBy: source) {
-      write, requirement in
-      write.rows.remove(recordKey.bytes.span.bytes, if: requirement)
-    }
-  }
-
-  /// Commits the deletions, and inspects the entries that have changed meanwhile again.
-  private mutating func commit() throws(StoreError) {
-    var buffer = ValueBuffer()
-    while !slice.isEmpty {
-      let (applied, changed) = try slice.commit()
-      count += applied.count
-      for key in changed {
-        guard let count = try slice.getHead(key.bytes, into: &buffer) else { continue }
-        buffer.withBytes { bytes in
-          inspect(bytes, of: count, under: key.bytes.span.bytes, readBy: .lookup)
-        }
-      }
+      return (sequence, condition)
     }
   }
 }

@@ -1,11 +1,10 @@
 import LarderBytes
 
-/// Changes to records that were read before, written in slices: each change is applied only if its
+/// Changes to records that were read before, written in batches: each change is applied only if its
 /// record has not changed since.
 ///
-/// Sweep, eviction, migration and validation read records, decide what becomes of each, and add the
-/// changes here, each with a finding of their own by which they recognize it. The slice keeps
-/// these rules:
+/// Sweep, eviction, migration, validation and the removal of a range read records, decide what
+/// becomes of each, and add the changes here. These rules hold for all of them:
 ///
 /// 1. All rows of a change share one condition, on the record: a change is applied whole or not at
 ///    all.
@@ -13,19 +12,29 @@ import LarderBytes
 ///    known only for records that were looked up here; a cursor may read an older state.
 /// 3. A change whose condition failed is returned to the caller, which looks the record up again or
 ///    leaves it.
-struct ConditionalSlice<Finding>: ~Copyable {
-  private static var maximumChanges: Int { 256 }
-  private static var maximumBytes: Int { 1 << 20 }
+struct RecordChanges: ~Copyable {
+  /// A change of one record.
+  struct Change {
+    let key: [UInt8]
+    /// The size of the record and its key before the change.
+    let bytes: Int
+    /// Why the record is removed; nil if it is rewritten.
+    let cause: RemovalCause?
+  }
+
+  private static let maximumChanges = 256
+  private static let maximumBytes = 1 << 20
 
   private let context: StoreContext
   private let freesRoom: Bool
   private var write = PendingWrite()
-  private var findings: [Finding] = []
+  private var changes: [Change] = []
   private var buffer = ValueBuffer()
   private var following = FollowingCursor()
-  /// The engine's write count before the first lookup for this slice.
+  /// The engine's write count before the first lookup for this batch.
   private var countBeforeLookups: Int?
-  private var hasReadByCursor = false
+  /// Whether a cursor, which may show an older state, has read a record for this batch.
+  var hasReadByCursor = false
 
   /// Changes that delete more than they add (`freesRoom`) are written however full a budget is, and
   /// without an fsync.
@@ -36,9 +45,9 @@ struct ConditionalSlice<Finding>: ~Copyable {
 
   var isEmpty: Bool { write.rows.isEmpty }
 
-  /// Whether the slice has the size of a batch.
+  /// Whether there are enough changes for a batch.
   var isFull: Bool {
-    findings.count >= Self.maximumChanges || write.rows.bytes.count >= Self.maximumBytes
+    changes.count >= Self.maximumChanges || write.rows.bytes.count >= Self.maximumBytes
   }
 }
 
@@ -57,7 +66,7 @@ enum FoundRecord {
   case unreadable
 }
 
-extension ConditionalSlice {
+extension RecordChanges {
   /// Looks a record up, to add a change for it.
   ///
   /// A payload in a segment is not read, nor is its record checked then.
@@ -74,7 +83,7 @@ extension ConditionalSlice {
     return buffer.withBytes { judge($0, of: count, under: key) }
   }
 
-  /// Looks a record up that has a greater key than all that were looked up before it in this slice.
+  /// Looks a record up whose key is greater than all that were looked up before for this batch.
   ///
   /// Where the keys are close together, this reads the entries from one key to the next, which
   /// takes a fifth of the time of a lookup by itself.
@@ -98,12 +107,13 @@ extension ConditionalSlice {
     }
   }
 
-  /// Reads the record under a key into `buffer`; false if there is none.
+  /// Reads the record under a key into `buffer`; returns its size, nil if there is none.
   mutating func get(
     _ key: [UInt8], into buffer: inout ValueBuffer
-  ) throws(StoreError) -> Bool {
+  ) throws(StoreError) -> Int? {
     beginLookups()
-    return try context.engine.get(key.span.bytes, into: &buffer)
+    guard try context.engine.get(key.span.bytes, into: &buffer) else { return nil }
+    return buffer.withBytes { $0.byteCount }
   }
 
   /// Reads the record under a key into `buffer`, without a payload that is in a segment.
@@ -123,25 +133,25 @@ extension ConditionalSlice {
 
 // MARK: - Writing
 
-extension ConditionalSlice {
-  /// How the record of a change was read.
-  enum Source {
-    /// By ``find(_:)``.
-    case lookup
-    /// By a cursor, which may have shown an older state.
-    case cursor
-  }
-
-  /// Adds a change of the record under `key`.
+extension RecordChanges {
+  /// Adds a change of a record.
   ///
   /// `body` adds rows under the condition whose index it is given.
   mutating func add(
-    _ finding: Finding, key: [UInt8], if condition: WriteBatch.Condition, readBy source: Source,
+    _ change: Change, if condition: WriteBatch.Condition,
     _ body: (inout PendingWrite, _ requirement: Int) -> Void
   ) {
-    if source == .cursor { hasReadByCursor = true }
-    findings.append(finding)
-    body(&write, write.rows.require(key, condition))
+    changes.append(change)
+    body(&write, write.rows.require(change.key, condition))
+  }
+
+  /// Adds the removal of the record under `key`; `bytes` is the size of both.
+  mutating func remove(
+    _ key: [UInt8], bytes: Int, if condition: WriteBatch.Condition, _ cause: RemovalCause
+  ) {
+    add(Change(key: key, bytes: bytes, cause: cause), if: condition) { write, requirement in
+      write.rows.remove(key.span.bytes, if: requirement, note: cause.rawValue)
+    }
   }
 
   /// Adds a row of the store's own to the batch, without a condition.
@@ -149,21 +159,21 @@ extension ConditionalSlice {
     write.rows.putMetadata(body, under: key)
   }
 
-  /// Commits the changes, and empties the slice.
+  /// Commits the changes, so that there are none left to commit.
   ///
-  /// - Returns: The findings of the changes that were applied, and of those that were not because
-  ///   their record has changed.
-  mutating func commit() throws(StoreError) -> (applied: [Finding], changed: [Finding]) {
+  /// - Returns: The changes that were applied, and those that were not because their record has
+  ///   changed.
+  mutating func commit() throws(StoreError) -> (applied: [Change], changed: [Change]) {
     following = FollowingCursor()
     write.rows.isAlwaysAdmitted = freesRoom
     write.rows.writeCountBeforeReading = hasReadByCursor ? nil : countBeforeLookups
     let failed = try context.commit(&write, freesRoom ? .processCrash : nil).failed
-    var (applied, changed): ([Finding], [Finding]) = ([], [])
-    for (index, finding) in findings.enumerated() {
-      if failed.contains(index) { changed.append(finding) } else { applied.append(finding) }
+    var (applied, changed): ([Change], [Change]) = ([], [])
+    for (index, change) in changes.enumerated() {
+      if failed.contains(index) { changed.append(change) } else { applied.append(change) }
     }
     write.reset()
-    findings.removeAll(keepingCapacity: true)
+    changes.removeAll(keepingCapacity: true)
     countBeforeLookups = nil
     hasReadByCursor = false
     return (applied, changed)

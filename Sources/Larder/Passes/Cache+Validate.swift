@@ -57,12 +57,6 @@ private struct Validation<Value: Sendable>: ~Copyable {
   private let maxAge: MaxAge?
   private let now: Date
   private(set) var report = ValidationReport()
-  private var slice: ConditionalSlice<Deleted>
-
-  private struct Deleted {
-    let counter: WritableKeyPath<ValidationReport, Int>
-    let bytes: Int
-  }
 
   init(of core: CacheCore<Value>, maxAge: MaxAge?) throws(StoreError) {
     self.core = core
@@ -70,43 +64,26 @@ private struct Validation<Value: Sendable>: ~Copyable {
     context = core.context
     id = try core.usableID()
     now = context.clock.now()
-    slice = ConditionalSlice(in: context, freesRoom: false)
   }
 
   mutating func run() throws(StoreError) {
-    let range = EngineRange(prefix: KeySpace.records.prefix(ofCache: id))
-    try scan(range) { validation, key, bytes throws(StoreError) in
-      validation.inspect(bytes, under: key)
+    var pass = try RecordPass(
+      over: EngineRange(prefix: KeySpace.records.prefix(ofCache: id)), ofCache: core.name,
+      readsPayloads: true, freesRoom: false, in: context)
+    while try pass.next() {
+      pass.visit { key, bytes, _, changes in inspect(bytes, under: key, &changes) }
+      if pass.isFull { try commit(&pass) }
     }
-    if !report.isComplete { try deleteUnreadable() }
+    try commit(&pass)
+    guard pass.damage != nil else { return }
+    report.isComplete = false
+    try deleteUnreadable()
   }
 
-  /// Visits every entry of a range, and commits the deletions.
-  ///
-  /// A damaged block ends the scan and
-  /// is reported.
-  private mutating func scan(
-    _ range: EngineRange,
-    _ visit: (inout Self, _ key: RawSpan, _ value: RawSpan) throws(StoreError) -> Void
-  ) throws(StoreError) {
-    let cursor = try context.cursor(over: range, cache: core.name)
-    while try advance(cursor) {
-      try cursor.withEntry { key, value throws(StoreError) in try visit(&self, key, value) }
-      if slice.isFull { try commit() }
-    }
-    try commit()
-  }
-
-  private mutating func advance(_ cursor: StoreCursor) throws(StoreError) -> Bool {
-    do throws(StoreError) {
-      return try cursor.next()
-    } catch .corrupt {
-      report.isComplete = false
-      return false
-    }
-  }
-
-  private mutating func inspect(_ bytes: RawSpan, under key: RawSpan) {
+  private mutating func inspect(
+    _ bytes: RawSpan, under key: RawSpan, _ changes: inout RecordChanges
+  ) {
+    let keyBytes = [UInt8](key)
     let size = key.byteCount + bytes.byteCount
     let record: Record
     do throws(StoreError) {
@@ -116,7 +93,7 @@ private struct Validation<Value: Sendable>: ~Copyable {
       report.newer += 1
       return
     } catch {
-      return delete(key, size, if: .damaged(Record.stamp), as: \.unreadable, readBy: .cursor)
+      return changes.remove(keyBytes, bytes: size, if: .damaged(Record.stamp), .removed)
     }
     let same = WriteBatch.Condition.unchanged(since: record.sequence, in: Record.stamp)
     do throws(StoreError) {
@@ -125,54 +102,61 @@ private struct Validation<Value: Sendable>: ~Copyable {
       guard case .expired = found, now.timeIntervalSinceReferenceDate.isFinite else {
         return report.kept += 1
       }
-      delete(key, size, if: same, as: \.expired, readBy: .cursor)
+      changes.remove(keyBytes, bytes: size, if: same, .expired)
     } catch {
-      delete(key, size, if: same, as: \.unreadable, readBy: .cursor)
+      changes.remove(keyBytes, bytes: size, if: same, .removed)
     }
+  }
+
+  /// Commits the deletions; entries that were saved or removed since they were read are kept.
+  private mutating func commit(_ pass: inout RecordPass) throws(StoreError) {
+    guard pass.hasChanges else { return }
+    report.kept += try pass.commitOnce { didDelete($0) }.count
+  }
+
+  private mutating func didDelete(_ change: RecordChanges.Change) {
+    if change.cause == .expired { report.expired += 1 } else { report.unreadable += 1 }
+    core.counts.validated.add(bytes: change.bytes)
   }
 
   /// Deletes the entries that notes name and that lie in damaged blocks.
   private mutating func deleteUnreadable() throws(StoreError) {
     try context.writeNotes()
+    var changes = RecordChanges(in: context, freesRoom: false)
     var seen: Set<RecordKey> = []
-    let range = EngineRange(prefix: KeySpace.notes.prefix(ofCache: id))
-    try scan(range) { validation, key, value throws(StoreError) in
-      var keys = KeyList()
-      guard let pack = NotePack(key: key), keys.append(pack, value) else { return }
-      for index in 0..<keys.count {
-        let recordKey = RecordKey(cacheID: pack.cacheID, userKey: keys[index])
-        guard case .unreadable = try validation.slice.find(recordKey),
-          seen.insert(recordKey).inserted
-        else { continue }
-        validation.delete(
-          recordKey.bytes.span.bytes, recordKey.bytes.count, if: .damaged(Record.stamp),
-          as: \.unreadable, readBy: .lookup)
+    let cursor = try context.cursor(
+      over: EngineRange(prefix: KeySpace.notes.prefix(ofCache: id)), cache: core.name)
+    func next() throws(StoreError) -> Bool {
+      do throws(StoreError) {
+        return try cursor.next()
+      } catch .corrupt {
+        // Entries that only the notes of this block name are left.
+        return false
       }
     }
+    while try next() {
+      try cursor.withEntry { key, value throws(StoreError) in
+        var keys = KeyList()
+        guard let pack = NotePack(key: key), keys.append(pack, value) else { return }
+        for index in 0..<keys.count {
+          let recordKey = RecordKey(cacheID: pack.cacheID, userKey: keys[index])
+          guard case .unreadable = try changes.find(recordKey), seen.insert(recordKey).inserted
+          else { continue }
+          let key = recordKey.bytes
+          changes.remove(key, bytes: key.count, if: .damaged(Record.stamp), .removed)
+        }
+      }
+      if changes.isFull { try commit(&changes) }
+    }
+    try commit(&changes)
   }
 
-  private mutating func delete(
-    _ key: RawSpan, _ bytes: Int, if condition: WriteBatch.Condition,
-    as counter: WritableKeyPath<ValidationReport, Int>,
-    readBy source: ConditionalSlice<Deleted>.Source
-  ) {
-    let cause: RemovalCause = counter == \.expired ? .expired : .removed
-    let keyBytes = [UInt8](key)
-    slice.add(
-      Deleted(counter: counter, bytes: bytes), key: keyBytes, if: condition, readBy: source
-    ) { write, requirement in
-      write.rows.remove(keyBytes.span.bytes, if: requirement, note: cause.rawValue)
-    }
-  }
-
-  /// Commits the deletions; entries that were saved or removed meanwhile are kept.
-  private mutating func commit() throws(StoreError) {
-    guard !slice.isEmpty else { return }
-    let (applied, changed) = try slice.commit()
-    for deleted in applied {
-      report[keyPath: deleted.counter] += 1
-      core.counts.validated.add(bytes: deleted.bytes)
-    }
+  private mutating func commit(
+    _ changes: inout RecordChanges
+  ) throws(StoreError) {
+    guard !changes.isEmpty else { return }
+    let (applied, changed) = try changes.commit()
+    for change in applied { didDelete(change) }
     report.kept += changed.count
   }
 }
