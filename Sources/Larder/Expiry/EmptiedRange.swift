@@ -1,19 +1,15 @@
 /// The range of a cache that sweeps have emptied since it was last compacted.
 ///
-/// Deleted rows stay in the files, and scans step over them, until a compaction removes them.
+/// Deleted rows stay in the files, and scans step over them, until a compaction removes them. Where
+/// most of a range was deleted, nothing may ever be written that makes LevelDB compact it. So a
+/// sweep does that, if no more bytes are rewritten than are freed. Elsewhere a compaction would
+/// take longer than the rest of the sweep, and is left to LevelDB and ``Store/compact(progress:)``.
 struct EmptiedRange {
   /// The number of deleted rows from which on a range is compacted.
   ///
   /// A thousand deleted rows cost a scan less than a millisecond. Sweeps in the background leave
   /// more of them, because each compaction also writes LevelDB's memory into a table.
   static let tolerated = (asked: 1000, unasked: 100_000)
-  /// The bytes that a compaction may rewrite for each byte that it frees.
-  ///
-  /// After a sweep that was asked for, scans are as fast as before if at least a 16th of the
-  /// records was deleted. Sweeps in the background delete a few records at a time, again and again:
-  /// their compactions rewrite at most as much as they free. That empties ranges in which nothing
-  /// is left. Elsewhere LevelDB's own compactions give back the room.
-  private static let written = (asked: 16, unasked: 1)
 
   private var records = 0
   private var bytes = 0
@@ -49,9 +45,7 @@ struct EmptiedRange {
   ) throws(StoreError) {
     let tolerated = asked ? Self.tolerated.asked : Self.tolerated.unasked
     guard records >= tolerated, let range else { return }
-    let written = try context.engine.approximateBytes(in: range)
-    let forEachFreed = asked ? Self.written.asked : Self.written.unasked
-    guard written <= UInt64(bytes) * UInt64(forEachFreed) else { return }
+    guard try context.engine.approximateBytes(in: range) <= UInt64(bytes) else { return }
     try context.engine.compact(range)
     self = EmptiedRange()
   }

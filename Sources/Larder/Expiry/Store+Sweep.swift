@@ -9,8 +9,8 @@ extension Store {
   ///
   /// Expired entries are hidden from reads without a sweep; a sweep gives back their room. Its cost
   /// grows with the entries that it deletes, not with those it keeps. The first one after a crash,
-  /// though, reads the heads of all records; see <doc:Sweeping>. An entry is deleted at the latest a
-  /// 64th of its lifetime after it has expired.
+  /// though, reads the heads of all records; see <doc:Sweeping>. An entry is deleted at the latest
+  /// a 64th of its lifetime after it has expired.
   ///
   /// The sweep uses the clock's current date. Entries that are saved, touched or migrated while it
   /// runs are never deleted by it. A cache that is not open is swept by the lifetime that it was
@@ -36,7 +36,8 @@ extension Store {
   ///   tag was invalidated since the last sweep, and one step for each record after a crash. If
   ///   nothing has expired, one check for each cache and no lookup. Otherwise, for each expired
   ///   entry, and for each bucket in which it was overwritten, a few steps or one lookup, and one
-  ///   checksum; one append for 256 of them. After many deletions the emptied range is compacted.
+  ///   checksum; one append for 256 of them. The emptied range is compacted if a thousand entries
+  ///   were deleted and no more bytes are rewritten than are freed.
   ///   Memory for 16 MiB of keys, their places, and the largest value. Payloads in segments are not
   ///   read.
   @discardableResult public func sweep() throws -> Int {
