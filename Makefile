@@ -73,6 +73,7 @@ bench-quick: bench-deps ## run every benchmark briefly, and verify its results, 
 bench: bench-deps ## measure, print the tables, and write and draw Benchmarks/Results
 	cd Benchmarks && $(SWIFT) run -c release larder-bench --output Results
 	cd Benchmarks && $(SWIFT) run -c release larder-bench --large --output Results
+	cd Benchmarks && $(SWIFT) run -c release larder-bench --week --output Results
 
 bench-compare: bench-deps ## measure HEAD against BASE=commit; ONLY=workload, SUITE=suite, ROUNDS=n
 	Scripts/bench-compare "$(BASE)" $(if $(SUITE),--suite "$(SUITE)") $(if $(ONLY),--only "$(ONLY)") \

@@ -10,7 +10,7 @@ struct Arguments {
       --rounds N       the number of rounds of A B B A (11; 3 with --quick)
       --suite NAME     measure only this suite: \(Suite.all.map(\.name).joined(separator: ", "))
       --only NAME      measure only this workload; --suite and --only may be repeated
-      --huge           in the suite sizes, also read from 10,000,000 records
+      --huge           in the suites sizes and expiry, also 10,000,000 records
       --background     only measure saves beside a backup, a sweep and a collection
       --budget         only fill caches that have a byte budget
       --week           only simulate ten days of saves and sweeps
@@ -69,7 +69,9 @@ struct Arguments {
       switch word {
       case "--quick": scale = .quick
       case "--check": checks = true
-      case "--huge": scale.grown.append(10_000_000)
+      case "--huge":
+        scale.grown.append(10_000_000)
+        scale.live.append(10_000_000)
       case "--background": mode = .background
       case "--budget": mode = .budgets
       case "--week": mode = .week

@@ -54,7 +54,7 @@ protocol Panel {
 
 // MARK: - Lines
 
-/// Lines over a logarithmic x axis.
+/// Lines over an x axis, which is logarithmic by default.
 struct LinePanel: Panel {
   typealias Point = (x: Double, y: Double)
 
@@ -63,6 +63,7 @@ struct LinePanel: Panel {
   var yTitle: String
   /// The ticks of the x axis and their labels.
   var xTicks: [(at: Double, label: String)]
+  var isXLogarithmic = true
   var isYLogarithmic = false
   var yLabel: (Double) -> String
   /// The points of each line, with the index of its series in the legend.
@@ -75,7 +76,8 @@ struct LinePanel: Panel {
   func draw(in image: inout Image, left: Double, top: Double, width: Double) {
     let values = lines.flatMap { $0.points.map(\.y) } + (level.map { [$0.at] } ?? [])
     let yAxis = isYLogarithmic ? Axis(logarithmic: values) : Axis(linear: values)
-    let xAxis = Axis(logarithmic: xTicks.map(\.at), ticks: xTicks.map(\.at))
+    let xs = xTicks.map(\.at)
+    let xAxis = isXLogarithmic ? Axis(logarithmic: xs, ticks: xs) : Axis(linear: xs)
     let plot = (left: left + 66, top: top + 30, width: width - 78, bottom: top + height - 48)
     func position(_ point: Point) -> (x: Double, y: Double) {
       (

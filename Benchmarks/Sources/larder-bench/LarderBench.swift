@@ -47,10 +47,7 @@ import Foundation
       try Workspace.withTemporary { workspace in
         try BudgetSuite(scale, in: workspace).run(printLine)
       }
-    case .week:
-      try Workspace.withTemporary { workspace in
-        try WeekSuite(scale, in: workspace).run(printLine)
-      }
+    case .week: try simulateWeek(arguments)
     case .large: try measureLarge(arguments)
     case .hitRatio(let hitRatio): try hitRatio.run(printLine)
     case .budgetHits(let budgetHits): try budgetHits.run(printLine)
@@ -58,6 +55,24 @@ import Foundation
     case .serve: try Server.serve(arguments)
     case .plot: break
     }
+  }
+
+  /// Simulates ten days; with `--output`, draws a plot.
+  private static func simulateWeek(_ arguments: Arguments) throws {
+    let machine = Machine()
+    if arguments.output != nil { try machine.requireCommit() }
+    try Workspace.withTemporary { workspace in
+      let written = try WeekSuite(arguments.scale, in: workspace).run(printLine)
+      try write(WeekSuite.plot(written, on: machine), named: "week.svg", arguments)
+    }
+  }
+
+  /// Writes a plot that was drawn in any case, so that a quick run checks it.
+  private static func write(_ image: String, named name: String, _ arguments: Arguments) throws {
+    guard let directory = arguments.output else { return }
+    let plot = directory.appending(path: name)
+    try Data(image.utf8).write(to: plot)
+    printLine("\nwrote \(plot.path())")
   }
 
   /// Measures large values in all stores; with `--output`, draws a plot.
@@ -69,12 +84,7 @@ import Foundation
     try Workspace.withTemporary { workspace in
       let suite = LargeSuite(arguments.scale, in: workspace)
       let rows = try suite.run(only: arguments.selects, printLine)
-      // Drawn in any case, so that a quick run checks it.
-      let image = LargeSuite.plot(rows, on: machine)
-      guard let directory = arguments.output else { return }
-      let plot = directory.appending(path: "large.svg")
-      try Data(image.utf8).write(to: plot)
-      printLine("\nwrote \(plot.path())")
+      try write(LargeSuite.plot(rows, on: machine), named: "large.svg", arguments)
     }
   }
 

@@ -44,7 +44,8 @@ struct Suite: Sendable {
       (try UntunedSuite(scale.workloads).contests, {})
     },
     Suite(name: "expiry", title: "sweeps against C++, and saves with a lifetime against others") {
-      (try SweepSuite($0, in: $1).contests, {})
+      let live = LiveEntriesSuite($0, in: $1)
+      return (try SweepSuite($0, in: $1).contests + live.contests, live.close)
     },
     Suite(name: "sizes", title: "typed reads as the store grows, against the same bytes in C++") {
       (SizesSuite($0, in: $1).contests, {})

@@ -34,10 +34,35 @@ struct WeekSuite {
     (self.scale, self.workspace) = (scale, workspace)
   }
 
-  func run(_ print: (String) -> Void) throws {
-    try simulateDays(print, Values(of: Self.smallBytes), savesADay: scale.savesADay)
-    try simulateDays(print, Values(of: Self.largeBytes), savesADay: scale.savesADay / 100)
+  /// What was written on a day, for each byte saved; nil where that is not available.
+  typealias Written = (day: Int, toSaved: Double?)
+
+  /// Returns what the days with small values wrote, and what those with large ones did.
+  func run(_ print: (String) -> Void) throws -> (small: [Written], large: [Written]) {
+    let small = try simulateDays(print, Values(of: Self.smallBytes), savesADay: scale.savesADay)
+    let large = try simulateDays(
+      print, Values(of: Self.largeBytes), savesADay: scale.savesADay / 100)
     try overwrite(print, Values(of: Self.smallBytes))
+    return (small, large)
+  }
+
+  /// A plot of the bytes that were written by day.
+  static func plot(
+    _ written: (small: [Written], large: [Written]), on machine: Machine
+  ) -> String {
+    let ticks = written.small.map { (at: Double($0.day), label: "\($0.day)") }
+    let lines = [written.small, written.large].enumerated().map { index, days in
+      (series: index, points: days.compactMap { day in day.toSaved.map { (Double(day.day), $0) } })
+    }
+    let panel = LinePanel(
+      title: "Bytes written", xTitle: "day", yTitle: "bytes written for each byte saved",
+      xTicks: ticks, isXLogarithmic: false, yLabel: Axis.text(_:), lines: lines)
+    return Chart(
+      title: "Ten days of saves with a lifetime of seven, and sweeps every minute",
+      source: "\(machine.summary), \(machine.day)",
+      series: ["values of \(smallBytes) bytes", "values of \(largeBytes / 1000) KB, in segments"],
+      panels: [panel]
+    ).svg()
   }
 
   /// The saved values, all of one size.
@@ -87,7 +112,7 @@ extension WeekSuite {
 
   private func simulateDays(
     _ print: (String) -> Void, _ values: Values, savesADay: Int
-  ) throws {
+  ) throws -> [Written] {
     print(
       """
       \(savesADay) saves a day of 16 + \(values.byteCount) bytes, three in ten of a live \
@@ -98,6 +123,7 @@ extension WeekSuite {
     let bench = try Bench(at: workspace.directory("week"), saves: savesADay)
     var model = Model()
     var save = 0
+    var days: [Written] = []
     for day in 1...Self.days {
       let writtenBefore = try bytesWritten()
       var longest = Duration.zero
@@ -112,13 +138,15 @@ extension WeekSuite {
         }
       }
       let written = try bytesWritten().flatMap { now in writtenBefore.map { now - $0 } }
+      let toSaved = written.map { Double($0) / Double(savesADay * values.entryBytes) }
+      days.append((day, toSaved))
       let live = try check(model, values, bench)
       let cells =
         ["\(day)", "\(live)"]
         + sizes(live: live * values.entryBytes, disk: try diskBytes(in: bench.directory))
         + [
           "\(try bench.countRows(in: .records))", "\(try bench.countRows(in: .notes))",
-          written.map { ratio($0, savesADay * values.entryBytes) } ?? "unknown",
+          toSaved.map { decimals($0, 2) } ?? "unknown",
           seconds(longest), seconds(time),
         ]
       print("| " + cells.joined(separator: " | ") + " |")
@@ -130,6 +158,7 @@ extension WeekSuite {
     }
     try bench.close()
     try workspace.remove("week")
+    return days
   }
 
   /// Checks that a scan shows exactly the live entries, as last saved; returns their number.
