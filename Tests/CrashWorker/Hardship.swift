@@ -45,13 +45,15 @@ struct Hardship {
   /// Allows no more file descriptors than are in use; then opens the store with one more each time.
   static func fewFiles(in path: String) throws(StoreError) {
     var hardship = try Hardship(in: path)
+    if openFiles(in: path).isEmpty { CrashWorker.say("an open store has no open files") }
     setLimit(lowestFree)
     hardship.tryEverything()
     setLimit(nil)
     try hardship.recover()
 
     try hardship.engine.close()
-    let (free, open) = (lowestFree, openDescriptors)
+    // The closed engine has its segments open until it is freed.
+    let (free, open) = (lowestFree, openFiles(in: path))
     var spare = 0
     while spare < 40 {
       setLimit(free + spare)
@@ -59,7 +61,9 @@ struct Hardship {
         try Self.open(path).close()
       }
       setLimit(nil)
-      if openDescriptors != open { CrashWorker.say("leaked \(openDescriptors - open)") }
+      for case .insert(_, let file, _) in openFiles(in: path).difference(from: open) {
+        CrashWorker.say("leaked \(file)")
+      }
       if isOpened { break }
       spare += 1
     }
@@ -170,8 +174,23 @@ struct Hardship {
 
   // MARK: - Descriptors
 
-  private static var openDescriptors: Int {
-    (0..<1024).count { fcntl(Int32($0), F_GETFD) >= 0 }
+  /// The open files in a directory, and the directory itself if it is open.
+  ///
+  /// Others are not the store's: the C library opens files of its own on any thread, for a moment.
+  private static func openFiles(in path: String) -> [String] {
+    (0..<1024).compactMap { Self.path(of: $0) }.filter { $0.hasPrefix(path) }
+  }
+
+  /// The path of an open file; nil if the descriptor is free.
+  private static func path(of descriptor: Int32) -> String? {
+    var bytes = [UInt8](repeating: 0, count: Int(PATH_MAX))
+    #if canImport(Darwin)
+      guard fcntl(descriptor, F_GETPATH, &bytes) >= 0 else { return nil }
+    #else
+      let count = readlink("/proc/self/fd/\(descriptor)", &bytes, bytes.count)
+      guard count >= 0 else { return nil }
+    #endif
+    return String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
   }
 
   /// The descriptor that the next opened file gets.
