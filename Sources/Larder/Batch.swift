@@ -17,7 +17,7 @@ public struct Batch: ~Copyable {
     let key: String
     /// Reads the entry and makes the write depend on it; returns false if the condition does not
     /// hold.
-    let add: (inout PendingWrite) throws(StoreError) -> Bool
+    let add: (inout WriteBatch) throws(StoreError) -> Bool
 
     func conflict(tries: Int) -> StoreError { .conflict(cache: cache, key: key, tries: tries) }
   }
@@ -25,7 +25,7 @@ public struct Batch: ~Copyable {
   private let store: Store
   private var savedAt: Date?
   private(set) var failure: StoreError?
-  private(set) var write = PendingWrite()
+  private(set) var write = WriteBatch()
   private(set) var changes = ChangeNotes()
   private(set) var clearings: [Clearing] = []
   private(set) var requirements: [Requirement] = []
@@ -55,7 +55,7 @@ public struct Batch: ~Copyable {
       let fields = try batch.store.fields(
         of: core, lifetime: lifetime, validator: validator, tags: tags, savedAt: now)
       let id = batch.id(of: core)
-      try core.refuseNewerEntry(of: key, id: id, after: batch.write.rows)
+      try core.refuseNewerEntry(of: key, id: id, after: batch.write)
       try core.add(value, for: key, id: id, savedAt: now, fields: fields, to: &batch.write)
       batch.changes.add(.save, core.counts)
     }
@@ -106,7 +106,7 @@ public struct Batch: ~Copyable {
     let core = cache.core
     record(cache) { batch throws(StoreError) in
       let recordKey = try core.recordKey(of: key, id: batch.id(of: core))
-      batch.write.rows.remove(recordKey.bytes.span.bytes)
+      batch.write.remove(recordKey.bytes.span.bytes)
       batch.changes.add(.removal, core.counts)
     }
   }

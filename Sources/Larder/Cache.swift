@@ -226,7 +226,7 @@ extension Cache {
     _ value: Value, for key: Key, lifetime: Lifetime? = nil, validator: Validator? = nil,
     tags: [String] = [], durability: Durability? = nil
   ) throws {
-    // Unsafe: this call alone has the write, until it leaves it.
+    // Unsafe: this call alone has the write, until it leaves it. A closure would copy the value.
     let write = core.spareWrite.take()
     defer { core.spareWrite.leave(write) }
     let now = core.clock.now()
@@ -237,7 +237,7 @@ extension Cache {
         of: core, lifetime: lifetime, validator: validator, tags: tags, savedAt: now)
     }
     let id = core.id
-    try core.refuseNewerEntry(of: key, id: id, after: write.pointee.rows)
+    try core.refuseNewerEntry(of: key, id: id, after: write.pointee)
     try core.add(value, for: key, id: id, savedAt: now, fields: fields, to: &write.pointee)
     try core.context.commit(&write.pointee, durability)
     core.counts.saves.add()
@@ -251,8 +251,8 @@ extension Cache {
   /// - Complexity: One point lookup and, if there was an entry, one append.
   @discardableResult public func remove(_ key: Key) throws -> Bool {
     let recordKey = try core.recordKey(of: key, id: core.id).bytes
-    var write = PendingWrite()
-    write.rows.remove(recordKey.span.bytes, if: write.rows.require(recordKey, .present))
+    var write = WriteBatch()
+    write.remove(recordKey.span.bytes, if: write.require(recordKey, .present))
     let isRemoved = try core.context.commit(&write).failed.isEmpty
     core.counts.removals.add()
     return isRemoved
@@ -296,11 +296,11 @@ extension Cache {
       of: core, lifetime: lifetime, validator: validator, tags: [], savedAt: now)
     let recordKey = try core.recordKey(of: key, id: core.id)
     var buffer = ValueBuffer()
-    var write = PendingWrite()
-    write.rows.writeCountBeforeReading = core.context.engine.writeCount
+    var write = WriteBatch()
+    write.writeCountBeforeReading = core.context.engine.writeCount
     guard let record = try core.record(under: recordKey, into: &buffer), !record.isInvalidated
     else { return false }
-    let same = write.rows.require(
+    let same = write.require(
       recordKey.bytes, .unchanged(since: record.sequence, in: Record.stamp))
     buffer.withBytes { bytes in
       core.addRestamped(

@@ -350,7 +350,7 @@ extension CacheCore {
   func add(
     _ value: Value, for key: some CacheKey, id: UInt64, savedAt: Date,
     fields: Record.Fields = Record.Fields(), if requirement: Int? = nil,
-    to write: inout PendingWrite
+    to write: inout WriteBatch
   ) throws(StoreError) {
     try add(
       value, under: try recordKey(of: key, id: id), savedAt: savedAt, fields: fields,
@@ -360,10 +360,10 @@ extension CacheCore {
   /// Adds the record of `value` under its physical key to `write`.
   func add(
     _ value: Value, under recordKey: RecordKey, savedAt: Date, fields: Record.Fields,
-    if requirement: Int?, to write: inout PendingWrite
+    if requirement: Int?, to write: inout WriteBatch
   ) throws(StoreError) {
     let expiresAt = expiry(from: savedAt, fields.lifetime)
-    try write.rows.putSeparable(recordKey.bytes.span.bytes, stamp: Record.stamp, if: requirement) {
+    try write.putSeparable(recordKey.bytes.span.bytes, stamp: Record.stamp, if: requirement) {
       buffer throws(StoreError) -> Int in
       let start = buffer.count
       Record.appendHeader(
@@ -424,9 +424,9 @@ extension CacheCore {
   /// Adds a record with another payload and its own dates to `write`.
   func addReencoded(
     _ record: Record, in bytes: RawSpan, under key: RecordKey, _ payload: borrowing ByteBuffer,
-    to write: inout PendingWrite, if requirement: Int
+    to write: inout WriteBatch, if requirement: Int
   ) {
-    write.rows.putSeparable(
+    write.putSeparable(
       key.bytes.span.bytes, stamp: Record.stamp, if: requirement, note: CommittedChange.sameValue
     ) { buffer in
       let start = buffer.count
@@ -440,12 +440,12 @@ extension CacheCore {
   /// Adds a record, which is `bytes`, as saved at another date to `write`.
   func addRestamped(
     _ record: Record, in bytes: RawSpan, under key: RecordKey, savedAt: Date,
-    lifetime: OwnLifetime?, validator: Validator?, note: UInt8 = 0, to write: inout PendingWrite,
+    lifetime: OwnLifetime?, validator: Validator?, note: UInt8 = 0, to write: inout WriteBatch,
     if requirement: Int
   ) {
     let lifetime = lifetime ?? record.ownLifetime
     let expiresAt = expiry(from: savedAt, lifetime)
-    write.rows.putSeparable(
+    write.putSeparable(
       key.bytes.span.bytes, stamp: Record.stamp, if: requirement, keepsPayload: true, note: note
     ) { buffer in
       record.appendRestamped(

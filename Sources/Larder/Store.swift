@@ -391,7 +391,7 @@ extension Store {
     let (clearings, changes, requirements) = (batch.clearings, batch.changes, batch.requirements)
     var write = batch.write
     for attempt in 1...Self.tries {
-      write.rows.writeCountBeforeReading = context.engine.writeCount
+      write.writeCountBeforeReading = context.engine.writeCount
       for requirement in requirements {
         guard try requirement.add(&write) else { throw requirement.conflict(tries: attempt) }
       }
@@ -401,14 +401,14 @@ extension Store {
         return
       }
       // A record has changed since it was read; the condition may hold nevertheless.
-      write.rows.removeRequirements()
+      write.removeRequirements()
     }
     if let requirement = requirements.first { throw requirement.conflict(tries: Self.tries) }
   }
 
   /// Returns whether all conditions held.
   private func commit(
-    _ write: inout PendingWrite, clearing clearings: [Batch.Clearing], _ durability: Durability?
+    _ write: inout WriteBatch, clearing clearings: [Batch.Clearing], _ durability: Durability?
   ) throws(StoreError) -> Bool {
     guard !clearings.isEmpty else {
       return try context.commit(&write, durability).failed.isEmpty

@@ -170,11 +170,11 @@ extension StoreContext {
   /// does.
   @discardableResult
   func commit(
-    _ write: inout PendingWrite, _ durability: Durability? = nil, at now: Date? = nil
+    _ write: inout WriteBatch, _ durability: Durability? = nil, at now: Date? = nil
   ) throws(StoreError) -> Commit {
-    guard !write.rows.isEmpty else { return Commit(sequence: 0) }
+    guard !write.isEmpty else { return Commit(sequence: 0) }
     let isSynced = (durability ?? self.durability) == .powerLoss
-    let commit = try apply(&write.rows, synced: isSynced, at: now)
+    let commit = try apply(&write, synced: isSynced, at: now)
     if notes.takeScanRequest() { makeNotesAnew() }
     return commit
   }

@@ -172,7 +172,7 @@ import Testing
     try cleared.removeAll()
     #expect(try fixture.store.migrate(cleared) == MigrationReport())
     // As a program of version 1 would save.
-    var write = PendingWrite()
+    var write = WriteBatch()
     let configuration = CacheConfiguration<NoteV1>(
       keyType: String.self, lifetime: .days(7), schema: Schema(version: 1), coder: .binary,
       readers: [:], byteBudget: nil, expiry: .sinceSaved, memory: .none,
@@ -181,7 +181,7 @@ import Testing
       "notes", configuration, recentReads: nil, memory: nil, in: fixture.store.context)
     try core.add(
       NoteV1(name: "0"), for: "0000", id: cleared.core.id, savedAt: fixture.clock.now(), to: &write)
-    try fixture.engine.write(&write.rows, synced: false)
+    try fixture.engine.write(&write, synced: false)
     #expect(try fixture.store.migrate(cleared).migrated == 1)
     try fixture.expectMigrated(1)
   }

@@ -257,10 +257,10 @@ import Testing
     let oldID = notes.core.id
     try notes.removeAll()
     // Like a save that read the cache's id before the clear.
-    var write = PendingWrite()
+    var write = WriteBatch()
     try notes.core.add(
       Note(title: "late"), for: "late", id: oldID, savedAt: fixture.clock.now(), to: &write)
-    try fixture.engine.write(&write.rows, synced: false)
+    try fixture.engine.write(&write, synced: false)
     #expect(try notes.value(for: "late") == nil)
 
     try fixture.reopen()

@@ -53,7 +53,7 @@ extension Cache {
       guard found.record != nil, condition.holds(for: found.record, found.freshness) else {
         return .refused(false)
       }
-      write.rows.remove(found.key.bytes.span.bytes, if: found.requireUnchanged(&write))
+      write.remove(found.key.bytes.span.bytes, if: found.requireUnchanged(&write))
       return .made(true)
     }
     core.counts.removals.add()
@@ -107,7 +107,7 @@ extension Cache {
         return .made(result)
       }
       guard hadValue else { return .refused(result) }
-      write.rows.remove(found.key.bytes.span.bytes, if: found.requireUnchanged(&write))
+      write.remove(found.key.bytes.span.bytes, if: found.requireUnchanged(&write))
       return .made(result)
     }
   }
@@ -123,14 +123,14 @@ extension Cache {
   /// Prepares and commits a change until the record is still the one that was read.
   private func change<R, E: Error>(
     _ key: Key, _ durability: Durability? = nil, tries: Int = 100,
-    _ prepare: (borrowing FoundEntry, inout PendingWrite) throws(E) -> Attempt<R>
+    _ prepare: (borrowing FoundEntry, inout WriteBatch) throws(E) -> Attempt<R>
   ) throws -> R {
     var hasTurn = false
     defer { if hasTurn { core.turns.end() } }
     for attempt in 0..<tries {
       if !hasTurn, attempt >= 8 || core.turns.areTaken { hasTurn = core.turns.wait() }
-      var write = PendingWrite()
-      write.rows.writeCountBeforeReading = core.context.engine.writeCount
+      var write = WriteBatch()
+      write.writeCountBeforeReading = core.context.engine.writeCount
       let found = try FoundEntry(try core.recordKey(of: key, id: core.id), in: core)
       switch try prepare(found, &write) {
       case .refused(let result): return result
@@ -194,10 +194,10 @@ struct FoundEntry: ~Copyable {
   ///
   /// Without the tags, a session that was read before its tag was invalidated could be saved again
   /// after it, and be fresh.
-  func requireUnchanged(_ write: inout PendingWrite) -> Int {
-    write.rows.isWhole = true
-    for (key, condition) in tagConditions { _ = write.rows.require(key, condition) }
-    return write.rows.require(
+  func requireUnchanged(_ write: inout WriteBatch) -> Int {
+    write.isWhole = true
+    for (key, condition) in tagConditions { _ = write.require(key, condition) }
+    return write.require(
       key.bytes, record.map { .unchanged(since: $0.sequence, in: Record.stamp) } ?? .absent)
   }
 }

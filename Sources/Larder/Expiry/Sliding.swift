@@ -105,21 +105,21 @@ extension CacheCore {
 
   /// Restarts the lifetimes of entries that still are as they were read.
   private func restart(_ reads: Slides.Reads) throws(StoreError) {
-    var write = PendingWrite()
+    var write = WriteBatch()
     var buffer = ValueBuffer()
     for (bytes, date) in reads {
-      if write.rows.isEmpty { write.rows.writeCountBeforeReading = context.engine.writeCount }
+      if write.isEmpty { write.writeCountBeforeReading = context.engine.writeCount }
       guard let key = RecordKey(bytes.span.bytes), let record = readable(key, into: &buffer),
         isDueToSlide(record, at: date), lifetime.freshness(of: record, at: date) == .fresh
       else { continue }
-      let same = write.rows.require(
+      let same = write.require(
         key.bytes, .unchanged(since: record.sequence, in: Record.stamp))
       buffer.withBytes { bytes in
         addRestamped(
           record, in: bytes, under: key, savedAt: date, lifetime: nil, validator: nil,
           note: CommittedChange.sameValue, to: &write, if: same)
       }
-      guard write.rows.bytes.count >= 1 << 20 else { continue }
+      guard write.bytes.count >= 1 << 20 else { continue }
       try context.commit(&write, .processCrash)
       write.reset()
     }

@@ -65,8 +65,8 @@ extension Store {
   ) throws(StoreError) {
     try Record.checkLimit(ofPayload: record.payload.count)
     try key.checkLimit()
-    var write = PendingWrite()
-    write.rows.put(
+    var write = WriteBatch()
+    write.put(
       record, try record.fields, under: key, lifetime: lifetime,
       compressedFrom: context.compressedFrom)
     try context.commit(&write, .powerLoss)
@@ -74,8 +74,8 @@ extension Store {
 
   /// Removes the record under a key of a cache that need not be open.
   package func remove(_ key: RecordKey) throws(StoreError) {
-    var write = PendingWrite()
-    write.rows.remove(key.bytes.span.bytes)
+    var write = WriteBatch()
+    write.remove(key.bytes.span.bytes)
     try context.commit(&write, .powerLoss)
   }
 }

@@ -4,7 +4,7 @@ public import Foundation
 public struct Importer: ~Copyable {
   private let store: Store
   private let now: Date
-  private var write = PendingWrite()
+  private var write = WriteBatch()
   /// The condition of each entry in the write, and the counts of its cache.
   private var waiting: [(requirement: Int, counts: CacheCounts)] = []
   fileprivate private(set) var report = ImportReport()
@@ -54,15 +54,15 @@ public struct Importer: ~Copyable {
       report.expired += 1
       return
     }
-    if write.rows.hasRow(under: recordKey.bytes) {
+    if write.hasRow(under: recordKey.bytes) {
       report.kept += 1
       return
     }
-    let requirement = write.rows.require(recordKey.bytes, .absent)
+    let requirement = write.require(recordKey.bytes, .absent)
     try core.add(
       value, under: recordKey, savedAt: savedAt, fields: fields, if: requirement, to: &write)
     waiting.append((requirement, core.counts))
-    if write.rows.isFullSlice || !slicesFitBudgets { try commit() }
+    if write.isFullSlice || !slicesFitBudgets { try commit() }
   }
 
   /// Whether a slice fits into each budget: up to 1 MiB, and the value that exceeds that.

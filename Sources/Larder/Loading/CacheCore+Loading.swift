@@ -145,7 +145,7 @@ extension CacheCore {
   }
 
   private func trySave(_ parts: [LoadPart<Value>], by store: Store) -> [LoadSaving] {
-    var write = PendingWrite()
+    var write = WriteBatch()
     var outcomes: [LoadSaving] = []
     /// The requirement of each part; nil if it has no rows.
     var requirements: [Int?] = []
@@ -176,7 +176,7 @@ extension CacheCore {
   ///
   /// - Returns: The requirement of the rows; nil if the entry was changed meanwhile.
   private func add(
-    _ part: LoadPart<Value>, by store: Store, to write: inout PendingWrite
+    _ part: LoadPart<Value>, by store: Store, to write: inout WriteBatch
   ) throws(StoreError) -> Int? {
     let now = clock.now()
     switch part.reply?.content {
@@ -185,7 +185,7 @@ extension CacheCore {
         of: self, lifetime: lifetime, validator: validator, tags: tags, savedAt: now)
       let tagBytes = fields.tags?.all.map(Array.init) ?? []
       context.loads.add(tags: tagBytes, to: part.key, part.ticket)
-      let valid = write.rows.require(part.key.bytes, .valid(part.ticket))
+      let valid = write.require(part.key.bytes, .valid(part.ticket))
       try add(value, under: part.key, savedAt: now, fields: fields, if: valid, to: &write)
       return valid
     case .unchanged(let lifetime, let validator)?:
@@ -198,7 +198,7 @@ extension CacheCore {
         part.ticket.revoke()
         return nil
       }
-      let same = write.rows.require(
+      let same = write.require(
         part.key.bytes, .validUnchanged(part.ticket, since: record.sequence, in: Record.stamp))
       buffer.withBytes { bytes in
         addRestamped(
@@ -207,10 +207,10 @@ extension CacheCore {
       }
       return same
     case .absent?:
-      let valid = write.rows.require(part.key.bytes, .valid(part.ticket))
+      let valid = write.require(part.key.bytes, .valid(part.ticket))
       // Another load may have saved an entry, or be about to.
       if part.found.hasRecord || !context.loads.isAlone(part.key) {
-        write.rows.remove(part.key.bytes.span.bytes, if: valid)
+        write.remove(part.key.bytes.span.bytes, if: valid)
       }
       return valid
     case .unsaved?, nil: return nil

@@ -68,9 +68,9 @@ private struct RangeRemoval {
 
   /// Removes a key that is never put: a commit without effect, for its sequence.
   private func commitBeginning() throws(StoreError) -> UInt64 {
-    var write = PendingWrite()
+    var write = WriteBatch()
     let key = Metadata.beginning
-    write.rows.remove(key.span.bytes)
+    write.remove(key.span.bytes)
     return try context.commit(&write).sequence
   }
 

@@ -27,7 +27,7 @@ struct RecordChanges: ~Copyable {
 
   private let context: StoreContext
   private let freesRoom: Bool
-  private var write = PendingWrite()
+  private var write = WriteBatch()
   private var changes: [Change] = []
   private var buffer = ValueBuffer()
   private var following = FollowingCursor()
@@ -43,11 +43,11 @@ struct RecordChanges: ~Copyable {
     self.freesRoom = freesRoom
   }
 
-  var isEmpty: Bool { write.rows.isEmpty }
+  var isEmpty: Bool { write.isEmpty }
 
   /// Whether there are enough changes for a batch.
   var isFull: Bool {
-    changes.count >= Self.maximumChanges || write.rows.bytes.count >= Self.maximumBytes
+    changes.count >= Self.maximumChanges || write.bytes.count >= Self.maximumBytes
   }
 }
 
@@ -139,10 +139,10 @@ extension RecordChanges {
   /// `body` adds rows under the condition whose index it is given.
   mutating func add(
     _ change: Change, if condition: WriteBatch.Condition,
-    _ body: (inout PendingWrite, _ requirement: Int) -> Void
+    _ body: (inout WriteBatch, _ requirement: Int) -> Void
   ) {
     changes.append(change)
-    body(&write, write.rows.require(change.key, condition))
+    body(&write, write.require(change.key, condition))
   }
 
   /// Adds the removal of the record under `key`; `bytes` is the size of both.
@@ -150,13 +150,13 @@ extension RecordChanges {
     _ key: [UInt8], bytes: Int, if condition: WriteBatch.Condition, _ cause: RemovalCause
   ) {
     add(Change(key: key, bytes: bytes, cause: cause), if: condition) { write, requirement in
-      write.rows.remove(key.span.bytes, if: requirement, note: cause.rawValue)
+      write.remove(key.span.bytes, if: requirement, note: cause.rawValue)
     }
   }
 
   /// Adds a row of the store's own to the batch, without a condition.
   mutating func putMetadata(_ body: [UInt8], under key: [UInt8]) {
-    write.rows.putMetadata(body, under: key)
+    write.putMetadata(body, under: key)
   }
 
   /// Commits the changes, so that there are none left to commit.
@@ -165,8 +165,8 @@ extension RecordChanges {
   ///   changed.
   mutating func commit() throws(StoreError) -> (applied: [Change], changed: [Change]) {
     following = FollowingCursor()
-    write.rows.isAlwaysAdmitted = freesRoom
-    write.rows.writeCountBeforeReading = hasReadByCursor ? nil : countBeforeLookups
+    write.isAlwaysAdmitted = freesRoom
+    write.writeCountBeforeReading = hasReadByCursor ? nil : countBeforeLookups
     let failed = try context.commit(&write, freesRoom ? .processCrash : nil).failed
     var (applied, changed): ([Change], [Change]) = ([], [])
     for (index, change) in changes.enumerated() {

@@ -351,7 +351,7 @@ extension Registry {
   ///
   /// Returns false if a condition of the write did not hold: nothing was written or cleared.
   mutating func commit(
-    _ write: inout PendingWrite, clearing clearings: [Batch.Clearing], at now: Date
+    _ write: inout WriteBatch, clearing clearings: [Batch.Clearing], at now: Date
   ) throws(StoreError) -> Bool {
     var retired: [UInt64] = []
     var renumbered: [Observations.Renumbering] = []
@@ -366,13 +366,13 @@ extension Registry {
       guard let id = clearing.ids.last else { continue }
       renumbered.append(Observations.Renumbering(from: ids, to: id))
       let registration = clearing.cache.registration(id: id)
-      try Self.add(registration, named: clearing.cache.name, to: &write.rows)
+      try Self.add(registration, named: clearing.cache.name, to: &write)
     }
-    write.rows.putMetadata(nextID, under: Metadata.nextID)
-    write.rows.isClearing = true
+    write.putMetadata(nextID, under: Metadata.nextID)
+    write.isClearing = true
     context.observations.expectClear(of: renumbered)
     defer { context.observations.expectClear(of: []) }
-    for id in retired { write.rows.putMetadata([], under: Metadata.reclaim(id)) }
+    for id in retired { write.putMetadata([], under: Metadata.reclaim(id)) }
     guard try context.commit(&write, .powerLoss, at: now).failed.isEmpty else {
       accounting.close(clearings.flatMap(\.ids))
       return false

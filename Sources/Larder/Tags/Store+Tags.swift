@@ -24,13 +24,13 @@ extension Store {
   /// - Complexity: One append, shared with concurrent writers, and one fsync.
   public func invalidate(tag: String, durability: Durability = .powerLoss) throws {
     let tag = try Tags.bytes(of: tag)
-    var write = PendingWrite()
+    var write = WriteBatch()
     let key = Metadata.tag(tag)
-    write.rows.put(key.span.bytes, stamp: InvalidatedTags.stamp) {
+    write.put(key.span.bytes, stamp: InvalidatedTags.stamp) {
       $0.append(zeros: InvalidatedTags.stamp.end)
     }
     // It must be possible on a full disk, as a removal is.
-    write.rows.mayUseReserve = true
+    write.mayUseReserve = true
     try context.engine.checkOpen()
     try context.invalidatedTags.invalidating(tag) { () throws(StoreError) in
       try context.commit(&write, durability)
