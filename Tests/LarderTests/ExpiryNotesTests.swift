@@ -1,4 +1,5 @@
 import Foundation
+import LarderBytes
 import LarderTestSupport
 import LarderTesting
 import Testing
@@ -115,6 +116,45 @@ import Testing
       try fixture.reopen()
       #expect(fixture.store.context.notes.isComplete)
       #expect(try fixture.store.cache("cache", of: Int.self).value(for: "a") == 1)
+    }
+  }
+
+  @Test(
+    "A note that a scan adds while packs are being written is in the next ones.",
+    arguments: [true, false])
+  func notedDuringWrite(isCommitted: Bool) throws {
+    let fixture = try Fixture(.memory)
+    defer { fixture.end() }
+    let cache = try fixture.store.cache("cache", of: Int.self)
+    for number in 0..<1000 { try cache.save(number, for: "\(number)") }
+
+    let notes = ExpiryNotes()
+    try notes.read(from: fixture.engine, isIntact: false)
+    let records = EngineRange(prefix: [KeySpace.records.rawValue])
+    let cursor = try fixture.engine.headCursor(over: records)
+    func noteNext() throws {
+      try #require(try cursor.next())
+      cursor.withEntry { key, head in _ = notes.note(found: head, under: key) }
+    }
+    for _ in 0..<999 { try noteNext() }
+    #expect(try packedKeys(of: notes, isCommitted, whileWriting: noteNext) == 999)
+    #expect(try packedKeys(of: notes, true) {} == (isCommitted ? 1 : 1000))
+  }
+
+  /// Lets a write put all notes into packs; returns how many it puts.
+  private func packedKeys(
+    of notes: ExpiryNotes, _ isCommitted: Bool, whileWriting body: () throws -> Void
+  ) throws -> Int {
+    var rows = WriteBatch()
+    notes.requestPacks(closing: false)
+    notes.contribute(to: &rows)
+    try body()
+    notes.ended(didCommit: isCommitted)
+    return rows.bytes.withBytes { bytes in
+      rows.rows.reduce(0) { count, row in
+        guard let pack = NotePack(key: [UInt8](bytes[row.key]).span.bytes) else { return count }
+        return count + (pack.forEachKey(in: [UInt8](bytes[row.value]).span.bytes) { _ in } ?? 0)
+      }
     }
   }
 

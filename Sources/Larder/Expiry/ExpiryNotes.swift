@@ -56,6 +56,10 @@ package final class ExpiryNotes: Sendable {
     var pending: [Bucket: KeyList] = [:]
     var pendingCount = 0
     var pendingBytes = 0
+    /// The notes in the packs of a write that has not ended.
+    ///
+    /// A scan may note further records before it ends.
+    var packing: [Bucket: KeyList] = [:]
     var mark = Mark()
     /// Nil if there is none, or the one that is there must be replaced.
     var markOnDisk: Mark?
@@ -329,6 +333,22 @@ extension ExpiryNotes.State {
     }
   }
 
+  /// Takes the notes out of memory that a write puts into packs.
+  fileprivate mutating func beginPacking() {
+    swap(&packing, &pending)
+    (pendingCount, pendingBytes) = (0, 0)
+  }
+
+  /// Puts the notes back into memory whose write has failed.
+  fileprivate mutating func takeBackPacking() {
+    for (bucket, keys) in packing {
+      for index in 0..<keys.count { pending[bucket, default: KeyList()].append(keys[index]) }
+      pendingCount += keys.count
+      pendingBytes += keys.byteCount
+    }
+    packing.removeAll(keepingCapacity: true)
+  }
+
   /// Sorts the notes in memory, each once.
   private mutating func sortPending() {
     (pendingCount, pendingBytes) = (0, 0)
@@ -369,6 +389,7 @@ extension ExpiryNotes {
       // The records of this write are noted only once it has ended.
       mark.isClosed = task == .closing && state.isComplete && !hasRecords
       state.task = .none
+      if !packs.isEmpty { state.beginPacking() }
       if !packs.isEmpty || mark != state.markOnDisk {
         mark.put(in: &rows)
         state.contributed = Contribution(
@@ -387,8 +408,7 @@ extension ExpiryNotes {
       if didCommit {
         for pack in contributed.packs { state.lower(pack.cacheID, to: pack.bucket) }
         if !contributed.packs.isEmpty {
-          state.pending.removeAll(keepingCapacity: true)
-          (state.pendingCount, state.pendingBytes) = (0, 0)
+          state.packing.removeAll(keepingCapacity: true)
           state.packedBytes += contributed.bytes
           if state.isRemaking || state.packedBytes >= Self.leastExcess {
             isScanDue.store(true, ordering: .relaxed)
@@ -397,6 +417,7 @@ extension ExpiryNotes {
         if state.isComplete { state.mark.noted = contributed.mark.noted }
         state.markOnDisk = contributed.mark
       } else {
+        state.takeBackPacking()
         state.require(contributed.task)
       }
       let isDone = state.task == .none && state.mark == state.markOnDisk && !state.isFull
@@ -448,8 +469,11 @@ extension ExpiryNotes {
 
   func due(at lastBucket: Int64) -> Due {
     state.withLock { state in
-      let pending = state.pending.keys.lazy.filter { $0.end <= lastBucket }.map(\.cacheID)
-      return Due(pending: Set(pending), earliest: state.earliest, lastBucket: lastBucket)
+      let due = [state.pending, state.packing].map { notes in
+        notes.keys.lazy.filter { $0.end <= lastBucket }.map(\.cacheID)
+      }
+      return Due(
+        pending: Set(due.joined()), earliest: state.earliest, lastBucket: lastBucket)
     }
   }
 
