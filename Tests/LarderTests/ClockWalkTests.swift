@@ -76,7 +76,7 @@ import Testing
 
   /// Removes the entries that a sweep deleted from the model; all of them must have expired.
   ///
-  /// An entry may be deleted before its bucket has ended, through an earlier row of its key.
+  /// An entry may be deleted before it must be, through an earlier note of its key.
   private func takeMissing(
     from model: inout Model, _ cache: Cache<String, Int>, _ place: Comment
   ) throws -> Set<String> {
@@ -115,7 +115,7 @@ private struct Model {
   static let fresh = 432_000.0
   static let stale = 172_800.0
   /// A 64th of both.
-  private static let bucket = 9450.0
+  private static let delay = 9450.0
 
   var entries: [String: (value: Int, savedAt: Date)] = [:]
   /// The uptimes, in seconds, at which background sweeps read the clock since the store was opened,
@@ -134,15 +134,10 @@ private struct Model {
     return Set(entries.keys.filter { kind(of: $0, at: now) == "expired" })
   }
 
-  /// The keys of expired entries whose bucket has ended.
+  /// The keys of entries that a sweep must delete: they expired a 64th of the lifetime ago.
   func due(at now: Date) -> Set<String> {
-    expired(at: now).filter { key in
-      guard let savedAt = entries[key]?.savedAt else { return false }
-      let isDate = savedAt.timeIntervalSinceReferenceDate.isFinite
-      let end = (isDate ? savedAt + Self.fresh : .distantPast) + Self.stale
-      let bucket = (end.timeIntervalSinceReferenceDate / Self.bucket).rounded(.up) * Self.bucket
-      return bucket <= now.timeIntervalSinceReferenceDate
-    }
+    guard now.timeIntervalSinceReferenceDate.isFinite else { return [] }
+    return Set(entries.keys.filter { kind(of: $0, at: now - Self.delay) == "expired" })
   }
 
   /// Notes that a background sweep read the clock; returns whether it may delete, and whether it
