@@ -28,15 +28,12 @@ let package = Package(
   targets: [
     // The layers, bottom to top. A target may import only the targets above it in this list.
     .target(
-      name: "CLarderLevelDB",
+      name: "CLarder",
       linkerSettings: [.linkedLibrary("leveldb"), .linkedLibrary("snappy")]),
-    .target(name: "CLarderSystem"),
-    .target(name: "LarderBytes"),
-    .target(name: "LarderCoding", dependencies: ["LarderBytes"]),
     .target(
       name: "Larder",
       dependencies: [
-        "CLarderLevelDB", "CLarderSystem", "LarderCoding", "LarderBytes",
+        "CLarder",
         .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Logging"])),
         .product(
           name: "CoreMetrics", package: "swift-metrics", condition: .when(traits: ["Metrics"])),
@@ -50,12 +47,12 @@ let package = Package(
     .target(
       name: "LarderTesting",
       dependencies: [
-        "Larder", "LarderFeeds", "LarderBytes",
+        "Larder", "LarderFeeds",
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ]),
     .target(
       name: "LarderInspection",
-      dependencies: ["Larder", "LarderCoding", "LarderBytes", "CLarderLevelDB"]),
+      dependencies: ["Larder", "CLarder"]),
     .executableTarget(
       name: "kvinspect",
       dependencies: [
@@ -114,7 +111,7 @@ let package = Package(
     .executableTarget(
       name: "CrashWorker",
       dependencies: [
-        "Larder", "LarderBytes", "LarderTesting", "LarderTestSupport",
+        "Larder", "LarderTesting", "LarderTestSupport",
       ],
       path: "Tests/CrashWorker"),
     // Types to encode: one for each way in which a type can encode itself.
@@ -123,33 +120,33 @@ let package = Package(
     // specimens, and to the models of LarderTests.
     .executableTarget(
       name: "payload-digest",
-      dependencies: ["Larder", "LarderCoding", "LarderBytes", "LarderTestSupport"],
+      dependencies: ["Larder", "LarderTestSupport"],
       path: "Tests/PayloadDigest"),
     // Counts allocations, in a separate process.
     .target(name: "LarderAllocationCount", path: "Tests/AllocationCount"),
     .executableTarget(
       name: "AllocationWorker",
       dependencies: [
-        "Larder", "LarderCoding", "LarderBytes", "LarderAllocationCount", "LarderTestSupport",
+        "Larder", "LarderAllocationCount", "LarderTestSupport",
         "Specimens",
       ],
       path: "Tests/AllocationWorker"),
     .testTarget(
       name: "LarderEngineTests",
       dependencies: [
-        "Larder", "LarderBytes", "LarderTestSupport", "LarderEngineSupport", "SimulatedDisk",
+        "Larder", "LarderTestSupport", "LarderEngineSupport", "SimulatedDisk",
         "CSimulatedDisk", "CrashWorker", "AcceptanceRows",
       ]),
     .testTarget(
       name: "LarderCodingTests",
       dependencies: [
-        "LarderCoding", "LarderBytes", "LarderTestSupport", "Specimens", "AllocationWorker",
+        "Larder", "LarderTestSupport", "Specimens", "AllocationWorker",
       ],
       exclude: ["Fixtures"]),
     .testTarget(
       name: "LarderTests",
       dependencies: [
-        "Larder", "LarderCoding", "LarderBytes", "LarderTesting",
+        "Larder", "LarderTesting",
         "LarderTestSupport", "LarderEngineSupport", "AcceptanceRows", "SimulatedDisk",
         "CrashWorker", "AllocationWorker", "Specimens",
       ],
@@ -157,7 +154,7 @@ let package = Package(
     .testTarget(
       name: "LarderInspectionTests",
       dependencies: [
-        "LarderInspection", "Larder", "LarderCoding", "LarderBytes",
+        "LarderInspection", "Larder",
         "LarderTesting", "LarderTestSupport", "CrashWorker", "kvinspect",
       ],
       exclude: ["Snapshots"]),
@@ -165,14 +162,14 @@ let package = Package(
       name: "LarderFeedsTests",
       dependencies: [
         .product(name: "HTTPTypes", package: "swift-http-types"),
-        "LarderFeeds", "Larder", "LarderCoding", "LarderBytes", "LarderTesting",
+        "LarderFeeds", "Larder", "LarderTesting",
         "LarderTestSupport", "LarderEngineSupport", "AcceptanceRows", "SimulatedDisk",
         "FeedServer", "feeds",
       ]),
     .testTarget(
       name: "DirectCodingGeneratorTests",
       dependencies: [
-        "DirectCodingGenerator", "generate-direct-coding", "Larder", "LarderCoding", "LarderBytes",
+        "DirectCodingGenerator", "generate-direct-coding", "Larder",
         "LarderTestSupport",
       ]),
 
@@ -184,7 +181,7 @@ let package = Package(
 )
 
 // The same compiler settings for every Swift target.
-let targetsInC: Set = ["CLarderLevelDB", "CLarderSystem", "CSimulatedDisk"]
+let targetsInC: Set = ["CLarder", "CSimulatedDisk"]
 for target in package.targets where target.type != .plugin && !targetsInC.contains(target.name) {
   target.swiftSettings = [
     .enableUpcomingFeature("ExistentialAny"),

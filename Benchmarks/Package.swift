@@ -9,14 +9,9 @@ let package = Package(
   dependencies: [.package(url: "https://github.com/groue/GRDB.swift", exact: "7.10.0")],
   targets: [
     .target(
-      name: "CLarderLevelDB",
+      name: "CLarder",
       linkerSettings: [.linkedLibrary("leveldb"), .linkedLibrary("snappy")]),
-    .target(name: "CLarderSystem"),
-    .target(name: "LarderBytes"),
-    .target(name: "LarderCoding", dependencies: ["LarderBytes"]),
-    .target(
-      name: "Larder",
-      dependencies: ["CLarderLevelDB", "CLarderSystem", "LarderCoding", "LarderBytes"]),
+    .target(name: "Larder", dependencies: ["CLarder"]),
 
     .target(name: "RawLevelDB", linkerSettings: [.linkedLibrary("leveldb")]),
     .target(
@@ -27,19 +22,19 @@ let package = Package(
     .executableTarget(
       name: "larder-bench",
       dependencies: [
-        "Larder", "LarderCoding", "LarderBytes", "RawLevelDB", "Peers",
+        "Larder", "RawLevelDB", "Peers",
         .product(name: "GRDB", package: "GRDB.swift"),
       ]),
     // Its folder `Values` links to the values of the coding suite.
     .executableTarget(
-      name: "larder-counts", dependencies: ["Larder", "LarderCoding", "LarderBytes"]),
+      name: "larder-counts", dependencies: ["Larder"]),
   ],
   swiftLanguageModes: [.v6],
   cxxLanguageStandard: .cxx17
 )
 
 // The same compiler settings as in the repository's manifest.
-let cxxTargets = ["CLarderLevelDB", "CLarderSystem", "RawLevelDB", "Peers"]
+let cxxTargets = ["CLarder", "RawLevelDB", "Peers"]
 for target in package.targets where !cxxTargets.contains(target.name) {
   target.swiftSettings = [
     .enableUpcomingFeature("ExistentialAny"),

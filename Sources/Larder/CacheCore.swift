@@ -1,6 +1,4 @@
 import Foundation
-import LarderBytes
-import LarderCoding
 import Synchronization
 
 /// An open cache of any type, as the store keeps it.

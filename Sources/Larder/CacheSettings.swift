@@ -1,5 +1,3 @@
-import LarderCoding
-
 /// The settings of an open cache that another opening of it must match.
 struct CacheSettings {
   /// A type, compared by identity.

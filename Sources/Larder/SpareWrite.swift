@@ -1,4 +1,3 @@
-import LarderBytes
 import Synchronization
 
 /// The memory of a save that has ended, for the next one.

@@ -1,5 +1,3 @@
-import LarderBytes
-
 /// The part that a store takes in its engine's commits: counting, noting what expires, notifying,
 /// and following a reopened database.
 final class StoreParticipant: CommitParticipant {

@@ -1,5 +1,3 @@
-import LarderBytes
-
 /// What a server calls a version of a value, such as an HTTP `ETag` or `Last-Modified`.
 ///
 /// ```swift

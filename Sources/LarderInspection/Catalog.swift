@@ -1,6 +1,5 @@
 import Foundation
 import Larder
-import LarderBytes
 
 /// A cache found in a store: its registration, or only its number if there is none.
 struct KnownCache: Sendable {

@@ -1,7 +1,5 @@
 import Foundation
 import Larder
-import LarderBytes
-import LarderCoding
 
 /// The state of a record at one moment.
 package enum RecordState: String, Sendable, CaseIterable {

@@ -1,6 +1,5 @@
 package import Foundation
 import Larder
-import LarderCoding
 
 /// A value to be set in a store.
 package struct NewValue: Sendable {

@@ -1,5 +1,4 @@
 import Larder
-import LarderBytes
 
 /// What a scan reads of payloads.
 enum PayloadReading {

@@ -14,7 +14,6 @@
 
 import Foundation
 import Larder
-import LarderBytes
 
 /// A part of a store that is damaged or not supported.
 struct Problem {

@@ -1,5 +1,4 @@
 public import Larder
-import LarderBytes
 
 extension Cache {
   /// Damages the entry of a key: changes a byte of what is stored, without its checksum.

@@ -7,8 +7,6 @@
 import Foundation
 import Larder
 import LarderAllocationCount
-import LarderBytes
-import LarderCoding
 
 @main
 struct AllocationWorker {

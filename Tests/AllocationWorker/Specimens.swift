@@ -1,6 +1,4 @@
 import Foundation
-import LarderBytes
-import LarderCoding
 package import Larder
 package import Specimens
 

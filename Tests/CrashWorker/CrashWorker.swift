@@ -1,7 +1,6 @@
 // The second process of the tests, which holds a store, tries to open one, or writes until it is
 // killed. It reports line by line on standard output, unbuffered.
 
-import LarderBytes
 import Larder
 import LarderTestSupport
 

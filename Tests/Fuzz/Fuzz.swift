@@ -5,7 +5,7 @@
 // payload. From 128 on it is the length of the shapes (2 bytes), the tagged value and the shapes,
 // so that the fuzzer can make a value longer without changing the payload's size field.
 
-@testable import LarderCoding
+@testable import Larder
 
 /// Checks one input, and ends the process if a property does not hold.
 @_cdecl("LLVMFuzzerTestOneInput")

@@ -1,7 +1,5 @@
 import Foundation
-import LarderBytes
-
-@testable import LarderCoding
+@testable import Larder
 
 /// Decodes a whole payload with the containers of a `Decoder`, as types do.
 ///

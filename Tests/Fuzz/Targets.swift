@@ -1,7 +1,5 @@
 import Foundation
-import LarderBytes
-
-@testable import LarderCoding
+@testable import Larder
 
 /// A type to decode payloads to, and the properties that must hold.
 ///

@@ -5,7 +5,6 @@
 // reader is also given parts of a file that are put together with the right ones.
 
 import Foundation
-import LarderBytes
 import Larder
 import LarderInspection
 

@@ -1,8 +1,7 @@
 import Foundation
-import LarderBytes
+@testable import Larder
 import Testing
 
-@testable import LarderCoding
 @testable import Specimens
 
 func encoded(_ value: some Encodable) throws -> [UInt8] {

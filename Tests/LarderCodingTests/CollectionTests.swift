@@ -2,7 +2,7 @@ import Foundation
 import LarderTestSupport
 import Testing
 
-@testable import LarderCoding
+@testable import Larder
 
 /// Maps and sets are decoded without a container, and as by one.
 @Suite struct CollectionTests {

@@ -3,7 +3,7 @@ import LarderTestSupport
 import Synchronization
 import Testing
 
-@testable import LarderCoding
+@testable import Larder
 @testable import Specimens
 
 /// Payloads hand out the same decoders and containers again, which a type may keep.

@@ -1,8 +1,7 @@
 import Foundation
-import LarderBytes
+@testable import Larder
 import Testing
 
-@testable import LarderCoding
 @testable import Specimens
 
 /// Lists and objects nested deeper than 128 levels are refused at once.

@@ -1,10 +1,9 @@
 import Foundation
-import LarderBytes
+@testable import Larder
 import LarderTestSupport
 import Synchronization
 import Testing
 
-@testable import LarderCoding
 @testable import Specimens
 
 /// Encoders and containers that types request, keep and use in unusual ways.

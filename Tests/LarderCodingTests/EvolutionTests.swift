@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import LarderCoding
+@testable import Larder
 @testable import Specimens
 
 /// A type may change in the ways that JSON allows, and errors name the path.

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import LarderCoding
+@testable import Larder
 
 /// The payloads have the documented format.
 @Suite struct PayloadFormatTests {

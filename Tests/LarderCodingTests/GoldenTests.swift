@@ -1,9 +1,8 @@
 import Foundation
-import LarderBytes
+@testable import Larder
 import LarderTestSupport
 import Testing
 
-@testable import LarderCoding
 @testable import Specimens
 
 /// Payloads on users' disks stay readable, and the coder still writes the same bytes.

@@ -2,7 +2,7 @@ import Foundation
 import LarderTestSupport
 import Testing
 
-@testable import LarderCoding
+@testable import Larder
 @testable import Specimens
 
 /// Any bytes are decoded or refused, without a trap, a hang or an excessive allocation.

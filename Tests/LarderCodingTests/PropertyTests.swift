@@ -2,7 +2,7 @@ import Foundation
 import LarderTestSupport
 import Testing
 
-@testable import LarderCoding
+@testable import Larder
 @testable import Specimens
 
 /// Random values of a type with fields of every kind round-trip.

@@ -1,9 +1,8 @@
 import Foundation
-import LarderBytes
+@testable import Larder
 import LarderTestSupport
 import Testing
 
-@testable import LarderCoding
 @testable import Specimens
 
 /// Values of every shape of type round-trip.

@@ -1,9 +1,8 @@
-import LarderBytes
+@testable import Larder
 import LarderTestSupport
 import Synchronization
 import Testing
 
-@testable import LarderCoding
 @testable import Specimens
 
 /// Streams hand out the same encoders and containers again, which a type may keep.

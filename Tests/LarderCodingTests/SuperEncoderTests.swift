@@ -1,8 +1,7 @@
-import LarderBytes
+@testable import Larder
 import LarderTestSupport
 import Testing
 
-@testable import LarderCoding
 @testable import Specimens
 
 /// Super encoders, which write in the place of a field or an element.

@@ -1,10 +1,8 @@
 import Foundation
-import Larder
+@testable import Larder
 import LarderTestSupport
 import Synchronization
 import Testing
-
-@testable import LarderBytes
 
 /// No size that a file claims is allocated before it was compared with the file and the limits.
 @Suite(.timeLimit(.minutes(5))) struct ClaimedSizeTests {

@@ -1,4 +1,3 @@
-import LarderBytes
 import LarderTestSupport
 import Synchronization
 import Testing

@@ -1,6 +1,5 @@
 import CSimulatedDisk
 import Foundation
-import LarderBytes
 import Larder
 import LarderTestSupport
 import Testing

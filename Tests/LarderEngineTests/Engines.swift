@@ -1,4 +1,3 @@
-import LarderBytes
 import Larder
 import LarderTestSupport
 import Testing

@@ -91,7 +91,7 @@ import Testing
   @Test("The shim has no call for snapshots.")
   func noSnapshots() throws {
     let package = URL(filePath: #filePath).appending(path: "../../..").standardizedFileURL
-    let shim = package.appending(path: "Sources/CLarderLevelDB")
+    let shim = package.appending(path: "Sources/CLarder")
     let names = try #require(FileManager.default.enumerator(atPath: shim.path)).allObjects
     let sources = names.compactMap { $0 as? String }.filter {
       $0.hasSuffix(".h") || $0.hasSuffix(".cc")

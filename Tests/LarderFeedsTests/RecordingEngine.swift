@@ -1,5 +1,4 @@
 import Larder
-import LarderBytes
 import LarderTesting
 import Synchronization
 

@@ -1,7 +1,5 @@
 import Foundation
 import Larder
-import LarderBytes
-import LarderCoding
 import LarderTestSupport
 import Testing
 

@@ -1,5 +1,4 @@
 import Foundation
-import LarderBytes
 import Larder
 
 /// A LevelDB database that is written byte by byte, as another program's library may write it.

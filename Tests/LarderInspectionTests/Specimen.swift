@@ -1,6 +1,5 @@
 import Foundation
 import Larder
-import LarderBytes
 import LarderInspection
 import LarderTestSupport
 import LarderTesting

@@ -1,5 +1,4 @@
 import Foundation
-import LarderBytes
 import LarderEngineSupport
 import LarderTesting
 import Synchronization

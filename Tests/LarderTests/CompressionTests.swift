@@ -1,7 +1,5 @@
 import AcceptanceRows
 import Foundation
-import LarderBytes
-import LarderCoding
 import LarderTestSupport
 import LarderTesting
 import Testing

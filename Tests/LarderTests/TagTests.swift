@@ -1,5 +1,4 @@
 import Foundation
-import LarderBytes
 import LarderTestSupport
 import LarderTesting
 import Synchronization

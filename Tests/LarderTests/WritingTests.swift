@@ -1,6 +1,5 @@
 import AcceptanceRows
 import Foundation
-import LarderBytes
 import LarderTesting
 import Testing
 

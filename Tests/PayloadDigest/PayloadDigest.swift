@@ -1,7 +1,5 @@
 import Foundation
 import Larder
-import LarderBytes
-import LarderCoding
 import LarderTestSupport
 
 // Prints digests of the payloads of random values: `payload-digest [COUNT [SEED]]`.

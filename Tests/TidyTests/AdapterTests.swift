@@ -41,7 +41,7 @@ import Testing
   @Test(
     "The storage rule detects a bad line.",
     arguments: [
-      "import LarderBytes", "let e = LevelDBEngine()", "JSONDecoder().decode(A.self, from: b)",
+      "let b = ByteBuffer()", "let e = LevelDBEngine()", "JSONDecoder().decode(A.self, from: b)",
       "FileManager.default", "URL(filePath: \"a\")", "try Data(contentsOf: url)",
     ])
   func storageViolations(line: String) {
@@ -56,7 +56,7 @@ enum Adapters {
 
   static let storage = Rule.bans(
     [
-      "LarderBytes", "LarderCoding", "LevelDBEngine", "JSONDecoder", "JSONEncoder", "FileManager",
+      "ByteBuffer", "Binary", "LevelDBEngine", "JSONDecoder", "JSONEncoder", "FileManager",
       "FileHandle", "filePath", "contentsOf",
     ], because: "a loader returns a model; only the store uses the engine, coders and files")
 }

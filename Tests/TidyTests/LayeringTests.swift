@@ -22,16 +22,21 @@ import Testing
     #expect(targets.subtracting(Layers.table.keys) == [])
   }
 
-  @Test("Only the engine and its benchmark opponent import the shim.")
+  @Test("Only the engine and its benchmark opponent import the C code.")
   func shim() {
     Layers.shimImport.expectHolds(in: tree.files(under: "Sources"))
   }
 
-  @Test("The engine names no type of the layers above it in its module.")
-  func engine() {
-    let engine = tree.files(under: Layers.engine)
-    let above = tree.files(under: "Sources/Larder").filter { !$0.isUnder(Layers.engine) }
-    Layers.uses(ofTypesIn: above, insteadOf: engine).expectHolds(in: engine)
+  @Test("A layer within `Larder` names no type of other folders, but those that it may know.")
+  func folders() {
+    for (folder, known) in Layers.folders {
+      let own = tree.files(under: folder)
+      let others = tree.files(under: "Sources/Larder").filter { file in
+        !([folder] + known).contains(where: file.isUnder)
+      }
+      #expect(!own.isEmpty, "\(folder)")
+      Layers.uses(ofTypesIn: others, insteadOf: own).expectHolds(in: own)
+    }
   }
 
   @Test("Only the shim and the simulated disk include LevelDB's headers.")
@@ -43,9 +48,7 @@ import Testing
   @Test("The inner layers declare nothing public.")
   func innerLayers() {
     Layers.nothingPublic.expectHolds(
-      in: ["LarderBytes", "LarderCoding", "Larder/Engine"].flatMap {
-        tree.files(under: "Sources/\($0)")
-      })
+      in: Layers.folders.flatMap { tree.files(under: $0.folder) })
   }
 
   // MARK: - The rules detect violations
@@ -54,9 +57,9 @@ import Testing
     "The table's rule detects a foreign import.",
     arguments: [
       ("Sources/Larder/a.swift", "import ArgumentParser"),
-      ("Sources/LarderCoding/a.swift", "package import Larder"),
-      ("Sources/LarderFeeds/a.swift", "internal import LarderCoding"),
-      ("Sources/LarderBytes/a.swift", "@testable import struct Larder.Entry"),
+      ("Sources/DirectCodingGenerator/a.swift", "package import Larder"),
+      ("Sources/LarderFeeds/a.swift", "internal import CLarder"),
+      ("Sources/CLarder/a.swift", "@testable import struct Larder.Entry"),
       ("Sources/Unheard/a.swift", "public import Larder"),
     ])
   func foreignImports(path: String, line: String) {
@@ -74,12 +77,12 @@ import Testing
     #expect(order.lines(brokenBy: "import B", at: "Sources/A/a.swift") == [1])
   }
 
-  @Test("The engine's rule detects a type that is declared above it.")
-  func engineViolations() {
+  @Test("The rule for folders detects a type that is declared elsewhere.")
+  func folderViolations() {
     let store = SourceFile(
       path: "Sources/Larder/Store.swift",
       text: "public final class Store {\n  enum Part {}\n}\nprivate struct Own {}\nstruct Entry {}")
-    let path = Layers.engine + "/a.swift"
+    let path = "Sources/Larder/Engine/a.swift"
     let engine = SourceFile(path: path, text: "struct Row {\n  struct Entry {}\n}")
     let rule = Layers.uses(ofTypesIn: [store], insteadOf: [engine])
     let uses = "let a = Store.self\n// Store\nlet b = StoreFiles()"
@@ -87,9 +90,9 @@ import Testing
     #expect(rule.lines(brokenBy: "Own()\nPart()\nEntry()", at: path) == [])
   }
 
-  @Test("The shim's rule detects an import outside of its folder.")
+  @Test("The rule for the C code detects an import outside of the engine.")
   func shimViolations() {
-    let line = "import CLarderLevelDB"
+    let line = "import CLarder"
     let rule = Layers.shimImport
     #expect(rule.lines(brokenBy: line, at: "Sources/Larder/Engine/LevelDB/a.swift") == [])
     let opponent = "Sources/LarderInspection/Bench/LevelDBSide.swift"
@@ -102,7 +105,7 @@ import Testing
   func headerViolations() {
     let line = "#include <leveldb/db.h>"
     let rule = Layers.levelDBHeaders
-    #expect(rule.lines(brokenBy: line, at: "Sources/CLarderLevelDB/Database.cc") == [])
+    #expect(rule.lines(brokenBy: line, at: "Sources/CLarder/Database.cc") == [])
     #expect(rule.lines(brokenBy: line, at: "Tests/CSimulatedDisk/Env.cc") == [])
     #expect(rule.lines(brokenBy: line, at: "Tests/CTests/a.cc") == [1])
   }
@@ -119,16 +122,11 @@ enum Layers {
   ///
   /// Every target may import Foundation and the other system modules.
   static let table: [String: Set<String>] = [
-    "CLarderLevelDB": [],
-    "CLarderSystem": [],
-    "LarderBytes": [],
-    "LarderCoding": ["LarderBytes"],
-    "Larder": [
-      "CLarderLevelDB", "CLarderSystem", "LarderCoding", "LarderBytes", "CoreMetrics", "Logging",
-    ],
+    "CLarder": [],
+    "Larder": ["CLarder", "CoreMetrics", "Logging"],
     "LarderFeeds": ["Larder", "HTTPTypes", "HTTPTypesFoundation"],
-    "LarderInspection": ["Larder", "LarderCoding", "LarderBytes", "CLarderLevelDB"],
-    "LarderTesting": ["Larder", "LarderBytes", "LarderFeeds", "HTTPTypes"],
+    "LarderInspection": ["Larder", "CLarder"],
+    "LarderTesting": ["Larder", "LarderFeeds", "HTTPTypes"],
     "kvinspect": ["LarderInspection", "ArgumentParser"],
     "feeds": ["Larder", "LarderFeeds", "HTTPTypes", "ArgumentParser"],
     "DirectCodingGenerator": [],
@@ -160,50 +158,56 @@ enum Layers {
     }
   }
 
-  /// The layer in `Larder` that knows neither caches nor entries.
-  static let engine = "Sources/Larder/Engine"
+  /// The folders of `Larder` that know neither caches nor entries, with those that they may know.
+  static let folders: [(folder: String, known: [String])] = [
+    ("Sources/Larder/Bytes", []),
+    ("Sources/Larder/Coding", ["Sources/Larder/Bytes"]),
+    ("Sources/Larder/Engine", ["Sources/Larder/Bytes"]),
+  ]
 
-  /// Types at the top of a file above the engine, which the engine must not name.
+  /// Types at the top of a file in another folder, which a folder must not name.
   ///
-  /// Errors are the exception: the library has one type for them. A name that the engine gives to a
+  /// Errors are the exception: the library has one type for them. A name that the folder gives to a
   /// type of its own, such as `Entry` in `SortedEntries`, is not looked for.
-  static func uses(ofTypesIn above: [SourceFile], insteadOf engine: [SourceFile]) -> Rule {
-    let own = engine.flatMap(\.code).compactMap { declaredType(in: $0.drop { $0 == " " }) }
-    let types = Set(above.flatMap(\.code).compactMap(declaredType)).subtracting(own)
+  static func uses(ofTypesIn others: [SourceFile], insteadOf folder: [SourceFile]) -> Rule {
+    let own = folder.flatMap(\.code).compactMap { declaredType(in: $0.drop { $0 == " " })?.name }
+    let types = Set(
+      others.flatMap(\.code).compactMap(declaredType(in:)).filter { !$0.isPrivate }.map(\.name)
+    ).subtracting(own)
       .subtracting(["StoreError"])
     return Rule { file in
       file.code.enumerated().flatMap { line, code in
         code.split { !($0.isLetter || $0.isNumber || $0 == "_") }.map(String.init)
           .filter(types.contains)
-          .map { Finding(file, line: line, "the engine must not know \($0)") }
+          .map { Finding(file, line: line, "this folder must not know \($0)") }
       }
     }
   }
 
-  /// The type that a line declares at the top of its file; nil for a private one.
-  private static func declaredType(in line: Substring) -> String? {
+  /// The type that a line declares at the top of its file.
+  private static func declaredType(in line: Substring) -> (name: String, isPrivate: Bool)? {
     let words = line.split(separator: " ")
     let kinds: Set<Substring> = ["struct", "class", "enum", "protocol", "actor", "typealias"]
     guard line.first?.isLetter == true, let place = words.firstIndex(where: kinds.contains),
-      place + 1 < words.count, !words[..<place].contains(where: { $0.hasSuffix("private") })
+      place + 1 < words.count
     else { return nil }
-    return String(words[place + 1].prefix { $0.isLetter || $0.isNumber || $0 == "_" })
+    let name = words[place + 1].prefix { $0.isLetter || $0.isNumber || $0 == "_" }
+    return (String(name), words[..<place].contains { $0.hasSuffix("private") })
   }
 
-  /// Only the engine, and the benchmarks' direct use of LevelDB, may import the shim.
+  /// Only the engine, and the benchmarks' direct use of LevelDB, may import the C code.
   static let shimImport = Rule { file in
-    guard !file.isUnder("Sources/Larder/Engine/LevelDB"),
+    guard !file.isUnder("Sources/Larder/Engine") || file.isUnder("Sources/Larder/Engine/InMemory"),
       file.path != "Sources/LarderInspection/Bench/LevelDBSide.swift"
     else { return [] }
-    return imports(in: file).filter { $0.module == "CLarderLevelDB" }.map {
-      Finding(
-        file, line: $0.line, "only the LevelDB engine and its benchmark opponent import the shim")
+    return imports(in: file).filter { $0.module == "CLarder" }.map {
+      Finding(file, line: $0.line, "only the engine and its benchmark opponent import the C code")
     }
   }
 
   /// The simulated disk implements LevelDB's interface, so it includes LevelDB's headers, too.
   static let levelDBHeaders = Rule { file in
-    let folders = ["Sources/CLarderLevelDB", "Tests/CSimulatedDisk"]
+    let folders = ["Sources/CLarder", "Tests/CSimulatedDisk"]
     guard !file.isSwift, !folders.contains(where: file.isUnder) else { return [] }
     return file.lines.enumerated().filter { $0.element.contains("leveldb/") }.map {
       Finding(file, line: $0.offset, "only the shim and CSimulatedDisk include LevelDB's headers")
@@ -212,7 +216,7 @@ enum Layers {
 
   static let nothingPublic = Rule.bans(
     ["public", "open class", "open func", "open var", "open subscript", "open override"],
-    because: "users see one module, Larder; inner layers are 'package'")
+    because: "users see stores and caches; inner layers are 'package'")
 
   /// The names of the manifest's targets, in its order.
   static func targets(in manifest: SourceFile) -> [String] {

@@ -1,6 +1,5 @@
 import Foundation
 import Larder
-import LarderBytes
 
 /// A cache that is filled far beyond its byte budget: the budget, disk use, hit rate, and times.
 struct BudgetSuite {

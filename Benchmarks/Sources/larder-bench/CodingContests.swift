@@ -1,5 +1,5 @@
 import Foundation
-import LarderBytes
+import Larder
 
 /// The largest ratios that meet the goals: to JSON, to making the values, to copying the bytes.
 struct CodingGoals {

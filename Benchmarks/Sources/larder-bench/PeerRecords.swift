@@ -1,6 +1,5 @@
 import Foundation
 import Larder
-import LarderBytes
 
 /// Encodes values to a peer's payloads, and compares payloads with values.
 struct PeerCoder<Value: Sendable> {

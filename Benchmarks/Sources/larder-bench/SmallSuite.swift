@@ -1,6 +1,5 @@
 import Foundation
 import Larder
-import LarderBytes
 
 /// Records of a number and a text in a cache, against the same bytes in C++.
 ///

@@ -1,5 +1,4 @@
-import LarderBytes
-import LarderCoding
+import Larder
 
 /// Coding of types that the coder has no fast way for, against JSON.
 ///

@@ -1,7 +1,5 @@
 import Foundation
 import Larder
-import LarderBytes
-import LarderCoding
 
 /// Encodes or decodes one value of the benchmarks' suite `coding` again and again, without a store.
 ///

@@ -1,4 +1,3 @@
-import LarderBytes
 import Synchronization
 
 /// A cache that is counted.

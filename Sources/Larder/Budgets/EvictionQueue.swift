@@ -1,4 +1,3 @@
-import LarderBytes
 import Synchronization
 
 /// The entries of a budget, in the order in which they may be evicted.

@@ -1,4 +1,3 @@
-import LarderBytes
 import Synchronization
 
 /// How often entries were read while the store is open, up to three times.

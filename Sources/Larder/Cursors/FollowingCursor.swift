@@ -1,5 +1,3 @@
-import LarderBytes
-
 /// A cursor that follows a list of keys in their order, and reads the entries under them.
 ///
 /// Where the keys are close together, steps from one to the next take less time than a lookup for

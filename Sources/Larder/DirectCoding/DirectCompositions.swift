@@ -1,5 +1,3 @@
-import LarderCoding
-
 /// A type that holds values of another type, and is coded directly if that type is.
 protocol DirectComposition {
   /// Makes the part for the type; nil if its values are coded through `Codable`.

@@ -1,4 +1,3 @@
-import LarderCoding
 import Synchronization
 
 /// An enum that reads and writes its own cases in the binary format, several times faster than

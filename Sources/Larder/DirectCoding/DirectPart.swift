@@ -1,4 +1,3 @@
-import LarderCoding
 import Synchronization
 
 /// Writes and reads values of one type, without `Codable`.

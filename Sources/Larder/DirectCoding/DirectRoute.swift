@@ -1,6 +1,4 @@
 import Foundation
-import LarderBytes
-import LarderCoding
 import Synchronization
 
 /// Encodes and decodes values of a ``DirectCoding`` type, and arrays of them, in the binary format.

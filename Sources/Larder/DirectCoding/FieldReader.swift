@@ -1,5 +1,4 @@
 public import Foundation
-import LarderCoding
 
 /// Reads the fields of a ``DirectCoding`` or ``DirectEnum`` value.
 ///

@@ -1,6 +1,4 @@
 public import Foundation
-import LarderBytes
-import LarderCoding
 
 /// Writes the fields of a ``DirectCoding`` or ``DirectEnum`` value.
 public struct FieldWriter: ~Copyable {

@@ -1,4 +1,4 @@
-import CLarderSystem
+import CLarder
 
 /// The CRC32C of `bytes`, or of the data that `sum` was computed over followed by `bytes`.
 package func crc32c(_ bytes: UnsafeRawBufferPointer, extending sum: UInt32 = 0) -> UInt32 {

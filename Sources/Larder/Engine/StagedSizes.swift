@@ -1,5 +1,3 @@
-import LarderBytes
-
 /// The sizes of the rows staged by a write, which the engine cannot read back yet.
 struct StagedSizes {
   /// Up to this many rows are compared with each other, without a table.

@@ -1,5 +1,3 @@
-import LarderBytes
-
 /// An ordered map from bytes to bytes, which a store is built on.
 ///
 /// Keys are ordered by their bytes, as unsigned numbers, shorter first. All engines keep the same

@@ -1,5 +1,3 @@
-import LarderBytes
-
 extension WriteBatch {
   /// Throws if the batch is over ``EngineLimits`` or would change one of the engine's own rows.
   func checkLimits() throws(StoreError) {

@@ -1,5 +1,3 @@
-package import LarderBytes
-
 /// Changes that are applied together or not at all.
 ///
 /// Keys and values lie one after another in one buffer, so that a payload is encoded straight into

@@ -1,5 +1,4 @@
 import Foundation
-import LarderBytes
 import Synchronization
 
 /// The notes of a store: which records expire when.

@@ -1,5 +1,3 @@
-import LarderBytes
-
 /// User keys of one cache, one after another in one buffer.
 struct KeyList {
   private var bytes: [UInt8] = []

@@ -9,8 +9,6 @@
 //
 // This layout is on users' disks. Explained in Documentation.docc/StorageFormat.md.
 
-import LarderBytes
-
 /// A row of notes.
 package struct NotePack: Hashable, Sendable {
   package let cacheID: UInt64

@@ -1,6 +1,5 @@
 import Dispatch
 import Foundation
-import LarderBytes
 import Synchronization
 
 /// When the lifetime of an entry begins.

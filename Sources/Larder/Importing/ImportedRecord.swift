@@ -1,6 +1,4 @@
 package import Foundation
-import LarderBytes
-import LarderCoding
 
 /// A record of another store, as an import receives it.
 package struct ImportedRecord: Sendable {

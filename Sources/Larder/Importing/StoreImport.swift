@@ -1,5 +1,3 @@
-import LarderCoding
-
 /// Creates a store from records whose fields are known and whose values are encoded.
 ///
 /// The records get new sequences, in the order in which they are added. Byte counts are not

@@ -1,5 +1,3 @@
-import LarderBytes
-
 /// Collects the bytes of an encoded key.
 public struct KeyBuffer: ~Copyable {
   // Unsafe: `start` has room for `capacity` bytes. It is memory that its maker lends, or, once the

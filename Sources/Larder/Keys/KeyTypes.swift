@@ -1,5 +1,4 @@
 public import Foundation
-import LarderBytes
 
 extension String: PrefixKey {
   /// The UTF-8 bytes of a key prefix.

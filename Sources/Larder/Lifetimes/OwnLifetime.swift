@@ -1,5 +1,4 @@
 package import Foundation
-import LarderBytes
 
 /// The lifetime of a single entry, as its record keeps it: in seconds, from the date it was saved.
 package struct OwnLifetime: Sendable, Hashable {

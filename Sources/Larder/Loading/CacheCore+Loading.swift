@@ -1,5 +1,3 @@
-import LarderBytes
-
 /// A call for one or more keys, with what it needs to load them.
 ///
 /// It holds the store until the flight that it starts has ended.

@@ -1,4 +1,3 @@
-import LarderBytes
 import Synchronization
 
 /// The keys of a store that are being loaded, each with the ticket of the save that follows, and

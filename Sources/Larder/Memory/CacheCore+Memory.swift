@@ -1,5 +1,4 @@
 import Foundation
-import LarderCoding
 
 /// What a read from disk needs after its value was not found in memory.
 struct Missed {

@@ -1,5 +1,3 @@
-import LarderBytes
-
 /// A part of a ``MemoryCache``: a hash table of objects, and the queues that decide which one goes
 /// when there is no more room.
 ///

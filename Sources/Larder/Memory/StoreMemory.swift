@@ -1,4 +1,3 @@
-import LarderBytes
 import Synchronization
 
 /// The decoded values that a store has in memory, and the rules by which they agree with the disk.

@@ -1,5 +1,4 @@
 import Foundation
-import LarderBytes
 
 /// One call of ``Store/migrate(_:)``.
 ///

@@ -1,5 +1,4 @@
 package import Foundation
-import LarderCoding
 
 /// The progress of an unfinished migration, stored in a metadata row.
 package struct MigrationMark: Codable, Hashable, Sendable {

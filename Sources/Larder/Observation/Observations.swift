@@ -1,4 +1,3 @@
-import LarderBytes
 import Synchronization
 
 /// The reason for a removal, as the note of its row in a batch.

@@ -1,5 +1,3 @@
-import LarderBytes
-
 extension Cache {
   /// Removes the entries of a range of keys that were saved before the call.
   ///

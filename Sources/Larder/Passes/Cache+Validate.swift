@@ -1,5 +1,4 @@
 import Foundation
-import LarderBytes
 
 /// The result of ``Cache/validate(maxAge:)``.
 public struct ValidationReport: Sendable, Hashable {

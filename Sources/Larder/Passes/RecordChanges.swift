@@ -1,5 +1,3 @@
-import LarderBytes
-
 /// Changes to records that were read before, written in batches: each change is applied only if its
 /// record has not changed since.
 ///

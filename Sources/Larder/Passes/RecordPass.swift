@@ -1,5 +1,3 @@
-import LarderBytes
-
 /// A pass over the records of a range, each of which is kept, removed or rewritten.
 ///
 /// The owner of a pass moves it from record to record, decides about each, and commits the changes

@@ -9,8 +9,6 @@
 //
 // This layout is on users' disks. Explained in Documentation.docc/StorageFormat.md.
 
-import LarderBytes
-
 /// The first byte of a physical key.
 package enum KeySpace: UInt8, CaseIterable {
   case metadata = 0x00

@@ -9,7 +9,6 @@
 // The value under "tag/..." is a stamp instead; see Stamp.swift.
 
 package import Foundation
-import LarderBytes
 
 /// The stored description of a cache, for the store and for tools.
 package struct Registration: Codable, Hashable, Sendable {

@@ -29,7 +29,6 @@
 // one, and add a fixture. Explained in Documentation.docc/StorageFormat.md.
 
 package import Foundation
-package import LarderBytes
 
 /// A record's header, checked: what stands before the payload.
 package struct Record: Sendable, Hashable {

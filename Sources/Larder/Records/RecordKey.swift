@@ -1,5 +1,3 @@
-import LarderBytes
-
 /// The physical key of a record: the space of records, the id of the cache, the user's key.
 package struct RecordKey: Hashable, Sendable {
   package let cacheID: UInt64

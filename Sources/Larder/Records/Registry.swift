@@ -1,5 +1,4 @@
 import Foundation
-import LarderBytes
 import Synchronization
 
 /// The open caches of a store, and the allocation of cache ids.

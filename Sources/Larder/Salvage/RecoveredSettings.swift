@@ -1,5 +1,4 @@
 import Foundation
-import LarderCoding
 
 /// The settings of a cache whose registration is lost, as far as its records show them.
 ///

@@ -1,5 +1,4 @@
 import Foundation
-import LarderBytes
 
 /// Copies the readable rows of a damaged store to a new one.
 ///

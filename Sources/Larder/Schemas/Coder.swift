@@ -1,6 +1,4 @@
 public import Foundation
-package import LarderBytes
-import LarderCoding
 
 /// Encodes and decodes the values of a cache.
 ///

@@ -1,5 +1,4 @@
 import Foundation
-import LarderCoding
 
 /// The version of its value type that a cache writes, and how it reads older versions.
 ///

@@ -1,4 +1,3 @@
-import LarderBytes
 import Synchronization
 
 /// The tags that were invalidated, each with the sequence of the commit that did it.

@@ -1,5 +1,3 @@
-import LarderBytes
-
 extension Store {
   /// Ends every entry, of all caches, that was saved with a tag before.
   ///

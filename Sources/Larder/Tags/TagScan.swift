@@ -1,5 +1,3 @@
-import LarderBytes
-
 /// A scan that deletes the entries of invalidated tags, and then forgets the tags.
 ///
 /// Notes do not name these entries, so the scan visits every record of the caches that

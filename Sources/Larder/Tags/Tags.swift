@@ -1,5 +1,4 @@
 import Foundation
-import LarderBytes
 
 /// The tags of an entry, as its record keeps them: their number in one byte, and of each tag the
 /// length in one byte and the bytes.

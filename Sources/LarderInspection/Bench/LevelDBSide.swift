@@ -1,4 +1,4 @@
-import CLarderLevelDB
+import CLarder
 import Foundation
 import Larder
 

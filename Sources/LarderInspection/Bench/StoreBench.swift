@@ -1,6 +1,5 @@
 import Foundation
 import Larder
-import LarderBytes
 
 /// The measured times of a cache.
 struct CacheTimes {

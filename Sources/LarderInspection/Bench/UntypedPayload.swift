@@ -1,6 +1,5 @@
 import Foundation
-import LarderBytes
-import LarderCoding
+import Larder
 
 /// A payload decoded to generic values, which can be encoded again.
 enum UntypedPayload {

@@ -1,5 +1,4 @@
 import Larder
-import LarderBytes
 
 /// The files of a database, read without opening it: that of a store or of any other program.
 struct DatabaseFiles {

@@ -1,5 +1,4 @@
 import Larder
-import LarderBytes
 
 extension Inspection {
   /// Every trace of a key in the files of a store: its puts and removals, newest first.

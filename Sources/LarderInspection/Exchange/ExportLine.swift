@@ -10,7 +10,6 @@
 
 import Foundation
 import Larder
-import LarderCoding
 
 /// The version of the lines.
 let exportVersion = 1

@@ -1,6 +1,5 @@
 import Foundation
 import Larder
-import LarderCoding
 
 extension Inspection {
   /// Writes the selected records as JSON lines, from which an import makes a store.

@@ -1,6 +1,5 @@
 package import Foundation
 import Larder
-import LarderCoding
 
 /// What an import reads.
 package enum ImportSource: Sendable {

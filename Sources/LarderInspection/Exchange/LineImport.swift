@@ -1,6 +1,5 @@
 import Foundation
 import Larder
-import LarderCoding
 
 /// Adds the lines of an export to an import.
 ///

@@ -1,5 +1,5 @@
 import Foundation
-import LarderCoding
+import Larder
 
 /// How the conversion of a payload to JSON writes dates.
 enum DateForm {

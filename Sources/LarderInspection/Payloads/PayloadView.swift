@@ -1,5 +1,4 @@
 import Larder
-import LarderCoding
 
 /// A payload in a form that can be shown without the program's types.
 enum PayloadView {

@@ -1,5 +1,5 @@
 import Foundation
-import LarderCoding
+import Larder
 
 /// Converts a property list of any shape to similar JSON.
 ///

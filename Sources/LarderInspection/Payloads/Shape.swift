@@ -1,5 +1,4 @@
 import Larder
-import LarderCoding
 
 /// The types and members of a value, to compare a new value with the one that it replaces.
 ///

@@ -1,6 +1,5 @@
 import Foundation
 import Larder
-import LarderBytes
 
 extension Inspection {
   /// The entries that this store and another one do not have in common.

@@ -1,6 +1,5 @@
 import Foundation
 import Larder
-import LarderBytes
 
 extension Inspection {
   /// The record under a key: its fields and its payload.

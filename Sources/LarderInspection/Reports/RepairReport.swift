@@ -1,5 +1,4 @@
 import Larder
-import LarderBytes
 
 /// The result of a repair: what was copied, and what was lost.
 struct RepairReport {

@@ -1,7 +1,6 @@
 import Dispatch
 import Foundation
 import Larder
-import LarderBytes
 
 /// What ``Inspection/watch(_:_:style:to:pause:)`` follows.
 package struct Watching: Sendable {

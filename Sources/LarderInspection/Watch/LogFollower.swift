@@ -1,4 +1,3 @@
-import LarderBytes
 import Larder
 
 /// Follows the write-ahead logs of a database that another process writes to.

@@ -2,8 +2,6 @@
 import Foundation
 import struct Foundation.URL
 import Larder
-import LarderBytes
-import LarderCoding
 
 // The forms in which properties and structs are written, also those that this project does not use.
 // `swift package generate-direct-coding` makes Forms+DirectCoding.swift of this file.

@@ -1,5 +1,4 @@
 import AcceptanceRows
-import LarderBytes
 import Larder
 import LarderTestSupport
 import Testing

@@ -1,5 +1,4 @@
 import Foundation
-import LarderBytes
 
 @testable import Larder
 

@@ -1,6 +1,5 @@
 import Foundation
-import LarderBytes
-import LarderCoding
+import Larder
 
 // `Scripts/fuzz` and the digest of payloads compile this file, too.
 

@@ -1,5 +1,3 @@
-import LarderBytes
-import LarderCoding
 import LarderTestSupport
 import Synchronization
 import Testing

@@ -1,6 +1,4 @@
 import Foundation
-import LarderBytes
-import LarderCoding
 import LarderTestSupport
 import Synchronization
 import Testing

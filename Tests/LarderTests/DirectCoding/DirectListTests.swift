@@ -1,5 +1,3 @@
-import LarderBytes
-import LarderCoding
 import Testing
 
 @testable import Larder

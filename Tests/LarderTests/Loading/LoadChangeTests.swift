@@ -1,4 +1,3 @@
-import LarderBytes
 import LarderTestSupport
 import LarderTesting
 import Synchronization

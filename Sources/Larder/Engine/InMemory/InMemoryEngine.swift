@@ -1,4 +1,3 @@
-import LarderBytes
 import Synchronization
 
 /// An engine that keeps its entries in memory until it is freed.

@@ -1,5 +1,3 @@
-import LarderBytes
-
 /// The group of batches that is being staged.
 struct CommitGroup {
   /// A batch, and the conditions that failed.

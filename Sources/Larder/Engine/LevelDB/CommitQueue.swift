@@ -1,5 +1,4 @@
 import Dispatch
-import LarderBytes
 import Synchronization
 
 /// Lets one writer or one group of writers in at a time.

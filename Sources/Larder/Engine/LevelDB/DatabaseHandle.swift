@@ -1,4 +1,4 @@
-import CLarderLevelDB
+import CLarder
 import Synchronization
 
 /// The database of an engine, which can be closed and reopened under its callers.

@@ -1,4 +1,4 @@
-import CLarderLevelDB
+import CLarder
 
 /// Entries that a cursor has read ahead, in memory of its iterator.
 ///

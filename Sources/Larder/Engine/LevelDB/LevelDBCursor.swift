@@ -1,5 +1,3 @@
-import LarderBytes
-
 /// A cursor over the entries of a ``LevelDBEngine``.
 ///
 /// It reads slice by slice. At the end of a slice it keeps its key, renews the iterator, and

@@ -1,4 +1,4 @@
-import CLarderLevelDB
+import CLarder
 import Dispatch
 import Synchronization
 

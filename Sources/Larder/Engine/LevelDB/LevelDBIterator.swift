@@ -1,4 +1,4 @@
-import CLarderLevelDB
+import CLarder
 
 /// A LevelDB iterator, which its cursor moves and its engine can end.
 final class LevelDBIterator {

@@ -1,5 +1,4 @@
-import CLarderLevelDB
-import LarderBytes
+import CLarder
 
 /// Applies groups of batches to a LevelDB database, for the leader of the commit queue.
 ///

@@ -1,4 +1,4 @@
-import CLarderLevelDB
+import CLarder
 
 /// Opens the LevelDB database in a directory whose guard the caller holds.
 func openDatabase(

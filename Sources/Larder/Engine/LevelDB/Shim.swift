@@ -1,8 +1,8 @@
-import CLarderLevelDB
+import CLarder
 
 /// Throws if `status` is a failure, and frees it.
 ///
-/// Every call into `CLarderLevelDB` that can fail passes its status here, so none is leaked.
+/// Every call into `CLarder` that can fail passes its status here, so none is leaked.
 func check(_ status: OpaquePointer?) throws(StoreError) {
   guard let status else { return }
   defer { clarder_status_free(status) }

@@ -1,5 +1,4 @@
-import CLarderLevelDB
-package import LarderBytes
+import CLarder
 
 /// Compression with Snappy, which LevelDB's blocks have, too.
 package enum Snappy {

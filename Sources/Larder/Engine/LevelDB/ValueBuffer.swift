@@ -1,5 +1,4 @@
-import CLarderLevelDB
-import LarderBytes
+import CLarder
 import Synchronization
 
 /// Memory that values are read into, again and again.

@@ -6,7 +6,7 @@
   import Glibc
 #endif
 
-import CLarderSystem
+import CLarder
 import Synchronization
 
 /// The system's files, with typed errors.

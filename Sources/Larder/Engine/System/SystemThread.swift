@@ -1,4 +1,4 @@
-import CLarderSystem
+import CLarder
 
 /// Starts a thread that runs `body` and ends with it; false if the system refuses one.
 package func startThread(_ body: @escaping @Sendable () -> Void) -> Bool {

@@ -1,6 +1,5 @@
 import Foundation
 import Larder
-import LarderBytes
 
 /// `Cache.value` of `Data` payloads, against the engine's get of the same records.
 ///

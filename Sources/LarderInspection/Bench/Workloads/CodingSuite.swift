@@ -1,6 +1,5 @@
 import Foundation
 import Larder
-import LarderBytes
 
 /// Encoding and decoding of payloads with Larder's binary coder.
 ///

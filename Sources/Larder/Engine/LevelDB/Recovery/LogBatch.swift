@@ -1,5 +1,3 @@
-import LarderBytes
-
 // The format of a batch in LevelDB's write-ahead log. After a header of twelve bytes come its rows:
 //
 //   put      1, length of the key (varint), key, length of the value (varint), value

@@ -1,5 +1,3 @@
-import LarderBytes
-
 // LevelDB's MANIFEST: a log of edits to the set of live files.
 //
 // Each record is an edit: a sequence of fields, each a varint tag and the data of the tag.

@@ -13,8 +13,6 @@
 // A key of a data block is the key of the database and eight bytes, little-endian: LevelDB's
 // sequence in the upper seven, and 1 for a put or 0 for a removal in the lowest.
 
-import LarderBytes
-
 /// Reads a table of LevelDB from its bytes, which may be damaged in any way.
 package struct TableFile: Sendable {
   /// The place of a block in the file, without what follows it.

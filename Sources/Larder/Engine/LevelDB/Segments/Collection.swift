@@ -16,9 +16,8 @@
 // such a row. So no payload begins to be live during a collection. A collection that is interrupted
 // leaves segments, which the next one finds.
 
-import CLarderLevelDB
+import CLarder
 import Dispatch
-import LarderBytes
 import Synchronization
 
 /// What was written to the segments of a store, and given back, since it was opened.

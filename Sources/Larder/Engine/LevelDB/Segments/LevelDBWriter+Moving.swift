@@ -1,5 +1,4 @@
-import CLarderLevelDB
-import LarderBytes
+import CLarder
 
 // MARK: - Moving payloads
 

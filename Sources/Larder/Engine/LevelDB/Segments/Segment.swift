@@ -31,8 +31,6 @@
 // A payload has no checksum of its own: that of the record, in the row, covers it. So a frame of
 // another key, an earlier value, or another store's copy of the segment is never taken for it.
 
-import LarderBytes
-
 /// Where a row finds its payload.
 struct FramePointer: Hashable {
   static let byteCount = 20

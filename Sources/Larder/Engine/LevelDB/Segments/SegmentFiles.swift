@@ -1,4 +1,3 @@
-import LarderBytes
 import Synchronization
 
 /// Reads payloads from segments.

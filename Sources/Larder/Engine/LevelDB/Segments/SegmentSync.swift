@@ -1,5 +1,4 @@
 import Dispatch
-import LarderBytes
 import Synchronization
 
 /// Syncs segments on a thread of its own while the leader appends to them, so that few writes wait

@@ -22,8 +22,6 @@
 // A frame is appended before its row is written. If appending fails, the write fails, and has no
 // effect; the next frame is written over what is there.
 
-import LarderBytes
-
 /// Appends payloads to segments, for the leader of the commit queue.
 struct SegmentWriter: ~Copyable {
   /// A segment of this size is sealed.

@@ -7,8 +7,7 @@
 // and removes the key again. So logs contain places, and the database has no such row: no reader,
 // copy or older version of this library ever meets one. `FrameCheck.swift` says who reads them.
 
-import CLarderLevelDB
-import LarderBytes
+import CLarder
 
 /// A place in the segments: all frames before it that rows name are on the device.
 package struct SyncedPlace: Comparable, Sendable {

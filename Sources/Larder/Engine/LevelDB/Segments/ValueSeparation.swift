@@ -1,5 +1,3 @@
-import LarderBytes
-
 /// The values of a store that may be kept in segments, and how their rows are told from others.
 ///
 /// A value that is separated consists of a head and a payload. Its row in LevelDB is the head, with

@@ -1,5 +1,4 @@
-import CLarderLevelDB
-import LarderBytes
+import CLarder
 
 /// The system's files, and one directory in memory in which LevelDB can open a database.
 ///

@@ -18,8 +18,6 @@
 //
 // Changes in a damaged part of a log are lost, as in a salvage with a MANIFEST.
 
-import LarderBytes
-
 /// What a rebuild does with doubtful rows.
 package enum Rebuilding: Sendable {
   case leavingOutDoubtful

@@ -7,8 +7,6 @@
 // MANIFEST, because every row in the logs is newer than the tables. Where LevelDB ends a log or
 // skips a part of it, that part is left out and reported.
 
-import LarderBytes
-
 /// A part of a write-ahead log that has no readable batch.
 package struct LogLoss: Hashable, Sendable {
   package enum Kind: Hashable, Sendable {

@@ -13,8 +13,6 @@
 // - Logs. Their intact batches are written into new logs, without gaps between their sequences.
 //   The result is as if a lost batch had never been written.
 
-import LarderBytes
-
 extension StoreCapture {
   /// Captures the readable part of the store in `source`.
   ///

@@ -1,5 +1,3 @@
-import LarderBytes
-
 // Values that are written directly within others.
 
 extension DirectWriter {

@@ -1,5 +1,4 @@
 package import Foundation
-package import LarderBytes
 
 /// A type that has a ``Kind`` of its own.
 package protocol WireScalar {

@@ -1,5 +1,3 @@
-import LarderBytes
-
 /// The state of a stream: its bytes, its open containers, and what is kept for later payloads.
 struct StreamState: ~Copyable {
   /// A value that is encoding itself.

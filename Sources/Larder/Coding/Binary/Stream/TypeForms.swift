@@ -1,5 +1,4 @@
 import Foundation
-import LarderBytes
 
 /// How a stream writes the values of a type.
 enum TypeForm: CodingForm {

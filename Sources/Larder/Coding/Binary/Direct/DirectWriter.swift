@@ -1,4 +1,3 @@
-package import LarderBytes
 import Synchronization
 
 /// The fields that a type writes, in order, as learned from its first value.

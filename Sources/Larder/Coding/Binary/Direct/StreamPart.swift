@@ -1,5 +1,3 @@
-import LarderBytes
-
 /// Writes and reads values of one type without `Codable`, within values that are coded through it.
 ///
 /// The value at an address, and the generic parameter, are always of the part's own type.

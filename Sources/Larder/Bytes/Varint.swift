@@ -14,7 +14,7 @@ package func appendVarint(_ number: UInt64, to bytes: inout [UInt8]) {
 ///
 /// Returns nil, and leaves `offset` unchanged, if the varint is truncated, does not fit into 64
 /// bits, or is longer than necessary.
-@inlinable @inline(__always)
+@inline(__always)
 package func readVarint(_ bytes: RawSpan, at offset: inout Int) -> UInt64? {
   if offset < bytes.byteCount {
     let first = bytes.unsafeLoad(fromByteOffset: offset, as: UInt8.self)
@@ -26,8 +26,7 @@ package func readVarint(_ bytes: RawSpan, at offset: inout Int) -> UInt64? {
   return readLongVarint(bytes, at: &offset)
 }
 
-@usableFromInline
-internal func readLongVarint(_ bytes: RawSpan, at offset: inout Int) -> UInt64? {
+private func readLongVarint(_ bytes: RawSpan, at offset: inout Int) -> UInt64? {
   var number: UInt64 = 0
   var shift = 0
   var next = offset

@@ -1,5 +1,4 @@
 import Foundation
-import LarderBytes
 import Synchronization
 
 /// The names and types of an object's fields, in the order of their bodies.

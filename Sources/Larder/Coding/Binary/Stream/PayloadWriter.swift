@@ -1,4 +1,3 @@
-package import LarderBytes
 import Synchronization
 
 /// Writes whole payloads, or parts of the payloads of a ``DirectWriter``, and owns the stream.

@@ -10,24 +10,24 @@
 ///
 /// A buffer is never shared and never copied, so an append needs no uniqueness check. A batch's
 /// rows and their payloads are written into one buffer.
-@usableFromInline package struct ByteBuffer: ~Copyable {
+package struct ByteBuffer: ~Copyable {
   // Unsafe: the buffer owns its memory; the first `used` of `capacity` bytes are initialized. Only
   // the functions here access it, and each reserves the room it needs first. So `used` never
   // exceeds `capacity`, and sums and differences of them, written `&+` and `&-`, do not overflow.
-  @usableFromInline internal var start: UnsafeMutableRawPointer?
-  @usableFromInline internal var capacity = 0
-  @usableFromInline internal var used = 0
+  private var start: UnsafeMutableRawPointer?
+  package private(set) var capacity = 0
+  private var used = 0
 
   /// Makes an empty buffer without allocating memory.
-  @inlinable package init() {}
+  package init() {}
 
   deinit { Self.release(start) }
 
   /// The number of bytes in the buffer.
-  @inlinable package var count: Int { used }
+  package var count: Int { used }
 
   /// Removes the bytes from `newCount` on and keeps the capacity.
-  @inlinable package mutating func truncate(to newCount: Int) {
+  package mutating func truncate(to newCount: Int) {
     precondition(newCount >= 0 && newCount <= used)
     used = newCount
   }
@@ -35,23 +35,22 @@
   /// Reserves room for `more` bytes and returns the address behind the last byte.
   ///
   /// It leaves room for another byte, so that there is memory even if `more` is 0.
-  @inlinable @inline(__always)
-  internal mutating func room(for more: Int) -> UnsafeMutableRawPointer {
+  @inline(__always)
+  private mutating func room(for more: Int) -> UnsafeMutableRawPointer {
     if capacity &- used <= more { grow(by: more) }
     return unsafe start.unsafelyUnwrapped + used
   }
 
   // `realloc` can grow a large block without copying it. `allocate` would use a slower, aligned
   // allocation.
-  @usableFromInline @inline(never)
-  internal mutating func grow(by more: Int) {
+  @inline(never)
+  private mutating func grow(by more: Int) {
     capacity = max(256, 2 * capacity, used + more + 1)
     guard let larger = realloc(start, capacity) else { fatalError("no memory for a buffer") }
     start = larger
   }
 
-  @usableFromInline
-  internal static func release(_ memory: UnsafeMutableRawPointer?) { free(memory) }
+  private static func release(_ memory: UnsafeMutableRawPointer?) { free(memory) }
 }
 
 // @unchecked: the memory has one owner, and changes only through a `mutating` call.
@@ -60,50 +59,49 @@ extension ByteBuffer: @unchecked Sendable {}
 // MARK: - Appending
 
 extension ByteBuffer {
-  @inlinable @inline(__always)
+  @inline(__always)
   package mutating func append(_ byte: UInt8) {
     room(for: 1).storeBytes(of: byte, as: UInt8.self)
     used &+= 1
   }
 
-  @inlinable @inline(__always)
+  @inline(__always)
   package mutating func append<T: FixedWidthInteger & BitwiseCopyable>(littleEndian number: T) {
     room(for: MemoryLayout<T>.size).storeBytes(of: number.littleEndian, as: T.self)
     used &+= MemoryLayout<T>.size
   }
 
-  @inlinable @inline(__always)
+  @inline(__always)
   package mutating func append<T: FixedWidthInteger & BitwiseCopyable>(bigEndian number: T) {
     append(littleEndian: number.byteSwapped)
   }
 
-  @inlinable @inline(__always)
+  @inline(__always)
   package mutating func append(_ bytes: UnsafeRawBufferPointer) {
     guard let source = bytes.baseAddress else { return }
     room(for: bytes.count).copyMemory(from: source, byteCount: bytes.count)
     used &+= bytes.count
   }
 
-  @inlinable package mutating func append(_ bytes: RawSpan) {
+  package mutating func append(_ bytes: RawSpan) {
     bytes.withUnsafeBytes { append($0) }
   }
 
-  @inlinable package mutating func append(_ bytes: [UInt8]) { append(bytes.span.bytes) }
+  package mutating func append(_ bytes: [UInt8]) { append(bytes.span.bytes) }
 
-  @inlinable package mutating func append(zeros count: Int) {
+  package mutating func append(zeros count: Int) {
     room(for: count).initializeMemory(as: UInt8.self, repeating: 0, count: count)
     used &+= count
   }
 
   /// Appends `number` as a varint (see ``appendVarint(_:to:)``).
-  @inlinable @inline(__always)
+  @inline(__always)
   package mutating func append(varint number: UInt64) {
     if number < 0x80 { return append(UInt8(truncatingIfNeeded: number)) }
     append(longVarint: number)
   }
 
-  @usableFromInline
-  internal mutating func append(longVarint number: UInt64) {
+  private mutating func append(longVarint number: UInt64) {
     var rest = number
     while rest >= 0x80 {
       append(UInt8(truncatingIfNeeded: rest) | 0x80)
@@ -113,7 +111,7 @@ extension ByteBuffer {
   }
 
   /// Appends the UTF-8 length of `text` as a varint, followed by the UTF-8 bytes.
-  @inlinable @inline(__always)
+  @inline(__always)
   package mutating func append(text: String) {
     // A string bridged from Foundation is converted to a native Swift string first.
     if text.utf8.withContiguousStorageIfAvailable({ append(utf8: $0) }) == nil {
@@ -122,8 +120,8 @@ extension ByteBuffer {
     }
   }
 
-  @inlinable @inline(__always)
-  internal mutating func append(utf8: UnsafeBufferPointer<UInt8>) {
+  @inline(__always)
+  private mutating func append(utf8: UnsafeBufferPointer<UInt8>) {
     let count = utf8.count
     if count < 0x80, let source = utf8.baseAddress {
       // Most texts: the length and the bytes need room once.
@@ -168,27 +166,27 @@ extension ByteBuffer {
   }
 
   /// Overwrites the byte at `offset`.
-  @inlinable package mutating func set(_ byte: UInt8, at offset: Int) {
+  package mutating func set(_ byte: UInt8, at offset: Int) {
     precondition(offset >= 0 && offset < used)
     unsafe start.unsafelyUnwrapped.storeBytes(of: byte, toByteOffset: offset, as: UInt8.self)
   }
 
   /// Overwrites the four bytes at `offset` with `number`, little-endian.
-  @inlinable package mutating func set(_ number: UInt32, at offset: Int) {
+  package mutating func set(_ number: UInt32, at offset: Int) {
     precondition(offset >= 0 && offset <= used &- 4)
     unsafe start.unsafelyUnwrapped.storeBytes(
       of: number.littleEndian, toByteOffset: offset, as: UInt32.self)
   }
 
   /// Calls `body` with the bytes, which are valid only during the call.
-  @inlinable package func withBytes<R, E: Error>(
+  package func withBytes<R, E: Error>(
     _ body: (UnsafeRawBufferPointer) throws(E) -> R
   ) throws(E) -> R {
     try body(UnsafeRawBufferPointer(start: start, count: used))
   }
 
   /// Calls `body` with the bytes, which it may change; they are valid only during the call.
-  @inlinable package mutating func withMutableBytes<R, E: Error>(
+  package mutating func withMutableBytes<R, E: Error>(
     _ body: (UnsafeMutableRawBufferPointer) throws(E) -> R
   ) throws(E) -> R {
     try body(UnsafeMutableRawBufferPointer(start: start, count: used))
@@ -204,7 +202,7 @@ extension Array<UInt8> {
 
 extension Array<UInt8> {
   /// Copies the bytes of a span.
-  @inlinable package init(_ bytes: RawSpan) {
+  package init(_ bytes: RawSpan) {
     self = bytes.withUnsafeBytes { [UInt8]($0) }
   }
 }

@@ -1,5 +1,4 @@
 import Foundation
-import LarderBytes
 
 /// Encodes a value straight into bytes, while its type hands over one part after the other.
 ///

@@ -1,5 +1,4 @@
 import Foundation
-package import LarderBytes
 
 /// The encoding of a payload.
 ///

@@ -1,5 +1,3 @@
-import LarderBytes
-
 /// The steps with which a type reads its fields from objects of one shape.
 ///
 /// A plan is learned from the first object with the shape, and applies to payloads with the same

@@ -1,5 +1,3 @@
-import LarderBytes
-
 extension StreamWriter {
   /// Begins a list or a map; nil, with the stream abandoned, if it would be nested too deeply.
   func open(_ form: StreamState.Frame.Form) -> StreamLink.Target? {

@@ -1,5 +1,3 @@
-import LarderBytes
-
 /// The shapes of the objects that a stream has written, in this and in earlier payloads.
 ///
 /// A shape gets its number in a payload when the first object with it ends. A payload's bytes

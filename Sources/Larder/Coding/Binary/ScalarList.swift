@@ -1,5 +1,4 @@
 import Foundation
-import LarderBytes
 
 /// A type that encodes itself as a map if its keys have distinct names.
 protocol MapLike {

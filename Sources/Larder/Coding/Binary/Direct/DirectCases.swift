@@ -1,5 +1,3 @@
-import LarderBytes
-
 // A value of an enum is an object with one field, which has the name of the case. The field holds
 // an object with the fields of the case, or an empty map if the case has none.
 

@@ -1,5 +1,4 @@
 import Foundation
-import LarderBytes
 
 /// A value in memory, to be written as a payload.
 indirect enum Tree {

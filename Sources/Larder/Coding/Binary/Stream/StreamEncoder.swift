@@ -1,5 +1,4 @@
 import Foundation
-import LarderBytes
 
 /// The encoder of a value in a stream, or a super encoder.
 struct StreamEncoder: Encoder {
