@@ -176,3 +176,59 @@ extension Report {
       ], isOneLine: true)
   }
 }
+
+extension Inspection {
+  /// Compacts the store in a directory, not a snapshot, and gives back the room of segments.
+  ///
+  /// - Throws: As ``sweep(_:now:style:)``. The store holds the same entries then.
+  package static func compact(
+    _ directory: String, style: Style
+  ) throws(InspectionError) -> Report {
+    let path = try FileAccess.directory(directory)
+    _ = try identify(path)
+    try style.expectNoCSV("compact does")
+    let before = try FileAccess.byteCount(ofFilesIn: path)
+    var options = Store.Options().engineOptions
+    options.createIfMissing = false
+    // So that a collection in the background does not begin first.
+    options.collectsInBackground = false
+    do {
+      let engine = try LevelDBEngine(at: path, options: options)
+      try engine.compact(EngineRange())
+      try engine.collectSegments(.complete)
+      try engine.close()
+    } catch {
+      throw InspectionError(error)
+    }
+    let after = try FileAccess.byteCount(ofFilesIn: path)
+    return Report(
+      style: style, title: path.escapedForTerminal,
+      sections: [
+        .facts([
+          .init("before", Amount.bytes(before)), .init("after", Amount.bytes(after)),
+        ])
+      ],
+      members: [
+        ("schemaVersion", reportVersion), ("store", .string(path)),
+        ("bytesBefore", .integer(before)), ("bytesAfter", .integer(after)),
+      ], isOneLine: true)
+  }
+}
+
+extension Inspection {
+  /// The records of all caches by state, and those that a sweep at ``now`` would delete.
+  ///
+  /// - Complexity: One step for each record.
+  func backlog() throws(InspectionError) -> CacheContents {
+    var backlog = CacheContents()
+    do throws(StoreError) {
+      for case let registration? in catalog.caches.map(\.registration) {
+        try backlog.addRecords(
+          of: registration, endedBy: catalog.invalidatedTags, in: engine, at: now)
+      }
+    } catch {
+      throw failure(error)
+    }
+    return backlog
+  }
+}

@@ -1,3 +1,5 @@
+import Synchronization
+
 /// Takes part in the commits of an engine: admits batches, adds rows, and is notified.
 ///
 /// A write consists of one batch, or of several that are applied together. For each write, the
@@ -90,3 +92,46 @@ extension CommitParticipant {
 
 /// Reads the value under a key; nil if it is absent.
 package typealias EngineReader = (_ key: [UInt8]) throws(StoreError) -> [UInt8]?
+
+/// The right to make a write later, which is revoked when the write is no longer wanted.
+///
+/// A batch names it in a condition: ``WriteBatch/Condition/valid(_:)``. The engine checks it when
+/// the batch has its turn in the order of commits.
+package final class WriteTicket: Sendable {
+  private let revoked = Atomic<Bool>(false)
+
+  package init() {}
+
+  /// Makes all conditions fail that name the ticket, in batches that have not had their turn.
+  package func revoke() { revoked.store(true, ordering: .releasing) }
+
+  package var isRevoked: Bool { revoked.load(ordering: .acquiring) }
+}
+
+extension WriteTicket: Hashable {
+  package static func == (left: WriteTicket, right: WriteTicket) -> Bool { left === right }
+
+  package func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}
+
+/// The budget that a refused batch would exceed.
+package struct Shortage: Hashable, Sendable {
+  /// The index of the budget in the list.
+  package let budget: Int
+  package let limit: Int
+  /// The number of bytes that the batch would add.
+  package let growth: Int
+  /// The number of bytes over the limit with the batch.
+  package let excess: Int
+
+  package init(budget: Int, limit: Int, growth: Int, excess: Int) {
+    (self.budget, self.limit, self.growth, self.excess) = (budget, limit, growth, excess)
+  }
+}
+
+extension StoreError {
+  /// The error of a write for which there is no room.
+  init(_ shortage: Shortage) {
+    self = .budgetExceeded(bytes: shortage.limit + shortage.excess, budget: shortage.limit)
+  }
+}

@@ -1,3 +1,5 @@
+import CLarder
+
 // A stamp is 12 bytes of a value, at an offset that the owner of the value chooses. The commit
 // fills them in. Integers are little-endian.
 //
@@ -54,4 +56,19 @@ package struct Stamp: Hashable, Sendable {
     sum = crc32c(key, extending: sum)
     return crc32c(UnsafeRawBufferPointer(rebasing: value[end...]), extending: sum)
   }
+}
+
+/// The CRC32C of `bytes`, or of the data that `sum` was computed over followed by `bytes`.
+package func crc32c(_ bytes: UnsafeRawBufferPointer, extending sum: UInt32 = 0) -> UInt32 {
+  clarder_crc32c(sum, bytes.baseAddress, bytes.count)
+}
+
+/// The form in which LevelDB stores a CRC32C, in its logs and tables.
+package func maskedForLevelDB(_ sum: UInt32) -> UInt32 { (sum >> 15 | sum << 17) &+ 0xA282_EAD8 }
+
+/// The same as ``crc32c(_:extending:)``, as on processors without an instruction for it.
+///
+/// For tests.
+package func crc32cByTable(_ bytes: UnsafeRawBufferPointer, extending sum: UInt32 = 0) -> UInt32 {
+  clarder_crc32c_by_table(sum, bytes.baseAddress, bytes.count)
 }

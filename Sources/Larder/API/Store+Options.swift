@@ -245,3 +245,60 @@ extension Store.Options {
     return options
   }
 }
+
+/// How a store is opened: for reading and writing, or for reading only.
+public enum Access: Sendable {
+  /// For reading and writing. Only one `Store` at a time can have the directory open.
+  case readWrite
+
+  /// For reading a snapshot that is taken when the store is opened.
+  ///
+  /// The snapshot consists of hard links to the store's files, or copies of them, in a temporary
+  /// directory, or in memory if there is no space on disk. The store's directory is not changed or
+  /// locked. So this opens a store that another process has open, on a full disk, or on read-only
+  /// media. Later writes of other processes are not visible until the store is opened again.
+  ///
+  /// Writes throw ``StoreError/readOnly(cause:)``, and nothing is swept. A cache that the store
+  /// does not contain is empty.
+  case readOnly
+}
+
+/// How opening handles a damaged store.
+public enum DamagePolicy: Sendable {
+  /// Throws ``StoreError/corrupt(cache:key:file:)`` and changes nothing.
+  case fail
+
+  /// Moves the damaged store to its name plus `.damaged`, and creates an empty store in its place.
+  ///
+  /// ``Store/recovery`` reports it. Only one damaged store is kept: one from an earlier time is
+  /// deleted. A mount point cannot be moved; opening throws then.
+  case recreate
+
+  /// Copies the readable entries to a new store, and moves the damaged one to its name plus
+  /// `.damaged`.
+  ///
+  /// A store is salvaged if it cannot be opened because of damage, or if its directory contains the
+  /// file `LARDER.damaged`, which a store writes when it finds damage while it is open. The two
+  /// stores are exchanged in one step. ``Store/recovery`` reports it, and its
+  /// ``RecoveryReport/salvage`` names the losses; see ``Store/salvage(from:to:)``. Only one damaged
+  /// store is kept: one from an earlier time is deleted.
+  ///
+  /// Opening throws ``StoreError/diskFull`` without disk space for a copy of the store, and
+  /// ``StoreError/corrupt(cache:key:file:)`` if nothing can be salvaged. In both cases the damaged
+  /// store stays in place.
+  case salvage
+}
+
+/// The failures that an acknowledged write survives.
+public enum Durability: Sendable {
+  /// The write survives a crash or kill of the process.
+  ///
+  /// A power loss may lose the most recent writes, the newest first. It never loses part of an
+  /// entry or of a batch.
+  case processCrash
+
+  /// The write, and every write acknowledged before it, survives power loss.
+  ///
+  /// It costs an fsync, which concurrent writers share.
+  case powerLoss
+}

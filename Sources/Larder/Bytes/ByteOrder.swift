@@ -1,3 +1,11 @@
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Glibc
+#endif
+
 /// Appends `number` as a varint, the encoding that LevelDB and Protocol Buffers use.
 ///
 /// Each byte holds seven bits, lowest first; the top bit is set in all bytes but the last.
@@ -43,4 +51,18 @@ private func readLongVarint(_ bytes: RawSpan, at offset: inout Int) -> UInt64? {
     shift += 7
   }
   return nil
+}
+
+/// Whether `a` comes before `b` in the order of keys: by unsigned bytes, shorter first.
+package func isOrdered(_ a: UnsafeRawBufferPointer, before b: UnsafeRawBufferPointer) -> Bool {
+  guard let start = a.baseAddress, let other = b.baseAddress else { return a.count < b.count }
+  let order = memcmp(start, other, min(a.count, b.count))
+  return order == 0 ? a.count < b.count : order < 0
+}
+
+/// Whether two buffers have the same bytes.
+package func isEqual(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Bool {
+  guard left.count == right.count else { return false }
+  guard let start = left.baseAddress, let other = right.baseAddress else { return true }
+  return memcmp(start, other, left.count) == 0
 }

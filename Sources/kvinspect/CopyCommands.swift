@@ -2,6 +2,64 @@ import ArgumentParser
 import Foundation
 import LarderInspection
 
+struct BackUp: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "backup",
+    abstract: "Make a backup of the store, which may be open in another process.",
+    usage: "kvinspect backup <store> <target> [<options>]",
+    discussion: "restore makes a store of it, and every other command reads it.")
+
+  @OptionGroup var shared: SharedOptions
+
+  @Argument(help: "A missing or empty directory.", completion: .directory)
+  var target: String
+
+  func run() throws {
+    try shared.report { inspection, style throws(InspectionError) in
+      try inspection.backup(to: target, style: style)
+    }
+  }
+}
+
+struct Restore: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Restore a backup to a new store, after checking each of its files.",
+    usage: "kvinspect restore <backup> <target> [<options>]")
+
+  @OptionGroup var shared: SharedOptions
+
+  @Argument(help: "A missing or empty directory.", completion: .directory)
+  var target: String
+
+  func run() throws {
+    try shared.report { (_: Date, style: Style) throws(InspectionError) in
+      try Inspection.restore(shared.store, to: target, style: style)
+    }
+  }
+}
+
+struct Export: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Write records as JSON lines, from which import makes a store.",
+    discussion: """
+      An import restores dates, lifetimes, validators, tags and schema versions to the last bit. \
+      Entries that an invalidated tag ended are left out. So is what cannot be read, or belongs to \
+      no registered cache: a message says how many records, and the exit code is 3 or 6. Keys are \
+      written in the form auto, values in Base64.
+      """)
+
+  @OptionGroup var shared: SharedOptions
+  @OptionGroup var records: RecordOptions
+
+  func run() throws {
+    try shared.run { inspection, output throws(InspectionError) in
+      try inspection.export(records.selection, style: shared.form.style(), to: &output) {
+        if !shared.form.quiet { printMessage($0) }
+      }
+    }
+  }
+}
+
 struct Import: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Create a store from an export, a directory of files, or a LevelDB database.",

@@ -1,0 +1,172 @@
+import ArgumentParser
+import Foundation
+import LarderInspection
+
+struct Repair: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Copy the readable entries of a damaged store to a new one.",
+    discussion: """
+      The damaged store is only read, with its lock held: it must not be open. An entry whose \
+      newest state cannot be read is left out, so that no deleted entry comes back. If the \
+      MANIFEST is lost, the newest rows of all tables and logs are used, and those of which a \
+      newer state may be lost are doubtful. The exit code is 3 if anything may be lost.
+      """)
+
+  @OptionGroup var shared: SharedOptions
+
+  @Option(help: "A missing or empty directory, for the new store.", completion: .directory)
+  var output: String
+
+  @Flag(help: "Copy doubtful entries, too. They may have been removed or replaced.")
+  var doubtful = false
+
+  func run() throws {
+    try shared.report { (_: Date, style: Style) throws(InspectionError) in
+      try Inspection.repair(
+        shared.store, to: output, keepsDoubtful: doubtful, style: style)
+    }
+  }
+}
+
+struct Remove: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Remove a record from the store, which must not be open.",
+    usage: "kvinspect remove <store> <key> --write [<options>]")
+
+  @OptionGroup var shared: SharedOptions
+  @OptionGroup var key: KeyArgument
+
+  @Flag(help: "Remove the record. Either this or --dry-run is required.")
+  var write = false
+
+  @Flag(help: "Only report which record would be removed; the store may be open.")
+  var dryRun = false
+
+  func validate() throws {
+    guard write != dryRun else {
+      throw ValidationError(
+        "remove changes the store: use --write to confirm, or --dry-run to see the record")
+    }
+  }
+
+  func run() throws {
+    try shared.report { (now: Date, style: Style) throws(InspectionError) in
+      try Inspection.remove(
+        key.text, cache: key.cache, from: shared.store, isDryRun: dryRun, now: now,
+        style: style)
+    }
+  }
+}
+
+struct SetValue: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "set",
+    abstract: "Set the value under a key of the store, which must not be open.",
+    usage: "kvinspect set <store> <key> --value <json> --write [<options>]",
+    discussion: """
+      The value is stored in JSON, which a cache reads whatever its coder is. The record keeps its \
+      own lifetime and its tags, and not its validator. A cache must be named for a new key. The \
+      value must have the types and members of the old one; whether it decodes as the \
+      application's type is known to the application only.
+      """)
+
+  @OptionGroup var shared: SharedOptions
+  @OptionGroup var key: KeyArgument
+
+  @Option(help: "The value, a JSON document; - reads it from standard input.")
+  var value: String
+
+  @Option(help: "The schema version of the value; that of the record, or of the cache, by default.")
+  var schema: Int?
+
+  @Option(
+    name: .customLong("saved-at"), parsing: .unconditional,
+    help: "The date of the save, in the form of --now; now by default.")
+  var savedAt: String?
+
+  @Flag(help: "Set the value. Required, because the store is changed.")
+  var write = false
+
+  @Flag(help: "Set the value although its types or members differ from the old one's.")
+  var force = false
+
+  func validate() throws {
+    guard write else {
+      throw ValidationError("set changes the store: use --write to confirm")
+    }
+  }
+
+  func run() throws {
+    let json =
+      value == "-" ? try FileHandle.standardInput.readToEnd() ?? Data() : Data(value.utf8)
+    try shared.report { (now: Date, style: Style) throws(InspectionError) in
+      let date = try savedAt.map { text throws(InspectionError) in
+        try Moment.parse(text, from: now)
+      }
+      return try Inspection.set(
+        NewValue(json: Array(json), schemaVersion: schema, savedAt: date, isForced: force),
+        for: key.text, cache: key.cache, in: shared.store, now: now, style: style)
+    }
+  }
+}
+
+struct Sweep: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Delete expired records from the store, which must not be open.",
+    discussion: """
+      It changes the store only with --write. With --now it deletes the \
+      records that expire by that time. If that time is in the future, fresh records are lost.
+      """)
+
+  @OptionGroup var shared: SharedOptions
+
+  @Flag(help: "Delete the records. Either this or --dry-run is required.")
+  var write = false
+
+  @Flag(help: "Only report how many records would be deleted; the store may be open.")
+  var dryRun = false
+
+  func validate() throws {
+    guard write || dryRun else {
+      throw ValidationError(
+        "sweep deletes records: use --write to confirm, or --dry-run to count them")
+    }
+  }
+
+  func run() throws {
+    guard !dryRun else {
+      return try shared.report { inspection, style throws(InspectionError) in
+        try inspection.dryRun(style: style)
+      }
+    }
+    try shared.report { moment, style throws(InspectionError) in
+      try Inspection.sweep(shared.store, now: moment, style: style)
+    }
+  }
+}
+
+struct Compact: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Compact the files of the store, which must not be open.",
+    discussion: """
+      Removes what was overwritten or deleted from all files. It writes the whole store once, \
+      except for values in segments that are mostly in use.
+      """)
+
+  @OptionGroup var shared: SharedOptions
+
+  @Flag(help: "Compact. Required, because the files of the store are replaced.")
+  var write = false
+
+  func validate() throws {
+    guard write else {
+      throw ValidationError("compact replaces files of the store: use --write to confirm")
+    }
+  }
+
+  func run() throws {
+    try shared.report { (_: Date, style: Style) throws(InspectionError) in
+      try Inspection.compact(shared.store, style: style)
+    }
+  }
+}
