@@ -38,6 +38,12 @@ int clarder_allocate(int descriptor, int64_t start, int64_t count) CLARDER_NOEXC
 /// system refuses one.
 bool clarder_start_thread(void (*body)(void *context), void *context) CLARDER_NOEXCEPT;
 
+/// The whole seconds of the coarse monotonic clock.
+int64_t clarder_uptime_seconds(void) CLARDER_NOEXCEPT;
+
+/// The coarse clock's date, in seconds since 2001-01-01 00:00 UTC.
+double clarder_coarse_date(void) CLARDER_NOEXCEPT;
+
 #ifdef __cplusplus
 }
 #endif

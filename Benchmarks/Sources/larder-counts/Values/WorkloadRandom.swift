@@ -1,1 +1,0 @@
-../../../../Sources/LarderInspection/Bench/Workloads/WorkloadRandom.swift
