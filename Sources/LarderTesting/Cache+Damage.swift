@@ -3,6 +3,11 @@ public import Larder
 extension Cache {
   /// Damages the entry of a key: changes a byte of what is stored, without its checksum.
   ///
+  /// ```swift
+  /// try notes.damageEntry(for: "a")
+  /// #expect(throws: StoreError.self) { try notes.value(for: "a") }
+  /// ```
+  ///
   /// Reading the entry then throws ``/Larder/StoreError/corrupt(cache:key:file:)``. As for any
   /// damaged entry, that ends when the key is saved or removed, or `validate` runs. Other entries
   /// stay readable. Damaging a damaged entry changes nothing, and observers are not notified.

@@ -53,6 +53,10 @@ public final class ManualClock: WallClock {
 
   /// Advances the date and the uptime by `span`.
   ///
+  /// ```swift
+  /// clock.advance(by: .seconds(3600))
+  /// ```
+  ///
   /// `span` must be between 0 and 10^15 seconds, thirty million years; anything else is a
   /// programmer error.
   public func advance(by span: Duration) {
@@ -66,5 +70,9 @@ public final class ManualClock: WallClock {
   }
 
   /// Sets the date, as a user or a time server does, without advancing the uptime.
+  ///
+  /// ```swift
+  /// clock.set(clock.now() - 86_400)   // the user has corrected the date
+  /// ```
   public func set(_ date: Date) { reading.withLock { $0.now = date } }
 }

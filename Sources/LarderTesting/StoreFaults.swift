@@ -71,6 +71,11 @@ public final class StoreFaults: Sendable {
 
   /// Whether all writes throw ``/Larder/StoreError/io(_:)``.
   ///
+  /// ```swift
+  /// faults.failsWrites = true
+  /// #expect(throws: StoreError.self) { try notes.save(second, for: "a") }
+  /// ```
+  ///
   /// False at first. Removals, opening a new cache and ``/Larder/Store/flush()`` are writes, too.
   public var failsWrites: Bool {
     get { state.withLock { $0.failsWrites } }
@@ -78,6 +83,11 @@ public final class StoreFaults: Sendable {
   }
 
   /// Whether all reads throw ``/Larder/StoreError/io(_:)``, also those of cursors that are open.
+  ///
+  /// ```swift
+  /// faults.failsReads = true
+  /// #expect(throws: StoreError.self) { try notes.value(for: "a") }
+  /// ```
   ///
   /// False at first. Opening a cache reads, too.
   public var failsReads: Bool {

@@ -154,6 +154,7 @@ enum BannedCalls {
   /// The system clock behind ``WallClock``, and the engine's clock for the slices of its cursors.
   static let clockFiles: Set = [
     "Sources/Larder/Lifetimes/WallClock.swift", "Sources/Larder/Engine/System/Clocks.swift",
+    "Sources/CLarder/Clocks.cc",
   ]
 
   /// An implicit `.now` is always the system's; a property `now` may be another clock's.

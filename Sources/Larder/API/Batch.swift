@@ -34,6 +34,12 @@ public struct Batch: ~Copyable {
 
   /// Saves a value under a key with the current date, replacing the entry of the key.
   ///
+  /// ```swift
+  /// try store.write { batch in
+  ///   for genre in list { batch.save(genre, for: genre.id, in: byID) }
+  /// }
+  /// ```
+  ///
   /// An entry of a newer schema version is not replaced, unless the batch removes it first: see
   /// ``Cache/save(_:for:lifetime:validator:tags:durability:)``.
   ///
@@ -99,6 +105,13 @@ public struct Batch: ~Copyable {
 
   /// Removes the entry of a key, if there is one.
   ///
+  /// ```swift
+  /// try store.write { batch in
+  ///   batch.save(list, for: "new name", in: genres)
+  ///   batch.remove("old name", from: genres)
+  /// }
+  /// ```
+  ///
   /// - Parameters:
   ///   - key: Up to 64 KiB encoded.
   ///   - cache: A cache of the store.
@@ -112,6 +125,13 @@ public struct Batch: ~Copyable {
   }
 
   /// Removes every entry of a cache, including those saved earlier in this batch.
+  ///
+  /// ```swift
+  /// try store.write { batch in
+  ///   batch.removeAll(from: genres)
+  ///   batch.save(list, for: "all", in: genres)   // added after the removal
+  /// }
+  /// ```
   ///
   /// - Parameter cache: A cache of the store.
   public mutating func removeAll<Key, Value>(from cache: borrowing Cache<Key, Value>) {

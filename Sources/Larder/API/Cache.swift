@@ -36,6 +36,10 @@ public struct Cache<Key: CacheKey, Value: Sendable>: Sendable {
 extension Cache {
   /// Reads the value of a key while it is fresh; nil if it is missing, stale or expired.
   ///
+  /// ```swift
+  /// let list = try genres.value(for: "all") ?? []
+  /// ```
+  ///
   /// - Parameter key: Up to 64 KiB encoded.
   /// - Returns: The value, or nil; ``lookup(for:maxAge:)`` distinguishes the reasons for nil.
   /// - Throws: ``StoreError/undecodable(key:underlying:)``,
@@ -68,6 +72,12 @@ extension Cache {
 
   /// Reads a value and its metadata while it is fresh; nil as in ``value(for:)``.
   ///
+  /// ```swift
+  /// if let entry = try genres.entry(for: "all") {
+  ///   show(entry.value, savedAt: entry.savedAt)
+  /// }
+  /// ```
+  ///
   /// - Parameter key: Up to 64 KiB encoded.
   /// - Returns: The entry, or nil.
   /// - Throws: As ``value(for:)``.
@@ -80,6 +90,14 @@ extension Cache {
   }
 
   /// Reads the entry of a key, whether it is fresh, stale, expired or missing.
+  ///
+  /// ```swift
+  /// switch try genres.lookup(for: "all") {
+  /// case .fresh(let entry): show(entry.value, savedAt: entry.savedAt)
+  /// case .stale(let entry): show(entry.value, savedAt: entry.savedAt)   // and refresh it
+  /// case .expired, .missing: showNothing()
+  /// }
+  /// ```
   ///
   /// - Parameters:
   ///   - key: Up to 64 KiB encoded.
@@ -132,6 +150,10 @@ extension Cache {
 
   /// Whether ``value(for:)`` would find a value; nothing is decoded.
   ///
+  /// ```swift
+  /// if try !genres.contains("all") { showNothing() }
+  /// ```
+  ///
   /// A payload in a segment is not read, see <doc:LargeValues>.
   ///
   /// - Parameter key: Up to 64 KiB encoded.
@@ -163,6 +185,10 @@ extension Cache {
 
   /// Reads the values of several keys while they are fresh.
   ///
+  /// ```swift
+  /// let found = try genres.values(for: ["rock", "jazz"])   // as many elements as keys
+  /// ```
+  ///
   /// Each value is read by itself: a change that is made meanwhile may be visible for some keys and
   /// not for others.
   ///
@@ -175,6 +201,13 @@ extension Cache {
   }
 
   /// Reads the entries of several keys, in any state.
+  ///
+  /// ```swift
+  /// let keys = ["rock", "jazz"]
+  /// for (key, result) in zip(keys, genres.lookups(for: keys)) {
+  ///   if case .failure(let error) = result { report(error, key) }
+  /// }
+  /// ```
   ///
   /// Each entry is read by itself, as in ``values(for:)``.
   ///
@@ -245,6 +278,10 @@ extension Cache {
 
   /// Removes the entry of a key.
   ///
+  /// ```swift
+  /// try genres.remove("all")
+  /// ```
+  ///
   /// - Parameter key: Up to 64 KiB encoded.
   /// - Returns: Whether there was an entry, in any state.
   /// - Throws: As ``save(_:for:lifetime:validator:tags:durability:)``, without encoding.
@@ -260,6 +297,10 @@ extension Cache {
 
   /// Removes every entry of the cache.
   ///
+  /// ```swift
+  /// try genres.removeAll()   // when the user signs out
+  /// ```
+  ///
   /// The cache gets a new id on disk, so the time does not depend on the number of entries. The old
   /// rows are deleted in slices, now and each time the store is opened. A save that runs on another
   /// thread at the same time counts as earlier.
@@ -271,6 +312,11 @@ extension Cache {
   }
 
   /// Sets the save date of an entry to now.
+  ///
+  /// ```swift
+  /// // The server says that the list has not changed.
+  /// try genres.touch("all")
+  /// ```
   ///
   /// Use it when a server confirms that a cached value is still current, as HTTP does with status
   /// 304. An expired entry becomes fresh again. The payload is neither decoded nor encoded, and the

@@ -3,6 +3,10 @@ public import Foundation
 extension Store {
   /// Creates a backup of the store in a directory, while the store is in use.
   ///
+  /// ```swift
+  /// try store.backup(to: backups.appending(path: "monday"))
+  /// ```
+  ///
   /// The backup contains every write that was acknowledged before the call, whatever its
   /// durability. Of the writes during the call, it contains all commits up to some moment: no part
   /// of a batch, and no commit without the earlier ones. Once this returns, the backup survives
@@ -33,6 +37,11 @@ extension Store {
   }
 
   /// Restores a backup to a new store in another directory.
+  ///
+  /// ```swift
+  /// try Store.restore(from: backups.appending(path: "monday"), to: directory)
+  /// let store = try Store(at: directory)
+  /// ```
   ///
   /// Every file of the backup is checked before anything is created. Files are copied, never
   /// linked, and are on the device when this returns. The restored store is independent of the

@@ -22,6 +22,11 @@ extension Store {
 
     /// The durability of writes that do not specify one.
     ///
+    /// ```swift
+    /// var options = Store.Options()
+    /// options.durability = .powerLoss   // an fsync a save, shared by saves at the same time
+    /// ```
+    ///
     /// The default is ``Durability/processCrash``.
     public var durability = Durability.processCrash
 
@@ -34,12 +39,23 @@ extension Store {
 
     /// How opening handles a damaged store.
     ///
+    /// ```swift
+    /// var options = Store.Options()
+    /// options.onDamage = .recreate   // everything can be loaded again
+    /// ```
+    ///
     /// The default is ``DamagePolicy/fail``. A damaged record alone does not make opening fail.
     public var onDamage = DamagePolicy.fail
 
     // MARK: Deleting entries
 
     /// The maximum size of all caches of the store together, in bytes.
+    ///
+    /// ```swift
+    /// var options = Store.Options()
+    /// options.byteBudget = 64 << 20   // of all caches together
+    /// let store = try Store(at: directory, options: options)
+    /// ```
     ///
     /// The default is nil, no limit; otherwise at least 1. Keys and records count towards it; see
     /// <doc:Budgets>. It applies to a store in memory, too.
@@ -50,6 +66,11 @@ extension Store {
     public var byteBudget: Int?
 
     /// The interval between sweeps in the background; a sweep deletes expired entries.
+    ///
+    /// ```swift
+    /// var options = Store.Options()
+    /// options.sweepInterval = .seconds(3600)
+    /// ```
     ///
     /// The default is nil: entries are deleted only when ``Store/sweep()`` or
     /// ``Cache/validate(maxAge:)`` is called. Otherwise 1 second to 31,536,000 seconds, a year.
@@ -129,6 +150,11 @@ extension Store {
     public var blockCacheBytes = 8 << 20
 
     /// The memory for decoded values, in bytes, which all caches of the store share.
+    ///
+    /// ```swift
+    /// var options = Store.Options()
+    /// options.memoryBytes = 64 << 20   // decoded values of all caches
+    /// ```
     ///
     /// The default is 8 MiB; 0 disables it. There is no upper limit. A value that is in memory is
     /// returned without a read from disk; see ``MemoryTier``. A store in memory does not use it.

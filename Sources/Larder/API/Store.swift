@@ -161,6 +161,10 @@ public final class Store: Sendable {
 
   /// Makes a store in memory, which is freed with its last reference.
   ///
+  /// ```swift
+  /// let store = Store.inMemory()   // for a test or a preview
+  /// ```
+  ///
   /// It behaves like a store on disk. Applications use it when their directory cannot be opened.
   ///
   /// - Parameter options: See ``Options``; only the clock and the budget are used. A budget below 1
@@ -178,6 +182,13 @@ public final class Store: Sendable {
   }
 
   /// Closes the store: waits for the calls under way, and releases the directory.
+  ///
+  /// ```swift
+  /// let store = try Store(at: directory)
+  /// defer {
+  ///   do { try store.close() } catch { report(error, "close") }
+  /// }
+  /// ```
   ///
   /// Afterwards every call on the store, its caches and open cursors throws ``StoreError/closed``.
   /// Closing a closed store does nothing. A store that is not closed is closed when its last
@@ -204,6 +215,11 @@ public final class Store: Sendable {
 
 extension Store {
   /// Opens a cache, or creates it.
+  ///
+  /// ```swift
+  /// let genres = try store.cache("genres", of: [Genre].self)
+  /// let byID = try store.cache("by id", of: Genre.self, keyedBy: Int.self, lifetime: .hours(6))
+  /// ```
   ///
   /// Opening an open cache again, with the same types and settings, returns the same cache. See
   /// <doc:Budgets> for budgets and <doc:Migration> for schema versions.
@@ -372,6 +388,11 @@ extension Store {
   }
 
   /// Waits until every write that was acknowledged before is safe from power loss.
+  ///
+  /// ```swift
+  /// try genres.save(list, for: "all")
+  /// try store.flush()   // everything saved so far survives a power loss
+  /// ```
   ///
   /// - Throws: ``StoreError/diskFull`` or ``StoreError/io(_:)`` if the fsync failed;
   ///   ``StoreError/writesDisabled(cause:)``, ``StoreError/closed``.

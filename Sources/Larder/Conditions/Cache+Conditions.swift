@@ -8,6 +8,10 @@ import Synchronization
 extension Cache {
   /// Saves a value under a key if a condition holds.
   ///
+  /// ```swift
+  /// let isFirst = try genres.save(list, for: "all", if: .absent)
+  /// ```
+  ///
   /// - Parameters:
   ///   - value: At most 32 MiB encoded.
   ///   - key: Up to 64 KiB encoded.
@@ -41,6 +45,12 @@ extension Cache {
   }
 
   /// Removes the entry of a key if a condition holds.
+  ///
+  /// ```swift
+  /// if let entry = try genres.entry(for: "all"), entry.value.isEmpty {
+  ///   try genres.remove("all", if: .unchanged(since: entry))   // not what was saved meanwhile
+  /// }
+  /// ```
   ///
   /// - Parameters:
   ///   - key: Up to 64 KiB encoded.

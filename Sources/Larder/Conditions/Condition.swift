@@ -34,9 +34,17 @@ public struct Condition: Sendable, Hashable {
   let rule: Rule
 
   /// There is no entry, or it has expired or was invalidated.
+  ///
+  /// ```swift
+  /// let isFirst = try genres.save(list, for: "all", if: .absent)
+  /// ```
   public static var absent: Condition { Condition(rule: .absent) }
 
   /// There is an entry that is fresh or stale.
+  ///
+  /// ```swift
+  /// let isReplaced = try genres.save(list, for: "all", if: .present)
+  /// ```
   public static var present: Condition { Condition(rule: .present) }
 
   /// There is an entry, stale or expired too, whose value is the one that had this version.
@@ -47,6 +55,10 @@ public struct Condition: Sendable, Hashable {
   }
 
   /// The same for the version of an entry: it was not saved again since `entry` was read.
+  ///
+  /// ```swift
+  /// let isSaved = try genres.save(list, for: "all", if: .unchanged(since: entry))
+  /// ```
   public static func unchanged<Value>(since entry: Entry<Value>) -> Condition {
     .unchanged(since: entry.version)
   }

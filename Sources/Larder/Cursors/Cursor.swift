@@ -22,6 +22,11 @@ public final class Cursor<Element> {
 
   /// Moves to the next element in the order of the scan and returns it; nil at the end.
   ///
+  /// ```swift
+  /// let keys = try genres.keys()
+  /// while let key = try keys.next() { print(key) }
+  /// ```
+  ///
   /// - Returns: The element, or nil.
   /// - Throws: ``StoreError/undecodable(key:underlying:)`` for a stored key that is not valid for
   ///   the cache's key type; the next call continues after that key.
@@ -75,6 +80,11 @@ public enum ScanOrder: Sendable, Hashable {
 extension Cache {
   /// Scans the keys in a range whose entries are fresh.
   ///
+  /// ```swift
+  /// let keys = try genres.keys(in: .prefix("rock/"))
+  /// while let key = try keys.next() { print(key) }
+  /// ```
+  ///
   /// Keys of damaged entries, and of entries of a newer program, are included, because their state
   /// is unknown. Payloads in segments are not read, see <doc:LargeValues>: an entry whose payload
   /// is damaged there is included while it is fresh.
@@ -95,6 +105,10 @@ extension Cache {
 
   /// Counts the keys in a range whose entries are fresh.
   ///
+  /// ```swift
+  /// let count = try genres.count(in: .prefix("rock/"))
+  /// ```
+  ///
   /// Damaged entries and those of a newer program count, as in ``keys(in:order:)``.
   ///
   /// - Parameter range: The range of keys; all keys by default.
@@ -110,6 +124,13 @@ extension Cache {
   }
 
   /// Scans the fresh entries in a range of keys.
+  ///
+  /// ```swift
+  /// let entries = try genres.entries(in: .from("a", upTo: "c"))
+  /// while let (key, entry) = try entries.next() {
+  ///   print(key, try entry.get().savedAt)   // a damaged entry throws, the next one does not
+  /// }
+  /// ```
   ///
   /// Stale and expired entries are skipped, as in ``value(for:)``. An entry that cannot be read is
   /// returned as its error: a damaged one, one of a newer program, or a fresh one whose value does

@@ -17,6 +17,14 @@ public struct Importer: ~Copyable {
   /// Saves a value under a key with the date at which it was saved before, unless the key has an
   /// entry.
   ///
+  /// ```swift
+  /// try store.importing { importer in
+  ///   for old in oldEntries {
+  ///     try importer.save(old.list, for: old.name, in: genres, savedAt: old.date)
+  ///   }
+  /// }
+  /// ```
+  ///
   /// A value that has expired is not saved. A date in the future counts as now: otherwise the value
   /// would live longer than a new one.
   ///

@@ -14,16 +14,28 @@ public struct KeyRange<Key: CacheKey>: Sendable {
   public static var all: KeyRange { KeyRange(lower: [], upper: nil) }
 
   /// The keys from `lower`, which is included.
+  ///
+  /// ```swift
+  /// try genres.remove(in: .from("k"))   // "k" and everything after it
+  /// ```
   public static func from(_ lower: Key) -> KeyRange {
     KeyRange(lower: lower.encoded(), upper: nil)
   }
 
   /// The keys below `upper`, which is excluded.
+  ///
+  /// ```swift
+  /// try genres.remove(in: .upTo("k"))   // everything before "k"
+  /// ```
   public static func upTo(_ upper: Key) -> KeyRange {
     KeyRange(lower: [], upper: upper.encoded())
   }
 
   /// The keys from `lower`, which is included, up to `upper`, which is excluded.
+  ///
+  /// ```swift
+  /// try genres.count(in: .from("a", upTo: "k"))   // without "k" itself
+  /// ```
   public static func from(_ lower: Key, upTo upper: Key) -> KeyRange {
     KeyRange(lower: lower.encoded(), upper: upper.encoded())
   }
@@ -39,5 +51,9 @@ extension KeyRange where Key: PrefixKey {
 
 extension KeyRange where Key: PrefixKey, Key.Prefix == String.UTF8View {
   /// The keys whose UTF-8 bytes begin with those of `prefix`.
+  ///
+  /// ```swift
+  /// try genres.remove(in: .prefix("user 7/"))
+  /// ```
   public static func prefix(_ prefix: String) -> KeyRange { .prefix(prefix.utf8) }
 }

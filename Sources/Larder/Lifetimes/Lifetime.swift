@@ -17,6 +17,10 @@ public struct Lifetime: Sendable, Hashable, Codable {
   package let stale: MaxAge
 
   /// Fresh for `limit`, then stale for `extra`, which is 0 seconds by default.
+  ///
+  /// ```swift
+  /// let lifetime = Lifetime.fresh(for: .hours(1), thenStaleFor: .days(1))
+  /// ```
   public static func fresh(for limit: MaxAge, thenStaleFor extra: MaxAge = .seconds(0)) -> Lifetime
   {
     Lifetime(fresh: limit, stale: extra)
@@ -37,6 +41,10 @@ public struct Lifetime: Sendable, Hashable, Codable {
 
   /// Fresh for `count` hours, then expired.
   ///
+  /// ```swift
+  /// let genres = try store.cache("genres", of: [Genre].self, lifetime: .hours(6))
+  /// ```
+  ///
   /// `count` must be finite and not negative; any other value is a programmer error.
   public static func hours(_ count: Double) -> Lifetime { .fresh(for: .hours(count)) }
 
@@ -51,6 +59,11 @@ public struct Lifetime: Sendable, Hashable, Codable {
   public static func days(_ count: Int) -> Lifetime { .fresh(for: .days(count)) }
 
   /// Fresh for `count` days of `calendar`, in its time zone, then expired.
+  ///
+  /// ```swift
+  /// // Until the same time of day, 7 days later in the user's calendar.
+  /// let lifetime = Lifetime.days(7, calendar: .current)
+  /// ```
   ///
   /// `count` must be 0 to 3,650,000; any other value is a programmer error.
   public static func days(_ count: Int, calendar: Calendar) -> Lifetime {

@@ -84,6 +84,10 @@ public struct MaxAge: Sendable, Hashable {
 extension MaxAge {
   /// A limit from outside the program, such as a header or a configuration.
   ///
+  /// ```swift
+  /// let limit = try MaxAge(.seconds(90))
+  /// ```
+  ///
   /// - Parameter span: The limit; not negative.
   /// - Throws: ``StoreError/invalidArgument(_:)`` if it is negative.
   public init(_ span: Duration) throws {

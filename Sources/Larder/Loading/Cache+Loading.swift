@@ -164,6 +164,10 @@ extension Cache {
 
   /// Loads the values of the keys that have no fresh one.
   ///
+  /// ```swift
+  /// await genres.prefetch(["rock", "jazz"]) { key, _ in .value(try await fetch(key)) }
+  /// ```
+  ///
   /// Each key is handled as by ``entry(for:loading:load:)``. If the task is cancelled, the
   /// remaining keys fail with `CancellationError`.
   ///

@@ -46,16 +46,28 @@ public struct LoadReply<Value: Sendable>: Sendable {
 
   /// A value that is returned and not saved, such as one with `Cache-Control: no-store`.
   ///
+  /// ```swift
+  /// return reply.isError ? .unsaved(reply.list) : .value(reply.list)
+  /// ```
+  ///
   /// An entry that is there stays.
   public static func unsaved(_ value: Value) -> LoadReply { LoadReply(content: .unsaved(value)) }
 
   /// The previous entry is still right, as after an HTTP status 304: it becomes fresh again.
+  ///
+  /// ```swift
+  /// if response.status == 304 { return .unchanged }
+  /// ```
   ///
   /// Its value is returned, also if it had expired. If there is no previous entry, the call throws
   /// ``StoreError/invalidArgument(_:)``.
   public static var unchanged: LoadReply { unchanged(lifetime: nil) }
 
   /// The same as ``unchanged``, with another lifetime or validator.
+  ///
+  /// ```swift
+  /// if response.status == 304 { return .unchanged(lifetime: .hours(1)) }
+  /// ```
   ///
   /// - Parameters:
   ///   - lifetime: The entry's own lifetime from now on; nil keeps what it has.
@@ -66,6 +78,10 @@ public struct LoadReply<Value: Sendable>: Sendable {
   }
 
   /// There is no value, as after an HTTP status 404: an entry that is there is removed.
+  ///
+  /// ```swift
+  /// if response.status == 404 { return .absent }
+  /// ```
   ///
   /// The calls return nil. See ``Loading/absentFor``.
   public static var absent: LoadReply { LoadReply(content: .absent) }

@@ -23,10 +23,23 @@ public struct Loading: Sendable, Hashable {
 
   /// Whether a stale entry is returned at once while it is refreshed in the background.
   ///
+  /// ```swift
+  /// var loading = Loading()
+  /// loading.staleWhileRevalidate = true
+  /// let genres = try store.cache(
+  ///   "genres", of: [Genre].self, lifetime: .fresh(for: .hours(1), thenStaleFor: .days(7)),
+  ///   loading: loading)
+  /// ```
+  ///
   /// The first caller that finds the entry stale starts the refresh.
   public var staleWhileRevalidate = false
 
   /// How long after the end of its fresh time a stale entry is returned when loading fails.
+  ///
+  /// ```swift
+  /// var loading = Loading()
+  /// loading.staleIfError = .seconds(86_400)   // offline, yesterday's list is better than none
+  /// ```
   ///
   /// The entry is never returned after its stale time. Nil, the default, throws the error of the
   /// load.
@@ -47,6 +60,12 @@ public struct Loading: Sendable, Hashable {
 
   /// How long a caller waits for a load at all, and how long a load may take.
   ///
+  /// ```swift
+  /// var loading = Loading()
+  /// loading.softTimeout = .seconds(2)    // then a stale entry, if there is one
+  /// loading.hardTimeout = .seconds(30)
+  /// ```
+  ///
   /// Then the call throws ``LoadTimeout``, and leaves the load as if it was cancelled. A load that
   /// has taken so long, repetitions included, is not joined by later callers. Once no caller waits
   /// for it, it is cancelled and abandoned: a refresh in the background, or a closure that ignores
@@ -56,12 +75,22 @@ public struct Loading: Sendable, Hashable {
 
   /// The last part of the fresh time, in which a call refreshes an entry in the background.
   ///
+  /// ```swift
+  /// var loading = Loading()
+  /// loading.refreshAhead = 0.1   // in the last 6 minutes of an hour
+  /// ```
+  ///
   /// It is a share of the fresh time, 0 to 0.5. Each entry has its own share, between half of this
   /// one and all of it, so that entries that were saved together are not all refreshed together.
   /// Nil, the default, refreshes no fresh entry.
   public var refreshAhead: Double?
 
   /// How long the cache remembers that a load replied ``LoadReply/absent``.
+  ///
+  /// ```swift
+  /// var loading = Loading()
+  /// loading.absentFor = .seconds(60)   // a 404 is not asked for again at once
+  /// ```
   ///
   /// Up to 10,000 keys are remembered, in memory only. Any change of the key ends it, also the
   /// removal of a range with the key. Nil, the
@@ -92,6 +121,11 @@ extension Loading {
     let upTo: Duration
 
     /// Creates a rule for repetitions.
+    ///
+    /// ```swift
+    /// var loading = Loading()
+    /// loading.retries = Loading.Retries(extra: 3)
+    /// ```
     ///
     /// - Parameters:
     ///   - extra: The number of repetitions; not negative.

@@ -28,6 +28,10 @@ public struct MemoryStatistics: Sendable, Hashable, Codable {
 extension Store {
   /// Releases decoded values from memory until the others take at most a number of bytes.
   ///
+  /// ```swift
+  /// store.releaseMemory()   // when the system asks for memory
+  /// ```
+  ///
   /// Nothing is deleted: the next reads take the values from disk, and keep them in memory again.
   /// On Apple's systems, a store halves its values when the system warns of little memory, and
   /// releases all of them when memory is critical.

@@ -24,6 +24,11 @@ public struct MigrationReport: Sendable, Hashable, Codable {
 extension Store {
   /// Rewrites every entry of a cache that has an older schema version or another coder.
   ///
+  /// ```swift
+  /// let report = try store.migrate(genres)
+  /// print("\(report.migrated) entries rewritten")
+  /// ```
+  ///
   /// Afterwards the program no longer needs the readers of older versions: see <doc:Migration>.
   ///
   /// An entry keeps its dates, and so its age and its expiry. Entries that have expired, are newer,

@@ -1,6 +1,10 @@
 extension Cache {
   /// Removes the entries of a range of keys that were saved before the call.
   ///
+  /// ```swift
+  /// let count = try genres.remove(in: .prefix("user 7/"))
+  /// ```
+  ///
   /// When it returns, none of them is left, also if it was touched or migrated meanwhile. An entry
   /// that is saved while this runs stays. Entries in every state are removed: expired ones, damaged
   /// ones and those of a newer program too. If the call fails or the process ends, the entries of a

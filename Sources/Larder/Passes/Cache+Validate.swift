@@ -23,6 +23,11 @@ public struct ValidationReport: Sendable, Hashable {
 extension Cache {
   /// Deletes the entries that have expired, and those that cannot be read.
   ///
+  /// ```swift
+  /// let report = try genres.validate()   // deletes what has expired or cannot be decoded
+  /// print(report.expired)
+  /// ```
+  ///
   /// An entry with a newer schema version is kept and counted, whatever its age: a program that is
   /// rolled back must not lose data. Stale entries are kept. An entry that is saved while this runs
   /// is never deleted by it.

@@ -27,6 +27,10 @@ public struct Schema<Value: Sendable>: Sendable {
 
   /// Creates a schema that writes `version` and reads no older version.
   ///
+  /// ```swift
+  /// let genres = try store.cache("genres", of: [Genre].self, schema: Schema(version: 2))
+  /// ```
+  ///
   /// `version` must be 0 to 4,294,967,295; any other value is a programmer error.
   public init(version: Int) {
     precondition(
@@ -35,6 +39,13 @@ public struct Schema<Value: Sendable>: Sendable {
   }
 
   /// Adds a reader that decodes an older version as `Old` and upgrades it to `Value`.
+  ///
+  /// ```swift
+  /// let schema = Schema<Genre>(version: 2).reading(1, as: OldGenre.self) { old in
+  ///   Genre(id: old.id, name: old.title)
+  /// }
+  /// let byID = try store.cache("by id", of: Genre.self, keyedBy: Int.self, schema: schema)
+  /// ```
   ///
   /// - Parameters:
   ///   - version: The older version. It must be below ``version``; any other value is a programmer
