@@ -205,7 +205,7 @@ extension Lexer {
     }
   }
 
-  /// The number of `#` before a sign that comes next; nil if another one does.
+  /// The number of `#` directly before `sign`; nil if another character follows them.
   private func hashes(before sign: Unicode.Scalar) -> Int? {
     var place = at
     while place < input.count, input[place] == UInt8(ascii: "#") { place += 1 }

@@ -5,7 +5,7 @@ struct Outline {
     enum Kind { case structure, enumeration, extending, other }
 
     var kind: Kind
-    /// The name with those of the types around it: `Outer.Inner`.
+    /// The name, preceded by the types around it: `Outer.Inner`.
     var name: String
     /// The token of the name.
     var token: Token

@@ -4,7 +4,7 @@ struct Property {
   var token: Token
   var isConstant: Bool
   var hasValue: Bool
-  /// What is known of its type; nil if it is not written, and not that of a literal.
+  /// What is known of its type; nil if the type is neither written nor clear from a literal.
   var type: TypeForm?
   /// The access level at which it can be set.
   var access: Access

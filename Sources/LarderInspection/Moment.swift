@@ -1,7 +1,7 @@
 package import Foundation
 import Larder
 
-/// Writes dates and time spans in reports, and parses those of commands.
+/// Writes dates and time spans in reports, and parses them in commands.
 package enum Moment {
   /// The current system time.
   package static func now() -> Date { Store.Options().clock.now() }

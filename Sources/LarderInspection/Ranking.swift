@@ -1,7 +1,7 @@
 import Foundation
 import Larder
 
-/// The first records of a selection in an order that is not that of the keys.
+/// The first records of a selection, in another order than by key.
 struct Ranking {
   private let order: RecordOrder
   private let isReversed: Bool

@@ -17,7 +17,7 @@ extension Entry {
   ///   - savedAt: The date it was saved; ``ManualClock/start`` by default.
   ///   - age: Its age; zero by default. Fractions of a second are rounded as in a date.
   ///   - origin: Where it was read from; memory by default.
-  ///   - lifetime: Its own lifetime; nil, the default, for that of its cache.
+  ///   - lifetime: Its own lifetime; nil, the default, uses its cache's.
   ///   - validator: Its validator; none by default.
   ///   - tags: Its tags, which are not checked; none by default.
   public init(

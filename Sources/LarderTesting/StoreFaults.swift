@@ -18,7 +18,7 @@ import Synchronization
 /// try notes.save(second, for: "a")
 /// ```
 ///
-/// A fault applies to all calls of the store from then on, including those of loads and of other
+/// A fault applies to all calls of the store from then on, including calls by loads and by other
 /// threads. A write that fails has written nothing, and the next write after the fault succeeds:
 /// ``/Larder/StoreError/writesDisabled(cause:)`` is never thrown. To damage a single entry, use
 /// ``Larder/Cache/damageEntry(for:)``.
@@ -82,7 +82,7 @@ public final class StoreFaults: Sendable {
     set { state.withLock { $0.failsWrites = newValue } }
   }
 
-  /// Whether all reads throw ``/Larder/StoreError/io(_:)``, also those of cursors that are open.
+  /// Whether all reads throw ``/Larder/StoreError/io(_:)``, also reads by cursors that are open.
   ///
   /// ```swift
   /// faults.failsReads = true

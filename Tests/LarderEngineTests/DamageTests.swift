@@ -120,7 +120,7 @@ import Testing
     bytes.replaceSubrange(start..<(start + handles.count), with: handles)
     try Data(bytes).write(to: URL(filePath: table))
 
-    let message = "\(table) is damaged: its end leads out of it"
+    let message = "\(table) is damaged: its footer points outside the file"
     #expect(throws: StoreError.corrupt(message)) { try LevelDBEngine(at: directory.path) }
   }
 

@@ -201,7 +201,8 @@ import Testing
     ("bad footer", .damaged, "the database is damaged: "),
     (
       "far footer", .damaged,
-      "the database is damaged: DIR/far footer/000004.ldb is damaged: its end leads out of it"
+      "the database is damaged: DIR/far footer/000004.ldb is damaged: "
+        + "its footer points outside the file"
     ),
     ("order", .unsupported, "DIR/order: not supported: comparator idb_cmp1"),
     (

@@ -94,7 +94,7 @@ final class CacheCore<Value: Sendable>: OpenCache {
     schema = configuration.schema
     coder = configuration.coder
     byteBudget = configuration.byteBudget
-    // Bytes as they are have a format of their own, such as that of a picture.
+    // Raw bytes have a format of their own, such as a picture's.
     compressedFrom = coder.format == .bytes ? .max : context.compressedFrom
     slides =
       configuration.expiry == .sliding && !context.isReadOnly ? Slides(context.activity) : nil

@@ -239,7 +239,7 @@ extension Store {
   ///   - coder: The encoding of the values; ``Coder/binary`` by default.
   ///   - byteBudget: The most bytes that the cache may hold, at least 1: keys and records. Nil, the
   ///     default, is no limit.
-  ///   - memory: The memory for decoded values; that of the store, ``MemoryTier/shared``, by
+  ///   - memory: The memory for decoded values; the store's, ``MemoryTier/shared``, by
   ///     default.
   ///   - loading: How calls such as `value(for:loading:load:)` load values.
   ///   - overwritesNewer: Whether a save replaces an entry of a newer schema version. If false, the
@@ -534,7 +534,7 @@ extension Store {
     try sweeper.withLock { sweeper throws(StoreError) in try body(&sweeper) }
   }
 
-  /// The same, unless a sweep is under way.
+  /// Sweeps, unless a sweep is under way.
   func withSweeperIfAvailable(_ body: (inout Sweeper) -> Void) {
     sweeper.withLockIfAvailable { body(&$0) }
   }

@@ -96,7 +96,7 @@ public enum StoreError: Error {
 }
 
 extension StoreError: LocalizedError, CustomStringConvertible {
-  /// The same text as ``description``, so that `localizedDescription` returns it, too.
+  /// Returns ``description``, so that `localizedDescription` does too.
   public var errorDescription: String? { description }
 
   /// The error as sentences: what failed, on which entry or store, and how to continue.

@@ -171,7 +171,7 @@ extension Accounting {
   func budgetBelow(_ rows: borrowing WriteBatch) -> (limit: Int, bytes: Int)? {
     guard rows.bytes.count > smallestBudget else { return nil }
     return state.withLock { state in
-      // What the rows without a condition need together, and those of each condition.
+      // What the rows without a condition need together, and what the rows of each condition need.
       var needs: [Int?: [Int]] = [:]
       rows.bytes.withBytes { bytes in
         for row in rows.rows where row.kind != .remove {

@@ -57,7 +57,7 @@ extension Budgets {
 
   /// Starts, or stops, to count a cache that is being opened.
   ///
-  /// Nothing is written to the cache meanwhile.
+  /// Nothing is written to the cache while it runs.
   func open(
     _ cache: any OpenCache, as registration: Registration, isNew: Bool, in context: StoreContext
   ) throws(StoreError) {

@@ -226,7 +226,7 @@ final class Turns: Sendable {
   /// Whether a change should wait for a turn before its first try.
   var areTaken: Bool { count.load(ordering: .relaxed) > 0 }
 
-  /// Waits for a turn, which ``end()`` ends; false if there was none for 20 ms.
+  /// Waits for a turn, which ``end()`` ends; false if it did not come within 20 ms.
   ///
   /// The wait has a limit for a closure of an update that updates the same cache, in spite of its
   /// documentation: its own caller has the turn.

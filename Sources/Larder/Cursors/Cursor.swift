@@ -41,7 +41,8 @@ public final class Cursor<Element> {
 
 /// The states of the entries that a scan returns.
 ///
-/// The states are those of ``Lookup``: a lifetime makes an entry fresh, then stale, then expired.
+/// The states are the same as in ``Lookup``: a lifetime makes an entry fresh, then stale, then
+/// expired.
 public struct EntryStates: OptionSet, Sendable, Hashable {
   /// The states as bits.
   public let rawValue: UInt8
@@ -109,7 +110,7 @@ extension Cache {
   /// let count = try genres.count(in: .prefix("rock/"))
   /// ```
   ///
-  /// Damaged entries and those of a newer program count, as in ``keys(in:order:)``.
+  /// Damaged entries and entries of a newer program count, as in ``keys(in:order:)``.
   ///
   /// - Parameter range: The range of keys; all keys by default.
   /// - Returns: The number of keys.

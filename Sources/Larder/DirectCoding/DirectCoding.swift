@@ -26,9 +26,9 @@
 /// `swift package generate-direct-coding` writes the extension: see <doc:GeneratingDirectCoding>.
 ///
 /// A cache of such values, or of arrays of them, uses this conformance with ``Coder/binary``; there
-/// is nothing to turn on. The payload format is that of the type's `Codable` conformance. Each of
-/// the two reads what the other has written, so the conformance can be added or removed at any
-/// time. The two must agree:
+/// is nothing to turn on. The payload has the same format as by the type's `Codable` conformance.
+/// Each of the two reads what the other has written, so the conformance can be added or removed at
+/// any time. The two must agree:
 ///
 /// - The field names are the names of the coding keys. Each coding key is written exactly once.
 /// - Every value writes the same fields in the same order. Optional fields are written with

@@ -102,7 +102,7 @@ package final class WriteTicket: Sendable {
 
   package init() {}
 
-  /// Makes all conditions fail that name the ticket, in batches that have not had their turn.
+  /// Makes all conditions fail that name the ticket, in batches that are not yet applied.
   package func revoke() { revoked.store(true, ordering: .releasing) }
 
   package var isRevoked: Bool { revoked.load(ordering: .acquiring) }

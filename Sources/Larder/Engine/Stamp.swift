@@ -66,7 +66,7 @@ package func crc32c(_ bytes: UnsafeRawBufferPointer, extending sum: UInt32 = 0) 
 /// The form in which LevelDB stores a CRC32C, in its logs and tables.
 package func maskedForLevelDB(_ sum: UInt32) -> UInt32 { (sum >> 15 | sum << 17) &+ 0xA282_EAD8 }
 
-/// The same as ``crc32c(_:extending:)``, as on processors without an instruction for it.
+/// As ``crc32c(_:extending:)``, without the processor's instruction.
 ///
 /// For tests.
 package func crc32cByTable(_ bytes: UnsafeRawBufferPointer, extending sum: UInt32 = 0) -> UInt32 {

@@ -193,7 +193,7 @@ extension ExpiryNotes {
 
   /// Notes the records of a batch whose write has ended.
   ///
-  /// Also those of a failed write, which may have taken effect.
+  /// Also if the write failed: it may have taken effect.
   func note(_ batch: borrowing WriteBatch, without failed: Set<Int>) {
     state.withLock { state in
       batch.bytes.withBytes { bytes in
@@ -478,7 +478,7 @@ extension ExpiryNotes {
 
   /// Takes the earliest bucket of a cache that may have packs, for a sweep that looks for it.
   ///
-  /// Until the sweep ends by ``lower(_:to:)``, only packs that are written meanwhile count.
+  /// Until the sweep ends by ``lower(_:to:)``, only packs count that are written during it.
   func takeEarliest(of id: UInt64) -> Int64 {
     state.withLock { $0.earliest.updateValue(.max, forKey: id) ?? .min }
   }

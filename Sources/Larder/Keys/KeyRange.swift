@@ -50,7 +50,7 @@ extension KeyRange where Key: PrefixKey {
 }
 
 extension KeyRange where Key: PrefixKey, Key.Prefix == String.UTF8View {
-  /// The keys whose UTF-8 bytes begin with those of `prefix`.
+  /// The keys whose UTF-8 bytes begin with the bytes of `prefix`.
   ///
   /// ```swift
   /// try genres.remove(in: .prefix("user 7/"))

@@ -109,7 +109,7 @@ extension Lifetime: CustomStringConvertible {
   /// The lifetime as text, such as `fresh for 7 days`.
   public var description: String { "fresh for \(words)" }
 
-  /// The same without `fresh for`, such as `7 days`.
+  /// The text without `fresh for`, such as `7 days`.
   var words: String { stale == .seconds(0) ? "\(fresh)" : "\(fresh), then stale for \(stale)" }
 }
 

@@ -20,7 +20,7 @@ extension Cache {
   ///
   /// - Parameters:
   ///   - key: Up to 64 KiB encoded.
-  ///   - loading: The options of this call; nil, the default, for those of the cache.
+  ///   - loading: The options of this call; nil, the default, uses the cache's.
   ///   - load: Returns the value to save, at most 32 MiB encoded. It is not called if another call
   ///     is loading the key. It must not ask the cache for the same key. From its own task and the
   ///     tasks that it starts, such a call throws. A detached task is not recognized: if the
@@ -60,7 +60,7 @@ extension Cache {
   ///
   /// - Parameters:
   ///   - key: Up to 64 KiB encoded.
-  ///   - loading: The options of this call; nil, the default, for those of the cache.
+  ///   - loading: The options of this call; nil, the default, uses the cache's.
   ///   - load: Is passed the entry of the key; nil if the key has no entry that can be used.
   /// - Returns: The value; nil if the load replied ``LoadReply/absent``.
   /// - Throws: As the other form; ``StoreError/invalidArgument(_:)``, too, if the load replied
@@ -77,7 +77,7 @@ extension Cache {
   ///
   /// - Parameters:
   ///   - key: Up to 64 KiB encoded.
-  ///   - loading: The options of this call; nil, the default, for those of the cache.
+  ///   - loading: The options of this call; nil, the default, uses the cache's.
   ///   - load: Is passed the entry of the key; nil if the key has no entry that can be used.
   /// - Returns: The value; nil if the load replied ``LoadReply/absent``.
   /// - Throws: As `value(for:loading:load:)`.
@@ -104,7 +104,7 @@ extension Cache {
   ///
   /// - Parameters:
   ///   - keys: Up to 64 KiB encoded each; a key may be repeated.
-  ///   - loading: The options of this call; nil, the default, for those of the cache.
+  ///   - loading: The options of this call; nil, the default, uses the cache's.
   ///   - load: Is passed the keys to load, each of them once, in their order. It returns one reply
   ///     for each key, in the same order.
   /// - Returns: For each key, in their order, its value; nil if a load replied
@@ -147,7 +147,7 @@ extension Cache {
   ///
   /// - Parameters:
   ///   - key: Up to 64 KiB encoded.
-  ///   - loading: The options of this call; nil, the default, for those of the cache. A stale entry
+  ///   - loading: The options of this call; nil, the default, uses the cache's. A stale entry
   ///     is not returned, whatever they say.
   ///   - load: Is passed the entry of the key; nil if the key has no entry that can be used.
   /// - Returns: The loaded value; nil if the load replied ``LoadReply/absent``.

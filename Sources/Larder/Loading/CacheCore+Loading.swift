@@ -172,7 +172,7 @@ extension CacheCore {
 
   /// Adds the rows of a reply to a write.
   ///
-  /// - Returns: The requirement of the rows; nil if the entry was changed meanwhile.
+  /// - Returns: The requirement of the rows; nil if the entry was changed since.
   private func add(
     _ part: LoadPart<Value>, by store: Store, to write: inout WriteBatch
   ) throws(StoreError) -> Int? {

@@ -13,7 +13,7 @@ final class LoadChain: Sendable {
   /// The flights that each flight waits for, each with the number of its waiters there.
   private static let links = Mutex<[Int: [Int: Int]]>([:])
 
-  /// The call that the current task is a part of; nil if it is none, or if that has ended.
+  /// The call that the current task is a part of; nil outside a call, or after it has ended.
   static var running: LoadChain? { current.flatMap { $0.hasEnded ? nil : $0 } }
 
   private let ended = Atomic<Bool>(false)

@@ -88,7 +88,7 @@ extension LoadRegister {
     }
   }
 
-  /// Whether no other load of the key is registered, or was saved meanwhile.
+  /// Whether no other load of the key is registered, or was saved since.
   func isAlone(_ key: RecordKey) -> Bool {
     state.withLock { $0.caches[key.cacheID]?.isAlone(key.bytes) ?? true }
   }

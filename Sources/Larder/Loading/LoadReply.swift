@@ -63,7 +63,7 @@ public struct LoadReply<Value: Sendable>: Sendable {
   /// ``StoreError/invalidArgument(_:)``.
   public static var unchanged: LoadReply { unchanged(lifetime: nil) }
 
-  /// The same as ``unchanged``, with another lifetime or validator.
+  /// As ``unchanged``, with another lifetime or validator.
   ///
   /// ```swift
   /// if response.status == 304 { return .unchanged(lifetime: .hours(1)) }

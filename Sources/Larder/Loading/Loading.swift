@@ -151,7 +151,7 @@ extension Loading {
 public struct LoadTimeout: Error, Hashable {}
 
 extension LoadTimeout: LocalizedError, CustomStringConvertible {
-  /// The same text as ``description``.
+  /// Returns ``description``.
   public var errorDescription: String? { description }
 
   /// The error as a sentence.

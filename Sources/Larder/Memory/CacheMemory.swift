@@ -92,7 +92,7 @@ extension CacheMemory {
     store.beginReading(hash: hash, tagEpoch: invalidatedTags.epoch)
   }
 
-  /// The same for callers that did not look into memory.
+  /// Begins a read for callers that did not look into memory.
   func beginReading(_ key: RecordKey) -> StoreMemory.Reading? {
     key.withUserKey { beginReading(hash: store.key($0, in: key.cacheID).hash) }
   }

@@ -9,7 +9,7 @@ import Synchronization
 package final class MemoryCache {
   /// A shard with its lock, apart from its neighbours' cache lines.
   private struct LockedShard: ~Copyable {
-    // The first field, so that its address is that of the shard.
+    // The first field, so that the shard has the same address.
     var lock = ShardLock()
     var shard: MemoryShard
     private let padding: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) =

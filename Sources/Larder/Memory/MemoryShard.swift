@@ -416,7 +416,7 @@ extension MemoryShard {
   /// Forgets a key's ghost; false if it has none.
   mutating func removeGhost(of key: MemoryKey) -> Bool { removeGhost(key.tableHash) }
 
-  /// Forgets a ghost; false if the hash is none.
+  /// Forgets a ghost; false if no ghost has the hash.
   @discardableResult
   private mutating func removeGhost(_ hash: UInt32) -> Bool {
     var place = Int(hash) & (tableCount - 1)

@@ -20,7 +20,7 @@ package class Resident {
 extension Resident: @unchecked Sendable {}
 
 /// The decoded value of a fresh entry, with what an ``Entry`` has besides.
-// @unchecked: restates that of its superclass.
+// @unchecked: restates the conformance of its superclass.
 final class ResidentEntry<Value: Sendable>: Resident, @unchecked Sendable {
   let savedAt: Date
   let version: Version

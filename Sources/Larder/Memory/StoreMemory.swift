@@ -59,7 +59,7 @@ final class StoreMemory {
     all.reduce(into: MemoryStatistics()) { $0.add($1.statistics) }
   }
 
-  /// Releases values, those of the largest cache first, until all together have `bytes` at most.
+  /// Releases values, beginning with the largest cache, until all together have `bytes` at most.
   func reduce(to bytes: Int) {
     // In a forked child, a lock may be held by a thread that does not exist there.
     guard owner.isCurrent else { return }

@@ -32,7 +32,7 @@ extension Cache {
 
 /// One call of ``Cache/remove(in:)``.
 ///
-/// It removes the entries whose original sequence is lower than that of a commit at its beginning.
+/// It removes only entries that were committed before `beginning`, a commit of its own that it makes first.
 /// A cursor may show entries that were saved after it was made; they stay.
 private struct RangeRemoval {
   let id: UInt64
@@ -47,8 +47,8 @@ private struct RangeRemoval {
   }
 
   mutating func run(_ range: EngineRange) throws(StoreError) {
-    // Before: the commit also waits for the saves of loads that had their turn. And at the end:
-    // callers that come later join no load that has begun meanwhile.
+    // Revoke loads first: the commit below then runs after every save that is already in the queue.
+    // And again at the end: later callers must not join a load that began during the removal.
     context.loads.noteRemoval(of: range, fromCache: id)
     defer { context.loads.noteRemoval(of: range, fromCache: id) }
     let beginning = try commitBeginning()

@@ -72,7 +72,9 @@ package enum Metadata {
 
   package static let format = key("format")
   static let nextID = key("next-id")
-  /// A key that is never put; see ``Cache/remove(in:)``.
+  /// A key without a row: removing it is a commit without effect, made for its sequence.
+  ///
+  /// See ``Cache/remove(in:)``.
   static let beginning = key("beginning")
   /// The key of the mark that says which notes there are; see ``ExpiryNotes``.
   package static let notes = key("notes")

@@ -33,7 +33,7 @@ extension Store {
     try salvage(from: damaged, to: directory, rebuilding: nil).report
   }
 
-  /// The same, also of a store whose MANIFEST is lost.
+  /// Salvages also a store whose MANIFEST is lost.
   ///
   /// - Returns: Also what a rebuild could not read; nil if a MANIFEST listed the tables.
   package static func salvage(

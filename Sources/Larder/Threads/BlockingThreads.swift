@@ -1,7 +1,7 @@
 import Dispatch
 import Synchronization
 
-/// Threads on which tasks may block, apart from those of Swift's cooperative pool.
+/// Threads on which tasks may block, apart from Swift's cooperative pool.
 ///
 /// A thread is started when a job arrives and no thread is idle, up to ``limit`` threads. Jobs
 /// start in the order of their arrival. A thread ends after it was idle for `idleTime`. A queue of

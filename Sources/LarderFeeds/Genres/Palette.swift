@@ -103,7 +103,7 @@ public enum PaletteError: Error, Hashable, Sendable {
 }
 
 extension PaletteError: LocalizedError, CustomStringConvertible {
-  /// The same as ``description``, so that `localizedDescription` returns it.
+  /// Returns ``description``, so that `localizedDescription` does too.
   public var errorDescription: String? { description }
 
   /// The error as a sentence.

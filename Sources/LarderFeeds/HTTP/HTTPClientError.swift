@@ -19,7 +19,7 @@ public enum HTTPClientError: Error, Hashable, Sendable {
 }
 
 extension HTTPClientError: LocalizedError, CustomStringConvertible {
-  /// The same as ``description``, so that `localizedDescription` returns it.
+  /// Returns ``description``, so that `localizedDescription` does too.
   public var errorDescription: String? { description }
 
   /// The error as a sentence.

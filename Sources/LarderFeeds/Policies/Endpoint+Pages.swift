@@ -51,7 +51,7 @@ extension Endpoint {
   ///   - url: Returns the absolute URL of the first page for an input.
   ///   - more: Returns the URLs of further pages that a page names; nil counts as none. It is
   ///     called for the pages in their order. A URL is requested once only.
-  ///   - items: Returns the items of a page. The value has those of all pages, in their order.
+  ///   - items: Returns the items of a page. The value has the items of all pages, in their order.
   /// - Returns: The endpoint.
   public static func pages<Payload: Decodable & Sendable & SendableMetatype, Item>(
     of payload: Payload.Type, upTo limit: Int, atOnce: Int = 1,
@@ -91,7 +91,7 @@ private struct Pages<Payload: Sendable, Item: Sendable> {
   private var urls: [URL]
   private var replies: [Int: PageReply<Payload, Item>] = [:]
   private var started = 0
-  /// The number of pages that were asked for more.
+  /// The number of pages whose links were followed.
   private var read = 0
 
   init(limit: Int, first: URL) { (self.limit, urls) = (limit, [first]) }
@@ -111,7 +111,7 @@ private struct Pages<Payload: Sendable, Item: Sendable> {
     _ reply: PageReply<Payload, Item>, at index: Int, _ more: (Page<Payload>) -> [URL?]
   ) {
     replies[index] = reply
-    // In the order of the pages, so that the order of the value is not that of the responses.
+    // In the order of the pages, so that the value does not depend on which response came first.
     while let reply = replies[read] {
       read += 1
       for case let url? in more(reply.page) where urls.count < limit && !urls.contains(url) {

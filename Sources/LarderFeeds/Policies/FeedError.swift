@@ -31,7 +31,7 @@ public enum FeedError: Error, Sendable {
 }
 
 extension RemoteFailure: LocalizedError, CustomStringConvertible {
-  /// The same as ``description``, so that `localizedDescription` returns it.
+  /// Returns ``description``, so that `localizedDescription` does too.
   public var errorDescription: String? { description }
 
   /// The failure as a sentence.
@@ -44,7 +44,7 @@ extension RemoteFailure: LocalizedError, CustomStringConvertible {
 }
 
 extension FeedError: LocalizedError, CustomStringConvertible {
-  /// The same as ``description``, so that `localizedDescription` returns it.
+  /// Returns ``description``, so that `localizedDescription` does too.
   public var errorDescription: String? { description }
 
   /// The error in sentences.

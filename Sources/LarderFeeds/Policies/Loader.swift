@@ -12,7 +12,7 @@ public import Larder
 /// A loader is a small value without state: use it from any thread, for any number of concurrent
 /// loads. Two loads make two requests, unless the policy lets them share one. A load reads and
 /// saves, but never deletes; ``validate(maxAge:)`` does. A load waits for the disk on the store's
-/// threads, as ``/Larder/Store/run(_:)`` does, and not on those of Swift's cooperative pool.
+/// threads, as ``/Larder/Store/run(_:)`` does, and not on Swift's cooperative pool.
 public struct Loader<Input: Sendable, Key: CacheKey, Value: Sendable>: Sendable {
   /// The cache that holds saved values; nil if the feed has no cache.
   ///

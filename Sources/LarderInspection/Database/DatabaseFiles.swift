@@ -1,6 +1,6 @@
 import Larder
 
-/// The files of a database, read without opening it: that of a store or of any other program.
+/// The files of a LevelDB database, read without opening it: a store's, or another program's.
 struct DatabaseFiles {
   let path: String
   let names: Set<String>

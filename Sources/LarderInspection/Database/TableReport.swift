@@ -81,7 +81,7 @@ private struct TableRows {
     (self.listsEntries, self.isStore, self.style) = (listsEntries, isStore, style)
   }
 
-  /// Calls `add` with the row of a block, or with that of each of its entries.
+  /// Calls `add` with the row of a block, or with a row for each of its entries.
   mutating func read(
     _ place: TableFile.Place, of table: TableFile, _ add: (Report.Row) -> Void
   ) {

@@ -113,7 +113,7 @@ extension LineImport {
       throw lines.failure("the registration has an unknown member called \(member.name)")
     }
     var text = ""
-    // The id is that of the old store; the import gives the cache another one.
+    // The id comes from the old store; the import gives the cache another one.
     JSONValue.object([("id", .integer(0))] + members.filter { $0.name != "id" }).write(to: &text)
     let registration: Registration
     do {
@@ -251,7 +251,7 @@ extension JSONValue {
     return nil
   }
 
-  /// The whole number that this is; nil if it is none.
+  /// This as a whole number; nil if it is not one.
   fileprivate var integer: Int? {
     if case .number(let text) = self { Int(text) } else { nil }
   }

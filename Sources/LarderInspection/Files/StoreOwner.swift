@@ -43,6 +43,6 @@ struct StatisticsRecord {
       owner?.isRunning == true && owner?.pid == statistics?.process && later?.pid == owner?.pid
   }
 
-  /// The statistics; nil unless they are those of the process that has the store open now.
+  /// The statistics; nil unless the process that has the store open now wrote them.
   var live: PublishedStatistics? { isLive ? statistics : nil }
 }

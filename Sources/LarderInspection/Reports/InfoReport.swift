@@ -96,7 +96,7 @@ extension Inspection {
     }
   }
 
-  /// The newer one of the directory's format and that of the rows in it.
+  /// The directory's format or the format of its rows, whichever is newer.
   private func formatVersion() throws(InspectionError) -> Int {
     let marker = try FileAccess.read(
       "\(path)/\(StoreMarker.fileName)", limit: StoreMarker.byteLimit)

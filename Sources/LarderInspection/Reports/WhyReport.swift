@@ -7,7 +7,7 @@ extension Inspection {
   /// A key that several caches have is answered for each of them, and a missing one for each cache
   /// that could have it.
   ///
-  /// The outcome is `notFound` if no cache has the key, that of the record otherwise.
+  /// The outcome is `notFound` if no cache has the key, otherwise the record's outcome.
   ///
   /// - Throws: An ``InspectionError`` with the status `usage` if it is no key of the cache.
   package func why(

@@ -82,7 +82,7 @@ struct PayloadState: ~Copyable {
   var table: ShapeTable?
   /// The number of this payload's shapes.
   ///
-  /// If it is not 0, the shapes are those of ``table``.
+  /// If it is not 0, the shapes are in ``table``.
   var shapeCount = 0
   // Unsafe: `table` owns them.
   /// The fields of each shape; nil before the first table.

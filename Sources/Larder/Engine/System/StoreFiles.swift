@@ -1,6 +1,6 @@
 /// The file layer: all operations of a store on the file system.
 ///
-/// The store's own operations are these calls; those of LevelDB go through ``environment``.
+/// The store's own operations are these calls; LevelDB's go through ``environment``.
 /// ``SystemFiles`` is the system's file layer. Tests use files in memory, which fail on demand and
 /// show the state after a power loss.
 ///

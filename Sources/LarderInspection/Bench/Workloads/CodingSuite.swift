@@ -14,7 +14,7 @@ enum CodingSuite {
   }
 }
 
-/// The same values in memory, encoded by the coder of a cache, and encoded as JSON.
+/// Encodes the same values by a cache's coder and as JSON.
 struct PayloadsOf<Value: Codable & Equatable & Sendable> {
   let name: String
   let values: [Value]

@@ -70,7 +70,7 @@ struct StreamLinks: ~Copyable {
   /// Whether keyed containers are kept.
   private let keepsContainers: Bool
   private var levels: [Level] = []
-  /// The encoders, by the number of values around theirs.
+  /// The encoders, by nesting depth.
   private var encoders: [Kept] = []
   /// Encoders and containers that are kept only until the end of the payload.
   private var loose: [Kept] = []

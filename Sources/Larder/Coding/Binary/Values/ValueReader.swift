@@ -52,7 +52,7 @@ struct ValueReader {
     return ValueReader(state: child).decoder
   }
 
-  /// The values of a loose value are loose.
+  /// Values inside a loose value are loose, too: the type that kept it owns them.
   @inline(never)
   private func looseChild(
     _ place: Place, _ name: ValueState.Name, depth: Int

@@ -15,7 +15,7 @@ struct IteratorRegistry: ~Copyable {
 
   /// Makes an iterator over the current state of a database.
   func make(over database: OpaquePointer) -> LevelDBIterator {
-    // Under the lock, so that it reads no earlier state than that of its generation.
+    // Under the lock, so that it reads no state from before its generation.
     state.withLock { state in
       let iterator = LevelDBIterator(over: database)
       state.iterators[ObjectIdentifier(iterator)] = (iterator, state.generation)

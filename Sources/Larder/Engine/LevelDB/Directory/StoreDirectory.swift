@@ -185,7 +185,7 @@ struct StoreDirectory: ~Copyable {
   ///     replaced before the first segment is created.
   ///   - names: The names of the files in the copy.
   ///   - files: The file layer.
-  /// - Returns: The format of the store, or that of its segments.
+  /// - Returns: The format of the store, or of its segments.
   /// - Throws: ``StoreError/incompatible(_:)`` for a newer format.
   static func formatVersion(
     ofCopyOf path: String, with names: Set<String>, _ files: any StoreFiles

@@ -29,7 +29,7 @@
 // used twice. Segments are deleted only when their rows, and all places so far, have left the logs
 // (see `Collection.swift`); and an opening begins a new log.
 //
-// Logs that were written before there were places have none. Then rules 1 and 3 remain.
+// Logs that were written before there were places lack them. Then rules 1 and 3 remain.
 
 /// Checks the frames that logs name.
 struct FrameCheck {

@@ -87,7 +87,7 @@ extension Manifest {
       let end = try files.read(
         "\(path)/\(name)", from: max(0, start), count: TableFooter.byteCount)
       guard start < 0 || TableFooter(end).isSafe(inTableOf: table.bytes) else {
-        throw .corrupt("\(path)/\(name) is damaged: its end leads out of it")
+        throw .corrupt("\(path)/\(name) is damaged: its footer points outside the file")
       }
     }
   }

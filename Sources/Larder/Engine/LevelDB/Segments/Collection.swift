@@ -101,7 +101,7 @@ extension LevelDBEngine {
   }
 
   package var segmentTotals: SegmentTotals {
-    // Not that of a collection under way: its lock is held for long.
+    // Not a collection under way: it holds its lock for long.
     var totals = totals.withLock { $0 }
     totals.appendedBytes = segments?.appendedBytes ?? 0
     return totals

@@ -109,7 +109,7 @@ final class SegmentFiles: Sendable {
     return row.valueCount
   }
 
-  /// Reads the payload of a frame; false if the frame is not that of `pointer` and `key`.
+  /// Reads the payload of a frame; false if `pointer` and `key` do not belong to the frame.
   private static func read(
     _ pointer: FramePointer, of key: UnsafeRawBufferPointer, from file: any StoreFile,
     into payload: UnsafeMutableRawBufferPointer

@@ -17,7 +17,7 @@ final class SegmentSync: Sendable {
   private struct State {
     /// The requests that are not done, the one under way first.
     var requests: [Request] = []
-    /// The newest segment whose name is on the device; those of older ones are, too.
+    /// The newest segment whose name is on the device; the names of older ones are, too.
     var namedSegment: UInt32 = 0
     var failure: StoreError?
   }

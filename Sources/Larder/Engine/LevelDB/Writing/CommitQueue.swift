@@ -18,7 +18,7 @@ struct CommitQueue: ~Copyable {
   struct Line {
     var isLed = false
     var waiting: [WaitingCommit] = []
-    /// The number of writers at the last sync: those of the group and those that came meanwhile.
+    /// The number of writers at the last sync: the group, and the writers that came during it.
     var regulars = 1
     var syncNanoseconds = 0
     /// The number of waiting writers that a gathering leader waits for, and the signal for it.
@@ -40,7 +40,7 @@ struct CommitQueue: ~Copyable {
     writer.deallocate()
   }
 
-  /// Applies a batch, together with those of concurrent writers.
+  /// Applies a batch, together with the batches of concurrent writers.
   ///
   /// Throws as ``StorageEngine/write(_:synced:)``.
   func commit(_ batch: inout WriteBatch, synced: Bool) throws(StoreError) -> Commit {

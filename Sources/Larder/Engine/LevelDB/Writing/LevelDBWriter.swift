@@ -87,7 +87,7 @@ struct LevelDBWriter: ~Copyable {
     return try logs.hasRoom(after: deletedBytes)
   }
 
-  /// The same as ``hasRoom(forFreeing:after:)``; false if the free room cannot be found out.
+  /// As ``hasRoom(forFreeing:after:)``, but false if the free room cannot be found out.
   mutating func seemsToHaveRoom(forFreeing: Bool, after deletedBytes: Int = 0) -> Bool {
     do throws(StoreError) {
       return try hasRoom(forFreeing: forFreeing, after: deletedBytes)
@@ -96,7 +96,7 @@ struct LevelDBWriter: ~Copyable {
     }
   }
 
-  /// Applies the leader's batch and those of others as one write.
+  /// Applies the batches of the leader and of others as one write.
   ///
   /// A batch whose conditions cannot be read fails alone; batches that are written together fail
   /// together. The outcomes of the others are stored in them, the leader's is returned or thrown.
