@@ -318,6 +318,7 @@ package final class LevelDBEngine: StorageEngine {
       database.close { isUp in queue.withWriter { $0.sealSegment(noting: isUp) } }
       // A collection may be about to delete a file.
       collection.withLock { _ in }
+      segments?.closeAll()
       restoreReserve(in: path)
       statistics.end()
       directory = nil
