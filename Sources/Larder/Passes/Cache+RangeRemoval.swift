@@ -32,8 +32,8 @@ extension Cache {
 
 /// One call of ``Cache/remove(in:)``.
 ///
-/// It removes only entries that were committed before `beginning`, a commit of its own that it makes first.
-/// A cursor may show entries that were saved after it was made; they stay.
+/// It removes only entries that were committed before `beginning`, a commit that it makes first. A
+/// cursor may show entries that were saved after it was made; they stay.
 private struct RangeRemoval {
   let id: UInt64
   private(set) var count = 0
