@@ -15,7 +15,7 @@ import Testing
 
   @Test(
     "The store and the model agree at every step.", arguments: StoreKind.allCases,
-    [1, 2026, UInt64.random(in: 0 ... .max)])
+    [1, 2026, 6_221_244_877_226_620_622, UInt64.random(in: 0 ... .max)])
   func agree(kind: StoreKind, seed: UInt64) throws {
     let fixture = try Fixture(kind, timer: HandTimer())
     defer { fixture.end() }
@@ -135,9 +135,15 @@ private struct Model {
   }
 
   /// The keys of entries that a sweep must delete: they expired a 64th of the lifetime ago.
+  ///
+  /// An entry without a date counts as saved in the distant past, and is noted by that.
   func due(at now: Date) -> Set<String> {
-    guard now.timeIntervalSinceReferenceDate.isFinite else { return [] }
-    return Set(entries.keys.filter { kind(of: $0, at: now - Self.delay) == "expired" })
+    let earlier = now - Self.delay
+    return expired(at: now).filter { key in
+      guard let savedAt = entries[key]?.savedAt, savedAt.timeIntervalSinceReferenceDate.isFinite
+      else { return .distantPast + Self.stale <= earlier }
+      return kind(of: key, at: earlier) == "expired"
+    }
   }
 
   /// Notes that a background sweep read the clock; returns whether it may delete, and whether it
