@@ -106,10 +106,10 @@ func checkShapes(of payload: [UInt8]) {
 }
 
 private func write(_ type: WireType, of payload: Payload, to table: inout ByteBuffer) {
-  table.append(type.kind.rawValue | (type.isOptional ? Kind.optionalBit : 0))
+  table.append(type.kind.rawValue | (type.isOptional ? WireKind.optionalBit : 0))
   if type.kind == .object { table.append(UInt8(type.argument)) }
   if type.kind == .list {
-    let place = Place(kind: .list, argument: type.argument, offset: 0)
+    let place = WirePlace(kind: .list, argument: type.argument, offset: 0)
     guard let element = tried({ try payload.elementType(of: place) }) else {
       fatalError("a list without a type")
     }

@@ -187,8 +187,8 @@ import Testing
       expectDepth(levels, .json, Array(objects.utf8))
       expectDepth(levels, .propertyList, propertyList(levels: levels))
       // Each list has one tagged element; the innermost list is empty.
-      let last = [Kind.list.rawValue, Kind.tagged.rawValue, 0, 0, 0, 0]
-      let list = [Kind.list.rawValue, Kind.tagged.rawValue, 1, 0, 0, 0]
+      let last = [WireKind.list.rawValue, WireKind.tagged.rawValue, 0, 0, 0, 0]
+      let list = [WireKind.list.rawValue, WireKind.tagged.rawValue, 1, 0, 0, 0]
       let lists = Array([[UInt8]](repeating: list, count: levels - 1).joined()) + last
       let size = withUnsafeBytes(of: UInt32(lists.count).littleEndian) { Array($0) }
       expectDepth(levels, .binary, [Binary.version] + size + lists + [0])

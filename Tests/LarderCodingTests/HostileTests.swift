@@ -22,21 +22,22 @@ import Testing
     type + [UInt8(name.utf8.count)] + Array(name.utf8)
   }
 
-  private let int = Kind.int64.rawValue
-  private let object = Kind.object.rawValue
-  private let list = Kind.list.rawValue
-  private let tagged = Kind.tagged.rawValue
+  private let int = WireKind.int64.rawValue
+  private let object = WireKind.object.rawValue
+  private let list = WireKind.list.rawValue
+  private let tagged = WireKind.tagged.rawValue
 
   @Test("Payloads made by hand are decoded.")
   func handmade() throws {
     // Valid counterparts of this suite's payloads, which could be refused for another reason.
-    let shapes = [2, 1] + field("a", [Kind.bool.rawValue]) + [1] + field("b", [list, object, 0])
+    let shapes =
+      [2, 1] + field("a", [WireKind.bool.rawValue]) + [1] + field("b", [list, object, 0])
     let bytes = payload([object, 1, 2, 0, 0, 0, 1, 0], shapes: shapes)
     struct Inner: Codable, Equatable { var a: Bool }
     #expect(try decoded(from: bytes) == ["b": [Inner(a: true), Inner(a: false)]])
     // An object in another one, without a type or a presence of its own.
     let bare =
-      [2, 1] + field("a", [Kind.bool.rawValue]) + [2] + field("x", [object, 0])
+      [2, 1] + field("a", [WireKind.bool.rawValue]) + [2] + field("x", [object, 0])
       + field("y", [0x80 | object, 0])
     struct Outer: Codable, Equatable {
       var x: Inner
@@ -53,18 +54,18 @@ import Testing
     #expect(isRefused([1]))
     #expect(isRefused([1, 0, 0, 0, 0]))
     #expect(isRefused(payload([])))
-    #expect(isRefused(payload([Kind.null.rawValue]).dropLast() + [1]), "a missing shape")
+    #expect(isRefused(payload([WireKind.null.rawValue]).dropLast() + [1]), "a missing shape")
     #expect(isRefused([2] + payload([int, 1, 0, 0, 0, 0, 0, 0, 0]).dropFirst()), "a version")
     #expect(isRefused(payload([int, 1, 0, 0, 0, 0, 0, 0])), "a number cut short")
     #expect(isRefused(payload([23])), "a kind")
-    #expect(isRefused(payload([Kind.bool.rawValue, 2])), "a truth value")
-    #expect(isRefused(payload([tagged, Kind.bool.rawValue, 1])), "tagged in tagged")
-    #expect(isRefused(payload([0x80 | Kind.bool.rawValue, 1, 1])), "optional in tagged")
+    #expect(isRefused(payload([WireKind.bool.rawValue, 2])), "a truth value")
+    #expect(isRefused(payload([tagged, WireKind.bool.rawValue, 1])), "tagged in tagged")
+    #expect(isRefused(payload([0x80 | WireKind.bool.rawValue, 1, 1])), "optional in tagged")
     #expect(isRefused(payload([object, 0])), "a shape's number")
-    let optional = [1, 1] + field("a", [0x80 | Kind.bool.rawValue])
+    let optional = [1, 1] + field("a", [0x80 | WireKind.bool.rawValue])
     #expect(Binary.read(payload([object, 0, 1, 1], shapes: optional).span.bytes) != nil)
     #expect(isRefused(payload([object, 0, 2, 1], shapes: optional)), "a presence")
-    #expect(isRefused(payload([Kind.bool.rawValue, 1]) + [0]), "bytes behind the shapes")
+    #expect(isRefused(payload([WireKind.bool.rawValue, 1]) + [0]), "bytes behind the shapes")
     #expect(isRefused([1, 255, 255, 255, 255, 0, 0]), "a size")
   }
 
@@ -75,48 +76,49 @@ import Testing
     ] as [[UInt8]])
   func invalidUTF8(text: [UInt8]) {
     let string = [UInt8(text.count)] + text
-    #expect(isRefused(payload([Kind.string.rawValue] + string)))
-    #expect(isRefused(payload([Kind.map.rawValue, 1, 0, 0, 0] + string + [0])))
-    #expect(isRefused(payload([object, 0, 1], shapes: [1, 1, Kind.bool.rawValue] + string)))
+    #expect(isRefused(payload([WireKind.string.rawValue] + string)))
+    #expect(isRefused(payload([WireKind.map.rawValue, 1, 0, 0, 0] + string + [0])))
+    #expect(isRefused(payload([object, 0, 1], shapes: [1, 1, WireKind.bool.rawValue] + string)))
   }
 
   @Test("Duplicate names are refused.")
   func duplicateNames() {
-    let twice = field("a", [Kind.bool.rawValue]) + field("a", [Kind.bool.rawValue])
+    let twice = field("a", [WireKind.bool.rawValue]) + field("a", [WireKind.bool.rawValue])
     #expect(isRefused(payload([object, 0, 1, 1], shapes: [1, 2] + twice)))
     var many: [UInt8] = []
-    for name in "abcdefghija" { many += field(String(name), [Kind.bool.rawValue]) }
+    for name in "abcdefghija" { many += field(String(name), [WireKind.bool.rawValue]) }
     #expect(
       isRefused(payload([object, 0] + Array(repeating: 1, count: 11), shapes: [1, 11] + many)))
-    let entry = [1, UInt8(ascii: "a"), Kind.bool.rawValue, 1]
-    #expect(isRefused(payload([Kind.map.rawValue, 2, 0, 0, 0] + entry + entry)))
+    let entry = [1, UInt8(ascii: "a"), WireKind.bool.rawValue, 1]
+    #expect(isRefused(payload([WireKind.map.rawValue, 2, 0, 0, 0] + entry + entry)))
   }
 
   @Test("Lengths with redundant bytes are refused.")
   func redundantLengths() {
-    #expect(isRefused(payload([Kind.string.rawValue, 0x81, 0x00, 0x61])))
-    #expect(isRefused(payload([Kind.data.rawValue, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01])))
-    #expect(isRefused(payload([Kind.data.rawValue, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F, 0x00])))
+    #expect(isRefused(payload([WireKind.string.rawValue, 0x81, 0x00, 0x61])))
+    #expect(isRefused(payload([WireKind.data.rawValue, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01])))
+    #expect(isRefused(payload([WireKind.data.rawValue, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F, 0x00])))
   }
 
   // MARK: - Bombs
 
   @Test("Huge counts are refused before anything is allocated.")
   func hugeCounts() {
-    for kind in [Kind.int64, .uint8, .string, .tagged, .double, .list] {
+    for kind in [WireKind.int64, .uint8, .string, .tagged, .double, .list] {
       let type = kind == .list ? [list, list, int] : [list, kind.rawValue]
       #expect(isRefused(payload(type + [255, 255, 255, 255, 0, 0])))
       #expect(isRefused(payload(type + [255, 255, 255, 127] + Array(repeating: 0, count: 64))))
     }
-    #expect(isRefused(payload([Kind.map.rawValue, 255, 255, 255, 255, 0, 0])))
+    #expect(isRefused(payload([WireKind.map.rawValue, 255, 255, 255, 255, 0, 0])))
     #expect(
-      isRefused(payload([list, Kind.null.rawValue, 255, 255, 255, 255])), "elements without bytes")
+      isRefused(payload([list, WireKind.null.rawValue, 255, 255, 255, 255])),
+      "elements without bytes")
     #expect(isRefused(payload([list, 0x80, 1, 0, 0, 0, 0])), "optional elements without bytes")
   }
 
   @Test("Huge sizes are refused before anything is allocated.")
   func hugeSizes() {
-    for kind in [Kind.string, .data, .url] {
+    for kind in [WireKind.string, .data, .url] {
       #expect(isRefused(payload([kind.rawValue, 0xFF, 0xFF, 0xFF, 0xFF, 0x07, 0])))
       #expect(isRefused(payload([kind.rawValue, 2, 0x61])))
     }
@@ -128,22 +130,22 @@ import Testing
     for depth in [129, 200, 10_000] {
       var nested: [UInt8] = []
       for _ in 0..<depth { nested += [list, tagged, 1, 0, 0, 0] }
-      #expect(isRefused(payload(nested + [Kind.bool.rawValue, 1])))
+      #expect(isRefused(payload(nested + [WireKind.bool.rawValue, 1])))
       let types = Array(repeating: list, count: depth)
       #expect(isRefused(payload(types + [int] + Array(repeating: 0, count: 4))))
       var maps: [UInt8] = []
-      for _ in 0..<depth { maps += [Kind.map.rawValue, 1, 0, 0, 0, 0] }
-      #expect(isRefused(payload(maps + [Kind.bool.rawValue, 1])))
+      for _ in 0..<depth { maps += [WireKind.map.rawValue, 1, 0, 0, 0, 0] }
+      #expect(isRefused(payload(maps + [WireKind.bool.rawValue, 1])))
     }
     var nested: [UInt8] = []
     for _ in 0..<128 { nested += [list, tagged, 1, 0, 0, 0] }
-    #expect(Binary.read(payload(nested + [Kind.bool.rawValue, 1]).span.bytes) != nil)
+    #expect(Binary.read(payload(nested + [WireKind.bool.rawValue, 1]).span.bytes) != nil)
   }
 
   /// Each shape has two fields of the shape before it, so the last takes 2^100 steps to skip.
   @Test("Shapes that double in size are refused.")
   func doublingShapes() {
-    var shapes = [100, 1] + field("a", [Kind.bool.rawValue])
+    var shapes = [100, 1] + field("a", [WireKind.bool.rawValue])
     for index in 1..<100 {
       shapes +=
         [2] + field("a", [object, UInt8(index - 1)]) + field("b", [object, UInt8(index - 1)])
@@ -156,9 +158,9 @@ import Testing
     #expect(isRefused(payload([object, 0], shapes: [1, 1] + field("a", [object, 0]))))
     let later = [2, 1] + field("a", [object, 1]) + [1] + field("a", [object, 0])
     #expect(isRefused(payload([object, 0], shapes: later)))
-    let forward = [2, 1] + field("a", [object, 1]) + [1] + field("b", [Kind.bool.rawValue])
+    let forward = [2, 1] + field("a", [object, 1]) + [1] + field("b", [WireKind.bool.rawValue])
     #expect(isRefused(payload([object, 0, 1], shapes: forward)), "a later shape")
-    let backward = [2, 1] + field("b", [Kind.bool.rawValue]) + [1] + field("a", [object, 0])
+    let backward = [2, 1] + field("b", [WireKind.bool.rawValue]) + [1] + field("a", [object, 0])
     #expect(Binary.read(payload([object, 1, 1], shapes: backward).span.bytes) != nil)
     #expect(isRefused(payload([object, 0], shapes: [1, 0])), "a shape without fields")
     #expect(
@@ -175,7 +177,7 @@ import Testing
     let long = { (count: Int) in
       self.payload(
         [self.object, 0, 1],
-        shapes: [1, 1, Kind.bool.rawValue, UInt8(count & 0x7F | 0x80), UInt8(count >> 7)]
+        shapes: [1, 1, WireKind.bool.rawValue, UInt8(count & 0x7F | 0x80), UInt8(count >> 7)]
           + Array(repeating: 0x61, count: count))
     }
     #expect(Binary.read(long(4091).span.bytes) != nil)

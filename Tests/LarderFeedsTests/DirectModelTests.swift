@@ -12,7 +12,7 @@ import Testing
     var buffer = ByteBuffer()
     try Coder<[T]>.binary.encode(values, &buffer)
     let direct = Array(buffer)
-    #expect(direct[6] == Kind.object.rawValue, "objects of one shape", sourceLocation: place)
+    #expect(direct[6] == WireKind.object.rawValue, "objects of one shape", sourceLocation: place)
     #expect(
       try Binary.decode([T].self, from: direct.span.bytes) == values, sourceLocation: place)
     buffer.truncate(to: 0)

@@ -15,7 +15,7 @@ private protocol OptionalValue {
   static var absent: Self { get }
   static func isAbsent(_ place: borrowing InPlace<Self>) -> Bool
   static func read(
-    _ place: Place, from fields: inout FieldReader, by part: any DirectPart
+    _ place: WirePlace, from fields: inout FieldReader, by part: any DirectPart
   ) throws -> Self
 }
 
@@ -27,7 +27,7 @@ extension Optional: OptionalValue where Wrapped: Codable {
   }
 
   fileprivate static func read(
-    _ place: Place, from fields: inout FieldReader, by part: any DirectPart
+    _ place: WirePlace, from fields: inout FieldReader, by part: any DirectPart
   ) throws -> Self { try part.read(place, from: &fields) as Wrapped }
 }
 
@@ -62,7 +62,7 @@ private final class OptionalPart<Value: OptionalValue>: DirectPart {
     wrapped.write(at: place, to: &fields)
   }
 
-  func read<T: Decodable>(_ place: Place, from fields: inout FieldReader) throws -> T {
+  func read<T: Decodable>(_ place: WirePlace, from fields: inout FieldReader) throws -> T {
     if fields.base.isNull(place) { return same(Value.absent) }
     return same(try Value.read(place, from: &fields, by: wrapped))
   }
@@ -84,7 +84,7 @@ private final class TaggedPart<Element: Codable>: DirectPart {
     fields.base.leave(outer)
   }
 
-  func read<T: Decodable>(_ place: Place, from fields: inout FieldReader) throws -> T {
+  func read<T: Decodable>(_ place: WirePlace, from fields: inout FieldReader) throws -> T {
     guard let (count, outer) = try fields.base.enterTagged(place) else {
       return try fields.base.decodePart(place, parts: DirectParts.self)
     }
@@ -110,7 +110,7 @@ private final class SetPart<Element: Codable & Hashable>: DirectPart {
     }
   }
 
-  func read<T: Decodable>(_ place: Place, from fields: inout FieldReader) throws -> T {
+  func read<T: Decodable>(_ place: WirePlace, from fields: inout FieldReader) throws -> T {
     same(Set(try list.read(place, from: &fields) as [Element]))
   }
 }
@@ -130,7 +130,7 @@ private final class MapPart<Value: Codable>: DirectPart {
     fields.base.leave(outer)
   }
 
-  func read<T: Decodable>(_ place: Place, from fields: inout FieldReader) throws -> T {
+  func read<T: Decodable>(_ place: WirePlace, from fields: inout FieldReader) throws -> T {
     guard let (count, outer) = try fields.base.enterMap(place) else {
       return try fields.base.decodePart(place, parts: DirectParts.self)
     }

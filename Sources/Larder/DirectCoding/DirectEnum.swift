@@ -85,7 +85,7 @@ final class EnumPart<Value: DirectEnum>: DirectPart, @unchecked Sendable {
     fields.base.encodePart(place.value, parts: DirectParts.self)
   }
 
-  func read<T: Decodable>(_ place: Place, from fields: inout FieldReader) throws -> T {
+  func read<T: Decodable>(_ place: WirePlace, from fields: inout FieldReader) throws -> T {
     guard let (name, outer) = try fields.base.enterCase(place) else {
       return try fields.base.decodePart(place, parts: DirectParts.self)
     }

@@ -10,7 +10,7 @@ protocol DirectPart: StreamPart {
   func write(at place: UnsafeRawPointer, to fields: inout FieldWriter)
 
   /// Reads the value at `place`.
-  func read<T: Decodable>(_ place: Place, from fields: inout FieldReader) throws -> T
+  func read<T: Decodable>(_ place: WirePlace, from fields: inout FieldReader) throws -> T
 }
 
 extension DirectPart {
@@ -21,7 +21,7 @@ extension DirectPart {
   }
 
   func read<T: Decodable>(
-    _ place: Place, within payload: Payload, depth: Int, end: inout Int
+    _ place: WirePlace, within payload: Payload, depth: Int, end: inout Int
   ) throws -> T {
     var fields = FieldReader(within: payload, depth: depth)
     let value: T = try read(place, from: &fields)
@@ -143,7 +143,7 @@ private final class ObjectPart<Value: DirectCoding>: DirectPart {
     fields.base.leave(outer)
   }
 
-  func read<T: Decodable>(_ place: Place, from fields: inout FieldReader) throws -> T {
+  func read<T: Decodable>(_ place: WirePlace, from fields: inout FieldReader) throws -> T {
     guard let outer = try fields.base.enterObject(place) else {
       return try fields.base.decodePart(place, parts: DirectParts.self)
     }
@@ -167,7 +167,7 @@ private final class ListPart<Element: DirectCoding>: DirectPart {
     fields.base.leave(outer)
   }
 
-  func read<T: Decodable>(_ place: Place, from fields: inout FieldReader) throws -> T {
+  func read<T: Decodable>(_ place: WirePlace, from fields: inout FieldReader) throws -> T {
     guard let (count, outer) = try fields.base.enterList(place) else {
       return try fields.base.decodePart(place, parts: DirectParts.self)
     }

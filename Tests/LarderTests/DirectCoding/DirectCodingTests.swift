@@ -19,7 +19,7 @@ import Testing
 
   /// Whether a list was written directly: its elements are not tagged.
   private func isDirectList(_ bytes: [UInt8]) -> Bool {
-    bytes.count > 6 && bytes[6] == Kind.object.rawValue
+    bytes.count > 6 && bytes[6] == WireKind.object.rawValue
   }
 
   // MARK: - Both routes

@@ -14,7 +14,7 @@ import Testing
     let route = DirectRoute<T>()
     for _ in 0..<2 {
       let direct = try directly(values, route)
-      let isDirect = direct[6] == Kind.object.rawValue
+      let isDirect = direct[6] == WireKind.object.rawValue
       #expect(isDirect != isUnruly, sourceLocation: place)
       for bytes in [direct, try byCodable(values)] {
         #expect(

@@ -91,7 +91,7 @@ import Testing
     // The next payload is written directly again: its list has objects of one shape.
     let names = ["a": [Person(name: "Ada", age: nil)]]
     let bytes = try directly(names)
-    #expect(Array(bytes[12..<14]) == [Kind.list.rawValue, Kind.object.rawValue])
+    #expect(Array(bytes[12..<14]) == [WireKind.list.rawValue, WireKind.object.rawValue])
   }
 
   @Test("A value that throws throws the error of Codable, with its path.")

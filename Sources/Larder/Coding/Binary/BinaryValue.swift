@@ -70,7 +70,7 @@ extension Payload {
   }
 
   private func elements(
-    of list: Place, at offset: inout Int, depth: Int
+    of list: WirePlace, at offset: inout Int, depth: Int
   ) throws(Fault) -> [BinaryValue] {
     try checkDepth(depth)
     let type = try elementType(of: list)
@@ -97,7 +97,7 @@ extension Payload {
   }
 
   private func fields(
-    of object: Place, at offset: inout Int, depth: Int
+    of object: WirePlace, at offset: inout Int, depth: Int
   ) throws(Fault) -> [(name: String, value: BinaryValue)] {
     let shape = try enter(object, depth: depth)
     var fields: [(name: String, value: BinaryValue)] = []

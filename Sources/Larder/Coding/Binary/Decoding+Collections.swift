@@ -75,7 +75,7 @@ private struct Entries {
   /// The value of the entry whose name was read.
   mutating func value<T: Decodable>(_ name: String) throws -> T {
     let key = ValueState.Name.key(PathKey(stringValue: name))
-    let place: Place
+    let place: WirePlace
     do throws(Fault) {
       place = try map.payload.pointee.tagged(at: offset)
       if T.self == Int.self { return same(try map.read(place, end: &offset) as Int) }

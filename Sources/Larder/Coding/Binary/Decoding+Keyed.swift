@@ -114,7 +114,7 @@ struct KeyedFields<Key: CodingKey>: KeyedDecodingContainerProtocol {
   }
 
   @inline(__always)
-  private func decode<T: Decodable>(_ key: Key, _ index: Int, _ place: Place) throws -> T {
+  private func decode<T: Decodable>(_ key: Key, _ index: Int, _ place: WirePlace) throws -> T {
     let form = value.form(of: T.self, at: place)
     guard form.isScalar else { return try decode(form, key, index, place) }
     let value = value
@@ -129,7 +129,7 @@ struct KeyedFields<Key: CodingKey>: KeyedDecodingContainerProtocol {
 
   @inline(never)
   private func decode<T: Decodable>(
-    _ form: DecodableForm, _ key: Key, _ index: Int, _ place: Place
+    _ form: DecodableForm, _ key: Key, _ index: Int, _ place: WirePlace
   ) throws -> T {
     let value = value
     // The value may have been read to its end also if its type throws afterwards.
@@ -165,7 +165,7 @@ struct KeyedFields<Key: CodingKey>: KeyedDecodingContainerProtocol {
   }
 }
 
-extension Place {
+extension WirePlace {
   /// A null value without a position in the payload.
-  static var null: Place { Place(kind: .null, argument: 0, offset: 0) }
+  static var null: WirePlace { WirePlace(kind: .null, argument: 0, offset: 0) }
 }

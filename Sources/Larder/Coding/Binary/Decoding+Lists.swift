@@ -30,11 +30,11 @@ struct ListReader {
 
   /// The place of the next element; an absent element is null.
   @inline(__always)
-  func next(_ wanted: Any.Type) throws -> Place {
+  func next(_ wanted: Any.Type) throws -> WirePlace {
     guard index < total else { throw pastEnd(wanted) }
     do throws(Fault) {
       return try list.resolve(type, at: offset)
-        ?? Place(kind: .null, argument: 0, offset: offset + 1)
+        ?? WirePlace(kind: .null, argument: 0, offset: offset + 1)
     } catch {
       throw list.error(error, wanted, below: .index(index))
     }
@@ -59,7 +59,7 @@ struct ListReader {
 
   /// Moves behind the next element, which is at `place`.
   @inline(__always)
-  mutating func finish(after place: Place) throws {
+  mutating func finish(after place: WirePlace) throws {
     if let end = list.payload.pointee.knownEnd(of: place, depth: list.depth + 1) {
       return finish(end: end)
     }
@@ -68,7 +68,7 @@ struct ListReader {
 
   /// Finds the end of an element that was not read to its end.
   @inline(never)
-  private func end(of place: Place) throws -> Int {
+  private func end(of place: WirePlace) throws -> Int {
     do throws(Fault) {
       return try list.payload.pointee.end(of: place, depth: list.depth + 1)
     } catch {
@@ -185,7 +185,7 @@ extension Array: WireList where Element: Decodable {
 }
 
 /// The kind of a number type whose memory layout equals its encoding; nil for any other type.
-func numberKind(of type: Any.Type) -> Kind? {
+func numberKind(of type: Any.Type) -> WireKind? {
   // An array of 64-bit numbers is an array of `Int` only where `Int` has 64 bits.
   guard 1.littleEndian == 1, MemoryLayout<Int>.size == 8 else { return nil }
   if type == Int.self || type == Int64.self { return .int64 }

@@ -75,7 +75,7 @@ enum DecodableForm: CodingForm {
 
   /// The form of a value at `place`: a URL with a base is stored as an object.
   @inline(__always)
-  func of(_ place: Place) -> DecodableForm {
+  func of(_ place: WirePlace) -> DecodableForm {
     if case .url = self, place.kind == .object || place.kind == .map { return .itself }
     return self
   }
@@ -88,7 +88,7 @@ extension ValueReader {
   func form(of type: Any.Type) -> DecodableForm { payload.pointee.forms.form(of: type) }
 
   @inline(__always)
-  func form(of type: Any.Type, at place: Place) -> DecodableForm { form(of: type).of(place) }
+  func form(of type: Any.Type, at place: WirePlace) -> DecodableForm { form(of: type).of(place) }
 
   /// Decodes this value with its own decoder, through `Codable` even if it `isItself` a part.
   func decodeSelf<T: Decodable>(isItself: Bool = false) throws -> T {
@@ -117,21 +117,21 @@ extension ValueReader {
   /// if it was read to its end.
   @inline(__always)
   func decode<T: Decodable>(
-    _ form: DecodableForm, _ place: Place, below name: ValueState.Name
+    _ form: DecodableForm, _ place: WirePlace, below name: ValueState.Name
   ) throws -> T {
     try decode(form.of(place), place, name, depth: depth + 1)
   }
 
   @inline(__always)
   func decode<T: Decodable>(
-    _ form: DecodableForm, _ place: Place, _ name: ValueState.Name, depth: Int
+    _ form: DecodableForm, _ place: WirePlace, _ name: ValueState.Name, depth: Int
   ) throws -> T {
     if case .itself = form { return try T(from: child(place, name, depth: depth)) }
     return try decodeKnown(form, place, name, depth: depth)
   }
 
   private func decodeKnown<T: Decodable>(
-    _ form: DecodableForm, _ place: Place, _ name: ValueState.Name, depth: Int
+    _ form: DecodableForm, _ place: WirePlace, _ name: ValueState.Name, depth: Int
   ) throws -> T {
     if case .part(let part) = form {
       do { return try read(place, depth: depth, by: part) } catch {
@@ -160,7 +160,7 @@ extension ValueReader {
   ///
   /// `end` is set to where the value ends, once it is read.
   @inline(__always)
-  func scalar<T>(_ form: DecodableForm, _ place: Place, end: inout Int?) throws(Fault) -> T {
+  func scalar<T>(_ form: DecodableForm, _ place: WirePlace, end: inout Int?) throws(Fault) -> T {
     switch form {
     case .url: return moved(try scalar(place, &end) as URL)
     case .uuid: return moved(try scalar(place, &end) as UUID)
@@ -171,7 +171,7 @@ extension ValueReader {
   }
 
   @inline(__always)
-  private func scalar<S: WireScalar>(_ place: Place, _ end: inout Int?) throws(Fault) -> S {
+  private func scalar<S: WireScalar>(_ place: WirePlace, _ end: inout Int?) throws(Fault) -> S {
     var offset = 0
     let value: S = try read(place, end: &offset)
     end = offset
@@ -181,7 +181,7 @@ extension ValueReader {
   // MARK: - Lists
 
   /// Whether a value is a list of numbers whose encoding equals their layout in memory.
-  private func isNumbers(_ form: DecodableForm, _ place: Place) -> Bool {
+  private func isNumbers(_ form: DecodableForm, _ place: WirePlace) -> Bool {
     switch form {
     case .integers: payload.pointee.isNumberList(Int.self, place)
     case .doubles: payload.pointee.isNumberList(Double.self, place)
@@ -190,7 +190,7 @@ extension ValueReader {
   }
 
   private func numbers<Number>(
-    _ place: Place, _ name: ValueState.Name, _ depth: Int
+    _ place: WirePlace, _ name: ValueState.Name, _ depth: Int
   ) throws -> [Number] {
     do throws(Fault) {
       try payload.pointee.checkDepth(depth)

@@ -51,7 +51,7 @@ final class ValueDecoder: Decoder {
     value.state.deallocate()
   }
 
-  var place: Place { value.place }
+  var place: WirePlace { value.place }
 
   var codingPath: [any CodingKey] { value.codingPath }
 
@@ -165,7 +165,7 @@ extension Binary {
   static func decode<V: Decodable>(
     _ bytes: UnsafeRawBufferPointer, with payload: UnsafeMutablePointer<PayloadState>
   ) throws -> V {
-    let place: Place
+    let place: WirePlace
     do throws(Fault) {
       try payload.pointee.begin(bytes)
       place = try payload.pointee.tagged(at: headBytes)
@@ -178,7 +178,7 @@ extension Binary {
 
   /// Decodes the value at `place`, through `Codable` even if it `isItself` a part.
   static func decode<V: Decodable>(
-    _ payload: Payload, _ place: Place, depth: Int, isItself: Bool
+    _ payload: Payload, _ place: WirePlace, depth: Int, isItself: Bool
   ) throws -> V {
     try withExtendedLifetime(payload) {
       try decode(payload.state, place, depth: depth, isItself: isItself)
@@ -186,7 +186,7 @@ extension Binary {
   }
 
   private static func decode<V: Decodable>(
-    _ payload: UnsafeMutablePointer<PayloadState>, _ place: Place, depth: Int,
+    _ payload: UnsafeMutablePointer<PayloadState>, _ place: WirePlace, depth: Int,
     isItself: Bool = false
   ) throws -> V {
     let level = payload.pointee.usedValues

@@ -1,8 +1,8 @@
 import Foundation
 
 /// The position and kind of a value's body.
-package struct Place {
-  var kind: Kind
+package struct WirePlace {
+  var kind: WireKind
   /// The number of an object's shape, or the position of a list's element type: its offset, or
   /// -1 minus its distance from the start of the shapes.
   var argument: Int
@@ -12,7 +12,7 @@ package struct Place {
 
 /// A type as encoded in a payload.
 package struct WireType {
-  var kind: Kind
+  var kind: WireKind
   var isOptional: Bool
   var argument: Int
 }
@@ -138,13 +138,13 @@ extension Payload {
     try valueBytes.count(at: &offset, minimum: minimum)
   }
 
-  func resolve(_ type: WireType, at offset: Int) throws(Fault) -> Place? {
+  func resolve(_ type: WireType, at offset: Int) throws(Fault) -> WirePlace? {
     try state.pointee.resolve(type, at: offset)
   }
 
-  func tagged(at offset: Int) throws(Fault) -> Place { try state.pointee.tagged(at: offset) }
+  func tagged(at offset: Int) throws(Fault) -> WirePlace { try state.pointee.tagged(at: offset) }
 
-  func elementType(of list: Place) throws(Fault) -> WireType {
+  func elementType(of list: WirePlace) throws(Fault) -> WireType {
     try state.pointee.elementType(of: list)
   }
 
@@ -154,11 +154,11 @@ extension Payload {
     try state.pointee.end(of: type, at: offset, depth: depth)
   }
 
-  func end(of place: Place, depth: Int) throws(Fault) -> Int {
+  func end(of place: WirePlace, depth: Int) throws(Fault) -> Int {
     try state.pointee.end(of: place, depth: depth)
   }
 
-  func enter(_ place: Place, depth: Int) throws(Fault) -> Shape {
+  func enter(_ place: WirePlace, depth: Int) throws(Fault) -> Shape {
     _ = try state.pointee.enter(place, depth: depth)
     return shapes[place.argument]
   }
@@ -188,7 +188,7 @@ extension PayloadState {
 
   /// The end of the body at `place`, if it was the last one to be read; otherwise nil.
   @inline(__always)
-  func knownEnd(of place: Place, depth: Int) -> Int? {
+  func knownEnd(of place: WirePlace, depth: Int) -> Int? {
     // A null has no bytes, so the value behind it has the same offset, and may be the last read.
     if place.kind == .null { return place.offset }
     guard finished.offset == place.offset, finished.depth == depth else { return nil }
@@ -201,42 +201,42 @@ extension PayloadState {
 extension PayloadState {
   /// Finds the body of a value of `type` at `offset`; nil if it is absent, which takes one byte.
   @inline(__always)
-  func resolve(_ type: WireType, at offset: Int) throws(Fault) -> Place? {
+  func resolve(_ type: WireType, at offset: Int) throws(Fault) -> WirePlace? {
     var offset = offset
     if type.isOptional {
       guard try valueBytes.presence(at: offset) else { return nil }
       offset += 1
     }
     if type.kind == .tagged { return try tagged(at: offset) }
-    return Place(kind: type.kind, argument: type.argument, offset: offset)
+    return WirePlace(kind: type.kind, argument: type.argument, offset: offset)
   }
 
   /// Reads the type of a tagged value.
-  func tagged(at offset: Int) throws(Fault) -> Place {
+  func tagged(at offset: Int) throws(Fault) -> WirePlace {
     let byte: UInt8 = try valueBytes.load(at: offset)
     // A scalar's type is its kind alone.
-    if byte < Kind.list.rawValue, let kind = Kind(rawValue: byte) {
-      return Place(kind: kind, argument: 0, offset: offset + 1)
+    if byte < WireKind.list.rawValue, let kind = WireKind(rawValue: byte) {
+      return WirePlace(kind: kind, argument: 0, offset: offset + 1)
     }
-    if byte == Kind.object.rawValue, offset + 1 < end, bytes[offset + 1] < shapeCount {
-      return Place(kind: .object, argument: Int(bytes[offset + 1]), offset: offset + 2)
+    if byte == WireKind.object.rawValue, offset + 1 < end, bytes[offset + 1] < shapeCount {
+      return WirePlace(kind: .object, argument: Int(bytes[offset + 1]), offset: offset + 2)
     }
     var bodyOffset = offset
     let type = try readType(at: &bodyOffset, end: end, shapeCount: shapeCount)
     guard !type.isOptional, type.kind != .tagged else {
       throw .malformed("a tagged or optional type in a tagged value")
     }
-    return Place(kind: type.kind, argument: type.argument, offset: bodyOffset)
+    return WirePlace(kind: type.kind, argument: type.argument, offset: bodyOffset)
   }
 
   /// Reads the type of a list's elements.
-  func elementType(of list: Place) throws(Fault) -> WireType {
+  func elementType(of list: WirePlace) throws(Fault) -> WireType {
     var offset = list.argument >= 0 ? list.argument : end - list.argument - 1
     return try readType(at: &offset, end: bytes.count, shapeCount: shapeCount)
   }
 
   /// Whether a value is a list of numbers whose encoding equals their layout in memory.
-  func isNumberList<Number: WireScalar>(_ type: Number.Type, _ list: Place) -> Bool {
+  func isNumberList<Number: WireScalar>(_ type: Number.Type, _ list: WirePlace) -> Bool {
     guard list.kind == .list, numberKind(of: Number.self) != nil else { return false }
     let offset = list.argument >= 0 ? list.argument : end - list.argument - 1
     return offset < bytes.count && bytes[offset] == Number.kind.rawValue
@@ -269,11 +269,11 @@ extension PayloadState {
   ) throws(Fault) -> WireType {
     guard offset < end else { throw .malformed("a type extends past the end") }
     let byte = bytes[offset]
-    guard let kind = Kind(rawValue: byte & ~Kind.optionalBit) else {
+    guard let kind = WireKind(rawValue: byte & ~WireKind.optionalBit) else {
       throw .malformed("an unknown kind")
     }
     offset += 1
-    var type = WireType(kind: kind, isOptional: byte & Kind.optionalBit != 0, argument: 0)
+    var type = WireType(kind: kind, isOptional: byte & WireKind.optionalBit != 0, argument: 0)
     if kind == .list { type.argument = offset }
     if kind == .object {
       guard offset < end, bytes[offset] < shapeCount else {
@@ -296,7 +296,7 @@ extension PayloadState {
   }
 
   /// Finds the end of the body at `place`.
-  func end(of place: Place, depth: Int) throws(Fault) -> Int {
+  func end(of place: WirePlace, depth: Int) throws(Fault) -> Int {
     if let end = knownEnd(of: place, depth: depth) { return end }
     if let width = place.kind.width {
       guard width <= bytesLeft(from: place.offset) else {
@@ -325,7 +325,7 @@ extension PayloadState {
 
   /// Returns the fields of the object at `place`; throws if fewer bytes are left than it needs.
   @inline(__always)
-  func enter(_ place: Place, depth: Int) throws(Fault) -> Shape.Fields {
+  func enter(_ place: WirePlace, depth: Int) throws(Fault) -> Shape.Fields {
     try checkDepth(depth)
     let fields = fields(of: place.argument)
     guard fields.minimumBytes <= bytesLeft(from: place.offset) else {
@@ -338,7 +338,7 @@ extension PayloadState {
     guard depth <= Binary.maximumDepth else { throw .malformed("nested too deeply") }
   }
 
-  private func skipList(_ list: Place, depth: Int, at offset: inout Int) throws(Fault) {
+  private func skipList(_ list: WirePlace, depth: Int, at offset: inout Int) throws(Fault) {
     try checkDepth(depth)
     let type = try elementType(of: list)
     let count = try count(at: &offset, minimum: minimumBytes(of: type))

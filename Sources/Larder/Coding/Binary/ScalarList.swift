@@ -14,7 +14,7 @@ extension Dictionary: MapLike {
 protocol ScalarList {
   var count: Int { get }
   /// The kind of all elements; nil if they are not scalars of one kind.
-  var scalarKind: Kind? { get }
+  var scalarKind: WireKind? { get }
   /// Appends the bodies of all elements.
   ///
   /// The array must have a ``scalarKind``.
@@ -22,7 +22,7 @@ protocol ScalarList {
 }
 
 extension Array: ScalarList {
-  var scalarKind: Kind? {
+  var scalarKind: WireKind? {
     if let kind = numberKind(of: Element.self) { return kind }
     guard let type = Element.self as? any WireScalar.Type else { return nil }
     guard Element.self == URL.self else { return type.kind }
@@ -60,8 +60,8 @@ extension ByteBuffer {
   }
 
   /// Appends a list of scalars of one kind, tagged.
-  mutating func append(_ list: some ScalarList, of kind: Kind) {
-    append(Kind.list.rawValue)
+  mutating func append(_ list: some ScalarList, of kind: WireKind) {
+    append(WireKind.list.rawValue)
     append(kind.rawValue)
     append(littleEndian: UInt32(clamping: list.count))
     list.appendScalars(to: &self)

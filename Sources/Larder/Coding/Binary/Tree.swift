@@ -5,10 +5,10 @@ indirect enum Tree {
   case null
   case scalar(any WireScalar)
   /// A list of scalars of one kind.
-  case scalars(Kind, any ScalarList)
+  case scalars(WireKind, any ScalarList)
   case container(TreeContainer)
   /// An optional field, with the kind of its value even if it is absent.
-  case optional(Kind, Tree?)
+  case optional(WireKind, Tree?)
 }
 
 /// The contents of one value, filled while its type encodes itself.
@@ -355,7 +355,7 @@ struct TreeWriter: ~Copyable {
 
   private mutating func writeTagged(_ tree: Tree, depth: Int) throws {
     switch tree {
-    case .null, .optional(_, nil): bytes.append(Kind.null.rawValue)
+    case .null, .optional(_, nil): bytes.append(WireKind.null.rawValue)
     case .optional(_, let value?): try writeTagged(value, depth: depth)
     case .scalar(let scalar):
       bytes.append(type(of: scalar).kind.rawValue)
@@ -380,20 +380,20 @@ struct TreeWriter: ~Copyable {
       }
     case .fields, .nothing, .single:
       // All of them are written as an empty map.
-      bytes.append(Kind.map.rawValue)
+      bytes.append(WireKind.map.rawValue)
       bytes.append(littleEndian: UInt32(0))
     }
   }
 
   private mutating func writeList(_ elements: [Tree], depth: Int) throws {
-    bytes.append(Kind.list.rawValue)
-    bytes.append(Kind.tagged.rawValue)
+    bytes.append(WireKind.list.rawValue)
+    bytes.append(WireKind.tagged.rawValue)
     bytes.append(littleEndian: UInt32(clamping: elements.count))
     for element in elements { try writeTagged(element, depth: depth + 1) }
   }
 
   private mutating func writeMap(_ container: TreeContainer, depth: Int) throws {
-    bytes.append(Kind.map.rawValue)
+    bytes.append(WireKind.map.rawValue)
     let countOffset = bytes.count
     bytes.append(littleEndian: UInt32(0))
     var count = 0
@@ -409,7 +409,7 @@ struct TreeWriter: ~Copyable {
   private mutating func writeObject(
     _ container: TreeContainer, shape: UInt8, depth: Int
   ) throws {
-    bytes.append(Kind.object.rawValue)
+    bytes.append(WireKind.object.rawValue)
     bytes.append(shape)
     for value in container.values {
       switch value {
@@ -449,8 +449,8 @@ struct TreeWriter: ~Copyable {
     let kinds = container.values.map { value in
       switch value {
       case .scalar(let scalar): type(of: scalar).kind.rawValue
-      case .optional(let kind, _): kind.rawValue | Kind.optionalBit
-      case .null, .scalars, .container: Kind.tagged.rawValue
+      case .optional(let kind, _): kind.rawValue | WireKind.optionalBit
+      case .null, .scalars, .container: WireKind.tagged.rawValue
       }
     }
     let key = ShapeKey(names: container.names, kinds: kinds)

@@ -1,8 +1,8 @@
 package import Foundation
 
-/// A type that has a ``Kind`` of its own.
+/// A type that has a ``WireKind`` of its own.
 package protocol WireScalar {
-  static var kind: Kind { get }
+  static var kind: WireKind { get }
 
   /// Appends the body.
   func append(to bytes: inout ByteBuffer)
@@ -15,7 +15,7 @@ package protocol WireScalar {
 
   /// Converts the value at `place`, which has another kind, and sets `end` to its body's end.
   static func converted(
-    _ payload: Payload, _ place: Place, end: inout Int
+    _ payload: Payload, _ place: WirePlace, end: inout Int
   ) throws(Fault) -> Self
 }
 
@@ -23,7 +23,7 @@ extension WireScalar {
   /// Reads the value at `place`, converting it if necessary, and sets `end` to its body's end.
   @inline(__always)
   package static func read(
-    _ payload: Payload, _ place: Place, end: inout Int
+    _ payload: Payload, _ place: WirePlace, end: inout Int
   ) throws(Fault) -> Self {
     if place.kind != kind { return try converted(payload, place, end: &end) }
     end = place.offset
@@ -31,7 +31,7 @@ extension WireScalar {
   }
 
   package static func converted(
-    _ payload: Payload, _ place: Place, end: inout Int
+    _ payload: Payload, _ place: WirePlace, end: inout Int
   ) throws(Fault) -> Self {
     throw .mismatch(found: place.kind)
   }
@@ -63,7 +63,7 @@ extension WireInteger {
   }
 
   package static func converted(
-    _ payload: Payload, _ place: Place, end: inout Int
+    _ payload: Payload, _ place: WirePlace, end: inout Int
   ) throws(Fault) -> Self {
     let number: Self?
     switch place.kind {
@@ -86,19 +86,19 @@ extension WireInteger {
   }
 }
 
-extension Int8: WireInteger { package static var kind: Kind { .int8 } }
-extension Int16: WireInteger { package static var kind: Kind { .int16 } }
-extension Int32: WireInteger { package static var kind: Kind { .int32 } }
-extension Int64: WireInteger { package static var kind: Kind { .int64 } }
-extension Int128: WireInteger { package static var kind: Kind { .int128 } }
-extension UInt8: WireInteger { package static var kind: Kind { .uint8 } }
-extension UInt16: WireInteger { package static var kind: Kind { .uint16 } }
-extension UInt32: WireInteger { package static var kind: Kind { .uint32 } }
-extension UInt64: WireInteger { package static var kind: Kind { .uint64 } }
-extension UInt128: WireInteger { package static var kind: Kind { .uint128 } }
+extension Int8: WireInteger { package static var kind: WireKind { .int8 } }
+extension Int16: WireInteger { package static var kind: WireKind { .int16 } }
+extension Int32: WireInteger { package static var kind: WireKind { .int32 } }
+extension Int64: WireInteger { package static var kind: WireKind { .int64 } }
+extension Int128: WireInteger { package static var kind: WireKind { .int128 } }
+extension UInt8: WireInteger { package static var kind: WireKind { .uint8 } }
+extension UInt16: WireInteger { package static var kind: WireKind { .uint16 } }
+extension UInt32: WireInteger { package static var kind: WireKind { .uint32 } }
+extension UInt64: WireInteger { package static var kind: WireKind { .uint64 } }
+extension UInt128: WireInteger { package static var kind: WireKind { .uint128 } }
 
 extension Int: WireScalar {
-  package static var kind: Kind { .int64 }
+  package static var kind: WireKind { .int64 }
 
   package func append(to bytes: inout ByteBuffer) { bytes.append(littleEndian: Int64(self)) }
 
@@ -107,7 +107,7 @@ extension Int: WireScalar {
   }
 
   package static func converted(
-    _ payload: Payload, _ place: Place, end: inout Int
+    _ payload: Payload, _ place: WirePlace, end: inout Int
   ) throws(Fault) -> Int {
     try fitting(try Int64.converted(payload, place, end: &end))
   }
@@ -121,7 +121,7 @@ extension Int: WireScalar {
 }
 
 extension UInt: WireScalar {
-  package static var kind: Kind { .uint64 }
+  package static var kind: WireKind { .uint64 }
 
   package func append(to bytes: inout ByteBuffer) { bytes.append(littleEndian: UInt64(self)) }
 
@@ -130,7 +130,7 @@ extension UInt: WireScalar {
   }
 
   package static func converted(
-    _ payload: Payload, _ place: Place, end: inout Int
+    _ payload: Payload, _ place: WirePlace, end: inout Int
   ) throws(Fault) -> UInt {
     try fitting(try UInt64.converted(payload, place, end: &end))
   }
@@ -144,7 +144,7 @@ extension UInt: WireScalar {
 }
 
 extension Double: WireScalar {
-  package static var kind: Kind { .double }
+  package static var kind: WireKind { .double }
 
   package func append(to bytes: inout ByteBuffer) { bytes.append(littleEndian: bitPattern) }
 
@@ -153,7 +153,7 @@ extension Double: WireScalar {
   }
 
   package static func converted(
-    _ payload: Payload, _ place: Place, end: inout Int
+    _ payload: Payload, _ place: WirePlace, end: inout Int
   ) throws(Fault) -> Double {
     if place.kind == .float { return Double(try Float.read(payload, place, end: &end)) }
     return Double(try Int128.read(payload, place, end: &end))
@@ -161,7 +161,7 @@ extension Double: WireScalar {
 }
 
 extension Float: WireScalar {
-  package static var kind: Kind { .float }
+  package static var kind: WireKind { .float }
 
   package func append(to bytes: inout ByteBuffer) { bytes.append(littleEndian: bitPattern) }
 
@@ -170,7 +170,7 @@ extension Float: WireScalar {
   }
 
   package static func converted(
-    _ payload: Payload, _ place: Place, end: inout Int
+    _ payload: Payload, _ place: WirePlace, end: inout Int
   ) throws(Fault) -> Float {
     let wide = try Double.read(payload, place, end: &end)
     let number = Float(wide)
@@ -182,7 +182,7 @@ extension Float: WireScalar {
 }
 
 extension Bool: WireScalar {
-  package static var kind: Kind { .bool }
+  package static var kind: WireKind { .bool }
 
   package func append(to bytes: inout ByteBuffer) { bytes.append(self ? 1 : 0) }
 
@@ -196,7 +196,7 @@ extension Bool: WireScalar {
 // MARK: - Strings, bytes and Foundation's types
 
 extension String: WireScalar {
-  package static var kind: Kind { .string }
+  package static var kind: WireKind { .string }
 
   package func append(to bytes: inout ByteBuffer) { bytes.append(text: self) }
 
@@ -205,7 +205,7 @@ extension String: WireScalar {
   }
 
   package static func converted(
-    _ payload: Payload, _ place: Place, end: inout Int
+    _ payload: Payload, _ place: WirePlace, end: inout Int
   ) throws(Fault) -> String {
     if place.kind == .uuid { return try UUID.read(payload, place, end: &end).uuidString }
     guard place.kind == .url else { throw .mismatch(found: place.kind) }
@@ -215,7 +215,7 @@ extension String: WireScalar {
 }
 
 extension Data: WireScalar {
-  package static var kind: Kind { .data }
+  package static var kind: WireKind { .data }
 
   package func append(to bytes: inout ByteBuffer) {
     bytes.append(varint: UInt64(count))
@@ -228,7 +228,7 @@ extension Data: WireScalar {
 }
 
 extension URL: WireScalar {
-  package static var kind: Kind { .url }
+  package static var kind: WireKind { .url }
 
   /// Whether the URL at `place` is stored as a string: one with a base is stored as an object.
   static func hasNoBase(at place: UnsafeRawPointer) -> Bool {
@@ -252,7 +252,7 @@ extension URL: WireScalar {
   }
 
   package static func converted(
-    _ payload: Payload, _ place: Place, end: inout Int
+    _ payload: Payload, _ place: WirePlace, end: inout Int
   ) throws(Fault) -> URL {
     guard place.kind == .string else { throw .mismatch(found: place.kind) }
     end = place.offset
@@ -261,7 +261,7 @@ extension URL: WireScalar {
 }
 
 extension UUID: WireScalar {
-  package static var kind: Kind { .uuid }
+  package static var kind: WireKind { .uuid }
 
   package func append(to bytes: inout ByteBuffer) {
     withUnsafeBytes(of: uuid) { bytes.append($0) }
@@ -276,7 +276,7 @@ extension UUID: WireScalar {
   }
 
   package static func converted(
-    _ payload: Payload, _ place: Place, end: inout Int
+    _ payload: Payload, _ place: WirePlace, end: inout Int
   ) throws(Fault) -> UUID {
     guard place.kind == .string else { throw .mismatch(found: place.kind) }
     guard let uuid = UUID(uuidString: try String.read(payload, place, end: &end)) else {
@@ -287,7 +287,7 @@ extension UUID: WireScalar {
 }
 
 extension Date: WireScalar {
-  package static var kind: Kind { .date }
+  package static var kind: WireKind { .date }
 
   package func append(to bytes: inout ByteBuffer) {
     timeIntervalSinceReferenceDate.append(to: &bytes)
@@ -298,7 +298,7 @@ extension Date: WireScalar {
   }
 
   package static func converted(
-    _ payload: Payload, _ place: Place, end: inout Int
+    _ payload: Payload, _ place: WirePlace, end: inout Int
   ) throws(Fault) -> Date {
     Date(timeIntervalSinceReferenceDate: try Double.read(payload, place, end: &end))
   }

@@ -23,7 +23,7 @@ package final class LevelDBEngine: StorageEngine {
   let snapshot: StoreSnapshot?
   /// Nil if no value is separated.
   let segments: SegmentFiles?
-  let collection = Mutex(Collection())
+  let collection = Mutex(SegmentCollection())
   /// What the last collection has left.
   let totals = Mutex(SegmentTotals())
   let schedule: CollectionSchedule

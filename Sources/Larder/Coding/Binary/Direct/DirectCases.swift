@@ -74,7 +74,7 @@ extension DirectWriter {
 
   /// Begins the fields of a case.
   package mutating func beginCase(_ name: StaticString) {
-    let field = WrittenField(name, Kind.tagged.rawValue)
+    let field = WrittenField(name, WireKind.tagged.rawValue)
     if learn(field) { return }
     guard caseState == .expected, !needsFallback else { return needsFallback = true }
     cases = WrittenCase.find(field, among: cases)
@@ -83,15 +83,15 @@ extension DirectWriter {
       return needsFallback = true
     }
     caseState = .written
-    bytes.append(Kind.object.rawValue)
+    bytes.append(WireKind.object.rawValue)
     // The shapes' numbers are set when the value ends.
     bytes.append(0)
     if let inner = known.pointee.inner {
-      bytes.append(Kind.object.rawValue)
+      bytes.append(WireKind.object.rawValue)
       bytes.append(0)
       (shape, next) = (inner, UnsafePointer(inner.pointee.fields))
     } else {
-      bytes.append(Kind.map.rawValue)
+      bytes.append(WireKind.map.rawValue)
       bytes.append(littleEndian: UInt32(0))
     }
   }
@@ -134,7 +134,7 @@ extension DirectReader {
 
   /// Moves into the fields of an enum's case; nil if the place holds another value.
   package mutating func enterCase(
-    _ place: Place
+    _ place: WirePlace
   ) throws(Fault) -> (name: String, outer: Outer)? {
     guard let payload, place.kind == .object else { return nil }
     let state = payload.state

@@ -14,14 +14,14 @@ extension DirectReader {
   }
 
   /// Moves to a field that holds a tagged value.
-  package mutating func locatePart(_ name: StaticString) throws(Fault) -> Place {
-    guard let place = try locate(name, Kind.tagged.rawValue) else { throw .missing }
+  package mutating func locatePart(_ name: StaticString) throws(Fault) -> WirePlace {
+    guard let place = try locate(name, WireKind.tagged.rawValue) else { throw .missing }
     return place
   }
 
   /// Moves to an optional field that holds a tagged value; nil if that is missing or nil.
-  package mutating func locatePartIfPresent(_ name: StaticString) throws(Fault) -> Place? {
-    let kind = Kind.tagged.rawValue | Kind.optionalBit
+  package mutating func locatePartIfPresent(_ name: StaticString) throws(Fault) -> WirePlace? {
+    let kind = WireKind.tagged.rawValue | WireKind.optionalBit
     guard let place = try locate(name, kind) else { return nil }
     guard place.kind != .null else {
       offset = place.offset
@@ -31,7 +31,7 @@ extension DirectReader {
   }
 
   /// Moves into an object; nil if the place holds another value.
-  package mutating func enterObject(_ place: Place) throws(Fault) -> Outer? {
+  package mutating func enterObject(_ place: WirePlace) throws(Fault) -> Outer? {
     guard let payload, place.kind == .object else { return nil }
     _ = try payload.enter(place, depth: depth)
     let outer = enter(levels: 1)
@@ -45,7 +45,7 @@ extension DirectReader {
   ///
   /// An empty list may have elements of any type.
   package mutating func enterList(
-    _ place: Place
+    _ place: WirePlace
   ) throws(Fault) -> (count: Int, outer: Outer)? {
     guard let payload, place.kind == .list else { return nil }
     try payload.checkDepth(depth)
@@ -71,7 +71,7 @@ extension DirectReader {
 
   /// Moves into a list of tagged elements; nil if the place holds another value.
   package mutating func enterTagged(
-    _ place: Place
+    _ place: WirePlace
   ) throws(Fault) -> (count: Int, outer: Outer)? {
     guard let payload, place.kind == .list else { return nil }
     try payload.checkDepth(depth)
@@ -85,13 +85,13 @@ extension DirectReader {
   }
 
   /// Finds the next of the elements that are tagged.
-  package mutating func nextElement() throws(Fault) -> Place {
+  package mutating func nextElement() throws(Fault) -> WirePlace {
     guard let payload else { throw .missing }
     return try payload.tagged(at: offset)
   }
 
   /// Moves behind a null; false if the place holds another value.
-  package mutating func isNull(_ place: Place) -> Bool {
+  package mutating func isNull(_ place: WirePlace) -> Bool {
     guard place.kind == .null else { return false }
     offset = place.offset
     return true
@@ -99,7 +99,7 @@ extension DirectReader {
 
   /// Moves into a map; nil if the place holds another value.
   package mutating func enterMap(
-    _ place: Place
+    _ place: WirePlace
   ) throws(Fault) -> (count: Int, outer: Outer)? {
     guard let payload, place.kind == .map else { return nil }
     try payload.checkDepth(depth)
@@ -111,7 +111,7 @@ extension DirectReader {
   }
 
   /// Reads the name of a map's next entry, and finds its value.
-  package mutating func nextEntry() throws(Fault) -> (name: String, value: Place) {
+  package mutating func nextEntry() throws(Fault) -> (name: String, value: WirePlace) {
     guard let payload else { throw .missing }
     let name = try payload.valueBytes.text(at: &offset)
     return (name, try payload.tagged(at: offset))

@@ -135,13 +135,13 @@ extension DirectReader {
       let kind = UInt8(truncatingIfNeeded: head >> (8 * Binary.headBytes))
       let second = UInt8(truncatingIfNeeded: head >> (8 * (Binary.headBytes + 1)))
       guard isList else {
-        guard kind == Kind.object.rawValue else { throw .unsuitable("not an object") }
+        guard kind == WireKind.object.rawValue else { throw .unsuitable("not an object") }
         (offset, number) = (Binary.headBytes + 2, second)
         (isTagged, count) = (false, 0)
         return
       }
-      isTagged = second == Kind.tagged.rawValue
-      guard kind == Kind.list.rawValue, isTagged || second == Kind.object.rawValue else {
+      isTagged = second == WireKind.tagged.rawValue
+      guard kind == WireKind.list.rawValue, isTagged || second == WireKind.object.rawValue else {
         throw .unsuitable("not a list of objects")
       }
       let start = Binary.headBytes + (isTagged ? 2 : 3)
@@ -216,7 +216,7 @@ extension DirectReader {
 
   package mutating func beginObject() throws(Fault) {
     if isTagged {
-      guard try bytes.load(UInt8.self, at: offset) == Kind.object.rawValue,
+      guard try bytes.load(UInt8.self, at: offset) == WireKind.object.rawValue,
         try bytes.load(UInt8.self, at: offset + 1) == number
       else { throw .unsuitable("objects of several shapes") }
       offset += 2
@@ -260,7 +260,7 @@ extension DirectReader {
 
   @inline(__always)
   mutating func takeIfPresent<S: WireScalar>(_ name: StaticString) throws(Fault) -> S? {
-    guard isNext(name, S.kind.rawValue | Kind.optionalBit) else {
+    guard isNext(name, S.kind.rawValue | WireKind.optionalBit) else {
       return try readOtherIfPresent(name)
     }
     let presence: UInt8 = try bytes.load(at: offset)
@@ -277,14 +277,14 @@ extension DirectReader {
   ) throws -> T {
     if T.self == [Int].self { return same(try numbers(name) as [Int]) }
     if T.self == [Double].self { return same(try numbers(name) as [Double]) }
-    guard let place = try locate(name, Kind.tagged.rawValue) else { throw Fault.missing }
+    guard let place = try locate(name, WireKind.tagged.rawValue) else { throw Fault.missing }
     return try decode(place, parts)
   }
 
   package mutating func decodeIfPresent<T: Decodable>(
     _ name: StaticString, parts: any StreamParts.Type
   ) throws -> T? {
-    let kind = Kind.tagged.rawValue | Kind.optionalBit
+    let kind = WireKind.tagged.rawValue | WireKind.optionalBit
     guard let place = try locate(name, kind) else { return nil }
     if place.kind == .null {
       offset = place.offset
@@ -305,27 +305,27 @@ extension DirectReader {
       return try decode(place, nil)
     }
     guard depth <= Binary.maximumDepth else { throw Fault.unsuitable("nested too deeply") }
-    guard try bytes.load(UInt8.self, at: offset) == Kind.list.rawValue,
+    guard try bytes.load(UInt8.self, at: offset) == WireKind.list.rawValue,
       try bytes.load(UInt8.self, at: offset + 1) == T.kind.rawValue
     else { throw Fault.unsuitable("not a list of such numbers") }
     offset += 2
     return try bytes.numbers(at: &offset)
   }
 
-  private func isList(_ place: Place, of kind: Kind) throws(Fault) -> Bool {
+  private func isList(_ place: WirePlace, of kind: WireKind) throws(Fault) -> Bool {
     guard place.kind == .list, place.argument >= 0 else { return false }
     return try bytes.load(UInt8.self, at: place.argument) == kind.rawValue
   }
 
   /// Decodes the part at `place` with its type's `init(from:)`.
   package mutating func decodePart<T: Decodable>(
-    _ place: Place, parts: any StreamParts.Type
+    _ place: WirePlace, parts: any StreamParts.Type
   ) throws -> T {
     try decode(place, parts, isItself: true)
   }
 
   private mutating func decode<T: Decodable>(
-    _ place: Place, _ parts: (any StreamParts.Type)?, isItself: Bool = false
+    _ place: WirePlace, _ parts: (any StreamParts.Type)?, isItself: Bool = false
   ) throws -> T {
     guard let payload else { throw Fault.missing }
     if let parts { payload.state.pointee.forms.use(parts) }
@@ -352,7 +352,7 @@ extension DirectReader {
   private mutating func readOtherIfPresent<S: WireScalar>(
     _ name: StaticString
   ) throws(Fault) -> S? {
-    guard let place = try locate(name, S.kind.rawValue | Kind.optionalBit) else { return nil }
+    guard let place = try locate(name, S.kind.rawValue | WireKind.optionalBit) else { return nil }
     if place.kind == .null {
       offset = place.offset
       return nil
@@ -360,7 +360,7 @@ extension DirectReader {
     return try value(place) as S
   }
 
-  private mutating func value<S: WireScalar>(_ place: Place) throws(Fault) -> S {
+  private mutating func value<S: WireScalar>(_ place: WirePlace) throws(Fault) -> S {
     guard let payload else { throw .missing }
     return try S.read(payload, place, end: &offset)
   }
@@ -372,7 +372,7 @@ extension DirectReader {
   private var shape: Shape? { payload?.shapes[Int(number)] }
 
   /// Moves to a field; nil if the object has no field of that name, or its value is absent.
-  mutating func locate(_ name: StaticString, _ kind: UInt8) throws(Fault) -> Place? {
+  mutating func locate(_ name: StaticString, _ kind: UInt8) throws(Fault) -> WirePlace? {
     if next == Self.noFields { return nil }
     guard let payload, let shape else { throw .unsuitable("fields in another order than before") }
     let field: Int?
@@ -405,10 +405,10 @@ extension DirectReader {
       kind: kind, reached: reached, name: name.utf8Start, field: field)
     guard let field, field == reached else { return step }
     let type = shape.types[field]
-    let found = type.kind.rawValue | (type.isOptional ? Kind.optionalBit : 0)
-    let isScalar = kind & ~Kind.optionalBit < Kind.list.rawValue && found == kind
+    let found = type.kind.rawValue | (type.isOptional ? WireKind.optionalBit : 0)
+    let isScalar = kind & ~WireKind.optionalBit < WireKind.list.rawValue && found == kind
     // The bytes of a tagged field say whether it has the numbers.
-    let isList = kind & ReadingStep.listBit != 0 && found == Kind.tagged.rawValue
+    let isList = kind & ReadingStep.listBit != 0 && found == WireKind.tagged.rawValue
     if isScalar || isList { step.plainName = step.name }
     return step
   }

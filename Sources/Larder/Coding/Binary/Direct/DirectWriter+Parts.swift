@@ -14,12 +14,12 @@ extension DirectWriter {
 
   /// Begins a field that holds a tagged value; false if its value must not be written.
   package mutating func beginPart(_ name: StaticString) -> Bool {
-    begin(name, Kind.tagged.rawValue)
+    begin(name, WireKind.tagged.rawValue)
   }
 
   /// Begins an optional field that holds a tagged value; false if its value must not be written.
   package mutating func beginPart(_ name: StaticString, isPresent: Bool) -> Bool {
-    guard begin(name, Kind.tagged.rawValue | Kind.optionalBit) else { return false }
+    guard begin(name, WireKind.tagged.rawValue | WireKind.optionalBit) else { return false }
     bytes.append(isPresent ? 1 : 0)
     return isPresent
   }
@@ -30,14 +30,14 @@ extension DirectWriter {
   }
 
   /// Writes a tagged null.
-  package mutating func writeNull() { bytes.append(Kind.null.rawValue) }
+  package mutating func writeNull() { bytes.append(WireKind.null.rawValue) }
 
   /// Begins a tagged object; nil if it cannot be written.
   ///
   /// The shape must live as long as the program.
   package mutating func beginObject(_ shape: UnsafePointer<WrittenShape>) -> Outer? {
     guard let number = number(of: shape, levels: 1) else { return nil }
-    bytes.append(Kind.object.rawValue)
+    bytes.append(WireKind.object.rawValue)
     bytes.append(number)
     return enter(shape, levels: 1)
   }
@@ -49,8 +49,8 @@ extension DirectWriter {
     _ shape: UnsafePointer<WrittenShape>, count: Int
   ) -> Outer? {
     guard let number = number(of: shape, levels: 2) else { return nil }
-    bytes.append(Kind.list.rawValue)
-    bytes.append(Kind.object.rawValue)
+    bytes.append(WireKind.list.rawValue)
+    bytes.append(WireKind.object.rawValue)
     bytes.append(number)
     bytes.append(littleEndian: UInt32(clamping: count))
     return enter(shape, levels: 2)
@@ -61,7 +61,7 @@ extension DirectWriter {
   /// ``beginEntry(_:)`` begins each entry.
   package mutating func beginMap(count: Int) -> Outer? {
     guard let outer = enterContainers(1) else { return nil }
-    bytes.append(Kind.map.rawValue)
+    bytes.append(WireKind.map.rawValue)
     bytes.append(littleEndian: UInt32(clamping: count))
     return outer
   }
@@ -69,8 +69,8 @@ extension DirectWriter {
   /// Begins a tagged list of `count` tagged elements; nil if it cannot be written.
   package mutating func beginList(count: Int) -> Outer? {
     guard let outer = enterContainers(1) else { return nil }
-    bytes.append(Kind.list.rawValue)
-    bytes.append(Kind.tagged.rawValue)
+    bytes.append(WireKind.list.rawValue)
+    bytes.append(WireKind.tagged.rawValue)
     bytes.append(littleEndian: UInt32(clamping: count))
     return outer
   }
@@ -94,8 +94,8 @@ extension DirectWriter {
   /// Writes an empty tagged list.
   package mutating func writeEmptyList() {
     guard depth < Binary.maximumDepth else { return needsFallback = true }
-    bytes.append(Kind.list.rawValue)
-    bytes.append(Kind.tagged.rawValue)
+    bytes.append(WireKind.list.rawValue)
+    bytes.append(WireKind.tagged.rawValue)
     bytes.append(littleEndian: UInt32(0))
   }
 

@@ -58,7 +58,7 @@ package struct WrittenShape {
   }
 
   /// Whether the shape has all fields of the object at `place`; false if there is no object.
-  func hasAllFields(of place: Place, _ payload: Payload) -> Bool {
+  func hasAllFields(of place: WirePlace, _ payload: Payload) -> Bool {
     let names = Set((0..<count).map { fields[$0].text })
     return place.kind == .object
       && payload.shapes[place.argument].names.allSatisfy(names.contains)
@@ -66,7 +66,7 @@ package struct WrittenShape {
 
   /// Calls `body` with the payload of a value that is encoded through `Codable`.
   static func withPayload(
-    of value: some Encodable, _ body: (Payload, Place) throws -> Bool
+    of value: some Encodable, _ body: (Payload, WirePlace) throws -> Bool
   ) throws -> Bool {
     var buffer = ByteBuffer()
     try Binary.encode(value, into: &buffer)
@@ -141,8 +141,8 @@ package struct DirectWriter: ~Copyable {
     // ``finish(into:)`` sets, the value's type, and the shape's number.
     let type =
       count == nil
-      ? UInt64(Kind.object.rawValue)
-      : UInt64(Kind.list.rawValue) | UInt64(Kind.object.rawValue) << 8
+      ? UInt64(WireKind.object.rawValue)
+      : UInt64(WireKind.list.rawValue) | UInt64(WireKind.object.rawValue) << 8
     buffer.append(littleEndian: UInt64(Binary.version) | type << (8 * Binary.headBytes))
     if let count {
       buffer.append(littleEndian: UInt32(clamping: count))
@@ -273,7 +273,7 @@ extension DirectWriter {
 
   @inline(__always)
   mutating func putIfPresent<S: WireScalar>(_ value: S?, _ name: StaticString) {
-    guard begin(name, S.kind.rawValue | Kind.optionalBit) else { return }
+    guard begin(name, S.kind.rawValue | WireKind.optionalBit) else { return }
     guard let value else { return bytes.append(0) }
     bytes.append(1)
     value.append(to: &bytes)
@@ -285,14 +285,14 @@ extension DirectWriter {
   package mutating func encode<T: Encodable>(
     _ value: T, as name: StaticString, parts: any StreamParts.Type
   ) {
-    guard begin(name, Kind.tagged.rawValue) else { return }
+    guard begin(name, WireKind.tagged.rawValue) else { return }
     encode(value, parts)
   }
 
   package mutating func encodeIfPresent<T: Encodable>(
     _ value: T?, as name: StaticString, parts: any StreamParts.Type
   ) {
-    guard begin(name, Kind.tagged.rawValue | Kind.optionalBit) else { return }
+    guard begin(name, WireKind.tagged.rawValue | WireKind.optionalBit) else { return }
     guard let value else { return bytes.append(0) }
     bytes.append(1)
     encode(value, parts)

@@ -10,7 +10,7 @@ package protocol StreamPart: AnyObject, Sendable {
   ///
   /// Any error sends the value through `Codable`, which decides whether the payload is valid.
   func read<T: Decodable>(
-    _ place: Place, within payload: Payload, depth: Int, end: inout Int
+    _ place: WirePlace, within payload: Payload, depth: Int, end: inout Int
   ) throws -> T
 }
 
@@ -61,7 +61,7 @@ extension ValueReader {
   /// After an error the value, and all others in the payload, must be decoded through `Codable`:
   /// parts within each other would read malformed bytes again and again.
   func read<T: Decodable>(
-    _ place: Place, depth: Int, by part: UnsafePointer<any StreamPart>
+    _ place: WirePlace, depth: Int, by part: UnsafePointer<any StreamPart>
   ) throws -> T {
     guard !payload.pointee.refusesParts, !state.pointee.isLoose,
       let owner = payload.pointee.owner

@@ -73,7 +73,7 @@ struct StreamFields<Key: CodingKey>: KeyedEncodingContainerProtocol {
   func optional<S: WireScalar>(_ value: S?, _ key: Key) throws {
     let frame = try self.frame()
     let field = try frame.beginField(
-      key.stringValue, S.kind.rawValue | Kind.optionalBit, isAbsent: value == nil)
+      key.stringValue, S.kind.rawValue | WireKind.optionalBit, isAbsent: value == nil)
     if field == .entry {
       if let value { frame.writer.scalar(value) }
       return
@@ -84,7 +84,7 @@ struct StreamFields<Key: CodingKey>: KeyedEncodingContainerProtocol {
 
   mutating func encodeNil(forKey key: Key) throws {
     let frame = try self.frame()
-    _ = try frame.beginField(key.stringValue, Kind.tagged.rawValue)
+    _ = try frame.beginField(key.stringValue, WireKind.tagged.rawValue)
     frame.writer.null()
   }
 
@@ -92,7 +92,7 @@ struct StreamFields<Key: CodingKey>: KeyedEncodingContainerProtocol {
     let frame = try self.frame()
     let form = frame.writer.form(of: value)
     guard let scalar = form.ofField else {
-      _ = try frame.beginField(key.stringValue, Kind.tagged.rawValue)
+      _ = try frame.beginField(key.stringValue, WireKind.tagged.rawValue)
       return try frame.writer.encode(value, form)
     }
     if try frame.beginField(key.stringValue, scalar.kind.rawValue) == .entry {
@@ -106,7 +106,7 @@ struct StreamFields<Key: CodingKey>: KeyedEncodingContainerProtocol {
     let isAbsent = value == nil
     let form = isAbsent ? frame.writer.form(of: T.self) : frame.writer.form(ofPresent: value)
     let scalar = form.ofOptionalField
-    let kind = (scalar?.kind ?? .tagged).rawValue | Kind.optionalBit
+    let kind = (scalar?.kind ?? .tagged).rawValue | WireKind.optionalBit
     let field = try frame.beginField(key.stringValue, kind, isAbsent: isAbsent)
     if field == .body { frame.writer.state.pointee.bytes.append(isAbsent ? 0 : 1) }
     if isAbsent { return }
@@ -121,7 +121,7 @@ struct StreamFields<Key: CodingKey>: KeyedEncodingContainerProtocol {
   /// Begins a container or a super encoder in a field.
   private func nested(_ name: String) -> StreamWriter? {
     guard let frame = link.target,
-      frame.writer.beginField(of: frame, name, Kind.tagged.rawValue) != .abandoned
+      frame.writer.beginField(of: frame, name, WireKind.tagged.rawValue) != .abandoned
     else { return nil }
     return frame.writer
   }

@@ -54,7 +54,7 @@ struct StreamShapes: ~Copyable {
   private static let maximumPredictions = 32
 
   /// The end of a shape's fields, which equals no field: no field has the kind null.
-  private static var end: Field { Field(name: "", kind: Kind.null.rawValue) }
+  private static var end: Field { Field(name: "", kind: WireKind.null.rawValue) }
   /// The fields of no shape.
   // Unsafe: allocated with the shapes, never changed, and freed in `deinit`.
   let nothing: UnsafePointer<Field>

@@ -1,8 +1,8 @@
 extension StreamWriter {
   /// Begins a list or a map; nil, with the stream abandoned, if it would be nested too deeply.
   func open(_ form: StreamState.Frame.Form) -> StreamLink.Target? {
-    state.pointee.bytes.append(form == .list ? Kind.list.rawValue : Kind.map.rawValue)
-    if form == .list { state.pointee.bytes.append(Kind.tagged.rawValue) }
+    state.pointee.bytes.append(form == .list ? WireKind.list.rawValue : WireKind.map.rawValue)
+    if form == .list { state.pointee.bytes.append(WireKind.tagged.rawValue) }
     guard let frame = push(form) else { return nil }
     state.pointee.bytes.append(littleEndian: UInt32(0))
     return frame
@@ -11,7 +11,7 @@ extension StreamWriter {
   /// Begins an object; nil, with the stream abandoned, if it would be nested too deeply.
   @inline(__always)
   func openObject(_ keyType: Any.Type) -> StreamLink.Target? {
-    state.pointee.bytes.append(Kind.object.rawValue)
+    state.pointee.bytes.append(WireKind.object.rawValue)
     guard let target = push(.object) else { return nil }
     let frame = state.pointee.frames + target.level
     frame.pointee.prediction = state.pointee.shapes.prediction(for: ObjectIdentifier(keyType))
@@ -156,7 +156,7 @@ extension StreamWriter {
   @inline(__always)
   private func endShape(of frame: UnsafeMutablePointer<StreamState.Frame>) -> UInt8? {
     if !frame.pointee.isNew, frame.pointee.count > 0, let shape = frame.pointee.shape,
-      frame.pointee.next.pointee.kind == Kind.null.rawValue,
+      frame.pointee.next.pointee.kind == WireKind.null.rawValue,
       let number = state.pointee.shapes.number(of: shape)
     {
       return number

@@ -92,7 +92,7 @@ extension StreamWriter {
     withUnsafePointer(to: value) { unsafe type.append(at: $0, to: &state.pointee.bytes) }
   }
 
-  func null() { state.pointee.bytes.append(Kind.null.rawValue) }
+  func null() { state.pointee.bytes.append(WireKind.null.rawValue) }
 }
 
 extension StreamWriter {
@@ -147,7 +147,7 @@ extension StreamWriter {
   }
 
   func writeEmptyMap() {
-    state.pointee.bytes.append(Kind.map.rawValue)
+    state.pointee.bytes.append(WireKind.map.rawValue)
     state.pointee.bytes.append(littleEndian: UInt32(0))
   }
 }
@@ -270,7 +270,7 @@ extension Array: StreamList where Element: Encodable {
 }
 
 extension StreamWriter {
-  fileprivate func writeScalars(of kind: Kind, in list: some ScalarList) throws {
+  fileprivate func writeScalars(of kind: WireKind, in list: some ScalarList) throws {
     guard state.pointee.frameCount < state.pointee.maximumFrames else {
       abandon()
       throw StreamAbandoned()

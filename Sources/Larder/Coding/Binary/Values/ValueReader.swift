@@ -12,7 +12,7 @@ struct ValueReader {
   let state: UnsafeMutablePointer<ValueState>
 
   var payload: UnsafeMutablePointer<PayloadState> { state.pointee.payload }
-  var place: Place { state.pointee.place }
+  var place: WirePlace { state.pointee.place }
   var depth: Int { state.pointee.depth }
 
   var decoder: ValueDecoder {
@@ -37,12 +37,12 @@ struct ValueReader {
 
   /// The decoder of a value within this one.
   @inline(__always)
-  func child(_ place: Place, _ name: ValueState.Name) -> ValueDecoder {
+  func child(_ place: WirePlace, _ name: ValueState.Name) -> ValueDecoder {
     child(place, name, depth: depth + 1)
   }
 
   @inline(__always)
-  func child(_ place: Place, _ name: ValueState.Name, depth: Int) -> ValueDecoder {
+  func child(_ place: WirePlace, _ name: ValueState.Name, depth: Int) -> ValueDecoder {
     if state.pointee.isLoose { return looseChild(place, name, depth: depth) }
     let payload = payload
     let level = state.pointee.level + 1
@@ -55,7 +55,7 @@ struct ValueReader {
   /// Values inside a loose value are loose, too: the type that kept it owns them.
   @inline(never)
   private func looseChild(
-    _ place: Place, _ name: ValueState.Name, depth: Int
+    _ place: WirePlace, _ name: ValueState.Name, depth: Int
   ) -> ValueDecoder {
     let child = ValueDecoder(payload, level: state.pointee.level + 1)
     child.value.state.pointee.begin(place, depth: depth, parent: state, name)
@@ -97,14 +97,14 @@ extension ValueReader {
 extension ValueReader {
   /// Reads a scalar at `place`, and sets `end` to where it ends.
   @inline(__always)
-  func read<S: WireScalar>(_ place: Place, end: inout Int) throws(Fault) -> S {
+  func read<S: WireScalar>(_ place: WirePlace, end: inout Int) throws(Fault) -> S {
     guard place.kind == S.kind else { return try converted(place, end: &end) }
     end = place.offset
     return try S.body(in: payload.pointee.valueBytes, at: &end)
   }
 
   @inline(never)
-  private func converted<S: WireScalar>(_ place: Place, end: inout Int) throws(Fault) -> S {
+  private func converted<S: WireScalar>(_ place: WirePlace, end: inout Int) throws(Fault) -> S {
     guard let payload = payload.pointee.owner else { throw .malformed("no payload") }
     return try S.read(payload.takeUnretainedValue(), place, end: &end)
   }
@@ -134,7 +134,7 @@ struct MapEntries {
 
 extension ValueReader {
   /// A field that is present, or nil.
-  typealias Field = (index: Int, place: Place)
+  typealias Field = (index: Int, place: WirePlace)
 
   /// Begins to read an object or a map.
   @inline(__always)
@@ -209,7 +209,7 @@ extension ValueReader {
 
   /// The place of a field's value; nil if it is absent.
   @inline(__always)
-  func field(_ index: Int) throws(Fault) -> Place? {
+  func field(_ index: Int) throws(Fault) -> WirePlace? {
     guard let fields = state.pointee.fields, state.pointee.fieldCount > 0 else {
       return try entry(index)
     }
@@ -226,20 +226,20 @@ extension ValueReader {
 
   /// Finds the body of a value of `type` at `offset`; nil if it is absent, which takes one byte.
   @inline(__always)
-  func resolve(_ type: WireType, at offset: Int) throws(Fault) -> Place? {
+  func resolve(_ type: WireType, at offset: Int) throws(Fault) -> WirePlace? {
     if type.kind == .tagged { return try resolveTagged(type, at: offset) }
     guard type.isOptional else {
-      return Place(kind: type.kind, argument: type.argument, offset: offset)
+      return WirePlace(kind: type.kind, argument: type.argument, offset: offset)
     }
     let isPresent = try payload.pointee.valueBytes.presence(at: offset)
-    return isPresent ? Place(kind: type.kind, argument: type.argument, offset: offset + 1) : nil
+    return isPresent ? WirePlace(kind: type.kind, argument: type.argument, offset: offset + 1) : nil
   }
 
-  private func resolveTagged(_ type: WireType, at offset: Int) throws(Fault) -> Place? {
+  private func resolveTagged(_ type: WireType, at offset: Int) throws(Fault) -> WirePlace? {
     try payload.pointee.resolve(type, at: offset)
   }
 
-  private func entry(_ index: Int) throws(Fault) -> Place? {
+  private func entry(_ index: Int) throws(Fault) -> WirePlace? {
     guard let entries = state.pointee.entries else { return nil }
     state.pointee.nextField = index
     state.pointee.nextOffset = entries.offsets[index]
@@ -284,7 +284,7 @@ extension ValueReader {
 
   /// Records that the field at `place` was just read, if its end is known.
   @inline(__always)
-  func finishField(_ index: Int, after place: Place) {
+  func finishField(_ index: Int, after place: WirePlace) {
     if let end = payload.pointee.knownEnd(of: place, depth: depth + 1) {
       finishField(index, end: end)
     }
@@ -319,7 +319,7 @@ extension ValueReader {
   }
 
   @inline(__always)
-  private func scalar<S: WireScalar>(_ index: Int, _ place: Place) throws(Fault) -> S {
+  private func scalar<S: WireScalar>(_ index: Int, _ place: WirePlace) throws(Fault) -> S {
     var end = 0
     let value: S = try read(place, end: &end)
     finishField(index, end: end)

@@ -31,7 +31,7 @@ struct ValueState: ~Copyable {
   /// Whether the decoder belongs to those who use it, because they kept it.
   var isLoose = false
 
-  var place: Place
+  var place: WirePlace
   /// The nesting level: the number of containers around the value, plus 1.
   var depth: Int
   // Unsafe: the parent's decoder stays with the payload, or with this value's if that is loose.
@@ -70,7 +70,7 @@ struct ValueState: ~Copyable {
   /// Prepares the state for another value.
   @inline(__always)
   mutating func begin(
-    _ place: Place, depth: Int, parent: UnsafeMutablePointer<ValueState>?,
+    _ place: WirePlace, depth: Int, parent: UnsafeMutablePointer<ValueState>?,
     _ name: consuming Name
   ) {
     self.place = place

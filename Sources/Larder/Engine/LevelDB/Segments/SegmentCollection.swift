@@ -38,7 +38,7 @@ package struct SegmentTotals: Hashable, Sendable {
 }
 
 /// The state that collections keep from one to the next.
-struct Collection {
+struct SegmentCollection {
   /// Segments that no row names, but that iterators of an earlier generation may read.
   var condemned: [(segment: UInt32, generation: UInt64)] = []
   var totals = SegmentTotals()
@@ -201,7 +201,7 @@ extension LevelDBEngine {
 
 extension LevelDBEngine {
   private func collect(
-    _ collection: inout Collection, _ effort: CollectionEffort, in segments: SegmentFiles,
+    _ collection: inout SegmentCollection, _ effort: CollectionEffort, in segments: SegmentFiles,
     while proceed: (Int, Int) -> Bool
   ) throws(StoreError) {
     defer { totals.withLock { $0 = collection.totals } }
@@ -296,7 +296,7 @@ extension LevelDBEngine {
 
   /// Deletes the condemned segments that no iterator can read.
   private func delete(
-    _ collection: inout Collection, _ sizes: [UInt32: Int], in segments: SegmentFiles
+    _ collection: inout SegmentCollection, _ sizes: [UInt32: Int], in segments: SegmentFiles
   ) throws(StoreError) {
     let oldest = database.oldestGeneration ?? .max
     let sync = try withWriterEntered { $0.segmentSync }

@@ -19,7 +19,7 @@
 /// The kind of a value, which determines how its body is encoded.
 ///
 /// The raw values are on users' disks: never change or reuse one.
-package enum Kind: UInt8, Sendable, CaseIterable {
+package enum WireKind: UInt8, Sendable, CaseIterable {
   /// No bytes.
   ///
   /// Only tagged values can be null.
@@ -60,7 +60,7 @@ package enum Kind: UInt8, Sendable, CaseIterable {
   case tagged = 22
 }
 
-extension Kind {
+extension WireKind {
   /// The bit that marks an optional in a type's byte.
   static let optionalBit: UInt8 = 0x80
 
@@ -101,7 +101,7 @@ package enum Fault: Error, CustomStringConvertible {
   /// The bytes violate a rule of the format.
   case malformed(StaticString)
   /// The value has another kind.
-  case mismatch(found: Kind)
+  case mismatch(found: WireKind)
   /// The value cannot be converted to the requested type, or the direct reader does not support
   /// the payload.
   case unsuitable(StaticString)
@@ -118,5 +118,5 @@ package enum Fault: Error, CustomStringConvertible {
   }
 
   // Made once: a type may try one kind after another until a value fits.
-  private static let mismatches = Kind.allCases.map { "Found \($0)" }
+  private static let mismatches = WireKind.allCases.map { "Found \($0)" }
 }
