@@ -5,7 +5,7 @@ import Larder
 /// The version of the reports' JSON format.
 ///
 /// It increases when a member changes its meaning or is removed, not when one is added.
-let reportVersion = JSONValue.integer(1)
+var reportVersion: JSONValue { .integer(1) }
 
 extension Style {
   /// A key in this style.
