@@ -8,8 +8,8 @@ struct Repair: ParsableCommand {
     discussion: """
       The damaged store is only read, with its lock held: it must not be open. An entry whose \
       newest state cannot be read is left out, so that no deleted entry comes back. If the \
-      MANIFEST is lost, the newest rows of all tables and logs are used, and those of which a \
-      newer state may be lost are doubtful. The exit code is 3 if anything may be lost.
+      MANIFEST is lost, the newest rows of all tables and logs are used. A row counts as doubtful \
+      if a newer state of it may be lost. The exit code is 3 if anything may be lost.
       """)
 
   @OptionGroup var shared: SharedOptions
@@ -76,7 +76,7 @@ struct SetValue: ParsableCommand {
   @Option(help: "The value, a JSON document; - reads it from standard input.")
   var value: String
 
-  @Option(help: "The schema version of the value; that of the record, or of the cache, by default.")
+  @Option(help: "The schema version. Default: that of the record, or else of the cache.")
   var schema: Int?
 
   @Option(
@@ -114,8 +114,8 @@ struct Sweep: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Delete expired records from the store, which must not be open.",
     discussion: """
-      It changes the store only with --write. With --now it deletes the \
-      records that expire by that time. If that time is in the future, fresh records are lost.
+      It changes the store only with --write. With --now it deletes \
+      the records that have expired at that time. A time in the future deletes fresh records too.
       """)
 
   @OptionGroup var shared: SharedOptions

@@ -136,7 +136,7 @@ private struct Model {
 
   /// The keys of entries that a sweep must delete: they expired a 64th of the lifetime ago.
   ///
-  /// An entry without a date counts as saved in the distant past, and is noted by that.
+  /// An entry without a date is due as if it had been saved in the distant past.
   func due(at now: Date) -> Set<String> {
     let earlier = now - Self.delay
     return expired(at: now).filter { key in

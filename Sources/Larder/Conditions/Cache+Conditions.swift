@@ -48,7 +48,7 @@ extension Cache {
   ///
   /// ```swift
   /// if let entry = try genres.entry(for: "all"), entry.value.isEmpty {
-  ///   try genres.remove("all", if: .unchanged(since: entry))   // not what was saved meanwhile
+  ///   try genres.remove("all", if: .unchanged(since: entry))   // keeps a newer entry
   /// }
   /// ```
   ///

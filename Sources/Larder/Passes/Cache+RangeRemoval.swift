@@ -68,7 +68,7 @@ private struct RangeRemoval {
     if let damage = pass.damage { throw damage }
   }
 
-  /// Removes a key that is never put: a commit without effect, for its sequence.
+  /// Commits an empty change and returns its sequence number.
   private func commitBeginning() throws(StoreError) -> UInt64 {
     var write = WriteBatch()
     let key = Metadata.beginning

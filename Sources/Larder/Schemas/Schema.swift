@@ -91,9 +91,9 @@ enum UnreadablePayload: LocalizedError, CustomStringConvertible {
 // with a lower schema version than it once had reads each key before it is saved; other caches do
 // not.
 //
-// The save carries no condition. One process has the store open, and each cache has one
-// configuration until the store closes. So nobody writes an entry of a newer version between the
-// read and the save.
+// The save carries no condition: nobody writes an entry of a newer version between the read and the
+// save, because one process has the store open, and a cache keeps its configuration until the store
+// closes.
 
 extension CacheCore {
   /// Throws if a save of `key` would replace an entry of a newer schema version or record format.

@@ -34,20 +34,3 @@ package let systemLoadTimer: LoadTimer = { delay, fire in
   timer.activate()
   return { timer.cancel() }
 }
-
-extension Store {
-  /// The engine that holds the entries.
-  package var engine: any StorageEngine { context.engine }
-
-  /// The clock of the store.
-  package var clock: any WallClock { context.clock }
-
-  /// The timer of its loads.
-  package var loadTimer: LoadTimer { context.loadTimer }
-
-  /// The work that the store has under way.
-  package var activity: Activity { context.activity }
-
-  /// Returns random numbers from 0 to 1, without 1.
-  package var random: @Sendable () -> Double { context.random }
-}
