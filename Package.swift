@@ -7,6 +7,7 @@ let package = Package(
   products: [
     .library(name: "Larder", targets: ["Larder"]),
     .library(name: "LarderFeeds", targets: ["LarderFeeds"]),
+    .library(name: "LarderObservation", targets: ["LarderObservation"]),
     .library(name: "LarderTesting", targets: ["LarderTesting"]),
     .executable(name: "kvinspect", targets: ["kvinspect"]),
     .executable(name: "feeds", targets: ["feeds"]),
@@ -44,6 +45,7 @@ let package = Package(
         "Larder", .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "HTTPTypesFoundation", package: "swift-http-types"),
       ]),
+    .target(name: "LarderObservation", dependencies: ["Larder"]),
     .target(
       name: "LarderTesting",
       dependencies: [
@@ -146,7 +148,7 @@ let package = Package(
     .testTarget(
       name: "LarderTests",
       dependencies: [
-        "Larder", "LarderTesting",
+        "Larder", "LarderObservation", "LarderTesting",
         "LarderTestSupport", "LarderEngineSupport", "AcceptanceRows", "SimulatedDisk",
         "CrashWorker", "AllocationWorker", "Specimens",
       ],

@@ -16,12 +16,13 @@ import Testing
     for await change in changes {
       let key = change.key ?? "*"
       switch change.kind {
-      case .set(let value): found.append("\(key)=\(value)")
+      case .set(let entry): found.append("\(key)=\(entry.value)")
       case .removed: found.append("\(key) removed")
       case .expired: found.append("\(key) expired")
       case .evicted: found.append("\(key) evicted")
       case .cleared: found.append("\(key) cleared")
       case .invalidated(let tag): found.append("\(key) invalidated \(tag)")
+      case .missed(let count): found.append("\(count) missed")
       }
       if found.count == count { break }
     }
@@ -192,7 +193,94 @@ import Testing
     let changes = cache.changes(buffered: 3)
     for number in 0..<1000 { try cache.save(number, for: "x") }
     try store.close()
-    #expect(await read(changes) == ["x=997", "x=998", "x=999"])
+    #expect(await read(changes) == ["997 missed", "x=997", "x=998", "x=999"])
+  }
+
+  @Test("Each place where changes were dropped is marked, with their number.")
+  func missed() async throws {
+    let store = Store.inMemory()
+    let cache = try store.cache("a", of: Int.self)
+    var changes = cache.changes(buffered: 2).makeAsyncIterator()
+    func words(_ change: Change<String, Int>?) -> String? {
+      switch change?.kind {
+      case .set(let entry)?: "\(entry.value)"
+      case .missed(let count)?: "\(count) missed"
+      case .some, nil: nil
+      }
+    }
+    for number in 1...5 { try cache.save(number, for: "x") }
+    #expect(words(await changes.next()) == "3 missed")
+    #expect(words(await changes.next()) == "4")
+    for number in 6...7 { try cache.save(number, for: "x") }
+    #expect(words(await changes.next()) == "1 missed")
+    #expect(words(await changes.next()) == "6")
+    try cache.save(8, for: "x")
+    #expect(words(await changes.next()) == "7")
+    #expect(words(await changes.next()) == "8")
+  }
+
+  @Test("On request the entry comes first, and no change before it.", arguments: StoreKind.allCases)
+  func initial(kind: StoreKind) async throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let cache = try fixture.store.cache("a", of: Int.self)
+    try cache.save(1, for: "x", lifetime: .hours(1))
+    let empty = cache.changes(for: "y", initial: true)
+    let changes = cache.changes(for: "x", initial: true)
+    // The entry is read when the first change is asked for.
+    try cache.save(2, for: "x", lifetime: .hours(1), validator: Validator("v"))
+    try cache.remove("x")
+    try cache.save(3, for: "x", lifetime: .hours(2), validator: Validator("w"))
+    try cache.save(9, for: "y")
+    var iterator = changes.makeAsyncIterator()
+    guard case .set(let entry)? = await iterator.next()?.kind else {
+      Issue.record("no entry")
+      return
+    }
+    #expect(entry.value == 3 && entry.validator == Validator("w"))
+    #expect(entry.lifetime == .hours(2) && entry.savedAt == fixture.clock.now())
+    #expect(try entry.version == cache.entry(for: "x")?.version)
+    try cache.save(4, for: "x", validator: Validator("z"))
+    guard case .set(let changed)? = await iterator.next()?.kind else {
+      Issue.record("no change")
+      return
+    }
+    #expect(changed.value == 4 && changed.validator == Validator("z"))
+    #expect(try changed.version == cache.entry(for: "x")?.version)
+    try fixture.store.close()
+    #expect(await read(empty) == ["y=9"])
+  }
+
+  @Test("Whoever begins with the entry ends with the last one, whatever is written meanwhile.")
+  func initialRaces() async throws {
+    let fixture = try Fixture(.disk)
+    defer { fixture.end() }
+    let cache = try fixture.store.cache("a", of: Int.self)
+    let last = 20_000
+    let observers = Task {
+      await withTaskGroup(of: [Int].self) { group in
+        for _ in 0..<8 {
+          group.addTask {
+            var seen: [Int] = []
+            while seen.last != last, !Task.isCancelled {
+              seen = []
+              for await change in cache.changes(for: "x", initial: true) {
+                guard case .set(let entry) = change.kind else { continue }
+                seen.append(entry.value)
+                if entry.value == last || seen.count == 50 { break }
+              }
+            }
+            return seen
+          }
+        }
+        return await group.reduce(into: []) { $0.append($1) }
+      }
+    }
+    for number in 1...last { try cache.save(number, for: "x") }
+    for seen in await observers.value {
+      #expect(seen.last == last)
+      #expect(zip(seen, seen.dropFirst()).allSatisfy { $0 < $1 }, "each change once, in order")
+    }
   }
 
   @Test("A stream ends when its task is cancelled and when its store is closed.")
@@ -262,10 +350,11 @@ import Testing
     var sets = 0
     for await change in changes {
       let key = try #require(change.key)
-      guard case .set(let value) = change.kind else {
+      guard case .set(let entry) = change.kind else {
         last[key] = nil
         continue
       }
+      let value = entry.value
       #expect(value[1] > seen[value[0]], "each thread's own in their order")
       seen[value[0]] = value[1]
       last[key] = value
@@ -318,9 +407,9 @@ extension ChangesTests {
     return batch
   }
 
-  private func keys(of stream: AsyncStream<CommittedChange>) async -> [String] {
+  private func keys(of stream: AsyncStream<ChangeBuffer.Element>) async -> [String] {
     var found: [String] = []
-    for await change in stream {
+    for await (_, change) in stream {
       found.append(
         change.keyCount == 0
           ? "*" : String(decoding: change.bytes[2..<change.keyCount], as: UTF8.self))
@@ -340,7 +429,7 @@ extension ChangesTests {
     func idReads() -> Int { others.reduce(0) { $0 + $1.idReads.load(ordering: .relaxed) } }
     let before = idReads()
     for id: UInt64 in [4, 5] {
-      for key in ["x", "y"] { observations.notify(batch(id: id, key: key), failed: []) }
+      for key in ["x", "y"] { observations.notify(batch(id: id, key: key), Commit(sequence: 1)) }
     }
     #expect(idReads() == before)
     observations.finish()
@@ -360,7 +449,7 @@ extension ChangesTests {
       defer { withExtendedLifetime(streams) { observations.finish() } }
       let batch = batch(id: cache.id, key: "x")
       return threadTime {
-        for _ in 0..<200 { observations.notify(batch, failed: []) }
+        for _ in 0..<200 { observations.notify(batch, Commit(sequence: 1)) }
       }
     }
     let (few, many) = (time(observers: 10), time(observers: 10_000))
@@ -376,12 +465,12 @@ extension ChangesTests {
       let cache = CountedCache(base, id: 5)
       let early = isObserved ? observations.stream(of: cache, key: nil, buffered: 8) : nil
       observations.expectClear(of: [Observations.Renumbering(from: [5], to: 6)])
-      observations.notify(batch(id: 6, key: "x", isClearing: true), failed: [])
+      observations.notify(batch(id: 6, key: "x", isClearing: true), Commit(sequence: 1))
       observations.expectClear(of: [])
       let late = observations.stream(of: cache, key: nil, buffered: 8)
       observations.follow(cache, to: 6) { cache.id = 6 }
-      observations.notify(batch(id: 6, key: "y"), failed: [])
-      observations.notify(batch(id: 5, key: "z"), failed: [])
+      observations.notify(batch(id: 6, key: "y"), Commit(sequence: 1))
+      observations.notify(batch(id: 5, key: "z"), Commit(sequence: 1))
       observations.finish()
       if let early { #expect(await keys(of: early) == ["*", "x", "y"]) }
       #expect(await keys(of: late) == (isObserved ? ["y"] : ["*", "y"]))

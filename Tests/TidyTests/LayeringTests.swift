@@ -125,6 +125,7 @@ enum Layers {
     "CLarder": [],
     "Larder": ["CLarder", "CoreMetrics", "Logging"],
     "LarderFeeds": ["Larder", "HTTPTypes", "HTTPTypesFoundation"],
+    "LarderObservation": ["Larder"],
     "LarderInspection": ["Larder", "CLarder"],
     "LarderTesting": ["Larder", "LarderFeeds", "HTTPTypes"],
     "kvinspect": ["LarderInspection", "ArgumentParser"],
@@ -137,7 +138,7 @@ enum Layers {
 
   private static let systemModules: Set = [
     "Android", "Darwin", "Dispatch", "Foundation", "FoundationEssentials", "FoundationNetworking",
-    "Glibc", "Musl", "Synchronization", "System",
+    "Glibc", "Musl", "Observation", "Synchronization", "System",
   ]
 
   static let allowedImports = Rule { file in

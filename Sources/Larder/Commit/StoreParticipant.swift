@@ -59,7 +59,7 @@ final class StoreParticipant: CommitParticipant {
     if invalidatedTags.isUnderWay {
       invalidatedTags.committed(batch, sequence: commit.sequence)
     }
-    observations.notify(batch, failed: commit.failed)
+    observations.notify(batch, commit)
   }
 
   func reopened(reading read: EngineReader) -> Bool {

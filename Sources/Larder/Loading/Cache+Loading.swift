@@ -201,7 +201,7 @@ extension Cache {
     }
   }
 
-  private func call(
+  func call(
     for keys: [Key], _ loading: Loading?, isForced: Bool = false,
     _ load: @escaping LoadCall<Value>.Load
   ) throws(StoreError) -> LoadCall<Value> {

@@ -86,7 +86,7 @@ extension CacheCore {
     return part.ticket.isRevoked ? find(part.key) : found
   }
 
-  private func find(_ key: RecordKey) -> LoadFound<Value> {
+  func find(_ key: RecordKey) -> LoadFound<Value> {
     var found = LoadFound<Value>()
     var outcome = ReadOutcome.failed
     defer { counts.reads.add(outcome) }
@@ -211,7 +211,7 @@ extension CacheCore {
         write.remove(part.key.bytes.span.bytes, if: valid)
       }
       return valid
-    case .unsaved?, nil: return nil
+    case .unsaved?, .notShared?, nil: return nil
     }
   }
 
@@ -219,7 +219,7 @@ extension CacheCore {
     switch part.reply?.content {
     case .value?: counts.saves.add()
     case .absent?: if part.found.hasRecord { counts.removals.add() }
-    case .unchanged?, .unsaved?, nil: break
+    case .unchanged?, .unsaved?, .notShared?, nil: break
     }
   }
 }

@@ -21,6 +21,8 @@ import Foundation
 ///     the load failed     It is repeated later. After the last time, each waiter gets a stale
 ///                         entry that its options allow, or the error.
 ///     the load replied    The replies are saved; what is not to be saved is returned.
+///     it is not shared    The reply, or the error, is for the caller whose closure was called.
+///                         Each other waiter gets a flight of its own, which nobody joins.
 ///     the save ended      Each waiter gets the value, saved or not.
 ///     a waiter leaves     A flight without waiters is cancelled, unless it refreshes an entry in
 ///                         the background or is saving.
@@ -61,23 +63,6 @@ struct LoadMachine<Value: Sendable>: Sendable {
     }
   }
 
-  /// A caller, or a refresh for which no caller waits.
-  struct Ask {
-    let call: LoadCall<Value>
-    /// The place of the key in the call.
-    var index = 0
-    let waiter: Int?
-    /// The flight to start if none is open for the key, and the ticket of its save.
-    let flight: Int
-    var ticket = WriteTicket()
-    /// Whether the caller is a load itself.
-    var isNested = false
-    /// The number of times that tags were invalidated before the call.
-    var epoch: UInt64 = 0
-
-    var key: RecordKey { call.keys[index] }
-  }
-
   /// What holds when an event comes.
   struct Moment {
     let date: Date
@@ -93,53 +78,14 @@ struct LoadMachine<Value: Sendable>: Sendable {
     }
   }
 
-  enum Event {
-    case asked(Ask)
-    /// What is on disk now, for each member.
-    case found(flight: Int, [LoadFound<Value>])
-    case failed(flight: Int, any Error, isFinal: Bool)
-    /// One reply for each member to load.
-    case replied(flight: Int, [LoadReply<Value>])
-    /// One outcome for each member to save.
-    case saved(flight: Int, [LoadSaving])
-    case delayIsOver(flight: Int)
-    case left(waiter: Int, any Error)
-    case softTimeout(waiter: Int)
-    case hardTimeout(flight: Int)
-    case closed
-  }
-
-  enum Answer {
-    /// The entry that the flight has found; with the error of a load that failed.
-    case entry(isRefreshing: Bool, failure: (any Error)?)
-    /// What the load has brought.
-    case loaded(LoadSaving)
-    case absent
-    case failure(any Error)
-  }
-
-  enum Effect {
-    case look(flight: Int)
-    case joined(flight: Int)
-    case load(flight: Int)
-    case save(flight: Int)
-    case delay(flight: Int, attempt: Int)
-    /// The hard timeout of the flight begins.
-    case limit(flight: Int)
-    /// Its task is to be cancelled. The flight may have ended.
-    case cancel(Flight)
-    case end(Flight)
-    case answer(waiter: Int, LoadPart<Value>?, Answer)
-    /// The key is no longer remembered as absent.
-    case forget(RecordKey, WriteTicket)
-  }
-
   enum Phase {
     case looking, queued, loading, delaying, saving
   }
 
   struct Member {
     var part: LoadPart<Value>
+    /// The waiter whose call began the flight; nil for a refresh in the background.
+    let owner: Int?
     /// The waiters by their numbers, which are in the order in which they asked.
     fileprivate(set) var waiters: Set<Int> = []
     fileprivate(set) var isLoaded = false
@@ -183,6 +129,8 @@ struct LoadMachine<Value: Sendable>: Sendable {
 
   struct Waiter {
     let call: LoadCall<Value>
+    /// The place of the key in the call.
+    var index = 0
     /// Where it waits; nil once it was answered.
     fileprivate(set) var place: Place?
     fileprivate(set) var isOutOfPatience = false
@@ -194,11 +142,20 @@ struct LoadMachine<Value: Sendable>: Sendable {
     var outcome: Outcome?
   }
 
+  /// Whether ``Effect/news(_:_:)`` is wanted.
+  var isWatched = false
   private let limit: Int?
   private var isClosed = false
   var flights: [Int: Flight] = [:]
   /// The callers, until they have fetched their answers.
   var waiters: [Int: Waiter] = [:]
+  /// The number of loads of a key that are under way.
+  func loads(of userKey: [UInt8]) -> Int {
+    flights.values.reduce(0) { sum, flight in
+      sum + flight.loaded.count { flight.members[$0].part.key.userKey.elementsEqual(userKey) }
+    }
+  }
+
   /// The open flights.
   private(set) var open: [RecordKey: Place] = [:]
   private var queue: [Int] = []
@@ -233,7 +190,7 @@ struct LoadMachine<Value: Sendable>: Sendable {
 extension LoadMachine {
   private mutating func asked(_ ask: Ask, _ moment: Moment) {
     if let waiter = ask.waiter {
-      waiters[waiter] = Waiter(call: ask.call)
+      if waiters[waiter] == nil { waiters[waiter] = Waiter(call: ask.call, index: ask.index) }
       if isClosed { return answer(waiter, .failure(StoreError.closed)) }
       if !ask.call.isForced, let ticket = memos.absence(of: ask.key, at: moment.now),
         !moment.isChanged(ticket)
@@ -243,7 +200,7 @@ extension LoadMachine {
     }
     if isClosed { return }
     if let place = open[ask.key], isOver(place, for: ask, moment) { shut(place) }
-    if let place = open[ask.key] {
+    if !ask.isAlone, let place = open[ask.key] {
       if ask.waiter != nil, place.flight != ask.flight {
         effects.append(.joined(flight: place.flight))
       }
@@ -260,8 +217,9 @@ extension LoadMachine {
     }
     let place = Place(flight: ask.flight, member: flights[ask.flight]?.members.count ?? 0)
     flights[ask.flight]?.members.append(
-      Member(part: LoadPart(key: ask.key, index: ask.index, ticket: ask.ticket)))
-    open[ask.key] = place
+      Member(
+        part: LoadPart(key: ask.key, index: ask.index, ticket: ask.ticket), owner: ask.waiter))
+    if !ask.isAlone { open[ask.key] = place }
     wait(at: place, ask, moment)
   }
 
@@ -328,12 +286,34 @@ extension LoadMachine {
   }
 
   /// Answers all waiters of a member, and closes it.
-  private mutating func settle(_ place: Place, _ answer: (Waiter) -> Answer) {
+  private mutating func settle(
+    _ place: Place, failure: (any Error)? = nil, _ answer: (Waiter) -> Answer
+  ) {
+    reportEnd(of: place, failure)
     for id in flights[place.flight]?.members[place.member].waiters.sorted() ?? [] {
       if let waiter = waiters[id] { self.answer(id, answer(waiter)) }
     }
     flights[place.flight]?.members[place.member].isLoaded = false
     shut(place)
+  }
+
+  /// Answers the waiter whose closure was called; the others ask again, each alone.
+  private mutating func settleAlone(_ place: Place, _ answer: (Waiter) -> Answer) {
+    let owner = flights[place.flight]?.members[place.member].owner
+    for id in flights[place.flight]?.members[place.member].waiters.sorted() ?? []
+    where id != owner {
+      waiters[id]?.place = nil
+      flights[place.flight]?.members[place.member].waiters.remove(id)
+      flights[place.flight]?.waiterCount -= 1
+      effects.append(.askAgain(waiter: id))
+    }
+    settle(place, answer)
+  }
+
+  private mutating func reportEnd(of place: Place, _ failure: (any Error)?) {
+    guard isWatched, let member = flights[place.flight]?.members[place.member], member.isLoaded
+    else { return }
+    effects.append(.news(member.part.key, .ended(failure: failure)))
   }
 }
 
@@ -391,6 +371,7 @@ extension LoadMachine {
         }
       }
       flights[id]?.members[index].isLoaded = isLoaded
+      if isLoaded, isWatched { effects.append(.news(part.key, .began)) }
       if !isLoaded { shut(Place(flight: id, member: index)) }
     }
     if flights[id]?.loaded.isEmpty == true { end(id) } else { begin(id) }
@@ -421,18 +402,18 @@ extension LoadMachine {
     releaseSlot(id)
     guard let flight = flights[id], !flight.isCancelled else { return end(id) }
     let loading = flight.call.loading
-    if !isFinal, flight.attempt < loading.retries.extra {
+    let wait = (error as? any RetryTimeError)?.retryAfter
+    if !isFinal, flight.attempt < loading.retries.extra, wait ?? .zero <= loading.retries.upTo {
       flights[id]?.attempt += 1
       flights[id]?.phase = .delaying
-      effects.append(.delay(flight: id, attempt: flight.attempt + 1))
+      effects.append(.delay(flight: id, attempt: flight.attempt + 1, atLeast: wait))
       return
     }
+    let alone = error as? NotShared
     for index in flight.loaded {
-      let part = flight.members[index].part
-      if let throttle = loading.retryThrottle {
-        forget(memos.set(.failure(error), of: part.key, until: moment.now + throttle.limited))
-      }
-      settle(Place(flight: id, member: index)) { waiter in
+      let (place, part) = (Place(flight: id, member: index), flight.members[index].part)
+      func answer(_ waiter: Waiter) -> Answer {
+        let error = alone?.error ?? error
         if case .stale(let span) = moment.state(of: part, waiter.call.loading),
           !waiter.call.isForced, waiter.mayReturnAfterError(span)
         {
@@ -440,6 +421,15 @@ extension LoadMachine {
         }
         return .failure(error)
       }
+      if alone != nil {
+        settleAlone(place, answer)
+        continue
+      }
+      if let throttle = loading.retryThrottle {
+        let span = max(throttle, min(wait ?? .zero, .seconds(86_400)))
+        forget(memos.set(.failure(error), of: part.key, until: moment.now + span.limited))
+      }
+      settle(place, failure: error, answer)
     }
     end(id)
   }
@@ -453,13 +443,20 @@ extension LoadMachine {
       memos.removeFailure(of: part.key)
       switch reply.content {
       case .unsaved: settle(place) { _ in .loaded(.unwanted) }
+      case .notShared: settleAlone(place) { _ in .loaded(.unwanted) }
       case .unchanged where part.found.entry == nil:
-        settle(place) { _ in .failure(StoreError.unchangedWithoutEntry) }
+        let failure = StoreError.unchangedWithoutEntry
+        settle(place, failure: failure) { _ in .failure(failure) }
       case .value, .unchanged, .absent: break
       }
     }
     if flights[id]?.loaded.isEmpty == true { return end(id) }
     flights[id]?.phase = .saving
+    if isWatched, let flight = flights[id] {
+      for index in flight.loaded {
+        effects.append(.news(flight.members[index].part.key, .saving))
+      }
+    }
     effects.append(.save(flight: id))
   }
 
@@ -525,6 +522,10 @@ extension LoadMachine {
   private mutating func end(_ id: Int) {
     shutAll(of: id)
     releaseSlot(id)
+    for index in flights[id]?.loaded ?? [] {
+      reportEnd(
+        of: Place(flight: id, member: index), flights[id]?.isOverdue == true ? LoadTimeout() : nil)
+    }
     if let flight = flights.removeValue(forKey: id) { effects.append(.end(flight)) }
   }
 

@@ -24,6 +24,7 @@ public struct LoadReply<Value: Sendable>: Sendable {
   enum Content: Sendable {
     case value(Value, Lifetime?, Validator?, [String])
     case unsaved(Value)
+    case notShared(Value)
     case unchanged(Lifetime?, Validator?)
     case absent
   }
@@ -52,6 +53,19 @@ public struct LoadReply<Value: Sendable>: Sendable {
   ///
   /// An entry that is there stays.
   public static func unsaved(_ value: Value) -> LoadReply { LoadReply(content: .unsaved(value)) }
+
+  /// A value for the caller alone whose closure loaded it, such as one with a session's cookie.
+  ///
+  /// ```swift
+  /// return reply.headerFields[.setCookie] == nil ? .value(reply) : .notShared(reply)
+  /// ```
+  ///
+  /// Nothing is saved, and an entry that is there stays. Other callers that wait for the load do
+  /// not get the value: each of them calls its own closure, all at the same time. A closure that
+  /// throws ``NotShared`` does the same with an error.
+  public static func notShared(_ value: Value) -> LoadReply {
+    LoadReply(content: .notShared(value))
+  }
 
   /// The previous entry is still right, as after an HTTP status 304: it becomes fresh again.
   ///
@@ -87,6 +101,37 @@ public struct LoadReply<Value: Sendable>: Sendable {
   public static var absent: LoadReply { LoadReply(content: .absent) }
 }
 
+/// An error for the caller alone whose closure threw it, such as that its session has ended.
+///
+/// ```swift
+/// if response.status == 401 { throw NotShared(SessionEnded()) }
+/// ```
+///
+/// A load that throws it fails as with `error`, which is what its caller gets; see
+/// ``LoadReply/notShared(_:)`` for the others. The failure is not remembered for
+/// ``Loading/retryThrottle``, and the load is not repeated.
+public struct NotShared: Error {
+  /// The error that the caller gets.
+  public let error: any Error
+
+  /// Wraps the error that the caller is to get.
+  public init(_ error: any Error) { self.error = error }
+}
+
+/// An error that may tell when its source wants to be asked again.
+///
+/// If a load throws one, ``Loading/retries`` waits at least that long, or does not repeat the load
+/// if that is longer than its longest time; and ``Loading/retryThrottle`` lasts at least that long,
+/// up to a day.
+///
+/// ```swift
+/// struct Busy: RetryTimeError { let retryAfter: Duration? }
+/// ```
+public protocol RetryTimeError: Error {
+  /// The time after which the source may be asked again; nil if it did not say.
+  var retryAfter: Duration? { get }
+}
+
 /// A value from a cache or from a load, and how it was obtained.
 public struct LoadedEntry<Value: Sendable>: Sendable {
   /// The value.
@@ -103,8 +148,8 @@ public struct LoadedEntry<Value: Sendable>: Sendable {
   public let isRefreshing: Bool
   /// Whether the cache has this value.
   ///
-  /// It is false if the load replied ``LoadReply/unsaved(_:)``, if the key was changed during the
-  /// load, so that the change won, or because of ``saveFailure``.
+  /// It is false if the load replied ``LoadReply/unsaved(_:)`` or ``LoadReply/notShared(_:)``, if
+  /// the key was changed during the load, so that the change won, or because of ``saveFailure``.
   public let isSaved: Bool
   /// Why the loaded value could not be saved; nil if nothing failed.
   public let saveFailure: StoreError?
@@ -132,6 +177,13 @@ extension LoadedEntry {
     self.init(
       value: entry.value, origin: entry.origin, savedAt: entry.savedAt, age: age, isStale: isStale,
       isRefreshing: isRefreshing, isSaved: true, saveFailure: nil, loadFailure: loadFailure)
+  }
+
+  func with(isRefreshing: Bool? = nil, isStale: Bool? = nil) -> LoadedEntry {
+    LoadedEntry(
+      value: value, origin: origin, savedAt: savedAt, age: age, isStale: isStale ?? self.isStale,
+      isRefreshing: isRefreshing ?? self.isRefreshing, isSaved: isSaved, saveFailure: saveFailure,
+      loadFailure: loadFailure)
   }
 
   /// A value that was loaded, or confirmed by a load.

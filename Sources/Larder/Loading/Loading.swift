@@ -118,7 +118,7 @@ extension Loading {
   public struct Retries: Sendable, Hashable {
     package let extra: Int
     let first: Duration
-    let upTo: Duration
+    package let upTo: Duration
 
     /// Creates a rule for repetitions.
     ///

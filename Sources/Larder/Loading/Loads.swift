@@ -14,6 +14,8 @@ final class Loads<Value: Sendable>: LoadOwner {
 
   struct State: Sendable {
     var machine: Machine
+    /// Who hears of the loads of a key, by the user's key and a number.
+    var watches: [[UInt8]: [Int: StateWatch<Value>]] = [:]
     /// What is to be done without the lock.
     var work: [@Sendable () -> Void] = []
   }
@@ -80,10 +82,12 @@ extension Loads {
         if state.machine.flights[id]?.waiterCount == 0 { cacheCounts.loads.refreshes.add() }
         wake(id, in: &state)
       case .save(let id): wake(id, in: &state)
-      case .delay(let id, let attempt):
+      case .delay(let id, let attempt, let least):
         guard let loading = state.machine.flights[id]?.call.loading else { break }
         let delay = loading.retries.delay(before: attempt, chance: random())
-        start(delay, \.cancelDelay, in: &state, then: .delayIsOver(flight: id), of: id)
+        start(
+          max(delay, least ?? .zero), \.cancelDelay, in: &state, then: .delayIsOver(flight: id),
+          of: id)
       case .limit(let id):
         guard let span = state.machine.flights[id]?.call.loading.hardTimeout else { break }
         start(span, \.cancelLimit, in: &state, then: .hardTimeout(flight: id), of: id)
@@ -93,7 +97,10 @@ extension Loads {
       case .answer(let waiter, let part, let answer):
         if case .entry(_, .some) = answer, !isFailure { cacheCounts.loads.throttled.add() }
         resume(waiter, with: answer, part, in: &state, at: moment.date)
+      case .askAgain(let waiter): askAgain(waiter, in: &state, moment)
       case .forget(let key, let ticket): register.remove(key, ticket)
+      case .news(let key, let news):
+        for watch in state.watches[Array(key.userKey), default: [:]].values { watch.hear(news) }
       }
     }
   }
@@ -182,7 +189,7 @@ extension Loads {
           isRefreshing: isRefreshing, loadFailure: failure))
     case .loaded(let saving):
       switch part?.reply?.content {
-      case .value(let value, _, _, _)?, .unsaved(let value)?:
+      case .value(let value, _, _, _)?, .unsaved(let value)?, .notShared(let value)?:
         return .success(LoadedEntry(value, from: .loaded, saving))
       case .unchanged?:
         return .success(
@@ -202,7 +209,7 @@ extension Loads {
   }
 
   /// The state of what a flight has found, at a date.
-  private func judge(
+  func judge(
     _ found: LoadFound<Value>, _ loading: Loading, at date: Date
   ) -> Machine.Found {
     if let failure = found.failure { return .failed(failure) }
@@ -288,18 +295,39 @@ extension Loads {
           continue
         }
         apply(.asked(ask), to: &state, moment)
-        guard let chain, let waiter, let place = state.machine.waiters[waiter]?.place else {
-          continue
-        }
-        // The flight that a load waits for must not wait for the load.
-        if chain.link(to: place.flight) {
-          state.machine.waiters[waiter]?.link = (chain, place.flight)
-        } else {
-          apply(.left(waiter: waiter, call.circle(at: key)), to: &state, moment)
-        }
+        if let chain, let waiter { link(waiter, chain, at: key, in: &state, moment) }
       }
     }
     return waiters
+  }
+
+  /// Notes that a load waits, or ends its wait if it would wait for itself.
+  private func link(
+    _ waiter: Int, _ chain: LoadChain, at key: RecordKey, in state: inout State,
+    _ moment: Machine.Moment
+  ) {
+    guard let place = state.machine.waiters[waiter]?.place,
+      let call = state.machine.waiters[waiter]?.call
+    else { return }
+    // The flight that a load waits for must not wait for the load.
+    if chain.link(to: place.flight) {
+      state.machine.waiters[waiter]?.link = (chain, place.flight)
+    } else {
+      apply(.left(waiter: waiter, call.circle(at: key)), to: &state, moment)
+    }
+  }
+
+  /// Asks for a waiter whose load has replied for another caller alone.
+  private func askAgain(_ id: Int, in state: inout State, _ moment: Machine.Moment) {
+    guard let waiter = state.machine.waiters[id] else { return }
+    let chain = waiter.link?.from
+    if let link = waiter.link { link.from.unlink(from: link.to) }
+    state.machine.waiters[id]?.link = nil
+    let ask = Machine.Ask(
+      call: waiter.call, index: waiter.index, waiter: id, flight: LoadChain.newNumber(),
+      isNested: chain != nil, isAlone: true, epoch: invalidatedTags.epoch)
+    apply(.asked(ask), to: &state, moment)
+    if let chain { link(id, chain, at: ask.key, in: &state, moment) }
   }
 
   /// Starts the timers of a call that waits.
@@ -346,6 +374,35 @@ extension Task {
   fileprivate func escalate(to priority: TaskPriority) {
     if #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) {
       escalatePriority(to: priority)
+    }
+  }
+}
+
+// MARK: - Watching
+
+extension Loads {
+  /// Whether somebody hears of the loads of a key.
+  var isWatched: Bool { state.withLock { $0.machine.isWatched } }
+
+  /// Tells a watch of the loads of a key, from the number of those that are under way on.
+  ///
+  /// - Returns: A closure that ends it.
+  func add(_ watch: StateWatch<Value>, of userKey: [UInt8]) -> @Sendable () -> Void {
+    let number = LoadChain.newNumber()
+    state.withLock { state in
+      state.watches[userKey, default: [:]][number] = watch
+      state.machine.isWatched = true
+      for _ in 0..<state.machine.loads(of: userKey) { watch.hear(.began) }
+    }
+    return { [weak self] in
+      let removed = self?.state.withLock { state in
+        let removed = state.watches[userKey]?.removeValue(forKey: number)
+        if state.watches[userKey]?.isEmpty == true { state.watches[userKey] = nil }
+        state.machine.isWatched = !state.watches.isEmpty
+        return removed
+      }
+      // Released without the lock, because its end may run any code.
+      _ = removed
     }
   }
 }
@@ -421,7 +478,7 @@ extension Loads {
     let time = clock.uptime() - start
     call.core.context.log.loaded(parts.count, of: call.core.name, in: time, failure: failure)
     cacheCounts.loads.nanoseconds.add(max(0, time.limited.wholeNanoseconds))
-    var isFinal = failure is CancellationError
+    var isFinal = failure is CancellationError || failure is NotShared
     if failure == nil, replies.count != parts.count {
       isFinal = true
       failure = StoreError.invalidArgument(

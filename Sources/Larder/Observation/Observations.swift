@@ -21,6 +21,18 @@ package struct CommittedChange: Sendable {
   /// invalidated; empty if the cache was cleared.
   let bytes: [UInt8]
   let keyCount: Int
+  /// The number of its commit; nil if its commit was reported as failed, or if a cache was dropped.
+  var sequence: UInt64?
+}
+
+/// Who is told of the changes to a cache, or to one of its keys.
+///
+/// It is called under a lock, in the order of the commits: it must not wait, nor call the store.
+protocol ChangeObserver: AnyObject, Sendable {
+  func report(_ change: CommittedChange)
+
+  /// There will be no more changes. Called without a lock.
+  func finish()
 }
 
 /// The observers of a store's caches.
@@ -28,9 +40,8 @@ package struct CommittedChange: Sendable {
 /// A changed row finds its observers by the id of its cache and by its key, so a write takes no
 /// longer for the observers of other caches and keys.
 final class Observations: Sendable {
-  fileprivate typealias Stream = AsyncStream<CommittedChange>.Continuation
-  /// Streams, by the number of their observer.
-  fileprivate typealias Streams = [Int: Stream]
+  /// The observers by their numbers.
+  fileprivate typealias Observers = [Int: any ChangeObserver]
 
   /// The observers of one cache.
   fileprivate struct Watched {
@@ -38,9 +49,9 @@ final class Observations: Sendable {
     /// The id of the cache at the last reported change.
     var id: UInt64
     /// The observers of all keys.
-    var whole: Streams = [:]
+    var whole: Observers = [:]
     /// The observers of single keys, by the user's key; no list is empty.
-    var single: [[UInt8]: Streams] = [:]
+    var single: [[UInt8]: Observers] = [:]
 
     var isEmpty: Bool { whole.isEmpty && single.isEmpty }
   }
@@ -56,7 +67,7 @@ final class Observations: Sendable {
     var watched: [ObjectIdentifier: Watched] = [:]
     /// The observed caches that were not dropped, by ``Watched/id``.
     var caches: [UInt64: ObjectIdentifier] = [:]
-    /// The observed caches that were dropped, whose streams have not ended yet.
+    /// The observed caches that were dropped, whose observers have not ended yet.
     var dropped: [ObjectIdentifier] = []
     /// The caches that the clearing batch in flight renumbers.
     var renumbered: [Renumbering] = []
@@ -71,26 +82,23 @@ final class Observations: Sendable {
   /// Whether there are no observers; writes skip the observations then.
   var isEmpty: Bool { count.load(ordering: .relaxed) == 0 }
 
-  func stream(
-    of cache: any OpenCache, key: [UInt8]?, buffered: Int
-  ) -> AsyncStream<CommittedChange> {
-    precondition(buffered >= 1, "a buffer for \(buffered) changes; at least 1 is needed")
-    let (stream, continuation) = AsyncStream.makeStream(
-      of: CommittedChange.self, bufferingPolicy: .bufferingNewest(buffered))
+  /// Adds an observer of a cache, or of one of its keys.
+  ///
+  /// - Returns: A closure that removes it again; nil, and nothing was added, if the cache was
+  ///   dropped or the store closed.
+  func add(
+    _ observer: some ChangeObserver, of cache: any OpenCache, key: [UInt8]?
+  ) -> (@Sendable () -> Void)? {
     let identity = ObjectIdentifier(cache)
     let number: Int? = state.withLock { state in
       guard !state.isFinished, !cache.isDropped else { return nil }
       state.lastNumber += 1
-      state.add(continuation, number: state.lastNumber, of: cache, key: key)
+      state.add(observer, number: state.lastNumber, of: cache, key: key)
       count.store(state.watched.count, ordering: .relaxed)
       return state.lastNumber
     }
-    guard let number else {
-      continuation.finish()
-      return stream
-    }
-    continuation.onTermination = { [weak self] _ in self?.remove(number, of: identity, key: key) }
-    return stream
+    guard let number else { return nil }
+    return { [weak self] in self?.remove(number, of: identity, key: key) }
   }
 
   private func remove(_ number: Int, of cache: ObjectIdentifier, key: [UInt8]?) {
@@ -115,7 +123,7 @@ final class Observations: Sendable {
     }
   }
 
-  /// Ends all streams; streams created later end at once.
+  /// Ends all observers; none can be added any more.
   func finish() {
     let watched = state.withLock { state in
       defer { (state.watched, state.caches, state.dropped) = ([:], [:], []) }
@@ -129,22 +137,22 @@ final class Observations: Sendable {
 
 extension Observations.Watched {
   func report(_ change: CommittedChange) {
-    for stream in whole.values { stream.yield(change) }
-    for streams in single.values { for stream in streams.values { stream.yield(change) } }
+    for observer in whole.values { observer.report(change) }
+    for observers in single.values { for observer in observers.values { observer.report(change) } }
   }
 
-  /// Ends all streams.
+  /// Ends all observers.
   ///
-  /// Called without a lock, because the end of a stream removes its observer.
+  /// Called without a lock, because an observer that ends is removed.
   func finish() {
-    for stream in whole.values { stream.finish() }
-    for streams in single.values { for stream in streams.values { stream.finish() } }
+    for observer in whole.values { observer.finish() }
+    for observers in single.values { for observer in observers.values { observer.finish() } }
   }
 }
 
 extension Observations.State {
   fileprivate mutating func add(
-    _ stream: Observations.Stream, number: Int, of cache: any OpenCache, key: [UInt8]?
+    _ observer: any ChangeObserver, number: Int, of cache: any OpenCache, key: [UInt8]?
   ) {
     let identity = ObjectIdentifier(cache)
     if watched[identity] == nil {
@@ -152,38 +160,43 @@ extension Observations.State {
       caches[cache.id] = identity
     }
     if let key {
-      watched[identity]?.single[key, default: [:]][number] = stream
+      watched[identity]?.single[key, default: [:]][number] = observer
     } else {
-      watched[identity]?.whole[number] = stream
+      watched[identity]?.whole[number] = observer
     }
   }
 
   /// Removes an observer, and its cache with the last one.
   ///
-  /// - Returns: The removed cache or stream, which the caller releases.
+  /// - Returns: The removed cache or observer, which the caller releases.
   fileprivate mutating func remove(
     _ number: Int, of cache: ObjectIdentifier, key: [UInt8]?
-  ) -> (stream: Observations.Stream?, watched: Observations.Watched?) {
-    var stream: Observations.Stream?
+  ) -> (observer: (any ChangeObserver)?, watched: Observations.Watched?) {
+    var observer: (any ChangeObserver)?
     if let key {
-      stream = watched[cache]?.single[key]?.removeValue(forKey: number)
+      observer = watched[cache]?.single[key]?.removeValue(forKey: number)
       if watched[cache]?.single[key]?.isEmpty == true { watched[cache]?.single[key] = nil }
     } else {
-      stream = watched[cache]?.whole.removeValue(forKey: number)
+      observer = watched[cache]?.whole.removeValue(forKey: number)
     }
-    guard let id = watched[cache]?.id, watched[cache]?.isEmpty == true else { return (stream, nil) }
+    guard let id = watched[cache]?.id, watched[cache]?.isEmpty == true else {
+      return (observer, nil)
+    }
     caches[id] = nil
     // Another cache may get this identity.
     if id == droppedCacheID { dropped.removeAll { $0 == cache } }
-    return (stream, watched.removeValue(forKey: cache))
+    return (observer, watched.removeValue(forKey: cache))
   }
 
   /// Reports that a cache was cleared or dropped, if it has a new id, which is higher.
-  fileprivate mutating func renumber(_ cache: ObjectIdentifier, to id: UInt64) {
+  fileprivate mutating func renumber(
+    _ cache: ObjectIdentifier, to id: UInt64, in sequence: UInt64? = nil
+  ) {
     guard let old = watched[cache]?.id, old < id else { return }
     caches[old] = nil
     watched[cache]?.id = id
-    watched[cache]?.report(.cleared)
+    watched[cache]?.report(
+      CommittedChange(what: .cleared, bytes: [], keyCount: 0, sequence: sequence))
     if id == droppedCacheID { dropped.append(cache) } else { caches[id] = cache }
   }
 }
@@ -197,34 +210,36 @@ extension Observations {
   func expectClear(of renumbered: [Renumbering]) { state.withLock { $0.renumbered = renumbered } }
 
   /// Notifies the observers of a committed batch, without the rows whose condition has failed.
-  func notify(_ batch: borrowing WriteBatch, failed: Set<Int>) {
+  func notify(_ batch: borrowing WriteBatch, _ commit: Commit) {
     let ended = batch.bytes.withBytes { bytes in
       let rows = batch.rows
       let isClearing = batch.isClearing
       return state.withLock { state in
         let ended = takeDropped(&state)
-        state.notify(rows, in: bytes, without: failed)
+        state.notify(rows, in: bytes, commit)
         guard isClearing, !state.renumbered.isEmpty else { return ended }
         for renumbering in state.renumbered {
           for id in renumbering.from {
-            if let cache = state.caches[id] { state.renumber(cache, to: renumbering.to) }
+            if let cache = state.caches[id] {
+              state.renumber(cache, to: renumbering.to, in: commit.sequence)
+            }
           }
         }
         // Entries that the batch saves after the clear have the new id.
-        state.notify(rows, in: bytes, without: failed)
+        state.notify(rows, in: bytes, commit)
         return ended
       }
     }
     for cache in ended { cache.finish() }
   }
 
-  /// Ends the streams of caches that were dropped.
+  /// Ends the observers of caches that were dropped.
   func endDropped() {
     let ended = state.withLock { takeDropped(&$0) }
     for cache in ended { cache.finish() }
   }
 
-  /// Takes the caches that were dropped; the caller ends their streams without the lock.
+  /// Takes the caches that were dropped; the caller ends their observers without the lock.
   private func takeDropped(_ state: inout State) -> [Watched] {
     guard !state.dropped.isEmpty else { return [] }
     defer {
@@ -237,12 +252,12 @@ extension Observations {
 
 extension Observations.State {
   fileprivate func notify(
-    _ rows: [WriteBatch.Row], in bytes: UnsafeRawBufferPointer, without failed: Set<Int>
+    _ rows: [WriteBatch.Row], in bytes: UnsafeRawBufferPointer, _ commit: Commit
   ) {
-    for row in rows where row.isKept(without: failed) {
+    for row in rows where row.isKept(without: commit.failed) {
       let recordKey = UnsafeRawBufferPointer(rebasing: bytes[row.key])
       guard recordKey.first == KeySpace.records.rawValue else {
-        notifyOfTag(row, under: recordKey)
+        notifyOfTag(row, under: recordKey, in: commit.sequence)
         continue
       }
       var offset = 1
@@ -251,18 +266,21 @@ extension Observations.State {
       else { continue }
       let observers = watched.single.isEmpty ? nil : watched.single[Array(recordKey[offset...])]
       guard observers != nil || !watched.whole.isEmpty,
-        let change = CommittedChange(row, in: bytes)
+        let change = CommittedChange(row, in: bytes, sequence: commit.sequence)
       else { continue }
-      for stream in watched.whole.values { stream.yield(change) }
-      for stream in (observers ?? [:]).values { stream.yield(change) }
+      for observer in watched.whole.values { observer.report(change) }
+      for observer in (observers ?? [:]).values { observer.report(change) }
     }
   }
 
   /// Notifies the observers of caches with tagged entries if `row` invalidates a tag.
-  private func notifyOfTag(_ row: WriteBatch.Row, under key: UnsafeRawBufferPointer) {
+  private func notifyOfTag(
+    _ row: WriteBatch.Row, under key: UnsafeRawBufferPointer, in sequence: UInt64
+  ) {
     guard row.kind == .put, key.starts(with: Metadata.tagPrefix) else { return }
     let tag = Metadata.tag(in: Array(key))
-    let change = CommittedChange(what: .invalidated, bytes: tag, keyCount: tag.count)
+    let change = CommittedChange(
+      what: .invalidated, bytes: tag, keyCount: tag.count, sequence: sequence)
     for watched in watched.values where watched.cache.features.contains(.tags) {
       watched.report(change)
     }
@@ -271,7 +289,7 @@ extension Observations.State {
 
 extension CommittedChange {
   /// The change of a record; nil if observers are not notified of it.
-  fileprivate init?(_ row: WriteBatch.Row, in bytes: UnsafeRawBufferPointer) {
+  fileprivate init?(_ row: WriteBatch.Row, in bytes: UnsafeRawBufferPointer, sequence: UInt64) {
     switch row.kind {
     case .put:
       guard row.note != Self.sameValue else { return nil }
@@ -281,10 +299,7 @@ extension CommittedChange {
     // The value follows its key in the batch.
     self.bytes = Array(bytes[row.key.lowerBound..<row.value.upperBound])
     keyCount = row.keyCount
-  }
-
-  fileprivate static var cleared: CommittedChange {
-    CommittedChange(what: .cleared, bytes: [], keyCount: 0)
+    self.sequence = sequence
   }
 
   /// The note of a put that rewrites the same value in another encoding.

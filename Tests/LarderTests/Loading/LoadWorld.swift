@@ -12,7 +12,8 @@ struct LoadWorld {
   typealias Machine = LoadMachine<Int>
 
   enum Step: String, CaseIterable {
-    case getA, getB, refreshB, background, start, end, absent, fail, saved, save, remove, clear
+    case getA, getB, refreshB, background, start, end, alone, absent, fail, saved, save, remove,
+      clear
     case invalidate
     case expire, cancelA, cancelB, softA, hardB, hardFlight, late, delayIsOver, wait
   }
@@ -25,6 +26,10 @@ struct LoadWorld {
   struct Flight {
     let key: UInt8
     let ticket: WriteTicket
+    /// The caller that has started it; nil for a refresh in the background.
+    var owner: Int?
+    /// Whether nobody may join it.
+    var isAlone = false
     /// The changes before it has registered.
     let changes: Int
     /// The invalidations of tags before it has registered.
@@ -90,7 +95,8 @@ struct LoadWorld {
   private var openFlight: Int? {
     flights.filter { entry in
       !entry.value.isEnded && !entry.value.isCancelled && !entry.value.isOvertaken
-        && !entry.value.isOverdue && !entry.value.isClosed && entry.value.key == key
+        && !entry.value.isOverdue && !entry.value.isClosed && !entry.value.isAlone
+        && entry.value.key == key
     }.keys.max()
   }
 
@@ -115,6 +121,7 @@ extension LoadWorld {
     case .background: return askInBackground()
     case .start: return look()
     case .end: return reply(.value(1))
+    case .alone: return reply(.notShared(3))
     case .absent: return loading.absentFor != nil && reply(.absent)
     case .fail: return fail()
     case .saved: return saved()
@@ -193,7 +200,8 @@ extension LoadWorld {
     // Later callers do not join a flight from before an invalidation.
     if let outdated, !isKnownAbsent { flights[outdated]?.isClosed = true }
     if open == nil, !isKnownAbsent {
-      flights[new] = Flight(key: key, ticket: ticket, changes: changes, epoch: epoch)
+      flights[new] = Flight(
+        key: key, ticket: ticket, owner: waiter, changes: changes, epoch: epoch)
     }
     if open == nil, isForced { absentAt = nil }
     callers[name] = Caller(
@@ -202,6 +210,32 @@ extension LoadWorld {
     check(
       !isKnownAbsent || callers[name] == nil, "a caller waits for a key that is known to be absent")
     return true
+  }
+
+  /// Asks for a caller again, whose load was for another one.
+  private mutating func askAgain(_ name: Character, _ caller: Caller) {
+    let waiter = caller.waiter
+    guard let old = flights[caller.flight], let call = machine.waiters[waiter]?.call
+    else { return fault("nobody is to ask again") }
+    check(old.owner != waiter, "the caller that has loaded is to ask again")
+    let (new, ticket) = (newID(), WriteTicket())
+    let isKnownAbsent =
+      !caller.isForced && old.key == key && absentAt.map { now < $0 + 30 } ?? false
+    if !isKnownAbsent {
+      let outdated = openFlight.flatMap { flights[$0].map { $0.epoch < epoch } ?? false ? $0 : nil }
+      if let outdated, old.key == key { flights[outdated]?.isClosed = true }
+      flights[new] = Flight(
+        key: old.key, ticket: ticket, owner: waiter, isAlone: true, changes: changes, epoch: epoch)
+      if old.key == key { absentAt = nil }
+    }
+    callers[name] = Caller(
+      waiter: waiter, flight: new, isForced: caller.isForced, changes: changes,
+      isOutOfPatience: caller.isOutOfPatience)
+    handle(
+      .asked(
+        Machine.Ask(
+          call: call, waiter: waiter, flight: new, ticket: ticket, isAlone: true,
+          epoch: UInt64(epoch))))
   }
 
   /// Asks for a refresh for which nobody waits.
@@ -345,7 +379,16 @@ extension LoadWorld {
 
 extension LoadWorld {
   private mutating func handle(_ event: Machine.Event) {
-    for effect in machine.handle(event, moment) { apply(effect, after: event) }
+    var again: [(name: Character, caller: Caller)] = []
+    for effect in machine.handle(event, moment) {
+      apply(effect, after: event)
+      guard case .askAgain(let waiter) = effect,
+        let name = callers.first(where: { $0.value.waiter == waiter })?.key,
+        let caller = callers.removeValue(forKey: name)
+      else { continue }
+      again.append((name, caller))
+    }
+    for (name, caller) in again { askAgain(name, caller) }
     checkAll()
   }
 
@@ -379,7 +422,7 @@ extension LoadWorld {
     case .save(let id):
       check(flights[id]?.isCancelled == false, "a cancelled flight saves")
       flights[id]?.work = .save
-    case .delay(let id, _):
+    case .delay(let id, _, _):
       check((flights[id]?.attempts ?? 0) <= loading.retries.extra, "too many repetitions")
       flights[id]?.work = .delay
     case .limit(let id):
@@ -401,7 +444,8 @@ extension LoadWorld {
         part == nil || part?.ticket === flights[caller.flight]?.ticket,
         "an answer of another flight")
       check(answer, to: caller, after: event)
-    case .forget: break
+    case .forget, .askAgain: break
+    case .news: fault("news, and nobody wants them")
     }
   }
 
@@ -435,6 +479,9 @@ extension LoadWorld {
         check(isThrottled(flight.key), "a throttle without a failure")
       }
       if isRefreshing { flights[caller.flight]?.isPromised = true }
+    case .loaded(let saving) where flight.map { $0.reply.isAlone } ?? false:
+      guard case .replied = event else { return fault("an answer before the reply") }
+      check(flight?.owner == caller.waiter && !saving.isDone, "another one's reply")
     case .loaded(let saving):
       guard case .saved = event else { return fault("a loaded value that was not saved") }
       check(saving.isDone != flight?.isOvertaken, "saved, although a change has won, or not")
@@ -475,8 +522,12 @@ extension LoadWorld {
     }
     let open = flights.values.filter { flight in
       !flight.isEnded && !flight.isCancelled && !flight.isOvertaken && !flight.isOverdue
-        && !flight.isClosed && flight.work != nil
+        && !flight.isClosed && !flight.isAlone && flight.work != nil
     }
     check(open.count <= 1, "\(open.count) flights for one key")
   }
+}
+
+extension LoadReply {
+  fileprivate var isAlone: Bool { if case .notShared = content { true } else { false } }
 }
