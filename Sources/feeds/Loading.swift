@@ -16,7 +16,7 @@ func load<Value: Sendable>(
     } else {
       complain("\(error)")
     }
-    if case .remote(.invalidData, _) = error { throw ExitCode(3) }
+    if case .remote(let failure, _) = error, failure.kind == .invalidData { throw ExitCode(3) }
     throw ExitCode(2)
   } catch is CancellationError {
     complain("The load was cancelled; nothing was saved.")

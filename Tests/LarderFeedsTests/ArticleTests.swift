@@ -53,7 +53,7 @@ import Testing
       #expect(await timer.fire(.milliseconds(delay)) == 1)
     }
     let stale = try await loaded
-    #expect(stale.value == [nova] && stale.isStale && stale.remoteFailure == .connectivity)
+    #expect(stale.value == [nova] && stale.isStale && stale.remoteFailure?.kind == .connectivity)
     #expect(client.urls.count == 4)
   }
 

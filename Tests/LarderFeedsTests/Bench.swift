@@ -125,8 +125,8 @@ let day: TimeInterval = 86_400
 
 extension FeedError {
   /// Why the server failed, if it did.
-  var reason: RemoteFailure? {
-    if case .remote(let reason, _) = self { reason } else { nil }
+  var reason: RemoteFailure.Kind? {
+    if case .remote(let failure, _) = self { failure.kind } else { nil }
   }
 }
 

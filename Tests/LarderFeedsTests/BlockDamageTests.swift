@@ -40,7 +40,9 @@ import Testing
       let left = await feedError { try await parts.load(.cacheOnly) }
       guard case .notFound = left else { return unexpected(left) }
       let offline = await feedError { try await parts.load(nil) }
-      guard case .remote(.connectivity, cache: nil) = offline else { return unexpected(offline) }
+      guard case .remote(let failure, cache: nil) = offline, failure.kind == .connectivity else {
+        return unexpected(offline)
+      }
       #expect(try await parts.load(nil).isSaved)
       #expect(try await parts.load(.cacheOnly).items == composition.sent)
     }

@@ -49,7 +49,7 @@ import Testing
       let loaded = try await load(composition, parts, from: server, dying: death).get()
 
       #expect(loaded.items == parts.old && loaded.fromCache && loaded.age == .seconds(7 * day - 1))
-      #expect(loaded.remoteFailure == .connectivity)
+      #expect(loaded.failure == .connectivity)
       #expect(server.count(composition.path) == 1)
       let kept = try await parts.load(.cacheOnly)
       #expect(kept.items == parts.old && kept.savedAt == savedAt)
@@ -64,7 +64,9 @@ import Testing
       let result = await load(composition, parts, from: server, dying: death)
 
       let error = await feedError { try result.get() }
-      guard case .remote(.connectivity, cache: nil) = error else { return unexpected(error) }
+      guard case .remote(let failure, cache: nil) = error, failure.kind == .connectivity else {
+        return unexpected(error)
+      }
       #expect(server.count(composition.path) == 1)
       let saved = await feedError { try await parts.load(.cacheOnly) }
       guard case .notFound = saved else { return unexpected(saved) }
@@ -82,7 +84,9 @@ import Testing
       let result = await load(composition, parts, from: server, dying: death)
 
       let error = await feedError { try result.get() }
-      guard case .remote(.connectivity, cache: nil) = error else { return unexpected(error) }
+      guard case .remote(let failure, cache: nil) = error, failure.kind == .connectivity else {
+        return unexpected(error)
+      }
       // It is neither replaced nor deleted: it is fresh again when the clock goes back.
       clock.set(clock.now() - 1)
       #expect(try await parts.load(.cacheOnly).items == parts.old)
@@ -165,7 +169,9 @@ import Testing
       #expect(offline.items == parts.old && offline.fromCache)
     } else {
       let error = await feedError { try await parts.load(nil) }
-      guard case .remote(.connectivity, cache: nil) = error else { return unexpected(error) }
+      guard case .remote(let failure, cache: nil) = error, failure.kind == .connectivity else {
+        return unexpected(error)
+      }
     }
     for other in others { #expect(try await other.load(.cacheOnly).items == other.old) }
 
@@ -199,7 +205,9 @@ import Testing
     try await withDamage(to: composition) { parts, others, server in
       server.answer(composition.path, with: [.cut, .payload])
       let first = await feedError { try await parts.load(nil) }
-      guard case .remote(.connectivity, cache: nil) = first else { return unexpected(first) }
+      guard case .remote(let failure, cache: nil) = first, failure.kind == .connectivity else {
+        return unexpected(first)
+      }
 
       let loaded = try await parts.load(nil)
       #expect(loaded.items == composition.sent && !loaded.fromCache && loaded.isSaved)
@@ -217,15 +225,17 @@ import Testing
   func damageBehindTheServer(composition: Composition) async throws {
     try await withDamage(to: composition) { parts, others, server in
       server.answer(composition.path, with: [.cut, .brokenJSON, .payload, .cut])
-      for failure in [RemoteFailure.connectivity, .invalidData] {
+      for failure in [RemoteFailure.Kind.connectivity, .invalidData] {
         let error = await feedError { try await parts.load(nil) }
-        guard case .remote(failure, cache: .corrupt) = error else { return unexpected(error) }
+        guard case .remote(let found, cache: .corrupt) = error, found.kind == failure else {
+          return unexpected(error)
+        }
       }
       for other in others { #expect(try await other.load(.cacheOnly).items == other.old) }
 
       #expect(try await parts.load(nil).isSaved)
       let healed = try await parts.load(nil)
-      #expect(healed.items == composition.sent && healed.remoteFailure == .connectivity)
+      #expect(healed.items == composition.sent && healed.failure == .connectivity)
       for other in others { #expect(try await other.load(.cacheOnly).items == other.old) }
     }
   }

@@ -55,7 +55,7 @@ struct Delivery: Sendable {
   let age: Duration?
   let isSaved: Bool
   let saveFailure: StoreError?
-  let remoteFailure: RemoteFailure?
+  let failure: RemoteFailure.Kind?
 
   init<Item>(_ loaded: Loaded<[Item]>) {
     self.init(loaded, items: loaded.value.map { String(describing: $0) })
@@ -68,7 +68,7 @@ struct Delivery: Sendable {
     age = loaded.age
     isSaved = loaded.isSaved
     saveFailure = loaded.saveFailure
-    remoteFailure = loaded.remoteFailure
+    failure = loaded.remoteFailure?.kind
   }
 }
 

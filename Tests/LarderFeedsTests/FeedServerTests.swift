@@ -105,8 +105,8 @@ import Testing
     arguments: [
       (.status(500), .invalidData), (.status(404), .invalidData), (.empty, .invalidData),
       (.cut, .connectivity), (.wrongLength, .connectivity), (.endless, .connectivity),
-    ] as [(Answer, RemoteFailure)])
-  func imageFailures(answer: Answer, reason: RemoteFailure) async throws {
+    ] as [(Answer, RemoteFailure.Kind)])
+  func imageFailures(answer: Answer, reason: RemoteFailure.Kind) async throws {
     try await withServer { server in
       server.answer(FeedServer.imagePath, with: [answer])
       let images = try ImageDataLoader.imageData(
@@ -145,8 +145,8 @@ import Testing
       (.empty, .invalidData), (.cut, .connectivity), (.wrongLength, .connectivity),
       (.redirectLoop, .connectivity), (.redirect(to: "file:///etc/passwd"), .connectivity),
       (.endless, .connectivity),
-    ] as [(Answer, RemoteFailure)])
-  func failures(answer: Answer, reason: RemoteFailure) async throws {
+    ] as [(Answer, RemoteFailure.Kind)])
+  func failures(answer: Answer, reason: RemoteFailure.Kind) async throws {
     try await withServer { server in
       server.answer(FeedServer.genresPath, with: [answer])
       let loader = try GenresLoader.genres(

@@ -19,7 +19,7 @@ struct Hostile: Sendable, CustomTestStringConvertible {
   var testDescription: String { name }
 
   /// The expected error of the load.
-  var reason: RemoteFailure { refusal == nil ? .invalidData : .connectivity }
+  var reason: RemoteFailure.Kind { refusal == nil ? .invalidData : .connectivity }
 
   /// A client with limits, one of which this response exceeds.
   ///

@@ -26,7 +26,9 @@ import Testing
 
         let error = await feedError { try await parts.load(nil) }
 
-        guard case .remote(hostile.reason, cache: nil) = error else { return unexpected(error) }
+        guard case .remote(let failure, cache: nil) = error, failure.kind == hostile.reason else {
+          return unexpected(error)
+        }
         #expect(client.refusals == (hostile.refusal.map { [$0] } ?? []))
         let saved = await feedError { try await parts.load(.cacheOnly) }
         guard case .notFound = saved else { return unexpected(saved) }
@@ -45,7 +47,7 @@ import Testing
 
       let loaded = try await parts.load(nil)
 
-      #expect(loaded.items == parts.old && loaded.remoteFailure == hostile.reason)
+      #expect(loaded.items == parts.old && loaded.failure == hostile.reason)
       #expect(client.refusals == (hostile.refusal.map { [$0] } ?? []))
     }
   }

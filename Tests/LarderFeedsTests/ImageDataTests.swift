@@ -56,7 +56,9 @@ private let bytes = ImageBench.bytes
 
     let error = await feedError { try await bench.loader.load(url) }
 
-    guard case .remote(.connectivity, cache: nil) = error else { return unexpected(error) }
+    guard case .remote(let failure, cache: nil) = error, failure.kind == .connectivity else {
+      return unexpected(error)
+    }
     #expect(bench.client.urls.count == 1)
   }
 
@@ -68,7 +70,9 @@ private let bytes = ImageBench.bytes
 
     let error = await feedError { try await bench.loader.load(url) }
 
-    guard case .remote(.invalidData, cache: nil) = error else { return unexpected(error) }
+    guard case .remote(let failure, cache: nil) = error, failure.kind == .invalidData else {
+      return unexpected(error)
+    }
     #expect(bench.client.urls.count == 1)
   }
 

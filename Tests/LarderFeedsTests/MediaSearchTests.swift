@@ -26,7 +26,9 @@ import Testing
 
     let error = await feedError { try await loader.load("a") }
 
-    guard case .remote(.connectivity, cache: nil) = error else { return unexpected(error) }
+    guard case .remote(let failure, cache: nil) = error, failure.kind == .connectivity else {
+      return unexpected(error)
+    }
   }
 
   @Test("Invalid data is an error.")
@@ -35,7 +37,9 @@ import Testing
 
     let error = await feedError { try await loader.load("a") }
 
-    guard case .remote(.invalidData, cache: nil) = error else { return unexpected(error) }
+    guard case .remote(let failure, cache: nil) = error, failure.kind == .invalidData else {
+      return unexpected(error)
+    }
   }
 
   @Test(

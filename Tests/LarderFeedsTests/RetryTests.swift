@@ -100,7 +100,7 @@ import Testing
     let asked = Counter()
     let endpoint = Endpoint<Void, String>(
       url: { web("https://feeds.example.org/\(asked.next())") },
-      map: { _, _ in throw RemoteFailure.invalidData })
+      map: { _, _ in throw RemoteFailure(.invalidData) })
     var policy = LoadPolicy(.remoteOnly)
     policy.loading.retries = Loading.Retries(extra: 2, first: .zero)
     let client = ScriptedClient(last: .reply(200, ""))

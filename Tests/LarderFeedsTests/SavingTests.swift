@@ -106,7 +106,9 @@ import Testing
         #expect(messages == [.scan, .delete(1)])
         #expect(try bench.handles.lookup() == "missing")
         let offline = await feedError { try await bench.handles.load(nil, nil) }
-        guard case .remote(.connectivity, cache: nil) = offline else { return unexpected(offline) }
+        guard case .remote(let failure, cache: nil) = offline, failure.kind == .connectivity else {
+          return unexpected(offline)
+        }
         #expect(try await bench.handles.load(nil, nil).isSaved)
         #expect(try await bench.handles.cached(nil) == bench.items(8, 9))
       }

@@ -153,7 +153,7 @@ import Testing
     StoreKind.allCases)
   func fallback(feed: Feed, kind: StoreKind) async throws {
     let invalid = ScriptedClient(last: .reply(200, "no"))
-    for (client, failure) in [(offline, RemoteFailure.connectivity), (invalid, .invalidData)] {
+    for (client, failure) in [(offline, RemoteFailure.Kind.connectivity), (invalid, .invalidData)] {
       try await withBench(feed, on: kind, client) { bench in
         try bench.save(3, 1, 2, age: 7 * day - 1)
 
@@ -161,7 +161,7 @@ import Testing
           let loaded = try await bench.handles.load(nil, feed.sevenDays)
           #expect(loaded.items == bench.items(3, 1, 2) && loaded.fromCache)
           #expect(loaded.age == .seconds(7 * day - 1))
-          #expect(loaded.remoteFailure == failure)
+          #expect(loaded.failure == failure)
         }
 
         #expect(messages == [.retrieve])
@@ -186,13 +186,15 @@ import Testing
     [nil, 7 * day, 8 * day])
   func nothingUsable(feed: Feed, age: TimeInterval?) async throws {
     let invalid = ScriptedClient(last: .reply(500, ""))
-    for (client, failure) in [(offline, RemoteFailure.connectivity), (invalid, .invalidData)] {
+    for (client, failure) in [(offline, RemoteFailure.Kind.connectivity), (invalid, .invalidData)] {
       let bench = try Bench(feed, client)
       if let age { try bench.save(1, age: age) }
 
       let messages = await bench.messages {
         let error = await feedError { try await bench.handles.load(nil, feed.sevenDays) }
-        guard case .remote(failure, cache: nil) = error else { return unexpected(error) }
+        guard case .remote(let found, cache: nil) = error, found.kind == failure else {
+          return unexpected(error)
+        }
       }
 
       #expect(messages == [.retrieve])
@@ -209,7 +211,8 @@ import Testing
 
     let error = await feedError { try await bench.handles.load(nil, nil) }
 
-    guard case .remote(.connectivity, cache: .io("unreadable")) = error else {
+    guard case .remote(let failure, cache: .io("unreadable")) = error, failure.kind == .connectivity
+    else {
       return unexpected(error)
     }
   }
@@ -275,7 +278,9 @@ import Testing
       guard case .notFound = offline else { return unexpected(offline) }
       return
     }
-    guard case .remote(.connectivity, cache: nil) = offline else { return unexpected(offline) }
+    guard case .remote(let failure, cache: nil) = offline, failure.kind == .connectivity else {
+      return unexpected(offline)
+    }
     let online = try await loader.load()
     #expect(online.value == [2] && online.origin == .loaded)
   }

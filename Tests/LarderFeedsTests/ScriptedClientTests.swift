@@ -68,12 +68,12 @@ import Testing
     let old = Loaded(
       LoadedEntry(
         value: 7, savedAt: start, age: .seconds(9), origin: .disk, isStale: true,
-        isRefreshing: true, saveFailure: .diskFull, loadFailure: RemoteFailure.invalidData),
+        isRefreshing: true, saveFailure: .diskFull, loadFailure: RemoteFailure(.invalidData)),
       leftOut: 2)
     #expect(old.origin != .loaded && old.savedAt == start && old.age == .seconds(9) && old.isStale)
     #expect(old.isRefreshing && !old.isRevalidated && !old.isSaved && old.leftOut == 2)
     guard case .diskFull? = old.saveFailure else { return unexpected(old.saveFailure) }
-    #expect(old.remoteFailure == .invalidData)
+    #expect(old.remoteFailure?.kind == .invalidData)
     #expect(Loaded(LoadedEntry(value: 7, origin: .disk)).isRevalidated)
   }
 }

@@ -99,7 +99,7 @@ import Testing
     bench.clock.advance(by: .seconds(400 * 86_400))
     let late = try await bench.load()
     #expect(late.value == [isOnline ? "new" : "old"] && late.isStale == !isOnline)
-    #expect(late.remoteFailure == (isOnline ? nil : .connectivity))
+    #expect(late.remoteFailure?.kind == (isOnline ? nil : .connectivity))
     #expect(bench.client.requests.count == 1)
   }
 
@@ -125,14 +125,14 @@ import Testing
     }
     try bench.save("old", age: 1800)
     let fresh = try await bench.load()
-    #expect(fresh.value == ["old"] && !fresh.isStale && fresh.remoteFailure == .invalidData)
+    #expect(fresh.value == ["old"] && !fresh.isStale && fresh.remoteFailure?.kind == .invalidData)
     bench.clock.advance(by: .seconds(3600))
     if ifError == nil, !whileRevalidating {
       let error = await feedError { try await bench.load() }
       #expect(error?.reason == .invalidData)
     } else {
       let stale = try await bench.load()
-      #expect(stale.value == ["old"] && stale.isStale && stale.remoteFailure == .invalidData)
+      #expect(stale.value == ["old"] && stale.isStale && stale.remoteFailure?.kind == .invalidData)
       #expect(stale.age == .seconds(5400) && stale.savedAt != nil)
     }
   }
@@ -237,7 +237,7 @@ import Testing
     #expect(await bench.timer.fire(.seconds(9)) == 2)
     if isSaved, order != .remoteOnly {
       let stale = try await load.value
-      #expect(stale.value == ["old"] && stale.isStale && stale.remoteFailure == .connectivity)
+      #expect(stale.value == ["old"] && stale.isStale && stale.remoteFailure?.kind == .connectivity)
     } else {
       let error = await feedError { try await load.value }
       #expect(error?.reason == .connectivity)
@@ -259,7 +259,7 @@ import Testing
     try bench.save("old", age: (maxAge == nil ? 3600 : 1800) + 600)
     let stale = try await bench.load()
     #expect(stale.value == ["old"] && stale.isStale)
-    #expect(stale.remoteFailure == (order == .cacheOnly ? nil : .connectivity))
+    #expect(stale.remoteFailure?.kind == (order == .cacheOnly ? nil : .connectivity))
     bench.clock.advance(by: .seconds(1))
     #expect(await feedError { try await bench.load() } != nil)
   }
@@ -274,7 +274,7 @@ import Testing
     for seconds in [0, 29.0] {
       bench.clock.advance(by: .seconds(seconds))
       let stale = try await bench.load()
-      #expect(stale.value == ["old"] && stale.remoteFailure == .invalidData)
+      #expect(stale.value == ["old"] && stale.remoteFailure?.kind == .invalidData)
     }
     #expect(bench.client.requests.count == 1)
     bench.clock.advance(by: .seconds(1))
@@ -353,7 +353,9 @@ import Testing
     let bench = try SharedBench(.remoteThenCache, [.offline])
     try bench.store.close()
     let error = await feedError { try await bench.load() }
-    guard case .remote(.connectivity, cache: .closed?)? = error else { return unexpected(error) }
+    guard case .remote(let failure, cache: .closed?)? = error, failure.kind == .connectivity else {
+      return unexpected(error)
+    }
   }
 
   @Test("Without a cache, loads make a request each.")

@@ -26,7 +26,7 @@ public protocol HTTPClient: Sendable {
   ///   - body: The body; empty for none.
   /// - Returns: The response and its body. An ``Endpoint`` checks its status.
   /// - Throws: Any error if there is no response. A ``Loader`` reports all of them as
-  ///   ``RemoteFailure/connectivity``.
+  ///   ``RemoteFailure/Kind/connectivity``.
   /// - Complexity: One request.
   func send(_ request: HTTPRequest, body: Data) async throws -> (HTTPResponse, Data)
 }

@@ -28,10 +28,10 @@ public struct Endpoint<Input: Sendable, Value: Sendable>: Sendable {
   ///
   /// - Parameters:
   ///   - request: Returns the request for an input. Called once per load; retries send the same
-  ///     request. If it throws, the load fails with ``RemoteFailure/connectivity``.
+  ///     request. If it throws, the load fails with ``RemoteFailure/Kind/connectivity``.
   ///   - body: Returns the body of the request; empty by default.
   ///   - map: Checks a response and its body, and returns its value. Any error it throws is
-  ///     reported as ``RemoteFailure/invalidData``.
+  ///     reported as ``RemoteFailure/Kind/invalidData``.
   public init(
     request: @escaping @Sendable (Input) throws -> HTTPRequest,
     body: @escaping @Sendable (Input) -> Data = { _ in Data() },
@@ -136,7 +136,7 @@ extension Endpoint where Value == Data {
   public static func bytes(at url: @escaping @Sendable (Input) -> URL) -> Endpoint {
     Endpoint(url: url) { response, data in
       let body = try accepted(response, data)
-      guard !body.isEmpty else { throw RemoteFailure.invalidData }
+      guard !body.isEmpty else { throw RemoteFailure(.invalidData) }
       return body
     }
   }
@@ -144,6 +144,6 @@ extension Endpoint where Value == Data {
 
 /// The body of a response with status 200.
 func accepted(_ response: HTTPResponse, _ body: Data) throws(RemoteFailure) -> Data {
-  guard response.status == .ok else { throw .invalidData }
+  guard response.status == .ok else { throw RemoteFailure(.invalidData) }
   return body
 }

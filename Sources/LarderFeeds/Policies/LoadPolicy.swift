@@ -42,7 +42,7 @@ public struct LoadPolicy: Sendable, Hashable {
   ///   as a stale one would be: if the server fails, or after the soft timeout.
   ///   `staleWhileRevalidate` then only allows a stale value if the server fails. `retryThrottle`
   ///   and `refreshAhead` have no effect.
-  /// - The hard timeout is a failure of the server, ``RemoteFailure/connectivity``.
+  /// - The hard timeout is a failure of the server, ``RemoteFailure/Kind/connectivity``.
   /// - `absentFor` and `concurrent` have no effect: a reply always has a value, and the number of
   ///   loads at once is a setting of the cache.
   ///
@@ -52,7 +52,7 @@ public struct LoadPolicy: Sendable, Hashable {
   /// The failures after which a request is sent again, as often as the retries of ``loading`` say.
   ///
   /// Any other failure ends the attempts at once. Both failures by default.
-  public var retriesAfter: Set<RemoteFailure> = [.connectivity, .invalidData]
+  public var retriesAfter: Set<RemoteFailure.Kind> = [.connectivity, .invalidData]
 
   /// Whether a value from the server is saved in the cache.
   ///

@@ -9,7 +9,7 @@ import Synchronization
 extension Loader {
   /// Loads a value with `entry(for:loading:load:)` of the cache; nil if the cache cannot be used.
   ///
-  /// Throws only ``RequestFailure`` and `CancellationError`.
+  /// Throws only ``RemoteFailure`` and `CancellationError`.
   func shared(
     _ input: Input, _ loading: Loading, in cache: Cache<Key, Value>
   ) async throws -> Loaded<Value>? {
@@ -30,10 +30,10 @@ extension Loader {
         try await reply(to: input, previous, in: cache) { count in leftOut.withLock { $0 = count } }
       }
       return loaded.map { delivered($0, found, leftOut: leftOut.withLock { $0 }) }
-    } catch let failure as RequestFailure {
+    } catch let failure as RemoteFailure {
       throw failure
-    } catch is LoadTimeout {
-      throw RequestFailure(reason: .connectivity, isServerError: true)
+    } catch let error as LoadTimeout {
+      throw RemoteFailure(.connectivity, underlying: error)
     } catch {
       try Task.checkCancellation()
       // The cache cannot be used, or the load of another part of the program, which it joined, has
@@ -72,7 +72,7 @@ extension Loader {
       loaded.value, origin: loaded.origin, savedAt: loaded.savedAt, age: loaded.age,
       isStale: isStale, isRefreshing: loaded.isRefreshing, isSaved: loaded.isSaved,
       saveFailure: loaded.saveFailure,
-      loadFailure: (loaded.loadFailure as? RequestFailure)?.reason)
+      loadFailure: loaded.loadFailure as? RemoteFailure)
     return Loaded(entry, leftOut: loaded.origin == .loaded ? leftOut : 0)
   }
 }

@@ -73,13 +73,13 @@ public struct Loader<Input: Sendable, Key: CacheKey, Value: Sendable>: Sendable 
     }
     do {
       return try await withoutFallback(input, loading)
-    } catch let failure as RequestFailure {
+    } catch let failure as RemoteFailure {
       var saved: Result<Loaded<Value>?, StoreError> = .success(nil)
       if mayFallBack { saved = try await self.saved(input, loading, after: failure) }
       switch saved {
       case .success(let saved?): return saved
-      case .success(nil): throw FeedError.remote(failure.reason, cache: nil)
-      case .failure(let error): throw FeedError.remote(failure.reason, cache: error)
+      case .success(nil): throw FeedError.remote(failure, cache: nil)
+      case .failure(let error): throw FeedError.remote(failure, cache: error)
       }
     }
   }
@@ -207,7 +207,7 @@ extension Loader {
   ///
   /// Throws only `CancellationError`.
   private func saved(
-    _ input: Input, _ loading: Loading, after failure: RequestFailure? = nil
+    _ input: Input, _ loading: Loading, after failure: RemoteFailure? = nil
   ) async throws -> Result<Loaded<Value>?, StoreError> {
     try await find(key(input), loading).map { found in
       guard let found, !found.isStale || found.mayBeUsed(loading, after: failure) else {
@@ -219,7 +219,7 @@ extension Loader {
 
   /// Loads a value, and reads the cache only if that comes first.
   ///
-  /// Throws only ``RequestFailure`` and `CancellationError`.
+  /// Throws only ``RemoteFailure`` and `CancellationError`.
   private func withoutFallback(
     _ input: Input, _ loading: Loading
   ) async throws -> Loaded<Value> {
@@ -289,7 +289,7 @@ struct FoundEntry<Value: Sendable>: Sendable {
   }
 
   /// Whether it may be delivered although it is stale; without a failure, the server is not asked.
-  func mayBeUsed(_ loading: Loading, after failure: RequestFailure?) -> Bool {
+  func mayBeUsed(_ loading: Loading, after failure: RemoteFailure?) -> Bool {
     if isForbidden { return false }
     if loading.staleWhileRevalidate { return true }
     if let span = loading.staleIfError,
@@ -301,11 +301,11 @@ struct FoundEntry<Value: Sendable>: Sendable {
     return failure?.isServerError == true && isWithin(mark.staleIfError)
   }
 
-  func loaded(after failure: RequestFailure? = nil) -> Loaded<Value> {
+  func loaded(after failure: RemoteFailure? = nil) -> Loaded<Value> {
     Loaded(
       LoadedEntry(
         entry.value, origin: entry.origin, savedAt: entry.savedAt, age: entry.age, isStale: isStale,
-        isRefreshing: false, isSaved: true, saveFailure: nil, loadFailure: failure?.reason))
+        isRefreshing: false, isSaved: true, saveFailure: nil, loadFailure: failure))
   }
 }
 

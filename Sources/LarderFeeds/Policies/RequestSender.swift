@@ -2,14 +2,6 @@ import Foundation
 import HTTPTypes
 import Larder
 
-/// Why a request brought no value.
-struct RequestFailure: Error {
-  let reason: RemoteFailure
-  /// Whether there was no response, or one of a server or gateway in trouble: the failures for
-  /// which RFC 5861 allows a stale response.
-  let isServerError: Bool
-}
-
 /// A response with status 304: the entry that the request had the validator of is up to date.
 struct NotModified: Error {
   let exchange: Exchanged
@@ -25,17 +17,17 @@ struct RequestSender: Sendable {
   var condition = HTTPFields()
 
   /// Makes a request; an error counts as one that could not be sent.
-  func make(_ request: () throws -> HTTPRequest) throws(RequestFailure) -> HTTPRequest {
+  func make(_ request: () throws -> HTTPRequest) throws(RemoteFailure) -> HTTPRequest {
     do {
       return try request()
     } catch {
-      throw RequestFailure(reason: .connectivity, isServerError: true)
+      throw RemoteFailure(.connectivity, underlying: error)
     }
   }
 
   /// Sends a request, again after failures that the policy retries, and maps the response.
   ///
-  /// Throws only ``RequestFailure``, `CancellationError`, and ``NotModified`` for a conditional
+  /// Throws only ``RemoteFailure``, `CancellationError`, and ``NotModified`` for a conditional
   /// request.
   func send<Result: Sendable>(
     _ request: HTTPRequest, body: Data, isConditional: Bool = false,
@@ -48,12 +40,13 @@ struct RequestSender: Sendable {
     while true {
       do {
         return try await attempt(request, body, isConditional, map)
-      } catch let failure as RequestFailure {
+      } catch let failure as RemoteFailure {
         let retries = policy.loading.retries
-        guard attempts <= retries.extra, policy.retriesAfter.contains(failure.reason) else {
-          throw failure
-        }
-        try await pause(retries.delay(before: attempts, chance: random()))
+        let wait = failure.retryAfter ?? .zero
+        guard attempts <= retries.extra, wait <= retries.upTo,
+          policy.retriesAfter.contains(failure.kind)
+        else { throw failure }
+        try await pause(max(wait, retries.delay(before: attempts, chance: random())))
         attempts += 1
       }
     }
@@ -70,7 +63,7 @@ struct RequestSender: Sendable {
     } catch {
       // A cancelled client may throw any error.
       try Task.checkCancellation()
-      throw RequestFailure(reason: .connectivity, isServerError: true)
+      throw RemoteFailure(.connectivity, underlying: error)
     }
     // A cancelled client may also return a response.
     try Task.checkCancellation()
@@ -80,9 +73,9 @@ struct RequestSender: Sendable {
     do {
       return try map(response, data)
     } catch {
-      let codes = [500, 502, 503, 504]
-      throw RequestFailure(
-        reason: .invalidData, isServerError: codes.contains(response.status.code))
+      // An endpoint throws it for a status that it does not accept.
+      let underlying = error is RemoteFailure ? nil : error
+      throw RemoteFailure(.invalidData, response: response, body: data, underlying: underlying)
     }
   }
 
