@@ -23,7 +23,16 @@ public struct Cache<Key: CacheKey, Value: Sendable>: Sendable {
   public var name: String { core.name }
 
   /// The lifetime of entries without one of their own.
-  package var lifetime: Lifetime { core.lifetime }
+  public var lifetime: Lifetime { core.lifetime }
+
+  /// The options of loads without their own, to be changed for one call.
+  ///
+  /// ```swift
+  /// var loading = pages.loading
+  /// loading.softTimeout = .seconds(1)
+  /// let page = try await pages.value(for: url, loading: loading) { try await download(url) }
+  /// ```
+  public var loading: Loading { core.loading }
 
   /// The physical key of an entry.
   package func recordKey(of key: Key) throws(StoreError) -> RecordKey {

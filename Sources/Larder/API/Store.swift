@@ -282,6 +282,35 @@ extension Store {
     return Cache(store: self, core: core)
   }
 
+  /// Returns a cache that is open already, whatever its settings.
+  ///
+  /// ```swift
+  /// let genres = try store.openCache("genres", of: [Genre].self)
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - name: The name that it was opened with.
+  ///   - type: The type of its values.
+  ///   - key: The type of its keys; `String` by default.
+  /// - Returns: The cache; nil if it is not open.
+  /// - Throws: ``StoreError/invalidArgument(_:)`` if it is open with other types,
+  ///   ``StoreError/closed``.
+  /// - Complexity: One lookup in memory.
+  public func openCache<Value: Sendable, Key: CacheKey>(
+    _ name: String, of type: Value.Type, keyedBy key: Key.Type = String.self
+  ) throws -> Cache<Key, Value>? {
+    try context.engine.checkOpen()
+    guard let open = openCaches.cache(named: name) else { return nil }
+    guard let core = open as? CacheCore<Value>, open.settings.keyType.type == key else {
+      throw StoreError.invalidArgument(
+        """
+        cache "\(name)" is open with keys of \(open.settings.keyType) and values of \
+        \(open.settings.valueType); this call asks for keys of \(key) and values of \(type)
+        """)
+    }
+    return Cache(store: self, core: core)
+  }
+
   static func checkCacheName(_ name: String) throws(StoreError) {
     guard (1...255).contains(name.utf8.count) else {
       throw .invalidArgument("a cache name of \(name.utf8.count) bytes; 1 to 255 are allowed")
@@ -511,36 +540,6 @@ extension Store {
   ) async throws(E) -> R {
     try await withTaskExecutorPreference(threads) { () async throws(E) -> R in try work() }
   }
-}
-
-// MARK: - Reading only
-
-extension Store {
-  /// Throws if the store was opened for reading only.
-  ///
-  /// Writes throw this by themselves; calls that may have nothing to write check it first.
-  func requireWritable() throws(StoreError) {
-    guard access == .readWrite else { throw .readOnly(cause: "it was opened for reading only") }
-  }
-}
-
-// MARK: - Parts
-
-extension Store {
-  /// The engine that holds the entries.
-  package var engine: any StorageEngine { context.engine }
-
-  /// The clock of the store.
-  package var clock: any WallClock { context.clock }
-
-  /// The timer of its loads.
-  package var loadTimer: LoadTimer { context.loadTimer }
-
-  /// The work that the store has under way.
-  package var activity: Activity { context.activity }
-
-  /// Returns random numbers from 0 to 1, without 1.
-  package var random: @Sendable () -> Double { context.random }
 }
 
 // MARK: - Sweeping

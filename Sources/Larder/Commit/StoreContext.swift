@@ -275,3 +275,27 @@ extension StoreContext {
     }
   }
 }
+
+extension Store {
+  /// The engine that holds the entries.
+  package var engine: any StorageEngine { context.engine }
+
+  /// The clock of the store.
+  package var clock: any WallClock { context.clock }
+
+  /// The timer of its loads.
+  package var loadTimer: LoadTimer { context.loadTimer }
+
+  /// The work that the store has under way.
+  package var activity: Activity { context.activity }
+
+  /// Returns random numbers from 0 to 1, without 1.
+  package var random: @Sendable () -> Double { context.random }
+
+  /// Throws if the store was opened for reading only.
+  ///
+  /// Writes throw this by themselves; calls that may have nothing to write check it first.
+  func requireWritable() throws(StoreError) {
+    guard !context.isReadOnly else { throw .readOnly(cause: "it was opened for reading only") }
+  }
+}

@@ -44,6 +44,47 @@ extension Cache {
     return isSaved
   }
 
+  /// Saves a value if its key has none, and returns the entry that was there first.
+  ///
+  /// ```swift
+  /// if let earlier = try replies.saveIfAbsent(reply, for: requestID) {
+  ///   return earlier.value   // the request was answered before
+  /// }
+  /// ```
+  ///
+  /// Of all writers that call this for a key, on any threads, one saves its value; the others get
+  /// that one's entry.
+  ///
+  /// - Parameters:
+  ///   - value: At most 32 MiB encoded.
+  ///   - key: Up to 64 KiB encoded.
+  ///   - lifetime: The entry's own lifetime; nil, the default, leaves it to the cache.
+  ///   - validator: 1 to 4,096 bytes; nil, the default, for none.
+  ///   - tags: Up to 16, of 1 to 64 bytes of UTF-8 each; none by default.
+  ///   - durability: As in ``save(_:for:lifetime:validator:tags:durability:)``.
+  /// - Returns: The entry that is there, fresh or stale, and stays; nil if `value` was saved.
+  /// - Throws: As ``save(_:for:if:lifetime:validator:tags:durability:)``, and
+  ///   ``StoreError/undecodable(key:underlying:)`` if the value that is there cannot be decoded:
+  ///   nothing was written.
+  /// - Complexity: As ``save(_:for:if:lifetime:validator:tags:durability:)``; one decode if there
+  ///   is an entry.
+  @discardableResult public func saveIfAbsent(
+    _ value: Value, for key: Key, lifetime: Lifetime? = nil, validator: Validator? = nil,
+    tags: [String] = [], durability: Durability? = nil
+  ) throws -> Entry<Value>? {
+    let earlier: Entry<Value>? = try change(key, durability) { found, write throws(StoreError) in
+      if let entry = try found.presentEntry(of: core) { return .refused(entry) }
+      let fields = try store.fields(
+        of: core, lifetime: lifetime, validator: validator, tags: tags, savedAt: found.now)
+      try core.add(
+        value, for: key, id: found.key.cacheID, savedAt: found.now, fields: fields,
+        if: found.requireUnchanged(&write), to: &write)
+      return .made(nil)
+    }
+    if earlier == nil { core.counts.saves.add() }
+    return earlier
+  }
+
   /// Removes the entry of a key if a condition holds.
   ///
   /// ```swift
@@ -87,12 +128,14 @@ extension Cache {
   ///
   /// - Parameters:
   ///   - key: Up to 64 KiB encoded.
+  ///   - lifetime: How long the changed entry lasts: its lifetime begins anew by default.
+  ///   - keepsValidator: Whether the entry keeps its validator; false by default, because that is
+  ///     what a server calls the value.
   ///   - tries: How often `body` may run, at least once; 100 by default.
   ///   - durability: As in ``save(_:for:lifetime:validator:tags:durability:)``.
   ///   - body: Is passed what ``value(for:)`` returns, nil if there is no fresh value. The value
-  ///     that it leaves is saved with the current date and without a validator; the entry keeps
-  ///     its tags and its own lifetime, which begins anew. If it sets a value to nil, the entry is
-  ///     removed. If it was passed nil and leaves nil, nothing is written.
+  ///     that it leaves is saved, and the entry keeps its tags. If it sets a value to nil, the
+  ///     entry is removed. If it was passed nil and leaves nil, nothing is written.
   /// - Returns: What the last run of `body` returned.
   /// - Throws: What `body` throws: nothing was written then.
   ///   ``StoreError/conflict(cache:key:tries:)`` if other writers changed the key during each try.
@@ -101,8 +144,8 @@ extension Cache {
   /// - Complexity: For each try one point lookup, a second one if anything was written meanwhile,
   ///   one decode, one encode, and one append.
   public func update<R>(
-    _ key: Key, tries: Int = 100, durability: Durability? = nil,
-    _ body: (inout Value?) throws -> R
+    _ key: Key, lifetime: LifetimeUpdate = .restart, keepsValidator: Bool = false,
+    tries: Int = 100, durability: Durability? = nil, _ body: (inout Value?) throws -> R
   ) throws -> R {
     guard tries >= 1 else {
       throw StoreError.invalidArgument("\(tries) tries of an update; it needs at least 1")
@@ -112,9 +155,18 @@ extension Cache {
       let hadValue = value != nil
       let result = try body(&value)
       if let value {
+        var (fields, savedAt) = (Record.Fields(), core.clock.now())
+        if hadValue, let record = found.record {
+          fields = found.keptFields(withValidator: keepsValidator)
+          if lifetime == .keep { savedAt = record.savedAt }
+        }
+        if case .set(let own) = lifetime {
+          fields.lifetime = try store.fields(
+            of: core, lifetime: own, validator: nil, tags: [], savedAt: savedAt
+          ).lifetime
+        }
         try core.add(
-          value, for: key, id: found.key.cacheID, savedAt: core.clock.now(),
-          fields: hadValue ? found.keptFields : Record.Fields(),
+          value, for: key, id: found.key.cacheID, savedAt: savedAt, fields: fields,
           if: found.requireUnchanged(&write), to: &write)
         return .made(result)
       }
@@ -156,6 +208,55 @@ extension Cache {
   }
 }
 
+/// How long an entry lasts after ``Cache/update(_:lifetime:keepsValidator:tries:durability:_:)``
+/// has changed its value.
+public enum LifetimeUpdate: Sendable, Hashable {
+  /// Its own lifetime, or the cache's, begins anew.
+  case restart
+  /// It ends when it would have ended, and keeps the date it was saved, as the count of a time
+  /// window does. A key without a fresh value begins anew.
+  case keep
+  /// Another lifetime of its own begins.
+  case set(Lifetime)
+}
+
+extension Cache where Value: FixedWidthInteger {
+  /// Adds to the number of a key as one step, and returns the sum.
+  ///
+  /// ```swift
+  /// let requests = try counts.increment(client)   // in a cache with a lifetime of a minute
+  /// if requests > 100 { throw TooManyRequests() }
+  /// ```
+  ///
+  /// By default the entry ends when it would have ended, so a count lasts one lifetime from its
+  /// first increment.
+  ///
+  /// - Parameters:
+  ///   - key: Up to 64 KiB encoded. Without a fresh value, the number is 0.
+  ///   - amount: What is added; 1 by default.
+  ///   - lifetime: How long the changed entry lasts; ``LifetimeUpdate/keep`` by default.
+  ///   - durability: As in ``save(_:for:lifetime:validator:tags:durability:)``.
+  /// - Returns: The sum.
+  /// - Throws: ``StoreError/invalidArgument(_:)`` if the sum is out of the range of `Value`:
+  ///   nothing was written. Otherwise as
+  ///   ``update(_:lifetime:keepsValidator:tries:durability:_:)``.
+  /// - Complexity: As ``update(_:lifetime:keepsValidator:tries:durability:_:)``.
+  @discardableResult public func increment(
+    _ key: Key, by amount: Value = 1, lifetime: LifetimeUpdate = .keep,
+    durability: Durability? = nil
+  ) throws -> Value {
+    try update(key, lifetime: lifetime, durability: durability) { value in
+      let (sum, isOver) = (value ?? 0).addingReportingOverflow(amount)
+      guard !isOver else {
+        throw StoreError.invalidArgument(
+          "\(value ?? 0) and \(amount) are more than \(Value.self) can hold")
+      }
+      value = sum
+      return sum
+    }
+  }
+}
+
 /// The record that a conditional change has found.
 struct FoundEntry: ~Copyable {
   let key: RecordKey
@@ -194,11 +295,23 @@ struct FoundEntry: ~Copyable {
     }
   }
 
+  /// The entry, if it is fresh or stale; nil if there is none, or if it has expired.
+  func presentEntry<Value>(of core: CacheCore<Value>) throws(StoreError) -> Entry<Value>? {
+    guard let record, freshness != .expired else { return nil }
+    return try buffer.withBytes { bytes throws(StoreError) in
+      try core.entry(of: record, in: bytes, under: key.bytes.span.bytes, at: now)
+    }
+  }
+
   /// The fields that an update keeps.
-  var keptFields: Record.Fields {
+  func keptFields(withValidator: Bool) -> Record.Fields {
     guard let record else { return Record.Fields() }
-    return Record.Fields(
-      lifetime: record.ownLifetime, tags: buffer.withBytes { Tags(of: record, in: $0) })
+    return buffer.withBytes { bytes in
+      Record.Fields(
+        lifetime: record.ownLifetime,
+        validator: withValidator ? Validator(of: record, in: bytes) : nil,
+        tags: Tags(of: record, in: bytes))
+    }
   }
 
   /// Makes `write` depend on the record and the rows of its tags being as they were found; returns

@@ -155,18 +155,23 @@ public struct LoadedEntry<Value: Sendable>: Sendable {
   public let saveFailure: StoreError?
   /// Why a stale value is returned instead of a loaded one; nil if no load has failed.
   public let loadFailure: (any Error)?
+  /// The validator of the entry, or of the reply; nil if it has none.
+  public let validator: Validator?
+  /// The tags of the entry, or of the reply.
+  public let tags: [String]
 }
 
 extension LoadedEntry {
   /// A value of no cache, for previews and tests.
   package init(
     _ value: Value, origin: Origin, savedAt: Date?, age: Duration, isStale: Bool,
-    isRefreshing: Bool, isSaved: Bool, saveFailure: StoreError?, loadFailure: (any Error)?
+    isRefreshing: Bool, isSaved: Bool, saveFailure: StoreError?, loadFailure: (any Error)?,
+    validator: Validator? = nil, tags: [String] = []
   ) {
     self.init(
       value: value, origin: origin, savedAt: savedAt, age: age, isStale: isStale,
       isRefreshing: isRefreshing, isSaved: isSaved, saveFailure: saveFailure,
-      loadFailure: loadFailure)
+      loadFailure: loadFailure, validator: validator, tags: tags)
   }
 
   /// An entry of the cache.
@@ -176,22 +181,27 @@ extension LoadedEntry {
   ) {
     self.init(
       value: entry.value, origin: entry.origin, savedAt: entry.savedAt, age: age, isStale: isStale,
-      isRefreshing: isRefreshing, isSaved: true, saveFailure: nil, loadFailure: loadFailure)
+      isRefreshing: isRefreshing, isSaved: true, saveFailure: nil, loadFailure: loadFailure,
+      validator: entry.validator, tags: entry.tags)
   }
 
   func with(isRefreshing: Bool? = nil, isStale: Bool? = nil) -> LoadedEntry {
     LoadedEntry(
       value: value, origin: origin, savedAt: savedAt, age: age, isStale: isStale ?? self.isStale,
       isRefreshing: isRefreshing ?? self.isRefreshing, isSaved: isSaved, saveFailure: saveFailure,
-      loadFailure: loadFailure)
+      loadFailure: loadFailure, validator: validator, tags: tags)
   }
 
   /// A value that was loaded, or confirmed by a load.
-  init(_ value: Value, from origin: Origin, _ saving: LoadSaving) {
+  init(
+    _ value: Value, from origin: Origin, _ saving: LoadSaving, validator: Validator? = nil,
+    tags: [String] = []
+  ) {
     var failure: StoreError?
     if case .failed(let error) = saving { failure = error }
     self.init(
       value: value, origin: origin, savedAt: nil, age: .zero, isStale: false, isRefreshing: false,
-      isSaved: saving.isDone, saveFailure: failure, loadFailure: nil)
+      isSaved: saving.isDone, saveFailure: failure, loadFailure: nil, validator: validator,
+      tags: tags)
   }
 }

@@ -189,11 +189,18 @@ extension Loads {
           isRefreshing: isRefreshing, loadFailure: failure))
     case .loaded(let saving):
       switch part?.reply?.content {
-      case .value(let value, _, _, _)?, .unsaved(let value)?, .notShared(let value)?:
-        return .success(LoadedEntry(value, from: .loaded, saving))
-      case .unchanged?:
+      case .value(let value, _, let validator, let tags)?:
         return .success(
-          part?.found.entry.map { LoadedEntry($0.value, from: $0.origin, saving) })
+          LoadedEntry(value, from: .loaded, saving, validator: validator, tags: tags))
+      case .unsaved(let value)?, .notShared(let value)?:
+        return .success(LoadedEntry(value, from: .loaded, saving))
+      case .unchanged(_, let validator)?:
+        return .success(
+          part?.found.entry.map {
+            LoadedEntry(
+              $0.value, from: $0.origin, saving, validator: validator ?? $0.validator,
+              tags: $0.tags)
+          })
       case .absent?, nil: return .success(nil)
       }
     }

@@ -133,8 +133,7 @@ extension Store {
     var statistics = Statistics()
     let open = allOpenCaches
     for (name, counts) in context.counts.ofCaches {
-      var cache = counts.value(withHits: open[name]?.memory?.hits ?? 0)
-      if let id = open[name]?.id { cache.heldBytes = context.budgets.accounting.count(id)?.bytes }
+      let cache = value(of: counts, open[name])
       guard open[name] != nil || cache != CacheStatistics() else { continue }
       statistics.caches[name.text] = cache
     }
@@ -149,6 +148,13 @@ extension Store {
     statistics.segments.copiedBytes = totals.copiedBytes
     statistics.segments.deletedBytes = totals.deletedBytes
     return statistics
+  }
+
+  /// The counts of a cache, with what is known of it while it is open.
+  fileprivate func value(of counts: CacheCounts, _ open: (any OpenCache)?) -> CacheStatistics {
+    var value = counts.value(withHits: open?.memory?.hits ?? 0)
+    if let id = open?.id { value.heldBytes = context.budgets.accounting.count(id)?.bytes }
+    return value
   }
 
   private var mayHaveBacklog: Bool {
@@ -173,4 +179,15 @@ extension CacheCounts {
     statistics.deletions.storeBudget = evictedByStoreBudget.value
     return statistics
   }
+}
+
+extension Cache {
+  /// The event counts of the cache since its store was opened.
+  ///
+  /// ```swift
+  /// let loads = genres.statistics.loads
+  /// ```
+  ///
+  /// - Complexity: A few loads; no lookup, and no waiting for the disk.
+  public var statistics: CacheStatistics { store.value(of: core.counts, core) }
 }
