@@ -7,6 +7,7 @@ let package = Package(
   products: [
     .library(name: "Larder", targets: ["Larder"]),
     .library(name: "LarderFeeds", targets: ["LarderFeeds"]),
+    .library(name: "LarderHTTP", targets: ["LarderHTTP"]),
     .library(name: "LarderObservation", targets: ["LarderObservation"]),
     .library(name: "LarderTesting", targets: ["LarderTesting"]),
     .executable(name: "kvinspect", targets: ["kvinspect"]),
@@ -40,9 +41,15 @@ let package = Package(
           name: "CoreMetrics", package: "swift-metrics", condition: .when(traits: ["Metrics"])),
       ]),
     .target(
-      name: "LarderFeeds",
+      name: "LarderHTTP",
       dependencies: [
         "Larder", .product(name: "HTTPTypes", package: "swift-http-types"),
+        .product(name: "HTTPTypesFoundation", package: "swift-http-types"),
+      ]),
+    .target(
+      name: "LarderFeeds",
+      dependencies: [
+        "Larder", "LarderHTTP", .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "HTTPTypesFoundation", package: "swift-http-types"),
       ]),
     .target(name: "LarderObservation", dependencies: ["Larder"]),
@@ -164,7 +171,7 @@ let package = Package(
       name: "LarderFeedsTests",
       dependencies: [
         .product(name: "HTTPTypes", package: "swift-http-types"),
-        "LarderFeeds", "Larder", "LarderTesting",
+        "LarderFeeds", "Larder", "LarderHTTP", "LarderTesting",
         "LarderTestSupport", "LarderEngineSupport", "AcceptanceRows", "SimulatedDisk",
         "FeedServer", "feeds",
       ]),

@@ -18,6 +18,7 @@ let package = Package(
     // A program depends on the URL of the repository instead.
     .package(name: "larder", path: ".."),
     .package(url: "https://github.com/swhitty/FlyingFox", from: "0.27.1"),
+    .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
   ],
   targets: [
     .target(name: "ExampleSupport"),
@@ -27,7 +28,11 @@ let package = Package(
     .executableTarget(name: "ReadThrough", dependencies: larder),
     .executableTarget(
       name: "ResponseCache",
-      dependencies: larder + [.product(name: "FlyingFox", package: "FlyingFox")]),
+      dependencies: larder + [
+        .product(name: "LarderHTTP", package: "larder"),
+        .product(name: "FlyingFox", package: "FlyingFox"),
+        .product(name: "HTTPTypes", package: "swift-http-types"),
+      ]),
     .executableTarget(name: "SessionStore", dependencies: larder),
     .executableTarget(name: "Settings", dependencies: larder),
   ],

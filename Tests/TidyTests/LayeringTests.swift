@@ -124,7 +124,8 @@ enum Layers {
   static let table: [String: Set<String>] = [
     "CLarder": [],
     "Larder": ["CLarder", "CoreMetrics", "Logging"],
-    "LarderFeeds": ["Larder", "HTTPTypes", "HTTPTypesFoundation"],
+    "LarderHTTP": ["Larder", "HTTPTypes", "HTTPTypesFoundation"],
+    "LarderFeeds": ["Larder", "LarderHTTP", "HTTPTypes", "HTTPTypesFoundation"],
     "LarderObservation": ["Larder"],
     "LarderInspection": ["Larder", "CLarder"],
     "LarderTesting": ["Larder", "LarderFeeds", "HTTPTypes"],

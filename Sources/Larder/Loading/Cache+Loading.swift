@@ -216,6 +216,13 @@ extension Cache {
   }
 }
 
+extension Cache {
+  /// The entry of a key if its value is in memory, and fresh; nil otherwise.
+  package func residentEntry(for key: Key) throws(StoreError) -> Entry<Value>? {
+    try core.residentEntry(for: key, core.loading)
+  }
+}
+
 extension CacheCore {
   /// The entry of a key if its value is in memory, and fresh by the options; nil otherwise.
   func residentEntry(

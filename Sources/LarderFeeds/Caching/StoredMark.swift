@@ -1,6 +1,7 @@
 import Foundation
 import HTTPTypes
 import Larder
+import LarderHTTP
 
 /// What is saved of a response's header fields, as the entry's validator.
 ///

@@ -1,6 +1,7 @@
 import Foundation
 import HTTPTypes
 import Larder
+import LarderHTTP
 
 /// Whether, how long, and with which validator a private cache keeps a response (RFC 9111).
 ///

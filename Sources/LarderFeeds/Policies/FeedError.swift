@@ -1,6 +1,7 @@
 public import Foundation
 public import HTTPTypes
 public import Larder
+import LarderHTTP
 
 /// Why a server delivered no value, and what it said.
 ///

@@ -1,8 +1,8 @@
-import Foundation
+package import Foundation
 
 /// Parses a date of a header field, in any of the three forms that RFC 9110, section 5.6.7, makes
 /// recipients accept; nil if it has none of them.
-func httpDate(_ text: String) -> Date? {
+package func httpDate(_ text: String) -> Date? {
   for formatter in formatters {
     if let date = formatter.date(from: text) { return date }
   }

@@ -1,25 +1,34 @@
 import HTTPTypes
 
-/// The directives of a response's `Cache-Control` header that matter to a private cache (RFC 9111,
-/// section 5.2.2; RFC 5861).
+/// The directives of a `Cache-Control` header field, of a request or of a response.
 ///
-/// `s-maxage`, `proxy-revalidate` and `public` are for shared caches.
-struct CacheControl: Sendable, Equatable {
-  /// Seconds; 0 if the number is invalid, as section 4.2.1 encourages.
-  var maxAge: Int?
-  var noStore = false
-  var noCache = false
-  var mustRevalidate = false
-  var mustUnderstand = false
-  /// Seconds.
-  var staleWhileRevalidate: Int?
-  /// Seconds.
-  var staleIfError: Int?
+/// RFC 9111, section 5.2; RFC 5861. Numbers are seconds.
+package struct CacheControl: Sendable, Equatable {
+  /// 0 if the number is invalid, as section 4.2.1 encourages.
+  package var maxAge: Int?
+  package var noStore = false
+  package var noCache = false
+  package var mustRevalidate = false
+  package var mustUnderstand = false
+  package var staleWhileRevalidate: Int?
+  package var staleIfError: Int?
 
-  init() {}
+  // For shared caches.
+  package var sharedMaxAge: Int?
+  package var isPublic = false
+  package var isPrivate = false
+  package var proxyRevalidate = false
+
+  // Of requests.
+  package var minFresh: Int?
+  /// The largest number without an argument: any age.
+  package var maxStale: Int?
+  package var onlyIfCached = false
+
+  package init() {}
 
   /// Parses the value of a header field; directives that are unknown, or not readable, are skipped.
-  init(_ text: String) {
+  package init(_ text: String) {
     var seen: Set<String> = []
     for (name, argument) in Self.directives(in: text) where seen.insert(name).inserted {
       // Of a directive that comes twice, the first one counts.
@@ -30,6 +39,14 @@ struct CacheControl: Sendable, Equatable {
       case "no-cache": noCache = true
       case "must-revalidate": mustRevalidate = true
       case "must-understand": mustUnderstand = true
+      case "s-maxage": sharedMaxAge = deltaSeconds(argument) ?? 0
+      case "public": isPublic = true
+      // With field names it concerns these fields only; not to share the response is safer.
+      case "private": isPrivate = true
+      case "proxy-revalidate": proxyRevalidate = true
+      case "min-fresh": minFresh = deltaSeconds(argument)
+      case "max-stale": maxStale = argument == nil ? limitedSeconds(.max) : deltaSeconds(argument)
+      case "only-if-cached": onlyIfCached = true
       case "stale-while-revalidate": staleWhileRevalidate = deltaSeconds(argument)
       case "stale-if-error": staleIfError = deltaSeconds(argument)
       default: break
@@ -38,7 +55,7 @@ struct CacheControl: Sendable, Equatable {
   }
 
   /// The directives, with lowercase names, and their arguments without quotation marks.
-  static func directives(in text: String) -> [(name: String, argument: String?)] {
+  package static func directives(in text: String) -> [(name: String, argument: String?)] {
     split(text).map { part in
       let pieces = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         .map { $0.trimmed }
@@ -74,7 +91,7 @@ struct CacheControl: Sendable, Equatable {
 /// A number of seconds in a header field (RFC 9111, section 1.2.2): digits only, and at most 2^31.
 ///
 /// Nil if the text is missing or anything else.
-func deltaSeconds(_ text: String?) -> Int? {
+package func deltaSeconds(_ text: String?) -> Int? {
   guard let text, !text.isEmpty, text.utf8.allSatisfy({ (48...57).contains($0) }) else {
     return nil
   }
@@ -82,11 +99,11 @@ func deltaSeconds(_ text: String?) -> Int? {
 }
 
 /// A number of seconds within 2^31 in each direction, so that sums of some do not overflow.
-func limitedSeconds(_ seconds: Int) -> Int { min(max(seconds, -1 << 31), 1 << 31) }
+package func limitedSeconds(_ seconds: Int) -> Int { min(max(seconds, -1 << 31), 1 << 31) }
 
 extension StringProtocol {
   /// The text without spaces and tabs at its ends.
-  var trimmed: String {
+  package var trimmed: String {
     let isBlank = { (character: Character) in character == " " || character == "\t" }
     return String(drop(while: isBlank).reversed().drop(while: isBlank).reversed())
   }

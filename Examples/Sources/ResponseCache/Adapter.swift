@@ -1,0 +1,53 @@
+import FlyingFox
+import Foundation
+import HTTPTypes
+
+// Requests and responses of FlyingFox as those of swift-http-types, and back.
+
+extension FlyingFox.HTTPRequest {
+  var standard: HTTPTypes.HTTPRequest {
+    HTTPTypes.HTTPRequest(
+      method: HTTPTypes.HTTPRequest.Method(rawValue: method.rawValue) ?? .get, scheme: "http",
+      authority: headers[.host], path: target.rawValue, headerFields: fields(headers))
+  }
+
+  /// The request with the header fields of another one.
+  func with(_ changed: HTTPTypes.HTTPRequest) -> FlyingFox.HTTPRequest {
+    var request = self
+    request.headers = headers(changed.headerFields)
+    return request
+  }
+}
+
+extension FlyingFox.HTTPResponse {
+  var standard: (HTTPTypes.HTTPResponse, Data) {
+    get async throws {
+      let status = HTTPTypes.HTTPResponse.Status(code: statusCode.code)
+      return (
+        HTTPTypes.HTTPResponse(status: status, headerFields: fields(headers)), try await bodyData
+      )
+    }
+  }
+
+  init(_ response: HTTPTypes.HTTPResponse, _ body: Data) {
+    self.init(
+      statusCode: HTTPStatusCode(response.status.code, phrase: response.status.reasonPhrase),
+      headers: headers(response.headerFields), body: body)
+  }
+}
+
+private func fields(_ headers: HTTPHeaders) -> HTTPFields {
+  var fields = HTTPFields()
+  for (header, value) in headers {
+    if let name = HTTPField.Name(header.rawValue) {
+      fields.append(HTTPField(name: name, value: value))
+    }
+  }
+  return fields
+}
+
+private func headers(_ fields: HTTPFields) -> HTTPHeaders {
+  var headers = HTTPHeaders()
+  for field in fields { headers.addValue(field.value, for: HTTPHeader(field.name.rawName)) }
+  return headers
+}

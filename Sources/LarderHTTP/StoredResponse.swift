@@ -1,0 +1,164 @@
+import Foundation
+import HTTPTypes
+import Larder
+
+/// What a ``ResponseCache`` keeps under a key.
+enum Stored: Codable, Sendable {
+  case response(StoredResponse)
+  /// The response depends on more than the URL: it is under another key.
+  case varies(Variants)
+}
+
+/// The header fields of requests by which the responses to a URL differ (RFC 9111, section 4.1).
+struct Variants: Codable, Sendable, Equatable {
+  /// In lower case, in alphabetical order.
+  let names: [String]
+  /// A random number, a part of each variant's key: once the list is removed or replaced, nobody
+  /// finds the old variants any more.
+  let generation: UInt64
+}
+
+/// A response, with what is needed to judge it later.
+struct StoredResponse: Codable, Sendable {
+  var status: Int
+  /// The names and values of its header fields, in turn.
+  var fields: [String]
+  var body: Data
+  /// The seconds between when the server made it and its arrival.
+  var age: Int
+  /// The seconds for which it is fresh, from when the server made it.
+  var freshness: Int
+
+  init(_ response: HTTPResponse, _ body: Data, age: Int = 0, freshness: Int = 0) {
+    status = response.status.code
+    fields = Self.endToEnd(response.headerFields).flatMap { [$0.name.rawName, $0.value] }
+    (self.body, self.age, self.freshness) = (body, age, freshness)
+  }
+
+  var headerFields: HTTPFields {
+    var result = HTTPFields()
+    for index in stride(from: 0, to: fields.count - 1, by: 2) {
+      guard let name = HTTPField.Name(fields[index]) else { continue }
+      result.append(HTTPField(name: name, value: fields[index + 1]))
+    }
+    return result
+  }
+
+  var response: HTTPResponse {
+    HTTPResponse(status: HTTPResponse.Status(code: status), headerFields: headerFields)
+  }
+
+  var control: CacheControl { CacheControl(headerFields[.cacheControl] ?? "") }
+
+  /// Whether it must not be used without the handler once it is stale (RFC 9111, sections 4.2.4 and
+  /// 5.2.2).
+  var mustBeValidated: Bool {
+    let control = control
+    return control.noCache || control.mustRevalidate || control.proxyRevalidate
+      || control.sharedMaxAge != nil
+  }
+
+  /// The header fields that ask the handler whether it is still right; empty if it cannot.
+  var condition: HTTPFields {
+    let fields = headerFields
+    var condition = HTTPFields()
+    condition[.ifNoneMatch] = fields[.eTag]
+    condition[.ifModifiedSince] = fields[.lastModified]
+    return condition
+  }
+
+  /// The response after one with status 304 has confirmed it (RFC 9111, section 3.2).
+  func updated(by confirmation: HTTPResponse) -> HTTPResponse {
+    var response = response
+    // They describe the body, which the confirmation does not have.
+    let kept: Set<HTTPField.Name> = [
+      .contentLength, .contentEncoding, .contentType, .contentRange, .eTag,
+    ]
+    let fields = Self.endToEnd(confirmation.headerFields).filter { !kept.contains($0.name) }
+    for name in Set(fields.map(\.name)) { response.headerFields[name] = nil }
+    for field in fields { response.headerFields.append(field) }
+    // An age is that of one response.
+    if confirmation.headerFields[.age] == nil { response.headerFields[.age] = nil }
+    return response
+  }
+
+  /// The fields that are not for one connection only (RFC 9110, section 7.6.1).
+  private static func endToEnd(_ fields: HTTPFields) -> [HTTPField] {
+    var dropped: Set = [
+      "connection", "keep-alive", "proxy-connection", "proxy-authenticate",
+      "proxy-authentication-info", "proxy-authorization", "te", "trailer", "transfer-encoding",
+      "upgrade",
+    ]
+    for name in fields[values: .connection].flatMap({ $0.split(separator: ",") }) {
+      dropped.insert(name.trimmed.lowercased())
+    }
+    return fields.filter { !dropped.contains($0.name.canonicalName) }
+  }
+}
+
+/// Whether a shared cache keeps a response, and how long it is fresh.
+///
+/// RFC 9111, sections 3 and 4.2. It is stricter in two things. A response without an explicit time
+/// of freshness is kept only if the handler can be asked about it each time; there is no heuristic.
+/// And a response that sets a cookie is not kept, whatever else it says.
+struct SharedStoring {
+  let age: Int
+  let freshness: Int
+  /// How long it is kept after that.
+  let stale: Int
+  /// The names in `Vary`, in lower case and alphabetical order.
+  let varies: [String]
+
+  /// The statuses that the cache understands: all final ones but 206 and 304.
+  private static let understood: Set = [
+    200, 203, 204, 300, 301, 302, 303, 307, 308, 404, 405, 410, 414, 421, 451, 501,
+  ]
+
+  /// - Returns: Nil if the response must not be kept.
+  init?(
+    _ response: HTTPResponse, _ body: Data, to request: HTTPRequest,
+    _ options: ResponseCache.Options, now: Date
+  ) {
+    let fields = response.headerFields
+    let control = CacheControl(fields[.cacheControl] ?? "")
+    let isForbidden =
+      control.noStore && !(control.mustUnderstand && Self.understood.contains(response.status.code))
+    guard Self.understood.contains(response.status.code), !isForbidden, !control.isPrivate,
+      fields[.setCookie] == nil, body.count <= options.maximumBodyBytes
+    else { return nil }
+    // Section 3.5.
+    let isShared = control.isPublic || control.mustRevalidate || control.sharedMaxAge != nil
+    if request.headerFields[.authorization] != nil, !isShared { return nil }
+    let names = Set(
+      fields[values: .vary].flatMap { $0.split(separator: ",") }.map { $0.trimmed.lowercased() })
+    guard !names.contains("*") else { return nil }
+    varies = names.filter { !$0.isEmpty }.sorted()
+
+    age = max(0, deltaSeconds(fields[.age]?.split(separator: ",").first?.trimmed) ?? 0)
+    let hasValidator = fields[.eTag] != nil || fields[.lastModified] != nil
+    let explicit = Self.freshness(fields, control, now: now)
+    guard explicit != nil || hasValidator && (control.isPublic || control.noCache) else {
+      return nil
+    }
+    freshness = control.noCache ? 0 : explicit ?? 0
+    let forValidation = hasValidator ? Int(options.keptForValidation.components.seconds) : 0
+    stale = max(control.staleWhileRevalidate ?? 0, control.staleIfError ?? 0, forValidation)
+    guard freshness > age || stale > 0 else { return nil }
+  }
+
+  /// Section 4.2.1.
+  private static func freshness(
+    _ fields: HTTPFields, _ control: CacheControl, now: Date
+  ) -> Int? {
+    if let seconds = control.sharedMaxAge ?? control.maxAge { return seconds }
+    guard let expires = fields[.expires] else { return nil }
+    guard let end = httpDate(expires) else { return 0 }
+    let date = fields[.date].flatMap(httpDate) ?? now
+    let seconds = end.timeIntervalSince(date).rounded(.down)
+    return max(0, limitedSeconds(Int(exactly: seconds) ?? 0))
+  }
+
+  var lifetime: Lifetime {
+    .fresh(for: .seconds(Double(max(0, freshness - age))), thenStaleFor: .seconds(Double(stale)))
+  }
+}
