@@ -22,6 +22,9 @@ let package = Package(
   ],
   targets: [
     .target(name: "ExampleSupport"),
+    .executableTarget(
+      name: "FeedScreen",
+      dependencies: larder + [.product(name: "LarderObservation", package: "larder")]),
     .executableTarget(name: "GettingStarted", dependencies: larder),
     .executableTarget(name: "ImageCache", dependencies: larder),
     .executableTarget(name: "OfflineFeed", dependencies: larder),

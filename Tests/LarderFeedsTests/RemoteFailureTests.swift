@@ -9,7 +9,7 @@ import Synchronization
 import Testing
 
 /// What a failure of the server says, so that a program can act on it.
-@Suite(.timeLimit(.minutes(2))) struct RemoteFailureTests {
+@Suite(.timeLimit(.minutes(10))) struct RemoteFailureTests {
   private func failure(of answer: Answer, _ client: some HTTPClient) async throws -> RemoteFailure?
   {
     try await withServer { server in

@@ -7,7 +7,7 @@ import LarderTesting
 import Testing
 
 /// The rules of a shared cache of HTTP responses, each with its source.
-@Suite(.timeLimit(.minutes(2))) struct ResponseCacheTests {
+@Suite(.timeLimit(.minutes(10))) struct ResponseCacheTests {
   /// A cache in front of a handler that a test scripts.
   final class Site: Sendable {
     let clock = ManualClock()

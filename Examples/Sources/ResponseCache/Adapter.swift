@@ -8,13 +8,13 @@ extension FlyingFox.HTTPRequest {
   var standard: HTTPTypes.HTTPRequest {
     HTTPTypes.HTTPRequest(
       method: HTTPTypes.HTTPRequest.Method(rawValue: method.rawValue) ?? .get, scheme: "http",
-      authority: headers[.host], path: target.rawValue, headerFields: fields(headers))
+      authority: headers[.host], path: target.rawValue, headerFields: standardFields(headers))
   }
 
   /// The request with the header fields of another one.
   func with(_ changed: HTTPTypes.HTTPRequest) -> FlyingFox.HTTPRequest {
     var request = self
-    request.headers = headers(changed.headerFields)
+    request.headers = foxHeaders(changed.headerFields)
     return request
   }
 }
@@ -24,7 +24,7 @@ extension FlyingFox.HTTPResponse {
     get async throws {
       let status = HTTPTypes.HTTPResponse.Status(code: statusCode.code)
       return (
-        HTTPTypes.HTTPResponse(status: status, headerFields: fields(headers)), try await bodyData
+        HTTPTypes.HTTPResponse(status: status, headerFields: standardFields(headers)), try await bodyData
       )
     }
   }
@@ -32,11 +32,11 @@ extension FlyingFox.HTTPResponse {
   init(_ response: HTTPTypes.HTTPResponse, _ body: Data) {
     self.init(
       statusCode: HTTPStatusCode(response.status.code, phrase: response.status.reasonPhrase),
-      headers: headers(response.headerFields), body: body)
+      headers: foxHeaders(response.headerFields), body: body)
   }
 }
 
-private func fields(_ headers: HTTPHeaders) -> HTTPFields {
+private func standardFields(_ headers: HTTPHeaders) -> HTTPFields {
   var fields = HTTPFields()
   for (header, value) in headers {
     if let name = HTTPField.Name(header.rawValue) {
@@ -46,7 +46,7 @@ private func fields(_ headers: HTTPHeaders) -> HTTPFields {
   return fields
 }
 
-private func headers(_ fields: HTTPFields) -> HTTPHeaders {
+private func foxHeaders(_ fields: HTTPFields) -> HTTPHeaders {
   var headers = HTTPHeaders()
   for field in fields { headers.addValue(field.value, for: HTTPHeader(field.name.rawName)) }
   return headers

@@ -7,7 +7,7 @@ import Testing
 @testable import Larder
 
 /// A value that views observe.
-@Suite(.timeLimit(.minutes(2))) @MainActor struct CachedValueTests {
+@Suite(.timeLimit(.minutes(10))) @MainActor struct CachedValueTests {
   /// Waits until a value is shown that fulfils a condition; each change is observed.
   private func wait(
     for value: CachedValue<String, Int>, until isMet: (LoadState<Int>) -> Bool

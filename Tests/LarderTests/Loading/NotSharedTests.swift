@@ -5,7 +5,7 @@ import Testing
 @testable import Larder
 
 /// Replies and errors for one caller alone, and sources that say when to ask again.
-@Suite(.timeLimit(.minutes(2))) struct NotSharedTests {
+@Suite(.timeLimit(.minutes(10))) struct NotSharedTests {
   struct Refused: Error, Equatable { let caller: Int }
 
   /// Lets callers of one key wait for one load; then each is to have called its own closure.

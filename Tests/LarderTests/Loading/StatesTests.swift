@@ -6,7 +6,7 @@ import Testing
 @testable import Larder
 
 /// What a screen shows of a key, state by state.
-@Suite(.timeLimit(.minutes(2))) struct StatesTests {
+@Suite(.timeLimit(.minutes(10))) struct StatesTests {
   typealias States = LoadStates<String, Int>.Iterator
 
   /// A state in words.
@@ -303,7 +303,7 @@ import Testing
     let numbers = try fixture.numbers()
     let store = fixture.store
     struct Refused: Error {}
-    for round in 0..<30 {
+    for round in 0..<8 * proofFactor {
       let last = Watched<LoadState<Int>>(.loading)
       let loops = (0..<4).map { _ in
         Task {
@@ -315,7 +315,7 @@ import Testing
       await withTaskGroup { group in
         for writer in 0..<6 {
           group.addTask { [store] in
-            for step in 0..<50 {
+            for step in 0..<20 {
               do {
                 switch (writer + step) % 6 {
                 case 0: try numbers.save(step, for: "a", tags: ["t"])
