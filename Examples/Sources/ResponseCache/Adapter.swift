@@ -22,10 +22,10 @@ extension FlyingFox.HTTPRequest {
 extension FlyingFox.HTTPResponse {
   var standard: (HTTPTypes.HTTPResponse, Data) {
     get async throws {
-      let status = HTTPTypes.HTTPResponse.Status(code: statusCode.code)
-      return (
-        HTTPTypes.HTTPResponse(status: status, headerFields: standardFields(headers)), try await bodyData
-      )
+      let response = HTTPTypes.HTTPResponse(
+        status: HTTPTypes.HTTPResponse.Status(code: statusCode.code),
+        headerFields: standardFields(headers))
+      return (response, try await bodyData)
     }
   }
 

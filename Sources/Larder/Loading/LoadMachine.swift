@@ -464,8 +464,8 @@ extension LoadMachine {
     guard let flight = flights[id] else { return }
     for (index, outcome) in zip(flight.loaded, outcomes) {
       let (place, part) = (Place(flight: id, member: index), flight.members[index].part)
-      if case .absent? = part.reply?.content, outcome.isDone, open[part.key] == place,
-        let span = flight.call.loading.absentFor
+      if case .absent(let own)? = part.reply?.content, outcome.isDone, open[part.key] == place,
+        let span = own ?? flight.call.loading.absentFor, span > .zero
       {
         flights[id]?.members[index].isRemembered = true
         forget(memos.set(.absent(part.ticket), of: part.key, until: moment.now + span.limited))

@@ -26,7 +26,8 @@ public struct LoadReply<Value: Sendable>: Sendable {
     case unsaved(Value)
     case notShared(Value)
     case unchanged(Lifetime?, Validator?)
-    case absent
+    /// With the time for which the cache remembers it; nil for that of the options.
+    case absent(Duration?)
   }
 
   let content: Content
@@ -98,7 +99,19 @@ public struct LoadReply<Value: Sendable>: Sendable {
   /// ```
   ///
   /// The calls return nil. See ``Loading/absentFor``.
-  public static var absent: LoadReply { LoadReply(content: .absent) }
+  public static var absent: LoadReply { LoadReply(content: .absent(nil)) }
+
+  /// As ``absent``, remembered for a time of its own.
+  ///
+  /// ```swift
+  /// if response.status == 410 { return .absent(for: .seconds(3600)) }
+  /// ```
+  ///
+  /// - Parameter span: In place of ``Loading/absentFor``; zero or less remembers nothing.
+  /// - Returns: The reply.
+  public static func absent(for span: Duration) -> LoadReply {
+    LoadReply(content: .absent(span))
+  }
 }
 
 /// An error for the caller alone whose closure threw it, such as that its session has ended.

@@ -1,3 +1,4 @@
+import Foundation
 import Synchronization
 
 /// What a screen shows of a key: the value, that it is being loaded, or why there is none.
@@ -56,7 +57,8 @@ public struct LoadStates<Key: CacheKey, Value: Sendable>: AsyncSequence, Sendabl
     var version: Version?
     /// The last state that was returned.
     var last: Shown?
-    /// Whether the shown value was invalidated, so that another one is to be loaded.
+    /// Whether the value was invalidated that is shown or is loaded, so that another one is to be
+    /// loaded.
     var isInvalidated = false
 
     init(_ states: LoadStates) {
@@ -101,6 +103,8 @@ extension LoadStates.Iterator {
   /// What two equal states have in common.
   struct Shown: Equatable {
     let version: Version?
+    /// A touch changes it, and keeps the version.
+    let savedAt: Date?
     let isStale: Bool
     let isLoading: Bool
   }
@@ -111,7 +115,9 @@ extension LoadStates.Iterator {
       last = nil
       return .failed(failure, shown)
     }
-    let now = Shown(version: version, isStale: shown?.isStale ?? false, isLoading: isLoading)
+    let now = Shown(
+      version: version, savedAt: shown?.savedAt, isStale: shown?.isStale ?? false,
+      isLoading: isLoading)
     if now == last, shown == nil || version != nil { return nil }
     last = now
     if let shown { return .value(shown.with(isRefreshing: isLoading)) }
@@ -156,9 +162,9 @@ extension LoadStates.Iterator {
       if news.wasOvertaken, !entry.isSaved, entry.saveFailure == nil {
         isToBeRead = true
       } else {
-        (shown, version) = (entry, nil)
+        (shown, version, isInvalidated) = (entry, nil, false)
       }
-    case .success(nil)?: (shown, version) = (nil, nil)
+    case .success(nil)?: (shown, version, isInvalidated) = (nil, nil, false)
     case .failure?, nil: break
     }
     if isToBeRead {
@@ -169,10 +175,12 @@ extension LoadStates.Iterator {
         (shown, version, isInvalidated) = (found.shown, found.version, false)
       } else {
         switch news.change {
-        case .invalidated?: isInvalidated = true
+        case .invalidated?:
+          isInvalidated = shown != nil || news.isCalling || news.outcome != nil
         // It is there, but has expired at once.
         case .set?: break
-        case .removed?, nil: if !isInvalidated { (shown, version) = (nil, nil) }
+        case .removed?: (shown, version, isInvalidated) = (nil, nil, false)
+        case nil: if !isInvalidated { (shown, version) = (nil, nil) }
         }
       }
     }
@@ -431,9 +439,9 @@ extension Cache {
   ///
   /// A state that nobody has asked for is replaced by the next one, so a slow loop skips states and
   /// always gets the last one. A value that was loaded and could not be saved is shown until the
-  /// next change. When the task of the loop is cancelled, the sequence ends, and its load is
-  /// cancelled unless others wait for it. The sequence ends, too, when the cache is dropped or the
-  /// store is closed.
+  /// next change. The loop keeps the store alive. When the task of the loop is cancelled, the
+  /// sequence ends, and its load is cancelled unless others wait for it. The sequence ends, too,
+  /// when the cache is dropped or the store is closed.
   ///
   /// - Parameters:
   ///   - key: Up to 64 KiB encoded; the only state of a longer one is its error.

@@ -86,39 +86,45 @@ extension Endpoint {
   /// declare are ignored.
   ///
   /// - Parameters:
-  ///   - remote: The payload's type, decoded with Foundation's defaults.
+  ///   - remote: The payload's type.
   ///   - url: As in ``init(url:map:)``.
+  ///   - decoder: Decodes the payloads, also several at a time; it must not be changed afterwards.
+  ///     One with Foundation's defaults by default.
   ///   - model: Returns the value of a payload.
   ///   - leftOut: Returns the number of a payload's items that its value leaves out, see
   ///     ``Loaded/leftOut``. 0 by default.
   /// - Returns: The endpoint.
   public static func json<Remote: Decodable & SendableMetatype>(
     _ remote: Remote.Type, at url: @escaping @Sendable (Input) -> URL,
+    decoder: JSONDecoder = JSONDecoder(),
     _ model: @escaping @Sendable (Remote) throws -> Value,
     leftOut: @escaping @Sendable (Remote) -> Int = { _ in 0 }
   ) -> Endpoint {
-    json(remote, request: { try HTTPRequest(get: url($0)) }, model, leftOut: leftOut)
+    json(
+      remote, request: { try HTTPRequest(get: url($0)) }, decoder: decoder, model, leftOut: leftOut)
   }
 
   /// Makes an endpoint from a request that accepts responses with status 200 and JSON.
   ///
   /// - Parameters:
-  ///   - remote: As in ``json(_:at:_:leftOut:)``.
+  ///   - remote: As in ``json(_:at:decoder:_:leftOut:)``.
   ///   - request: As in ``init(request:body:map:)``.
   ///   - body: As in ``init(request:body:map:)``.
-  ///   - model: As in ``json(_:at:_:leftOut:)``.
-  ///   - leftOut: As in ``json(_:at:_:leftOut:)``.
+  ///   - decoder: As in ``json(_:at:decoder:_:leftOut:)``.
+  ///   - model: As in ``json(_:at:decoder:_:leftOut:)``.
+  ///   - leftOut: As in ``json(_:at:decoder:_:leftOut:)``.
   /// - Returns: The endpoint.
   public static func json<Remote: Decodable & SendableMetatype>(
     _ remote: Remote.Type, request: @escaping @Sendable (Input) throws -> HTTPRequest,
     body: @escaping @Sendable (Input) -> Data = { _ in Data() },
+    decoder: JSONDecoder = JSONDecoder(),
     _ model: @escaping @Sendable (Remote) throws -> Value,
     leftOut: @escaping @Sendable (Remote) -> Int = { _ in 0 }
   ) -> Endpoint {
     Endpoint(
       request: request, body: body,
       mapped: { response, data in
-        let payload = try JSONDecoder().decode(Remote.self, from: accepted(response, data))
+        let payload = try decoder.decode(Remote.self, from: accepted(response, data))
         return (try model(payload), leftOut(payload))
       })
   }

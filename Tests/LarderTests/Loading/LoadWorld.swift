@@ -289,7 +289,8 @@ extension LoadWorld {
     if !isOvertaken {
       if case .absent = flight.reply.content {
         disk = .missing
-        if !flight.isCancelled, !flight.isClosed, loading.absentFor != nil { absentAt = now }
+        let isOpen = !flight.isCancelled && !flight.isClosed && !flight.isAlone
+        if isOpen, loading.absentFor != nil { absentAt = now }
       } else {
         disk = .fresh
       }

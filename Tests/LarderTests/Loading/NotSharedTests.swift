@@ -153,6 +153,27 @@ import Testing
     }
   }
 
+  @Test("A reply that there is nothing can say for how long.")
+  func absentFor() async throws {
+    let fixture = try LoadFixture()
+    defer { fixture.end() }
+    let numbers = try fixture.numbers { $0.absentFor = .seconds(60) }
+    for (span, wait) in [(600, 600), (5, 5), (0, 0), (-1, 0)] {
+      #expect(try await numbers.value(for: "a") { _ in .absent(for: .seconds(span)) } == nil)
+      if wait > 0 {
+        fixture.clock.advance(by: .seconds(wait - 1))
+        #expect(try await numbers.value(for: "a") { _ in .value(1) } == nil)
+        fixture.clock.advance(by: .seconds(1))
+      }
+      #expect(try await numbers.value(for: "a") { _ in .unsaved(1) } == 1)
+    }
+    #expect(try await numbers.value(for: "a") { _ in .absent } == nil)
+    fixture.clock.advance(by: .seconds(59))
+    #expect(try await numbers.value(for: "a") { _ in .value(1) } == nil)
+    fixture.clock.advance(by: .seconds(1))
+    #expect(try await numbers.value(for: "a") { _ in .value(1) } == 1)
+  }
+
   // MARK: Sources that say when to ask again
 
   struct Busy: RetryTimeError, Equatable { let retryAfter: Duration? }

@@ -180,6 +180,29 @@ import Testing
     await replies.value
   }
 
+  @Test("A load that an invalidation overtakes is repeated; where nothing is shown, none begins.")
+  func invalidatedLoad() async throws {
+    let fixture = try LoadFixture()
+    defer { fixture.end() }
+    let numbers = try fixture.numbers()
+    let source = Source()
+    // The cache has tags from here on.
+    try numbers.save(0, for: "b", tags: ["red"])
+    var states = numbers.states(for: "a", load: source.load).makeAsyncIterator()
+    #expect(await next(&states) == "loading")
+    await source.begun(1)
+    try fixture.store.invalidate(tag: "red")
+    source.reply([.success(.value(1, tags: ["red"])), .success(.value(2, tags: ["red"]))])
+    #expect(await next(&states) == "2")
+    #expect(source.begun == 2)
+    try numbers.remove("a")
+    #expect(await next(&states) == "absent")
+    try fixture.store.invalidate(tag: "red")
+    try numbers.save(3, for: "a")
+    #expect(await next(&states) == "3")
+    #expect(source.begun == 2)
+  }
+
   @Test("A save and a removal win over the load that is under way.")
   func overtaken() async throws {
     let fixture = try LoadFixture()
@@ -228,6 +251,62 @@ import Testing
       .makeAsyncIterator()
     #expect(await next(&states) == "loading")
     #expect(await next(&states) == "1")
+  }
+
+  @Test("On a full disk, and without one that can be read, what was loaded is shown.")
+  func hardship() async throws {
+    let faults = StoreFaults()
+    let store = Store.inMemory(faults: faults)
+    let numbers = try store.cache("n", of: Int.self)
+    let source = Source([.success(.value(1)), .success(.value(2))])
+    faults.isDiskFull = true
+    var states = numbers.states(for: "a", load: source.load).makeAsyncIterator()
+    #expect(await next(&states) == "loading")
+    guard case .value(let entry)? = await states.next() else {
+      Issue.record("no value")
+      return
+    }
+    #expect(entry.value == 1 && !entry.isSaved && entry.saveFailure == .diskFull)
+    faults.isDiskFull = false
+    try numbers.save(5, for: "a")
+    #expect(await next(&states) == "5")
+    faults.failsReads = true
+    try numbers.save(6, for: "a")
+    #expect(await next(&states).hasPrefix("failed"))
+    var others = numbers.states(for: "a", load: source.load).makeAsyncIterator()
+    #expect(await next(&others).hasPrefix("failed"))
+    faults.failsReads = false
+    try numbers.save(7, for: "a")
+    #expect(await next(&states) == "7")
+    #expect(await next(&others) == "7")
+    #expect(source.begun == 1)
+  }
+
+  @Test("Deletions that the store makes by itself leave what is shown; ranges, imports do not.")
+  func otherChanges() async throws {
+    let fixture = try LoadFixture()
+    defer { fixture.end() }
+    let numbers = try fixture.numbers()
+    try numbers.save(1, for: "a")
+    let source = Source()
+    var states = numbers.states(for: "a", load: source.load).makeAsyncIterator()
+    #expect(await next(&states) == "1")
+    fixture.clock.advance(by: .seconds(2000))
+    #expect(try fixture.store.sweep() == 1)
+    // It is still on the screen; the next save is the next state.
+    try numbers.save(2, for: "a")
+    #expect(await next(&states) == "2")
+    try numbers.remove(in: .all)
+    #expect(await next(&states) == "absent")
+    try fixture.store.write { batch in
+      batch.save(3, for: "a", in: numbers)
+      batch.save(4, for: "b", in: numbers)
+    }
+    #expect(await next(&states) == "3")
+    fixture.clock.advance(by: .seconds(1))
+    try numbers.touch("a")
+    #expect(await next(&states) == "3")
+    #expect(source.begun == 0)
   }
 
   @Test("A slow loop skips states, and gets the last one.")
