@@ -47,7 +47,7 @@ extension ResponseCache {
     switch entry?.value {
     case .varies(let variants)?: return .varies(variants)
     case .response(let stored)?:
-      let age = stored.age + Int(max(.zero, entry?.age ?? .zero).components.seconds)
+      let age = stored.age(after: entry?.age ?? .zero)
       switch use(of: stored, at: age, for: exchange.control) {
       case .asItIs: return answer(stored, age, "hit; ttl=\(stored.freshness - age)")
       case .andRefresh:
@@ -56,14 +56,12 @@ extension ResponseCache {
         return answer(stored, age, "hit; ttl=\(stored.freshness - age)")
       case .onceConfirmed(let why): reason = why
       }
-      loading.staleIfError =
-        stored.mustBeValidated
-        ? nil
-        : stored.control.staleIfError.map {
-          .seconds($0)
-        }
-      // It is fresh, and the request wants more.
-      if stored.freshness > age { (loading.maxAge, loading.staleIfError) = (.seconds(0), nil) }
+      if stored.freshness > age {
+        // It is fresh, and the request wants more.
+        loading.maxAge = .seconds(0)
+      } else if !stored.mustBeValidated {
+        loading.staleIfError = stored.control.staleIfError.map { .seconds($0) }
+      }
     case nil: break
     }
     if exchange.control.onlyIfCached {
@@ -129,7 +127,7 @@ extension ResponseCache {
     switch entry?.value {
     case .varies(let variants)?: return .varies(variants)
     case .response(let stored)?:
-      let age = stored.age + Int(max(.zero, entry?.age ?? .zero).components.seconds)
+      let age = stored.age(after: entry?.age ?? .zero)
       let isStale = entry?.isStale == true
       let note = isStale ? "hit; ttl=\(stored.freshness - age)" : "fwd=\(reason); collapsed"
       return answer(stored, age, note)
@@ -187,9 +185,7 @@ extension ResponseCache {
       throw NotShared(error)
     }
     (brought.response, brought.body) = (response, body)
-    if old != nil, loading.staleIfError != nil,
-      [500, 502, 503, 504].contains(response.status.code)
-    {
+    if old != nil, loading.staleIfError != nil, response.status.isServerError {
       note(brought)
       throw NotShared(ServerTrouble())
     }

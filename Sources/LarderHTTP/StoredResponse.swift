@@ -35,6 +35,9 @@ struct StoredResponse: Codable, Sendable {
     (self.body, self.age, self.freshness) = (body, age, freshness)
   }
 
+  /// Its age in seconds, some time after it was kept.
+  func age(after time: Duration) -> Int { age + Int(max(.zero, time).components.seconds) }
+
   var headerFields: HTTPFields {
     var result = HTTPFields()
     for index in stride(from: 0, to: fields.count - 1, by: 2) {
@@ -109,7 +112,7 @@ struct SharedStoring {
   /// The names in `Vary`, in lower case and alphabetical order.
   let varies: [String]
 
-  /// The statuses that the cache understands: all final ones but 206 and 304.
+  /// The statuses that the cache understands; 206 and 304 are parts of other responses.
   private static let understood: Set = [
     200, 203, 204, 300, 301, 302, 303, 307, 308, 404, 405, 410, 414, 421, 451, 501,
   ]
@@ -134,28 +137,17 @@ struct SharedStoring {
     guard !names.contains("*") else { return nil }
     varies = names.filter { !$0.isEmpty }.sorted()
 
-    age = max(0, deltaSeconds(fields[.age]?.split(separator: ",").first?.trimmed) ?? 0)
+    age = fields.ageOnArrival
     let hasValidator = fields[.eTag] != nil || fields[.lastModified] != nil
-    let explicit = Self.freshness(fields, control, now: now)
+    // Section 4.2.1.
+    let explicit = control.sharedMaxAge ?? control.maxAge ?? fields.secondsToExpiry(now: now)
     guard explicit != nil || hasValidator && (control.isPublic || control.noCache) else {
       return nil
     }
-    freshness = control.noCache ? 0 : explicit ?? 0
+    freshness = control.noCache ? 0 : max(0, explicit ?? 0)
     let forValidation = hasValidator ? Int(options.keptForValidation.components.seconds) : 0
     stale = max(control.staleWhileRevalidate ?? 0, control.staleIfError ?? 0, forValidation)
     guard freshness > age || stale > 0 else { return nil }
-  }
-
-  /// Section 4.2.1.
-  private static func freshness(
-    _ fields: HTTPFields, _ control: CacheControl, now: Date
-  ) -> Int? {
-    if let seconds = control.sharedMaxAge ?? control.maxAge { return seconds }
-    guard let expires = fields[.expires] else { return nil }
-    guard let end = httpDate(expires) else { return 0 }
-    let date = fields[.date].flatMap(httpDate) ?? now
-    let seconds = end.timeIntervalSince(date).rounded(.down)
-    return max(0, limitedSeconds(Int(exactly: seconds) ?? 0))
   }
 
   var lifetime: Lifetime {

@@ -444,6 +444,40 @@ import Testing
     #expect(try await large.callsForTwo() == 2)
   }
 
+  @Test("After a reopening the responses are there, with their ages and variants.")
+  func reopening() async throws {
+    let directory = TemporaryDirectory.place.appending(path: "larder-responses-\(UUID())")
+    defer {
+      do { try FileManager.default.removeItem(at: directory) } catch { Issue.record(error) }
+    }
+    var options = Store.Options()
+    let clock = ManualClock()
+    options.clock = clock
+    let calls = Watched(0)
+    for (language, made) in [("de", 1), ("de", 1), ("fr", 2), ("de", 2)] {
+      let store = try Store(at: directory, options: options)
+      let request = HTTPRequest(
+        method: .get, scheme: "http", authority: "shop.example", path: "/a",
+        headerFields: [.acceptLanguage: language])
+      let (response, body) = try await ResponseCache(in: store).respond(to: request) { _, _ in
+        let number = calls.change { calls in
+          calls += 1
+          return calls
+        }
+        let fields: HTTPFields = [.cacheControl: "max-age=60", .vary: "Accept-Language"]
+        return (HTTPResponse(status: .ok, headerFields: fields), Data("\(number)".utf8))
+      }
+      #expect(calls.read { $0 } == made)
+      #expect(String(decoding: body, as: UTF8.self) == (language == "de" ? "1" : "2"))
+      let seconds = Int(clock.now().timeIntervalSince(ManualClock.start))
+      if language == "de" {
+        #expect(response.headerFields[.age] == (seconds == 0 ? nil : "\(seconds)"))
+      }
+      clock.advance(by: .seconds(10))
+      try store.close()
+    }
+  }
+
   @Test("A store that fails fails no request that only reads.")
   func closedStore() async throws {
     let site = try Site()

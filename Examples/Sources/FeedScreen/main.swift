@@ -5,8 +5,8 @@ import LarderObservation
 import LarderTesting
 import Observation
 
-// A screen that shows a feed: what is there at once, then what is loaded, and a failure over the
-// old list. It is drawn again whenever its state changes, whoever has changed it.
+// A screen that shows a feed. It begins with the list in the cache, shows the new list once that is
+// loaded, and if loading fails, the error below the old list.
 
 struct Item: Codable, Sendable {
   var title: String

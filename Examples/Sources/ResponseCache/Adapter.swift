@@ -2,7 +2,7 @@ import FlyingFox
 import Foundation
 import HTTPTypes
 
-// Requests and responses of FlyingFox as those of swift-http-types, and back.
+// Converts requests and responses between FlyingFox and swift-http-types.
 
 extension FlyingFox.HTTPRequest {
   var standard: HTTPTypes.HTTPRequest {

@@ -295,7 +295,7 @@ struct FoundEntry: ~Copyable {
     }
   }
 
-  /// The entry, if it is fresh or stale; nil if there is none, or if it has expired.
+  /// The entry if it is fresh or stale; nil otherwise.
   func presentEntry<Value>(of core: CacheCore<Value>) throws(StoreError) -> Entry<Value>? {
     guard let record, freshness != .expired else { return nil }
     return try buffer.withBytes { bytes throws(StoreError) in

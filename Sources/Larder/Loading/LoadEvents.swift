@@ -12,7 +12,7 @@ extension LoadMachine {
     var ticket = WriteTicket()
     /// Whether the caller is a load itself.
     var isNested = false
-    /// Whether the load is for this caller alone: it joins none, and nobody joins it.
+    /// Whether the caller gets a flight of its own, which other callers do not join.
     var isAlone = false
     /// The number of times that tags were invalidated before the call.
     var epoch: UInt64 = 0

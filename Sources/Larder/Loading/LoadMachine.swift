@@ -22,7 +22,7 @@ import Foundation
 ///                         entry that its options allow, or the error.
 ///     the load replied    The replies are saved; what is not to be saved is returned.
 ///     it is not shared    The reply, or the error, is for the caller whose closure was called.
-///                         Each other waiter gets a flight of its own, which nobody joins.
+///                         Each other waiter then gets its own flight, which no caller joins.
 ///     the save ended      Each waiter gets the value, saved or not.
 ///     a waiter leaves     A flight without waiters is cancelled, unless it refreshes an entry in
 ///                         the background or is saving.
@@ -297,7 +297,7 @@ extension LoadMachine {
     shut(place)
   }
 
-  /// Answers the waiter whose closure was called; the others ask again, each alone.
+  /// Answers the waiter whose closure was called, and lets each of the others load for itself.
   private mutating func settleAlone(_ place: Place, _ answer: (Waiter) -> Answer) {
     let owner = flights[place.flight]?.members[place.member].owner
     for id in flights[place.flight]?.members[place.member].waiters.sorted() ?? []

@@ -7,8 +7,7 @@ import LarderHTTP
 ///
 /// Two things differ from the RFC. A response without a `max-age` and a valid `Expires` is fresh
 /// for the cache's lifetime, which begins when it is saved, in place of a heuristic. And the age of
-/// a response when it arrives is the number in its `Age` field: clocks of servers are not trusted
-/// to find an older age.
+/// a response when it arrives is the number in its `Age` field.
 struct StoringRule: Equatable {
   /// Whether the response may be saved.
   var isStorable = true
@@ -24,7 +23,7 @@ struct StoringRule: Equatable {
     mark = StoredMark(
       validator: fields[.eTag] ?? fields[.lastModified].flatMap { httpDate($0) == nil ? nil : $0 },
       maxAge: Self.maxAge(of: fields, control, now: now),
-      age: deltaSeconds(fields[.age]?.split(separator: ",").first?.trimmed) ?? 0,
+      age: fields.ageOnArrival,
       mustRevalidate: control.mustRevalidate || control.noCache,
       staleWhileRevalidate: control.staleWhileRevalidate, staleIfError: control.staleIfError)
     // A cache that understands the status ignores `no-store` beside `must-understand`.
@@ -49,13 +48,7 @@ struct StoringRule: Equatable {
   /// Seconds from when the server made a response to the end of its freshness, see ``StoredMark``.
   private static func maxAge(of fields: HTTPFields, _ control: CacheControl, now: Date) -> Int? {
     if control.noCache { return 0 }
-    if let maxAge = control.maxAge { return maxAge }
-    guard let expires = fields[.expires] else { return nil }
-    // An invalid date, such as 0, is in the past (section 5.3).
-    guard let end = httpDate(expires) else { return 0 }
-    let date = fields[.date].flatMap(httpDate) ?? now
-    let seconds = end.timeIntervalSince(date).rounded(.down)
-    return limitedSeconds(Int(exactly: seconds) ?? (seconds > 0 ? .max : .min))
+    return control.maxAge ?? fields.secondsToExpiry(now: now)
   }
 
   /// Whether the response is the same for all requests that this client sends for the URL.

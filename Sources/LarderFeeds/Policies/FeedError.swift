@@ -64,7 +64,7 @@ public struct RemoteFailure: Error, Sendable {
   /// Whether there was no reply, or one of a server or gateway in trouble: the failures for which
   /// RFC 5861 allows a stale response.
   var isServerError: Bool {
-    kind == .connectivity || [500, 502, 503, 504].contains(status)
+    kind == .connectivity || response?.status.isServerError == true
   }
 
   /// RFC 9110, section 10.2.3.
