@@ -29,6 +29,57 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: place.path).isEmpty)
   }
 
+  @Test("A store in a folder for caches is created with the folders above it, for its owner only.")
+  func inFolder() throws {
+    let place = try TemporaryDirectory()
+    let folder = URL(filePath: place.path("home/.cache"))
+    try Store.inFolder(folder, "shop/feeds", options: Store.Options()).close()
+    for path in ["home/.cache", "home/.cache/shop", "home/.cache/shop/feeds"] {
+      let attributes = try FileManager.default.attributesOfItem(atPath: place.path(path))
+      #expect(attributes[.posixPermissions] as? Int == 0o700, "\(path)")
+    }
+    #expect(try Store(at: URL(filePath: place.path("home/.cache/shop/feeds"))).cacheNames == [])
+  }
+
+  @Test("No folder is created above a store that is not, or whose name leads elsewhere.")
+  func inFolderRefused() throws {
+    let place = try TemporaryDirectory()
+    let folder = URL(filePath: place.path("cache"))
+    let long = String(repeating: "n", count: 256)
+    for name in ["", "/a", "a/", "a//b", ".", "..", "a/../../b", "a\0b", "a/\(long)"] {
+      #expect(
+        throwsStoreError(where: { if case .invalidArgument = $0 { true } else { false } }) {
+          try Store.inFolder(folder, name, options: Store.Options())
+        }, "\(name)")
+    }
+    var (existing, readOnly) = (Store.Options(), Store.Options())
+    existing.createIfMissing = false
+    readOnly.access = .readOnly
+    for options in [existing, readOnly] {
+      #expect(throwsIO { try Store.inFolder(folder, "a/b", options: options) })
+    }
+    #expect(try FileManager.default.contentsOfDirectory(atPath: place.path).isEmpty)
+    try Data().write(to: URL(filePath: place.path("file")))
+    #expect(throwsIO {
+      try Store.inFolder(URL(filePath: place.path("file")), "a/b", options: Store.Options())
+    })
+  }
+
+  @Test("The folder for caches is the user's.")
+  func inCaches() throws {
+    let name = "larder-tests-\(UUID().uuidString)"
+    let caches = try #require(
+      FileManager.default.urls(for: .cachesDirectory, in: .userDomainMask).first)
+    let directory = caches.appending(path: name)
+    defer { #expect(throws: Never.self) { try FileManager.default.removeItem(at: directory) } }
+    let store = try Store.inCaches("\(name)/store")
+    let other = directory.appending(path: "store")
+    #expect(throwsStoreError(where: { if case .locked = $0 { true } else { false } }) {
+      try Store(at: other)
+    })
+    try store.close()
+  }
+
   @Test("A directory is open once, whatever path names it.")
   func locked() throws {
     let place = try TemporaryDirectory()

@@ -36,6 +36,38 @@ import Testing
   }
 
   @Test(
+    "An entry's expiry date is the first date at which a lookup finds it expired.",
+    arguments: StoreKind.allCases)
+  func expiryDate(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let lifetime = Lifetime.fresh(for: .seconds(10), thenStaleFor: .seconds(5))
+    let savedAt = fixture.clock.now()
+    var numbers = try fixture.store.cache("n", of: Int.self, lifetime: lifetime)
+    try numbers.save(1, for: "plain")
+    try numbers.save(2, for: "own", lifetime: .fresh(for: .days(1, calendar: .current)))
+    try numbers.save(3, for: "endless", lifetime: .unlimited)
+    for _ in 0..<2 {
+      let endless = try #require(try numbers.entry(for: "endless"))
+      #expect(numbers.expiryDate(of: endless) == nil)
+      for key in ["plain", "own"] {
+        let entry = try #require(try numbers.entry(for: key))
+        let end = try #require(numbers.expiryDate(of: entry))
+        fixture.clock.set(end - 0.001)
+        #expect(try numbers.lookup(for: key).kind != "expired", "\(key)")
+        fixture.clock.set(end)
+        #expect(try numbers.lookup(for: key).kind == "expired", "\(key)")
+        fixture.clock.set(savedAt)
+      }
+      try fixture.reopen()
+      numbers = try fixture.store.cache("n", of: Int.self, lifetime: lifetime)
+    }
+    #expect(try numbers.touch("plain", lifetime: .hours(1)))
+    let touched = try #require(try numbers.entry(for: "plain"))
+    #expect(numbers.expiryDate(of: touched) == savedAt + 3600)
+  }
+
+  @Test(
     "A sweep deletes entries by their own lifetimes, and keeps the others.",
     arguments: StoreKind.allCases, [Lifetime.days(7), .unlimited, .seconds(1)])
   func sweep(kind: StoreKind, lifetime: Lifetime) throws {

@@ -55,6 +55,63 @@ extension Fixture {
     #expect(try numbers.entry(for: "a")?.tags == [])
   }
 
+  @Test("A scan finds the entries with a tag.", arguments: StoreKind.allCases)
+  func scan(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let words = try fixture.store.cache(
+      "w", of: String.self, lifetime: .seconds(10), coder: .json)
+    let long = String(repeating: "long ", count: 2000)
+    try words.save("1", for: "a", tags: ["x", "caf\u{e9}"])
+    try words.save(long, for: "b", tags: ["caf\u{e9}s", "xx"])
+    try words.save(long, for: "c", tags: ["cafe\u{301}", "y"])
+    try words.save("4", for: "d")
+    try words.save("5", for: "e", lifetime: .seconds(1), tags: ["x"])
+    fixture.clock.advance(by: .seconds(1))
+    func found(_ tag: String, in range: KeyRange<String> = .all) throws -> [String] {
+      var found: [String] = []
+      let entries = try words.entries(tagged: tag, in: range)
+      while let (key, entry) = try entries.next() {
+        #expect(try entry.get().tags.contains(tag.precomposedStringWithCanonicalMapping))
+        found.append(key)
+      }
+      let keys = try words.keys(tagged: tag, in: range, order: .descending)
+      var backwards: [String] = []
+      while let key = try keys.next() { backwards.append(key) }
+      #expect(backwards.reversed() == found)
+      return found
+    }
+    #expect(try found("cafe\u{301}") == ["a", "c"] && found("caf\u{e9}") == ["a", "c"])
+    #expect(try found("caf\u{e9}", in: .from("b")) == ["c"])
+    #expect(try found("x") == ["a"] && found("caf") == [] && found("X") == [])
+    try words.touch("c")
+    #expect(try found("y") == ["c"])
+    try fixture.store.invalidate(tag: "y")
+    #expect(try found("caf\u{e9}") == ["a"] && found("y") == [])
+    for tag in ["", String(repeating: "t", count: 65)] {
+      #expect(throws: StoreError.self) { try words.entries(tagged: tag) }
+      #expect(throws: StoreError.self) { try words.keys(tagged: tag) }
+    }
+  }
+
+  @Test("A scan for a tag returns a damaged entry, whose tags are unknown, as its error.")
+  func scanDamaged() throws {
+    let fixture = try Fixture(.disk)
+    defer { fixture.end() }
+    let words = try fixture.store.cache("w", of: String.self)
+    try words.save("1", for: "a", tags: ["x"])
+    try words.save("2", for: "b", tags: ["x"])
+    let (key, intact) = try #require(try fixture.rows(in: .records).first)
+    var value = intact
+    value[value.count - 1] ^= 1
+    try fixture.put(value, under: key)
+    let entries = try words.entries(tagged: "y")
+    let item = try #require(try entries.next())
+    #expect(item.key == "a")
+    #expect(throws: StoreError.self) { try item.entry.get() }
+    #expect(try entries.next() == nil)
+  }
+
   @Test(
     "A sweep deletes what an invalidation ended, and then forgets the tag.",
     arguments: StoreKind.allCases, [true, false])

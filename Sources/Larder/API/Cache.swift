@@ -1,4 +1,4 @@
-import Foundation
+public import Foundation
 
 /// A named, typed part of a store.
 ///
@@ -33,6 +33,24 @@ public struct Cache<Key: CacheKey, Value: Sendable>: Sendable {
   /// let page = try await pages.value(for: url, loading: loading) { try await download(url) }
   /// ```
   public var loading: Loading { core.loading }
+
+  /// The date from which on an entry is expired, by its own lifetime or the cache's.
+  ///
+  /// ```swift
+  /// if let entry = try sessions.entry(for: token), let end = sessions.expiryDate(of: entry) {
+  ///   response.headers["Expires"] = format(end)
+  /// }
+  /// ```
+  ///
+  /// It is computed when it is asked for: an entry has only what its record has, so that reads need
+  /// no calendar. A later save, touch or invalidation, and in a cache with ``Expiry/sliding`` a
+  /// read, may have changed it.
+  ///
+  /// - Parameter entry: An entry of this cache.
+  /// - Returns: The end of its fresh and stale time; nil if it never expires.
+  public func expiryDate(of entry: Entry<Value>) -> Date? {
+    (entry.lifetime ?? core.lifetime).expiry(from: entry.savedAt)
+  }
 
   /// The physical key of an entry.
   package func recordKey(of key: Key) throws(StoreError) -> RecordKey {

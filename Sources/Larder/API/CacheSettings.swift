@@ -76,17 +76,24 @@ extension CacheSettings {
 
 extension StoreError {
   /// The error for a cache that is already open with other settings.
+  ///
+  /// - Parameter differences: At least one; if there are several, each has a line.
   init(cacheIsOpen name: String, differingIn differences: [CacheSettings.Difference]) {
-    let current = differences.map { "\($0.name) \($0.current)" }.joined(separator: ", ")
-    var wanted = differences.map { "\($0.name) \($0.wanted)" }.joined(separator: ", ")
-    var same = "settings"
-    if differences.count == 1, let only = differences.first {
-      (wanted, same) = (only.wanted, only.name)
+    guard differences.count > 1 else {
+      let only = differences[0]
+      self = .invalidArgument(
+        """
+        cache "\(name)" is already open with \(only.name) \(only.current); this call asks for \
+        \(only.wanted). Open it with the same \(only.name), or close the store first.
+        """)
+      return
     }
+    let lines = differences.map { "  \($0.name): \($0.current), this call asks for \($0.wanted)" }
     self = .invalidArgument(
       """
-      cache "\(name)" is already open with \(current); this call asks for \(wanted). Open it with \
-      the same \(same), or close the store first.
+      cache "\(name)" is already open with other settings:
+      \(lines.joined(separator: "\n"))
+      Open it with the same settings, or close the store first.
       """)
   }
 }

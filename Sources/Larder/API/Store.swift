@@ -159,21 +159,6 @@ public final class Store: Sendable {
       recovery: recovery ?? engine.recovery.map(RecoveryReport.init))
   }
 
-  /// Makes a store in memory, which is freed with its last reference.
-  ///
-  /// ```swift
-  /// let store = Store.inMemory()   // for a test or a preview
-  /// ```
-  ///
-  /// It behaves like a store on disk. Applications use it when their directory cannot be opened.
-  ///
-  /// - Parameter options: See ``Options``; only the clock and the budget are used. A budget below 1
-  ///   is a programmer error and traps.
-  /// - Returns: An empty store.
-  public static func inMemory(options: Options = Options()) -> Store {
-    Store(inMemory: InMemoryEngine(), options: options)
-  }
-
   /// Makes a store in an engine in memory, which must be empty.
   package convenience init(inMemory engine: any StorageEngine, options: Options) {
     precondition(options.byteBudget ?? 1 >= 1, "a byteBudget below 1")

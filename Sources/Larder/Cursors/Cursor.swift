@@ -98,8 +98,35 @@ extension Cache {
   public func keys(
     in range: KeyRange<Key> = .all, order: ScanOrder = .ascending
   ) throws -> Cursor<Key> {
-    let walk = try RecordWalk(self, range, .fresh, order, readsPayloads: false)
-    return Cursor { () throws(StoreError) in
+    keys(of: try RecordWalk(self, range, .fresh, order, readsPayloads: false))
+  }
+
+  /// Scans the keys whose entries are fresh and have a tag.
+  ///
+  /// ```swift
+  /// let keys = try pages.keys(tagged: "shop 7")
+  /// while let key = try keys.next() { print(key) }
+  /// ```
+  ///
+  /// There is no index of tags: the scan reads the entries of the whole range. As in
+  /// ``keys(in:order:)``, keys of damaged entries, and of entries of a newer program, are included,
+  /// because their tags are unknown.
+  ///
+  /// - Parameters:
+  ///   - tag: A tag, 1 to 64 bytes of UTF-8; equal texts are one tag.
+  ///   - range: The range of keys; all keys by default.
+  ///   - order: The order of the keys; ascending by default.
+  /// - Returns: A cursor before the first key. It decodes no values.
+  /// - Throws: ``StoreError/invalidArgument(_:)`` if the tag is empty or too long,
+  ///   ``StoreError/io(_:)``, ``StoreError/closed``.
+  public func keys(
+    tagged tag: String, in range: KeyRange<Key> = .all, order: ScanOrder = .ascending
+  ) throws -> Cursor<Key> {
+    keys(of: try RecordWalk(self, range, .fresh, tagged: tag, order, readsPayloads: false))
+  }
+
+  private func keys(of walk: RecordWalk<Key, Value>) -> Cursor<Key> {
+    Cursor { () throws(StoreError) in
       try walk.next { _, _, _, _, _ throws(StoreError) in }?.key
     }
   }
@@ -145,7 +172,38 @@ extension Cache {
   public func entries(
     in range: KeyRange<Key> = .all, order: ScanOrder = .ascending
   ) throws -> Cursor<(key: Key, entry: Result<Entry<Value>, StoreError>)> {
-    let walk = try RecordWalk(self, range, .fresh, order)
+    entries(of: try RecordWalk(self, range, .fresh, order))
+  }
+
+  /// Scans the fresh entries that have a tag.
+  ///
+  /// ```swift
+  /// let entries = try pages.entries(tagged: "shop 7")
+  /// while let (key, entry) = try entries.next() {
+  ///   print(key, try entry.get().tags)
+  /// }
+  /// ```
+  ///
+  /// There is no index of tags: the scan reads the entries of the whole range, and decodes those
+  /// with the tag. An entry that cannot be read is returned as its error, as in
+  /// ``entries(in:order:)``, because its tags are unknown.
+  ///
+  /// - Parameters:
+  ///   - tag: A tag, 1 to 64 bytes of UTF-8; equal texts are one tag.
+  ///   - range: The range of keys; all keys by default.
+  ///   - order: The order of the keys; ascending by default.
+  /// - Returns: A cursor before the first entry.
+  /// - Throws: ``StoreError/invalidArgument(_:)`` if the tag is empty or too long,
+  ///   ``StoreError/io(_:)``, ``StoreError/closed``.
+  public func entries(
+    tagged tag: String, in range: KeyRange<Key> = .all, order: ScanOrder = .ascending
+  ) throws -> Cursor<(key: Key, entry: Result<Entry<Value>, StoreError>)> {
+    entries(of: try RecordWalk(self, range, .fresh, tagged: tag, order))
+  }
+
+  private func entries(
+    of walk: RecordWalk<Key, Value>
+  ) -> Cursor<(key: Key, entry: Result<Entry<Value>, StoreError>)> {
     let core = core
     return Cursor { () throws(StoreError) in
       try walk.next { record, _, bytes, recordKey, now throws(StoreError) in

@@ -8,14 +8,17 @@ final class RecordWalk<Key: CacheKey, Value: Sendable> {
   /// The generation of invalidated tags before the cursor was made.
   private let generation: UInt64
   private let states: EntryStates
+  /// The tag that records must have; nil for all records.
+  private let tag: [UInt8]?
   private let order: ScanOrder
 
   init(
-    _ cache: Cache<Key, Value>, _ range: KeyRange<Key>, _ states: EntryStates, _ order: ScanOrder,
-    readsPayloads: Bool = true
+    _ cache: Cache<Key, Value>, _ range: KeyRange<Key>, _ states: EntryStates,
+    tagged tag: String? = nil, _ order: ScanOrder, readsPayloads: Bool = true
   ) throws(StoreError) {
     self.cache = cache
     self.states = states
+    self.tag = try tag.map(Tags.bytes(of:))
     self.order = order
     let prefix = KeySpace.records.prefix(ofCache: try cache.core.usableID())
     prefixCount = prefix.count
@@ -25,9 +28,10 @@ final class RecordWalk<Key: CacheKey, Value: Sendable> {
     if order == .descending { try cursor.seekToEnd() }
   }
 
-  /// Moves to the next record that is in one of the states or unreadable; returns nil at the end.
+  /// Moves to the next record that is in one of the states and has the tag, or is unreadable;
+  /// returns nil at the end.
   ///
-  /// `read` is passed the records in one of the states.
+  /// `read` is passed the readable ones.
   func next<Part>(
     _ read: (
       Record, Freshness, RawSpan, _ recordKey: RawSpan, _ now: Date
@@ -41,7 +45,7 @@ final class RecordWalk<Key: CacheKey, Value: Sendable> {
           let now = cache.core.clock.now()
           guard !isOutdated(record) else { return try readAgain(recordKey, at: now, read) }
           let freshness = cache.core.lifetime.freshness(of: record, at: now)
-          guard states.contains(EntryStates(freshness)) else { return nil }
+          guard isWanted(record, freshness, in: bytes) else { return nil }
           return .success(try read(record, freshness, bytes, recordKey, now))
         } catch {
           return .failure(error)
@@ -51,6 +55,12 @@ final class RecordWalk<Key: CacheKey, Value: Sendable> {
       return (try key(), part)
     }
     return nil
+  }
+
+  private func isWanted(_ record: Record, _ freshness: Freshness, in bytes: RawSpan) -> Bool {
+    guard states.contains(EntryStates(freshness)) else { return false }
+    guard let tag else { return true }
+    return Tags(of: record, in: bytes)?.all.contains { $0.elementsEqual(tag) } == true
   }
 
   /// Whether a record may have been deleted because of a tag that was forgotten since.
@@ -69,9 +79,9 @@ final class RecordWalk<Key: CacheKey, Value: Sendable> {
       let record = try cache.core.record(under: key, into: &buffer)
     else { return nil }
     let freshness = cache.core.lifetime.freshness(of: record, at: now)
-    guard states.contains(EntryStates(freshness)) else { return nil }
     return try buffer.withBytes { bytes throws(StoreError) in
-      .success(try read(record, freshness, bytes, recordKey, now))
+      guard isWanted(record, freshness, in: bytes) else { return nil }
+      return .success(try read(record, freshness, bytes, recordKey, now))
     }
   }
 
