@@ -73,6 +73,8 @@ final class Specimen {
     options.advanced.separatedValueBytes = separatedValueBytes
     // So that sizes are the same with segments and without.
     options.compression = false
+    // So that sizes do not depend on how often it was closed.
+    options.sweepInterval = nil
     return try Store(at: URL(filePath: path), options: options)
   }
 

@@ -32,6 +32,7 @@ import Testing
       case 0..<22:
         try cache.save(step, for: key)
         model.entries[key] = (step, clock.now())
+        model.hasSaved = true
       case 22..<27:
         #expect(try cache.touch(key) == (model.entries[key] != nil), place)
         model.entries[key]?.savedAt = clock.now()
@@ -44,12 +45,12 @@ import Testing
       case 63..<83:
         let (isAllowed, isCertain) = model.sweepReads(clock, isNew: false)
         fixture.timer?.fire()
-        let gone = try takeMissing(from: &model, cache, place)
+        let gone = try takeMissing(from: &model, cache, at: clock.now(), place)
         #expect(isAllowed || gone.isEmpty, place)
         #expect(!isCertain || model.due(at: clock.now()).isEmpty, place)
       case 83..<89:
         let swept = try fixture.store.sweep()
-        #expect(try takeMissing(from: &model, cache, place).count == swept, place)
+        #expect(try takeMissing(from: &model, cache, at: clock.now(), place).count == swept, place)
         #expect(model.due(at: clock.now()).isEmpty, place)
         guard clock.now().timeIntervalSinceReferenceDate.isFinite else { continue }
         #expect(try fixture.disagreement(at: clock.now()) == nil, place)
@@ -59,9 +60,14 @@ import Testing
         for key in expired { model.entries[key] = nil }
       case 92..<96: try fixture.store.migrate(cache)
       default:
+        let date = kind.isOnDisk ? model.close(at: clock.now()) : nil
         try fixture.reopen()
         cache = try open(fixture, Self.coders.randomElement(using: &random) ?? .binary)
         model.sweepReads(clock, isNew: true)
+        if let date {
+          _ = try takeMissing(from: &model, cache, at: date, place)
+          #expect(model.due(at: date).isEmpty, place)
+        }
       }
       try expectSame(cache, model, clock.now(), place)
     }
@@ -74,13 +80,14 @@ import Testing
       coder: coder)
   }
 
-  /// Removes the entries that a sweep deleted from the model; all of them must have expired.
+  /// Removes the entries from the model that a sweep by `date` deleted; all of them must have
+  /// expired by then.
   ///
   /// An entry may be deleted before it must be, through an earlier note of its key.
   private func takeMissing(
-    from model: inout Model, _ cache: Cache<String, Int>, _ place: Comment
+    from model: inout Model, _ cache: Cache<String, Int>, at date: Date, _ place: Comment
   ) throws -> Set<String> {
-    let expired = model.expired(at: cache.store.context.clock.now())
+    let expired = model.expired(at: date)
     let gone = Set(try model.entries.keys.filter { try cache.lookup(for: $0).kind == "missing" })
     #expect(gone.isSubset(of: expired), place)
     for key in gone { model.entries[key] = nil }
@@ -121,6 +128,21 @@ private struct Model {
   /// The uptimes, in seconds, at which background sweeps read the clock since the store was opened,
   /// and how far the date was ahead of the uptime.
   private var readings: [(uptime: Double, offset: Double)] = []
+  var hasSaved = false
+  /// The date at which the store was closed that the next closing may sweep by.
+  private var closingDate: Date?
+
+  /// Notes that the store is closed; returns the date that this sweeps by.
+  mutating func close(at now: Date) -> Date? {
+    guard now.timeIntervalSinceReferenceDate.isFinite else { return nil }
+    let last = closingDate
+    if let last, now >= last, now.timeIntervalSince(last) < 600 { return nil }
+    if hasSaved {
+      closingDate = Date(
+        timeIntervalSinceReferenceDate: now.timeIntervalSinceReferenceDate.rounded(.down))
+    }
+    return last.flatMap { $0 <= now ? $0 : nil }
+  }
 
   func kind(of key: String, at now: Date) -> String {
     guard let savedAt = entries[key]?.savedAt else { return "missing" }

@@ -103,6 +103,8 @@ final class Fixture {
     options.advanced.separatedValueBytes = kind == .segments ? 1 : nil
     options.byteBudget = byteBudget
     options.clock = clock
+    // Tests that are not about such sweeps count what they find.
+    options.sweepInterval = nil
     if let timer {
       options.sweepInterval = .seconds(60)
       options.sweepTrigger = timer.trigger

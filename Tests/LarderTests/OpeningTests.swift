@@ -60,9 +60,10 @@ import Testing
     }
     #expect(try FileManager.default.contentsOfDirectory(atPath: place.path).isEmpty)
     try Data().write(to: URL(filePath: place.path("file")))
-    #expect(throwsIO {
-      try Store.inFolder(URL(filePath: place.path("file")), "a/b", options: Store.Options())
-    })
+    #expect(
+      throwsIO {
+        try Store.inFolder(URL(filePath: place.path("file")), "a/b", options: Store.Options())
+      })
   }
 
   @Test("The folder for caches is the user's.")
@@ -74,9 +75,10 @@ import Testing
     defer { #expect(throws: Never.self) { try FileManager.default.removeItem(at: directory) } }
     let store = try Store.inCaches("\(name)/store")
     let other = directory.appending(path: "store")
-    #expect(throwsStoreError(where: { if case .locked = $0 { true } else { false } }) {
-      try Store(at: other)
-    })
+    #expect(
+      throwsStoreError(where: { if case .locked = $0 { true } else { false } }) {
+        try Store(at: other)
+      })
     try store.close()
   }
 

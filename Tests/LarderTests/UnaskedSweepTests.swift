@@ -121,8 +121,12 @@ import Testing
     let timer = HandTimer()
     var options = Store.Options()
     options.sweepTrigger = timer.trigger
+    options.sweepInterval = nil
     _ = try Store(engine: InMemoryEngine(), options: options, origin: .memory)
     #expect(timer.interval == nil)
+    options.sweepInterval = Store.Options().sweepInterval
+    _ = try Store(engine: InMemoryEngine(), options: options, origin: .memory)
+    #expect(timer.interval == .seconds(3600))
     for interval in [.milliseconds(999), .seconds(-1), .seconds(31_536_001)] as [Duration] {
       options.sweepInterval = interval
       #expect {

@@ -81,8 +81,8 @@ for _ in 1...6 {
 try check("laptop", laptop, isLoggedIn: true)
 try check("phone", phone, isLoggedIn: false)
 
-// Expired sessions are hidden at once. A sweep deletes them from the disk. A server sets
-// `options.sweepInterval` instead, and sweeps in the background.
+// Expired sessions are hidden at once. A sweep deletes them from the disk. A server need not call
+// it: the store sweeps in the background, see `options.sweepInterval`.
 var deleted = try store.sweep()
 print("The sweep deleted \(deleted) sessions: the phone's and the desk's.")
 expect(deleted == 2, "two sessions have expired")

@@ -65,21 +65,24 @@ extension Store {
     /// for each entry with a short key.
     public var byteBudget: Int?
 
-    /// The interval between sweeps in the background; a sweep deletes expired entries.
+    /// The interval between the sweeps that nobody asks for; a sweep deletes expired entries.
     ///
     /// ```swift
     /// var options = Store.Options()
-    /// options.sweepInterval = .seconds(3600)
+    /// options.sweepInterval = nil   // only `sweep()` and `validate()` delete expired entries
     /// ```
     ///
-    /// The default is nil: entries are deleted only when ``Store/sweep()`` or
-    /// ``Cache/validate(maxAge:)`` is called. Otherwise 1 second to 31,536,000 seconds, a year.
+    /// The default is an hour; 1 second to 31,536,000 seconds, a year, are allowed. With nil,
+    /// expired entries are deleted only when ``Store/sweep()`` or ``Cache/validate(maxAge:)`` is
+    /// called.
     ///
     /// A sweep in the background runs on its own thread and deletes at most about 10,000 entries.
     /// Within ten minutes after the store was opened or the date was changed, it deletes nothing,
-    /// because a deletion for a wrong date cannot be undone. A store in memory is not swept in the
-    /// background.
-    public var sweepInterval: Duration?
+    /// because a deletion for a wrong date cannot be undone. For programs that do not run for so
+    /// long, ``Store/close()`` deletes as much, once an interval, of what had expired when the
+    /// store was closed an interval ago or earlier. A store in memory is swept only when that is
+    /// asked for.
+    public var sweepInterval: Duration? = .seconds(3600)
 
     /// Triggers the sweeps in the background.
     ///

@@ -38,8 +38,8 @@ extension Store {
       guard isAllowed, name != ".", name != ".." else {
         throw StoreError.invalidArgument(
           """
-          "\(String(name).escapedForTerminal)" is not a name of a folder: 1 to 255 bytes, without a \
-          NUL, and not . or ..
+          "\(String(name).escapedForTerminal)" is not a name of a folder: 1 to 255 bytes, without \
+          a NUL, and not . or ..
           """)
       }
     }

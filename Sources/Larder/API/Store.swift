@@ -175,10 +175,11 @@ public final class Store: Sendable {
   /// }
   /// ```
   ///
-  /// Afterwards every call on the store, its caches and open cursors throws ``StoreError/closed``.
-  /// Closing a closed store does nothing. A store that is not closed is closed when its last
-  /// reference goes; caches and cursors hold references. Work that ``run(_:)`` has not begun yet
-  /// still runs.
+  /// Before that, entries are swept that had expired at an earlier closing, see
+  /// ``Options/sweepInterval``. Afterwards every call on the store, its caches and open cursors
+  /// throws ``StoreError/closed``. Closing a closed store does nothing. A store that is not closed
+  /// is closed when its last reference goes, and does not sweep then; caches and cursors hold
+  /// references. Work that ``run(_:)`` has not begun yet still runs.
   ///
   /// - Throws: ``StoreError/io(_:)`` if the system reports a failure; the store is closed
   ///   nevertheless.
@@ -191,7 +192,8 @@ public final class Store: Sendable {
     context.loads.close()
     threads.endIdle()
     defer { releaseMemory() }
-    context.closeNotes()
+    let isMarkNew = sweepAtClosing()
+    context.closeNotes(isMarkNew: isMarkNew)
     try context.engine.close()
   }
 }

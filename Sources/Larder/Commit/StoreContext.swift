@@ -32,6 +32,7 @@ final class StoreContext: Sendable {
   /// The size in bytes from which on a payload is compressed; `Int.max` for none.
   let compressedFrom: Int
   private let durability: Durability
+  let sweepInterval: Duration?
 
   init(_ engine: any StorageEngine, options: Store.Options, origin: Origin) {
     self.engine = engine
@@ -40,6 +41,7 @@ final class StoreContext: Sendable {
     log = StoreLog(options)
     memory = origin == .memory ? nil : StoreMemory(limit: options.memoryBytes)
     durability = options.durability
+    sweepInterval = options.sweepInterval
     (loadTimer, random) = (options.loadTimer, options.random)
     isReadOnly = options.access == .readOnly
     compressedFrom = origin == .memory ? .max : options.compressedFrom
@@ -190,6 +192,9 @@ extension StoreContext {
     }
   }
 
+  /// Whether the store has files to which it may write, and is open.
+  var isSweepable: Bool { !isReadOnly && origin == .disk && engine.isUp }
+
   /// Puts all notes in memory into packs.
   func writeNotes(closing: Bool = false) throws(StoreError) {
     notes.requestPacks(closing: closing)
@@ -231,11 +236,15 @@ extension StoreContext {
   /// Puts all notes into packs before the store is closed, so that the next opening needs no scan.
   ///
   /// If that fails, the next opening needs one.
-  func closeNotes() {
-    guard !isReadOnly, origin == .disk, engine.isUp else { return }
+  ///
+  /// - Parameter isMarkNew: Whether the mark is to be written in any case.
+  func closeNotes(isMarkNew: Bool = false) {
+    guard isSweepable else { return }
     do throws(StoreError) {
       // Other threads may write until the engine is closed.
-      for _ in 0..<3 where !notes.isClosed { try writeNotes(closing: true) }
+      for attempt in 0..<3 where !notes.isClosed || isMarkNew && attempt == 0 {
+        try writeNotes(closing: true)
+      }
     } catch {
       return
     }

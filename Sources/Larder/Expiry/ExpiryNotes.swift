@@ -36,6 +36,9 @@ package final class ExpiryNotes: Sendable {
     var nextNumber: UInt64 = 0
     /// Whether no record has a greater sequence.
     var isClosed = false
+    /// The date up to which entries may be swept at a closing, in seconds since the reference date:
+    /// one at which the store was closed; nil before the first.
+    var closingDate: Int64?
   }
 
   fileprivate struct Bucket: Hashable, Comparable {
@@ -150,20 +153,25 @@ extension ExpiryNotes {
 
 extension ExpiryNotes.Mark {
   init?(_ value: [UInt8]) {
-    guard let body = Metadata.body(of: value, under: Metadata.notes), body.count == 17 else {
-      return nil
-    }
+    guard let body = Metadata.body(of: value, under: Metadata.notes),
+      body.count == 17 || body.count == 25
+    else { return nil }
     noted = body.withUnsafeBytes { UInt64(littleEndian: $0.loadUnaligned(as: UInt64.self)) }
     nextNumber = body.withUnsafeBytes {
       UInt64(littleEndian: $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
     }
     isClosed = body[16] == 1
+    guard body.count == 25 else { return }
+    closingDate = body.withUnsafeBytes {
+      Int64(littleEndian: $0.loadUnaligned(fromByteOffset: 17, as: Int64.self))
+    }
   }
 
   func put(in rows: inout WriteBatch) {
     var body = withUnsafeBytes(of: noted.littleEndian, Array.init)
     body += withUnsafeBytes(of: nextNumber.littleEndian, Array.init)
     body.append(isClosed ? 1 : 0)
+    if let closingDate { body += withUnsafeBytes(of: closingDate.littleEndian, Array.init) }
     rows.putMetadata(body, under: Metadata.notes)
   }
 }
@@ -435,6 +443,26 @@ extension ExpiryNotes {
   /// Whether the mark on disk says that no record follows the packs, or nothing was written since
   /// the opening.
   var isClosed: Bool { state.withLock { $0.markOnDisk.map(\.isClosed) ?? ($0.last == 0) } }
+
+  /// The date up to which entries may be swept at a closing; nil before the first closing.
+  var closingDate: Date? {
+    state.withLock { $0.mark.closingDate }.map { Date(timeIntervalSinceReferenceDate: Double($0)) }
+  }
+
+  /// Lets the next write put another date into the mark.
+  ///
+  /// - Returns: False if the date is beyond 64 bits of seconds, or if the store has never had a
+  ///   record: then nothing changes.
+  func setClosingDate(_ date: Date) -> Bool {
+    guard let seconds = Int64(exactly: date.timeIntervalSinceReferenceDate.rounded(.down)) else {
+      return false
+    }
+    return state.withLock { state in
+      guard state.mark != Mark() || state.last > 0 || !state.isComplete else { return false }
+      state.mark.closingDate = seconds
+      return true
+    }
+  }
 
   /// The number for a pack of a write that the caller makes.
   ///

@@ -66,4 +66,31 @@ extension Store {
       }
     }
   }
+
+  /// Sweeps a bounded number of slices before the store is closed, if the last such sweep was an
+  /// interval ago.
+  ///
+  /// Programs that run for less than an interval are swept by this alone. A deletion cannot be
+  /// undone, so it does not trust the present date, but one at which the store was closed before:
+  /// a wrong date must be there at two closings, an interval apart, to delete an entry.
+  ///
+  /// - Returns: Whether the mark of the notes is to be written with another date.
+  func sweepAtClosing() -> Bool {
+    guard let interval = context.sweepInterval, context.isSweepable else { return false }
+    let now = context.clock.now()
+    guard now.timeIntervalSinceReferenceDate.isFinite else { return false }
+    let last = context.notes.closingDate
+    if let last, now >= last {
+      let passed = now.timeIntervalSince(last)
+      guard passed >= max(interval.inSeconds, ClockWatch.steadySeconds) else { return false }
+      withSweeperIfAvailable { sweeper in
+        do throws(StoreError) {
+          try sweeper.sweep(self, at: last, asked: false)
+        } catch {
+          // The store is closed nevertheless. The rest is swept at a later closing.
+        }
+      }
+    }
+    return context.notes.setClosingDate(now)
+  }
 }

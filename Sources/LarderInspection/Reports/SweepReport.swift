@@ -30,6 +30,7 @@ extension Inspection {
     var options = Store.Options()
     options.createIfMissing = false
     options.clock = StandingClock(date: now)
+    options.sweepInterval = nil
     let count: Int
     do {
       let store = try Store(at: URL(filePath: path, directoryHint: .isDirectory), options: options)
