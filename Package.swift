@@ -17,13 +17,16 @@ let package = Package(
   traits: [
     .trait(name: "Logging", description: "Logs what a store's operator should know to swift-log."),
     .trait(name: "Metrics", description: "Sends the counts of a store to swift-metrics, too."),
+    .trait(
+      name: "Tracing", description: "Makes a span of swift-distributed-tracing for each load."),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
-    // Used only with the traits `Logging` and `Metrics`. Without them, users never resolve these.
+    // Used only with the traits of their names. Without them, users never resolve these.
     .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
     .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+    .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
     // Used only by the tests' server. No product depends on it, so users never resolve it.
     .package(url: "https://github.com/swhitty/FlyingFox", from: "0.27.1"),
   ],
@@ -39,6 +42,9 @@ let package = Package(
         .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Logging"])),
         .product(
           name: "CoreMetrics", package: "swift-metrics", condition: .when(traits: ["Metrics"])),
+        .product(
+          name: "Tracing", package: "swift-distributed-tracing",
+          condition: .when(traits: ["Tracing"])),
       ]),
     .target(
       name: "LarderHTTP",

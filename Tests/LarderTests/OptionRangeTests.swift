@@ -34,6 +34,7 @@ import Testing
 
   static let rows: [Row] = [
     .integer("byteBudget", 1...Int.max) { $0.byteBudget = $1 },
+    .integer("diskBudget", (4 << 20)...Int.max) { $0.diskBudget = $1 },
     .integer("writeBufferBytes", (64 << 10)...(1 << 30)) { $0.writeBufferBytes = $1 },
     .integer("blockCacheBytes", 0...Int.max) { $0.blockCacheBytes = $1 },
     .integer("blockBytes", (1 << 10)...(4 << 20)) { $0.advanced.blockBytes = $1 },

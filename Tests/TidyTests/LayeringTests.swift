@@ -123,7 +123,7 @@ enum Layers {
   /// Every target may import Foundation and the other system modules.
   static let table: [String: Set<String>] = [
     "CLarder": [],
-    "Larder": ["CLarder", "CoreMetrics", "Logging"],
+    "Larder": ["CLarder", "CoreMetrics", "Logging", "Tracing"],
     "LarderHTTP": ["Larder", "HTTPTypes", "HTTPTypesFoundation"],
     "LarderFeeds": ["Larder", "LarderHTTP", "HTTPTypes", "HTTPTypesFoundation"],
     "LarderObservation": ["Larder"],

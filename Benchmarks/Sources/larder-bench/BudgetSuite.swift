@@ -31,6 +31,7 @@ struct BudgetSuite {
   func run(_ print: (String) -> Void) throws {
     try fill(print)
     try readByZipf(print)
+    for valueBytes in [400, 20_000] { try keepFiles(ofValuesOf: valueBytes, print) }
   }
 
   private func payload(_ number: Int) -> Data { payloads[number % payloads.count] }
@@ -104,6 +105,52 @@ struct BudgetSuite {
 
   private func share(_ bytes: Int) -> String {
     String(format: "%.3f", Double(bytes) / Double(budget))
+  }
+
+  // MARK: - Files
+
+  /// Saves several times a budget of the files, and measures the files regularly.
+  private func keepFiles(ofValuesOf count: Int, _ print: (String) -> Void) throws {
+    let total = records * Self.valueBytes / count
+    var random = WorkloadRandom(seed: Scale.seed)
+    // Some of these bytes for each value: random, and new in each block and segment.
+    let noise = (0..<(8 << 20)).map { _ in UInt8.random(in: 0...255, using: &random) }
+    var results: [(perSave: Duration, most: Int, last: Int, statistics: DiskStatistics)] = []
+    for diskBudget in [nil, budget] {
+      let name = "files"
+      let directory = workspace.directory(name)
+      var options = Store.Options.withoutMemory
+      options.diskBudget = diskBudget
+      let store = try Store(at: directory, options: options)
+      let cache = try store.cache("c", of: Data.self, keyedBy: Int.self, coder: .bytes)
+      var (time, most) = (Duration.zero, 0)
+      for part in 0..<400 {
+        let numbers = (part * total / 400)..<((part + 1) * total / 400)
+        time += try ContinuousClock().measure {
+          for number in numbers {
+            let place = (number * 7919) % (noise.count - count)
+            try cache.save(Data(noise[place..<(place + count)]), for: number)
+          }
+        }
+        most = max(most, try diskBytes(in: directory))
+      }
+      let last = try diskBytes(in: directory)
+      results.append((time / total, most, last, store.statistics.disk))
+      try store.close()
+      try workspace.remove(name)
+    }
+    let (without, with) = (results[0], results[1])
+    print(
+      String(
+        format: """
+
+          files under a budget of %d bytes, %d values of %d bytes: at most %@ of the budget, at \
+          the end %@; %d compactions, %d evictions; %d ns per save, %d without (%.2f), whose files \
+          have %@
+          """, budget, total, count, share(with.most), share(with.last),
+        with.statistics.compactions, with.statistics.evictions,
+        Int(with.perSave / .nanoseconds(1)), Int(without.perSave / .nanoseconds(1)),
+        with.perSave / without.perSave, share(without.last)))
   }
 
   // MARK: - Reading

@@ -62,6 +62,16 @@ extension Store {
     try context.engine.checkOpen()
     var report = CompactionReport()
     report.bytesBefore = try context.engine.storedBytes()
+    guard try compactFiles(while: proceed) else { throw CancellationError() }
+    report.bytesAfter = try context.engine.storedBytes()
+    _ = proceed(1)
+    return report
+  }
+
+  /// Gives back all room; returns false once `proceed` does.
+  func compactFiles(
+    while proceed: (_ fraction: Double) -> Bool
+  ) throws(StoreError) -> Bool {
     try reclaimAll()
     var isCancelled = !proceed(0)
     let ranges = try rangesOfCaches()
@@ -75,10 +85,7 @@ extension Store {
         return !isCancelled
       }
     }
-    if isCancelled { throw CancellationError() }
-    report.bytesAfter = try context.engine.storedBytes()
-    _ = proceed(1)
-    return report
+    return !isCancelled
   }
 
   /// The whole store as ranges that begin with a cache, at most ``mostRanges``.

@@ -33,8 +33,8 @@ extension Store {
     /// Whether the store is opened for writing, or for reading only.
     ///
     /// The default is ``Access/readWrite``. With ``Access/readOnly``, opening a missing store
-    /// throws ``StoreError/io(_:)``, and ``onDamage``, ``byteBudget`` and ``sweepInterval`` have no
-    /// effect.
+    /// throws ``StoreError/io(_:)``, and ``onDamage``, ``byteBudget``, ``diskBudget`` and
+    /// ``sweepInterval`` have no effect.
     public var access = Access.readWrite
 
     /// How opening handles a damaged store.
@@ -64,6 +64,27 @@ extension Store {
     /// counted. Once something was evicted, the order of eviction takes 40 to 50 bytes of memory
     /// for each entry with a short key.
     public var byteBudget: Int?
+
+    /// The most bytes that the store's files should take.
+    ///
+    /// ```swift
+    /// var options = Store.Options()
+    /// options.diskBudget = 512 << 20   // files, not entries
+    /// let store = try Store(at: directory, options: options)
+    /// ```
+    ///
+    /// The default is nil, no limit; otherwise at least 4 MiB. Files take more room than the
+    /// entries in them: values that were overwritten or removed stay until LevelDB compacts its
+    /// tables, or a segment is collected. Before the files take all of the budget, a thread in the
+    /// background makes them smaller: it collects segments, compacts, and if that is not enough,
+    /// evicts entries of all caches, as ``byteBudget`` does. No save is refused, but while saves
+    /// are faster than that, each waits up to a tenth of a second. ``Statistics/disk`` tells what
+    /// was done; see <doc:Budgets> for what it costs.
+    ///
+    /// Entries are counted as for ``byteBudget``, and a store can have both. The write buffer,
+    /// table files and segments are a sixteenth of the budget at most. It has no effect on a store
+    /// in memory, nor with ``Access/readOnly``.
+    public var diskBudget: Int?
 
     /// The interval between the sweeps that nobody asks for; a sweep deletes expired entries.
     ///
@@ -242,6 +263,9 @@ extension Store.Options {
     if let byteBudget, byteBudget < 1 {
       throw .invalidArgument("byteBudget is \(byteBudget), outside 1 to \(Int.max)")
     }
+    if let diskBudget, diskBudget < 4 << 20 {
+      throw .invalidArgument("diskBudget is \(diskBudget), outside 4194304 to \(Int.max)")
+    }
     if memoryBytes < 0 {
       throw .invalidArgument("memoryBytes is \(memoryBytes), outside 0 to \(Int.max)")
     }
@@ -271,6 +295,12 @@ extension Store.Options {
     options.blockBytes = advanced.blockBytes
     options.maxFileBytes = advanced.maxFileBytes
     options.maxOpenFiles = advanced.maxOpenFiles
+    if let diskBudget, diskBudget > 0 {
+      let part = diskBudget / 16
+      options.writeBufferBytes = min(options.writeBufferBytes, max(part, 64 << 10))
+      options.maxFileBytes = min(options.maxFileBytes, max(part, 1 << 20))
+      options.segmentBytes = min(options.segmentBytes, max(part, 64 << 10))
+    }
     return options
   }
 }

@@ -34,6 +34,7 @@ public final class Store: Sendable {
   private let registry: Mutex<Registry>
   private let openCaches: OpenCaches
   private let sweeper = Mutex(Sweeper())
+  private let isClosing = Atomic<Bool>(false)
   /// Ends the timers of the store.
   private let endTimers = Mutex<[@Sendable () -> Void]>([])
   #if canImport(Darwin)
@@ -60,6 +61,7 @@ public final class Store: Sendable {
     #endif
     // A thread that still writes would hold the directory for a moment.
     for cache in openCaches.all.values { cache.slides?.waitUntilIdle() }
+    context.diskBudget?.end()
     threads.endIdle()
     context.engine.endBackgroundWork()
     context.closeNotes()
@@ -81,6 +83,8 @@ public final class Store: Sendable {
     guard access == .readWrite else { return }
     try withRegistry { registry throws(StoreError) in try context.budgets.resume(registry) }
     reclaim(atOpen: true)
+    endTimers.withLock { $0.append(sendGauges(by: options.statisticsTrigger)) }
+    context.diskBudget?.begin { [weak self] in self?.keepDiskBudget() }
     if let interval = options.sweepInterval {
       sweepInBackground(every: interval, by: options.sweepTrigger)
     }
@@ -189,10 +193,14 @@ public final class Store: Sendable {
       context.activity.close()
     }
     stopTimers()
+    sendGauges()
+    context.diskBudget?.end()
     context.loads.close()
     threads.endIdle()
     defer { releaseMemory() }
-    let isMarkNew = sweepAtClosing()
+    // Once: the clock may call this again.
+    let isFirst = !isClosing.exchange(true, ordering: .relaxed)
+    let isMarkNew = isFirst && sweepAtClosing()
     context.closeNotes(isMarkNew: isMarkNew)
     try context.engine.close()
   }

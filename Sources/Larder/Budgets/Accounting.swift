@@ -92,10 +92,13 @@ extension Accounting.Account: @unchecked Sendable {}
 
 extension Accounting {
   /// Adds a budget of `limit` bytes; returns its index in the list.
-  func addBudget(_ limit: Int) -> Int {
+  ///
+  /// `expected` is the number of bytes from which on entries are evicted, if that is not the limit.
+  func addBudget(_ limit: Int, expecting expected: Int? = nil) -> Int {
     smallestLimit.min(limit, ordering: .relaxed)
     return state.withLock { state in
-      state.budgets.append(Budget(limit: limit, queue: EvictionQueue(limit: limit)))
+      let queue = EvictionQueue(limit: expected ?? limit)
+      state.budgets.append(Budget(limit: limit, queue: queue))
       return state.budgets.count - 1
     }
   }

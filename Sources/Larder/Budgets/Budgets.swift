@@ -10,9 +10,26 @@ final class Budgets: Sendable {
   /// Held by the thread that evicts.
   private let turn = Mutex(())
 
-  /// - Parameter storeLimit: The budget of the store, in bytes; nil if it has none.
-  init(storeLimit: Int?) {
-    whole = storeLimit.map { [accounting] in (accounting.addBudget($0), RecentReads(budget: $0)) }
+  /// - Parameters:
+  ///   - storeLimit: The budget of the store, in bytes; nil if it has none.
+  ///   - diskBudget: The budget of its files; nil if it has none. Entries are counted for it, too.
+  init(storeLimit: Int?, diskBudget: Int?) {
+    let expected = [storeLimit, diskBudget].compactMap(\.self).min()
+    whole = expected.map { [accounting] expected in
+      (
+        accounting.addBudget(storeLimit ?? .max, expecting: expected),
+        RecentReads(budget: expected)
+      )
+    }
+  }
+
+  /// The bytes of the entries of all caches; 0 if the store has no budget.
+  var bytesOfStore: Int { whole.map { accounting.used(of: $0.budget) } ?? 0 }
+
+  /// What evicts until the entries of all caches have `limit` bytes; nil without a budget of the
+  /// store.
+  func shortage(ofStoreAbove limit: Int) -> Shortage? {
+    whole.map { Shortage(budget: $0.budget, limit: limit, growth: 0, excess: 0) }
   }
 
   /// Whether a budget is the store's, and not a cache's.
@@ -71,7 +88,7 @@ extension Budgets {
       accounting.close([registration.id])
       return
     }
-    let own = cache.byteBudget.map(accounting.addBudget)
+    let own = cache.byteBudget.map { accounting.addBudget($0) }
     let counted = CountedCache(
       name: cache.name, id: registration.id, lifetime: registration.lifetime,
       recentReads: cache.recentReads, budgets: [whole?.budget, own].compactMap(\.self),

@@ -17,6 +17,8 @@ final class StoreContext: Sendable {
   let counts = StoreCounts()
   let log: StoreLog
   let budgets: Budgets
+  /// The budget of the store's files; nil if they have none.
+  let diskBudget: DiskBudget?
   let invalidatedTags = InvalidatedTags()
   let notes = ExpiryNotes()
   /// The scan for notes that has begun.
@@ -32,6 +34,8 @@ final class StoreContext: Sendable {
   /// The size in bytes from which on a payload is compressed; `Int.max` for none.
   let compressedFrom: Int
   private let durability: Durability
+  /// What the store is called in metrics: the name of its directory.
+  let name: String
   let sweepInterval: Duration?
 
   init(_ engine: any StorageEngine, options: Store.Options, origin: Origin) {
@@ -41,11 +45,19 @@ final class StoreContext: Sendable {
     log = StoreLog(options)
     memory = origin == .memory ? nil : StoreMemory(limit: options.memoryBytes)
     durability = options.durability
+    let path = (engine as? LevelDBEngine)?.path
+    name = path.map { String($0.split(separator: "/").last ?? "/") } ?? "memory"
     sweepInterval = options.sweepInterval
     (loadTimer, random) = (options.loadTimer, options.random)
     isReadOnly = options.access == .readOnly
     compressedFrom = origin == .memory ? .max : options.compressedFrom
-    budgets = Budgets(storeLimit: options.access == .readOnly ? nil : options.byteBudget)
+    let mayWrite = options.access == .readWrite
+    let diskLimit = mayWrite && origin == .disk ? options.diskBudget : nil
+    diskBudget = diskLimit.map { [activity] in
+      DiskBudget($0, tableBytes: options.engineOptions.maxFileBytes, activity)
+    }
+    budgets = Budgets(
+      storeLimit: mayWrite ? options.byteBudget : nil, diskBudget: diskLimit)
   }
 }
 
@@ -176,7 +188,18 @@ extension StoreContext {
   ) throws(StoreError) -> Commit {
     guard !write.isEmpty else { return Commit(sequence: 0) }
     let isSynced = (durability ?? self.durability) == .powerLoss
-    let commit = try apply(&write, synced: isSynced, at: now)
+    let byteCount = write.bytes.count
+    let commit =
+      if isSynced {
+        try counts.syncedCommits.measure { () throws(StoreError) in
+          try apply(&write, synced: true, at: now)
+        }
+      } else {
+        try counts.commits.measure { () throws(StoreError) in
+          try apply(&write, synced: false, at: now)
+        }
+      }
+    diskBudget?.noteWrite(of: byteCount, mayWait: !write.freesRoom)
     if notes.takeScanRequest() { makeNotesAnew() }
     return commit
   }
@@ -273,6 +296,12 @@ extension StoreContext {
         guard try makeRoom(for: shortage, at: now ?? clock.now()) else { throw error }
       }
     }
+  }
+
+  /// Evicts until the entries of all caches have `limit` bytes at most.
+  func evict(upTo limit: Int) throws(StoreError) {
+    guard let shortage = budgets.shortage(ofStoreAbove: limit) else { return }
+    _ = try makeRoom(for: shortage, at: clock.now())
   }
 
   /// Evicts until the room that a write was short of is there; returns whether it is.

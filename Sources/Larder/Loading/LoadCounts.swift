@@ -2,6 +2,7 @@
 struct LoadCounts: ~Copyable, Sendable {
   let loads: EventCount
   let nanoseconds: EventCount
+  let times: EventTimes
   let failures: EventCount
   let refreshes: EventCount
   let joins: EventCount
@@ -11,6 +12,7 @@ struct LoadCounts: ~Copyable, Sendable {
   init(of cache: (String, String)) {
     loads = EventCount("larder_loads_total", [cache])
     nanoseconds = EventCount("larder_load_nanoseconds_total", [cache])
+    times = EventTimes("larder_load_duration_seconds", [cache])
     failures = EventCount("larder_load_failures_total", [cache])
     refreshes = EventCount("larder_load_refreshes_total", [cache])
     joins = EventCount("larder_load_joins_total", [cache])

@@ -477,14 +477,18 @@ extension Loads {
       flight.id, Set(flight.members.map(\.part.key)), of: ObjectIdentifier(self))
     state.withLock { $0.machine.flights[flight.id]?.chain = chain }
     do {
-      replies = try await LoadChain.$current.withValue(chain) { try await call.load(needs) }
+      replies = try await LoadChain.$current.withValue(chain) {
+        try await inSpan(flight) { try await call.load(needs) }
+      }
     } catch {
       failure = error
     }
     chain.end()
     let time = clock.uptime() - start
     call.core.context.log.loaded(parts.count, of: call.core.name, in: time, failure: failure)
-    cacheCounts.loads.nanoseconds.add(max(0, time.limited.wholeNanoseconds))
+    let nanoseconds = max(0, time.limited.wholeNanoseconds)
+    cacheCounts.loads.nanoseconds.add(nanoseconds)
+    cacheCounts.loads.times.add(nanoseconds: nanoseconds)
     var isFinal = failure is CancellationError || failure is NotShared
     if failure == nil, replies.count != parts.count {
       isFinal = true
@@ -500,11 +504,5 @@ extension Loads {
     } else {
       handle(.replied(flight: flight.id, replies))
     }
-  }
-}
-
-extension Duration {
-  fileprivate var wholeNanoseconds: Int {
-    Int(components.seconds) * 1_000_000_000 + Int(components.attoseconds / 1_000_000_000)
   }
 }

@@ -31,6 +31,8 @@ enum ReadOutcome: String {
 /// open, the counts continue when the cache is opened.
 final class StoreCounts: Sendable {
   let sweeps = EventCount("larder_sweeps_total", [])
+  let commits = EventTimes("larder_commit_duration_seconds", [("durability", "processCrash")])
+  let syncedCommits = EventTimes("larder_commit_duration_seconds", [("durability", "powerLoss")])
   private let caches = Mutex<[CacheName: CacheCounts]>([:])
 
   func ofCache(_ name: String) -> CacheCounts {
@@ -226,5 +228,43 @@ struct EventCount: ~Copyable, Sendable {
     #if Metrics
       counter.increment(by: amount)
     #endif
+  }
+}
+
+/// The times that events took, for swift-metrics with the package trait `Metrics`.
+struct EventTimes: ~Copyable, Sendable {
+  #if Metrics
+    private let timer: Timer
+
+    init(_ label: String, _ dimensions: [(String, String)]) {
+      timer = Timer(label: label, dimensions: dimensions)
+    }
+  #else
+    init(_ label: String, _ dimensions: [(String, String)]) {}
+  #endif
+
+  func add(nanoseconds: Int) {
+    #if Metrics
+      timer.recordNanoseconds(nanoseconds)
+    #endif
+  }
+
+  /// Runs `body`, and adds its time unless it throws.
+  @inline(__always) func measure<R, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {
+    #if Metrics
+      // Not the store's clock, which may call the store: the caller may hold a lock.
+      let start = SystemClock().uptime()
+      let result = try body()
+      add(nanoseconds: (SystemClock().uptime() - start).wholeNanoseconds)
+      return result
+    #else
+      try body()
+    #endif
+  }
+}
+
+extension Duration {
+  var wholeNanoseconds: Int {
+    Int(components.seconds) * 1_000_000_000 + Int(components.attoseconds / 1_000_000_000)
   }
 }

@@ -21,6 +21,8 @@ public struct Statistics: Sendable, Hashable, Codable {
   public var memory = MemoryStatistics()
   /// The segments, which hold large values; see <doc:LargeValues>.
   public var segments = SegmentStatistics()
+  /// What ``Store/Options/diskBudget`` has led to; zeros without one.
+  public var disk = DiskStatistics()
 
   init() {}
 }
@@ -140,6 +142,7 @@ extension Store {
     statistics.sweeps = context.counts.sweeps.value
     statistics.mayHaveBacklog = mayHaveBacklog
     if let memory = context.memory { statistics.memory = memory.statistics }
+    if let budget = context.diskBudget { statistics.disk = budget.statistics }
     let totals = context.engine.segmentTotals
     statistics.segments.count = totals.segments
     statistics.segments.byteCount = totals.byteCount

@@ -42,7 +42,9 @@ import Testing
     }
 
     // Other tests of the process have caches of their own.
-    let counted = counts(of: metrics).filter { !$0.0.contains("cache=logged") }
+    let counted = counts(of: metrics).filter {
+      $0.0.contains("cache=cache") || !$0.0.contains("cache=")
+    }
     let statistics = try #require(store.statistics.caches["cache"])
     #expect(statistics.deletions.sweeps.entries == 2)
     #expect(statistics.deletions.validations.entries == 1)
@@ -99,8 +101,34 @@ import Testing
       $0.0 == "larder_reads_total cache=resident outcome=fresh"
     }
     #expect(fresh?.1 == 3)
+    let held = store.statistics.memory
+    #expect(held.entries == 1)
+    let synced = times("larder_commit_duration_seconds", "powerLoss", in: metrics)
+    try cache.save(2, for: "b", durability: .powerLoss)
     try store.close()
+    let name = directory.lastPathComponent
+    #expect(gauge("larder_memory_entries", of: name, in: metrics) == [0, 1])
+    #expect(gauge("larder_memory_bytes", of: name, in: metrics) == [0, Double(held.bytes)])
+    let files = gauge("larder_file_bytes", of: name, in: metrics)
+    #expect(files.count == 2 && files[0] > 0 && files[1] > files[0])
+    #expect(times("larder_commit_duration_seconds", "processCrash", in: metrics) > 10)
+    #expect(times("larder_commit_duration_seconds", "powerLoss", in: metrics) == synced + 1)
+    #expect(times("larder_load_duration_seconds", "cache", in: metrics) == 2)
     try FileManager.default.removeItem(at: directory)
+  }
+
+  /// The values of a store's gauge, one after another.
+  private func gauge(_ label: String, of store: String, in metrics: TestMetrics) -> [Double] {
+    metrics.recorders.filter { recorder in
+      recorder.label == label && recorder.dimensions.contains { $0 == ("store", store) }
+    }.flatMap(\.values)
+  }
+
+  /// The number of times that a timer with a dimension of this value has recorded.
+  private func times(_ label: String, _ dimension: String, in metrics: TestMetrics) -> Int {
+    metrics.timers.filter { timer in
+      timer.label == label && timer.dimensions.contains { $0.1 == dimension }
+    }.reduce(0) { $0 + $1.values.count }
   }
 
   private func counts(of metrics: TestMetrics) -> [(String, Int)] {

@@ -1,0 +1,40 @@
+#if Metrics
+  import CoreMetrics
+
+  extension Store {
+    /// The time between two measurements.
+    private static var gaugeInterval: Duration { .seconds(10) }
+
+    /// Sends what the store holds to swift-metrics: now, and at an interval from now on.
+    ///
+    /// - Returns: A closure that ends it.
+    func sendGauges(by trigger: IntervalTimer) -> @Sendable () -> Void {
+      sendGauges()
+      return trigger(Self.gaugeInterval) { [weak self] in self?.sendGauges() }
+    }
+
+    func sendGauges() {
+      let statistics = statistics
+      send("larder_memory_bytes", statistics.memory.bytes)
+      send("larder_memory_entries", statistics.memory.entries)
+      do throws(StoreError) {
+        send("larder_file_bytes", try context.engine.storedBytes())
+      } catch {
+        // The gauge keeps its value; calls that meet the same failure throw it.
+      }
+      for (name, cache) in statistics.caches {
+        if let bytes = cache.heldBytes { send("larder_held_bytes", bytes, ("cache", name)) }
+      }
+    }
+
+    private func send(_ label: String, _ value: Int, _ dimensions: (String, String)...) {
+      Gauge(label: label, dimensions: [("store", context.name)] + dimensions).record(value)
+    }
+  }
+#else
+  extension Store {
+    func sendGauges(by trigger: IntervalTimer) -> @Sendable () -> Void { {} }
+
+    func sendGauges() {}
+  }
+#endif
