@@ -54,6 +54,10 @@ import Testing
     try store.invalidate(tag: "ended")
     try cache.save(["e"], for: "after", tags: ["ended"])
     try cache.save(Array(repeating: "long", count: 5000), for: "large")
+    let sliding = try store.cache(
+      "sliding", of: Int.self, lifetime: .seconds(160), expiry: .sliding(upTo: .seconds(500.1)))
+    try sliding.save(1, for: "slides until a date")
+    try sliding.update("slides until a date") { $0 = 2 }
     for seconds in [-0.0, 0.1, 1e-300, -1e12, 1e18, .infinity] {
       clock.set(Date(timeIntervalSinceReferenceDate: seconds))
       try cache.save(["f"], for: "date \(seconds)")

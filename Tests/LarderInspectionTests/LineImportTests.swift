@@ -18,6 +18,7 @@ import Testing
       + "\"lifetime\":{\"fresh\":{\"unlimited\":true},\"stale\":{\"seconds\":0}}}}",
     "{\"cache\":\"t\",\"key\":\"k\",\"savedAtBits\":\"0x41c0000000000000\",\"coder\":\"bytes\","
       + "\"payloadSchemaVersion\":1,\"validator\":\"QQ==\",\"tags\":[\"x\"],"
+      + "\"slidesUntilBits\":\"0x41c0000000000001\","
       + "\"lifetime\":{\"fresh\":1,\"stale\":null},\"payload\":\"QUJD\"}",
     "{\"cache\":\"n\",\"key\":\"7\",\"savedAt\":\"2024-02-29T12:30:00.5Z\",\"coder\":\"json\","
       + "\"payloadSchemaVersion\":1,\"payload\":\"WzFd\"}",
@@ -57,6 +58,7 @@ import Testing
     (5, "QUJD", "===="), (5, "QUJD", "QQ="), (5, "QUJD", "QR=="), (5, "QUJD", "QU JD"),
     (5, "QUJD", "QUJD===="), (5, "QUJD", "QUJ-"), (5, "QQ==", "===="), (5, "QQ==", "QR=="),
     // Dates
+    (5, "0x41c0000000000001", "0x41c000000000000"), (5, "\"0x41c0000000000001\"", "null"),
     (5, "0x41c0000000000000", "0x+1c0000000000000"),
     (5, "0x41c0000000000000", "0x-000000000000001"),
     (5, "0x41c0000000000000", "0x41c000000000000"), (5, "0x41c0000000000000", "0X41c0000000000000"),

@@ -55,8 +55,7 @@ struct PowerLossHistory {
     defer { disk.releaseBackground() }
     open = try OpenStore(on: disk, clock: clock, schema: 1, threshold: threshold)
     for operation in script.operations { try run(operation) }
-    background.finish()
-    try open.store.close()
+    try close()
   }
 
   /// Opens the store that a crash left, and reads all of it.
@@ -233,9 +232,11 @@ struct PowerLossHistory {
     if contents[name]?.isEmpty == true { contents[name] = nil }
   }
 
+  /// Closes the store, whose last write may fill a log.
+  private mutating func close() throws { try background.letRun { try open.store.close() } }
+
   private mutating func reopen(schema: Int) throws {
-    background.finish()
-    try open.store.close()
+    try close()
     open = try OpenStore(on: disk, clock: clock, schema: schema, threshold: threshold)
   }
 
@@ -352,6 +353,8 @@ struct OpenStore {
     engine = try LevelDBEngine(at: "/store", options: engineOptions)
     var options = Store.Options()
     options.clock = clock
+    // The scripts sweep, and expect that a reopening does not.
+    options.sweepInterval = nil
     let store = try Store(engine: engine, options: options, origin: .disk)
     self.store = store
     caches = try Self.names.indices.map { try Self.cache($0, of: store, schema: schema) }

@@ -31,6 +31,21 @@ import Testing
     }
   }
 
+  @Test("A lifetime of spans is checked.")
+  func lifetimes() throws {
+    #expect(try Lifetime(.seconds(90)) == .seconds(90))
+    #expect(
+      try Lifetime(.milliseconds(500), thenStaleFor: .seconds(60))
+        == .fresh(for: .seconds(0.5), thenStaleFor: .minutes(1)))
+    for (fresh, stale) in [(-1, 0), (0, -1)] {
+      #expect {
+        try Lifetime(.seconds(fresh), thenStaleFor: .seconds(stale))
+      } throws: { error in
+        if case StoreError.invalidArgument = error { true } else { false }
+      }
+    }
+  }
+
   @Test("Ages of entries with dates of any kind do not trap.")
   func ages() throws {
     let clock = ManualClock()

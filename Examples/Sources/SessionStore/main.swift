@@ -19,7 +19,8 @@ struct Sessions {
     self.store = store
     // Reading a session restarts its lifetime.
     cache = try store.cache(
-      "sessions", of: Session.self, keyedBy: UUID.self, lifetime: .minutes(30), expiry: .sliding)
+      "sessions", of: Session.self, keyedBy: UUID.self, lifetime: .minutes(30),
+      expiry: .sliding(upTo: .hours(12)))
   }
 
   /// Starts a session and returns its token, for a cookie.

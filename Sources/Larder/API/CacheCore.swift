@@ -65,6 +65,8 @@ final class CacheCore<Value: Sendable>: OpenCache {
   let recentReads: RecentReads?
   /// The reads that restart lifetimes; nil if reads do not.
   let slides: Slides?
+  /// How long after a save a sliding entry's fresh time ends at the latest; nil for no limit.
+  let slideLimit: MaxAge?
   private let currentID = Atomic<UInt64>(0)
   /// The id under which there may be newer entries that are to be kept; 0 for none.
   private let idOfNewerEntries = Atomic<UInt64>(0)
@@ -96,8 +98,9 @@ final class CacheCore<Value: Sendable>: OpenCache {
     byteBudget = configuration.byteBudget
     // Raw bytes have a format of their own, such as a picture's.
     compressedFrom = coder.format == .bytes ? .max : context.compressedFrom
+    slideLimit = configuration.expiry.limit
     slides =
-      configuration.expiry == .sliding && !context.isReadOnly ? Slides(context.activity) : nil
+      configuration.expiry.limit != nil && !context.isReadOnly ? Slides(context.activity) : nil
     counts = context.counts.ofCache(name)
     self.memory = memory
     loading = configuration.loading
@@ -337,7 +340,7 @@ extension CacheCore {
       readAt: now, origin: context.origin,
       version: Version(record), validator: Validator(of: record, in: bytes),
       tags: record.tags == nil ? [] : Tags(of: record, in: bytes)?.texts ?? [],
-      ownLifetime: record.ownLifetime)
+      ownLifetime: lifetime.own(of: record))
   }
 }
 
@@ -360,7 +363,7 @@ extension CacheCore {
     _ value: Value, under recordKey: RecordKey, savedAt: Date, fields: Record.Fields,
     if requirement: Int?, to write: inout WriteBatch
   ) throws(StoreError) {
-    let expiresAt = expiry(from: savedAt, fields.lifetime)
+    let expiresAt = expiry(from: savedAt, fields.lifetime, slidingUntil: fields.slidesUntil)
     try write.putSeparable(recordKey.bytes.span.bytes, stamp: Record.stamp, if: requirement) {
       buffer throws(StoreError) -> Int in
       let start = buffer.count
@@ -374,8 +377,12 @@ extension CacheCore {
   }
 
   /// The date at which an entry expires, by its own lifetime if it has one.
-  private func expiry(from savedAt: Date, _ own: OwnLifetime?) -> Date? {
-    guard let own else { return lifetime.expiry(from: savedAt) }
+  private func expiry(
+    from savedAt: Date, _ own: OwnLifetime?, slidingUntil end: Date?
+  ) -> Date? {
+    guard own != nil || end != nil,
+      let own = lifetime.own(own, from: savedAt, slidingUntil: end)
+    else { return lifetime.expiry(from: savedAt) }
     return own.lifetime.expiry(from: savedAt)
   }
 
@@ -436,19 +443,21 @@ extension CacheCore {
   }
 
   /// Adds a record, which is `bytes`, as saved at another date to `write`.
+  ///
+  /// It slides until `slidesUntil`; nil lets that begin anew.
   func addRestamped(
     _ record: Record, in bytes: RawSpan, under key: RecordKey, savedAt: Date,
-    lifetime: OwnLifetime?, validator: Validator?, note: UInt8 = 0, to write: inout WriteBatch,
-    if requirement: Int
+    lifetime: OwnLifetime?, slidesUntil: Date? = nil, validator: Validator?, note: UInt8 = 0,
+    to write: inout WriteBatch, if requirement: Int
   ) {
     let lifetime = lifetime ?? record.ownLifetime
-    let expiresAt = expiry(from: savedAt, lifetime)
+    let expiresAt = expiry(from: savedAt, lifetime, slidingUntil: slidesUntil)
     write.putSeparable(
       key.bytes.span.bytes, stamp: Record.stamp, if: requirement, keepsPayload: true, note: note
     ) { buffer in
       record.appendRestamped(
-        bytes, savedAt: savedAt, expiresAt: expiresAt, lifetime: lifetime, validator: validator,
-        to: &buffer)
+        bytes, savedAt: savedAt, expiresAt: expiresAt, lifetime: lifetime,
+        slidesUntil: slidesUntil, validator: validator, to: &buffer)
       return record.payload.count
     }
   }

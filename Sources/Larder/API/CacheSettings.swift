@@ -75,9 +75,8 @@ extension CacheSettings {
 }
 
 extension StoreError {
-  /// The error for a cache that is already open with other settings.
-  ///
-  /// - Parameter differences: At least one; if there are several, each has a line.
+  /// The error for a cache that is already open with other settings: at least one difference, and
+  /// if there are several, each has a line.
   init(cacheIsOpen name: String, differingIn differences: [CacheSettings.Difference]) {
     guard differences.count > 1 else {
       let only = differences[0]

@@ -44,6 +44,7 @@ final class DiskBudget: Sendable {
   ///   - limit: The budget in bytes.
   ///   - tableBytes: The size of a table. A compaction of LevelDB writes a dozen of them before it
   ///     deletes those that they replace.
+  ///   - activity: Counts the work that is under way.
   init(_ limit: Int, tableBytes: Int, _ activity: Activity) {
     start = limit - max(limit / 8, min(limit / 4, 13 * tableBytes))
     goal = start - limit / 16 * 3

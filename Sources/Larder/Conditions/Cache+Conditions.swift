@@ -158,6 +158,7 @@ extension Cache {
         var (fields, savedAt) = (Record.Fields(), core.clock.now())
         if hadValue, let record = found.record {
           fields = found.keptFields(withValidator: keepsValidator)
+          fields.slidesUntil = core.slideEnd(of: record)
           if lifetime == .keep { savedAt = record.savedAt }
         }
         if case .set(let own) = lifetime {

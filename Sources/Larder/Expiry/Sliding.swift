@@ -3,9 +3,13 @@ import Foundation
 import Synchronization
 
 /// When the lifetime of an entry begins.
-public enum Expiry: Sendable, Hashable {
+public struct Expiry: Sendable, Hashable {
+  /// The longest time from a save to the end of the fresh time; nil if reads restart nothing.
+  let limit: MaxAge?
+
   /// When the entry is saved or touched.
-  case sinceSaved
+  public static let sinceSaved = Expiry(limit: nil)
+
   /// Also when the entry is read while it is fresh.
   ///
   /// So an entry that is used stays, and one that is not used expires. A read restarts the lifetime
@@ -15,7 +19,38 @@ public enum Expiry: Sendable, Hashable {
   ///
   /// Up to 1,024 restarts wait for a thread of the store that writes them. A read that finds that
   /// many waiting writes them itself before it returns.
-  case sliding
+  public static let sliding = Expiry(limit: .unlimited)
+
+  /// The same, up to a time after the entry was saved.
+  ///
+  /// ```swift
+  /// // A session ends half an hour after its last use, and twelve hours after the login.
+  /// let sessions = try store.cache(
+  ///   "sessions", of: Session.self, lifetime: .minutes(30), expiry: .sliding(upTo: .hours(12)))
+  /// ```
+  ///
+  /// Reads, and ``Cache/update(_:lifetime:keepsValidator:tries:durability:_:)`` of a fresh value,
+  /// do not move that end. A save and a ``Cache/touch(_:lifetime:validator:)`` begin anew. An entry
+  /// whose lifetime is longer than the limit keeps its lifetime, and does not slide.
+  ///
+  /// Once an entry has slid, its record has the end, which a later opening with another limit does
+  /// not move.
+  ///
+  /// - Parameter limit: The end, counted from the save. With `unlimited`, as ``sliding``.
+  /// - Returns: When lifetimes begin.
+  /// - Important: A record with the end cannot be read by versions of this library before it.
+  public static func sliding(upTo limit: MaxAge) -> Expiry { Expiry(limit: limit) }
+}
+
+extension Expiry: CustomStringConvertible {
+  /// `sinceSaved`, `sliding`, or `sliding` with its limit.
+  public var description: String {
+    switch limit {
+    case nil: "sinceSaved"
+    case .unlimited?: "sliding"
+    case let limit?: "sliding up to \(limit)"
+    }
+  }
 }
 
 /// The reads of a sliding cache that are to restart lifetimes.
@@ -89,12 +124,20 @@ extension CacheCore {
 
   /// The date from which on a read restarts a record's lifetime, after a 16th of its fresh time.
   ///
-  /// Nil if its fresh time is unlimited.
+  /// Nil if its fresh time is unlimited, or lasts to the end that it may have.
   func slideDate(of record: Record) -> Date? {
     guard let fresh = record.ownLifetime?.fresh ?? lifetime.fresh.approximateSeconds else {
       return nil
     }
+    if let end = slideEnd(of: record), record.savedAt.addingTimeInterval(fresh) >= end {
+      return nil
+    }
     return record.savedAt.addingTimeInterval(fresh / 16)
+  }
+
+  /// The date at which a record's fresh time ends at the latest, however often it begins anew.
+  func slideEnd(of record: Record) -> Date? {
+    record.slidesUntil ?? slideLimit?.end(from: record.savedAt)
   }
 
   private func isDueToSlide(_ record: Record, at now: Date) -> Bool {
@@ -115,8 +158,9 @@ extension CacheCore {
         key.bytes, .unchanged(since: record.sequence, in: Record.stamp))
       buffer.withBytes { bytes in
         addRestamped(
-          record, in: bytes, under: key, savedAt: date, lifetime: nil, validator: nil,
-          note: CommittedChange.sameValue, to: &write, if: same)
+          record, in: bytes, under: key, savedAt: date, lifetime: nil,
+          slidesUntil: slideEnd(of: record), validator: nil, note: CommittedChange.sameValue,
+          to: &write, if: same)
       }
       guard write.bytes.count >= 1 << 20 else { continue }
       try context.commit(&write, .processCrash)

@@ -8,6 +8,7 @@ package struct ImportedRecord: Sendable {
   /// When the record may be deleted; nil for never.
   package var expiresAt: Date?
   package var ownLifetime: OwnLifetime?
+  package var slidesUntil: Date?
   package var validator: Validator?
   package var tags: [String] = []
   /// The value as its coder wrote it.
@@ -26,7 +27,8 @@ extension ImportedRecord {
     get throws(StoreError) {
       try validator?.checkLimits()
       return Record.Fields(
-        lifetime: ownLifetime, validator: validator, tags: try Tags(tags))
+        lifetime: ownLifetime, slidesUntil: slidesUntil, validator: validator,
+        tags: try Tags(tags))
     }
   }
 }

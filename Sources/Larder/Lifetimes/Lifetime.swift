@@ -71,6 +71,22 @@ public struct Lifetime: Sendable, Hashable, Codable {
   }
 }
 
+extension Lifetime {
+  /// Creates a lifetime of spans of time, such as a server's `max-age`, and checks them.
+  ///
+  /// ```swift
+  /// let lifetime = try Lifetime(.seconds(maxAge), thenStaleFor: .seconds(86_400))
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - limit: The fresh time, not negative.
+  ///   - extra: The stale time after that, not negative; zero by default.
+  /// - Throws: ``StoreError/invalidArgument(_:)`` for a negative span.
+  public init(_ limit: Duration, thenStaleFor extra: Duration = .zero) throws {
+    self.init(fresh: try MaxAge(limit), stale: try MaxAge(extra))
+  }
+}
+
 /// The state of an entry at one moment.
 package enum Freshness: String, Sendable, Codable {
   case fresh, stale, expired

@@ -55,7 +55,24 @@ package struct OwnLifetime: Sendable, Hashable {
 
 extension Lifetime {
   /// The lifetime that applies to a record in a cache with this one.
-  package func applied(to record: Record) -> Lifetime { record.ownLifetime?.lifetime ?? self }
+  package func applied(to record: Record) -> Lifetime { own(of: record)?.lifetime ?? self }
+
+  /// What applies to a record in place of this lifetime, the cache's; nil if this one does.
+  @inline(__always) package func own(of record: Record) -> OwnLifetime? {
+    guard let end = record.slidesUntil else { return record.ownLifetime }
+    return own(record.ownLifetime, from: record.savedAt, slidingUntil: end)
+  }
+
+  /// The same for an entry with a lifetime of its own, or nil, whose fresh time ends at `end` at
+  /// the latest.
+  func own(_ own: OwnLifetime?, from savedAt: Date, slidingUntil end: Date?) -> OwnLifetime? {
+    guard let end else { return own }
+    let whole = own ?? OwnLifetime(self, from: savedAt)
+    let left = end.timeIntervalSince(savedAt)
+    if left >= whole.fresh { return own }
+    // Not a number if one of the dates is none.
+    return OwnLifetime(fresh: left > 0 ? left : 0, stale: whole.stale)
+  }
 
   /// The state at `now` of a record in a cache with this lifetime.
   @inline(__always) package func freshness(
@@ -63,7 +80,7 @@ extension Lifetime {
   ) -> Freshness {
     if record.isInvalidated { return .expired }
     // Not by `applied(to:)`: each read would copy the cache's lifetime.
-    if let own = record.ownLifetime {
+    if let own = own(of: record) {
       return own.lifetime.freshness(of: record.savedAt, at: now, maxAge: maxAge)
     }
     return freshness(of: record.savedAt, at: now, maxAge: maxAge)

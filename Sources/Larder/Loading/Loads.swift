@@ -478,7 +478,11 @@ extension Loads {
     state.withLock { $0.machine.flights[flight.id]?.chain = chain }
     do {
       replies = try await LoadChain.$current.withValue(chain) {
-        try await inSpan(flight) { try await call.load(needs) }
+        #if Tracing
+          try await inSpan(flight) { try await call.load(needs) }
+        #else
+          try await call.load(needs)
+        #endif
       }
     } catch {
       failure = error

@@ -47,7 +47,8 @@ extension CacheCore {
   ) {
     guard let reading, let memory else { return }
     let entry = ResidentEntry(
-      value, of: record, in: bytes, validUntil: validUntil(of: record),
+      value, of: record, in: bytes, ownLifetime: lifetime.own(of: record),
+      validUntil: validUntil(of: record),
       tagEpoch: record.tags == nil ? nil : reading.tagEpoch)
     memory.add(entry, weight: weight(of: record, in: bytes, under: key), under: key, reading)
   }
@@ -56,7 +57,7 @@ extension CacheCore {
   ///
   /// In a sliding cache, that is the date from which on a read restarts its lifetime.
   private func validUntil(of record: Record) -> Double {
-    let fresh = record.ownLifetime.map { $0.lifetime.fresh } ?? lifetime.fresh
+    let fresh = lifetime.own(of: record).map { $0.lifetime.fresh } ?? lifetime.fresh
     let end = fresh.end(from: record.savedAt)?.timeIntervalSinceReferenceDate ?? .infinity
     guard slides != nil else { return end }
     return min(end, slideDate(of: record)?.timeIntervalSinceReferenceDate ?? .infinity)

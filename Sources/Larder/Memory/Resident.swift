@@ -30,13 +30,14 @@ final class ResidentEntry<Value: Sendable>: Resident, @unchecked Sendable {
   let value: Value
 
   init(
-    _ value: Value, of record: Record, in bytes: RawSpan, validUntil: Double, tagEpoch: UInt64?
+    _ value: Value, of record: Record, in bytes: RawSpan, ownLifetime: OwnLifetime?,
+    validUntil: Double, tagEpoch: UInt64?
   ) {
     savedAt = record.savedAt
     version = Version(record)
     validator = Validator(of: record, in: bytes)
     tags = record.tags == nil ? [] : Tags(of: record, in: bytes)?.texts ?? []
-    ownLifetime = record.ownLifetime
+    self.ownLifetime = ownLifetime
     self.value = value
     super.init(validUntil: validUntil, tagEpoch: tagEpoch)
   }

@@ -8,7 +8,8 @@
 //                  is in a segment, and never in the record itself; 3, 5, 6 are kept for encrypted,
 //                  shared version, tombstone
 //   2       1      coder: 1 binary, 2 JSON, 3 property list, 4 bytes
-//   3       1      more flags: bit 0 has tags, bit 1 has an original sequence
+//   3       1      more flags: bit 0 has tags, bit 1 has an original sequence, bit 2 slides until
+//                  a date
 //   4       4      schema version of the payload
 //   8       8      saved at: the bits of the date's seconds since 2001-01-01, a Double
 //   16      8      expires at: the same; only meaningful with flag bit 0, else 0
@@ -17,6 +18,7 @@
 //   36      16     own lifetime, only with its flag: the seconds of fresh time and of stale time,
 //                  two Doubles; infinity is unlimited
 //   ...     8      original sequence, only with its flag
+//   ...     8      slides until: a date as above, only with its flag
 //   ...     ...    validator (varint length, bytes), only with its flag
 //   ...     ...    tags, only with their flag: their number (1 byte), and of each tag the length
 //                  (1 byte) and the bytes, UTF-8 in normalization form C
@@ -59,7 +61,8 @@ package struct Record: Sendable, Hashable {
   package enum MoreFlag {
     package static let hasTags: UInt8 = 1 << 0
     package static let hasOriginalSequence: UInt8 = 1 << 1
-    static let known: UInt8 = hasTags | hasOriginalSequence
+    package static let slidesUntil: UInt8 = 1 << 2
+    static let known: UInt8 = hasTags | hasOriginalSequence | slidesUntil
   }
 
   private enum Offset {
@@ -88,6 +91,9 @@ package struct Record: Sendable, Hashable {
   ///
   /// Touching and migrating a record give it a new sequence, and keep this one.
   package var originalSequence: UInt64
+  /// The date at which its fresh time ends at the latest, however often it begins anew; nil if the
+  /// record does not say.
+  package var slidesUntil: Date?
   /// The validator's place in the record, without its length; nil if there is none.
   package var validator: Range<Int>?
   /// The place of the tags in the record; nil if there are none.
@@ -166,6 +172,11 @@ extension Record {
       guard bytes.byteCount - start >= 8 else { throw Self.beyondEnd }
       originalSequence = UInt64(
         littleEndian: bytes.unsafeLoadUnaligned(fromByteOffset: start, as: UInt64.self))
+      start += 8
+    }
+    if moreFlags & MoreFlag.slidesUntil != 0 {
+      guard bytes.byteCount - start >= 8 else { throw Self.beyondEnd }
+      slidesUntil = loadDate(bytes, at: start)
       start += 8
     }
     if flags & Flag.hasValidator != 0 {
@@ -255,11 +266,16 @@ extension Record {
   /// The optional fields of a new record.
   struct Fields {
     var lifetime: OwnLifetime?
+    var slidesUntil: Date?
     var validator: Validator?
     var tags: Tags?
 
     var flags: UInt8 {
       (lifetime == nil ? 0 : Flag.hasOwnLifetime) | (validator == nil ? 0 : Flag.hasValidator)
+    }
+
+    var moreFlags: UInt8 {
+      (tags == nil ? 0 : MoreFlag.hasTags) | (slidesUntil == nil ? 0 : MoreFlag.slidesUntil)
     }
   }
 
@@ -270,7 +286,7 @@ extension Record {
   ) {
     // One append for the first eight bytes, because each of them checks for room.
     let flags = (expiresAt == nil ? 0 : Flag.expires) | fields.flags
-    let moreFlags = fields.tags == nil ? 0 : MoreFlag.hasTags
+    let moreFlags = fields.moreFlags
     buffer.append(
       littleEndian: UInt64(formatVersion) | UInt64(flags) << (8 * Offset.flags)
         | UInt64(coder) << (8 * Offset.coder) | UInt64(moreFlags) << (8 * Offset.moreFlags)
@@ -280,6 +296,7 @@ extension Record {
     buffer.append(littleEndian: UInt64(0))
     buffer.append(littleEndian: UInt32(0))
     if let lifetime = fields.lifetime { lifetime.append(to: &buffer) }
+    if let end = fields.slidesUntil { buffer.append(littleEndian: bits(of: end)) }
     if let validator = fields.validator { append(validator.bytes.span.bytes, to: &buffer) }
     if let tags = fields.tags { buffer.append(tags.bytes.span.bytes) }
   }
@@ -292,13 +309,14 @@ extension Record {
   /// Appends this record, which is `bytes`, as saved at another date, its payload as it is.
   ///
   /// The record keeps its original sequence and its tags, and its lifetime and its validator unless
-  /// it gets others.
+  /// it gets others. It slides until `slidesUntil`, or without an end that it says.
   func appendRestamped(
     _ bytes: RawSpan, savedAt: Date, expiresAt: Date?, lifetime: OwnLifetime?,
-    validator: Validator?, to buffer: inout ByteBuffer
+    slidesUntil: Date?, validator: Validator?, to buffer: inout ByteBuffer
   ) {
     let start = buffer.count
-    appendKept(bytes, lifetime: lifetime, validator: validator, to: &buffer)
+    appendKept(
+      bytes, lifetime: lifetime, slidesUntil: slidesUntil, validator: validator, to: &buffer)
     buffer.append(bytes.extracting(payload))
     buffer.withMutableBytes { buffer in
       let flags = buffer[start + Offset.flags]
@@ -319,7 +337,7 @@ extension Record {
     to buffer: inout ByteBuffer
   ) {
     let start = buffer.count
-    appendKept(bytes, lifetime: nil, validator: nil, to: &buffer)
+    appendKept(bytes, lifetime: nil, slidesUntil: slidesUntil, validator: nil, to: &buffer)
     buffer.withMutableBytes { $0[start + Offset.flags] &= ~Flag.isCompressed }
     buffer.set(coder, at: start + Offset.coder)
     buffer.set(schemaVersion, at: start + Offset.schemaVersion)
@@ -329,17 +347,20 @@ extension Record {
   /// Appends what a change that is no save keeps: the header, the original sequence, the tags, and
   /// the lifetime and the validator unless others are given.
   private func appendKept(
-    _ bytes: RawSpan, lifetime: OwnLifetime?, validator: Validator?, to buffer: inout ByteBuffer
+    _ bytes: RawSpan, lifetime: OwnLifetime?, slidesUntil: Date?, validator: Validator?,
+    to buffer: inout ByteBuffer
   ) {
     let start = buffer.count
-    let fields = Fields(lifetime: lifetime ?? ownLifetime, validator: validator)
+    let fields = Fields(
+      lifetime: lifetime ?? ownLifetime, slidesUntil: slidesUntil, validator: validator)
     buffer.append(bytes.extracting(0..<Self.headerBytes))
     buffer.set(flags | fields.flags, at: start + Offset.flags)
     buffer.set(
-      MoreFlag.hasOriginalSequence | (tags == nil ? 0 : MoreFlag.hasTags),
+      MoreFlag.hasOriginalSequence | fields.moreFlags | (tags == nil ? 0 : MoreFlag.hasTags),
       at: start + Offset.moreFlags)
     if let lifetime = fields.lifetime { lifetime.append(to: &buffer) }
     buffer.append(littleEndian: originalSequence)
+    if let slidesUntil { buffer.append(littleEndian: bits(of: slidesUntil)) }
     if let validator {
       Self.append(validator.bytes.span.bytes, to: &buffer)
     } else if let old = self.validator {

@@ -31,13 +31,16 @@ enum ExportMember {
   static let lifetime = "lifetime"
   static let fresh = "fresh"
   static let stale = "stale"
+  /// The date at which a sliding entry's fresh time ends at the latest, 64 bits in hex.
+  static let slidesUntilBits = "slidesUntilBits"
   static let validator = "validator"
   static let tags = "tags"
   static let payload = "payload"
 
   /// The members that a record's line may have.
   static let ofRecord: Set<String> = [
-    cache, key, savedAt, savedAtBits, expiresAtBits, coder, schemaVersion, lifetime, validator,
+    cache, key, savedAt, savedAtBits, expiresAtBits, coder, schemaVersion, lifetime,
+    slidesUntilBits, validator,
     tags, payload,
   ]
   /// The members of a cache's line.
@@ -84,6 +87,9 @@ extension FoundRecord {
         (ExportMember.fresh, .real(lifetime.fresh)), (ExportMember.stale, .real(lifetime.stale)),
       ])
       members.append((ExportMember.lifetime, limits))
+    }
+    if let end = record.slidesUntil {
+      members.append((ExportMember.slidesUntilBits, .string(Moment.bits(end))))
     }
     if let validator { members.append((ExportMember.validator, .base64(validator))) }
     if let tags {

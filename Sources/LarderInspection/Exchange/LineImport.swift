@@ -149,6 +149,9 @@ extension LineImport {
       coder: try coder(in: line), schemaVersion: schemaVersion, savedAt: savedAt, expiresAt: nil,
       payload: try bytes(ExportMember.payload, in: line))
     record.ownLifetime = try ownLifetime(in: line)
+    if line[ExportMember.slidesUntilBits] != nil {
+      record.slidesUntil = try date(ExportMember.slidesUntilBits, in: line)
+    }
     record.expiresAt =
       if let member = line[ExportMember.expiresAtBits] {
         member.isNull ? nil : try date(ExportMember.expiresAtBits, in: line)

@@ -124,6 +124,9 @@ extension Inspection {
     if let lifetime = record.ownLifetime?.lifetime {
       facts.append(.init("lifetime", "\(lifetime)"))
     }
+    if let end = record.slidesUntil {
+      facts.append(.init("slides", "until \(Moment.anyText(end))"))
+    }
     if let tags = found.tags?.texts {
       let text = style.isRedacted ? "(redacted)" : tags.joined(separator: ", ")
       facts.append(.init("tags", text + (record.isInvalidated ? " (invalidated)" : "")))
@@ -150,6 +153,7 @@ extension Inspection {
       fields.append(("tags", .array(tags.map(JSONValue.string))))
       fields.append(("isInvalidated", .bool(record.isInvalidated)))
       fields.append(("ownLifetime", .optional(record.ownLifetime.map { "\($0.lifetime)" })))
+      fields.append(("slidesUntil", .optional(record.slidesUntil.map { Moment.anyText($0) })))
     }
     switch view {
     case .json(let value): fields += [("payloadForm", .string("json")), ("payload", value)]

@@ -147,6 +147,9 @@ private struct Answer {
       if end != nil, last != end { facts.append(.init("stale", until(last))) }
       let owner = record.ownLifetime == nil ? "of the cache" : "its own"
       facts.append(.init("lifetime", "\(lifetime), \(owner)"))
+      if let end = record.slidesUntil {
+        facts.append(.init("slides", "until " + Moment.text(end, relativeTo: now)))
+      }
     } else if let end = record.expiresAt {
       facts.append(.init("expires", Moment.text(end, relativeTo: now)))
     }
