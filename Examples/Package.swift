@@ -26,8 +26,10 @@ let package = Package(
       name: "FeedScreen",
       dependencies: larder + [.product(name: "LarderObservation", package: "larder")]),
     .executableTarget(name: "GettingStarted", dependencies: larder),
+    .executableTarget(name: "IdempotencyKeys", dependencies: larder),
     .executableTarget(name: "ImageCache", dependencies: larder),
     .executableTarget(name: "OfflineFeed", dependencies: larder),
+    .executableTarget(name: "RateLimit", dependencies: larder),
     .executableTarget(name: "ReadThrough", dependencies: larder),
     .executableTarget(
       name: "ResponseCache",

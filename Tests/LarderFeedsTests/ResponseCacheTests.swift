@@ -478,6 +478,56 @@ import Testing
     }
   }
 
+  @Test("A cache of responses that is dropped answers no request, and fails none.")
+  func dropped() async throws {
+    let site = try Site()
+    site.replies(200, ["Cache-Control": "max-age=60"])
+    for _ in 0..<2 { #expect(try await site.send().body == "1") }
+    #expect(try site.store.drop(cache: "responses"))
+    for number in 2...3 {
+      let (response, body) = try await site.send()
+      #expect(response.status == .ok && body == "\(number)")
+    }
+  }
+
+  @Test("A response is never that of another URL or variant, whatever is evicted or removed.")
+  func eviction() async throws {
+    var options = Store.Options()
+    let clock = ManualClock()
+    options.clock = clock
+    let store = Store.inMemory(options: options)
+    // Room for some of the responses and lists of variants.
+    let cache = try ResponseCache(in: store, byteBudget: 6000)
+    var random = SplitMix64(seed: 7)
+    let calls = Watched(0)
+    let requests = 800
+    for _ in 0..<requests {
+      let path = "/\(Int.random(in: 0..<8, using: &random))"
+      let language = ["de", "en", "fr"][Int.random(in: 0..<3, using: &random)]
+      let request = HTTPRequest(
+        method: .get, scheme: "http", authority: "shop.example", path: path,
+        headerFields: [.acceptLanguage: language])
+      switch Int.random(in: 0..<60, using: &random) {
+      case 0: try cache.removeResponse(to: request)
+      case 1: try store.sweep()
+      case 2: clock.advance(by: .seconds(20))
+      default: break
+      }
+      let (response, body) = try await cache.respond(to: request) { request, _ in
+        calls.change { $0 += 1 }
+        let text = "\(request.path ?? "") \(request.headerFields[.acceptLanguage] ?? "")"
+        let fields: HTTPFields = [.cacheControl: "max-age=60", .vary: "Accept-Language"]
+        return (HTTPResponse(status: .ok, headerFields: fields), Data(text.utf8))
+      }
+      #expect(
+        response.status == .ok && String(decoding: body, as: UTF8.self) == "\(path) \(language)")
+    }
+    let statistics = try #require(store.statistics.caches["responses"])
+    #expect(statistics.deletions.cacheBudget.entries > 5)
+    // Most are answered from the cache nevertheless.
+    #expect(calls.read { $0 } < requests * 3 / 4)
+  }
+
   @Test("A store that fails fails no request that only reads.")
   func closedStore() async throws {
     let site = try Site()

@@ -1,6 +1,8 @@
 import Foundation
 import LarderTestSupport
 import LarderTesting
+import SimulatedDisk
+import Synchronization
 import Testing
 
 @testable import Larder
@@ -156,7 +158,8 @@ import Testing
   func races() throws {
     let fixture = try Fixture(.disk)
     defer { fixture.end() }
-    let each = 250 * proofFactor
+    // More than a million changes in the proof.
+    let each = isProof ? 12_500 : 250
     for round in 1...3 {
       let counts = try fixture.store.cache("counts", of: Int.self, lifetime: .unlimited)
       let keys = ["a", "b"]
@@ -174,6 +177,83 @@ import Testing
       #expect(sum == 16 * each * round)
       #expect(try counts.value(for: "both") == 16 * each * round)
       try fixture.reopen()
+    }
+  }
+
+  @Test("An increment during a load of its key wins, and the loaded number is not saved.")
+  func load() async throws {
+    let store = Store.inMemory()
+    let counts = try store.cache("n", of: Int.self)
+    let loaded = try await counts.entry(for: "a") { _ in
+      try counts.increment("a", by: 5)
+      return .value(100)
+    }
+    #expect(loaded?.value == 100 && loaded?.isSaved == false)
+    #expect(try counts.value(for: "a") == 5)
+  }
+
+  @Test("On a full disk, an increment counts exactly if it returns.")
+  func fullDisk() throws {
+    let disk = SimulatedDisk()
+    disk.setCapacity(8 << 20)
+    var store = try Store(on: disk, options: Store.Options())
+    var counts = try store.cache("n", of: Int.self)
+    let pictures = try store.cache("p", of: Data.self, keyedBy: Int.self, coder: .bytes)
+    var random = SplitMix64(seed: 1)
+    let picture = Data(random.bytes(3000))
+    var (counted, refused) = (0, 0)
+    for step in 0..<20_000 where refused < 20 {
+      do {
+        if step % 3 == 0 { try pictures.save(picture, for: step) }
+        try counts.increment("a")
+        counted += 1
+      } catch StoreError.diskFull {
+        refused += 1
+      } catch StoreError.writesDisabled {
+        refused += 1
+      }
+    }
+    #expect(refused == 20 && counted > 1000)
+    #expect(try counts.value(for: "a") == counted)
+    try store.close()
+    store = try Store(on: disk, options: Store.Options())
+    counts = try store.cache("n", of: Int.self)
+    #expect(try counts.value(for: "a") == counted)
+    try store.close()
+  }
+
+  @Test("Each claim has one winner: sixteen threads, and two reopenings.")
+  func claims() throws {
+    let fixture = try Fixture(.segments)
+    defer { fixture.end() }
+    let each = isProof ? 20_000 : 100
+    let winners = Mutex([Int?](repeating: nil, count: 3 * each))
+    for round in 0..<3 {
+      let claims = try fixture.store.cache("claims", of: Int.self, keyedBy: Int.self)
+      DispatchQueue.concurrentPerform(iterations: 16) { thread in
+        do {
+          // Also the claims of the rounds before, which have winners.
+          for claim in 0..<((round + 1) * each) {
+            let claimer = 100 * round + thread
+            let earlier = try claims.saveIfAbsent(claimer, for: claim)?.value
+            let known = winners.withLock { winners in
+              if winners[claim] == nil { winners[claim] = earlier ?? claimer }
+              return winners[claim]
+            }
+            if known != earlier ?? claimer || earlier == claimer {
+              Issue.record("claim \(claim) has \(claimer), \(earlier as Any), \(known as Any)")
+            }
+          }
+        } catch {
+          Issue.record(error)
+        }
+      }
+      try fixture.reopen()
+    }
+    let claims = try fixture.store.cache("claims", of: Int.self, keyedBy: Int.self)
+    for claim in 0..<(3 * each) {
+      let winner = winners.withLock { $0[claim] }
+      #expect(try claims.value(for: claim) == winner && winner.map { $0 / 100 } == claim / each)
     }
   }
 
