@@ -7,7 +7,8 @@ import Testing
 @testable import Specimens
 
 /// Payloads hand out the same decoders and containers again, which a type may keep.
-@Suite struct DecoderReuseTests {
+// Serialized: some of its types keep containers in static variables.
+@Suite(.serialized) struct DecoderReuseTests {
   private enum Keys: CodingKey { case name, parts, next, missing }
 
   /// An element of a list, whose decoder and containers are read by other types, too.

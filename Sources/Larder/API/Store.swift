@@ -84,7 +84,7 @@ public final class Store: Sendable {
     try withRegistry { registry throws(StoreError) in try context.budgets.resume(registry) }
     reclaim(atOpen: true)
     endTimers.withLock { $0.append(sendGauges(by: options.statisticsTrigger)) }
-    context.diskBudget?.begin { [weak self] in self?.keepDiskBudget() }
+    context.diskBudget?.begin { [weak self] in self?.keepDiskBudget() ?? true }
     if let interval = options.sweepInterval {
       sweepInBackground(every: interval, by: options.sweepTrigger)
     }

@@ -36,7 +36,9 @@ final class DiskBudget: Sendable {
   private let work = DispatchGroup()
   private let queue = DispatchQueue(label: "larder.disk-budget", qos: .utility)
   private let queueKey = DispatchSpecificKey<Bool>()
-  private let keep = Mutex<(@Sendable () -> Void)?>(nil)
+  private let keep = Mutex<(@Sendable () -> Bool)?>(nil)
+  /// How often in a row the files stayed too large.
+  private let failures = Atomic<Int>(0)
   private let activity: Activity
   private let owner = ProcessOwner()
 
@@ -53,8 +55,8 @@ final class DiskBudget: Sendable {
     queue.setSpecific(key: queueKey, value: true)
   }
 
-  /// Sets what measures the files; called once.
-  func begin(_ keep: @escaping @Sendable () -> Void) { self.keep.withLock { $0 = keep } }
+  /// Sets what measures the files and returns whether they are small enough; called once.
+  func begin(_ keep: @escaping @Sendable () -> Bool) { self.keep.withLock { $0 = keep } }
 
   /// Whether the work under way is to end.
   var isEnding: Bool { hasEnded.load(ordering: .relaxed) }
@@ -82,8 +84,11 @@ final class DiskBudget: Sendable {
     work.enter()
     queue.async { [self] in
       let keep = keep.withLock { $0 }
-      keep?()
-      bytesLeft.store(step, ordering: .relaxed)
+      let isKept = keep?() ?? true
+      // Entries that cannot be evicted may be too many; then work is rarer and rarer.
+      let failures = isKept ? 0 : min(failures.load(ordering: .relaxed) + 1, Self.mostFailures)
+      self.failures.store(failures, ordering: .relaxed)
+      bytesLeft.store(step << failures, ordering: .relaxed)
       isUnderWay.store(false, ordering: .releasing)
       work.leave()
       for waiter in activity.end() { waiter.resume() }
@@ -91,6 +96,8 @@ final class DiskBudget: Sendable {
   }
 
   private static var longestWait: DispatchTimeInterval { .milliseconds(100) }
+  /// After so many, half of the budget is written between two measurements.
+  private static var mostFailures: Int { 4 }
 
   var statistics: DiskStatistics { totals.withLock { $0 } }
 
@@ -102,37 +109,44 @@ final class DiskBudget: Sendable {
 extension Store {
   /// Measures the files, and if they are too large, collects segments, compacts tables and evicts
   /// entries, as much of this as is needed.
-  func keepDiskBudget() {
-    guard let budget = context.diskBudget else { return }
+  ///
+  /// - Returns: Whether the files are small enough.
+  func keepDiskBudget() -> Bool {
+    guard let budget = context.diskBudget else { return true }
     do throws(StoreError) {
-      try keep(budget)
+      return try keep(budget)
     } catch {
       // No caller waits for it. Reads or writes that meet the same failure throw it, and the next
       // time tries again.
+      return false
     }
   }
 
-  private func keep(_ budget: DiskBudget) throws(StoreError) {
-    guard try measure(budget) > budget.start else { return }
+  private func keep(_ budget: DiskBudget) throws(StoreError) -> Bool {
+    guard try measure(budget) > budget.start else { return true }
     budget.count { $0.overruns += 1 }
     try context.engine.collectSegments(.routine) { _, _ in !budget.isEnding }
+    var files = try measure(budget)
     // Compacting tells the overhead of the files, evicting makes them smaller by it, and
     // compacting again gives back the room. Entries that compress worse need another round.
-    for _ in 0..<4 {
-      guard !budget.isEnding, try measure(budget) > budget.start else { return }
+    for _ in 0..<4 where files > budget.start && !budget.isEnding {
       let overhead = budget.overhead.withLock { $0 }
-      let held = context.budgets.bytesOfStore
       // Only compacting would soon be due again if it brought little.
-      if overhead > 0, Double(held) * overhead > Double((budget.start + budget.goal) / 2) {
+      let isEvicting =
+        Double(context.budgets.bytesOfStore) * overhead > Double((budget.start + budget.goal) / 2)
+      if isEvicting {
         budget.count { $0.evictions += 1 }
         try context.evict(upTo: Int(Double(budget.goal) / overhead))
       }
       budget.count { $0.compactions += 1 }
-      guard try compactFiles(while: { _ in !budget.isEnding }) else { return }
-      let files = try measure(budget)
-      let left = context.budgets.bytesOfStore
+      guard try compactFiles(while: { _ in !budget.isEnding }) else { return false }
+      let (before, left) = (files, context.budgets.bytesOfStore)
+      files = try measure(budget)
       budget.overhead.withLock { $0 = left > 0 ? Double(files) / Double(left) : 0 }
+      // What is left cannot be evicted.
+      if isEvicting, files >= before { return false }
     }
+    return files <= budget.start
   }
 
   private func measure(_ budget: DiskBudget) throws(StoreError) -> Int {

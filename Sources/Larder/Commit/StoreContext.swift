@@ -46,7 +46,7 @@ final class StoreContext: Sendable {
     memory = origin == .memory ? nil : StoreMemory(limit: options.memoryBytes)
     durability = options.durability
     let path = (engine as? LevelDBEngine)?.path
-    name = path.map { String($0.split(separator: "/").last ?? "/") } ?? "memory"
+    name = path.map { String($0.split(separator: "/").last ?? "/") } ?? ""
     sweepInterval = options.sweepInterval
     (loadTimer, random) = (options.loadTimer, options.random)
     isReadOnly = options.access == .readOnly

@@ -14,6 +14,7 @@
     }
 
     func sendGauges() {
+      guard context.origin == .disk else { return }
       let statistics = statistics
       send("larder_memory_bytes", statistics.memory.bytes)
       send("larder_memory_entries", statistics.memory.entries)

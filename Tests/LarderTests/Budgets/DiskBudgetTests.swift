@@ -126,6 +126,36 @@ import Testing
     try store.close()
   }
 
+  @Test("Entries that cannot be evicted do not keep a thread at work.")
+  func stuck() async throws {
+    var (store, cache) = try open { $0.diskBudget = nil }
+    for number in 0..<400 { try cache.save(Self.value(number, 20_000), for: number) }
+    // As if a later version had written them: a flag that is not known.
+    var write = WriteBatch()
+    let cursor = try store.engine.cursor(over: EngineRange(prefix: [KeySpace.records.rawValue]))
+    while try cursor.next() {
+      cursor.withEntry { key, value in
+        var changed = [UInt8](value)
+        changed[3] |= 0x80
+        write.putSeparable(key, stamp: Record.stamp) { buffer in
+          buffer.append(changed.span.bytes)
+          return changed.count - Record.headerBytes
+        }
+      }
+    }
+    try store.engine.write(&write, synced: false)
+    try store.close()
+    (store, cache) = try open()
+    for number in 0..<300 {
+      try cache.save(Self.value(number, 10_000), for: 1000 + number)
+      try await store.waitUntilIdle()
+    }
+    // Not one for each 13 saves, which are a 32nd of the budget.
+    #expect(store.statistics.disk.overruns < 10)
+    #expect(try store.engine.storedBytes() > Self.budget)
+    try store.close()
+  }
+
   @Test("With a budget for entries, too, both hold.")
   func both() async throws {
     let (store, cache) = try open { $0.byteBudget = 500_000 }
