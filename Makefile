@@ -47,7 +47,7 @@ lint: ## check the formatting, strictly
 api: deps ## compare the public declarations with the recorded ones; Scripts/api --record
 	Scripts/api
 
-traits: deps ## test the package's traits: what they log, and count for swift-metrics
+traits: deps ## test the package's traits: what they log, count for swift-metrics, and trace
 	$(SWIFT) test --package-path Tests/TraitTests --scratch-path .build-traits
 
 consumer: deps ## build and run the README's program in a package that depends on a tag of HEAD

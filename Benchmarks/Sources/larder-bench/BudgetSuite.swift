@@ -112,6 +112,11 @@ struct BudgetSuite {
   /// Saves several times a budget of the files, and measures the files regularly.
   private func keepFiles(ofValuesOf count: Int, _ print: (String) -> Void) throws {
     let total = records * Self.valueBytes / count
+    // The smallest one that a store takes, in a quick run.
+    let budget = max(budget, 4 << 20)
+    func share(_ bytes: Int) -> String {
+      String(format: "%.3f", Double(bytes) / Double(budget))
+    }
     var random = WorkloadRandom(seed: Scale.seed)
     // Some of these bytes for each value: random, and new in each block and segment.
     let noise = (0..<(8 << 20)).map { _ in UInt8.random(in: 0...255, using: &random) }
