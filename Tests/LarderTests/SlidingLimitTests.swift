@@ -141,6 +141,37 @@ import Testing
     #expect(try cache.value(for: "a") == 3)
   }
 
+  @Test("An entry that has slid is swept at its end, also in a cache whose lifetime is unlimited.")
+  func sweptWithoutLifetime() throws {
+    let fixture = try Fixture(.disk)
+    defer { fixture.end() }
+    let cache = try open(fixture)
+    try cache.save(1, for: "a")
+    let savedAt = fixture.clock.now()
+    #expect(try read(cache, fixture, at: savedAt + 100) == 1)
+    try fixture.reopen()
+    _ = try fixture.store.cache("n", of: Int.self, lifetime: .unlimited)
+    fixture.clock.set(savedAt + Self.limit + 300)
+    #expect(try fixture.store.contents()["n"]?.expired.entries == 1)
+    #expect(try fixture.store.sweep() == 1)
+  }
+
+  @Test("An entry near its limit does not shorten the others' lifetime in a salvage.")
+  func salvage() throws {
+    let fixture = try Fixture(.disk)
+    defer { fixture.end() }
+    let cache = try open(fixture)
+    try cache.save(1, for: "a")
+    let savedAt = fixture.clock.now()
+    for age in [100.0, 200, 300, 400, 490] { _ = try read(cache, fixture, at: savedAt + age) }
+    try cache.save(2, for: "b")
+    let engine = try #require(fixture.engine as? LevelDBEngine)
+    let recovered = try RecoveredSettings(ofCache: cache.core.id, in: engine)
+      .registration(id: cache.core.id)
+    #expect(recovered.lifetime == .seconds(Self.window))
+    #expect(recovered.features == .ownLifetimes)
+  }
+
   @Test(
     "A cache that slides up to a limit agrees with a model.",
     arguments: [StoreKind.disk, .memory, .segments], [1, UInt64.random(in: 0 ... .max)])

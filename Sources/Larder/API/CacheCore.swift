@@ -105,6 +105,8 @@ final class CacheCore<Value: Sendable>: OpenCache {
     self.memory = memory
     loading = configuration.loading
     loads = Loads(of: context, lifetime, limit: loading.concurrent, counts: counts)
+    // Reads may give entries an end of their own.
+    if slideLimit?.approximateSeconds != nil { features = .ownLifetimes }
   }
 
   var id: UInt64 {

@@ -226,7 +226,8 @@ extension Registry {
     if let newest = known?.newestSchemaVersion, newest > registration.schemaVersion {
       registration.newerSchemaVersion = newest
     }
-    registration.features = known?.features
+    let features = wanted.features.union(known?.features ?? [])
+    registration.features = features.isEmpty ? nil : features
     if registration != known {
       try write(registration, of: wanted, insteadOf: known)
     }

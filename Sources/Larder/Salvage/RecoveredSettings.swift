@@ -3,7 +3,8 @@ import Foundation
 /// The settings of a cache whose registration is lost, as far as its records show them.
 ///
 /// Keys count as bytes: nothing in a record tells of which kind its key is. The lifetime is the
-/// shortest one that a record was saved with, so no entry is fresh for longer than it was.
+/// shortest one that a record was saved with, so no entry is fresh for longer than it was. A record
+/// whose limit has shortened its time does not count: it ends at the limit, as it says itself.
 struct RecoveredSettings {
   private var coder = PayloadFormat.bytes.rawValue
   private var schemaVersion = 0
@@ -37,6 +38,11 @@ struct RecoveredSettings {
     schemaVersion = max(schemaVersion, Int(record.schemaVersion))
     if record.tags != nil { features.insert(.tags) }
     guard record.ownLifetime == nil else {
+      features.insert(.ownLifetimes)
+      return
+    }
+    // Its limit has shortened its time, which says nothing of other records.
+    if let end = record.slidesUntil, let expiresAt = record.expiresAt, expiresAt >= end {
       features.insert(.ownLifetimes)
       return
     }
