@@ -490,7 +490,8 @@ import Testing
     }
   }
 
-  @Test("A response is never that of another URL or variant, whatever is evicted or removed.")
+  @Test(
+    "No request gets the response of another URL or variant while entries are evicted and removed.")
   func eviction() async throws {
     var options = Store.Options()
     let clock = ManualClock()

@@ -63,7 +63,7 @@ store = try Store(at: directory, options: options)
 rateLimit = try RateLimit(100, in: store)
 let seconds = try rateLimit.refusal(of: "10.0.0.1", at: clock.now())
 print("After a restart: Retry-After: \(seconds ?? 0)")
-expect(seconds == 40, "the minute goes on")
+expect(seconds == 40, "the client waits for the rest of the minute")
 
 clock.advance(by: .seconds(40))
 let next = try rateLimit.refusal(of: "10.0.0.1", at: clock.now())

@@ -86,7 +86,7 @@ extension Store {
     /// in memory, nor with ``Access/readOnly``.
     public var diskBudget: Int?
 
-    /// The interval between the sweeps that nobody asks for; a sweep deletes expired entries.
+    /// How often the store deletes expired entries by itself; nil for never.
     ///
     /// ```swift
     /// var options = Store.Options()
@@ -295,11 +295,10 @@ extension Store.Options {
     options.blockBytes = advanced.blockBytes
     options.maxFileBytes = advanced.maxFileBytes
     options.maxOpenFiles = advanced.maxOpenFiles
-    if let diskBudget, diskBudget > 0 {
-      let part = diskBudget / 16
-      options.writeBufferBytes = min(options.writeBufferBytes, max(part, 64 << 10))
+    if let part = diskBudget.map({ $0 / 16 }) {
+      options.writeBufferBytes = min(options.writeBufferBytes, part)
       options.maxFileBytes = min(options.maxFileBytes, max(part, 1 << 20))
-      options.segmentBytes = min(options.segmentBytes, max(part, 64 << 10))
+      options.segmentBytes = min(options.segmentBytes, part)
     }
     return options
   }

@@ -1,26 +1,14 @@
 import Dispatch
 import Synchronization
 
-/// What ``Store/Options/diskBudget`` has led to since the store was opened.
-public struct DiskStatistics: Sendable, Hashable, Codable {
-  /// The size of the store's files when they were last measured, in bytes; 0 before that.
-  public var byteCount = 0
-  /// How often they were found too large.
-  public var overruns = 0
-  /// How often all tables were compacted because of that.
-  public var compactions = 0
-  /// How often entries were evicted because of that.
-  public var evictions = 0
-
-  init() {}
-}
-
 /// The budget of a store's files: when they are measured, and what they should take.
 ///
 /// A write only counts its bytes. Once they are many, a thread of Dispatch measures the files, and
 /// makes them smaller; see ``Store/keepDiskBudget()``.
 final class DiskBudget: Sendable {
-  /// The size from which on files are made smaller, so that they stay below the budget meanwhile.
+  /// Larger files are made smaller.
+  ///
+  /// It is below the budget, because files grow meanwhile.
   let start: Int
   /// The size that they are then brought to.
   let goal: Int

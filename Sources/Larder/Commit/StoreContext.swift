@@ -34,8 +34,6 @@ final class StoreContext: Sendable {
   /// The size in bytes from which on a payload is compressed; `Int.max` for none.
   let compressedFrom: Int
   private let durability: Durability
-  /// What the store is called in metrics: the name of its directory.
-  let name: String
   let sweepInterval: Duration?
 
   init(_ engine: any StorageEngine, options: Store.Options, origin: Origin) {
@@ -45,8 +43,6 @@ final class StoreContext: Sendable {
     log = StoreLog(options)
     memory = origin == .memory ? nil : StoreMemory(limit: options.memoryBytes)
     durability = options.durability
-    let path = (engine as? LevelDBEngine)?.path
-    name = path.map { String($0.split(separator: "/").last ?? "/") } ?? ""
     sweepInterval = options.sweepInterval
     (loadTimer, random) = (options.loadTimer, options.random)
     isReadOnly = options.access == .readOnly
@@ -189,16 +185,9 @@ extension StoreContext {
     guard !write.isEmpty else { return Commit(sequence: 0) }
     let isSynced = (durability ?? self.durability) == .powerLoss
     let byteCount = write.bytes.count
-    let commit =
-      if isSynced {
-        try counts.syncedCommits.measure { () throws(StoreError) in
-          try apply(&write, synced: true, at: now)
-        }
-      } else {
-        try counts.commits.measure { () throws(StoreError) in
-          try apply(&write, synced: false, at: now)
-        }
-      }
+    let commit = try counts.measureCommit(synced: isSynced) { () throws(StoreError) in
+      try apply(&write, synced: isSynced, at: now)
+    }
     diskBudget?.noteWrite(of: byteCount, mayWait: !write.freesRoom)
     if notes.takeScanRequest() { makeNotesAnew() }
     return commit
@@ -216,7 +205,7 @@ extension StoreContext {
   }
 
   /// Whether the store has files to which it may write, and is open.
-  var isSweepable: Bool { !isReadOnly && origin == .disk && engine.isUp }
+  var hasWritableFiles: Bool { !isReadOnly && origin == .disk && engine.isUp }
 
   /// Puts all notes in memory into packs.
   func writeNotes(closing: Bool = false) throws(StoreError) {
@@ -262,7 +251,7 @@ extension StoreContext {
   ///
   /// - Parameter isMarkNew: Whether the mark is to be written in any case.
   func closeNotes(isMarkNew: Bool = false) {
-    guard isSweepable else { return }
+    guard hasWritableFiles else { return }
     do throws(StoreError) {
       // Other threads may write until the engine is closed.
       for attempt in 0..<3 where !notes.isClosed || isMarkNew && attempt == 0 {

@@ -76,7 +76,7 @@ extension Store {
   ///
   /// - Returns: Whether the mark of the notes is to be written with another date.
   func sweepAtClosing() -> Bool {
-    guard let interval = context.sweepInterval, context.isSweepable else { return false }
+    guard let interval = context.sweepInterval, context.hasWritableFiles else { return false }
     let now = context.clock.now()
     guard now.timeIntervalSinceReferenceDate.isFinite else { return false }
     let last = context.notes.closingDate

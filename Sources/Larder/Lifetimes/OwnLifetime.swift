@@ -70,7 +70,7 @@ extension Lifetime {
     let whole = own ?? OwnLifetime(self, from: savedAt)
     let left = end.timeIntervalSince(savedAt)
     if left >= whole.fresh { return own }
-    // Not a number if one of the dates is none.
+    // It is NaN, and the time is over, if one of the dates is invalid.
     return OwnLifetime(fresh: left > 0 ? left : 0, stale: whole.stale)
   }
 

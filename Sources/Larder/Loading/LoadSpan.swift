@@ -4,7 +4,7 @@
   extension Loads {
     /// Runs a load in a span of swift-distributed-tracing.
     ///
-    /// The span's parent is that of the first caller, who started the load.
+    /// Its parent is the current span of the caller that started the load.
     func inSpan(
       _ flight: Machine.Flight, _ load: () async throws -> [LoadReply<Value>]
     ) async throws -> [LoadReply<Value>] {

@@ -31,9 +31,31 @@ enum ReadOutcome: String {
 /// open, the counts continue when the cache is opened.
 final class StoreCounts: Sendable {
   let sweeps = EventCount("larder_sweeps_total", [])
-  let commits = EventTimes("larder_commit_duration_seconds", [("durability", "processCrash")])
-  let syncedCommits = EventTimes("larder_commit_duration_seconds", [("durability", "powerLoss")])
+  private let commits = EventTimes(
+    "larder_commit_duration_seconds", [("durability", "processCrash")])
+  private let syncedCommits = EventTimes(
+    "larder_commit_duration_seconds", [("durability", "powerLoss")])
   private let caches = Mutex<[CacheName: CacheCounts]>([:])
+
+  /// Runs a commit, and adds its time unless it throws.
+  @inline(__always) func measureCommit<R, E: Error>(
+    synced: Bool, _ body: () throws(E) -> R
+  ) throws(E) -> R {
+    #if Metrics
+      // Not by the store's clock, which may call the store: the caller may hold a lock.
+      let start = SystemClock().uptime()
+      let result = try body()
+      let nanoseconds = (SystemClock().uptime() - start).wholeNanoseconds
+      if synced {
+        syncedCommits.add(nanoseconds: nanoseconds)
+      } else {
+        commits.add(nanoseconds: nanoseconds)
+      }
+      return result
+    #else
+      try body()
+    #endif
+  }
 
   func ofCache(_ name: String) -> CacheCounts {
     caches.withLock { caches in
@@ -246,19 +268,6 @@ struct EventTimes: ~Copyable, Sendable {
   func add(nanoseconds: Int) {
     #if Metrics
       timer.recordNanoseconds(nanoseconds)
-    #endif
-  }
-
-  /// Runs `body`, and adds its time unless it throws.
-  @inline(__always) func measure<R, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {
-    #if Metrics
-      // Not the store's clock, which may call the store: the caller may hold a lock.
-      let start = SystemClock().uptime()
-      let result = try body()
-      add(nanoseconds: (SystemClock().uptime() - start).wholeNanoseconds)
-      return result
-    #else
-      try body()
     #endif
   }
 }

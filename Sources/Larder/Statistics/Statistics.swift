@@ -48,6 +48,20 @@ public struct SegmentStatistics: Sendable, Hashable, Codable {
   init() {}
 }
 
+/// What ``Store/Options/diskBudget`` has led to since the store was opened.
+public struct DiskStatistics: Sendable, Hashable, Codable {
+  /// The size of the store's files when they were last measured, in bytes; 0 before that.
+  public var byteCount = 0
+  /// How often they were found too large.
+  public var overruns = 0
+  /// How often all tables were compacted because of that.
+  public var compactions = 0
+  /// How often entries were evicted because of that.
+  public var evictions = 0
+
+  init() {}
+}
+
 /// The event counts of one cache since its store was opened.
 public struct CacheStatistics: Sendable, Hashable, Codable {
   /// Reads of a key, by outcome.

@@ -29,7 +29,9 @@
     }
 
     private func send(_ label: String, _ value: Int, _ dimensions: (String, String)...) {
-      Gauge(label: label, dimensions: [("store", context.name)] + dimensions).record(value)
+      let path = (context.engine as? LevelDBEngine)?.path
+      let name = path?.split(separator: "/").last.map(String.init) ?? ""
+      Gauge(label: label, dimensions: [("store", name)] + dimensions).record(value)
     }
   }
 #else

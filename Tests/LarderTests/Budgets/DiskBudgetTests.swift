@@ -184,7 +184,7 @@ import Testing
     try store.close()
   }
 
-  @Test("Eight threads save, and the store is closed meanwhile; what is left is whole.")
+  @Test("If a store is closed while eight threads save, each entry that is left can be read.")
   func closing() async throws {
     for round in 0..<4 {
       let (store, cache) = try open { $0.memoryBytes = 0 }
