@@ -44,5 +44,9 @@ extension ForwardingEngine {
 
   package func checkOpen() throws(StoreError) { try base.checkOpen() }
 
+  package func suspend() throws(StoreError) { try base.suspend() }
+
+  package func resume() throws(StoreError) { try base.resume() }
+
   package func close() throws(StoreError) { try base.close() }
 }

@@ -43,6 +43,9 @@ enum Tagging {
           let first = String(key.prefix(1))
           try change("remove \(first)") { try cache.remove(in: .prefix(first)) }
         case 80..<82: try store.sweep()
+        case 82:
+          try store.suspend()
+          try store.resume()
         default: _ = try cache.value(for: key)
         }
         clock.advance(by: .seconds(3600 * 100))

@@ -162,5 +162,9 @@ private final class HookedGuard: FileGuard {
     return try system.isInPlace()
   }
 
+  func unlock() { system.unlock() }
+
+  func lockAgain() throws(StoreError) { try system.lockAgain() }
+
   func release() { system.release() }
 }

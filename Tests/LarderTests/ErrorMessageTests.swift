@@ -13,6 +13,7 @@ import Testing
     .corrupt(cache: "notes", key: "", file: "000005.ldb"), .corrupt(cache: "", key: "", file: nil),
     .locked(pid: 12), .locked(pid: nil), .diskFull, .writesDisabled(cause: "the disk is full"),
     .budgetExceeded(bytes: 2, budget: 1), .conflict(cache: "notes", key: "k", tries: 100), .closed,
+    .suspended, .changedMeanwhile,
     .io("no store at /a"), .incompatible("format 9"),
     .invalidArgument("a key of 70000 bytes; the limit is 65536"),
   ]

@@ -71,6 +71,9 @@ import Testing
       case 90..<94: fixture.clock.advance(by: .seconds(Double.random(in: 0...60, using: &random)))
       case 94: fixture.clock.set(now - 20)
       case 95..<99: try expectSameScan(cache, model, name, key, step, now, place)
+      case 99:
+        try fixture.store.suspend()
+        try fixture.store.resume()
       default:
         try fixture.reopen()
         caches = try open(fixture, model)

@@ -101,6 +101,9 @@ struct PowerLossHistory {
       try open.store.flush()
       isDurable = true
     case .reopen: try reopen(schema: open.schema)
+    case .suspend:
+      try background.letRun { try open.store.suspend() }
+      try open.store.resume()
     case .compact:
       try background.letRun { try open.engine.compact(EngineRange()) }
       try collect()

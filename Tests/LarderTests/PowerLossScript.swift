@@ -37,6 +37,8 @@ enum StoreOperation: Sendable, CustomStringConvertible {
   case advance(seconds: Int)
   case flush
   case reopen
+  /// Suspends the store and resumes it.
+  case suspend
   case compact
   /// Saves without syncing until LevelDB has started a new log.
   case fillLog
@@ -57,6 +59,7 @@ enum StoreOperation: Sendable, CustomStringConvertible {
     case .advance(let seconds): "advance(\(seconds))"
     case .flush: "flush"
     case .reopen: "reopen"
+    case .suspend: "suspend"
     case .compact: "compact"
     case .fillLog: "fillLog"
     }
@@ -112,7 +115,8 @@ struct PowerLossScript: Sendable {
       .change(.save(cache: 2, key: 7, bytes: 90), synced: false), .update(cache: 2, key: 7),
       .sweep, .touch(cache: 2, key: 7), .update(cache: 1, key: 3), .removeRange(cache: 2, digit: 7),
       .touch(cache: 0, key: 5), .migrate(cache: 0), .migrate(cache: 1), .reopen,
-      .saveWithinBudget(bytes: 3000), .saveWithinBudget(bytes: 3000), .reopen,
+      .saveWithinBudget(bytes: 3000), .saveWithinBudget(bytes: 3000), .suspend,
+      .change(.save(cache: 0, key: 8, bytes: 90), synced: false), .reopen,
       .saveWithinBudget(bytes: 3000), .change(.removeAll(cache: 3), synced: false),
       .saveWithinBudget(bytes: 5000), .saveWithinBudget(bytes: 4000), .drop(cache: 3),
       .saveWithinBudget(bytes: 4000), .reopen,
@@ -146,7 +150,7 @@ struct PowerLossScript: Sendable {
     case 24: return .validate(cache: cache)
     case 25..<27: return .advance(seconds: Int.random(in: 1...120, using: &random))
     case 27: return .flush
-    case 28: return .reopen
+    case 28: return Bool.random(using: &random) ? .suspend : .reopen
     case 29: return .compact
     case 30..<32: return .migrate(cache: cache)
     case 32..<34: return .sweep

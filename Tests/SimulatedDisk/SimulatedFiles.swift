@@ -163,20 +163,8 @@ package struct SimulatedFiles: StoreFiles {
   }
 
   package func takeGuard(at path: String) throws(StoreError) -> any FileGuard {
-    let error = csimdisk_lock(disk.disk, path)
-    if error == EWOULDBLOCK {
-      let text = String(decoding: try read(path, limit: 32), as: UTF8.self)
-      throw .locked(pid: text.split(separator: "\n").first.flatMap { Int32($0) })
-    }
-    try check("cannot lock", path, error)
-    // From here on, the guard releases the lock at the latest when it is deallocated.
     let taken = SimulatedGuard(disk: disk, path: path)
-    let text = Array("\(getpid())\n".utf8)
-    do throws(StoreError) {
-      try check("cannot write", path, csimdisk_write(disk.disk, path, text, text.count))
-    } catch .diskFull {
-      // The lock holds anyway; other openers only do not learn the owner's process identifier.
-    }
+    try taken.lockAgain()
     return taken
   }
 
@@ -187,7 +175,7 @@ package struct SimulatedFiles: StoreFiles {
     try check("cannot write", path, csimdisk_append(disk.disk, path, bytes, bytes.count))
   }
 
-  private func check(_ what: String, _ path: String, _ error: Int32) throws(StoreError) {
+  fileprivate func check(_ what: String, _ path: String, _ error: Int32) throws(StoreError) {
     if error == 0 { return }
     if error == ENOSPC || error == EDQUOT { throw .diskFull }
     throw .io("\(what) \(path): \(String(cString: strerror(error)))")
@@ -234,7 +222,7 @@ private final class SimulatedFile: StoreFile {
 private final class SimulatedGuard: FileGuard {
   private let disk: SimulatedDisk
   private let path: String
-  private let isHeld = Mutex(true)
+  private let isHeld = Mutex(false)
 
   init(disk: SimulatedDisk, path: String) {
     self.disk = disk
@@ -249,8 +237,30 @@ private final class SimulatedGuard: FileGuard {
     try SimulatedFiles(disk).kind(of: path) != nil
   }
 
+  func lockAgain() throws(StoreError) {
+    try isHeld.withLock { isHeld throws(StoreError) in
+      let files = SimulatedFiles(disk)
+      let error = csimdisk_lock(disk.disk, path)
+      if error == EWOULDBLOCK {
+        let text = String(decoding: try files.read(path, limit: 32), as: UTF8.self)
+        throw .locked(pid: text.split(separator: "\n").first.flatMap { Int32($0) })
+      }
+      try files.check("cannot lock", path, error)
+      // From here on, the lock is released at the latest when the guard is deallocated.
+      isHeld = true
+      let text = Array("\(getpid())\n".utf8)
+      do throws(StoreError) {
+        try files.check("cannot write", path, csimdisk_write(disk.disk, path, text, text.count))
+      } catch .diskFull {
+        // The lock holds anyway; other openers only do not learn the owner's process identifier.
+      }
+    }
+  }
+
+  func release() { unlock() }
+
   /// Releases the lock; it does not matter if the file cannot be truncated.
-  func release() {
+  func unlock() {
     isHeld.withLock { isHeld in
       guard isHeld else { return }
       isHeld = false

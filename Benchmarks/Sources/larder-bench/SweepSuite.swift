@@ -297,5 +297,9 @@ final class UncompactedEngine: StorageEngine {
 
   func checkOpen() throws(StoreError) { try base.checkOpen() }
 
+  func suspend() throws(StoreError) { try base.suspend() }
+
+  func resume() throws(StoreError) { try base.resume() }
+
   func close() throws(StoreError) { try base.close() }
 }

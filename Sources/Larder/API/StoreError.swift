@@ -79,6 +79,16 @@ public enum StoreError: Error {
   /// Nothing was read or written.
   case closed
 
+  /// The store is suspended; see ``Store/suspend()``.
+  ///
+  /// Nothing was read or written.
+  case suspended
+
+  /// Another process, or another `Store`, has opened the directory while the store was suspended.
+  ///
+  /// The store stays suspended. Close it and open another one.
+  case changedMeanwhile
+
   /// The operating system reported an error for a read or a write.
   ///
   /// After a failed write, it is unknown whether the write took effect.
@@ -143,6 +153,9 @@ extension StoreError: LocalizedError, CustomStringConvertible {
       again before you retry.
       """
     case .closed: "The store is closed. Open it again."
+    case .suspended: "The store is suspended. Call resume() first."
+    case .changedMeanwhile:
+      "The store was opened elsewhere while it was suspended. Close it, and open it again."
     case .io(let message): "The store could not be read or written: \(stopped(message))"
     case .incompatible(let message):
       "The store or entry is incompatible with this version: \(stopped(message))"

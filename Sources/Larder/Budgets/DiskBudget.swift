@@ -57,6 +57,9 @@ final class DiskBudget: Sendable {
     queue.sync {}
   }
 
+  /// Lets work begin again after ``end()``.
+  func restart() { hasEnded.store(false, ordering: .relaxed) }
+
   /// Counts the bytes of a write, and has the files measured if that is due.
   ///
   /// If much was written while files are made smaller, a caller that `mayWait` waits a moment.

@@ -130,6 +130,21 @@ package protocol StorageEngine: AnyObject, Sendable {
   /// Such work may hold the engine, and so keep it open.
   func endBackgroundWork()
 
+  /// Waits for the calls under way, and lets other processes open the store.
+  ///
+  /// Until ``resume()``, every call but ``close()`` throws ``StoreError/suspended``; cursors then
+  /// continue after their entry. Suspending a suspended engine does nothing.
+  ///
+  /// - Throws: ``StoreError/closed``, ``StoreError/locked(pid:)`` in a forked child process.
+  func suspend() throws(StoreError)
+
+  /// Lets calls in again; does nothing to an engine that is not suspended.
+  ///
+  /// - Throws: ``StoreError/locked(pid:)`` if the store is open elsewhere,
+  ///   ``StoreError/changedMeanwhile`` if it was, ``StoreError/io(_:)``, ``StoreError/diskFull``,
+  ///   ``StoreError/corrupt(_:)``, ``StoreError/closed``. It then stays suspended.
+  func resume() throws(StoreError)
+
   /// Waits for the calls under way, ends open cursors, and frees everything.
   ///
   /// Closing a closed engine does nothing.

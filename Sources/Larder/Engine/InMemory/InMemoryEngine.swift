@@ -8,8 +8,12 @@ package final class InMemoryEngine: StorageEngine {
   fileprivate struct State {
     var entries = SortedEntries()
     var sequence: CommitSequence
-    var isOpen = true
+    var condition = Condition.open
     var participant: (any CommitParticipant)?
+  }
+
+  fileprivate enum Condition {
+    case open, suspended, closed
   }
 
   private let state: Mutex<State>
@@ -39,7 +43,7 @@ package final class InMemoryEngine: StorageEngine {
   package func write(_ batch: inout WriteBatch, synced: Bool) throws(StoreError) -> Commit {
     try batch.checkLimits()
     return try state.withLock { state throws(StoreError) in
-      guard state.isOpen else { throw .closed }
+      try state.checkOpen()
       return try state.apply(&batch)
     }
   }
@@ -70,8 +74,20 @@ package final class InMemoryEngine: StorageEngine {
 
   package func close() throws(StoreError) {
     state.withLock { state in
-      state.isOpen = false
+      state.condition = .closed
       state.entries = SortedEntries()
+    }
+  }
+
+  /// Only refuses calls: no other process can have the entries.
+  package func suspend() throws(StoreError) { try change(to: .suspended) }
+
+  package func resume() throws(StoreError) { try change(to: .open) }
+
+  private func change(to condition: Condition) throws(StoreError) {
+    try state.withLock { state throws(StoreError) in
+      guard state.condition != .closed else { throw .closed }
+      state.condition = condition
     }
   }
 
@@ -88,13 +104,21 @@ package final class InMemoryEngine: StorageEngine {
   // copy, a write has to copy what it changes.
   private func reading<R: Sendable>(_ body: (SortedEntries) -> R) throws(StoreError) -> R {
     try state.withLock { state throws(StoreError) in
-      guard state.isOpen else { throw .closed }
+      try state.checkOpen()
       return body(state.entries)
     }
   }
 }
 
 extension InMemoryEngine.State {
+  fileprivate func checkOpen() throws(StoreError) {
+    switch condition {
+    case .open: return
+    case .suspended: throw .suspended
+    case .closed: throw .closed
+    }
+  }
+
   fileprivate mutating func apply(_ batch: inout WriteBatch) throws(StoreError) -> Commit {
     var failed: Set<Int> = []
     for (index, requirement) in batch.requirements.enumerated()

@@ -16,6 +16,8 @@ struct DatabaseHandle: ~Copyable {
     case up
     /// None although the engine is open: it is being reopened, or that has failed.
     case down(cause: String)
+    /// None, and the directory belongs to whoever takes it; see ``LevelDBEngine/suspend()``.
+    case suspended
     case closed
   }
 
@@ -27,6 +29,10 @@ struct DatabaseHandle: ~Copyable {
   /// Why there is no database although the engine is open; nil if there is one.
   var downCause: String? {
     if case .down(let cause) = condition.withLock({ $0 }) { cause } else { nil }
+  }
+
+  var isSuspended: Bool {
+    if case .suspended = condition.withLock({ $0 }) { true } else { false }
   }
 
   /// Whether calls may enter.
@@ -50,37 +56,32 @@ struct DatabaseHandle: ~Copyable {
   /// ``Condition/up``, is followed by one.
   func leave() { gate.leave() }
 
-  /// Waits for the calls under way and closes the database, which is to be reopened.
-  ///
-  /// If the last attempt to reopen it failed, this only replaces the cause.
-  func takeDown(because reason: String) {
-    let old = exchangeCondition(.down(cause: reason))
-    guard case .up = old else { return }
-    gate.close()
-    iterators.endAll()
-    clarder_close(pointer)
-  }
-
   /// Uses another database from now on; ``bringUp()`` lets calls in.
   func replace(with database: OpaquePointer) { current.store(database, ordering: .releasing) }
 
-  /// Lets calls in after ``takeDown(because:)``.
+  /// Lets calls in after ``close(as:after:)``.
   func bringUp() {
     gate.open()
     // Not before: while the condition is up, nobody is turned away.
     _ = exchangeCondition(.up)
   }
 
-  /// Waits for the calls under way and closes the database for good.
+  /// Waits for the calls under way and closes the database, if it is not closed already.
   ///
-  /// `body` runs when no call is under way. It is passed whether the database is still open.
-  func close(after body: (_ isUp: Bool) -> Void) {
-    let old = exchangeCondition(.closed)
+  /// Only one thread at a time may call it. Unless the condition is ``Condition/closed``, the
+  /// database can be reopened, and cursors then continue after their entry.
+  ///
+  /// - Parameters:
+  ///   - new: The condition from now on, which calls that come later are told.
+  ///   - body: Runs when no call is under way. It is passed whether the database is still open.
+  func close(as new: Condition, after body: (_ isUp: Bool) -> Void = { _ in }) {
+    let old = exchangeCondition(new)
     gate.close()
-    if case .up = old { body(true) } else { body(false) }
+    let isUp = if case .up = old { true } else { false }
+    body(isUp)
     iterators.endAll()
-    iterators.removeAll()
-    if case .up = old { clarder_close(pointer) }
+    if case .closed = new { iterators.removeAll() }
+    if isUp { clarder_close(pointer) }
   }
 
   private func exchangeCondition(_ new: Condition) -> Condition {

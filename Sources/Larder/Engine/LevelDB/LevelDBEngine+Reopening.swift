@@ -105,6 +105,7 @@ extension LevelDBEngine {
   ) throws(StoreError) -> Bool {
     try directory.withLock { directory throws(StoreError) in
       guard let path = directory?.path else { throw .closed }
+      guard !database.isSuspended else { throw .suspended }
       return try reopen(path, because: cause, forFreeing: forFreeing)
     }
   }
@@ -129,16 +130,30 @@ extension LevelDBEngine {
     }
     // So that the next call retries if this attempt fails.
     queue.withWriter { $0.requireReopening() }
-    database.takeDown(because: cause)
+    database.close(as: .down(cause: cause))
     // Only after closing: until then the database may have been writing one of them.
     if unnamedBytes > 0 { try UnnamedTables(in: path, files: options.files).remove() }
+    return try openAgain(in: path, holdsCompactions: forFreeing)
+  }
+
+  /// Opens a database that is closed and lets calls in, with `directory` locked.
+  ///
+  /// - Parameters:
+  ///   - path: The directory.
+  ///   - holdsCompactions: Whether compactions begin only after the next write.
+  ///   - isCertain: Whether the outcome of every write is known. Otherwise one that failed may take
+  ///     effect, and the participant is told that.
+  /// - Returns: False if the state has changed that batches were based on.
+  @discardableResult func openAgain(
+    in path: String, holdsCompactions: Bool = false, isCertain: Bool = false
+  ) throws(StoreError) -> Bool {
     _ = try recover(
       directory: path, files: options.files, stamp: options.stamp, separation: options.separation,
       ownsFiles: options.readOnlyCause == nil,
       afterFailedSync: queue.withWriter { $0.segmentSync?.hasFailed ?? false })
     var options = options
     options.createIfMissing = false
-    let new = try openDatabase(at: path, options, holdsCompactions: forFreeing)
+    let new = try openDatabase(at: path, options, holdsCompactions: holdsCompactions)
     database.replace(with: new)
     let participant = queue.withWriter { writer in
       writer.resume(with: new)
@@ -147,9 +162,9 @@ extension LevelDBEngine {
     let read: EngineReader = { key throws(StoreError) in
       try ValueBuffer.value(under: key, of: new)
     }
-    let isBatchRight = participant?.reopened(reading: read) ?? true
+    let isRight = isCertain ? true : participant?.reopened(reading: read) ?? true
     database.bringUp()
-    return isBatchRight
+    return isRight
   }
 
   /// The size of the tables of a compaction that failed, or is to be ended; 0 if it is unknown.

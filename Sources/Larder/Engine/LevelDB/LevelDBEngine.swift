@@ -32,10 +32,10 @@ package final class LevelDBEngine: StorageEngine {
   let owner = ProcessOwner()
   /// Nil once the engine is closed.
   ///
-  /// Locked while the database is closed or reopened.
+  /// Locked while the database is closed, reopened, suspended or resumed.
   let directory: Mutex<StoreDirectory?>
   let isDamageNoted = Atomic<Bool>(false)
-  private let statistics: StatisticsFile
+  let statistics: StatisticsFile
 
   /// Opens the store in the directory at `path`, or creates it if the options allow it.
   ///
@@ -285,6 +285,7 @@ package final class LevelDBEngine: StorageEngine {
     switch database.enter() {
     case .up: return
     case .down(let reason): cause = reason
+    case .suspended: throw .suspended
     case .closed: throw .closed
     }
     if toFreeRoom() {
@@ -296,8 +297,11 @@ package final class LevelDBEngine: StorageEngine {
         try bringUp(directory?.path, because: cause, forFreeing: false)
       }
     }
-    guard enterIfOpen() else {
-      throw .io("the store is being reopened after a failure: \(cause)")
+    switch database.enter() {
+    case .up: return
+    case .down: throw .io("the store is being reopened after a failure: \(cause)")
+    case .suspended: throw .suspended
+    case .closed: throw .closed
     }
   }
 
@@ -314,15 +318,27 @@ package final class LevelDBEngine: StorageEngine {
     guard owner.isCurrent else { return }
     directory.withLock { directory in
       guard let path = directory?.path else { return }
-      schedule.stop()
-      database.close { isUp in queue.withWriter { $0.sealSegment(noting: isUp) } }
-      // A collection may be about to delete a file.
-      collection.withLock { _ in }
-      segments?.closeAll()
-      restoreReserve(in: path)
-      statistics.end()
+      // Another process may have the directory of a suspended store.
+      if database.isSuspended {
+        database.close(as: .closed)
+      } else {
+        closeDatabase(in: path, as: .closed)
+      }
       directory = nil
     }
+  }
+
+  /// Ends everything that uses the directory, which is locked, and closes the database.
+  func closeDatabase(in path: String, as condition: DatabaseHandle.Condition) {
+    schedule.stop()
+    database.close(as: condition) { isUp in
+      queue.withWriter { $0.sealSegment(noting: isUp) }
+    }
+    // A collection may be about to delete a file, and a backup be copying some.
+    collection.withLock { _ in }
+    segments?.closeAll()
+    restoreReserve(in: path)
+    statistics.end()
   }
 }
 

@@ -164,7 +164,15 @@ package protocol FileGuard: AnyObject, Sendable {
   /// It does not once the directory was deleted, moved, or replaced by another one.
   func isInPlace() throws(StoreError) -> Bool
 
-  /// Empties the file and releases the lock; further calls do nothing.
+  /// Empties the file and releases the lock; the file stays open for ``lockAgain()``.
+  func unlock()
+
+  /// Takes the lock again after ``unlock()``, and writes the process id into the file.
+  ///
+  /// - Throws: ``StoreError/locked(pid:)`` if the lock is taken; ``StoreError/io(_:)``.
+  func lockAgain() throws(StoreError)
+
+  /// Unlocks and closes the file; further calls do nothing.
   func release()
 }
 

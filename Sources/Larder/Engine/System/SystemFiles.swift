@@ -172,24 +172,16 @@ package struct SystemFiles: StoreFiles {
 
 /// A file with an `flock` on it.
 private final class SystemFileGuard: FileGuard {
+  // Nil once it is released.
   private let file: Mutex<OpenFile?>
+  private let isLocked = Atomic<Bool>(true)
   private let path: String
   private let identity: OpenFile.Identity
   private let forks = ForkCount.watch()
 
   init(_ path: String) throws(StoreError) {
     let file = try OpenFile(path, O_RDWR | O_CREAT | O_NOFOLLOW)
-    guard try file.lock() else {
-      let text = String(decoding: try file.read(upTo: 32), as: UTF8.self)
-      throw .locked(pid: Int32(text.prefix { $0 != "\n" }))
-    }
-    try file.truncate(to: 0)
-    do throws(StoreError) {
-      try file.write(Array("\(getpid())\n".utf8))
-    } catch {
-      // The disk is full, or files may not grow. The lock keeps others out nevertheless; they just
-      // cannot learn the owner's process id.
-    }
+    try file.takeOver()
     self.path = path
     identity = try file.identity()
     self.file = Mutex(file)
@@ -206,17 +198,32 @@ private final class SystemFileGuard: FileGuard {
 
   deinit { release() }
 
-  func release() {
+  func unlock() {
     // In a child process, file and lock belong to the parent, which shares the open file.
     guard ForkCount.current == forks else { return }
     file.withLock { file in
+      // The text of a file that is not locked is another process's.
+      guard isLocked.exchange(false, ordering: .relaxed) else { return }
       do {
         try file?.truncate(to: 0)
       } catch {
         // The lock ends nevertheless; the file then names an owner that has gone.
       }
-      file = nil
+      file?.unlock()
     }
+  }
+
+  func lockAgain() throws(StoreError) {
+    try file.withLock { file throws(StoreError) in
+      guard try file?.takeOver() != nil else { throw .closed }
+      isLocked.store(true, ordering: .relaxed)
+    }
+  }
+
+  func release() {
+    guard ForkCount.current == forks else { return }
+    unlock()
+    file.withLock { $0 = nil }
   }
 }
 
@@ -279,6 +286,24 @@ private struct OpenFile: ~Copyable {
     if errno == EWOULDBLOCK { return false }
     throw failure("cannot lock", path)
   }
+
+  /// Takes the lock and writes the process id into the file.
+  func takeOver() throws(StoreError) {
+    guard try lock() else {
+      let text = String(decoding: try read(upTo: 32), as: UTF8.self)
+      throw .locked(pid: Int32(text.prefix { $0 != "\n" }))
+    }
+    try truncate(to: 0)
+    do throws(StoreError) {
+      try write(Array("\(getpid())\n".utf8))
+    } catch {
+      // The disk is full, or files may not grow. The lock keeps others out nevertheless; they just
+      // cannot learn the owner's process id.
+    }
+  }
+
+  /// Releases the lock of the file.
+  func unlock() { _ = flock(descriptor, LOCK_UN) }
 
   func count() throws(StoreError) -> Int { Int(try status().st_size) }
 

@@ -27,7 +27,7 @@ package final class StatisticsFile: Sendable {
   private var path: String { "\(directory)/\(Self.name)" }
   private var newPath: String { "\(directory)/\(Self.newName)" }
 
-  /// Replaces the file; does nothing after ``end()``.
+  /// Replaces the file; does nothing after ``end()``, until ``restart()``.
   ///
   /// - Throws: ``StoreError/io(_:)``, ``StoreError/diskFull``. The file is then as it was before.
   func replace(with bytes: [UInt8]) throws(StoreError) {
@@ -59,6 +59,9 @@ package final class StatisticsFile: Sendable {
       }
     }
   }
+
+  /// Lets the file be published again after ``end()``.
+  func restart() { state.withLock { $0 = .unpublished } }
 
   private func removeIfPresent(_ path: String) throws(StoreError) {
     if try files.kind(of: path) != nil { try files.remove(path) }

@@ -42,6 +42,8 @@ struct StoreDirectory: ~Copyable {
   let path: String
   let lock: any FileGuard
   private let ownsLock: Bool
+  /// The contents of CURRENT when the directory was given up; nil if they could not be read.
+  private var givenUp: [UInt8]?
 
   /// Checks and guards the directory at `path`, and creates a store in it if that is allowed.
   ///
@@ -87,6 +89,38 @@ struct StoreDirectory: ~Copyable {
 
   deinit {
     if ownsLock { lock.release() }
+  }
+
+  /// Lets another process open the store, whose database is closed.
+  mutating func giveUp(_ files: any StoreFiles) {
+    do throws(StoreError) {
+      givenUp = try current(files)
+    } catch {
+      givenUp = nil
+    }
+    lock.unlock()
+  }
+
+  /// Guards the directory again after ``giveUp(_:)``.
+  ///
+  /// - Throws: ``StoreError/locked(pid:)`` if it is open elsewhere,
+  ///   ``StoreError/changedMeanwhile`` if it was opened elsewhere, ``StoreError/io(_:)`` if it is
+  ///   gone or cannot be read. It is not guarded then.
+  mutating func takeBack(_ files: any StoreFiles) throws(StoreError) {
+    guard try lock.isInPlace() else { throw .io(replaced: path) }
+    try lock.lockAgain()
+    do throws(StoreError) {
+      // Again, because the directory may have been moved before the guard was taken.
+      guard try lock.isInPlace() else { throw .io(replaced: path) }
+      guard let givenUp, try current(files) == givenUp else { throw .changedMeanwhile }
+    } catch {
+      lock.unlock()
+      throw error
+    }
+  }
+
+  private func current(_ files: any StoreFiles) throws(StoreError) -> [UInt8] {
+    try files.read("\(path)/\(Name.current)", limit: 4096)
   }
 
   /// The path without links of a store that is opened read-only.
@@ -219,5 +253,12 @@ struct StoreDirectory: ~Copyable {
     try files.replace(new, with: Array(StoreMarker.contents(of: version).utf8))
     try files.move(new, to: "\(path)/\(Name.marker)")
     try files.synchronizeDirectory(path)
+  }
+}
+
+extension StoreError {
+  /// The error for a store whose directory was deleted, moved, or replaced by another one.
+  static func io(replaced directory: String) -> StoreError {
+    .io("the directory \(directory) is gone, or another one is in its place")
   }
 }

@@ -145,5 +145,8 @@ struct CollectionSchedule: ~Copyable {
   /// Makes a collection under way end soon, and lets no other begin.
   func stop() { isStopped.store(true, ordering: .relaxed) }
 
+  /// Lets collections begin again after ``stop()``.
+  func restart() { isStopped.store(false, ordering: .relaxed) }
+
   var hasStopped: Bool { isStopped.load(ordering: .relaxed) }
 }

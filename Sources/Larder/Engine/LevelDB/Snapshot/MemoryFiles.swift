@@ -176,6 +176,8 @@ private final class FileInMemory: StoreFile {
 /// A guard without a lock: no other process can open files in this one's memory.
 private final class MemoryGuard: FileGuard {
   func isInPlace() throws(StoreError) -> Bool { true }
+  func unlock() {}
+  func lockAgain() throws(StoreError) {}
   func release() {}
 }
 

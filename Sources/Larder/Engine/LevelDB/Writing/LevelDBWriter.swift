@@ -62,6 +62,14 @@ struct LevelDBWriter: ~Copyable {
     }
   }
 
+  /// Gives a database that is about to be opened the room that it needs from the reserve.
+  ///
+  /// - Returns: Whether the disk has less room than that.
+  mutating func lendReserveToOpen() throws(StoreError) -> Bool {
+    try reserve.lendToOpen()
+    return reserve.wasShortToOpen
+  }
+
   /// Restores the reserve once the database is closed.
   mutating func restoreReserveAfterClosing() { reserve.restore() }
 

@@ -35,9 +35,7 @@ struct LogFiles {
   /// A write to the open files of such a directory succeeds without effect. LevelDB opens its next
   /// files by path: it would create and delete files in the directory that is there now.
   func requireInPlace() throws(StoreError) {
-    guard try lock.isInPlace() else {
-      throw .io("the directory \(directory) is gone, or another one is in its place")
-    }
+    guard try lock.isInPlace() else { throw .io(replaced: directory) }
   }
 
   /// Checks the directory, if enough was written that LevelDB may start a new log.

@@ -1,0 +1,58 @@
+extension Store {
+  /// Closes the files and releases the directory, until ``resume()``.
+  ///
+  /// For an app that is about to be suspended: a system may end a process that keeps a lock in a
+  /// shared directory meanwhile, as iOS does. And for a program that lets another one have the
+  /// directory for a while.
+  ///
+  /// ```swift
+  /// func applicationDidEnterBackground(_ application: UIApplication) {
+  ///   do { try store.suspend() } catch { report(error) }
+  /// }
+  /// func applicationWillEnterForeground(_ application: UIApplication) {
+  ///   do {
+  ///     try store.resume()
+  ///   } catch StoreError.changedMeanwhile {
+  ///     openAnew()   // an extension has written to it
+  ///   } catch { report(error) }
+  /// }
+  /// ```
+  ///
+  /// It waits for the calls under way, and sweeps as ``close()`` does. Then every call throws
+  /// ``StoreError/suspended``, until ``resume()`` or ``close()``. Loads under way go on: their
+  /// callers get the values, which are not saved. Suspending a suspended store does nothing.
+  ///
+  /// A process that is killed meanwhile loses nothing, as after a kill at any other time. Call
+  /// ``flush()`` before if the last writes are to survive a power loss.
+  ///
+  /// A store in memory has no files, but refuses calls likewise.
+  ///
+  /// - Throws: ``StoreError/readOnly(cause:)`` for a store that is open for reading only: close it
+  ///   instead. ``StoreError/closed``; ``StoreError/locked(pid:)`` in a forked child process.
+  /// - Complexity: That of the calls under way, among which ``compact(effort:progress:)`` may be
+  ///   long; one append, and an fsync if there are large values.
+  public func suspend() throws {
+    try requireWritable()
+    context.diskBudget?.end()
+    for cache in allOpenCaches.values { cache.slides?.waitUntilIdle() }
+    context.closeNotes(isMarkNew: sweepAtClosing())
+    try context.engine.suspend()
+  }
+
+  /// Opens the files again after ``suspend()``.
+  ///
+  /// The store goes on as it was, with its caches, cursors, observers and values in memory. A store
+  /// that is not suspended stays as it is.
+  ///
+  /// - Throws: ``StoreError/locked(pid:)`` while another process has the store open;
+  ///   ``StoreError/changedMeanwhile`` if one has had it open since, also if it wrote nothing: the
+  ///   store can then only be closed, and another one be opened.
+  ///   ``StoreError/io(_:)``, also if the directory is gone or another one is in its place;
+  ///   ``StoreError/diskFull``; ``StoreError/corrupt(cache:key:file:)``; ``StoreError/closed``. The
+  ///   store stays suspended, and another call tries again.
+  /// - Complexity: That of opening LevelDB: reads its log, at most two write buffers.
+  public func resume() throws {
+    try context.engine.resume()
+    context.diskBudget?.restart()
+  }
+}

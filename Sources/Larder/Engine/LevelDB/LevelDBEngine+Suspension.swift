@@ -1,0 +1,46 @@
+// A suspended engine has closed its database and given up the guard: another process may open the
+// store. Its state in memory (ids, counts, notes, values) is what it was, so it may go on only if
+// nobody has opened the store meanwhile. Opening a LevelDB database always begins a new MANIFEST,
+// which CURRENT names; so an unchanged CURRENT, in a directory that is still the same, says that.
+
+import Synchronization
+
+extension LevelDBEngine {
+  package func suspend() throws(StoreError) {
+    try owner.require()
+    try directory.withLock { directory throws(StoreError) in
+      guard let path = directory?.path else { throw .closed }
+      guard !database.isSuspended else { return }
+      closeDatabase(in: path, as: .suspended)
+      directory?.giveUp(options.files)
+    }
+  }
+
+  package func resume() throws(StoreError) {
+    try owner.require()
+    try directory.withLock { directory throws(StoreError) in
+      guard let path = directory?.path else { throw .closed }
+      guard database.isSuspended else { return }
+      try directory?.takeBack(options.files)
+      do throws(StoreError) {
+        try open(afterSuspensionIn: path)
+      } catch {
+        // The attempt may have changed CURRENT, which the next one must not take for another's.
+        directory?.giveUp(options.files)
+        throw error
+      }
+      schedule.restart()
+      statistics.restart()
+    }
+  }
+
+  private func open(afterSuspensionIn path: String) throws(StoreError) {
+    let (isCertain, wasShort) = try queue.withWriter { writer throws(StoreError) in
+      let wasShort = try writer.lendReserveToOpen()
+      return (writer.disabledCause == nil, wasShort)
+    }
+    if wasShort { try UnnamedTables(in: path, files: options.files).remove() }
+    try openAgain(in: path, isCertain: isCertain)
+    queue.withWriter { $0.restoreReserve() }
+  }
+}
