@@ -113,6 +113,26 @@ import Testing
     try again.store.close()
   }
 
+  @Test(
+    "A suspended store goes on, though the disk has filled up.", arguments: [4, 6, 11] as [UInt64])
+  func suspension(megabytes: UInt64) throws {
+    disk.setCapacity(megabytes << 20)
+    let (store, pictures, _) = try open()
+    let count = try fill(pictures)
+    for _ in 0..<3 {
+      try store.suspend()
+      let rest = try SimulatedFiles(disk).availableBytes(in: "/store")
+      disk.setBytes(Array(repeating: 1, count: Int(rest)), of: "/rest")
+      try store.resume()
+      try expect(count, in: pictures)
+    }
+    try pictures.removeAll()
+    #expect(try pictures.value(for: 0) == nil)
+    disk.setBytes([], of: "/rest")
+    try pictures.save(picture(0), for: 0)
+    try store.close()
+  }
+
   @Test("A removal succeeds when it is the first write to find the disk full.")
   func remove() throws {
     disk.setCapacity(8 << 20)

@@ -157,6 +157,27 @@ import Testing
     try FileManager.default.createDirectory(at: moved, withIntermediateDirectories: false)
   }
 
+  @Test("A store that cannot be opened stays suspended, and is resumed later.")
+  func retries() throws {
+    let fixture = try Fixture(.disk)
+    defer { fixture.end() }
+    let cache = try fixture.store.cache("a", of: Int.self, memory: .none)
+    try cache.save(1, for: "a")
+    try fixture.store.suspend()
+    let current = try String(
+      contentsOf: fixture.directory.appending(path: "CURRENT"), encoding: .utf8)
+    let manifest = fixture.directory.appending(path: current.dropLast())
+    let aside = fixture.directory.appending(path: "aside")
+    try FileManager.default.moveItem(at: manifest, to: aside)
+    for _ in 0..<2 {
+      #expect(throws: StoreError.self) { try fixture.store.resume() }
+      #expect(throws: StoreError.suspended) { try cache.value(for: "a") }
+    }
+    try FileManager.default.moveItem(at: aside, to: manifest)
+    try fixture.store.resume()
+    #expect(try cache.value(for: "a") == 1)
+  }
+
   @Test("A load that ends while the store is suspended returns its value, which is not saved.")
   func loads() async throws {
     let fixture = try Fixture(.disk)

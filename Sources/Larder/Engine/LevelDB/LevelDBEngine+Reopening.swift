@@ -144,6 +144,7 @@ extension LevelDBEngine {
   ///   - isCertain: Whether the outcome of every write is known. Otherwise one that failed may take
   ///     effect, and the participant is told that.
   /// - Returns: False if the state has changed that batches were based on.
+  /// - Throws: The errors of an opening; the database is then still closed.
   @discardableResult func openAgain(
     in path: String, holdsCompactions: Bool = false, isCertain: Bool = false
   ) throws(StoreError) -> Bool {
