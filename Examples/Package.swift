@@ -19,6 +19,8 @@ let package = Package(
     .package(name: "larder", path: ".."),
     .package(url: "https://github.com/swhitty/FlyingFox", from: "0.27.1"),
     .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+    .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+    .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
   ],
   targets: [
     .target(name: "ExampleSupport"),
@@ -26,6 +28,13 @@ let package = Package(
       name: "FeedScreen",
       dependencies: larder + [.product(name: "LarderObservation", package: "larder")]),
     .executableTarget(name: "GettingStarted", dependencies: larder),
+    .executableTarget(
+      name: "GracefulShutdown",
+      dependencies: [
+        "ExampleSupport", .product(name: "Larder", package: "larder"),
+        .product(name: "Logging", package: "swift-log"),
+        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+      ]),
     .executableTarget(name: "IdempotencyKeys", dependencies: larder),
     .executableTarget(name: "ImageCache", dependencies: larder),
     .executableTarget(name: "OfflineFeed", dependencies: larder),

@@ -386,6 +386,7 @@ private final class CountedCache: OpenCache {
     set { currentID.store(newValue, ordering: .relaxed) }
   }
   var name: String { base.name }
+  var keyKind: KeyKind { base.keyKind }
   var byteBudget: Int? { nil }
   var recentReads: RecentReads? { nil }
   var slides: Slides? { nil }

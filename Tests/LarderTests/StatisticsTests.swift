@@ -347,7 +347,7 @@ import Testing
   /// Only counts, so that the threads contend for the counter.
   @Test("No count of eight threads is lost.")
   func noLostCounts() {
-    let counts = CacheCounts(of: "cache")
+    let counts = CacheCounts(of: "cache", reportingTo: nil)
     onThreads(8) { _ in
       for _ in 0..<1_000_000 { counts.saves.add() }
     }

@@ -78,11 +78,11 @@ extension Cache {
   ///   decode.
   public func value(for key: Key) throws -> Value? {
     var outcome = ReadOutcome.failed
-    defer { core.counts.reads.add(outcome) }
+    defer { core.didRead(key, outcome) }
     var missed = Missed()
     if let loan = try core.lend(key, &missed) {
       defer { loan.end() }
-      outcome = .resident
+      outcome = .memory
       return core.entry(loan)._withUnsafeGuaranteedRef { $0.value }
     }
     let reading = core.memory?.beginReading(hash: missed.hash)
@@ -141,11 +141,11 @@ extension Cache {
 
   private func found(for key: Key, maxAge: MaxAge?) throws(StoreError) -> Lookup<Value> {
     var outcome = ReadOutcome.failed
-    defer { core.counts.reads.add(outcome) }
+    defer { core.didRead(key, outcome) }
     var missed = Missed()
     if let entry = try core.residentEntry(of: key, &missed) {
       guard let maxAge, !maxAge.admits(entry.savedAt, at: entry.readAt) else {
-        outcome = .resident
+        outcome = .memory
         return .fresh(entry)
       }
       // The entry counts as expired for this call, and its metadata is on disk.
@@ -191,11 +191,11 @@ extension Cache {
   ///   checksum over the record.
   public func contains(_ key: Key) throws -> Bool {
     var outcome = ReadOutcome.failed
-    defer { core.counts.reads.add(outcome) }
+    defer { core.didRead(key, outcome) }
     var missed = Missed()
     if let loan = try core.lend(key, &missed) {
       loan.end()
-      outcome = .resident
+      outcome = .memory
       return true
     }
     var buffer = ValueBuffer(from: core.spareBuffer)

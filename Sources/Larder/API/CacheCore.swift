@@ -15,6 +15,7 @@ protocol OpenCache: AnyObject, Sendable {
   var slides: Slides? { get }
   var memory: CacheMemory? { get }
   var settings: CacheSettings { get }
+  var keyKind: KeyKind { get }
   /// The fields that entries of the cache may have, as it is registered.
   var features: EntryFeatures { get set }
 }

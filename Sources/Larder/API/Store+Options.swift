@@ -137,6 +137,21 @@ extension Store {
     /// store in memory, and one that is opened with ``Access/readOnly``, publishes nothing.
     public var publishesStatistics = false
 
+    /// Hears of reads, loads, and deletions that the store makes by itself, each with its key.
+    ///
+    /// ```swift
+    /// var options = Store.Options()
+    /// options.eventHandler = { event in
+    ///   if case .loaded(let time, let error?) = event.kind { report(event.key, time, error) }
+    /// }
+    /// ```
+    ///
+    /// The default is nil. The handler runs on the thread of the call, before that returns, and
+    /// maybe on several threads at once. Locks of the store may be held: it must not call the
+    /// store, and return soon. Each event takes the time of spelling its key. ``CacheEvent`` says
+    /// which other ways there are to see the same.
+    public var eventHandler: (@Sendable (CacheEvent) -> Void)?
+
     /// Triggers the publication.
     ///
     /// The default is the system's timer.

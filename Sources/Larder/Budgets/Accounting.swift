@@ -3,7 +3,8 @@ import Synchronization
 /// A cache that is counted.
 struct CountedCache {
   let name: String
-  let id: UInt64
+  var id: UInt64
+  let keyKind: KeyKind
   let lifetime: Lifetime
   /// How often its entries were read; nil while none of them is to be evicted.
   let recentReads: RecentReads?
@@ -123,12 +124,9 @@ extension Accounting {
   /// Also counts what is written under `id`, the new id of a cache that is being cleared.
   func open(_ id: UInt64, inPlaceOf old: UInt64) {
     state.withLock { state in
-      guard let cache = state.accounts[old]?.cache else { return }
-      let new = Account(
-        CountedCache(
-          name: cache.name, id: id, lifetime: cache.lifetime, recentReads: cache.recentReads,
-          budgets: cache.budgets, residents: cache.residents),
-        bytes: 0)
+      guard var cache = state.accounts[old]?.cache else { return }
+      cache.id = id
+      let new = Account(cache, bytes: 0)
       new.isChanged = true
       state.accounts[id] = new
       accountCount.store(state.accounts.count, ordering: .releasing)

@@ -61,8 +61,9 @@ extension Budgets {
     guard isAnyCounted || whole != nil else { return }
     for (name, registration) in try registry.dormant().caches {
       let cache = CountedCache(
-        name: name.text, id: registration.id, lifetime: registration.lifetime,
-        recentReads: whole?.recentReads, budgets: [whole?.budget].compactMap(\.self))
+        name: name.text, id: registration.id, keyKind: KeyKind(code: registration.keyKind),
+        lifetime: registration.lifetime, recentReads: whole?.recentReads,
+        budgets: [whole?.budget].compactMap(\.self))
       let key = Metadata.bytes(cache.id)
       if let value = try context.get(key), let bytes = Metadata.count(in: value, under: key) {
         accounting.open(Accounting.Account(cache, bytes: bytes))
@@ -90,8 +91,9 @@ extension Budgets {
     }
     let own = cache.byteBudget.map { accounting.addBudget($0) }
     let counted = CountedCache(
-      name: cache.name, id: registration.id, lifetime: registration.lifetime,
-      recentReads: cache.recentReads, budgets: [whole?.budget, own].compactMap(\.self),
+      name: cache.name, id: registration.id, keyKind: KeyKind(code: registration.keyKind),
+      lifetime: registration.lifetime, recentReads: cache.recentReads,
+      budgets: [whole?.budget, own].compactMap(\.self),
       residents: cache.memory?.residents)
     if let bytes = isNew ? 0 : known.flatMap({ $0.isExact ? $0.bytes : nil }) {
       accounting.open(Accounting.Account(counted, bytes: bytes))

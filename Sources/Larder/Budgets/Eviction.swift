@@ -17,7 +17,7 @@ struct Eviction: ~Copyable {
   private var evicted = (entries: 0, bytes: 0)
   private var changes: RecordChanges
   /// The candidates that are about to be evicted, by their keys: the queue may have one twice.
-  private var chosen: [[UInt8]: (candidate: EvictionQueue.Candidate, cache: String)] = [:]
+  private var chosen: [[UInt8]: (candidate: EvictionQueue.Candidate, cache: CountedCache)] = [:]
   /// The number of candidates that were kept since one was evicted.
   private var kept = 0
 
@@ -118,12 +118,9 @@ struct Eviction: ~Copyable {
       kept = 0
       queue.noteEviction(of: candidate)
       evicted = (evicted.entries + 1, evicted.bytes + change.bytes)
-      let counts = context.counts.ofCache(cache)
-      if isStoreBudget {
-        counts.evictedByStoreBudget.add(bytes: change.bytes)
-      } else {
-        counts.evictedByOwnBudget.add(bytes: change.bytes)
-      }
+      context.counts.ofCache(cache.name).deleted(
+        change, isStoreBudget ? .storeBudget : .cacheBudget,
+        keyedBy: cache.keyKind)
     }
     for change in changed {
       if let (candidate, _) = chosen[change.key] { keep(candidate) }
@@ -184,7 +181,7 @@ struct Eviction: ~Copyable {
     if condition: WriteBatch.Condition, bytes: Int, _ cause: RemovalCause
   ) -> Int {
     let key = candidate.entry.key.bytes
-    chosen[key] = (candidate, cache.name)
+    chosen[key] = (candidate, cache)
     changes.remove(key, bytes: bytes, if: condition, cause)
     return bytes
   }

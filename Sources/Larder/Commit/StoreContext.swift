@@ -14,7 +14,7 @@ final class StoreContext: Sendable {
   /// The origin of this store's entries.
   let origin: Origin
   let observations = Observations()
-  let counts = StoreCounts()
+  let counts: StoreCounts
   let log: StoreLog
   let budgets: Budgets
   /// The budget of the store's files; nil if they have none.
@@ -40,6 +40,7 @@ final class StoreContext: Sendable {
     self.engine = engine
     self.origin = origin
     clock = options.clock
+    counts = StoreCounts(reportingTo: options.eventHandler)
     log = StoreLog(options)
     memory = origin == .memory ? nil : StoreMemory(limit: options.memoryBytes)
     durability = options.durability

@@ -148,7 +148,7 @@ struct CacheSweep: ~Copyable {
       let (applied, changed) = try changes.commit()
       for change in applied {
         deleted += 1
-        counts.swept.add(bytes: change.bytes)
+        counts.deleted(change, .sweep, keyedBy: KeyKind(code: cache.registration.keyKind))
         emptied.addRecord(change.key, bytes: change.bytes)
       }
       for change in changed {

@@ -232,7 +232,7 @@ extension CacheCore {
     guard let entry = try residentEntry(of: key, &missed),
       loading.admits(entry.savedAt, at: entry.readAt)
     else { return nil }
-    counts.reads.add(.resident)
+    didRead(key, .memory)
     return entry
   }
 }

@@ -89,7 +89,10 @@ extension CacheCore {
   func find(_ key: RecordKey) -> LoadFound<Value> {
     var found = LoadFound<Value>()
     var outcome = ReadOutcome.failed
-    defer { counts.reads.add(outcome) }
+    defer {
+      counts.reads.add(outcome)
+      report(.read(outcome), of: key)
+    }
     do throws(StoreError) {
       let reading = memory?.beginReading(key)
       var buffer = ValueBuffer(from: spareBuffer)

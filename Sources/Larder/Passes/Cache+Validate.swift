@@ -120,7 +120,7 @@ private struct Validation<Value: Sendable>: ~Copyable {
 
   private mutating func didDelete(_ change: RecordChanges.Change) {
     if change.cause == .expired { report.expired += 1 } else { report.unreadable += 1 }
-    core.counts.validated.add(bytes: change.bytes)
+    core.counts.deleted(change, .validation, keyedBy: core.keyKind)
   }
 
   /// Deletes the entries that notes name and that lie in damaged blocks.

@@ -1,12 +1,7 @@
 import Synchronization
 
-/// The outcome of a read of a key.
-enum ReadOutcome: String {
-  case fresh, stale, expired, missing, failed
-  /// A fresh value that was in memory, which counts its hits.
-  case resident
-
-  /// The outcome of reading an intact entry.
+extension ReadOutcome {
+  /// The outcome of reading an intact entry on disk.
   init(_ freshness: Freshness) {
     switch freshness {
     case .fresh: self = .fresh
@@ -36,6 +31,10 @@ final class StoreCounts: Sendable {
   private let syncedCommits = EventTimes(
     "larder_commit_duration_seconds", [("durability", "powerLoss")])
   private let caches = Mutex<[CacheName: CacheCounts]>([:])
+  private let report: (@Sendable (CacheEvent) -> Void)?
+
+  /// - Parameter report: Hears of events; nil for nobody.
+  init(reportingTo report: (@Sendable (CacheEvent) -> Void)?) { self.report = report }
 
   /// Runs a commit, and adds its time unless it throws.
   @inline(__always) func measureCommit<R, E: Error>(
@@ -60,7 +59,7 @@ final class StoreCounts: Sendable {
   func ofCache(_ name: String) -> CacheCounts {
     caches.withLock { caches in
       if let counts = caches[CacheName(name)] { return counts }
-      let counts = CacheCounts(of: name)
+      let counts = CacheCounts(of: name, reportingTo: report)
       caches[CacheName(name)] = counts
       return counts
     }
@@ -72,6 +71,9 @@ final class StoreCounts: Sendable {
 
 /// The event counts of one cache.
 final class CacheCounts: Sendable {
+  let name: String
+  /// Hears of events; nil for nobody.
+  let report: (@Sendable (CacheEvent) -> Void)?
   let reads: ReadCounts
   let saves: EventCount
   let removals: EventCount
@@ -83,7 +85,8 @@ final class CacheCounts: Sendable {
   let evictedByStoreBudget: DeletionCount
   let loads: LoadCounts
 
-  init(of name: String) {
+  init(of name: String, reportingTo report: (@Sendable (CacheEvent) -> Void)?) {
+    (self.name, self.report) = (name, report)
     let cache = ("cache", name)
     reads = ReadCounts(of: cache)
     saves = EventCount("larder_saves_total", [cache])
@@ -120,7 +123,7 @@ struct ReadCounts: ~Copyable, Sendable {
 
   func add(_ outcome: ReadOutcome) {
     switch outcome {
-    case .resident: fresh.addElsewhere()
+    case .memory: fresh.addElsewhere()
     case .fresh: fresh.add()
     case .stale: stale.add()
     case .expired: expired.add()

@@ -8,7 +8,7 @@ struct TagScan {
   /// The tags, with their sequences.
   let tags: [[UInt8]: UInt64]
   /// The caches that are left to scan; the first one is scanned from `reached` on.
-  private var caches: [(name: CacheName, id: UInt64)] = []
+  private var caches: [(name: CacheName, id: UInt64, keyKind: KeyKind)] = []
   /// The physical key of the last record that was visited in the first cache.
   private var reached: [UInt8]?
   /// Whether every record so far could be judged.
@@ -23,11 +23,11 @@ struct TagScan {
     }
     let open = store.allOpenCaches
     for (name, cache) in open where cache.features.contains(.tags) {
-      caches.append((name, cache.id))
+      caches.append((name, cache.id, cache.keyKind))
     }
     for (name, registration) in dormant
     where open[name] == nil && registration.features?.contains(.tags) == true {
-      caches.append((name, registration.id))
+      caches.append((name, registration.id, KeyKind(code: registration.keyKind)))
     }
     caches.sort { $0.id < $1.id }
     // A cache whose registration cannot be read may have tagged entries.
@@ -56,7 +56,8 @@ struct TagScan {
 
   /// Scans the rest of a cache; returns false if the steps did not suffice.
   private mutating func scan(
-    _ cache: (name: CacheName, id: UInt64), in context: StoreContext, steps: inout Int,
+    _ cache: (name: CacheName, id: UInt64, keyKind: KeyKind), in context: StoreContext,
+    steps: inout Int,
     _ deleted: inout Int
   ) throws(StoreError) -> Bool {
     let counts = context.counts.ofCache(cache.name.text)
@@ -83,7 +84,7 @@ struct TagScan {
     func commit(_ pass: inout RecordPass) throws(StoreError) {
       try pass.commit(visiting: visit) { change in
         deleted += 1
-        counts.swept.add(bytes: change.bytes)
+        counts.deleted(change, .sweep, keyedBy: cache.keyKind)
       }
     }
     defer { if !isJudged { isComplete = false } }
