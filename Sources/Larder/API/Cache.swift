@@ -78,7 +78,8 @@ extension Cache {
   ///   decode.
   public func value(for key: Key) throws -> Value? {
     var outcome = ReadOutcome.failed
-    defer { core.didRead(key, outcome) }
+    defer { core.counts.reads.add(outcome) }
+    defer { if core.isReporting { core.report(outcome, of: key) } }
     var missed = Missed()
     if let loan = try core.lend(key, &missed) {
       defer { loan.end() }
@@ -141,7 +142,8 @@ extension Cache {
 
   private func found(for key: Key, maxAge: MaxAge?) throws(StoreError) -> Lookup<Value> {
     var outcome = ReadOutcome.failed
-    defer { core.didRead(key, outcome) }
+    defer { core.counts.reads.add(outcome) }
+    defer { if core.isReporting { core.report(outcome, of: key) } }
     var missed = Missed()
     if let entry = try core.residentEntry(of: key, &missed) {
       guard let maxAge, !maxAge.admits(entry.savedAt, at: entry.readAt) else {
@@ -191,7 +193,8 @@ extension Cache {
   ///   checksum over the record.
   public func contains(_ key: Key) throws -> Bool {
     var outcome = ReadOutcome.failed
-    defer { core.didRead(key, outcome) }
+    defer { core.counts.reads.add(outcome) }
+    defer { if core.isReporting { core.report(outcome, of: key) } }
     var missed = Missed()
     if let loan = try core.lend(key, &missed) {
       loan.end()

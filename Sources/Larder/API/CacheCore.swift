@@ -78,6 +78,8 @@ final class CacheCore<Value: Sendable>: OpenCache {
   /// Memory for the saves of single values.
   let spareWrite = SpareWrite()
   let counts: CacheCounts
+  /// Whether anyone hears of events: on its own, because reads test it.
+  let isReporting: Bool
   /// The decoded values in memory; nil if the cache keeps none.
   let memory: CacheMemory?
   let loading: Loading
@@ -103,6 +105,7 @@ final class CacheCore<Value: Sendable>: OpenCache {
     slides =
       configuration.expiry.limit != nil && !context.isReadOnly ? Slides(context.activity) : nil
     counts = context.counts.ofCache(name)
+    isReporting = counts.report != nil
     self.memory = memory
     loading = configuration.loading
     loads = Loads(of: context, lifetime, limit: loading.concurrent, counts: counts)

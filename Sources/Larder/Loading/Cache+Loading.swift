@@ -232,7 +232,8 @@ extension CacheCore {
     guard let entry = try residentEntry(of: key, &missed),
       loading.admits(entry.savedAt, at: entry.readAt)
     else { return nil }
-    didRead(key, .memory)
+    counts.reads.add(.memory)
+    if isReporting { report(.memory, of: key) }
     return entry
   }
 }

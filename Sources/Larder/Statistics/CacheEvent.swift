@@ -78,21 +78,17 @@ extension CacheCounts {
 }
 
 extension CacheCore {
-  /// Counts a read of a key, and reports it.
-  @inline(__always) func didRead(_ key: some CacheKey, _ outcome: ReadOutcome) {
-    counts.reads.add(outcome)
-    if counts.report != nil { report(.read(outcome), of: key) }
-  }
-
-  @inline(never) private func report(_ kind: CacheEvent.Kind, of key: some CacheKey) {
+  /// Reports a read of a key.
+  @inline(never) func report(_ outcome: ReadOutcome, of key: some CacheKey) {
     key.withEncoded { bytes in
-      counts.report?(CacheEvent(cache: name, key: keyKind.describe(bytes.bytes), kind: kind))
+      let key = keyKind.describe(bytes.bytes)
+      counts.report?(CacheEvent(cache: name, key: key, kind: .read(outcome)))
     }
   }
 
   /// Reports what happened to the key of a record, if anyone listens.
   func report(_ kind: CacheEvent.Kind, of key: RecordKey) {
-    guard let report = counts.report else { return }
+    guard isReporting, let report = counts.report else { return }
     report(CacheEvent(cache: name, key: describe(key.bytes.span.bytes), kind: kind))
   }
 }
