@@ -73,6 +73,46 @@ extension Inspection {
       cache: found.cache, key: found.key, bytes: found.entryBytes, style: style)
   }
 
+  /// Ends the records with a tag, in the store in a directory, not a snapshot.
+  ///
+  /// They stay until they are swept, but no read returns them. With `isDryRun`, nothing is changed,
+  /// and the store may be open.
+  ///
+  /// - Throws: An ``InspectionError`` with the status `usage` if the text cannot be a tag;
+  ///   otherwise as ``remove(_:cache:from:isDryRun:now:style:)``.
+  package static func invalidate(
+    _ tag: String, in directory: String, isDryRun: Bool, now: Date, style: Style
+  ) throws(InspectionError) -> Report {
+    let inspection = try Inspection(at: directory, now: now)
+    try style.expectNoCSV("invalidate does")
+    var selection = Selection()
+    (selection.tag, selection.states) = (tag, [.fresh, .stale])
+    var total = (entries: 0, bytes: 0)
+    var outcome = Outcome.fine
+    try inspection.forEachItem(in: selection, keys: style.keys) { item throws(InspectionError) in
+      outcome.add(item.state)
+      if case .record(let found) = item {
+        total.entries += 1
+        total.bytes += found.entryBytes
+      }
+      return true
+    }
+    if !isDryRun { try changeStore(at: directory, now: now) { try $0.invalidate(tag: tag) } }
+    let words =
+      "\(Amount.text(total.entries)) records\(isDryRun ? " would be" : "") ended, "
+      + "\(Amount.bytes(total.bytes)) with their keys\n"
+    return Report(
+      style: style, title: inspection.path.escapedForTerminal, sections: [.text(words)],
+      members: [
+        ("schemaVersion", reportVersion), ("store", .string(inspection.path)),
+        ("isDryRun", .bool(isDryRun)), ("tag", .string(tag)), ("records", .integer(total.entries)),
+        ("bytes", .integer(total.bytes)),
+      ], isOneLine: true
+    ) { [outcome] _ in
+      Report.Ending(outcome: outcome)
+    }
+  }
+
   /// Sets the value under a key in the store in a directory, not a snapshot.
   ///
   /// The record is encoded in JSON, which every cache reads, whatever its coder. It keeps the own
@@ -141,7 +181,7 @@ extension Inspection {
 
   /// Opens the store in a directory, changes it, and closes it.
   private static func changeStore(
-    at directory: String, now: Date, _ body: (Store) throws(StoreError) -> Void
+    at directory: String, now: Date, _ body: (Store) throws -> Void
   ) throws(InspectionError) {
     var options = Store.Options()
     options.createIfMissing = false

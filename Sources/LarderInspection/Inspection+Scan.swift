@@ -46,12 +46,14 @@ extension Inspection {
     for cache in caches {
       guard let range = try range(of: selection, in: cache, keys: form) else { continue }
       let continues = try scan(
-        cache, range, isReversed: selection.isReversed, payloads: payloads, whole: whole
+        cache, range, isReversed: selection.isReversed, payloads: payloads, whole: whole,
+        keepsTags: selection.tag != nil
       ) { item throws(InspectionError) in
         if case .record(let record) = item {
           let text = form.text(of: record.key, kind: cache.keyKind)
           if let glob, !glob.matches(text) { return true }
           guard selection.states.contains(record.state) else { return true }
+          if let tag = selection.tag, record.tags?.texts.contains(tag) != true { return true }
           guard left > 0 else { return false }
           left -= 1
         }
@@ -149,7 +151,7 @@ extension Inspection {
   /// - Returns: False if `body` stopped the scan.
   private func scan(
     _ cache: KnownCache, _ range: EngineRange, isReversed: Bool, payloads: PayloadReading,
-    whole: EngineRange?, _ body: (ScanItem) throws(InspectionError) -> Bool
+    whole: EngineRange?, keepsTags: Bool, _ body: (ScanItem) throws(InspectionError) -> Bool
   ) throws(InspectionError) -> Bool {
     let prefixCount = KeySpace.records.prefix(ofCache: cache.id).count
     let cursor: any EngineCursor
@@ -176,7 +178,7 @@ extension Inspection {
         let userKey = [UInt8](key.extracting(prefixCount..<key.byteCount))
         return FoundRecord(
           value, of: count, under: key, key: userKey, in: cache, endedBy: catalog.invalidatedTags,
-          at: now, isKept: payloads == .kept)
+          at: now, isKept: payloads == .kept || keepsTags)
       }
       guard try body(.record(record)) else { return false }
     }

@@ -10,6 +10,8 @@ package struct Selection: Sendable {
   package var to: String?
   /// Only keys whose written form matches this pattern; see ``Glob``.
   package var match: String?
+  /// Only records that were saved with this tag.
+  package var tag: String?
   /// The maximum number of records.
   package var limit: Int?
   /// From the last key to the first, or the other way round for another ``order``.

@@ -60,6 +60,9 @@ struct RecordOptions: ParsableArguments {
     parsing: .unconditional, help: "Only keys that match a pattern with *, ?, [a-z] and [!a-z].")
   var match: String?
 
+  @Option(parsing: .unconditional, help: "Only records that were saved with this tag.")
+  var tag: String?
+
   @Option(
     parsing: .singleValue,
     help: "Only records in this state: fresh, stale, expired, damaged, unsupported; repeatable.")
@@ -72,13 +75,21 @@ struct RecordOptions: ParsableArguments {
     selection.from = from
     selection.to = to
     selection.match = match
+    selection.tag = tag
     if !state.isEmpty { selection.states = Set(state) }
     return selection
   }
 }
 
 extension RecordState: ExpressibleByArgument {}
-extension RecordOrder: ExpressibleByArgument {}
+extension RecordOrder: ExpressibleByArgument {
+  public init?(argument: String) {
+    switch argument {
+    case "expires", "expiry": self = .ttl
+    default: self.init(rawValue: argument)
+    }
+  }
+}
 
 /// Throws unless a number of records is positive.
 func requirePositive(_ number: Int?, _ name: String) throws {

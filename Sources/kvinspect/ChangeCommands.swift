@@ -58,6 +58,38 @@ struct Remove: ParsableCommand {
   }
 }
 
+struct Invalidate: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "End all records with a tag, in a store that must not be open.",
+    usage: "kvinspect invalidate <store> <tag> --write [<options>]",
+    discussion: "No read returns them any more. A sweep deletes them.")
+
+  @OptionGroup var shared: SharedOptions
+
+  @Argument(help: "The tag that the records were saved with.")
+  var tag: String
+
+  @Flag(help: "End the records. Either this or --dry-run is required.")
+  var write = false
+
+  @Flag(help: "Only count the records; the store may be open.")
+  var dryRun = false
+
+  func validate() throws {
+    guard write != dryRun else {
+      throw ValidationError(
+        "invalidate changes the store: use --write to confirm, or --dry-run to count the records")
+    }
+  }
+
+  func run() throws {
+    try shared.report { (now: Date, style: Style) throws(InspectionError) in
+      try Inspection.invalidate(
+        tag, in: shared.store, isDryRun: dryRun, now: now, style: style)
+    }
+  }
+}
+
 struct SetValue: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "set",

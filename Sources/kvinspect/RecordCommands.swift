@@ -1,6 +1,19 @@
 import ArgumentParser
 import LarderInspection
 
+struct Summary: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Say what is in the store, and what to do next.")
+
+  @OptionGroup var shared: SharedOptions
+
+  func run() throws {
+    try shared.report { now, style throws(InspectionError) in
+      try Inspection.summary(shared.store, now: now, style: style)
+    }
+  }
+}
+
 struct Info: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Show the store's owner, files and caches.")
@@ -24,7 +37,9 @@ struct List: ParsableCommand {
   @OptionGroup var records: RecordOptions
 
   @Option(
-    help: "The order: key; size, the largest first; age, the oldest; ttl, the next to expire.")
+    help:
+      "The order: key; size, the largest first; age, the oldest; ttl or expires, the next to expire."
+  )
   var sort: RecordOrder = .key
 
   @Option(help: "Stop after this many records.")
@@ -134,7 +149,7 @@ struct Top: ParsableCommand {
   @OptionGroup var shared: SharedOptions
   @OptionGroup var records: RecordOptions
 
-  @Option(help: "What the first ones have most of: size, age; ttl, the next to expire.")
+  @Option(help: "What the first ones have most of: size, age; ttl or expires, the next to expire.")
   var by: RecordOrder = .size
 
   @Option(help: "The number of records.")

@@ -1,6 +1,27 @@
 import ArgumentParser
 import LarderInspection
 
+struct Metrics: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Write what a running program counts in its store, in Prometheus' text format.",
+    discussion: """
+      The program must open the store with the option publishesStatistics. The names are those of \
+      the package trait Metrics. A cron job may write them to a file for a node exporter.
+      """)
+
+  @Argument(help: "The store's directory.", completion: .directory)
+  var store: String
+
+  @Flag(help: "Write data only, no messages.")
+  var quiet = false
+
+  func run() throws {
+    try runCommand(quiet: quiet) { output throws(InspectionError) in
+      try Inspection.writeMetrics(of: store, to: &output)
+    }
+  }
+}
+
 struct Watch: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "List each change of a store that is in use as it is written.",

@@ -18,13 +18,13 @@ import Testing
     var text = ""
     let inspection = try Inspection(at: specimen.path, now: later)
     #expect(try inspection.dryRun(style: Style(.table)).write(to: &text) == .fine)
-    #expect(text.hasSuffix("\n\n5 records would be deleted\n"))
+    #expect(text.hasSuffix("\n\n5 records would be deleted, 443 B with their keys\n"))
     #expect(try files() == before)
 
     text = ""
     #expect(
       try Inspection.sweep(specimen.path, now: later, style: Style()).write(to: &text) == .fine)
-    #expect(text.hasSuffix("\n\n5 records deleted\n"))
+    #expect(text.hasSuffix("\n\n5 records deleted, 443 B with their keys\n"))
     text = ""
     #expect(
       try Inspection.sweep(specimen.path, now: later, style: Style(.json)).write(to: &text) == .fine

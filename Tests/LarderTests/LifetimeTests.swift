@@ -213,6 +213,7 @@ import Testing
     }
     #expect(
       "\(Lifetime.fresh(for: .days(7), thenStaleFor: .unlimited))"
-        == "fresh for 7 days, then stale for unlimited")
+        == "fresh for 7 days, then stale without end")
+    #expect("\(Lifetime.unlimited)" == "never expires")
   }
 }

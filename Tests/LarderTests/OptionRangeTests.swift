@@ -124,7 +124,7 @@ import Testing
     for (number, limit) in limits.enumerated() {
       for (other, extra) in limits.enumerated() {
         let lifetime = Lifetime.fresh(for: limit, thenStaleFor: extra)
-        #expect(lifetime.description.hasPrefix("fresh for "))
+        #expect(lifetime.description.hasPrefix(limit == .unlimited ? "never" : "fresh for "))
         let cache = try store.cache("\(number) \(other)", of: Int.self, lifetime: lifetime)
         try cache.save(1, for: "key")
         #expect(try cache.value(for: "key") == (number == 0 ? nil : 1), "\(lifetime)")

@@ -18,7 +18,7 @@ final class DiskBudget: Sendable {
   private let bytesLeft = Atomic<Int>(0)
   private let isUnderWay = Atomic<Bool>(false)
   private let hasEnded = Atomic<Bool>(false)
-  private let totals = Mutex(DiskStatistics())
+  private let totals: Mutex<DiskStatistics>
   /// The bytes of files for each byte of entries after the last compaction; 0 before the first.
   let overhead = Mutex(0.0)
   private let work = DispatchGroup()
@@ -39,6 +39,9 @@ final class DiskBudget: Sendable {
     start = limit - max(limit / 8, min(limit / 4, 13 * tableBytes))
     goal = start - limit / 16 * 3
     (step, slack) = (limit / 32, limit / 16)
+    var totals = DiskStatistics()
+    totals.budget = limit
+    self.totals = Mutex(totals)
     self.activity = activity
     queue.setSpecific(key: queueKey, value: true)
   }

@@ -122,11 +122,17 @@ extension Lifetime {
 }
 
 extension Lifetime: CustomStringConvertible {
-  /// The lifetime as text, such as `fresh for 7 days`.
-  public var description: String { "fresh for \(words)" }
+  /// The lifetime as text, such as `fresh for 7 days`, or `never expires`.
+  public var description: String { fresh == .unlimited ? "never expires" : "fresh for \(words)" }
 
   /// The text without `fresh for`, such as `7 days`.
-  var words: String { stale == .seconds(0) ? "\(fresh)" : "\(fresh), then stale for \(stale)" }
+  var words: String {
+    switch stale {
+    case .seconds(0): "\(fresh)"
+    case .unlimited: "\(fresh), then stale without end"
+    default: "\(fresh), then stale for \(stale)"
+    }
+  }
 }
 
 extension Duration {

@@ -50,6 +50,8 @@ public struct SegmentStatistics: Sendable, Hashable, Codable {
 
 /// What ``Store/Options/diskBudget`` has led to since the store was opened.
 public struct DiskStatistics: Sendable, Hashable, Codable {
+  /// ``Store/Options/diskBudget``; nil without one.
+  public var budget: Int?
   /// The size of the store's files when they were last measured, in bytes; 0 before that.
   public var byteCount = 0
   /// How often they were found too large.

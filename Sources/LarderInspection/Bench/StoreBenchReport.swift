@@ -13,7 +13,8 @@ extension Inspection {
         """,
       members: jsonHeading + settings.members.dropFirst(),
       columns: [
-        .init("CACHE", "cache"), .init("CODER", "coders"), .init(.number("RECORDS"), "records"),
+        .init(.name("CACHE"), "cache"), .init("CODER", "coders"),
+        .init(.number("RECORDS"), "records"),
         .init(.number("BYTES"), "bytes"), .init(.number("READ"), "recordsRead"),
         .init(.number("COLD"), "coldNanoseconds"),
         .init(.number("COLD LDB"), "coldLevelDBNanoseconds"),

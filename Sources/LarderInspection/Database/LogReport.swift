@@ -98,7 +98,7 @@ private struct LogRows {
 
 /// The columns of a put or a removal.
 let changeColumns: [Report.Column] = [
-  .init("CHANGE", "change"), .init(.number("BYTES"), "valueBytes"), .init("KEY", "key"),
+  .init("CHANGE", "change"), .init(.number("BYTES"), "valueBytes"), .init(.name("KEY"), "key"),
 ]
 
 /// The cells of a put with a value of `valueBytes`, or of a removal if that is nil.

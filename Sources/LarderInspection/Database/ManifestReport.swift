@@ -34,7 +34,7 @@ extension Inspection {
       columns: [
         .init(.number("BYTE"), "offset"), .init("FIELD", "field"), .init(.number("LEVEL"), "level"),
         .init(.number("VALUE"), "value"), .init(.number("SIZE"), "bytes"),
-        .init("FIRST KEY", "firstKey"), .init("LAST KEY", "lastKey"),
+        .init(.name("FIRST KEY"), "firstKey"), .init(.name("LAST KEY"), "lastKey"),
       ]
     ) { add in
       var outcome = Outcome.fine

@@ -35,7 +35,7 @@ extension Inspection {
     let block: [Report.Column] = [
       .init(.number("BYTE"), "offset"), .init(.number("BYTES"), "bytes"),
       .init(.number("DECOMPRESSED"), "decompressedBytes"), .init(.number("ENTRIES"), "entries"),
-      .init("STATE", "state"), .init("FIRST KEY", "firstKey"),
+      .init("STATE", "state"), .init(.name("FIRST KEY"), "firstKey"),
     ]
     return Report(
       style: style, title: files.title,

@@ -18,9 +18,20 @@ extension Inspection {
     _ directory: String, now: Date, isDeep: Bool, style: Style
   ) throws(InspectionError) -> Report {
     let path = try FileAccess.directory(directory)
+    let findings = try examine(path, now: now, isDeep: isDeep, style: style).findings
+    return report(of: findings, in: path, style: style)
+  }
+
+  /// A snapshot of the store, nil if damage prevents one, and what is to be done.
+  static func examine(
+    _ path: String, now: Date, isDeep: Bool, style: Style
+  ) throws(InspectionError) -> (inspection: Inspection?, findings: [Finding]) {
+    var inspection: Inspection?
     var facts: StoreFacts
     do throws(InspectionError) {
-      facts = try Inspection(at: path, now: now).facts(isDeep: isDeep, style: style)
+      let new = try Inspection(at: path, now: now)
+      facts = try new.facts(isDeep: isDeep, style: style)
+      inspection = new
     } catch {
       guard error.status == .damaged else { throw error }
       facts = StoreFacts()
@@ -28,11 +39,11 @@ extension Inspection {
     }
     facts.path = shellWord(path)
     try facts.addSurroundings(of: path)
-    return report(of: facts.findings, in: path, style: style)
+    return (inspection, facts.findings)
   }
 
   /// A path as a word of a shell.
-  private static func shellWord(_ path: String) -> String {
+  static func shellWord(_ path: String) -> String {
     let isPlain = path.utf8.allSatisfy { byte in
       switch byte {
       case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -86,6 +97,13 @@ extension Inspection {
     facts.tableBytes = tables.reduce(0) { $0 + $1.bytes }
     facts.levelZeroTables = tables.count { $0.level == 0 }
     facts.logBytes = snapshot.logBytes
+    for cache in catalog.caches {
+      guard let budget = cache.registration?.byteBudget,
+        let count = catalog.counts[cache.id] ?? nil,
+        count > budget
+      else { continue }
+      facts.overBudget.append((cache.label, count, budget))
+    }
     return facts
   }
 
@@ -95,19 +113,24 @@ extension Inspection {
     return "\(key)cache \(cache.label): \(problem.message)"
   }
 
-  private static func report(of findings: [Finding], in path: String, style: Style) -> Report {
-    let facts = findings.flatMap { finding in
+  /// The lines of findings for people, each with its command.
+  static func facts(of findings: [Finding]) -> [Report.Fact] {
+    findings.flatMap { finding in
       [
         Report.Fact(
           finding.severity.rawValue, finding.message,
-          tint: finding.severity == .damage ? .bad : .aging), Report.Fact("", finding.command),
+          tint: finding.severity == .damage ? .bad : .aging),
+        Report.Fact("", finding.command, isWhole: true),
       ]
     }
+  }
+
+  private static func report(of findings: [Finding], in path: String, style: Style) -> Report {
     let nothing: [Report.Section] =
       style.isQuiet ? [] : [.text("Nothing is to be done.\n")]
     return Report(
       style: style, title: path.escapedForTerminal,
-      sections: findings.isEmpty ? nothing : [.facts(facts)],
+      sections: findings.isEmpty ? nothing : [.facts(facts(of: findings))],
       members: [("schemaVersion", reportVersion), ("store", .string(path))],
       columns: ["check", "severity", "message", "command"].map { .init(nil, $0) }, hasTable: false
     ) { add in
@@ -143,6 +166,9 @@ extension StoreFacts {
     if FileAccess.isDirectory("\(path).damaged") { damagedDirectory = "\(path).damaged" }
     if let statistics = try StatisticsRecord(of: path) {
       totals = statistics.live.map { StatisticsTotals($0.statistics) }
+      if let found = statistics.live?.statistics.disk, let budget = found.budget {
+        disk = (found.byteCount, budget)
+      }
       hasStaleStatistics = !statistics.isLive
     }
   }

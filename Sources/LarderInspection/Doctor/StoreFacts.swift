@@ -40,6 +40,10 @@ struct StoreFacts {
   /// The counts of the process that has the store open; nil for none.
   var totals: StatisticsTotals?
   var hasStaleStatistics = false
+  /// The size of the store's files and their budget, as the program that has it open says.
+  var disk: (byteCount: Int, budget: Int)?
+  /// Caches that hold more than their budget.
+  var overBudget: [(label: String, byteCount: Int, budget: Int)] = []
 }
 
 /// Something to be done, or to be known.
@@ -165,6 +169,22 @@ extension StoreFacts {
             + "large values. The rest was removed or replaced. Compact the store while it is "
             + "closed.",
           "kvinspect compact \(path) --write"))
+    }
+    if let disk, disk.byteCount > disk.budget {
+      findings.append(
+        advice(
+          "disk-budget",
+          "The files take \(Amount.bytes(disk.byteCount)), more than their budget of "
+            + "\(Amount.bytes(disk.budget)). What is left may be impossible to evict.",
+          "kvinspect stats \(path)"))
+    }
+    for cache in overBudget {
+      findings.append(
+        advice(
+          "budget",
+          "Cache \(cache.label) holds \(Amount.bytes(cache.byteCount)), more than its budget of "
+            + "\(Amount.bytes(cache.budget)). The next save that makes it larger evicts.",
+          "kvinspect top \(path) --cache \(Inspection.shellWord(cache.label))"))
     }
     if levelZeroTables >= Threshold.levelZeroTables {
       findings.append(

@@ -4,9 +4,13 @@ import Larder
 enum PayloadView {
   case json(JSONValue)
   case text(String)
-  case hex([UInt8])
+  /// All bytes, of which a text has at most so many.
+  case hex([UInt8], shown: Int = .max)
   case size(Int)
   case nothing
+
+  /// The bytes that are shown of a payload, unless all are asked for.
+  private static let shownBytes = 2048
 
   /// Reads a payload according to the coder that wrote it.
   init(_ payload: [UInt8], coder: UInt8, as form: ValueForm) {
@@ -36,7 +40,7 @@ enum PayloadView {
       } else if format == .bytes || format == .json, let text = Self.printable(payload) {
         self = .text(text)
       } else {
-        self = .hex(payload)
+        self = .hex(payload, shown: Self.shownBytes)
       }
     }
   }
@@ -58,13 +62,17 @@ extension PayloadView {
       value.writePretty(to: &output)
       output.write("\n")
     case .text(let text): output.write(text.hasSuffix("\n") ? text : text + "\n")
-    case .hex(let bytes): Self.dump(bytes, to: &output)
+    case .hex(let bytes, let shown):
+      Self.dump(bytes.prefix(shown), to: &output)
+      guard bytes.count > shown else { return }
+      let rest = Amount.text(bytes.count - shown)
+      output.write("... and \(rest) bytes more: --values hex shows all, --raw writes them\n")
     case .size, .nothing: break
     }
   }
 
   /// Writes sixteen bytes per line: their offset, hex digits and ASCII characters.
-  private static func dump(_ bytes: [UInt8], to output: inout some TextOutputStream) {
+  private static func dump(_ bytes: ArraySlice<UInt8>, to output: inout some TextOutputStream) {
     for start in stride(from: 0, to: bytes.count, by: 16) {
       let row = bytes[start..<min(start + 16, bytes.count)]
       let offset = String(start, radix: 16)

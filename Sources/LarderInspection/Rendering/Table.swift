@@ -1,50 +1,56 @@
 import Larder
 
-/// Writes rows of texts in aligned columns.
+/// Writes rows of texts in aligned columns, which fit the width of a terminal.
 ///
 /// Columns are aligned within a window of rows and never become narrower, so that a table of any
-/// length can be streamed. The last column is not padded and should hold the longest texts, such as
-/// keys: if a line would be wider than the terminal, its last text is shortened in the middle.
+/// length can be streamed. If lines would be wider than the terminal, the widest columns become
+/// narrower: keys and the like are shortened in the middle, other texts folded between words. If
+/// that is not enough, each row is written as a group of lines, one for each column.
 struct Table {
-  /// A column's title, and how its texts are aligned.
+  /// A column's title, and how its texts are aligned and made to fit.
   struct Column: ExpressibleByStringLiteral {
     let title: String
     private(set) var isRight = false
-    private(set) var isWhole = false
+    private(set) var isShortened = false
 
-    /// A column of texts, aligned on the left.
+    /// A column of texts that are folded between words, aligned on the left.
     init(stringLiteral title: String) { self.title = title }
 
-    /// A column of numbers, aligned on the right.
+    /// A column of numbers, aligned on the right, which stay as they are.
     static func number(_ title: String) -> Column {
       var column = Column(stringLiteral: title)
       column.isRight = true
       return column
     }
 
-    /// A column of texts that are not shortened, however narrow the terminal is.
-    static func whole(_ title: String) -> Column {
+    /// A column of names or keys, which are shortened in the middle.
+    static func name(_ title: String) -> Column {
       var column = Column(stringLiteral: title)
-      column.isWhole = true
+      column.isShortened = true
       return column
     }
   }
 
   private static let window = 200
   private static let gap = "  "
-  /// The last column is not shortened below this.
-  private static let leastWidth = 12
+  /// A column of names is not narrower than this, unless all of its texts are.
+  private static let leastWidth = 8
 
   private let columns: [Column]
   private let style: Style
+  /// The widths of the widest texts so far.
   private var widths: [Int]
-  private var rows: [(cells: [String], tint: Tint?)]
+  /// The widths of the longest words so far, which are not cut.
+  private var wordWidths: [Int]
+  private var rows: [(cells: [String], tint: Tint?)] = []
+  /// Whether the table has lines with several columns; nil before the first line.
+  private var hasColumns: Bool?
 
   init(_ columns: [Column], style: Style) {
     self.columns = columns
     self.style = style
-    widths = columns.map(\.title.count)
-    rows = [(columns.map(\.title), nil)]
+    widths = columns.map(\.title.displayWidth)
+    wordWidths = widths
   }
 
   /// Adds a row; with a tint, its first text has that colour on a terminal.
@@ -58,30 +64,86 @@ struct Table {
   /// Writes the buffered rows.
   mutating func flush(to output: inout some TextOutputStream) {
     for row in rows {
-      for (index, cell) in row.cells.enumerated() { widths[index] = max(widths[index], cell.count) }
-    }
-    let before = widths.dropLast().reduce(0) { $0 + $1 + Self.gap.count }
-    let room = style.width.map { max($0 - before, Self.leastWidth) } ?? .max
-    for row in rows {
-      var line = ""
       for (index, cell) in row.cells.enumerated() {
-        let text = index == 0 ? row.tint?.paint(cell) ?? cell : cell
-        let isLast = index == row.cells.count - 1
-        let padding = String(repeating: " ", count: widths[index] - cell.count)
-        if columns[index].isRight {
-          line += padding + text + (isLast ? "" : Self.gap)
-        } else if isLast {
-          let isShortened = cell.count > room && !columns[index].isWhole
-          line += isShortened ? cell.shortened(to: room) : text
-        } else {
-          line += text + padding + Self.gap
-        }
+        widths[index] = max(widths[index], cell.displayWidth)
+        let words = cell.split(separator: " ").map { String($0).displayWidth }
+        wordWidths[index] = max(wordWidths[index], words.max() ?? 0)
       }
-      // A title or a text at the end may be empty.
+    }
+    let (widths, fits) = fittedWidths
+    let isFirst = hasColumns == nil
+    let hasColumns = hasColumns ?? fits
+    self.hasColumns = hasColumns
+    if isFirst, hasColumns { write(columns.map(\.title), nil, widths, to: &output) }
+    for (index, row) in rows.enumerated() {
+      if hasColumns {
+        write(row.cells, row.tint, widths, to: &output)
+      } else {
+        if !isFirst || index > 0 { output.write("\n") }
+        writeGroup(row.cells, row.tint, to: &output)
+      }
+    }
+    rows = []
+  }
+
+  /// The widths of the columns in lines that fit the terminal, and whether they do fit it.
+  private var fittedWidths: ([Int], fits: Bool) {
+    var fitted = widths
+    guard let width = style.width else { return (fitted, true) }
+    let room = width - Self.gap.count * (columns.count - 1)
+    var excess = fitted.reduce(0, +) - room
+    while excess > 0 {
+      let narrower = columns.indices.filter { fitted[$0] > leastWidth(of: $0) }
+      guard let widest = narrower.max(by: { fitted[$0] < fitted[$1] }) else {
+        return (fitted, false)
+      }
+      fitted[widest] -= 1
+      excess -= 1
+    }
+    return (fitted, true)
+  }
+
+  private func leastWidth(of index: Int) -> Int {
+    let column = columns[index]
+    if column.isRight { return widths[index] }
+    guard column.isShortened else { return wordWidths[index] }
+    return min(widths[index], max(Self.leastWidth, column.title.displayWidth))
+  }
+
+  /// Writes a row as one line, or as several if texts are folded.
+  private func write(
+    _ cells: [String], _ tint: Tint?, _ widths: [Int], to output: inout some TextOutputStream
+  ) {
+    let texts = cells.indices.map { index in
+      columns[index].isShortened
+        ? [cells[index].shortened(to: widths[index])] : cells[index].folded(to: widths[index])
+    }
+    for number in 0..<(texts.map(\.count).max() ?? 0) {
+      var line = ""
+      for (index, lines) in texts.enumerated() {
+        let text = number < lines.count ? lines[number] : ""
+        let padding = String(repeating: " ", count: max(0, widths[index] - text.displayWidth))
+        let painted = index == 0 ? tint?.paint(text) ?? text : text
+        line += columns[index].isRight ? padding + painted : painted + padding
+        line += Self.gap
+      }
+      // The last column is not padded, and a title or a text at the end may be empty.
       while line.last == " " { line.removeLast() }
       output.write(line + "\n")
     }
-    rows = []
+  }
+
+  /// Writes a row as a group of lines: for each column its title and the text.
+  private func writeGroup(
+    _ cells: [String], _ tint: Tint?, to output: inout some TextOutputStream
+  ) {
+    let titleWidth = columns.map(\.title.displayWidth).max() ?? 0
+    for (index, cell) in cells.enumerated() where !columns[index].title.isEmpty {
+      let title = columns[index].title
+      let padding = String(repeating: " ", count: titleWidth - title.displayWidth)
+      let label = title + padding + Self.gap
+      output.writeFolded(cell, after: label, index == 0 ? tint : nil, width: style.width)
+    }
   }
 }
 
@@ -103,13 +165,5 @@ extension RecordState {
     case .expired: .gone
     case .damaged, .unsupported: .bad
     }
-  }
-}
-
-extension String {
-  /// The text with `...` in place of its middle, `count` characters long.
-  func shortened(to count: Int) -> String {
-    let kept = max(count - 3, 0)
-    return prefix(kept - kept / 2) + "..." + suffix(kept / 2)
   }
 }

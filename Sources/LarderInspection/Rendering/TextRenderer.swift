@@ -41,9 +41,10 @@ struct TextRenderer: Renderer {
     case .facts(let facts, let width):
       separate(to: &output)
       for fact in facts {
-        let label = report.style.isColored ? fact.tint?.paint(fact.label) : nil
-        let padding = String(repeating: " ", count: width - fact.label.count)
-        output.write((label ?? fact.label) + padding + fact.text.escapedForTerminal + "\n")
+        let label = fact.label + String(repeating: " ", count: width - fact.label.count)
+        output.writeFolded(
+          fact.text.escapedForTerminal, after: label, report.style.isColored ? fact.tint : nil,
+          width: fact.isWhole ? nil : report.style.width)
       }
     case .table(let columns, let rows):
       separate(to: &output)
@@ -52,7 +53,9 @@ struct TextRenderer: Renderer {
       table.flush(to: &output)
     case .text(let text):
       separate(to: &output)
-      output.write(text)
+      for line in text.split(separator: "\n", omittingEmptySubsequences: false).dropLast() {
+        output.writeFolded(String(line), after: "", width: report.style.width)
+      }
     case .payload(.size), .payload(.nothing): break
     case .payload(let view):
       separate(to: &output)

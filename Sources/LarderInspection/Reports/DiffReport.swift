@@ -22,10 +22,19 @@ extension Inspection {
         ("schemaVersion", reportVersion), ("first", .string(path)), ("second", .string(other.path)),
       ],
       columns: [
-        .init("DIFFERENCE", "difference"), .init("CACHE", "cache"), .init("KEY", "key"),
+        .init("DIFFERENCE", "difference"), .init(.name("CACHE"), "cache"),
+        .init(.name("KEY"), "key"),
       ]
     ) { [self] add throws(InspectionError) in
-      Report.Ending(outcome: try compare(with: other, inCache: name, style: style, add))
+      var count = 0
+      let outcome = try compare(with: other, inCache: name, style: style) { row in
+        count += 1
+        add(row)
+      }
+      let isEqual = count == 0 && outcome == .fine && !style.isQuiet
+      return Report.Ending(
+        outcome: outcome,
+        sections: isEqual ? [.text("The entries of the two stores are equal.\n")] : [])
     }
   }
 

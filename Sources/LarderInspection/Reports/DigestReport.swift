@@ -46,7 +46,8 @@ extension Inspection {
         ("leftOut", .integer(leftOut)),
       ],
       columns: [
-        .init("DIGEST", "digest"), .init(.number("RECORDS"), "records"), .init("CACHE", "cache"),
+        .init("DIGEST", "digest"), .init(.number("RECORDS"), "records"),
+        .init(.name("CACHE"), "cache"),
       ], hasTable: !style.isQuiet
     ) { add in
       for cache in caches {

@@ -51,7 +51,7 @@ extension Inspection {
     let counts: [Table.Column] =
       catalog.counts.isEmpty ? [] : [.number("BYTES"), .number("BUDGET")]
     let columns: [Table.Column] = [
-      .number("ID"), "CACHE", "KEYS", "CODER", "SCHEMA", "LIFETIME",
+      .number("ID"), .name("CACHE"), "KEYS", "CODER", "SCHEMA", "LIFETIME",
     ]
     let rows = catalog.caches.compactMap { cache in
       cache.registration.map { registration in

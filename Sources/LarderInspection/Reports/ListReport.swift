@@ -12,7 +12,7 @@ extension Inspection {
   package func list(_ selection: Selection, style: Style) -> Report {
     let table: [Report.Column] = [
       .init("STATE", nil), .init("AGE", nil), .init("LEFT", nil), .init(.number("SIZE"), nil),
-      .init(.number("SCHEMA"), nil), .init("CACHE", nil), .init("KEY", nil),
+      .init(.number("SCHEMA"), nil), .init(.name("CACHE"), nil), .init(.name("KEY"), nil),
     ]
     return Report(
       style: style, title: heading, members: jsonHeading, columns: table + FoundRecord.columns,

@@ -32,13 +32,12 @@ struct StatisticsTotals {
   private(set) var saves = 0
   private(set) var removals = 0
   private(set) var loads = 0
+  /// The time that loads took together.
+  private(set) var loadSeconds = 0.0
   /// Entries that sweeps and validations deleted.
   private(set) var expired = 0
   /// Entries that were evicted for a budget.
   private(set) var evicted = 0
-
-  /// All counts, in the order in which they are declared.
-  var counts: [Int] { [reads, fresh, memory, saves, removals, loads, expired, evicted] }
 
   /// No counts.
   init() {}
@@ -55,8 +54,25 @@ struct StatisticsTotals {
       saves += sum(cache.saves)
       removals += sum(cache.removals)
       loads += sum(cache.loads.loads)
+      let seconds = cache.loads.time.inSeconds
+      if seconds > 0 { loadSeconds += min(seconds, 1e12) }
       expired += sum(deleted.sweeps.entries, deleted.validations.entries)
       evicted += sum(deleted.cacheBudget.entries, deleted.storeBudget.entries)
     }
+  }
+
+  /// What was counted between two moments.
+  static func - (later: StatisticsTotals, earlier: StatisticsTotals) -> StatisticsTotals {
+    var difference = later
+    difference.reads -= earlier.reads
+    difference.fresh -= earlier.fresh
+    difference.memory -= earlier.memory
+    difference.saves -= earlier.saves
+    difference.removals -= earlier.removals
+    difference.loads -= earlier.loads
+    difference.loadSeconds -= earlier.loadSeconds
+    difference.expired -= earlier.expired
+    difference.evicted -= earlier.evicted
+    return difference
   }
 }

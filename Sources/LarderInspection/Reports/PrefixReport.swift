@@ -28,9 +28,9 @@ extension Inspection {
     return Report(
       style: style, title: heading, members: jsonHeading,
       columns: [
-        .init("CACHE", "cache"), .init(nil, "prefix"), .init(nil, "others"),
+        .init(.name("CACHE"), "cache"), .init(nil, "prefix"), .init(nil, "others"),
         .init(.number("RECORDS"), "records"), .init(.number("BYTES"), "bytes"),
-        .init(.number("SHARE"), nil), .init("PREFIX", nil),
+        .init(.number("SHARE"), nil), .init(.name("PREFIX"), nil),
       ]
     ) { [trees, outcome] add in
       let total = trees.reduce(0) { $0 + $1.bytes }

@@ -11,7 +11,8 @@ extension Inspection {
   package func get(
     _ key: String, cache name: String?, style: Style
   ) throws(InspectionError) -> Report {
-    let found = try record(under: key, cache: name, keys: style.keys)
+    let found = try record(
+      under: key, cache: name, keys: style.keys, suggestsKeys: !style.isRedacted)
     try style.expectNoCSV("get does")
     let view = style.isRedacted ? nil : view(of: found, as: style.values)
     var sections: [Report.Section] = [.facts(facts(of: found, style: style), width: 11)]
@@ -42,7 +43,7 @@ extension Inspection {
   ///
   /// - Throws: As ``get(_:cache:style:)``.
   func record(
-    under key: String, cache name: String?, keys form: KeyForm
+    under key: String, cache name: String?, keys form: KeyForm, suggestsKeys: Bool = true
   ) throws(InspectionError) -> FoundRecord {
     var selection = Selection()
     selection.cache = name
@@ -60,7 +61,9 @@ extension Inspection {
     guard let record = found.first else {
       let damage = damage + hidden
       guard name == nil, !damage.isEmpty else {
-        throw InspectionError(.notFound, "\(key.shortened) is missing")
+        let near = suggestsKeys ? try keyLike(key, in: candidates, form) : nil
+        let suggestion = near.map { "; there is \($0.shortened)" } ?? ""
+        throw InspectionError(.notFound, "\(key.shortened) is missing\(suggestion)")
       }
       throw InspectionError(
         .damaged,
@@ -99,7 +102,7 @@ extension Inspection {
     let kind = found.cache.keyKind
     var facts: [Report.Fact] = [
       .init("cache", "\(found.cache.label), keys: \(kind)"),
-      .init("key", style.text(of: found.key, in: found.cache)),
+      .init("key", style.text(of: found.key, in: found.cache), isWhole: true),
       .init("state", found.state.rawValue),
     ]
     guard case .success(let record) = found.content else {
@@ -158,7 +161,7 @@ extension Inspection {
     switch view {
     case .json(let value): fields += [("payloadForm", .string("json")), ("payload", value)]
     case .text(let text): fields += [("payloadForm", .string("text")), ("payload", .string(text))]
-    case .hex(let bytes):
+    case .hex(let bytes, _):
       fields += [("payloadForm", .string("hex")), ("payload", .string(KeyForm.hex(bytes)))]
     case .size, .nothing, nil: break
     }

@@ -28,7 +28,8 @@ struct RepairReport {
       .facts([
         .init("output", target), .init("lost", losses.isEmpty ? "nothing" : "see below"),
       ]),
-      .table([.number("ENTRIES"), "CACHE"], caches.map { [Amount.text($0.count), $0.name] }),
+      .table(
+        [.number("ENTRIES"), .name("CACHE")], caches.map { [Amount.text($0.count), $0.name] }),
     ]
     if !losses.isEmpty { sections.append(lines(losses)) }
     if !doubtful.isEmpty {

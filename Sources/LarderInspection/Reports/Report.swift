@@ -64,7 +64,7 @@ extension Report {
     /// Lines with a label, which is padded to `width`.
     case facts([Fact], width: Int = 9)
     case table([Table.Column], [[String]])
-    /// Whole lines as they are.
+    /// Lines, each with its newline.
     case text(String)
     /// No section if only the size of the payload is to be shown.
     case payload(PayloadView)
@@ -73,10 +73,12 @@ extension Report {
   struct Fact {
     let label: String
     let text: String
-    var tint: Tint?
+    let tint: Tint?
+    /// Whether the text is not folded, because it is to be copied: a key or a command.
+    let isWhole: Bool
 
-    init(_ label: String, _ text: String, tint: Tint? = nil) {
-      (self.label, self.text, self.tint) = (label, text, tint)
+    init(_ label: String, _ text: String, tint: Tint? = nil, isWhole: Bool = false) {
+      (self.label, self.text, self.tint, self.isWhole) = (label, text, tint, isWhole)
     }
   }
 

@@ -63,6 +63,15 @@ enum Amount {
     return "\(text(Int((tenths + 500) / 10_000))) PB"
   }
 
+  /// A short time, such as `87 ms` or `1.5 s`.
+  static func duration(_ seconds: Double) -> String {
+    // Any program may have written the statistics.
+    guard seconds.isFinite, seconds >= 0, seconds < 1e9 else { return "-" }
+    if seconds < 0.9995 { return "\(Int((seconds * 1000).rounded())) ms" }
+    let tenths = Int((seconds * 10).rounded())
+    return "\(text(tenths / 10)).\(tenths % 10) s"
+  }
+
   /// A share in per cent, rounded to the nearest tenth.
   static func share(_ part: Int, of whole: Int) -> String {
     guard whole > 0 else { return "-" }

@@ -37,7 +37,7 @@ extension Inspection {
         ("sizes", .array(classes.rows.map { JSONValue.object($0.fields) })),
       ],
       columns: [
-        .init("CACHE", "cache"), .init(.number("SCHEMA"), "payloadSchemaVersion"),
+        .init(.name("CACHE"), "cache"), .init(.number("SCHEMA"), "payloadSchemaVersion"),
         .init(.number("RECORDS"), "records"), .init(.number("KEYS"), "keyBytes"),
         .init(.number("VALUES"), "recordBytes"), .init(.number("SHARE"), nil),
         .init(.number("50 %"), "p50"), .init(.number("99 %"), "p99"),
@@ -51,7 +51,7 @@ extension Inspection {
   }
 
   /// The size of all files with data, as they were captured.
-  private var fileBytes: Int {
+  var fileBytes: Int {
     tableBytes + snapshot.logBytes + snapshot.segments.byteCount
   }
 }
@@ -124,7 +124,7 @@ private struct SizeClasses {
   var table: Report.Section {
     let most = rows.map(\.records).max() ?? 1
     return .table(
-      [.number("SIZE BELOW"), .number("KEYS"), .number("VALUES"), .whole("")],
+      [.number("SIZE BELOW"), .number("KEYS"), .number("VALUES"), ""],
       rows.map { row in
         [
           Amount.text(row.end), Amount.text(row.keys), Amount.text(row.records),

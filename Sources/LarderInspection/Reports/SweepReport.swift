@@ -8,7 +8,8 @@ extension Inspection {
     try style.expectNoCSV("sweep does")
     let outcome = damage.isEmpty && backlog.isComplete ? Outcome.fine : .damaged
     return Report(
-      sweepOf: path, at: now, records: backlog.due.entries, isDryRun: true, outcome, style: style)
+      sweepOf: path, at: now, (backlog.due.entries, backlog.due.bytes), isDryRun: true, outcome,
+      style: style)
   }
 
   /// Sweeps the store in a directory, not a snapshot, and reports how many records it deleted.
@@ -31,26 +32,31 @@ extension Inspection {
     options.createIfMissing = false
     options.clock = StandingClock(date: now)
     options.sweepInterval = nil
-    let count: Int
+    var deleted = (entries: 0, bytes: 0)
     do {
       let store = try Store(at: URL(filePath: path, directoryHint: .isDirectory), options: options)
-      count = try store.sweep()
+      try store.sweep()
       try store.close()
+      for cache in store.statistics.caches.values {
+        deleted.entries += cache.deletions.sweeps.entries
+        deleted.bytes += cache.deletions.sweeps.bytes
+      }
     } catch {
       throw InspectionError(error)
     }
-    return Report(
-      sweepOf: path, at: now, records: count, isDryRun: false, .fine, style: style)
+    return Report(sweepOf: path, at: now, deleted, isDryRun: false, .fine, style: style)
   }
 }
 
 extension Report {
   /// The report of a sweep or a dry run.
   fileprivate init(
-    sweepOf path: String, at now: Date, records: Int, isDryRun: Bool, _ outcome: Outcome,
-    style: Style
+    sweepOf path: String, at now: Date, _ total: (entries: Int, bytes: Int), isDryRun: Bool,
+    _ outcome: Outcome, style: Style
   ) {
-    let words = isDryRun ? " records would be deleted" : " records deleted"
+    let records = total.entries
+    let words =
+      " records\(isDryRun ? " would be" : "") deleted, \(Amount.bytes(total.bytes)) with their keys"
     self.init(
       style: style, title: path.escapedForTerminal,
       sections: [.text("\(records)\(style.isQuiet ? "" : words)\n")],
@@ -58,6 +64,7 @@ extension Report {
         ("schemaVersion", reportVersion), ("store", .string(path)),
         ("now", .optional(Moment.text(now))), ("isDryRun", .bool(isDryRun)),
         ("deleted", .integer(isDryRun ? 0 : records)), ("due", .integer(records)),
+        ("bytes", .integer(total.bytes)),
       ], isOneLine: true
     ) { _ in
       Ending(outcome: outcome)

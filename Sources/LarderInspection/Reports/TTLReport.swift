@@ -33,7 +33,7 @@ extension Inspection {
         ("backlogBytes", .integer(backlog.due.bytes)),
       ],
       columns: [
-        .init("CACHE", "cache"), .init("EXPIRES", "expires"),
+        .init(.name("CACHE"), "cache"), .init("EXPIRES", "expires"),
         .init(.number("RECORDS"), "records"), .init(.number("BYTES"), "bytes"),
       ], rowsMember: "spans", versionsLines: true
     ) { [spans, outcome] add in

@@ -21,8 +21,8 @@ extension Inspection {
         ("tornLog", .optional(tornEnd)),
       ],
       columns: [
-        .init("CACHE", "cache"), .init("KEY", "key"), .init("STATE", "state"),
-        .init(.whole("PROBLEM"), "fault"),
+        .init(.name("CACHE"), "cache"), .init(.name("KEY"), "key"), .init("STATE", "state"),
+        .init("PROBLEM", "fault"),
       ], hasTable: !found.problems.isEmpty, rowsMember: "faults", versionsLines: true
     ) { [self] add in
       for problem in found.problems {

@@ -58,7 +58,7 @@ extension Inspection {
     var answer = Answer()
     answer.facts = [
       .init("cache", "\(cache.label), keys: \(cache.keyKind)"),
-      .init("key", style.text(of: key, in: cache)),
+      .init("key", style.text(of: key, in: cache), isWhole: true),
     ]
     guard let bytes else {
       let reasons = try reasonsForAbsence(of: key, damage).joined(separator: "; ")

@@ -19,13 +19,16 @@ extension Inspection {
     try requireStreamed(style)
     let path = try FileAccess.directory(directory)
     var last = try liveStatistics(of: path)
-    let names = [
-      "reads", "fresh", "memory", "saves", "removals", "loads", "expired", "evicted",
-    ]
     let report = Report(
       style: style, title: DatabaseFiles.title(of: path),
-      columns: names.map { Report.Column(.number($0.uppercased()), $0) }
-        + [Report.Column("TIME", "time")])
+      columns: [
+        .init(.number("READS"), "reads"), .init(nil, "fresh"), .init(.number("HITS"), nil),
+        .init(nil, "memory"), .init(.number("MEMORY"), nil), .init(.number("SAVES"), "saves"),
+        .init(nil, "removals"), .init(.number("LOADS"), "loads"),
+        .init(.number("A LOAD"), "loadSeconds"), .init(nil, "expired"), .init(nil, "evicted"),
+        .init(.number("DELETED"), nil), .init(.number("HELD"), "memoryBytes"),
+        .init("TIME", "time"),
+      ])
     var renderer = report.renderer
     renderer.begin(to: &output)
     renderer.flush(to: &output)
@@ -34,13 +37,10 @@ extension Inspection {
     while limit.map({ count < $0 }) ?? true, pause() {
       let next = try liveStatistics(of: path)
       let isSame = next.process == last.process && next.uptime >= last.uptime
-      let (now, before) = (
-        StatisticsTotals(next.statistics).counts,
-        isSame ? StatisticsTotals(last.statistics).counts : StatisticsTotals().counts
-      )
-      let time = Moment.text(Moment.now()).map(Report.Cell.text) ?? .none
-      let cells = zip(now, before).map { Report.Cell.number($0 - $1) }
-      renderer.add(Report.Row(cells + [time]), to: &output)
+      let now = StatisticsTotals(next.statistics)
+      let counts = now - (isSame ? StatisticsTotals(last.statistics) : StatisticsTotals())
+      renderer.add(
+        Report.Row(counts.cells(holding: next.statistics.memory.bytes)), to: &output)
       renderer.flush(to: &output)
       output.flush()
       count += 1
@@ -49,7 +49,7 @@ extension Inspection {
     return .fine
   }
 
-  private static func liveStatistics(
+  static func liveStatistics(
     of path: String
   ) throws(InspectionError) -> PublishedStatistics {
     if let live = try StatisticsRecord(of: path)?.live { return live }
@@ -59,5 +59,22 @@ extension Inspection {
       try StoreOwner(of: path)?.isRunning == true
         ? "the process that has \(path) open publishes no statistics: it must open the store with "
           + "the option publishesStatistics" : "no process has \(path) open")
+  }
+}
+
+extension StatisticsTotals {
+  /// The cells of a line, for what was counted since the line before.
+  fileprivate func cells(holding memoryBytes: Int) -> [Report.Cell] {
+    let load = loads > 0 ? loadSeconds / Double(loads) : nil
+    let time = Moment.text(Moment.now())
+    // The time of the day; the day is known to whoever watches.
+    let clock = time.map { String($0.dropFirst(11).prefix(8)) }
+    return [
+      .number(reads), .number(fresh), .text(Amount.share(fresh, of: reads)), .number(memory),
+      .text(Amount.share(memory, of: reads)), .number(saves), .number(removals), .number(loads),
+      load.map { .shown(Amount.duration($0), .real($0)) } ?? .none, .number(expired),
+      .number(evicted), .number(expired + evicted), .bytes(memoryBytes),
+      clock.map { .shown($0, .optional(time)) } ?? .none,
+    ]
   }
 }

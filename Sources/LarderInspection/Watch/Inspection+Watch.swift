@@ -113,7 +113,7 @@ private struct ChangeRows {
   static let columns: [Report.Column] = [
     .init("CHANGE", "change"), .init(.number("BATCH"), "batch"),
     .init(.number("SIZE"), "storedBytes"), .init("AGE", "savedAt"), .init("LEFT", "expiresAt"),
-    .init("CACHE", "cache"), .init("KEY", "key"),
+    .init(.name("CACHE"), "cache"), .init(.name("KEY"), "key"),
   ]
 
   private let watching: Watching
