@@ -15,7 +15,7 @@ endif
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 4
 
 .DEFAULT_GOAL := help
-.PHONY: help deps demo test test-times house trace check lint api consumer examples traits docs \
+.PHONY: help deps demo test test-times house trace check lint api consumer examples traits docs docs-site \
   bench-quick address zones fuzz payloads counts proof bench bench-compare bench-deps format \
   install
 
@@ -58,6 +58,9 @@ examples: deps ## build and run the programs in Examples, and compare what they 
 
 docs: deps ## build the documentation; a broken link is an error
 	Scripts/docs
+
+docs-site: deps ## write the documentation as static pages into SITE (.build-docs/site)
+	Scripts/docs-site "$(or $(SITE),.build-docs/site)" $(BASE)
 
 bench-quick: bench-deps ## run every benchmark briefly, and verify its results, not its times
 	cd Benchmarks && $(SWIFT) run -c release larder-bench --quick

@@ -83,6 +83,7 @@ struct RecordOptions: ParsableArguments {
 
 extension RecordState: ExpressibleByArgument {}
 extension RecordOrder: ExpressibleByArgument {
+  /// Reads the name of an order; `expires` and `expiry` are other names of `ttl`.
   public init?(argument: String) {
     switch argument {
     case "expires", "expiry": self = .ttl

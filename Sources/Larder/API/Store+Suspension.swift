@@ -29,7 +29,7 @@ extension Store {
   ///
   /// - Throws: ``StoreError/readOnly(cause:)`` for a store that is open for reading only: close it
   ///   instead. ``StoreError/closed``; ``StoreError/locked(pid:)`` in a forked child process.
-  /// - Complexity: That of the calls under way, among which ``compact(effort:progress:)`` may be
+  /// - Complexity: That of the calls under way, among which ``compact(progress:)`` may be
   ///   long; one append, and an fsync if there are large values.
   public func suspend() throws {
     try requireWritable()

@@ -7,8 +7,8 @@
 /// }
 /// ```
 ///
-/// ``Statistics`` has the number of each event, and ``Cache/changes()`` the saves and removals, in
-/// their order and with keys of their type.
+/// ``Statistics`` has the number of each event, and ``Cache/changes(buffered:)`` the saves and
+/// removals, in their order and with keys of their type.
 public struct CacheEvent: Sendable {
   /// What happened.
   public enum Kind: Sendable {
