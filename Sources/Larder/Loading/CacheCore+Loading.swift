@@ -91,7 +91,7 @@ extension CacheCore {
     var outcome = ReadOutcome.failed
     defer {
       counts.reads.add(outcome)
-      report(.read(outcome), of: key)
+      if isReporting { report(.read(outcome), of: key) }
     }
     do throws(StoreError) {
       let reading = memory?.beginReading(key)

@@ -491,7 +491,9 @@ extension Loads {
     let time = clock.uptime() - start
     call.core.context.log.loaded(parts.count, of: call.core.name, in: time, failure: failure)
     let nanoseconds = max(0, time.limited.wholeNanoseconds)
-    for part in parts { call.core.report(.loaded(in: time, failure: failure), of: part.key) }
+    if call.core.isReporting {
+      for part in parts { call.core.report(.loaded(in: time, failure: failure), of: part.key) }
+    }
     cacheCounts.loads.nanoseconds.add(nanoseconds)
     cacheCounts.loads.times.add(nanoseconds: nanoseconds)
     var isFinal = failure is CancellationError || failure is NotShared

@@ -88,7 +88,6 @@ extension CacheCore {
 
   /// Reports what happened to the key of a record, if anyone listens.
   func report(_ kind: CacheEvent.Kind, of key: RecordKey) {
-    guard isReporting, let report = counts.report else { return }
-    report(CacheEvent(cache: name, key: describe(key.bytes.span.bytes), kind: kind))
+    counts.report?(CacheEvent(cache: name, key: describe(key.bytes.span.bytes), kind: kind))
   }
 }
