@@ -326,6 +326,64 @@ import Testing
   }
 }
 
+extension SuspensionTests {
+  @Test(
+    "A sweep, a clear, a tag, a range, a migration, a backup and a compaction are refused, or done.",
+    arguments: [StoreKind.disk, .segments])
+  func others(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let old = try fixture.store.cache("old", of: Int.self, keyedBy: Int.self)
+    for number in 0..<2000 { try old.save(number, for: number) }
+    try fixture.reopen()
+    let store = fixture.store
+    let schema = Schema<Int>(version: 2).reading(1, as: Int.self) { $0 }
+    let migrated = try store.cache("old", of: Int.self, keyedBy: Int.self, schema: schema)
+    let cache = try store.cache("a", of: Int.self, keyedBy: Int.self)
+    let isEnding = Flag()
+    let done = Atomic(0)
+    let target = fixture.directory.appendingPathExtension("backup")
+    let calls: [@Sendable () throws -> Void] = [
+      { _ = try store.sweep() }, { try cache.removeAll() }, { try store.invalidate(tag: "t") },
+      { try cache.remove(in: .from(3)) }, { _ = try store.migrate(migrated) },
+      {
+        try store.backup(to: target)
+        try FileManager.default.removeItem(at: target)
+      }, { try store.context.engine.compact(EngineRange()) },
+      { try store.context.engine.collectSegments(.complete) },
+      { for number in 0..<20 { try cache.save(number, for: number, tags: ["t"]) } },
+    ]
+    onThreads(calls.count + 1) { thread in
+      do {
+        guard thread < calls.count else {
+          defer { isEnding.raise() }
+          for _ in 0..<60 {
+            try store.suspend()
+            try store.resume()
+            _ = try migrated.count()
+          }
+          return
+        }
+        while !isEnding.isRaised {
+          do {
+            try calls[thread]()
+            done.add(1, ordering: .relaxed)
+          } catch StoreError.suspended {
+            continue
+          }
+        }
+      } catch {
+        Issue.record(error, "call \(thread)")
+      }
+    }
+    #expect(done.load(ordering: .relaxed) > 0)
+    #expect(try store.contents().values.allSatisfy { $0.isComplete && $0.unreadable.entries == 0 })
+    for number in stride(from: 0, to: 2000, by: 7) {
+      #expect(try migrated.value(for: number) == number)
+    }
+  }
+}
+
 /// A store that one thread suspends and resumes, while others save and read.
 private final class SuspensionRace: Sendable {
   private let store: Store

@@ -11,6 +11,7 @@ extension LevelDBEngine {
     try directory.withLock { directory throws(StoreError) in
       guard let path = directory?.path else { throw .closed }
       guard !database.isSuspended else { return }
+      schedule.stop(because: .suspended)
       closeDatabase(in: path, as: .suspended)
       directory?.giveUp(options.files)
     }

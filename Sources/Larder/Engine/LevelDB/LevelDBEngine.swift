@@ -322,6 +322,7 @@ package final class LevelDBEngine: StorageEngine {
       if database.isSuspended {
         database.close(as: .closed)
       } else {
+        schedule.stop(because: .closed)
         closeDatabase(in: path, as: .closed)
       }
       directory = nil
@@ -329,8 +330,9 @@ package final class LevelDBEngine: StorageEngine {
   }
 
   /// Ends everything that uses the directory, which is locked, and closes the database.
+  ///
+  /// Collections were told to end.
   func closeDatabase(in path: String, as condition: DatabaseHandle.Condition) {
-    schedule.stop()
     database.close(as: condition) { isUp in
       queue.withWriter { $0.sealSegment(noting: isUp) }
     }

@@ -34,6 +34,11 @@ struct CollectionSchedule: ~Copyable {
     var writesWhenFull = -1
   }
 
+  /// Why no collection may begin.
+  enum Ending: UInt8, AtomicRepresentable {
+    case none, suspended, closed
+  }
+
   /// With so many segments at the opening, a collection is due with the first write: processes that
   /// each write little would otherwise never collect.
   static let manySegments = 8
@@ -44,7 +49,7 @@ struct CollectionSchedule: ~Copyable {
   private let due: Atomic<Int>
   /// The changed bytes from which on saves wait; `Int.max` while no collection is running.
   private let behind = Atomic(Int.max)
-  private let isStopped = Atomic(false)
+  private let ending = Atomic(Ending.none)
   /// The generation up to which iterators keep segments that are to be deleted; 0 for none.
   private let waited = Atomic<UInt64>(0)
   private let segmentBytes: Int
@@ -143,10 +148,19 @@ struct CollectionSchedule: ~Copyable {
   }
 
   /// Makes a collection under way end soon, and lets no other begin.
-  func stop() { isStopped.store(true, ordering: .relaxed) }
+  func stop(because ending: Ending) { self.ending.store(ending, ordering: .relaxed) }
 
-  /// Lets collections begin again after ``stop()``.
-  func restart() { isStopped.store(false, ordering: .relaxed) }
+  /// Lets collections begin again after ``stop(because:)``.
+  func restart() { ending.store(.none, ordering: .relaxed) }
 
-  var hasStopped: Bool { isStopped.load(ordering: .relaxed) }
+  private var hasStopped: Bool { ending.load(ordering: .relaxed) != .none }
+
+  /// Throws if the collection under way is to end.
+  func checkRunning() throws(StoreError) {
+    switch ending.load(ordering: .relaxed) {
+    case .none: return
+    case .suspended: throw .suspended
+    case .closed: throw .closed
+    }
+  }
 }

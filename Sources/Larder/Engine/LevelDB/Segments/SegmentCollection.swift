@@ -175,7 +175,7 @@ extension LevelDBEngine {
   }
 
   package func endBackgroundWork() {
-    schedule.stop()
+    schedule.stop(because: .closed)
     waitForBackgroundWork()
   }
 
@@ -301,7 +301,7 @@ extension LevelDBEngine {
     let oldest = database.oldestGeneration ?? .max
     let sync = try withWriterEntered { $0.segmentSync }
     while let index = collection.condemned.firstIndex(where: { $0.generation <= oldest }) {
-      if schedule.hasStopped { throw .closed }
+      try schedule.checkRunning()
       try checkOpen()
       let number = collection.condemned[index].segment
       try segments.remove(number)
@@ -358,7 +358,7 @@ extension LevelDBEngine {
     let cursor = try cursor(
       over: EngineRange(prefix: [segments.format.keySpace]), lending: .rows)
     while try cursor.next() {
-      if schedule.hasStopped { throw .closed }
+      try schedule.checkRunning()
       try cursor.withEntry { key, value throws(StoreError) in
         let row = key.withUnsafeBytes { key in
           value.withUnsafeBytes { SeparatedRow($0, under: key, by: segments.format) }
