@@ -38,7 +38,7 @@ struct List: ParsableCommand {
 
   @Option(
     help:
-      "The order: key; size, the largest first; age, the oldest; ttl or expires, the next to expire."
+      "The order: key; size, largest first; age, oldest; ttl or expires, the next to expire."
   )
   var sort: RecordOrder = .key
 

@@ -79,6 +79,12 @@ final class Fixture {
     store = try Self.openStore(engine, kind, clock, timer, byteBudget, configure)
   }
 
+  /// Suspends the store and resumes it, as an app in the background does.
+  func suspend() throws {
+    try store.suspend()
+    try store.resume()
+  }
+
   private static func openEngine(
     _ kind: StoreKind, at directory: URL, _ cursorSliceEntries: Int
   ) throws -> any StorageEngine {

@@ -72,8 +72,7 @@ import Testing
       case 94: fixture.clock.set(now - 20)
       case 95..<99: try expectSameScan(cache, model, name, key, step, now, place)
       case 99:
-        try fixture.store.suspend()
-        try fixture.store.resume()
+        try fixture.suspend()
       default:
         try fixture.reopen()
         caches = try open(fixture, model)

@@ -328,7 +328,7 @@ import Testing
 
 extension SuspensionTests {
   @Test(
-    "A sweep, a clear, a tag, a range, a migration, a backup and a compaction are refused, or done.",
+    "Sweeps, clears, tags, ranges, migrations, backups and compactions are refused, or done.",
     arguments: [StoreKind.disk, .segments])
   func others(kind: StoreKind) throws {
     let fixture = try Fixture(kind)
@@ -357,7 +357,7 @@ extension SuspensionTests {
       do {
         guard thread < calls.count else {
           defer { isEnding.raise() }
-          for _ in 0..<60 {
+          for _ in 0..<25 {
             try store.suspend()
             try store.resume()
             _ = try migrated.count()
@@ -397,7 +397,7 @@ private final class SuspensionRace: Sendable {
 
   func suspendOften() throws {
     defer { isEnding.store(true, ordering: .relaxed) }
-    for _ in 0..<100 {
+    for _ in 0..<50 {
       try store.suspend()
       try store.resume()
       // A while for the others.

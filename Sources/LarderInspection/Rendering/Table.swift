@@ -66,8 +66,12 @@ struct Table {
     for row in rows {
       for (index, cell) in row.cells.enumerated() {
         widths[index] = max(widths[index], cell.displayWidth)
-        let words = cell.split(separator: " ").map { String($0).displayWidth }
-        wordWidths[index] = max(wordWidths[index], words.max() ?? 0)
+        guard style.width != nil, !columns[index].isRight, !columns[index].isShortened else {
+          continue
+        }
+        for word in cell.split(separator: " ") {
+          wordWidths[index] = max(wordWidths[index], String(word).displayWidth)
+        }
       }
     }
     let (widths, fits) = fittedWidths
