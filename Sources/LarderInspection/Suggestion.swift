@@ -4,6 +4,8 @@ import Larder
 package enum Suggestion {
   /// The most letters that may be wrong.
   private static let mostEdits = 2
+  /// Longer words are like no other: a comparison takes the square of their length.
+  private static let mostLetters = 200
 
   /// The word that is most like another one; nil if none is like it.
   ///
@@ -25,8 +27,9 @@ package enum Suggestion {
     private(set) var best: String?
 
     init(for word: String) {
-      letters = Array(word)
-      fewest = min(mostEdits, (letters.count - 1) / 2) + 1
+      letters = Array(word.prefix(mostLetters + 1))
+      let isShort = letters.count <= mostLetters
+      fewest = isShort ? min(mostEdits, (letters.count - 1) / 2) + 1 : 0
     }
 
     /// Whether the most similar word is found.
@@ -34,7 +37,7 @@ package enum Suggestion {
 
     /// Keeps a word if it is more similar than those before it.
     mutating func isBetter(_ word: String) -> Bool {
-      let other = Array(word)
+      let other = Array(word.prefix(mostLetters + mostEdits + 1))
       guard abs(other.count - letters.count) < fewest else { return false }
       let edits = Self.edits(from: letters, to: other)
       guard edits < fewest else { return false }

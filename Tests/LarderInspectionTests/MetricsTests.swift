@@ -45,7 +45,7 @@ import Testing
     for number in 5..<9 { _ = try cache.value(for: "\(number)") }
     fire.withLock { $0 }?()
     let text = try metrics()
-    let name = #"a\"b\\c\nd\u001b"#
+    let name = #"a\"b\\c\\u000ad\\u001b"#
     for line in [
       #"larder_reads_total{store="store",cache="\#(name)",outcome="fresh"} 2"#,
       #"larder_reads_total{store="store",cache="\#(name)",outcome="missing"} 2"#,
@@ -55,7 +55,7 @@ import Testing
     ] {
       #expect(text.split(separator: "\n").contains { $0 == line }, "\(line) in \(text)")
     }
-    let value = /[a-z_]+\{([a-z]+="([^"\\]|\\.)*",?)+\} [0-9]+/
+    let value = /[a-z_]+\{([a-z]+="([^"\\]|\\[\\"n])*",?)+\} [0-9]+/
     let comment = /# (HELP|TYPE) [a-z_]+ .+/
     for line in text.split(separator: "\n") {
       #expect(

@@ -19,6 +19,15 @@ import Testing
     #expect(Suggestion.word(like: word, among: words) == meant)
   }
 
+  @Test("Words of any length are compared at once, and a long one is like no other.")
+  func longWords() {
+    let long = String(repeating: "long", count: 16 << 10)
+    #expect(Suggestion.word(like: long, among: [long + "x", "long"]) == nil)
+    #expect(Suggestion.word(like: "long", among: [long, "logn"]) == "logn")
+    let word = String(repeating: "word", count: 50)
+    #expect(Suggestion.word(like: word, among: [word + "x", long]) == word + "x")
+  }
+
   @Test("A missing key is answered with a key like it, but not if keys are redacted.")
   func keys() throws {
     let specimen = try Specimen()

@@ -43,7 +43,7 @@ extension Inspection {
   ///
   /// - Throws: As ``get(_:cache:style:)``.
   func record(
-    under key: String, cache name: String?, keys form: KeyForm, suggestsKeys: Bool = true
+    under key: String, cache name: String?, keys form: KeyForm, suggestsKeys: Bool = false
   ) throws(InspectionError) -> FoundRecord {
     var selection = Selection()
     selection.cache = name

@@ -46,10 +46,12 @@ private struct MetricFamily {
     }
   }
 
-  /// A label's value as the format wants it, and without other control characters.
+  /// A label's value as the format wants it.
+  ///
+  /// Characters that could control a terminal are written as a backslash and a number first: the
+  /// format knows no such escape, so the backslash is escaped like any other.
   private static func escaped(_ text: String) -> String {
-    text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing("\n", with: "\\n")
-      .escapedForTerminal
+    text.escapedForTerminal.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
   }
 
   /// All families of a store, by name.
