@@ -35,9 +35,12 @@ struct PowerLossHistory {
   private(set) var timeline = Timeline<CacheContents>([:])
   private(set) var syncsWithOlderLog = 0
   private(set) var swept = 0
+  private(set) var sweptAtClosings = 0
   private(set) var evicted = 0
 
   private let clock = ManualClock()
+  /// The date up to which the next closing may sweep; nil before the first closing.
+  private var closingDate: Date?
   private var open: OpenStore
   private var contents: CacheContents = [:]
   private var values = 0
@@ -102,6 +105,7 @@ struct PowerLossHistory {
       isDurable = true
     case .reopen: try reopen(schema: open.schema)
     case .suspend:
+      sweepAtClosing()
       try background.letRun { try open.store.suspend() }
       try open.store.resume()
     case .compact:
@@ -236,7 +240,22 @@ struct PowerLossHistory {
   }
 
   /// Closes the store, whose last write may fill a log.
-  private mutating func close() throws { try background.letRun { try open.store.close() } }
+  private mutating func close() throws {
+    sweepAtClosing()
+    try background.letRun { try open.store.close() }
+  }
+
+  /// Notes a closing, which sweeps what had expired at the one before, if that was long ago.
+  private mutating func sweepAtClosing() {
+    let now = clock.now()
+    if let closingDate {
+      guard now.timeIntervalSince(closingDate) >= OpenStore.sweepSeconds else { return }
+      let before = contents.values.reduce(0) { $0 + $1.count }
+      removeDue(at: closingDate)
+      sweptAtClosings += before - contents.values.reduce(0) { $0 + $1.count }
+    }
+    closingDate = now
+  }
 
   private mutating func reopen(schema: Int) throws {
     try close()
@@ -279,17 +298,21 @@ extension PowerLossHistory {
   /// Sweeps the store, whose due entries are all in one cache and fit into one slice.
   private mutating func sweep() throws {
     let now = clock.now()
-    let deleted = try open.store.sweep()
+    swept += try open.store.sweep()
+    removeDue(at: now)
+  }
+
+  /// Removes the entries from the contents that a sweep at a date deletes.
+  private mutating func removeDue(at date: Date) {
     for (cache, name) in OpenStore.names.enumerated() {
       contents[name] = contents[name]?.filter { _, value in
         let lifetime = value.lifetime(in: cache)
         guard let expiry = lifetime.expiry(from: value.savedAt) else { return true }
         return Double(ExpiryNotes.bucket(savedAt: value.savedAt, expiresAt: expiry))
-          > now.timeIntervalSinceReferenceDate
+          > date.timeIntervalSinceReferenceDate
       }
       if contents[name]?.isEmpty == true { contents[name] = nil }
     }
-    swept += deleted
   }
 }
 
@@ -329,6 +352,8 @@ struct OpenStore {
   }
 
   private static let budget = 8000
+  /// The least time between two closings that sweep.
+  static let sweepSeconds = 600.0
   static let lastSchema = 20
   /// Each schema reads all versions before it.
   private static let schemas = (0...lastSchema).map { version in
@@ -356,8 +381,9 @@ struct OpenStore {
     engine = try LevelDBEngine(at: "/store", options: engineOptions)
     var options = Store.Options()
     options.clock = clock
-    // The scripts sweep, and expect that a reopening does not.
-    options.sweepInterval = nil
+    options.sweepInterval = .seconds(Self.sweepSeconds)
+    // No sweep in the background.
+    options.sweepTrigger = { _, _ in {} }
     let store = try Store(engine: engine, options: options, origin: .disk)
     self.store = store
     caches = try Self.names.indices.map { try Self.cache($0, of: store, schema: schema) }

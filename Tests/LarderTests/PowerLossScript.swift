@@ -120,6 +120,11 @@ struct PowerLossScript: Sendable {
       .saveWithinBudget(bytes: 3000), .change(.removeAll(cache: 3), synced: false),
       .saveWithinBudget(bytes: 5000), .saveWithinBudget(bytes: 4000), .drop(cache: 3),
       .saveWithinBudget(bytes: 4000), .reopen,
+      // A closing sweeps what had expired at an earlier one.
+      .change(.save(cache: 0, key: 4, bytes: 90), synced: false),
+      .change(.save(cache: 0, key: 6, bytes: 90), synced: true), .advance(seconds: 700), .reopen,
+      .change(.save(cache: 0, key: 7, bytes: 90), synced: false), .advance(seconds: 700), .suspend,
+      .advance(seconds: 700), .reopen,
     ])
 
   private init(name: String, operations: [StoreOperation]) {

@@ -14,7 +14,9 @@ import Testing
     let counts = PowerLossRun(seed: seed, states: goal).run { number, seed in
       let script = number == 0 ? .everything : PowerLossScript(seed: seed)
       let history = try PowerLossHistory(of: script, seed: seed, threshold: threshold)
-      if number == 0 { #expect(history.swept > 0 && history.evicted > 0) }
+      if number == 0 {
+        #expect(history.swept > 0 && history.sweptAtClosings > 0 && history.evicted > 0)
+      }
       var search = PowerLossSearch(
         of: history.disk, history.timeline, script: "\(script.name) \(script.operations)",
         open: PowerLossHistory.look)
