@@ -78,7 +78,7 @@ final class CacheCore<Value: Sendable>: OpenCache {
   /// Memory for the saves of single values.
   let spareWrite = SpareWrite()
   let counts: CacheCounts
-  /// Whether anyone hears of events: on its own, because reads test it.
+  /// Whether the program has a handler of events; each read tests it.
   let isReporting: Bool
   /// The decoded values in memory; nil if the cache keeps none.
   let memory: CacheMemory?

@@ -146,10 +146,10 @@ extension Store {
     /// }
     /// ```
     ///
-    /// The default is nil. The handler runs on the thread of the call, before that returns, and
-    /// maybe on several threads at once. Locks of the store may be held: it must not call the
-    /// store, and return soon. Each event takes the time of spelling its key. ``CacheEvent`` says
-    /// which other ways there are to see the same.
+    /// The default is nil. The handler runs on the thread of the call before the call returns, and
+    /// may run on several threads at once. It must return soon and not call the store, which may
+    /// hold locks. With a handler, each event also costs the time to spell its key. ``CacheEvent``
+    /// names other ways to see the same.
     public var eventHandler: (@Sendable (CacheEvent) -> Void)?
 
     /// Triggers the publication.

@@ -1,9 +1,9 @@
 extension Store {
   /// Closes the files and releases the directory, until ``resume()``.
   ///
-  /// For an app that is about to be suspended: a system may end a process that keeps a lock in a
-  /// shared directory meanwhile, as iOS does. And for a program that lets another one have the
-  /// directory for a while.
+  /// Call it when an app is about to be suspended: iOS ends a suspended process that has a lock in
+  /// a directory of an app group. A program may also call it to let another one have the directory
+  /// for a while.
   ///
   /// ```swift
   /// func applicationDidEnterBackground(_ application: UIApplication) {
@@ -29,8 +29,8 @@ extension Store {
   ///
   /// - Throws: ``StoreError/readOnly(cause:)`` for a store that is open for reading only: close it
   ///   instead. ``StoreError/closed``; ``StoreError/locked(pid:)`` in a forked child process.
-  /// - Complexity: That of the calls under way, among which ``compact(progress:)`` may be
-  ///   long; one append, and an fsync if there are large values.
+  /// - Complexity: Waits for the calls under way; a ``compact(progress:)`` may take long. Then one
+  ///   append, and an fsync if there are large values.
   public func suspend() throws {
     try requireWritable()
     context.diskBudget?.end()

@@ -33,7 +33,7 @@ final class StoreCounts: Sendable {
   private let caches = Mutex<[CacheName: CacheCounts]>([:])
   private let report: (@Sendable (CacheEvent) -> Void)?
 
-  /// - Parameter report: Hears of events; nil for nobody.
+  /// - Parameter report: The program's handler of events; nil if it has none.
   init(reportingTo report: (@Sendable (CacheEvent) -> Void)?) { self.report = report }
 
   /// Runs a commit, and adds its time unless it throws.
@@ -72,7 +72,7 @@ final class StoreCounts: Sendable {
 /// The event counts of one cache.
 final class CacheCounts: Sendable {
   let name: String
-  /// Hears of events; nil for nobody.
+  /// The program's handler of events; nil if it has none.
   let report: (@Sendable (CacheEvent) -> Void)?
   let reads: ReadCounts
   let saves: EventCount

@@ -1,7 +1,8 @@
 // A suspended engine has closed its database and given up the guard: another process may open the
-// store. Its state in memory (ids, counts, notes, values) is what it was, so it may go on only if
-// nobody has opened the store meanwhile. Opening a LevelDB database always begins a new MANIFEST,
-// which CURRENT names; so an unchanged CURRENT, in a directory that is still the same, says that.
+// store. The state in memory (ids, counts, notes, values) is what it was, so the engine may go on
+// only if nobody has opened the store since. Opening a LevelDB database begins a new MANIFEST,
+// which CURRENT names; only `reusesLogs`, which no user of this library can set, may keep the old
+// one. So if CURRENT is unchanged, in a directory that is still the same, nobody has opened it.
 
 import Synchronization
 

@@ -34,7 +34,7 @@ struct CollectionSchedule: ~Copyable {
     var writesWhenFull = -1
   }
 
-  /// Why no collection may begin.
+  /// Whether collections may begin, and if not, why.
   enum Ending: UInt8, AtomicRepresentable {
     case none, suspended, closed
   }
