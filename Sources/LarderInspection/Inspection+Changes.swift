@@ -98,11 +98,9 @@ extension Inspection {
       return true
     }
     if !isDryRun { try changeStore(at: directory, now: now) { try $0.invalidate(tag: tag) } }
-    let words =
-      "\(Amount.text(total.entries)) records\(isDryRun ? " would be" : "") ended, "
-      + "\(Amount.bytes(total.bytes)) with their keys\n"
     return Report(
-      style: style, title: inspection.path.escapedForTerminal, sections: [.text(words)],
+      style: style, title: inspection.path.escapedForTerminal,
+      sections: [.total(total, "ended", isDryRun: isDryRun, style)],
       members: [
         ("schemaVersion", reportVersion), ("store", .string(inspection.path)),
         ("isDryRun", .bool(isDryRun)), ("tag", .string(tag)), ("records", .integer(total.entries)),

@@ -16,7 +16,7 @@ package enum Suggestion {
   ///   its letters: left out, added, replaced, or two of them swapped.
   package static func word(like word: String, among words: some Sequence<String>) -> String? {
     var search = Search(for: word)
-    for other in words where search.isBetter(other) {}
+    for other in words { search.compare(other) }
     return search.best
   }
 
@@ -36,13 +36,11 @@ package enum Suggestion {
     var isDone: Bool { fewest <= 1 }
 
     /// Keeps a word if it is more similar than those before it.
-    mutating func isBetter(_ word: String) -> Bool {
+    mutating func compare(_ word: String) {
       let other = Array(word.prefix(mostLetters + mostEdits + 1))
-      guard abs(other.count - letters.count) < fewest else { return false }
+      guard abs(other.count - letters.count) < fewest else { return }
       let edits = Self.edits(from: letters, to: other)
-      guard edits < fewest else { return false }
-      (fewest, best) = (edits, word)
-      return true
+      if edits < fewest { (fewest, best) = (edits, word) }
     }
 
     /// The number of edits by the restricted Damerau-Levenshtein distance.
@@ -71,9 +69,7 @@ extension Inspection {
   private static let comparedKeys = 100_000
 
   /// A key of the caches that is like another one, as `ls` writes it; nil if none is.
-  func keyLike(
-    _ key: String, in caches: [KnownCache], _ form: KeyForm
-  ) throws(InspectionError) -> String? {
+  func keyLike(_ key: String, in caches: [KnownCache], _ form: KeyForm) -> String? {
     var search = Suggestion.Search(for: key)
     var left = Self.comparedKeys
     do throws(StoreError) {
@@ -85,7 +81,7 @@ extension Inspection {
           let userKey = cursor.withEntry { key, _ in
             [UInt8](key.extracting(prefix.count..<key.byteCount))
           }
-          _ = search.isBetter(form.text(of: userKey, kind: cache.keyKind))
+          search.compare(form.text(of: userKey, kind: cache.keyKind))
         }
       }
     } catch {

@@ -101,6 +101,7 @@ import Testing
     let cache = try store.cache("tagged", of: Int.self, lifetime: .unlimited)
     for number in 0..<5 {
       try cache.save(number, for: "k\(number)", tags: number < 3 ? ["x", "y"] : ["y"])
+      if number == 4 { try cache.save(number, for: "k4", tags: ["y", "\u{E9}"]) }
     }
     try store.close()
     func keys(_ tag: String) throws -> [String] {
@@ -110,6 +111,10 @@ import Testing
     #expect(try keys("x") == ["k0", "k1", "k2"])
     #expect(try keys("y").count == 5)
     #expect(try keys("z") == [])
+    // A tag in another spelling of the same text is the same tag.
+    #expect(try keys("\u{E9}") == ["k4"] && keys("e\u{301}") == ["k4"])
+    #expect(
+      try run("invalidate", specimen.path, "e\u{301}", "--dry-run", "--quiet").output == "1\n")
     #expect(try run("invalidate", specimen.path, "x").status == 64)
     let dry = try run("invalidate", specimen.path, "x", "--dry-run")
     #expect(dry.status == 0 && dry.output.contains("3 records would be ended"))

@@ -9,8 +9,8 @@ extension Store {
   ///
   /// The folder is `$XDG_CACHE_HOME` or `~/.cache` on Linux, and `~/Library/Caches`, or the one of
   /// the app's container, on macOS. Backups leave it out. While the program does not run, users may
-  /// delete what is there, and so may the system if its disk is full; the next opening then creates
-  /// an empty store. Folders that are created are readable by their owner only.
+  /// delete the folder's contents, and the system may if its disk is full. The next opening then
+  /// creates an empty store. Folders that are created are readable by their owner only.
   ///
   /// - Parameters:
   ///   - name: The name of the store's directory: one or more names of folders with `/` between

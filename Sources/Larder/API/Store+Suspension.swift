@@ -19,11 +19,11 @@ extension Store {
   /// ```
   ///
   /// It waits for the calls under way, and sweeps as ``close()`` does. Then every call throws
-  /// ``StoreError/suspended``, until ``resume()`` or ``close()``. Loads under way go on: their
-  /// callers get the values, which are not saved. Suspending a suspended store does nothing.
+  /// ``StoreError/suspended``, until ``resume()`` or ``close()``. Loads under way continue;
+  /// their callers get the values, which are not saved. Suspending a suspended store does nothing.
   ///
-  /// A process that is killed meanwhile loses nothing, as after a kill at any other time. Call
-  /// ``flush()`` before if the last writes are to survive a power loss.
+  /// A process that is killed while its store is suspended loses no acknowledged write. If the last
+  /// writes are to survive a power loss, call ``flush()`` first.
   ///
   /// A store in memory has no files, but refuses calls likewise.
   ///
@@ -41,8 +41,8 @@ extension Store {
 
   /// Opens the files again after ``suspend()``.
   ///
-  /// The store goes on as it was, with its caches, cursors, observers and values in memory. A store
-  /// that is not suspended stays as it is.
+  /// The store keeps its caches, cursors, observers and values in memory. Resuming a store that is
+  /// not suspended does nothing.
   ///
   /// - Throws: ``StoreError/locked(pid:)`` while another process has the store open;
   ///   ``StoreError/changedMeanwhile`` if one has had it open since, also if it wrote nothing: the
@@ -50,7 +50,7 @@ extension Store {
   ///   ``StoreError/io(_:)``, also if the directory is gone or another one is in its place;
   ///   ``StoreError/diskFull``; ``StoreError/corrupt(cache:key:file:)``; ``StoreError/closed``. The
   ///   store stays suspended, and another call tries again.
-  /// - Complexity: That of opening LevelDB: reads its log, at most two write buffers.
+  /// - Complexity: Opens LevelDB, which reads its log, at most two write buffers.
   public func resume() throws {
     try context.engine.resume()
     context.diskBudget?.restart()

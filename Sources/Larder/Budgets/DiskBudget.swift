@@ -8,7 +8,7 @@ import Synchronization
 final class DiskBudget: Sendable {
   /// Larger files are made smaller.
   ///
-  /// It is below the budget, because files grow meanwhile.
+  /// It is below the budget, because files grow while they are made smaller.
   let start: Int
   /// The size that they are then brought to.
   let goal: Int

@@ -131,7 +131,7 @@ struct Table {
         line += columns[index].isRight ? padding + painted : painted + padding
         line += Self.gap
       }
-      // The last column is not padded, and a title or a text at the end may be empty.
+      // The last column needs no padding, and a title or a text at the end may be empty.
       while line.last == " " { line.removeLast() }
       output.write(line + "\n")
     }

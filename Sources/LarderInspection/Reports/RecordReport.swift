@@ -61,7 +61,7 @@ extension Inspection {
     guard let record = found.first else {
       let damage = damage + hidden
       guard name == nil, !damage.isEmpty else {
-        let near = suggestsKeys ? try keyLike(key, in: candidates, form) : nil
+        let near = suggestsKeys ? keyLike(key, in: candidates, form) : nil
         let suggestion = near.map { "; there is \($0.shortened)" } ?? ""
         throw InspectionError(.notFound, "\(key.shortened) is missing\(suggestion)")
       }

@@ -38,6 +38,17 @@ extension Inspection {
   }
 }
 
+extension Report.Section {
+  /// What a command has done to records, or would do; only their number if the style is quiet.
+  static func total(
+    _ total: (entries: Int, bytes: Int), _ verb: String, isDryRun: Bool, _ style: Style
+  ) -> Report.Section {
+    let words =
+      " records\(isDryRun ? " would be" : "") \(verb), \(Amount.bytes(total.bytes)) with their keys"
+    return .text("\(total.entries)\(style.isQuiet ? "" : words)\n")
+  }
+}
+
 /// Numbers and sizes as people read them, for tables; JSON and CSV have plain digits.
 enum Amount {
   /// A number with commas between thousands.

@@ -55,11 +55,9 @@ extension Report {
     _ outcome: Outcome, style: Style
   ) {
     let records = total.entries
-    let words =
-      " records\(isDryRun ? " would be" : "") deleted, \(Amount.bytes(total.bytes)) with their keys"
     self.init(
       style: style, title: path.escapedForTerminal,
-      sections: [.text("\(records)\(style.isQuiet ? "" : words)\n")],
+      sections: [.total(total, "deleted", isDryRun: isDryRun, style)],
       members: [
         ("schemaVersion", reportVersion), ("store", .string(path)),
         ("now", .optional(Moment.text(now))), ("isDryRun", .bool(isDryRun)),

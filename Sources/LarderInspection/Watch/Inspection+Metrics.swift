@@ -3,7 +3,8 @@ import Larder
 extension Inspection {
   /// Writes what a running program counts in its store, in Prometheus' text format.
   ///
-  /// The names and labels are those that the package trait `Metrics` sends to swift-metrics.
+  /// The names are those that the package trait `Metrics` sends to swift-metrics, and one for reads
+  /// from memory. Each value also has the label `store`, the name of the directory.
   ///
   /// - Parameters:
   ///   - directory: A store's directory, by any path.
