@@ -33,11 +33,12 @@ import Testing
     return specimen
   }
 
+  /// Reports of two stores, which are made once: a second store with the same entries may have
+  /// others, as the members of a JSON object have no order.
   private static func reports(
-    of specimen: Specimen, _ style: Style
+    of specimen: Specimen, and other: Specimen, _ style: Style
   ) throws -> [(name: String, text: String)] {
     let inspection = try specimen.inspect()
-    let other = try Specimen()
     var style = style
     // A line of a hex dump has 76 characters.
     style.values = .size
@@ -77,7 +78,7 @@ import Testing
     let specimen = try Self.specimen()
     var style = Style()
     style.width = width
-    for (name, text) in try Self.reports(of: specimen, style) {
+    for (name, text) in try Self.reports(of: specimen, and: Specimen(), style) {
       for line in text.split(separator: "\n") where !line.contains("/larder-") {
         #expect(String(line).displayWidth <= width, "\(name): \(line)")
       }
@@ -88,9 +89,11 @@ import Testing
   func words(width: Int) throws {
     let specimen = try Self.specimen()
     var style = Style()
-    let wide = try Self.reports(of: specimen, style)
+    let other = try Specimen()
+    let wide = try Self.reports(of: specimen, and: other, style)
     style.width = width
-    for ((name, text), (_, whole)) in zip(try Self.reports(of: specimen, style), wide) {
+    let narrow = try Self.reports(of: specimen, and: other, style)
+    for ((name, text), (_, whole)) in zip(narrow, wide) {
       let known = Set(whole.split(whereSeparator: \.isWhitespace))
       for word in text.split(whereSeparator: \.isWhitespace)
       where !word.contains("...") && !word.contains("/larder-") {
@@ -104,7 +107,7 @@ import Testing
     let specimen = try Self.specimen()
     var style = Style()
     style.width = 80
-    for (name, text) in try Self.reports(of: specimen, style)
+    for (name, text) in try Self.reports(of: specimen, and: Specimen(), style)
     where ["info", "ls", "stats"].contains(name) {
       try expectSnapshot(text, named: "wide.\(name)", masking: [(specimen.path, "STORE")])
     }
