@@ -113,7 +113,7 @@ extension LoadStates.Iterator {
   private mutating func state(isLoading: Bool, failure: (any Error)?) -> LoadState<Value>? {
     if let failure, !isLoading {
       last = nil
-      return .failed(failure, shown)
+      return .failed(failure, shown?.with(isRefreshing: false))
     }
     let now = Shown(
       version: version, savedAt: shown?.savedAt, isStale: shown?.isStale ?? false,
@@ -155,19 +155,14 @@ extension LoadStates.Iterator {
   /// The state after what has happened since the last one.
   nonisolated(nonsending) private mutating func update() async -> LoadState<Value>? {
     var news = watch.take()
-    var isToBeRead = news.change != nil
-    switch news.outcome {
-    case .success(let entry?)?:
-      // A change has won over the load: the key has what was written, not what was loaded.
-      if news.wasOvertaken, !entry.isSaved, entry.saveFailure == nil {
-        isToBeRead = true
-      } else {
+    if case .success(let entry)? = news.outcome {
+      // A change has won over a load that was not saved.
+      let isOvertaken = entry.map { !$0.isSaved && $0.saveFailure == nil } ?? false
+      if !isOvertaken || news.change == nil {
         (shown, version, isInvalidated) = (entry, nil, false)
       }
-    case .success(nil)?: (shown, version, isInvalidated) = (nil, nil, false)
-    case .failure?, nil: break
     }
-    if isToBeRead {
+    if news.change != nil {
       let found = await find()
       if let failure = found.failure {
         news.failure = failure
@@ -178,9 +173,8 @@ extension LoadStates.Iterator {
         case .invalidated?:
           isInvalidated = shown != nil || news.isCalling || news.outcome != nil
         // It is there, but has expired at once.
-        case .set?: break
+        case .set?, nil: break
         case .removed?: (shown, version, isInvalidated) = (nil, nil, false)
-        case nil: if !isInvalidated { (shown, version) = (nil, nil) }
         }
       }
     }
@@ -201,6 +195,7 @@ extension LoadStates.Iterator {
       do {
         let entry = try await states.cache.entry(
           for: states.key, loading: states.loading, load: states.load)
+        for _ in 0..<2000 { await Task.yield() }
         watch.callEnded(.success(entry))
       } catch {
         watch.callEnded(.failure(error))
@@ -293,9 +288,9 @@ final class StateWatch<Value: Sendable>: ChangeObserver {
     /// The number of loads under way, and of those whose replies are being saved.
     var loads = 0
     var saving = 0
-    /// Whether the sequence itself waits for a load, and whether the entry was changed meanwhile.
+    /// Whether the sequence itself waits for a load, and the last change of the entry meanwhile.
     var isCalling = false
-    var wasOvertaken = false
+    var changeSinceCall: Changed?
     /// What that load has brought.
     var outcome: Result<LoadedEntry<Value>?, any Error>?
     /// The error of the last load; nil after another one has begun, or the entry was changed.
@@ -338,10 +333,7 @@ final class StateWatch<Value: Sendable>: ChangeObserver {
   /// Returns the news, and forgets those that a state shows only once.
   func take() -> News {
     state.withLock { state in
-      defer {
-        (state.news.change, state.news.outcome) = (nil, nil)
-        if !state.news.isCalling { state.news.wasOvertaken = false }
-      }
+      defer { (state.news.change, state.news.outcome) = (nil, nil) }
       return state.news
     }
   }
@@ -366,7 +358,7 @@ extension StateWatch {
       case .invalidated: news.change = .invalidated
       }
       if news.change != .invalidated { news.failure = nil }
-      if news.isCalling { news.wasOvertaken = true }
+      if news.isCalling { news.changeSinceCall = news.change }
       // The end of the load follows, and shows this, too.
       return news.saving == 0
     }
@@ -397,7 +389,7 @@ extension StateWatch {
 
   func callBegins() {
     note { news in
-      (news.isCalling, news.wasOvertaken, news.failure) = (true, false, nil)
+      (news.isCalling, news.changeSinceCall, news.failure) = (true, nil, nil)
       return false
     }
   }
@@ -405,6 +397,10 @@ extension StateWatch {
   func callEnded(_ outcome: Result<LoadedEntry<Value>?, any Error>) {
     note { news in
       (news.isCalling, news.outcome) = (false, outcome)
+      // Whether the change or the load came first is unknown, also if a state has shown the change:
+      // the key has what is in the cache.
+      news.change = news.change ?? news.changeSinceCall
+      news.changeSinceCall = nil
       switch outcome {
       case .success(let entry): news.failure = entry?.loadFailure
       case .failure(let error): news.failure = error

@@ -375,6 +375,31 @@ import Testing
     #expect(source.begun == 0)
   }
 
+  @Test(
+    "What is written after a load was saved stays, also if it is shown before the load has ended.")
+  func savedThenOvertaken() async throws {
+    let fixture = try LoadFixture()
+    defer { fixture.end() }
+    let numbers = try fixture.numbers()
+    let source = Source()
+    let loaded = try await numbers.refresh("a") { _ in .value(1) }
+    var states = numbers.states(for: "a", load: source.load).makeAsyncIterator()
+    #expect(await next(&states) == "1")
+    // The load of the sequence is saved, and another value after it.
+    states.watch.callBegins()
+    try numbers.save(2, for: "a")
+    #expect(await next(&states) == "2 refreshing")
+    states.watch.callEnded(.success(loaded))
+    #expect(await next(&states) == "2")
+    // The same, and the entry is removed.
+    states.watch.callBegins()
+    try numbers.remove("a")
+    #expect(await next(&states) == "loading")
+    states.watch.callEnded(.success(loaded))
+    #expect(await next(&states) == "absent")
+    #expect(source.begun == 0)
+  }
+
   @Test("Whatever writes and loads at the same time, the last state is what the cache has.")
   func races() async throws {
     let fixture = try LoadFixture()
