@@ -50,24 +50,33 @@ package struct NewValue: Sendable {
 extension Inspection {
   /// Removes the record under a key from the store in a directory, not a snapshot.
   ///
-  /// With `isDryRun`, nothing is changed, and the store may be open.
-  ///
   /// - Throws: An ``InspectionError`` with the status `notFound` if there is no such record;
-  ///   `usage` if several caches have the key; `unavailable` if the store is open; `unsupported`,
+  ///   `usage` if several caches have the key; `unavailable` if the store is open, or if its
+  ///   process is to change it and ``RunningStore`` cannot reach that; `unsupported`,
   ///   `damaged`, `io`. The record is still there then, unless its removal was written before an
   ///   error of the device.
   package static func remove(
-    _ key: String, cache name: String?, from directory: String, isDryRun: Bool, now: Date,
+    _ key: String, cache name: String?, from directory: String, in place: ChangePlace, now: Date,
     style: Style
   ) throws(InspectionError) -> Report {
     let inspection = try Inspection(at: directory, now: now)
     let found = try inspection.record(under: key, cache: name, keys: style.keys)
     try style.expectNoCSV("changes of a record do")
-    if !isDryRun {
+    switch place {
+    case .dryRun: break
+    case .files:
       try changeStore(at: directory, now: now) { store throws(StoreError) in
         try store.remove(RecordKey(cacheID: found.cache.id, userKey: found.key))
       }
+    case .process:
+      let reply = try RunningStore(path: inspection.path).ask(
+        .remove(cache: found.cache.label, key: Data(found.key)))
+      guard case .removed(let wasThere) = reply else { throw .strayReply }
+      guard wasThere else {
+        throw InspectionError(.notFound, "the record was removed by another command or call")
+      }
     }
+    let isDryRun = place == .dryRun
     return Report(
       of: isDryRun ? "would be removed" : "removed", isDryRun: isDryRun, path: inspection.path,
       cache: found.cache, key: found.key, bytes: found.entryBytes, style: style)
@@ -75,13 +84,13 @@ extension Inspection {
 
   /// Ends the records with a tag, in the store in a directory, not a snapshot.
   ///
-  /// They stay until they are swept, but no read returns them. With `isDryRun`, nothing is changed,
-  /// and the store may be open.
+  /// They stay until they are swept, but no read returns them. The report counts the records that
+  /// had the tag just before.
   ///
   /// - Throws: An ``InspectionError`` with the status `usage` if the text cannot be a tag;
-  ///   otherwise as ``remove(_:cache:from:isDryRun:now:style:)``.
+  ///   otherwise as ``remove(_:cache:from:in:now:style:)``.
   package static func invalidate(
-    _ tag: String, in directory: String, isDryRun: Bool, now: Date, style: Style
+    _ tag: String, in directory: String, in place: ChangePlace, now: Date, style: Style
   ) throws(InspectionError) -> Report {
     let inspection = try Inspection(at: directory, now: now)
     try style.expectNoCSV("invalidate does")
@@ -97,7 +106,14 @@ extension Inspection {
       }
       return true
     }
-    if !isDryRun { try changeStore(at: directory, now: now) { try $0.invalidate(tag: tag) } }
+    switch place {
+    case .dryRun: break
+    case .files: try changeStore(at: directory, now: now) { try $0.invalidate(tag: tag) }
+    case .process:
+      let reply = try RunningStore(path: inspection.path).ask(.invalidate(tag: tag))
+      guard reply == .invalidated else { throw .strayReply }
+    }
+    let isDryRun = place == .dryRun
     return Report(
       style: style, title: inspection.path.escapedForTerminal,
       sections: [.total(total, "ended", isDryRun: isDryRun, style)],
@@ -122,7 +138,7 @@ extension Inspection {
   ///   from the old one, the key or the schema version is not one of the cache, or several caches
   ///   have the key; `notFound` if the
   ///   cache is not named and none has the key; otherwise as
-  ///   ``remove(_:cache:from:isDryRun:now:style:)``.
+  ///   ``remove(_:cache:from:in:now:style:)``.
   package static func set(
     _ value: NewValue, for key: String, cache name: String?, in directory: String, now: Date,
     style: Style
@@ -218,13 +234,20 @@ extension Report {
 extension Inspection {
   /// Compacts the store in a directory, not a snapshot, and gives back the room of segments.
   ///
-  /// - Throws: As ``sweep(_:now:style:)``. The store holds the same entries then.
+  /// - Throws: As ``sweep(_:in:now:style:)``. The store holds the same entries then.
   package static func compact(
-    _ directory: String, style: Style
+    _ directory: String, in place: ChangePlace = .files, style: Style
   ) throws(InspectionError) -> Report {
     let path = try FileAccess.directory(directory)
     _ = try identify(path)
     try style.expectNoCSV("compact does")
+    if place == .process {
+      guard case .compacted(let sizes) = try RunningStore(path: path).ask(.compact) else {
+        throw .strayReply
+      }
+      return Report(
+        ofSizesIn: path, before: sizes.bytesBefore, after: sizes.bytesAfter, style: style)
+    }
     let before = try FileAccess.byteCount(ofFilesIn: path)
     var options = Store.Options().engineOptions
     options.createIfMissing = false
@@ -239,7 +262,14 @@ extension Inspection {
       throw InspectionError(error)
     }
     let after = try FileAccess.byteCount(ofFilesIn: path)
-    return Report(
+    return Report(ofSizesIn: path, before: before, after: after, style: style)
+  }
+}
+
+extension Report {
+  /// The report of a command that made something smaller.
+  init(ofSizesIn path: String, before: Int, after: Int, style: Style) {
+    self.init(
       style: style, title: path.escapedForTerminal,
       sections: [
         .facts([

@@ -28,64 +28,62 @@ struct Repair: ParsableCommand {
   }
 }
 
+/// Where a command changes the store.
+///
+/// One of the flags is required.
+struct PlaceOptions: ParsableArguments {
+  @Flag(help: "Change the store, which must not be open. This, --live or --dry-run is required.")
+  var write = false
+
+  @Flag(help: "Let the process change the store that has it open, with Options.control.")
+  var live = false
+
+  @Flag(help: "Only report what would be changed; the store may be open.")
+  var dryRun = false
+
+  func validate() throws {
+    guard [write, live, dryRun].count(where: { $0 }) == 1 else {
+      throw ValidationError(
+        "the command changes the store: use one of --write if it is not open, --live if it is, and "
+          + "--dry-run to see what would be changed")
+    }
+  }
+
+  var place: ChangePlace { dryRun ? .dryRun : live ? .process : .files }
+}
+
 struct Remove: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Remove a record from the store, which must not be open.",
+    abstract: "Remove a record from the store.",
     usage: "kvinspect remove <store> <key> --write [<options>]")
 
   @OptionGroup var shared: SharedOptions
   @OptionGroup var key: KeyArgument
-
-  @Flag(help: "Remove the record. Either this or --dry-run is required.")
-  var write = false
-
-  @Flag(help: "Only report which record would be removed; the store may be open.")
-  var dryRun = false
-
-  func validate() throws {
-    guard write != dryRun else {
-      throw ValidationError(
-        "remove changes the store: use --write to confirm, or --dry-run to see the record")
-    }
-  }
+  @OptionGroup var place: PlaceOptions
 
   func run() throws {
     try shared.report { (now: Date, style: Style) throws(InspectionError) in
       try Inspection.remove(
-        key.text, cache: key.cache, from: shared.store, isDryRun: dryRun, now: now,
-        style: style)
+        key.text, cache: key.cache, from: shared.store, in: place.place, now: now, style: style)
     }
   }
 }
 
 struct Invalidate: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "End all records with a tag, in a store that must not be open.",
+    abstract: "End all records with a tag.",
     usage: "kvinspect invalidate <store> <tag> --write [<options>]",
     discussion: "No read returns them any more. A sweep deletes them.")
 
   @OptionGroup var shared: SharedOptions
+  @OptionGroup var place: PlaceOptions
 
   @Argument(help: "The tag that the records were saved with.")
   var tag: String
 
-  @Flag(help: "End the records. Either this or --dry-run is required.")
-  var write = false
-
-  @Flag(help: "Only count the records; the store may be open.")
-  var dryRun = false
-
-  func validate() throws {
-    guard write != dryRun else {
-      throw ValidationError(
-        "invalidate changes the store: use --write to confirm, or --dry-run to count the records")
-    }
-  }
-
   func run() throws {
     try shared.report { (now: Date, style: Style) throws(InspectionError) in
-      try Inspection.invalidate(
-        tag, in: shared.store, isDryRun: dryRun, now: now, style: style)
+      try Inspection.invalidate(tag, in: shared.store, in: place.place, now: now, style: style)
     }
   }
 }
@@ -144,42 +142,36 @@ struct SetValue: ParsableCommand {
 
 struct Sweep: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Delete expired records from the store, which must not be open.",
+    abstract: "Delete expired records from the store.",
     discussion: """
-      It changes the store only with --write. With --now it deletes \
-      the records that have expired at that time. A time in the future deletes fresh records too.
+      With --now it deletes the records that have expired at that time. A time in the future \
+      deletes fresh records too. A process that has the store open judges by its own clock.
       """)
 
   @OptionGroup var shared: SharedOptions
-
-  @Flag(help: "Delete the records. Either this or --dry-run is required.")
-  var write = false
-
-  @Flag(help: "Only report how many records would be deleted; the store may be open.")
-  var dryRun = false
+  @OptionGroup var place: PlaceOptions
 
   func validate() throws {
-    guard write || dryRun else {
-      throw ValidationError(
-        "sweep deletes records: use --write to confirm, or --dry-run to count them")
+    if place.live, shared.now != nil {
+      throw ValidationError("with --live, the store's own clock tells the time, and not --now")
     }
   }
 
   func run() throws {
-    guard !dryRun else {
+    guard place.place != .dryRun else {
       return try shared.report { inspection, style throws(InspectionError) in
         try inspection.dryRun(style: style)
       }
     }
     try shared.report { moment, style throws(InspectionError) in
-      try Inspection.sweep(shared.store, now: moment, style: style)
+      try Inspection.sweep(shared.store, in: place.place, now: moment, style: style)
     }
   }
 }
 
 struct Compact: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Compact the files of the store, which must not be open.",
+    abstract: "Compact the files of the store.",
     discussion: """
       Removes what was overwritten or deleted from all files. It writes the whole store once, \
       except for values in segments that are mostly in use.
@@ -187,18 +179,53 @@ struct Compact: ParsableCommand {
 
   @OptionGroup var shared: SharedOptions
 
-  @Flag(help: "Compact. Required, because the files of the store are replaced.")
+  @Flag(help: "Compact the files, which must not be open. This or --live is required.")
   var write = false
 
+  @Flag(help: "Let the process compact the store that has it open, with Options.control.")
+  var live = false
+
   func validate() throws {
-    guard write else {
-      throw ValidationError("compact replaces files of the store: use --write to confirm")
+    guard write != live else {
+      throw ValidationError(
+        "compact replaces files of the store: use --write if it is not open, or --live if it is")
     }
   }
 
   func run() throws {
     try shared.report { (_: Date, style: Style) throws(InspectionError) in
-      try Inspection.compact(shared.store, style: style)
+      try Inspection.compact(shared.store, in: live ? .process : .files, style: style)
+    }
+  }
+}
+
+struct ReleaseMemory: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Release decoded values in the memory of the process that has the store open.",
+    usage: "kvinspect release-memory <store> --live [<options>]",
+    discussion: "Nothing is deleted: the next reads take the values from disk.")
+
+  @OptionGroup var form: StyleOptions
+
+  @Argument(help: "The store's directory.", completion: .directory)
+  var store: String
+
+  @Option(help: "The most bytes that the values may take afterwards.")
+  var to = 0
+
+  @Flag(help: "Let the process do it that has the store open, with Options.control. Required.")
+  var live = false
+
+  func validate() throws {
+    guard live else {
+      throw ValidationError(
+        "only a process that has the store open has values in memory: use --live")
+    }
+  }
+
+  func run() throws {
+    try form.report { style throws(InspectionError) in
+      try Inspection.releaseMemory(of: store, to: to, style: style)
     }
   }
 }

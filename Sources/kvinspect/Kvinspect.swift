@@ -11,7 +11,8 @@ struct Kvinspect: ParsableCommand {
       `kvinspect DIRECTORY` alone says what is in a store, and what to do next.
 
       Reads a private snapshot: the store may be open in another process, and only commands with \
-      --write change its directory.
+      --write or --live change it. --live gives the command to the process that has the store \
+      open, if it was opened with Options.control.
 
       Exit codes: 0 success, 1 different stores, 2 not found, 3 damage found, \
       4 no store or not available, 5 I/O error, 6 unsupported format, 64 wrong usage.
@@ -31,8 +32,11 @@ struct Kvinspect: ParsableCommand {
           Import.self,
         ]),
       CommandGroup(
-        name: "CHANGES TO A STORE THAT IS NOT OPEN",
-        subcommands: [SetValue.self, Remove.self, Invalidate.self, Sweep.self, Compact.self]),
+        name: "CHANGES TO A STORE",
+        subcommands: [
+          SetValue.self, Remove.self, Invalidate.self, Sweep.self, Compact.self,
+          ReleaseMemory.self,
+        ]),
       CommandGroup(
         name: "LEVELDB'S FILES, AND THIS MACHINE",
         subcommands: [

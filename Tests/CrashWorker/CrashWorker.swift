@@ -41,13 +41,15 @@ struct CrashWorker {
       case ("backup", let path?, _): try BackingUp.run(in: path, restoring: false)
       case ("restore", let path?, _): try BackingUp.run(in: path, restoring: true)
       case ("follow", let path?, _): Following.run(in: path)
+      case ("control", let path?, _): Following.run(in: path, accepting: true)
+      case ("connect", let path?, _): Following.connect(to: path)
       default:
         say(
           "usage: [--uid N] [--segments] hold DIR | open DIR | fork DIR | files DIR | rights DIR "
             + "| stay FILE | parent FILE BUNDLE | threads DIR | write DIR SEED | storm DIR SEED "
             + "| full DIR LIMIT | migrate DIR | sweep DIR SEED "
             + "| evict DIR FIRST | drop DIR FIRST | tag DIR SEED | compact DIR LAST "
-            + "| backup DIR | restore DIR | follow DIR")
+            + "| backup DIR | restore DIR | follow DIR | control DIR | connect DIR")
       }
     } catch {
       say(error.line)

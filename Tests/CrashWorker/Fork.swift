@@ -85,7 +85,7 @@ enum Fork {
   }
 
   /// Calls `fork`, which Swift hides because the child lacks all other threads.
-  private static func fork() -> pid_t {
+  static func fork() -> pid_t {
     #if canImport(Darwin)
       let everywhere = UnsafeMutableRawPointer(bitPattern: -2)
     #else

@@ -191,6 +191,9 @@ struct Hardship {
     return String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
   }
 
+  /// Allows only so many files more than are open.
+  static func allowFiles(_ count: Int) { setLimit(lowestFree + count) }
+
   /// The descriptor that the next opened file gets.
   private static var lowestFree: Int {
     (0..<1024).first { fcntl(Int32($0), F_GETFD) < 0 } ?? 1024

@@ -13,7 +13,7 @@ import Testing
     var text = ""
     #expect(
       try Inspection.remove(
-        key, cache: cache, from: specimen.path, isDryRun: isDryRun, now: Specimen.now,
+        key, cache: cache, from: specimen.path, in: isDryRun ? .dryRun : .files, now: Specimen.now,
         style: Style()
       ).write(to: &text) == .fine)
     return text
@@ -60,7 +60,7 @@ import Testing
     let commands: [() throws -> Report] = [
       {
         try Inspection.remove(
-          "stale", cache: nil, from: path, isDryRun: false, now: Specimen.now, style: csv)
+          "stale", cache: nil, from: path, in: .files, now: Specimen.now, style: csv)
       },
       {
         try Inspection.set(

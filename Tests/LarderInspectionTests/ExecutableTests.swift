@@ -148,8 +148,10 @@ import Testing
     let refused = try sweeping()
     #expect(refused.status == 64 && refused.output.isEmpty)
     #expect(refused.errors.contains("--write"))
+    #expect(try sweeping("--write", "--dry-run").status == 64)
+    #expect(try sweeping("--live").errors.contains("clock"))
     for _ in 0..<2 {
-      let dry = try sweeping("--write", "--dry-run", "--quiet")
+      let dry = try sweeping("--dry-run", "--quiet")
       #expect(dry.status == 0 && dry.output == "9\n")
     }
     let swept = try sweeping("--write", "--quiet")

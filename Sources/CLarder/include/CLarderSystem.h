@@ -1,6 +1,6 @@
 // C interface to operations that Swift cannot call, or not alike on all systems: the processor's
-// CRC32C instruction, the system's exchange of two names, room behind the end of a file, and the
-// start of a thread.
+// CRC32C instruction, the system's exchange of two names, room behind the end of a file, the start
+// of a thread, and sockets in the file system.
 
 #ifndef CLARDER_SYSTEM_H
 #define CLARDER_SYSTEM_H
@@ -43,6 +43,31 @@ int64_t clarder_uptime_seconds(void) CLARDER_NOEXCEPT;
 
 /// The coarse clock's date, in seconds since 2001-01-01 00:00 UTC.
 double clarder_coarse_date(void) CLARDER_NOEXCEPT;
+
+/// Listens on a socket that is the file `name` in a directory, with mode 0600, and replaces what
+/// had this name. Meanwhile the file is called `temporary`.
+///
+/// On Linux a path may be longer than the 107 bytes of an address, if /proc is mounted. Returns a
+/// descriptor that does not block, or a negated errno. The caller closes it, and removes the file.
+int clarder_listen(const char *directory, const char *name,
+                   const char *temporary) CLARDER_NOEXCEPT;
+
+/// Connects to such a socket. The call, and every one that sends or receives over it, waits for at
+/// most `seconds`. Returns a descriptor, or a negated errno: EAGAIN if the time is over.
+int clarder_connect(const char *directory, const char *name, int seconds) CLARDER_NOEXCEPT;
+
+/// Accepts a connection. Returns a descriptor that does not block, or a negated errno.
+int clarder_accept(int descriptor) CLARDER_NOEXCEPT;
+
+/// The user and the process at the other end of a connection; process 0 if it is not known.
+/// Returns 0, or an errno.
+int clarder_peer(int descriptor, uint32_t *user, int32_t *process) CLARDER_NOEXCEPT;
+
+/// Sends bytes. Returns their number, or a negated errno. There is no signal if nobody receives.
+int64_t clarder_send(int descriptor, const void *bytes, size_t count) CLARDER_NOEXCEPT;
+
+/// Receives up to `count` bytes. Returns their number, 0 at the end, or a negated errno.
+int64_t clarder_receive(int descriptor, void *bytes, size_t count) CLARDER_NOEXCEPT;
 
 #ifdef __cplusplus
 }

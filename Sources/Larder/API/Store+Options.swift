@@ -152,6 +152,27 @@ extension Store {
     /// names other ways to see the same.
     public var eventHandler: (@Sendable (CacheEvent) -> Void)?
 
+    /// Whether other processes of the same user can give the open store commands, with
+    /// `kvinspect --live`.
+    ///
+    /// ```swift
+    /// var options = Store.Options()
+    /// options.control = true   // then: kvinspect invalidate DIRECTORY user-7 --live
+    /// ```
+    ///
+    /// The default is false. If true, the store listens on a Unix socket, the file `LARDER.control`
+    /// in its directory, which only its user can connect to. It removes entries, invalidates tags,
+    /// sweeps, compacts, and releases memory, as calls of the program do: what is in memory and
+    /// what observers see is right. It returns no values. Up to 16 commands run at once, on the
+    /// store's threads. Nothing runs while nobody connects. See <doc:Inspecting>.
+    ///
+    /// Opening throws ``StoreError/io(_:)`` if the directory can have no socket, and
+    /// ``StoreError/diskFull`` on a full disk. On Apple's systems, the directory's path is limited
+    /// to 84 bytes. A store that is suspended or closed has no socket; a killed process leaves the
+    /// file, to which nobody answers. It has no effect on a store in memory, nor with
+    /// ``Access/readOnly``.
+    public var control = false
+
     /// Triggers the publication.
     ///
     /// The default is the system's timer.

@@ -91,6 +91,7 @@ public final class Store: Sendable {
     if options.publishesStatistics, origin == .disk {
       publishStatistics(by: options.statisticsTrigger)
     }
+    if options.control { try acceptCommands() }
     #if canImport(Darwin)
       endWatchingPressure.withLock { $0 = context.memory?.watchPressure(context.log) }
     #endif

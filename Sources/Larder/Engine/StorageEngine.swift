@@ -122,6 +122,14 @@ package protocol StorageEngine: AnyObject, Sendable {
   /// - Throws: ``StoreError/io(_:)``, ``StoreError/diskFull``: the file is then as it was before.
   func publish(statistics bytes: [UInt8]) throws(StoreError)
 
+  /// Accepts commands over a ``ControlSocket`` in the store's directory, until the engine is
+  /// closed; an engine in memory does nothing.
+  ///
+  /// While the engine is suspended, the socket is not there.
+  ///
+  /// - Throws: ``StoreError/io(_:)``, ``StoreError/diskFull``: nobody listens then.
+  func acceptCommands(for service: ControlService) throws(StoreError)
+
   /// Waits until no work of the engine's own is under way in the background.
   func waitForBackgroundWork()
 
@@ -179,6 +187,8 @@ extension StorageEngine {
   package var segmentTotals: SegmentTotals { SegmentTotals() }
 
   package func publish(statistics bytes: [UInt8]) throws(StoreError) {}
+
+  package func acceptCommands(for service: ControlService) throws(StoreError) {}
 
   package func waitForBackgroundWork() {}
 

@@ -72,10 +72,12 @@ extension Store {
     try context.commit(&write, .powerLoss)
   }
 
-  /// Removes the record under a key of a cache that need not be open.
-  package func remove(_ key: RecordKey) throws(StoreError) {
+  /// Removes the record under a key of a cache that need not be open, and returns whether there was
+  /// one.
+  @discardableResult package func remove(_ key: RecordKey) throws(StoreError) -> Bool {
+    try key.checkLimit()
     var write = WriteBatch()
-    write.remove(key.bytes.span.bytes)
-    try context.commit(&write, .powerLoss)
+    write.remove(key.bytes.span.bytes, if: write.require(key.bytes, .present))
+    return try context.commit(&write, .powerLoss).failed.isEmpty
   }
 }

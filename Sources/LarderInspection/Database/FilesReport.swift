@@ -57,6 +57,8 @@ extension DatabaseFiles {
     case StoreMarker.guardFileName: return ("the owner's lock", "live", nil)
     case StatisticsFile.name: return ("published statistics", "not live", nil)
     case StatisticsFile.newName: return ("published statistics, being written", "not live", nil)
+    case ControlFile.name: return ("socket for commands", "not live", nil)
+    case ControlFile.newName: return ("socket for commands, being made", "not live", nil)
     case "LOCK": return ("LevelDB's lock", "live", nil)
     case "LOG", "LOG.old": return ("LevelDB's messages", "not live", nil)
     default: return ("other", "unknown", nil)

@@ -41,10 +41,10 @@ extension Inspection {
 extension Report.Section {
   /// What a command has done to records, or would do; only their number if the style is quiet.
   static func total(
-    _ total: (entries: Int, bytes: Int), _ verb: String, isDryRun: Bool, _ style: Style
+    _ total: (entries: Int, bytes: Int?), _ verb: String, isDryRun: Bool, _ style: Style
   ) -> Report.Section {
-    let words =
-      " records\(isDryRun ? " would be" : "") \(verb), \(Amount.bytes(total.bytes)) with their keys"
+    let size = total.bytes.map { ", \(Amount.bytes($0)) with their keys" } ?? ""
+    let words = " records\(isDryRun ? " would be" : "") \(verb)\(size)"
     return .text("\(total.entries)\(style.isQuiet ? "" : words)\n")
   }
 }

@@ -15,19 +15,27 @@ extension Inspection {
   /// Sweeps the store in a directory, not a snapshot, and reports how many records it deleted.
   ///
   /// - Parameters:
-  ///   - directory: A store's directory, by any path. It must not be open elsewhere.
-  ///   - now: The moment at which lifetimes are evaluated.
+  ///   - directory: A store's directory, by any path.
+  ///   - place: Where it is swept: in files that are not open elsewhere, or by the process that has
+  ///     the store open, by the store's clock.
+  ///   - now: The moment at which lifetimes are evaluated in files.
   ///   - style: The style of the report.
   /// - Returns: A report, whose outcome is `fine`.
   /// - Throws: An ``InspectionError`` with the status `unavailable` if there is no store or it is
-  ///   open, `unsupported` if another program or a later version wrote it, `damaged`, or `io`.
-  ///   Records deleted before the error stay deleted.
+  ///   open, or its process cannot be reached, `unsupported` if another program or a later version
+  ///   wrote it, `damaged`, or `io`. Records deleted before the error stay deleted.
   package static func sweep(
-    _ directory: String, now: Date, style: Style
+    _ directory: String, in place: ChangePlace = .files, now: Date, style: Style
   ) throws(InspectionError) -> Report {
     let path = try FileAccess.directory(directory)
     _ = try identify(path)
     try style.expectNoCSV("sweep does")
+    if place == .process {
+      guard case .swept(let entries) = try RunningStore(path: path).ask(.sweep) else {
+        throw .strayReply
+      }
+      return Report(sweepOf: path, at: nil, (entries, nil), isDryRun: false, .fine, style: style)
+    }
     var options = Store.Options()
     options.createIfMissing = false
     options.clock = StandingClock(date: now)
@@ -51,7 +59,7 @@ extension Inspection {
 extension Report {
   /// The report of a sweep or a dry run.
   fileprivate init(
-    sweepOf path: String, at now: Date, _ total: (entries: Int, bytes: Int), isDryRun: Bool,
+    sweepOf path: String, at now: Date?, _ total: (entries: Int, bytes: Int?), isDryRun: Bool,
     _ outcome: Outcome, style: Style
   ) {
     let records = total.entries
@@ -60,9 +68,9 @@ extension Report {
       sections: [.total(total, "deleted", isDryRun: isDryRun, style)],
       members: [
         ("schemaVersion", reportVersion), ("store", .string(path)),
-        ("now", .optional(Moment.text(now))), ("isDryRun", .bool(isDryRun)),
+        ("now", .optional(now.flatMap(Moment.text))), ("isDryRun", .bool(isDryRun)),
         ("deleted", .integer(isDryRun ? 0 : records)), ("due", .integer(records)),
-        ("bytes", .integer(total.bytes)),
+        ("bytes", total.bytes.map(JSONValue.integer) ?? .null),
       ], isOneLine: true
     ) { _ in
       Ending(outcome: outcome)

@@ -25,8 +25,10 @@ extension LevelDBEngine {
       guard database.isSuspended else { return }
       try directory?.takeBack(options.files)
       do throws(StoreError) {
+        try control.restart(in: path)
         try open(afterSuspensionIn: path)
       } catch {
+        control.end()
         // The attempt may have changed CURRENT, which the next one must not take for another's.
         directory?.giveUp(options.files)
         throw error

@@ -36,6 +36,7 @@ package final class LevelDBEngine: StorageEngine {
   let directory: Mutex<StoreDirectory?>
   let isDamageNoted = Atomic<Bool>(false)
   let statistics: StatisticsFile
+  let control = ControlSocket()
 
   /// Opens the store in the directory at `path`, or creates it if the options allow it.
   ///
@@ -270,6 +271,14 @@ package final class LevelDBEngine: StorageEngine {
     try statistics.replace(with: bytes)
   }
 
+  package func acceptCommands(for service: ControlService) throws(StoreError) {
+    try owner.require()
+    try directory.withLock { directory throws(StoreError) in
+      guard let path = directory?.path else { throw .closed }
+      try control.begin(in: path, for: service)
+    }
+  }
+
   package func close() throws(StoreError) {
     end()
   }
@@ -333,6 +342,7 @@ package final class LevelDBEngine: StorageEngine {
   ///
   /// Collections were told to end.
   func closeDatabase(in path: String, as condition: DatabaseHandle.Condition) {
+    control.end()
     database.close(as: condition) { isUp in
       queue.withWriter { $0.sealSegment(noting: isUp) }
     }

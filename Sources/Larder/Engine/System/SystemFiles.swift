@@ -176,7 +176,7 @@ private final class SystemFileGuard: FileGuard {
   private let file: Mutex<OpenFile?>
   private let isLocked = Atomic<Bool>(true)
   private let path: String
-  private let identity: OpenFile.Identity
+  private let identity: FileIdentity
   private let forks = ForkCount.watch()
 
   init(_ path: String) throws(StoreError) {
@@ -193,7 +193,7 @@ private final class SystemFileGuard: FileGuard {
       if errno == ENOENT || errno == ENOTDIR { return false }
       throw failure("cannot look at", path)
     }
-    return OpenFile.Identity(status) == identity
+    return FileIdentity(status) == identity
   }
 
   deinit { release() }
@@ -307,17 +307,7 @@ private struct OpenFile: ~Copyable {
 
   func count() throws(StoreError) -> Int { Int(try status().st_size) }
 
-  /// The identity of a file, which is unique while the file is open.
-  struct Identity: Equatable {
-    private let device: UInt64
-    private let number: UInt64
-
-    init(_ status: stat) {
-      (device, number) = (UInt64(truncatingIfNeeded: status.st_dev), UInt64(status.st_ino))
-    }
-  }
-
-  func identity() throws(StoreError) -> Identity { Identity(try status()) }
+  func identity() throws(StoreError) -> FileIdentity { FileIdentity(try status()) }
 
   private func status() throws(StoreError) -> stat {
     var status = stat()
@@ -449,6 +439,23 @@ private struct OpenFile: ~Copyable {
   }
 }
 
+/// The identity of a file, which is unique while the file exists or is open.
+struct FileIdentity: Equatable {
+  private let device: UInt64
+  private let number: UInt64
+
+  fileprivate init(_ status: stat) {
+    (device, number) = (UInt64(truncatingIfNeeded: status.st_dev), UInt64(status.st_ino))
+  }
+
+  /// The identity of what has a name, links not followed; nil if there is nothing.
+  init?(ofFileAt path: String) {
+    var status = stat()
+    guard lstat(path, &status) == 0 else { return nil }
+    self.init(status)
+  }
+}
+
 /// Throws if the status is neither of a file nor of a directory.
 private func requireFile(_ status: stat, at path: String) throws(StoreError) {
   guard [S_IFREG, S_IFDIR].contains(status.st_mode & S_IFMT) else { throw notFile(path) }
@@ -458,9 +465,8 @@ private func notFile(_ path: String) -> StoreError {
   .io("cannot open \(path): it is a FIFO, a socket or a device, and not a file")
 }
 
-/// The failure that `errno` stands for.
-private func failure(_ what: String, _ path: String) -> StoreError {
-  let number = errno
+/// The failure that a number of the system stands for, by default `errno`.
+func failure(_ what: String, _ path: String, errno number: Int32 = errno) -> StoreError {
   if number == ENOSPC || number == EDQUOT { return .diskFull }
   return .io("\(what) \(path): \(String(cString: strerror(number)))")
 }

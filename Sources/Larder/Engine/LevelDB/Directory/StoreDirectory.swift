@@ -11,6 +11,8 @@
 //   LARDER.damaged  The mark of a damaged store. See `Damage.swift`.
 //   LARDER.statistics  What the process that has the store open publishes. See
 //                 `StatisticsFile.swift`. LARDER.statistics.new is written and takes its place.
+//   LARDER.control  The socket over which that process accepts commands. See `ControlSocket.swift`.
+//                 LARDER.control.new is bound and takes its place.
 //   LARDER.probe  Created and removed to find out whether the disk accepts writes again.
 //
 // LevelDB writes to a directory even when it then refuses to open it, and it recognises a store
