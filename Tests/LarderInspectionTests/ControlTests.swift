@@ -147,14 +147,14 @@ import Testing
     } throws: {
       ($0 as? InspectionError)?.status == .usage
     }
-    let running2 = RunningStore(path: running.path)
-    #expect(try running2.ask(.remove(cache: "unknown", key: Data())) == .removed(false))
-    #expect { try running2.ask(.invalidate(tag: "")) } throws: {
+    let client = RunningStore(path: running.path, patience: 60)
+    #expect(try client.ask(.remove(cache: "unknown", key: Data())) == .removed(false))
+    #expect { try client.ask(.invalidate(tag: "")) } throws: {
       ($0 as? InspectionError)?.status == .usage
     }
     let long = Data(repeating: 7, count: 65_536)
-    #expect(try running2.ask(.remove(cache: "numbers", key: long)) == .removed(false))
-    #expect { try running2.ask(.remove(cache: "numbers", key: long + [7])) } throws: {
+    #expect(try client.ask(.remove(cache: "numbers", key: long)) == .removed(false))
+    #expect { try client.ask(.remove(cache: "numbers", key: long + [7])) } throws: {
       ($0 as? InspectionError)?.status == .usage
     }
     try running.store.close()
@@ -210,10 +210,10 @@ import Testing
     let path = directory.path("store")
     var worker = try ChildProcess("CrashWorker", ["control", path])
     #expect(worker.readLine() == "ready")
-    #expect(try RunningStore(path: path).ask(.sweep) == .swept(entries: 0))
+    #expect(try RunningStore(path: path, patience: 60).ask(.sweep) == .swept(entries: 0))
     worker.kill()
     #expect(FileManager.default.fileExists(atPath: "\(path)/LARDER.control"))
-    #expect { try RunningStore(path: path).ask(.sweep) } throws: {
+    #expect { try RunningStore(path: path, patience: 60).ask(.sweep) } throws: {
       ($0 as? InspectionError)?.description.contains("no process has the store open") == true
     }
     let text = try Inspection.files(in: path, style: Style())
@@ -221,7 +221,7 @@ import Testing
     _ = try text.write(to: &files)
     #expect(files.contains("socket for commands"))
     let store = try Running.open(path, ManualClock(Specimen.now), HandLoadTimer())
-    #expect(try RunningStore(path: path).ask(.sweep) == .swept(entries: 0))
+    #expect(try RunningStore(path: path, patience: 60).ask(.sweep) == .swept(entries: 0))
     try store.backup(to: URL(filePath: directory.path("backup")))
     #expect(!FileManager.default.fileExists(atPath: directory.path("backup/LARDER.control")))
     try store.close()
@@ -237,7 +237,8 @@ import Testing
         atPath: parent, withIntermediateDirectories: false)
       let store = try Running.open(
         parent + "/store", ManualClock(Specimen.now), HandLoadTimer())
-      #expect(try RunningStore(path: parent + "/store").ask(.sweep) == .swept(entries: 0))
+      #expect(
+        try RunningStore(path: parent + "/store", patience: 60).ask(.sweep) == .swept(entries: 0))
       try store.close()
       #expect(
         try FileManager.default.contentsOfDirectory(atPath: parent + "/store").allSatisfy {
@@ -251,11 +252,11 @@ import Testing
     let running = try Running()
     let other = running.directory.path("other")
     try FileManager.default.moveItem(atPath: running.path, toPath: other)
-    #expect(try RunningStore(path: other).ask(.releaseMemory(bytes: 0)) != Self.ready)
+    #expect(try RunningStore(path: other, patience: 60).ask(.releaseMemory(bytes: 0)) != Self.ready)
     let second = try Running.open(running.path, running.clock, HandLoadTimer())
     // The first store must not remove the second one's socket.
     try running.store.close()
-    #expect(try RunningStore(path: running.path).ask(.sweep) == .swept(entries: 0))
+    #expect(try RunningStore(path: running.path, patience: 60).ask(.sweep) == .swept(entries: 0))
     try second.close()
   }
 
@@ -342,7 +343,7 @@ import Testing
     var isTaken = false
     while !isTaken, !Task.isCancelled {
       do throws(InspectionError) {
-        isTaken = try RunningStore(path: path).ask(.sweep) == .swept(entries: 0)
+        isTaken = try RunningStore(path: path, patience: 60).ask(.sweep) == .swept(entries: 0)
       } catch {
         guard error.description.contains("too many") else { throw error }
       }
@@ -398,7 +399,7 @@ import Testing
           let key = "thread \(thread)"
           try cache.save(round, for: key)
           let request = ControlRequest.remove(cache: "numbers", key: Data(key.utf8))
-          #expect(try RunningStore(path: path).ask(request) == .removed(true))
+          #expect(try RunningStore(path: path, patience: 60).ask(request) == .removed(true))
           #expect(try cache.value(for: key) == nil)
         } catch {
           Issue.record(error)
@@ -428,7 +429,16 @@ import Testing
     var worker = try ChildProcess("CrashWorker", ["control", path])
     #expect(worker.readLine() == "ready")
     var client = try ControlClient(in: path, waiting: 1)
-    #expect(ControlReply(line: try client.receive()) == Self.ready)
+    var greeting: ControlReply?
+    while greeting == nil, !Task.isCancelled {
+      do throws(ControlClient.Failure) {
+        greeting = ControlReply(line: try client.receive())
+      } catch {
+        // It may take more than a second.
+        guard case .silent = error else { throw error }
+      }
+    }
+    #expect(greeting == Self.ready)
     worker.send("fork\n")
     #expect(worker.readLine() == "done")
     // The child has the connection, and the socket that listens.

@@ -15,7 +15,7 @@ package enum ChangePlace: Sendable {
 struct RunningStore {
   let path: String
   /// The seconds after which a step without an answer looks whether the process is there.
-  var patience: Int32 = 5
+  var patience: Int32 = 10
 
   /// Gives a command, and waits for its answer.
   ///
