@@ -50,8 +50,9 @@ extension Inspection {
         keepsTags: selection.tag != nil
       ) { item throws(InspectionError) in
         if case .record(let record) = item {
-          let text = form.text(of: record.key, kind: cache.keyKind)
-          if let glob, !glob.matches(text) { return true }
+          if let glob, !glob.matches(form.text(of: record.key, kind: cache.keyKind)) {
+            return true
+          }
           guard selection.states.contains(record.state) else { return true }
           if let tag = selection.tag, record.tags?.texts.contains(tag) != true { return true }
           guard left > 0 else { return false }

@@ -76,17 +76,18 @@ extension KeyForm {
 
   /// Whether a character is visible, safe on a terminal, and distinct from every other one.
   private static func isVisible(_ scalar: Unicode.Scalar) -> Bool {
+    if scalar.isASCII { return scalar.isSafeOnTerminal }
     switch scalar.properties.generalCategory {
-    case .format: false
-    case .spaceSeparator: scalar == " "
-    default: scalar.isSafeOnTerminal
+    case .format, .spaceSeparator: return false
+    default: return scalar.isSafeOnTerminal
     }
   }
 
   /// The bytes that are written as `0x` and hex; nil for any other text.
   static func bytes(ofHex text: String) -> [UInt8]? {
+    guard text.utf8.starts(with: "0x".utf8) else { return nil }
     let digits = Array(text.utf8.dropFirst(2))
-    guard text.hasPrefix("0x"), digits.count.isMultiple(of: 2) else { return nil }
+    guard digits.count.isMultiple(of: 2) else { return nil }
     var bytes: [UInt8] = []
     bytes.reserveCapacity(digits.count / 2)
     for index in stride(from: 0, to: digits.count, by: 2) {

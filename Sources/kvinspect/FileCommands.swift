@@ -155,8 +155,9 @@ struct Doctor: ParsableCommand {
   var deep = false
 
   func run() throws {
-    try shared.report { now, style throws(InspectionError) in
-      try Inspection.doctor(shared.store, now: now, isDeep: deep, style: style)
+    try shared.report { now, progress, style throws(InspectionError) in
+      try Inspection.doctor(
+        shared.store, now: now, isDeep: deep, progress: progress, style: style)
     }
   }
 }

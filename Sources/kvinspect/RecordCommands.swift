@@ -8,8 +8,8 @@ struct Summary: ParsableCommand {
   @OptionGroup var shared: SharedOptions
 
   func run() throws {
-    try shared.report { now, style throws(InspectionError) in
-      try Inspection.summary(shared.store, now: now, style: style)
+    try shared.report { now, progress, style throws(InspectionError) in
+      try Inspection.summary(shared.store, now: now, progress: progress, style: style)
     }
   }
 }

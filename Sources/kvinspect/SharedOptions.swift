@@ -39,6 +39,15 @@ struct SharedOptions: ParsableArguments {
     try form.report { style throws(InspectionError) in try command(try moment, style) }
   }
 
+  /// The same, for a command that shows how far it is.
+  func report(
+    _ command: (Date, ProgressLine?, Style) throws(InspectionError) -> Report
+  ) throws {
+    try runCommand(quiet: form.quiet) { output throws(InspectionError) in
+      try command(try moment, output.progress, form.style()).write(to: &output)
+    }
+  }
+
   /// The moment of `--now`, by default the current time.
   private var moment: Date {
     get throws(InspectionError) {

@@ -5,10 +5,13 @@ extension Unicode.Scalar {
   /// that reverse the text direction, and private or unassigned characters. The zero-width joiner
   /// and non-joiner are safe: emoji and the Persian and Indic scripts need them.
   package var isSafeOnTerminal: Bool {
+    // Looking up a category takes most of a scan's time.
+    if isASCII { return value >= 0x20 && value != 0x7F }
     switch properties.generalCategory {
-    case .format: self == "\u{200C}" || self == "\u{200D}"
-    case .control, .surrogate, .privateUse, .unassigned, .lineSeparator, .paragraphSeparator: false
-    default: true
+    case .format: return self == "\u{200C}" || self == "\u{200D}"
+    case .control, .surrogate, .privateUse, .unassigned, .lineSeparator, .paragraphSeparator:
+      return false
+    default: return true
     }
   }
 

@@ -8,6 +8,7 @@ extension Inspection {
   ///   - directory: The directory of a store or a backup.
   ///   - now: The moment at which lifetimes are evaluated.
   ///   - isDeep: Whether everything is verified, payloads in segments and notes included.
+  ///   - progress: Shows how far it is; nil, the default, to show nothing.
   ///   - style: The style of the report.
   /// - Returns: A report. Its outcome is `damaged` if damage was found, and `fine` also if there is
   ///   advice.
@@ -15,21 +16,23 @@ extension Inspection {
   ///   damage gets a report.
   /// - Complexity: Two steps for each record; if `isDeep`, as `verify`.
   package static func doctor(
-    _ directory: String, now: Date, isDeep: Bool, style: Style
+    _ directory: String, now: Date, isDeep: Bool, progress: ProgressLine? = nil, style: Style
   ) throws(InspectionError) -> Report {
     let path = try FileAccess.directory(directory)
-    let findings = try examine(path, now: now, isDeep: isDeep, style: style).findings
+    let findings = try examine(
+      path, now: now, isDeep: isDeep, progress: progress, style: style
+    ).findings
     return report(of: findings, in: path, style: style)
   }
 
   /// A snapshot of the store, nil if damage prevents one, and what is to be done.
   static func examine(
-    _ path: String, now: Date, isDeep: Bool, style: Style
+    _ path: String, now: Date, isDeep: Bool, progress: ProgressLine?, style: Style
   ) throws(InspectionError) -> (inspection: Inspection?, findings: [Finding]) {
     var inspection: Inspection?
     var facts: StoreFacts
     do throws(InspectionError) {
-      let new = try Inspection(at: path, now: now)
+      let new = try Inspection(at: path, now: now, progress: progress)
       facts = try new.facts(isDeep: isDeep, style: style)
       inspection = new
     } catch {

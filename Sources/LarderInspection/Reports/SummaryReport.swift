@@ -7,15 +7,17 @@ extension Inspection {
   /// - Parameters:
   ///   - directory: The directory of a store or a backup.
   ///   - now: The moment at which lifetimes are evaluated.
+  ///   - progress: Shows how far it is; nil, the default, to show nothing.
   ///   - style: The style of the report.
   /// - Returns: A report with a row for each cache. Its outcome is `damaged` if damage was found.
-  /// - Throws: As ``doctor(_:now:isDeep:style:)``.
+  /// - Throws: As ``doctor(_:now:isDeep:progress:style:)``.
   /// - Complexity: Three steps for each record.
   package static func summary(
-    _ directory: String, now: Date, style: Style
+    _ directory: String, now: Date, progress: ProgressLine? = nil, style: Style
   ) throws(InspectionError) -> Report {
     let path = try FileAccess.directory(directory)
-    let (inspection, findings) = try examine(path, now: now, isDeep: false, style: style)
+    let (inspection, findings) = try examine(
+      path, now: now, isDeep: false, progress: progress, style: style)
     let caches = try inspection?.cacheSummaries(style) ?? []
     var head: [Report.Fact] = []
     if let inspection {
