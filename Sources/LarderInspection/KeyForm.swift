@@ -1,7 +1,8 @@
 // How keys are written and read. Every written key can be passed back as an argument:
 //
 //   text      unchanged; but as 0x and hex if it is not UTF-8, is empty, has control or invisible
-//             characters, begins with "-", begins or ends with a space, or could be read as hex
+//             characters, begins with "-", begins or ends with a space, or could be read as hex or
+//             as the number of a row
 //   integer   decimal
 //   UUID      the standard form
 //   bytes     0x and hex
@@ -71,7 +72,7 @@ extension KeyForm {
       return false
     }
     return first != "-" && first != " " && text.unicodeScalars.allSatisfy(isVisible)
-      && bytes(ofHex: text) == nil
+      && bytes(ofHex: text) == nil && ShownRows.number(text) == nil
   }
 
   /// Whether a character is visible, safe on a terminal, and distinct from every other one.

@@ -55,6 +55,8 @@ package struct Style: Sendable {
   package var width: Int?
   /// Whether tables have colours.
   package var isColored = false
+  /// Numbers the rows of lists of records; nil for none.
+  package var numbers: RowNumbers?
 
   /// A table with headings, keys and values.
   package init() {}

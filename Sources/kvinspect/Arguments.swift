@@ -6,7 +6,10 @@ struct KeyArgument: ParsableArguments {
   // An array, because a single argument does not accept negative numbers.
   @Argument(
     parsing: .allUnrecognized,
-    help: "The key, in the form that ls writes; after -- if it begins with a dash.")
+    help: """
+      The key, in the form that ls writes; after -- if it begins with a dash. '#3' is the third \
+      row of the list that ls or top showed last on a terminal.
+      """)
   var key: [String]
 
   @Option(
@@ -14,6 +17,15 @@ struct KeyArgument: ParsableArguments {
   var cache: String?
 
   var text: String { words[0] }
+
+  /// The key and its cache, with the number of a row replaced by its key.
+  func place(in shared: SharedOptions) throws(InspectionError) -> (text: String, cache: String?) {
+    guard let row = try LastList.row(text, of: shared.store) else { return (text, cache) }
+    guard let cache, cache != row.cache else {
+      return (row.text(in: shared.form.keys), row.cache)
+    }
+    throw InspectionError(of: text, isInCache: row.cache)
+  }
 
   /// The place of the `--` after which no word is an option; nil if it is in front of the store,
   /// where the parser takes it away, or missing.

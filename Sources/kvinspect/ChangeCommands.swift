@@ -63,8 +63,9 @@ struct Remove: ParsableCommand {
 
   func run() throws {
     try shared.report { (now: Date, style: Style) throws(InspectionError) in
-      try Inspection.remove(
-        key.text, cache: key.cache, from: shared.store, in: place.place, now: now, style: style)
+      let (key, cache) = try key.place(in: shared)
+      return try Inspection.remove(
+        key, cache: cache, from: shared.store, in: place.place, now: now, style: style)
     }
   }
 }
@@ -133,9 +134,10 @@ struct SetValue: ParsableCommand {
       let date = try savedAt.map { text throws(InspectionError) in
         try Moment.parse(text, from: now)
       }
+      let (key, cache) = try key.place(in: shared)
       return try Inspection.set(
         NewValue(json: Array(json), schemaVersion: schema, savedAt: date, isForced: force),
-        for: key.text, cache: key.cache, in: shared.store, now: now, style: style)
+        for: key, cache: cache, in: shared.store, now: now, style: style)
     }
   }
 }

@@ -57,9 +57,7 @@ struct List: ParsableCommand {
     selection.order = sort
     selection.limit = limit
     selection.isReversed = reverse
-    try shared.report { inspection, style in
-      inspection.list(selection, style: style)
-    }
+    try shared.list(selection)
   }
 }
 
@@ -86,13 +84,14 @@ struct Get: ParsableCommand {
   }
 
   func run() throws {
-    let (key, cache) = (key.text, key.cache)
     guard raw else {
       return try shared.report(values: values) { inspection, style throws(InspectionError) in
-        try inspection.get(key, cache: cache, style: style)
+        let (key, cache) = try key.place(in: shared)
+        return try inspection.get(key, cache: cache, style: style)
       }
     }
     try shared.run { inspection, output throws(InspectionError) in
+      let (key, cache) = try key.place(in: shared)
       let payload = try inspection.payload(of: key, cache: cache, keys: shared.form.keys)
       if payload.isExpired, !shared.form.quiet { printMessage("\(key) is expired") }
       output.write(payload.bytes)
@@ -111,7 +110,8 @@ struct Why: ParsableCommand {
 
   func run() throws {
     try shared.report { inspection, style throws(InspectionError) in
-      try inspection.why(key.text, cache: key.cache, style: style)
+      let (key, cache) = try key.place(in: shared)
+      return try inspection.why(key, cache: cache, style: style)
     }
   }
 }
@@ -134,9 +134,10 @@ struct Find: ParsableCommand {
 
   func run() throws {
     try shared.form.report { style throws(InspectionError) in
-      try Inspection.find(
-        key.text, cache: key.cache, isDatabaseKey: databaseKey, in: shared.store,
-        style: style)
+      let (key, cache) =
+        try databaseKey ? (key.text, key.cache) : key.place(in: shared)
+      return try Inspection.find(
+        key, cache: cache, isDatabaseKey: databaseKey, in: shared.store, style: style)
     }
   }
 }
@@ -165,9 +166,7 @@ struct Top: ParsableCommand {
     selection.order = by
     selection.limit = limit
     if by == .ttl, records.state.isEmpty { selection.states = [.fresh, .stale] }
-    try shared.report { inspection, style in
-      inspection.list(selection, style: style)
-    }
+    try shared.list(selection)
   }
 }
 

@@ -33,6 +33,17 @@ struct SharedOptions: ParsableArguments {
     }
   }
 
+  /// Lists records, and keeps the numbers of the rows if they are shown on a terminal.
+  func list(_ selection: Selection) throws {
+    let numbers = LastList.numbers(for: form)
+    defer { if let shown = numbers?.shown { LastList.keep(shown) } }
+    try report { inspection, style in
+      var style = style
+      style.numbers = numbers
+      return inspection.list(selection, style: style)
+    }
+  }
+
   /// Writes the report of a command at the moment of `--now`, and throws the exit code unless it is
   /// 0.
   func report(_ command: (Date, Style) throws(InspectionError) -> Report) throws {

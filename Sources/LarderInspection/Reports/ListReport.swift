@@ -10,10 +10,12 @@ extension Inspection {
   /// - Complexity: One step and one checksum for each record. Memory for at most 200 rows; in
   ///   another order than by key, for all that are listed.
   package func list(_ selection: Selection, style: Style) -> Report {
-    let table: [Report.Column] = [
-      .init("STATE", nil), .init("AGE", nil), .init("LEFT", nil), .init(.number("SIZE"), nil),
-      .init(.number("SCHEMA"), nil), .init(.name("CACHE"), nil), .init(.name("KEY"), nil),
-    ]
+    let numbers: [Report.Column] = style.numbers == nil ? [] : [.init(.number("#"), nil)]
+    let table: [Report.Column] =
+      numbers + [
+        .init("STATE", nil), .init("AGE", nil), .init("LEFT", nil), .init(.number("SIZE"), nil),
+        .init(.number("SCHEMA"), nil), .init(.name("CACHE"), nil), .init(.name("KEY"), nil),
+      ]
     return Report(
       style: style, title: heading, members: jsonHeading, columns: table + FoundRecord.columns,
       rowsMember: "records", versionsLines: true, isOneLine: true
@@ -27,15 +29,25 @@ extension Inspection {
         if case .record(let record) = item, ranking != nil {
           ranking?.add(record)
         } else {
-          add(Report.Row(cells(of: item, style), tint: item.state.tint))
+          add(row(of: item, style))
         }
         return true
       }
       for record in ranking?.ranked() ?? [] {
-        add(Report.Row(cells(of: .record(record), style), tint: record.state.tint))
+        add(row(of: .record(record), style))
       }
       return Report.Ending(outcome: outcome)
     }
+  }
+
+  private func row(of item: ScanItem, _ style: Style) -> Report.Row {
+    var cells = cells(of: item, style)
+    if let numbers = style.numbers {
+      var number: Int?
+      if case .record(let found) = item { number = numbers.number(found, of: path) }
+      cells.insert(number.map(Report.Cell.number) ?? .none, at: 0)
+    }
+    return Report.Row(cells, tint: item.state.tint)
   }
 
   /// The cells of tables, and behind them the others.

@@ -9,3 +9,9 @@
 /// Returns 0, or the number of an error. Swift's Glibc module does not declare the function that
 /// this calls.
 int close_descriptors(posix_spawn_file_actions_t *actions, int first);
+
+/// Opens a terminal without a screen, with lines of `columns` characters.
+///
+/// Returns the descriptor that reads what is written to `*end`, or -1. Swift's Glibc module does
+/// not declare the functions that this calls.
+int open_terminal(int columns, int *end);
