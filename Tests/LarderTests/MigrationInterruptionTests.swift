@@ -173,12 +173,13 @@ import Testing
     #expect(try fixture.store.migrate(cleared) == MigrationReport())
     // As a program of version 1 would save.
     var write = WriteBatch()
-    let configuration = CacheConfiguration<NoteV1>(
-      keyType: String.self, lifetime: .days(7), schema: Schema(version: 1), coder: .binary,
-      readers: [:], byteBudget: nil, expiry: .sinceSaved, memory: .none,
-      overwritesNewer: false)
-    let core = CacheCore(
-      "notes", configuration, recentReads: nil, memory: nil, in: fixture.store.context)
+    let settings = CacheSettings(
+      keyType: String.self, valueType: NoteV1.self, lifetime: .days(7), schemaVersion: 1,
+      readerVersions: [], coder: .binary, byteBudget: nil, expiry: .sinceSaved, memory: .none,
+      loading: Loading(), overwritesNewer: false)
+    let core = CacheCore<NoteV1>(
+      "notes", settings, schema: Schema(version: 1), coder: .binary, readers: [:],
+      recentReads: nil, memory: nil, in: fixture.store.context)
     try core.add(
       NoteV1(name: "0"), for: "0000", id: cleared.core.id, savedAt: fixture.clock.now(), to: &write)
     try fixture.engine.write(&write, synced: false)

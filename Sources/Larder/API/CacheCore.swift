@@ -29,23 +29,7 @@ extension OpenCache {
   var isDropped: Bool { id == droppedCacheID }
 }
 
-/// How a cache is opened.
-struct CacheConfiguration<Value: Sendable> {
-  let keyType: any CacheKey.Type
-  let lifetime: Lifetime
-  let schema: Schema<Value>
-  let coder: Coder<Value>
-  /// The coders that the cache can read, by their number in a record.
-  let readers: [UInt8: Coder<Value>]
-  let byteBudget: Int?
-  let expiry: Expiry
-  let memory: MemoryTier
-  var loading = Loading()
-  /// Whether saves replace entries of newer schema versions.
-  let overwritesNewer: Bool
-}
-
-/// The part of a cache that all its copies share: its configuration, and how it reads and writes
+/// The part of a cache that all its copies share: its settings, and how it reads and writes
 /// records.
 ///
 /// It holds the store's context and not the store, because the store holds it.
@@ -55,13 +39,16 @@ final class CacheCore<Value: Sendable>: OpenCache {
   // The context's, kept here so that reads and saves need not retain the context.
   private let engine: any StorageEngine
   let clock: any WallClock
+  let settings: CacheSettings
+  // Two of the settings, which most calls read: from `settings` they cost 1 % of a read.
   let lifetime: Lifetime
+  let loading: Loading
   let schema: Schema<Value>
   let coder: Coder<Value>
-  let byteBudget: Int?
+  /// The coders that the cache can read, by their number in a record.
+  private let readers: [UInt8: Coder<Value>]
   /// The size in bytes from which on a payload is compressed; `Int.max` for none.
   private let compressedFrom: Int
-  private let configuration: CacheConfiguration<Value>
   /// How often its entries were read, if the cache is counted.
   let recentReads: RecentReads?
   /// The reads that restart lifetimes; nil if reads do not.
@@ -82,33 +69,30 @@ final class CacheCore<Value: Sendable>: OpenCache {
   let isReporting: Bool
   /// The decoded values in memory; nil if the cache keeps none.
   let memory: CacheMemory?
-  let loading: Loading
   let loads: Loads<Value>
 
   init(
-    _ name: String, _ configuration: CacheConfiguration<Value>, recentReads: RecentReads?,
-    memory: CacheMemory?, in context: StoreContext
+    _ name: String, _ settings: CacheSettings, schema: Schema<Value>, coder: Coder<Value>,
+    readers: [UInt8: Coder<Value>], recentReads: RecentReads?, memory: CacheMemory?,
+    in context: StoreContext
   ) {
     self.name = name
-    self.configuration = configuration
+    self.settings = settings
+    (lifetime, loading) = (settings.lifetime, settings.loading)
+    (self.schema, self.coder, self.readers) = (schema, coder, readers)
     self.context = context
     engine = context.engine
     clock = context.clock
     self.recentReads = recentReads
-    lifetime = configuration.lifetime
-    schema = configuration.schema
-    coder = configuration.coder
-    byteBudget = configuration.byteBudget
     // Raw bytes have a format of their own, such as a picture's.
     compressedFrom = coder.format == .bytes ? .max : context.compressedFrom
-    slideLimit = configuration.expiry.limit
-    slides =
-      configuration.expiry.limit != nil && !context.isReadOnly ? Slides(context.activity) : nil
+    slideLimit = settings.expiry.limit
+    slides = slideLimit != nil && !context.isReadOnly ? Slides(context.activity) : nil
     counts = context.counts.ofCache(name)
     isReporting = counts.report != nil
     self.memory = memory
-    loading = configuration.loading
-    loads = Loads(of: context, lifetime, limit: loading.concurrent, counts: counts)
+    loads = Loads(
+      of: context, settings.lifetime, limit: settings.loading.concurrent, counts: counts)
     // Reads may give entries an end of their own.
     if slideLimit?.approximateSeconds != nil { features = .ownLifetimes }
   }
@@ -129,7 +113,8 @@ final class CacheCore<Value: Sendable>: OpenCache {
     set { registeredFeatures.bitwiseOr(newValue.rawValue, ordering: .releasing) }
   }
 
-  var keyKind: KeyKind { configuration.keyType.keyKind }
+  var keyKind: KeyKind { settings.keyType.keyKind }
+  var byteBudget: Int? { settings.byteBudget }
 
   func registration(id: UInt64) -> Registration {
     Registration(
@@ -137,11 +122,9 @@ final class CacheCore<Value: Sendable>: OpenCache {
       lifetime: lifetime, byteBudget: byteBudget, features: features.isEmpty ? nil : features)
   }
 
-  var settings: CacheSettings { CacheSettings(configuration) }
-
   /// Starts to use the cache as it was registered.
   func open(as registration: Registration) {
-    if registration.newerSchemaVersion != nil, !configuration.overwritesNewer {
+    if registration.newerSchemaVersion != nil, !settings.overwritesNewer {
       idOfNewerEntries.store(registration.id, ordering: .releasing)
     }
     if let features = registration.features { self.features = features }
@@ -280,7 +263,7 @@ extension CacheCore {
       return try reader(record.coder, payload)
     }
     if record.coder == coder.format.rawValue { return try coder.decode(payload) }
-    guard let reader = configuration.readers[record.coder] else {
+    guard let reader = readers[record.coder] else {
       throw UnreadablePayload.coder(record.coder)
     }
     return try reader.decode(payload)

@@ -1,16 +1,7 @@
-/// The settings of an open cache that another opening of it must match.
+/// The settings that a cache is opened with, which another opening of it must match.
 struct CacheSettings {
-  /// A type, compared by identity.
-  struct Named: Equatable, CustomStringConvertible {
-    let type: Any.Type
-
-    var description: String { "\(type)" }
-
-    static func == (left: Named, right: Named) -> Bool { left.type == right.type }
-  }
-
-  let keyType: Named
-  let valueType: Named
+  let keyType: any CacheKey.Type
+  let valueType: Any.Type
   let lifetime: Lifetime
   let schemaVersion: Int
   /// The versions of the schema's readers; the readers are closures and cannot be compared.
@@ -20,21 +11,8 @@ struct CacheSettings {
   let expiry: Expiry
   let memory: MemoryTier
   let loading: Loading
+  /// Whether saves replace entries of newer schema versions.
   let overwritesNewer: Bool
-
-  init<Value>(_ configuration: CacheConfiguration<Value>) {
-    keyType = Named(type: configuration.keyType)
-    valueType = Named(type: Value.self)
-    lifetime = configuration.lifetime
-    schemaVersion = configuration.schema.version
-    readerVersions = Set(configuration.schema.readers.keys)
-    coder = configuration.coder.format
-    byteBudget = configuration.byteBudget
-    expiry = configuration.expiry
-    memory = configuration.memory
-    loading = configuration.loading
-    overwritesNewer = configuration.overwritesNewer
-  }
 }
 
 extension CacheSettings {
@@ -55,8 +33,8 @@ extension CacheSettings {
       guard current != other else { return }
       differences.append(Difference(name: name, current: words(current), wanted: words(other)))
     }
-    compare("key type", \.keyType)
-    compare("value type", \.valueType)
+    compare("key type", { Named(type: $0.keyType) })
+    compare("value type", { Named(type: $0.valueType) })
     compare("lifetime", \.lifetime, \.words)
     compare("expiry", \.expiry)
     compare("schema version", \.schemaVersion)
@@ -72,6 +50,15 @@ extension CacheSettings {
     compare("overwritesNewer", \.overwritesNewer)
     return differences
   }
+}
+
+/// A type, compared by identity.
+private struct Named: Equatable, CustomStringConvertible {
+  let type: Any.Type
+
+  var description: String { "\(type)" }
+
+  static func == (left: Named, right: Named) -> Bool { left.type == right.type }
 }
 
 extension StoreError {

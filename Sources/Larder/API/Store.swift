@@ -263,15 +263,14 @@ extension Store {
       throw StoreError.invalidArgument("memory of \(limit) bytes; at least 1 is allowed")
     }
     try loading.checkRanges()
-    let configuration = CacheConfiguration(
-      keyType: Key.self, lifetime: lifetime, schema: schema, coder: coder,
-      readers: Coder<Value>.readers, byteBudget: byteBudget, expiry: expiry, memory: memory,
-      loading: loading,
-      overwritesNewer: overwritesNewer)
+    let settings = CacheSettings(
+      keyType: Key.self, valueType: Value.self, lifetime: lifetime, schemaVersion: schema.version,
+      readerVersions: Set(schema.readers.keys), coder: coder.format, byteBudget: byteBudget,
+      expiry: expiry, memory: memory, loading: loading, overwritesNewer: overwritesNewer)
     // A cache that is open already has its recent reads and its memory.
     let open = openCaches.cache(named: name)
     let wanted = CacheCore(
-      name, configuration,
+      name, settings, schema: schema, coder: coder, readers: Coder<Value>.readers,
       recentReads: open?.recentReads ?? context.budgets.recentReads(byteBudget: byteBudget),
       memory: open == nil ? context.memory(for: memory) : open?.memory, in: context)
     let core = try registry.withLock { registry throws(StoreError) in try registry.open(wanted) }
@@ -297,7 +296,7 @@ extension Store {
   ) throws -> Cache<Key, Value>? {
     try context.engine.checkOpen()
     guard let open = openCaches.cache(named: name) else { return nil }
-    guard let core = open as? CacheCore<Value>, open.settings.keyType.type == key else {
+    guard let core = open as? CacheCore<Value>, open.settings.keyType == key else {
       throw StoreError.invalidArgument(
         """
         cache "\(name)" is open with keys of \(open.settings.keyType) and values of \
