@@ -70,6 +70,6 @@ extension LoadMachine {
     case began
     /// Its reply is about to be saved.
     case saving
-    case ended(failure: (any Error)?)
+    case ended(failure: (any Error)?, wasSaving: Bool)
   }
 }

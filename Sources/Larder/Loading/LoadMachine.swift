@@ -311,9 +311,10 @@ extension LoadMachine {
   }
 
   private mutating func reportEnd(of place: Place, _ failure: (any Error)?) {
-    guard isWatched, let member = flights[place.flight]?.members[place.member], member.isLoaded
+    guard isWatched, let flight = flights[place.flight], flight.members[place.member].isLoaded
     else { return }
-    effects.append(.news(member.part.key, .ended(failure: failure)))
+    let news = News.ended(failure: failure, wasSaving: flight.phase == .saving)
+    effects.append(.news(flight.members[place.member].part.key, news))
   }
 }
 

@@ -377,9 +377,10 @@ extension StateWatch {
       case .saving:
         news.saving += 1
         return false
-      case .ended(let failure):
+      case .ended(let failure, let wasSaving):
         news.loads -= 1
-        news.saving = min(news.saving, news.loads)
+        // It may have begun to save before anybody watched.
+        if wasSaving { news.saving = max(0, news.saving - 1) }
         if !news.isCalling, let failure { news.failure = failure }
         // The outcome of the sequence's own call follows.
         return !news.isCalling || news.loads > 0

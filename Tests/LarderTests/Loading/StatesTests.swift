@@ -400,6 +400,25 @@ import Testing
     #expect(source.begun == 0)
   }
 
+  @Test("A change is shown at once while another load runs, also after one that was being saved.")
+  func changeBesideLoads() async throws {
+    let fixture = try LoadFixture()
+    defer { fixture.end() }
+    let numbers = try fixture.numbers()
+    try numbers.save(1, for: "a")
+    let source = Source()
+    var states = numbers.states(for: "a", load: source.load).makeAsyncIterator()
+    #expect(await next(&states) == "1")
+    // A load, and a second one that begins while the first one is being saved.
+    for event in [LoadMachine<Int>.News.began, .saving, .began] { states.watch.hear(event) }
+    states.watch.hear(.ended(failure: nil, wasSaving: true))
+    #expect(await next(&states) == "1 refreshing")
+    try numbers.save(2, for: "a")
+    #expect(await next(&states) == "2 refreshing")
+    states.watch.hear(.ended(failure: nil, wasSaving: false))
+    #expect(await next(&states) == "2")
+  }
+
   @Test("Whatever writes and loads at the same time, the last state is what the cache has.")
   func races() async throws {
     let fixture = try LoadFixture()
