@@ -22,7 +22,8 @@ import Foundation
 ///                         entry that its options allow, or the error.
 ///     the load replied    The replies are saved; what is not to be saved is returned.
 ///     it is not shared    The reply, or the error, is for the caller whose closure was called.
-///                         Each other waiter then gets its own flight, which no caller joins.
+///                         Each other waiter then gets its own flight, which no caller joins, and
+///                         so do the callers that ask soon after, if the options say so.
 ///     the save ended      Each waiter gets the value, saved or not.
 ///     a waiter leaves     A flight without waiters is cancelled, unless it refreshes an entry in
 ///                         the background or is saving.
@@ -173,7 +174,7 @@ struct LoadMachine<Value: Sendable>: Sendable {
     case .asked(let ask): asked(ask, moment)
     case .found(let flight, let found): looked(flight, found, moment)
     case .failed(let flight, let error, let isFinal): failed(flight, error, isFinal, moment)
-    case .replied(let flight, let replies): replied(flight, replies)
+    case .replied(let flight, let replies): replied(flight, replies, moment)
     case .saved(let flight, let outcomes): saved(flight, outcomes, moment)
     case .delayIsOver(let flight): if flights[flight]?.phase == .delaying { begin(flight) }
     case .left(let waiter, let error): left(waiter, error)
@@ -200,7 +201,9 @@ extension LoadMachine {
     }
     if isClosed { return }
     if let place = open[ask.key], isOver(place, for: ask, moment) { shut(place) }
-    if !ask.isAlone, let place = open[ask.key] {
+    let isAlone =
+      ask.isAlone || ask.waiter != nil && memos.isNotShared(ask.key, at: moment.now)
+    if !isAlone, let place = open[ask.key] {
       if ask.waiter != nil, place.flight != ask.flight {
         effects.append(.joined(flight: place.flight))
       }
@@ -219,7 +222,7 @@ extension LoadMachine {
     flights[ask.flight]?.members.append(
       Member(
         part: LoadPart(key: ask.key, index: ask.index, ticket: ask.ticket), owner: ask.waiter))
-    if !ask.isAlone { open[ask.key] = place }
+    if !isAlone { open[ask.key] = place }
     wait(at: place, ask, moment)
   }
 
@@ -298,7 +301,15 @@ extension LoadMachine {
   }
 
   /// Answers the waiter whose closure was called, and lets each of the others load for itself.
-  private mutating func settleAlone(_ place: Place, _ answer: (Waiter) -> Answer) {
+  private mutating func settleAlone(
+    _ place: Place, _ moment: Moment, _ answer: (Waiter) -> Answer
+  ) {
+    if let flight = flights[place.flight], let span = flight.call.loading.notSharedFor,
+      span > .zero
+    {
+      let key = flight.members[place.member].part.key
+      forget(memos.set(.notShared, of: key, until: moment.now + span.limited))
+    }
     let owner = flights[place.flight]?.members[place.member].owner
     for id in flights[place.flight]?.members[place.member].waiters.sorted() ?? []
     where id != owner {
@@ -423,7 +434,7 @@ extension LoadMachine {
         return .failure(error)
       }
       if alone != nil {
-        settleAlone(place, answer)
+        settleAlone(place, moment, answer)
         continue
       }
       if let throttle = loading.retryThrottle {
@@ -435,16 +446,18 @@ extension LoadMachine {
     end(id)
   }
 
-  private mutating func replied(_ id: Int, _ replies: [LoadReply<Value>]) {
+  private mutating func replied(
+    _ id: Int, _ replies: [LoadReply<Value>], _ moment: Moment
+  ) {
     releaseSlot(id)
     guard let flight = flights[id], !flight.isCancelled else { return end(id) }
     for (index, reply) in zip(flight.loaded, replies) {
       let (place, part) = (Place(flight: id, member: index), flight.members[index].part)
       flights[id]?.members[index].part.reply = reply
-      memos.removeFailure(of: part.key)
+      memos.removeOutcome(of: part.key)
       switch reply.content {
       case .unsaved: settle(place) { _ in .loaded(.unwanted) }
-      case .notShared: settleAlone(place) { _ in .loaded(.unwanted) }
+      case .notShared: settleAlone(place, moment) { _ in .loaded(.unwanted) }
       case .unchanged where part.found.entry == nil:
         let failure = StoreError.unchangedWithoutEntry
         settle(place, failure: failure) { _ in .failure(failure) }

@@ -1,4 +1,5 @@
-/// What is remembered of loads that have ended: keys without a value, and failures.
+/// What is remembered of loads that have ended: keys without a value, failures, and keys whose
+/// replies are not shared.
 ///
 /// Two generations of up to 5,000 keys each bound it: when the younger one is full, the older one
 /// is forgotten.
@@ -10,6 +11,7 @@ struct LoadMemos: Sendable {
     /// With the ticket that a change of the key revokes.
     case absent(WriteTicket)
     case failure(any Error)
+    case notShared
   }
 
   static let limit = 10_000
@@ -31,6 +33,10 @@ struct LoadMemos: Sendable {
     if case .failure(let error)? = memo(of: key, at: now) { error } else { nil }
   }
 
+  func isNotShared(_ key: Key, at now: Duration) -> Bool {
+    if case .notShared? = memo(of: key, at: now) { true } else { false }
+  }
+
   /// Remembers a key; returns the absences that are forgotten instead.
   mutating func set(_ memo: Memo, of key: Key, until: Duration) -> [Absence] {
     var forgotten = remove(key)
@@ -48,8 +54,12 @@ struct LoadMemos: Sendable {
     return remove(key)
   }
 
-  mutating func removeFailure(of key: Key) {
-    if case .failure? = (young[key] ?? old[key])?.memo { _ = remove(key) }
+  /// Forgets what a reply ends: a failure, and that replies were not shared.
+  mutating func removeOutcome(of key: Key) {
+    switch (young[key] ?? old[key])?.memo {
+    case .failure?, .notShared?: _ = remove(key)
+    case .absent?, nil: break
+    }
   }
 
   /// Forgets a key; returns it if it was absent.

@@ -97,6 +97,19 @@ public struct Loading: Sendable, Hashable {
   /// default, loads again at the next call.
   public var absentFor: Duration?
 
+  /// How long callers of a key load for themselves after a reply ``LoadReply/notShared(_:)``.
+  ///
+  /// ```swift
+  /// var loading = Loading()
+  /// loading.notSharedFor = .seconds(120)   // replies of a key are private, or none is
+  /// ```
+  ///
+  /// They do not wait for a load whose reply will not be theirs; Varnish calls it *hit for miss*,
+  /// and does it for two minutes. The first reply that may be shared ends it. Up to 10,000 keys are
+  /// remembered, in memory only, together with those of ``absentFor``. Nil, the default, lets
+  /// callers wait for each other, which spares a server whose replies are seldom private.
+  public var notSharedFor: Duration?
+
   /// How often, and when, a load that failed is repeated; not at all by default.
   public var retries = Retries(extra: 0)
 
@@ -180,6 +193,7 @@ extension Loading {
     let spans = [
       ("staleIfError", staleIfError), ("retryThrottle", retryThrottle),
       ("softTimeout", softTimeout), ("hardTimeout", hardTimeout), ("absentFor", absentFor),
+      ("notSharedFor", notSharedFor),
       ("retries.first", retries.first), ("retries.upTo", retries.upTo),
     ]
     for case (let name, let span?) in spans where span < .zero {

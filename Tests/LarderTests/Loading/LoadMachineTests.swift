@@ -36,6 +36,10 @@ import Testing
     Setting(testDescription: "absent", disks: [.missing, .stale]) {
       $0.absentFor = .seconds(30)
     },
+    Setting(testDescription: "not shared", disks: [.missing, .stale]) {
+      $0.notSharedFor = .seconds(30)
+      $0.absentFor = .seconds(30)
+    },
   ]
 
   @Test(

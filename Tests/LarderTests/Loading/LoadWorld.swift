@@ -76,6 +76,8 @@ struct LoadWorld {
   private var failedAt: [UInt8: Int] = [:]
   /// The time of the last reply that there is no value.
   private var absentAt: Int?
+  /// The time of the last reply for one caller of each key.
+  private var aloneAt: [UInt8: Int] = [:]
 
   /// Each caller makes `call`, for the key of the world.
   init(_ call: LoadCall<Int>, disk: Disk) {
@@ -144,7 +146,7 @@ extension LoadWorld {
       handle(.delayIsOver(flight: id))
       return true
     case .wait:
-      guard !failedAt.isEmpty || absentAt != nil else { return false }
+      guard !failedAt.isEmpty || absentAt != nil || !aloneAt.isEmpty else { return false }
       now += 60
       return true
     }
@@ -195,13 +197,14 @@ extension LoadWorld {
     guard callers[name] == nil, name == "A" || lastID > 0 else { return false }
     let (waiter, new, ticket) = (newID(), newID(), WriteTicket())
     let outdated = openFlight.flatMap { flights[$0].map { $0.epoch < epoch } ?? false ? $0 : nil }
-    let open = outdated == nil ? openFlight : nil
+    let isAlone = aloneAt[key].map { now < $0 + 30 } ?? false
+    let open = outdated == nil && !isAlone ? openFlight : nil
     let isKnownAbsent = !isForced && absentAt.map { now < $0 + 30 } ?? false
     // Later callers do not join a flight from before an invalidation.
     if let outdated, !isKnownAbsent { flights[outdated]?.isClosed = true }
     if open == nil, !isKnownAbsent {
       flights[new] = Flight(
-        key: key, ticket: ticket, owner: waiter, changes: changes, epoch: epoch)
+        key: key, ticket: ticket, owner: waiter, isAlone: isAlone, changes: changes, epoch: epoch)
     }
     if open == nil, isForced { absentAt = nil }
     callers[name] = Caller(
@@ -263,7 +266,13 @@ extension LoadWorld {
 
   private mutating func reply(_ reply: LoadReply<Int>) -> Bool {
     guard let id = flight(with: .load), let flight = flights[id] else { return false }
-    if !flight.isCancelled { failedAt[flight.key] = nil }
+    if !flight.isCancelled {
+      (failedAt[flight.key], aloneAt[flight.key]) = (nil, nil)
+      if reply.isAlone, loading.notSharedFor != nil {
+        aloneAt[flight.key] = now
+        if flight.key == key { absentAt = nil }
+      }
+    }
     flights[id]?.reply = reply
     flights[id]?.work = nil
     handle(.replied(flight: id, [reply]))
