@@ -4,6 +4,12 @@ import Larder
 import Synchronization
 
 extension ResponseCache {
+  /// How long requests for a key do not wait for each other, after a response that is not kept.
+  ///
+  /// Varnish does this for two minutes, too. It does not follow from a response to a request with
+  /// `Authorization`, as another request's may be kept.
+  private static var notSharedTime: Duration { .seconds(120) }
+
   /// What there is under a key for a request.
   enum Found: Sendable {
     case answer(HTTPResponse, Data)
@@ -44,6 +50,9 @@ extension ResponseCache {
       return .missing
     }
     var (loading, reason) = (Loading(), selected.isVariant ? "vary-miss" : "uri-miss")
+    if exchange.request.headerFields[.authorization] == nil {
+      loading.notSharedFor = Self.notSharedTime
+    }
     switch entry?.value {
     case .varies(let variants)?: return .varies(variants)
     case .response(let stored)?:

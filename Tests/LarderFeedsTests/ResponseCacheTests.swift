@@ -424,6 +424,37 @@ import Testing
     }
   }
 
+  @Test(
+    "After a response that is not kept, requests do not wait for each other, but after a login.",
+    arguments: [false, true])
+  func notKept(hasLogin: Bool) async throws {
+    let site = try Site()
+    let (cache, calls, mayEnd) = (site.cache, Watched(0), Watched(false))
+    var first = HTTPRequest(method: .get, scheme: "http", authority: "shop.example", path: "/a")
+    let others = first
+    if hasLogin { first.headerFields[.authorization] = "Basic YTpi" }
+    let kept = HTTPResponse(
+      status: .ok, headerFields: [.cacheControl: hasLogin ? "max-age=60" : "private"])
+    _ = try await cache.respond(to: first) { _, _ in (kept, Data()) }
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for _ in 0..<10 {
+        group.addTask {
+          _ = try await cache.respond(to: others) { _, _ in
+            calls.change { $0 += 1 }
+            await mayEnd.wait { $0 }
+            return (kept, Data())
+          }
+        }
+      }
+      await calls.wait { $0 == (hasLogin ? 1 : 10) }
+      func joins() -> Int { site.store.statistics.caches["responses"]?.loads.joins ?? 0 }
+      while hasLogin, joins() != 9, !Task.isCancelled { await Task.yield() }
+      mayEnd.change { $0 = true }
+      try await group.waitForAll()
+    }
+    #expect(calls.read { $0 } == (hasLogin ? 1 : 10))
+  }
+
   @Test("Hostile requests are answered by the handler, and find nobody's response.")
   func hostile() async throws {
     let site = try Site()

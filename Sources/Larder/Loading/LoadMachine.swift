@@ -301,15 +301,7 @@ extension LoadMachine {
   }
 
   /// Answers the waiter whose closure was called, and lets each of the others load for itself.
-  private mutating func settleAlone(
-    _ place: Place, _ moment: Moment, _ answer: (Waiter) -> Answer
-  ) {
-    if let flight = flights[place.flight], let span = flight.call.loading.notSharedFor,
-      span > .zero
-    {
-      let key = flight.members[place.member].part.key
-      forget(memos.set(.notShared, of: key, until: moment.now + span.limited))
-    }
+  private mutating func settleAlone(_ place: Place, _ answer: (Waiter) -> Answer) {
     let owner = flights[place.flight]?.members[place.member].owner
     for id in flights[place.flight]?.members[place.member].waiters.sorted() ?? []
     where id != owner {
@@ -434,7 +426,7 @@ extension LoadMachine {
         return .failure(error)
       }
       if alone != nil {
-        settleAlone(place, moment, answer)
+        settleAlone(place, answer)
         continue
       }
       if let throttle = loading.retryThrottle {
@@ -457,7 +449,11 @@ extension LoadMachine {
       memos.removeOutcome(of: part.key)
       switch reply.content {
       case .unsaved: settle(place) { _ in .loaded(.unwanted) }
-      case .notShared: settleAlone(place, moment) { _ in .loaded(.unwanted) }
+      case .notShared:
+        if let span = flight.call.loading.notSharedFor, span > .zero {
+          forget(memos.set(.notShared, of: part.key, until: moment.now + span.limited))
+        }
+        settleAlone(place) { _ in .loaded(.unwanted) }
       case .unchanged where part.found.entry == nil:
         let failure = StoreError.unchangedWithoutEntry
         settle(place, failure: failure) { _ in .failure(failure) }

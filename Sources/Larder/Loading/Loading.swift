@@ -105,7 +105,8 @@ public struct Loading: Sendable, Hashable {
   /// ```
   ///
   /// They do not wait for a load whose reply will not be theirs; Varnish calls it *hit for miss*,
-  /// and does it for two minutes. The first reply that may be shared ends it. Up to 10,000 keys are
+  /// and does it for two minutes. The first reply that may be shared ends it. An error for one
+  /// caller, see ``NotShared``, does not begin it. Up to 10,000 keys are
   /// remembered, in memory only, together with those of ``absentFor``. Nil, the default, lets
   /// callers wait for each other, which spares a server whose replies are seldom private.
   public var notSharedFor: Duration?

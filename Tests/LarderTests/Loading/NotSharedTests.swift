@@ -101,6 +101,44 @@ import Testing
     #expect(entry?.value == 1 && entry?.loadFailure as? Refused == Refused(caller: 1))
   }
 
+  @Test("For a time after a reply for one caller, callers do not wait for each other.")
+  func notSharedFor() async throws {
+    let fixture = try LoadFixture()
+    defer { fixture.end() }
+    let numbers = try fixture.numbers { $0.notSharedFor = .seconds(120) }
+    func load(_ source: Source) -> Task<Int?, any Error> {
+      Task { try await numbers.value(for: "a", load: source.load) }
+    }
+    #expect(try await numbers.value(for: "a") { _ in .notShared(1) } == 1)
+    let source = Source()
+    let alone = (0..<5).map { _ in load(source) }
+    await source.begun(5)
+    #expect(fixture.loads().joins == 0)
+    source.reply((0..<5).map { .success($0 == 3 ? .value(3) : .notShared($0)) })
+    var values: [Int] = []
+    for task in alone { values.append(try await task.value ?? -1) }
+    #expect(values.sorted() == [0, 1, 2, 3, 4])
+    try numbers.remove("a")
+    // A reply that may be shared ended it, unless one for one caller came after it.
+    #expect(try await numbers.value(for: "a") { _ in .absent } == nil)
+    // An error for one caller does not begin it.
+    await #expect(throws: Refused.self) {
+      try await numbers.value(for: "a") { _ in throw NotShared(Refused(caller: 1)) }
+    }
+    let third = Source()
+    let joined = [load(third), load(third)]
+    await eventually("one has joined") { fixture.loads().joins == 1 }
+    third.reply([.success(.notShared(7)), .success(.notShared(8))])
+    for task in joined { _ = try await task.value }
+    // After the time, callers wait for each other again.
+    fixture.clock.advance(by: .seconds(121))
+    let last = Source()
+    let waiting = [load(last), load(last)]
+    await eventually("one has joined again") { fixture.loads().joins == 2 }
+    last.reply(9)
+    for task in waiting { #expect(try await task.value == 9) }
+  }
+
   @Test("A caller that leaves while it loads for itself, and one whose store is closed, end.")
   func leaving() async throws {
     let fixture = try LoadFixture()
