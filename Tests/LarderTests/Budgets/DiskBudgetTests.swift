@@ -7,7 +7,7 @@ import Testing
 @testable import Larder
 
 /// A store keeps its files under a budget: it collects, compacts and evicts in the background.
-@Suite final class DiskBudgetTests {
+@Suite(.timeLimit(.minutes(30))) final class DiskBudgetTests {
   private static let budget = 4 << 20
 
   private let place: TemporaryDirectory
@@ -22,6 +22,14 @@ import Testing
     configure(&options)
     let store = try Store(at: URL(filePath: place.path("store")), options: options)
     return (store, try store.cache("c", of: Data.self, keyedBy: Int.self, coder: .bytes))
+  }
+
+  /// Waits until the files are small enough: a compaction of LevelDB's own, which nobody waits for,
+  /// has the new tables beside the old ones until it ends.
+  private func expectFilesInBudget(of store: Store) async throws {
+    try await eventually("the files are within the budget") {
+      try store.engine.storedBytes() <= Self.budget
+    }
   }
 
   /// Bytes that do not compress, different for each number.
@@ -77,7 +85,7 @@ import Testing
       if number % (100_000 / bytes) == 0 { try await store.waitUntilIdle() }
     }
     try await store.waitUntilIdle()
-    #expect(try store.engine.storedBytes() <= Self.budget)
+    try await expectFilesInBudget(of: store)
     #expect(try cache.count() == count)
     #expect(store.statistics.disk.evictions == 0)
     try store.close()
@@ -110,7 +118,7 @@ import Testing
     let changes = cache.changes()
     try cache.save(Self.value(0, 8), for: -1)
     try await store.waitUntilIdle()
-    #expect(try store.engine.storedBytes() <= Self.budget)
+    try await expectFilesInBudget(of: store)
     try store.close()
     var evicted = 0
     for await change in changes {
@@ -168,7 +176,7 @@ import Testing
     }
     try await store.waitUntilIdle()
     #expect(store.statistics.caches["c"]?.heldBytes ?? .max <= 500_000)
-    #expect(try store.engine.storedBytes() <= Self.budget)
+    try await expectFilesInBudget(of: store)
     try store.close()
   }
 
