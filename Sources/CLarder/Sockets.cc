@@ -46,19 +46,30 @@ bool set_flags(int descriptor) {
          fcntl(descriptor, F_SETFL, O_NONBLOCK) == 0;
 }
 
-int make_socket() {
-  Descriptor socket(::socket(AF_UNIX, SOCK_STREAM, 0));
-  if (socket.get() < 0 || fcntl(socket.get(), F_SETFD, FD_CLOEXEC) != 0) return -1;
+bool ignore_broken_pipe(int descriptor) {
 #if defined(SO_NOSIGPIPE)
   const int on = 1;
-  if (setsockopt(socket.get(), SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof(on)) != 0) return -1;
+  return setsockopt(descriptor, SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof(on)) == 0;
+#else
+  (void)descriptor;
+  return true;
 #endif
+}
+
+int make_socket() {
+  Descriptor socket(::socket(AF_UNIX, SOCK_STREAM, 0));
+  if (socket.get() < 0 || fcntl(socket.get(), F_SETFD, FD_CLOEXEC) != 0 ||
+      !ignore_broken_pipe(socket.get())) {
+    return -1;
+  }
   return socket.release();
 }
 
-// The address of a file. The path of a long one leads over the directory's descriptor, which is
-// opened for it, where the system has such paths.
-bool make_address(sockaddr_un& address, const char* directory, const char* name, int& opened) {
+int open_directory(const char* path) { return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC); }
+
+// The address of a file in a directory. If its path is too long for one, the address leads over the
+// directory's descriptor, where the system has such paths.
+bool make_address(sockaddr_un& address, const char* directory, int descriptor, const char* name) {
   memset(&address, 0, sizeof(address));
   address.sun_family = AF_UNIX;
   const size_t limit = sizeof(address.sun_path);
@@ -67,11 +78,10 @@ bool make_address(sockaddr_un& address, const char* directory, const char* name,
     return true;
   }
 #if defined(__linux__)
-  opened = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (opened < 0) return false;
-  snprintf(address.sun_path, limit, "/proc/self/fd/%d/%s", opened, name);
+  snprintf(address.sun_path, limit, "/proc/self/fd/%d/%s", descriptor, name);
   return true;
 #else
+  (void)descriptor;
   errno = ENAMETOOLONG;
   return false;
 #endif
@@ -80,40 +90,33 @@ bool make_address(sockaddr_un& address, const char* directory, const char* name,
 }  // namespace
 
 int clarder_listen(const char* directory, const char* name, const char* temporary) noexcept {
+  const Descriptor parent(open_directory(directory));
+  if (parent.get() < 0) return -errno;
   sockaddr_un address;
-  int opened = -1;
-  if (!make_address(address, directory, temporary, opened)) return -errno;
-  const Descriptor parent(opened);
-  char path[4096];
-  char other[4096];
-  const int length = snprintf(path, sizeof(path), "%s/%s", directory, temporary);
-  const int other_length = snprintf(other, sizeof(other), "%s/%s", directory, name);
-  if (length < 0 || length >= static_cast<int>(sizeof(path)) || other_length < 0 ||
-      other_length >= static_cast<int>(sizeof(other))) {
-    return -ENAMETOOLONG;
-  }
+  if (!make_address(address, directory, parent.get(), temporary)) return -errno;
   Descriptor socket(make_socket());
   if (socket.get() < 0) return -errno;
   // A killed process may have left it.
-  if (unlink(path) != 0 && errno != ENOENT) return -errno;
+  if (unlinkat(parent.get(), temporary, 0) != 0 && errno != ENOENT) return -errno;
   if (bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
     return -errno;
   }
-  // Nobody can connect before it listens, so nobody does with other permissions.
-  if (chmod(path, S_IRUSR | S_IWUSR) != 0 || !set_flags(socket.get()) ||
-      listen(socket.get(), kBacklog) != 0 || rename(path, other) != 0) {
+  // The mode is set before it listens: until then nobody can connect.
+  if (fchmodat(parent.get(), temporary, S_IRUSR | S_IWUSR, 0) != 0 || !set_flags(socket.get()) ||
+      listen(socket.get(), kBacklog) != 0 ||
+      renameat(parent.get(), temporary, parent.get(), name) != 0) {
     const int error = errno;
-    unlink(path);
+    unlinkat(parent.get(), temporary, 0);
     return -error;
   }
   return socket.release();
 }
 
 int clarder_connect(const char* directory, const char* name, int seconds) noexcept {
+  const Descriptor parent(open_directory(directory));
+  if (parent.get() < 0) return -errno;
   sockaddr_un address;
-  int opened = -1;
-  if (!make_address(address, directory, name, opened)) return -errno;
-  const Descriptor parent(opened);
+  if (!make_address(address, directory, parent.get(), name)) return -errno;
   Descriptor socket(make_socket());
   if (socket.get() < 0) return -errno;
   timeval limit = {};
@@ -129,11 +132,7 @@ int clarder_connect(const char* directory, const char* name, int seconds) noexce
 int clarder_accept(int descriptor) noexcept {
   Descriptor socket(accept(descriptor, nullptr, nullptr));
   if (socket.get() < 0) return -errno;
-#if defined(SO_NOSIGPIPE)
-  const int on = 1;
-  if (setsockopt(socket.get(), SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof(on)) != 0) return -errno;
-#endif
-  if (!set_flags(socket.get())) return -errno;
+  if (!ignore_broken_pipe(socket.get()) || !set_flags(socket.get())) return -errno;
   return socket.release();
 }
 

@@ -25,16 +25,7 @@ enum LastList {
   static func keep(_ rows: ShownRows) {
     guard let folder else { return }
     do {
-      try FileManager.default.createDirectory(
-        atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-      let file = "\(folder)/rows"
-      let bytes = try rows.bytes
-      let new = "\(file).\(ProcessInfo.processInfo.processIdentifier)"
-      guard
-        FileManager.default.createFile(
-          atPath: new, contents: bytes, attributes: [.posixPermissions: 0o600])
-      else { throw CocoaError(.fileWriteUnknown) }
-      guard rename(new, file) == 0 else { throw CocoaError(.fileWriteUnknown) }
+      try rows.keep(in: folder)
     } catch {
       printMessage("the numbers of the rows cannot be kept in \(folder): \(error)")
     }
@@ -42,7 +33,9 @@ enum LastList {
 
   /// The row that a text such as `#3` stands for; nil for any other text.
   static func row(_ text: String, of store: String) throws(InspectionError) -> ShownRows.Row? {
-    let bytes = folder.flatMap { FileManager.default.contents(atPath: "\($0)/rows") }
-    return try ShownRows.row(text, of: store, in: bytes.flatMap { ShownRows($0) })
+    guard ShownRows.number(text) != nil else { return nil }
+    var shown: ShownRows?
+    if let folder { shown = try ShownRows(keptIn: folder) }
+    return try ShownRows.row(text, of: store, in: shown)
   }
 }

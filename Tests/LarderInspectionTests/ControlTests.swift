@@ -84,6 +84,25 @@ import Testing
 
   private static let ready = ControlReply.ready(version: 1)
 
+  /// A process that has a store open and accepts commands.
+  private final class Worker {
+    let directory: TemporaryDirectory
+    var process: ChildProcess
+    var path: String { directory.path("store") }
+
+    init() throws {
+      directory = try TemporaryDirectory()
+      process = try ChildProcess("CrashWorker", ["control", directory.path("store")])
+      #expect(process.readLine() == "ready")
+    }
+
+    /// Has it done what a line says.
+    func run(_ line: String) {
+      process.send(line + "\n")
+      #expect(process.readLine() == "done")
+    }
+  }
+
   // MARK: - What commands do
 
   @Test("A record is removed from memory, too, and observers see it.")
@@ -160,6 +179,32 @@ import Testing
     try running.store.close()
   }
 
+  @Test("A load under way is not saved after a command has removed its key, or ended its tag.")
+  func loads() async throws {
+    let running = try Running()
+    let (path, cache) = (running.path, running.cache)
+    for (key, request) in [
+      ("3", ControlRequest.remove(cache: "numbers", key: Data("3".utf8))),
+      ("4", .invalidate(tag: "t0")),
+    ] {
+      let (begun, mayEnd) = (Watched(false), Watched(false))
+      let load = Task {
+        try await cache.refresh(key) { _ in
+          begun.change { $0 = true }
+          await mayEnd.wait { $0 }
+          return .value(100, tags: ["t0"])
+        }
+      }
+      await begun.wait { $0 }
+      _ = try RunningStore(path: path, patience: 60).ask(request)
+      mayEnd.change { $0 = true }
+      let entry = try await load.value
+      #expect(entry?.value == 100 && entry?.isSaved == false)
+      #expect(try cache.value(for: key) == nil)
+    }
+    try running.store.close()
+  }
+
   // MARK: - When there is a socket
 
   @Test("Without the option there is no socket; a closed store has none.")
@@ -206,12 +251,10 @@ import Testing
 
   @Test("A socket that a killed process left is replaced, and its owner said to have ended.")
   func leftOver() throws {
-    let directory = try TemporaryDirectory()
-    let path = directory.path("store")
-    var worker = try ChildProcess("CrashWorker", ["control", path])
-    #expect(worker.readLine() == "ready")
+    let worker = try Worker()
+    let path = worker.path
     #expect(try RunningStore(path: path, patience: 60).ask(.sweep) == .swept(entries: 0))
-    worker.kill()
+    worker.process.kill()
     #expect(FileManager.default.fileExists(atPath: "\(path)/LARDER.control"))
     #expect { try RunningStore(path: path, patience: 60).ask(.sweep) } throws: {
       ($0 as? InspectionError)?.description.contains("no process has the store open") == true
@@ -222,8 +265,8 @@ import Testing
     #expect(files.contains("socket for commands"))
     let store = try Running.open(path, ManualClock(Specimen.now), HandLoadTimer())
     #expect(try RunningStore(path: path, patience: 60).ask(.sweep) == .swept(entries: 0))
-    try store.backup(to: URL(filePath: directory.path("backup")))
-    #expect(!FileManager.default.fileExists(atPath: directory.path("backup/LARDER.control")))
+    try store.backup(to: URL(filePath: worker.directory.path("backup")))
+    #expect(!FileManager.default.fileExists(atPath: worker.directory.path("backup/LARDER.control")))
     try store.close()
     #expect(!FileManager.default.fileExists(atPath: "\(path)/LARDER.control"))
   }
@@ -319,13 +362,11 @@ import Testing
 
   @Test("Clients that never read, and 10,000 connections, leave nothing behind.")
   func many() throws {
-    let directory = try TemporaryDirectory()
-    let path = directory.path("store")
-    var worker = try ChildProcess("CrashWorker", ["control", path])
-    #expect(worker.readLine() == "ready")
+    let worker = try Worker()
+    let path = worker.path
     // The first command and its timer open some for good.
     #expect(try RunningStore(path: path, patience: 60).ask(.sweep) == .swept(entries: 0))
-    let most = try openDescriptors(of: worker.id) + 8
+    let most = try openDescriptors(of: worker.process.id) + 8
     for _ in 0..<50 {
       var clients: [Client] = []
       for number in 0..<200 {
@@ -339,8 +380,7 @@ import Testing
         }
       }
     }
-    worker.send("save a 1\n")
-    #expect(worker.readLine() == "done")
+    worker.run("save a 1")
     // The server closes its ends when it sees that the clients have gone.
     var isTaken = false
     while !isTaken, !Task.isCancelled {
@@ -350,7 +390,7 @@ import Testing
         guard error.description.contains("too many") else { throw error }
       }
     }
-    while try openDescriptors(of: worker.id) > most, !Task.isCancelled { sched_yield() }
+    while try openDescriptors(of: worker.process.id) > most, !Task.isCancelled { sched_yield() }
   }
 
   @Test("A client of another user is sent away.")
@@ -413,23 +453,19 @@ import Testing
 
   @Test("A process that is stopped does not answer, and is waited for no longer than said.")
   func stopped() throws {
-    let directory = try TemporaryDirectory()
-    let path = directory.path("store")
-    var worker = try ChildProcess("CrashWorker", ["control", path])
-    #expect(worker.readLine() == "ready")
-    kill(worker.id, SIGSTOP)
+    let worker = try Worker()
+    let path = worker.path
+    kill(worker.process.id, SIGSTOP)
     #expect { try RunningStore(path: path, patience: 1).ask(.sweep) } throws: {
       ($0 as? InspectionError)?.description.contains("does not answer") == true
     }
-    worker.kill()
+    worker.process.kill()
   }
 
   @Test("A forked child that outlives the process is not taken for it.")
   func forked() throws {
-    let directory = try TemporaryDirectory()
-    let path = directory.path("store")
-    var worker = try ChildProcess("CrashWorker", ["control", path])
-    #expect(worker.readLine() == "ready")
+    let worker = try Worker()
+    let path = worker.path
     var client = try ControlClient(in: path, waiting: 1)
     var greeting: ControlReply?
     while greeting == nil, !Task.isCancelled {
@@ -441,10 +477,9 @@ import Testing
       }
     }
     #expect(greeting == Self.ready)
-    worker.send("fork\n")
-    #expect(worker.readLine() == "done")
+    worker.run("fork")
     // The child has the connection, and the socket that listens.
-    worker.kill()
+    worker.process.kill()
     let store = RunningStore(path: path, patience: 1)
     do throws(InspectionError) {
       _ = try store.answer(of: &client)
@@ -459,12 +494,9 @@ import Testing
 
   @Test("A process without a free descriptor accepts commands again when it has one.")
   func fewFiles() throws {
-    let directory = try TemporaryDirectory()
-    let path = directory.path("store")
-    var worker = try ChildProcess("CrashWorker", ["control", path])
-    #expect(worker.readLine() == "ready")
-    worker.send("limit 2\n")
-    #expect(worker.readLine() == "done")
+    let worker = try Worker()
+    let path = worker.path
+    worker.run("limit 2")
     var clients = try (0..<6).map { _ in try Client(path) }
     #expect(try clients[0].receive() == Self.ready)
     let last = clients.removeLast()
@@ -472,8 +504,7 @@ import Testing
     #expect(try last.receive() == Self.ready)
     try last.send("{\"releaseMemory\":{\"bytes\":0}}\n")
     #expect(try last.receive() == .released(from: 0, to: 0))
-    worker.send("save a 1\n")
-    #expect(worker.readLine() == "done")
+    worker.run("save a 1")
   }
 }
 

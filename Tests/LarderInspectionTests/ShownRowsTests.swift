@@ -121,7 +121,9 @@ import Testing
     var text = ""
     _ = try specimen.inspect().list(selection, style: style).write(to: &text)
     #expect(numbers.shown?.rows.count == 1000)
-    #expect(try ShownRows(#require(numbers.shown).bytes) == numbers.shown)
+    let folder = try TemporaryDirectory()
+    try #require(numbers.shown).keep(in: folder.path("rows"))
+    #expect(try ShownRows(keptIn: folder.path("rows")) == numbers.shown)
     #expect(text.split(separator: "\n").last?.split(separator: " ").first == "-")
   }
 }

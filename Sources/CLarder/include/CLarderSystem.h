@@ -44,8 +44,8 @@ int64_t clarder_uptime_seconds(void) CLARDER_NOEXCEPT;
 /// The coarse clock's date, in seconds since 2001-01-01 00:00 UTC.
 double clarder_coarse_date(void) CLARDER_NOEXCEPT;
 
-/// Listens on a socket that is the file `name` in a directory, with mode 0600, and replaces what
-/// had this name. Meanwhile the file is called `temporary`.
+/// Listens on a socket that is the file `name` in a directory, with mode 0600. The file is created
+/// as `temporary` and then renamed, which replaces an older one.
 ///
 /// On Linux a path may be longer than the 107 bytes of an address, if /proc is mounted. Returns a
 /// descriptor that does not block, or a negated errno. The caller closes it, and removes the file.
@@ -63,7 +63,7 @@ int clarder_accept(int descriptor) CLARDER_NOEXCEPT;
 /// Returns 0, or an errno.
 int clarder_peer(int descriptor, uint32_t *user, int32_t *process) CLARDER_NOEXCEPT;
 
-/// Sends bytes. Returns their number, or a negated errno. There is no signal if nobody receives.
+/// Sends bytes, and raises no SIGPIPE. Returns the number of bytes sent, or a negated errno.
 int64_t clarder_send(int descriptor, const void *bytes, size_t count) CLARDER_NOEXCEPT;
 
 /// Receives up to `count` bytes. Returns their number, 0 at the end, or a negated errno.

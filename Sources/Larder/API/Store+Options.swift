@@ -164,12 +164,12 @@ extension Store {
     /// in its directory, which only its user can connect to. It removes entries, invalidates tags,
     /// sweeps, compacts, and releases memory, as calls of the program do: what is in memory and
     /// what observers see is right. It returns no values. Up to 16 commands run at once, on the
-    /// store's threads. Nothing runs while nobody connects. See <doc:Inspecting>.
+    /// store's threads. Between commands no thread runs. See <doc:Inspecting>.
     ///
     /// Opening throws ``StoreError/io(_:)`` if the directory can have no socket, and
     /// ``StoreError/diskFull`` on a full disk. On Apple's systems, the directory's path is limited
-    /// to 84 bytes. A store that is suspended or closed has no socket; a killed process leaves the
-    /// file, to which nobody answers. It has no effect on a store in memory, nor with
+    /// to 84 bytes. Suspending or closing the store removes the socket. A killed process leaves it,
+    /// and connections to it are refused. The option has no effect on a store in memory, nor with
     /// ``Access/readOnly``.
     public var control = false
 

@@ -162,19 +162,19 @@ extension LoadStates.Iterator {
         (shown, version, isInvalidated) = (entry, nil, false)
       }
     }
-    if news.change != nil {
+    if let change = news.change {
       let found = await find()
       if let failure = found.failure {
         news.failure = failure
       } else if found.shown != nil {
         (shown, version, isInvalidated) = (found.shown, found.version, false)
       } else {
-        switch news.change {
-        case .invalidated?:
+        switch change {
+        case .invalidated:
           isInvalidated = shown != nil || news.isCalling || news.outcome != nil
         // It is there, but has expired at once.
-        case .set?, nil: break
-        case .removed?: (shown, version, isInvalidated) = (nil, nil, false)
+        case .set: break
+        case .removed: (shown, version, isInvalidated) = (nil, nil, false)
         }
       }
     }

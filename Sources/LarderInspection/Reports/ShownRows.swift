@@ -1,4 +1,4 @@
-package import Foundation
+import Foundation
 import Larder
 import Synchronization
 
@@ -24,20 +24,29 @@ package struct ShownRows: Codable, Sendable, Equatable {
   package var store: String
   package var rows: [Row] = []
 
-  /// Reads what ``bytes`` were; nil if they are anything else.
-  package init?(_ bytes: Data) {
+  fileprivate init(of store: String) { self.store = store }
+
+  /// Reads the rows that were kept in a folder; nil if there are none, or not ones of this version.
+  package init?(keptIn folder: String) throws(InspectionError) {
+    guard let bytes = try FileAccess.read("\(folder)/\(Self.fileName)", limit: Self.mostFileBytes)
+    else { return nil }
     do {
-      self = try JSONDecoder().decode(Self.self, from: bytes)
+      self = try JSONDecoder().decode(Self.self, from: Data(bytes))
     } catch {
       return nil
     }
   }
 
-  fileprivate init(of store: String) { self.store = store }
+  private static let fileName = "rows"
+  // `RowNumbers` keeps 1 MiB of names and keys; JSON escapes some characters of names.
+  private static let mostFileBytes = 8 << 20
 
-  /// The content of the file that keeps them.
-  package var bytes: Data {
-    get throws { try JSONEncoder().encode(self) }
+  /// Keeps the rows in a folder, which is created with its parents, readable by the user only.
+  package func keep(in folder: String) throws {
+    try FileManager.default.createDirectory(
+      atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    try SystemFiles().replace(
+      "\(folder)/\(Self.fileName)", with: Array(JSONEncoder().encode(self)))
   }
 
   /// The number that a text such as `#3` stands for; nil for any other text.

@@ -10,6 +10,13 @@ import CLarder
 import Dispatch
 import Synchronization
 
+/// The names of the socket of a store that accepts commands; see ``ControlSocket``.
+package enum ControlFile {
+  package static let name = "LARDER.control"
+  /// The name under which it is created, before it is renamed.
+  package static let newName = "LARDER.control.new"
+}
+
 /// What a control socket says to its clients.
 package struct ControlService: Sendable {
   /// The first line of a connection.

@@ -8,19 +8,12 @@
 
 import CLarder
 
-/// The socket of a store that accepts commands, as its clients see it; see ``ControlSocket``.
-package enum ControlFile {
-  package static let name = "LARDER.control"
-  /// The file before somebody listens.
-  package static let newName = "LARDER.control.new"
-}
-
 /// A client's connection to the process that has a store open.
 package struct ControlClient: ~Copyable {
   package enum Failure: Error {
     /// There is no socket: the store does not accept commands.
     case absent
-    /// Nobody listens: the process that did has ended.
+    /// The process that listened has ended, and left the socket.
     case refused
     /// The other end did not accept, take or send anything in time.
     case silent
