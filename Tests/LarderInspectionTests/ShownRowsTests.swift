@@ -106,6 +106,21 @@ import Testing
     #expect(try onTerminal(["get", specimen.path, "#a"], home: home.path).0 == 0)
   }
 
+  @Test("The colour of a row is that of its state, and not of its number.", arguments: [80, 40])
+  func colours(width: Int) throws {
+    var style = Style()
+    (style.isColored, style.width, style.numbers) = (true, width, RowNumbers())
+    var text = ""
+    _ = try Specimen().inspect().list(Selection(), style: style).write(to: &text)
+    let coloured = text.split(separator: "\n").filter { $0.contains("\u{1B}[") }
+    #expect(coloured.count == 10)
+    #expect(
+      coloured.allSatisfy { line in
+        // In groups of lines, the titles have the colours.
+        (RecordState.allCases.map(\.rawValue) + ["STATE "]).contains { line.contains("m\($0)") }
+      })
+  }
+
   @Test("At most 1,000 rows are kept.")
   func limit() throws {
     let specimen = try Specimen()

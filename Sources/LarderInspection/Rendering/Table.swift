@@ -12,6 +12,7 @@ struct Table {
     let title: String
     private(set) var isRight = false
     private(set) var isShortened = false
+    private(set) var isTinted = true
 
     /// A column of texts that are folded between words, aligned on the left.
     init(stringLiteral title: String) { self.title = title }
@@ -20,6 +21,13 @@ struct Table {
     static func number(_ title: String) -> Column {
       var column = Column(stringLiteral: title)
       column.isRight = true
+      return column
+    }
+
+    /// A column with the numbers of the rows; a row's colour is for the text behind it.
+    static var rowNumber: Column {
+      var column = number("#")
+      column.isTinted = false
       return column
     }
 
@@ -52,6 +60,9 @@ struct Table {
     widths = columns.map(\.title.displayWidth)
     wordWidths = widths
   }
+
+  /// The column whose texts have the colours of their rows.
+  private var tinted: Int? { columns.firstIndex(where: \.isTinted) }
 
   /// Adds a row; with a tint, its first text has that colour on a terminal.
   mutating func add(
@@ -118,6 +129,7 @@ struct Table {
   private func write(
     _ cells: [String], _ tint: Tint?, _ widths: [Int], to output: inout some TextOutputStream
   ) {
+    let tinted = tinted
     let texts = cells.indices.map { index in
       columns[index].isShortened
         ? [cells[index].shortened(to: widths[index])] : cells[index].folded(to: widths[index])
@@ -127,7 +139,7 @@ struct Table {
       for (index, lines) in texts.enumerated() {
         let text = number < lines.count ? lines[number] : ""
         let padding = String(repeating: " ", count: max(0, widths[index] - text.displayWidth))
-        let painted = index == 0 ? tint?.paint(text) ?? text : text
+        let painted = index == tinted ? tint?.paint(text) ?? text : text
         line += columns[index].isRight ? padding + painted : painted + padding
         line += Self.gap
       }
@@ -146,7 +158,7 @@ struct Table {
       let title = columns[index].title
       let padding = String(repeating: " ", count: titleWidth - title.displayWidth)
       let label = title + padding + Self.gap
-      output.writeFolded(cell, after: label, index == 0 ? tint : nil, width: style.width)
+      output.writeFolded(cell, after: label, index == tinted ? tint : nil, width: style.width)
     }
   }
 }

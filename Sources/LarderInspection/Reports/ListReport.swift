@@ -10,7 +10,7 @@ extension Inspection {
   /// - Complexity: One step and one checksum for each record. Memory for at most 200 rows; in
   ///   another order than by key, for all that are listed.
   package func list(_ selection: Selection, style: Style) -> Report {
-    let numbers: [Report.Column] = style.numbers == nil ? [] : [.init(.number("#"), nil)]
+    let numbers: [Report.Column] = style.numbers == nil ? [] : [.init(.rowNumber, nil)]
     let table: [Report.Column] =
       numbers + [
         .init("STATE", nil), .init("AGE", nil), .init("LEFT", nil), .init(.number("SIZE"), nil),
