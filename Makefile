@@ -94,7 +94,7 @@ address: deps ## run the engine's, store's and coders' tests under the address s
 zones: deps ## run the store's and the feeds' tests in three time zones
 	Scripts/zones
 
-fuzz: ## fuzz the coder, direct coding and the readers of files for a minute each
+fuzz: ## fuzz the coders and the readers of files and RESP for a minute each
 	Scripts/fuzz
 
 payloads: deps ## compare the payloads of HEAD with those of BASE=commit, for random values

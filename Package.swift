@@ -59,6 +59,8 @@ let package = Package(
         .product(name: "HTTPTypesFoundation", package: "swift-http-types"),
       ]),
     .target(name: "LarderObservation", dependencies: ["Larder"]),
+    // No product yet: so far it has the protocol of the server that machines will share.
+    .target(name: "LarderShared"),
     .target(
       name: "LarderTesting",
       dependencies: [
@@ -181,6 +183,7 @@ let package = Package(
         "LarderTestSupport", "LarderEngineSupport", "AcceptanceRows", "SimulatedDisk",
         "FeedServer", "feeds",
       ]),
+    .testTarget(name: "LarderSharedTests", dependencies: ["LarderShared", "LarderTestSupport"]),
     .testTarget(
       name: "DirectCodingGeneratorTests",
       dependencies: [

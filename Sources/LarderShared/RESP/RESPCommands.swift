@@ -1,0 +1,50 @@
+/// An argument of a command.
+package enum RESPArgument: Sendable, ExpressibleByStringLiteral, ExpressibleByIntegerLiteral {
+  case text(String)
+  case bytes([UInt8])
+  case number(Int)
+
+  package init(stringLiteral text: String) { self = .text(text) }
+  package init(integerLiteral number: Int) { self = .number(number) }
+}
+
+/// Commands as a server reads them: arrays of bulk strings.
+package struct RESPCommands: Sendable {
+  package private(set) var bytes: [UInt8] = []
+
+  package init() {}
+
+  /// Appends a command: its name, and what follows it.
+  package mutating func append(_ arguments: RESPArgument...) {
+    append(arguments)
+  }
+
+  /// Appends a command: its name, and what follows it.
+  package mutating func append(_ arguments: [RESPArgument]) {
+    append(header: "*", arguments.count)
+    for argument in arguments {
+      switch argument {
+      case .text(let text): append(text.utf8)
+      case .bytes(let bytes): append(bytes)
+      case .number(let number): append(String(number).utf8)
+      }
+    }
+  }
+
+  private mutating func append(_ argument: some Collection<UInt8>) {
+    append(header: "$", argument.count)
+    bytes.append(contentsOf: argument)
+    endLine()
+  }
+
+  private mutating func append(header type: Unicode.Scalar, _ count: Int) {
+    bytes.append(UInt8(ascii: type))
+    bytes.append(contentsOf: String(count).utf8)
+    endLine()
+  }
+
+  private mutating func endLine() {
+    bytes.append(UInt8(ascii: "\r"))
+    bytes.append(UInt8(ascii: "\n"))
+  }
+}
