@@ -10,8 +10,8 @@ import Testing
 /// `Fixtures/format-1.txt` holds the rows of a small store: a key and a value in hex on each line.
 /// `Fixtures/format-2.txt` holds the rows of the same store with its payloads in a segment, and the
 /// segment. Both are of a version that had a row of an index for each record; those of this version
-/// are in `format-1-notes.txt` and `format-2-notes.txt`. They are never changed; a new format
-/// version gets a fixture of its own.
+/// are in `format-1-notes.txt` and `format-2-notes.txt`; `format-1-shared.txt` has a record with a
+/// shared version. They are never changed; a new format version gets a fixture of its own.
 @Suite struct FormatTests {
   @Test("Format 1: the rows of the fixture are read, to the last bit.")
   func read() throws {
@@ -47,6 +47,21 @@ import Testing
     let store = try Store(at: URL(filePath: directory.path), options: options)
     try expectContents(of: store)
     try store.close()
+  }
+
+  @Test("Format 1: a record with a shared version is read, to the last bit.")
+  func readShared() throws {
+    let fixture = try Fixture(.memory)
+    defer { fixture.end() }
+    for row in try goldenRows("format-1-shared") { try fixture.put(row.value, under: row.key) }
+    fixture.clock.set(Self.savedAt + 60)
+    try fixture.reopen()
+    let texts = try fixture.store.cache("texts", of: [String].self, coder: .json)
+    let text = try #require(try texts.entry(for: "all"))
+    #expect(text.value == ["Maritime History", "Schlaf \u{1F634}"] && text.savedAt == Self.savedAt)
+    let row = try #require(try fixture.rows(in: .records).first)
+    let record = try Record(row.value.span.bytes, under: row.key.span.bytes)
+    #expect(record.sharedVersion == 0x0123_4567_89AB_CDEF)
   }
 
   private func expectContents(of store: Store) throws {

@@ -4,9 +4,9 @@
 //   offset  bytes  field
 //   0       1      format version, always 1
 //   1       1      flags: bit 0 expires, bit 1 has a validator, bit 2 has a compressed payload,
-//                  bit 7 has its own lifetime; bit 4 is set in the row of a record whose payload
-//                  is in a segment, and never in the record itself; 3, 5, 6 are kept for encrypted,
-//                  shared version, tombstone
+//                  bit 5 has a shared version, bit 7 has its own lifetime; bit 4 is set in the row
+//                  of a record whose payload is in a segment, and never in the record itself; bit 6
+//                  is a tombstone, which is never in a store; bit 3 is kept for encrypted
 //   2       1      coder: 1 binary, 2 JSON, 3 property list, 4 bytes
 //   3       1      more flags: bit 0 has tags, bit 1 has an original sequence, bit 2 slides until
 //                  a date
@@ -15,7 +15,8 @@
 //   16      8      expires at: the same; only meaningful with flag bit 0, else 0
 //   24      8      commit sequence
 //   32      4      CRC32C over bytes 0-31, the physical key, and everything from byte 36 on
-//   36      16     own lifetime, only with its flag: the seconds of fresh time and of stale time,
+//   36      8      shared version, only with its flag: the version of the value in a shared tier
+//   ...     16     own lifetime, only with its flag: the seconds of fresh time and of stale time,
 //                  two Doubles; infinity is unlimited
 //   ...     8      original sequence, only with its flag
 //   ...     8      slides until: a date as above, only with its flag
@@ -24,8 +25,7 @@
 //                  (1 byte) and the bytes, UTF-8 in normalization form C
 //   ...     rest   payload; with its flag, compressed in the raw format of Snappy
 //
-// A reader refuses a flag that it does not know. A shared version (8 bytes) has its place before
-// the own lifetime.
+// A reader refuses a flag that it does not know.
 //
 // This layout is on users' disks. Do not change a field: add a format version, keep reading this
 // one, and add a fixture. Explained in Documentation.docc/StorageFormat.md.
@@ -51,10 +51,12 @@ package struct Record: Sendable, Hashable {
     package static let expires: UInt8 = 1 << 0
     package static let hasValidator: UInt8 = 1 << 1
     package static let isCompressed: UInt8 = 1 << 2
+    package static let hasSharedVersion: UInt8 = 1 << 5
     package static let hasOwnLifetime: UInt8 = 1 << 7
     /// Set by the engine alone, which clears it when it reads.
     static let isSeparated: UInt8 = 1 << 4
-    static let known: UInt8 = expires | hasValidator | isCompressed | hasOwnLifetime
+    static let known: UInt8 =
+      expires | hasValidator | isCompressed | hasSharedVersion | hasOwnLifetime
   }
 
   /// The flags of the second flag byte.
@@ -84,6 +86,8 @@ package struct Record: Sendable, Hashable {
   ///
   /// Nil for never.
   package var expiresAt: Date?
+  /// The version that the value has in a shared tier; nil if it was not there.
+  package var sharedVersion: UInt64?
   /// The record's own lifetime; nil if the cache's applies.
   package var ownLifetime: OwnLifetime?
   package var sequence: UInt64
@@ -160,6 +164,11 @@ extension Record {
     self.sequence = sequence
     originalSequence = sequence
     var start = Self.headerBytes
+    if flags & Flag.hasSharedVersion != 0 {
+      guard bytes.byteCount - start >= 8 else { throw Self.beyondEnd }
+      sharedVersion = loadNumber(bytes, at: start)
+      start += 8
+    }
     if flags & Flag.hasOwnLifetime != 0 {
       guard bytes.byteCount - start >= OwnLifetime.byteCount else { throw Self.beyondEnd }
       guard let lifetime = OwnLifetime(in: bytes, at: start) else {
@@ -170,8 +179,7 @@ extension Record {
     }
     if moreFlags & MoreFlag.hasOriginalSequence != 0 {
       guard bytes.byteCount - start >= 8 else { throw Self.beyondEnd }
-      originalSequence = UInt64(
-        littleEndian: bytes.unsafeLoadUnaligned(fromByteOffset: start, as: UInt64.self))
+      originalSequence = loadNumber(bytes, at: start)
       start += 8
     }
     if moreFlags & MoreFlag.slidesUntil != 0 {
@@ -310,13 +318,16 @@ extension Record {
   ///
   /// The record keeps its original sequence and its tags, and its lifetime and its validator unless
   /// it gets others. It slides until `slidesUntil`, or without an end that it says.
+  ///
+  /// It has no shared version, because a shared tier has the value with its old date.
   func appendRestamped(
     _ bytes: RawSpan, savedAt: Date, expiresAt: Date?, lifetime: OwnLifetime?,
     slidesUntil: Date?, validator: Validator?, to buffer: inout ByteBuffer
   ) {
     let start = buffer.count
     appendKept(
-      bytes, lifetime: lifetime, slidesUntil: slidesUntil, validator: validator, to: &buffer)
+      bytes, sharedVersion: nil, lifetime: lifetime, slidesUntil: slidesUntil, validator: validator,
+      to: &buffer)
     buffer.append(bytes.extracting(payload))
     buffer.withMutableBytes { buffer in
       let flags = buffer[start + Offset.flags]
@@ -337,7 +348,9 @@ extension Record {
     to buffer: inout ByteBuffer
   ) {
     let start = buffer.count
-    appendKept(bytes, lifetime: nil, slidesUntil: slidesUntil, validator: nil, to: &buffer)
+    appendKept(
+      bytes, sharedVersion: sharedVersion, lifetime: nil, slidesUntil: slidesUntil, validator: nil,
+      to: &buffer)
     buffer.withMutableBytes { $0[start + Offset.flags] &= ~Flag.isCompressed }
     buffer.set(coder, at: start + Offset.coder)
     buffer.set(schemaVersion, at: start + Offset.schemaVersion)
@@ -347,17 +360,19 @@ extension Record {
   /// Appends what a change that is no save keeps: the header, the original sequence, the tags, and
   /// the lifetime and the validator unless others are given.
   private func appendKept(
-    _ bytes: RawSpan, lifetime: OwnLifetime?, slidesUntil: Date?, validator: Validator?,
-    to buffer: inout ByteBuffer
+    _ bytes: RawSpan, sharedVersion: UInt64?, lifetime: OwnLifetime?, slidesUntil: Date?,
+    validator: Validator?, to buffer: inout ByteBuffer
   ) {
     let start = buffer.count
     let fields = Fields(
       lifetime: lifetime ?? ownLifetime, slidesUntil: slidesUntil, validator: validator)
     buffer.append(bytes.extracting(0..<Self.headerBytes))
-    buffer.set(flags | fields.flags, at: start + Offset.flags)
+    let kept = sharedVersion == nil ? flags & ~Flag.hasSharedVersion : flags
+    buffer.set(kept | fields.flags, at: start + Offset.flags)
     buffer.set(
       MoreFlag.hasOriginalSequence | fields.moreFlags | (tags == nil ? 0 : MoreFlag.hasTags),
       at: start + Offset.moreFlags)
+    if let sharedVersion { buffer.append(littleEndian: sharedVersion) }
     if let lifetime = fields.lifetime { lifetime.append(to: &buffer) }
     buffer.append(littleEndian: originalSequence)
     if let slidesUntil { buffer.append(littleEndian: bits(of: slidesUntil)) }
@@ -376,6 +391,9 @@ extension Record {
 private func bits(of date: Date) -> UInt64 { date.timeIntervalSinceReferenceDate.bitPattern }
 
 private func loadDate(_ bytes: RawSpan, at offset: Int) -> Date {
-  let bits = bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self)
-  return Date(timeIntervalSinceReferenceDate: Double(bitPattern: UInt64(littleEndian: bits)))
+  Date(timeIntervalSinceReferenceDate: Double(bitPattern: loadNumber(bytes, at: offset)))
+}
+
+private func loadNumber(_ bytes: RawSpan, at offset: Int) -> UInt64 {
+  UInt64(littleEndian: bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self))
 }

@@ -124,6 +124,9 @@ extension Inspection {
     if record.originalSequence != record.sequence {
       facts.append(.init("saved as", "sequence \(record.originalSequence)"))
     }
+    if let version = Self.sharedVersion(of: record) {
+      facts.append(.init("shared", "version \(version)"))
+    }
     if let lifetime = record.ownLifetime?.lifetime {
       facts.append(.init("lifetime", "\(lifetime)"))
     }
@@ -142,6 +145,13 @@ extension Inspection {
     return facts + [.init("payload", "\(payload.count) bytes" + stored)]
   }
 
+  /// The shared version of a record in hexadecimal; nil if it has none.
+  private static func sharedVersion(of record: Record) -> String? {
+    record.sharedVersion.map { version in
+      withUnsafeBytes(of: version.bigEndian) { KeyForm.hex($0) }
+    }
+  }
+
   private func members(
     of found: FoundRecord, _ view: PayloadView?, style: Style
   ) -> Report.Members {
@@ -151,6 +161,8 @@ extension Inspection {
     if case .success(let record) = found.content {
       fields.append(("isCompressed", .bool(record.isCompressed)))
       fields.append(("originalSequence", .integer(record.originalSequence)))
+      // As text: many readers of JSON have no integers of 64 bits.
+      fields.append(("sharedVersion", .optional(Self.sharedVersion(of: record))))
       fields.append(("validator", .optional(validator(of: found))))
       let tags = found.tags?.texts ?? []
       fields.append(("tags", .array(tags.map(JSONValue.string))))
