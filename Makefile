@@ -16,7 +16,7 @@ export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 4
 
 .DEFAULT_GOAL := help
 .PHONY: help deps demo test test-times house trace check lint api consumer examples traits docs docs-site \
-  bench-quick address zones fuzz payloads counts proof bench bench-compare bench-deps format \
+  bench-quick shared-test address zones fuzz payloads counts proof bench bench-compare bench-deps format \
   install
 
 help: ## list the targets, and the parts of the proof
@@ -28,6 +28,10 @@ demo: deps ## load five feeds through the cache, past seven days, and inspect th
 
 test: deps ## install LevelDB if it is missing, build, and run all tests
 	$(SWIFT) test
+
+shared-test: ## test the link to a Redis server, which this installs
+	@Scripts/deps shared
+	$(SWIFT) test --filter LarderSharedTests
 
 test-times: deps ## print the tests that take most processor time; FILTER=name for some tests
 	Scripts/test-times $(FILTER)

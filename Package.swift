@@ -59,7 +59,7 @@ let package = Package(
         .product(name: "HTTPTypesFoundation", package: "swift-http-types"),
       ]),
     .target(name: "LarderObservation", dependencies: ["Larder"]),
-    // No product yet: so far it has the protocol of the server that machines will share.
+    // No product yet: so far it has the protocol of a Redis server, and the link to it.
     .target(name: "LarderShared"),
     .target(
       name: "LarderTesting",

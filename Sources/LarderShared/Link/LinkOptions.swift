@@ -1,0 +1,34 @@
+/// How a link talks to its server.
+package struct LinkOptions: Sendable {
+  /// Whom the server is to take the link for.
+  package struct Login: Sendable {
+    package let user: String
+    package let password: String
+
+    /// - Parameter user: `default`, the default, is the user of a server that has only a password.
+    package init(user: String = "default", password: String) {
+      (self.user, self.password) = (user, password)
+    }
+  }
+
+  /// Nil, the default, for a server without passwords.
+  package var login: Login?
+  /// The time for a reply; 50 ms by default.
+  package var deadline = Duration.milliseconds(50)
+  /// The time to connect and to be greeted, with TLS if it is used; 2 s by default.
+  package var greetingDeadline = Duration.seconds(2)
+  /// For how long after the sending of a renewal local copies may be believed; 2 s by default.
+  package var lease = Duration.seconds(2)
+  /// The time between two renewals; 0.5 s by default.
+  package var renewal = Duration.milliseconds(500)
+  /// The most replies in a row that may be late before the link connects anew; 5 by default.
+  package var lateReplies = 5
+  /// The time before the second attempt to connect; each further one waits twice as long.
+  package var firstWait = Duration.milliseconds(100)
+  /// The longest time before an attempt to connect.
+  package var longestWait = Duration.seconds(5)
+  /// The key that a renewal deletes, in the namespace of the link. It is never set.
+  package let leaseKey: [UInt8]
+
+  package init(leaseKey: [UInt8]) { self.leaseKey = leaseKey }
+}

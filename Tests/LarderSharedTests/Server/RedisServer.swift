@@ -1,0 +1,52 @@
+import Foundation
+import LarderShared
+import LarderTestSupport
+
+/// A Redis or Valkey server of a test's own, on a socket in a temporary directory.
+final class RedisServer {
+  /// The error of a server that ends at once.
+  struct NotStarted: Error {}
+
+  /// The path of the program; nil if it is not installed.
+  static let program: String? = {
+    let folders = ["/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"]
+    let paths = ["redis-server", "valkey-server"].flatMap { name in
+      folders.map { "\($0)/\(name)" }
+    }
+    return paths.first { FileManager.default.isExecutableFile(atPath: $0) }
+  }()
+
+  let path: String
+  private let directory: TemporaryDirectory
+  private let options: [String]
+  private var process: ChildProcess
+
+  /// Starts a server, which keeps nothing on the disk.
+  init(_ options: String...) throws {
+    directory = try TemporaryDirectory()
+    path = directory.path("server")
+    self.options =
+      ["--port", "0", "--unixsocket", path, "--save", "", "--appendonly", "no"] + options
+    process = try Self.start(self.options)
+  }
+
+  private static func start(_ options: [String]) throws -> ChildProcess {
+    var process = try ChildProcess(program ?? "", options)
+    while let line = process.readLine() {
+      if line.contains("server is now ready to accept connections at") { return process }
+    }
+    throw NotStarted()
+  }
+
+  func kill() { process.kill() }
+
+  func restart() throws {
+    process.kill()
+    process = try Self.start(options)
+  }
+
+  /// Stops the server's process, or lets it continue.
+  func setStopped(_ isStopped: Bool) {
+    _ = Foundation.kill(process.id, isStopped ? SIGSTOP : SIGCONT)
+  }
+}
