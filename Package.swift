@@ -60,7 +60,7 @@ let package = Package(
       ]),
     .target(name: "LarderObservation", dependencies: ["Larder"]),
     // No product yet: so far it has the protocol of a Redis server, and the link to it.
-    .target(name: "LarderShared"),
+    .target(name: "LarderShared", dependencies: ["Larder"]),
     .target(
       name: "LarderTesting",
       dependencies: [
@@ -183,7 +183,9 @@ let package = Package(
         "LarderTestSupport", "LarderEngineSupport", "AcceptanceRows", "SimulatedDisk",
         "FeedServer", "feeds",
       ]),
-    .testTarget(name: "LarderSharedTests", dependencies: ["LarderShared", "LarderTestSupport"]),
+    .testTarget(
+      name: "LarderSharedTests",
+      dependencies: ["LarderShared", "Larder", "LarderTesting", "LarderTestSupport"]),
     .testTarget(
       name: "DirectCodingGeneratorTests",
       dependencies: [

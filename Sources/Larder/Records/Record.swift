@@ -53,6 +53,8 @@ package struct Record: Sendable, Hashable {
     package static let isCompressed: UInt8 = 1 << 2
     package static let hasSharedVersion: UInt8 = 1 << 5
     package static let hasOwnLifetime: UInt8 = 1 << 7
+    /// Only in a shared tier, see ``SharedRecord``.
+    static let isTombstone: UInt8 = 1 << 6
     /// Set by the engine alone, which clears it when it reads.
     static let isSeparated: UInt8 = 1 << 4
     static let known: UInt8 =
@@ -67,7 +69,7 @@ package struct Record: Sendable, Hashable {
     static let known: UInt8 = hasTags | hasOriginalSequence | slidesUntil
   }
 
-  private enum Offset {
+  enum Offset {
     static let version = 0
     static let flags = version + 1
     static let coder = flags + 1
@@ -146,7 +148,8 @@ extension Record {
   /// The fault of an intact record with a field that is longer than the record.
   private static var beyondEnd: RecordFault { .unsupported("a record with a field beyond its end") }
 
-  private init(intact bytes: RawSpan, sequence: UInt64) throws(RecordFault) {
+  /// Reads the record `bytes`, whose checksum is right.
+  init(intact bytes: RawSpan, sequence: UInt64) throws(RecordFault) {
     let version = bytes.unsafeLoad(fromByteOffset: Offset.version, as: UInt8.self)
     guard version == Self.formatVersion else { throw .unsupported("record format \(version)") }
     flags = bytes.unsafeLoad(fromByteOffset: Offset.flags, as: UInt8.self)

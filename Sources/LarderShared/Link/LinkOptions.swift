@@ -5,7 +5,9 @@ package struct LinkOptions: Sendable {
     package let user: String
     package let password: String
 
-    /// - Parameter user: `default`, the default, is the user of a server that has only a password.
+    /// - Parameters:
+    ///   - user: `default`, the default, is the user of a server that has only a password.
+    ///   - password: The user's password.
     package init(user: String = "default", password: String) {
       (self.user, self.password) = (user, password)
     }
@@ -27,7 +29,7 @@ package struct LinkOptions: Sendable {
   package var firstWait = Duration.milliseconds(100)
   /// The longest time before an attempt to connect.
   package var longestWait = Duration.seconds(5)
-  /// The key that a renewal deletes, in the namespace of the link. It is never set.
+  /// The key that a renewal deletes, which is never set.
   package let leaseKey: [UInt8]
 
   package init(leaseKey: [UInt8]) { self.leaseKey = leaseKey }

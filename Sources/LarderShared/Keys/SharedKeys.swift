@@ -1,0 +1,110 @@
+package import Larder
+
+/// The keys under which a server has the entries of a cache, and the way back.
+///
+///     ld1:<namespace>:<cache>:<key>
+///
+/// The key is as it is on disk. A brace would choose the slot of a cluster, so `{`, `}` and `%` are
+/// written as `%7B`, `%7D` and `%25`; in the name of a cache also `:`, as `%3A`. So no two entries
+/// have the same key, and the keys of a namespace have a common prefix, for rights and counts.
+package struct SharedKeys: Sendable, Hashable {
+  /// The most bytes that a server's key has.
+  package static let limit = 1024
+
+  /// What the keys of the cache begin with.
+  package let prefix: [UInt8]
+
+  /// - Throws: ``StoreError/invalidArgument(_:)`` if the namespace is not 1 to 64 bytes long, or
+  ///   has a brace, a colon, a percent sign or a control character.
+  package init(namespace: String, cache: String) throws(StoreError) {
+    var prefix = try Self.prefix(ofNamespace: namespace)
+    Self.append(cache.utf8, to: &prefix, isName: true)
+    prefix.append(UInt8(ascii: ":"))
+    self.prefix = prefix
+  }
+
+  /// A key that no entry of the namespace has, for renewals of a link's lease.
+  ///
+  /// Throws as ``init(namespace:cache:)``.
+  package static func leaseKey(ofNamespace namespace: String) throws(StoreError) -> [UInt8] {
+    // The keys of entries have a third colon.
+    try prefix(ofNamespace: namespace) + Array("lease".utf8)
+  }
+
+  /// The server's key of an entry.
+  ///
+  /// - Throws: ``StoreError/invalidArgument(_:)`` if it is longer than ``limit``.
+  package func key(for userKey: some Collection<UInt8>) throws(StoreError) -> [UInt8] {
+    var key = prefix
+    key.reserveCapacity(prefix.count + userKey.count)
+    Self.append(userKey, to: &key, isName: false)
+    guard key.count <= Self.limit else {
+      throw .invalidArgument(
+        "a key of \(key.count) bytes in the shared tier; the limit is \(Self.limit)")
+    }
+    return key
+  }
+
+  /// The key of the entry that a server's key belongs to; nil if it is none of this cache.
+  package func userKey(of key: [UInt8]) -> [UInt8]? {
+    guard key.starts(with: prefix) else { return nil }
+    var userKey: [UInt8] = []
+    var rest = key.dropFirst(prefix.count)
+    while let byte = rest.popFirst() {
+      guard Self.isEscaped(byte, inName: false) else {
+        userKey.append(byte)
+        continue
+      }
+      let digits = rest.prefix(2)
+      guard byte == Self.escape,
+        let escaped = Self.escapable.first(where: { Self.digits(of: $0).elementsEqual(digits) }),
+        Self.isEscaped(escaped, inName: false)
+      else { return nil }
+      userKey.append(escaped)
+      rest = rest.dropFirst(2)
+    }
+    return userKey
+  }
+
+  /// What the keys of the cache begin with that a server's key belongs to; nil if it is of none.
+  package static func prefix(of key: [UInt8]) -> ArraySlice<UInt8>? {
+    let colons = key.indices.lazy.filter { key[$0] == UInt8(ascii: ":") }
+    return colons.dropFirst(2).first.map { key[...$0] }
+  }
+
+  private static let escape = UInt8(ascii: "%")
+  private static let escapable = Array("%{}:".utf8)
+
+  private static func isEscaped(_ byte: UInt8, inName: Bool) -> Bool {
+    escapable.contains(byte) && (inName || byte != UInt8(ascii: ":"))
+  }
+
+  private static func digits(of byte: UInt8) -> String.UTF8View {
+    String(byte, radix: 16, uppercase: true).utf8
+  }
+
+  private static func append(
+    _ bytes: some Collection<UInt8>, to key: inout [UInt8], isName: Bool
+  ) {
+    for byte in bytes {
+      guard isEscaped(byte, inName: isName) else {
+        key.append(byte)
+        continue
+      }
+      key.append(escape)
+      key.append(contentsOf: digits(of: byte))
+    }
+  }
+
+  private static func prefix(ofNamespace namespace: String) throws(StoreError) -> [UInt8] {
+    let bytes = Array(namespace.utf8)
+    guard 1...64 ~= bytes.count,
+      !bytes.contains(where: { escapable.contains($0) || $0 < 0x20 || $0 == 0x7F })
+    else {
+      throw .invalidArgument(
+        "the namespace \(namespace.debugDescription): 1 to 64 bytes without braces, colons, "
+          + "percent signs and control characters are allowed")
+    }
+    return Array("ld1:".utf8) + bytes + [UInt8(ascii: ":")]
+  }
+}
