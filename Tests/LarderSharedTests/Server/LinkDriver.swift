@@ -39,6 +39,11 @@ final class LinkDriver {
 
   /// Sends a command, and returns its answer.
   func ask(_ arguments: RESPArgument...) async -> Result<RESPValue, SharedFailure> {
+    await ask(arguments)
+  }
+
+  /// Sends a command, and returns its answer.
+  func ask(_ arguments: [RESPArgument]) async -> Result<RESPValue, SharedFailure> {
     let id = state.change { state in
       state.nextID += 1
       return state.nextID
@@ -58,6 +63,12 @@ final class LinkDriver {
         state.effects.removeFirst(index + 1)
       }
     }
+  }
+
+  /// Waits until what the server has sent so far has arrived, and forgets it.
+  func drain() async {
+    _ = await ask("ECHO", "a")
+    state.change { $0.effects = [] }
   }
 
   func waitUntilUp() async { await wait { if case .leased = $0 { true } else { false } } }
