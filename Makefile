@@ -29,9 +29,10 @@ demo: deps ## load five feeds through the cache, past seven days, and inspect th
 test: deps ## install LevelDB if it is missing, build, and run all tests
 	$(SWIFT) test
 
-shared-test: ## test the link to a Redis server, which this installs
+shared-test: ## test what will share a cache among machines, with a Redis server, which this installs
 	@Scripts/deps shared
 	$(SWIFT) test --filter LarderSharedTests
+	$(SWIFT) test --package-path Tests/SharedTests --scratch-path .build-shared
 
 test-times: deps ## print the tests that take most processor time; FILTER=name for some tests
 	Scripts/test-times $(FILTER)
@@ -42,7 +43,7 @@ house: ## print how large the code is: lines, by part, functions, types, targets
 trace: ## print how many files a save, a read and a load enter, and check WalkThrough.md
 	Scripts/trace
 
-check: lint test trace api traits consumer examples docs bench-quick ## all checks of a change
+check: lint test shared-test trace api traits consumer examples docs bench-quick ## all checks of a change
 
 lint: ## check the formatting, strictly
 	$(SWIFT) format lint --strict --recursive --parallel Package.swift Sources Plugins Tests \

@@ -127,7 +127,7 @@ enum Layers {
     "LarderHTTP": ["Larder", "HTTPTypes", "HTTPTypesFoundation"],
     "LarderFeeds": ["Larder", "LarderHTTP", "HTTPTypes", "HTTPTypesFoundation"],
     "LarderObservation": ["Larder"],
-    "LarderShared": ["Larder"],
+    "LarderShared": ["Larder", "NIOCore", "NIOPosix", "NIOSSL", "NIOTLS"],
     "LarderInspection": ["Larder", "CLarder"],
     "LarderTesting": ["Larder", "LarderFeeds", "HTTPTypes"],
     "kvinspect": ["LarderInspection", "ArgumentParser"],

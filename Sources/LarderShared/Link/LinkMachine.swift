@@ -36,7 +36,7 @@ package struct LinkMachine: Sendable {
     /// Bytes have arrived.
     case received(Int, [UInt8])
     /// A connection has ended, or could not be made.
-    case ended(Int, String)
+    case ended(Int, SharedFailure)
     /// A command is to be sent. Its number is new.
     case asked(id: Int, [RESPArgument])
     /// Nobody waits for a command's answer any more.
@@ -114,8 +114,8 @@ package struct LinkMachine: Sendable {
     case .connected(let number): if isCurrent(number), state == .connecting { greet(moment) }
     case .received(let number, let bytes):
       if isCurrent(number) { received(bytes, moment) }
-    case .ended(let number, let reason):
-      if isCurrent(number) { lose(.unreachable(reason), moment) }
+    case .ended(let number, let failure):
+      if isCurrent(number) { lose(named(failure), moment) }
     case .asked(let id, let command): asked(id, command, moment)
     case .left(let id): left(id)
     case .timeHasCome: timeHasCome(moment)
@@ -188,6 +188,14 @@ extension LinkMachine {
       change(to: .up)
       renew(moment)
     }
+  }
+
+  /// The failure of a connection, with what it may come from if it ended before the reply.
+  private func named(_ failure: SharedFailure) -> SharedFailure {
+    guard state == .greeting, !options.usesTLS, case .unreachable(let text) = failure else {
+      return failure
+    }
+    return .unreachable("it ended the connection when it was greeted (\(text)); does it want TLS?")
   }
 
   private mutating func misconfigured(_ text: String, _ moment: Moment) {
@@ -282,9 +290,10 @@ extension LinkMachine {
     }
     guard let dueTime, dueTime <= moment.now else { return }
     switch state {
-    case .connecting: lose(.unreachable("no connection in \(options.greetingDeadline)"), moment)
+    case .connecting:
+      let hint = options.usesTLS ? "; does it speak TLS on this port?" : ""
+      lose(.unreachable("no connection in \(options.greetingDeadline)\(hint)"), moment)
     case .greeting:
-      // A server that waits for TLS says nothing to a greeting without it.
       lose(.unreachable("it did not answer in \(options.greetingDeadline)"), moment)
     case .up: renew(moment)
     case .waiting: connect(moment)

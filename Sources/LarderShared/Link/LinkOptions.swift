@@ -15,6 +15,8 @@ package struct LinkOptions: Sendable {
 
   /// Nil, the default, for a server without passwords.
   package var login: Login?
+  /// Whether connections are made with TLS; false by default.
+  package var usesTLS = false
   /// The time for a reply; 50 ms by default.
   package var deadline = Duration.milliseconds(50)
   /// The time to connect and to be greeted, with TLS if it is used; 2 s by default.

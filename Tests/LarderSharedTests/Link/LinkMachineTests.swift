@@ -90,13 +90,13 @@ import Testing
     link.play(.opened)
     var waits: [Duration] = []
     for attempt in 1...8 {
-      link.play(.ended(attempt, "refused"), chance: 1)
+      link.play(.ended(attempt, .unreachable("refused")), chance: 1)
       let start = link.now
       #expect(link.passTime() == [.connect(attempt + 1), .changed(.connecting)])
       waits.append(link.now - start)
     }
     #expect(waits == [100, 200, 400, 800, 1600, 3200, 5000, 5000].map { .milliseconds($0) })
-    link.play(.ended(9, "refused"), chance: 0)
+    link.play(.ended(9, .unreachable("refused")), chance: 0)
     let start = link.now
     link.passTime()
     #expect(link.now - start == .milliseconds(2500))
@@ -107,7 +107,7 @@ import Testing
     link.passTime()
     link.play(.connected(11))
     link.receive(LinkScript.greeting + "+OK\r\n:0\r\n")
-    link.play(.ended(11, "reset"))
+    link.play(.ended(11, .unreachable("reset")))
     #expect(link.machine.nextTime == link.now + .milliseconds(100))
   }
 
@@ -135,6 +135,26 @@ import Testing
 
   private static func noRight(_ command: String) -> String {
     "User larder has no permissions to run the '\(command)' command"
+  }
+
+  @Test(
+    "A connection that ends at the greeting, or is not made with TLS, may be of the other kind.")
+  func otherSecurity() {
+    var link = LinkScript()
+    link.play(.opened)
+    link.play(.connected(1))
+    link.play(.ended(1, .unreachable("reset")))
+    let text = "it ended the connection when it was greeted (reset); does it want TLS?"
+    #expect(link.machine.state == .waiting(.unreachable(text)))
+    var secure = LinkScript { $0.usesTLS = true }
+    secure.play(.opened)
+    secure.passTime()
+    let other = "no connection in 2.0 seconds; does it speak TLS on this port?"
+    #expect(secure.machine.state == .waiting(.unreachable(other)))
+    secure.passTime()
+    secure.play(.connected(2))
+    secure.play(.ended(2, .unreachable("reset")))
+    #expect(secure.machine.state == .waiting(.unreachable("reset")))
   }
 
   @Test(
@@ -247,7 +267,7 @@ import Testing
       let failure = SharedFailure.unreachable("reset")
       let lost = [1, 2].filter { id in !effects.contains { $0.isAnswer(to: id) } }
       #expect(
-        link.play(.ended(1, "reset")) == [.disconnect(1), .leaseEnded(1)]
+        link.play(.ended(1, .unreachable("reset"))) == [.disconnect(1), .leaseEnded(1)]
           + lost.map { .answer(id: $0, .failure(.outcomeUnknown(failure.description))) }
           + [.changed(.waiting(failure))])
       // Nothing of it is left for the next connection.
@@ -262,9 +282,9 @@ import Testing
   func earlier() {
     var link = LinkScript()
     link.comeUp()
-    link.play(.ended(1, "reset"))
+    link.play(.ended(1, .unreachable("reset")))
     #expect(link.play(.received(1, Array(":0\r\n".utf8))) == [])
-    #expect(link.play(.ended(1, "reset")) == [])
+    #expect(link.play(.ended(1, .unreachable("reset"))) == [])
     link.passTime()
     #expect(link.play(.connected(1)) == [] && link.play(.received(1, [1])) == [])
     #expect(link.machine.state == .connecting)
@@ -286,7 +306,8 @@ import Testing
       ])
     #expect(link.machine.nextTime == nil)
     for event: LinkMachine.Event in [
-      .opened, .connected(1), .received(1, [1]), .ended(1, ""), .timeHasCome, .closed, .left(id: 1),
+      .opened, .connected(1), .received(1, [1]), .ended(1, .unreachable("")), .timeHasCome, .closed,
+      .left(id: 1),
     ] {
       #expect(link.play(event) == [])
     }

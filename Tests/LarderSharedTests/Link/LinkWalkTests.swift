@@ -54,7 +54,7 @@ private struct LinkWalk {
       if let time = link.machine.nextTime { link.now = max(link.now, time) }
       play(.timeHasCome)
     case 16:
-      if random.below(10) == 0 { play(.ended(number, "reset")) }
+      if random.below(10) == 0 { play(.ended(number, .unreachable("reset"))) }
     case 17:
       if random.below(2) == 0 { deliver(to: random.below(number + 1)) }
     case 18:

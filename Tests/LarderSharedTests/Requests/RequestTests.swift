@@ -18,7 +18,7 @@ struct RequestTests {
 
   private func write(
     _ version: UInt64, if condition: SharedWrite.Condition, for stay: Duration? = nil,
-    over link: LinkDriver
+    over link: SocketLink
   ) async throws -> SharedWrite.Outcome {
     let write = SharedWrite(Self.record(version), under: Self.key, if: condition, for: stay)
     var replies: [RESPValue] = []
@@ -26,7 +26,7 @@ struct RequestTests {
     return try write.outcome(of: replies)
   }
 
-  private func version(over link: LinkDriver) async throws -> UInt64? {
+  private func version(over link: SocketLink) async throws -> UInt64? {
     let read = SharedRead(Self.key)
     let version = try read.version(in: try await link.ask(read.versionCommand).get())
     // Both ways of reading say the same.
@@ -42,7 +42,7 @@ struct RequestTests {
     "A record is written if there is nothing, if there is the version that was seen, or always.")
   func conditions() async throws {
     let server = try RedisServer()
-    let link = LinkDriver(server.path)
+    let link = SocketLink(server.path)
     defer { link.close() }
     await link.waitUntilUp()
     #expect(try await version(over: link) == nil)
@@ -62,7 +62,7 @@ struct RequestTests {
   @Test("A record stays as long as asked, at most 30 days, and a lifetime is always set.")
   func stay() async throws {
     let server = try RedisServer()
-    let link = LinkDriver(server.path)
+    let link = SocketLink(server.path)
     defer { link.close() }
     await link.waitUntilUp()
     let month = 30 * 86_400_000
@@ -88,7 +88,7 @@ struct RequestTests {
   @Test("After its own write and after a refused one, a link hears of what others write.")
   func tracked() async throws {
     let server = try RedisServer()
-    let (link, other) = (LinkDriver(server.path), LinkDriver(server.path))
+    let (link, other) = (SocketLink(server.path), SocketLink(server.path))
     defer { for link in [link, other] { link.close() } }
     for link in [link, other] { await link.waitUntilUp() }
     for (isThere, condition, outcome) in [
@@ -111,7 +111,7 @@ struct RequestTests {
   @Test("Something else under a key is no record, is not replaced by a load, and by a save it is.")
   func unusable() async throws {
     let server = try RedisServer()
-    let link = LinkDriver(server.path)
+    let link = SocketLink(server.path)
     defer { link.close() }
     await link.waitUntilUp()
     let read = SharedRead(Self.key)
@@ -138,7 +138,7 @@ struct RequestTests {
   @Test("A server without memory refuses records, and still deletes.")
   func full() async throws {
     let server = try RedisServer("--maxmemory-policy", "noeviction")
-    let link = LinkDriver(server.path)
+    let link = SocketLink(server.path)
     defer { link.close() }
     await link.waitUntilUp()
     #expect(try await write(1, if: .always, over: link) == .confirmed)

@@ -22,7 +22,10 @@ final class RedisServer {
   private var process: ChildProcess
 
   /// Starts a server, which keeps nothing on the disk.
-  init(_ options: String...) throws {
+  convenience init(_ options: String...) throws { try self.init(options) }
+
+  /// Starts a server, which keeps nothing on the disk.
+  init(_ options: [String]) throws {
     directory = try TemporaryDirectory()
     path = directory.path("server")
     self.options =

@@ -14,7 +14,7 @@ struct ServerTests {
   @Test("A link reads, writes, and hears of what another one changes.")
   func pushes() async throws {
     let server = try RedisServer()
-    let (link, other) = (LinkDriver(server.path), LinkDriver(server.path))
+    let (link, other) = (SocketLink(server.path), SocketLink(server.path))
     defer { for link in [link, other] { link.close() } }
     for link in [link, other] { await link.waitUntilUp() }
     #expect(await link.ask("GET", "k") == .success(.null))
@@ -28,7 +28,7 @@ struct ServerTests {
   @Test("Values of all sizes arrive, for 16 tasks at once.")
   func sizes() async throws {
     let server = try RedisServer()
-    let link = LinkDriver(server.path) { $0.deadline = .seconds(60) }
+    let link = SocketLink(server.path) { $0.deadline = .seconds(60) }
     defer { link.close() }
     await link.waitUntilUp()
     await withTaskGroup { group in
@@ -49,7 +49,7 @@ struct ServerTests {
   @Test("A lease is renewed, and ends with a server that is stopped; the link comes up again.")
   func stopped() async throws {
     let server = try RedisServer()
-    let link = LinkDriver(server.path) { $0.renewal = .milliseconds(20) }
+    let link = SocketLink(server.path) { $0.renewal = .milliseconds(20) }
     defer { link.close() }
     for _ in 0..<3 { await link.waitUntilUp() }
     server.setStopped(true)
@@ -64,7 +64,7 @@ struct ServerTests {
   @Test("A link comes up again after its server was killed, and after its connection was.")
   func killed() async throws {
     let server = try RedisServer()
-    let link = LinkDriver(server.path)
+    let link = SocketLink(server.path)
     defer { link.close() }
     await link.waitUntilUp()
     #expect(await link.ask("SET", "k", "v") == .success(Self.string("OK")))
@@ -75,7 +75,7 @@ struct ServerTests {
     await link.waitUntilUp()
     #expect(await link.ask("GET", "k") == .success(.null))
 
-    let other = LinkDriver(server.path)
+    let other = SocketLink(server.path)
     defer { other.close() }
     await other.waitUntilUp()
     _ = await other.ask("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
@@ -88,7 +88,7 @@ struct ServerTests {
     let server = try RedisServer(
       "--requirepass", "secret", "--user", "larder", "on", ">pass", "~*", "+@all", "-del")
     func expect(_ problem: String, _ login: LinkOptions.Login?) async {
-      let link = LinkDriver(server.path) { $0.login = login }
+      let link = SocketLink(server.path) { $0.login = login }
       await link.waitForFailure { failure in
         if case .misconfigured(let text) = failure { text.contains(problem) } else { false }
       }
@@ -99,11 +99,11 @@ struct ServerTests {
     await expect(
       "it knows no such user with this password", .init(user: "nobody", password: "secret"))
     await expect("'del'", .init(user: "larder", password: "pass"))
-    let link = LinkDriver(server.path) { $0.login = .init(password: "secret") }
+    let link = SocketLink(server.path) { $0.login = .init(password: "secret") }
     defer { link.close() }
     await link.waitUntilUp()
     // The right that was missing is given.
-    let other = LinkDriver(server.path) { $0.login = .init(user: "larder", password: "pass") }
+    let other = SocketLink(server.path) { $0.login = .init(user: "larder", password: "pass") }
     defer { other.close() }
     await other.waitForFailure { if case .misconfigured = $0 { true } else { false } }
     #expect(await link.ask("ACL", "SETUSER", "larder", "+del") == .success(Self.string("OK")))
@@ -113,9 +113,9 @@ struct ServerTests {
   @Test("A link to a server that has no room for it comes up once there is.")
   func full() async throws {
     let server = try RedisServer("--maxclients", "1")
-    let first = LinkDriver(server.path)
+    let first = SocketLink(server.path)
     await first.waitUntilUp()
-    let second = LinkDriver(server.path)
+    let second = SocketLink(server.path)
     defer { second.close() }
     await second.waitForFailure { failure in
       if case .refused(let error) = failure { error.code == "ERR" } else { false }
@@ -127,7 +127,7 @@ struct ServerTests {
   @Test("A primary that becomes a replica ends the lease, and is used once it is primary again.")
   func demoted() async throws {
     let server = try RedisServer()
-    let link = LinkDriver(server.path) { $0.renewal = .milliseconds(20) }
+    let link = SocketLink(server.path) { $0.renewal = .milliseconds(20) }
     defer { link.close() }
     await link.waitUntilUp()
     // The server waits for a primary that is not there.

@@ -3,7 +3,7 @@ import LarderShared
 import LarderTestSupport
 
 /// Runs a link over a socket, on a thread of its own.
-final class LinkDriver {
+final class SocketLink {
   private struct State {
     var machine: LinkMachine
     var events: [LinkMachine.Event] = [.opened]
@@ -84,7 +84,7 @@ final class LinkDriver {
 }
 
 // @unchecked: what changes has a lock, or is used by the thread alone.
-extension LinkDriver: @unchecked Sendable {}
+extension SocketLink: @unchecked Sendable {}
 
 extension LinkMachine.Effect {
   fileprivate func answer(to wanted: Int) -> Result<RESPValue, SharedFailure>? {
@@ -94,7 +94,7 @@ extension LinkMachine.Effect {
 
 // MARK: - The thread
 
-extension LinkDriver {
+extension SocketLink {
   private static var now: Duration {
     var time = timespec()
     clock_gettime(CLOCK_MONOTONIC, &time)
@@ -126,7 +126,9 @@ extension LinkDriver {
     if inputs[0].revents != 0 { _ = read(wakeUp.reading, &bytes, bytes.count) }
     guard inputs.count > 1, inputs[1].revents != 0 else { return }
     let count = read(inputs[1].fd, &bytes, bytes.count)
-    handle(count > 0 ? .received(number, Array(bytes[..<count])) : .ended(number, "it has ended"))
+    handle(
+      count > 0
+        ? .received(number, Array(bytes[..<count])) : .ended(number, .unreachable("it has ended")))
   }
 
   private func handle(_ event: LinkMachine.Event) {
@@ -138,11 +140,13 @@ extension LinkDriver {
     }
     for effect in new {
       switch effect {
-      case .connect(let number): handle(connect() ? .connected(number) : .ended(number, "refused"))
+      case .connect(let number):
+        handle(connect() ? .connected(number) : .ended(number, .unreachable("refused")))
       case .disconnect:
         if let descriptor { Foundation.close(descriptor) }
         descriptor = nil
-      case .send(let number, let bytes): if !send(bytes) { handle(.ended(number, "it has ended")) }
+      case .send(let number, let bytes):
+        if !send(bytes) { handle(.ended(number, .unreachable("it has ended"))) }
       default: break
       }
     }

@@ -1,0 +1,313 @@
+#if Shared
+  package import NIOCore
+  import NIOPosix
+  import NIOSSL
+  import NIOTLS
+  import Synchronization
+
+  /// Where a server is, and how it is talked to.
+  package struct LinkPlace: Sendable {
+    package enum Address: Sendable {
+      case host(String, port: Int)
+      case socket(path: String)
+    }
+
+    /// Whether what is sent can be read on its way.
+    package enum Security: Sendable {
+      /// TLS 1.2 or later. The server's name is checked, and its certificate against the system's
+      /// authorities, or against those in a file in PEM form.
+      case tls(authorities: String?)
+      /// For a network that nobody else uses.
+      case plain
+    }
+
+    package let address: Address
+    package let security: Security
+
+    package init(_ address: Address, _ security: Security) {
+      (self.address, self.security) = (address, security)
+    }
+  }
+
+  /// A link to a server over a network: executes what its ``LinkMachine`` decides.
+  ///
+  /// Everything happens on one event loop. What tasks ask for meanwhile is sent together.
+  package final class SharedLink: Sendable {
+    private struct Inbox {
+      var events: [LinkMachine.Event] = []
+      var callers: [Int: Caller] = [:]
+      var lastID = 0
+    }
+
+    fileprivate typealias Caller = CheckedContinuation<Result<RESPValue, SharedFailure>, Never>
+
+    private let loop: any EventLoop
+    private let inbox = Mutex(Inbox())
+    private let driver: NIOLoopBoundBox<LinkDriver>
+
+    /// Begins to connect.
+    ///
+    /// - Parameters:
+    ///   - place: Where the server is.
+    ///   - options: How the link talks to it.
+    ///   - loop: The event loop of the link.
+    ///   - observer: Is given what happens but for answers and sending, on the loop, in its order.
+    package init(
+      to place: LinkPlace, _ options: LinkOptions, on loop: any EventLoop,
+      observer: @escaping @Sendable (LinkMachine.Effect) -> Void
+    ) {
+      self.loop = loop
+      driver = NIOLoopBoundBox.makeBoxSendingValue(
+        LinkDriver(place, options, loop, observer), eventLoop: loop)
+      add(.opened)
+    }
+
+    /// Sends a command, and returns its reply.
+    ///
+    /// If the calling task is cancelled, the command may have been sent all the same.
+    package func ask(_ command: [RESPArgument]) async -> Result<RESPValue, SharedFailure> {
+      let id = inbox.withLock { inbox in
+        inbox.lastID += 1
+        return inbox.lastID
+      }
+      return await withTaskCancellationHandler {
+        await withCheckedContinuation { caller in
+          add(.asked(id: id, command), caller, id)
+          // The handler may have run before there was anything to leave.
+          if Task.isCancelled { add(.left(id: id)) }
+        }
+      } onCancel: {
+        add(.left(id: id))
+      }
+    }
+
+    deinit {
+      let driver = driver
+      loop.execute { driver.value.handle([.closed]) }
+    }
+
+    /// Ends the link: whoever waits gets a failure.
+    package func close() { add(.closed) }
+
+    private func add(_ event: LinkMachine.Event, _ caller: Caller? = nil, _ id: Int = 0) {
+      let isFirst = inbox.withLock { inbox in
+        inbox.events.append(event)
+        if let caller { inbox.callers[id] = caller }
+        return inbox.events.count == 1
+      }
+      if isFirst { loop.execute { self.takeEvents() } }
+    }
+
+    private func takeEvents() {
+      let (events, callers) = inbox.withLock { inbox in
+        defer { (inbox.events, inbox.callers) = ([], [:]) }
+        return (inbox.events, inbox.callers)
+      }
+      driver.value.handle(events, callers)
+    }
+  }
+
+  // MARK: - On the event loop
+
+  /// The state of a link, which its event loop alone uses.
+  private final class LinkDriver {
+    private let place: LinkPlace
+    private let loop: any EventLoop
+    private let observer: @Sendable (LinkMachine.Effect) -> Void
+    private let greetingDeadline: TimeAmount
+    private var machine: LinkMachine
+    private var callers: [Int: SharedLink.Caller] = [:]
+    private var channel: (any Channel)?
+    private var timer: (time: Duration, scheduled: Scheduled<Void>)?
+    /// The events that came while one was handled.
+    private var events: [LinkMachine.Event] = []
+    private var isHandling = false
+
+    init(
+      _ place: LinkPlace, _ options: LinkOptions, _ loop: any EventLoop,
+      _ observer: @escaping @Sendable (LinkMachine.Effect) -> Void
+    ) {
+      (self.place, self.loop, self.observer) = (place, loop, observer)
+      greetingDeadline = TimeAmount(options.greetingDeadline)
+      var options = options
+      options.usesTLS = place.isSecure
+      machine = LinkMachine(options)
+    }
+
+    func handle(
+      _ new: [LinkMachine.Event], _ callers: [Int: SharedLink.Caller] = [:]
+    ) {
+      self.callers.merge(callers) { $1 }
+      events += new
+      // What an effect leads to at once is handled after the effects before it.
+      guard !isHandling else { return }
+      isHandling = true
+      while !events.isEmpty {
+        let next = events
+        events = []
+        for event in next { apply(event) }
+      }
+      isHandling = false
+      channel?.flush()
+      schedule()
+    }
+
+    private static var now: Duration {
+      .nanoseconds(Int64(NIODeadline.now().uptimeNanoseconds))
+    }
+
+    private func apply(_ event: LinkMachine.Event) {
+      let moment = LinkMachine.Moment(now: Self.now, chance: .random(in: 0...1))
+      for effect in machine.handle(event, moment) { perform(effect) }
+      if case .left(let id) = event {
+        callers.removeValue(forKey: id)?
+          .resume(returning: .failure(.outcomeUnknown("its caller was cancelled")))
+      }
+    }
+
+    private func perform(_ effect: LinkMachine.Effect) {
+      switch effect {
+      case .connect(let number): connect(number)
+      case .send(_, let bytes): channel?.write(ByteBuffer(bytes: bytes), promise: nil)
+      case .disconnect:
+        channel?.close(promise: nil)
+        channel = nil
+      case .answer(let id, let answer): callers.removeValue(forKey: id)?.resume(returning: answer)
+      case .invalidated, .leased, .leaseEnded, .changed: observer(effect)
+      }
+    }
+
+    /// Sets the timer, if it would come too late.
+    ///
+    /// One that comes too early is set again.
+    private func schedule() {
+      let next = machine.nextTime
+      if let timer {
+        if let next, next >= timer.time { return }
+        timer.scheduled.cancel()
+        self.timer = nil
+      }
+      guard let next else { return }
+      let bound = NIOLoopBound(self, eventLoop: loop)
+      let deadline = NIODeadline.uptimeNanoseconds(UInt64(max(.zero, next) / .nanoseconds(1)))
+      let scheduled = loop.scheduleTask(deadline: deadline) {
+        bound.value.timer = nil
+        bound.value.handle([.timeHasCome])
+      }
+      timer = (next, scheduled)
+    }
+  }
+
+  // MARK: - Connecting
+
+  extension LinkDriver {
+    private func connect(_ number: Int) {
+      let bound = NIOLoopBound(self, eventLoop: loop)
+      let place = place
+      let bootstrap = ClientBootstrap(group: loop)
+        .connectTimeout(greetingDeadline)
+        .channelOption(.tcpOption(.tcp_nodelay), value: 1)
+        .channelInitializer { channel in
+          channel.eventLoop.makeCompletedFuture {
+            if let tls = try place.tlsHandler() {
+              try channel.pipeline.syncOperations.addHandler(tls)
+            }
+            let handler = LinkHandler(bound, number, isSecure: place.isSecure)
+            try channel.pipeline.syncOperations.addHandler(handler)
+          }
+        }
+      let connected =
+        switch place.address {
+        case .host(let host, let port): bootstrap.connect(host: host, port: port)
+        case .socket(let path): bootstrap.connect(unixDomainSocketPath: path)
+        }
+      connected.whenFailure { error in
+        bound.value.handle([.ended(number, LinkPlace.failure(of: error))])
+      }
+    }
+
+    /// Notes the connection with a number; false if it is no longer wanted.
+    fileprivate func opened(_ number: Int, _ channel: any Channel) -> Bool {
+      guard number == machine.connection, machine.state == .connecting else { return false }
+      self.channel = channel
+      return true
+    }
+  }
+
+  extension LinkPlace {
+    fileprivate var isSecure: Bool { if case .tls = security { true } else { false } }
+
+    /// The handler that encrypts; nil for none.
+    fileprivate func tlsHandler() throws -> NIOSSLClientHandler? {
+      guard case .tls(let authorities) = security else { return nil }
+      var configuration = TLSConfiguration.makeClientConfiguration()
+      configuration.minimumTLSVersion = .tlsv12
+      if let authorities { configuration.trustRoots = .file(authorities) }
+      let context = try NIOSSLContext(configuration: configuration)
+      guard case .host(let host, _) = address else {
+        return try NIOSSLClientHandler(context: context, serverHostname: nil)
+      }
+      // An address is no name that could be sent; then the certificate must have the address.
+      return try NIOSSLClientHandler(
+        context: context, serverHostname: Self.isAddress(host) ? nil : host)
+    }
+
+    private static func isAddress(_ host: String) -> Bool {
+      do {
+        _ = try SocketAddress(ipAddress: host, port: 0)
+        return true
+      } catch {
+        return false
+      }
+    }
+
+    fileprivate static func failure(of error: any Error) -> SharedFailure {
+      let text = "\(error)"
+      if error is NIOSSLExtraError || text.contains("CERTIFICATE_VERIFY_FAILED") {
+        return .misconfigured("its certificate is not one of this server that is trusted: \(text)")
+      }
+      if error is NIOSSLError || error is BoringSSLError {
+        return .misconfigured("TLS fails: \(text)")
+      }
+      return .unreachable(text)
+    }
+  }
+
+  private final class LinkHandler: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+
+    private let driver: NIOLoopBound<LinkDriver>
+    private let number: Int
+    private let isSecure: Bool
+
+    init(_ driver: NIOLoopBound<LinkDriver>, _ number: Int, isSecure: Bool) {
+      (self.driver, self.number, self.isSecure) = (driver, number, isSecure)
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+      guard driver.value.opened(number, context.channel) else {
+        return context.close(promise: nil)
+      }
+      if !isSecure { driver.value.handle([.connected(number)]) }
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+      guard case .handshakeCompleted? = event as? TLSUserEvent else { return }
+      driver.value.handle([.connected(number)])
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+      let buffer = unwrapInboundIn(data)
+      driver.value.handle([.received(number, Array(buffer.readableBytesView))])
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+      driver.value.handle([.ended(number, .unreachable("the connection has ended"))])
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+      driver.value.handle([.ended(number, LinkPlace.failure(of: error))])
+      context.close(promise: nil)
+    }
+  }
+#endif

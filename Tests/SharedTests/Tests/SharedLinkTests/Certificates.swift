@@ -1,0 +1,46 @@
+import Foundation
+import LarderTestSupport
+
+/// An authority of a test's own, and a certificate for the name `localhost`.
+final class Certificates {
+  /// The path of the program that makes them; nil if it is not installed.
+  static let program: String? = ["/usr/bin/openssl", "/opt/homebrew/bin/openssl"].first {
+    FileManager.default.isExecutableFile(atPath: $0)
+  }
+
+  struct NotMade: Error { let output: String }
+
+  let authority: String
+  /// The options with which a Redis server uses the certificate, on a port.
+  let serverOptions: [String]
+  private let directory: TemporaryDirectory
+
+  init(port: Int) throws {
+    directory = try TemporaryDirectory()
+    let (key, certificate) = (directory.path("key.pem"), directory.path("certificate.pem"))
+    // A certificate that signs itself is an authority, too.
+    try Self.run(
+      "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days",
+      "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", key,
+      "-out", certificate)
+    authority = certificate
+    serverOptions = [
+      "--tls-port", "\(port)", "--tls-cert-file", certificate, "--tls-key-file", key,
+      "--tls-ca-cert-file", certificate, "--tls-auth-clients", "no",
+    ]
+  }
+
+  private static func run(_ arguments: String...) throws {
+    let process = Process()
+    process.executableURL = URL(filePath: program ?? "")
+    process.arguments = arguments
+    let output = Pipe()
+    process.standardError = output
+    try process.run()
+    let text = output.fileHandleForReading.readDataToEndOfFile()
+    process.waitUntilExit()
+    guard process.terminationStatus == 0 else {
+      throw NotMade(output: String(decoding: text, as: UTF8.self))
+    }
+  }
+}

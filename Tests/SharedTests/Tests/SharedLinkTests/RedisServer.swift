@@ -1,0 +1,1 @@
+../../../LarderSharedTests/Server/RedisServer.swift
