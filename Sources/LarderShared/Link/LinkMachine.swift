@@ -90,8 +90,8 @@ package struct LinkMachine: Sendable {
   private var sent = Queue<(what: Sent, at: Duration)>()
   /// The number of commands at the beginning of ``sent`` whose replies are late.
   private var lateCount = 0
-  /// The number of replies that were late since the last one came.
-  private var lateInARow = 0
+  /// When the last reply came, or since when a command waits if none did before.
+  private var silentSince = Duration.zero
   private var isLeased = false
   /// The attempts to connect since the last renewal that succeeded.
   private var attempts = 0
@@ -102,9 +102,11 @@ package struct LinkMachine: Sendable {
 
   /// When ``Event/timeHasCome`` is to be handled next; nil for never.
   package var nextTime: Duration? {
-    guard state == .up, sent.count > lateCount else { return dueTime }
-    let deadline = sent[lateCount].at + options.deadline
-    return dueTime.map { min($0, deadline) } ?? deadline
+    guard state == .up, sent.count > 0 else { return dueTime }
+    var times = [silentSince + options.longestSilence]
+    if let dueTime { times.append(dueTime) }
+    if lateCount < sent.count { times.append(sent[lateCount].at + options.deadline) }
+    return times.min()
   }
 
   package mutating func handle(_ event: Event, _ moment: Moment) -> [Effect] {
@@ -236,7 +238,7 @@ extension LinkMachine {
       guard case .command(let id?) = what else { continue }
       effects.append(.answer(id: id, .failure(.outcomeUnknown(failure.description))))
     }
-    (lateCount, lateInARow) = (0, 0)
+    lateCount = 0
   }
 }
 
@@ -270,6 +272,7 @@ extension LinkMachine {
   }
 
   private mutating func send(_ commands: RESPCommands, _ kinds: [Sent], _ moment: Moment) {
+    if sent.count == 0 { silentSince = moment.now }
     for kind in kinds { sent.append((kind, moment.now)) }
     effects.append(.send(connection, commands.bytes))
   }
@@ -282,10 +285,9 @@ extension LinkMachine {
           sent[lateCount].what = .command(nil)
         }
         lateCount += 1
-        lateInARow += 1
       }
-      if lateInARow >= options.lateReplies {
-        return lose(.unreachable("\(lateInARow) replies in a row did not come in time"), moment)
+      if sent.count > 0, silentSince + options.longestSilence <= moment.now {
+        return lose(.unreachable("it has not answered for \(options.longestSilence)"), moment)
       }
     }
     guard let dueTime, dueTime <= moment.now else { return }
@@ -305,8 +307,12 @@ extension LinkMachine {
 // MARK: - Replies
 
 extension LinkMachine {
+  private static var signOfLife: Int { 1024 }
+
   private mutating func received(_ bytes: [UInt8], _ moment: Moment) {
     guard state != .connecting else { return }
+    // A part of a large reply is a sign of life, and single bytes are none.
+    if bytes.count >= Self.signOfLife { silentSince = moment.now }
     let number = connection
     var values: [RESPValue] = []
     var fault: RESPFault?
@@ -329,7 +335,7 @@ extension LinkMachine {
       return lose(.unreachable("it sent a reply to nothing"), moment)
     }
     lateCount = max(0, lateCount - 1)
-    lateInARow = 0
+    silentSince = moment.now
     switch what {
     case .hello: greeted(by: value, moment)
     case .tracking: tracked(by: value, moment)

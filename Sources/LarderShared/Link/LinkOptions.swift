@@ -25,8 +25,11 @@ package struct LinkOptions: Sendable {
   package var lease = Duration.seconds(2)
   /// The time between two renewals; 0.5 s by default.
   package var renewal = Duration.milliseconds(500)
-  /// The most replies in a row that may be late before the link connects anew; 5 by default.
-  package var lateReplies = 5
+  /// The longest time without a reply, while one is due, before the link connects anew.
+  ///
+  /// 250 ms by default. It is several deadlines, because a server that saves to its disk may pause,
+  /// and so may this process.
+  package var longestSilence = Duration.milliseconds(250)
   /// The time before the second attempt to connect; each further one waits twice as long.
   package var firstWait = Duration.milliseconds(100)
   /// The longest time before an attempt to connect.

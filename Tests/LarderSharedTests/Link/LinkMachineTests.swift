@@ -42,36 +42,32 @@ import Testing
     #expect(link.machine.state == .up)
   }
 
-  @Test("A late reply is answered by a failure, and five in a row end the connection.")
+  @Test("A late reply is answered by a failure, and silence ends the connection.")
   func late() {
     var link = LinkScript()
     link.comeUp()
     let late = SharedFailure.outcomeUnknown("its reply is late")
-    for id in 1...3 { link.play(.asked(id: id, ["GET", "a"])) }
+    for id in 1...100 { link.play(.asked(id: id, ["GET", "a"])) }
     link.passTime()
     #expect(link.now == .milliseconds(50))
-    #expect(link.effects == (1...3).map { .answer(id: $0, .failure(late)) })
-    // A reply that comes late begins the count anew, and is nobody's answer.
+    #expect(link.effects == (1...100).map { .answer(id: $0, .failure(late)) })
+    // A reply that comes late is nobody's answer, and a sign of life.
+    link.now = .milliseconds(249)
     #expect(link.receive("$1\r\nA\r\n") == [])
-    link.play(.asked(id: 4, ["GET", "a"]))
-    #expect(link.passTime() == [.answer(id: 4, .failure(late))])
-    #expect(link.receive("_\r\n_\r\n$1\r\nD\r\n") == [])
-    for id in 5...8 { link.play(.asked(id: id, ["GET", "a"])) }
-    link.passTime()
-    link.now += .milliseconds(1)
-    link.play(.asked(id: 9, ["GET", "a"]))
-    link.play(.asked(id: 10, ["GET", "a"]))
-    link.now += .milliseconds(1)
-    link.play(.asked(id: 11, ["GET", "a"]))
-    link.now += .milliseconds(49)
-    let failure = SharedFailure.unreachable("6 replies in a row did not come in time")
+    link.now = .milliseconds(260)
+    link.play(.asked(id: 101, ["GET", "a"]))
+    #expect(link.passTime() == [.answer(id: 101, .failure(late))])
+    link.now = .milliseconds(490)
+    link.play(.asked(id: 102, ["GET", "a"]))
+    let failure = SharedFailure.unreachable("it has not answered for 0.25 seconds")
     #expect(
-      link.play(.timeHasCome) == [
-        .answer(id: 9, .failure(late)), .answer(id: 10, .failure(late)), .disconnect(1),
-        .leaseEnded(1), .answer(id: 11, .failure(.outcomeUnknown(failure.description))),
+      link.passTime() == [
+        .disconnect(1), .leaseEnded(1),
+        .answer(id: 102, .failure(.outcomeUnknown(failure.description))),
         .changed(.waiting(failure)),
       ])
-    #expect(link.play(.asked(id: 12, ["GET", "a"])) == [.answer(id: 12, .failure(failure))])
+    #expect(link.now == .milliseconds(499))
+    #expect(link.play(.asked(id: 103, ["GET", "a"])) == [.answer(id: 103, .failure(failure))])
     #expect(link.receive("$1\r\nA\r\n") == [])
   }
 
@@ -80,8 +76,35 @@ import Testing
     var link = LinkScript()
     link.comeUp()
     while link.machine.state == .up { link.passTime() }
-    #expect(link.now == .milliseconds(2550))
+    // The renewal after half a second has no reply.
+    #expect(link.now == .milliseconds(750))
     #expect(link.effects.contains(.leaseEnded(1)))
+  }
+
+  @Test("A large reply may take long to arrive, but not byte by byte.")
+  func slow() {
+    var link = LinkScript { $0.deadline = .seconds(60) }
+    link.comeUp()
+    let value = [UInt8](repeating: 7, count: 100_000)
+    link.play(.asked(id: 1, ["GET", "a"]))
+    link.receive("$100000\r\n")
+    for start in stride(from: 0, to: value.count, by: 2000) {
+      link.now += .milliseconds(200)
+      link.play(.received(1, Array(value[start..<start + 2000])))
+      link.play(.timeHasCome)
+    }
+    #expect(link.receive("\r\n").first == .answer(id: 1, .success(.string(value))))
+
+    var other = LinkScript()
+    other.comeUp()
+    other.play(.asked(id: 1, ["GET", "a"]))
+    for byte in "$1000\r\n" where other.machine.state == .up {
+      other.now += .milliseconds(100)
+      other.receive(String(byte))
+      other.play(.timeHasCome)
+    }
+    #expect(
+      other.machine.state == .waiting(.unreachable("it has not answered for 0.25 seconds")))
   }
 
   @Test("The time before an attempt to connect doubles, has a random part, and has a limit.")
