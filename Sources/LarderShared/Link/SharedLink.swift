@@ -122,6 +122,8 @@
     /// The events that came while one was handled.
     private var events: [LinkMachine.Event] = []
     private var isHandling = false
+    /// What is to be sent, in one piece.
+    private var outgoing = ByteBuffer()
 
     init(
       _ place: LinkPlace, _ options: LinkOptions, _ loop: any EventLoop,
@@ -148,7 +150,10 @@
         for event in next { apply(event) }
       }
       isHandling = false
-      channel?.flush()
+      if outgoing.readableBytes > 0 {
+        channel?.writeAndFlush(outgoing, promise: nil)
+        outgoing = ByteBuffer()
+      }
       schedule()
     }
 
@@ -168,10 +173,11 @@
     private func perform(_ effect: LinkMachine.Effect) {
       switch effect {
       case .connect(let number): connect(number)
-      case .send(_, let bytes): channel?.write(ByteBuffer(bytes: bytes), promise: nil)
+      case .send(_, let bytes): outgoing.writeBytes(bytes)
       case .disconnect:
         channel?.close(promise: nil)
         channel = nil
+        outgoing.clear()
       case .answer(let id, let answer): callers.removeValue(forKey: id)?.resume(returning: answer)
       case .invalidated, .leased, .leaseEnded, .changed: observer(effect)
       }
