@@ -268,12 +268,18 @@
     }
 
     fileprivate static func failure(of error: any Error) -> SharedFailure {
+      // A host may have several addresses.
+      let error = (error as? NIOConnectionError)?.connectionErrors.last?.error ?? error
       let text = "\(error)"
       if error is NIOSSLExtraError || text.contains("CERTIFICATE_VERIFY_FAILED") {
         return .misconfigured("its certificate is not one of this server that is trusted: \(text)")
       }
-      if error is NIOSSLError || error is BoringSSLError {
-        return .misconfigured("TLS fails: \(text)")
+      // Others are of a connection that has ended.
+      switch error as? NIOSSLError {
+      case .handshakeFailed(.sslError)?: return .misconfigured("the TLS handshake fails: \(text)")
+      case .noSuchFilesystemObject?, .failedToLoadCertificate?:
+        return .misconfigured("the authorities cannot be read: \(text)")
+      default: break
       }
       return .unreachable(text)
     }

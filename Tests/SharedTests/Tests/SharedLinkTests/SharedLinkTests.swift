@@ -147,16 +147,17 @@ extension SharedLinkTests {
     let certificates = try Certificates(port: port)
     let server = try RedisServer(certificates.serverOptions)
     let secure = LinkPlace.Security.tls(authorities: certificates.authority)
-    let log = LinkLog(LinkPlace(.host("localhost", port: port), secure))
-    await log.waitUntilUp()
+    let secureLog = LinkLog(LinkPlace(.host("localhost", port: port), secure))
+    await secureLog.waitUntilUp()
     let value = [UInt8](repeating: 7, count: 100_000)
     #expect(
-      await log.link.ask(["SET", "a", .bytes(value)]) == .success(.string(Array("OK".utf8))))
-    #expect(await log.link.ask(["GET", "a"]) == .success(.string(value)))
+      await secureLog.link.ask(["SET", "a", .bytes(value)]) == .success(.string(Array("OK".utf8))))
+    #expect(await secureLog.link.ask(["GET", "a"]) == .success(.string(value)))
 
     for place in [
       LinkPlace(.host("localhost", port: port), .tls(authorities: nil)),
       LinkPlace(.host("127.0.0.1", port: port), secure),
+      LinkPlace(.host("localhost", port: port), .tls(authorities: "/nowhere")),
     ] {
       let failure = await LinkLog(place).failure()
       guard case .misconfigured = failure else {
@@ -176,11 +177,16 @@ extension SharedLinkTests {
       }
     }
     // No attempt has left a connection: the links' own, and one that may be in the making.
-    let clients = await log.link.ask(["CLIENT", "LIST"])
+    let clients = await secureLog.link.ask(["CLIENT", "LIST"])
     guard case .success(.string(let lines)) = clients else {
       Issue.record("\(clients)")
       return
     }
     #expect(lines.count { $0 == UInt8(ascii: "\n") } <= 3)
+    server.kill()
+    guard case .unreachable = await secureLog.failure() else {
+      Issue.record("a server that was killed is misconfigured")
+      return
+    }
   }
 }
