@@ -37,9 +37,9 @@ package struct LinkMachine: Sendable {
     case received(Int, [UInt8])
     /// A connection has ended, or could not be made.
     case ended(Int, SharedFailure)
-    /// A command is to be sent. Its number is new.
-    case asked(id: Int, [RESPArgument])
-    /// Nobody waits for a command's answer any more.
+    /// Commands are to be sent, at least one. Their number is new.
+    case asked(id: Int, RESPCommands)
+    /// Nobody waits for the answer any more.
     case left(id: Int)
     /// ``LinkMachine/nextTime`` has come.
     case timeHasCome
@@ -50,8 +50,8 @@ package struct LinkMachine: Sendable {
     case connect(Int)
     case send(Int, [UInt8])
     case disconnect(Int)
-    /// A command's answer, once for each.
-    case answer(id: Int, Result<RESPValue, SharedFailure>)
+    /// What came of commands, once for each number: their replies, or a failure.
+    case answer(id: Int, Result<[RESPValue], SharedFailure>)
     /// Keys were changed or removed on the server; nil for all keys.
     case invalidated([[UInt8]]?)
     /// Local copies read over this connection may be believed up to this time.
@@ -72,12 +72,13 @@ package struct LinkMachine: Sendable {
   }
 
   /// What a reply is to.
-  private enum Sent {
+  fileprivate enum Sent {
     case hello
     case tracking
     case renewal
-    /// Nil once it was answered: in time by a failure, or because nobody waits.
-    case command(Int?)
+    /// A command and the number of those that were asked for with it and follow. The id is nil if
+    /// the answer was a failure, or nobody waits for it.
+    case command(Int?, others: Int)
   }
 
   package private(set) var state = State.waiting(.unreachable("the link has not begun"))
@@ -88,6 +89,8 @@ package struct LinkMachine: Sendable {
   private var effects: [Effect] = []
   /// The commands whose replies have not come, in the order of their sending.
   private var sent = Queue<(what: Sent, at: Duration)>()
+  /// The replies to the first of the commands that were asked for together.
+  private var replies: [RESPValue] = []
   /// The number of commands at the beginning of ``sent`` whose replies are late.
   private var lateCount = 0
   /// When the last reply came, or since when a command waits if none did before.
@@ -118,7 +121,7 @@ package struct LinkMachine: Sendable {
       if isCurrent(number) { received(bytes, moment) }
     case .ended(let number, let failure):
       if isCurrent(number) { lose(named(failure), moment) }
-    case .asked(let id, let command): asked(id, command, moment)
+    case .asked(let id, let commands): asked(id, commands, moment)
     case .left(let id): left(id)
     case .timeHasCome: timeHasCome(moment)
     case .closed: close()
@@ -235,22 +238,21 @@ extension LinkMachine {
     if isLeased { effects.append(.leaseEnded(connection)) }
     isLeased = false
     while let (what, _) = sent.popFirst() {
-      guard case .command(let id?) = what else { continue }
+      guard case .command(let id?, others: 0) = what else { continue }
       effects.append(.answer(id: id, .failure(.outcomeUnknown(failure.description))))
     }
-    lateCount = 0
+    (lateCount, replies) = (0, [])
   }
 }
 
 // MARK: - Commands
 
 extension LinkMachine {
-  private mutating func asked(_ id: Int, _ command: [RESPArgument], _ moment: Moment) {
+  private mutating func asked(_ id: Int, _ commands: RESPCommands, _ moment: Moment) {
     switch state {
     case .up:
-      var commands = RESPCommands()
-      commands.append(command)
-      send(commands, [.command(id)], moment)
+      let kinds = (0..<commands.count).reversed().map { Sent.command(id, others: $0) }
+      send(commands, kinds, moment)
     case .waiting(let failure): effects.append(.answer(id: id, .failure(failure)))
     case .connecting, .greeting:
       effects.append(.answer(id: id, .failure(.unreachable("it is being connected to"))))
@@ -259,15 +261,11 @@ extension LinkMachine {
   }
 
   private mutating func left(_ id: Int) {
-    for index in 0..<sent.count {
-      if case .command(id) = sent[index].what { sent[index].what = .command(nil) }
-    }
+    for index in 0..<sent.count { sent[index].what.forget(id) }
   }
 
   private mutating func renew(_ moment: Moment) {
-    var commands = RESPCommands()
-    commands.append("DEL", .bytes(options.leaseKey))
-    send(commands, [.renewal], moment)
+    send(["DEL", .bytes(options.leaseKey)], [.renewal], moment)
     dueTime = moment.now + options.renewal
   }
 
@@ -280,9 +278,9 @@ extension LinkMachine {
   private mutating func timeHasCome(_ moment: Moment) {
     if state == .up {
       while lateCount < sent.count, sent[lateCount].at + options.deadline <= moment.now {
-        if case .command(let id?) = sent[lateCount].what {
+        if case .command(let id?, let others) = sent[lateCount].what {
           effects.append(.answer(id: id, .failure(.outcomeUnknown("its reply is late"))))
-          sent[lateCount].what = .command(nil)
+          for index in lateCount...lateCount + others { sent[index].what.forget(id) }
         }
         lateCount += 1
       }
@@ -347,8 +345,12 @@ extension LinkMachine {
         attempts = 0
         effects.append(.leased(connection, until: sentAt + options.lease))
       }
-    case .command(let id):
-      if let id { effects.append(.answer(id: id, .success(value))) }
+    case .command(let id, let others):
+      replies.append(value)
+      if others == 0 {
+        if let id { effects.append(.answer(id: id, .success(replies))) }
+        replies = []
+      }
       if case .error(let error) = value, error.endsUse { refused(error, moment) }
     }
   }
@@ -364,6 +366,13 @@ extension LinkMachine {
       effects.append(.invalidated(keys))
     default: lose(.unreachable("it sent an invalidation that cannot be understood"), moment)
     }
+  }
+}
+
+extension LinkMachine.Sent {
+  /// Forgets who waits for the reply, if it is `id`.
+  fileprivate mutating func forget(_ id: Int) {
+    if case .command(id, let others) = self { self = .command(nil, others: others) }
   }
 }
 

@@ -39,7 +39,7 @@
       var lastID = 0
     }
 
-    fileprivate typealias Caller = CheckedContinuation<Result<RESPValue, SharedFailure>, Never>
+    fileprivate typealias Caller = CheckedContinuation<Result<[RESPValue], SharedFailure>, Never>
 
     private let loop: any EventLoop
     private let inbox = Mutex(Inbox())
@@ -62,17 +62,17 @@
       add(.opened)
     }
 
-    /// Sends a command, and returns its reply.
+    /// Sends commands, at least one, and returns their replies.
     ///
-    /// If the calling task is cancelled, the command may have been sent all the same.
-    package func ask(_ command: [RESPArgument]) async -> Result<RESPValue, SharedFailure> {
+    /// If the calling task is cancelled, the commands may have been sent all the same.
+    package func ask(_ commands: RESPCommands) async -> Result<[RESPValue], SharedFailure> {
       let id = inbox.withLock { inbox in
         inbox.lastID += 1
         return inbox.lastID
       }
       return await withTaskCancellationHandler {
         await withCheckedContinuation { caller in
-          add(.asked(id: id, command), caller, id)
+          add(.asked(id: id, commands), caller, id)
           // The handler may have run before there was anything to leave.
           if Task.isCancelled { add(.left(id: id)) }
         }

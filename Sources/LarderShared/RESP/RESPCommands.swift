@@ -9,10 +9,16 @@ package enum RESPArgument: Sendable, ExpressibleByStringLiteral, ExpressibleByIn
 }
 
 /// Commands as a server reads them: arrays of bulk strings.
-package struct RESPCommands: Sendable {
+///
+/// An array literal is one command.
+package struct RESPCommands: Sendable, ExpressibleByArrayLiteral {
   package private(set) var bytes: [UInt8] = []
+  /// The number of commands.
+  package private(set) var count = 0
 
   package init() {}
+
+  package init(arrayLiteral arguments: RESPArgument...) { append(arguments) }
 
   /// Appends a command: its name, and what follows it.
   package mutating func append(_ arguments: RESPArgument...) {
@@ -21,6 +27,7 @@ package struct RESPCommands: Sendable {
 
   /// Appends a command: its name, and what follows it.
   package mutating func append(_ arguments: [RESPArgument]) {
+    count += 1
     append(header: "*", arguments.count)
     for argument in arguments {
       switch argument {

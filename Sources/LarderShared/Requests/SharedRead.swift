@@ -16,7 +16,7 @@ package struct SharedRead: Sendable {
   package init(_ key: [UInt8]) { self.key = key }
 
   /// Asks for the record.
-  package var command: [RESPArgument] { ["GET", .bytes(key)] }
+  package var command: RESPCommands { ["GET", .bytes(key)] }
 
   /// What the reply to ``command`` says.
   ///
@@ -40,9 +40,15 @@ package struct SharedRead: Sendable {
   }
 
   /// Asks for the version of the record, which is much shorter.
-  package var versionCommand: [RESPArgument] {
+  package var versionCommand: RESPCommands {
+    var commands = RESPCommands()
+    appendVersionCommand(to: &commands)
+    return commands
+  }
+
+  func appendVersionCommand(to commands: inout RESPCommands) {
     let start = SharedRecord.versionOffset
-    return ["GETRANGE", .bytes(key), .number(start), .number(start + 7)]
+    commands.append("GETRANGE", .bytes(key), .number(start), .number(start + 7))
   }
 
   /// The version in the reply to ``versionCommand``; nil if there is no record.

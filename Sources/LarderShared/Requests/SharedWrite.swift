@@ -56,21 +56,20 @@ package struct SharedWrite: Sendable {
     return 1
     """
 
-  /// The commands, which are sent one after another.
-  package var commands: [[RESPArgument]] {
+  /// The write, and the reading of the version.
+  package var commands: RESPCommands {
     let milliseconds = RESPArgument.number(max(1, stay.wholeMilliseconds))
     let (key, bytes) = (RESPArgument.bytes(key), RESPArgument.bytes(record.bytes))
-    let write: [RESPArgument] =
-      switch condition {
-      case .always: ["SET", key, bytes, "PX", milliseconds]
-      case .absent: ["SET", key, bytes, "NX", "PX", milliseconds]
-      case .version(let version):
-        [
-          "EVAL", .text(Self.script), 1, key, .bytes(version.littleEndianBytes), bytes,
-          milliseconds,
-        ]
-      }
-    return [write, SharedRead(self.key).versionCommand]
+    var commands = RESPCommands()
+    switch condition {
+    case .always: commands.append("SET", key, bytes, "PX", milliseconds)
+    case .absent: commands.append("SET", key, bytes, "NX", "PX", milliseconds)
+    case .version(let version):
+      let seen = RESPArgument.bytes(version.littleEndianBytes)
+      commands.append("EVAL", .text(Self.script), 1, key, seen, bytes, milliseconds)
+    }
+    SharedRead(self.key).appendVersionCommand(to: &commands)
+    return commands
   }
 
   /// What the replies to ``commands`` say.

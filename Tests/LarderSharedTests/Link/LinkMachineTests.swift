@@ -34,12 +34,49 @@ import Testing
       link.receive(
         "$1\r\nA\r\n>2\r\n$10\r\ninvalidate\r\n*2\r\n$1\r\na\r\n$1\r\nb\r\n_\r\n-ERR x\r\n")
         == [
-          .answer(id: 7, .success(.string(Array("A".utf8)))),
+          .answer(id: 7, .success([.string(Array("A".utf8))])),
           .invalidated([Array("a".utf8), Array("b".utf8)]),
-          .answer(id: 9, .success(.error(RESPError(Array("ERR x".utf8))))),
+          .answer(id: 9, .success([.error(RESPError(Array("ERR x".utf8)))])),
         ])
     #expect(link.receive(">2\r\n+invalidate\r\n_\r\n>2\r\n+other\r\n:1\r\n") == [.invalidated(nil)])
     #expect(link.machine.state == .up)
+  }
+
+  @Test("Commands that are asked for together have one answer, with all replies or none.")
+  func together() {
+    var link = LinkScript { $0.longestSilence = .seconds(5) }
+    link.comeUp()
+    var commands: RESPCommands = ["SET", "a", "b"]
+    commands.append("GET", "a")
+    let bytes = command("SET", "a", "b") + command("GET", "a")
+    #expect(link.play(.asked(id: 1, commands)) == [.send(1, bytes)])
+    link.play(.asked(id: 2, ["GET", "b"]))
+    #expect(link.receive("+OK\r\n") == [])
+    #expect(
+      link.receive("+b\r\n_\r\n") == [
+        .answer(
+          id: 1, .success([.string(Array("OK".utf8)), .string(Array("b".utf8))])),
+        .answer(id: 2, .success([.null])),
+      ])
+    // The second reply is late, and the next answer has nothing of the first one.
+    link.play(.asked(id: 3, commands))
+    link.receive("+OK\r\n")
+    #expect(
+      link.passTime() == [.answer(id: 3, .failure(.outcomeUnknown("its reply is late")))])
+    link.play(.asked(id: 4, ["GET", "b"]))
+    #expect(link.receive("+b\r\n_\r\n") == [.answer(id: 4, .success([.null]))])
+    // Nobody waits for the answer any more, and the connection is lost.
+    link.play(.asked(id: 5, commands))
+    link.play(.asked(id: 6, commands))
+    link.receive("+OK\r\n")
+    #expect(link.play(.left(id: 5)) == [])
+    let failure = SharedFailure.unreachable("reset")
+    #expect(
+      link.play(.ended(1, failure)) == [
+        .disconnect(1), .leaseEnded(1),
+        .answer(id: 6, .failure(.outcomeUnknown(failure.description))),
+        .changed(.waiting(failure)),
+      ])
   }
 
   @Test("A late reply is answered by a failure, and silence ends the connection.")
@@ -93,7 +130,7 @@ import Testing
       link.play(.received(1, Array(value[start..<start + 2000])))
       link.play(.timeHasCome)
     }
-    #expect(link.receive("\r\n").first == .answer(id: 1, .success(.string(value))))
+    #expect(link.receive("\r\n").first == .answer(id: 1, .success([.string(value)])))
 
     var other = LinkScript()
     other.comeUp()
@@ -235,7 +272,7 @@ import Testing
     link.play(.asked(id: 2, ["GET", "a"]))
     #expect(
       link.receive("-\(code) x\r\n$1\r\nA\r\n") == [
-        .answer(id: 1, .success(.error(error))), .disconnect(1), .leaseEnded(1),
+        .answer(id: 1, .success([.error(error)])), .disconnect(1), .leaseEnded(1),
         .answer(id: 2, .failure(.outcomeUnknown(SharedFailure.refused(error).description))),
         .changed(.waiting(.refused(error))),
       ])
@@ -266,7 +303,7 @@ import Testing
     let effects = link.receive("$1\r\nA\r\n" + text)
     #expect(
       effects.prefix(3) == [
-        .answer(id: 1, .success(.string(Array("A".utf8)))), .disconnect(1), .leaseEnded(1),
+        .answer(id: 1, .success([.string(Array("A".utf8))])), .disconnect(1), .leaseEnded(1),
       ])
     guard case .waiting(.unreachable) = link.machine.state else {
       Issue.record("\(link.machine.state)")
@@ -278,8 +315,8 @@ import Testing
   func cut() {
     let bytes = Array("$1\r\nA\r\n>2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\na\r\n$1\r\nB\r\n".utf8)
     let whole: [LinkMachine.Effect] = [
-      .answer(id: 1, .success(.string(Array("A".utf8)))), .invalidated([Array("a".utf8)]),
-      .answer(id: 2, .success(.string(Array("B".utf8)))),
+      .answer(id: 1, .success([.string(Array("A".utf8))])), .invalidated([Array("a".utf8)]),
+      .answer(id: 2, .success([.string(Array("B".utf8))])),
     ]
     for count in bytes.indices {
       var link = LinkScript()

@@ -29,6 +29,8 @@ private struct LinkWalk {
   /// The commands that have no answer yet.
   private var open: Set<Int> = []
   private var nextID = 0
+  /// The numbers of the commands that were asked for together.
+  private var counts: [Int: Int] = [:]
   /// The bytes that the server has sent, by connections, and that have not arrived.
   private var replies: [Int: [UInt8]] = [:]
   /// The times at which renewals were sent, by connections.
@@ -47,7 +49,10 @@ private struct LinkWalk {
     case 0..<7:
       nextID += 1
       open.insert(nextID)
-      play(.asked(id: nextID, ["GET", .number(nextID)]))
+      var commands = RESPCommands()
+      for _ in 0...random.below(3) { commands.append("GET", .number(nextID)) }
+      counts[nextID] = commands.count
+      play(.asked(id: nextID, commands))
     case 7..<14: deliver(to: number)
     case 14: link.now += .milliseconds(random.below(15))
     case 15:
@@ -96,9 +101,10 @@ private struct LinkWalk {
     case .send(let number, let bytes): serve(bytes, number)
     case .answer(let id, let answer):
       if open.remove(id) == nil { faults.append("a second answer to \(id)") }
-      guard case .success(let value) = answer else { break }
+      guard case .success(let values) = answer else { break }
       successes += 1
-      if value != .string(Array("\(id)".utf8)) { faults.append("\(id) got \(value)") }
+      let expected = Array(repeating: RESPValue.string(Array("\(id)".utf8)), count: counts[id] ?? 0)
+      if values != expected { faults.append("\(id) got \(values)") }
     case .invalidated(let keys): if keys != [[1]] { faults.append("\(keys ?? []) are invalid") }
     case .leased(let number, let end):
       let isTrue = renewals[number]?.contains(end - .seconds(2)) ?? false

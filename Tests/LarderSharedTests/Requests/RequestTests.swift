@@ -21,16 +21,14 @@ struct RequestTests {
     over link: SocketLink
   ) async throws -> SharedWrite.Outcome {
     let write = SharedWrite(Self.record(version), under: Self.key, if: condition, for: stay)
-    var replies: [RESPValue] = []
-    for command in write.commands { replies.append(try await link.ask(command).get()) }
-    return try write.outcome(of: replies)
+    return try write.outcome(of: try await link.ask(write.commands).get())
   }
 
   private func version(over link: SocketLink) async throws -> UInt64? {
     let read = SharedRead(Self.key)
-    let version = try read.version(in: try await link.ask(read.versionCommand).get())
+    let version = try read.version(in: try await link.ask(read.versionCommand).get()[0])
     // Both ways of reading say the same.
-    switch try read.content(of: try await link.ask(read.command).get()) {
+    switch try read.content(of: try await link.ask(read.command).get()[0]) {
     case .record(let record): #expect(record.version == version)
     case .absent: #expect(version == nil)
     case .unusable(let what): Issue.record("\(what)")
@@ -73,7 +71,7 @@ struct RequestTests {
       for condition in [SharedWrite.Condition.always, .version(1), .absent] {
         if condition == .absent { _ = await link.ask(["DEL", .bytes(Self.key)]) }
         #expect(try await write(1, if: condition, for: stay, over: link) == .confirmed)
-        guard case .success(.integer(let left)) = await link.ask(["PTTL", .bytes(Self.key)]) else {
+        guard case .success(.integer(let left)) = await link.ask("PTTL", .bytes(Self.key)) else {
           Issue.record("no time is set")
           return
         }
@@ -121,10 +119,10 @@ struct RequestTests {
       ["LPUSH", .bytes(Self.key), "a"], ["SET", .bytes(Self.key), "short"],
       ["SET", .bytes(Self.key), .bytes(bytes)],
       ["SET", .bytes(Self.key), .bytes(SharedRecord.tombstone(version: 5, under: [1]).bytes)],
-    ] as [[RESPArgument]] {
+    ] as [RESPCommands] {
       _ = await link.ask(["DEL", .bytes(Self.key)])
       guard case .success = await link.ask(command) else { return }
-      let content = try read.content(of: try await link.ask(read.command).get())
+      let content = try read.content(of: try await link.ask(read.command).get()[0])
       guard case .unusable = content else {
         Issue.record("\(content) after \(command)")
         return
@@ -147,7 +145,7 @@ struct RequestTests {
       #expect(try await write(2, if: condition, over: link) == .full)
     }
     #expect(try await version(over: link) == 1)
-    #expect(await link.ask(["DEL", .bytes(Self.key)]) == .success(.integer(1)))
+    #expect(await link.ask("DEL", .bytes(Self.key)) == .success(.integer(1)))
     #expect(try await write(2, if: .absent, over: link) == .full)
     _ = await link.ask(["CONFIG", "SET", "maxmemory", "0"])
     #expect(try await write(2, if: .absent, over: link) == .confirmed)

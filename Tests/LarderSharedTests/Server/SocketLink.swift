@@ -39,16 +39,18 @@ final class SocketLink {
 
   /// Sends a command, and returns its answer.
   func ask(_ arguments: RESPArgument...) async -> Result<RESPValue, SharedFailure> {
-    await ask(arguments)
+    var commands = RESPCommands()
+    commands.append(arguments)
+    return await ask(commands).map { $0[0] }
   }
 
-  /// Sends a command, and returns its answer.
-  func ask(_ arguments: [RESPArgument]) async -> Result<RESPValue, SharedFailure> {
+  /// Sends commands, and returns their replies.
+  func ask(_ commands: RESPCommands) async -> Result<[RESPValue], SharedFailure> {
     let id = state.change { state in
       state.nextID += 1
       return state.nextID
     }
-    add(.asked(id: id, arguments))
+    add(.asked(id: id, commands))
     await state.wait { $0.effects.contains { $0.answer(to: id) != nil } }
     return state.read {
       $0.effects.lazy.compactMap { $0.answer(to: id) }.first ?? .failure(.closed)
@@ -87,7 +89,7 @@ final class SocketLink {
 extension SocketLink: @unchecked Sendable {}
 
 extension LinkMachine.Effect {
-  fileprivate func answer(to wanted: Int) -> Result<RESPValue, SharedFailure>? {
+  fileprivate func answer(to wanted: Int) -> Result<[RESPValue], SharedFailure>? {
     if case .answer(wanted, let answer) = self { answer } else { nil }
   }
 }
