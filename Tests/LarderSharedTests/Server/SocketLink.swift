@@ -68,9 +68,17 @@ final class SocketLink {
   }
 
   /// Waits until what the server has sent so far has arrived, and forgets it.
-  func drain() async {
+  ///
+  /// Returns the keys that have become invalid, in their order; nil for all keys.
+  @discardableResult func drain() async -> [[UInt8]?] {
     _ = await ask("ECHO", "a")
-    state.change { $0.effects = [] }
+    return state.change { state in
+      defer { state.effects = [] }
+      return state.effects.flatMap { effect -> [[UInt8]?] in
+        guard case .invalidated(let keys) = effect else { return [] }
+        return keys ?? [nil]
+      }
+    }
   }
 
   func waitUntilUp() async { await wait { if case .leased = $0 { true } else { false } } }

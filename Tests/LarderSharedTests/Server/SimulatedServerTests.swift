@@ -1,0 +1,68 @@
+import Larder
+import LarderShared
+import LarderTestSupport
+import Testing
+
+/// The simulated server beside a real one.
+@Suite(
+  .enabled(
+    if: RedisServer.program != nil,
+    "redis-server is not installed; `make shared-test` installs it"),
+  .timeLimit(.minutes(5)))
+struct SimulatedServerTests {
+  @Test("A simulated server answers each command, and tells each client of changes, as a real one.")
+  func agree() async throws {
+    let seed = testSeed()
+    var random = SplitMix64(seed: seed)
+    let server = try RedisServer()
+    let links = (0..<3).map { _ in SocketLink(server.path) { $0.deadline = .seconds(60) } }
+    defer { for link in links { link.close() } }
+    for link in links { await link.waitUntilUp() }
+    var simulated = SimulatedServer(clients: links.indices)
+    for _ in 0..<1500 {
+      let client = random.below(links.count)
+      let commands = random.commands()
+      var outcomes: [SimulatedServer.Outcome] = []
+      for arguments in commands.arguments {
+        outcomes.append(simulated.execute(arguments, by: client))
+      }
+      let replies = try await links[client].ask(commands).get()
+      #expect(replies == outcomes.map(\.reply), "seed \(seed)")
+      for (index, link) in links.enumerated() {
+        let expected = outcomes.flatMap { $0.pushes[index] ?? [] }
+        let pushes = await link.drain()
+        #expect(pushes == expected, "seed \(seed), client \(index)")
+        guard pushes == expected else { return }
+      }
+    }
+  }
+}
+
+extension SplitMix64 {
+  /// Commands about one of three keys, as the tier sends them.
+  fileprivate mutating func commands() -> RESPCommands {
+    let key = [UInt8(ascii: "a") + UInt8(below(3))]
+    let record = SharedRecord.tombstone(version: UInt64(below(3) + 1), under: key)
+    switch below(12) {
+    case 0: return SharedRead(key).command
+    case 1: return SharedRead(key).versionCommand
+    case 2: return ["DEL", .bytes(key)]
+    case 3: return below(4) == 0 ? ["FLUSHALL"] : ["SET", .bytes(key), "short"]
+    case 4, 5: return SharedWrite(record, under: key, if: .absent, for: nil).commands
+    case 6...8:
+      let condition = SharedWrite.Condition.version(UInt64(below(3) + 1))
+      return SharedWrite(record, under: key, if: condition, for: nil).commands
+    default: return SharedWrite(record, under: key, if: .always, for: nil).commands
+    }
+  }
+}
+
+extension RESPCommands {
+  /// The arguments of each command.
+  fileprivate var arguments: [[[UInt8]]] {
+    Decoded(bytes).values.map { value in
+      guard case .array(let parts) = value else { return [] }
+      return parts.map { if case .string(let bytes) = $0 { bytes } else { [] } }
+    }
+  }
+}
