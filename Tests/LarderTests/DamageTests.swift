@@ -108,7 +108,7 @@ import Testing
   @Test(
     "An intact record of a later format is refused, and kept by validate.",
     arguments: [
-      (offset: 0, value: UInt8(2)), (1, 0b1000), (1, 0x20), (1, 0x40), (3, 0b1000), (3, 0x80),
+      (offset: 0, value: UInt8(2)), (1, 0b1000), (1, 0x40), (3, 0b1000), (3, 0x80),
     ])
   func laterFormat(offset: Int, value: UInt8) throws {
     let fixture = try Fixture(.memory)
