@@ -20,11 +20,15 @@ import Testing
     _ client: ScriptedClient, upTo limit: Int = 10, atOnce: Int = 1, _ policy: LoadPolicy? = nil,
     more: @escaping @Sendable (Page<Numbers>) -> [URL?]
   ) throws -> Feed {
-    Feed(
+    var options = Store.Options()
+    // An entry of ten seconds must not expire while the machine is busy.
+    options.clock = ManualClock()
+    return Feed(
       .pages(
         of: Numbers.self, upTo: limit, atOnce: atOnce,
         at: { web("https://numbers.example.org/\($0)?page=1") }, more: more, { $0.payload.items }),
-      client: client, cache: try Store.inMemory().cache("numbers", of: [Int].self), key: { $0 },
+      client: client, cache: try Store.inMemory(options: options).cache("numbers", of: [Int].self),
+      key: { $0 },
       policy: policy ?? LoadPolicy(.cacheThenRemote))
   }
 
