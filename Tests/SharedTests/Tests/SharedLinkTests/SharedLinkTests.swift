@@ -48,7 +48,7 @@ final class LinkLog: Sendable {
 @Suite(
   .enabled(
     if: RedisServer.program != nil,
-    "redis-server is not installed; `make shared-test` installs it"),
+    "redis-server is not installed; `make network-test` installs it"),
   .timeLimit(.minutes(5)))
 struct SharedLinkTests {
   @Test("Many tasks get their own replies over one connection, and pushes arrive.")
