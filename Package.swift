@@ -185,7 +185,7 @@ let package = Package(
       ]),
     .testTarget(
       name: "LarderSharedTests",
-      dependencies: ["LarderShared", "Larder", "LarderTesting", "LarderTestSupport"]),
+      dependencies: ["LarderShared", "Larder", "LarderTestSupport"]),
     .testTarget(
       name: "DirectCodingGeneratorTests",
       dependencies: [

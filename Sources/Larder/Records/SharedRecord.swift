@@ -1,8 +1,8 @@
 /// A record as a shared tier has it, under a key of the tier: a value, or a tombstone.
 ///
-/// It is a record whose version takes the place of the commit sequence. The date, the lifetime, the
-/// validator, the tags and the payload are those of the record in a store, to the last bit. It has
-/// neither a shared version nor an original sequence, which say something about one store alone.
+/// Its version takes the place of the commit sequence. The date, the lifetime, the validator, the
+/// tags and the payload are the same bytes as in a store. The shared version and the original
+/// sequence are left out, because they belong to one store.
 package struct SharedRecord: Sendable {
   package static var versionOffset: Int { Record.stamp.offset }
 
@@ -40,7 +40,7 @@ extension SharedRecord {
 
   /// Makes the shared record of a record of a store, which is `bytes`.
   ///
-  /// - Throws: ``RecordFault`` if `bytes` are not those of the record.
+  /// - Throws: ``RecordFault`` if the record was not read from `bytes`.
   /// - Complexity: One copy, and one checksum.
   package init(
     _ record: Record, in bytes: RawSpan, version: UInt64, under key: [UInt8]
@@ -75,7 +75,7 @@ extension SharedRecord {
   /// Appends the record as a store has it, with its version as the shared version; the commit
   /// fills in its stamp.
   ///
-  /// - Returns: The size of the payload; nil for a tombstone, of which nothing is appended.
+  /// - Returns: The size of the payload; nil for a tombstone, and then nothing is appended.
   package func append(to buffer: inout ByteBuffer) -> Int? {
     guard let record else { return nil }
     let start = buffer.count

@@ -45,7 +45,7 @@ package struct SharedKeys: Sendable, Hashable {
     return key
   }
 
-  /// The key of the entry that a server's key belongs to; nil if it is none of this cache.
+  /// The entry's key within a server's key; nil if that is not a key of this cache.
   package func userKey(of key: [UInt8]) -> [UInt8]? {
     guard key.starts(with: prefix) else { return nil }
     var userKey: [UInt8] = []

@@ -5,7 +5,7 @@
 /// numbers, and an event of an earlier connection has no effect.
 ///
 ///     connecting   A connection is being made.
-///     greeting     The server is told who asks, and that it is to push what becomes invalid.
+///     greeting     The link logs in, and asks the server to push which keys become invalid.
 ///     up           Commands are sent, and renewals. Replies come in the order of the commands,
 ///                  pushes between them.
 ///     waiting      The last connection was lost or could not be made. The next one is made after a
@@ -16,9 +16,9 @@
 /// In each state but *up*, a command fails at once: the link is the circuit breaker, too.
 ///
 /// The *lease* is the time up to which copies may be believed that were read over the connection. A
-/// renewal is a `DEL` of a key that is never set. A server that was cut off from its replicas, or
-/// became a replica itself, refuses that, while it goes on to answer reads. The lease counts from
-/// the sending of the renewal. It ends with the connection.
+/// renewal is a `DEL` of a key that is never set, which a server counts as a write. A primary that
+/// has too few replicas (`min-replicas-to-write`), or has become a replica itself, refuses writes
+/// while it still answers reads. The lease counts from the sending of the renewal. It ends with the connection.
 package struct LinkMachine: Sendable {
   package enum State: Sendable, Hashable {
     case connecting
@@ -39,7 +39,7 @@ package struct LinkMachine: Sendable {
     case ended(Int, SharedFailure)
     /// Commands are to be sent, at least one. Their number is new.
     case asked(id: Int, RESPCommands)
-    /// Nobody waits for the answer any more.
+    /// The caller no longer waits for the answer.
     case left(id: Int)
     /// ``LinkMachine/nextTime`` has come.
     case timeHasCome
@@ -76,8 +76,8 @@ package struct LinkMachine: Sendable {
     case hello
     case tracking
     case renewal
-    /// A command and the number of those that were asked for with it and follow. The id is nil if
-    /// the answer was a failure, or nobody waits for it.
+    /// A command, and how many more of its question follow. The id is nil once the answer was a
+    /// failure, or the caller has left.
     case command(Int?, others: Int)
   }
 
@@ -229,7 +229,7 @@ extension LinkMachine {
     change(to: .closed)
   }
 
-  /// Ends the connection, and answers the commands whose replies will not come.
+  /// Ends the connection, and fails the commands that still wait for a reply.
   private mutating func disconnect(_ failure: SharedFailure) {
     switch state {
     case .connecting, .greeting, .up: effects.append(.disconnect(connection))
@@ -309,7 +309,7 @@ extension LinkMachine {
 
   private mutating func received(_ bytes: [UInt8], _ moment: Moment) {
     guard state != .connecting else { return }
-    // A part of a large reply is a sign of life, and single bytes are none.
+    // A large piece shows that the server is sending a long reply; a few bytes do not.
     if bytes.count >= Self.signOfLife { silentSince = moment.now }
     let number = connection
     var values: [RESPValue] = []

@@ -4,11 +4,7 @@ import LarderTestSupport
 import Testing
 
 /// Reads and writes of records on a real server.
-@Suite(
-  .enabled(
-    if: RedisServer.program != nil,
-    "redis-server is not installed; `make shared-test` installs it"),
-  .timeLimit(.minutes(5)))
+@Suite(.withRedisServer, .timeLimit(.minutes(5)))
 struct RequestTests {
   private static let key = Array("ld1:n:c:k".utf8)
 

@@ -1,6 +1,7 @@
 import Foundation
 import LarderShared
 import LarderTestSupport
+import Testing
 
 /// A Redis or Valkey server of a test's own, on a socket in a temporary directory.
 final class RedisServer {
@@ -51,5 +52,14 @@ final class RedisServer {
   /// Stops the server's process, or lets it continue.
   func setStopped(_ isStopped: Bool) {
     _ = Foundation.kill(process.id, isStopped ? SIGSTOP : SIGCONT)
+  }
+}
+
+extension Trait where Self == ConditionTrait {
+  /// Skips tests where there is no server to start.
+  static var withRedisServer: Self {
+    .enabled(
+      if: RedisServer.program != nil,
+      "redis-server is not installed; `make shared-test` installs it")
   }
 }

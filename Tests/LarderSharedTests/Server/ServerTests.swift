@@ -3,11 +3,7 @@ import LarderTestSupport
 import Testing
 
 /// A link to a real server, which is stopped, killed and set up wrongly.
-@Suite(
-  .enabled(
-    if: RedisServer.program != nil,
-    "redis-server is not installed; `make shared-test` installs it"),
-  .timeLimit(.minutes(5)))
+@Suite(.withRedisServer, .timeLimit(.minutes(5)))
 struct ServerTests {
   private static func string(_ text: String) -> RESPValue { .string(Array(text.utf8)) }
 
@@ -28,7 +24,7 @@ struct ServerTests {
   @Test("Values of all sizes arrive, for 16 tasks at once.")
   func sizes() async throws {
     let server = try RedisServer()
-    let link = SocketLink(server.path) { $0.deadline = .seconds(60) }
+    let link = SocketLink(server.path)
     defer { link.close() }
     await link.waitUntilUp()
     await withTaskGroup { group in
@@ -49,7 +45,10 @@ struct ServerTests {
   @Test("A lease is renewed, and ends with a server that is stopped; the link comes up again.")
   func stopped() async throws {
     let server = try RedisServer()
-    let link = SocketLink(server.path) { $0.renewal = .milliseconds(20) }
+    let link = SocketLink(server.path) { options in
+      options.renewal = .milliseconds(20)
+      options.longestSilence = .milliseconds(500)
+    }
     defer { link.close() }
     for _ in 0..<3 { await link.waitUntilUp() }
     server.setStopped(true)

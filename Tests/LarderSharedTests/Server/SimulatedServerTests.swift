@@ -4,18 +4,14 @@ import LarderTestSupport
 import Testing
 
 /// The simulated server beside a real one.
-@Suite(
-  .enabled(
-    if: RedisServer.program != nil,
-    "redis-server is not installed; `make shared-test` installs it"),
-  .timeLimit(.minutes(5)))
+@Suite(.withRedisServer, .timeLimit(.minutes(5)))
 struct SimulatedServerTests {
   @Test("A simulated server answers each command, and tells each client of changes, as a real one.")
   func agree() async throws {
     let seed = testSeed()
     var random = SplitMix64(seed: seed)
     let server = try RedisServer()
-    let links = (0..<3).map { _ in SocketLink(server.path) { $0.deadline = .seconds(60) } }
+    let links = (0..<3).map { _ in SocketLink(server.path) }
     defer { for link in links { link.close() } }
     for link in links { await link.waitUntilUp() }
     var simulated = SimulatedServer(clients: links.indices)
