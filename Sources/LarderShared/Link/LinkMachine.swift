@@ -18,7 +18,8 @@
 /// The *lease* is the time up to which copies may be believed that were read over the connection. A
 /// renewal is a `DEL` of a key that is never set, which a server counts as a write. A primary that
 /// has too few replicas (`min-replicas-to-write`), or has become a replica itself, refuses writes
-/// while it still answers reads. The lease counts from the sending of the renewal. It ends with the connection.
+/// while it still answers reads. The lease counts from the sending of the renewal. It ends with the
+/// connection.
 package struct LinkMachine: Sendable {
   package enum State: Sendable, Hashable {
     case connecting
