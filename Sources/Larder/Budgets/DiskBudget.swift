@@ -20,6 +20,8 @@ final class DiskBudget: Sendable {
   private let hasEnded = Atomic<Bool>(false)
   private let totals: Mutex<DiskStatistics>
   /// The bytes of files for each byte of entries after the last compaction; 0 before the first.
+  ///
+  /// Without the files that only cursors keep: evicting entries does not make those smaller.
   let overhead = Mutex(0.0)
   private let work = DispatchGroup()
   private let queue = DispatchQueue(label: "larder.disk-budget", qos: .utility)
@@ -136,7 +138,10 @@ extension Store {
       guard try compactFiles(while: { _ in !budget.isEnding }) else { return false }
       let (before, left) = (files, context.budgets.bytesOfStore)
       files = try measure(budget)
-      budget.overhead.withLock { $0 = left > 0 ? Double(files) / Double(left) : 0 }
+      let needed = max(0, files - (try context.engine.bytesHeldByCursors()))
+      budget.overhead.withLock { $0 = left > 0 ? Double(needed) / Double(left) : 0 }
+      // The rest is deleted after its cursors are closed.
+      if files > budget.start, needed <= budget.start { return false }
       // What is left cannot be evicted.
       if isEvicting, files >= before { return false }
     }

@@ -66,6 +66,11 @@ package protocol StorageEngine: AnyObject, Sendable {
   /// The size of the files, without the reserve; 0 for an engine without files.
   func storedBytes() throws(StoreError) -> Int
 
+  /// The size of the files that are there for open cursors alone; 0 for an engine without files.
+  ///
+  /// They are deleted some time after those cursors are closed. Evicting entries does not free them.
+  func bytesHeldByCursors() throws(StoreError) -> Int
+
   /// Rewrites the files that hold `range`, without deleted and overwritten entries.
   func compact(_ range: EngineRange) throws(StoreError)
 
@@ -167,6 +172,8 @@ extension StorageEngine {
   package var isUp: Bool { true }
 
   package func storedBytes() throws(StoreError) -> Int { 0 }
+
+  package func bytesHeldByCursors() throws(StoreError) -> Int { 0 }
 
   package func getHead(
     _ key: RawSpan, into buffer: inout ValueBuffer

@@ -137,6 +137,32 @@ import Testing
     try store.close()
   }
 
+  @Test("No entry is evicted for the files that only a cursor keeps.", arguments: [400, 20_000])
+  func cursor(bytes: Int) async throws {
+    var (store, cache) = try open { $0.diskBudget = nil }
+    let count = 2 * Self.budget / bytes
+    for number in 0..<count { try cache.save(Self.value(number, bytes), for: number) }
+    try store.close()
+    (store, cache) = try open()
+    var cursor = Optional(try cache.entries())
+    for number in count..<(2 * count) { try cache.save(Self.value(number, bytes), for: number) }
+    try await store.waitUntilIdle()
+    #expect(try store.engine.storedBytes() > 2 * Self.budget)
+    #expect(store.statistics.disk.evictions > 0)
+    let left = try cache.count()
+    #expect(left * bytes > Self.budget / 2 && left * bytes < Self.budget)
+    // The files are there for the cursor: it reads what was evicted since.
+    var read = 0
+    while try cursor?.next() != nil { read += 1 }
+    #expect(read == count)
+    // Once it is gone, the next work deletes them.
+    cursor = nil
+    for number in 0..<count { try cache.save(Self.value(number, bytes), for: number) }
+    try await store.waitUntilIdle()
+    try await expectFilesInBudget(of: store)
+    try store.close()
+  }
+
   @Test("Entries that cannot be evicted do not keep a thread at work.")
   func stuck() async throws {
     var (store, cache) = try open { $0.diskBudget = nil }

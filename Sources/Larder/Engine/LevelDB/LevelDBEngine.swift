@@ -227,6 +227,22 @@ package final class LevelDBEngine: StorageEngine {
     return sum
   }
 
+  package func bytesHeldByCursors() throws(StoreError) -> Int {
+    let condemned = collection.withLock { Set($0.condemned.map(\.segment)) }
+    var (segments, tables) = (0, 0)
+    for name in try options.files.names(in: path) {
+      switch DataFile(name) {
+      case .table:
+        tables += try options.files.byteCount(of: "\(path)/\(name)") ?? 0
+      case .segment(let number) where condemned.contains(number):
+        segments += try options.files.byteCount(of: "\(path)/\(name)") ?? 0
+      default: break
+      }
+    }
+    let current = Int(clamping: try approximateBytes(in: EngineRange()))
+    return segments + max(0, tables - current)
+  }
+
   package func compact(_ range: EngineRange) throws(StoreError) {
     try enter()
     defer { leave() }
