@@ -185,7 +185,7 @@ let package = Package(
       ]),
     .testTarget(
       name: "LarderSharedTests",
-      dependencies: ["LarderShared", "Larder", "LarderTestSupport"]),
+      dependencies: ["LarderShared", "Larder", "LarderTesting", "LarderTestSupport"]),
     .testTarget(
       name: "DirectCodingGeneratorTests",
       dependencies: [

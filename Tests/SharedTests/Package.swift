@@ -20,7 +20,7 @@ let package = Package(
         .product(name: "NIOTLS", package: "swift-nio"),
         .product(name: "NIOSSL", package: "swift-nio-ssl"),
       ],
-      exclude: ["Keys", "Requests"]),
+      exclude: ["Keys", "Requests", "Tier"]),
     .target(name: "CTestSupport"),
     .target(name: "LarderTestSupport", dependencies: ["CTestSupport"]),
     .testTarget(

@@ -70,6 +70,8 @@ final class CacheCore<Value: Sendable>: OpenCache {
   /// The decoded values in memory; nil if the cache keeps none.
   let memory: CacheMemory?
   let loads: Loads<Value>
+  /// The tier that other machines share; nil, if the cache is this machine's alone.
+  let tierState = Mutex<(any RecordTier)?>(nil)
 
   init(
     _ name: String, _ settings: CacheSettings, schema: Schema<Value>, coder: Coder<Value>,

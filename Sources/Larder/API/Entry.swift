@@ -45,7 +45,7 @@ extension Entry {
 /// Where a value came from.
 public struct Origin: Sendable, Hashable {
   private enum Place {
-    case memory, disk, loaded
+    case memory, disk, shared, loaded
   }
 
   private let place: Place
@@ -54,12 +54,14 @@ public struct Origin: Sendable, Hashable {
   public static let memory = Origin(place: .memory)
   /// From the store's directory.
   public static let disk = Origin(place: .disk)
+  /// From the tier that several machines share.
+  package static let shared = Origin(place: .shared)
   /// From the closure that loads the values of a cache.
   public static let loaded = Origin(place: .loaded)
 }
 
 extension Origin: CustomStringConvertible {
-  /// The name of the place: `memory`, `disk`, `loaded`.
+  /// The name of the place: `memory`, `disk`, `shared`, `loaded`.
   public var description: String { "\(place)" }
 }
 

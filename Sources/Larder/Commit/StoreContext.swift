@@ -24,6 +24,7 @@ final class StoreContext: Sendable {
   /// The scan for notes that has begun.
   private let noteScan = Mutex<NoteScan?>(nil)
   let loads = LoadRegister()
+  let sharedCaches = SharedCaches()
   let activity = Activity()
   /// The decoded values in memory; nil for a store in memory, whose entries are there anyway.
   let memory: StoreMemory?
@@ -184,6 +185,7 @@ extension StoreContext {
     _ write: inout WriteBatch, _ durability: Durability? = nil, at now: Date? = nil
   ) throws(StoreError) -> Commit {
     guard !write.isEmpty else { return Commit(sequence: 0) }
+    try sharedCaches.check(write)
     let isSynced = (durability ?? self.durability) == .powerLoss
     let byteCount = write.bytes.count
     let commit = try counts.measureCommit(synced: isSynced) { () throws(StoreError) in

@@ -7,7 +7,7 @@ public struct Version: Sendable, Hashable {
 
   init(_ record: Record) { sequence = record.originalSequence }
 
-  private init(sequence: UInt64) { self.sequence = sequence }
+  init(sequence: UInt64) { self.sequence = sequence }
 
   /// The version of an entry that no store has: commit sequences begin at 1.
   static var unsaved: Version { Version(sequence: 0) }

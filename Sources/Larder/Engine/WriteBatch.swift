@@ -82,6 +82,9 @@ package struct WriteBatch: ~Copyable {
   /// Whether a ``CommitParticipant`` must admit it, because it makes room.
   package var isAlwaysAdmitted = false
 
+  /// Whether it agrees with the shared tier of a cache, whose records no other batch may change.
+  package var isOfTier = false
+
   /// The value of ``StorageEngine/writeCount`` before the caller read the state that its conditions
   /// describe.
   ///
@@ -115,6 +118,7 @@ package struct WriteBatch: ~Copyable {
     isClearing = false
     mayUseReserve = false
     isAlwaysAdmitted = false
+    isOfTier = false
     writeCountBeforeReading = nil
     if !requirements.isEmpty { requirements.removeAll(keepingCapacity: true) }
   }

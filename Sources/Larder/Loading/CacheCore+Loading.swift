@@ -46,6 +46,8 @@ struct LoadFound<Value: Sendable>: Sendable {
   var refusal: StoreError?
   /// Why the disk could not be read.
   var failure: StoreError?
+  /// What is known of the entry besides, if the cache is shared.
+  var sharing: LoadSharing?
 }
 
 /// A key of a flight: what was there before, and the last reply.
@@ -67,13 +69,20 @@ struct LoadPart<Value: Sendable>: Sendable {
 enum LoadSaving: Sendable {
   /// On disk.
   case done
+  /// On disk, and in the shared tier, whose other machines read it.
+  case shared
   /// Not to be saved.
   case unwanted
   /// A change of the key during the load has won.
   case overtaken
   case failed(StoreError)
 
-  var isDone: Bool { if case .done = self { true } else { false } }
+  var isDone: Bool {
+    switch self {
+    case .done, .shared: true
+    case .unwanted, .overtaken, .failed: false
+    }
+  }
 }
 
 extension CacheCore {
@@ -94,7 +103,7 @@ extension CacheCore {
       if isReporting { report(.read(outcome), of: key) }
     }
     do throws(StoreError) {
-      let reading = memory?.beginReading(key)
+      let reading = isShared ? nil : memory?.beginReading(key)
       var buffer = ValueBuffer(from: spareBuffer)
       guard let record = try record(under: key, into: &buffer) else {
         outcome = .missing
@@ -113,6 +122,11 @@ extension CacheCore {
           if freshness == .fresh {
             keep(entry.value, of: record, in: bytes, under: key, reading)
             slide(record, under: keyBytes, readAt: now)
+          }
+          if isShared {
+            found.sharing = LoadSharing(
+              version: record.sharedVersion, validUntil: validUntil(of: record),
+              weight: weight(of: record, in: bytes, under: key))
           }
         }
       }
@@ -147,6 +161,7 @@ extension CacheCore {
 
   private func trySave(_ parts: [LoadPart<Value>], by store: Store) -> [LoadSaving] {
     var write = WriteBatch()
+    write.isOfTier = isShared
     var outcomes: [LoadSaving] = []
     /// The requirement of each part; nil if it has no rows.
     var requirements: [Int?] = []
@@ -176,7 +191,7 @@ extension CacheCore {
   /// Adds the rows of a reply to a write.
   ///
   /// - Returns: The requirement of the rows; nil if the entry was changed since.
-  private func add(
+  func add(
     _ part: LoadPart<Value>, by store: Store, to write: inout WriteBatch
   ) throws(StoreError) -> Int? {
     let now = clock.now()
@@ -218,7 +233,7 @@ extension CacheCore {
     }
   }
 
-  private func count(_ part: LoadPart<Value>) {
+  func count(_ part: LoadPart<Value>) {
     switch part.reply?.content {
     case .value?: counts.saves.add()
     case .absent?: if part.found.hasRecord { counts.removals.add() }

@@ -239,7 +239,9 @@ extension LoadMachine {
     flights[place.flight]?.members[place.member].waiters.insert(waiter)
     flights[place.flight]?.waiterCount += 1
     // While a new value is saved, other reads may return it, so the entry is no longer returned.
-    if phase != .saving, let entry = entry(for: waiter, moment, isLoading: true) {
+    // And it may be long ago that a shared tier had what the flight has found.
+    let isShared = flights[place.flight]?.members[place.member].part.found.sharing != nil
+    if phase != .saving, !isShared, let entry = entry(for: waiter, moment, isLoading: true) {
       flights[place.flight]?.isBackground = true
       return answer(waiter, entry)
     }

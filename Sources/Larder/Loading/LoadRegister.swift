@@ -51,6 +51,9 @@ fileprivate struct RegisteredLoad {
   var tags: Set<[UInt8]> = []
   /// Whether an earlier load of the key was saved since.
   var isBehindSave = false
+  /// Whether another machine has changed the key since.
+  var isChangedElsewhere = false
+  var isRemembered = false
   /// Nil if the key is remembered as absent.
   weak var owner: (any LoadOwner)?
 }
@@ -100,7 +103,8 @@ extension LoadRegister {
       state.caches[key.cacheID]?.change(key.bytes, ticket) { registration in
         swap(&tags, &registration.tags)
         registration.owner = nil
-        if registration.isBehindSave { ticket.revoke() }
+        registration.isRemembered = true
+        if registration.isBehindSave || registration.isChangedElsewhere { ticket.revoke() }
       }
       state.forget(tags, of: ticket)
     }
@@ -194,6 +198,16 @@ fileprivate struct RegisteredKeys {
     for registration in keys[key] ?? [] { registration.ticket.revoke() }
   }
 
+  /// Ends the memory of a key, or of all keys, as absent, and prevents those that begin later.
+  mutating func changedElsewhere(_ key: [UInt8]?) {
+    for key in key.map({ [$0] }) ?? Array(keys.keys) {
+      for place in keys[key]?.indices ?? 0..<0 {
+        keys[key]?[place].isChangedElsewhere = true
+        if keys[key]?[place].isRemembered == true { keys[key]?[place].ticket.revoke() }
+      }
+    }
+  }
+
   mutating func revokeAll() {
     for registration in keys.values.joined() { registration.ticket.revoke() }
     (ordered, added) = ([], [])
@@ -262,6 +276,15 @@ extension LoadRegister {
         }
       }
     }
+  }
+
+  /// Notes that another machine has changed a key; nil for all keys of a cache.
+  ///
+  /// A load that is under way may be saved, because the tier decides about that. But the key is not
+  /// remembered as absent.
+  func changedElsewhere(_ key: RecordKey?, ofCache id: UInt64) {
+    guard !isEmpty else { return }
+    state.withLock { $0.caches[id]?.changedElsewhere(key?.bytes) }
   }
 
   /// Notes that the keys of a range are about to be removed, or were removed.

@@ -172,6 +172,8 @@ public struct LoadedEntry<Value: Sendable>: Sendable {
   public let validator: Validator?
   /// The tags of the entry, or of the reply.
   public let tags: [String]
+  /// Whether the shared tier of the cache is known to have had the value a lease ago at most.
+  package var isConfirmed = false
 }
 
 extension LoadedEntry {
@@ -202,7 +204,7 @@ extension LoadedEntry {
     LoadedEntry(
       value: value, origin: origin, savedAt: savedAt, age: age, isStale: isStale ?? self.isStale,
       isRefreshing: isRefreshing ?? self.isRefreshing, isSaved: isSaved, saveFailure: saveFailure,
-      loadFailure: loadFailure, validator: validator, tags: tags)
+      loadFailure: loadFailure, validator: validator, tags: tags, isConfirmed: isConfirmed)
   }
 
   /// A value that was loaded, or confirmed by a load.
@@ -216,5 +218,6 @@ extension LoadedEntry {
       value: value, origin: origin, savedAt: nil, age: .zero, isStale: false, isRefreshing: false,
       isSaved: saving.isDone, saveFailure: failure, loadFailure: nil, validator: validator,
       tags: tags)
+    if case .shared = saving { isConfirmed = true }
   }
 }

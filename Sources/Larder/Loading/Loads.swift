@@ -53,10 +53,14 @@ extension Loads {
   }
 
   private func moment() -> Machine.Moment {
-    let date = clock.now()
+    let (date, now) = (clock.now(), clock.uptime())
     return Machine.Moment(
-      date: date, now: clock.uptime(), isChanged: \.isRevoked,
-      judge: { [self] part, loading in judge(part.found, loading, at: date) })
+      date: date, now: now, isChanged: \.isRevoked,
+      judge: { [self] part, loading in
+        let found = judge(part.found, loading, at: date)
+        guard let sharing = part.found.sharing else { return found }
+        return sharing.judge(found, at: now)
+      })
   }
 
   /// Changes the state, and then does what that has led to.
@@ -96,7 +100,7 @@ extension Loads {
       case .end(let flight): end(flight, in: &state)
       case .answer(let waiter, let part, let answer):
         if case .entry(_, .some) = answer, !isFailure { cacheCounts.loads.throttled.add() }
-        resume(waiter, with: answer, part, in: &state, at: moment.date)
+        resume(waiter, with: answer, part, in: &state, at: moment)
       case .askAgain(let waiter): askAgain(waiter, in: &state, moment)
       case .forget(let key, let ticket): register.remove(key, ticket)
       case .news(let key, let news):
@@ -156,10 +160,10 @@ extension Loads {
 
   private func resume(
     _ id: Int, with answer: Machine.Answer, _ part: LoadPart<Value>?, in state: inout State,
-    at date: Date
+    at moment: Machine.Moment
   ) {
     guard let waiter = state.machine.waiters[id] else { return }
-    let outcome = outcome(of: answer, part, waiter.call.loading, at: date)
+    let outcome = outcome(of: answer, part, waiter.call.loading, at: moment)
     if let link = waiter.link { link.from.unlink(from: link.to) }
     guard let continuation = waiter.continuation else {
       state.machine.waiters[id]?.outcome = outcome
@@ -174,19 +178,21 @@ extension Loads {
 
 extension Loads {
   private func outcome(
-    of answer: Machine.Answer, _ part: LoadPart<Value>?, _ loading: Loading, at date: Date
+    of answer: Machine.Answer, _ part: LoadPart<Value>?, _ loading: Loading,
+    at moment: Machine.Moment
   ) -> Machine.Outcome {
     switch answer {
     case .failure(let error): return .failure(error)
     case .absent: return .success(nil)
     case .entry(let isRefreshing, let failure):
       guard let entry = part?.found.entry else { return .success(nil) }
-      let isStale = freshness(of: entry, loading, at: date) != .fresh
+      let isStale = freshness(of: entry, loading, at: moment.date) != .fresh
       if isStale { cacheCounts.loads.staleServed.add() }
-      return .success(
-        LoadedEntry(
-          entry, age: Duration(from: entry.savedAt, to: date), isStale: isStale,
-          isRefreshing: isRefreshing, loadFailure: failure))
+      var loaded = LoadedEntry(
+        entry, age: Duration(from: entry.savedAt, to: moment.date), isStale: isStale,
+        isRefreshing: isRefreshing, loadFailure: failure)
+      loaded.isConfirmed = !isStale && part?.found.sharing?.isConfirmed(at: moment.now) == true
+      return .success(loaded)
     case .loaded(let saving):
       switch part?.reply?.content {
       case .value(let value, _, let validator, let tags)?:
@@ -439,12 +445,18 @@ extension Loads {
 
   private func fly(_ flight: Machine.Flight, isOpen: Bool) async {
     let (core, store) = (flight.call.core, flight.call.store)
-    let found = flight.members.map { isOpen ? core.find($0.part) : LoadFound(failure: .closed) }
+    let tier = core.tier
+    var found = flight.members.map { isOpen ? core.find($0.part) : LoadFound(failure: .closed) }
+    if let tier { found = await core.ask(tier, flight.members.map(\.part), found) }
     handle(.found(flight: flight.id, found))
     while let next = await next(of: flight.id) {
       if next.phase == .saving {
         let parts = next.loaded.map { next.members[$0].part }
-        handle(.saved(flight: next.id, core.save(parts, by: store)))
+        let outcomes =
+          if let tier { await core.save(parts, by: store, in: tier) } else {
+            core.save(parts, by: store)
+          }
+        handle(.saved(flight: next.id, outcomes))
       } else {
         await withTaskExecutorPreference(globalConcurrentExecutor) { await load(next) }
       }

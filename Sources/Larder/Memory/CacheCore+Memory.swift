@@ -56,7 +56,7 @@ extension CacheCore {
   /// The date up to which an entry is returned from memory, in seconds since the reference date.
   ///
   /// In a sliding cache, that is the date from which on a read restarts its lifetime.
-  private func validUntil(of record: Record) -> Double {
+  func validUntil(of record: Record) -> Double {
     let fresh = lifetime.own(of: record).map { $0.lifetime.fresh } ?? lifetime.fresh
     let end = fresh.end(from: record.savedAt)?.timeIntervalSinceReferenceDate ?? .infinity
     guard slides != nil else { return end }
@@ -64,7 +64,7 @@ extension CacheCore {
   }
 
   /// Roughly the bytes that an entry takes in memory.
-  private func weight(of record: Record, in bytes: RawSpan, under key: RecordKey) -> Int {
+  func weight(of record: Record, in bytes: RawSpan, under key: RecordKey) -> Int {
     let count = record.encodedBytes(in: bytes)
     // Bytes as they are take a quarter more than their number.
     let payload = coder.format == .bytes ? count + count / 4 : count * MemoryWeight.perPayloadByte

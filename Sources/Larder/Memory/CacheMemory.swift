@@ -92,6 +92,11 @@ extension CacheMemory {
     store.beginReading(hash: hash, tagEpoch: invalidatedTags.epoch)
   }
 
+  /// Removes the value of a key that was changed on another machine.
+  func changedElsewhere(_ key: RecordKey) {
+    key.withUserKey { store.changedElsewhere(store.key($0, in: key.cacheID)) }
+  }
+
   /// Begins a read for callers that did not look into memory.
   func beginReading(_ key: RecordKey) -> StoreMemory.Reading? {
     key.withUserKey { beginReading(hash: store.key($0, in: key.cacheID).hash) }

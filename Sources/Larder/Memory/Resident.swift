@@ -7,9 +7,11 @@ package class Resident {
   let validUntil: Double
   /// The epoch of invalidated tags in which a tagged entry was read; nil for one without tags.
   let tagEpoch: UInt64?
+  /// While it runs, the value is what a shared tier has; nil if the tier was not asked.
+  let lease: Lease?
 
-  init(validUntil: Double, tagEpoch: UInt64?) {
-    (self.validUntil, self.tagEpoch) = (validUntil, tagEpoch)
+  init(validUntil: Double, tagEpoch: UInt64?, lease: Lease? = nil) {
+    (self.validUntil, self.tagEpoch, self.lease) = (validUntil, tagEpoch, lease)
   }
 
   /// An object that is always valid, to measure and test the policy.
@@ -40,6 +42,13 @@ final class ResidentEntry<Value: Sendable>: Resident, @unchecked Sendable {
     self.ownLifetime = ownLifetime
     self.value = value
     super.init(validUntil: validUntil, tagEpoch: tagEpoch)
+  }
+
+  /// The entry of a shared cache, which has no tags.
+  init(_ entry: Entry<Value>, validUntil: Double, lease: Lease) {
+    (savedAt, version, validator) = (entry.savedAt, entry.version, entry.validator)
+    (tags, ownLifetime, value) = ([], entry.ownLifetime, entry.value)
+    super.init(validUntil: validUntil, tagEpoch: nil, lease: lease)
   }
 }
 

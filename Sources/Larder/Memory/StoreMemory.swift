@@ -96,6 +96,11 @@ extension StoreMemory {
     fileprivate let stripe: UInt64
     /// The epoch of invalidated tags.
     let tagEpoch: UInt64
+
+    /// The state after one more write of the key, and of no other key that shares its counter.
+    var afterOneWrite: Reading {
+      Reading(hash: hash, stripe: stripe + oneWrite, tagEpoch: tagEpoch)
+    }
   }
 
   private static let oneWriter: UInt64 = 1 << 32
@@ -124,6 +129,12 @@ extension StoreMemory {
     }
   }
 
+  /// Removes the value of a key that was changed on another machine.
+  func changedElsewhere(_ key: MemoryKey) {
+    stripe(of: key.hash).pointee.wrappingAdd(Self.oneWrite, ordering: .acquiringAndReleasing)
+    remove(key)
+  }
+
   /// Notes that the records of a batch are about to be written.
   func willWrite(_ batch: borrowing WriteBatch) { forEachRecord(of: batch) { willWrite($0) } }
 
@@ -148,6 +159,10 @@ extension StoreMemory {
   private func willWrite(_ key: MemoryKey) {
     stripe(of: key.hash).pointee.wrappingAdd(
       Self.oneWriter + Self.oneWrite, ordering: .acquiringAndReleasing)
+    remove(key)
+  }
+
+  private func remove(_ key: MemoryKey) {
     shared?.remove(key)
     guard ownCount.load(ordering: .acquiring) > 0 else { return }
     own.withLock { $0[key.cacheID] }?.remove(key)

@@ -5,6 +5,8 @@
 /// sequence are left out, because they belong to one store.
 package struct SharedRecord: Sendable {
   package static var versionOffset: Int { Record.stamp.offset }
+  /// How long a tombstone stays: the longest load that it stops from bringing the value back.
+  package static let tombstoneStay = Duration.seconds(30)
 
   package let bytes: [UInt8]
   /// What the bytes say; nil for a tombstone, which says that the value was removed.
@@ -55,6 +57,22 @@ extension SharedRecord {
     shared[Record.Offset.moreFlags] &= ~Record.MoreFlag.hasOriginalSequence
     Self.seal(&shared, version: version, under: key)
     try self.init(shared, under: key)
+  }
+
+  /// Makes the shared record of the only row of a batch, a record that is about to be written.
+  init(only batch: borrowing WriteBatch, version: UInt64, under key: [UInt8]) {
+    let record = batch.bytes.withBytes { bytes -> SharedRecord? in
+      guard batch.rows.count == 1, batch.rows[0].kind == .put else { return nil }
+      let bytes = UnsafeRawBufferPointer(rebasing: bytes[batch.rows[0].value]).bytes
+      do throws(RecordFault) {
+        return try SharedRecord(
+          Record(intact: bytes, sequence: 0), in: bytes, version: version, under: key)
+      } catch {
+        return nil
+      }
+    }
+    guard let record else { preconditionFailure("a batch that is not one record") }
+    self = record
   }
 
   /// Makes the record that says that there is no value under a key.

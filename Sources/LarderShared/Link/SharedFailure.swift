@@ -8,6 +8,10 @@ package enum SharedFailure: Error, Sendable, Hashable {
   case refused(RESPError)
   /// The server cannot be used as it is set up; the text says what to change.
   case misconfigured(String)
+  /// The server has no memory for more.
+  case full
+  /// The record is larger than the tier allows.
+  case tooLarge(bytes: Int, limit: Int)
   /// The link was closed.
   case closed
 }
@@ -19,6 +23,9 @@ extension SharedFailure: CustomStringConvertible {
     case .outcomeUnknown(let why): "it is not known what became of the command: \(why)"
     case .refused(let error): "the server refuses: \(String(decoding: error.bytes, as: UTF8.self))"
     case .misconfigured(let what): "the server cannot be used as it is set up: \(what)"
+    case .full: "the server has no memory for more"
+    case .tooLarge(let bytes, let limit):
+      "the record has \(bytes) bytes; the tier's limit is \(limit)"
     case .closed: "the link is closed"
     }
   }

@@ -32,14 +32,17 @@
   /// A link to a server over a network: executes what its ``LinkMachine`` decides.
   ///
   /// Everything happens on one event loop. What tasks ask for meanwhile is sent together.
-  package final class SharedLink: Sendable {
+  package final class SharedLink: ServerLink {
+    fileprivate struct Caller {
+      let continuation: CheckedContinuation<Result<[RESPValue], SharedFailure>, Never>
+      let arrived: @Sendable () -> Void
+    }
+
     private struct Inbox {
       var events: [LinkMachine.Event] = []
       var callers: [Int: Caller] = [:]
       var lastID = 0
     }
-
-    fileprivate typealias Caller = CheckedContinuation<Result<[RESPValue], SharedFailure>, Never>
 
     private let loop: any EventLoop
     private let inbox = Mutex(Inbox())
@@ -51,28 +54,38 @@
     ///   - place: Where the server is.
     ///   - options: How the link talks to it.
     ///   - loop: The event loop of the link.
+    ///   - uptime: The clock by which leases end; it must not stop while the system sleeps.
     ///   - observer: Is given what happens but for answers and sending, on the loop, in its order.
     package init(
       to place: LinkPlace, _ options: LinkOptions, on loop: any EventLoop,
+      uptime: @escaping @Sendable () -> Duration,
       observer: @escaping @Sendable (LinkMachine.Effect) -> Void
     ) {
       self.loop = loop
       driver = NIOLoopBoundBox.makeBoxSendingValue(
-        LinkDriver(place, options, loop, observer), eventLoop: loop)
+        LinkDriver(place, options, loop, uptime, observer), eventLoop: loop)
       add(.opened)
     }
 
     /// Sends commands, at least one, and returns their replies.
     ///
     /// If the calling task is cancelled, the commands may have been sent all the same.
-    package func ask(_ commands: RESPCommands) async -> Result<[RESPValue], SharedFailure> {
+    ///
+    /// - Parameters:
+    ///   - commands: The commands.
+    ///   - arrived: Called on the loop when the last reply has arrived, in its order among what the
+    ///     observer is given.
+    /// - Returns: The replies, or why they did not come.
+    package func ask(
+      _ commands: RESPCommands, arrived: @escaping @Sendable () -> Void = {}
+    ) async -> Result<[RESPValue], SharedFailure> {
       let id = inbox.withLock { inbox in
         inbox.lastID += 1
         return inbox.lastID
       }
       return await withTaskCancellationHandler {
-        await withCheckedContinuation { caller in
-          add(.asked(id: id, commands), caller, id)
+        await withCheckedContinuation { continuation in
+          add(.asked(id: id, commands), Caller(continuation: continuation, arrived: arrived), id)
           // The handler may have run before there was anything to leave.
           if Task.isCancelled { add(.left(id: id)) }
         }
@@ -113,6 +126,7 @@
   private final class LinkDriver {
     private let place: LinkPlace
     private let loop: any EventLoop
+    private let uptime: @Sendable () -> Duration
     private let observer: @Sendable (LinkMachine.Effect) -> Void
     private let greetingDeadline: TimeAmount
     private var machine: LinkMachine
@@ -127,9 +141,11 @@
 
     init(
       _ place: LinkPlace, _ options: LinkOptions, _ loop: any EventLoop,
+      _ uptime: @escaping @Sendable () -> Duration,
       _ observer: @escaping @Sendable (LinkMachine.Effect) -> Void
     ) {
-      (self.place, self.loop, self.observer) = (place, loop, observer)
+      (self.place, self.loop) = (place, loop)
+      (self.uptime, self.observer) = (uptime, observer)
       greetingDeadline = TimeAmount(options.greetingDeadline)
       var options = options
       options.usesTLS = place.isSecure
@@ -157,15 +173,11 @@
       schedule()
     }
 
-    private static var now: Duration {
-      .nanoseconds(Int64(NIODeadline.now().uptimeNanoseconds))
-    }
-
     private func apply(_ event: LinkMachine.Event) {
-      let moment = LinkMachine.Moment(now: Self.now, chance: .random(in: 0...1))
+      let moment = LinkMachine.Moment(now: uptime(), chance: .random(in: 0...1))
       for effect in machine.handle(event, moment) { perform(effect) }
       if case .left(let id) = event {
-        callers.removeValue(forKey: id)?
+        callers.removeValue(forKey: id)?.continuation
           .resume(returning: .failure(.outcomeUnknown("its caller was cancelled")))
       }
     }
@@ -178,7 +190,10 @@
         channel?.close(promise: nil)
         channel = nil
         outgoing.clear()
-      case .answer(let id, let answer): callers.removeValue(forKey: id)?.resume(returning: answer)
+      case .answer(let id, let answer):
+        guard let caller = callers.removeValue(forKey: id) else { break }
+        if case .success = answer { caller.arrived() }
+        caller.continuation.resume(returning: answer)
       case .invalidated, .leased, .leaseEnded, .changed: observer(effect)
       }
     }
@@ -195,8 +210,8 @@
       }
       guard let next else { return }
       let bound = NIOLoopBound(self, eventLoop: loop)
-      let deadline = NIODeadline.uptimeNanoseconds(UInt64(max(.zero, next) / .nanoseconds(1)))
-      let scheduled = loop.scheduleTask(deadline: deadline) {
+      let delay = TimeAmount(max(.zero, next - uptime()))
+      let scheduled = loop.scheduleTask(in: delay) {
         bound.value.timer = nil
         bound.value.handle([.timeHasCome])
       }

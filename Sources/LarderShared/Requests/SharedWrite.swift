@@ -6,15 +6,6 @@ package import Larder
 /// second command reads the version: from then on it does, and a record whose version is read is
 /// what the server has.
 package struct SharedWrite: Sendable {
-  /// When a record is written.
-  package enum Condition: Sendable, Hashable {
-    case always
-    /// If there is nothing under the key.
-    case absent
-    /// If there is the record, or the tombstone, with this version.
-    case version(UInt64)
-  }
-
   /// What has become of a record.
   package enum Outcome: Sendable, Hashable {
     /// It was written, and the server still had it when the version was read.
@@ -32,7 +23,7 @@ package struct SharedWrite: Sendable {
 
   package let key: [UInt8]
   package let record: SharedRecord
-  package let condition: Condition
+  package let condition: TierCondition
   /// After which time the server removes the record.
   package let stay: Duration
 
@@ -42,7 +33,7 @@ package struct SharedWrite: Sendable {
   ///   - condition: When the record is written.
   ///   - stay: At most ``longestStay``, which is also what a longer time and nil mean.
   package init(
-    _ record: SharedRecord, under key: [UInt8], if condition: Condition, for stay: Duration?
+    _ record: SharedRecord, under key: [UInt8], if condition: TierCondition, for stay: Duration?
   ) {
     (self.key, self.record, self.condition) = (key, record, condition)
     self.stay = min(stay ?? Self.longestStay, Self.longestStay)

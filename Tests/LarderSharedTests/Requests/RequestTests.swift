@@ -13,7 +13,7 @@ struct RequestTests {
   }
 
   private func write(
-    _ version: UInt64, if condition: SharedWrite.Condition, for stay: Duration? = nil,
+    _ version: UInt64, if condition: TierCondition, for stay: Duration? = nil,
     over link: SocketLink
   ) async throws -> SharedWrite.Outcome {
     let write = SharedWrite(Self.record(version), under: Self.key, if: condition, for: stay)
@@ -64,7 +64,7 @@ struct RequestTests {
       (nil, month), (.seconds(31 * 86_400), month), (.seconds(100), 100_000),
       (.nanoseconds(5_000_000_001), 5001), (.seconds(Int64.max), month),
     ] as [(Duration?, Int)] {
-      for condition in [SharedWrite.Condition.always, .version(1), .absent] {
+      for condition in [TierCondition.always, .version(1), .absent] {
         if condition == .absent { _ = await link.ask(["DEL", .bytes(Self.key)]) }
         #expect(try await write(1, if: condition, for: stay, over: link) == .confirmed)
         guard case .success(.integer(let left)) = await link.ask("PTTL", .bytes(Self.key)) else {
@@ -89,7 +89,7 @@ struct RequestTests {
       (false, .absent, .confirmed), (false, .always, .confirmed), (true, .always, .confirmed),
       (true, .version(50), .confirmed), (true, .absent, .refused), (true, .version(9), .refused),
       (false, .version(9), .refused),
-    ] as [(Bool, SharedWrite.Condition, SharedWrite.Outcome)] {
+    ] as [(Bool, TierCondition, SharedWrite.Outcome)] {
       for wasRead in [false, true] {
         _ = await other.ask(["DEL", .bytes(Self.key)])
         if isThere { _ = try await write(50, if: .always, over: other) }
@@ -137,7 +137,7 @@ struct RequestTests {
     await link.waitUntilUp()
     #expect(try await write(1, if: .always, over: link) == .confirmed)
     _ = await link.ask(["CONFIG", "SET", "maxmemory", "1"])
-    for condition in [SharedWrite.Condition.always, .version(1)] {
+    for condition in [TierCondition.always, .version(1)] {
       #expect(try await write(2, if: condition, over: link) == .full)
     }
     #expect(try await version(over: link) == 1)

@@ -19,6 +19,11 @@ struct SimulatedServer {
 
   init(clients: Range<Int>) { self.clients = clients }
 
+  /// Ends the connection of a client.
+  mutating func forget(_ client: Int) {
+    for key in readers.keys { readers[key]?.remove(client) }
+  }
+
   mutating func execute(_ arguments: [[UInt8]], by client: Int) -> Outcome {
     let key = arguments.count > 1 ? arguments[1] : []
     switch String(decoding: arguments[0], as: UTF8.self) {
@@ -64,5 +69,15 @@ struct SimulatedServer {
     var outcome = Outcome(reply: reply)
     for reader in readers.removeValue(forKey: key) ?? [] { outcome.pushes[reader] = [key] }
     return outcome
+  }
+}
+
+extension RESPCommands {
+  /// The arguments of each command, as a server reads them.
+  var arguments: [[[UInt8]]] {
+    Decoded(bytes).values.map { value in
+      guard case .array(let parts) = value else { return [] }
+      return parts.map { if case .string(let bytes) = $0 { bytes } else { [] } }
+    }
   }
 }

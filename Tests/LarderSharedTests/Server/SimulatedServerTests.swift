@@ -46,19 +46,9 @@ extension SplitMix64 {
     case 3: return below(4) == 0 ? ["FLUSHALL"] : ["SET", .bytes(key), "short"]
     case 4, 5: return SharedWrite(record, under: key, if: .absent, for: nil).commands
     case 6...8:
-      let condition = SharedWrite.Condition.version(UInt64(below(3) + 1))
+      let condition = TierCondition.version(UInt64(below(3) + 1))
       return SharedWrite(record, under: key, if: condition, for: nil).commands
     default: return SharedWrite(record, under: key, if: .always, for: nil).commands
-    }
-  }
-}
-
-extension RESPCommands {
-  /// The arguments of each command.
-  fileprivate var arguments: [[[UInt8]]] {
-    Decoded(bytes).values.map { value in
-      guard case .array(let parts) = value else { return [] }
-      return parts.map { if case .string(let bytes) = $0 { bytes } else { [] } }
     }
   }
 }

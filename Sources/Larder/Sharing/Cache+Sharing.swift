@@ -1,0 +1,101 @@
+import Foundation
+import Synchronization
+
+// What a tier's module needs of a cache.
+extension Cache {
+  /// Shares the cache in a tier, until the store is closed.
+  ///
+  /// From then on, loads ask the tier first, and changes that do not go through the tier throw
+  /// ``StoreError/invalidArgument(_:)``.
+  ///
+  /// - Returns: The part that is told what other machines change.
+  /// - Throws: ``StoreError/invalidArgument(_:)`` if the cache is shared already, its reads restart
+  ///   lifetimes, it has entries with tags, or the store is read-only; as opening a cache.
+  package func share(in tier: any RecordTier) throws -> any SharedPart {
+    let id = try core.usableID()
+    if core.context.isReadOnly {
+      throw StoreError.invalidArgument("cache \"\(name)\" is read-only and cannot be shared")
+    }
+    if core.slides != nil {
+      throw StoreError.invalidArgument(
+        "reads restart the lifetimes of cache \"\(name)\", so it cannot be shared")
+    }
+    if core.features.contains(.tags) { throw StoreError.tagsInSharedCache(name) }
+    // Values of other machines may have lifetimes of their own.
+    _ = try store.fields(
+      of: core, lifetime: core.lifetime, validator: nil, tags: [], savedAt: core.clock.now())
+    let isFirst = core.tierState.withLock { state in
+      guard state == nil else { return false }
+      state = tier
+      return true
+    }
+    guard isFirst else {
+      throw StoreError.invalidArgument("cache \"\(name)\" is shared already")
+    }
+    core.context.sharedCaches.add(name, id: id)
+    return core
+  }
+
+  /// The fresh entry of a key that is in memory, if the tier is known to have it; nil otherwise.
+  package func confirmedEntry(for key: Key, loading: Loading?) throws -> LoadedEntry<Value>? {
+    try loading?.checkRanges()
+    let options = loading ?? core.loading
+    guard let entry = try core.confirmedEntry(for: key, options),
+      !core.loads.isDue(entry, options)
+    else { return nil }
+    var loaded = LoadedEntry(entry, age: entry.age)
+    loaded.isConfirmed = true
+    return loaded
+  }
+
+  /// Returns the entry of a key from the disk or the tier, and loads it if there is none.
+  nonisolated(nonsending) package func sharedEntry(
+    for key: Key, loading: Loading?, load: @escaping Load
+  ) async throws -> LoadedEntry<Value>? {
+    let call = try call(for: [key], loading) { needs in [try await load(needs[0].previous)] }
+    return try await core.loads.entries(for: call)[0]
+  }
+
+  /// Saves a value in the tier, and then on disk.
+  ///
+  /// - Returns: Why the tier does not have it; nil if it does.
+  package func saveShared(
+    _ value: Value, for key: Key, lifetime: Lifetime?, validator: Validator?,
+    in tier: any RecordTier
+  ) async throws -> (any Error)? {
+    let fields = try store.fields(
+      of: core, lifetime: lifetime, validator: validator, tags: [], savedAt: core.clock.now())
+    let key = try core.recordKey(of: key, id: core.id)
+    return try await withTaskExecutorPreference(store.executor) {
+      try await core.saveShared(value, under: key, fields, by: store, in: tier)
+    }
+  }
+
+  /// Removes an entry from the tier, and then from the disk.
+  ///
+  /// - Returns: Why the tier may still have it; nil if it does not.
+  package func removeShared(_ key: Key, in tier: any RecordTier) async throws -> (any Error)? {
+    let key = try core.recordKey(of: key, id: core.id)
+    return try await withTaskExecutorPreference(store.executor) {
+      try await core.removeShared(key, in: tier)
+    }
+  }
+}
+
+extension CacheCore {
+  fileprivate func confirmedEntry(
+    for key: some CacheKey, _ loading: Loading
+  ) throws(StoreError) -> Entry<Value>? {
+    var missed = Missed()
+    guard let loan = try lend(key, &missed) else { return nil }
+    let resident = entry(loan).takeUnretainedValue()
+    loan.end()
+    let entry = Entry(resident, readAt: clock.now())
+    guard resident.lease?.isRunning(at: clock.uptime()) == true,
+      loading.admits(entry.savedAt, at: entry.readAt)
+    else { return nil }
+    counts.reads.add(.memory)
+    if isReporting { report(.memory, of: key) }
+    return entry
+  }
+}

@@ -1,0 +1,332 @@
+import Foundation
+import Synchronization
+
+/// The part of a shared cache that hears what other machines change.
+package protocol SharedPart: AnyObject, Sendable {
+  /// The entry of a key was changed or removed on another machine, or by the tier.
+  func changedElsewhere(_ userKey: [UInt8])
+  /// Any entry may have been.
+  func allChangedElsewhere()
+}
+
+extension CacheCore: SharedPart {
+  var tier: (any RecordTier)? { tierState.withLock { $0 } }
+  var isShared: Bool { tier != nil }
+
+  func changedElsewhere(_ userKey: [UInt8]) {
+    let id = id
+    guard id != droppedCacheID else { return }
+    let key = RecordKey(cacheID: id, userKey: userKey)
+    memory?.changedElsewhere(key)
+    context.loads.changedElsewhere(key, ofCache: id)
+  }
+
+  func allChangedElsewhere() { context.loads.changedElsewhere(nil, ofCache: id) }
+}
+
+/// A memory state that is noted when a reply of a tier arrives.
+private final class ArrivalMark: Sendable {
+  private let state = Mutex<StoreMemory.Reading?>(nil)
+
+  var reading: StoreMemory.Reading? { state.withLock { $0 } }
+
+  func note(_ reading: StoreMemory.Reading?) { state.withLock { $0 = reading } }
+}
+
+// MARK: - Reading
+
+extension CacheCore {
+  /// Asks a tier for what the parts of a flight have found on disk, all at once.
+  func ask(
+    _ tier: any RecordTier, _ parts: [LoadPart<Value>], _ found: [LoadFound<Value>]
+  ) async -> [LoadFound<Value>] {
+    await each(parts.indices) { await self.ask(tier, parts[$0], found[$0]) }
+  }
+
+  /// Calls `body` for each index at the same time, and returns the results in their order.
+  private func each<Result: Sendable>(
+    _ indices: Range<Int>, _ body: @escaping @Sendable (Int) async -> Result
+  ) async -> [Result] {
+    if indices.count == 1 { return [await body(indices.lowerBound)] }
+    return await withTaskGroup(of: (Int, Result).self) { group in
+      for index in indices { group.addTask { (index, await body(index)) } }
+      var results: [(Int, Result)] = []
+      for await result in group { results.append(result) }
+      return results.sorted { $0.0 < $1.0 }.map(\.1)
+    }
+  }
+
+  private func ask(
+    _ tier: any RecordTier, _ part: LoadPart<Value>, _ found: LoadFound<Value>
+  ) async -> LoadFound<Value> {
+    guard found.failure == nil else { return found }
+    var found = found
+    var sharing = found.sharing ?? LoadSharing(validUntil: 0, weight: 0)
+    sharing.servesLocal = tier.servesLocal
+    let key: [UInt8]
+    do {
+      key = try tier.key(for: part.key.userKey)
+    } catch {
+      found.failure = error
+      return found
+    }
+    let mark = ArrivalMark()
+    let copy = found.entry == nil ? nil : sharing.version
+    let content = await tier.read(key, unless: copy) { [memory] in
+      mark.note(memory?.beginReading(part.key))
+    }
+    sharing.trust = .outdated
+    switch content {
+    case .unavailable: sharing.trust = .unconfirmed
+    case .absent(let tombstone): sharing.seen = tombstone.map { .version($0) } ?? .absent
+    // Whatever it is, a load does not replace it: something is there.
+    case .unusable: sharing.seen = .absent
+    case .same(let lease):
+      sharing.trust = .confirmed(lease)
+      sharing.seen = copy.map { .version($0) }
+      sharing.tierHasValue = true
+      if let entry = found.entry { keep(entry, sharing, lease, under: part.key, mark.reading) }
+    case .value(let record, let lease):
+      sharing.seen = .version(record.version)
+      sharing.tierHasValue = true
+      take(record, lease, part, mark.reading, &found, &sharing)
+    }
+    found.sharing = sharing
+    return found
+  }
+
+  /// Uses a value of a tier in place of what was found on disk, and saves it there.
+  private func take(
+    _ shared: SharedRecord, _ lease: Lease, _ part: LoadPart<Value>,
+    _ reading: StoreMemory.Reading?, _ found: inout LoadFound<Value>, _ sharing: inout LoadSharing
+  ) {
+    // It may be of a program that has tags or slides; then it is loaded, and replaced.
+    guard let record = shared.record, record.tags == nil, record.slidesUntil == nil else { return }
+    guard record.schemaVersion <= UInt32(schema.version) else {
+      if !settings.overwritesNewer {
+        found.refusal = .newerSchema(
+          found: Int(record.schemaVersion), known: schema.version)
+      }
+      return
+    }
+    let (bytes, now) = (shared.bytes.span.bytes, clock.now())
+    var entry: Entry<Value>
+    do throws(StoreError) {
+      entry = try self.entry(
+        of: record, in: bytes, under: part.key.bytes.span.bytes, at: now)
+    } catch {
+      return
+    }
+    let sequence = found.refusal == nil ? install(shared, under: part.key, if: part.ticket) : nil
+    entry = entry.fromTier(savedIn: sequence)
+    found.entry = entry
+    found.hasRecord = found.hasRecord || sequence != nil
+    sharing = LoadSharing(
+      version: shared.version, validUntil: validUntil(of: record),
+      weight: weight(of: record, in: bytes, under: part.key), trust: .confirmed(lease),
+      seen: sharing.seen, tierHasValue: true, servesLocal: sharing.servesLocal)
+    if sequence != nil { keep(entry, sharing, lease, under: part.key, reading?.afterOneWrite) }
+  }
+
+  /// Keeps the value of a fresh entry in memory, where it is believed while the lease runs.
+  private func keep(
+    _ entry: Entry<Value>, _ sharing: LoadSharing, _ lease: Lease, under key: RecordKey,
+    _ reading: StoreMemory.Reading?
+  ) {
+    guard let reading, let memory,
+      clock.now().timeIntervalSinceReferenceDate < sharing.validUntil
+    else { return }
+    let resident = ResidentEntry(entry, validUntil: sharing.validUntil, lease: lease)
+    memory.add(resident, weight: sharing.weight, under: key, reading)
+  }
+
+  /// Saves a value of a tier on disk, unless the key was changed on this machine.
+  ///
+  /// Without a ticket it is saved in any case.
+  ///
+  /// - Returns: The sequence of its commit; nil if it was not saved. A failure of the disk does not
+  ///   matter: the tier has the value.
+  private func install(
+    _ record: SharedRecord, under key: RecordKey, if ticket: WriteTicket
+  ) -> UInt64? {
+    do throws(StoreError) {
+      return try commit(record, under: key, if: ticket)
+    } catch {
+      return nil
+    }
+  }
+
+  private func commit(
+    _ record: SharedRecord, under key: RecordKey, if ticket: WriteTicket? = nil
+  ) throws(StoreError) -> UInt64? {
+    var write = WriteBatch()
+    write.isOfTier = true
+    let valid = ticket.map { write.require(key.bytes, .valid($0)) }
+    if record.record == nil {
+      write.remove(key.bytes.span.bytes, if: valid)
+    } else {
+      write.putSeparable(key.bytes.span.bytes, stamp: Record.stamp, if: valid) { buffer in
+        record.append(to: &buffer) ?? 0
+      }
+    }
+    let commit = try context.commit(&write)
+    return commit.failed.isEmpty ? commit.sequence : nil
+  }
+}
+
+extension Entry {
+  /// The same entry as one of a tier, with the commit that has saved it on disk.
+  fileprivate func fromTier(savedIn sequence: UInt64?) -> Entry {
+    Entry(
+      value: value, savedAt: savedAt, readAt: readAt, origin: .shared,
+      version: sequence.map(Version.init) ?? .unsaved, validator: validator, tags: [],
+      ownLifetime: ownLifetime)
+  }
+}
+
+// MARK: - Saving
+
+extension CacheCore {
+  /// Saves replies in a tier, and then on disk.
+  func save(
+    _ parts: [LoadPart<Value>], by store: Store, in tier: any RecordTier
+  ) async -> [LoadSaving] {
+    await each(parts.indices) { await self.save(parts[$0], by: store, in: tier) }
+  }
+
+  private func save(
+    _ part: LoadPart<Value>, by store: Store, in tier: any RecordTier
+  ) async -> LoadSaving {
+    do throws(StoreError) {
+      if let refusal = part.found.refusal { throw refusal }
+      if case .value(_, _, _, let tags)? = part.reply?.content, !tags.isEmpty {
+        throw .tagsInSharedCache(name)
+      }
+      guard let seen = part.found.sharing?.seen,
+        let record = try sharedRecord(of: part, by: store, in: tier)
+      else { return save([part], by: store)[0] }
+      let mark = ArrivalMark()
+      let key = try tier.key(for: part.key.userKey)
+      let writing = await write(record, under: key, of: part.key, to: tier, if: seen, mark)
+      switch writing {
+      case .refused: return .overtaken
+      case .unavailable: return save([part], by: store)[0]
+      case .written(let lease):
+        guard let sequence = try commit(record, under: part.key, if: part.ticket) else {
+          return .overtaken
+        }
+        count(part)
+        guard let lease else { return .done }
+        keep(part, record, sequence, lease, mark.reading?.afterOneWrite)
+        return .shared
+      }
+    } catch {
+      return .failed(error)
+    }
+  }
+
+  /// The record of a reply with a new version; nil if the tier need not be told.
+  private func sharedRecord(
+    of part: LoadPart<Value>, by store: Store, in tier: any RecordTier
+  ) throws(StoreError) -> SharedRecord? {
+    let (key, version) = (try tier.key(for: part.key.userKey), UInt64.random(in: 1...(.max)))
+    switch part.reply?.content {
+    case .absent?:
+      // A tombstone is there, or nothing, or something else that a load does not replace.
+      guard part.found.sharing?.tierHasValue == true else { return nil }
+      return SharedRecord.tombstone(version: version, under: key)
+    case .value?, .unchanged?:
+      var write = WriteBatch()
+      guard try add(part, by: store, to: &write) != nil else { return nil }
+      return SharedRecord(only: write, version: version, under: key)
+    case .unsaved?, .notShared?, nil: return nil
+    }
+  }
+
+  private func keep(
+    _ part: LoadPart<Value>, _ record: SharedRecord, _ sequence: UInt64, _ lease: Lease,
+    _ reading: StoreMemory.Reading?
+  ) {
+    guard let fields = record.record else { return }
+    let value: Value
+    switch part.reply?.content {
+    case .value(let loaded, _, _, _)?: value = loaded
+    case .unchanged?:
+      guard let entry = part.found.entry else { return }
+      value = entry.value
+    case .unsaved?, .notShared?, .absent?, nil: return
+    }
+    keep(value, of: record, fields, sequence, lease, under: part.key, reading)
+  }
+
+  private func keep(
+    _ value: Value, of record: SharedRecord, _ fields: Record, _ sequence: UInt64, _ lease: Lease,
+    under key: RecordKey, _ reading: StoreMemory.Reading?
+  ) {
+    let bytes = record.bytes.span.bytes
+    let entry = Entry(
+      value: value, savedAt: fields.savedAt, readAt: fields.savedAt, origin: .shared,
+      version: Version(sequence: sequence), validator: Validator(of: fields, in: bytes), tags: [],
+      ownLifetime: lifetime.own(of: fields))
+    let sharing = LoadSharing(
+      validUntil: validUntil(of: fields), weight: weight(of: fields, in: bytes, under: key))
+    keep(entry, sharing, lease, under: key, reading)
+  }
+
+  /// How long a tier keeps a record; nil for as long as it keeps anything.
+  private func stay(of record: SharedRecord) -> Duration? {
+    guard let fields = record.record else { return SharedRecord.tombstoneStay }
+    return fields.expiresAt.map { Duration(from: clock.now(), to: $0) }
+  }
+
+  /// Saves a value in a tier, and then on disk.
+  ///
+  /// - Returns: Why the tier does not have it; nil if it does.
+  func saveShared(
+    _ value: Value, under key: RecordKey, _ fields: Record.Fields, by store: Store,
+    in tier: any RecordTier
+  ) async throws(StoreError) -> (any Error)? {
+    let shared = try tier.key(for: key.userKey)
+    var write = WriteBatch()
+    try add(value, under: key, savedAt: clock.now(), fields: fields, if: nil, to: &write)
+    let record = SharedRecord(only: write, version: .random(in: 1...(.max)), under: shared)
+    let mark = ArrivalMark()
+    let writing = await self.write(record, under: shared, of: key, to: tier, mark)
+    let sequence = try commit(record, under: key)
+    counts.saves.add()
+    if case .written(let lease?) = writing, let sequence, let fields = record.record {
+      keep(
+        value, of: record, fields, sequence, lease, under: key, mark.reading?.afterOneWrite)
+    }
+    return writing.failure
+  }
+
+  /// Removes an entry from a tier, and then from the disk.
+  ///
+  /// - Returns: Why the tier may still have it; nil if it does not.
+  func removeShared(
+    _ key: RecordKey, in tier: any RecordTier
+  ) async throws(StoreError) -> (any Error)? {
+    let shared = try tier.key(for: key.userKey)
+    let record = SharedRecord.tombstone(version: .random(in: 1...(.max)), under: shared)
+    let writing = await self.write(record, under: shared, of: key, to: tier, ArrivalMark())
+    _ = try commit(record, under: key)
+    counts.removals.add()
+    return writing.failure
+  }
+
+  private func write(
+    _ record: SharedRecord, under shared: [UInt8], of key: RecordKey, to tier: any RecordTier,
+    if condition: TierCondition = .always, _ mark: ArrivalMark
+  ) async -> TierWriting {
+    await tier.write(record, under: shared, if: condition, for: stay(of: record)) { [memory] in
+      mark.note(memory?.beginReading(key))
+    }
+  }
+}
+
+extension TierWriting {
+  fileprivate var failure: (any Error)? {
+    if case .unavailable(let failure) = self { failure } else { nil }
+  }
+}

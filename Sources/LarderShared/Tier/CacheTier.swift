@@ -1,0 +1,78 @@
+import Larder
+
+/// The part of a tier in which machines have the entries of one cache.
+struct CacheTier: RecordTier {
+  let keys: SharedKeys
+  let tier: SharedTier
+
+  var servesLocal: Bool { tier.options.whenDegraded == .serveLocal }
+
+  func key(for userKey: some Collection<UInt8>) throws(StoreError) -> [UInt8] {
+    try keys.key(for: userKey)
+  }
+
+  func read(
+    _ key: [UInt8], unless version: UInt64?, arrived: @escaping @Sendable () -> Void
+  ) async -> TierContent {
+    do throws(SharedFailure) {
+      let read = SharedRead(key)
+      if let version {
+        let (replies, lease) = try await tier.ask(read.versionCommand, arrived: arrived).get()
+        if try read.version(in: replies[0]) == version { return .same(lease) }
+      }
+      let (replies, lease) = try await tier.ask(read.command, arrived: arrived).get()
+      switch try read.content(of: replies[0]) {
+      case .absent: return .absent(tombstone: nil)
+      case .unusable(let what): return .unusable(what)
+      case .record(let record) where record.record == nil:
+        return .absent(tombstone: record.version)
+      case .record(let record): return .value(record, lease)
+      }
+    } catch {
+      return .unavailable(error)
+    }
+  }
+
+  func write(
+    _ record: SharedRecord, under key: [UInt8], if condition: TierCondition, for stay: Duration?,
+    arrived: @escaping @Sendable () -> Void
+  ) async -> TierWriting {
+    let count = record.bytes.count
+    guard count <= tier.options.largestRecord else {
+      let failure = SharedFailure.tooLarge(bytes: count, limit: tier.options.largestRecord)
+      guard condition != .absent else { return .unavailable(failure) }
+      // The others must not go on using the value before it.
+      let tombstone = SharedRecord.tombstone(version: record.version, under: key)
+      switch await write(
+        tombstone, under: key, if: condition, for: SharedRecord.tombstoneStay, arrived: arrived)
+      {
+      case .refused: return .refused
+      case .written, .unavailable: return .unavailable(failure)
+      }
+    }
+    do throws(SharedFailure) {
+      let write = SharedWrite(record, under: key, if: condition, for: stay)
+      let (replies, lease) = try await tier.ask(write.commands, arrived: arrived).get()
+      switch try write.outcome(of: replies) {
+      case .confirmed: return .written(lease)
+      case .replaced: return .written(nil)
+      case .refused: return .refused
+      case .full: return try await remove(record, key, condition, arrived)
+      }
+    } catch {
+      return .unavailable(error)
+    }
+  }
+
+  /// Removes what a full server has under a key, for which it has no memory to write.
+  private func remove(
+    _ record: SharedRecord, _ key: [UInt8], _ condition: TierCondition,
+    _ arrived: @escaping @Sendable () -> Void
+  ) async throws(SharedFailure) -> TierWriting {
+    guard condition == .always else { return .unavailable(SharedFailure.full) }
+    let removal: RESPCommands = ["DEL", .bytes(key)]
+    let (replies, _) = try await tier.ask(removal, arrived: arrived).get()
+    if case .error(let error) = replies[0] { throw .refused(error) }
+    return record.record == nil ? .written(nil) : .unavailable(SharedFailure.full)
+  }
+}

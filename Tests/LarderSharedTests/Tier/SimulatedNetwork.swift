@@ -1,0 +1,217 @@
+import Larder
+import LarderShared
+import LarderTestSupport
+import LarderTesting
+import Synchronization
+
+/// A ``SimulatedServer`` and its clients, with what is on its way between them.
+///
+/// Each client's requests arrive in their order, and so do the replies and the pushes to it. Those
+/// of different clients arrive in any order, which ``step(_:)`` chooses.
+final class SimulatedNetwork: Sendable {
+  private typealias Answer = Result<[RESPValue], SharedFailure>
+
+  private struct Request {
+    var commands: [[[UInt8]]]
+    var replies: [RESPValue] = []
+    let arrived: @Sendable () -> Void
+    let caller: CheckedContinuation<Answer, Never>
+  }
+
+  private enum Message {
+    case answer(Request)
+    case invalidated([[UInt8]]?)
+  }
+
+  private struct Client {
+    let observer: @Sendable (LinkMachine.Effect) -> Void
+    var isUp = true
+    var requests: [Request] = []
+    var messages: [Message] = []
+  }
+
+  private struct State {
+    var server: SimulatedServer
+    var clients: [Client] = []
+    var isAutomatic = true
+    /// The names of the commands that the server has executed.
+    var log: [String] = []
+  }
+
+  private let state: Mutex<State>
+  private let clock: ManualClock
+
+  init(clients: Int, _ clock: ManualClock) {
+    state = Mutex(State(server: SimulatedServer(clients: 0..<clients)))
+    self.clock = clock
+  }
+
+  /// A tier on a machine of its own.
+  func tier(_ options: TierOptions = TierOptions()) throws -> SharedTier {
+    let number = state.withLock { $0.clients.count }
+    let tier = try SharedTier(namespace: "test", options) { [self] _, observer in
+      state.withLock { $0.clients.append(Client(observer: observer)) }
+      return Link(network: self, number: number)
+    }
+    renewLeases()
+    return tier
+  }
+
+  private struct Link: ServerLink {
+    let network: SimulatedNetwork
+    let number: Int
+
+    func ask(
+      _ commands: RESPCommands, arrived: @escaping @Sendable () -> Void
+    ) async -> Result<[RESPValue], SharedFailure> {
+      await withCheckedContinuation { network.send(commands, arrived, $0, from: number) }
+    }
+
+    func close() { network.disconnect(number) }
+  }
+}
+
+// MARK: - Connections
+
+extension SimulatedNetwork {
+  static let lease = Duration.seconds(2)
+
+  /// The names of the commands that were executed since the last call.
+  func takeLog() -> [String] {
+    state.withLock { state in
+      defer { state.log = [] }
+      return state.log
+    }
+  }
+
+  /// Whether messages arrive at once; by default they do.
+  func setAutomatic(_ isAutomatic: Bool) {
+    state.withLock { state in
+      state.isAutomatic = isAutomatic
+      if isAutomatic { Self.deliverAll(&state) }
+    }
+  }
+
+  func renewLeases() {
+    let end = clock.uptime() + Self.lease
+    state.withLock { state in
+      for client in state.clients where client.isUp { client.observer(.leased(1, until: end)) }
+    }
+  }
+
+  /// Loses a connection, and what is on its way.
+  func disconnect(_ number: Int) {
+    state.withLock { state in
+      guard state.clients[number].isUp else { return }
+      state.clients[number].isUp = false
+      state.clients[number].observer(.leaseEnded(1))
+      let lost = state.clients[number]
+      (state.clients[number].requests, state.clients[number].messages) = ([], [])
+      for request in lost.requests { request.caller.resume(returning: Self.lost) }
+      for case .answer(let request) in lost.messages {
+        request.caller.resume(returning: Self.lost)
+      }
+      state.server.forget(number)
+    }
+  }
+
+  private static var lost: Answer { .failure(.outcomeUnknown("the connection was lost")) }
+
+  func connect(_ number: Int) {
+    let end = clock.uptime() + Self.lease
+    state.withLock { state in
+      state.clients[number].isUp = true
+      state.clients[number].observer(.leased(1, until: end))
+    }
+  }
+
+  /// Executes a command of somebody else's, and returns the reply.
+  @discardableResult func execute(_ arguments: RESPArgument...) -> RESPValue {
+    var commands = RESPCommands()
+    commands.append(arguments)
+    return state.withLock { state in
+      let reply = Self.execute(commands.arguments[0], by: -1, &state)
+      if state.isAutomatic { Self.deliverAll(&state) }
+      return reply
+    }
+  }
+
+  private func send(
+    _ commands: RESPCommands, _ arrived: @escaping @Sendable () -> Void,
+    _ caller: CheckedContinuation<Answer, Never>, from number: Int
+  ) {
+    state.withLock { state in
+      guard state.clients[number].isUp else {
+        return caller.resume(returning: .failure(.unreachable("no network")))
+      }
+      state.clients[number].requests.append(
+        Request(commands: commands.arguments, arrived: arrived, caller: caller))
+      if state.isAutomatic { Self.deliverAll(&state) }
+    }
+  }
+}
+
+// MARK: - Delivery
+
+extension SimulatedNetwork {
+  /// Lets one command or one message arrive; false if there is none.
+  func step(_ random: inout SplitMix64) -> Bool {
+    state.withLock { state in
+      var choices: [(client: Int, isRequest: Bool)] = []
+      for (number, client) in state.clients.enumerated() {
+        if !client.requests.isEmpty { choices.append((number, true)) }
+        if !client.messages.isEmpty { choices.append((number, false)) }
+      }
+      guard !choices.isEmpty else { return false }
+      let choice = choices[random.below(choices.count)]
+      if choice.isRequest {
+        Self.executeNext(of: choice.client, &state)
+      } else {
+        Self.deliverNext(to: choice.client, &state)
+      }
+      return true
+    }
+  }
+
+  private static func deliverAll(_ state: inout State) {
+    var isDone = false
+    while !isDone {
+      isDone = true
+      for number in state.clients.indices {
+        while !state.clients[number].requests.isEmpty {
+          executeNext(of: number, &state)
+          isDone = false
+        }
+        while !state.clients[number].messages.isEmpty { deliverNext(to: number, &state) }
+      }
+    }
+  }
+
+  private static func executeNext(of number: Int, _ state: inout State) {
+    let arguments = state.clients[number].requests[0].commands.removeFirst()
+    state.clients[number].requests[0].replies.append(execute(arguments, by: number, &state))
+    guard state.clients[number].requests[0].commands.isEmpty else { return }
+    state.clients[number].messages.append(.answer(state.clients[number].requests.removeFirst()))
+  }
+
+  /// Executes a command; pushes go on their way.
+  private static func execute(
+    _ arguments: [[UInt8]], by number: Int, _ state: inout State
+  ) -> RESPValue {
+    let outcome = state.server.execute(arguments, by: number)
+    state.log.append(String(decoding: arguments[0], as: UTF8.self))
+    for (client, pushes) in outcome.pushes where client >= 0 {
+      for key in pushes { state.clients[client].messages.append(.invalidated(key.map { [$0] })) }
+    }
+    return outcome.reply
+  }
+
+  private static func deliverNext(to number: Int, _ state: inout State) {
+    switch state.clients[number].messages.removeFirst() {
+    case .invalidated(let keys): state.clients[number].observer(.invalidated(keys))
+    case .answer(let request):
+      request.arrived()
+      request.caller.resume(returning: .success(request.replies))
+    }
+  }
+}
