@@ -104,7 +104,13 @@ extension CacheCore {
     of key: some CacheKey, id: UInt64, after earlier: borrowing WriteBatch
   ) throws(StoreError) {
     guard mayHoldNewerEntries(id) else { return }
-    let recordKey = try recordKey(of: key, id: id)
+    try refuseNewerEntry(under: try recordKey(of: key, id: id), after: earlier)
+  }
+
+  /// The same for a record's key, whatever there may be.
+  func refuseNewerEntry(
+    under recordKey: RecordKey, after earlier: borrowing WriteBatch
+  ) throws(StoreError) {
     var buffer = ValueBuffer(from: spareBuffer)
     do throws(StoreError) {
       _ = try record(under: recordKey, into: &buffer, readsPayload: false)

@@ -288,6 +288,7 @@ extension CacheCore {
   ) async throws(StoreError) -> (any Error)? {
     let shared = try tier.key(for: key.userKey)
     var write = WriteBatch()
+    if mayHoldNewerEntries(key.cacheID) { try refuseNewerEntry(under: key, after: write) }
     try add(value, under: key, savedAt: clock.now(), fields: fields, if: nil, to: &write)
     let record = SharedRecord(only: write, version: .random(in: 1...(.max)), under: shared)
     let mark = ArrivalMark()

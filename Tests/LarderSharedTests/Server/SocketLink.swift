@@ -1,24 +1,33 @@
 import Foundation
+import Larder
 import LarderShared
 import LarderTestSupport
 
 /// Runs a link over a socket, on a thread of its own.
-final class SocketLink {
+final class SocketLink: ServerLink {
   private struct State {
     var machine: LinkMachine
     var events: [LinkMachine.Event] = [.opened]
     var effects: [LinkMachine.Effect] = []
+    /// What is called when the answers arrive, by their numbers.
+    var arrivals: [Int: @Sendable () -> Void] = [:]
     var nextID = 0
   }
 
   private let state: Watched<State>
   private let path: String
+  private let clock = SystemClock()
+  /// Is given the effects but for answers, which are not kept then.
+  private let observer: (@Sendable (LinkMachine.Effect) -> Void)?
   private let wakeUp: (reading: Int32, writing: Int32)
   /// The socket, which the thread alone uses.
   private var descriptor: Int32?
 
-  init(_ path: String, _ change: (inout LinkOptions) -> Void = { _ in }) {
-    self.path = path
+  init(
+    _ path: String, _ change: (inout LinkOptions) -> Void = { _ in },
+    observer: (@Sendable (LinkMachine.Effect) -> Void)? = nil
+  ) {
+    (self.path, self.observer) = (path, observer)
     var options = LinkOptions(leaseKey: Array("lease".utf8))
     options.firstWait = .milliseconds(10)
     // Only tests that are about late replies have them; the machine may be busy.
@@ -48,15 +57,21 @@ final class SocketLink {
   }
 
   /// Sends commands, and returns their replies.
-  func ask(_ commands: RESPCommands) async -> Result<[RESPValue], SharedFailure> {
+  func ask(
+    _ commands: RESPCommands, arrived: @escaping @Sendable () -> Void = {}
+  ) async -> Result<[RESPValue], SharedFailure> {
     let id = state.change { state in
       state.nextID += 1
+      state.arrivals[state.nextID] = arrived
       return state.nextID
     }
     add(.asked(id: id, commands))
     await state.wait { $0.effects.contains { $0.answer(to: id) != nil } }
-    return state.read {
-      $0.effects.lazy.compactMap { $0.answer(to: id) }.first ?? .failure(.closed)
+    return state.change { state in
+      guard let index = state.effects.firstIndex(where: { $0.answer(to: id) != nil }) else {
+        return .failure(.closed)
+      }
+      return state.effects.remove(at: index).answer(to: id) ?? .failure(.closed)
     }
   }
 
@@ -108,12 +123,6 @@ extension LinkMachine.Effect {
 // MARK: - The thread
 
 extension SocketLink {
-  private static var now: Duration {
-    var time = timespec()
-    clock_gettime(CLOCK_MONOTONIC, &time)
-    return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
-  }
-
   private func run() {
     var isClosed = false
     while !isClosed {
@@ -124,7 +133,7 @@ extension SocketLink {
       for event in events { handle(event) }
       let next = state.read { $0.machine.nextTime }
       waitForInput(next)
-      if let next, next <= Self.now { handle(.timeHasCome) }
+      if let next, next <= clock.uptime() { handle(.timeHasCome) }
       isClosed = state.read { $0.machine.state == .closed && $0.events.isEmpty }
     }
   }
@@ -133,7 +142,7 @@ extension SocketLink {
     let number = state.read { $0.machine.connection }
     var inputs = [pollfd(fd: wakeUp.reading, events: Int16(POLLIN), revents: 0)]
     if let descriptor { inputs.append(pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)) }
-    let time = next.map { max(0, Int32(($0 - Self.now) / .milliseconds(1)) + 1) }
+    let time = next.map { max(0, Int32(($0 - clock.uptime()) / .milliseconds(1)) + 1) }
     poll(&inputs, nfds_t(inputs.count), time ?? -1)
     var bytes = [UInt8](repeating: 0, count: 16_384)
     if inputs[0].revents != 0 { _ = read(wakeUp.reading, &bytes, bytes.count) }
@@ -145,12 +154,10 @@ extension SocketLink {
   }
 
   private func handle(_ event: LinkMachine.Event) {
-    let moment = LinkMachine.Moment(now: Self.now, chance: .random(in: 0...1))
-    let new = state.change { state in
-      let new = state.machine.handle(event, moment)
-      state.effects += new
-      return new
-    }
+    let moment = LinkMachine.Moment(now: clock.uptime(), chance: .random(in: 0...1))
+    let new = state.change { $0.machine.handle(event, moment) }
+    // In their order: whoever waits for an answer hears of what came before it.
+    for effect in new { tell(effect) }
     for effect in new {
       switch effect {
       case .connect(let number):
@@ -163,6 +170,16 @@ extension SocketLink {
       default: break
       }
     }
+  }
+
+  private func tell(_ effect: LinkMachine.Effect) {
+    guard case .answer(let id, let answer) = effect else {
+      if let observer { observer(effect) } else { state.change { $0.effects.append(effect) } }
+      return
+    }
+    let arrived = state.change { $0.arrivals.removeValue(forKey: id) }
+    if case .success = answer { arrived?() }
+    state.change { $0.effects.append(effect) }
   }
 
   private func connect() -> Bool {

@@ -1,0 +1,151 @@
+import Foundation
+import Larder
+import LarderShared
+import LarderTestSupport
+import LarderTesting
+import Testing
+
+/// A shared cache and what else a store does with it.
+@Suite(.timeLimit(.minutes(5)))
+struct SharedSeamTests {
+  /// A cache of one machine, with another name for its values' version.
+  private func cache(
+    _ store: Store, version: Int
+  ) throws -> Cache<String, String> {
+    try store.cache(
+      "texts", of: String.self, lifetime: .fresh(for: .hours(1)),
+      schema: version == 1
+        ? Schema(version: 1) : Schema(version: 2).reading(1, as: String.self) { $0 + "!" })
+  }
+
+  private func options(_ clock: ManualClock) -> Store.Options {
+    var options = Store.Options()
+    options.clock = clock
+    return options
+  }
+
+  @Test("A record of an older schema is read by all, and of a newer one only by who knows it.")
+  func schemas() async throws {
+    let clock = ManualClock()
+    let network = SimulatedNetwork(clients: 2, clock)
+    let (old, new) = (Store.inMemory(options: options(clock)), Store.inMemory(options: options(clock)))
+    let first = try SharedCache(cache(old, version: 1), in: network.tier())
+    let second = try SharedCache(cache(new, version: 2), in: network.tier())
+    try await first.save("a", for: "k")
+    #expect(try await second.found()?.value == "a!")
+    try await second.save("b", for: "k")
+    // The old program loads for itself, and does not replace what it cannot read.
+    let loaded = try await first.entry(for: "k") { _ in .value("c") }
+    #expect(loaded?.value == "c" && loaded?.isSaved == false && loaded?.saveFailure != nil)
+    #expect(try await second.found()?.value == "b")
+  }
+
+  @Test("Migration, sweeps and collection go on, and do not end trust.")
+  func migration() async throws {
+    let clock = ManualClock()
+    let network = SimulatedNetwork(clients: 2, clock)
+    let directory = try TemporaryDirectory()
+    let options = options(clock)
+    let place = URL(filePath: directory.path("store"))
+    var store = try Store(at: place, options: options)
+    let tier = try network.tier()
+    var shared = try SharedCache(cache(store, version: 1), in: tier)
+    let long = String(repeating: "x", count: 100_000)
+    for (key, value) in [("k", "a"), ("long", long)] { try await shared.save(value, for: key) }
+    try store.close()
+    store = try Store(at: place, options: options)
+    let migrated = try cache(store, version: 2)
+    shared = try SharedCache(migrated, in: tier)
+    #expect(try store.migrate(migrated).migrated == 2)
+    _ = network.takeLog()
+    #expect(try await shared.found()?.value == "a!")
+    #expect(try await shared.found("long")?.value == long + "!")
+    #expect(network.takeLog() == ["GETRANGE", "GETRANGE"])
+    try await store.compact()
+    for key in ["k", "long"] { #expect(try await shared.found(key)?.isConfirmed == true) }
+    clock.advance(by: .seconds(3601))
+    network.renewLeases()
+    _ = try store.sweep()
+    #expect(try migrated.count() == 0)
+    try store.close()
+  }
+
+  @Test("Observers hear of what a machine finds, and of what it saves and removes.")
+  func observers() async throws {
+    let machines = try Machines()
+    let changes = machines.all[1].cache.changes()
+    try await machines[0].save("a", for: "k")
+    #expect(try await machines[1].found()?.value == "a")
+    try await machines[1].save("b", for: "k")
+    try await machines[1].remove("k")
+    try machines.close()
+    var kinds: [String] = []
+    for await change in changes {
+      switch change.kind {
+      case .set: kinds.append("set")
+      case .removed: kinds.append("removed")
+      default: kinds.append("\(change.kind)")
+      }
+    }
+    #expect(kinds == ["set", "set", "removed"])
+  }
+
+  @Test("On a full disk, values are found in the tier, and saved there.")
+  func diskFull() async throws {
+    let clock = ManualClock()
+    let network = SimulatedNetwork(clients: 2, clock)
+    let faults = StoreFaults()
+    let store = Store.inMemory(options: options(clock), faults: faults)
+    let first = try SharedCache(cache(store, version: 1), in: network.tier())
+    let other = Store.inMemory(options: options(clock))
+    let second = try SharedCache(cache(other, version: 1), in: network.tier())
+    try await second.save("a", for: "k")
+    faults.isDiskFull = true
+    #expect(try await first.found()?.value == "a")
+    let loaded = try await first.entry(for: "new") { _ in .value("b") }
+    #expect(loaded?.value == "b" && loaded?.saveFailure != nil)
+    #expect(try await second.found("new")?.value == "b")
+    await #expect(throws: StoreError.self) { try await first.save("c", for: "k") }
+    faults.isDiskFull = false
+    #expect(try await first.found()?.value == "c")
+  }
+
+  @Test("A store that is closed, and a key that is too long, are said as such.")
+  func errors() async throws {
+    let machines = try Machines()
+    let long = String(repeating: "x", count: SharedKeys.limit)
+    await #expect(throws: StoreError.self) { try await machines[0].save("a", for: long) }
+    await #expect(throws: StoreError.self) { try await machines[0].value(for: long) { "a" } }
+    try machines.close()
+    await #expect(throws: StoreError.self) { try await machines[0].value(for: "k") { "a" } }
+    await #expect(throws: StoreError.self) { try await machines[0].save("a", for: "k") }
+    await #expect(throws: StoreError.self) { try await machines[0].remove("k") }
+  }
+
+  @Test("Many callers of one key ask the tier once, and load once.")
+  func stampede() async throws {
+    let machines = try Machines()
+    _ = machines.network.takeLog()
+    let shared = machines[0]
+    let gate = Watched(false)
+    let values = await withTaskGroup(of: String?.self) { group in
+      for number in 0..<16 {
+        group.addTask {
+          do {
+            return try await shared.value(for: "k") {
+              await gate.wait { $0 }
+              return "\(number)"
+            }
+          } catch {
+            return "\(error)"
+          }
+        }
+      }
+      gate.change { $0 = true }
+      return await group.reduce(into: Set<String?>()) { $0.insert($1) }
+    }
+    #expect(values.count == 1)
+    #expect(machines.network.takeLog() == ["GET", "SET", "GETRANGE"])
+    try machines.close()
+  }
+}
