@@ -72,6 +72,7 @@ final class CacheCore<Value: Sendable>: OpenCache {
   let loads: Loads<Value>
   /// The tier that other machines share; nil, if the cache is this machine's alone.
   let tierState = Mutex<(any RecordTier)?>(nil)
+  let unshared = Unshared()
 
   init(
     _ name: String, _ settings: CacheSettings, schema: Schema<Value>, coder: Coder<Value>,

@@ -22,7 +22,7 @@ struct NoteScan {
   mutating func run(in context: StoreContext, steps: inout Int) throws(StoreError) -> Bool {
     while steps > 0 {
       switch space {
-      case .records, .metadata:
+      case .records, .metadata, .unshared:
         guard try note(in: context, steps: &steps) else { return false }
         begin(.expiry)
       case .expiry:

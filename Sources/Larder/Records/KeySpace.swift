@@ -6,6 +6,7 @@
 //   0x10  records    cache id (varint), key
 //   0x20  expiry     of earlier versions: one row for each save, which nothing reads any more
 //   0x30  notes      cache id (varint), bucket (8 bytes, order-preserving), number (8 bytes)
+//   0x40  unshared   cache id (varint), key
 //
 // This layout is on users' disks. Explained in Documentation.docc/StorageFormat.md.
 
@@ -15,6 +16,7 @@ package enum KeySpace: UInt8, CaseIterable {
   case records = 0x10
   case expiry = 0x20
   case notes = 0x30
+  case unshared = 0x40
 
   /// The prefix of all keys in this space that belong to a cache.
   package func prefix(ofCache id: UInt64) -> [UInt8] {

@@ -79,7 +79,7 @@ struct Registry: ~Copyable {
 extension StoreContext {
   /// Whether the store has a record or notes under this id.
   fileprivate func hasRows(ofCache id: UInt64) throws(StoreError) -> Bool {
-    for space in [KeySpace.records, .notes] {
+    for space in [KeySpace.records, .notes, .unshared] {
       do throws(StoreError) {
         let rows = try cursor(
           over: EngineRange(prefix: space.prefix(ofCache: id)), readsPayloads: false)
@@ -426,7 +426,7 @@ extension Registry {
   mutating func reclaim(atOpen: Bool) throws(StoreError) {
     var budget = Self.reclaimSlice
     while let id = reclaimable.last {
-      for space in [KeySpace.records, .notes] {
+      for space in [KeySpace.records, .notes, .unshared] {
         let range = EngineRange(prefix: space.prefix(ofCache: id))
         guard try empty(range, budget: &budget) else { return }
       }

@@ -34,6 +34,7 @@ struct Salvage: ~Copyable {
   mutating func run() throws(StoreError) {
     try readMetadata()
     try writeMetadata()
+    try copyUnshared()
     try copyRecords()
     try finish()
   }
@@ -155,6 +156,20 @@ extension Salvage {
 // MARK: - Records
 
 extension Salvage {
+  /// Copies the keys of shared caches whose last change their tier does not know.
+  ///
+  /// A row that is damaged says the same.
+  private mutating func copyUnshared() throws(StoreError) {
+    let range = EngineRange(prefix: [KeySpace.unshared.rawValue])
+    try visitKeys(in: range) { salvage, key throws(StoreError) in
+      salvage.rows.put(key.span.bytes, stamp: Unshared.stamp) {
+        $0.append(zeros: Unshared.stamp.end)
+      }
+      if salvage.rows.isFullSlice { try salvage.commit() }
+    } losing: { _, _, _ in
+    }
+  }
+
   private mutating func copyRecords() throws(StoreError) {
     let range = EngineRange(prefix: [KeySpace.records.rawValue])
     try visitKeys(in: range) { salvage, key throws(StoreError) in

@@ -33,6 +33,9 @@ extension Cache {
       throw StoreError.invalidArgument("cache \"\(name)\" is shared already")
     }
     core.context.sharedCaches.add(name, id: id)
+    core.unshared.store = store
+    try core.readUnshared()
+    core.connected()
     return core
   }
 

@@ -7,9 +7,20 @@ package protocol SharedPart: AnyObject, Sendable {
   func changedElsewhere(_ userKey: [UInt8])
   /// Any entry may have been.
   func allChangedElsewhere()
+  /// The tier can be asked again.
+  func connected()
 }
 
 extension CacheCore: SharedPart {
+  package func connected() {
+    guard let tier, !unshared.isEmpty, let store = unshared.store else { return }
+    context.activity.begin()
+    Task(executorPreference: store.executor) { [self] in
+      await settleAll(in: tier)
+      for waiter in context.activity.end() { waiter.resume() }
+    }
+  }
+
   var tier: (any RecordTier)? { tierState.withLock { $0 } }
   var isShared: Bool { tier != nil }
 
@@ -68,6 +79,10 @@ extension CacheCore {
       key = try tier.key(for: part.key.userKey)
     } catch {
       found.failure = error
+      return found
+    }
+    guard await settle(part.key, in: tier) == nil else {
+      found.sharing = sharing
       return found
     }
     let mark = ArrivalMark()
@@ -157,10 +172,16 @@ extension CacheCore {
   }
 
   private func commit(
-    _ record: SharedRecord, under key: RecordKey, if ticket: WriteTicket? = nil
+    _ record: SharedRecord, under key: RecordKey, if ticket: WriteTicket? = nil,
+    after writing: TierWriting? = nil
   ) throws(StoreError) -> UInt64? {
     var write = WriteBatch()
     write.isOfTier = true
+    switch writing {
+    case .unavailable?: unshared.add(key, to: &write)
+    case .written?, .removed?: unshared.remove(key, from: &write)
+    case .refused?, nil: break
+    }
     let valid = ticket.map { write.require(key.bytes, .valid($0)) }
     if record.record == nil {
       write.remove(key.bytes.span.bytes, if: valid)
@@ -210,7 +231,7 @@ extension CacheCore {
       let writing = await write(record, under: key, of: part.key, to: tier, if: seen, mark)
       switch writing {
       case .refused: return .overtaken
-      case .unavailable: return save([part], by: store)[0]
+      case .removed, .unavailable: return save([part], by: store)[0]
       case .written(let lease):
         guard let sequence = try commit(record, under: part.key, if: part.ticket) else {
           return .overtaken
@@ -293,7 +314,7 @@ extension CacheCore {
     let record = SharedRecord(only: write, version: .random(in: 1...(.max)), under: shared)
     let mark = ArrivalMark()
     let writing = await self.write(record, under: shared, of: key, to: tier, mark)
-    let sequence = try commit(record, under: key)
+    let sequence = try commit(record, under: key, after: writing)
     counts.saves.add()
     if case .written(let lease?) = writing, let sequence, let fields = record.record {
       keep(
@@ -311,7 +332,7 @@ extension CacheCore {
     let shared = try tier.key(for: key.userKey)
     let record = SharedRecord.tombstone(version: .random(in: 1...(.max)), under: shared)
     let writing = await self.write(record, under: shared, of: key, to: tier, ArrivalMark())
-    _ = try commit(record, under: key)
+    _ = try commit(record, under: key, after: writing)
     counts.removals.add()
     return writing.failure
   }
@@ -327,7 +348,11 @@ extension CacheCore {
 }
 
 extension TierWriting {
-  fileprivate var failure: (any Error)? {
-    if case .unavailable(let failure) = self { failure } else { nil }
+  /// Why the tier does not have the record.
+  var failure: (any Error)? {
+    switch self {
+    case .removed(let failure), .unavailable(let failure): failure
+    case .written, .refused: nil
+    }
   }
 }

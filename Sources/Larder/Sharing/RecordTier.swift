@@ -65,6 +65,8 @@ package enum TierWriting: Sendable {
   case written(Lease?)
   /// The condition was not met.
   case refused
+  /// It was not written, but what the tier had was removed.
+  case removed(any Error)
   /// It was not written, or nobody knows.
   case unavailable(any Error)
 }

@@ -28,11 +28,10 @@ final class SharedCaches: Sendable {
     let name = write.bytes.withBytes { bytes -> String? in
       for row in write.rows where row.note == 0 {
         let key = UnsafeRawBufferPointer(rebasing: bytes[row.key])
-        if let id = Metadata.reclaimedID(in: key.bytes) ?? RecordKey(key.bytes)?.cacheID,
-          let name = names[id]
-        {
-          return name
-        }
+        let id =
+          key.first == KeySpace.records.rawValue
+          ? RecordKey(key.bytes)?.cacheID : Metadata.reclaimedID(in: key.bytes)
+        if let id, let name = names[id] { return name }
       }
       return nil
     }

@@ -212,9 +212,10 @@ extension Style {
     var at = 1
     switch space {
     case .metadata: return "metadata " + KeyForm.utf8.text(of: Array(key.dropFirst()), kind: .bytes)
-    case .records:
+    case .records, .unshared:
       guard let id = readVarint(key.span.bytes, at: &at) else { return KeyForm.hex(key) }
-      return "record #\(id) " + KeyForm.utf8.text(of: Array(key[at...]), kind: .bytes)
+      let name = space == .records ? "record" : "unshared"
+      return "\(name) #\(id) " + KeyForm.utf8.text(of: Array(key[at...]), kind: .bytes)
     case .expiry: return KeyForm.hex(key)
     case .notes:
       guard let pack = NotePack(key: key.span.bytes) else { return KeyForm.hex(key) }

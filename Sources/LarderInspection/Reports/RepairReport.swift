@@ -67,7 +67,7 @@ struct RepairReport {
         guard let id = readVarint(key.span.bytes, at: &at) else { break }
         let cache = catalog.cache(numbered: id)
         return ("cache \(cache.label)", style.text(of: Array(key[at...]), in: cache))
-      case .metadata, nil: break
+      case .metadata, .unshared, nil: break
       }
       return ("the store", style.text(ofDatabaseKey: key, inStore: true))
     }

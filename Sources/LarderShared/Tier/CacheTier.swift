@@ -40,14 +40,15 @@ struct CacheTier: RecordTier {
     let count = record.bytes.count
     guard count <= tier.options.largestRecord else {
       let failure = SharedFailure.tooLarge(bytes: count, limit: tier.options.largestRecord)
-      guard condition != .absent else { return .unavailable(failure) }
+      guard condition != .absent else { return .removed(failure) }
       // The others must not go on using the value before it.
       let tombstone = SharedRecord.tombstone(version: record.version, under: key)
       switch await write(
         tombstone, under: key, if: condition, for: SharedRecord.tombstoneStay, arrived: arrived)
       {
       case .refused: return .refused
-      case .written, .unavailable: return .unavailable(failure)
+      case .written, .removed: return .removed(failure)
+      case .unavailable(let failure): return .unavailable(failure)
       }
     }
     do throws(SharedFailure) {
@@ -73,6 +74,6 @@ struct CacheTier: RecordTier {
     let removal: RESPCommands = ["DEL", .bytes(key)]
     let (replies, _) = try await tier.ask(removal, arrived: arrived).get()
     if case .error(let error) = replies[0] { throw .refused(error) }
-    return record.record == nil ? .written(nil) : .unavailable(SharedFailure.full)
+    return record.record == nil ? .written(nil) : .removed(SharedFailure.full)
   }
 }

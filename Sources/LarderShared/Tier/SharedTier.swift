@@ -110,12 +110,14 @@ private final class TierNews: Sendable {
     switch effect {
     case .leased(_, let end):
       // What was found while there was no lease may have changed since.
-      if lease == nil { forgetAll() }
+      let isNew = lease == nil
+      if isNew { forgetAll() }
       state.withLock { state in
         let lease = state.lease ?? Lease()
         lease.extend(to: end)
         state.lease = lease
       }
+      if isNew { for part in parts { part.connected() } }
     case .leaseEnded: forgetAll()
     case .invalidated(nil):
       // The next values may be believed as long as the last ones.
@@ -127,11 +129,14 @@ private final class TierNews: Sendable {
     }
   }
 
+  private var parts: [any SharedPart] {
+    state.withLock { $0.parts.values.joined().compactMap(\.part) }
+  }
+
   private func forgetAll() {
-    let parts = state.withLock { state in
+    state.withLock { state in
       state.lease?.end()
       state.lease = nil
-      return state.parts.values.joined().compactMap(\.part)
     }
     for part in parts { part.allChangedElsewhere() }
   }

@@ -29,12 +29,14 @@ final class Machines {
   func machine(_ number: Int, _ tier: SharedTier) throws -> Machine {
     var options = Store.Options()
     options.clock = clock
-    let place = URL(filePath: directory.path("machine \(number)"))
-    let store = try Store(at: place, options: options)
+    let store = try Store(at: place(of: number), options: options)
     let cache = try store.cache("texts", of: String.self, lifetime: .fresh(for: .hours(1)))
     return Machine(
       store: store, tier: tier, cache: cache, shared: try SharedCache(cache, in: tier))
   }
+
+  /// The directory of a machine's store.
+  func place(of number: Int) -> URL { URL(filePath: directory.path("machine \(number)")) }
 
   /// Closes the store of a machine and opens it again, with the same connection.
   func reopen(_ number: Int) throws {

@@ -183,6 +183,31 @@ struct SharedCacheTests {
     try machines.close()
   }
 
+  @Test("A caller that comes during a refresh does not get what the tier had before it.")
+  func joining() async throws {
+    let machines = try Machines()
+    try await machines[0].save("old", for: "k")
+    machines.clock.advance(by: .seconds(3590))
+    machines.network.renewLeases()
+    var loading = machines.all[0].cache.loading
+    loading.refreshAhead = 0.5
+    let (options, shared, gate) = (loading, machines[0], Watched(false))
+    let first = try await shared.entry(for: "k", loading: options) { _ in
+      await gate.wait { $0 }
+      return .value("loaded")
+    }
+    #expect(first?.value == "old" && first?.isConfirmed == true && first?.isRefreshing == true)
+    try await machines[1].save("new", for: "k")
+    async let second = shared.entry(for: "k", loading: options) { _ in .value("again") }
+    // It joins the load, whose value the tier refuses.
+    while machines.all[0].store.statistics.caches["texts"]?.loads.joins == 0 { await Task.yield() }
+    gate.change { $0 = true }
+    #expect(try await second?.value == "loaded")
+    #expect(try await second?.isConfirmed == false)
+    #expect(try await shared.found()?.value == "new")
+    try machines.close()
+  }
+
   @Test("A key that is remembered as absent is asked for after another machine has saved it.")
   func absent() async throws {
     let machines = try Machines()

@@ -34,6 +34,12 @@ struct SharedRaceTests {
       isDone.set()
       await delivered
       network.setAutomatic(true)
+      // What was saved or removed without the server is settled.
+      for (number, machine) in machines.all.enumerated() {
+        network.disconnect(number)
+        network.connect(number)
+        try await machine.store.waitUntilIdle()
+      }
       try await Self.expectAgreement(of: machines, "seed \(seed), round \(round)")
       try machines.close()
     }

@@ -28,7 +28,9 @@ struct SharedSeamTests {
   func schemas() async throws {
     let clock = ManualClock()
     let network = SimulatedNetwork(clients: 2, clock)
-    let (old, new) = (Store.inMemory(options: options(clock)), Store.inMemory(options: options(clock)))
+    let (old, new) = (
+      Store.inMemory(options: options(clock)), Store.inMemory(options: options(clock))
+    )
     let first = try SharedCache(cache(old, version: 1), in: network.tier())
     let second = try SharedCache(cache(new, version: 2), in: network.tier())
     try await first.save("a", for: "k")

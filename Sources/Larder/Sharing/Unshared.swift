@@ -1,0 +1,132 @@
+import Synchronization
+
+/// The keys of a shared cache whose last change its tier has not acknowledged.
+///
+/// Each has a row, `unshared`, which the same commit writes as the change. Before the tier is asked
+/// for such a key, and for all of them once it can be reached again, it gets a tombstone, whatever
+/// it has: so no machine goes on using the value from before the change. The value itself is not
+/// sent later, because another machine may have changed it since.
+final class Unshared: Sendable {
+  static let stamp = Stamp(at: 0)
+
+  /// Whether there may be such keys; without them, nothing is looked up.
+  private let mayExist = Atomic<Bool>(false)
+  /// How often keys were added.
+  private let additions = Atomic<Int>(0)
+  private let isSettling = Atomic<Bool>(false)
+  private let user = Mutex(User())
+
+  private struct User {
+    weak var store: Store?
+  }
+
+  /// The store whose threads settle keys; nil if it is gone.
+  var store: Store? {
+    get { user.withLock { $0.store } }
+    set { user.withLock { $0.store = newValue } }
+  }
+
+  /// The row of a record's key.
+  static func row(of key: RecordKey) -> [UInt8] {
+    [KeySpace.unshared.rawValue] + key.bytes.dropFirst()
+  }
+
+  var isEmpty: Bool { !mayExist.load(ordering: .sequentiallyConsistent) }
+
+  func noteRows() { mayExist.store(true, ordering: .sequentiallyConsistent) }
+
+  /// Adds a key to the commit of its change.
+  func add(_ key: RecordKey, to write: inout WriteBatch) {
+    write.put(Self.row(of: key).span.bytes, stamp: Self.stamp) { $0.append(zeros: Self.stamp.end) }
+    additions.add(1, ordering: .sequentiallyConsistent)
+    // Before the commit: a row without it would not be found.
+    noteRows()
+  }
+
+  /// Takes a key out, because the tier has acknowledged the change that is committed.
+  func remove(_ key: RecordKey, from write: inout WriteBatch) {
+    if !isEmpty { write.remove(Self.row(of: key).span.bytes) }
+  }
+
+  /// Calls `body`, which settles all keys, unless another task does, and again for keys that were
+  /// added meanwhile.
+  ///
+  /// - Parameter body: Returns whether no key is left.
+  func settle(_ body: () async -> Bool) async {
+    while !isEmpty, !isSettling.exchange(true, ordering: .sequentiallyConsistent) {
+      let before = additions.load(ordering: .sequentiallyConsistent)
+      let isDone = await body()
+      if isDone { mayExist.store(false, ordering: .sequentiallyConsistent) }
+      let isSame = additions.load(ordering: .sequentiallyConsistent) == before
+      if isDone, !isSame { noteRows() }
+      isSettling.store(false, ordering: .sequentiallyConsistent)
+      if !isDone || isSame { return }
+    }
+  }
+}
+
+extension CacheCore {
+  /// Finds out whether there are rows of an earlier use of the cache.
+  func readUnshared() throws(StoreError) {
+    if try context.cursor(over: unsharedRows).next() { unshared.noteRows() }
+  }
+
+  private var unsharedRows: EngineRange {
+    EngineRange(prefix: KeySpace.unshared.prefix(ofCache: id))
+  }
+
+  /// Sees to it that a tier has no value from before the last change of a key on this machine.
+  ///
+  /// - Returns: Why it may still have one; nil if it does not.
+  func settle(_ key: RecordKey, in tier: any RecordTier) async -> (any Error)? {
+    guard !unshared.isEmpty else { return nil }
+    do {
+      let row = Unshared.row(of: key)
+      guard let value = try context.engine.get(row.span.bytes) else { return nil }
+      let shared = try tier.key(for: key.userKey)
+      let tombstone = SharedRecord.tombstone(version: .random(in: 1...(.max)), under: shared)
+      let writing = await tier.write(
+        tombstone, under: shared, if: .always, for: SharedRecord.tombstoneStay, arrived: {})
+      if case .unavailable(let failure) = writing { return failure }
+      var write = WriteBatch()
+      // A later change of the key has a row of its own.
+      let sequence = Unshared.stamp.sequence(of: value.span.bytes) ?? 0
+      let same = write.require(row, .unchanged(since: sequence, in: Unshared.stamp))
+      write.remove(row.span.bytes, if: same)
+      try context.commit(&write)
+      return nil
+    } catch {
+      return error
+    }
+  }
+
+  /// Settles all keys, until the tier cannot be reached.
+  func settleAll(in tier: any RecordTier) async {
+    await unshared.settle {
+      do {
+        var range = unsharedRows
+        while true {
+          let keys = try unsharedKeys(in: range)
+          guard let last = keys.last else { return true }
+          for key in keys where await settle(key, in: tier) != nil { return false }
+          range.lower = Unshared.row(of: last) + [0]
+        }
+      } catch {
+        return false
+      }
+    }
+  }
+
+  /// The first of the keys whose rows are in a range.
+  private func unsharedKeys(in range: EngineRange) throws(StoreError) -> [RecordKey] {
+    let cursor = try context.cursor(over: range)
+    var keys: [RecordKey] = []
+    while keys.count < 256, try cursor.next() {
+      cursor.withEntry { row, _ in
+        let key = [KeySpace.records.rawValue] + [UInt8](row).dropFirst()
+        if let key = RecordKey(key.span.bytes) { keys.append(key) }
+      }
+    }
+    return keys
+  }
+}

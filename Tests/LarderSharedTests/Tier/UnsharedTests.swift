@@ -1,0 +1,125 @@
+import Foundation
+import Larder
+import LarderShared
+import LarderTestSupport
+import LarderTesting
+import Testing
+
+/// Changes that the tier has not acknowledged.
+@Suite(.timeLimit(.minutes(5)))
+struct UnsharedTests {
+  private static func rows(of store: Store) throws -> Int {
+    let cursor = try store.engine.cursor(over: EngineRange(prefix: [KeySpace.unshared.rawValue]))
+    var count = 0
+    while try cursor.next() { count += 1 }
+    return count
+  }
+
+  private static func expectLocal(_ outcome: SharedOutcome) {
+    guard case .localOnly = outcome else {
+      Issue.record("\(outcome)")
+      return
+    }
+  }
+
+  @Test(
+    "After a save or removal without the server, no machine goes on with the value before it.",
+    arguments: [true, false], [true, false])
+  func settled(bySave: Bool, reopening: Bool) async throws {
+    let machines = try Machines()
+    for key in ["k", "other"] { try await machines[0].save("old", for: key) }
+    #expect(try await machines[1].found()?.value == "old")
+    machines.network.disconnect(0)
+    Self.expectLocal(
+      bySave ? try await machines[0].save("new", for: "k") : try await machines[0].remove("k"))
+    #expect(try await machines[0].found()?.value == (bySave ? "new" : nil))
+    #expect(try await machines[1].found()?.value == "old")
+    #expect(try Self.rows(of: machines.all[0].store) == 1)
+    if reopening { try machines.reopen(0) }
+    machines.network.connect(0)
+    try await machines.all[0].store.waitUntilIdle()
+    for number in 0..<2 {
+      #expect(try await machines[number].found() == nil)
+      #expect(try await machines[number].found("other")?.value == "old")
+    }
+    #expect(try Self.rows(of: machines.all[0].store) == 0)
+    // From then on all is as before.
+    #expect(try await machines[1].value(for: "k") { "loaded" } == "loaded")
+    #expect(try await machines[0].found()?.value == "loaded")
+    try machines.close()
+  }
+
+  @Test("A save whose reply did not come may have been made, and ends as removed.")
+  func unknown() async throws {
+    let machines = try Machines()
+    try await machines[0].save("old", for: "k")
+    machines.network.setAutomatic(false)
+    let shared = machines[0]
+    async let outcome = shared.save("new", for: "k")
+    var random = SplitMix64(seed: 1)
+    // Both commands are executed, and the answer is lost.
+    for _ in 0..<2 { while !machines.network.step(&random) { await Task.yield() } }
+    machines.network.disconnect(0)
+    guard case .localOnly(SharedFailure.outcomeUnknown) = try await outcome else {
+      Issue.record("\(try await outcome)")
+      return
+    }
+    machines.network.setAutomatic(true)
+    #expect(try await machines[1].found()?.value == "new")
+    machines.network.connect(0)
+    try await machines.all[0].store.waitUntilIdle()
+    for number in 0..<2 { #expect(try await machines[number].found() == nil) }
+    try machines.close()
+  }
+
+  @Test("A later change that is acknowledged stays, although an earlier one was not.")
+  func later() async throws {
+    let machines = try Machines()
+    machines.network.disconnect(0)
+    for key in ["a", "b"] { try await machines[0].save("lost", for: key) }
+    #expect(try Self.rows(of: machines.all[0].store) == 2)
+    machines.network.connect(0)
+    try await machines.all[0].store.waitUntilIdle()
+    try await machines[0].save("last", for: "a")
+    for number in 0..<2 { #expect(try await machines[number].found("a")?.value == "last") }
+    #expect(try Self.rows(of: machines.all[0].store) == 0)
+    try machines.close()
+  }
+
+  @Test("Ten thousand such keys are settled, and nothing is asked twice.")
+  func many() async throws {
+    let machines = try Machines()
+    machines.network.disconnect(0)
+    let count = 10_000
+    for key in 0..<count { try await machines[0].save("lost", for: "\(key)") }
+    _ = machines.network.takeLog()
+    machines.network.connect(0)
+    try await machines.all[0].store.waitUntilIdle()
+    #expect(machines.network.takeLog().count { $0 == "SET" } == count)
+    #expect(try Self.rows(of: machines.all[0].store) == 0)
+    machines.network.disconnect(0)
+    machines.network.connect(0)
+    try await machines.all[0].store.waitUntilIdle()
+    #expect(machines.network.takeLog() == [])
+    try machines.close()
+  }
+
+  @Test("A salvage keeps them, and clearing the cache without the tier deletes them.")
+  func salvage() async throws {
+    let machines = try Machines()
+    machines.network.disconnect(0)
+    for key in ["a", "b"] { try await machines[0].remove(key) }
+    try machines.all[0].store.close()
+    let place = machines.place(of: 0)
+    let salvaged = place.appending(path: "../salvaged").standardized
+    _ = try Store.salvage(from: place, to: salvaged)
+    var store = try Store(at: salvaged)
+    #expect(try Self.rows(of: store) == 2)
+    try store.cache("texts", of: String.self, lifetime: .fresh(for: .hours(1))).removeAll()
+    try store.close()
+    store = try Store(at: salvaged)
+    #expect(try Self.rows(of: store) == 0)
+    try store.close()
+    try machines.all[1].store.close()
+  }
+}
