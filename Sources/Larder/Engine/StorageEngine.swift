@@ -68,7 +68,8 @@ package protocol StorageEngine: AnyObject, Sendable {
 
   /// The size of the files that are there for open cursors alone; 0 for an engine without files.
   ///
-  /// They are deleted some time after those cursors are closed. Evicting entries does not free them.
+  /// They are deleted some time after those cursors are closed. Evicting entries does not free
+  /// them.
   func bytesHeldByCursors() throws(StoreError) -> Int
 
   /// Rewrites the files that hold `range`, without deleted and overwritten entries.

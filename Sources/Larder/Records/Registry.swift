@@ -79,7 +79,7 @@ struct Registry: ~Copyable {
 extension StoreContext {
   /// Whether the store has a record or notes under this id.
   fileprivate func hasRows(ofCache id: UInt64) throws(StoreError) -> Bool {
-    for space in [KeySpace.records, .notes, .unshared] {
+    for space in [KeySpace.records, .notes] {
       do throws(StoreError) {
         let rows = try cursor(
           over: EngineRange(prefix: space.prefix(ofCache: id)), readsPayloads: false)

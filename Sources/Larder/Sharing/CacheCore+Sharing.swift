@@ -191,6 +191,11 @@ extension CacheCore {
       }
     }
     let commit = try context.commit(&write)
+    if case .unavailable? = writing {
+      unshared.noteRows()
+      // The tier may have been reached again before the row was there.
+      connected()
+    }
     return commit.failed.isEmpty ? commit.sequence : nil
   }
 }

@@ -1,8 +1,8 @@
 import Synchronization
 
-/// The time up to which values may be believed that one connection to a shared tier has brought.
+/// The time up to which values may be believed that one connection to a tier has brought.
 ///
-/// The connection renews it, and ends it when it is lost. Times are those of ``WallClock/uptime()``,
+/// The connection renews it, and ends it when it is lost. Times are of ``WallClock/uptime()``,
 /// which goes on while the system sleeps.
 package final class Lease: Sendable {
   private let nanoseconds = Atomic<Int64>(.min)

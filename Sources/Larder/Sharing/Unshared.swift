@@ -9,10 +9,11 @@ import Synchronization
 final class Unshared: Sendable {
   static let stamp = Stamp(at: 0)
 
-  /// Whether there may be such keys; without them, nothing is looked up.
-  private let mayExist = Atomic<Bool>(false)
-  /// How often keys were added.
-  private let additions = Atomic<Int>(0)
+  /// How often rows were noted, and up to which note all of them were settled.
+  private let notes = Atomic<Int>(0)
+  private let settled = Atomic<Int>(0)
+  /// How often all keys were to be settled.
+  private let requests = Atomic<Int>(0)
   private let isSettling = Atomic<Bool>(false)
   private let user = Mutex(User())
 
@@ -31,15 +32,18 @@ final class Unshared: Sendable {
     [KeySpace.unshared.rawValue] + key.bytes.dropFirst()
   }
 
-  var isEmpty: Bool { !mayExist.load(ordering: .sequentiallyConsistent) }
+  /// Whether there is no such key; otherwise there may be some.
+  var isEmpty: Bool {
+    settled.load(ordering: .sequentiallyConsistent) == notes.load(ordering: .sequentiallyConsistent)
+  }
 
-  func noteRows() { mayExist.store(true, ordering: .sequentiallyConsistent) }
+  /// Notes that there may be rows: before one is written, so that it is found, and afterwards, for
+  /// a task that has settled all others meanwhile.
+  func noteRows() { notes.add(1, ordering: .sequentiallyConsistent) }
 
   /// Adds a key to the commit of its change.
   func add(_ key: RecordKey, to write: inout WriteBatch) {
     write.put(Self.row(of: key).span.bytes, stamp: Self.stamp) { $0.append(zeros: Self.stamp.end) }
-    additions.add(1, ordering: .sequentiallyConsistent)
-    // Before the commit: a row without it would not be found.
     noteRows()
   }
 
@@ -48,19 +52,17 @@ final class Unshared: Sendable {
     if !isEmpty { write.remove(Self.row(of: key).span.bytes) }
   }
 
-  /// Calls `body`, which settles all keys, unless another task does, and again for keys that were
-  /// added meanwhile.
+  /// Calls `body`, which settles all keys; if another task does so, that one calls it once more.
   ///
-  /// - Parameter body: Returns whether no key is left.
+  /// - Parameter body: Returns whether no key is left of those that were noted before.
   func settle(_ body: () async -> Bool) async {
+    requests.add(1, ordering: .sequentiallyConsistent)
     while !isEmpty, !isSettling.exchange(true, ordering: .sequentiallyConsistent) {
-      let before = additions.load(ordering: .sequentiallyConsistent)
-      let isDone = await body()
-      if isDone { mayExist.store(false, ordering: .sequentiallyConsistent) }
-      let isSame = additions.load(ordering: .sequentiallyConsistent) == before
-      if isDone, !isSame { noteRows() }
+      let request = requests.load(ordering: .sequentiallyConsistent)
+      let note = notes.load(ordering: .sequentiallyConsistent)
+      if await body() { settled.store(note, ordering: .sequentiallyConsistent) }
       isSettling.store(false, ordering: .sequentiallyConsistent)
-      if !isDone || isSame { return }
+      if requests.load(ordering: .sequentiallyConsistent) == request { return }
     }
   }
 }
@@ -105,8 +107,11 @@ extension CacheCore {
     await unshared.settle {
       do {
         var range = unsharedRows
+        // The first one tells whether the tier can be reached.
+        var limit = 1
         while true {
-          let keys = try unsharedKeys(in: range)
+          let keys = try unsharedKeys(in: range, limit)
+          limit = 256
           guard let last = keys.last else { return true }
           for key in keys where await settle(key, in: tier) != nil { return false }
           range.lower = Unshared.row(of: last) + [0]
@@ -118,10 +123,12 @@ extension CacheCore {
   }
 
   /// The first of the keys whose rows are in a range.
-  private func unsharedKeys(in range: EngineRange) throws(StoreError) -> [RecordKey] {
+  private func unsharedKeys(
+    in range: EngineRange, _ limit: Int
+  ) throws(StoreError) -> [RecordKey] {
     let cursor = try context.cursor(over: range)
     var keys: [RecordKey] = []
-    while keys.count < 256, try cursor.next() {
+    while keys.count < limit, try cursor.next() {
       cursor.withEntry { row, _ in
         let key = [KeySpace.records.rawValue] + [UInt8](row).dropFirst()
         if let key = RecordKey(key.span.bytes) { keys.append(key) }

@@ -3,7 +3,7 @@ package import Larder
 /// A cache that many machines share: what one of them loads or saves, the others find.
 ///
 /// ```swift
-/// let tier = try SharedTier(namespace: "shop") { … }
+/// let tier = try SharedTier(namespace: "shop", makeLink: link)
 /// let shared = try SharedCache(profiles, in: tier)
 /// let profile = try await shared.value(for: id) { try await fetch(id) }
 /// ```

@@ -31,7 +31,7 @@ struct SharedRaceTests {
           group.addTask { await Self.work(shared[task % shared.count], seed, task) }
         }
       }
-      isDone.set()
+      isDone.raise()
       await delivered
       network.setAutomatic(true)
       // What was saved or removed without the server is settled.
@@ -45,18 +45,12 @@ struct SharedRaceTests {
     }
   }
 
-  private final class Flag: Sendable {
-    private let state = Atomic(false)
-    var isSet: Bool { state.load(ordering: .acquiring) }
-    func set() { state.store(true, ordering: .releasing) }
-  }
-
   /// Lets messages arrive, and connections be lost and made again.
   private static func deliver(
     _ network: SimulatedNetwork, _ random: SplitMix64, _ losesConnections: Bool, until isDone: Flag
   ) async {
     var random = random
-    while !isDone.isSet {
+    while !isDone.isRaised {
       if losesConnections, random.below(200) == 0 {
         let number = random.below(3)
         network.disconnect(number)

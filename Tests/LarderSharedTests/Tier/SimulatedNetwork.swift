@@ -2,7 +2,6 @@ import Larder
 import LarderShared
 import LarderTestSupport
 import LarderTesting
-import Synchronization
 
 /// A ``SimulatedServer`` and its clients, with what is on its way between them.
 ///
@@ -15,7 +14,7 @@ final class SimulatedNetwork: Sendable {
     var commands: [[[UInt8]]]
     var replies: [RESPValue] = []
     let arrived: @Sendable () -> Void
-    let caller: CheckedContinuation<Answer, Never>
+    let id: Int
   }
 
   private enum Message {
@@ -34,23 +33,26 @@ final class SimulatedNetwork: Sendable {
     var server: SimulatedServer
     var clients: [Client] = []
     var isAutomatic = true
+    var lastID = 0
+    /// The answers that their callers have not fetched.
+    var answers: [Int: Answer] = [:]
     /// The names of the commands that the server has executed.
     var log: [String] = []
   }
 
-  private let state: Mutex<State>
+  private let state: Watched<State>
   private let clock: ManualClock
 
   init(clients: Int, _ clock: ManualClock) {
-    state = Mutex(State(server: SimulatedServer(clients: 0..<clients)))
+    state = Watched(State(server: SimulatedServer(clients: 0..<clients)))
     self.clock = clock
   }
 
   /// A tier on a machine of its own.
   func tier(_ options: TierOptions = TierOptions()) throws -> SharedTier {
-    let number = state.withLock { $0.clients.count }
+    let number = state.read { $0.clients.count }
     let tier = try SharedTier(namespace: "test", options) { [self] _, observer in
-      state.withLock { $0.clients.append(Client(observer: observer)) }
+      state.change { $0.clients.append(Client(observer: observer)) }
       return Link(network: self, number: number)
     }
     renewLeases()
@@ -64,7 +66,8 @@ final class SimulatedNetwork: Sendable {
     func ask(
       _ commands: RESPCommands, arrived: @escaping @Sendable () -> Void
     ) async -> Result<[RESPValue], SharedFailure> {
-      await withCheckedContinuation { network.send(commands, arrived, $0, from: number) }
+      let id = network.send(commands, arrived, from: number)
+      return await network.answer(to: id)
     }
 
     func close() { network.disconnect(number) }
@@ -78,7 +81,7 @@ extension SimulatedNetwork {
 
   /// The names of the commands that were executed since the last call.
   func takeLog() -> [String] {
-    state.withLock { state in
+    state.change { state in
       defer { state.log = [] }
       return state.log
     }
@@ -86,7 +89,7 @@ extension SimulatedNetwork {
 
   /// Whether messages arrive at once; by default they do.
   func setAutomatic(_ isAutomatic: Bool) {
-    state.withLock { state in
+    state.change { state in
       state.isAutomatic = isAutomatic
       if isAutomatic { Self.deliverAll(&state) }
     }
@@ -94,23 +97,21 @@ extension SimulatedNetwork {
 
   func renewLeases() {
     let end = clock.uptime() + Self.lease
-    state.withLock { state in
+    state.change { state in
       for client in state.clients where client.isUp { client.observer(.leased(1, until: end)) }
     }
   }
 
   /// Loses a connection, and what is on its way.
   func disconnect(_ number: Int) {
-    state.withLock { state in
+    state.change { state in
       guard state.clients[number].isUp else { return }
       state.clients[number].isUp = false
       state.clients[number].observer(.leaseEnded(1))
       let lost = state.clients[number]
       (state.clients[number].requests, state.clients[number].messages) = ([], [])
-      for request in lost.requests { request.caller.resume(returning: Self.lost) }
-      for case .answer(let request) in lost.messages {
-        request.caller.resume(returning: Self.lost)
-      }
+      for request in lost.requests { state.answers[request.id] = Self.lost }
+      for case .answer(let request) in lost.messages { state.answers[request.id] = Self.lost }
       state.server.forget(number)
     }
   }
@@ -119,7 +120,7 @@ extension SimulatedNetwork {
 
   func connect(_ number: Int) {
     let end = clock.uptime() + Self.lease
-    state.withLock { state in
+    state.change { state in
       state.clients[number].isUp = true
       state.clients[number].observer(.leased(1, until: end))
     }
@@ -129,7 +130,7 @@ extension SimulatedNetwork {
   @discardableResult func execute(_ arguments: RESPArgument...) -> RESPValue {
     var commands = RESPCommands()
     commands.append(arguments)
-    return state.withLock { state in
+    return state.change { state in
       let reply = Self.execute(commands.arguments[0], by: -1, &state)
       if state.isAutomatic { Self.deliverAll(&state) }
       return reply
@@ -137,17 +138,25 @@ extension SimulatedNetwork {
   }
 
   private func send(
-    _ commands: RESPCommands, _ arrived: @escaping @Sendable () -> Void,
-    _ caller: CheckedContinuation<Answer, Never>, from number: Int
-  ) {
-    state.withLock { state in
-      guard state.clients[number].isUp else {
-        return caller.resume(returning: .failure(.unreachable("no network")))
+    _ commands: RESPCommands, _ arrived: @escaping @Sendable () -> Void, from number: Int
+  ) -> Int {
+    state.change { state in
+      state.lastID += 1
+      let id = state.lastID
+      if state.clients[number].isUp {
+        state.clients[number].requests.append(
+          Request(commands: commands.arguments, arrived: arrived, id: id))
+        if state.isAutomatic { Self.deliverAll(&state) }
+      } else {
+        state.answers[id] = .failure(.unreachable("no network"))
       }
-      state.clients[number].requests.append(
-        Request(commands: commands.arguments, arrived: arrived, caller: caller))
-      if state.isAutomatic { Self.deliverAll(&state) }
+      return id
     }
+  }
+
+  private func answer(to id: Int) async -> Answer {
+    await state.wait { $0.answers[id] != nil }
+    return state.change { $0.answers.removeValue(forKey: id) ?? .failure(.closed) }
   }
 }
 
@@ -156,7 +165,7 @@ extension SimulatedNetwork {
 extension SimulatedNetwork {
   /// Lets one command or one message arrive; false if there is none.
   func step(_ random: inout SplitMix64) -> Bool {
-    state.withLock { state in
+    state.change { state in
       var choices: [(client: Int, isRequest: Bool)] = []
       for (number, client) in state.clients.enumerated() {
         if !client.requests.isEmpty { choices.append((number, true)) }
@@ -211,7 +220,7 @@ extension SimulatedNetwork {
     case .invalidated(let keys): state.clients[number].observer(.invalidated(keys))
     case .answer(let request):
       request.arrived()
-      request.caller.resume(returning: .success(request.replies))
+      state.answers[request.id] = .success(request.replies)
     }
   }
 }

@@ -86,6 +86,32 @@ struct UnsharedTests {
     try machines.close()
   }
 
+  @Test("If the server can be reached again before the change is written, it hears of it, too.")
+  func reconnected() async throws {
+    let clock = ManualClock()
+    let network = SimulatedNetwork(clients: 2, clock)
+    let faults = StoreFaults()
+    var options = Store.Options()
+    options.clock = clock
+    let (first, second) = (
+      Store.inMemory(options: options, faults: faults), Store.inMemory(options: options)
+    )
+    let tiers = [try network.tier(), try network.tier()]
+    let shared = try SharedCache(first.cache("texts", of: String.self), in: tiers[0])
+    let other = try SharedCache(second.cache("texts", of: String.self), in: tiers[1])
+    try await shared.save("old", for: "k")
+    network.disconnect(0)
+    faults.holdWrites()
+    async let outcome = shared.save("new", for: "k")
+    try await faults.waitForHeldWrites(1)
+    network.connect(0)
+    faults.releaseWrites()
+    Self.expectLocal(try await outcome)
+    try await first.waitUntilIdle()
+    #expect(try await other.found() == nil)
+    #expect(try Self.rows(of: first) == 0)
+  }
+
   @Test("Ten thousand such keys are settled, and nothing is asked twice.")
   func many() async throws {
     let machines = try Machines()

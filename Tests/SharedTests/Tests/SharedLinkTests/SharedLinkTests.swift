@@ -9,6 +9,10 @@ final class LinkLog: Sendable {
   let effects = Watched<[LinkMachine.Effect]>([])
   let link: SharedLink
 
+  private static func uptime() -> Duration {
+    .nanoseconds(Int64(NIODeadline.now().uptimeNanoseconds))
+  }
+
   init(_ place: LinkPlace, _ change: (inout LinkOptions) -> Void = { _ in }) {
     var options = LinkOptions(leaseKey: Array("lease".utf8))
     options.firstWait = .milliseconds(10)
@@ -18,7 +22,7 @@ final class LinkLog: Sendable {
     change(&options)
     let effects = effects
     let loop = MultiThreadedEventLoopGroup.singleton.next()
-    link = SharedLink(to: place, options, on: loop) { effect in
+    link = SharedLink(to: place, options, on: loop, uptime: Self.uptime) { effect in
       effects.change { $0.append(effect) }
     }
   }
