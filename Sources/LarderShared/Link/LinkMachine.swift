@@ -5,7 +5,9 @@
 /// numbers, and an event of an earlier connection has no effect.
 ///
 ///     connecting   A connection is being made.
-///     greeting     The link logs in, and asks the server to push which keys become invalid.
+///     greeting     The link logs in, asks the server to push which keys become invalid, and has it
+///                  end the former connection: what was sent there and not answered takes effect
+///                  before anything that is sent from then on, or never.
 ///     up           Commands are sent, and renewals. Replies come in the order of the commands,
 ///                  pushes between them.
 ///     waiting      The last connection was lost or could not be made. The next one is made after a
@@ -75,7 +77,9 @@ package struct LinkMachine: Sendable {
   /// What a reply is to.
   fileprivate enum Sent {
     case hello
+    case info
     case tracking
+    case killing
     case renewal
     /// A command, and how many more of its question follow. The id is nil once the answer was a
     /// failure, or the caller has left.
@@ -84,6 +88,16 @@ package struct LinkMachine: Sendable {
 
   package private(set) var state = State.waiting(.unreachable("the link has not begun"))
   private let options: LinkOptions
+
+  /// A connection, as the server names it.
+  private struct Client {
+    let id: [UInt8]
+    let address: [UInt8]
+  }
+
+  private var client: Client?
+  /// The last connection that was up, until the server has ended it.
+  private var former: Client?
   /// The number of the last connection.
   package private(set) var connection = 0
   private var decoder = RESPDecoder()
@@ -163,8 +177,9 @@ extension LinkMachine {
     if let login = options.login { hello += ["AUTH", .text(login.user), .text(login.password)] }
     var commands = RESPCommands()
     commands.append(hello)
+    commands.append("CLIENT", "INFO")
     commands.append("CLIENT", "TRACKING", "ON")
-    send(commands, [.hello, .tracking], moment)
+    send(commands, [.hello, .info, .tracking], moment)
   }
 
   private mutating func greeted(by reply: RESPValue, _ moment: Moment) {
@@ -184,6 +199,19 @@ extension LinkMachine {
     }
   }
 
+  private mutating func informed(by reply: RESPValue, _ moment: Moment) {
+    switch reply {
+    case .error(let error) where error.code == "NOPERM":
+      misconfigured("the user may not call CLIENT INFO", moment)
+    case .error:
+      misconfigured("it has no CLIENT INFO; Redis has from version 6.2 on", moment)
+    case .string(let text):
+      guard let id = text.field("id"), let address = text.field("addr") else { fallthrough }
+      client = Client(id: id, address: address)
+    default: lose(.unreachable("its CLIENT INFO cannot be understood"), moment)
+    }
+  }
+
   private mutating func tracked(by reply: RESPValue, _ moment: Moment) {
     switch reply {
     case .error(let error) where error.code == "NOPERM":
@@ -191,9 +219,29 @@ extension LinkMachine {
     case .error:
       misconfigured("it has no CLIENT TRACKING, as some proxies; connect to the server", moment)
     default:
-      change(to: .up)
-      renew(moment)
+      guard let former else { return comeUp(moment) }
+      // A server that was started anew counts from the beginning, so the id is not enough.
+      let kill: RESPCommands = [
+        "CLIENT", "KILL", "ID", .bytes(former.id), "ADDR", .bytes(former.address), "SKIPME", "yes",
+      ]
+      send(kill, [.killing], moment)
     }
+  }
+
+  private mutating func killed(by reply: RESPValue, _ moment: Moment) {
+    switch reply {
+    case .error(let error) where error.code == "NOPERM":
+      misconfigured("the user may not call CLIENT KILL", moment)
+    case .error(let error): refused(error, moment)
+    default:
+      former = nil
+      comeUp(moment)
+    }
+  }
+
+  private mutating func comeUp(_ moment: Moment) {
+    change(to: .up)
+    renew(moment)
   }
 
   /// The failure of a connection, with what it may come from if it ended before the reply.
@@ -236,6 +284,8 @@ extension LinkMachine {
     case .connecting, .greeting, .up: effects.append(.disconnect(connection))
     case .waiting, .closed: break
     }
+    if state == .up { former = client }
+    client = nil
     if isLeased { effects.append(.leaseEnded(connection)) }
     isLeased = false
     while let (what, _) = sent.popFirst() {
@@ -337,7 +387,9 @@ extension LinkMachine {
     silentSince = moment.now
     switch what {
     case .hello: greeted(by: value, moment)
+    case .info: informed(by: value, moment)
     case .tracking: tracked(by: value, moment)
+    case .killing: killed(by: value, moment)
     case .renewal:
       switch value {
       case .error(let error): refused(error, moment)
@@ -395,6 +447,15 @@ extension RESPError {
   /// Whether it says that the server cannot be used now, whatever the command.
   fileprivate var endsUse: Bool {
     ["READONLY", "LOADING", "MASTERDOWN", "NOAUTH", "CLUSTERDOWN"].contains(code)
+  }
+}
+
+extension [UInt8] {
+  /// The value of a field in a text such as `id=4 addr=127.0.0.1:5000`.
+  fileprivate func field(_ name: String) -> [UInt8]? {
+    let start = Array("\(name)=".utf8)
+    return split(separator: UInt8(ascii: " ")).first { $0.starts(with: start) }
+      .map { Array($0.dropFirst(start.count)) }
   }
 }
 

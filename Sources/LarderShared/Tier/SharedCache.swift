@@ -38,11 +38,11 @@ package struct SharedCache<Key: CacheKey, Value: Sendable>: Sendable {
   nonisolated(nonsending) package func value(
     for key: Key, loading: Loading? = nil, load: @escaping @Sendable () async throws -> Value
   ) async throws -> Value {
+    let load: Cache<Key, Value>.Load = { _ in .value(try await load()) }
+    if let entry = try await entry(for: key, loading: loading, load: load) { return entry.value }
+    // Absent by another caller's closure; this one always has a value.
     while true {
-      // Absent by another caller's closure; this one always has a value.
-      if let entry = try await entry(
-        for: key, loading: loading, load: { _ in .value(try await load()) })
-      {
+      if let entry = try await cache.refresh(key, loading: loading, load: load) {
         return entry.value
       }
     }
@@ -76,11 +76,13 @@ package struct SharedCache<Key: CacheKey, Value: Sendable>: Sendable {
   ///   - validator: 1 to 4,096 bytes; nil, the default, for none.
   /// - Returns: Whether the tier has it.
   /// - Throws: As `Cache.save(_:for:)`, if the value was not saved on this machine. The tier may
-  ///   have it then.
+  ///   have it then. `CancellationError` if the task was cancelled before; then nothing was
+  ///   changed.
   @discardableResult package func save(
     _ value: Value, for key: Key, lifetime: Lifetime? = nil, validator: Validator? = nil
   ) async throws -> SharedOutcome {
-    SharedOutcome(
+    try Task.checkCancellation()
+    return SharedOutcome(
       try await cache.saveShared(
         value, for: key, lifetime: lifetime, validator: validator, in: tier))
   }
@@ -92,9 +94,11 @@ package struct SharedCache<Key: CacheKey, Value: Sendable>: Sendable {
   /// - Parameter key: As for ``value(for:loading:load:)``.
   /// - Returns: Whether the tier knows.
   /// - Throws: As `Cache.remove(_:)`, if it was not removed from this machine. It may be removed
-  ///   from the tier then.
+  ///   from the tier then. `CancellationError` if the task was cancelled before; then nothing was
+  ///   changed.
   @discardableResult package func remove(_ key: Key) async throws -> SharedOutcome {
-    SharedOutcome(try await cache.removeShared(key, in: tier))
+    try Task.checkCancellation()
+    return SharedOutcome(try await cache.removeShared(key, in: tier))
   }
 }
 

@@ -103,7 +103,11 @@ private final class TierNews: Sendable {
   var lease: Lease? { state.withLock { $0.lease } }
 
   func add(_ part: any SharedPart, of keys: SharedKeys) {
-    state.withLock { $0.parts[keys.prefix, default: []].append(Part(part: part, keys: keys)) }
+    state.withLock { state in
+      // Those of stores that were closed.
+      state.parts[keys.prefix]?.removeAll { $0.part == nil }
+      state.parts[keys.prefix, default: []].append(Part(part: part, keys: keys))
+    }
   }
 
   func heard(_ effect: LinkMachine.Effect) {

@@ -10,7 +10,7 @@ import Testing
     #expect(link.play(.opened) == [.connect(1), .changed(.connecting)])
     #expect(link.play(.opened) == [])
     let hello = command("HELLO", 3, "AUTH", "larder", "secret")
-    let greeting = hello + command("CLIENT", "TRACKING", "ON")
+    let greeting = hello + command("CLIENT", "INFO") + command("CLIENT", "TRACKING", "ON")
     #expect(link.play(.connected(1)) == [.changed(.greeting), .send(1, greeting)])
     link.now = .milliseconds(300)
     #expect(link.receive(LinkScript.greeting) == [])
@@ -166,7 +166,7 @@ import Testing
     #expect(link.machine.nextTime == link.now + .seconds(5))
     link.passTime()
     link.play(.connected(11))
-    link.receive(LinkScript.greeting + "+OK\r\n:0\r\n")
+    link.receive(LinkScript.greeting + "+OK\r\n:1\r\n:0\r\n")
     link.play(.ended(11, .unreachable("reset")))
     #expect(link.machine.nextTime == link.now + .milliseconds(100))
   }
@@ -230,6 +230,14 @@ import Testing
       (
         "-WRONGPASS invalid username-password pair or user is disabled.\r\n",
         "it knows no such user with this password, or the user is off"
+      ),
+      (
+        LinkScript.hello + "-NOPERM \(Self.noRight("client|info"))\r\n",
+        "the user may not call CLIENT INFO"
+      ),
+      (
+        LinkScript.hello + "-ERR Unknown subcommand or wrong number of arguments\r\n",
+        "it has no CLIENT INFO; Redis has from version 6.2 on"
       ),
       (
         LinkScript.greeting.replacing("$6\r\nmaster", with: "$7\r\nreplica"),
@@ -333,9 +341,38 @@ import Testing
       // Nothing of it is left for the next connection.
       link.passTime()
       link.play(.connected(2))
-      link.receive(LinkScript.greeting + "+OK\r\n:0\r\n")
+      link.receive(LinkScript.greeting + "+OK\r\n:1\r\n:0\r\n")
       #expect(link.machine.state == .up, "cut after \(count) bytes")
     }
+  }
+
+  @Test("The server ends the former connection before anything is sent on the next one.")
+  func killing() {
+    var link = LinkScript()
+    link.comeUp()
+    link.play(.asked(id: 1, ["SET", "a", "b"]))
+    link.play(.ended(1, .unreachable("reset")))
+    // A connection that is lost while it is greeted changes nothing.
+    for number in [2, 3] {
+      link.passTime()
+      link.play(.connected(number))
+      let kill = command(
+        "CLIENT", "KILL", "ID", "4", "ADDR", "127.0.0.1:5000", "SKIPME", "yes")
+      #expect(link.receive(LinkScript.greeting + "+OK\r\n") == [.send(number, kill)])
+      #expect(
+        link.play(.asked(id: number, ["GET", "a"])) == [
+          .answer(id: number, .failure(.unreachable("it is being connected to")))
+        ])
+      if number == 2 { link.play(.ended(2, .unreachable("reset"))) }
+    }
+    // It had ended by itself.
+    #expect(link.receive(":0\r\n") == [.changed(.up), .send(3, command("DEL", "lease"))])
+    link.play(.ended(3, .unreachable("reset")))
+    link.passTime()
+    link.play(.connected(4))
+    link.receive(LinkScript.greeting + "+OK\r\n-NOPERM \(Self.noRight("client|kill"))\r\n")
+    #expect(
+      link.machine.state == .waiting(.misconfigured("the user may not call CLIENT KILL")))
   }
 
   @Test("Events of an earlier connection have no effect.")

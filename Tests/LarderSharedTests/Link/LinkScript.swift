@@ -42,8 +42,10 @@ struct LinkScript {
     receive(Self.greeting + "+OK\r\n:0\r\n")
   }
 
-  /// The greeting of Redis 7.0.15.
-  static let greeting =
+  /// The greeting of Redis 7.0.15 up to the reply to `CLIENT TRACKING`.
+  static let greeting = hello + info
+  static let info = "=33\r\ntxt:id=4 addr=127.0.0.1:5000 fd=8\r\n"
+  static let hello =
     "%7\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$6\r\n7.0.15\r\n$5\r\nproto\r\n:3\r\n"
     + "$2\r\nid\r\n:4\r\n$4\r\nmode\r\n$10\r\nstandalone\r\n$4\r\nrole\r\n$6\r\nmaster\r\n"
     + "$7\r\nmodules\r\n*0\r\n"

@@ -35,6 +35,8 @@ private struct LinkWalk {
   private var replies: [Int: [UInt8]] = [:]
   /// The times at which renewals were sent, by connections.
   private var renewals: [Int: Set<Duration>] = [:]
+  /// The connections over which the server was asked to end the former one.
+  private var killed: Set<Int> = []
   private var isUp = false
   private var disconnected: Set<Int> = []
 
@@ -122,9 +124,19 @@ private struct LinkWalk {
       guard case .string(let name)? = parts.first else { continue }
       var reply: String
       switch String(decoding: name, as: UTF8.self) {
-      case "HELLO": reply = LinkScript.greeting
-      case "CLIENT": reply = "+OK\r\n"
+      case "HELLO": reply = LinkScript.hello
+      case "CLIENT":
+        switch parts[1] {
+        case .string(Array("INFO".utf8)): reply = LinkScript.info
+        case .string(Array("KILL".utf8)):
+          killed.insert(number)
+          reply = ":1\r\n"
+        default: reply = "+OK\r\n"
+        }
       case "DEL":
+        if !renewals.isEmpty, renewals[number] == nil, !killed.contains(number) {
+          faults.append("the former connection was not ended")
+        }
         renewals[number, default: []].insert(link.now)
         reply = random.below(20) == 0 ? "-READONLY x\r\n" : ":0\r\n"
       default:

@@ -19,6 +19,9 @@ struct SimulatedServer {
 
   init(clients: Range<Int>) { self.clients = clients }
 
+  /// The value of a key, which nobody reads.
+  func value(of key: [UInt8]) -> [UInt8]? { values[key] }
+
   /// Ends the connection of a client.
   mutating func forget(_ client: Int) {
     for key in readers.keys { readers[key]?.remove(client) }

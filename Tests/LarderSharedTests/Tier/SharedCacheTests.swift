@@ -221,6 +221,10 @@ struct SharedCacheTests {
     _ = machines.network.takeLog()
     #expect(try await value() == nil)
     #expect(machines.network.takeLog() == [])
+    // Who has a value for it loads it all the same.
+    #expect(try await machines[0].value(for: "k", loading: options) { "own" } == "own")
+    try await machines[1].remove("k")
+    #expect(try await value() == nil)
     try await machines[1].save("a", for: "k")
     #expect(try await value() == "a")
     // A reply that there is none removes the value of the others.

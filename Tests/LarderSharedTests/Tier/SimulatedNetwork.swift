@@ -27,6 +27,13 @@ final class SimulatedNetwork: Sendable {
     var isUp = true
     var requests: [Request] = []
     var messages: [Message] = []
+    /// Whether its script has ended; see ``SimulatedNetwork/finish(_:)``.
+    var isFinished = false
+
+    /// Whether it waits for the network.
+    var isWaiting: Bool {
+      !requests.isEmpty || messages.contains { if case .answer = $0 { true } else { false } }
+    }
   }
 
   private struct State {
@@ -38,6 +45,17 @@ final class SimulatedNetwork: Sendable {
     var answers: [Int: Answer] = [:]
     /// The names of the commands that the server has executed.
     var log: [String] = []
+    /// The commands and messages that have arrived.
+    var time = 0
+    /// The values that a key of the server had, each with the time from which on.
+    var history: [[UInt8]: [(from: Int, value: [UInt8]?)]] = [:]
+
+    mutating func noteHistory() {
+      for (key, values) in history {
+        let value = server.value(of: key)
+        if values.isEmpty || values.last?.value != value { history[key]?.append((time, value)) }
+      }
+    }
   }
 
   private let state: Watched<State>
@@ -165,20 +183,41 @@ extension SimulatedNetwork {
 extension SimulatedNetwork {
   /// Lets one command or one message arrive; false if there is none.
   func step(_ random: inout SplitMix64) -> Bool {
+    step { random.below($0) } != nil
+  }
+
+  /// Lets a message arrive, or else the command that `choose` takes, out of so many.
+  ///
+  /// - Returns: How many there were, and the one that was taken; nil if there was none.
+  func stepOfServer(_ choose: (Int) -> Int) -> (count: Int, taken: Int)? {
+    let hasDelivered = state.change { state in
+      guard let number = state.clients.firstIndex(where: { !$0.messages.isEmpty }) else {
+        return false
+      }
+      state.time += 1
+      Self.deliverNext(to: number, &state)
+      return true
+    }
+    return hasDelivered ? (1, 0) : step(choose)
+  }
+
+  private func step(_ choose: (Int) -> Int) -> (count: Int, taken: Int)? {
     state.change { state in
       var choices: [(client: Int, isRequest: Bool)] = []
       for (number, client) in state.clients.enumerated() {
         if !client.requests.isEmpty { choices.append((number, true)) }
         if !client.messages.isEmpty { choices.append((number, false)) }
       }
-      guard !choices.isEmpty else { return false }
-      let choice = choices[random.below(choices.count)]
+      guard !choices.isEmpty else { return nil }
+      let taken = choose(choices.count)
+      let choice = choices[taken]
+      state.time += 1
       if choice.isRequest {
         Self.executeNext(of: choice.client, &state)
       } else {
         Self.deliverNext(to: choice.client, &state)
       }
-      return true
+      return (choices.count, taken)
     }
   }
 
@@ -208,6 +247,7 @@ extension SimulatedNetwork {
     _ arguments: [[UInt8]], by number: Int, _ state: inout State
   ) -> RESPValue {
     let outcome = state.server.execute(arguments, by: number)
+    state.noteHistory()
     state.log.append(String(decoding: arguments[0], as: UTF8.self))
     for (client, pushes) in outcome.pushes where client >= 0 {
       for key in pushes { state.clients[client].messages.append(.invalidated(key.map { [$0] })) }
@@ -221,6 +261,49 @@ extension SimulatedNetwork {
     case .answer(let request):
       request.arrived()
       state.answers[request.id] = .success(request.replies)
+    }
+  }
+}
+
+// MARK: - Scripts
+
+extension SimulatedNetwork {
+  /// The number of commands and messages that `step` has let arrive.
+  var time: Int { state.read { $0.time } }
+
+  /// Notes that a machine begins a script, whose calls come one after another.
+  func begin(_ number: Int) { state.change { $0.clients[number].isFinished = false } }
+
+  /// Notes that the script has ended.
+  func finish(_ number: Int) { state.change { $0.clients[number].isFinished = true } }
+
+  /// Waits until each machine waits for the network, or has ended its script.
+  ///
+  /// - Returns: Whether all have ended.
+  func waitUntilQuiet() async -> Bool {
+    await state.wait { state in
+      state.answers.isEmpty && state.clients.allSatisfy { $0.isFinished || $0.isWaiting }
+    }
+    return state.read { $0.clients.allSatisfy(\.isFinished) }
+  }
+
+  /// Whether no message to a machine is on its way.
+  func isUpToDate(_ number: Int) -> Bool { state.read { $0.clients[number].messages.isEmpty } }
+
+  /// Follows the values of a key, from now on.
+  func follow(_ key: [UInt8]) {
+    state.change { state in
+      state.history = [key: []]
+      state.noteHistory()
+    }
+  }
+
+  /// The values that the followed key had in a span of time, nil for none.
+  func values(from start: Int, to end: Int) -> [[UInt8]?] {
+    state.read { state in
+      let history = state.history.values.first ?? []
+      let ends = history.dropFirst().map(\.from) + [Int.max]
+      return zip(history, ends).filter { $0.0.from <= end && $0.1 >= start }.map(\.0.value)
     }
   }
 }
