@@ -164,6 +164,11 @@ package struct WriteBatch: ~Copyable {
       .put, from: start, keyCount: key.byteCount, stamp: stamp, if: requirement, note: note)
   }
 
+  /// Adds a put whose value is only a stamp.
+  package mutating func put(_ key: RawSpan, stamp: Stamp) {
+    put(key, stamp: stamp) { $0.append(zeros: stamp.end) }
+  }
+
   /// Adds a put whose value ends with a payload that may be kept in a segment.
   ///
   /// `body` appends the value, and returns the size of the payload. The stamp lies before it. An

@@ -225,12 +225,16 @@ extension Cache {
 
 extension CacheCore {
   /// The entry of a key if its value is in memory, and fresh by the options; nil otherwise.
+  ///
+  /// With `isConfirmed`, also nil unless a tier is known to have the value.
   func residentEntry(
-    for key: some CacheKey, _ loading: Loading
+    for key: some CacheKey, _ loading: Loading, isConfirmed: Bool = false
   ) throws(StoreError) -> Entry<Value>? {
     var missed = Missed()
-    guard let entry = try residentEntry(of: key, &missed),
-      loading.admits(entry.savedAt, at: entry.readAt)
+    guard let resident = try resident(of: key, &missed) else { return nil }
+    let entry = Entry(resident, readAt: clock.now())
+    guard loading.admits(entry.savedAt, at: entry.readAt),
+      !isConfirmed || resident.lease?.isRunning(at: clock.uptime()) == true
     else { return nil }
     counts.reads.add(.memory)
     if isReporting { report(.memory, of: key) }

@@ -46,7 +46,7 @@ struct LoadFound<Value: Sendable>: Sendable {
   var refusal: StoreError?
   /// Why the disk could not be read.
   var failure: StoreError?
-  /// What is known of the entry besides, if the cache is shared.
+  /// What the tier says about the entry; nil if the cache is not shared.
   var sharing: LoadSharing?
 }
 
@@ -69,7 +69,7 @@ struct LoadPart<Value: Sendable>: Sendable {
 enum LoadSaving: Sendable {
   /// On disk.
   case done
-  /// On disk, and in the shared tier, whose other machines read it.
+  /// On disk, and confirmed by the shared tier.
   case shared
   /// Not to be saved.
   case unwanted
@@ -103,6 +103,7 @@ extension CacheCore {
       if isReporting { report(.read(outcome), of: key) }
     }
     do throws(StoreError) {
+      let isShared = isShared
       let reading = isShared ? nil : memory?.beginReading(key)
       var buffer = ValueBuffer(from: spareBuffer)
       guard let record = try record(under: key, into: &buffer) else {

@@ -239,7 +239,7 @@ extension LoadMachine {
     flights[place.flight]?.members[place.member].waiters.insert(waiter)
     flights[place.flight]?.waiterCount += 1
     // While a new value is saved, other reads may return it, so the entry is no longer returned.
-    // And it may be long ago that a shared tier had what the flight has found.
+    // An entry of a shared cache is not returned either: the tier may have another one by now.
     let isShared = flights[place.flight]?.members[place.member].part.found.sharing != nil
     if phase != .saving, !isShared, let entry = entry(for: waiter, moment, isLoading: true) {
       flights[place.flight]?.isBackground = true

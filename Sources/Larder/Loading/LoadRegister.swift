@@ -53,7 +53,6 @@ fileprivate struct RegisteredLoad {
   var isBehindSave = false
   /// Whether another machine has changed the key since.
   var isChangedElsewhere = false
-  var isRemembered = false
   /// Nil if the key is remembered as absent.
   weak var owner: (any LoadOwner)?
 }
@@ -103,7 +102,6 @@ extension LoadRegister {
       state.caches[key.cacheID]?.change(key.bytes, ticket) { registration in
         swap(&tags, &registration.tags)
         registration.owner = nil
-        registration.isRemembered = true
         if registration.isBehindSave || registration.isChangedElsewhere { ticket.revoke() }
       }
       state.forget(tags, of: ticket)
@@ -198,12 +196,14 @@ fileprivate struct RegisteredKeys {
     for registration in keys[key] ?? [] { registration.ticket.revoke() }
   }
 
-  /// Ends the memory of a key, or of all keys, as absent, and prevents those that begin later.
+  /// Forgets that a key is absent; nil for all keys.
+  ///
+  /// A load of the key that is under way does not remember it either.
   mutating func changedElsewhere(_ key: [UInt8]?) {
     for key in key.map({ [$0] }) ?? Array(keys.keys) {
       for place in keys[key]?.indices ?? 0..<0 {
         keys[key]?[place].isChangedElsewhere = true
-        if keys[key]?[place].isRemembered == true { keys[key]?[place].ticket.revoke() }
+        if keys[key]?[place].owner == nil { keys[key]?[place].ticket.revoke() }
       }
     }
   }

@@ -34,10 +34,17 @@ extension CacheCore {
   func residentEntry(
     of key: some CacheKey, _ missed: inout Missed
   ) throws(StoreError) -> Entry<Value>? {
+    try resident(of: key, &missed).map { Entry($0, readAt: clock.now()) }
+  }
+
+  /// The object of a key's fresh value in memory; nil if it is not there, and `missed` is set.
+  func resident(
+    of key: some CacheKey, _ missed: inout Missed
+  ) throws(StoreError) -> ResidentEntry<Value>? {
     guard let loan = try lend(key, &missed) else { return nil }
     let resident = entry(loan).takeUnretainedValue()
     loan.end()
-    return Entry(resident, readAt: clock.now())
+    return resident
   }
 
   /// Keeps the value of a fresh record that was read from disk in memory.

@@ -126,9 +126,7 @@ extension Salvage {
   /// Ends all entries of tags of which nobody knows when they were invalidated, by new sequences.
   private mutating func endLostTags() {
     for case (let key, nil) in tagRows {
-      rows.put(key.span.bytes, stamp: InvalidatedTags.stamp) {
-        $0.append(zeros: InvalidatedTags.stamp.end)
-      }
+      rows.put(key.span.bytes, stamp: InvalidatedTags.stamp)
     }
   }
 
@@ -156,15 +154,15 @@ extension Salvage {
 // MARK: - Records
 
 extension Salvage {
-  /// Copies the keys of shared caches whose last change their tier does not know.
+  /// Copies the rows of changes that a tier has not acknowledged.
   ///
-  /// A row that is damaged says the same.
+  /// The value of a row does not matter, so a damaged one is written anew.
   private mutating func copyUnshared() throws(StoreError) {
     let range = EngineRange(prefix: [KeySpace.unshared.rawValue])
     try visitKeys(in: range) { salvage, key throws(StoreError) in
-      salvage.rows.put(key.span.bytes, stamp: Unshared.stamp) {
-        $0.append(zeros: Unshared.stamp.end)
-      }
+      // A cache without a registration gets another name, and so other keys in a tier.
+      guard let id = RecordKey(key.span.bytes)?.cacheID, salvage.caches[id] != nil else { return }
+      salvage.rows.put(key.span.bytes, stamp: Unshared.stamp)
       if salvage.rows.isFullSlice { try salvage.commit() }
     } losing: { _, _, _ in
     }

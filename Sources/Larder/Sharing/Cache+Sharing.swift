@@ -8,7 +8,7 @@ extension Cache {
   /// From then on, loads ask the tier first, and changes that do not go through the tier throw
   /// ``StoreError/invalidArgument(_:)``.
   ///
-  /// - Returns: The part that is told what other machines change.
+  /// - Returns: The object to notify of changes by other machines.
   /// - Throws: ``StoreError/invalidArgument(_:)`` if the cache is shared already, its reads restart
   ///   lifetimes, it has entries with tags, or the store is read-only; as opening a cache.
   package func share(in tier: any RecordTier) throws -> any SharedPart {
@@ -43,7 +43,7 @@ extension Cache {
   package func confirmedEntry(for key: Key, loading: Loading?) throws -> LoadedEntry<Value>? {
     try loading?.checkRanges()
     let options = loading ?? core.loading
-    guard let entry = try core.confirmedEntry(for: key, options),
+    guard let entry = try core.residentEntry(for: key, options, isConfirmed: true),
       !core.loads.isDue(entry, options)
     else { return nil }
     var loaded = LoadedEntry(entry, age: entry.age)
@@ -51,7 +51,7 @@ extension Cache {
     return loaded
   }
 
-  /// Returns the entry of a key from the disk or the tier, and loads it if there is none.
+  /// Returns the entry of a key from the disk or the tier; loads it if neither has a fresh one.
   nonisolated(nonsending) package func sharedEntry(
     for key: Key, loading: Loading?, load: @escaping Load
   ) async throws -> LoadedEntry<Value>? {
@@ -70,7 +70,7 @@ extension Cache {
       of: core, lifetime: lifetime, validator: validator, tags: [], savedAt: core.clock.now())
     let key = try core.recordKey(of: key, id: core.id)
     return try await withTaskExecutorPreference(store.executor) {
-      try await core.saveShared(value, under: key, fields, by: store, in: tier)
+      try await core.saveShared(value, under: key, fields, in: tier)
     }
   }
 
@@ -82,23 +82,5 @@ extension Cache {
     return try await withTaskExecutorPreference(store.executor) {
       try await core.removeShared(key, in: tier)
     }
-  }
-}
-
-extension CacheCore {
-  fileprivate func confirmedEntry(
-    for key: some CacheKey, _ loading: Loading
-  ) throws(StoreError) -> Entry<Value>? {
-    var missed = Missed()
-    guard let loan = try lend(key, &missed) else { return nil }
-    let resident = entry(loan).takeUnretainedValue()
-    loan.end()
-    let entry = Entry(resident, readAt: clock.now())
-    guard resident.lease?.isRunning(at: clock.uptime()) == true,
-      loading.admits(entry.savedAt, at: entry.readAt)
-    else { return nil }
-    counts.reads.add(.memory)
-    if isReporting { report(.memory, of: key) }
-    return entry
   }
 }

@@ -1,11 +1,11 @@
 import Foundation
 import Synchronization
 
-/// The part of a shared cache that hears what other machines change.
+/// The part of a shared cache that its tier notifies of changes by other machines.
 package protocol SharedPart: AnyObject, Sendable {
   /// The entry of a key was changed or removed on another machine, or by the tier.
   func changedElsewhere(_ userKey: [UInt8])
-  /// Any entry may have been.
+  /// Any entry may have been changed or removed.
   func allChangedElsewhere()
   /// The tier can be asked again.
   func connected()
@@ -35,7 +35,7 @@ extension CacheCore: SharedPart {
   func allChangedElsewhere() { context.loads.changedElsewhere(nil, ofCache: id) }
 }
 
-/// A memory state that is noted when a reply of a tier arrives.
+/// The state of memory at the time when a reply of a tier arrived.
 private final class ArrivalMark: Sendable {
   private let state = Mutex<StoreMemory.Reading?>(nil)
 
@@ -94,7 +94,7 @@ extension CacheCore {
     switch content {
     case .unavailable: sharing.trust = .unconfirmed
     case .absent(let tombstone): sharing.seen = tombstone.map { .version($0) } ?? .absent
-    // Whatever it is, a load does not replace it: something is there.
+    // A load does not replace it, because the key is not absent.
     case .unusable: sharing.seen = .absent
     case .same(let lease):
       sharing.trust = .confirmed(lease)
@@ -143,7 +143,7 @@ extension CacheCore {
     if sequence != nil { keep(entry, sharing, lease, under: part.key, reading?.afterOneWrite) }
   }
 
-  /// Keeps the value of a fresh entry in memory, where it is believed while the lease runs.
+  /// Keeps the value of a fresh entry in memory, where it is confirmed while the lease runs.
   private func keep(
     _ entry: Entry<Value>, _ sharing: LoadSharing, _ lease: Lease, under key: RecordKey,
     _ reading: StoreMemory.Reading?
@@ -157,10 +157,8 @@ extension CacheCore {
 
   /// Saves a value of a tier on disk, unless the key was changed on this machine.
   ///
-  /// Without a ticket it is saved in any case.
-  ///
-  /// - Returns: The sequence of its commit; nil if it was not saved. A failure of the disk does not
-  ///   matter: the tier has the value.
+  /// - Returns: The sequence of its commit; nil if it was not saved. A failure of the disk is not
+  ///   reported, because the tier has the value.
   private func install(
     _ record: SharedRecord, under key: RecordKey, if ticket: WriteTicket
   ) -> UInt64? {
@@ -171,6 +169,9 @@ extension CacheCore {
     }
   }
 
+  /// Commits a value, or the removal that a tombstone says; without a ticket, in any case.
+  ///
+  /// - Returns: The sequence of the commit; nil if the ticket was revoked.
   private func commit(
     _ record: SharedRecord, under key: RecordKey, if ticket: WriteTicket? = nil,
     after writing: TierWriting? = nil
@@ -228,11 +229,11 @@ extension CacheCore {
       if case .value(_, _, _, let tags)? = part.reply?.content, !tags.isEmpty {
         throw .tagsInSharedCache(name)
       }
+      let key = try tier.key(for: part.key.userKey)
       guard let seen = part.found.sharing?.seen,
-        let record = try sharedRecord(of: part, by: store, in: tier)
+        let record = try sharedRecord(of: part, by: store, under: key)
       else { return save([part], by: store)[0] }
       let mark = ArrivalMark()
-      let key = try tier.key(for: part.key.userKey)
       let writing = await write(record, under: key, of: part.key, to: tier, if: seen, mark)
       switch writing {
       case .refused: return .overtaken
@@ -253,9 +254,9 @@ extension CacheCore {
 
   /// The record of a reply with a new version; nil if the tier need not be told.
   private func sharedRecord(
-    of part: LoadPart<Value>, by store: Store, in tier: any RecordTier
+    of part: LoadPart<Value>, by store: Store, under key: [UInt8]
   ) throws(StoreError) -> SharedRecord? {
-    let (key, version) = (try tier.key(for: part.key.userKey), UInt64.random(in: 1...(.max)))
+    let version = UInt64.random(in: 1...(.max))
     switch part.reply?.content {
     case .absent?:
       // A tombstone is there, or nothing, or something else that a load does not replace.
@@ -309,8 +310,7 @@ extension CacheCore {
   ///
   /// - Returns: Why the tier does not have it; nil if it does.
   func saveShared(
-    _ value: Value, under key: RecordKey, _ fields: Record.Fields, by store: Store,
-    in tier: any RecordTier
+    _ value: Value, under key: RecordKey, _ fields: Record.Fields, in tier: any RecordTier
   ) async throws(StoreError) -> (any Error)? {
     let shared = try tier.key(for: key.userKey)
     var write = WriteBatch()

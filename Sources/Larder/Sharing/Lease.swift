@@ -1,11 +1,11 @@
 import Synchronization
 
-/// The time up to which values may be believed that one connection to a tier has brought.
+/// The time up to which values are confirmed that were read over one connection to a tier.
 ///
-/// The connection renews it, and ends it when it is lost. Times are of ``WallClock/uptime()``,
-/// which goes on while the system sleeps.
+/// The connection renews its lease, and ends it when it is lost. Times are those of
+/// ``WallClock/uptime()``, which includes the time that the system is asleep.
 package final class Lease: Sendable {
-  private let nanoseconds = Atomic<Int64>(.min)
+  private let nanoseconds = Atomic<Int>(.min)
 
   /// Creates a lease that does not run yet.
   package init() {}
@@ -14,16 +14,18 @@ package final class Lease: Sendable {
   ///
   /// It is renewed and ended by one caller at a time.
   package func extend(to end: Duration) {
-    let end = Int64(end / .nanoseconds(1))
+    let end = end.wholeNanoseconds
     if end > nanoseconds.load(ordering: .relaxed) { nanoseconds.store(end, ordering: .releasing) }
   }
 
-  /// Ends it for good: whoever renews it makes another one afterwards.
+  /// Ends the lease.
+  ///
+  /// The owner does not extend an ended lease, but creates another one.
   package func end() { nanoseconds.store(.min, ordering: .releasing) }
 
   /// Whether it runs at a time.
   package func isRunning(at now: Duration) -> Bool {
-    Int64(now / .nanoseconds(1)) < nanoseconds.load(ordering: .acquiring)
+    now.wholeNanoseconds < nanoseconds.load(ordering: .acquiring)
   }
 
   /// Its end; nil if it does not run, whatever the time.

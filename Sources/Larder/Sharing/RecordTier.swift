@@ -1,7 +1,7 @@
 /// A place in which several machines have the entries of a cache, such as a Redis server.
 ///
-/// Reads of the cache ask it before a value is loaded, and saves of loaded values go through it. It
-/// tells the ``SharedPart`` of the cache what other machines change.
+/// The cache asks the tier before it loads a value, and saves a loaded value in the tier first. The
+/// tier notifies the ``SharedPart`` of the cache of changes by other machines.
 package protocol RecordTier: Sendable {
   /// The tier's key of an entry.
   ///
@@ -12,9 +12,10 @@ package protocol RecordTier: Sendable {
   ///
   /// - Parameters:
   ///   - key: The key.
-  ///   - version: The version of a local copy, which then is not sent again; nil if there is none.
-  ///   - arrived: Called when the reply has arrived: after all changes by others that the reply
-  ///     knows of were told, and before all others.
+  ///   - version: The version of the local copy; nil if there is no copy. If the tier has the same
+  ///     version, it does not send the record.
+  ///   - arrived: Called when the reply has arrived. The cache was notified of all changes that are
+  ///     older than the reply, and of no newer one.
   /// - Returns: What it has.
   func read(
     _ key: [UInt8], unless version: UInt64?, arrived: @escaping @Sendable () -> Void
@@ -42,11 +43,11 @@ package protocol RecordTier: Sendable {
 package enum TierContent: Sendable {
   /// Nothing, or a tombstone of the version.
   case absent(tombstone: UInt64?)
-  /// The value of which the machine has a copy; it may be believed while the lease runs.
+  /// The version of the local copy: the copy is confirmed while the lease runs.
   case same(Lease)
   case value(SharedRecord, Lease)
   /// Something that a load must not replace.
-  case unusable(String)
+  case unusable
   case unavailable(any Error)
 }
 
@@ -61,12 +62,12 @@ package enum TierCondition: Sendable, Hashable {
 
 /// What became of a record that was to be written.
 package enum TierWriting: Sendable {
-  /// It was written; with a lease if the tier still had it afterwards, and it may be believed.
+  /// It was written. With a lease, the tier still had it afterwards: it is confirmed.
   case written(Lease?)
   /// The condition was not met.
   case refused
   /// It was not written, but what the tier had was removed.
   case removed(any Error)
-  /// It was not written, or nobody knows.
+  /// It was not written, or the outcome is unknown.
   case unavailable(any Error)
 }

@@ -15,7 +15,7 @@ final class SharedCaches: Sendable {
     }
   }
 
-  /// Throws if a batch changes records of a shared cache as the tier does not know of.
+  /// Throws if a batch changes records of a shared cache without its tier.
   ///
   /// Changes that the store makes by itself, such as deleting expired entries, carry a note.
   @inline(__always)

@@ -2,17 +2,18 @@ import Synchronization
 
 /// The keys of a shared cache whose last change its tier has not acknowledged.
 ///
-/// Each has a row, `unshared`, which the same commit writes as the change. Before the tier is asked
-/// for such a key, and for all of them once it can be reached again, it gets a tombstone, whatever
-/// it has: so no machine goes on using the value from before the change. The value itself is not
-/// sent later, because another machine may have changed it since.
+/// The commit of such a change also writes a row in the key space `unshared`. A key with a row is
+/// settled: the tier gets a tombstone for it, so that no machine continues to use the value from
+/// before the change. That happens before the tier is asked for the key, and for all keys when the
+/// tier can be reached again. The value itself is not sent later, because another machine may have
+/// changed it since.
 final class Unshared: Sendable {
   static let stamp = Stamp(at: 0)
 
-  /// How often rows were noted, and up to which note all of them were settled.
+  /// The number of calls of ``noteRows()``, and the number up to which all rows are settled.
   private let notes = Atomic<Int>(0)
   private let settled = Atomic<Int>(0)
-  /// How often all keys were to be settled.
+  /// The number of calls of ``settle(_:)``.
   private let requests = Atomic<Int>(0)
   private let isSettling = Atomic<Bool>(false)
   private let user = Mutex(User())
@@ -43,16 +44,18 @@ final class Unshared: Sendable {
 
   /// Adds a key to the commit of its change.
   func add(_ key: RecordKey, to write: inout WriteBatch) {
-    write.put(Self.row(of: key).span.bytes, stamp: Self.stamp) { $0.append(zeros: Self.stamp.end) }
+    write.put(Self.row(of: key).span.bytes, stamp: Self.stamp)
     noteRows()
   }
 
-  /// Takes a key out, because the tier has acknowledged the change that is committed.
+  /// Removes the row of a key whose change the tier has acknowledged, in the commit of the change.
   func remove(_ key: RecordKey, from write: inout WriteBatch) {
     if !isEmpty { write.remove(Self.row(of: key).span.bytes) }
   }
 
-  /// Calls `body`, which settles all keys; if another task does so, that one calls it once more.
+  /// Calls `body`, which settles all keys.
+  ///
+  /// If another task is settling keys, that task calls its `body` once more instead.
   ///
   /// - Parameter body: Returns whether no key is left of those that were noted before.
   func settle(_ body: () async -> Bool) async {
@@ -77,9 +80,9 @@ extension CacheCore {
     EngineRange(prefix: KeySpace.unshared.prefix(ofCache: id))
   }
 
-  /// Sees to it that a tier has no value from before the last change of a key on this machine.
+  /// Settles a key, if it has a row.
   ///
-  /// - Returns: Why it may still have one; nil if it does not.
+  /// - Returns: The failure of the tier or of the disk; nil if the key has no row any more.
   func settle(_ key: RecordKey, in tier: any RecordTier) async -> (any Error)? {
     guard !unshared.isEmpty else { return nil }
     do {

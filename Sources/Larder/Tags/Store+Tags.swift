@@ -24,9 +24,7 @@ extension Store {
     let tag = try Tags.bytes(of: tag)
     var write = WriteBatch()
     let key = Metadata.tag(tag)
-    write.put(key.span.bytes, stamp: InvalidatedTags.stamp) {
-      $0.append(zeros: InvalidatedTags.stamp.end)
-    }
+    write.put(key.span.bytes, stamp: InvalidatedTags.stamp)
     // It must be possible on a full disk, as a removal is.
     write.mayUseReserve = true
     try context.engine.checkOpen()

@@ -6,8 +6,8 @@
 ///
 ///     connecting   A connection is being made.
 ///     greeting     The link logs in, asks the server to push which keys become invalid, and has it
-///                  end the former connection: what was sent there and not answered takes effect
-///                  before anything that is sent from then on, or never.
+///                  end the former connection. A command that was sent there takes effect before
+///                  those that are sent from then on, or never.
 ///     up           Commands are sent, and renewals. Replies come in the order of the commands,
 ///                  pushes between them.
 ///     waiting      The last connection was lost or could not be made. The next one is made after a
@@ -201,8 +201,6 @@ extension LinkMachine {
 
   private mutating func informed(by reply: RESPValue, _ moment: Moment) {
     switch reply {
-    case .error(let error) where error.code == "NOPERM":
-      misconfigured("the user may not call CLIENT INFO", moment)
     case .error:
       misconfigured("it has no CLIENT INFO; Redis has from version 6.2 on", moment)
     case .string(let text):
@@ -214,13 +212,11 @@ extension LinkMachine {
 
   private mutating func tracked(by reply: RESPValue, _ moment: Moment) {
     switch reply {
-    case .error(let error) where error.code == "NOPERM":
-      misconfigured("the user may not call CLIENT TRACKING", moment)
     case .error:
       misconfigured("it has no CLIENT TRACKING, as some proxies; connect to the server", moment)
     default:
       guard let former else { return comeUp(moment) }
-      // A server that was started anew counts from the beginning, so the id is not enough.
+      // After a restart of the server, the id may be that of another connection.
       let kill: RESPCommands = [
         "CLIENT", "KILL", "ID", .bytes(former.id), "ADDR", .bytes(former.address), "SKIPME", "yes",
       ]
@@ -230,8 +226,6 @@ extension LinkMachine {
 
   private mutating func killed(by reply: RESPValue, _ moment: Moment) {
     switch reply {
-    case .error(let error) where error.code == "NOPERM":
-      misconfigured("the user may not call CLIENT KILL", moment)
     case .error(let error): refused(error, moment)
     default:
       former = nil
@@ -385,6 +379,9 @@ extension LinkMachine {
     }
     lateCount = max(0, lateCount - 1)
     silentSince = moment.now
+    if case .error(let error) = value, error.code == "NOPERM", let command = what.subcommand {
+      return misconfigured("the user may not call \(command)", moment)
+    }
     switch what {
     case .hello: greeted(by: value, moment)
     case .info: informed(by: value, moment)
@@ -423,6 +420,16 @@ extension LinkMachine {
 }
 
 extension LinkMachine.Sent {
+  /// The command of the greeting that a user may lack the right to; nil for others.
+  fileprivate var subcommand: String? {
+    switch self {
+    case .info: "CLIENT INFO"
+    case .tracking: "CLIENT TRACKING"
+    case .killing: "CLIENT KILL"
+    case .hello, .renewal, .command: nil
+    }
+  }
+
   /// Forgets who waits for the reply, if it is `id`.
   fileprivate mutating func forget(_ id: Int) {
     if case .command(id, let others) = self { self = .command(nil, others: others) }

@@ -23,7 +23,7 @@ struct CacheTier: RecordTier {
       let (replies, lease) = try await tier.ask(read.command, arrived: arrived).get()
       switch try read.content(of: replies[0]) {
       case .absent: return .absent(tombstone: nil)
-      case .unusable(let what): return .unusable(what)
+      case .unusable: return .unusable
       case .record(let record) where record.record == nil:
         return .absent(tombstone: record.version)
       case .record(let record): return .value(record, lease)
@@ -40,16 +40,13 @@ struct CacheTier: RecordTier {
     let count = record.bytes.count
     guard count <= tier.options.largestRecord else {
       let failure = SharedFailure.tooLarge(bytes: count, limit: tier.options.largestRecord)
-      guard condition != .absent else { return .removed(failure) }
-      // The others must not go on using the value before it.
+      if condition == .absent { return .removed(failure) }
+      // Other machines must not continue to use the value before it.
       let tombstone = SharedRecord.tombstone(version: record.version, under: key)
-      switch await write(
+      let writing = await write(
         tombstone, under: key, if: condition, for: SharedRecord.tombstoneStay, arrived: arrived)
-      {
-      case .refused: return .refused
-      case .written, .removed: return .removed(failure)
-      case .unavailable(let failure): return .unavailable(failure)
-      }
+      if case .written = writing { return .removed(failure) }
+      return writing
     }
     do throws(SharedFailure) {
       let write = SharedWrite(record, under: key, if: condition, for: stay)

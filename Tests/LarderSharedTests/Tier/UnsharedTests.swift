@@ -135,6 +135,11 @@ struct UnsharedTests {
     let machines = try Machines()
     machines.network.disconnect(0)
     for key in ["a", "b"] { try await machines[0].remove(key) }
+    // A row of a cache that does not exist is not copied: nothing would ever delete it.
+    var write = WriteBatch()
+    let lost = KeySpace.unshared.prefix(ofCache: 99) + [1]
+    write.put(lost.span.bytes, [1].span.bytes)
+    try machines.all[0].store.engine.write(&write, synced: false)
     try machines.all[0].store.close()
     let place = machines.place(of: 0)
     let salvaged = place.appending(path: "../salvaged").standardized
