@@ -72,6 +72,77 @@ struct SharedSeamTests {
     try store.close()
   }
 
+  @Test("Entries that a budget has evicted are found in the tier again.")
+  func budget() async throws {
+    let clock = ManualClock()
+    let network = SimulatedNetwork(clients: 1, clock)
+    let store = Store.inMemory(options: options(clock))
+    let budget = 10_000
+    let small = try store.cache("texts", of: String.self, byteBudget: budget)
+    let shared = try SharedCache(small, in: network.tier())
+    func value(_ number: Int) -> String { "\(number) " + String(repeating: "x", count: 400) }
+    for number in 0..<100 { try await shared.save(value(number), for: "\(number)") }
+    let left = try small.count()
+    #expect(left > 0 && left * 400 < budget)
+    for number in 0..<100 {
+      let entry = try await shared.found("\(number)")
+      #expect(entry?.value == value(number) && entry?.isConfirmed == true)
+    }
+    #expect(try small.count() * 400 < budget)
+  }
+
+  @Test("A store that was restored from a backup does not use its older copies.")
+  func backup() async throws {
+    let clock = ManualClock()
+    let network = SimulatedNetwork(clients: 1, clock)
+    let directory = try TemporaryDirectory()
+    func place(_ name: String) -> URL { URL(filePath: directory.path(name)) }
+    let tier = try network.tier()
+    let store = try Store(at: place("store"), options: options(clock))
+    var shared = try SharedCache(cache(store, version: 1), in: tier)
+    for key in ["same", "changed", "removed"] { try await shared.save("old", for: key) }
+    try store.backup(to: place("backup"))
+    try await shared.save("new", for: "changed")
+    try await shared.remove("removed")
+    try store.close()
+    try Store.restore(from: place("backup"), to: place("restored"))
+    let restored = try Store(at: place("restored"), options: options(clock))
+    let copy = try cache(restored, version: 1)
+    shared = try SharedCache(copy, in: tier)
+    #expect(try copy.value(for: "removed") == "old")
+    #expect(try await shared.found("same")?.origin == .disk)
+    #expect(try await shared.found("changed")?.value == "new")
+    #expect(try await shared.found("removed") == nil)
+    try restored.close()
+  }
+
+  @Test("A read-only store cannot share a cache.")
+  func readOnly() async throws {
+    let machines = try Machines(1)
+    try machines.all[0].store.close()
+    var options = Store.Options()
+    options.access = .readOnly
+    let store = try Store(at: machines.place(of: 0), options: options)
+    let texts = try store.cache("texts", of: String.self, lifetime: .fresh(for: .hours(1)))
+    #expect(throws: StoreError.self) { try SharedCache(texts, in: machines.all[0].tier) }
+    try store.close()
+  }
+
+  @Test("What a program without the tier has put on disk is not used, as after an import.")
+  func withoutTier() async throws {
+    let machines = try Machines(1)
+    try await machines[0].save("a", for: "k")
+    try machines.all[0].store.close()
+    let store = try Store(at: machines.place(of: 0))
+    let texts = try store.cache("texts", of: String.self, lifetime: .fresh(for: .hours(1)))
+    try texts.save("imported", for: "k")
+    try store.close()
+    try machines.reopen(0)
+    let entry = try await machines[0].found()
+    #expect(entry?.value == "a" && entry?.origin == .shared)
+    try machines.close()
+  }
+
   @Test("Observers hear of what a machine finds, and of what it saves and removes.")
   func observers() async throws {
     let machines = try Machines()
