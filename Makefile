@@ -16,7 +16,7 @@ export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 4
 
 .DEFAULT_GOAL := help
 .PHONY: help deps demo test test-times house trace check lint api consumer examples traits docs docs-site \
-  bench-quick shared-test network-test address zones fuzz payloads counts proof bench bench-compare bench-deps format \
+  bench-quick shared-test address zones fuzz payloads counts proof bench bench-compare bench-deps format \
   install
 
 help: ## list the targets, and the parts of the proof
@@ -29,13 +29,9 @@ demo: deps ## load five feeds through the cache, past seven days, and inspect th
 test: deps ## install LevelDB if it is missing, build, and run all tests
 	$(SWIFT) test
 
-shared-test: ## test the link to a Redis server, which this installs
+shared-test: deps ## test the caches that machines share, with a Redis server, which this installs
 	@Scripts/deps shared
 	$(SWIFT) test --filter LarderSharedTests
-
-network-test: ## test that link over a network, with SwiftNIO, whose first build takes minutes
-	@Scripts/deps shared
-	$(SWIFT) test --package-path Tests/SharedTests --scratch-path .build-shared
 
 test-times: deps ## print the tests that take most processor time; FILTER=name for some tests
 	Scripts/test-times $(FILTER)
@@ -46,7 +42,7 @@ house: ## print how large the code is: lines, by part, functions, types, targets
 trace: ## print how many files a save, a read and a load enter, and check WalkThrough.md
 	Scripts/trace
 
-check: lint test shared-test network-test trace api traits consumer examples docs bench-quick ## all checks of a change
+check: lint test shared-test trace api traits consumer examples docs bench-quick ## all checks of a change
 
 lint: ## check the formatting, strictly
 	$(SWIFT) format lint --strict --recursive --parallel Package.swift Sources Plugins Tests \
@@ -55,7 +51,8 @@ lint: ## check the formatting, strictly
 api: deps ## compare the public declarations with the recorded ones; Scripts/api --record
 	Scripts/api
 
-traits: deps ## test the package's traits: what they log, count for swift-metrics, and trace
+traits: deps ## test the package's traits: what they log, count and trace; sharing over a network
+	@Scripts/deps shared
 	$(SWIFT) test --package-path Tests/TraitTests --scratch-path .build-traits
 
 consumer: deps ## build and run the README's program in a package that depends on a tag of HEAD

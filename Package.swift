@@ -9,6 +9,7 @@ let package = Package(
     .library(name: "LarderFeeds", targets: ["LarderFeeds"]),
     .library(name: "LarderHTTP", targets: ["LarderHTTP"]),
     .library(name: "LarderObservation", targets: ["LarderObservation"]),
+    .library(name: "LarderShared", targets: ["LarderShared"]),
     .library(name: "LarderTesting", targets: ["LarderTesting"]),
     .executable(name: "kvinspect", targets: ["kvinspect"]),
     .executable(name: "feeds", targets: ["feeds"]),
@@ -17,6 +18,9 @@ let package = Package(
   traits: [
     .trait(name: "Logging", description: "Logs what a store's operator should know to swift-log."),
     .trait(name: "Metrics", description: "Sends the counts of a store to swift-metrics, too."),
+    .trait(
+      name: "Shared",
+      description: "Lets LarderShared connect to a Redis or Valkey server, with SwiftNIO."),
     .trait(
       name: "Tracing", description: "Makes a span of swift-distributed-tracing for each load."),
   ],
@@ -27,6 +31,8 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
     .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
     .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
+    .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+    .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
     // Used only by the tests' server. No product depends on it, so users never resolve it.
     .package(url: "https://github.com/swhitty/FlyingFox", from: "0.27.1"),
   ],
@@ -59,8 +65,15 @@ let package = Package(
         .product(name: "HTTPTypesFoundation", package: "swift-http-types"),
       ]),
     .target(name: "LarderObservation", dependencies: ["Larder"]),
-    // No product yet: so far it has the protocol of a Redis server, and the link to it.
-    .target(name: "LarderShared", dependencies: ["Larder"]),
+    .target(
+      name: "LarderShared",
+      dependencies: [
+        "Larder",
+        .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["Shared"])),
+        .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["Shared"])),
+        .product(name: "NIOTLS", package: "swift-nio", condition: .when(traits: ["Shared"])),
+        .product(name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["Shared"])),
+      ]),
     .target(
       name: "LarderTesting",
       dependencies: [

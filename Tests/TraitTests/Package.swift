@@ -7,10 +7,11 @@ let package = Package(
   name: "trait-tests",
   platforms: [.macOS(.v15)],
   dependencies: [
-    .package(name: "larder", path: "../..", traits: ["Logging", "Metrics", "Tracing"]),
+    .package(name: "larder", path: "../..", traits: ["Logging", "Metrics", "Shared", "Tracing"]),
     .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
     .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
     .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
+    .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
   ],
   targets: [
     .testTarget(
@@ -25,7 +26,25 @@ let package = Package(
         .product(name: "Tracing", package: "swift-distributed-tracing"),
         .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),
       ],
-      path: "Tests")
+      path: "Tests/TraitTests"),
+    // The tests' own helpers, by symbolic links.
+    .target(name: "CTestSupport"),
+    .target(name: "LarderTestSupport", dependencies: ["CTestSupport"]),
+    .testTarget(
+      name: "NetworkTests",
+      dependencies: [
+        "LarderTestSupport",
+        .product(name: "Larder", package: "larder"),
+        .product(name: "LarderShared", package: "larder"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+      ]),
   ],
   swiftLanguageModes: [.v6]
 )
+
+for target in package.targets where target.name == "LarderTestSupport" {
+  target.swiftSettings = [
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+  ]
+}

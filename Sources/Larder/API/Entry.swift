@@ -54,8 +54,8 @@ public struct Origin: Sendable, Hashable {
   public static let memory = Origin(place: .memory)
   /// From the store's directory.
   public static let disk = Origin(place: .disk)
-  /// From the tier that several machines share.
-  package static let shared = Origin(place: .shared)
+  /// From the tier that several machines share; see the product `LarderShared`.
+  public static let shared = Origin(place: .shared)
   /// From the closure that loads the values of a cache.
   public static let loaded = Origin(place: .loaded)
 }

@@ -136,7 +136,7 @@ extension Cache {
     return values
   }
 
-  private func call(
+  func call(
     for keys: [Key], _ loading: Loading?,
     _ load: @escaping @Sendable ([Key]) async throws -> [LoadReply<Value>]
   ) throws(StoreError) -> LoadCall<Value> {

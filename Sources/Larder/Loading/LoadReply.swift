@@ -172,8 +172,11 @@ public struct LoadedEntry<Value: Sendable>: Sendable {
   public let validator: Validator?
   /// The tags of the entry, or of the reply.
   public let tags: [String]
-  /// Whether the shared tier of the cache is known to have had the value a lease ago at most.
-  package var isConfirmed = false
+  /// Whether the tier that several machines share is known to have the value.
+  ///
+  /// It had it no longer ago than a lease; see the product `LarderShared`. False in a cache that is
+  /// not shared.
+  public internal(set) var isConfirmed = false
 }
 
 extension LoadedEntry {

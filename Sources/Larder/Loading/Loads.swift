@@ -212,6 +212,21 @@ extension Loads {
     }
   }
 
+  /// The entry that was found for a part, if it is fresh.
+  func entry(
+    of part: LoadPart<Value>, _ loading: Loading
+  ) throws -> LoadedEntry<Value>? {
+    let moment = moment()
+    switch moment.judge(part, loading) {
+    case .failed(let failure): throw failure
+    case .fresh:
+      return try outcome(
+        of: .entry(isRefreshing: false, failure: nil), part, loading, at: moment
+      ).get()
+    case .stale, .unusable: return nil
+    }
+  }
+
   private func lifetime(of entry: Entry<Value>) -> Lifetime { entry.lifetime ?? lifetime }
 
   private func freshness(

@@ -13,6 +13,13 @@ extension Cache {
   ///   lifetimes, it has entries with tags, or the store is read-only; as opening a cache.
   package func share(in tier: any RecordTier) throws -> any SharedPart {
     let id = try core.usableID()
+    if let clock = tier.clock, type(of: clock) != type(of: core.clock) {
+      throw StoreError.invalidArgument(
+        """
+        cache "\(name)" is of a store with a clock of its own, by which values of the tier would \
+        be confirmed for too long; use the clock \(type(of: clock))
+        """)
+    }
     if core.context.isReadOnly {
       throw StoreError.invalidArgument("cache \"\(name)\" is read-only and cannot be shared")
     }
@@ -49,6 +56,26 @@ extension Cache {
     var loaded = LoadedEntry(entry, age: entry.age)
     loaded.isConfirmed = true
     return loaded
+  }
+
+  /// Returns the entry of a key from the disk or the tier; nil if neither has a fresh one.
+  nonisolated(nonsending) package func sharedEntry(
+    for key: Key, in tier: any RecordTier
+  ) async throws -> LoadedEntry<Value>? {
+    try Task.checkCancellation()
+    let key = try core.recordKey(of: key, id: core.id)
+    return try await withTaskExecutorPreference(store.executor) {
+      try await core.sharedEntry(under: key, in: tier)
+    }
+  }
+
+  /// Returns the entry of each key from the disk or the tier; loads those of which neither has a
+  /// fresh one, with one call.
+  nonisolated(nonsending) package func sharedEntries(
+    for keys: [Key], loading: Loading?,
+    load: @escaping @Sendable ([Key]) async throws -> [LoadReply<Value>]
+  ) async throws -> [LoadedEntry<Value>?] {
+    try await core.loads.entries(for: try call(for: keys, loading, load))
   }
 
   /// Returns the entry of a key from the disk or the tier; loads it if neither has a fresh one.

@@ -47,6 +47,20 @@ private final class ArrivalMark: Sendable {
 // MARK: - Reading
 
 extension CacheCore {
+  /// Returns the fresh entry of a key from the disk or a tier, without loading it.
+  func sharedEntry(
+    under key: RecordKey, in tier: any RecordTier
+  ) async throws -> LoadedEntry<Value>? {
+    var part = LoadPart<Value>(key: key, index: 0, ticket: WriteTicket())
+    // A change by this machine must win over the value that the tier had before.
+    guard context.loads.add(key, part.ticket, of: loads) else { throw StoreError.closed }
+    defer { context.loads.remove(key, part.ticket) }
+    context.activity.begin()
+    part.found = await ask(tier, part, find(part))
+    for waiter in context.activity.end() { waiter.resume() }
+    return try loads.entry(of: part, loading)
+  }
+
   /// Asks a tier for what the parts of a flight have found on disk, all at once.
   func ask(
     _ tier: any RecordTier, _ parts: [LoadPart<Value>], _ found: [LoadFound<Value>]

@@ -35,6 +35,9 @@ package protocol RecordTier: Sendable {
     arrived: @escaping @Sendable () -> Void
   ) async -> TierWriting
 
+  /// The clock by which leases end; nil if it is that of the stores.
+  var clock: (any WallClock)? { get }
+
   /// Whether an entry of the machine is used, within its lifetime, while the tier cannot be asked.
   var servesLocal: Bool { get }
 }

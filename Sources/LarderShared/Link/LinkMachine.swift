@@ -447,8 +447,6 @@ extension RESPFault {
 }
 
 extension RESPError {
-  fileprivate var text: String { String(decoding: bytes, as: UTF8.self) }
-
   fileprivate var isUnknownCommand: Bool { text.hasPrefix("ERR unknown command") }
 
   /// Whether it says that the server cannot be used now, whatever the command.

@@ -1,20 +1,7 @@
 /// How a link talks to its server.
 package struct LinkOptions: Sendable {
-  /// Whom the server is to take the link for.
-  package struct Login: Sendable {
-    package let user: String
-    package let password: String
-
-    /// - Parameters:
-    ///   - user: `default`, the default, is the user of a server that has only a password.
-    ///   - password: The user's password.
-    package init(user: String = "default", password: String) {
-      (self.user, self.password) = (user, password)
-    }
-  }
-
   /// Nil, the default, for a server without passwords.
-  package var login: Login?
+  package var login: SharedTier.Login?
   /// Whether connections are made with TLS; false by default.
   package var usesTLS = false
   /// The time for a reply; 50 ms by default.

@@ -1,32 +1,50 @@
+import Larder
+
 /// Why a server was not asked, or did not answer.
-package enum SharedFailure: Error, Sendable, Hashable {
-  /// There is no connection, so nothing was sent.
+///
+/// No read and no change of a ``SharedCache`` fails because of it: a change tells it in its
+/// ``SharedOutcome``, the tier in its ``SharedTier/state``.
+public enum SharedFailure: Error, Sendable, Hashable {
+  /// There is no connection, so nothing was sent; with the reason.
   case unreachable(String)
   /// A command was sent, and its reply did not come: it may have taken effect, or still will.
   case outcomeUnknown(String)
-  /// The server answered with an error, which says that it cannot be used now.
-  case refused(RESPError)
-  /// The server cannot be used as it is set up; the text says what to change.
+  /// The server answered with this error, which says that it cannot be used now.
+  case refused(String)
+  /// The server, or this tier, is set up wrongly; with what to change.
+  ///
+  /// The tier goes on trying, because servers are mended, too.
   case misconfigured(String)
   /// The server has no memory for more.
   case full
-  /// The record is larger than the tier allows.
+  /// The record is larger than ``SharedTier/Options/largestRecord``; both in bytes.
   case tooLarge(bytes: Int, limit: Int)
-  /// The link was closed.
+  /// The tier was closed.
   case closed
 }
 
 extension SharedFailure: CustomStringConvertible {
-  package var description: String {
+  /// What has happened, in English, without a full stop.
+  public var description: String {
     switch self {
     case .unreachable(let why): "the server cannot be reached: \(why)"
     case .outcomeUnknown(let why): "it is not known what became of the command: \(why)"
-    case .refused(let error): "the server refuses: \(String(decoding: error.bytes, as: UTF8.self))"
+    case .refused(let error): "the server refuses: \(error)"
     case .misconfigured(let what): "the server cannot be used as it is set up: \(what)"
     case .full: "the server has no memory for more"
     case .tooLarge(let bytes, let limit):
       "the record has \(bytes) bytes; the tier's limit is \(limit)"
-    case .closed: "the link is closed"
+    case .closed: "the tier is closed"
     }
   }
+}
+
+extension SharedFailure {
+  /// The failure of a command that was answered with an error.
+  static func refused(_ error: RESPError) -> SharedFailure { .refused(error.text) }
+}
+
+extension RESPError {
+  /// The text, which is the server's, as a line that is safe to print.
+  package var text: String { String(decoding: bytes, as: UTF8.self).escapedForTerminal }
 }

@@ -1,38 +1,14 @@
 #if Shared
-  package import NIOCore
+  import NIOCore
   import NIOPosix
   import NIOSSL
   import NIOTLS
   import Synchronization
 
-  /// Where a server is, and how it is talked to.
-  package struct LinkPlace: Sendable {
-    package enum Address: Sendable {
-      case host(String, port: Int)
-      case socket(path: String)
-    }
-
-    /// Whether what is sent can be read on its way.
-    package enum Security: Sendable {
-      /// TLS 1.2 or later. The server's name is checked, and its certificate against the system's
-      /// authorities, or against those in a file in PEM form.
-      case tls(authorities: String?)
-      /// For a network that nobody else uses.
-      case plain
-    }
-
-    package let address: Address
-    package let security: Security
-
-    package init(_ address: Address, _ security: Security) {
-      (self.address, self.security) = (address, security)
-    }
-  }
-
   /// A link to a server over a network: executes what its ``LinkMachine`` decides.
   ///
   /// Everything happens on one event loop. What tasks ask for meanwhile is sent together.
-  package final class SharedLink: ServerLink {
+  final class SharedLink: ServerLink {
     fileprivate struct Caller {
       let continuation: CheckedContinuation<Result<[RESPValue], SharedFailure>, Never>
       let arrived: @Sendable () -> Void
@@ -51,33 +27,25 @@
     /// Begins to connect.
     ///
     /// - Parameters:
-    ///   - place: Where the server is.
+    ///   - address: Where the server is.
+    ///   - security: Whether what is sent can be read on its way.
     ///   - options: How the link talks to it.
-    ///   - loop: The event loop of the link.
     ///   - uptime: The clock by which leases end; it must not stop while the system sleeps.
     ///   - observer: Is given what happens but for answers and sending, on the loop, in its order.
-    package init(
-      to place: LinkPlace, _ options: LinkOptions, on loop: any EventLoop,
+    init(
+      to address: SharedTier.Address, _ security: SharedTier.Security, _ options: LinkOptions,
       uptime: @escaping @Sendable () -> Duration,
       observer: @escaping @Sendable (LinkMachine.Effect) -> Void
     ) {
-      self.loop = loop
+      loop = MultiThreadedEventLoopGroup.singleton.next()
       driver = NIOLoopBoundBox.makeBoxSendingValue(
-        LinkDriver(place, options, loop, uptime, observer), eventLoop: loop)
+        LinkDriver(address, security, options, loop, uptime, observer), eventLoop: loop)
       add(.opened)
     }
 
-    /// Sends commands, at least one, and returns their replies.
-    ///
-    /// If the calling task is cancelled, the commands may have been sent all the same.
-    ///
-    /// - Parameters:
-    ///   - commands: The commands.
-    ///   - arrived: Called on the loop when the last reply has arrived, in its order among what the
-    ///     observer is given.
-    /// - Returns: The replies, or why they did not come.
-    package func ask(
-      _ commands: RESPCommands, arrived: @escaping @Sendable () -> Void = {}
+    // If the calling task is cancelled, the commands may have been sent all the same.
+    func ask(
+      _ commands: RESPCommands, arrived: @escaping @Sendable () -> Void
     ) async -> Result<[RESPValue], SharedFailure> {
       let id = inbox.withLock { inbox in
         inbox.lastID += 1
@@ -99,8 +67,7 @@
       loop.execute { driver.value.handle([.closed]) }
     }
 
-    /// Ends the link: whoever waits gets a failure.
-    package func close() { add(.closed) }
+    func close() { add(.closed) }
 
     private func add(_ event: LinkMachine.Event, _ caller: Caller? = nil, _ id: Int = 0) {
       let isFirst = inbox.withLock { inbox in
@@ -124,7 +91,8 @@
 
   /// The state of a link, which its event loop alone uses.
   private final class LinkDriver {
-    private let place: LinkPlace
+    private let address: SharedTier.Address
+    private let security: SharedTier.Security
     private let loop: any EventLoop
     private let uptime: @Sendable () -> Duration
     private let observer: @Sendable (LinkMachine.Effect) -> Void
@@ -140,15 +108,13 @@
     private var outgoing = ByteBuffer()
 
     init(
-      _ place: LinkPlace, _ options: LinkOptions, _ loop: any EventLoop,
-      _ uptime: @escaping @Sendable () -> Duration,
+      _ address: SharedTier.Address, _ security: SharedTier.Security, _ options: LinkOptions,
+      _ loop: any EventLoop, _ uptime: @escaping @Sendable () -> Duration,
       _ observer: @escaping @Sendable (LinkMachine.Effect) -> Void
     ) {
-      (self.place, self.loop) = (place, loop)
+      (self.address, self.security, self.loop) = (address, security, loop)
       (self.uptime, self.observer) = (uptime, observer)
       greetingDeadline = TimeAmount(options.greetingDeadline)
-      var options = options
-      options.usesTLS = place.isSecure
       machine = LinkMachine(options)
     }
 
@@ -224,26 +190,26 @@
   extension LinkDriver {
     private func connect(_ number: Int) {
       let bound = NIOLoopBound(self, eventLoop: loop)
-      let place = place
+      let (address, security) = (address, security)
       let bootstrap = ClientBootstrap(group: loop)
         .connectTimeout(greetingDeadline)
         .channelOption(.tcpOption(.tcp_nodelay), value: 1)
         .channelInitializer { channel in
           channel.eventLoop.makeCompletedFuture {
-            if let tls = try place.tlsHandler() {
+            if let tls = try security.handler(for: address) {
               try channel.pipeline.syncOperations.addHandler(tls)
             }
-            let handler = LinkHandler(bound, number, isSecure: place.isSecure)
+            let handler = LinkHandler(bound, number, isSecure: security.kind != .plain)
             try channel.pipeline.syncOperations.addHandler(handler)
           }
         }
       let connected =
-        switch place.address {
+        switch address.place {
         case .host(let host, let port): bootstrap.connect(host: host, port: port)
         case .socket(let path): bootstrap.connect(unixDomainSocketPath: path)
         }
       connected.whenFailure { error in
-        bound.value.handle([.ended(number, LinkPlace.failure(of: error))])
+        bound.value.handle([.ended(number, SharedFailure(of: error))])
       }
     }
 
@@ -255,17 +221,15 @@
     }
   }
 
-  extension LinkPlace {
-    fileprivate var isSecure: Bool { if case .tls = security { true } else { false } }
-
+  extension SharedTier.Security {
     /// The handler that encrypts; nil for none.
-    fileprivate func tlsHandler() throws -> NIOSSLClientHandler? {
-      guard case .tls(let authorities) = security else { return nil }
+    fileprivate func handler(for address: SharedTier.Address) throws -> NIOSSLClientHandler? {
+      guard case .tls(let authorities) = kind else { return nil }
       var configuration = TLSConfiguration.makeClientConfiguration()
       configuration.minimumTLSVersion = .tlsv12
       if let authorities { configuration.trustRoots = .file(authorities) }
       let context = try NIOSSLContext(configuration: configuration)
-      guard case .host(let host, _) = address else {
+      guard case .host(let host, _) = address.place else {
         return try NIOSSLClientHandler(context: context, serverHostname: nil)
       }
       // An address is no name that could be sent; then the certificate must have the address.
@@ -281,22 +245,24 @@
         return false
       }
     }
+  }
 
-    fileprivate static func failure(of error: any Error) -> SharedFailure {
+  extension SharedFailure {
+    fileprivate init(of error: any Error) {
       // A host may have several addresses.
       let error = (error as? NIOConnectionError)?.connectionErrors.last?.error ?? error
       let text = "\(error)"
       if error is NIOSSLExtraError || text.contains("CERTIFICATE_VERIFY_FAILED") {
-        return .misconfigured("its certificate is not one of this server that is trusted: \(text)")
+        self = .misconfigured("its certificate is not one of this server that is trusted: \(text)")
+        return
       }
       // Others are of a connection that has ended.
       switch error as? NIOSSLError {
-      case .handshakeFailed(.sslError)?: return .misconfigured("the TLS handshake fails: \(text)")
+      case .handshakeFailed(.sslError)?: self = .misconfigured("the TLS handshake fails: \(text)")
       case .noSuchFilesystemObject?, .failedToLoadCertificate?:
-        return .misconfigured("the authorities cannot be read: \(text)")
-      default: break
+        self = .misconfigured("the authorities cannot be read: \(text)")
+      default: self = .unreachable(text)
       }
-      return .unreachable(text)
     }
   }
 
@@ -333,7 +299,7 @@
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-      driver.value.handle([.ended(number, LinkPlace.failure(of: error))])
+      driver.value.handle([.ended(number, SharedFailure(of: error))])
       context.close(promise: nil)
     }
   }

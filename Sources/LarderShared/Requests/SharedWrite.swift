@@ -83,7 +83,7 @@ package struct SharedWrite: Sendable {
 extension RESPError {
   /// Whether a script found no memory; some versions name the script before the code.
   fileprivate var isOutOfMemoryInScript: Bool {
-    String(decoding: bytes, as: UTF8.self).contains("OOM command not allowed")
+    text.contains("OOM command not allowed")
   }
 }
 

@@ -1,10 +1,12 @@
 import Larder
+import Synchronization
 
 /// The part of a tier in which machines have the entries of one cache.
 struct CacheTier: RecordTier {
   let keys: SharedKeys
   let tier: SharedTier
 
+  var clock: (any WallClock)? { tier.clock }
   var servesLocal: Bool { tier.options.whenDegraded == .serveLocal }
 
   func key(for userKey: some Collection<UInt8>) throws(StoreError) -> [UInt8] {
@@ -13,6 +15,14 @@ struct CacheTier: RecordTier {
 
   func read(
     _ key: [UInt8], unless version: UInt64?, arrived: @escaping @Sendable () -> Void
+  ) async -> TierContent {
+    let content = await ask(key, unless: version, arrived)
+    tier.counts.withLock { $0.count(content) }
+    return content
+  }
+
+  private func ask(
+    _ key: [UInt8], unless version: UInt64?, _ arrived: @escaping @Sendable () -> Void
   ) async -> TierContent {
     do throws(SharedFailure) {
       let read = SharedRead(key)
@@ -37,14 +47,22 @@ struct CacheTier: RecordTier {
     _ record: SharedRecord, under key: [UInt8], if condition: TierCondition, for stay: Duration?,
     arrived: @escaping @Sendable () -> Void
   ) async -> TierWriting {
+    let writing = await put(record, key, condition, stay, arrived)
+    tier.counts.withLock { $0.count(writing) }
+    return writing
+  }
+
+  private func put(
+    _ record: SharedRecord, _ key: [UInt8], _ condition: TierCondition, _ stay: Duration?,
+    _ arrived: @escaping @Sendable () -> Void
+  ) async -> TierWriting {
     let count = record.bytes.count
     guard count <= tier.options.largestRecord else {
       let failure = SharedFailure.tooLarge(bytes: count, limit: tier.options.largestRecord)
       if condition == .absent { return .removed(failure) }
       // Other machines must not continue to use the value before it.
       let tombstone = SharedRecord.tombstone(version: record.version, under: key)
-      let writing = await write(
-        tombstone, under: key, if: condition, for: SharedRecord.tombstoneStay, arrived: arrived)
+      let writing = await put(tombstone, key, condition, SharedRecord.tombstoneStay, arrived)
       if case .written = writing { return .removed(failure) }
       return writing
     }
@@ -72,5 +90,25 @@ struct CacheTier: RecordTier {
     let (replies, _) = try await tier.ask(removal, arrived: arrived).get()
     if case .error(let error) = replies[0] { throw .refused(error) }
     return record.record == nil ? .written(nil) : .removed(SharedFailure.full)
+  }
+}
+
+extension SharedTier.Statistics {
+  fileprivate mutating func count(_ content: TierContent) {
+    switch content {
+    case .same: confirmedCopies += 1
+    case .value: values += 1
+    case .absent: absences += 1
+    case .unusable: unusable += 1
+    case .unavailable: failedReads += 1
+    }
+  }
+
+  fileprivate mutating func count(_ writing: TierWriting) {
+    switch writing {
+    case .written: writes += 1
+    case .refused: overtakenWrites += 1
+    case .removed, .unavailable: failedWrites += 1
+    }
   }
 }

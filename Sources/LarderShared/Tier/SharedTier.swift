@@ -17,34 +17,92 @@ import Synchronization
 /// A machine asks before it uses a copy on its disk: the version of a record is 8 bytes. Values in
 /// memory are used without asking while the lease of the connection runs that has confirmed them:
 /// the server pushes what others change over the same connection, behind the reply.
-package final class SharedTier: Sendable {
+public final class SharedTier: Sendable {
   let namespace: String
-  let options: TierOptions
+  let options: Options
+  /// The clock by which leases end; nil if it is that of the stores.
+  let clock: (any WallClock)?
+  let counts = Mutex(Statistics())
   private let news: TierNews
   private let link: any ServerLink
 
   /// - Parameters:
   ///   - namespace: What the keys of this application begin with; see ``SharedKeys``.
   ///   - options: How the tier is used.
+  ///   - clock: The clock by which leases end; nil, the default, if it is that of the stores.
   ///   - makeLink: Makes the link, which gives its effects to the observer, in their order.
-  /// - Throws: ``StoreError/invalidArgument(_:)`` if the namespace is not allowed.
+  /// - Throws: ``StoreError/invalidArgument(_:)`` if the namespace or an option is not allowed.
   package init(
-    namespace: String, _ options: TierOptions = TierOptions(),
+    namespace: String, _ options: Options = Options(), clock: (any WallClock)? = nil,
     makeLink: (
-      _ leaseKey: [UInt8], _ observer: @escaping @Sendable (LinkMachine.Effect) -> Void
+      _ options: LinkOptions, _ observer: @escaping @Sendable (LinkMachine.Effect) -> Void
     ) -> any ServerLink
   ) throws(StoreError) {
-    (self.namespace, self.options) = (namespace, options)
+    try options.check()
     let leaseKey = try SharedKeys.leaseKey(ofNamespace: namespace)
+    (self.namespace, self.options, self.clock) = (namespace, options, clock)
     let news = TierNews()
     self.news = news
-    link = makeLink(leaseKey) { news.heard($0) }
+    link = makeLink(options.link(leaseKey: leaseKey)) { news.heard($0) }
   }
 
   deinit { link.close() }
 
-  /// Ends the tier: it is degraded for good.
-  package func close() { link.close() }
+  /// Closes the tier for good.
+  ///
+  /// Its caches go on as if the server could not be asked. A tier that nobody refers to is closed,
+  /// too; the caches that are shared in it refer to it.
+  public func close() { link.close() }
+
+  /// Whether the server can be asked, and if not, why.
+  public var state: State { news.tierState }
+
+  /// The states of the tier: the current one first, then each change.
+  ///
+  /// ```swift
+  /// for await state in tier.states { logger.info("shared tier: \(state)") }
+  /// ```
+  ///
+  /// If several changes happen before the next one is asked for, it is the last of them. The
+  /// sequence ends when the tier is closed, or the task is cancelled.
+  public var states: AsyncStream<State> { news.states() }
+
+  /// Waits until the tier is connected, or the attempt that is under way has failed.
+  ///
+  /// ```swift
+  /// do {
+  ///   try await tier.waitUntilConnected()
+  /// } catch SharedFailure.misconfigured(let what) {
+  ///   fatalError("the shared tier is not set up: \(what)")
+  /// } catch {
+  ///   logger.warning("begins without the shared tier: \(error)")
+  /// }
+  /// ```
+  ///
+  /// A program need not call this: reads and changes do not fail because of the tier. It helps to
+  /// notice at once that something is set up wrongly, and to begin with a tier that answers.
+  ///
+  /// - Throws: The ``SharedFailure`` of the last attempt to connect, after
+  ///   ``Options/connectTimeout`` at most. The tier goes on trying. `CancellationError` if the task
+  ///   is cancelled.
+  public func waitUntilConnected() async throws {
+    for await state in states {
+      switch state {
+      case .connecting: continue
+      case .connected: return
+      case .degraded(let failure): throw failure
+      case .closed: throw SharedFailure.closed
+      }
+    }
+    throw CancellationError()
+  }
+
+  /// What the tier has asked its server, and heard from it, since it was created.
+  public var statistics: Statistics {
+    var statistics = counts.withLock { $0 }
+    (statistics.connections, statistics.invalidations) = news.counts
+    return statistics
+  }
 
   func add(_ part: any SharedPart, of keys: SharedKeys) { news.add(part, of: keys) }
 
@@ -65,26 +123,6 @@ package final class SharedTier: Sendable {
   }
 }
 
-/// How a tier is used.
-package struct TierOptions: Sendable {
-  /// What reads do while the server cannot be asked.
-  package enum Degraded: Sendable {
-    /// They return entries of the machine, within their lifetime, as unconfirmed.
-    case serveLocal
-    /// They load.
-    case askSource
-  }
-
-  /// ``Degraded/serveLocal`` by default.
-  package var whenDegraded = Degraded.serveLocal
-  /// The size of the largest record that is shared, in bytes; 1 MiB by default.
-  ///
-  /// A larger one stays on its machine.
-  package var largestRecord = 1 << 20
-
-  package init() {}
-}
-
 /// What a tier has heard from its server: the lease of its connection, and what others change.
 private final class TierNews: Sendable {
   private struct Part {
@@ -94,6 +132,11 @@ private final class TierNews: Sendable {
 
   private struct State {
     var lease: Lease?
+    var tierState = SharedTier.State.connecting
+    /// The sequences of states, by numbers.
+    var streams: [Int: AsyncStream<SharedTier.State>.Continuation] = [:]
+    var streamCount = 0
+    var counts = (connections: 0, invalidations: 0)
     /// By what their keys begin with; a process may have several stores.
     var parts: [[UInt8]: [Part]] = [:]
   }
@@ -101,6 +144,8 @@ private final class TierNews: Sendable {
   private let state = Mutex(State())
 
   var lease: Lease? { state.withLock { $0.lease } }
+  var tierState: SharedTier.State { state.withLock { $0.tierState } }
+  var counts: (connections: Int, invalidations: Int) { state.withLock { $0.counts } }
 
   func add(_ part: any SharedPart, of keys: SharedKeys) {
     state.withLock { state in
@@ -121,16 +166,57 @@ private final class TierNews: Sendable {
         lease.extend(to: end)
         state.lease = lease
       }
-      if isNew { for part in parts { part.connected() } }
+      if isNew {
+        change(to: .connected)
+        for part in parts { part.connected() }
+      }
     case .leaseEnded: forgetAll()
     case .invalidated(nil):
       // The next values may be believed as long as the last ones.
       let end = lease?.lastEnd
       forgetAll()
       if let end { heard(.leased(0, until: end)) }
-    case .invalidated(let keys?): for key in keys { changed(key) }
+    case .invalidated(let keys?):
+      state.withLock { $0.counts.invalidations += keys.count }
+      for key in keys { changed(key) }
+    case .changed(.up): state.withLock { $0.counts.connections += 1 }
+    case .changed(.waiting(let failure)): change(to: .degraded(failure))
+    case .changed(.closed): change(to: .closed)
     case .connect, .send, .disconnect, .answer, .changed: break
     }
+  }
+
+  func states() -> AsyncStream<SharedTier.State> {
+    let (stream, continuation) = AsyncStream.makeStream(
+      of: SharedTier.State.self, bufferingPolicy: .bufferingNewest(1))
+    let number = state.withLock { state in
+      state.streamCount += 1
+      continuation.yield(state.tierState)
+      if state.tierState == .closed {
+        continuation.finish()
+      } else {
+        state.streams[state.streamCount] = continuation
+      }
+      return state.streamCount
+    }
+    continuation.onTermination = { [weak self] _ in
+      // Released without the lock.
+      _ = self?.state.withLock { $0.streams.removeValue(forKey: number) }
+    }
+    return stream
+  }
+
+  private func change(to new: SharedTier.State) {
+    let streams = state.withLock { state in
+      if state.tierState == new { return [AsyncStream<SharedTier.State>.Continuation]() }
+      state.tierState = new
+      let streams = Array(state.streams.values)
+      if new == .closed { state.streams = [:] }
+      // With the lock, so that a sequence that begins now does not end with an older state.
+      for stream in streams { stream.yield(new) }
+      return streams
+    }
+    if new == .closed { for stream in streams { stream.finish() } }
   }
 
   private var parts: [any SharedPart] {

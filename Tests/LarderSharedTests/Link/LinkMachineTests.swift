@@ -281,8 +281,8 @@ import Testing
     #expect(
       link.receive("-\(code) x\r\n$1\r\nA\r\n") == [
         .answer(id: 1, .success([.error(error)])), .disconnect(1), .leaseEnded(1),
-        .answer(id: 2, .failure(.outcomeUnknown(SharedFailure.refused(error).description))),
-        .changed(.waiting(.refused(error))),
+        .answer(id: 2, .failure(.outcomeUnknown(SharedFailure.refused(error.text).description))),
+        .changed(.waiting(.refused(error.text))),
       ])
   }
 
@@ -294,7 +294,7 @@ import Testing
     let error = RESPError(Array("NOREPLICAS Not enough good replicas to write.".utf8))
     #expect(
       link.receive("-NOREPLICAS Not enough good replicas to write.\r\n") == [
-        .disconnect(1), .leaseEnded(1), .changed(.waiting(.refused(error))),
+        .disconnect(1), .leaseEnded(1), .changed(.waiting(.refused(error.text))),
       ])
   }
 
@@ -399,7 +399,7 @@ import Testing
     #expect(
       link.play(.closed) == [
         .disconnect(1), .leaseEnded(1),
-        .answer(id: 1, .failure(.outcomeUnknown("the link is closed"))), .changed(.closed),
+        .answer(id: 1, .failure(.outcomeUnknown("the tier is closed"))), .changed(.closed),
       ])
     #expect(link.machine.nextTime == nil)
     for event: LinkMachine.Event in [

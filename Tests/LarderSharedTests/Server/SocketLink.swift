@@ -24,11 +24,12 @@ final class SocketLink: ServerLink {
   private var descriptor: Int32?
 
   init(
-    _ path: String, _ change: (inout LinkOptions) -> Void = { _ in },
+    _ path: String, leaseKey: [UInt8] = Array("lease".utf8),
+    _ change: (inout LinkOptions) -> Void = { _ in },
     observer: (@Sendable (LinkMachine.Effect) -> Void)? = nil
   ) {
     (self.path, self.observer) = (path, observer)
-    var options = LinkOptions(leaseKey: Array("lease".utf8))
+    var options = LinkOptions(leaseKey: leaseKey)
     options.firstWait = .milliseconds(10)
     // Only tests that are about late replies have them; the machine may be busy.
     (options.deadline, options.longestSilence) = (.seconds(60), .seconds(60))

@@ -18,7 +18,7 @@ final class Machines {
   private(set) var all: [Machine] = []
   private let directory: TemporaryDirectory
 
-  init(_ count: Int = 2, _ options: TierOptions = TierOptions()) throws {
+  init(_ count: Int = 2, _ options: SharedTier.Options = .init()) throws {
     directory = try TemporaryDirectory()
     network = SimulatedNetwork(clients: count, clock)
     for number in 0..<count { all.append(try machine(number, network.tier(options))) }
@@ -48,8 +48,13 @@ final class Machines {
 }
 
 extension SharedCache<String, String> {
-  /// The value, which no load is needed for; nil if one was.
+  /// The value of a key, without loading it.
   func found(_ key: String = "k") async throws -> LoadedEntry<String>? {
+    try await entry(for: key)
+  }
+
+  /// As ``found(_:)``, as a load finds it; nil if there was nothing for it.
+  func foundByLoad(_ key: String = "k") async throws -> LoadedEntry<String>? {
     let entry = try await entry(for: key) { _ in .unsaved("") }
     return entry?.origin == .loaded ? nil : entry
   }

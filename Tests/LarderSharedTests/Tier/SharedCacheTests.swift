@@ -116,12 +116,85 @@ struct SharedCacheTests {
     try machines.close()
   }
 
+  // MARK: - Without a load
+
+  @Test("A value that no machine has is not loaded, and one that a machine has is not counted.")
+  func withoutLoad() async throws {
+    let machines = try Machines()
+    #expect(try await machines[0].value(for: "k") == nil)
+    try await machines[0].save("a", for: "k")
+    let found = try #require(try await machines[1].entry(for: "k"))
+    #expect(found.value == "a" && found.origin == .shared && found.isConfirmed && found.isSaved)
+    #expect(try machines.all[1].cache.value(for: "k") == "a")
+    #expect(try await machines[1].entry(for: "k")?.origin == .memory)
+    machines.all[1].store.releaseMemory()
+    let copy = try #require(try await machines[1].entry(for: "k"))
+    #expect(copy.origin == .disk && copy.isConfirmed)
+    for machine in machines.all {
+      #expect(machine.store.statistics.caches["texts"]?.loads.loads == 0)
+    }
+    // One that is stale is no value; nobody loads it.
+    machines.clock.advance(by: .seconds(3600))
+    machines.network.renewLeases()
+    #expect(try await machines[1].value(for: "k") == nil)
+    await #expect(throws: StoreError.self) {
+      try await machines[0].value(for: String(repeating: "k", count: 1024))
+    }
+    let cancelled = Task { [shared = machines[0]] in
+      withUnsafeCurrentTask { $0?.cancel() }
+      return try await shared.value(for: "k")
+    }
+    await #expect(throws: CancellationError.self) { try await cancelled.value }
+    try machines.close()
+    await #expect {
+      try await machines[0].value(for: "k")
+    } throws: { error in
+      if case StoreError.closed = error { true } else { false }
+    }
+  }
+
+  @Test("A save that comes while the server is asked is not replaced by what the server had.")
+  func saveDuringRead() async throws {
+    let machines = try Machines()
+    try await machines[0].save("a", for: "k")
+    machines.network.setAutomatic(false)
+    let (network, shared) = (machines.network, machines[1])
+    async let read = shared.value(for: "k")
+    // The server has answered, and the answer is on its way.
+    var random = SplitMix64(seed: testSeed())
+    while !network.step(&random) { await Task.yield() }
+    network.disconnect(1)
+    guard case .localOnly = try await shared.save("b", for: "k") else {
+      Issue.record("a save without a server")
+      return
+    }
+    _ = try await read
+    #expect(try machines.all[1].cache.value(for: "k") == "b")
+    network.setAutomatic(true)
+    try machines.close()
+  }
+
+  @Test("The values of several keys are asked for at once, and those that are nowhere loaded.")
+  func several() async throws {
+    let machines = try Machines()
+    for key in ["a", "b", "c"] { try await machines[0].save(key, for: key) }
+    _ = try await machines[1].value(for: "b")
+    let keys = ["b", "none", "a", "c", "a", "new"]
+    let values = try await machines[1].values(for: keys) { needed in
+      #expect(needed == ["none", "new"])
+      return needed.map { $0 == "new" ? .value("loaded") : .absent }
+    }
+    #expect(values == ["b", nil, "a", "c", "a", "loaded"])
+    #expect(try await machines[0].value(for: "new") == "loaded")
+    try machines.close()
+  }
+
   // MARK: - While the tier is degraded
 
   @Test("Without the server, local values are returned as unconfirmed, or loaded, as asked for.")
   func degraded() async throws {
-    for degraded in [TierOptions.Degraded.serveLocal, .askSource] {
-      var options = TierOptions()
+    for degraded in [SharedTier.Degraded.serveLocal, .askSource] {
+      var options = SharedTier.Options()
       options.whenDegraded = degraded
       let machines = try Machines(2, options)
       try await machines[0].save("a", for: "k")
@@ -317,7 +390,7 @@ struct SharedCacheTests {
 
   @Test("A value over the tier's limit stays on its machine, and ends the value before it.")
   func large() async throws {
-    var options = TierOptions()
+    var options = SharedTier.Options()
     options.largestRecord = 1000
     let machines = try Machines(2, options)
     try await machines[0].save("a", for: "k")

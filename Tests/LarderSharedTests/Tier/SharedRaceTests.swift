@@ -71,7 +71,8 @@ struct SharedRaceTests {
         case 0: try await shared.save(value, for: key)
         case 1: try await shared.remove(key)
         case 2: _ = try await shared.entry(for: key) { _ in .absent }
-        case 3...5: _ = try await shared.value(for: key) { value }
+        case 3...4: _ = try await shared.value(for: key) { value }
+        case 5: _ = try await shared.foundByLoad(key)
         default: _ = try await shared.found(key)
         }
       } catch {

@@ -21,25 +21,93 @@ final class SharedServerTests {
     server = try RedisServer()
   }
 
-  private func machine(_ number: Int) async throws -> Machine {
+  private func machine(
+    _ number: Int, namespace: String = "test", _ change: (inout LinkOptions) -> Void = { _ in }
+  ) throws -> Machine {
     let store = try Store(at: URL(filePath: directory.path("machine \(number)")))
     let cache = try store.cache("texts", of: String.self, keyedBy: Int.self)
-    let isUp = Watched(false)
-    let tier = try SharedTier(namespace: "test") { [server] leaseKey, observer in
-      SocketLink(
-        server.path,
-        observer: { effect in
-          observer(effect)
-          if case .leased = effect { isUp.change { $0 = true } }
-        })
+    let tier = try SharedTier(namespace: namespace) { [server] link, observer in
+      SocketLink(server.path, leaseKey: link.leaseKey, change, observer: observer)
     }
-    await isUp.wait { $0 }
     return Machine(store: store, tier: tier, shared: try SharedCache(cache, in: tier))
+  }
+
+  private func connectedMachine(_ number: Int) async throws -> Machine {
+    let machine = try machine(number)
+    try await machine.tier.waitUntilConnected()
+    return machine
+  }
+
+  @Test("The rights in the guide suffice, and none of them can be left out.")
+  func rights() async throws {
+    let rights = try Self.rights()
+    let admin = SocketLink(server.path)
+    await admin.waitUntilUp()
+    _ = await admin.ask("ACL", "SETUSER", "default", "off")
+    func machine(_ number: Int, without missing: String?) async throws -> Machine {
+      let arguments = rights.filter { $0 != missing }.map { RESPArgument.text($0) }
+      var command = RESPCommands()
+      command.append(["ACL", "SETUSER", .text("user\(number)")] + arguments)
+      #expect(await admin.ask(command) == .success([.string(Array("OK".utf8))]))
+      return try self.machine(number, namespace: "shop") {
+        $0.login = .init(user: "user\(number)", password: "PASSWORD")
+      }
+    }
+    let all = try await machine(0, without: nil)
+    try await all.tier.waitUntilConnected()
+    try await Self.useEachCommand(all.shared)
+    #expect(all.tier.statistics.failedReads + all.tier.statistics.failedWrites == 0)
+    for (number, right) in rights.enumerated() where right.hasPrefix("+") {
+      let other = try await machine(number + 1, without: right)
+      var failure: SharedFailure?
+      do {
+        try await other.tier.waitUntilConnected()
+        try await Self.useEachCommand(other.shared)
+      } catch let error as SharedFailure {
+        failure = error
+      }
+      if right == "+client|kill" {
+        // It is needed when a connection was lost.
+        _ = await admin.ask("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+        for await case .degraded(.misconfigured(let text)) in other.tier.states {
+          failure = .misconfigured(text)
+          break
+        }
+      }
+      if case .misconfigured = failure {
+      } else {
+        let statistics = other.tier.statistics
+        #expect(statistics.failedReads + statistics.failedWrites > 0, "\(right)")
+      }
+      try other.store.close()
+    }
+    try all.store.close()
+  }
+
+  private static func useEachCommand(_ shared: SharedCache<Int, String>) async throws {
+    try await shared.save("a", for: 1)
+    try await shared.remove(1)
+    _ = try await shared.value(for: 1)
+    _ = try await shared.value(for: 1) { "b" }
+    _ = try await shared.value(for: 2) { "c" }
+  }
+
+  /// The rights of a user in the guide.
+  private static func rights() throws -> [String] {
+    let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+      .deletingLastPathComponent().deletingLastPathComponent()
+    let guide = try String(
+      contentsOf: root.appending(
+        path: "Sources/LarderShared/Documentation.docc/LarderShared.md"), encoding: .utf8)
+    let start = try #require(guide.firstRange(of: "ACL SETUSER larder "))
+    let end = try #require(guide[start.upperBound...].firstRange(of: "```"))
+    return guide[start.upperBound..<end.lowerBound].split(whereSeparator: \.isWhitespace)
+      .map(String.init)
   }
 
   @Test("What a machine loads, saves and removes, another one finds.")
   func found() async throws {
-    let (first, second) = (try await machine(0), try await machine(1))
+    let (first, second) = (try await connectedMachine(0), try await connectedMachine(1))
     #expect(try await first.shared.value(for: 1) { "a" } == "a")
     #expect(try await second.shared.value(for: 1) { "b" } == "a")
     try await second.shared.save("c", for: 1)
@@ -56,7 +124,7 @@ final class SharedServerTests {
   func races() async throws {
     let seed = testSeed()
     var machines: [Machine] = []
-    for number in 0..<3 { machines.append(try await machine(number)) }
+    for number in 0..<3 { machines.append(try await connectedMachine(number)) }
     let shared = machines.map(\.shared)
     await withTaskGroup { group in
       for task in 0..<12 {

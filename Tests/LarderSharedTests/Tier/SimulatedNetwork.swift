@@ -67,7 +67,7 @@ final class SimulatedNetwork: Sendable {
   }
 
   /// A tier on a machine of its own.
-  func tier(_ options: TierOptions = TierOptions()) throws -> SharedTier {
+  func tier(_ options: SharedTier.Options = .init()) throws -> SharedTier {
     let number = state.read { $0.clients.count }
     let tier = try SharedTier(namespace: "test", options) { [self] _, observer in
       state.change { $0.clients.append(Client(observer: observer)) }

@@ -1,0 +1,163 @@
+import Larder
+
+extension SharedTier {
+  /// Where the server of a tier is.
+  public struct Address: Sendable, Hashable {
+    enum Place: Sendable, Hashable {
+      case host(String, port: Int)
+      case socket(path: String)
+    }
+
+    let place: Place
+
+    /// A server in a network.
+    ///
+    /// - Parameters:
+    ///   - host: A name or an address. It must be the primary's; a replica refuses writes, so the
+    ///     tier would be degraded.
+    ///   - port: 1 to 65,535; 6379 by default.
+    /// - Returns: The address.
+    public static func server(host: String, port: Int = 6379) -> Address {
+      Address(place: .host(host, port: port))
+    }
+
+    /// A server on the same machine.
+    ///
+    /// - Parameter path: The path of its Unix domain socket.
+    /// - Returns: The address.
+    public static func socket(path: String) -> Address { Address(place: .socket(path: path)) }
+  }
+
+  /// Whether what is sent to a server can be read on its way.
+  public struct Security: Sendable, Hashable {
+    enum Kind: Sendable, Hashable {
+      case tls(authorities: String?)
+      case plain
+    }
+
+    let kind: Kind
+
+    /// TLS 1.2 or later.
+    ///
+    /// The server's name is checked, and its certificate against the system's authorities.
+    public static let tls = Security(kind: .tls(authorities: nil))
+
+    /// As ``tls``, with authorities of one's own.
+    ///
+    /// - Parameter path: The path of a file with their certificates, in PEM form.
+    /// - Returns: The security.
+    public static func tls(authorities path: String) -> Security {
+      Security(kind: .tls(authorities: path))
+    }
+
+    /// Without encryption, for a network that nobody else uses.
+    public static let plain = Security(kind: .plain)
+  }
+
+  /// The user as whom a tier logs in.
+  public struct Login: Sendable, Hashable {
+    /// The user's name.
+    public let user: String
+    /// The user's password, which descriptions of the login leave out.
+    public let password: String
+
+    /// Creates a login.
+    ///
+    /// - Parameters:
+    ///   - user: `default`, the default, is the user of a server that has only a password.
+    ///   - password: The user's password.
+    public init(user: String = "default", password: String) {
+      (self.user, self.password) = (user, password)
+    }
+  }
+
+  /// What reads do while the server cannot be asked.
+  public enum Degraded: Sendable, Hashable {
+    /// They return entries of the machine, within their lifetime, as unconfirmed.
+    case serveLocal
+    /// They load.
+    case askSource
+  }
+
+  /// How a tier is used.
+  public struct Options: Sendable, Hashable {
+    /// Whether what is sent can be read on its way; ``Security/tls`` by default.
+    public var security = Security.tls
+    /// The user to log in as; nil, the default, for a server without passwords.
+    public var login: Login?
+    /// What reads do while the server cannot be asked; ``Degraded/serveLocal`` by default.
+    public var whenDegraded = Degraded.serveLocal
+    /// The size of the largest record that is shared: 1 byte to 32 MiB; 1 MiB by default.
+    ///
+    /// A larger one stays on its machine, and the value that the server had before is removed.
+    public var largestRecord = 1 << 20
+    /// The longest time for a reply: 1 ms to 60 s; 50 ms by default.
+    ///
+    /// Without one, the call goes on as if the server could not be asked. After five such times
+    /// without any reply, the tier connects anew.
+    public var requestTimeout = Duration.milliseconds(50)
+    /// The longest time for a connection, with TLS and login: 1 ms to 60 s; 2 s by default.
+    public var connectTimeout = Duration.seconds(2)
+    /// How long values in memory are confirmed without news of the server: 100 ms to 60 s; 2 s by
+    /// default.
+    ///
+    /// The tier asks for a sign of life four times as often.
+    public var lease = Duration.seconds(2)
+
+    /// Creates the default options.
+    public init() {}
+  }
+}
+
+extension SharedTier.Login: CustomStringConvertible, CustomReflectable {
+  /// The user's name.
+  public var description: String { "user \(user.debugDescription)" }
+  /// The user's name.
+  public var customMirror: Mirror { Mirror(self, children: ["user": user]) }
+}
+
+extension SharedTier.Address {
+  func check() throws(StoreError) {
+    switch place {
+    case .host(let host, let port):
+      guard !host.isEmpty, 1...65_535 ~= port else {
+        throw .invalidArgument(
+          "the server \(host.debugDescription), port \(port): a name and 1 to 65535 are needed")
+      }
+    case .socket(let path):
+      // The system's limit, without the null byte; macOS allows 103.
+      guard 1...103 ~= path.utf8.count else {
+        throw .invalidArgument(
+          "a socket whose path has \(path.utf8.count) bytes; 1 to 103 are allowed")
+      }
+    }
+  }
+}
+
+extension SharedTier.Options {
+  func check() throws(StoreError) {
+    let times: [(name: String, value: Duration, range: ClosedRange<Duration>)] = [
+      ("requestTimeout", requestTimeout, .milliseconds(1) ... .seconds(60)),
+      ("connectTimeout", connectTimeout, .milliseconds(1) ... .seconds(60)),
+      ("lease", lease, .milliseconds(100) ... .seconds(60)),
+    ]
+    for (name, value, range) in times where !range.contains(value) {
+      throw .invalidArgument(
+        "\(name) is \(value); \(range.lowerBound) to \(range.upperBound) are allowed")
+    }
+    guard 1...(32 << 20) ~= largestRecord else {
+      throw .invalidArgument("largestRecord is \(largestRecord); 1 to \(32 << 20) are allowed")
+    }
+  }
+
+  /// The options of the link to the server.
+  package func link(leaseKey: [UInt8]) -> LinkOptions {
+    var link = LinkOptions(leaseKey: leaseKey)
+    link.login = login
+    link.usesTLS = security.kind != .plain
+    (link.deadline, link.longestSilence) = (requestTimeout, requestTimeout * 5)
+    link.greetingDeadline = connectTimeout
+    (link.lease, link.renewal) = (lease, lease / 4)
+    return link
+  }
+}
