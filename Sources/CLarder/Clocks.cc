@@ -1,4 +1,4 @@
-// The coarse clocks. Swift could call them, but which module `timespec` belongs to depends on the
+// The clocks. Swift could call them, but which module `timespec` belongs to depends on the
 // order in which the compiler reads the files.
 
 #include <time.h>
@@ -12,6 +12,17 @@
 #define CLARDER_UPTIME CLOCK_MONOTONIC_COARSE
 #define CLARDER_DATE CLOCK_REALTIME_COARSE
 #endif
+
+int64_t clarder_continuous_nanoseconds(void) noexcept {
+#ifdef __APPLE__
+  const clockid_t clock = CLOCK_MONOTONIC_RAW;
+#else
+  const clockid_t clock = CLOCK_BOOTTIME;
+#endif
+  timespec time{};
+  clock_gettime(clock, &time);
+  return static_cast<int64_t>(time.tv_sec) * 1000000000 + time.tv_nsec;
+}
 
 int64_t clarder_uptime_seconds(void) noexcept {
   timespec time{};

@@ -239,11 +239,41 @@ import Testing
           return 1
         }
       }
-      #expect(starter.counts.read { $0.started } == BlockingThreads.limit)
+      await starter.counts.wait { $0.started == BlockingThreads.limit }
       flag.raise()
       return await group.reduce(0, +)
     }
     #expect(ran == 10_000 && starter.counts.read { $0.started } == BlockingThreads.limit)
+  }
+
+  @Test("Jobs that arrive together start one thread, and those that it leaves another one.")
+  func oneOnItsWay() async {
+    let (bodies, isBlocked) = (Watched<[@Sendable () -> Void]>([]), Flag())
+    let threads = BlockingThreads(idleTime: .milliseconds(1)) { body in
+      bodies.change { $0.append(body) }
+      return true
+    }
+    let hasBegun = Flag()
+    let ran = await withTaskGroup { group in
+      group.addTask(executorPreference: threads) {
+        hasBegun.raise()
+        isBlocked.wait()
+        return 1
+      }
+      for _ in 0..<9 { group.addTask(executorPreference: threads) { 1 } }
+      #expect(bodies.read { $0.count } == 1)
+      let first = bodies.read { $0[0] }
+      #expect(startThread(first))
+      await bodies.wait { $0.count == 2 }
+      // The first job blocks, and the second thread runs the others without any more help.
+      hasBegun.wait()
+      let second = bodies.read { $0[1] }
+      #expect(startThread(second))
+      for _ in 0..<9 { _ = await group.next() }
+      isBlocked.raise()
+      return await group.reduce(9, +)
+    }
+    #expect(ran == 10)
   }
 
   @Test("A job is not lost when it arrives as its thread's idle time ends.")

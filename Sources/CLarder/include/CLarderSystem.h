@@ -38,6 +38,9 @@ int clarder_allocate(int descriptor, int64_t start, int64_t count) CLARDER_NOEXC
 /// system refuses one.
 bool clarder_start_thread(void (*body)(void *context), void *context) CLARDER_NOEXCEPT;
 
+/// The nanoseconds of a clock that never goes back, and goes on while the system sleeps.
+int64_t clarder_continuous_nanoseconds(void) CLARDER_NOEXCEPT;
+
 /// The whole seconds of the coarse monotonic clock.
 int64_t clarder_uptime_seconds(void) CLARDER_NOEXCEPT;
 

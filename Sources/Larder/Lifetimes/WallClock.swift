@@ -19,7 +19,10 @@ public protocol WallClock: Sendable {
 
 /// The system's clock, the default of ``Store/Options/clock``.
 public struct SystemClock: WallClock {
-  private static let start = ContinuousClock.now
+  private static let start = continuousNanoseconds()
+
+  /// ``uptime()`` in nanoseconds, which takes a third of its time.
+  static var uptimeNanoseconds: Int { continuousNanoseconds() - start }
 
   /// Creates the system's clock.
   public init() {}
@@ -28,5 +31,5 @@ public struct SystemClock: WallClock {
   public func now() -> Date { Date() }
 
   /// The time since the first call in this process, including the time the system was asleep.
-  public func uptime() -> Duration { Self.start.duration(to: .now) }
+  public func uptime() -> Duration { .nanoseconds(Self.uptimeNanoseconds) }
 }

@@ -37,8 +37,24 @@ extension Cache {
   nonisolated(nonsending) public func value(
     for key: Key, loading: Loading? = nil, load: @escaping @Sendable () async throws -> Value
   ) async throws -> Value {
+    try loading?.checkRanges()
+    let isTimed = loading?.isTimed ?? core.loading.isTimed
+    if !isTimed, let value = try core.residentValue(for: key) { return value }
+    return try await missedValue(for: key, loading: loading, isTimed: isTimed, load: load)
+  }
+
+  // A function of its own: the types of entries are looked up at its beginning, which takes longer
+  // than to find a value in memory.
+  nonisolated(nonsending) package func missedValue(
+    for key: Key, loading: Loading?, isTimed: Bool,
+    load: @escaping @Sendable () async throws -> Value
+  ) async throws -> Value {
     let load: Load = { _ in .value(try await load()) }
-    if let entry = try await entry(for: key, loading: loading, load: load) { return entry.value }
+    let entry =
+      isTimed
+      ? try await entry(for: key, loading: loading, load: load)
+      : try await missedEntry(for: key, loading: loading, load: load)
+    if let entry { return entry.value }
     // Absent by another caller's closure; this one always has a value.
     while true {
       if let entry = try await refresh(key, loading: loading, load: load) { return entry.value }
@@ -90,9 +106,19 @@ extension Cache {
     let resident = try core.residentEntry(for: key, options)
     let isDue = resident.map { core.loads.isDue($0, options) } ?? false
     if let resident, !isDue { return LoadedEntry(resident, age: resident.age) }
+    guard let resident else {
+      return try await missedEntry(for: key, loading: loading, load: load)
+    }
     let call = try call(for: [key], loading) { needs in [try await load(needs[0].previous)] }
-    guard let resident else { return try await core.loads.entries(for: call)[0] }
     return LoadedEntry(resident, age: resident.age, isRefreshing: core.loads.refresh(call))
+  }
+
+  /// Returns the entry of a key that was not found in memory; loads it if there is no fresh one.
+  nonisolated(nonsending) package func missedEntry(
+    for key: Key, loading: Loading?, load: @escaping Load
+  ) async throws -> LoadedEntry<Value>? {
+    let call = try call(for: [key], loading) { needs in [try await load(needs[0].previous)] }
+    return try await core.loads.entries(for: call)[0]
   }
 
   /// Returns the values of several keys, and loads those that are missing with one call.
@@ -224,6 +250,29 @@ extension Cache {
 }
 
 extension CacheCore {
+  /// The value of a key if it is in memory, and fresh; nil otherwise.
+  ///
+  /// With `isConfirmed`, also nil unless a tier is known to have the value.
+  func residentValue(
+    for key: some CacheKey, isConfirmed: Bool = false
+  ) throws(StoreError) -> Value? {
+    // Before the loan: a clock of the program's may call the store.
+    let uptime = isConfirmed ? memory?.uptimeNanoseconds ?? 0 : 0
+    var missed = Missed()
+    guard let loan = try lend(key, &missed) else { return nil }
+    if isConfirmed, !loan.isConfirmed(atNanoseconds: uptime) {
+      loan.end()
+      memory?.takeBackHit(hash: missed.hash)
+      return nil
+    }
+    defer {
+      counts.reads.add(.memory)
+      if isReporting { report(.memory, of: key) }
+    }
+    defer { loan.end() }
+    return entry(loan)._withUnsafeGuaranteedRef { $0.value }
+  }
+
   /// The entry of a key if its value is in memory, and fresh by the options; nil otherwise.
   ///
   /// With `isConfirmed`, also nil unless a tier is known to have the value.
@@ -235,7 +284,10 @@ extension CacheCore {
     let entry = Entry(resident, readAt: clock.now())
     guard loading.admits(entry.savedAt, at: entry.readAt),
       !isConfirmed || resident.lease?.isRunning(at: clock.uptime()) == true
-    else { return nil }
+    else {
+      memory?.takeBackHit(hash: missed.hash)
+      return nil
+    }
     counts.reads.add(.memory)
     if isReporting { report(.memory, of: key) }
     return entry

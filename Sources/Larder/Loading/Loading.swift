@@ -178,6 +178,9 @@ extension LoadTimeout: LocalizedError, CustomStringConvertible {
 }
 
 extension Loading {
+  /// Whether it depends on the age of a fresh entry what is done with it.
+  var isTimed: Bool { maxAge != nil || refreshAhead != nil }
+
   /// Whether an entry is within the maximum age; none is within zero, not even one of the future.
   package func admits(_ savedAt: Date, at date: Date) -> Bool {
     guard let maxAge else { return true }

@@ -73,6 +73,11 @@ extension CacheMemory {
       : clock.now().timeIntervalSinceReferenceDate
   }
 
+  /// ``WallClock/uptime()`` in nanoseconds.
+  var uptimeNanoseconds: Int {
+    hasSystemClock ? SystemClock.uptimeNanoseconds : clock.uptime().wholeNanoseconds
+  }
+
   @inline(__always)
   private func isValid(_ resident: Resident, at now: Double) -> Bool {
     if let epoch = resident.tagEpoch, epoch != invalidatedTags.epoch { return false }

@@ -111,6 +111,11 @@ extension MemoryCache {
 
     @inline(__always)
     func end() { ShardLock.release(lock) }
+
+    /// Whether a tier is known to have the value, at a time of the clock's uptime.
+    func isConfirmed(atNanoseconds uptime: Int) -> Bool {
+      object._withUnsafeGuaranteedRef { $0.lease?.isRunning(atNanoseconds: uptime) == true }
+    }
   }
 
   /// Finds the object of a key, and counts a hit of an owner.

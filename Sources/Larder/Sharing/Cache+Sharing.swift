@@ -46,6 +46,18 @@ extension Cache {
     return core
   }
 
+  /// The value of a key as ``confirmedEntry(for:loading:)`` finds it.
+  package func confirmedValue(for key: Key, loading: Loading?) throws -> Value? {
+    try loading?.checkRanges()
+    return loading?.isTimed ?? core.loading.isTimed
+      ? try timedValue(for: key, loading: loading)
+      : try core.residentValue(for: key, isConfirmed: true)
+  }
+
+  private func timedValue(for key: Key, loading: Loading?) throws -> Value? {
+    try confirmedEntry(for: key, loading: loading)?.value
+  }
+
   /// The fresh entry of a key that is in memory, if the tier is known to have it; nil otherwise.
   package func confirmedEntry(for key: Key, loading: Loading?) throws -> LoadedEntry<Value>? {
     try loading?.checkRanges()
@@ -76,14 +88,6 @@ extension Cache {
     load: @escaping @Sendable ([Key]) async throws -> [LoadReply<Value>]
   ) async throws -> [LoadedEntry<Value>?] {
     try await core.loads.entries(for: try call(for: keys, loading, load))
-  }
-
-  /// Returns the entry of a key from the disk or the tier; loads it if neither has a fresh one.
-  nonisolated(nonsending) package func sharedEntry(
-    for key: Key, loading: Loading?, load: @escaping Load
-  ) async throws -> LoadedEntry<Value>? {
-    let call = try call(for: [key], loading) { needs in [try await load(needs[0].previous)] }
-    return try await core.loads.entries(for: call)[0]
   }
 
   /// Saves a value in the tier, and then on disk.

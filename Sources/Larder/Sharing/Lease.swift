@@ -25,8 +25,10 @@ package final class Lease: Sendable {
 
   /// Whether it runs at a time.
   package func isRunning(at now: Duration) -> Bool {
-    now.wholeNanoseconds < nanoseconds.load(ordering: .acquiring)
+    isRunning(atNanoseconds: now.wholeNanoseconds)
   }
+
+  func isRunning(atNanoseconds now: Int) -> Bool { now < nanoseconds.load(ordering: .acquiring) }
 
   /// Its end; nil if it does not run, whatever the time.
   package var lastEnd: Duration? {

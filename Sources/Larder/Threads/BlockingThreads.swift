@@ -3,8 +3,10 @@ import Synchronization
 
 /// Threads on which tasks may block, apart from Swift's cooperative pool.
 ///
-/// A thread is started when a job arrives and no thread is idle, up to ``limit`` threads. Jobs
-/// start in the order of their arrival. A thread ends after it was idle for `idleTime`. A queue of
+/// A job that arrives wakes an idle thread, or starts one, up to ``limit`` threads. One thread at a
+/// time is on its way: it calls the next one when it takes a job and others wait. So short jobs are
+/// run by a few threads, and each job that blocks has a thread. Jobs start in the order of their
+/// arrival. A thread ends after it was idle for `idleTime`. A queue of
 /// Dispatch cannot replace them: on Linux, a concurrent queue has as many threads as there are
 /// processors, even while all of them wait for the disk.
 ///
@@ -22,6 +24,8 @@ final class BlockingThreads: TaskExecutor {
     ///
     /// The last one is woken first, so that the others reach the end of their idle time.
     var idle: [DispatchSemaphore] = []
+    /// Whether a thread was woken or started, and has not looked for a job yet.
+    var isOneOnItsWay = false
     /// Whether a thread without a job ends at once.
     var endsIdle = false
   }
@@ -43,18 +47,43 @@ final class BlockingThreads: TaskExecutor {
 
   func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
-    let (isShort, idle) = state.withLock { state -> (Bool, DispatchSemaphore?) in
+    let helper = state.withLock { state in
       state.jobs.append(job)
-      if let idle = state.idle.popLast() { return (false, idle) }
-      guard state.threads < Self.limit else { return (false, nil) }
-      state.threads += 1
-      return (true, nil)
+      return Self.helper(in: &state)
     }
-    idle?.signal()
-    guard isShort, !start({ self.serve() }) else { return }
-    // Dispatch waits until the system has a thread, so the job is not lost. The thread belongs to
-    // Swift's cooperative pool, so it must not be idle here.
-    DispatchQueue.global().async { self.serve(mayIdle: false) }
+    call(helper)
+  }
+
+  private enum Helper {
+    case idle(DispatchSemaphore)
+    case new
+  }
+
+  /// The thread that is to come for the jobs that wait; nil if none is needed, or may be started.
+  private static func helper(in state: inout State) -> Helper? {
+    guard !state.jobs.isEmpty, !state.isOneOnItsWay else { return nil }
+    if let idle = state.idle.popLast() {
+      state.isOneOnItsWay = true
+      return .idle(idle)
+    }
+    guard state.threads < limit else { return nil }
+    state.threads += 1
+    state.isOneOnItsWay = true
+    return .new
+  }
+
+  private func call(_ helper: Helper?) {
+    switch helper {
+    case nil: break
+    case .idle(let thread): thread.signal()
+    case .new:
+      if start({ self.serve() }) { return }
+      // Threads that become idle meanwhile may be woken.
+      state.withLock { $0.isOneOnItsWay = false }
+      // Dispatch waits until the system has a thread, so the job is not lost. The thread belongs to
+      // Swift's cooperative pool, so it must not be idle here.
+      DispatchQueue.global().async { self.serve(mayIdle: false) }
+    }
   }
 
   /// Ends the idle threads, and from now on each thread that has no job.
@@ -82,24 +111,40 @@ extension BlockingThreads {
   /// Runs jobs until the calling thread is to end.
   private func serve(mayIdle: Bool = true) {
     let wakeUp = DispatchSemaphore(value: 0)
+    var isNew = true
     while true {
-      switch nextStep(of: wakeUp, mayIdle: mayIdle) {
+      let (step, helper) = nextStep(of: wakeUp, isNew: isNew, mayIdle: mayIdle)
+      call(helper)
+      isNew = false
+      switch step {
       case .run(let job): job.runSynchronously(on: asUnownedTaskExecutor())
-      case .wait: guard isWoken(wakeUp) else { return }
+      case .wait:
+        guard isWoken(wakeUp) else { return }
+        isNew = true
       case .end: return
       }
     }
   }
 
-  private func nextStep(of thread: DispatchSemaphore, mayIdle: Bool) -> Step {
+  /// What the calling thread is to do, and whom it is to call for the jobs that still wait.
+  ///
+  /// - Parameters:
+  ///   - thread: Wakes the calling thread.
+  ///   - isNew: Whether it was woken or started since its last step.
+  ///   - mayIdle: Whether it may wait for a job.
+  /// - Returns: Both.
+  private func nextStep(
+    of thread: DispatchSemaphore, isNew: Bool, mayIdle: Bool
+  ) -> (Step, Helper?) {
     state.withLock { state in
-      if let job = state.jobs.popFirst() { return .run(job) }
+      if isNew { state.isOneOnItsWay = false }
+      if let job = state.jobs.popFirst() { return (.run(job), Self.helper(in: &state)) }
       guard mayIdle, !state.endsIdle else {
         state.threads -= 1
-        return .end
+        return (.end, nil)
       }
       state.idle.append(thread)
-      return .wait
+      return (.wait, nil)
     }
   }
 
@@ -123,6 +168,8 @@ struct JobQueue {
   private var arrived: [UnownedJob] = []
   /// The jobs that arrived before those of `arrived`, the first one last.
   private var next: [UnownedJob] = []
+
+  var isEmpty: Bool { arrived.isEmpty && next.isEmpty }
 
   mutating func append(_ job: UnownedJob) { arrived.append(job) }
 

@@ -45,7 +45,12 @@ public struct SharedCache<Key: CacheKey, Value: Sendable>: Sendable {
   /// - Throws: As ``entry(for:)``.
   /// - Complexity: As ``entry(for:)``.
   nonisolated(nonsending) public func value(for key: Key) async throws -> Value? {
-    try await entry(for: key)?.value
+    if let value = try cache.confirmedValue(for: key, loading: nil) { return value }
+    return try await missedValue(for: key)
+  }
+
+  nonisolated(nonsending) private func missedValue(for key: Key) async throws -> Value? {
+    try await cache.sharedEntry(for: key, in: tier)?.value
   }
 
   /// Returns the value of a key from memory, the disk or the tier, and how it was obtained; does
@@ -83,14 +88,8 @@ public struct SharedCache<Key: CacheKey, Value: Sendable>: Sendable {
   nonisolated(nonsending) public func value(
     for key: Key, loading: Loading? = nil, load: @escaping @Sendable () async throws -> Value
   ) async throws -> Value {
-    let load: Cache<Key, Value>.Load = { _ in .value(try await load()) }
-    if let entry = try await entry(for: key, loading: loading, load: load) { return entry.value }
-    // Absent by another caller's closure; this one always has a value.
-    while true {
-      if let entry = try await cache.refresh(key, loading: loading, load: load) {
-        return entry.value
-      }
-    }
+    if let value = try cache.confirmedValue(for: key, loading: loading) { return value }
+    return try await cache.missedValue(for: key, loading: loading, isTimed: false, load: load)
   }
 
   /// Returns the value of a key as ``value(for:loading:load:)`` does, and how it was obtained.
@@ -115,7 +114,7 @@ public struct SharedCache<Key: CacheKey, Value: Sendable>: Sendable {
     for key: Key, loading: Loading? = nil, load: @escaping Cache<Key, Value>.Load
   ) async throws -> LoadedEntry<Value>? {
     if let entry = try cache.confirmedEntry(for: key, loading: loading) { return entry }
-    return try await cache.sharedEntry(for: key, loading: loading, load: load)
+    return try await cache.missedEntry(for: key, loading: loading, load: load)
   }
 
   /// Returns the values of several keys, and loads those of which neither memory, the disk nor the

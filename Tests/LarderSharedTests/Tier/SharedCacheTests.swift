@@ -130,6 +130,15 @@ struct SharedCacheTests {
     machines.all[1].store.releaseMemory()
     let copy = try #require(try await machines[1].entry(for: "k"))
     #expect(copy.origin == .disk && copy.isConfirmed)
+    // A read whose value in memory is not confirmed any more is one read.
+    let reads = try #require(machines.all[1].store.statistics.caches["texts"]?.reads)
+    machines.clock.advance(by: .seconds(3))
+    #expect(try await machines[1].value(for: "k") == "a")
+    machines.network.renewLeases()
+    #expect(try await machines[1].value(for: "k") { "b" } == "a")
+    #expect(try await machines[1].value(for: "k") { "b" } == "a")
+    let later = try #require(machines.all[1].store.statistics.caches["texts"]?.reads)
+    #expect(later.memory == reads.memory + 2 && later.fresh == reads.fresh + 3)
     for machine in machines.all {
       #expect(machine.store.statistics.caches["texts"]?.loads.loads == 0)
     }

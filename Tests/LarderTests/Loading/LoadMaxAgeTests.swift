@@ -40,6 +40,23 @@ import Testing
     #expect(source.begun == row.value - 1)
   }
 
+  @Test("A read is counted once, whether the value in memory is young enough for it or not.")
+  func counts() async throws {
+    let fixture = try LoadFixture()
+    defer { fixture.end() }
+    let numbers = try numbers(in: fixture, age: 10, isResident: true)
+    func reads() -> CacheStatistics.Reads? { fixture.store.statistics.caches["numbers"]?.reads }
+    let before = try #require(reads())
+    let source = Source([.success(.unsaved(2))])
+    for (maxAge, memory) in [(10.0, 0), (11, 1)] {
+      _ = try await numbers.value(for: "a", loading: loading(maxAge), load: source.load)
+      #expect(reads()?.memory == before.memory + memory)
+    }
+    #expect(try await numbers.value(for: "a") { 3 } == 1)
+    #expect(reads()?.memory == before.memory + 2)
+    #expect(reads()?.fresh == before.fresh + 3)
+  }
+
   @Test("Several keys are judged by the maximum age, too.")
   func severalKeys() async throws {
     let fixture = try LoadFixture()

@@ -6,6 +6,9 @@ extension DispatchTime {
   package static var monotonicNow: DispatchTime { .now() }
 }
 
+/// Nanoseconds on a clock that never goes back, and goes on while the system sleeps.
+func continuousNanoseconds() -> Int { Int(clarder_continuous_nanoseconds()) }
+
 /// Seconds on the monotonic clock, to within a few milliseconds.
 ///
 /// It reads the coarse clock, which costs a fraction of the exact one: cursors read it at each
