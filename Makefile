@@ -54,6 +54,8 @@ api: deps ## compare the public declarations with the recorded ones; Scripts/api
 traits: deps ## test the package's traits: what they log, count and trace; sharing over a network
 	@Scripts/deps shared
 	$(SWIFT) test --package-path Tests/TraitTests --scratch-path .build-traits
+	$(SWIFT) run --package-path Tests/TraitTests --scratch-path .build-traits SharedCache | \
+	  diff -u Examples/SharedCache/Expected.txt -
 
 consumer: deps ## build and run the README's program in a package that depends on a tag of HEAD
 	Scripts/consumer-check

@@ -27,7 +27,13 @@ let package = Package(
         .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),
       ],
       path: "Tests/TraitTests"),
-    // The tests' own helpers, by symbolic links.
+    // The example of a shared cache, and the tests' own helpers, by symbolic links.
+    .executableTarget(
+      name: "SharedCache",
+      dependencies: [
+        .product(name: "Larder", package: "larder"),
+        .product(name: "LarderShared", package: "larder"),
+      ]),
     .target(name: "CTestSupport"),
     .target(name: "LarderTestSupport", dependencies: ["CTestSupport"]),
     .testTarget(

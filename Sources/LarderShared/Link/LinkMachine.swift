@@ -93,6 +93,9 @@ package struct LinkMachine: Sendable {
   private struct Client {
     let id: [UInt8]
     let address: [UInt8]
+
+    /// Whether it comes through a Unix domain socket, whose connections all have its address.
+    var isLocal: Bool { address.suffix(2) == Array(":0".utf8) }
   }
 
   private var client: Client?
@@ -278,7 +281,9 @@ extension LinkMachine {
     case .connecting, .greeting, .up: effects.append(.disconnect(connection))
     case .waiting, .closed: break
     }
-    if state == .up { former = client }
+    // What was sent through a Unix domain socket is there when the connection is lost, so the
+    // server reads it before it accepts the next one.
+    if state == .up, client?.isLocal == false { former = client }
     client = nil
     if isLeased { effects.append(.leaseEnded(connection)) }
     isLeased = false

@@ -210,13 +210,15 @@ private final class TierNews: Sendable {
     let streams = state.withLock { state in
       if state.tierState == new { return [AsyncStream<SharedTier.State>.Continuation]() }
       state.tierState = new
-      let streams = Array(state.streams.values)
-      if new == .closed { state.streams = [:] }
-      // With the lock, so that a sequence that begins now does not end with an older state.
-      for stream in streams { stream.yield(new) }
-      return streams
+      defer { if new == .closed { state.streams = [:] } }
+      return Array(state.streams.values)
     }
-    if new == .closed { for stream in streams { stream.finish() } }
+    // Without the lock, because a task may go on at once. One thread makes the changes, so they
+    // come in order.
+    for stream in streams {
+      stream.yield(new)
+      if new == .closed { stream.finish() }
+    }
   }
 
   private var parts: [any SharedPart] {

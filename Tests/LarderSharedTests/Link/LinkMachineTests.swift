@@ -346,6 +346,20 @@ import Testing
     }
   }
 
+  @Test("A former connection by a Unix domain socket is not ended: another may look the same.")
+  func killingLocal() {
+    let greeting = LinkScript.hello + "=27\r\ntxt:id=4 addr=/tmp/s:0 fd=8\r\n+OK\r\n"
+    var link = LinkScript()
+    link.play(.opened)
+    for number in [1, 2] {
+      link.play(.connected(number))
+      #expect(
+        link.receive(greeting) == [.changed(.up), .send(number, command("DEL", "lease"))])
+      link.play(.ended(number, .unreachable("reset")))
+      link.passTime()
+    }
+  }
+
   @Test("The server ends the former connection before anything is sent on the next one.")
   func killing() {
     var link = LinkScript()

@@ -42,6 +42,40 @@ struct SharedSeamTests {
     #expect(try await second.found()?.value == "b")
   }
 
+  @Test("Machines whose clocks differ by an hour see other ages, and the same values.")
+  func skew() async throws {
+    for seconds in [-3600, 3600] {
+      let (clock, skewed) = (ManualClock(), ManualClock())
+      skewed.set(clock.now().addingTimeInterval(Double(seconds)))
+      let network = SimulatedNetwork(clients: 2, clock)
+      func shared(_ clock: ManualClock) throws -> SharedCache<String, String> {
+        let store = Store.inMemory(options: options(clock))
+        let cache = try store.cache("texts", of: String.self, lifetime: .fresh(for: .hours(2)))
+        return try SharedCache(cache, in: network.tier())
+      }
+      let (first, second) = (try shared(clock), try shared(skewed))
+      try await first.save("a", for: "k")
+      let found = try #require(try await second.found())
+      #expect(found.value == "a" && found.isConfirmed && found.age == .seconds(seconds))
+      // The last change wins, whatever date it has.
+      try await second.save("b", for: "k")
+      #expect(try await first.found()?.value == "b")
+      try await first.save("c", for: "k")
+      #expect(try await second.found()?.value == "c")
+      try await second.remove("k")
+      #expect(try await first.found() == nil)
+      #expect(try await first.value(for: "k") { "d" } == "d")
+      #expect(try await second.value(for: "k") { "e" } == "d")
+      // One that is too old here is loaded here, and then is the value of both.
+      clock.advance(by: .seconds(5400))
+      skewed.advance(by: .seconds(5400))
+      network.renewLeases()
+      let isOld = seconds > 0
+      #expect(try await second.value(for: "k") { "f" } == (isOld ? "f" : "d"))
+      #expect(try await first.found()?.value == (isOld ? "f" : "d"))
+    }
+  }
+
   @Test("Migration, sweeps and collection go on, and do not end trust.")
   func migration() async throws {
     let clock = ManualClock()
