@@ -178,7 +178,7 @@ extension LoadTimeout: LocalizedError, CustomStringConvertible {
 }
 
 extension Loading {
-  /// Whether it depends on the age of a fresh entry what is done with it.
+  /// Whether a fresh entry may be too old for the call, or due for a refresh.
   var isTimed: Bool { maxAge != nil || refreshAhead != nil }
 
   /// Whether an entry is within the maximum age; none is within zero, not even one of the future.

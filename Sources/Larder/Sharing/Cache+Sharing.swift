@@ -16,8 +16,8 @@ extension Cache {
     if let clock = tier.clock, type(of: clock) != type(of: core.clock) {
       throw StoreError.invalidArgument(
         """
-        cache "\(name)" is of a store with a clock of its own, by which values of the tier would \
-        be confirmed for too long; use the clock \(type(of: clock))
+        cache "\(name)" is of a store with a clock of its own, by which a lease of the tier could \
+        run for too long; open the store with the clock \(type(of: clock))
         """)
     }
     if core.context.isReadOnly {

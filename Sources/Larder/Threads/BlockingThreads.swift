@@ -59,7 +59,7 @@ final class BlockingThreads: TaskExecutor {
     case new
   }
 
-  /// The thread that is to come for the jobs that wait; nil if none is needed, or may be started.
+  /// The thread to call for the jobs that wait; nil if one is on its way, or there are enough.
   private static func helper(in state: inout State) -> Helper? {
     guard !state.jobs.isEmpty, !state.isOneOnItsWay else { return nil }
     if let idle = state.idle.popLast() {
@@ -126,7 +126,7 @@ extension BlockingThreads {
     }
   }
 
-  /// What the calling thread is to do, and whom it is to call for the jobs that still wait.
+  /// What the calling thread is to do, and the thread that it is to call for the jobs that wait.
   ///
   /// - Parameters:
   ///   - thread: Wakes the calling thread.
