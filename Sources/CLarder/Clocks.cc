@@ -1,5 +1,5 @@
-// The clocks. Swift could call them, but which module `timespec` belongs to depends on the
-// order in which the compiler reads the files.
+// The clocks. Swift could call them, but which module `timespec` belongs to depends on the order in
+// which the compiler reads the files.
 
 #include <time.h>
 

@@ -38,7 +38,7 @@ int clarder_allocate(int descriptor, int64_t start, int64_t count) CLARDER_NOEXC
 /// system refuses one.
 bool clarder_start_thread(void (*body)(void *context), void *context) CLARDER_NOEXCEPT;
 
-/// The nanoseconds of a clock that never goes back, and goes on while the system sleeps.
+/// The nanoseconds since some start, including the time that the system was asleep.
 int64_t clarder_continuous_nanoseconds(void) CLARDER_NOEXCEPT;
 
 /// The whole seconds of the coarse monotonic clock.

@@ -275,16 +275,19 @@ extension CacheCore {
 
   /// The entry of a key if its value is in memory, and fresh by the options; nil otherwise.
   ///
-  /// With `isConfirmed`, also nil unless a tier is known to have the value.
+  /// With `isConfirmed`, also nil if a refresh is due, or no tier is known to have the value.
   func residentEntry(
     for key: some CacheKey, _ loading: Loading, isConfirmed: Bool = false
   ) throws(StoreError) -> Entry<Value>? {
     var missed = Missed()
     guard let resident = try resident(of: key, &missed) else { return nil }
     let entry = Entry(resident, readAt: clock.now())
-    guard loading.admits(entry.savedAt, at: entry.readAt),
-      !isConfirmed || resident.lease?.isRunning(at: clock.uptime()) == true
-    else {
+    var isUsable = loading.admits(entry.savedAt, at: entry.readAt)
+    if isConfirmed {
+      let isLeased = resident.lease?.isRunning(at: clock.uptime()) == true
+      isUsable = isUsable && isLeased && !loads.isDue(entry, loading)
+    }
+    guard isUsable else {
       memory?.takeBackHit(hash: missed.hash)
       return nil
     }

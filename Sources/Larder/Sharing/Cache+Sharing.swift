@@ -58,13 +58,14 @@ extension Cache {
     try confirmedEntry(for: key, loading: loading)?.value
   }
 
-  /// The fresh entry of a key that is in memory, if the tier is known to have it; nil otherwise.
+  /// The fresh entry of a key that is in memory, if the tier is known to have it and no refresh is
+  /// due; nil otherwise.
   package func confirmedEntry(for key: Key, loading: Loading?) throws -> LoadedEntry<Value>? {
     try loading?.checkRanges()
     let options = loading ?? core.loading
-    guard let entry = try core.residentEntry(for: key, options, isConfirmed: true),
-      !core.loads.isDue(entry, options)
-    else { return nil }
+    guard let entry = try core.residentEntry(for: key, options, isConfirmed: true) else {
+      return nil
+    }
     var loaded = LoadedEntry(entry, age: entry.age)
     loaded.isConfirmed = true
     return loaded
@@ -81,8 +82,7 @@ extension Cache {
     }
   }
 
-  /// Returns the entry of each key from the disk or the tier; loads those of which neither has a
-  /// fresh one, with one call.
+  /// Returns the entries of keys from the disk or the tier; loads the missing ones with one call.
   nonisolated(nonsending) package func sharedEntries(
     for keys: [Key], loading: Loading?,
     load: @escaping @Sendable ([Key]) async throws -> [LoadReply<Value>]

@@ -2,7 +2,7 @@ import Synchronization
 
 /// The time up to which values are confirmed that were read over one connection to a tier.
 ///
-/// The connection renews its lease, and ends it when it is lost. Times are those of
+/// Each renewal extends the lease. When the connection is lost, the lease ends. Times are those of
 /// ``WallClock/uptime()``, which includes the time that the system is asleep.
 package final class Lease: Sendable {
   private let nanoseconds = Atomic<Int>(.min)

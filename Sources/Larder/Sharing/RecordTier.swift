@@ -35,7 +35,7 @@ package protocol RecordTier: Sendable {
     arrived: @escaping @Sendable () -> Void
   ) async -> TierWriting
 
-  /// The clock by which leases end; nil if it is that of the stores.
+  /// The clock that leases run by; nil if the stores have the same one anyway.
   var clock: (any WallClock)? { get }
 
   /// Whether an entry of the machine is used, within its lifetime, while the tier cannot be asked.

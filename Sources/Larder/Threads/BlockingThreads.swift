@@ -6,9 +6,9 @@ import Synchronization
 /// A job that arrives wakes an idle thread, or starts one, up to ``limit`` threads. One thread at a
 /// time is on its way: it calls the next one when it takes a job and others wait. So short jobs are
 /// run by a few threads, and each job that blocks has a thread. Jobs start in the order of their
-/// arrival. A thread ends after it was idle for `idleTime`. A queue of
-/// Dispatch cannot replace them: on Linux, a concurrent queue has as many threads as there are
-/// processors, even while all of them wait for the disk.
+/// arrival. A thread ends after it was idle for `idleTime`. A queue of Dispatch cannot replace
+/// them: on Linux, a concurrent queue has as many threads as there are processors, even while all
+/// of them wait for the disk.
 ///
 /// Each thread holds this object, so it lives until its last job has run.
 final class BlockingThreads: TaskExecutor {
@@ -78,7 +78,7 @@ final class BlockingThreads: TaskExecutor {
     case .idle(let thread): thread.signal()
     case .new:
       if start({ self.serve() }) { return }
-      // Threads that become idle meanwhile may be woken.
+      // No thread was started, so the next job may wake one.
       state.withLock { $0.isOneOnItsWay = false }
       // Dispatch waits until the system has a thread, so the job is not lost. The thread belongs to
       // Swift's cooperative pool, so it must not be idle here.

@@ -219,7 +219,7 @@ extension LinkMachine {
       misconfigured("it has no CLIENT TRACKING, as some proxies; connect to the server", moment)
     default:
       guard let former else { return comeUp(moment) }
-      // After a restart of the server, the id may be that of another connection.
+      // The id alone is not enough: a server gives it to another connection after a restart.
       let kill: RESPCommands = [
         "CLIENT", "KILL", "ID", .bytes(former.id), "ADDR", .bytes(former.address), "SKIPME", "yes",
       ]

@@ -13,7 +13,7 @@ public enum SharedFailure: Error, Sendable, Hashable {
   case refused(String)
   /// The server, or this tier, is set up wrongly; with what to change.
   ///
-  /// The tier goes on trying, because servers are mended, too.
+  /// The tier continues to try, so it connects once the server is set up correctly.
   case misconfigured(String)
   /// The server has no memory for more.
   case full

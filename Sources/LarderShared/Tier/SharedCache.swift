@@ -10,7 +10,7 @@ public import Larder
 ///
 /// A read looks in memory, then on the disk, then in the tier, and then loads, if it may. What it
 /// returns is *confirmed* if the tier is known to have had it at most a lease ago; see
-/// ``SharedTier``. No call fails because the tier does: then reads go on as
+/// ``SharedTier``. No call fails because the server cannot be asked: then reads do what
 /// ``SharedTier/Options/whenDegraded`` says, and changes are made on this machine, which removes
 /// the old value from the tier as soon as the tier can be asked.
 ///

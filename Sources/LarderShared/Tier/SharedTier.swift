@@ -20,7 +20,7 @@ import Synchronization
 public final class SharedTier: Sendable {
   let namespace: String
   let options: Options
-  /// The clock by which leases end; nil if it is that of the stores.
+  /// The clock that leases run by; nil if the stores have the same one anyway.
   let clock: (any WallClock)?
   let counts = Mutex(Statistics())
   private let news: TierNews
@@ -29,7 +29,8 @@ public final class SharedTier: Sendable {
   /// - Parameters:
   ///   - namespace: What the keys of this application begin with; see ``SharedKeys``.
   ///   - options: How the tier is used.
-  ///   - clock: The clock by which leases end; nil, the default, if it is that of the stores.
+  ///   - clock: The clock that leases run by; nil, the default, if the stores have the same one
+  ///     anyway.
   ///   - makeLink: Makes the link, which gives its effects to the observer, in their order.
   /// - Throws: ``StoreError/invalidArgument(_:)`` if the namespace or an option is not allowed.
   package init(

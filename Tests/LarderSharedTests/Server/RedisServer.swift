@@ -1,5 +1,4 @@
 import Foundation
-import LarderShared
 import LarderTestSupport
 import Testing
 

@@ -274,11 +274,15 @@ struct SharedCacheTests {
     var loading = machines.all[0].cache.loading
     loading.refreshAhead = 0.5
     let (options, shared, gate) = (loading, machines[0], Watched(false))
+    let before = try #require(machines.all[0].store.statistics.caches["texts"]?.reads)
     let first = try await shared.entry(for: "k", loading: options) { _ in
       await gate.wait { $0 }
       return .value("loaded")
     }
     #expect(first?.value == "old" && first?.isConfirmed == true && first?.isRefreshing == true)
+    // The value in memory was not used, so this was one read, from disk.
+    let reads = try #require(machines.all[0].store.statistics.caches["texts"]?.reads)
+    #expect(reads.memory == before.memory && reads.fresh == before.fresh + 1)
     try await machines[1].save("new", for: "k")
     async let second = shared.entry(for: "k", loading: options) { _ in .value("again") }
     // It joins the load, whose value the tier refuses.

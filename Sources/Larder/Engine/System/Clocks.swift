@@ -6,7 +6,7 @@ extension DispatchTime {
   package static var monotonicNow: DispatchTime { .now() }
 }
 
-/// Nanoseconds on a clock that never goes back, and goes on while the system sleeps.
+/// The nanoseconds since some start, including the time that the system was asleep.
 func continuousNanoseconds() -> Int { Int(clarder_continuous_nanoseconds()) }
 
 /// Seconds on the monotonic clock, to within a few milliseconds.
