@@ -77,7 +77,7 @@ let package = Package(
     .target(
       name: "LarderTesting",
       dependencies: [
-        "Larder", "LarderFeeds",
+        "Larder", "LarderFeeds", "LarderShared",
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ]),
     .target(

@@ -129,7 +129,7 @@ enum Layers {
     "LarderObservation": ["Larder"],
     "LarderShared": ["Larder", "NIOCore", "NIOPosix", "NIOSSL", "NIOTLS"],
     "LarderInspection": ["Larder", "CLarder"],
-    "LarderTesting": ["Larder", "LarderFeeds", "HTTPTypes"],
+    "LarderTesting": ["Larder", "LarderFeeds", "LarderShared", "HTTPTypes"],
     "kvinspect": ["LarderInspection", "ArgumentParser"],
     "feeds": ["Larder", "LarderFeeds", "HTTPTypes", "ArgumentParser"],
     "DirectCodingGenerator": [],

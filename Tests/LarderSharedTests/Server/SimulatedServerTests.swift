@@ -1,6 +1,7 @@
 import Larder
 import LarderShared
 import LarderTestSupport
+import LarderTesting
 import Testing
 
 /// The simulated server beside a real one.

@@ -140,6 +140,7 @@ extension SimulatedNetwork {
     let end = clock.uptime() + Self.lease
     state.change { state in
       state.clients[number].isUp = true
+      state.server.connect(number)
       state.clients[number].observer(.leased(1, until: end))
     }
   }
