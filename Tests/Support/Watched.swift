@@ -53,3 +53,16 @@ package final class Watched<State: Sendable>: Sendable {
     }
   }
 }
+
+extension Task where Failure == any Error {
+  /// The value; the task is cancelled with the test that waits for it, as by a time limit.
+  package var valueUnlessCancelled: Success {
+    get async throws {
+      try await withTaskCancellationHandler {
+        try await value
+      } onCancel: {
+        cancel()
+      }
+    }
+  }
+}

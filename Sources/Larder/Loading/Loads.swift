@@ -462,7 +462,16 @@ extension Loads {
     let (core, store) = (flight.call.core, flight.call.store)
     let tier = core.tier
     var found = flight.members.map { isOpen ? core.find($0.part) : LoadFound(failure: .closed) }
-    if let tier { found = await core.ask(tier, flight.members.map(\.part), found) }
+    var claimed: [UInt8]?
+    if let tier {
+      found = await core.ask(tier, flight.members.map(\.part), found)
+      // Loads of several keys, or within another load, could wait for each other.
+      if found.count == 1, !flight.call.isForced, LoadChain.running == nil {
+        (found[0], claimed) = await core.claimLoad(
+          of: flight.members[0].part, found[0], in: tier, timer)
+        if claimed != nil { activity.begin() }
+      }
+    }
     handle(.found(flight: flight.id, found))
     while let next = await next(of: flight.id) {
       if next.phase == .saving {
@@ -475,6 +484,10 @@ extension Loads {
       } else {
         await withTaskExecutorPreference(globalConcurrentExecutor) { await load(next) }
       }
+    }
+    if let tier, let claimed {
+      await tier.releaseLoad(of: claimed)
+      for waiter in activity.end() { waiter.resume() }
     }
   }
 

@@ -68,6 +68,30 @@ extension CacheCore {
     await each(parts.indices) { await self.ask(tier, parts[$0], found[$0]) }
   }
 
+  /// Waits until a load of this machine may begin, if the tier does not have the key.
+  ///
+  /// After the load of another machine it asks the tier once more, and waits for no further one:
+  /// if that load has failed, the source is asked as if nobody waited.
+  ///
+  /// - Returns: What was found at last, and the tier's key if it is to be released after the load.
+  func claimLoad(
+    of part: LoadPart<Value>, _ found: LoadFound<Value>, in tier: any RecordTier,
+    _ timer: LoadTimer
+  ) async -> (found: LoadFound<Value>, claimed: [UInt8]?) {
+    guard let sharing = found.sharing, sharing.isAbsentInTier, found.refusal == nil,
+      found.failure == nil
+    else { return (found, nil) }
+    var tombstone: UInt64?
+    if case .version(let version)? = sharing.seen { tombstone = version }
+    let key: [UInt8]
+    do { key = try tier.key(for: part.key.userKey) } catch { return (found, nil) }
+    switch await tier.claimLoad(of: key, seen: tombstone, timer: timer) {
+    case .granted: return (found, key)
+    case .unclaimed: return (found, nil)
+    case .changed: return (await ask(tier, part, found), nil)
+    }
+  }
+
   /// Calls `body` for each index at the same time, and returns the results in their order.
   private func each<Result: Sendable>(
     _ indices: Range<Int>, _ body: @escaping @Sendable (Int) async -> Result
@@ -87,6 +111,7 @@ extension CacheCore {
     guard found.failure == nil else { return found }
     var found = found
     var sharing = found.sharing ?? LoadSharing(validUntil: 0, weight: 0)
+    (sharing.seen, sharing.isAbsentInTier) = (nil, false)
     sharing.servesLocal = tier.servesLocal
     let key: [UInt8]
     do {
@@ -107,7 +132,9 @@ extension CacheCore {
     sharing.trust = .outdated
     switch content {
     case .unavailable: sharing.trust = .unconfirmed
-    case .absent(let tombstone): sharing.seen = tombstone.map { .version($0) } ?? .absent
+    case .absent(let tombstone):
+      sharing.seen = tombstone.map { .version($0) } ?? .absent
+      sharing.isAbsentInTier = true
     // A load does not replace it, because the key is not absent.
     case .unusable: sharing.seen = .absent
     case .same(let lease):

@@ -35,6 +35,20 @@ package protocol RecordTier: Sendable {
     arrived: @escaping @Sendable () -> Void
   ) async -> TierWriting
 
+  /// Waits until this machine may load a key that the tier does not have.
+  ///
+  /// - Parameters:
+  ///   - key: The tier's key.
+  ///   - tombstone: The version of the tombstone that was seen there; nil for nothing.
+  ///   - timer: The timer for the longest wait.
+  /// - Returns: Whether it may load. If the calling task is cancelled, it need not wait any longer.
+  func claimLoad(
+    of key: [UInt8], seen tombstone: UInt64?, timer: LoadTimer
+  ) async -> TierClaim
+
+  /// Lets other machines load a key, after a load for which the claim was granted.
+  func releaseLoad(of key: [UInt8]) async
+
   /// The clock that leases run by; nil if the stores have the same one anyway.
   var clock: (any WallClock)? { get }
 
@@ -61,6 +75,17 @@ package enum TierCondition: Sendable, Hashable {
   case absent
   /// If there is the value, or the tombstone, of this version.
   case version(UInt64)
+}
+
+/// Whether a machine may load a key.
+package enum TierClaim: Sendable, Hashable {
+  /// It may, and the others wait until it releases the key.
+  case granted
+  /// The key was changed, or another machine has ended its load: the tier is to be asked again.
+  case changed
+  /// It may, because the machines of the tier do not wait for one another, the tier could not be
+  /// asked, or the wait was too long.
+  case unclaimed
 }
 
 /// What became of a record that was to be written.

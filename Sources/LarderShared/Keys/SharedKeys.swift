@@ -31,6 +31,17 @@ package struct SharedKeys: Sendable, Hashable {
     try prefix(ofNamespace: namespace) + Array("lease".utf8)
   }
 
+  // No key of an entry has a percent sign before another letter.
+  private static let lockMark = Array("%lock".utf8)
+
+  /// The key of the lock of the machine that loads an entry.
+  package static func lock(of key: [UInt8]) -> [UInt8] { key + lockMark }
+
+  /// The entry's key whose lock has a key; nil if that is not the key of a lock.
+  package static func key(ofLock key: [UInt8]) -> [UInt8]? {
+    key.suffix(lockMark.count) == lockMark[...] ? key.dropLast(lockMark.count) : nil
+  }
+
   /// The server's key of an entry.
   ///
   /// - Throws: ``StoreError/invalidArgument(_:)`` if it is longer than ``limit``.

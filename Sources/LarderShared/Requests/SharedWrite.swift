@@ -89,7 +89,7 @@ extension RESPError {
 
 extension Duration {
   /// The milliseconds, rounded up.
-  fileprivate var wholeMilliseconds: Int {
+  var wholeMilliseconds: Int {
     let (seconds, attoseconds) = components
     let (whole, rest) = attoseconds.quotientAndRemainder(dividingBy: 1_000_000_000_000_000)
     return Int(seconds) * 1000 + Int(whole) + (rest > 0 ? 1 : 0)

@@ -80,6 +80,41 @@ struct CacheTier: RecordTier {
     }
   }
 
+  func claimLoad(
+    of key: [UInt8], seen tombstone: UInt64?, timer: LoadTimer
+  ) async -> TierClaim {
+    guard let span = tier.options.loadWait else { return .unclaimed }
+    let claim = SharedClaim(of: key, for: span)
+    let wait = KeyWait()
+    // Before the questions, so that no change between their replies and the wait is missed.
+    tier.begin(wait, for: key)
+    defer { tier.end(wait, for: key) }
+    do throws(SharedFailure) {
+      let (replies, _) = try await tier.ask(claim.commands, arrived: {}).get()
+      switch try claim.outcome(of: replies, seen: tombstone) {
+      case .granted: return .granted
+      case .changed:
+        await releaseLoad(of: key)
+        return .changed
+      case .held: break
+      }
+      let (lock, _) = try await tier.ask(claim.watching, arrived: {}).get()
+      guard case .string? = lock.first else { return .changed }
+    } catch {
+      return .unclaimed
+    }
+    tier.counts.withLock { $0.awaitedLoads += 1 }
+    let cancel = timer(span) { wait.end(.tooLong) }
+    defer { cancel() }
+    return await wait.outcome() == .changed ? .changed : .unclaimed
+  }
+
+  func releaseLoad(of key: [UInt8]) async {
+    let claim = SharedClaim(of: key, for: .zero)
+    // Without the server, the lock ends by itself.
+    _ = await tier.ask(claim.release, arrived: {})
+  }
+
   /// Removes what a full server has under a key, for which it has no memory to write.
   private func remove(
     _ record: SharedRecord, _ key: [UInt8], _ condition: TierCondition,

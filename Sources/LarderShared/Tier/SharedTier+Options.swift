@@ -104,6 +104,15 @@ extension SharedTier {
     /// The tier asks for a sign of life four times as often.
     public var lease = Duration.seconds(2)
 
+    /// How long a machine waits for another one that loads the same key, instead of loading it,
+    /// too: 1 ms to 60 s; nil, the default, for not at all.
+    ///
+    /// With it, a key that is nowhere is loaded once, however many machines ask for it at the same
+    /// time. It should be a little longer than a load takes: if a machine is killed during a load,
+    /// the others wait for as long. Each load first asks the server whether it may begin. See
+    /// <doc:LarderShared>.
+    public var loadWait: Duration?
+
     /// Creates the default options.
     public init() {}
   }
@@ -140,6 +149,7 @@ extension SharedTier.Options {
       ("requestTimeout", requestTimeout, .milliseconds(1) ... .seconds(60)),
       ("connectTimeout", connectTimeout, .milliseconds(1) ... .seconds(60)),
       ("lease", lease, .milliseconds(100) ... .seconds(60)),
+      ("loadWait", loadWait ?? .seconds(1), .milliseconds(1) ... .seconds(60)),
     ]
     for (name, value, range) in times where !range.contains(value) {
       throw .invalidArgument(

@@ -36,6 +36,8 @@ extension SharedTier {
     ///
     /// It could not be asked, or they are too large.
     public var failedWrites = 0
+    /// The loads of other machines that this one has waited for; see ``Options/loadWait``.
+    public var awaitedLoads = 0
     /// The keys that the server has said were changed elsewhere.
     public var invalidations = 0
     /// The connections that were made.

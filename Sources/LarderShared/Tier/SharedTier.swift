@@ -107,6 +107,12 @@ public final class SharedTier: Sendable {
 
   func add(_ part: any SharedPart, of keys: SharedKeys) { news.add(part, of: keys) }
 
+  /// Ends a wait as soon as the server tells of a change of the key, or of the lock of its load.
+  func begin(_ wait: KeyWait, for key: [UInt8]) { news.begin(wait, for: key) }
+
+  /// Forgets a wait that is over.
+  func end(_ wait: KeyWait, for key: [UInt8]) { news.end(wait, for: key) }
+
   /// Sends commands; returns their replies, and the lease of their connection.
   func ask(
     _ commands: RESPCommands, arrived: @escaping @Sendable () -> Void
@@ -140,6 +146,8 @@ private final class TierNews: Sendable {
     var counts = (connections: 0, invalidations: 0)
     /// By what their keys begin with; a process may have several stores.
     var parts: [[UInt8]: [Part]] = [:]
+    /// The loads that wait for other machines, by the server's keys.
+    var waits: [[UInt8]: [KeyWait]] = [:]
   }
 
   private let state = Mutex(State())
@@ -187,6 +195,17 @@ private final class TierNews: Sendable {
     }
   }
 
+  func begin(_ wait: KeyWait, for key: [UInt8]) {
+    state.withLock { $0.waits[key, default: []].append(wait) }
+  }
+
+  func end(_ wait: KeyWait, for key: [UInt8]) {
+    state.withLock { state in
+      state.waits[key]?.removeAll { $0 === wait }
+      if state.waits[key]?.isEmpty == true { state.waits[key] = nil }
+    }
+  }
+
   func states() -> AsyncStream<SharedTier.State> {
     let (stream, continuation) = AsyncStream.makeStream(
       of: SharedTier.State.self, bufferingPolicy: .bufferingNewest(1))
@@ -227,15 +246,19 @@ private final class TierNews: Sendable {
   }
 
   private func forgetAll() {
-    state.withLock { state in
+    let waits = state.withLock { state in
       state.lease?.end()
       state.lease = nil
+      return state.waits.values.flatMap { $0 }
     }
     for part in parts { part.allChangedElsewhere() }
+    for wait in waits { wait.end(.changed) }
   }
 
   private func changed(_ key: [UInt8]) {
-    guard let prefix = SharedKeys.prefix(of: key).map(Array.init) else { return }
+    let loaded = SharedKeys.key(ofLock: key)
+    for wait in state.withLock({ $0.waits[loaded ?? key] ?? [] }) { wait.end(.changed) }
+    guard loaded == nil, let prefix = SharedKeys.prefix(of: key).map(Array.init) else { return }
     let parts = state.withLock { $0.parts[prefix, default: []] }
     guard let userKey = parts.first?.keys.userKey(of: key) else { return }
     for part in parts { part.part?.changedElsewhere(userKey) }

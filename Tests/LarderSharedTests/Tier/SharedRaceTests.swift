@@ -14,13 +14,15 @@ struct SharedRaceTests {
 
   @Test(
     "No machine is left with a value in memory that is not the server's.",
-    arguments: [false, true])
-  func races(losesConnections: Bool) async throws {
+    arguments: [false, true], [Duration?.none, .milliseconds(1)])
+  func races(losesConnections: Bool, loadWait: Duration?) async throws {
     let seed = testSeed()
-    let rounds = 40
+    let rounds = 20
+    var options = SharedTier.Options()
+    options.loadWait = loadWait
     for round in 0..<rounds {
       var random = SplitMix64(seed: seed &+ UInt64(round))
-      let machines = try Machines(3)
+      let machines = try Machines(3, options)
       let seeds = (0..<6).map { _ in random.next() }
       machines.network.setAutomatic(false)
       let (shared, network) = (machines.all.map(\.shared), machines.network)

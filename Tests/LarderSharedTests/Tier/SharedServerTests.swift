@@ -22,18 +22,23 @@ final class SharedServerTests {
   }
 
   private func machine(
-    _ number: Int, namespace: String = "test", _ change: (inout LinkOptions) -> Void = { _ in }
+    _ number: Int, namespace: String = "test", loadWait: Duration? = nil,
+    _ change: (inout LinkOptions) -> Void = { _ in }
   ) throws -> Machine {
     let store = try Store(at: URL(filePath: directory.path("machine \(number)")))
     let cache = try store.cache("texts", of: String.self, keyedBy: Int.self)
-    let tier = try SharedTier(namespace: namespace) { [server] link, observer in
+    var options = SharedTier.Options()
+    options.loadWait = loadWait
+    let tier = try SharedTier(namespace: namespace, options) { [server] link, observer in
       SocketLink(server.path, leaseKey: link.leaseKey, change, observer: observer)
     }
     return Machine(store: store, tier: tier, shared: try SharedCache(cache, in: tier))
   }
 
-  private func connectedMachine(_ number: Int) async throws -> Machine {
-    let machine = try machine(number)
+  private func connectedMachine(
+    _ number: Int, loadWait: Duration? = nil
+  ) async throws -> Machine {
+    let machine = try machine(number, loadWait: loadWait)
     try await machine.tier.waitUntilConnected()
     return machine
   }
@@ -49,7 +54,7 @@ final class SharedServerTests {
       var command = RESPCommands()
       command.append(["ACL", "SETUSER", .text("user\(number)")] + arguments)
       #expect(await admin.ask(command) == .success([.string(Array("OK".utf8))]))
-      return try self.machine(number, namespace: "shop") {
+      return try self.machine(number, namespace: "shop", loadWait: .seconds(1)) {
         $0.login = .init(user: "user\(number)", password: "PASSWORD")
       }
     }
@@ -114,18 +119,73 @@ final class SharedServerTests {
     for machine in [first, second] { try machine.store.close() }
   }
 
+  @Test("Machines load a key once, and no longer wait for one whose lock has ended.")
+  func oneLoad() async throws {
+    var machines: [Machine] = []
+    for number in 0..<3 {
+      machines.append(try await connectedMachine(number, loadWait: .seconds(60)))
+    }
+    let source = Watched((begun: 0, isOpen: false))
+    func load(_ key: Int, on machines: some Sequence<Machine>) -> [Task<String, any Error>] {
+      machines.map { machine in
+        Task {
+          try await machine.shared.value(for: key) {
+            source.change { $0.begun += 1 }
+            await source.wait { $0.isOpen }
+            return "text"
+          }
+        }
+      }
+    }
+    func waitForLoads(_ machines: some Sequence<Machine>, _ count: Int) async {
+      for machine in machines {
+        while machine.tier.statistics.awaitedLoads < count { await Task.yield() }
+      }
+    }
+    let first = load(1, on: machines.prefix(1))
+    await source.wait { $0.begun == 1 }
+    let others = load(1, on: machines.dropFirst())
+    await waitForLoads(machines.dropFirst(), 1)
+    source.change { $0.isOpen = true }
+    for task in first + others { #expect(try await task.valueUnlessCancelled == "text") }
+    #expect(source.read { $0.begun } == 1)
+
+    // After a removal, on the server's own time.
+    try await machines[0].shared.remove(1)
+    let admin = SocketLink(server.path)
+    await admin.waitUntilUp()
+    guard case .array(let keys) = try await admin.ask("KEYS", "*").get(),
+      case .string(let key)? = keys.first
+    else {
+      Issue.record("no tombstone")
+      return
+    }
+    let lock = RESPArgument.bytes(SharedKeys.lock(of: key))
+    _ = try await admin.ask("SET", lock, "1").get()
+    let waiting = load(1, on: machines.prefix(2))
+    await waitForLoads(machines.prefix(1), 1)
+    await waitForLoads(machines[1...1], 2)
+    _ = try await admin.ask("PEXPIRE", lock, "1").get()
+    for task in waiting { #expect(try await task.valueUnlessCancelled == "text") }
+    for machine in machines { try machine.store.close() }
+  }
+
   @Test("After races of loads, saves and removals, all machines have what the server has.")
   func races() async throws {
     let seed = testSeed()
     var machines: [Machine] = []
-    for number in 0..<3 { machines.append(try await connectedMachine(number)) }
+    // The second half of them waits for the loads of the others.
+    for number in 0..<4 {
+      let loadWait = number < 2 ? nil : Duration.milliseconds(20)
+      machines.append(try await connectedMachine(number, loadWait: loadWait))
+    }
     let shared = machines.map(\.shared)
     await withTaskGroup { group in
       for task in 0..<12 {
         group.addTask {
           var random = SplitMix64(seed: seed &+ UInt64(task))
           for step in 0..<300 {
-            let (cache, key) = (shared[task % 3], random.below(3))
+            let (cache, key) = (shared[task % 4], random.below(3))
             let value = "\(task).\(step)"
             do {
               switch random.below(8) {

@@ -288,16 +288,3 @@ import Testing
     #expect(try await task.valueUnlessCancelled == 2)
   }
 }
-
-extension Task where Failure == any Error {
-  /// The value; the task is cancelled with the test that waits for it, as by a time limit.
-  fileprivate var valueUnlessCancelled: Success {
-    get async throws {
-      try await withTaskCancellationHandler {
-        try await value
-      } onCancel: {
-        cancel()
-      }
-    }
-  }
-}
