@@ -117,6 +117,8 @@ public final class SharedTier: Sendable {
   func ask(
     _ commands: RESPCommands, arrived: @escaping @Sendable () -> Void
   ) async -> Result<(replies: [RESPValue], lease: Lease), SharedFailure> {
+    // The link would say so, too, but on its own thread.
+    if case .degraded(let failure) = state { return .failure(failure) }
     let arrival = Arrival()
     let result = await link.ask(commands) { [news] in
       arrival.lease.withLock { $0 = news.lease }
