@@ -16,8 +16,8 @@ export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 4
 
 .DEFAULT_GOAL := help
 .PHONY: help deps demo test test-times house trace check lint api consumer examples traits docs docs-site \
-  bench-quick shared-test address zones fuzz payloads counts proof bench bench-compare bench-deps format \
-  install
+  bench-quick shared-test address zones fuzz payloads counts proof bench bench-shared bench-compare bench-deps \
+  format install
 
 help: ## list the targets, and the parts of the proof
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -84,6 +84,11 @@ bench: bench-deps ## measure, print the tables, and write and draw Benchmarks/Re
 	cd Benchmarks && $(SWIFT) run -c release larder-bench --output Results
 	cd Benchmarks && $(SWIFT) run -c release larder-bench --large --output Results
 	cd Benchmarks && $(SWIFT) run -c release larder-bench --week --output Results
+
+bench-shared: bench-deps ## measure caches that machines share, against hiredis; QUICK=1 for seconds
+	@Scripts/deps bench-shared
+	cd Benchmarks && $(SWIFT) run -c release --traits Shared --scratch-path .build-shared \
+	  larder-bench --suite shared $(if $(QUICK),--quick)
 
 bench-compare: bench-deps ## measure HEAD against BASE=commit; ONLY=workload, SUITE=suite, ROUNDS=n
 	Scripts/bench-compare "$(BASE)" $(if $(SUITE),--suite "$(SUITE)") $(if $(ONLY),--only "$(ONLY)") \

@@ -6,17 +6,35 @@ import PackageDescription
 let package = Package(
   name: "larder-benchmarks",
   platforms: [.macOS(.v15)],
-  dependencies: [.package(url: "https://github.com/groue/GRDB.swift", exact: "7.10.0")],
+  traits: [
+    .trait(name: "Shared", description: "Adds the suite shared, which needs SwiftNIO and hiredis.")
+  ],
+  dependencies: [
+    .package(url: "https://github.com/groue/GRDB.swift", exact: "7.10.0"),
+    .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+    .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
+  ],
   targets: [
     .target(
       name: "CLarder",
       linkerSettings: [.linkedLibrary("leveldb"), .linkedLibrary("snappy")]),
     .target(name: "Larder", dependencies: ["CLarder"]),
 
+    .target(
+      name: "LarderShared",
+      dependencies: [
+        "Larder",
+        .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["Shared"])),
+        .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["Shared"])),
+        .product(name: "NIOTLS", package: "swift-nio", condition: .when(traits: ["Shared"])),
+        .product(name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["Shared"])),
+      ]),
+
     .target(name: "RawLevelDB", linkerSettings: [.linkedLibrary("leveldb")]),
     .target(
       name: "Peers", dependencies: ["RawLevelDB"],
       linkerSettings: [.linkedLibrary("lmdb"), .linkedLibrary("rocksdb")]),
+    .target(name: "RawRedis", linkerSettings: [.linkedLibrary("hiredis")]),
     // Its folder has a link to the workloads shared with `kvinspect bench`, which makes them part
     // of this module: a measured loop calls no other module but the measured one.
     .executableTarget(
@@ -24,6 +42,8 @@ let package = Package(
       dependencies: [
         "Larder", "RawLevelDB", "Peers",
         .product(name: "GRDB", package: "GRDB.swift"),
+        .target(name: "LarderShared", condition: .when(traits: ["Shared"])),
+        .target(name: "RawRedis", condition: .when(traits: ["Shared"])),
       ]),
     // Its folder `Values` links to the values of the coding suite.
     .executableTarget(
@@ -34,7 +54,7 @@ let package = Package(
 )
 
 // The same compiler settings as in the repository's manifest.
-let cxxTargets = ["CLarder", "RawLevelDB", "Peers"]
+let cxxTargets = ["CLarder", "RawLevelDB", "RawRedis", "Peers"]
 for target in package.targets where !cxxTargets.contains(target.name) {
   target.swiftSettings = [
     .enableUpcomingFeature("ExistentialAny"),

@@ -111,6 +111,9 @@ struct Arguments {
       case "--suite":
         let name = try value()
         guard Suite.all.contains(where: { $0.name == name }) else {
+          if name == "shared" {
+            throw UsageError(description: "this build has no suite shared; use make bench-shared")
+          }
           throw UsageError(description: "unknown suite '\(name)'\n\n\(Self.usage)")
         }
         suites.insert(name)

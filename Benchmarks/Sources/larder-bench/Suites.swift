@@ -16,7 +16,20 @@ struct Suite: Sendable {
   let prepare: @Sendable (BenchScale, Workspace) throws -> Prepared
 
   /// All suites, in the order of the tables.
-  static let all = [
+  static let all = own + shared
+
+  #if Shared
+    private static let shared = [
+      Suite(name: "shared", title: "a cache that machines share, against hiredis, by a socket") {
+        let suite = try SharedSuite($0, in: $1)
+        return (try suite.contests, suite.close)
+      }
+    ]
+  #else
+    private static let shared: [Suite] = []
+  #endif
+
+  private static let own = [
     Suite(name: "engine", title: "puts and gets of the engine, against C++ on the same LevelDB") {
       let suite = try EngineSuite($0.workloads, in: $1) { RawSide(at: $0) }
       return (suite.contests, suite.close)
