@@ -146,7 +146,9 @@ public final class InMemoryServer: Sendable {
     }
   }
 
-  private static var unreachable: SharedFailure { .unreachable("InMemoryServer.isReachable") }
+  private static var unreachable: SharedFailure {
+    .unreachable("InMemoryServer.isReachable is false")
+  }
 
   private func extendLease(of client: Client) {
     client.observer(.leased(1, until: clock.uptime() + client.lease))

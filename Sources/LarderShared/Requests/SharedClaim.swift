@@ -7,8 +7,8 @@ package struct SharedClaim: Sendable {
   package enum Outcome: Sendable, Hashable {
     /// The machine has the lock.
     case granted
-    /// The key is no longer as it was seen. The machine may have the lock.
-    case changed
+    /// The key is no longer as it was seen.
+    case changed(hasLock: Bool)
     /// Another machine has it.
     case held
   }
@@ -51,7 +51,7 @@ package struct SharedClaim: Sendable {
     let version = try replies.dropFirst().first.map { reply throws(SharedFailure) in
       try SharedRead(key).version(in: reply)
     }
-    guard version == .some(tombstone) else { return .changed }
+    guard version == .some(tombstone) else { return .changed(hasLock: isGranted) }
     return isGranted ? .granted : .held
   }
 

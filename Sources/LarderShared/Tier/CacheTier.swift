@@ -93,14 +93,16 @@ struct CacheTier: RecordTier {
       let (replies, _) = try await tier.ask(claim.commands, arrived: {}).get()
       switch try claim.outcome(of: replies, seen: tombstone) {
       case .granted: return .granted
-      case .changed:
-        await releaseLoad(of: key)
+      case .changed(let hasLock):
+        if hasLock { await releaseLoad(of: key) }
         return .changed
       case .held: break
       }
       let (lock, _) = try await tier.ask(claim.watching, arrived: {}).get()
       guard case .string? = lock.first else { return .changed }
     } catch {
+      // It may have the lock, which the others need not wait for.
+      if case .outcomeUnknown = error { return .granted }
       return .unclaimed
     }
     tier.counts.withLock { $0.awaitedLoads += 1 }

@@ -188,7 +188,8 @@ private final class TierNews: Sendable {
       forgetAll()
       if let end { heard(.leased(0, until: end)) }
     case .invalidated(let keys?):
-      state.withLock { $0.counts.invalidations += keys.count }
+      let count = keys.count { SharedKeys.key(ofLock: $0) == nil }
+      state.withLock { $0.counts.invalidations += count }
       for key in keys { changed(key) }
     case .changed(.up): state.withLock { $0.counts.connections += 1 }
     case .changed(.waiting(let failure)): change(to: .degraded(failure))

@@ -129,6 +129,26 @@ struct RequestTests {
     }
   }
 
+  @Test("A claim is granted once, not for a key that has changed, and again after its release.")
+  func claims() async throws {
+    let server = try RedisServer()
+    let links = [SocketLink(server.path), SocketLink(server.path)]
+    for link in links { await link.waitUntilUp() }
+    let claim = SharedClaim(of: Self.key, for: .seconds(60))
+    func outcome(_ link: SocketLink, seen: UInt64?) async throws -> SharedClaim.Outcome {
+      try claim.outcome(of: try await link.ask(claim.commands).get(), seen: seen)
+    }
+    #expect(try await outcome(links[0], seen: nil) == .granted)
+    #expect(try await outcome(links[1], seen: nil) == .held)
+    #expect(try await write(1, if: .always, over: links[0]) == .confirmed)
+    #expect(try await outcome(links[1], seen: nil) == .changed(hasLock: false))
+    _ = try await links[0].ask(claim.release).get()
+    #expect(try await outcome(links[1], seen: 2) == .changed(hasLock: true))
+    _ = try await links[1].ask(claim.release).get()
+    #expect(try await outcome(links[1], seen: 1) == .granted)
+    for link in links { link.close() }
+  }
+
   @Test("A server without memory refuses records, and still deletes.")
   func full() async throws {
     let server = try RedisServer("--maxmemory-policy", "noeviction")

@@ -184,6 +184,27 @@ struct LoadClaimTests {
     #expect(begun == 1)
   }
 
+  @Test("When the callers of the load leave, the others load at once.")
+  func abandoned() async throws {
+    let (holder, others) = await holdingLoad(try [machine(), machine()])
+    holder.cancel()
+    await source.wait { $0.begun == 2 }
+    reply(.success("text"))
+    #expect(try await others[0].valueUnlessCancelled == "text")
+    await #expect(throws: CancellationError.self) { try await holder.valueUnlessCancelled }
+  }
+
+  @Test("The end of a lock is no change of an entry.")
+  func counted() async throws {
+    let machines = try [machine(), machine()]
+    let (holder, others) = await holdingLoad(machines)
+    reply(.failure(Failure()))
+    for task in [holder] + others {
+      await #expect(throws: Failure.self) { try await task.valueUnlessCancelled }
+    }
+    #expect(machines.allSatisfy { $0.tier.statistics.invalidations == 0 })
+  }
+
   @Test("A store that is closed ends the wait.")
   func closed() async throws {
     let machines = try [machine(), machine()]
