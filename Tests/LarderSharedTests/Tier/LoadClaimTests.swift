@@ -132,6 +132,8 @@ struct LoadClaimTests {
     let machines = try [machine(), machine()]
     let (holder, others) = await holdingLoad(machines)
     others[0].cancel()
+    // Else the next call joins its flight.
+    await #expect(throws: CancellationError.self) { try await others[0].valueUnlessCancelled }
     machines[0].tier.close()
     clock.advance(by: Self.wait)
     let late = value(on: machines[1])
