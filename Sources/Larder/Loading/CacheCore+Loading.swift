@@ -1,7 +1,8 @@
 /// A call for one or more keys, with what it needs to load them.
 ///
-/// It holds the store until the flight that it starts has ended.
-struct LoadCall<Value: Sendable>: Sendable {
+/// It holds the store until the flight that it starts has ended. It is a class because the machine
+/// of the loads copies flights and waiters, and a copy looks up the types of generic fields.
+final class LoadCall<Value: Sendable>: Sendable {
   /// Loads the keys that are needed, by their indices, and returns one reply for each.
   typealias Load =
     @Sendable ([(index: Int, previous: Previous<Value>?)]) async throws -> [LoadReply<Value>]
@@ -9,10 +10,18 @@ struct LoadCall<Value: Sendable>: Sendable {
   let keys: [RecordKey]
   let loading: Loading
   /// Whether it loads whatever is there.
-  var isForced = false
+  let isForced: Bool
   let store: Store
   let core: CacheCore<Value>
   let load: Load
+
+  init(
+    keys: [RecordKey], loading: Loading, isForced: Bool = false, store: Store,
+    core: CacheCore<Value>, load: @escaping Load
+  ) {
+    (self.keys, self.loading, self.isForced) = (keys, loading, isForced)
+    (self.store, self.core, self.load) = (store, core, load)
+  }
 
   /// The error of a load that would wait for itself.
   func circle(at key: RecordKey) -> StoreError {

@@ -282,11 +282,12 @@ extension Loads {
   func entries(for call: LoadCall<Value>) async throws -> [LoadedEntry<Value>?] {
     try Task.checkCancellation()
     let waiters = ask(call)
-    defer { for waiter in waiters { leave(waiter) } }
+    var entries: [LoadedEntry<Value>?] = []
+    // The others have their outcomes.
+    defer { for waiter in waiters.dropFirst(entries.count) { leave(waiter) } }
     let cancels = schedule(call.loading, for: waiters)
     defer { for cancel in cancels { cancel() } }
     return try await withTaskCancellationHandler {
-      var entries: [LoadedEntry<Value>?] = []
       for waiter in waiters { entries.append(try await outcome(of: waiter).get()) }
       return entries
     } onCancel: {
@@ -364,6 +365,7 @@ extension Loads {
       (loading.softTimeout, { .softTimeout(waiter: $0) }),
       (loading.hardTimeout, { .left(waiter: $0, LoadTimeout()) }),
     ]
+    guard timeouts.contains(where: { $0.span != nil }) else { return [] }
     let isWaiting = state.withLock { state in
       waiters.contains { state.machine.waiters[$0]?.place != nil }
     }
