@@ -80,6 +80,15 @@
       }
     }
 
+    /// Opens a machine without entries, measures `work` with it, and closes it.
+    private func onNewMachine(_ work: (Machine) throws -> Duration) throws -> Duration {
+      try workspace.remove("new")
+      let machine = try Machine(at: workspace.directory("new"), in: tier)
+      let time = try work(machine)
+      try machine.store.close()
+      return time
+    }
+
     // MARK: - Contests
 
     var contests: [Contest] {
@@ -116,16 +125,12 @@
       return Contest(
         name: name, operations: operations, goal: goal,
         a: {
-          try workspace.remove("reader")
-          let machine = try Machine(at: workspace.directory("reader"), in: tier)
-          let cache = isSmall ? machine.small : machine.large
-          let time = try timed(expecting: operations) {
-            try inTasks(tasks, operations) { number in
+          try onNewMachine { machine in
+            let cache = isSmall ? machine.small : machine.large
+            return try timedInTasks(tasks, operations) { number in
               try await cache.value(for: number, load: Self.neverLoads).count == bytes
             }
           }
-          try machine.store.close()
-          return time
         },
         b: { try asking(bytes, threads: threads, depth: depth, raw_redis_get) })
     }
@@ -140,7 +145,7 @@
       _ = try inTasks(64, operations, work)
       return Contest(
         name: name, operations: operations,
-        a: { try timed(expecting: operations) { try inTasks(tasks, operations, work) } },
+        a: { try timedInTasks(tasks, operations, work) },
         b: { try asking(Self.smallBytes, depth: depth, raw_redis_get_part) })
     }
 
@@ -149,15 +154,11 @@
       return Contest(
         name: name, operations: operations,
         a: {
-          try workspace.remove("saver")
-          let machine = try Machine(at: workspace.directory("saver"), in: tier)
-          let time = try timed(expecting: operations) {
-            try inTasks(tasks, operations) { number in
+          try onNewMachine { machine in
+            try timedInTasks(tasks, operations) { number in
               try await machine.saved.save(value, for: number) == .shared
             }
           }
-          try machine.store.close()
-          return time
         },
         b: { try asking(Self.smallBytes, depth: depth, raw_redis_set) })
     }
@@ -168,18 +169,14 @@
       return Contest(
         name: name, operations: count,
         a: {
-          try workspace.remove("seer")
-          let machine = try Machine(at: workspace.directory("seer"), in: tier)
-          let time = try timed(expecting: count) {
-            try inTasks(1, count) { number in
+          try onNewMachine { machine in
+            try timedInTasks(1, count) { number in
               let value = Data("\(number) of \(count)".utf8)
               guard try await other.saved.save(value, for: -1) == .shared else { return false }
               while try await machine.saved.value(for: -1, load: Self.neverLoads) != value {}
               return true
             }
           }
-          try machine.store.close()
-          return time
         },
         b: {
           let (writer, reader) = (try server.connect(), try server.connect())
@@ -200,24 +197,18 @@
       let keys = min(256, operations)
       for key in 0..<keys { try plain.save(Data(count: Self.smallBytes), for: key) }
       let (hits, bytes, shared) = (hits, Self.smallBytes, machine.small)
-      func run(
-        _ read: @escaping @Sendable (Int) async throws -> Data
-      ) throws -> Duration {
-        try timed(expecting: hits) {
-          let right = Mutex(0)
-          _ = try inTasks(1, 1) { _ in
-            var count = 0
-            for step in 0..<hits where try await read(step % keys).count == bytes { count += 1 }
-            right.withLock { $0 = count }
-            return true
-          }
-          return right.withLock { $0 }
-        }
-      }
       return Contest(
         name: name, operations: hits, goal: 1, goalMargin: 20,
-        a: { try run { try await shared.value(for: $0, load: Self.neverLoads) } },
-        b: { try run { try await plain.value(for: $0, load: Self.neverLoads) } })
+        a: {
+          try timedInTasks(1, hits) {
+            try await shared.value(for: $0 % keys, load: Self.neverLoads).count == bytes
+          }
+        },
+        b: {
+          try timedInTasks(1, hits) {
+            try await plain.value(for: $0 % keys, load: Self.neverLoads).count == bytes
+          }
+        })
     }
 
     private func readingDegraded(_ name: String) throws -> Contest {
@@ -232,17 +223,13 @@
       return Contest(
         name: name, operations: operations, goal: 1, goalMargin: 1000,
         a: {
-          try timed(expecting: operations) {
-            try inTasks(1, operations) { number in
-              try await shared.value(for: number, load: Self.neverLoads).count == Self.smallBytes
-            }
+          try timedInTasks(1, operations) { number in
+            try await shared.value(for: number, load: Self.neverLoads).count == Self.smallBytes
           }
         },
         b: {
-          try timed(expecting: operations) {
-            try inTasks(1, operations) { number in
-              try await plain.value(for: number, load: Self.neverLoads).count == Self.smallBytes
-            }
+          try timedInTasks(1, operations) { number in
+            try await plain.value(for: number, load: Self.neverLoads).count == Self.smallBytes
           }
         })
     }
@@ -282,6 +269,13 @@
     private struct Connection: @unchecked Sendable {
       let redis: OpaquePointer
     }
+  }
+
+  /// The time in which `work` is done as by ``inTasks(_:_:_:)``; it must always return true.
+  private func timedInTasks(
+    _ tasks: Int, _ count: Int, _ work: @escaping @Sendable (Int) async throws -> Bool
+  ) throws -> Duration {
+    try timed(expecting: count) { try inTasks(tasks, count, work) }
   }
 
   /// Does `work` for the numbers below `count`, an equal share of them in each task; returns how

@@ -70,21 +70,17 @@ extension CacheCore {
 
   /// Waits until a load of this machine may begin, if the tier does not have the key.
   ///
-  /// After the load of another machine it asks the tier once more, and waits for no further one:
-  /// if that load has failed, the source is asked as if nobody waited.
+  /// After the load of another machine it asks the tier once more. If that load has failed, this
+  /// machine loads the key without a further wait.
   ///
   /// - Returns: What was found at last, and the tier's key if it is to be released after the load.
   func claimLoad(
     of part: LoadPart<Value>, _ found: LoadFound<Value>, in tier: any RecordTier,
     _ timer: LoadTimer
   ) async -> (found: LoadFound<Value>, claimed: [UInt8]?) {
-    guard let sharing = found.sharing, sharing.isAbsentInTier, found.refusal == nil,
-      found.failure == nil
-    else { return (found, nil) }
+    guard let key = found.sharing?.absentKey, found.refusal == nil else { return (found, nil) }
     var tombstone: UInt64?
-    if case .version(let version)? = sharing.seen { tombstone = version }
-    let key: [UInt8]
-    do { key = try tier.key(for: part.key.userKey) } catch { return (found, nil) }
+    if case .version(let version)? = found.sharing?.seen { tombstone = version }
     switch await tier.claimLoad(of: key, seen: tombstone, timer: timer) {
     case .granted: return (found, key)
     case .unclaimed: return (found, nil)
@@ -111,7 +107,7 @@ extension CacheCore {
     guard found.failure == nil else { return found }
     var found = found
     var sharing = found.sharing ?? LoadSharing(validUntil: 0, weight: 0)
-    (sharing.seen, sharing.isAbsentInTier) = (nil, false)
+    (sharing.seen, sharing.absentKey) = (nil, nil)
     sharing.servesLocal = tier.servesLocal
     let key: [UInt8]
     do {
@@ -134,7 +130,7 @@ extension CacheCore {
     case .unavailable: sharing.trust = .unconfirmed
     case .absent(let tombstone):
       sharing.seen = tombstone.map { .version($0) } ?? .absent
-      sharing.isAbsentInTier = true
+      sharing.absentKey = key
     // A load does not replace it, because the key is not absent.
     case .unusable: sharing.seen = .absent
     case .same(let lease):

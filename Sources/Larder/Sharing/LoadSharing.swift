@@ -19,8 +19,8 @@ struct LoadSharing: Sendable {
   ///
   /// Nil if it could not be asked.
   var seen: TierCondition?
-  /// Whether the tier has neither a value nor anything else that a load must not replace.
-  var isAbsentInTier = false
+  /// The tier's key, if the tier has nothing there that a load must not replace.
+  var absentKey: [UInt8]?
   /// Whether the tier has a value, which may be newer than the entry.
   var tierHasValue = false
   /// Whether unconfirmed entries are used.

@@ -98,13 +98,14 @@ struct CacheTier: RecordTier {
         return .changed
       case .held: break
       }
-      let (lock, _) = try await tier.ask(claim.watching, arrived: {}).get()
-      guard case .string? = lock.first else { return .changed }
     } catch {
       // It may have the lock, which the others need not wait for.
       if case .outcomeUnknown = error { return .granted }
       return .unclaimed
     }
+    guard case .success(let lock) = await tier.ask(claim.watching, arrived: {}),
+      case .string? = lock.replies.first
+    else { return .changed }
     tier.counts.withLock { $0.awaitedLoads += 1 }
     let cancel = timer(span) { wait.end(.tooLong) }
     defer { cancel() }
