@@ -23,7 +23,7 @@ package struct SimulatedServer: Sendable {
 
   package init(clients: some Sequence<Int> = []) { self.clients = Set(clients) }
 
-  /// The value of a key, which nobody reads.
+  /// The value of a key; no client becomes a reader of it.
   package func value(of key: [UInt8]) -> [UInt8]? { values[key]?.bytes }
 
   /// Begins the connection of a client.

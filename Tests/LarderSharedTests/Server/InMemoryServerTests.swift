@@ -7,7 +7,7 @@ import Testing
 
 /// Shared caches with the server for users' tests.
 ///
-/// `SimulatedServerTests` compares its replies with those of a real server.
+/// `SimulatedServerTests` shows that it replies as a real server does.
 @Suite(.timeLimit(.minutes(1)))
 struct InMemoryServerTests {
   private let clock = ManualClock()
@@ -65,7 +65,7 @@ struct InMemoryServerTests {
     #expect(try await here.texts.value(for: "k") == "loaded")
   }
 
-  @Test("A tier's states are those of the server: connected, degraded, connected, closed.")
+  @Test("A tier tells when its server is lost, when it is back, and when the tier is closed.")
   func states() async throws {
     let tier = try machine().tier
     var states = tier.states.makeAsyncIterator()

@@ -151,7 +151,7 @@ struct LoadClaimTests {
     for task in [holder] + others { #expect(try await task.valueUnlessCancelled == "text") }
   }
 
-  @Test("A value that somebody saves meanwhile ends the wait.")
+  @Test("A machine that waits gets the value that another one saves meanwhile.")
   func saved() async throws {
     let (holder, others) = await holdingLoad(try [machine(), machine()])
     #expect(try await machine().shared.save("saved", for: "k") == .shared)
@@ -161,7 +161,7 @@ struct LoadClaimTests {
     #expect(try await holder.valueUnlessCancelled == "text")
   }
 
-  @Test("A removal meanwhile ends the wait, and the value of the load is not kept.")
+  @Test("If the key is removed meanwhile, the machine that waits loads it at once.")
   func removed() async throws {
     let machines = try [machine(), machine(), machine()]
     let (holder, others) = await holdingLoad(Array(machines.prefix(2)))

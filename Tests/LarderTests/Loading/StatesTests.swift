@@ -83,7 +83,7 @@ import Testing
       source.reply(2)
       var state = await next(&states)
       // The answer of the call may come before the end of the refresh, and changes nothing. The
-      // value is told of when it is saved, which is before that end.
+      // new value may be seen as soon as it is saved, a little before that end.
       for known in ["1 stale refreshing", "2 refreshing"] where state == known {
         state = await next(&states)
       }

@@ -1,7 +1,7 @@
 // Commands to a Redis server by hiredis, to compare with a shared cache.
 //
-// Conventions: those of RawLevelDB.h. An error of the connection or the server ends the process
-// with its message. A connection is used by one thread at a time.
+// The conventions are those of RawLevelDB.h. If a connection fails, or the server replies with an
+// error, the process prints the message and ends. One thread at a time uses a connection.
 
 #ifndef RAW_REDIS_H
 #define RAW_REDIS_H
