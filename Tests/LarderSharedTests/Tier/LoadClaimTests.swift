@@ -222,6 +222,28 @@ struct LoadClaimTests {
     #expect(try await holder.valueUnlessCancelled == "text")
   }
 
+  @Test("A call whose store is suspended during the wait gets the value, and finds it after that.")
+  func suspended() async throws {
+    let machines = try [machine(), machine()]
+    let (holder, others) = await holdingLoad(machines)
+    try machines[1].store.suspend()
+    reply(.success("text"))
+    for task in [holder] + others { #expect(try await task.valueUnlessCancelled == "text") }
+    try machines[1].store.resume()
+    #expect(try await machines[1].shared.entry(for: "k")?.isConfirmed == true)
+    #expect(begun == 1)
+  }
+
+  @Test("A call whose cache is dropped during the wait gets the value.")
+  func dropped() async throws {
+    let machines = try [machine(), machine()]
+    let (holder, others) = await holdingLoad(machines)
+    #expect(try machines[1].store.drop(cache: "texts"))
+    reply(.success("text"))
+    for task in [holder] + others { #expect(try await task.valueUnlessCancelled == "text") }
+    #expect(begun == 1)
+  }
+
   enum Unclaimed: CaseIterable { case byDefault, severalKeys, nested, refresh }
 
   @Test("These do not wait for another machine.", arguments: Unclaimed.allCases)
