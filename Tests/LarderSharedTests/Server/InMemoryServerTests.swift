@@ -8,7 +8,7 @@ import Testing
 /// Shared caches with the server for users' tests.
 ///
 /// `SimulatedServerTests` shows that it replies as a real server does.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct InMemoryServerTests {
   private let clock = ManualClock()
   private let server: InMemoryServer

@@ -6,7 +6,7 @@ import LarderTesting
 import Testing
 
 /// One load for all machines: what those do that ask for a key while another one loads it.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct LoadClaimTests {
   private struct Failure: Error {}
 
