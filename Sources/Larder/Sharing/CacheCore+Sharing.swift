@@ -354,6 +354,8 @@ extension CacheCore {
     if mayHoldNewerEntries(key.cacheID) { try refuseNewerEntry(under: key, after: write) }
     try add(value, under: key, savedAt: clock.now(), fields: fields, if: nil, to: &write)
     let record = SharedRecord(only: write, version: .random(in: 1...(.max)), under: shared)
+    await unshared.begin(.change, of: key)
+    defer { unshared.end(.change, of: key) }
     let mark = ArrivalMark()
     let writing = await self.write(record, under: shared, of: key, to: tier, mark)
     let sequence = try commit(record, under: key, after: writing)
@@ -373,6 +375,8 @@ extension CacheCore {
   ) async throws(StoreError) -> (any Error)? {
     let shared = try tier.key(for: key.userKey)
     let record = SharedRecord.tombstone(version: .random(in: 1...(.max)), under: shared)
+    await unshared.begin(.change, of: key)
+    defer { unshared.end(.change, of: key) }
     let writing = await self.write(record, under: shared, of: key, to: tier, ArrivalMark())
     _ = try commit(record, under: key, after: writing)
     counts.removals.add()

@@ -18,8 +18,36 @@ final class Unshared: Sendable {
   private let isSettling = Atomic<Bool>(false)
   private let user = Mutex(User())
 
+  private let uses = Mutex<[RecordKey: Uses]>([:])
+
   private struct User {
     weak var store: Store?
+  }
+
+  /// Why a key is written to the tier.
+  enum Use {
+    case change
+    case settling
+  }
+
+  /// The uses of a key that are under way, and those that wait for them, in their order.
+  private struct Uses {
+    var changes = 0
+    var isSettling = false
+    var waiting: [(use: Use, continuation: CheckedContinuation<Void, Never>)] = []
+
+    var isEmpty: Bool { changes == 0 && !isSettling && waiting.isEmpty }
+
+    /// Begins a use; false if it has to wait.
+    mutating func begin(_ use: Use) -> Bool {
+      guard !isSettling, use == .change || changes == 0 else { return false }
+      if use == .change { changes += 1 } else { isSettling = true }
+      return true
+    }
+
+    mutating func end(_ use: Use) {
+      if use == .change { changes -= 1 } else { isSettling = false }
+    }
   }
 
   /// The store whose threads settle keys; nil if it is gone.
@@ -70,6 +98,42 @@ final class Unshared: Sendable {
   }
 }
 
+extension Unshared {
+  /// The number of changes and settlements that wait for one of the same key.
+  var waitingCount: Int { uses.withLock { $0.values.reduce(0) { $0 + $1.waiting.count } } }
+
+  /// Waits until a key may be written to the tier; then it is used until ``end(_:of:)``.
+  ///
+  /// It does not heed cancellation: what it waits for is over after a reply or its deadline.
+  func begin(_ use: Use, of key: RecordKey) async {
+    await withCheckedContinuation { continuation in
+      let begins = uses.withLock { uses in
+        var state = uses[key] ?? Uses()
+        // Those that wait come first, or a key that is changed again and again is never settled.
+        let begins = state.waiting.isEmpty && state.begin(use)
+        if !begins { state.waiting.append((use, continuation)) }
+        uses[key] = state
+        return begins
+      }
+      if begins { continuation.resume() }
+    }
+  }
+
+  func end(_ use: Use, of key: RecordKey) {
+    let next = uses.withLock { uses in
+      guard var state = uses[key] else { return [CheckedContinuation<Void, Never>]() }
+      state.end(use)
+      var next: [CheckedContinuation<Void, Never>] = []
+      while let first = state.waiting.first, state.begin(first.use) {
+        next.append(state.waiting.removeFirst().continuation)
+      }
+      uses[key] = state.isEmpty ? nil : state
+      return next
+    }
+    for continuation in next { continuation.resume() }
+  }
+}
+
 extension CacheCore {
   /// Finds out whether there are rows of an earlier use of the cache.
   func readUnshared() throws(StoreError) {
@@ -85,6 +149,8 @@ extension CacheCore {
   /// - Returns: The failure of the tier or of the disk; nil if the key has no row any more.
   func settle(_ key: RecordKey, in tier: any RecordTier) async -> (any Error)? {
     guard !unshared.isEmpty else { return nil }
+    await unshared.begin(.settling, of: key)
+    defer { unshared.end(.settling, of: key) }
     do {
       let row = Unshared.row(of: key)
       guard let value = try context.engine.get(row.span.bytes) else { return nil }

@@ -25,6 +25,7 @@ final class SimulatedNetwork: Sendable {
   private struct Client {
     let observer: @Sendable (LinkMachine.Effect) -> Void
     var isUp = true
+    var hold = Hold.no
     var requests: [Request] = []
     var messages: [Message] = []
     /// Whether its script has ended; see ``SimulatedNetwork/finish(_:)``.
@@ -34,6 +35,13 @@ final class SimulatedNetwork: Sendable {
     var isWaiting: Bool {
       !requests.isEmpty || messages.contains { if case .answer = $0 { true } else { false } }
     }
+  }
+
+  /// Whether a request waits before it is sent.
+  private enum Hold {
+    case no
+    case next
+    case held
   }
 
   private struct State {
@@ -84,6 +92,7 @@ final class SimulatedNetwork: Sendable {
     func ask(
       _ commands: RESPCommands, arrived: @escaping @Sendable () -> Void
     ) async -> Result<[RESPValue], SharedFailure> {
+      await network.waitToSend(number)
       let id = network.send(commands, arrived, from: number)
       return await network.answer(to: id)
     }
@@ -171,6 +180,27 @@ extension SimulatedNetwork {
       }
       return id
     }
+  }
+
+  /// The number of requests of a client that the server has not executed.
+  func requestCount(of number: Int) -> Int { state.read { $0.clients[number].requests.count } }
+
+  /// Holds the next request of a client until ``releaseRequest(of:)``; those after it pass it.
+  func holdNextRequest(of number: Int) { state.change { $0.clients[number].hold = .next } }
+
+  func waitForHeldRequest(of number: Int) async {
+    await state.wait { $0.clients[number].hold == .held }
+  }
+
+  func releaseRequest(of number: Int) { state.change { $0.clients[number].hold = .no } }
+
+  private func waitToSend(_ number: Int) async {
+    let isHeld = state.change { state in
+      guard state.clients[number].hold == .next else { return false }
+      state.clients[number].hold = .held
+      return true
+    }
+    if isHeld { await state.wait { $0.clients[number].hold == .no } }
   }
 
   private func answer(to id: Int) async -> Answer {

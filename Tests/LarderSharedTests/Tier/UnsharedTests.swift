@@ -1,9 +1,10 @@
 import Foundation
-import Larder
 import LarderShared
 import LarderTestSupport
 import LarderTesting
 import Testing
+
+@testable import Larder
 
 /// Changes that the tier has not acknowledged.
 @Suite(.timeLimit(.minutes(5)))
@@ -110,6 +111,57 @@ struct UnsharedTests {
     try await first.waitUntilIdle()
     #expect(try await other.found() == nil)
     #expect(try Self.rows(of: first) == 0)
+  }
+
+  @Test("A save that the server acknowledges while its key is to be settled stays.")
+  func savedWhileSettled() async throws {
+    let machines = try Machines()
+    let network = machines.network
+    network.disconnect(0)
+    try await machines[0].save("lost", for: "k")
+    // The row was read, and the tombstone is on its way to the link.
+    network.holdNextRequest(of: 0)
+    network.connect(0)
+    await network.waitForHeldRequest(of: 0)
+    let (shared, isSaved) = (machines[0], Flag())
+    async let outcome = {
+      defer { isSaved.raise() }
+      return try await shared.save("kept", for: "k")
+    }()
+    let unshared = machines.all[0].cache.core.unshared
+    while !isSaved.isRaised, unshared.waitingCount == 0 { await Task.yield() }
+    network.releaseRequest(of: 0)
+    #expect(try await outcome == .shared)
+    try await Self.expectKept(in: machines)
+  }
+
+  @Test("A read does not settle a key while it is saved.")
+  func readWhileSaved() async throws {
+    let machines = try Machines()
+    let (network, shared) = (machines.network, machines[0])
+    let unshared = machines.all[0].cache.core.unshared
+    network.disconnect(0)
+    try await shared.save("lost", for: "k")
+    // Only the read settles it.
+    unshared.store = nil
+    network.connect(0)
+    network.setAutomatic(false)
+    async let outcome = shared.save("kept", for: "k")
+    while network.requestCount(of: 0) == 0 { await Task.yield() }
+    async let entry = shared.found()
+    while unshared.waitingCount == 0, network.requestCount(of: 0) == 1 { await Task.yield() }
+    network.setAutomatic(true)
+    #expect(try await outcome == .shared)
+    #expect(try await entry?.value == "kept")
+    try await Self.expectKept(in: machines)
+  }
+
+  private static func expectKept(in machines: Machines) async throws {
+    try await machines.all[0].store.waitUntilIdle()
+    for number in 0..<2 { #expect(try await machines[number].found()?.value == "kept") }
+    #expect(try rows(of: machines.all[0].store) == 0)
+    #expect(machines.all[0].cache.core.unshared.waitingCount == 0)
+    try machines.close()
   }
 
   @Test("Ten thousand such keys are settled, and nothing is asked twice.")

@@ -127,6 +127,29 @@ import Testing
   }
 
   @Test(
+    "A touch adds 8 bytes to an entry; if they do not fit, it is refused and the entry stays.",
+    arguments: StoreKind.allCases)
+  func touched(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let budget = 4 * Self.entryBytes
+    let cache = try open(fixture, byteBudget: budget)
+    let largest = bytes(budget - (Self.entryBytes - 100))
+    try cache.save(largest, for: "k0")
+    #expect {
+      try cache.touch("k0")
+    } throws: { error in
+      guard case StoreError.budgetExceeded(budget + 8, budget) = error else { return false }
+      return true
+    }
+    #expect(try cache.value(for: "k0") == largest)
+    try cache.save(largest.dropLast(8), for: "k0")
+    // The second one adds nothing.
+    for _ in 0..<2 { #expect(try cache.touch("k0")) }
+    #expect(fixture.countedBytes(cache) == budget)
+  }
+
+  @Test(
     "A save larger than the budget is refused, and nothing is evicted.",
     arguments: StoreKind.allCases)
   func tooLarge(kind: StoreKind) throws {
