@@ -17,7 +17,7 @@ package struct ChildProcess: ~Copyable {
 
   private let process: pid_t
   private let input: Int32
-  private let output: Int32
+  private var output: Int32?
   private let watch: ChildWatch
   private var unread: [UInt8] = []
   private var isRunning = true
@@ -27,14 +27,15 @@ package struct ChildProcess: ~Copyable {
     guard let path = ChildProcess.path(of: program) else {
       throw StartFailure(message: "\(program) is not in the directory of the tests")
     }
-    (process, input, output) = try ChildProcess.start([path] + arguments)
+    let (process, input, output) = try ChildProcess.start([path] + arguments)
+    (self.process, self.input, self.output) = (process, input, output)
     watch = ChildWatch(process, ([program] + arguments).joined(separator: " "))
   }
 
   deinit {
     ChildProcess.end(process, watch, if: isRunning)
     close(input)
-    close(output)
+    if let output { close(output) }
   }
 
   /// The process identifier.
@@ -47,11 +48,20 @@ package struct ChildProcess: ~Copyable {
         defer { unread.removeSubrange(...end) }
         return String(decoding: unread[..<end], as: UTF8.self)
       }
+      guard let output else { return nil }
       var chunk = [UInt8](repeating: 0, count: 4096)
       let count = read(output, &chunk, chunk.count)
       guard count > 0 else { return nil }
       unread += chunk[..<count]
     }
+  }
+
+  /// Closes the pipe from its output: a program that goes on writing would wait for a reader.
+  ///
+  /// It must ignore `SIGPIPE`.
+  package mutating func ignoreOutput() {
+    if let output { close(output) }
+    output = nil
   }
 
   /// Writes to its input, which must still be open.

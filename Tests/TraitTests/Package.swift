@@ -34,12 +34,21 @@ let package = Package(
         .product(name: "Larder", package: "larder"),
         .product(name: "LarderShared", package: "larder"),
       ]),
+    // A machine of its own, for the tests that kill one.
+    .executableTarget(
+      name: "SharedWorker",
+      dependencies: [
+        "LarderTestSupport",
+        .product(name: "Larder", package: "larder"),
+        .product(name: "LarderShared", package: "larder"),
+      ]),
     .target(name: "CTestSupport"),
     .target(name: "LarderTestSupport", dependencies: ["CTestSupport"]),
     .testTarget(
       name: "NetworkTests",
       dependencies: [
         "LarderTestSupport",
+        "SharedWorker",
         .product(name: "Larder", package: "larder"),
         .product(name: "LarderShared", package: "larder"),
         .product(name: "NIOPosix", package: "swift-nio"),

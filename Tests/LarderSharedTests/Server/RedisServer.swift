@@ -36,7 +36,9 @@ final class RedisServer {
   private static func start(_ options: [String]) throws -> ChildProcess {
     var process = try ChildProcess(program ?? "", options)
     while let line = process.readLine() {
-      if line.contains("server is now ready to accept connections at") { return process }
+      guard line.contains("server is now ready to accept connections at") else { continue }
+      process.ignoreOutput()
+      return process
     }
     throw NotStarted()
   }

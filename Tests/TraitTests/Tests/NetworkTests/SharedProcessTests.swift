@@ -1,0 +1,165 @@
+import Foundation
+import LarderTestSupport
+import Testing
+
+/// Three processes that share a cache, while the server and they themselves are stopped, cut off
+/// and killed.
+@Suite(.withRedisServer, .serialized, .timeLimit(.minutes(30)))
+struct SharedProcessTests {
+  enum Fault: CaseIterable {
+    case none
+    case serverStopped
+    case connectionsKilled
+    case demoted
+    case writesRefused
+    case machineStopped
+    case machineKilled
+    // From here on, the server loses what it has acknowledged.
+    case flushed
+    case serverKilled
+    case memoryFull
+
+    var losesValues: Bool { [.flushed, .serverKilled, .memoryFull].contains(self) }
+  }
+
+  @Test(
+    "Whatever fails, no confirmed value is too old, and in the end no machine has an old one.",
+    arguments: [false, true])
+  func faults(losesValues: Bool) throws {
+    let faults = Fault.allCases.filter { $0.losesValues == losesValues || $0 == .none }
+    let seed = testSeed()
+    var random = SplitMix64(seed: seed)
+    let cluster = try Cluster(machines: 3, serverKeeps: !losesValues, &random)
+    for _ in 0..<(isProof ? 60 : 1) {
+      for fault in faults.shuffled(using: &random) {
+        try cluster.meet(fault, &random)
+        cluster.letWork(isProof ? 2000 : 500)
+      }
+    }
+    try cluster.end("seed \(seed)")
+  }
+}
+
+/// A server and the processes that use it.
+private final class Cluster {
+  private let directory: TemporaryDirectory
+  private let server: RedisServer
+  private let origin: String
+  private let serverKeeps: Bool
+  private var machines: [Machine] = []
+
+  private final class Machine {
+    var process: ChildProcess
+    init(_ process: consuming ChildProcess) { self.process = process }
+  }
+
+  init(machines count: Int, serverKeeps: Bool, _ random: inout SplitMix64) throws {
+    directory = try TemporaryDirectory()
+    server = try RedisServer()
+    origin = directory.path("origin")
+    self.serverKeeps = serverKeeps
+    try Data(count: 4096).write(to: URL(filePath: origin))
+    for number in 0..<count { machines.append(try start(number, of: count, random.next())) }
+    for machine in machines { #expect(machine.process.readLine() == "ready") }
+  }
+
+  private func start(_ number: Int, of count: Int, _ seed: UInt64) throws -> Machine {
+    let place = directory.path("machine \(number)")
+    let arguments = [place, server.path, origin] + [number, count].map { "\($0)" }
+    return Machine(
+      try ChildProcess("SharedWorker", arguments + ["\(seed)", "\(serverKeeps)"]))
+  }
+
+  /// Waits until a machine, of all but one, has made so many more calls.
+  func letWork(_ calls: Int, besides stopped: Int? = nil) {
+    let machine = machines[stopped == 0 ? 1 : 0]
+    machine.process.send("\(calls)\n")
+    while let line = machine.process.readLine(), line != "worked" {
+      #expect(!line.hasPrefix("fault"), "\(line)")
+    }
+  }
+
+  func meet(_ fault: SharedProcessTests.Fault, _ random: inout SplitMix64) throws {
+    let number = Int.random(in: 0..<machines.count, using: &random)
+    let machine = machines[number]
+    // In calls: shorter and longer than a late reply and a lease.
+    let span = [1, 100, isProof ? 10_000 : 1000].randomElement(using: &random) ?? 1
+    switch fault {
+    case .none: break
+    case .serverStopped:
+      server.setStopped(true)
+      letWork(span)
+      server.setStopped(false)
+    case .connectionsKilled: try command("CLIENT", "KILL", "TYPE", "normal")
+    case .demoted:
+      try command("REPLICAOF", "127.0.0.1", "1")
+      letWork(span)
+      try command("REPLICAOF", "NO", "ONE")
+    case .writesRefused:
+      try command("ACL", "SETUSER", "default", "-set", "-eval")
+      letWork(span)
+      try command("ACL", "SETUSER", "default", "+set", "+eval")
+    case .machineStopped:
+      _ = Foundation.kill(machine.process.id, SIGSTOP)
+      letWork(span, besides: number)
+      _ = Foundation.kill(machine.process.id, SIGCONT)
+    case .machineKilled:
+      machine.process.kill()
+      expectNoFault(machine)
+      machines[number] = try start(number, of: machines.count, random.next())
+      #expect(machines[number].process.readLine() == "ready")
+    case .flushed: try command("FLUSHALL")
+    case .serverKilled:
+      server.kill()
+      letWork(span)
+      try server.restart()
+    case .memoryFull:
+      try command("CONFIG", "SET", "maxmemory", "1")
+      letWork(span)
+      try command("CONFIG", "SET", "maxmemory", "0")
+    }
+  }
+
+  private func command(_ words: String...) throws {
+    let program = (RedisServer.program ?? "").replacing("-server", with: "-cli")
+    var process = try ChildProcess(program, ["-s", server.path] + words)
+    while let line = process.readLine() {
+      #expect(line == "OK" || Int(line) != nil, "\(words)")
+    }
+  }
+
+  private func expectNoFault(_ machine: Machine) {
+    while let line = machine.process.readLine() { #expect(!line.hasPrefix("fault"), "\(line)") }
+  }
+
+  /// Stops the work, and compares what the machines and the source have.
+  func end(_ comment: Comment) throws {
+    for machine in machines { machine.process.send("stop\n") }
+    for machine in machines {
+      while let line = machine.process.readLine(), !line.hasPrefix("stopped") {
+        Issue.record("\(line), \(comment)")
+      }
+    }
+    // A machine may be settling its changes while another one is asked.
+    for machine in machines { try check(machine) }
+    let values = try machines.map(check)
+    let source = try Data(contentsOf: URL(filePath: origin))
+    for key in values[0].indices {
+      let number = source[(8 * key)..<(8 * key + 8)].reversed().reduce(0) { $0 << 8 | UInt64($1) }
+      let found = Set(values.map { $0[key] })
+      #expect(found.count == 1, "key \(key): \(found), \(comment)")
+      if serverKeeps {
+        #expect(found.isSubset(of: ["none true", "\(number) true"]), "key \(key), \(comment)")
+      }
+    }
+  }
+
+  @discardableResult private func check(_ machine: Machine) throws -> [String] {
+    machine.process.send("check\n")
+    var values: [String] = []
+    while let line = machine.process.readLine(), line != "checked" {
+      values.append(String(line.drop { $0 != " " }.dropFirst()))
+    }
+    return values
+  }
+}
