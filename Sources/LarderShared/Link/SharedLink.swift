@@ -190,79 +190,45 @@
   extension LinkDriver {
     private func connect(_ number: Int) {
       let bound = NIOLoopBound(self, eventLoop: loop)
-      let (address, security) = (address, security)
-      let bootstrap = ClientBootstrap(group: loop)
-        .connectTimeout(greetingDeadline)
-        .channelOption(.tcpOption(.tcp_nodelay), value: 1)
-        .channelInitializer { channel in
-          channel.eventLoop.makeCompletedFuture {
-            if let tls = try security.handler(for: address) {
-              try channel.pipeline.syncOperations.addHandler(tls)
-            }
-            let handler = LinkHandler(bound, number, isSecure: security.kind != .plain)
-            try channel.pipeline.syncOperations.addHandler(handler)
-          }
+      primary().whenComplete { result in
+        let driver = bound.value
+        switch result {
+        case .success(let address):
+          if driver.isConnecting(number) { driver.connect(number, to: address) }
+        case .failure(let error): driver.handle([.ended(number, SharedFailure(of: error))])
         }
-      let connected =
-        switch address.place {
-        case .host(let host, let port): bootstrap.connect(host: host, port: port)
-        case .socket(let path): bootstrap.connect(unixDomainSocketPath: path)
-        }
+      }
+    }
+
+    /// Where the primary is.
+    private func primary() -> EventLoopFuture<SharedTier.Address> {
+      guard case .sentinels(let sentinels, let primary, let login) = address.place else {
+        return loop.makeSucceededFuture(address)
+      }
+      let query = SentinelQuery(primary, login: login)
+      return SentinelRound.ask(sentinels, query, security, within: greetingDeadline, on: loop)
+    }
+
+    private func connect(_ number: Int, to address: SharedTier.Address) {
+      let bound = NIOLoopBound(self, eventLoop: loop)
+      let isSecure = security.kind != .plain
+      let connected = loop.connect(to: address, security, within: greetingDeadline) {
+        LinkHandler(bound, number, isSecure: isSecure)
+      }
       connected.whenFailure { error in
         bound.value.handle([.ended(number, SharedFailure(of: error))])
       }
     }
 
+    private func isConnecting(_ number: Int) -> Bool {
+      number == machine.connection && machine.state == .connecting
+    }
+
     /// Notes the connection with a number; false if it is no longer wanted.
     fileprivate func opened(_ number: Int, _ channel: any Channel) -> Bool {
-      guard number == machine.connection, machine.state == .connecting else { return false }
+      guard isConnecting(number) else { return false }
       self.channel = channel
       return true
-    }
-  }
-
-  extension SharedTier.Security {
-    /// The handler that encrypts; nil for none.
-    fileprivate func handler(for address: SharedTier.Address) throws -> NIOSSLClientHandler? {
-      guard case .tls(let authorities) = kind else { return nil }
-      var configuration = TLSConfiguration.makeClientConfiguration()
-      configuration.minimumTLSVersion = .tlsv12
-      if let authorities { configuration.trustRoots = .file(authorities) }
-      let context = try NIOSSLContext(configuration: configuration)
-      guard case .host(let host, _) = address.place else {
-        return try NIOSSLClientHandler(context: context, serverHostname: nil)
-      }
-      // An address is no name that could be sent; then the certificate must have the address.
-      return try NIOSSLClientHandler(
-        context: context, serverHostname: Self.isAddress(host) ? nil : host)
-    }
-
-    private static func isAddress(_ host: String) -> Bool {
-      do {
-        _ = try SocketAddress(ipAddress: host, port: 0)
-        return true
-      } catch {
-        return false
-      }
-    }
-  }
-
-  extension SharedFailure {
-    fileprivate init(of error: any Error) {
-      // A host may have several addresses.
-      let error = (error as? NIOConnectionError)?.connectionErrors.last?.error ?? error
-      let text = "\(error)"
-      if error is NIOSSLExtraError || text.contains("CERTIFICATE_VERIFY_FAILED") {
-        self = .misconfigured("its certificate is not one of this server that is trusted: \(text)")
-        return
-      }
-      // Others are of a connection that has ended.
-      switch error as? NIOSSLError {
-      case .handshakeFailed(.sslError)?: self = .misconfigured("the TLS handshake fails: \(text)")
-      case .noSuchFilesystemObject?, .failedToLoadCertificate?:
-        self = .misconfigured("the authorities cannot be read: \(text)")
-      default: self = .unreachable(text)
-      }
     }
   }
 

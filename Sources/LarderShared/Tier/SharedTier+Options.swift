@@ -6,6 +6,7 @@ extension SharedTier {
     enum Place: Sendable, Hashable {
       case host(String, port: Int)
       case socket(path: String)
+      case sentinels([Address], primary: String, Login?)
     }
 
     let place: Place
@@ -26,6 +27,30 @@ extension SharedTier {
     /// - Parameter path: The path of its Unix domain socket.
     /// - Returns: The address.
     public static func socket(path: String) -> Address { Address(place: .socket(path: path)) }
+
+    /// The primary that Sentinels name, which may be another server after a failover.
+    ///
+    /// ```swift
+    /// let sentinels = ["sentinel-1", "sentinel-2", "sentinel-3"]
+    /// let address = SharedTier.Address.sentinels(
+    ///   sentinels.map { .server(host: $0, port: 26379) }, primary: "shop")
+    /// ```
+    ///
+    /// All Sentinels are asked before each connection, and the first that knows the primary is
+    /// believed. They are talked to with the tier's ``SharedTier/Options/security``, as the primary
+    /// is, which must have a certificate for the name or the address that they call it by. See
+    /// <doc:LarderShared> for what a failover may lose.
+    ///
+    /// - Parameters:
+    ///   - sentinels: 1 to 16 addresses; a Sentinel's usual port is 26379.
+    ///   - primary: The name that the Sentinels know the primary by, in their `sentinel monitor`.
+    ///   - login: The user of the Sentinels; nil, the default, for Sentinels without passwords.
+    /// - Returns: The address.
+    public static func sentinels(
+      _ sentinels: [Address], primary: String, login: Login? = nil
+    ) -> Address {
+      Address(place: .sentinels(sentinels, primary: primary, login))
+    }
   }
 
   /// Whether what is sent to a server can be read on its way.
@@ -138,6 +163,18 @@ extension SharedTier.Address {
       guard 1...103 ~= path.utf8.count else {
         throw .invalidArgument(
           "a socket whose path has \(path.utf8.count) bytes; 1 to 103 are allowed")
+      }
+    case .sentinels(let sentinels, let primary, _):
+      guard 1...16 ~= sentinels.count, !primary.isEmpty else {
+        throw .invalidArgument(
+          "\(sentinels.count) Sentinels of the primary \(primary.debugDescription); "
+            + "1 to 16 and a name are needed")
+      }
+      for sentinel in sentinels {
+        if case .sentinels = sentinel.place {
+          throw .invalidArgument("Sentinels whose address is that of a primary of Sentinels")
+        }
+        try sentinel.check()
       }
     }
   }

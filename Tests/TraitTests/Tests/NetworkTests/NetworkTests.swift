@@ -2,7 +2,6 @@ import Foundation
 import Larder
 import LarderShared
 import LarderTestSupport
-import NIOPosix
 import Testing
 
 /// Shared caches over a real network, as a user's program has them.
@@ -40,15 +39,6 @@ struct NetworkTests {
     } catch let failure as SharedFailure {
       return failure
     }
-  }
-
-  /// A port that was free a moment ago.
-  private static func freePort() async throws -> Int {
-    let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-      .bind(host: "127.0.0.1", port: 0).get()
-    let port = server.localAddress?.port ?? 0
-    try await server.close()
-    return port
   }
 
   @Test("What many tasks load on a machine, another one finds, and hears when it changes.")
@@ -91,7 +81,7 @@ struct NetworkTests {
   @Test("Without an answer, reads and changes go on here, and are made good once it answers.")
   func stopped() async throws {
     // Over TCP, where the server ends the former connection.
-    let port = try await Self.freePort()
+    let port = try await Ports.free()
     let server = try RedisServer("--port", "\(port)")
     var options = Self.patient
     options.requestTimeout = .milliseconds(200)
@@ -148,7 +138,7 @@ struct NetworkTests {
   @Test("A port where nobody listens, and a name that nobody has, cannot be reached.")
   func unreachable() async throws {
     let addresses: [SharedTier.Address] = [
-      .server(host: "127.0.0.1", port: try await Self.freePort()),
+      .server(host: "127.0.0.1", port: try await Ports.free()),
       .server(host: "nobody.invalid"), .socket(path: "/nowhere"),
     ]
     for address in addresses {
@@ -170,7 +160,7 @@ struct NetworkTests {
     "With TLS the server's certificate and name are checked.",
     .enabled(if: Certificates.program != nil, "openssl is not installed"))
   func tls() async throws {
-    let port = try await Self.freePort()
+    let port = try await Ports.free()
     let certificates = try Certificates(port: port)
     let server = try RedisServer(certificates.serverOptions)
     var secure = Self.patient

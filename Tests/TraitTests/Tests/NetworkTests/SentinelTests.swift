@@ -1,0 +1,140 @@
+import Foundation
+import Larder
+import LarderShared
+import LarderTestSupport
+import NIOPosix
+import Testing
+
+/// A tier whose primary is named by Sentinels.
+@Suite(.withRedisServer, .timeLimit(.minutes(10)))
+struct SentinelTests {
+  /// A Sentinel that watches a primary named `shop`.
+  private final class Sentinel {
+    let port: Int
+    private let directory: TemporaryDirectory
+    private var process: ChildProcess
+
+    init(of primary: Int, _ lines: String...) async throws {
+      port = try await Ports.free()
+      directory = try TemporaryDirectory()
+      let text =
+        """
+        port \(port)
+        dir \(directory.path(""))
+        sentinel monitor shop 127.0.0.1 \(primary) 1
+        sentinel down-after-milliseconds shop 300
+        sentinel failover-timeout shop 2000
+
+        """ + lines.map { "\($0)\n" }.joined()
+      let file = directory.path("sentinel.conf")
+      try text.write(toFile: file, atomically: true, encoding: .utf8)
+      process = try ChildProcess(RedisServer.program ?? "", [file, "--sentinel"])
+      #expect(wait(for: "+monitor"))
+    }
+
+    /// Waits until the Sentinel says a word.
+    func wait(for word: String) -> Bool {
+      while let line = process.readLine() { if line.contains(word) { return true } }
+      return false
+    }
+  }
+
+  private static var plain: SharedTier.Options {
+    var options = SharedTier.Options()
+    options.security = .plain
+    (options.requestTimeout, options.connectTimeout) = (.seconds(2), .seconds(10))
+    return options
+  }
+
+  private static func address(
+    _ ports: Int..., login: SharedTier.Login? = nil, of name: String = "shop"
+  ) -> SharedTier.Address {
+    .sentinels(ports.map { .server(host: "127.0.0.1", port: $0) }, primary: name, login: login)
+  }
+
+  private static func shared(_ tier: SharedTier) throws -> SharedCache<Int, String> {
+    let store = try Store.inMemory()
+    return try SharedCache(store.cache("texts", of: String.self, keyedBy: Int.self), in: tier)
+  }
+
+  @Test("A tier finds the primary, although a Sentinel does not answer, and the next one.")
+  func failover() async throws {
+    let (port, nobody) = (try await Ports.free(), try await Ports.free())
+    let primary = try RedisServer("--port", "\(port)")
+    let replica = try RedisServer(
+      "--port", "\(try await Ports.free())", "--replicaof", "127.0.0.1 \(port)")
+    let sentinel = try await Sentinel(of: port)
+    #expect(sentinel.wait(for: "+slave"))
+    let tier = try SharedTier(
+      Self.address(nobody, sentinel.port), namespace: "test", Self.plain)
+    try await tier.waitUntilConnected()
+    let shared = try Self.shared(tier)
+    #expect(try await shared.save("before", for: 1) == .shared)
+
+    primary.kill()
+    #expect(sentinel.wait(for: "+switch-master"))
+    // The state may be that of the former connection.
+    while try await shared.save("after", for: 1) != .shared { await Task.yield() }
+    let direct = try SharedTier(.socket(path: replica.path), namespace: "test", Self.plain)
+    try await direct.waitUntilConnected()
+    #expect(try await Self.shared(direct).value(for: 1) == "after")
+    tier.close()
+    direct.close()
+  }
+
+  @Test("Without Sentinels, or with ones that do not know the primary, the tier says so.")
+  func unknown() async throws {
+    let port = try await Ports.free()
+    let primary = try RedisServer("--port", "\(port)")
+    let sentinel = try await Sentinel(of: port, "requirepass secret")
+    let (nobody, login) = (try await Ports.free(), SharedTier.Login(password: "secret"))
+    let wrong = SharedTier.Login(password: "wrong")
+    for (address, text) in [
+      (Self.address(nobody), "none of its Sentinels can be reached"),
+      (Self.address(nobody, sentinel.port), "a Sentinel wants a login of its own"),
+      (Self.address(sentinel.port, login: wrong), "a Sentinel knows no such user"),
+      (Self.address(sentinel.port, login: login, of: "ship"), "knows no primary named \"ship\""),
+    ] {
+      let failure = await #expect(throws: SharedFailure.self) {
+        let tier = try SharedTier(address, namespace: "test", Self.plain)
+        defer { tier.close() }
+        try await tier.waitUntilConnected()
+      }
+      #expect(failure?.description.contains(text) == true, "\(String(describing: failure))")
+    }
+    let tier = try SharedTier(
+      Self.address(nobody, sentinel.port, login: login), namespace: "test", Self.plain)
+    try await tier.waitUntilConnected()
+    tier.close()
+    primary.kill()
+    let nested = Self.address(nobody)
+    for address in [
+      SharedTier.Address.sentinels([], primary: "shop"), .sentinels([nested], primary: "shop"),
+      .sentinels([.server(host: "a")], primary: ""),
+      .sentinels([.server(host: "a", port: 0)], primary: "shop"),
+    ] {
+      #expect(throws: StoreError.self) { try SharedTier(address, namespace: "test") }
+    }
+  }
+
+  @Test("A Sentinel that does not reply is given up, and another one is believed meanwhile.")
+  func silent() async throws {
+    let port = try await Ports.free()
+    let primary = try RedisServer("--port", "\(port)")
+    let sentinel = try await Sentinel(of: port)
+    // It accepts connections and says nothing.
+    let silent = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+      .bind(host: "127.0.0.1", port: 0).get()
+    let other = silent.localAddress?.port ?? 0
+    let tier = try SharedTier(Self.address(other, sentinel.port), namespace: "test", Self.plain)
+    try await tier.waitUntilConnected()
+    tier.close()
+    var options = Self.plain
+    options.connectTimeout = .milliseconds(200)
+    let alone = try SharedTier(Self.address(other), namespace: "test", options)
+    await #expect(throws: SharedFailure.self) { try await alone.waitUntilConnected() }
+    alone.close()
+    try await silent.close()
+    primary.kill()
+  }
+}
