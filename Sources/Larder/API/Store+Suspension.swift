@@ -54,5 +54,7 @@ extension Store {
   public func resume() throws {
     try context.engine.resume()
     context.diskBudget?.restart()
+    // A tier that came up meanwhile could not read which keys are to be settled.
+    for case let cache as any SharedPart in allOpenCaches.values { cache.connected() }
   }
 }

@@ -8,7 +8,8 @@ extension Cache {
   /// From then on, loads ask the tier first, and changes that do not go through the tier throw
   /// ``StoreError/invalidArgument(_:)``.
   ///
-  /// - Returns: The object to notify of changes by other machines.
+  /// - Returns: The object to notify of changes by other machines, and then, in any case, that the
+  ///   tier can be asked.
   /// - Throws: ``StoreError/invalidArgument(_:)`` if the cache is shared already, its reads restart
   ///   lifetimes, it has entries with tags, or the store is read-only; as opening a cache.
   package func share(in tier: any RecordTier) throws -> any SharedPart {
@@ -42,7 +43,6 @@ extension Cache {
     core.context.sharedCaches.add(name, id: id)
     core.unshared.store = store
     try core.readUnshared()
-    core.connected()
     return core
   }
 

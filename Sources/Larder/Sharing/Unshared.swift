@@ -19,6 +19,7 @@ final class Unshared: Sendable {
   private let user = Mutex(User())
 
   private let uses = Mutex<[RecordKey: Uses]>([:])
+  private let leftRows = Mutex<[RecordKey: UInt64]>([:])
 
   private struct User {
     weak var store: Store?
@@ -73,12 +74,15 @@ final class Unshared: Sendable {
   /// Adds a key to the commit of its change.
   func add(_ key: RecordKey, to write: inout WriteBatch) {
     write.put(Self.row(of: key).span.bytes, stamp: Self.stamp)
+    noteLeft(nil, of: key)
     noteRows()
   }
 
   /// Removes the row of a key whose change the tier has acknowledged, in the commit of the change.
   func remove(_ key: RecordKey, from write: inout WriteBatch) {
-    if !isEmpty { write.remove(Self.row(of: key).span.bytes) }
+    guard !isEmpty else { return }
+    write.remove(Self.row(of: key).span.bytes)
+    noteLeft(nil, of: key)
   }
 
   /// Calls `body`, which settles all keys.
@@ -97,6 +101,26 @@ final class Unshared: Sendable {
     }
   }
 }
+
+// MARK: - Rows that could not be removed
+
+extension Unshared {
+  /// Whether a row is left of a key that was settled, and could not be removed.
+  ///
+  /// Another tombstone would remove what another machine has saved since.
+  func isLeft(_ sequence: UInt64, of key: RecordKey) -> Bool {
+    leftRows.withLock { $0[key] == sequence }
+  }
+
+  /// Notes the sequence of a row that is left; nil if it was removed.
+  func noteLeft(_ sequence: UInt64?, of key: RecordKey) {
+    leftRows.withLock { $0[key] = sequence }
+  }
+
+  var hasLeftRows: Bool { leftRows.withLock { !$0.isEmpty } }
+}
+
+// MARK: - Uses
 
 extension Unshared {
   /// The number of changes and settlements that wait for one of the same key.
@@ -146,28 +170,43 @@ extension CacheCore {
 
   /// Settles a key, if it has a row.
   ///
-  /// - Returns: The failure of the tier or of the disk; nil if the key has no row any more.
+  /// - Returns: Why the tier did not get the tombstone; nil if it did, or the key has no row.
   func settle(_ key: RecordKey, in tier: any RecordTier) async -> (any Error)? {
     guard !unshared.isEmpty else { return nil }
     await unshared.begin(.settling, of: key)
     defer { unshared.end(.settling, of: key) }
     do {
       let row = Unshared.row(of: key)
-      guard let value = try context.engine.get(row.span.bytes) else { return nil }
-      let shared = try tier.key(for: key.userKey)
-      let tombstone = SharedRecord.tombstone(version: .random(in: 1...(.max)), under: shared)
-      let writing = await tier.write(
-        tombstone, under: shared, if: .always, for: SharedRecord.tombstoneStay, arrived: {})
-      if case .unavailable(let failure) = writing { return failure }
-      var write = WriteBatch()
-      // A later change of the key has a row of its own.
+      guard let value = try context.engine.get(row.span.bytes) else {
+        unshared.noteLeft(nil, of: key)
+        return nil
+      }
       let sequence = Unshared.stamp.sequence(of: value.span.bytes) ?? 0
-      let same = write.require(row, .unchanged(since: sequence, in: Unshared.stamp))
-      write.remove(row.span.bytes, if: same)
-      try context.commit(&write)
+      if !unshared.isLeft(sequence, of: key) {
+        let shared = try tier.key(for: key.userKey)
+        let tombstone = SharedRecord.tombstone(version: .random(in: 1...(.max)), under: shared)
+        let writing = await tier.write(
+          tombstone, under: shared, if: .always, for: SharedRecord.tombstoneStay, arrived: {})
+        if case .unavailable(let failure) = writing { return failure }
+      }
+      unshared.noteLeft(removeRow(row, sequence) ? nil : sequence, of: key)
       return nil
     } catch {
       return error
+    }
+  }
+
+  /// Removes the row of a key that is settled; false if the disk refuses.
+  private func removeRow(_ row: [UInt8], _ sequence: UInt64) -> Bool {
+    do throws(StoreError) {
+      var write = WriteBatch()
+      // A later change of the key has a row of its own.
+      let same = write.require(row, .unchanged(since: sequence, in: Unshared.stamp))
+      write.remove(row.span.bytes, if: same)
+      try context.commit(&write)
+      return true
+    } catch {
+      return false
     }
   }
 
@@ -181,7 +220,8 @@ extension CacheCore {
         while true {
           let keys = try unsharedKeys(in: range, limit)
           limit = 256
-          guard let last = keys.last else { return true }
+          // The next read of a key tries to remove its row that is left.
+          guard let last = keys.last else { return !unshared.hasLeftRows }
           for key in keys where await settle(key, in: tier) != nil { return false }
           range.lower = Unshared.row(of: last) + [0]
         }

@@ -105,7 +105,11 @@ public final class SharedTier: Sendable {
     return statistics
   }
 
-  func add(_ part: any SharedPart, of keys: SharedKeys) { news.add(part, of: keys) }
+  func add(_ part: any SharedPart, of keys: SharedKeys) {
+    news.add(part, of: keys)
+    // After it was added: a connection that comes up in between is not missed.
+    part.connected()
+  }
 
   /// Ends a wait as soon as the server tells of a change of the key, or of the lock of its load.
   func begin(_ wait: KeyWait, for key: [UInt8]) { news.begin(wait, for: key) }

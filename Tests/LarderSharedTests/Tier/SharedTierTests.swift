@@ -1,8 +1,10 @@
 import Larder
-import LarderShared
 import LarderTestSupport
 import LarderTesting
+import Synchronization
 import Testing
+
+@testable import LarderShared
 
 /// What a tier says about itself.
 @Suite(.timeLimit(.minutes(5)))
@@ -30,6 +32,29 @@ struct SharedTierTests {
       return ManualLink(observer: observer)
     }
     return (tier, heard)
+  }
+
+  /// A part that lets the connection come up while it is told that the tier can be asked.
+  private final class Part: SharedPart {
+    let connections = Atomic<Int>(0)
+    let connect: @Sendable () -> Void
+
+    init(_ connect: @escaping @Sendable () -> Void) { self.connect = connect }
+
+    func connected() {
+      if connections.add(1, ordering: .relaxed).newValue == 1 { connect() }
+    }
+
+    func changedElsewhere(_ userKey: [UInt8]) {}
+    func allChangedElsewhere() {}
+  }
+
+  @Test("A connection that comes up while a cache is shared is not missed.")
+  func added() throws {
+    let (tier, heard) = try tier()
+    let part = Part { heard(.leased(1, until: .seconds(2))) }
+    tier.add(part, of: try SharedKeys(namespace: "test", cache: "texts"))
+    #expect(part.connections.load(ordering: .relaxed) == 2)
   }
 
   @Test("The states begin with the current one, keep the last, and end with the tier.")

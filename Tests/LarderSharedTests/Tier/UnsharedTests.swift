@@ -135,6 +135,67 @@ struct UnsharedTests {
     try await Self.expectKept(in: machines)
   }
 
+  @Test("While the disk refuses writes, a key is settled once; its row goes when it takes them.")
+  func failingWrites() async throws {
+    let clock = ManualClock()
+    let network = SimulatedNetwork(clients: 2, clock)
+    let faults = StoreFaults()
+    var options = Store.Options()
+    options.clock = clock
+    let (first, second) = (
+      Store.inMemory(options: options, faults: faults), Store.inMemory(options: options)
+    )
+    let shared = try SharedCache(first.cache("texts", of: String.self), in: network.tier())
+    let other = try SharedCache(second.cache("texts", of: String.self), in: network.tier())
+    try await other.save("old", for: "k")
+    network.disconnect(0)
+    for key in ["k", "later"] { try await shared.save("lost", for: key) }
+    faults.failsWrites = true
+    network.connect(0)
+    try await first.waitUntilIdle()
+    #expect(try await other.found() == nil)
+    // What others save from then on stays, whatever this machine reads.
+    try await other.save("new", for: "k")
+    for _ in 0..<3 { #expect(try await shared.found()?.value == "new") }
+    #expect(try await other.found()?.value == "new")
+    #expect(try Self.rows(of: first) == 2)
+    faults.failsWrites = false
+    first.releaseMemory()
+    #expect(try await shared.found()?.value == "new")
+    try await shared.save("last", for: "later")
+    #expect(try Self.rows(of: first) == 0)
+    _ = network.takeLog()
+    network.disconnect(0)
+    network.connect(0)
+    try await first.waitUntilIdle()
+    #expect(network.takeLog() == [])
+    #expect(try await other.found()?.value == "new")
+    // A change after that has a row of its own, and is settled again.
+    network.disconnect(0)
+    try await shared.remove("k")
+    network.connect(0)
+    try await first.waitUntilIdle()
+    #expect(try await other.found() == nil)
+  }
+
+  @Test("Keys of a store that was suspended when the server came back are settled after that.")
+  func suspended() async throws {
+    let machines = try Machines()
+    try await machines[1].save("old", for: "k")
+    machines.network.disconnect(0)
+    try await machines[0].remove("k")
+    let store = machines.all[0].store
+    try store.suspend()
+    machines.network.connect(0)
+    try await store.waitUntilIdle()
+    #expect(try await machines[1].found()?.value == "old")
+    try store.resume()
+    try await store.waitUntilIdle()
+    #expect(try await machines[1].found() == nil)
+    #expect(try Self.rows(of: store) == 0)
+    try machines.close()
+  }
+
   @Test("A read does not settle a key while it is saved.")
   func readWhileSaved() async throws {
     let machines = try Machines()
