@@ -56,9 +56,10 @@ package struct ChildProcess: ~Copyable {
     }
   }
 
-  /// Closes the pipe from its output: a program that goes on writing would wait for a reader.
+  /// Reads no more of its output, however much it writes.
   ///
-  /// It must ignore `SIGPIPE`.
+  /// The pipe is closed; if it stayed open, the program would stop once the pipe is full. It must
+  /// ignore `SIGPIPE`.
   package mutating func ignoreOutput() {
     if let output { close(output) }
     output = nil

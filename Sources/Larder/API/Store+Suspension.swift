@@ -54,7 +54,7 @@ extension Store {
   public func resume() throws {
     try context.engine.resume()
     context.diskBudget?.restart()
-    // A tier that came up meanwhile could not read which keys are to be settled.
+    // If a tier has connected meanwhile, its caches could not settle their keys then.
     for case let cache as any SharedPart in allOpenCaches.values { cache.connected() }
   }
 }

@@ -19,6 +19,7 @@ final class Unshared: Sendable {
   private let user = Mutex(User())
 
   private let uses = Mutex<[RecordKey: Uses]>([:])
+  /// The keys that were settled and whose rows the disk did not remove, with the rows' sequences.
   private let leftRows = Mutex<[RecordKey: UInt64]>([:])
 
   private struct User {
@@ -74,15 +75,12 @@ final class Unshared: Sendable {
   /// Adds a key to the commit of its change.
   func add(_ key: RecordKey, to write: inout WriteBatch) {
     write.put(Self.row(of: key).span.bytes, stamp: Self.stamp)
-    noteLeft(nil, of: key)
     noteRows()
   }
 
   /// Removes the row of a key whose change the tier has acknowledged, in the commit of the change.
   func remove(_ key: RecordKey, from write: inout WriteBatch) {
-    guard !isEmpty else { return }
-    write.remove(Self.row(of: key).span.bytes)
-    noteLeft(nil, of: key)
+    if !isEmpty { write.remove(Self.row(of: key).span.bytes) }
   }
 
   /// Calls `body`, which settles all keys.
@@ -102,22 +100,23 @@ final class Unshared: Sendable {
   }
 }
 
-// MARK: - Rows that could not be removed
+// MARK: - Rows that the disk did not remove
 
 extension Unshared {
-  /// Whether a row is left of a key that was settled, and could not be removed.
+  /// Whether a key was settled, and its row of this sequence is still there.
   ///
   /// Another tombstone would remove what another machine has saved since.
   func isLeft(_ sequence: UInt64, of key: RecordKey) -> Bool {
     leftRows.withLock { $0[key] == sequence }
   }
 
-  /// Notes the sequence of a row that is left; nil if it was removed.
+  /// Notes the sequence of the row of a settled key; nil if it was removed.
   func noteLeft(_ sequence: UInt64?, of key: RecordKey) {
     leftRows.withLock { $0[key] = sequence }
   }
 
-  var hasLeftRows: Bool { leftRows.withLock { !$0.isEmpty } }
+  /// Forgets all such rows, when there are no rows at all.
+  func forgetLeft() { leftRows.withLock { $0 = [:] } }
 }
 
 // MARK: - Uses
@@ -177,10 +176,7 @@ extension CacheCore {
     defer { unshared.end(.settling, of: key) }
     do {
       let row = Unshared.row(of: key)
-      guard let value = try context.engine.get(row.span.bytes) else {
-        unshared.noteLeft(nil, of: key)
-        return nil
-      }
+      guard let value = try context.engine.get(row.span.bytes) else { return nil }
       let sequence = Unshared.stamp.sequence(of: value.span.bytes) ?? 0
       if !unshared.isLeft(sequence, of: key) {
         let shared = try tier.key(for: key.userKey)
@@ -216,15 +212,16 @@ extension CacheCore {
       do {
         var range = unsharedRows
         // The first one tells whether the tier can be reached.
-        var limit = 1
-        while true {
-          let keys = try unsharedKeys(in: range, limit)
-          limit = 256
-          // The next read of a key tries to remove its row that is left.
-          guard let last = keys.last else { return !unshared.hasLeftRows }
+        var keys = try unsharedKeys(in: range, 1)
+        while let last = keys.last {
           for key in keys where await settle(key, in: tier) != nil { return false }
           range.lower = Unshared.row(of: last) + [0]
+          keys = try unsharedKeys(in: range, 256)
         }
+        // A row that the disk did not remove goes when its key is read, or with the next change.
+        guard try unsharedKeys(in: unsharedRows, 1).isEmpty else { return false }
+        unshared.forgetLeft()
+        return true
       } catch {
         return false
       }

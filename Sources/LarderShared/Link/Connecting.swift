@@ -7,7 +7,7 @@
     /// Connects to a server that has an address of its own.
     ///
     /// - Parameters:
-    ///   - address: The server's; not that of Sentinels.
+    ///   - address: A host or a socket.
     ///   - security: Whether what is sent can be read on its way.
     ///   - deadline: The longest time for the connection, without TLS.
     ///   - handler: Makes the handler of what arrives.

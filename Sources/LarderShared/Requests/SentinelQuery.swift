@@ -28,7 +28,7 @@ package struct SentinelQuery: Sendable {
       switch error.code {
       case "NOAUTH": throw .misconfigured("a Sentinel wants a login of its own")
       case "WRONGPASS":
-        throw .misconfigured("a Sentinel knows no such user with this password, or it is off")
+        throw .misconfigured("a Sentinel knows no such user with this password, or the user is off")
       default: throw .misconfigured("a Sentinel refuses: \(error.text)")
       }
     }
@@ -45,7 +45,7 @@ package struct SentinelQuery: Sendable {
       do throws(StoreError) {
         try address.check()
       } catch {
-        throw .unreachable("a Sentinel names an address that is none")
+        throw .unreachable("a Sentinel sent an address that is not valid")
       }
       return address
     default: throw .unreachable("a Sentinel sent a reply that cannot be understood")

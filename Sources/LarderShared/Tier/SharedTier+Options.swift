@@ -37,9 +37,9 @@ extension SharedTier {
     /// ```
     ///
     /// All Sentinels are asked before each connection, and the first that knows the primary is
-    /// believed. They are talked to with the tier's ``SharedTier/Options/security``, as the primary
-    /// is, which must have a certificate for the name or the address that they call it by. See
-    /// <doc:LarderShared> for what a failover may lose.
+    /// believed. ``SharedTier/Options/security`` holds for the Sentinels and for the primary. With
+    /// TLS, the primary's certificate must have the name or the address that the Sentinels call it
+    /// by. See <doc:LarderShared> for what a failover may lose.
     ///
     /// - Parameters:
     ///   - sentinels: 1 to 16 addresses; a Sentinel's usual port is 26379.
@@ -172,7 +172,7 @@ extension SharedTier.Address {
       }
       for sentinel in sentinels {
         if case .sentinels = sentinel.place {
-          throw .invalidArgument("Sentinels whose address is that of a primary of Sentinels")
+          throw .invalidArgument("the address of a Sentinel must be .server or .socket")
         }
         try sentinel.check()
       }

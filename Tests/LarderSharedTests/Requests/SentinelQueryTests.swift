@@ -47,7 +47,7 @@ struct SentinelQueryTests {
   }
 
   @Test(
-    "Replies of another shape, and addresses that are none, are no address.",
+    "Replies of another shape and addresses that are not valid are refused.",
     arguments: [
       [], [.integer(1)], [.array([])], [.array([text("a")])], [.array([text("a"), text("b")])],
       [.array([text("a"), text("0")])], [.array([text(""), text("1")])],

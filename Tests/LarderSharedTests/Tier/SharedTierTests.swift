@@ -34,7 +34,7 @@ struct SharedTierTests {
     return (tier, heard)
   }
 
-  /// A part that lets the connection come up while it is told that the tier can be asked.
+  /// A part in whose first ``connected()`` the connection comes up.
   private final class Part: SharedPart {
     let connections = Atomic<Int>(0)
     let connect: @Sendable () -> Void

@@ -16,6 +16,28 @@ struct UnsharedTests {
     return count
   }
 
+  /// Two machines with stores in memory; what happens to the first one's writes is up to the test.
+  private struct Pair {
+    let network: SimulatedNetwork
+    let faults = StoreFaults()
+    let stores: [Store]
+    let shared: [SharedCache<String, String>]
+
+    init() throws {
+      let clock = ManualClock()
+      let network = SimulatedNetwork(clients: 2, clock)
+      var options = Store.Options()
+      options.clock = clock
+      stores = [
+        Store.inMemory(options: options, faults: faults), Store.inMemory(options: options),
+      ]
+      shared = try stores.map { store in
+        try SharedCache(store.cache("texts", of: String.self), in: network.tier())
+      }
+      self.network = network
+    }
+  }
+
   private static func expectLocal(_ outcome: SharedOutcome) {
     guard case .localOnly = outcome else {
       Issue.record("\(outcome)")
@@ -89,17 +111,9 @@ struct UnsharedTests {
 
   @Test("If the server can be reached again before the change is written, it hears of it, too.")
   func reconnected() async throws {
-    let clock = ManualClock()
-    let network = SimulatedNetwork(clients: 2, clock)
-    let faults = StoreFaults()
-    var options = Store.Options()
-    options.clock = clock
-    let (first, second) = (
-      Store.inMemory(options: options, faults: faults), Store.inMemory(options: options)
-    )
-    let tiers = [try network.tier(), try network.tier()]
-    let shared = try SharedCache(first.cache("texts", of: String.self), in: tiers[0])
-    let other = try SharedCache(second.cache("texts", of: String.self), in: tiers[1])
+    let pair = try Pair()
+    let (network, faults, first) = (pair.network, pair.faults, pair.stores[0])
+    let (shared, other) = (pair.shared[0], pair.shared[1])
     try await shared.save("old", for: "k")
     network.disconnect(0)
     faults.holdWrites()
@@ -137,16 +151,9 @@ struct UnsharedTests {
 
   @Test("While the disk refuses writes, a key is settled once; its row goes when it takes them.")
   func failingWrites() async throws {
-    let clock = ManualClock()
-    let network = SimulatedNetwork(clients: 2, clock)
-    let faults = StoreFaults()
-    var options = Store.Options()
-    options.clock = clock
-    let (first, second) = (
-      Store.inMemory(options: options, faults: faults), Store.inMemory(options: options)
-    )
-    let shared = try SharedCache(first.cache("texts", of: String.self), in: network.tier())
-    let other = try SharedCache(second.cache("texts", of: String.self), in: network.tier())
+    let pair = try Pair()
+    let (network, faults, first) = (pair.network, pair.faults, pair.stores[0])
+    let (shared, other) = (pair.shared[0], pair.shared[1])
     try await other.save("old", for: "k")
     network.disconnect(0)
     for key in ["k", "later"] { try await shared.save("lost", for: key) }
@@ -158,6 +165,11 @@ struct UnsharedTests {
     try await other.save("new", for: "k")
     for _ in 0..<3 { #expect(try await shared.found()?.value == "new") }
     #expect(try await other.found()?.value == "new")
+    // So does what this machine saves there and not on its disk.
+    await #expect(throws: StoreError.self) { try await shared.save("there", for: "k") }
+    for _ in 0..<2 { #expect(try await shared.found()?.value == "there") }
+    #expect(try await other.found()?.value == "there")
+    try await other.save("new", for: "k")
     #expect(try Self.rows(of: first) == 2)
     faults.failsWrites = false
     first.releaseMemory()

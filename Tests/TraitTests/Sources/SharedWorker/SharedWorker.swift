@@ -17,7 +17,14 @@ import Synchronization
     try await worker.begin()
     say("ready")
     let isDone = Flag()
-    let work = Task { try await worker.work(until: isDone) }
+    let work = Task {
+      do {
+        try await worker.work(until: isDone)
+      } catch {
+        say("fault: \(error)")
+        exit(1)
+      }
+    }
     let (lines, continuation) = AsyncStream.makeStream(of: String.self)
     Thread.detachNewThread {
       while let line = readLine() { continuation.yield(line) }
@@ -29,7 +36,7 @@ import Synchronization
         say("worked")
       } else if line == "stop" {
         isDone.raise()
-        try await work.value
+        await work.value
         say("stopped \(worker.calls) calls, \(worker.localChanges) changes on this machine alone")
       } else {
         try await worker.check()
@@ -117,9 +124,9 @@ private final class Worker: Sendable {
     // Some machines wait for the loads of others, and some do not.
     if arguments[4] != "0" { options.loadWait = .milliseconds(100) }
     tier = try SharedTier(.socket(path: arguments[2]), namespace: "test", options)
-    // Values come from memory, the disk and the server.
+    // It evicts, so that values come from memory, the disk and the server.
     let cache = try store.cache(
-      "values", of: Data.self, keyedBy: Int.self, coder: .bytes, byteBudget: 200_000)
+      "values", of: Data.self, keyedBy: Int.self, coder: .bytes, byteBudget: 60_000)
     shared = try SharedCache(cache, in: tier)
     origin = try Origin(arguments[3])
     (number, machines) = (Int(arguments[4]) ?? 0, Int(arguments[5]) ?? 1)
@@ -127,8 +134,9 @@ private final class Worker: Sendable {
     serverKeeps = arguments[7] == "true"
   }
 
-  /// Saves what the source has of the keys that this machine changes: if it was killed, nobody
-  /// knows whether its last change was saved.
+  /// Saves what the source has of the keys that this machine changes.
+  ///
+  /// If it was killed during its last change, no machine may have saved it.
   func begin() async throws {
     for key in (0..<Self.tasks).flatMap(keys) {
       let value = origin.value(of: key)
@@ -143,7 +151,7 @@ private final class Worker: Sendable {
     (0..<Origin.keys).filter { $0 % machines == number && ($0 / machines) % Self.tasks == task }
   }
 
-  /// A value of 8 to 20,000 bytes, all of which say the number.
+  /// A value of 8 to 20,000 bytes that depend on a number, so that damage shows.
   private static func data(_ value: UInt64) -> Data {
     let size = [8, 200, 20_000][Int(value % 3)]
     return withUnsafeBytes(of: value.littleEndian) { Data($0) }
@@ -180,23 +188,26 @@ private final class Worker: Sendable {
         floors[key].note(origin.acknowledged(key))
         let load = load(random.next() % 20)
         if let entry = try await shared.entry(for: key, load: { _ in .value(await load(key)) }) {
-          judge(entry, of: key, floors[key], changes[key])
+          judge(entry.value, of: key, entry.isConfirmed ? floors[key] : nil, changes[key])
         }
       case 6..<9:
         floors[key].note(origin.acknowledged(key))
         let news = news
         if let entry = try await shared.entry(for: key) {
-          judge(entry, of: key, floors[key], changes[key])
+          judge(entry.value, of: key, entry.isConfirmed ? floors[key] : nil, changes[key])
         } else if serverKeeps, changes[key]?.isSavedForAll == true, news == self.news {
           SharedWorker.say("fault: key \(key) has lost our \(changes[key]?.value ?? 0)")
         }
       default:
         let keys = [key, (key + 1) % Origin.keys, (key + 7) % Origin.keys]
         let load = load(random.next() % 20)
-        _ = try await shared.values(for: keys) { keys in
+        let values = try await shared.values(for: keys) { keys in
           var replies: [LoadReply<Data>] = []
           for key in keys { replies.append(.value(await load(key))) }
           return replies
+        }
+        for (key, value) in zip(keys, values) {
+          if let value { judge(value, of: key, nil, changes[key]) }
         }
       }
     }
@@ -238,16 +249,16 @@ private final class Worker: Sendable {
     return Change(value: value, isSavedForAll: !removes && outcome == .shared)
   }
 
-  private func judge(_ entry: LoadedEntry<Data>, of key: Int, _ floor: Floor, _ change: Change?) {
-    guard let value = Self.value(entry.value) else {
+  /// Says so if a value is damaged, older than a floor, or older than this task's own change.
+  private func judge(_ data: Data, of key: Int, _ floor: Floor?, _ change: Change?) {
+    guard let value = Self.value(data) else {
       return SharedWorker.say("fault: key \(key) has a damaged value")
     }
-    if entry.isConfirmed, value < floor.value {
-      SharedWorker.say("fault: key \(key) has \(value) from \(entry.origin), after \(floor.value)")
+    if let floor, value < floor.value {
+      SharedWorker.say("fault: key \(key) has \(value), confirmed, after \(floor.value)")
     }
     if let change, value < change.value {
-      SharedWorker.say(
-        "fault: key \(key) has \(value) from \(entry.origin), after our \(change.value)")
+      SharedWorker.say("fault: key \(key) has \(value) after our \(change.value)")
     }
   }
 

@@ -20,16 +20,8 @@ struct NetworkTests {
     }
   }
 
-  /// Options whose times only tests about late replies reach: the machine may be busy.
-  private static var patient: SharedTier.Options {
-    var options = SharedTier.Options()
-    options.security = .plain
-    (options.requestTimeout, options.connectTimeout) = (.seconds(60), .seconds(60))
-    return options
-  }
-
   private static func failure(
-    _ address: SharedTier.Address, _ options: SharedTier.Options = patient
+    _ address: SharedTier.Address, _ options: SharedTier.Options = .patient
   ) async throws -> SharedFailure? {
     let tier = try SharedTier(address, namespace: "test", options)
     defer { tier.close() }
@@ -45,8 +37,8 @@ struct NetworkTests {
   func shared() async throws {
     let server = try RedisServer()
     let address = SharedTier.Address.socket(path: server.path)
-    let first = try Machine(address, Self.patient)
-    let second = try Machine(address, Self.patient)
+    let first = try Machine(address, .patient)
+    let second = try Machine(address, .patient)
     for machine in [first, second] { try await machine.tier.waitUntilConnected() }
     let values = (0..<64).map { number in
       var random = SplitMix64(seed: UInt64(number))
@@ -83,10 +75,10 @@ struct NetworkTests {
     // Over TCP, where the server ends the former connection.
     let port = try await Ports.free()
     let server = try RedisServer("--port", "\(port)")
-    var options = Self.patient
+    var options = SharedTier.Options.patient
     options.requestTimeout = .milliseconds(200)
     let address = SharedTier.Address.server(host: "127.0.0.1", port: port)
-    let (first, second) = (try Machine(address, options), try Machine(address, Self.patient))
+    let (first, second) = (try Machine(address, options), try Machine(address, .patient))
     let states = first.tier.states
     // The machine may be so busy that a reply is late.
     while try await first.shared.save(Data([1]), for: 1) != .shared { await Task.yield() }
@@ -115,7 +107,7 @@ struct NetworkTests {
   @Test("A caller that is cancelled does not wait, and a closed tier ends its states.")
   func closed() async throws {
     let server = try RedisServer()
-    let machine = try Machine(.socket(path: server.path), Self.patient)
+    let machine = try Machine(.socket(path: server.path), .patient)
     try await machine.tier.waitUntilConnected()
     server.setStopped(true)
     let shared = machine.shared
@@ -163,13 +155,13 @@ struct NetworkTests {
     let port = try await Ports.free()
     let certificates = try Certificates(port: port)
     let server = try RedisServer(certificates.serverOptions)
-    var secure = Self.patient
+    var secure = SharedTier.Options.patient
     secure.security = .tls(authorities: certificates.authority)
     let machine = try Machine(.server(host: "localhost", port: port), secure)
     try await machine.tier.waitUntilConnected()
     let value = Data(repeating: 7, count: 100_000)
     #expect(try await machine.shared.save(value, for: 1) == .shared)
-    let other = try Machine(.socket(path: server.path), Self.patient)
+    let other = try Machine(.socket(path: server.path), .patient)
     try await other.tier.waitUntilConnected()
     #expect(try await other.shared.value(for: 1) == value)
 

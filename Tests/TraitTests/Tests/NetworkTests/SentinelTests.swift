@@ -39,13 +39,6 @@ struct SentinelTests {
     }
   }
 
-  private static var plain: SharedTier.Options {
-    var options = SharedTier.Options()
-    options.security = .plain
-    (options.requestTimeout, options.connectTimeout) = (.seconds(2), .seconds(10))
-    return options
-  }
-
   private static func address(
     _ ports: Int..., login: SharedTier.Login? = nil, of name: String = "shop"
   ) -> SharedTier.Address {
@@ -57,16 +50,17 @@ struct SentinelTests {
     return try SharedCache(store.cache("texts", of: String.self, keyedBy: Int.self), in: tier)
   }
 
-  @Test("A tier finds the primary, although a Sentinel does not answer, and the next one.")
+  @Test("Although a Sentinel is gone, a tier finds the primary, and after a failover the new one.")
   func failover() async throws {
-    let (port, nobody) = (try await Ports.free(), try await Ports.free())
+    let port = try await Ports.free()
+    let nobody = try await Ports.free()
     let primary = try RedisServer("--port", "\(port)")
     let replica = try RedisServer(
       "--port", "\(try await Ports.free())", "--replicaof", "127.0.0.1 \(port)")
     let sentinel = try await Sentinel(of: port)
     #expect(sentinel.wait(for: "+slave"))
     let tier = try SharedTier(
-      Self.address(nobody, sentinel.port), namespace: "test", Self.plain)
+      Self.address(nobody, sentinel.port), namespace: "test", .patient)
     try await tier.waitUntilConnected()
     let shared = try Self.shared(tier)
     #expect(try await shared.save("before", for: 1) == .shared)
@@ -75,7 +69,7 @@ struct SentinelTests {
     #expect(sentinel.wait(for: "+switch-master"))
     // The state may be that of the former connection.
     while try await shared.save("after", for: 1) != .shared { await Task.yield() }
-    let direct = try SharedTier(.socket(path: replica.path), namespace: "test", Self.plain)
+    let direct = try SharedTier(.socket(path: replica.path), namespace: "test", .patient)
     try await direct.waitUntilConnected()
     #expect(try await Self.shared(direct).value(for: 1) == "after")
     tier.close()
@@ -96,14 +90,14 @@ struct SentinelTests {
       (Self.address(sentinel.port, login: login, of: "ship"), "knows no primary named \"ship\""),
     ] {
       let failure = await #expect(throws: SharedFailure.self) {
-        let tier = try SharedTier(address, namespace: "test", Self.plain)
+        let tier = try SharedTier(address, namespace: "test", .patient)
         defer { tier.close() }
         try await tier.waitUntilConnected()
       }
       #expect(failure?.description.contains(text) == true, "\(String(describing: failure))")
     }
     let tier = try SharedTier(
-      Self.address(nobody, sentinel.port, login: login), namespace: "test", Self.plain)
+      Self.address(nobody, sentinel.port, login: login), namespace: "test", .patient)
     try await tier.waitUntilConnected()
     tier.close()
     primary.kill()
@@ -126,10 +120,10 @@ struct SentinelTests {
     let silent = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
       .bind(host: "127.0.0.1", port: 0).get()
     let other = silent.localAddress?.port ?? 0
-    let tier = try SharedTier(Self.address(other, sentinel.port), namespace: "test", Self.plain)
+    let tier = try SharedTier(Self.address(other, sentinel.port), namespace: "test", .patient)
     try await tier.waitUntilConnected()
     tier.close()
-    var options = Self.plain
+    var options = SharedTier.Options.patient
     options.connectTimeout = .milliseconds(200)
     let alone = try SharedTier(Self.address(other), namespace: "test", options)
     await #expect(throws: SharedFailure.self) { try await alone.waitUntilConnected() }

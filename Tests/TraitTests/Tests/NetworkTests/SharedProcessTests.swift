@@ -2,6 +2,8 @@ import Foundation
 import LarderTestSupport
 import Testing
 
+@testable import SharedWorker
+
 /// Three processes that share a cache, while the server and they themselves are stopped, cut off
 /// and killed.
 @Suite(.withRedisServer, .serialized, .timeLimit(.minutes(30)))
@@ -29,14 +31,14 @@ struct SharedProcessTests {
     let faults = Fault.allCases.filter { $0.losesValues == losesValues || $0 == .none }
     let seed = testSeed()
     var random = SplitMix64(seed: seed)
-    let cluster = try Cluster(machines: 3, serverKeeps: !losesValues, &random)
+    let cluster = try Cluster(machines: 3, serverKeeps: !losesValues, &random, "seed \(seed)")
     for _ in 0..<(isProof ? 60 : 1) {
       for fault in faults.shuffled(using: &random) {
         try cluster.meet(fault, &random)
         cluster.letWork(isProof ? 2000 : 500)
       }
     }
-    try cluster.end("seed \(seed)")
+    try cluster.end()
   }
 }
 
@@ -44,8 +46,9 @@ struct SharedProcessTests {
 private final class Cluster {
   private let directory: TemporaryDirectory
   private let server: RedisServer
-  private let origin: String
+  private let originPath: String
   private let serverKeeps: Bool
+  private let comment: Comment
   private var machines: [Machine] = []
 
   private final class Machine {
@@ -53,19 +56,21 @@ private final class Cluster {
     init(_ process: consuming ChildProcess) { self.process = process }
   }
 
-  init(machines count: Int, serverKeeps: Bool, _ random: inout SplitMix64) throws {
+  init(
+    machines count: Int, serverKeeps: Bool, _ random: inout SplitMix64, _ comment: Comment
+  ) throws {
     directory = try TemporaryDirectory()
     server = try RedisServer()
-    origin = directory.path("origin")
-    self.serverKeeps = serverKeeps
-    try Data(count: 4096).write(to: URL(filePath: origin))
+    originPath = directory.path("origin")
+    (self.serverKeeps, self.comment) = (serverKeeps, comment)
+    try Data(count: 4096).write(to: URL(filePath: originPath))
     for number in 0..<count { machines.append(try start(number, of: count, random.next())) }
-    for machine in machines { #expect(machine.process.readLine() == "ready") }
+    for machine in machines { expectNoFault(of: machine, before: "ready") }
   }
 
   private func start(_ number: Int, of count: Int, _ seed: UInt64) throws -> Machine {
     let place = directory.path("machine \(number)")
-    let arguments = [place, server.path, origin] + [number, count].map { "\($0)" }
+    let arguments = [place, server.path, originPath] + [number, count].map { "\($0)" }
     return Machine(
       try ChildProcess("SharedWorker", arguments + ["\(seed)", "\(serverKeeps)"]))
   }
@@ -74,9 +79,22 @@ private final class Cluster {
   func letWork(_ calls: Int, besides stopped: Int? = nil) {
     let machine = machines[stopped == 0 ? 1 : 0]
     machine.process.send("\(calls)\n")
-    while let line = machine.process.readLine(), line != "worked" {
-      #expect(!line.hasPrefix("fault"), "\(line)")
+    expectNoFault(of: machine, before: "worked")
+  }
+
+  /// What a machine says before a line that begins with a word.
+  private func lines(of machine: Machine, before word: String) -> [String] {
+    var lines: [String] = []
+    while let line = machine.process.readLine() {
+      if line.hasPrefix(word) { return lines }
+      lines.append(line)
     }
+    Issue.record("a machine has ended before \(word), \(comment)")
+    return lines
+  }
+
+  private func expectNoFault(of machine: Machine, before word: String) {
+    #expect(lines(of: machine, before: word) == [], comment)
   }
 
   func meet(_ fault: SharedProcessTests.Fault, _ random: inout SplitMix64) throws {
@@ -105,9 +123,9 @@ private final class Cluster {
       _ = Foundation.kill(machine.process.id, SIGCONT)
     case .machineKilled:
       machine.process.kill()
-      expectNoFault(machine)
+      while let line = machine.process.readLine() { #expect(!line.hasPrefix("fault"), "\(line)") }
       machines[number] = try start(number, of: machines.count, random.next())
-      #expect(machines[number].process.readLine() == "ready")
+      expectNoFault(of: machines[number], before: "ready")
     case .flushed: try command("FLUSHALL")
     case .serverKilled:
       server.kill()
@@ -128,38 +146,29 @@ private final class Cluster {
     }
   }
 
-  private func expectNoFault(_ machine: Machine) {
-    while let line = machine.process.readLine() { #expect(!line.hasPrefix("fault"), "\(line)") }
-  }
-
   /// Stops the work, and compares what the machines and the source have.
-  func end(_ comment: Comment) throws {
+  func end() throws {
     for machine in machines { machine.process.send("stop\n") }
-    for machine in machines {
-      while let line = machine.process.readLine(), !line.hasPrefix("stopped") {
-        Issue.record("\(line), \(comment)")
-      }
-    }
+    for machine in machines { expectNoFault(of: machine, before: "stopped") }
     // A machine may be settling its changes while another one is asked.
-    for machine in machines { try check(machine) }
-    let values = try machines.map(check)
-    let source = try Data(contentsOf: URL(filePath: origin))
-    for key in values[0].indices {
-      let number = source[(8 * key)..<(8 * key + 8)].reversed().reduce(0) { $0 << 8 | UInt64($1) }
+    for machine in machines { _ = check(machine) }
+    let values = machines.map(check)
+    try #require(values.allSatisfy { $0.count == Origin.keys }, comment)
+    let origin = try Origin(originPath)
+    for key in 0..<Origin.keys {
       let found = Set(values.map { $0[key] })
       #expect(found.count == 1, "key \(key): \(found), \(comment)")
-      if serverKeeps {
-        #expect(found.isSubset(of: ["none true", "\(number) true"]), "key \(key), \(comment)")
-      }
+      guard serverKeeps else { continue }
+      let allowed: Set = ["none true", "\(origin.value(of: key)) true"]
+      #expect(found.isSubset(of: allowed), "key \(key): \(found), \(allowed), \(comment)")
     }
   }
 
-  @discardableResult private func check(_ machine: Machine) throws -> [String] {
+  /// What a machine finds under each key.
+  private func check(_ machine: Machine) -> [String] {
     machine.process.send("check\n")
-    var values: [String] = []
-    while let line = machine.process.readLine(), line != "checked" {
-      values.append(String(line.drop { $0 != " " }.dropFirst()))
+    return lines(of: machine, before: "checked").map {
+      String($0.drop { $0 != " " }.dropFirst())
     }
-    return values
   }
 }

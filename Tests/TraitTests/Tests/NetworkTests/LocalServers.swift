@@ -1,3 +1,4 @@
+import LarderShared
 import NIOPosix
 
 /// Ports for servers of tests.
@@ -9,5 +10,15 @@ enum Ports {
     let port = server.localAddress?.port ?? 0
     try await server.close()
     return port
+  }
+}
+
+extension SharedTier.Options {
+  /// Options whose times only tests about late replies reach: the machine may be busy.
+  static var patient: Self {
+    var options = Self()
+    options.security = .plain
+    (options.requestTimeout, options.connectTimeout) = (.seconds(60), .seconds(60))
+    return options
   }
 }
