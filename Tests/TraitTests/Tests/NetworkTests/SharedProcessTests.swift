@@ -35,7 +35,7 @@ struct SharedProcessTests {
     for _ in 0..<(isProof ? 60 : 1) {
       for fault in faults.shuffled(using: &random) {
         try cluster.meet(fault, &random)
-        cluster.letWork(isProof ? 2000 : 500)
+        try cluster.letWork(isProof ? 2000 : 500)
       }
     }
     try cluster.end()
@@ -65,7 +65,7 @@ private final class Cluster {
     (self.serverKeeps, self.comment) = (serverKeeps, comment)
     try Data(count: 4096).write(to: URL(filePath: originPath))
     for number in 0..<count { machines.append(try start(number, of: count, random.next())) }
-    for machine in machines { expectNoFault(of: machine, before: "ready") }
+    for machine in machines { try expectNoFault(of: machine, before: "ready") }
   }
 
   private func start(_ number: Int, of count: Int, _ seed: UInt64) throws -> Machine {
@@ -76,25 +76,31 @@ private final class Cluster {
   }
 
   /// Waits until a machine, of all but one, has made so many more calls.
-  func letWork(_ calls: Int, besides stopped: Int? = nil) {
+  func letWork(_ calls: Int, besides stopped: Int? = nil) throws {
     let machine = machines[stopped == 0 ? 1 : 0]
     machine.process.send("\(calls)\n")
-    expectNoFault(of: machine, before: "worked")
+    try expectNoFault(of: machine, before: "worked")
+  }
+
+  /// The error for a machine that has ended by itself.
+  private struct Ended: Error {
+    let before: String
+    let comment: Comment
+    let lines: [String]
   }
 
   /// What a machine says before a line that begins with a word.
-  private func lines(of machine: Machine, before word: String) -> [String] {
+  private func lines(of machine: Machine, before word: String) throws -> [String] {
     var lines: [String] = []
     while let line = machine.process.readLine() {
       if line.hasPrefix(word) { return lines }
       lines.append(line)
     }
-    Issue.record("a machine has ended before \(word), \(comment)")
-    return lines
+    throw Ended(before: word, comment: comment, lines: lines)
   }
 
-  private func expectNoFault(of machine: Machine, before word: String) {
-    #expect(lines(of: machine, before: word) == [], comment)
+  private func expectNoFault(of machine: Machine, before word: String) throws {
+    #expect(try lines(of: machine, before: word) == [], comment)
   }
 
   func meet(_ fault: SharedProcessTests.Fault, _ random: inout SplitMix64) throws {
@@ -106,34 +112,34 @@ private final class Cluster {
     case .none: break
     case .serverStopped:
       server.setStopped(true)
-      letWork(span)
+      try letWork(span)
       server.setStopped(false)
     case .connectionsKilled: try command("CLIENT", "KILL", "TYPE", "normal")
     case .demoted:
       try command("REPLICAOF", "127.0.0.1", "1")
-      letWork(span)
+      try letWork(span)
       try command("REPLICAOF", "NO", "ONE")
     case .writesRefused:
       try command("ACL", "SETUSER", "default", "-set", "-eval")
-      letWork(span)
+      try letWork(span)
       try command("ACL", "SETUSER", "default", "+set", "+eval")
     case .machineStopped:
       _ = Foundation.kill(machine.process.id, SIGSTOP)
-      letWork(span, besides: number)
+      try letWork(span, besides: number)
       _ = Foundation.kill(machine.process.id, SIGCONT)
     case .machineKilled:
       machine.process.kill()
       while let line = machine.process.readLine() { #expect(!line.hasPrefix("fault"), "\(line)") }
       machines[number] = try start(number, of: machines.count, random.next())
-      expectNoFault(of: machines[number], before: "ready")
+      try expectNoFault(of: machines[number], before: "ready")
     case .flushed: try command("FLUSHALL")
     case .serverKilled:
       server.kill()
-      letWork(span)
+      try letWork(span)
       try server.restart()
     case .memoryFull:
       try command("CONFIG", "SET", "maxmemory", "1")
-      letWork(span)
+      try letWork(span)
       try command("CONFIG", "SET", "maxmemory", "0")
     }
   }
@@ -149,10 +155,10 @@ private final class Cluster {
   /// Stops the work, and compares what the machines and the source have.
   func end() throws {
     for machine in machines { machine.process.send("stop\n") }
-    for machine in machines { expectNoFault(of: machine, before: "stopped") }
+    for machine in machines { try expectNoFault(of: machine, before: "stopped") }
     // A machine may be settling its changes while another one is asked.
-    for machine in machines { _ = check(machine) }
-    let values = machines.map(check)
+    for machine in machines { _ = try check(machine) }
+    let values = try machines.map(check)
     try #require(values.allSatisfy { $0.count == Origin.keys }, comment)
     let origin = try Origin(originPath)
     for key in 0..<Origin.keys {
@@ -165,9 +171,9 @@ private final class Cluster {
   }
 
   /// What a machine finds under each key.
-  private func check(_ machine: Machine) -> [String] {
+  private func check(_ machine: Machine) throws -> [String] {
     machine.process.send("check\n")
-    return lines(of: machine, before: "checked").map {
+    return try lines(of: machine, before: "checked").map {
       String($0.drop { $0 != " " }.dropFirst())
     }
   }
