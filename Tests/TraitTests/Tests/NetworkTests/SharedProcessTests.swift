@@ -100,7 +100,8 @@ private final class Cluster {
   }
 
   private func expectNoFault(of machine: Machine, before word: String) throws {
-    #expect(try lines(of: machine, before: word) == [], comment)
+    let faults = try lines(of: machine, before: word)
+    #expect(faults == [], "\(faults), \(comment)")
   }
 
   func meet(_ fault: SharedProcessTests.Fault, _ random: inout SplitMix64) throws {
