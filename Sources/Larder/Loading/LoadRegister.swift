@@ -51,7 +51,7 @@ fileprivate struct RegisteredLoad {
   var tags: Set<[UInt8]> = []
   /// Whether an earlier load of the key was saved since.
   var isBehindSave = false
-  /// Whether another machine has changed the key since.
+  /// Whether another machine has changed the key since the tier was last asked for it.
   var isChangedElsewhere = false
   /// Nil if the key is remembered as absent.
   weak var owner: (any LoadOwner)?
@@ -280,11 +280,27 @@ extension LoadRegister {
 
   /// Notes that another machine has changed a key; nil for all keys of a cache.
   ///
-  /// A load that is under way may be saved, because the tier decides about that. But the key is not
-  /// remembered as absent.
+  /// The key is not remembered as absent, and a load that is under way does not save its value where
+  /// the tier had nothing. Where it had something, the tier decides, by the version.
   func changedElsewhere(_ key: RecordKey?, ofCache id: UInt64) {
     guard !isEmpty else { return }
     state.withLock { $0.caches[id]?.changedElsewhere(key?.bytes) }
+  }
+
+  /// Notes that the tier has replied to a load: the load begins with what the tier has now.
+  func tierReplied(_ key: RecordKey, _ ticket: WriteTicket) {
+    state.withLock { state in
+      state.caches[key.cacheID]?.change(key.bytes, ticket) { $0.isChangedElsewhere = false }
+    }
+  }
+
+  /// Whether another machine has changed the key of a load since the tier replied to it.
+  func isChangedElsewhere(_ key: RecordKey, _ ticket: WriteTicket) -> Bool {
+    state.withLock { state in
+      var isChanged = false
+      state.caches[key.cacheID]?.change(key.bytes, ticket) { isChanged = $0.isChangedElsewhere }
+      return isChanged
+    }
   }
 
   /// Notes that the keys of a range are about to be removed, or were removed.

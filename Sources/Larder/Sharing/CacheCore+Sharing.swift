@@ -122,8 +122,9 @@ extension CacheCore {
     }
     let mark = ArrivalMark()
     let copy = found.entry == nil ? nil : sharing.version
-    let content = await tier.read(key, unless: copy) { [memory] in
+    let content = await tier.read(key, unless: copy) { [memory, context] in
       mark.note(memory?.beginReading(part.key))
+      context.loads.tierReplied(part.key, part.ticket)
     }
     sharing.trust = .outdated
     switch content {
@@ -270,6 +271,10 @@ extension CacheCore {
       guard let seen = part.found.sharing?.seen,
         let record = try sharedRecord(of: part, by: store, under: key)
       else { return save([part], by: store)[0] }
+      // The change may be gone by now, from a server that has lost what it had.
+      if seen == .absent, context.loads.isChangedElsewhere(part.key, part.ticket) {
+        return .overtaken
+      }
       let mark = ArrivalMark()
       let writing = await write(record, under: key, of: part.key, to: tier, if: seen, mark)
       switch writing {

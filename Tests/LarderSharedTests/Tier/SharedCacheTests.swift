@@ -265,6 +265,46 @@ struct SharedCacheTests {
     try machines.close()
   }
 
+  @Test(
+    "A load does not write an older value after the server has lost what another machine saved.",
+    arguments: ["DEL", "FLUSHALL"])
+  func lost(command: String) async throws {
+    let machines = try Machines()
+    let (network, other) = (machines.network, machines[1])
+    let loaded = try await machines[0].entry(for: "k") { _ in
+      try await other.save("new", for: "k")
+      if command == "DEL" {
+        network.execute("DEL", "ld1:test:texts:k")
+      } else {
+        network.execute("FLUSHALL")
+      }
+      return .value("old")
+    }
+    #expect(loaded?.value == "old" && loaded?.isSaved == false)
+    for number in 0..<2 { #expect(try await machines[number].found() == nil) }
+    // The next load is saved.
+    #expect(try await machines[0].value(for: "k") { "newer" } == "newer")
+    #expect(try await machines[1].found()?.value == "newer")
+    try machines.close()
+  }
+
+  @Test("A load is saved that begins after the end of what another machine saved.")
+  func ended() async throws {
+    let machines = try Machines()
+    let (network, shared) = (machines.network, machines[0])
+    #expect(try await shared.found() == nil)
+    network.setAutomatic(false)
+    async let loaded = shared.entry(for: "k") { _ in .value("loaded") }
+    while network.requestCount(of: 0) == 0 { await Task.yield() }
+    // The server pushes this before it replies.
+    network.execute("SET", "ld1:test:texts:k", "x")
+    network.execute("DEL", "ld1:test:texts:k")
+    network.setAutomatic(true)
+    #expect(try await loaded?.isConfirmed == true)
+    #expect(try await machines[1].found()?.value == "loaded")
+    try machines.close()
+  }
+
   @Test("A caller that comes during a refresh does not get what the tier had before it.")
   func joining() async throws {
     let machines = try Machines()
