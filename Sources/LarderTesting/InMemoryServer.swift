@@ -39,7 +39,7 @@ public final class InMemoryServer: Sendable {
 
   private enum Event {
     case joined(Int, Client)
-    case asked(Int, RESPCommands, @Sendable () -> Void, CheckedContinuation<Answer, Never>)
+    case asked(Int, RESPCommands, @Sendable (Int?) -> Void, CheckedContinuation<Answer, Never>)
     case left(Int)
     case reachable(Bool)
     case emptied
@@ -112,7 +112,7 @@ public final class InMemoryServer: Sendable {
       tell(client, isReachable)
     case .asked(let number, let commands, let arrived, let caller):
       let answer = execute(commands, by: number)
-      if case .success = answer { arrived() }
+      if case .success = answer { arrived(0) }
       caller.resume(returning: answer)
     case .left(let number):
       let client = state.withLock { state in
@@ -192,7 +192,7 @@ public final class InMemoryServer: Sendable {
     let number: Int
 
     func ask(
-      _ commands: RESPCommands, arrived: @escaping @Sendable () -> Void
+      _ commands: RESPCommands, for key: [UInt8], arrived: @escaping @Sendable (Int?) -> Void
     ) async -> Answer {
       await withCheckedContinuation { server.add(.asked(number, commands, arrived, $0)) }
     }
@@ -214,7 +214,7 @@ extension SharedTier {
     _ server: InMemoryServer, namespace: String, _ options: Options = Options()
   ) throws {
     try self.init(namespace: namespace, options, clock: server.clock) { _, observer in
-      server.link(options.lease, observer)
+      server.link(options.lease) { observer($0, 0) }
     }
   }
 }

@@ -280,8 +280,8 @@ extension LoadRegister {
 
   /// Notes that another machine has changed a key; nil for all keys of a cache.
   ///
-  /// The key is not remembered as absent, and a load that is under way does not save its value where
-  /// the tier had nothing. Where it had something, the tier decides, by the version.
+  /// The key is not remembered as absent, and a load that is under way does not save its value
+  /// where the tier had nothing. Where it had something, the tier decides, by the version.
   func changedElsewhere(_ key: RecordKey?, ofCache id: UInt64) {
     guard !isEmpty else { return }
     state.withLock { $0.caches[id]?.changedElsewhere(key?.bytes) }

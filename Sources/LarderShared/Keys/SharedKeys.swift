@@ -31,15 +31,52 @@ package struct SharedKeys: Sendable, Hashable {
     try prefix(ofNamespace: namespace) + Array("lease".utf8)
   }
 
-  // No key of an entry has a percent sign before another letter.
-  private static let lockMark = Array("%lock".utf8)
+  /// Lease keys of which each belongs to a slot of a node.
+  ///
+  /// - Parameters:
+  ///   - leaseKey: The lease key of the namespace.
+  ///   - slots: The node's slots, at least one.
+  ///   - count: How many keys; 3 by default.
+  /// - Returns: The keys, each of another slot; fewer if there are fewer slots.
+  package static func leaseKeys(
+    like leaseKey: [UInt8], in slots: Set<Int>, _ count: Int = 3
+  ) -> [[UInt8]] {
+    var keys: [Int: [UInt8]] = [:]
+    // The numbers up to a million have all slots.
+    for number in 0..<1_000_000 {
+      if keys.count == min(count, slots.count) { break }
+      // What stands between the braces has the slot.
+      let slot = KeySlot.slot(of: Array(String(number).utf8))
+      if slots.contains(slot), keys[slot] == nil {
+        keys[slot] = leaseKey + Array("{\(number)}".utf8)
+      }
+    }
+    return Array(keys.values)
+  }
 
   /// The key of the lock of the machine that loads an entry.
-  package static func lock(of key: [UInt8]) -> [UInt8] { key + lockMark }
+  ///
+  ///     ld1:<namespace>:lock{<the entry's key>}
+  ///
+  /// It belongs to the same slot of a cluster. No other key ends with a brace but those of leases.
+  package static func lock(of key: [UInt8]) -> [UInt8] {
+    let colons = key.indices.lazy.filter { key[$0] == UInt8(ascii: ":") }
+    var lock = colons.dropFirst().first.map { Array(key[...$0]) } ?? []
+    lock += lockStart
+    lock += key
+    lock.append(UInt8(ascii: "}"))
+    return lock
+  }
+
+  private static let lockStart = Array("lock{".utf8)
 
   /// The entry's key whose lock has a key; nil if that is not the key of a lock.
   package static func key(ofLock key: [UInt8]) -> [UInt8]? {
-    key.suffix(lockMark.count) == lockMark[...] ? key.dropLast(lockMark.count) : nil
+    guard key.last == UInt8(ascii: "}"), let brace = key.firstIndex(of: UInt8(ascii: "{")) else {
+      return nil
+    }
+    let entryKey = Array(key[(brace + 1)...].dropLast())
+    return lock(of: entryKey) == key ? entryKey : nil
   }
 
   /// The server's key of an entry.

@@ -30,8 +30,8 @@
       switch address.place {
       case .host(let host, let port): return bootstrap.connect(host: host, port: port)
       case .socket(let path): return bootstrap.connect(unixDomainSocketPath: path)
-      case .sentinels:
-        return makeFailedFuture(SharedFailure.unreachable("its Sentinels were not asked"))
+      case .sentinels, .cluster:
+        return makeFailedFuture(SharedFailure.unreachable("its address was not asked for"))
       }
     }
   }

@@ -44,6 +44,8 @@ package struct LinkMachine: Sendable {
     case asked(id: Int, RESPCommands)
     /// The caller no longer waits for the answer.
     case left(id: Int)
+    /// Renewals delete one of these keys, at least one, from now on.
+    case renewsWith([[UInt8]])
     /// ``LinkMachine/nextTime`` has come.
     case timeHasCome
     case closed
@@ -87,7 +89,7 @@ package struct LinkMachine: Sendable {
   }
 
   package private(set) var state = State.waiting(.unreachable("the link has not begun"))
-  private let options: LinkOptions
+  private var options: LinkOptions
 
   /// A connection, as the server names it.
   private struct Client {
@@ -141,6 +143,7 @@ package struct LinkMachine: Sendable {
       if isCurrent(number) { lose(named(failure), moment) }
     case .asked(let id, let commands): asked(id, commands, moment)
     case .left(let id): left(id)
+    case .renewsWith(let keys): options.leaseKeys = keys
     case .timeHasCome: timeHasCome(moment)
     case .closed: close()
     }
@@ -197,6 +200,9 @@ extension LinkMachine {
     case .map(let fields):
       guard fields["role"] == .string(Array("master".utf8)) else {
         return misconfigured("it is no primary; connect to the primary", moment)
+      }
+      guard options.isInCluster || fields["mode"] != .string(Array("cluster".utf8)) else {
+        return misconfigured("it is a node of a cluster; use Address.cluster", moment)
       }
     default: lose(.unreachable("its greeting cannot be understood"), moment)
     }
@@ -315,7 +321,8 @@ extension LinkMachine {
   }
 
   private mutating func renew(_ moment: Moment) {
-    send(["DEL", .bytes(options.leaseKey)], [.renewal], moment)
+    let key = options.leaseKeys[connection % options.leaseKeys.count]
+    send(["DEL", .bytes(key)], [.renewal], moment)
     dueTime = moment.now + options.renewal
   }
 
@@ -456,7 +463,9 @@ extension RESPError {
 
   /// Whether it says that the server cannot be used now, whatever the command.
   fileprivate var endsUse: Bool {
+    // A cluster that need not be whole has slots without a node, and goes on with the others.
     ["READONLY", "LOADING", "MASTERDOWN", "NOAUTH", "CLUSTERDOWN"].contains(code)
+      && !text.contains("slot not served")
   }
 }
 

@@ -21,8 +21,12 @@ package struct LinkOptions: Sendable {
   package var firstWait = Duration.milliseconds(100)
   /// The longest time before an attempt to connect.
   package var longestWait = Duration.seconds(5)
-  /// The key that a renewal deletes, which is never set.
-  package let leaseKey: [UInt8]
+  /// The keys, at least one, of which a renewal deletes one that is never set.
+  ///
+  /// Each connection uses the next one. In a cluster, a slot that is being moved refuses its key.
+  package var leaseKeys: [[UInt8]]
+  /// Whether the server is a node of a cluster; false by default.
+  package var isInCluster = false
 
-  package init(leaseKey: [UInt8]) { self.leaseKey = leaseKey }
+  package init(leaseKey: [UInt8]) { leaseKeys = [leaseKey] }
 }

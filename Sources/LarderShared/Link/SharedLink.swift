@@ -11,7 +11,7 @@
   final class SharedLink: ServerLink {
     fileprivate struct Caller {
       let continuation: CheckedContinuation<Result<[RESPValue], SharedFailure>, Never>
-      let arrived: @Sendable () -> Void
+      let arrived: @Sendable (Int?) -> Void
     }
 
     private struct Inbox {
@@ -30,14 +30,16 @@
     ///   - address: Where the server is.
     ///   - security: Whether what is sent can be read on its way.
     ///   - options: How the link talks to it.
+    ///   - loop: The event loop; nil, the default, for any of the process.
     ///   - uptime: The clock by which leases end; it must not stop while the system sleeps.
     ///   - observer: Is given what happens but for answers and sending, on the loop, in its order.
     init(
       to address: SharedTier.Address, _ security: SharedTier.Security, _ options: LinkOptions,
-      uptime: @escaping @Sendable () -> Duration,
+      on loop: (any EventLoop)? = nil, uptime: @escaping @Sendable () -> Duration,
       observer: @escaping @Sendable (LinkMachine.Effect) -> Void
     ) {
-      loop = MultiThreadedEventLoopGroup.singleton.next()
+      let loop = loop ?? MultiThreadedEventLoopGroup.singleton.next()
+      self.loop = loop
       driver = NIOLoopBoundBox.makeBoxSendingValue(
         LinkDriver(address, security, options, loop, uptime, observer), eventLoop: loop)
       add(.opened)
@@ -45,7 +47,7 @@
 
     // If the calling task is cancelled, the commands may have been sent all the same.
     func ask(
-      _ commands: RESPCommands, arrived: @escaping @Sendable () -> Void
+      _ commands: RESPCommands, for key: [UInt8], arrived: @escaping @Sendable (Int?) -> Void
     ) async -> Result<[RESPValue], SharedFailure> {
       let id = inbox.withLock { inbox in
         inbox.lastID += 1
@@ -68,6 +70,9 @@
     }
 
     func close() { add(.closed) }
+
+    /// Lets renewals delete one of these keys, at least one, from now on.
+    func renew(with leaseKeys: [[UInt8]]) { add(.renewsWith(leaseKeys)) }
 
     private func add(_ event: LinkMachine.Event, _ caller: Caller? = nil, _ id: Int = 0) {
       let isFirst = inbox.withLock { inbox in
@@ -158,7 +163,7 @@
         outgoing.clear()
       case .answer(let id, let answer):
         guard let caller = callers.removeValue(forKey: id) else { break }
-        if case .success = answer { caller.arrived() }
+        if case .success = answer { caller.arrived(0) }
         caller.continuation.resume(returning: answer)
       case .invalidated, .leased, .leaseEnded, .changed: observer(effect)
       }
@@ -206,7 +211,10 @@
         return loop.makeSucceededFuture(address)
       }
       let query = SentinelQuery(primary, login: login)
-      return SentinelRound.ask(sentinels, query, security, within: greetingDeadline, on: loop)
+      return ServerRound.ask(
+        sentinels, security, within: greetingDeadline, on: loop,
+        failure: "none of its Sentinels can be reached"
+      ) { _ in query }
     }
 
     private func connect(_ number: Int, to address: SharedTier.Address) {

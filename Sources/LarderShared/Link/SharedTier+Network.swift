@@ -10,8 +10,9 @@ extension SharedTier {
     /// let tier = try SharedTier(.server(host: "cache-1"), namespace: "shop", options)
     /// ```
     ///
-    /// It uses one connection, on a thread of `MultiThreadedEventLoopGroup.singleton`. The server
-    /// is Redis from version 6.2 on, or Valkey; see <doc:LarderShared> for the user's rights there.
+    /// It uses one connection, or one to each primary of a cluster, on a thread of
+    /// `MultiThreadedEventLoopGroup.singleton`. The server is Redis from version 6.2 on, or Valkey;
+    /// see <doc:LarderShared> for the user's rights there.
     ///
     /// - Parameters:
     ///   - address: Where the server is.
@@ -28,8 +29,13 @@ extension SharedTier {
       try address.check()
       let clock = SystemClock()
       try self.init(namespace: namespace, options, clock: clock) { link, observer in
-        SharedLink(
-          to: address, options.security, link, uptime: { clock.uptime() }, observer: observer)
+        guard case .cluster(let nodes) = address.place else {
+          return SharedLink(to: address, options.security, link, uptime: { clock.uptime() }) {
+            observer($0, 0)
+          }
+        }
+        return ClusterLink(
+          to: nodes, options.security, link, uptime: { clock.uptime() }, observer: observer)
       }
     }
   #else

@@ -13,8 +13,23 @@ package enum RESPArgument: Sendable, ExpressibleByStringLiteral, ExpressibleByIn
 /// An array literal is one command.
 package struct RESPCommands: Sendable, ExpressibleByArrayLiteral {
   package private(set) var bytes: [UInt8] = []
+  /// Where each command begins.
+  private var starts: [Int] = []
+
   /// The number of commands.
-  package private(set) var count = 0
+  package var count: Int { starts.count }
+
+  /// The same commands, before each of which a node of a cluster is told to reply for a slot that
+  /// is being moved to it.
+  package var asking: RESPCommands {
+    var commands = RESPCommands()
+    for (start, end) in zip(starts, starts.dropFirst() + [bytes.count]) {
+      commands.append("ASKING")
+      commands.starts.append(commands.bytes.count)
+      commands.bytes += bytes[start..<end]
+    }
+    return commands
+  }
 
   package init() {}
 
@@ -27,7 +42,7 @@ package struct RESPCommands: Sendable, ExpressibleByArrayLiteral {
 
   /// Appends a command: its name, and what follows it.
   package mutating func append(_ arguments: [RESPArgument]) {
-    count += 1
+    starts.append(bytes.count)
     append(header: "*", arguments.count)
     for argument in arguments {
       switch argument {

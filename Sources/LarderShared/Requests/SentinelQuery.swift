@@ -1,7 +1,7 @@
 import Larder
 
 /// The question to a Sentinel where a primary is.
-package struct SentinelQuery: Sendable {
+package struct SentinelQuery: ServerQuery {
   let primary: String
   let login: SharedTier.Login?
 
@@ -19,11 +19,8 @@ package struct SentinelQuery: Sendable {
     return commands
   }
 
-  /// The primary's address, from the replies to ``commands``.
-  ///
-  /// - Throws: ``SharedFailure/misconfigured(_:)`` if the Sentinel refuses, or does not know the
-  ///   primary; ``SharedFailure/unreachable(_:)`` for a reply that cannot be understood.
-  package func address(in replies: [RESPValue]) throws(SharedFailure) -> SharedTier.Address {
+  /// The primary's address.
+  package func answer(in replies: [RESPValue]) throws(SharedFailure) -> SharedTier.Address {
     for case .error(let error) in replies {
       switch error.code {
       case "NOAUTH": throw .misconfigured("a Sentinel wants a login of its own")
@@ -40,14 +37,8 @@ package struct SentinelQuery: Sendable {
       guard parts.count == 2, case .string(let host) = parts[0], case .string(let port) = parts[1],
         let port = Int(String(decoding: port, as: UTF8.self))
       else { fallthrough }
-      let address = SharedTier.Address.server(
-        host: String(decoding: host, as: UTF8.self), port: port)
-      do throws(StoreError) {
-        try address.check()
-      } catch {
-        throw .unreachable("a Sentinel sent an address that is not valid")
-      }
-      return address
+      return try SharedTier.Address.server(
+        named: String(decoding: host, as: UTF8.self), port)
     default: throw .unreachable("a Sentinel sent a reply that cannot be understood")
     }
   }

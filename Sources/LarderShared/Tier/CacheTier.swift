@@ -27,10 +27,11 @@ struct CacheTier: RecordTier {
     do throws(SharedFailure) {
       let read = SharedRead(key)
       if let version {
-        let (replies, lease) = try await tier.ask(read.versionCommand, arrived: arrived).get()
+        let (replies, lease) = try await tier.ask(read.versionCommand, for: key, arrived: arrived)
+          .get()
         if try read.version(in: replies[0]) == version { return .same(lease) }
       }
-      let (replies, lease) = try await tier.ask(read.command, arrived: arrived).get()
+      let (replies, lease) = try await tier.ask(read.command, for: key, arrived: arrived).get()
       switch try read.content(of: replies[0]) {
       case .absent: return .absent(tombstone: nil)
       case .unusable: return .unusable
@@ -68,7 +69,7 @@ struct CacheTier: RecordTier {
     }
     do throws(SharedFailure) {
       let write = SharedWrite(record, under: key, if: condition, for: stay)
-      let (replies, lease) = try await tier.ask(write.commands, arrived: arrived).get()
+      let (replies, lease) = try await tier.ask(write.commands, for: key, arrived: arrived).get()
       switch try write.outcome(of: replies) {
       case .confirmed: return .written(lease)
       case .replaced: return .written(nil)
@@ -90,7 +91,7 @@ struct CacheTier: RecordTier {
     tier.begin(wait, for: key)
     defer { tier.end(wait, for: key) }
     do throws(SharedFailure) {
-      let (replies, _) = try await tier.ask(claim.commands, arrived: {}).get()
+      let (replies, _) = try await tier.ask(claim.commands, for: key, arrived: {}).get()
       switch try claim.outcome(of: replies, seen: tombstone) {
       case .granted: return .granted
       case .changed(let hasLock):
@@ -103,7 +104,7 @@ struct CacheTier: RecordTier {
       if case .outcomeUnknown = error { return .granted }
       return .unclaimed
     }
-    guard case .success(let lock) = await tier.ask(claim.watching, arrived: {}),
+    guard case .success(let lock) = await tier.ask(claim.watching, for: key, arrived: {}),
       case .string? = lock.replies.first
     else { return .changed }
     tier.counts.withLock { $0.awaitedLoads += 1 }
@@ -115,7 +116,7 @@ struct CacheTier: RecordTier {
   func releaseLoad(of key: [UInt8]) async {
     let claim = SharedClaim(of: key, for: .zero)
     // Without the server, the lock ends by itself.
-    _ = await tier.ask(claim.release, arrived: {})
+    _ = await tier.ask(claim.release, for: key, arrived: {})
   }
 
   /// Removes what a full server has under a key, for which it has no memory to write.
@@ -125,7 +126,7 @@ struct CacheTier: RecordTier {
   ) async throws(SharedFailure) -> TierWriting {
     guard condition == .always else { return .unavailable(SharedFailure.full) }
     let removal: RESPCommands = ["DEL", .bytes(key)]
-    let (replies, _) = try await tier.ask(removal, arrived: arrived).get()
+    let (replies, _) = try await tier.ask(removal, for: key, arrived: arrived).get()
     if case .error(let error) = replies[0] { throw .refused(error) }
     return record.record == nil ? .written(nil) : .removed(SharedFailure.full)
   }

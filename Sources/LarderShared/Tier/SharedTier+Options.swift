@@ -7,6 +7,7 @@ extension SharedTier {
       case host(String, port: Int)
       case socket(path: String)
       case sentinels([Address], primary: String, Login?)
+      case cluster([Address])
     }
 
     let place: Place
@@ -51,6 +52,24 @@ extension SharedTier {
     ) -> Address {
       Address(place: .sentinels(sentinels, primary: primary, login))
     }
+
+    /// The primaries of a cluster, each of which has a part of the keys.
+    ///
+    /// ```swift
+    /// let address = SharedTier.Address.cluster(
+    ///   [.server(host: "cache-1"), .server(host: "cache-2"), .server(host: "cache-3")])
+    /// ```
+    ///
+    /// Some of the nodes are enough: they tell where the others are, and again after a failover or
+    /// when slots have been moved. The tier has a connection to each primary. ``SharedTier/state``
+    /// is ``SharedTier/State/connected`` if all of them can be asked; if only some of them can,
+    /// their keys are read and changed as ever. ``SharedTier/Options/security`` and
+    /// ``SharedTier/Options/login`` hold for all nodes. With TLS, the nodes' certificates must have
+    /// the names or addresses that the cluster calls them by. See <doc:LarderShared>.
+    ///
+    /// - Parameter nodes: 1 to 64 addresses of nodes, primaries or replicas.
+    /// - Returns: The address.
+    public static func cluster(_ nodes: [Address]) -> Address { Address(place: .cluster(nodes)) }
   }
 
   /// Whether what is sent to a server can be read on its way.
@@ -170,12 +189,20 @@ extension SharedTier.Address {
           "\(sentinels.count) Sentinels of the primary \(primary.debugDescription); "
             + "1 to 16 and a name are needed")
       }
-      for sentinel in sentinels {
-        if case .sentinels = sentinel.place {
-          throw .invalidArgument("the address of a Sentinel must be .server or .socket")
-        }
-        try sentinel.check()
+      for sentinel in sentinels { try sentinel.checkIsServer("a Sentinel") }
+    case .cluster(let nodes):
+      guard 1...64 ~= nodes.count else {
+        throw .invalidArgument("\(nodes.count) nodes of a cluster; 1 to 64 are needed")
       }
+      for node in nodes { try node.checkIsServer("a node") }
+    }
+  }
+
+  private func checkIsServer(_ what: String) throws(StoreError) {
+    switch place {
+    case .host, .socket: try check()
+    case .sentinels, .cluster:
+      throw .invalidArgument("the address of \(what) must be .server or .socket")
     }
   }
 }

@@ -3,9 +3,11 @@ extension SharedTier {
   public enum State: Sendable, Hashable {
     /// The first connection is being made; the server cannot be asked yet.
     case connecting
-    /// The server can be asked.
+    /// The server can be asked, or all primaries of the cluster.
     case connected
     /// It cannot be asked, for this reason; the tier goes on trying to connect.
+    ///
+    /// In a cluster, one of the primaries cannot be asked; the keys of the others can be.
     case degraded(SharedFailure)
     /// The tier was closed.
     case closed

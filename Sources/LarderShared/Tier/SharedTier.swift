@@ -36,7 +36,8 @@ public final class SharedTier: Sendable {
   package init(
     namespace: String, _ options: Options = Options(), clock: (any WallClock)? = nil,
     makeLink: (
-      _ options: LinkOptions, _ observer: @escaping @Sendable (LinkMachine.Effect) -> Void
+      _ options: LinkOptions,
+      _ observer: @escaping @Sendable (_ effect: LinkMachine.Effect, _ server: Int) -> Void
     ) -> any ServerLink
   ) throws(StoreError) {
     try options.check()
@@ -44,7 +45,7 @@ public final class SharedTier: Sendable {
     (self.namespace, self.options, self.clock) = (namespace, options, clock)
     let news = TierNews()
     self.news = news
-    link = makeLink(options.link(leaseKey: leaseKey)) { news.heard($0) }
+    link = makeLink(options.link(leaseKey: leaseKey)) { news.heard($0, from: $1) }
   }
 
   deinit { link.close() }
@@ -117,15 +118,15 @@ public final class SharedTier: Sendable {
   /// Forgets a wait that is over.
   func end(_ wait: KeyWait, for key: [UInt8]) { news.end(wait, for: key) }
 
-  /// Sends commands; returns their replies, and the lease of their connection.
+  /// Sends commands about a key; returns their replies, and the lease of their connection.
   func ask(
-    _ commands: RESPCommands, arrived: @escaping @Sendable () -> Void
+    _ commands: RESPCommands, for key: [UInt8], arrived: @escaping @Sendable () -> Void
   ) async -> Result<(replies: [RESPValue], lease: Lease), SharedFailure> {
     // The link would say so, too, but on its own thread.
-    if case .degraded(let failure) = state { return .failure(failure) }
+    if let failure = news.failure(of: link.server(of: key)) { return .failure(failure) }
     let arrival = Arrival()
-    let result = await link.ask(commands) { [news] in
-      arrival.lease.withLock { $0 = news.lease }
+    let result = await link.ask(commands, for: key) { [news] server in
+      arrival.lease.withLock { $0 = server.flatMap(news.lease) }
       arrived()
     }
     return result.map { ($0, arrival.lease.withLock { $0 } ?? Lease()) }
@@ -143,9 +144,16 @@ private final class TierNews: Sendable {
     let keys: SharedKeys
   }
 
-  private struct State {
+  /// What is known of a server.
+  private struct Server {
     var lease: Lease?
-    var tierState = SharedTier.State.connecting
+    var state = SharedTier.State.connecting
+  }
+
+  private struct State {
+    /// By their numbers; the servers of a cluster come and go.
+    var servers: [Int: Server] = [:]
+    var isClosed = false
     /// The sequences of states, by numbers.
     var streams: [Int: AsyncStream<SharedTier.State>.Continuation] = [:]
     var streamCount = 0
@@ -154,13 +162,37 @@ private final class TierNews: Sendable {
     var parts: [[UInt8]: [Part]] = [:]
     /// The loads that wait for other machines, by the server's keys.
     var waits: [[UInt8]: [KeyWait]] = [:]
+
+    /// The state of the tier: that of the server, or of all servers together.
+    var tierState: SharedTier.State {
+      if isClosed { return .closed }
+      // That of a server which has been there for longer says more.
+      let states = servers.sorted { $0.key < $1.key }.map(\.value.state)
+      for case .degraded(let failure) in states { return .degraded(failure) }
+      return states.isEmpty || states.contains(.connecting) ? .connecting : .connected
+    }
   }
 
   private let state = Mutex(State())
 
-  var lease: Lease? { state.withLock { $0.lease } }
   var tierState: SharedTier.State { state.withLock { $0.tierState } }
   var counts: (connections: Int, invalidations: Int) { state.withLock { $0.counts } }
+
+  /// The lease of a server; nil if it has none.
+  func lease(of server: Int) -> Lease? { state.withLock { $0.servers[server]?.lease } }
+
+  /// Why a server cannot be asked; nil if it is worth trying.
+  func failure(of server: Int?) -> SharedFailure? {
+    state.withLock { state in
+      if state.isClosed { return .closed }
+      guard let server else {
+        if case .degraded(let failure) = state.tierState { return failure }
+        return nil
+      }
+      if case .degraded(let failure)? = state.servers[server]?.state { return failure }
+      return nil
+    }
+  }
 
   func add(_ part: any SharedPart, of keys: SharedKeys) {
     state.withLock { state in
@@ -170,35 +202,43 @@ private final class TierNews: Sendable {
     }
   }
 
-  func heard(_ effect: LinkMachine.Effect) {
+  func heard(_ effect: LinkMachine.Effect, from server: Int) {
     switch effect {
     case .leased(_, let end):
       // What was found while there was no lease may have changed since.
-      let isNew = lease == nil
-      if isNew { forgetAll() }
+      let isNew = lease(of: server) == nil
+      if isNew { forgetAll(of: server) }
       state.withLock { state in
-        let lease = state.lease ?? Lease()
+        let lease = state.servers[server]?.lease ?? Lease()
         lease.extend(to: end)
-        state.lease = lease
+        state.servers[server, default: Server()].lease = lease
       }
       if isNew {
-        change(to: .connected)
+        change { $0.servers[server]?.state = .connected }
         for part in parts { part.connected() }
       }
-    case .leaseEnded: forgetAll()
+    case .leaseEnded: forgetAll(of: server)
     case .invalidated(nil):
       // The next values may be believed as long as the last ones.
-      let end = lease?.lastEnd
-      forgetAll()
-      if let end { heard(.leased(0, until: end)) }
+      let end = lease(of: server)?.lastEnd
+      forgetAll(of: server)
+      if let end { heard(.leased(0, until: end), from: server) }
     case .invalidated(let keys?):
       let count = keys.count { SharedKeys.key(ofLock: $0) == nil }
       state.withLock { $0.counts.invalidations += count }
       for key in keys { changed(key) }
     case .changed(.up): state.withLock { $0.counts.connections += 1 }
-    case .changed(.waiting(let failure)): change(to: .degraded(failure))
-    case .changed(.closed): change(to: .closed)
-    case .connect, .send, .disconnect, .answer, .changed: break
+    case .changed(.waiting(let failure)):
+      change { $0.servers[server, default: Server()].state = .degraded(failure) }
+    case .changed(.closed):
+      change { state in
+        state.servers[server] = nil
+        if server == 0 { state.isClosed = true }
+      }
+    case .changed(.connecting):
+      // A new one; later attempts leave it degraded.
+      change { state in if state.servers[server] == nil { state.servers[server] = Server() } }
+    case .connect, .send, .disconnect, .answer, .changed(.greeting): break
     }
   }
 
@@ -233,12 +273,14 @@ private final class TierNews: Sendable {
     return stream
   }
 
-  private func change(to new: SharedTier.State) {
-    let streams = state.withLock { state in
-      if state.tierState == new { return [AsyncStream<SharedTier.State>.Continuation]() }
-      state.tierState = new
+  private func change(_ body: (inout State) -> Void) {
+    let (new, streams) = state.withLock { state in
+      let old = state.tierState
+      body(&state)
+      let new = state.tierState
+      if new == old { return (new, [AsyncStream<SharedTier.State>.Continuation]()) }
       defer { if new == .closed { state.streams = [:] } }
-      return Array(state.streams.values)
+      return (new, Array(state.streams.values))
     }
     // Without the lock, because a task may go on at once. One thread makes the changes, so they
     // come in order.
@@ -252,10 +294,10 @@ private final class TierNews: Sendable {
     state.withLock { $0.parts.values.joined().compactMap(\.part) }
   }
 
-  private func forgetAll() {
+  private func forgetAll(of server: Int) {
     let waits = state.withLock { state in
-      state.lease?.end()
-      state.lease = nil
+      state.servers[server]?.lease?.end()
+      state.servers[server]?.lease = nil
       return state.waits.values.flatMap { $0 }
     }
     for part in parts { part.allChangedElsewhere() }

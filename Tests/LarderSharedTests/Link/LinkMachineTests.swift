@@ -286,6 +286,27 @@ import Testing
       ])
   }
 
+  @Test("Each connection renews with the next key, and with others once it is told so.")
+  func leaseKeys() {
+    let keys = ["a", "b"].map { Array($0.utf8) }
+    var script = LinkScript { $0.leaseKeys = keys }
+    for attempt in 1...4 {
+      if attempt == 1 { script.play(.opened) } else { script.passTime() }
+      script.play(.connected(script.connection))
+      script.receive(LinkScript.greeting + "+OK\r\n")
+      // The former connection is ended first.
+      if attempt > 1 { script.receive(":1\r\n") }
+      let renewal = command("DEL", .bytes(keys[attempt % 2]))
+      #expect(script.effects.contains(.send(attempt, renewal)))
+      // As a node of a cluster whose slot is being moved.
+      if attempt < 4 { script.receive("-ASK 1 a:1\r\n") }
+    }
+    script.receive(":0\r\n")
+    script.play(.renewsWith([Array("c".utf8)]))
+    #expect(script.passTime().contains(.send(4, command("DEL", "c"))))
+    #expect(script.machine.state == .up)
+  }
+
   @Test("A renewal that is refused ends the connection, whatever the error.")
   func renewalRefused() {
     var link = LinkScript()

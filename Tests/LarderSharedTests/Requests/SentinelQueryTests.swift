@@ -7,7 +7,7 @@ struct SentinelQueryTests {
   private static func text(_ text: String) -> RESPValue { .string(Array(text.utf8)) }
 
   private static func address(_ replies: RESPValue...) throws(SharedFailure) -> SharedTier.Address {
-    try SentinelQuery("shop", login: nil).address(in: replies)
+    try SentinelQuery("shop", login: nil).answer(in: replies)
   }
 
   @Test("It is asked for the primary by its name, after a login if there is one.")
@@ -56,7 +56,7 @@ struct SentinelQueryTests {
     ] as [[RESPValue]])
   func malformed(replies: [RESPValue]) {
     let failure = #expect(throws: SharedFailure.self) {
-      try SentinelQuery("shop", login: nil).address(in: replies)
+      try SentinelQuery("shop", login: nil).answer(in: replies)
     }
     guard case .unreachable? = failure else {
       Issue.record("\(String(describing: failure))")

@@ -10,7 +10,7 @@ final class SocketLink: ServerLink {
     var events: [LinkMachine.Event] = [.opened]
     var effects: [LinkMachine.Effect] = []
     /// What is called when the answers arrive, by their numbers.
-    var arrivals: [Int: @Sendable () -> Void] = [:]
+    var arrivals: [Int: @Sendable (Int?) -> Void] = [:]
     var nextID = 0
   }
 
@@ -59,7 +59,8 @@ final class SocketLink: ServerLink {
 
   /// Sends commands, and returns their replies.
   func ask(
-    _ commands: RESPCommands, arrived: @escaping @Sendable () -> Void = {}
+    _ commands: RESPCommands, for key: [UInt8] = [],
+    arrived: @escaping @Sendable (Int?) -> Void = { _ in }
   ) async -> Result<[RESPValue], SharedFailure> {
     let id = state.change { state in
       state.nextID += 1
@@ -179,7 +180,7 @@ extension SocketLink {
       return
     }
     let arrived = state.change { $0.arrivals.removeValue(forKey: id) }
-    if case .success = answer { arrived?() }
+    if case .success = answer { arrived?(0) }
     state.change { $0.effects.append(effect) }
   }
 

@@ -30,7 +30,7 @@ final class SharedServerTests {
     var options = SharedTier.Options()
     options.loadWait = loadWait
     let tier = try SharedTier(namespace: namespace, options) { [server] link, observer in
-      SocketLink(server.path, leaseKey: link.leaseKey, change, observer: observer)
+      SocketLink(server.path, leaseKey: link.leaseKeys[0], change) { observer($0, 0) }
     }
     return Machine(store: store, tier: tier, shared: try SharedCache(cache, in: tier))
   }

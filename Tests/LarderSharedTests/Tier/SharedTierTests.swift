@@ -14,12 +14,26 @@ struct SharedTierTests {
     let observer: @Sendable (LinkMachine.Effect) -> Void
 
     func ask(
-      _ commands: RESPCommands, arrived: @escaping @Sendable () -> Void
+      _ commands: RESPCommands, for key: [UInt8], arrived: @escaping @Sendable (Int?) -> Void
     ) async -> Result<[RESPValue], SharedFailure> {
       .failure(.unreachable("no network"))
     }
 
     func close() { observer(.changed(.closed)) }
+  }
+
+  /// A link to servers of which each has the keys that begin with its number.
+  private struct ClusterOfTwo: ServerLink {
+    func server(of key: [UInt8]) -> Int? { key.first.map { Int($0) } }
+
+    func ask(
+      _ commands: RESPCommands, for key: [UInt8], arrived: @escaping @Sendable (Int?) -> Void
+    ) async -> Result<[RESPValue], SharedFailure> {
+      arrived(server(of: key))
+      return .success([.null])
+    }
+
+    func close() {}
   }
 
   private func tier(
@@ -28,8 +42,8 @@ struct SharedTierTests {
   ) throws -> (SharedTier, heard: @Sendable (LinkMachine.Effect) -> Void) {
     var heard: @Sendable (LinkMachine.Effect) -> Void = { _ in }
     let tier = try SharedTier(namespace: namespace, options, clock: clock) { _, observer in
-      heard = observer
-      return ManualLink(observer: observer)
+      heard = { observer($0, 0) }
+      return ManualLink(observer: heard)
     }
     return (tier, heard)
   }
@@ -55,6 +69,50 @@ struct SharedTierTests {
     let part = Part { heard(.leased(1, until: .seconds(2))) }
     tier.add(part, of: try SharedKeys(namespace: "test", cache: "texts"))
     #expect(part.connections.load(ordering: .relaxed) == 2)
+  }
+
+  @Test("A cluster is connected while all its primaries are, and each of them has its own lease.")
+  func servers() async throws {
+    let hear = Mutex<(@Sendable (LinkMachine.Effect, Int) -> Void)?>(nil)
+    let tier = try SharedTier(namespace: "test") { _, observer in
+      hear.withLock { $0 = observer }
+      return ClusterOfTwo()
+    }
+    let heard = try #require(hear.withLock { $0 })
+    let part = Part {}
+    tier.add(part, of: try SharedKeys(namespace: "test", cache: "texts"))
+    func isLeased(_ key: UInt8) async throws -> Bool {
+      try await tier.ask(["GET"], for: [key], arrived: {}).get().lease.isRunning(at: .seconds(1))
+    }
+    let failure = SharedFailure.unreachable("no route")
+    heard(.changed(.connecting), 1)
+    heard(.changed(.waiting(failure)), 1)
+    #expect(tier.state == .degraded(failure))
+    // The nodes are known.
+    heard(.changed(.closed), 1)
+    #expect(tier.state == .connecting)
+    for server in 2...3 { heard(.changed(.connecting), server) }
+    heard(.leased(1, until: .seconds(2)), 2)
+    #expect(tier.state == .connecting)
+    #expect(try await isLeased(2))
+    #expect(try await !isLeased(3))
+    heard(.leased(1, until: .seconds(2)), 3)
+    #expect(tier.state == .connected)
+    #expect(part.connections.load(ordering: .relaxed) == 3)
+    heard(.leaseEnded(1), 3)
+    heard(.changed(.waiting(failure)), 3)
+    heard(.changed(.connecting), 3)
+    #expect(tier.state == .degraded(failure))
+    #expect(try await isLeased(2))
+    await #expect(throws: failure) { try await isLeased(3) }
+    // Another primary has taken its place.
+    heard(.changed(.closed), 3)
+    #expect(tier.state == .connected)
+    #expect(try await !isLeased(3))
+    heard(.changed(.closed), 2)
+    heard(.changed(.closed), 0)
+    #expect(tier.state == .closed)
+    await #expect(throws: SharedFailure.closed) { try await isLeased(2) }
   }
 
   @Test("The states begin with the current one, keep the last, and end with the tier.")

@@ -13,7 +13,7 @@ final class SimulatedNetwork: Sendable {
   private struct Request {
     var commands: [[[UInt8]]]
     var replies: [RESPValue] = []
-    let arrived: @Sendable () -> Void
+    let arrived: @Sendable (Int?) -> Void
     let id: Int
   }
 
@@ -78,7 +78,7 @@ final class SimulatedNetwork: Sendable {
   func tier(_ options: SharedTier.Options = .init()) throws -> SharedTier {
     let number = state.read { $0.clients.count }
     let tier = try SharedTier(namespace: "test", options) { [self] _, observer in
-      state.change { $0.clients.append(Client(observer: observer)) }
+      state.change { $0.clients.append(Client(observer: { observer($0, 0) })) }
       return Link(network: self, number: number)
     }
     renewLeases()
@@ -90,7 +90,7 @@ final class SimulatedNetwork: Sendable {
     let number: Int
 
     func ask(
-      _ commands: RESPCommands, arrived: @escaping @Sendable () -> Void
+      _ commands: RESPCommands, for key: [UInt8], arrived: @escaping @Sendable (Int?) -> Void
     ) async -> Result<[RESPValue], SharedFailure> {
       await network.waitToSend(number)
       let id = network.send(commands, arrived, from: number)
@@ -166,7 +166,7 @@ extension SimulatedNetwork {
   }
 
   private func send(
-    _ commands: RESPCommands, _ arrived: @escaping @Sendable () -> Void, from number: Int
+    _ commands: RESPCommands, _ arrived: @escaping @Sendable (Int?) -> Void, from number: Int
   ) -> Int {
     state.change { state in
       state.lastID += 1
@@ -290,7 +290,7 @@ extension SimulatedNetwork {
     switch state.clients[number].messages.removeFirst() {
     case .invalidated(let keys): state.clients[number].observer(.invalidated(keys))
     case .answer(let request):
-      request.arrived()
+      request.arrived(0)
       state.answers[request.id] = .success(request.replies)
     }
   }

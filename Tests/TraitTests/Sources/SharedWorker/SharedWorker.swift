@@ -6,8 +6,9 @@ import Synchronization
 
 /// A machine that shares a cache and judges what it reads, for `SharedProcessTests`.
 ///
-/// Arguments: the directory of its store, the server's socket, the file of ``Origin``, its number,
-/// the number of machines, a seed, and whether the server keeps what it has.
+/// Arguments: the directory of its store, the server's socket or the ports of a cluster, the file
+/// of ``Origin``, its number, the number of machines, a seed, and whether the servers keep what
+/// they have.
 ///
 /// It writes "ready", and then reads, loads, saves and removes until it reads "stop". It answers a
 /// number after as many more calls, and "check" with the value of each key. It ends with its input.
@@ -55,6 +56,9 @@ import Synchronization
 struct Origin: Sendable {
   static let keys = 12
 
+  /// The name of a key in the cache.
+  static func name(of key: Int) -> String { "k\(key)" }
+
   // `Atomic` may be used by several processes, which map the same file.
   nonisolated(unsafe) private let numbers: UnsafeMutablePointer<Atomic<UInt64>>
 
@@ -101,7 +105,7 @@ private final class Worker: Sendable {
 
   private let store: Store
   private let tier: SharedTier
-  private let shared: SharedCache<Int, Data>
+  private let shared: SharedCache<String, Data>
   private let origin: Origin
   private let number: Int
   private let machines: Int
@@ -123,10 +127,15 @@ private final class Worker: Sendable {
     (options.security, options.lease) = (.plain, Self.lease)
     // Some machines wait for the loads of others, and some do not.
     if arguments[4] != "0" { options.loadWait = .milliseconds(100) }
-    tier = try SharedTier(.socket(path: arguments[2]), namespace: "test", options)
+    let ports = arguments[2].split(separator: ",").compactMap { Int($0) }
+    let address =
+      ports.isEmpty
+      ? SharedTier.Address.socket(path: arguments[2])
+      : .cluster(ports.map { .server(host: "127.0.0.1", port: $0) })
+    tier = try SharedTier(address, namespace: "test", options)
     // It evicts, so that values come from memory, the disk and the server.
     let cache = try store.cache(
-      "values", of: Data.self, keyedBy: Int.self, coder: .bytes, byteBudget: 60_000)
+      "values", of: Data.self, coder: .bytes, byteBudget: 60_000)
     shared = try SharedCache(cache, in: tier)
     origin = try Origin(arguments[3])
     (number, machines) = (Int(arguments[4]) ?? 0, Int(arguments[5]) ?? 1)
@@ -140,7 +149,7 @@ private final class Worker: Sendable {
   func begin() async throws {
     for key in (0..<Self.tasks).flatMap(keys) {
       let value = origin.value(of: key)
-      if value > 0, try await shared.save(Self.data(value), for: key) == .shared {
+      if value > 0, try await shared.save(Self.data(value), for: Origin.name(of: key)) == .shared {
         origin.acknowledge(value, of: key)
       }
     }
@@ -187,13 +196,15 @@ private final class Worker: Sendable {
       case 3..<6:
         floors[key].note(origin.acknowledged(key))
         let load = load(random.next() % 20)
-        if let entry = try await shared.entry(for: key, load: { _ in .value(await load(key)) }) {
+        if let entry = try await shared.entry(
+          for: Origin.name(of: key), load: { _ in .value(await load(key)) })
+        {
           judge(entry.value, of: key, entry.isConfirmed ? floors[key] : nil, changes[key])
         }
       case 6..<9:
         floors[key].note(origin.acknowledged(key))
         let news = news
-        if let entry = try await shared.entry(for: key) {
+        if let entry = try await shared.entry(for: Origin.name(of: key)) {
           judge(entry.value, of: key, entry.isConfirmed ? floors[key] : nil, changes[key])
         } else if serverKeeps, changes[key]?.isSavedForAll == true, news == self.news {
           SharedWorker.say("fault: key \(key) has lost our \(changes[key]?.value ?? 0)")
@@ -201,9 +212,11 @@ private final class Worker: Sendable {
       default:
         let keys = [key, (key + 1) % Origin.keys, (key + 7) % Origin.keys]
         let load = load(random.next() % 20)
-        let values = try await shared.values(for: keys) { keys in
+        let values = try await shared.values(for: keys.map(Origin.name)) { missing in
           var replies: [LoadReply<Data>] = []
-          for key in keys { replies.append(.value(await load(key))) }
+          for key in keys where missing.contains(Origin.name(of: key)) {
+            replies.append(.value(await load(key)))
+          }
           return replies
         }
         for (key, value) in zip(keys, values) {
@@ -240,7 +253,8 @@ private final class Worker: Sendable {
     let value = origin.change(key)
     let outcome =
       removes
-      ? try await shared.remove(key) : try await shared.save(Self.data(value), for: key)
+      ? try await shared.remove(Origin.name(of: key))
+      : try await shared.save(Self.data(value), for: Origin.name(of: key))
     if outcome == .shared {
       origin.acknowledge(value, of: key)
     } else {
@@ -266,7 +280,7 @@ private final class Worker: Sendable {
   func check() async throws {
     for await state in tier.states where state == .connected { break }
     for key in 0..<Origin.keys {
-      let entry = try await shared.entry(for: key)
+      let entry = try await shared.entry(for: Origin.name(of: key))
       let isConfirmed = entry?.isConfirmed ?? true
       let value = entry.map { "\(Self.value($0.value) ?? 0)" } ?? "none"
       SharedWorker.say("\(key) \(value) \(isConfirmed)")

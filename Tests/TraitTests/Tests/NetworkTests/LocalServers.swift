@@ -1,5 +1,8 @@
-import LarderShared
+import LarderTestSupport
 import NIOPosix
+import Testing
+
+@testable import LarderShared
 
 /// Ports for servers of tests.
 enum Ports {
@@ -20,5 +23,135 @@ extension SharedTier.Options {
     options.security = .plain
     (options.requestTimeout, options.connectTimeout) = (.seconds(60), .seconds(60))
     return options
+  }
+}
+
+extension RedisServer {
+  /// Sends a command by the server's own client program, and returns the lines of the reply.
+  @discardableResult func command(_ words: [String]) throws -> [String] {
+    let program = (Self.program ?? "").replacing("-server", with: "-cli")
+    var process = try ChildProcess(program, ["-s", path] + words)
+    var lines: [String] = []
+    while let line = process.readLine() { lines.append(line) }
+    return lines
+  }
+}
+
+/// Nodes of a cluster on this machine.
+final class RedisCluster {
+  private(set) var nodes: [RedisServer] = []
+  /// The slots of each primary at the beginning.
+  let slots: [Range<Int>]
+  private(set) var ports: [Int] = []
+  private let directory: TemporaryDirectory
+
+  /// Starts primaries, each with an equal part of the slots, and replicas of the first one.
+  init(primaries: Int, replicas: Int = 0, timeout: Int = 60_000) async throws {
+    directory = try TemporaryDirectory()
+    slots = (0..<primaries).map {
+      KeySlot.count * $0 / primaries..<KeySlot.count * ($0 + 1) / primaries
+    }
+    for number in 0..<primaries + replicas {
+      let (port, bus) = (try await Ports.free(), try await Ports.free())
+      ports.append(port)
+      nodes.append(
+        try RedisServer([
+          "--port", "\(port)", "--cluster-enabled", "yes", "--cluster-port", "\(bus)",
+          "--cluster-config-file", directory.path("nodes \(number).conf"),
+          "--cluster-node-timeout", "\(timeout)", "--dir", directory.path(""),
+          "--user", "shop", "on", ">secret", "~ld1:test:*", "-@all", "+client|info",
+          "+client|tracking", "+client|kill", "+get", "+set", "+getrange", "+del", "+eval",
+          "+cluster|info", "+cluster|slots", "+asking",
+        ]))
+      if number < primaries {
+        let slots = slots[number]
+        try run(
+          number, "CLUSTER", "ADDSLOTSRANGE", "\(slots.lowerBound)", "\(slots.upperBound - 1)")
+      }
+      try run(number, "CLUSTER", "SET-CONFIG-EPOCH", "\(number + 1)")
+      if number > 0 {
+        try run(number, "CLUSTER", "MEET", "127.0.0.1", "\(ports[0])", self.bus(of: 0))
+      }
+    }
+    let all = primaries + replicas
+    for node in nodes {
+      while try !node.command(["CLUSTER", "INFO"]).contains("cluster_known_nodes:\(all)\r") {
+        await Task.yield()
+      }
+    }
+    for number in primaries..<all { try run(number, "CLUSTER", "REPLICATE", try id(of: 0)) }
+    for node in nodes {
+      while try !node.command(["CLUSTER", "INFO"]).contains("cluster_state:ok\r") {
+        await Task.yield()
+      }
+    }
+    while replicas > 0, try nodes[0].command(["WAIT", "\(replicas)", "0"]) != ["\(replicas)"] {
+      await Task.yield()
+    }
+  }
+
+  func address(of number: Int) -> SharedTier.Address {
+    .server(host: "127.0.0.1", port: ports[number])
+  }
+
+  private func id(of number: Int) throws -> String {
+    try #require(try nodes[number].command(["CLUSTER", "MYID"]).first)
+  }
+
+  private func bus(of number: Int) throws -> String {
+    try #require(try nodes[number].command(["CONFIG", "GET", "cluster-port"]).last)
+  }
+
+  private func run(_ number: Int, _ words: String...) throws {
+    #expect(try nodes[number].command(words) == ["OK"], "\(words)")
+  }
+
+  func beginMove(of slot: Int, from source: Int, to target: Int) throws {
+    try run(target, "CLUSTER", "SETSLOT", "\(slot)", "IMPORTING", try id(of: source))
+    try run(source, "CLUSTER", "SETSLOT", "\(slot)", "MIGRATING", try id(of: target))
+  }
+
+  func move(_ key: String, from source: Int, to target: Int) throws {
+    try run(source, "MIGRATE", "127.0.0.1", "\(ports[target])", key, "0", "60000")
+  }
+
+  func endMove(of slot: Int, to target: Int) throws {
+    let others = try nodes.indices.filter { try $0 != target && isPrimary($0) }
+    for number in [target] + others {
+      try run(number, "CLUSTER", "SETSLOT", "\(slot)", "NODE", try id(of: target))
+    }
+  }
+}
+
+extension RedisCluster {
+  /// Moves the slot of a key, and the key, from the primary that has it to another one.
+  func move(_ key: String) throws {
+    let slot = KeySlot.slot(of: Array(key.utf8))
+    let primaries = try nodes.indices.filter { try isPrimary($0) }
+    let source = try #require(
+      try primaries.first {
+        try nodes[$0].command(["EXISTS", key]).first?.contains("MOVED") == false
+      })
+    let target = try #require(primaries.first { $0 != source })
+    try beginMove(of: slot, from: source, to: target)
+    while try nodes[source].command(["CLUSTER", "COUNTKEYSINSLOT", "\(slot)"]) != ["0"] {
+      for key in try nodes[source].command(["CLUSTER", "GETKEYSINSLOT", "\(slot)", "10"]) {
+        // It may be gone by now: NOKEY.
+        _ = try nodes[source].command(
+          ["MIGRATE", "127.0.0.1", "\(ports[target])", key, "0", "60000"])
+      }
+    }
+    try endMove(of: slot, to: target)
+  }
+
+  /// Lets the replica of a primary take its place, without losing what was acknowledged.
+  func failOver() async throws {
+    let replica = try #require(try nodes.indices.first { try !isPrimary($0) })
+    try run(replica, "CLUSTER", "FAILOVER")
+    while try !isPrimary(replica) { await Task.yield() }
+  }
+
+  private func isPrimary(_ number: Int) throws -> Bool {
+    try nodes[number].command(["ROLE"]).first == "master"
   }
 }

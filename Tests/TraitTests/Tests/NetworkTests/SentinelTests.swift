@@ -84,7 +84,7 @@ struct SentinelTests {
     let (nobody, login) = (try await Ports.free(), SharedTier.Login(password: "secret"))
     let wrong = SharedTier.Login(password: "wrong")
     for (address, text) in [
-      (Self.address(nobody), "none of its Sentinels can be reached"),
+      (Self.address(nobody), "none of its Sentinels can be reached ("),
       (Self.address(nobody, sentinel.port), "a Sentinel wants a login of its own"),
       (Self.address(sentinel.port, login: wrong), "a Sentinel knows no such user"),
       (Self.address(sentinel.port, login: login, of: "ship"), "knows no primary named \"ship\""),

@@ -8,44 +8,66 @@ import Testing
 /// and killed.
 @Suite(.withRedisServer, .serialized, .timeLimit(.minutes(30)))
 struct SharedProcessTests {
+  enum Servers: CaseIterable {
+    /// One that keeps what it has acknowledged, one that loses it, and a cluster that keeps it.
+    case keeping, losing, cluster
+  }
+
   enum Fault: CaseIterable {
     case none
     case serverStopped
     case connectionsKilled
-    case demoted
-    case writesRefused
     case machineStopped
     case machineKilled
-    // From here on, the server loses what it has acknowledged.
+    // Of one server.
+    case demoted
+    case writesRefused
+    // The server loses what it has acknowledged.
     case flushed
     case serverKilled
     case memoryFull
+    // Of a cluster.
+    case slotMoved
+    case failedOver
 
-    var losesValues: Bool { [.flushed, .serverKilled, .memoryFull].contains(self) }
+    func happens(to servers: Servers) -> Bool {
+      switch self {
+      case .none, .machineStopped, .machineKilled: true
+      case .serverStopped, .connectionsKilled: servers != .losing
+      case .demoted, .writesRefused: servers == .keeping
+      case .flushed, .serverKilled, .memoryFull: servers == .losing
+      case .slotMoved, .failedOver: servers == .cluster
+      }
+    }
   }
 
   @Test(
     "Whatever fails, no confirmed value is too old, and in the end no machine has an old one.",
-    arguments: [false, true])
-  func faults(losesValues: Bool) throws {
-    let faults = Fault.allCases.filter { $0.losesValues == losesValues || $0 == .none }
+    arguments: Servers.allCases)
+  func faults(servers: Servers) async throws {
+    let faults = Fault.allCases.filter { $0.happens(to: servers) }
     let seed = testSeed()
     var random = SplitMix64(seed: seed)
-    let cluster = try Cluster(machines: 3, serverKeeps: !losesValues, &random, "seed \(seed)")
-    for _ in 0..<(isProof ? 60 : 1) {
+    let world = try await World(machines: 3, servers, &random, "seed \(seed)")
+    // Moving a slot takes long.
+    let rounds = servers == .cluster ? 30 : 60
+    for _ in 0..<(isProof ? rounds : 1) {
       for fault in faults.shuffled(using: &random) {
-        try cluster.meet(fault, &random)
-        try cluster.letWork(isProof ? 2000 : 500)
+        try await world.meet(fault, &random)
+        try world.letWork(isProof ? 2000 : 500)
       }
     }
-    try cluster.end()
+    try world.end()
   }
 }
 
-/// A server and the processes that use it.
-private final class Cluster {
+/// Servers and the processes that use them.
+private final class World {
   private let directory: TemporaryDirectory
-  private let server: RedisServer
+  private let cluster: RedisCluster?
+  private let servers: [RedisServer]
+  /// The servers as an argument of the worker.
+  private let places: String
   private let originPath: String
   private let serverKeeps: Bool
   private let comment: Comment
@@ -57,12 +79,20 @@ private final class Cluster {
   }
 
   init(
-    machines count: Int, serverKeeps: Bool, _ random: inout SplitMix64, _ comment: Comment
-  ) throws {
+    machines count: Int, _ kind: SharedProcessTests.Servers, _ random: inout SplitMix64,
+    _ comment: Comment
+  ) async throws {
     directory = try TemporaryDirectory()
-    server = try RedisServer()
+    if kind == .cluster {
+      let cluster = try await RedisCluster(primaries: 2, replicas: 1)
+      (self.cluster, servers) = (cluster, cluster.nodes)
+      places = cluster.ports.map { "\($0)" }.joined(separator: ",")
+    } else {
+      servers = [try RedisServer()]
+      (cluster, places) = (nil, servers[0].path)
+    }
     originPath = directory.path("origin")
-    (self.serverKeeps, self.comment) = (serverKeeps, comment)
+    (serverKeeps, self.comment) = (kind != .losing, comment)
     try Data(count: 4096).write(to: URL(filePath: originPath))
     for number in 0..<count { machines.append(try start(number, of: count, random.next())) }
     for machine in machines { try expectNoFault(of: machine, before: "ready") }
@@ -70,7 +100,7 @@ private final class Cluster {
 
   private func start(_ number: Int, of count: Int, _ seed: UInt64) throws -> Machine {
     let place = directory.path("machine \(number)")
-    let arguments = [place, server.path, originPath] + [number, count].map { "\($0)" }
+    let arguments = [place, places, originPath] + [number, count].map { "\($0)" }
     return Machine(
       try ChildProcess("SharedWorker", arguments + ["\(seed)", "\(serverKeeps)"]))
   }
@@ -104,7 +134,8 @@ private final class Cluster {
     #expect(faults == [], "\(faults), \(comment)")
   }
 
-  func meet(_ fault: SharedProcessTests.Fault, _ random: inout SplitMix64) throws {
+  func meet(_ fault: SharedProcessTests.Fault, _ random: inout SplitMix64) async throws {
+    let server = servers[Int.random(in: 0..<servers.count, using: &random)]
     let number = Int.random(in: 0..<machines.count, using: &random)
     let machine = machines[number]
     // In calls: shorter and longer than a late reply and a lease.
@@ -115,7 +146,11 @@ private final class Cluster {
       server.setStopped(true)
       try letWork(span)
       server.setStopped(false)
-    case .connectionsKilled: try command("CLIENT", "KILL", "TYPE", "normal")
+    case .connectionsKilled: try command("CLIENT", "KILL", "TYPE", "normal", to: server)
+    case .slotMoved:
+      let key = Int.random(in: 0..<Origin.keys, using: &random)
+      try cluster?.move("ld1:test:values:\(Origin.name(of: key))")
+    case .failedOver: try await cluster?.failOver()
     case .demoted:
       try command("REPLICAOF", "127.0.0.1", "1")
       try letWork(span)
@@ -145,10 +180,8 @@ private final class Cluster {
     }
   }
 
-  private func command(_ words: String...) throws {
-    let program = (RedisServer.program ?? "").replacing("-server", with: "-cli")
-    var process = try ChildProcess(program, ["-s", server.path] + words)
-    while let line = process.readLine() {
+  private func command(_ words: String..., to server: RedisServer? = nil) throws {
+    for line in try (server ?? servers[0]).command(words) {
       #expect(line == "OK" || Int(line) != nil, "\(words)")
     }
   }
