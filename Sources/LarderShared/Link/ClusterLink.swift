@@ -125,7 +125,7 @@
         case .ask(let next)?: (owner, isAsking) = (state.withLock { $0.nodes[next] }, true)
         }
       }
-      return .failure(.unreachable("the nodes of the cluster send one to another"))
+      return .failure(.unreachable("the nodes of the cluster redirect the question in circles"))
     }
   }
 
@@ -134,7 +134,7 @@
   extension ClusterLink {
     /// The number that stands for the nodes as long as none is known.
     private static var unknown: Int { 1 }
-    /// The most answers from one node to another for one question.
+    /// How often one question may be redirected from a node to another.
     private static var redirections: Int { 5 }
     /// How many nodes are asked for the map at once, of those that are known and of the seeds.
     private static var asked: Int { 2 }

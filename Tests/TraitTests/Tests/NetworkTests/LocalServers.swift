@@ -85,6 +85,7 @@ final class RedisCluster {
         await Task.yield()
       }
     }
+    // The number of replicas that are connected.
     while replicas > 0, try nodes[0].command(["WAIT", "\(replicas)", "0"]) != ["\(replicas)"] {
       await Task.yield()
     }
