@@ -184,6 +184,10 @@ fileprivate struct RegisteredKeys {
     return registrations.count == 1 && !registrations[0].isBehindSave
   }
 
+  func isChangedElsewhere(_ key: [UInt8], _ ticket: WriteTicket) -> Bool {
+    keys[key]?.first { $0.ticket === ticket }?.isChangedElsewhere ?? false
+  }
+
   /// Notes that a load is saved: earlier ones of the key are overtaken.
   mutating func didSave(_ key: [UInt8], _ ticket: WriteTicket) {
     let places = keys[key]?.indices ?? 0..<0
@@ -296,11 +300,7 @@ extension LoadRegister {
 
   /// Whether another machine has changed the key of a load since the tier replied to it.
   func isChangedElsewhere(_ key: RecordKey, _ ticket: WriteTicket) -> Bool {
-    state.withLock { state in
-      var isChanged = false
-      state.caches[key.cacheID]?.change(key.bytes, ticket) { isChanged = $0.isChangedElsewhere }
-      return isChanged
-    }
+    state.withLock { $0.caches[key.cacheID]?.isChangedElsewhere(key.bytes, ticket) ?? false }
   }
 
   /// Notes that the keys of a range are about to be removed, or were removed.

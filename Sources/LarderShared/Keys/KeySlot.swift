@@ -1,4 +1,4 @@
-/// The slots of a cluster, of which each key belongs to one.
+/// The slots of a cluster, and which of them a key is in.
 ///
 /// The slot of a key is the CRC-16 of its bytes, or of those between its first braces if there are
 /// any, modulo 16,384; see the "Redis cluster specification".

@@ -31,7 +31,7 @@ package struct SharedKeys: Sendable, Hashable {
     try prefix(ofNamespace: namespace) + Array("lease".utf8)
   }
 
-  /// Lease keys of which each belongs to a slot of a node.
+  /// Lease keys for a node of a cluster: each is in one of the node's slots.
   ///
   /// - Parameters:
   ///   - leaseKey: The lease key of the namespace.
@@ -58,7 +58,8 @@ package struct SharedKeys: Sendable, Hashable {
   ///
   ///     ld1:<namespace>:lock{<the entry's key>}
   ///
-  /// It belongs to the same slot of a cluster. No other key ends with a brace but those of leases.
+  /// It is in the same slot of a cluster as the entry. Apart from lease keys, only locks end with a
+  /// brace.
   package static func lock(of key: [UInt8]) -> [UInt8] {
     let colons = key.indices.lazy.filter { key[$0] == UInt8(ascii: ":") }
     var lock = colons.dropFirst().first.map { Array(key[...$0]) } ?? []

@@ -140,7 +140,9 @@
     private static var asked: Int { 2 }
     /// The time to the next question if nothing happens.
     private static var mapAge: Duration { .seconds(60) }
-    /// The shortest time between two questions, of which up to a half is left out at random.
+    /// The shortest time between two questions.
+    ///
+    /// It is shortened at random, by up to a half, so that machines do not all ask at once.
     private static var pause: Duration { .seconds(1) }
 
     /// Asks for the map soon.

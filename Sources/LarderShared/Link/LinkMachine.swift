@@ -463,7 +463,7 @@ extension RESPError {
 
   /// Whether it says that the server cannot be used now, whatever the command.
   fileprivate var endsUse: Bool {
-    // A cluster that need not be whole has slots without a node, and goes on with the others.
+    // A cluster may be allowed to work while some slots have no node.
     ["READONLY", "LOADING", "MASTERDOWN", "NOAUTH", "CLUSTERDOWN"].contains(code)
       && !text.contains("slot not served")
   }

@@ -21,7 +21,7 @@ package struct LinkOptions: Sendable {
   package var firstWait = Duration.milliseconds(100)
   /// The longest time before an attempt to connect.
   package var longestWait = Duration.seconds(5)
-  /// The keys, at least one, of which a renewal deletes one that is never set.
+  /// The keys that renewals delete, at least one; they are never set.
   ///
   /// Each connection uses the next one. In a cluster, a slot that is being moved refuses its key.
   package var leaseKeys: [[UInt8]]

@@ -19,8 +19,8 @@ package struct RESPCommands: Sendable, ExpressibleByArrayLiteral {
   /// The number of commands.
   package var count: Int { starts.count }
 
-  /// The same commands, before each of which a node of a cluster is told to reply for a slot that
-  /// is being moved to it.
+  /// The same commands, each behind `ASKING`: a node then answers for a slot that it does not have
+  /// yet.
   package var asking: RESPCommands {
     var commands = RESPCommands()
     for (start, end) in zip(starts, starts.dropFirst() + [bytes.count]) {

@@ -319,6 +319,20 @@ import Testing
       ])
   }
 
+  @Test("A cluster that is down ends the connection; a slot that no node has does not.")
+  func clusterDown() {
+    for (text, isUp) in [("Hash slot not served", true), ("The cluster is down", false)] {
+      var link = LinkScript()
+      link.comeUp()
+      link.play(.asked(id: 1, ["GET", "a"]))
+      let error = RESPError(Array("CLUSTERDOWN \(text)".utf8))
+      #expect(
+        link.receive("-CLUSTERDOWN \(text)\r\n").first
+          == .answer(id: 1, .success([.error(error)])))
+      #expect((link.machine.state == .up) == isUp)
+    }
+  }
+
   @Test(
     "Bytes that are no reply end the connection, after the replies before them.",
     arguments: [

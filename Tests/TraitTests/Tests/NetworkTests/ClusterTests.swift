@@ -85,17 +85,17 @@ struct ClusterTests {
     cluster.nodes[0].kill()
     for await state in tiers[0].states { if case .degraded = state { break } }
     #expect(try await machines[0].save("new", for: keys[0]) != .shared)
-    #expect(try await machines[0].found(keys[0])?.isConfirmed == false)
+    #expect(try await machines[0].entry(for: keys[0])?.isConfirmed == false)
     for key in keys.dropFirst() {
       #expect(try await machines[0].save("new", for: key) == .shared)
-      #expect(try await machines[1].found(key)?.value == "new")
+      #expect(try await machines[1].entry(for: key)?.value == "new")
     }
     for tier in tiers { for await state in tier.states where state == .connected { break } }
     // The former value is gone, or will be: the row is settled on the way.
     while try await machines[1].value(for: keys[0]) == "old" { await Task.yield() }
     #expect(try await machines[0].save("newer", for: keys[0]) == .shared)
-    #expect(try await machines[1].found(keys[0])?.value == "newer")
-    #expect(try await machines[1].found(keys[0])?.isConfirmed == true)
+    #expect(try await machines[1].entry(for: keys[0])?.value == "newer")
+    #expect(try await machines[1].entry(for: keys[0])?.isConfirmed == true)
     for tier in tiers { tier.close() }
   }
 
@@ -125,12 +125,12 @@ struct ClusterTests {
     #expect(try await isAbsent())
 
     try cluster.beginMove(of: slot, from: 0, to: 1)
-    #expect(try await machines[0].found(key)?.isConfirmed == true)
+    #expect(try await machines[0].entry(for: key)?.isConfirmed == true)
     #expect(try await machines[1].save("still here", for: key) == .shared)
     #expect(try await machines[0].value(for: key) == "still here")
-    try cluster.move(Self.key(key), from: 0, to: 1)
+    #expect(try cluster.migrate(Self.key(key), from: 0, to: 1) == ["OK"])
     // The move may be given up, and then the new owner would not tell of changes.
-    let moved = try await machines[0].found(key)
+    let moved = try await machines[0].entry(for: key)
     #expect(moved?.value == "still here" && moved?.isConfirmed == false)
     #expect(try await machines[1].save("there", for: key) == .shared)
     #expect(try await machines[0].value(for: key) == "there")
@@ -141,8 +141,8 @@ struct ClusterTests {
 
     try cluster.endMove(of: slot, to: 1)
     // The first answer is from the former owner, which names the new one.
-    #expect(try await machines[0].found(key)?.value == "loaded")
-    #expect(try await machines[0].found(key)?.isConfirmed == true)
+    #expect(try await machines[0].entry(for: key)?.value == "loaded")
+    #expect(try await machines[0].entry(for: key)?.isConfirmed == true)
     #expect(try await machines[1].save("at the end", for: key) == .shared)
     #expect(try await machines[0].value(for: key) == "at the end")
     // What was remembered as absent is forgotten with the map.
@@ -205,12 +205,5 @@ struct ClusterTests {
       #expect(throws: StoreError.self) { try SharedTier(address, namespace: "test") }
     }
     single.kill()
-  }
-}
-
-extension SharedCache<String, String> {
-  /// The entry of a key, without loading it.
-  fileprivate func found(_ key: String) async throws -> LoadedEntry<String>? {
-    try await entry(for: key)
   }
 }

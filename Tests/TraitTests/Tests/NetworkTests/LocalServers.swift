@@ -112,8 +112,9 @@ final class RedisCluster {
     try run(source, "CLUSTER", "SETSLOT", "\(slot)", "MIGRATING", try id(of: target))
   }
 
-  func move(_ key: String, from source: Int, to target: Int) throws {
-    try run(source, "MIGRATE", "127.0.0.1", "\(ports[target])", key, "0", "60000")
+  /// Moves a key, and returns what the source replies.
+  func migrate(_ key: String, from source: Int, to target: Int) throws -> [String] {
+    try nodes[source].command(["MIGRATE", "127.0.0.1", "\(ports[target])", key, "0", "60000"])
   }
 
   func endMove(of slot: Int, to target: Int) throws {
@@ -138,8 +139,7 @@ extension RedisCluster {
     while try nodes[source].command(["CLUSTER", "COUNTKEYSINSLOT", "\(slot)"]) != ["0"] {
       for key in try nodes[source].command(["CLUSTER", "GETKEYSINSLOT", "\(slot)", "10"]) {
         // It may be gone by now: NOKEY.
-        _ = try nodes[source].command(
-          ["MIGRATE", "127.0.0.1", "\(ports[target])", key, "0", "60000"])
+        _ = try migrate(key, from: source, to: target)
       }
     }
     try endMove(of: slot, to: target)
