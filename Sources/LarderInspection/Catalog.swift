@@ -19,7 +19,7 @@ struct KnownCache: Sendable {
 /// The contents of a store's metadata.
 ///
 /// Damaged rows are left out and reported in ``damage``.
-struct Catalog {
+struct Catalog: Sendable {
   private(set) var caches: [KnownCache] = []
   /// Numbers of cleared caches.
   ///

@@ -1,3 +1,4 @@
+import Foundation
 import Larder
 
 /// What a scan reads of payloads.
@@ -24,24 +25,39 @@ enum ScanItem {
   }
 }
 
+/// Where a scan ended.
+struct ScanEnd {
+  /// The number of keys that it looked at.
+  var keys = 0
+  /// The record that a limit left out first; nil if no limit ended the scan.
+  var next: RecordPlace?
+  /// The share of the selection that is before ``next``, 0 to 1; nil if it is unknown.
+  var share: Double?
+}
+
 extension Inspection {
   /// Calls `body` for each record of a selection, by cache and key, until it returns false.
   ///
+  /// - Returns: Where it ended.
   /// - Complexity: One step and one checksum for each record. One record is in memory at a time.
+  @discardableResult
   func forEachItem(
     in selection: Selection, keys form: KeyForm, payloads: PayloadReading = .asFound,
     _ body: (ScanItem) throws(InspectionError) -> Bool
-  ) throws(InspectionError) {
-    let glob = try selection.match.map { pattern throws(InspectionError) in try Glob(pattern) }
+  ) throws(InspectionError) -> ScanEnd {
+    var end = ScanEnd()
+    let filter = try RecordFilter(selection, keys: form, at: now)
     var left = selection.limit ?? .max
     let (caches, damage) = try caches(in: selection)
     for message in self.damage + damage {
-      guard try body(.unreadable(in: nil, message: message)) else { return }
+      guard try body(.unreadable(in: nil, message: message)) else { return end }
     }
     progress?.restart()
+    var unstarted = selection
+    unstarted.start = nil
     let whole =
       caches.count == 1
-      ? try range(of: selection, in: caches[0], keys: form)
+      ? try range(of: unstarted, in: caches[0], keys: form)
       : EngineRange(prefix: [KeySpace.records.rawValue])
     for cache in caches {
       guard let range = try range(of: selection, in: cache, keys: form) else { continue }
@@ -49,19 +65,24 @@ extension Inspection {
         cache, range, isReversed: selection.isReversed, payloads: payloads, whole: whole,
         keepsTags: selection.tag != nil
       ) { item throws(InspectionError) in
-        if case .record(let record) = item {
-          if let glob, !glob.matches(form.text(of: record.key, kind: cache.keyKind)) {
-            return true
-          }
-          guard selection.states.contains(record.state) else { return true }
-          if let tag = selection.tag, record.tags?.texts.contains(tag) != true { return true }
-          guard left > 0 else { return false }
-          left -= 1
+        guard case .record(let record) = item else { return try body(item) }
+        let isSelected = filter.selects(record)
+        guard end.keys < selection.scanLimit ?? .max, left > 0 || !isSelected else {
+          end.next = RecordPlace(cache: cache.id, key: record.key)
+          return false
         }
+        end.keys += 1
+        guard isSelected else { return true }
+        left -= 1
         return try body(item)
       }
-      guard continues else { return }
+      guard continues else { break }
     }
+    if let whole, let next = end.next {
+      end.share = share(
+        of: whole, through: next.physicalKey.span.bytes, isReversed: selection.isReversed)
+    }
+    return end
   }
 
   /// The selected caches, in the order of their records, and the damage that may hide others.
@@ -102,7 +123,7 @@ extension Inspection {
     return (selection.isReversed ? caches.reversed() : caches, damage)
   }
 
-  /// The physical range of a selection in a cache; nil if the range cannot hold a key of the cache.
+  /// The physical range of a selection in a cache; nil if it cannot hold a key of the cache.
   private func range(
     of selection: Selection, in cache: KnownCache, keys form: KeyForm
   ) throws(InspectionError) -> EngineRange? {
@@ -129,7 +150,17 @@ extension Inspection {
       let upper = start + bytes
       if range.upper.map(upper.lexicographicallyPrecedes) ?? true { range.upper = upper }
     }
-    return range
+    if let place = selection.start?.physicalKey {
+      if !selection.isReversed, range.lower.lexicographicallyPrecedes(place) {
+        range.lower = place
+      }
+      let after = place + [0]
+      if selection.isReversed, range.upper.map(after.lexicographicallyPrecedes) ?? true {
+        range.upper = after
+      }
+    }
+    let isEmpty = range.upper.map { !range.lower.lexicographicallyPrecedes($0) } ?? false
+    return isEmpty ? nil : range
   }
 
   /// The share of a range before a key, or after it for a reversed scan; nil if it is unknown.
@@ -174,14 +205,44 @@ extension Inspection {
       }
       guard isOnRecord else { return true }
       let count = cursor.valueCount
+      var isWanted = true
       let record = cursor.withEntry { key, value in
-        progress?.step { whole.flatMap { share(of: $0, through: key, isReversed: isReversed) } }
+        isWanted =
+          progress?.step {
+            whole.flatMap { share(of: $0, through: key, isReversed: isReversed) }
+          } ?? true
         let userKey = [UInt8](key.extracting(prefixCount..<key.byteCount))
         return FoundRecord(
           value, of: count, under: key, key: userKey, in: cache, endedBy: catalog.invalidatedTags,
           at: now, isKept: payloads == .kept || keepsTags)
       }
+      guard isWanted else { throw InspectionError(.io, "nobody waits for the result any more") }
       guard try body(.record(record)) else { return false }
     }
+  }
+}
+
+/// Which of the records in its ranges a selection selects.
+private struct RecordFilter {
+  private let selection: Selection
+  private let form: KeyForm
+  private let glob: Glob?
+  private let now: Date
+
+  init(_ selection: Selection, keys form: KeyForm, at now: Date) throws(InspectionError) {
+    (self.selection, self.form, self.now) = (selection, form, now)
+    glob = try selection.match.map { pattern throws(InspectionError) in try Glob(pattern) }
+  }
+
+  func selects(_ record: FoundRecord) -> Bool {
+    if let glob, !glob.matches(form.text(of: record.key, kind: record.cache.keyKind)) {
+      return false
+    }
+    guard selection.states.contains(record.state) else { return false }
+    if let tag = selection.tag, record.tags?.texts.contains(tag) != true { return false }
+    if let least = selection.leastBytes, record.entryBytes < least { return false }
+    guard let least = selection.leastAge else { return true }
+    guard case .success(let content) = record.content else { return false }
+    return now.timeIntervalSince(content.savedAt) >= least
   }
 }

@@ -6,8 +6,8 @@ package import Larder
 /// It reads a snapshot of the store's files in a private directory, so the store may be open in
 /// another process, and nothing in its directory changes. Commands return a ``Report``.
 ///
-/// An inspection must be used by one thread only.
-package final class Inspection {
+/// Copies share the snapshot, which is removed with the last of them. Several threads may use it.
+package struct Inspection: Sendable {
   /// The path of the store's directory, with links resolved.
   package let path: String
   /// How the store's files were captured.
@@ -16,10 +16,9 @@ package final class Inspection {
   package let now: Date
 
   /// Shows how far a scan of records is; nil to show nothing.
-  let progress: ProgressLine?
+  var progress: ProgressLine?
 
-  let snapshot: StoreSnapshot
-  let engine: LevelDBEngine
+  private let opened: OpenSnapshot
   let catalog: Catalog
   /// Damage found before any record was read.
   private(set) var damage: [String]
@@ -36,6 +35,9 @@ package final class Inspection {
   package static let version =
     "unreleased; reads stores up to format \(StoreMarker.formatVersion), and exports of version "
     + "\(exportVersion)"
+
+  var snapshot: StoreSnapshot { opened.snapshot }
+  var engine: LevelDBEngine { opened.engine }
 
   /// Takes a snapshot of the store in a directory and opens it.
   ///
@@ -56,6 +58,7 @@ package final class Inspection {
     self.progress = progress
     let found = try Self.identify(path)
     (backup, damage) = (found.backup, found.damage)
+    let snapshot: StoreSnapshot
     do {
       snapshot = try StoreSnapshot(of: path, linking: linking, named: "kvinspect-")
     } catch {
@@ -68,8 +71,8 @@ package final class Inspection {
       let logs = try Self.cutLogs(of: snapshot)
       tornEnd = logs.torn
       damage += logs.damage.map { [$0] } ?? []
-      engine = try Self.open(snapshot)
-      catalog = try Catalog(readFrom: engine)
+      opened = OpenSnapshot(snapshot, try Self.open(snapshot))
+      catalog = try Catalog(readFrom: opened.engine)
     } catch {
       throw error.naming(path, insteadOf: snapshot.path).advisingRepair
     }
@@ -80,14 +83,6 @@ package final class Inspection {
   /// Removes the snapshots of this process and exits; for signals and closed pipes.
   package static func removeSnapshots(thenExit code: Int32) -> Never {
     PrivateDirectory.removeAll(thenExit: code)
-  }
-
-  deinit {
-    do {
-      try engine.close()
-    } catch {
-      // The snapshot is about to be removed; nothing can be lost.
-    }
   }
 
   /// Reads a backup's manifest, or checks a store's marker, and collects their damage.
@@ -251,5 +246,23 @@ extension InspectionError {
 
   func naming(_ path: String, insteadOf other: String) -> InspectionError {
     InspectionError(status, description.replacing(other, with: path))
+  }
+}
+
+/// A snapshot, and the engine that reads it, which is closed before the snapshot is removed.
+private final class OpenSnapshot: Sendable {
+  let snapshot: StoreSnapshot
+  let engine: LevelDBEngine
+
+  init(_ snapshot: StoreSnapshot, _ engine: LevelDBEngine) {
+    (self.snapshot, self.engine) = (snapshot, engine)
+  }
+
+  deinit {
+    do {
+      try engine.close()
+    } catch {
+      // The snapshot is about to be removed; nothing can be lost.
+    }
   }
 }

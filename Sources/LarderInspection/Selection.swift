@@ -1,3 +1,5 @@
+import Larder
+
 /// The records that a command selects.
 package struct Selection: Sendable {
   /// Only this cache, by name or as `#` and its number.
@@ -12,8 +14,16 @@ package struct Selection: Sendable {
   package var match: String?
   /// Only records that were saved with this tag.
   package var tag: String?
+  /// Only records that take at least so many bytes, with their keys.
+  package var leastBytes: Int?
+  /// Only records that were saved at least so many seconds ago.
+  package var leastAge: Double?
   /// The maximum number of records.
   package var limit: Int?
+  /// The maximum number of keys to look at, selected or not.
+  package var scanLimit: Int?
+  /// Only this record and those that come after it in the order of the scan.
+  package var start: RecordPlace?
   /// From the last key to the first, or the other way round for another ``order``.
   package var isReversed = false
   /// Only records in one of these states.
@@ -23,6 +33,17 @@ package struct Selection: Sendable {
 
   /// Selects every record.
   package init() {}
+}
+
+/// Where a record is: the number of its cache, and its key.
+package struct RecordPlace: Sendable, Equatable {
+  package let cache: UInt64
+  package let key: [UInt8]
+
+  package init(cache: UInt64, key: [UInt8]) { (self.cache, self.key) = (cache, key) }
+
+  /// The key in the database.
+  var physicalKey: [UInt8] { KeySpace.records.prefix(ofCache: cache) + key }
 }
 
 /// The orders of a list.

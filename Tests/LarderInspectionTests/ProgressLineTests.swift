@@ -2,6 +2,7 @@ import Dispatch
 import Foundation
 import Larder
 import LarderTestSupport
+import Synchronization
 import Testing
 
 @testable import LarderInspection
@@ -9,16 +10,32 @@ import Testing
 /// Commands show how far they are, once they have taken a second.
 @Suite struct ProgressLineTests {
   /// A clock that a test moves, or that moves by itself each time it is read.
-  private final class Clock {
-    var seconds = 100.0
-    var step = 0.0
-    private(set) var texts: [String] = []
+  private final class Clock: Sendable {
+    private struct State {
+      var seconds = 100.0
+      var step = 0.0
+      var texts: [String] = []
+    }
 
-    func progress() -> ProgressLine {
-      ProgressLine(now: {
-        self.seconds += self.step
-        return DispatchTime(uptimeNanoseconds: UInt64(self.seconds * 1e9))
-      }) { self.texts.append($0.replacing("\r\u{1B}[K", with: "<")) }
+    private let state = Mutex(State())
+
+    var texts: [String] { state.withLock { $0.texts } }
+
+    init(step: Double = 0) { state.withLock { $0.step = step } }
+
+    func set(_ seconds: Double) { state.withLock { $0.seconds = seconds } }
+
+    func progress(whileWanted isWanted: @escaping @Sendable () -> Bool = { true }) -> ProgressLine {
+      ProgressLine(now: now, whileWanted: isWanted) { line in
+        self.state.withLock { $0.texts.append("<" + (line ?? "")) }
+      }
+    }
+
+    private func now() -> DispatchTime {
+      state.withLock { state in
+        state.seconds += state.step
+        return DispatchTime(uptimeNanoseconds: UInt64(state.seconds * 1e9))
+      }
     }
   }
 
@@ -27,8 +44,8 @@ import Testing
     let clock = Clock()
     let progress = clock.progress()
     func count(to seconds: Double, share: Double? = nil) {
-      clock.seconds = 100 + seconds
-      for _ in 0..<64 { progress.step { share } }
+      clock.set(100 + seconds)
+      for _ in 0..<64 { _ = progress.step { share } }
     }
     count(to: 0.5)
     count(to: 0.999)
@@ -50,7 +67,7 @@ import Testing
   func short() {
     let clock = Clock()
     let progress = clock.progress()
-    for _ in 0..<1000 { progress.step { 0.5 } }
+    for _ in 0..<1000 { _ = progress.step { 0.5 } }
     progress.end()
     #expect(clock.texts == [])
   }
@@ -58,8 +75,7 @@ import Testing
   @Test("The share of a scan grows to the end, also of a reversed one.", arguments: [false, true])
   func scans(isReversed: Bool) throws {
     let specimen = try largeStore()
-    let clock = Clock()
-    clock.step = 0.5
+    let clock = Clock(step: 0.5)
     let progress = clock.progress()
     let inspection = try Inspection(at: specimen.path, now: Specimen.now, progress: progress)
     var selection = Selection()
@@ -82,13 +98,31 @@ import Testing
     #expect(try inspection.export(Selection(), style: Style(), to: &text) == .fine)
     let path = specimen.directory.path("export")
     try Data(text.utf8).write(to: URL(filePath: path))
-    let clock = Clock()
-    clock.step = 0.5
+    let clock = Clock(step: 0.5)
     var report = ""
     _ = try Inspection.importing(
       .lines(path), to: nil, now: Specimen.now, progress: clock.progress(), style: Style()
     ).write(to: &report)
     #expect(clock.texts.count > 100)
     #expect(clock.texts.last?.contains(" 100 %, 0:00 left") == true, "\(clock.texts.suffix(1))")
+  }
+
+  @Test("A scan ends when nobody waits for its result any more.")
+  func unwanted() throws {
+    let specimen = try largeStore()
+    let asked = Mutex(0)
+    let progress = Clock().progress {
+      asked.withLock { count in
+        count += 1
+        return count < 3
+      }
+    }
+    let inspection = try Inspection(at: specimen.path, now: Specimen.now, progress: progress)
+    var report = ""
+    #expect(throws: InspectionError.self) {
+      _ = try inspection.list(Selection(), style: Style(.csv)).write(to: &report)
+    }
+    #expect(asked.withLock { $0 } == 3)
+    #expect(report.utf8.count { $0 == 0x0A } == 1 + 3 * 64 - 1)
   }
 }

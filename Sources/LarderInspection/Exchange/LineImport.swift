@@ -20,7 +20,7 @@ struct LineImport: ~Copyable {
   ) throws(InspectionError) {
     try readHeading()
     while let bytes = try lines.next() {
-      progress?.step { lines.share }
+      _ = progress?.step { lines.share }
       let line = try members(of: bytes)
       if let count = line[ExportMember.records]?.integer {
         try checkMembers(of: line, in: ExportMember.ofEnd)

@@ -38,7 +38,7 @@ struct TextRenderer: Renderer {
     _ section: Report.Section, to output: inout some TextOutputStream
   ) {
     switch section {
-    case .facts(let facts, let width):
+    case .facts(let facts, let width), .commands(let facts, let width):
       separate(to: &output)
       for fact in facts {
         let label = fact.label + String(repeating: " ", count: width - fact.label.count)

@@ -24,7 +24,7 @@ extension Inspection {
       var ranking = selection.order == .key ? nil : Ranking(selection)
       var scanned = selection
       if ranking != nil { (scanned.limit, scanned.isReversed) = (nil, false) }
-      try forEachItem(in: scanned, keys: style.keys) { item throws(InspectionError) in
+      let end = try forEachItem(in: scanned, keys: style.keys) { item throws(InspectionError) in
         outcome.add(item.state)
         if case .record(let record) = item, ranking != nil {
           ranking?.add(record)
@@ -36,7 +36,7 @@ extension Inspection {
       for record in ranking?.ranked() ?? [] {
         add(row(of: .record(record), style))
       }
-      return Report.Ending(outcome: outcome)
+      return Report.Ending(outcome: outcome, scan: end)
     }
   }
 

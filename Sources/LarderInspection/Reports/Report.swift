@@ -36,10 +36,19 @@ package struct Report {
     to output: inout some TextOutputStream
   ) throws(InspectionError) -> Outcome {
     var renderer = renderer
+    return try write(with: &renderer, to: &output).outcome
+  }
+
+  /// Writes the report with a renderer of it.
+  ///
+  /// - Throws: As ``write(to:)``.
+  func write(
+    with renderer: inout some Renderer, to output: inout some TextOutputStream
+  ) throws(InspectionError) -> Ending {
     renderer.begin(to: &output)
     let ending = try rows { renderer.add($0, to: &output) }
     renderer.end(ending.sections, to: &output)
-    return ending.outcome
+    return ending
   }
 
   /// The members of a JSON object for cells in columns.
@@ -57,6 +66,8 @@ extension Report {
     var outcome = Outcome.fine
     /// What is written below a table.
     var sections: [Section] = []
+    /// Where the scan of a list ended; nil for other reports.
+    var scan: ScanEnd?
   }
 
   /// A part of a report for people, with an empty line before it.
@@ -66,6 +77,8 @@ extension Report {
     case table([Table.Column], [[String]])
     /// Lines, each with its newline.
     case text(String)
+    /// Commands to type next, each with what it shows.
+    case commands([Fact], width: Int)
     /// No section if only the size of the payload is to be shown.
     case payload(PayloadView)
   }

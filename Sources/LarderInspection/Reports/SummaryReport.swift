@@ -54,7 +54,7 @@ extension Inspection {
           ? []
           : [
             .facts(todo, width: findings.isEmpty ? 0 : 9),
-            .facts(next, width: 13),
+            .commands(next, width: 13),
           ])
     }
   }

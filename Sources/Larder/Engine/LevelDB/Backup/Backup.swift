@@ -18,7 +18,7 @@
 import Synchronization
 
 /// A backup in a directory.
-package struct Backup {
+package struct Backup: Sendable {
   package let manifest: BackupManifest
   private let path: String
   private let files: any StoreFiles
