@@ -16,7 +16,7 @@ export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 4
 
 .DEFAULT_GOAL := help
 .PHONY: help deps demo test test-times house trace check lint api consumer examples traits docs docs-site \
-  bench-quick shared-test address zones fuzz payloads counts proof bench bench-shared bench-compare bench-deps \
+  bench-quick shared-test page-test address zones fuzz payloads counts proof bench bench-shared bench-compare bench-deps \
   format install
 
 help: ## list the targets, and the parts of the proof
@@ -33,6 +33,9 @@ shared-test: deps ## test the caches that machines share, with a Redis server, w
 	@Scripts/deps shared
 	$(SWIFT) test --filter LarderSharedTests
 
+page-test: deps ## test the page of kvinspect in Chromium, which this installs; SHOTS=folder for pictures
+	Scripts/page-test $(SHOTS)
+
 test-times: deps ## print the tests that take most processor time; FILTER=name for some tests
 	Scripts/test-times $(FILTER)
 
@@ -42,7 +45,7 @@ house: ## print how large the code is: lines, by part, functions, types, targets
 trace: ## print how many files a save, a read and a load enter, and check WalkThrough.md
 	Scripts/trace
 
-check: lint test shared-test trace api traits consumer examples docs bench-quick ## all checks of a change
+check: lint test shared-test page-test trace api traits consumer examples docs bench-quick ## all checks of a change
 
 lint: ## check the formatting, strictly
 	$(SWIFT) format lint --strict --recursive --parallel Package.swift Sources Plugins Tests \

@@ -18,6 +18,7 @@ let package = Package(
   traits: [
     .trait(name: "Logging", description: "Logs what a store's operator should know to swift-log."),
     .trait(name: "Metrics", description: "Sends the counts of a store to swift-metrics, too."),
+    .trait(name: "Page", description: "Lets kvinspect serve a page, with SwiftNIO."),
     .trait(
       name: "Shared",
       description: "Lets LarderShared connect to a Redis or Valkey server, with SwiftNIO."),
@@ -88,6 +89,9 @@ let package = Package(
       dependencies: [
         "LarderInspection",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["Page"])),
+        .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["Page"])),
+        .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["Page"])),
       ]),
     .executableTarget(
       name: "feeds",

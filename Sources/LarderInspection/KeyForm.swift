@@ -92,12 +92,18 @@ extension KeyForm {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(digits.count / 2)
     for index in stride(from: 0, to: digits.count, by: 2) {
-      guard let high = hexValue(digits[index]), let low = hexValue(digits[index + 1]) else {
-        return nil
-      }
-      bytes.append(high << 4 | low)
+      guard let byte = byte(ofHex: digits[index..<(index + 2)]) else { return nil }
+      bytes.append(byte)
     }
     return bytes
+  }
+
+  /// The byte that two digits stand for; nil for any other text.
+  static func byte(ofHex digits: ArraySlice<UInt8>) -> UInt8? {
+    guard digits.count == 2, let high = hexValue(digits[digits.startIndex]),
+      let low = hexValue(digits[digits.startIndex + 1])
+    else { return nil }
+    return high << 4 | low
   }
 
   private static func hexValue(_ digit: UInt8) -> UInt8? {

@@ -67,11 +67,19 @@ package enum Moment {
   }
 
   private static func span(_ text: String) -> TimeInterval? {
-    guard let sign = text.first, sign == "+" || sign == "-", let unit = text.last,
-      let seconds = ["s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800][unit],
-      let count = UInt32(text.dropFirst().dropLast())
+    guard let sign = text.first, sign == "+" || sign == "-",
+      let seconds = seconds(ofSpan: String(text.dropFirst()))
     else { return nil }
-    return (sign == "-" ? -1 : 1) * Double(count) * Double(seconds)
+    return sign == "-" ? -seconds : seconds
+  }
+
+  /// The seconds of a span such as `90s`, `12h` or `7d`; nil for any other text.
+  static func seconds(ofSpan text: String) -> Double? {
+    guard let unit = text.last,
+      let seconds = ["s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800][unit],
+      let count = UInt32(text.dropLast())
+    else { return nil }
+    return Double(count) * Double(seconds)
   }
 
   /// The date in ISO 8601 and UTC, to the millisecond; nil outside the years 1 to 9999.

@@ -2,11 +2,10 @@ package import Dispatch
 import Larder
 import Synchronization
 
-/// Shows how far a scan is, once it has taken a second, and ends it if nobody waits for it any more.
+/// Shows how far a scan is, once it has taken a while, and ends it if nobody waits for it any more.
 ///
 /// One line replaces the one before, four times a second, and is removed at the end.
 package final class ProgressLine: Sendable {
-  private static let delay: UInt64 = 1_000_000_000
   private static let interval: UInt64 = 250_000_000
 
   private let now: @Sendable () -> DispatchTime
@@ -22,17 +21,18 @@ package final class ProgressLine: Sendable {
   }
 
   /// - Parameters:
+  ///   - delay: The seconds after which the first line is shown.
   ///   - now: Returns the time on the monotonic clock.
   ///   - isWanted: Returns whether somebody still waits for the result; by default always.
   ///   - show: Shows a line in place of the one before; removes it if it is nil.
   package init(
-    now: @escaping @Sendable () -> DispatchTime = { .monotonicNow },
+    after delay: Double = 1, now: @escaping @Sendable () -> DispatchTime = { .monotonicNow },
     whileWanted isWanted: @escaping @Sendable () -> Bool = { true },
     showing show: @escaping @Sendable (String?) -> Void
   ) {
     (self.now, self.isWanted, self.show) = (now, isWanted, show)
     let began = now().uptimeNanoseconds
-    state = Mutex(State(began: began, next: began + Self.delay))
+    state = Mutex(State(began: began, next: began + UInt64(delay * 1e9)))
   }
 
   /// A line on a terminal.

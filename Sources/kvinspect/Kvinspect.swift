@@ -23,7 +23,7 @@ struct Kvinspect: ParsableCommand {
         name: "QUESTIONS ABOUT A STORE",
         subcommands: [
           Summary.self, Info.self, List.self, Get.self, Why.self, Top.self, Stats.self,
-          Prefixes.self, TTL.self, Watch.self, Metrics.self, Diff.self, Digest.self,
+          Prefixes.self, TTL.self, Watch.self, Metrics.self, Diff.self, Digest.self, Serve.self,
         ]),
       CommandGroup(
         name: "HEALTH, DAMAGE AND COPIES",

@@ -130,7 +130,9 @@ enum Layers {
     "LarderShared": ["Larder", "NIOCore", "NIOPosix", "NIOSSL", "NIOTLS"],
     "LarderInspection": ["Larder", "CLarder"],
     "LarderTesting": ["Larder", "LarderFeeds", "LarderShared", "HTTPTypes"],
-    "kvinspect": ["LarderInspection", "ArgumentParser"],
+    "kvinspect": [
+      "LarderInspection", "ArgumentParser", "NIOCore", "NIOHTTP1", "NIOPosix",
+    ],
     "feeds": ["Larder", "LarderFeeds", "HTTPTypes", "ArgumentParser"],
     "DirectCodingGenerator": [],
     "generate-direct-coding": ["DirectCodingGenerator"],

@@ -7,7 +7,9 @@ let package = Package(
   name: "trait-tests",
   platforms: [.macOS(.v15)],
   dependencies: [
-    .package(name: "larder", path: "../..", traits: ["Logging", "Metrics", "Shared", "Tracing"]),
+    .package(
+      name: "larder", path: "../..",
+      traits: ["Logging", "Metrics", "Page", "Shared", "Tracing"]),
     .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
     .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
     .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
@@ -52,6 +54,21 @@ let package = Package(
         .product(name: "Larder", package: "larder"),
         .product(name: "LarderShared", package: "larder"),
         .product(name: "NIOPosix", package: "swift-nio"),
+      ]),
+    // Makes the stores that the tests of the page look at.
+    .executableTarget(
+      name: "page-store",
+      dependencies: [
+        .product(name: "Larder", package: "larder"),
+        .product(name: "LarderTesting", package: "larder"),
+      ]),
+    .testTarget(
+      name: "PageTests",
+      dependencies: [
+        "LarderTestSupport", "page-store",
+        .product(name: "Larder", package: "larder"),
+        .product(name: "LarderTesting", package: "larder"),
+        .product(name: "kvinspect", package: "larder"),
       ]),
   ],
   swiftLanguageModes: [.v6]

@@ -29,20 +29,32 @@ extension Inspection {
   static func examine(
     _ path: String, now: Date, isDeep: Bool, progress: ProgressLine?, style: Style
   ) throws(InspectionError) -> (inspection: Inspection?, findings: [Finding]) {
-    var inspection: Inspection?
-    var facts: StoreFacts
     do throws(InspectionError) {
-      let new = try Inspection(at: path, now: now, progress: progress)
-      facts = try new.facts(isDeep: isDeep, style: style)
-      inspection = new
+      let inspection = try Inspection(at: path, now: now, progress: progress)
+      return (inspection, try inspection.findings(isDeep: isDeep, style: style))
     } catch {
-      guard error.status == .damaged else { throw error }
-      facts = StoreFacts()
-      facts.openingFault = error.description
+      return (nil, try findings(in: path, notOpenedBy: error))
     }
-    facts.path = shellWord(path)
+  }
+
+  /// What is to be done about a store that cannot be opened.
+  ///
+  /// - Throws: The error, unless the store is damaged.
+  static func findings(
+    in path: String, notOpenedBy error: InspectionError
+  ) throws(InspectionError) -> [Finding] {
+    guard error.status == .damaged else { throw error }
+    var facts = StoreFacts()
+    facts.openingFault = error.description
     try facts.addSurroundings(of: path)
-    return (inspection, facts.findings)
+    return facts.findings
+  }
+
+  /// What is to be done about the store.
+  func findings(isDeep: Bool, style: Style) throws(InspectionError) -> [Finding] {
+    var facts = try facts(isDeep: isDeep, style: style)
+    try facts.addSurroundings(of: path)
+    return facts.findings
   }
 
   /// A path as a word of a shell.
@@ -152,6 +164,7 @@ extension Inspection {
 extension StoreFacts {
   /// Adds what lies in and around the store's directory, besides the snapshot.
   fileprivate mutating func addSurroundings(of path: String) throws(InspectionError) {
+    self.path = Inspection.shellWord(path)
     do throws(StoreError) {
       notedDamage = try LevelDBEngine.notedDamage(at: path) ?? notedDamage
       availableBytes = try SystemFiles().availableBytes(in: path)

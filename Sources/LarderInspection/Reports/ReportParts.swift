@@ -74,6 +74,15 @@ enum Amount {
     return "\(text(Int((tenths + 500) / 10_000))) PB"
   }
 
+  /// The size of a text such as `500`, `20KB` or `1.5 MB`, in decimal units; nil for any other.
+  static func bytes(of text: String) -> Int? {
+    let digits = text.prefix { $0.isNumber || $0 == "." }
+    let unit = text.dropFirst(digits.count).drop { $0 == " " }.uppercased()
+    let factors = ["": 1.0, "B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12]
+    guard let factor = factors[unit], let number = Double(digits), number >= 0 else { return nil }
+    return Int(exactly: (number * factor).rounded())
+  }
+
   /// A short time, such as `87 ms` or `1.5 s`.
   static func duration(_ seconds: Double) -> String {
     // Any program may have written the statistics.

@@ -123,14 +123,12 @@ private struct SizeClasses {
 
   var table: Report.Section {
     let most = rows.map(\.records).max() ?? 1
-    return .table(
-      [.number("SIZE BELOW"), .number("KEYS"), .number("VALUES"), ""],
+    return .chart(
+      [.number("SIZE BELOW"), .number("KEYS"), .number("VALUES")],
       rows.map { row in
-        [
-          Amount.text(row.end), Amount.text(row.keys), Amount.text(row.records),
-          String(repeating: "#", count: (row.records * 30 + most - 1) / most),
-        ]
-      })
+        [Amount.text(row.end), Amount.text(row.keys), Amount.text(row.records)]
+      },
+      bars: rows.map { Double($0.records) / Double(most) })
   }
 
   mutating func add(_ found: FoundRecord) {

@@ -18,6 +18,13 @@ extension Inspection {
     let path = try FileAccess.directory(directory)
     let (inspection, findings) = try examine(
       path, now: now, isDeep: false, progress: progress, style: style)
+    return try summary(of: inspection, findings, in: path, style: style)
+  }
+
+  /// What is in a store; no inspection if damage prevents one.
+  static func summary(
+    of inspection: Inspection?, _ findings: [Finding], in path: String, style: Style
+  ) throws(InspectionError) -> Report {
     let caches = try inspection?.cacheSummaries(style) ?? []
     var head: [Report.Fact] = []
     if let inspection {

@@ -10,14 +10,14 @@ extension Inspection {
   ) throws(InspectionError) -> Report {
     var selection = Selection()
     selection.cache = cache
-    var spans: [Span] = []
+    var spans: [ExpirySpan] = []
     var outcome = damage.isEmpty ? Outcome.fine : .damaged
     try forEachItem(in: selection, keys: style.keys) { item throws(InspectionError) in
       outcome.add(item.state)
       guard case .record(let record) = item else { return true }
-      if spans.last?.cache != record.cache.label { spans += Span.all(of: record.cache.label) }
-      let first = spans.count - Span.names.count
-      spans[first + Span.index(of: record, at: now)].add(record)
+      if spans.last?.cache != record.cache.label { spans += ExpirySpan.all(of: record.cache.label) }
+      let first = spans.count - ExpirySpan.names.count
+      spans[first + ExpirySpan.index(of: record, at: now)].add(record)
       return true
     }
     let backlog = try backlog()
@@ -48,7 +48,7 @@ extension Inspection {
 }
 
 /// The records of a cache that expire within one span of time.
-private struct Span {
+struct ExpirySpan {
   /// The ends of the spans, in seconds from now; each span starts where the previous one ends.
   private static let ends: [(name: String, seconds: TimeInterval)] = [
     ("already", 0), ("within 1m", 60), ("within 1h", 3600), ("within 1d", 86_400),
@@ -63,7 +63,9 @@ private struct Span {
   /// Includes the keys.
   private(set) var bytes = 0
 
-  static func all(of cache: String) -> [Span] { names.map { Span(cache: cache, name: $0) } }
+  static func all(of cache: String) -> [ExpirySpan] {
+    names.map { ExpirySpan(cache: cache, name: $0) }
+  }
 
   static func index(of found: FoundRecord, at now: Date) -> Int {
     guard case .success(let record) = found.content else { return names.count - 1 }

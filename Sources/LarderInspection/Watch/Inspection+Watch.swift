@@ -43,14 +43,21 @@ extension Inspection {
     pause: () -> Bool
   ) throws(InspectionError) -> Outcome {
     try requireStreamed(style)
+    return try watch(directory, watching, style: style, to: &output, pause: pause) { $0.renderer }
+  }
+
+  /// The same, with a renderer of another kind.
+  static func watch(
+    _ directory: String, _ watching: Watching, style: Style, to output: inout some FlushedOutput,
+    pause: () -> Bool, renderer: (Report) -> any Renderer
+  ) throws(InspectionError) -> Outcome {
     let path = try FileAccess.directory(directory)
     _ = try identify(path)
     var follower = try LogFollower(of: path, fromStart: watching.fromStart)
     // Read after the place in the log was found: later caches are registered in what follows.
     var changes = ChangeRows(watching, CacheNames(of: path), style: style)
-    var renderer = Report(
-      style: style, title: DatabaseFiles.title(of: path), columns: ChangeRows.columns
-    ).renderer
+    var renderer = renderer(
+      Report(style: style, title: DatabaseFiles.title(of: path), columns: ChangeRows.columns))
     renderer.begin(to: &output)
     output.flush()
     repeat {
