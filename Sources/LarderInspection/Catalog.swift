@@ -21,6 +21,9 @@ struct KnownCache: Sendable {
 /// Damaged rows are left out and reported in ``damage``.
 struct Catalog: Sendable {
   private(set) var caches: [KnownCache] = []
+  /// The places in ``caches`` by the bytes of names and labels, which may be equal as texts.
+  private var placesOfNames: [[UInt8]: Int] = [:]
+  private var placesOfNumbers: [UInt64: Int] = [:]
   /// Numbers of cleared caches.
   ///
   /// Their rows are not entries; the store deletes them in the background.
@@ -80,6 +83,8 @@ struct Catalog: Sendable {
     let label = KeyForm.text(ofName: name)
     switch Registration.read(value, under: key) {
     case .registration(let registration):
+      for text in [label, name] { placesOfNames[Array(text.utf8)] = caches.count }
+      placesOfNumbers[registration.id] = caches.count
       caches.append(KnownCache(id: registration.id, name: name, registration: registration))
     case .damaged: damage.append("the registration of cache \(label) is damaged")
     case .unsupported:
@@ -89,16 +94,15 @@ struct Catalog: Sendable {
 
   /// The cache with this number, registered or not.
   func cache(numbered id: UInt64) -> KnownCache {
-    caches.first { $0.id == id } ?? KnownCache(id: id, name: nil, registration: nil)
+    placesOfNumbers[id].map { caches[$0] } ?? KnownCache(id: id, name: nil, registration: nil)
   }
+
+  /// Whether a cache with this label or name is registered.
+  func hasCache(called label: String) -> Bool { placesOfNames[Array(label.utf8)] != nil }
 
   /// The cache called `label`: its name, or `#` and its number.
   func cache(called label: String) throws(InspectionError) -> KnownCache {
-    // Compares bytes: two names that are equal as text may differ in their bytes.
-    let known = caches.first { cache in
-      [cache.label, cache.name].contains { $0?.utf8.elementsEqual(label.utf8) == true }
-    }
-    if let known { return known }
+    if let place = placesOfNames[Array(label.utf8)] { return caches[place] }
     if label.hasPrefix("#"), let id = UInt64(label.dropFirst()) { return cache(numbered: id) }
     throw InspectionError(.notFound, "there is no cache \(label)")
   }

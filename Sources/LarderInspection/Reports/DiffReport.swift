@@ -71,17 +71,15 @@ extension Inspection {
     _ name: String?, with other: Inspection
   ) throws(InspectionError) -> [String] {
     if let name {
-      guard hasCache(name) || other.hasCache(name) else {
+      guard catalog.hasCache(called: name) || other.catalog.hasCache(called: name) else {
         throw InspectionError(.notFound, "neither store has a cache \(name)")
       }
       return [name]
     }
-    let names = try caches(in: Selection()).caches + other.caches(in: Selection()).caches
-    return Set(names.map(\.label)).sorted()
-  }
-
-  fileprivate func hasCache(_ name: String) -> Bool {
-    catalog.caches.contains { $0.label == name }
+    let caches = try caches(in: Selection()).caches + other.caches(in: Selection()).caches
+    // By their bytes: two names that are equal as texts are two caches.
+    return Set(caches.map { Array($0.label.utf8) }).sorted { $0.lexicographicallyPrecedes($1) }
+      .map { String(decoding: $0, as: UTF8.self) }
   }
 }
 
@@ -137,7 +135,7 @@ private struct RecordReader {
   init(_ inspection: Inspection, _ name: String) throws(InspectionError) {
     self.inspection = inspection
     // A cache without a registration is called by its number.
-    guard inspection.hasCache(name) || name.hasPrefix("#") else {
+    guard inspection.catalog.hasCache(called: name) || name.hasPrefix("#") else {
       (cache, cursor, prefixCount) = (nil, nil, 0)
       return
     }

@@ -15,11 +15,15 @@ extension Inspection {
       throw InspectionError(.usage, "prefixes are parts of keys, which --redact hides")
     }
     var trees: [PrefixTree] = []
+    var scanned: UInt64?
     var outcome = Outcome.fine
     try forEachItem(in: selection, keys: style.keys) { item throws(InspectionError) in
       outcome.add(item.state)
       guard case .record(let found) = item else { return true }
-      if trees.last?.name != found.cache.label { trees.append(PrefixTree(found.cache.label)) }
+      if found.cache.id != scanned {
+        scanned = found.cache.id
+        trees.append(PrefixTree(found.cache.label))
+      }
       let key = style.keys.text(of: found.key, kind: found.cache.keyKind)
       trees[trees.count - 1].add(
         found.entryBytes, under: parts(of: key, delimiters, atMost: depth)[...])

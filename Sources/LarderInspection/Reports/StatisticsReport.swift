@@ -8,6 +8,8 @@ extension Inspection {
     of selection: Selection, style: Style
   ) throws(InspectionError) -> Report {
     var groups: [SizeGroup] = []
+    // The cache whose records are being scanned, and its first group.
+    var (cache, first): (UInt64?, Int) = (nil, 0)
     var classes = SizeClasses()
     var outcome = Outcome.fine
     try forEachItem(in: selection, keys: style.keys) { item throws(InspectionError) in
@@ -16,8 +18,10 @@ extension Inspection {
       classes.add(found)
       let version: UInt32? =
         if case .success(let record) = found.content { record.schemaVersion } else { nil }
-      // The groups of a cache are the last ones.
-      let index = groups.lastIndex { $0.cache == found.cache.label && $0.version == version }
+      if found.cache.id != cache {
+        (cache, first) = (found.cache.id, groups.count)
+      }
+      let index = groups[first...].firstIndex { $0.version == version }
       if index == nil { groups.append(SizeGroup(cache: found.cache.label, version: version)) }
       groups[index ?? groups.count - 1].add(found)
       return true

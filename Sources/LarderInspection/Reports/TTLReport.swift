@@ -11,11 +11,15 @@ extension Inspection {
     var selection = Selection()
     selection.cache = cache
     var spans: [ExpirySpan] = []
+    var scanned: UInt64?
     var outcome = damage.isEmpty ? Outcome.fine : .damaged
     try forEachItem(in: selection, keys: style.keys) { item throws(InspectionError) in
       outcome.add(item.state)
       guard case .record(let record) = item else { return true }
-      if spans.last?.cache != record.cache.label { spans += ExpirySpan.all(of: record.cache.label) }
+      if record.cache.id != scanned {
+        scanned = record.cache.id
+        spans += ExpirySpan.all(of: record.cache.label)
+      }
       let first = spans.count - ExpirySpan.names.count
       spans[first + ExpirySpan.index(of: record, at: now)].add(record)
       return true

@@ -171,7 +171,11 @@ private struct ChangeRows {
       return [size, .none, .none, .none, .text(key)]
     }
     let cache = caches[id]
-    guard watching.cache.map({ $0 == cache.label || $0 == "#\(id)" }) ?? true else { return nil }
+    // By its bytes: two names that are equal as texts are two caches.
+    let isWatched = watching.cache.map { name in
+      [cache.label, "#\(id)"].contains { name.utf8.elementsEqual($0.utf8) }
+    }
+    guard isWatched ?? true else { return nil }
     let key = Array(change.key[at...])
     let found = change.value.map { value in
       FoundRecord(
