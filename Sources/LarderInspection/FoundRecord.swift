@@ -30,9 +30,29 @@ struct FoundRecord {
     _ bytes: RawSpan, of count: Int, under physicalKey: RawSpan, key: [UInt8], in cache: KnownCache,
     endedBy tags: InvalidatedTags, at now: Date, isKept: Bool
   ) {
+    let kept = isKept ? [UInt8](bytes) : []
+    self.init(
+      bytes, of: count, under: physicalKey, key: key, in: cache, endedBy: tags, at: now,
+      keeping: kept)
+  }
+
+  /// Reads a whole record, which may be large, and keeps it without a copy.
+  init(
+    whole bytes: [UInt8], under physicalKey: [UInt8], key: [UInt8], in cache: KnownCache,
+    endedBy tags: InvalidatedTags, at now: Date
+  ) {
+    self.init(
+      bytes.span.bytes, of: bytes.count, under: physicalKey.span.bytes, key: key, in: cache,
+      endedBy: tags, at: now, keeping: bytes)
+  }
+
+  private init(
+    _ bytes: RawSpan, of count: Int, under physicalKey: RawSpan, key: [UInt8], in cache: KnownCache,
+    endedBy tags: InvalidatedTags, at now: Date, keeping kept: [UInt8]
+  ) {
     self.cache = cache
     self.key = key
-    self.bytes = isKept ? [UInt8](bytes) : []
+    self.bytes = kept
     storedBytes = count
     separatedBytes = count - bytes.byteCount
     do throws(RecordFault) {
@@ -90,6 +110,7 @@ extension FoundRecord {
   /// The payload as its coder wrote it.
   var payload: [UInt8]? {
     guard case .success(let record) = content else { return nil }
+    guard record.isCompressed else { return Array(bytes[record.payload]) }
     var payload = ByteBuffer()
     guard record.appendPayload(in: bytes.span.bytes, to: &payload) else { return nil }
     return Array(payload)

@@ -74,7 +74,7 @@ package enum Moment {
   }
 
   /// The seconds of a span such as `90s`, `12h` or `7d`; nil for any other text.
-  static func seconds(ofSpan text: String) -> Double? {
+  package static func seconds(ofSpan text: String) -> Double? {
     guard let unit = text.last,
       let seconds = ["s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800][unit],
       let count = UInt32(text.dropLast())

@@ -75,6 +75,12 @@ struct RecordOptions: ParsableArguments {
   @Option(parsing: .unconditional, help: "Only records that were saved with this tag.")
   var tag: String?
 
+  @Option(help: "Only records of at least this size, with their keys: 500, 20KB, 1.5MB.")
+  var minSize: Size?
+
+  @Option(help: "Only records that were saved at least this long ago: 90s, 12h, 7d.")
+  var minAge: Age?
+
   @Option(
     parsing: .singleValue,
     help: "Only records in this state: fresh, stale, expired, damaged, unsupported; repeatable.")
@@ -88,8 +94,30 @@ struct RecordOptions: ParsableArguments {
     selection.to = to
     selection.match = match
     selection.tag = tag
+    selection.leastBytes = minSize?.bytes
+    selection.leastAge = minAge?.seconds
     if !state.isEmpty { selection.states = Set(state) }
     return selection
+  }
+}
+
+/// A number of bytes, such as `20KB`.
+struct Size: ExpressibleByArgument {
+  let bytes: Int
+
+  init?(argument: String) {
+    guard let bytes = Amount.bytes(of: argument) else { return nil }
+    self.bytes = bytes
+  }
+}
+
+/// A span of time, such as `7d`.
+struct Age: ExpressibleByArgument {
+  let seconds: Double
+
+  init?(argument: String) {
+    guard let seconds = Moment.seconds(ofSpan: argument) else { return nil }
+    self.seconds = seconds
   }
 }
 

@@ -35,11 +35,55 @@ import Testing
     #expect(
       try keys(inspection) { $0.match = "*e[!x]*e" } == ["genres/stale"].filter { _ in false })
     #expect(try keys(inspection) { $0.match = "?res*" } == ["genres/fresh"])
+    #expect(
+      try keys(inspection) { $0.leastAge = 8 * 86_400 } == ["genres/expired", "genres/stale"])
+    #expect(try keys(inspection) { $0.leastAge = 31 * 86_400 + 1 } == [])
+    let sizes = try [1, 60, 100, 1000].map { size in
+      try keys(inspection) { $0.leastBytes = size }.count
+    }
+    #expect(sizes == [10, 9, 7, 0])
     #expect(try keys(inspection) { $0.limit = 2 } == ["genres/damaged", "genres/expired"])
     #expect(try keys(inspection) { $0.limit = 0 } == [])
     let all = try keys(inspection) { _ in }
     #expect(try keys(inspection) { $0.isReversed = true } == all.reversed())
     #expect(all.count == 10)
+  }
+
+  @Test("A scan goes on where a limit ended one, in both directions, over all caches.")
+  func places() throws {
+    let inspection = try Specimen().inspect()
+    for isReversed in [false, true] {
+      let all = try keys(inspection) { $0.isReversed = isReversed }
+      for limit in 1...4 {
+        var (selection, found) = (Selection(), [String]())
+        (selection.isReversed, selection.scanLimit) = (isReversed, limit)
+        repeat {
+          let end = try inspection.forEachItem(in: selection, keys: .auto) { item in
+            if case .record(let record) = item {
+              let key = KeyForm.auto.text(of: record.key, kind: record.cache.keyKind)
+              found.append("\(record.cache.label)/\(key)")
+            }
+            return true
+          }
+          #expect(end.keys <= limit && (end.next != nil || end.share == nil))
+          selection.start = end.next
+        } while selection.start != nil
+        #expect(found == all)
+      }
+    }
+  }
+
+  @Test(
+    "Sizes and spans are read as people write them, and nothing else is.",
+    arguments: [
+      ("500", 500, nil), ("20KB", 20_000, nil), ("1.5 mb", 1_500_000, nil), ("0B", 0, nil),
+      ("7d", nil, 604_800), ("90s", nil, 90), ("2w", nil, 1_209_600), ("", nil, nil),
+      ("-1", nil, nil), ("1e3", nil, nil), ("KB", nil, nil), ("9999999999TB", nil, nil),
+      ("1.2.3", nil, nil), ("7", 7, nil), ("d", nil, nil), ("1.5d", nil, nil),
+    ] as [(String, Int?, Double?)])
+  func amounts(text: String, bytes: Int?, seconds: Double?) {
+    #expect(Amount.bytes(of: text) == bytes)
+    #expect(Moment.seconds(ofSpan: text) == seconds)
   }
 
   @Test("A bound that is not a key of the given cache is refused.")

@@ -112,8 +112,11 @@ extension InspectionPage {
       cache = field("Cache", "cache", size: 16)
     } else {
       // A cache without a registration is not in the list, and may be selected.
-      let unlisted = selection.cache.map { caches.contains($0) ? [] : [$0] } ?? []
-      let names = (caches + unlisted).map { option($0, $0, isChosen: $0 == selection.cache) }
+      func isChosen(_ name: String) -> Bool {
+        selection.cache?.utf8.elementsEqual(name.utf8) == true
+      }
+      let unlisted = caches.contains(where: isChosen) ? [] : selection.cache.map { [$0] } ?? []
+      let names = (caches + unlisted).map { option($0, $0, isChosen: isChosen($0)) }
       cache = """
         <div class=field><label for=cache>Cache</label><select id=cache name=cache>
         \(option("", "all", isChosen: selection.cache == nil))\(names)</select></div>

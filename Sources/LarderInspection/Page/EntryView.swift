@@ -2,6 +2,11 @@ import Foundation
 import Larder
 
 extension InspectionPage {
+  /// A document of JSON takes some hundred times its size while it is shown.
+  private static let mostReadBytes = 512 << 10
+  /// Of bytes that are shown in hex, so many.
+  private static let mostStoredBytes = 2048
+
   /// An entry: what a read would return and why, its times, its payload and where it is on disk.
   func writeEntry(_ query: PageQuery, to output: PageOutput) throws(InspectionError) {
     let inspection = try inspection(for: output)
@@ -36,13 +41,17 @@ extension InspectionPage {
   private func view(of found: FoundRecord, at address: String) -> Markup {
     guard case .success(let record) = found.content, let payload = found.payload else {
       // Nothing in it can be trusted, so it is shown as it is.
-      return "<h2>Stored bytes</h2>\n\(Markup(.hex(found.bytes, shown: 2048)))"
+      return "<h2>Stored bytes</h2>\n\(Markup(.hex(found.bytes, shown: Self.mostStoredBytes)))"
     }
     let size = Amount.bytes(payload.count)
     let view: Markup =
-      ImageKind(payload) == nil
-      ? Markup(PayloadView(payload, coder: record.coder, as: .auto))
-      : "<img class=picture src=\"\(address)\" alt=\"The payload as a picture\">\n"
+      if ImageKind(payload) != nil {
+        "<img class=picture src=\"\(address)\" alt=\"The payload as a picture\">\n"
+      } else if payload.count > Self.mostReadBytes {
+        Markup(.hex(payload, shown: Self.mostStoredBytes))
+      } else {
+        Markup(PayloadView(payload, coder: record.coder, as: .auto))
+      }
     return """
       <h2>Payload</h2>
       <p class=more><span>\(size), \(coderName(record.coder))</span> \
@@ -79,7 +88,10 @@ extension InspectionPage {
     let type = image?.rawValue ?? "application/octet-stream"
     let saving = ("Content-Disposition", "attachment; filename=\"payload\"")
     output.replace(by: PageHead(200, type: type, more: image == nil ? [saving] : []))
-    output.write(bytes: bytes)
+    // Piece by piece: a value may have 32 MiB.
+    for start in stride(from: 0, to: bytes.count, by: 1 << 16) {
+      output.write(bytes: bytes[start..<min(start + (1 << 16), bytes.count)])
+    }
   }
 }
 

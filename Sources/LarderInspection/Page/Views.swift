@@ -38,6 +38,17 @@ extension InspectionPage {
     output.write(PageFrame.end)
   }
 
+  /// Sends what is above a view, before a scan of the store that may take long.
+  private func beginScan(
+    _ view: PageView, _ query: PageQuery, to output: PageOutput
+  ) throws(InspectionError) -> Inspection {
+    let inspection = try inspection(for: output)
+    if let name = query["cache"] { _ = try inspection.catalog.cache(called: name) }
+    output.write(PageFrame(self, view, query).begin)
+    output.flush()
+    return inspection
+  }
+
   /// What the caches with a budget use of it.
   private func budgets(in inspection: Inspection) -> Markup {
     var rows: [[String]] = []
@@ -60,8 +71,8 @@ extension InspectionPage {
 
   /// When entries expire.
   func writeExpiry(_ query: PageQuery, to output: PageOutput) throws(InspectionError) {
-    output.write(PageFrame(self, .expiry, query).begin)
-    let report = try inspection(for: output).timeToLive(ofCache: query["cache"], style: style)
+    let inspection = try beginScan(.expiry, query, to: output)
+    let report = try inspection.timeToLive(ofCache: query["cache"], style: style)
     var totals: [String: (records: Int, bytes: Int)] = [:]
     _ = try report.rows { row in
       guard row.cells.count == 4, case .text(let span) = row.cells[1],
@@ -94,10 +105,9 @@ extension InspectionPage {
 
   /// What takes the room.
   func writeSpace(_ query: PageQuery, to output: PageOutput) throws(InspectionError) {
-    output.write(PageFrame(self, .space, query).begin)
+    let inspection = try beginScan(.space, query, to: output)
     var selection = Selection()
     selection.cache = query["cache"]
-    let inspection = try inspection(for: output)
     let statistics = try inspection.statistics(of: selection, style: style)
     if !style.isRedacted {
       let prefixes = try inspection.prefixes(

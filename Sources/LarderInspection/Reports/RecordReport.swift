@@ -90,8 +90,8 @@ extension Inspection {
     }
     guard let bytes else { return nil }
     return FoundRecord(
-      bytes.span.bytes, of: bytes.count, under: physicalKey.span.bytes, key: key, in: cache,
-      endedBy: catalog.invalidatedTags, at: now, isKept: true)
+      whole: bytes, under: physicalKey, key: key, in: cache, endedBy: catalog.invalidatedTags,
+      at: now)
   }
 }
 

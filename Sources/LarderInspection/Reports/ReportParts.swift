@@ -50,7 +50,7 @@ extension Report.Section {
 }
 
 /// Numbers and sizes as people read them, for tables; JSON and CSV have plain digits.
-enum Amount {
+package enum Amount {
   /// A number with commas between thousands.
   static func text(_ number: Int) -> String {
     let digits = "\(number.magnitude)"
@@ -75,7 +75,7 @@ enum Amount {
   }
 
   /// The size of a text such as `500`, `20KB` or `1.5 MB`, in decimal units; nil for any other.
-  static func bytes(of text: String) -> Int? {
+  package static func bytes(of text: String) -> Int? {
     let digits = text.prefix { $0.isNumber || $0 == "." }
     let unit = text.dropFirst(digits.count).drop { $0 == " " }.uppercased()
     let factors = ["": 1.0, "B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12]

@@ -24,7 +24,7 @@ extension Inspection {
     if answers.isEmpty, let cache = candidates.first, candidates.count == 1 {
       throw InspectionError(notKey: key, of: cache)
     }
-    let found = answers.filter { $0.found != nil }
+    let found = answers.filter { $0.state != nil }
     let shown = found.isEmpty ? answers : found
     try style.expectNoCSV("why does")
     let nothing = Report.Section.text("the store has no cache that could have the key\n")
@@ -39,7 +39,7 @@ extension Inspection {
         return Report.Ending(outcome: isDamaged ? .damaged : .notFound)
       }
       return Report.Ending(
-        outcome: found.reduce(into: Outcome.fine) { $0.add($1.found?.state ?? .fresh) })
+        outcome: found.reduce(into: Outcome.fine) { $0.add($1.state ?? .fresh) })
     }
   }
 
@@ -68,9 +68,9 @@ extension Inspection {
       return answer
     }
     let found = FoundRecord(
-      bytes.span.bytes, of: bytes.count, under: physicalKey.span.bytes, key: key, in: cache,
-      endedBy: catalog.invalidatedTags, at: now, isKept: true)
-    answer.found = found
+      whole: bytes, under: physicalKey, key: key, in: cache, endedBy: catalog.invalidatedTags,
+      at: now)
+    answer.state = found.state
     answer.facts.append(.init("state", found.state.rawValue))
     answer.explain(found, in: self, style: style)
     let size = Amount.bytes(found.storedBytes)
@@ -104,7 +104,8 @@ extension Inspection {
 
 /// What is known of a key in a cache.
 private struct Answer {
-  var found: FoundRecord?
+  /// The state of the record; nil if the cache has none.
+  var state: RecordState?
   var facts: [Report.Fact] = []
 
   /// The labels of all facts, in order.

@@ -7,6 +7,8 @@ import LarderTesting
 ///
 ///     page-store DIR specimen [NOW]   a store with an entry of each kind, saved around NOW
 ///     page-store DIR entries COUNT    a store with so many small entries
+///     page-store DIR caches COUNT     a store with so many caches of one entry
+///     page-store DIR limits           keys of 64 KiB, and a value of 32 MiB
 ///     page-store DIR save             saves an entry for each line of its input, until that ends
 @main struct PageStore {
   static func main() throws {
@@ -17,6 +19,8 @@ import LarderTesting
       let now = try words.dropFirst(3).first.map { try Date($0, strategy: .iso8601) } ?? Date()
       try specimen(at: words[1], now: now)
     case "entries": try entries(Int(words[3]) ?? 0, at: words[1])
+    case "caches": try caches(Int(words[3]) ?? 0, at: words[1])
+    case "limits": try limits(at: words[1])
     default: try save(at: words[1])
     }
   }
@@ -130,6 +134,30 @@ import LarderTesting
         }
       }
     }
+    try store.close()
+  }
+
+  private static func caches(_ count: Int, at path: String) throws {
+    let store = try Store(at: URL(filePath: path))
+    for number in 0..<count {
+      try store.cache("cache \(number)", of: Int.self).save(number, for: "key")
+    }
+    try store.close()
+  }
+
+  private static func limits(at path: String) throws {
+    let store = try Store(at: URL(filePath: path))
+    let keys = try store.cache("keys", of: Int.self)
+    for number in 0..<100 {
+      let end = "\(number)"
+      let start = String(repeating: "\u{E9}", count: (65_536 - end.utf8.count) / 2)
+      try keys.save(number, for: start + end)
+    }
+    let values = try store.cache("values", of: [UInt8].self, coder: .bytes)
+    try values.save(
+      (0..<(32 << 20) - 100).map { UInt8(truncatingIfNeeded: $0 ^ $0 >> 8) }, for: "bytes")
+    let text = "[" + String(repeating: "1,", count: (16 << 20) - 100) + "1]"
+    try values.save(Array(text.utf8), for: "numbers")
     try store.close()
   }
 

@@ -106,7 +106,7 @@ final class Connection {
   private var isOpen = true
   private var received: [UInt8] = []
 
-  /// - Parameter buffer: The size of the system's buffer for what was not read; nil for its own.
+  /// Connects; `buffer` is the size of the system's buffer for what was not read, nil for its own.
   init(to port: Int, receiving buffer: Int32? = nil) throws {
     file = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     // A call that takes too long fails, and so does its test.

@@ -32,7 +32,8 @@ import Testing
       ("GET /TOKEN/nothing HTTP/1.1\r\nHost: localhost\r\n\r\n", 404),
       ("nonsense\r\n\r\n", 400), ("GET /TOKEN/ HTTP/9.9\r\n\r\n", 400),
       (
-        "GET /TOKEN/ HTTP/1.1\r\nHost: localhost\r\nA: \(String(repeating: "a", count: 1 << 20))\r\n\r\n",
+        "GET /TOKEN/ HTTP/1.1\r\nHost: localhost\r\nA: \(String(repeating: "a", count: 1 << 20))"
+          + "\r\n\r\n",
         400
       ),
       ("GET /\(String(repeating: "a", count: 1 << 20)) HTTP/1.1\r\nHost: localhost\r\n\r\n", 400),
