@@ -7,6 +7,7 @@ axe. `--screenshots DIR` keeps a picture of each. Needs Chromium, Playwright and
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -46,11 +47,11 @@ def program(name):
 class Server:
     """A running `kvinspect serve` of a store that `page-store` made."""
 
-    def __init__(self, *words, compare=None, make=True, store=None):
+    def __init__(self, *words, compare=None, parent=None):
         self.directory = tempfile.TemporaryDirectory()
-        self.store = store or os.path.join(self.directory.name, "store")
-        if make:
-            subprocess.run([program("page-store"), self.store, *words], check=True, timeout=300)
+        # The path is in pictures of the page.
+        self.store = os.path.join(parent or self.directory.name, "larder")
+        subprocess.run([program("page-store"), self.store, *words], check=True, timeout=300)
         more = ["--compare", compare] if compare else []
         self.process = subprocess.Popen(
             [program("kvinspect"), "serve", self.store, "--quiet", "--now", NOW, *more],
@@ -68,6 +69,7 @@ class Server:
         self.process.terminate()
         self.process.wait(timeout=60)
         self.process.stdout.close()
+        shutil.rmtree(self.store)
         self.directory.cleanup()
 
 
@@ -75,7 +77,8 @@ class PageTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.other = Server("entries", "10")
-        cls.server = Server("specimen", NOW, compare=cls.other.store)
+        cls.server = Server(
+            "specimen", NOW, compare=cls.other.store, parent=options.screenshots)
         cls.playwright = sync_playwright().start()
         cls.browser = cls.playwright.chromium.launch(
             executable_path=options.chromium, args=["--no-sandbox"])

@@ -9,6 +9,7 @@ import LarderTesting
 ///     page-store DIR entries COUNT    a store with so many small entries
 ///     page-store DIR caches COUNT     a store with so many caches of one entry
 ///     page-store DIR limits           keys of 64 KiB, and a value of 32 MiB
+///     page-store DIR clear            removes all entries of such a store
 ///     page-store DIR save             saves an entry for each line of its input, until that ends
 @main struct PageStore {
   static func main() throws {
@@ -21,6 +22,10 @@ import LarderTesting
     case "entries": try entries(Int(words[3]) ?? 0, at: words[1])
     case "caches": try caches(Int(words[3]) ?? 0, at: words[1])
     case "limits": try limits(at: words[1])
+    case "clear":
+      let store = try Store(at: URL(filePath: words[1]))
+      try store.cache("numbers", of: Int.self).removeAll()
+      try store.close()
     default: try save(at: words[1])
     }
   }

@@ -10,7 +10,7 @@ final class PageServer: @unchecked Sendable {
   let port: Int
   let token: String
   private let directory: TemporaryDirectory
-  private let program: String
+  let program: String
   private var process: ChildProcess
 
   /// Makes a store as `page-store` does with these words, and serves it.

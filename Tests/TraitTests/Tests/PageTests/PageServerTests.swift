@@ -143,7 +143,7 @@ import Testing
     #expect(reply.status == 200)
   }
 
-  @Test("The directory is as it was, while another process writes to the store.")
+  @Test("The directory of a store at rest is as it was.")
   func untouched() throws {
     let server = try PageServer()
     let before = try FileFacts.all(in: server.store)
@@ -151,6 +151,53 @@ import Testing
       _ = try server.get(path)
     }
     #expect(try FileFacts.all(in: server.store) == before)
+  }
+
+  @Test("A store that another process writes to all the time is shown, and stays whole.")
+  func writtenMeanwhile() throws {
+    let server = try PageServer(of: "entries", "10")
+    var writer = try ChildProcess("page-store", [server.store, "save"])
+    #expect(writer.readLine() == "open")
+    // Its lines wait in the pipe, and it saves them as fast as it can.
+    let count = 2000
+    for number in 0..<count { writer.send("key \(number)\n") }
+    var views = 0
+    for number in 0..<count {
+      #expect(writer.readLine() == "saved")
+      guard number.isMultiple(of: 100) else { continue }
+      let view = ["?refresh=1", "entries", "expiry", "space"][views % 4]
+      #expect(try [200, 303].contains(server.get(view).status))
+      views += 1
+    }
+    #expect(try server.get("?refresh=1").status == 303)
+    let list = try server.get("entries?match=key+1999").body
+    #expect(list.contains(">key 1999</a>"))
+    let store = Set(try FileManager.default.contentsOfDirectory(atPath: server.store))
+    #expect(store.allSatisfy { !$0.contains("kvinspect") })
+    var shell = try ChildProcess(
+      "/bin/sh", ["-c", "\"$0\" verify \"$1\" --quiet; echo $?", server.program, server.store])
+    var last: String?
+    while let line = shell.readLine() { last = line }
+    #expect(last == "0")
+  }
+
+  @Test("A store that is moved or cleared is still shown as it was, and then as it is.")
+  func movedOrCleared() throws {
+    let server = try PageServer(of: "entries", "10")
+    let rows = { try server.get("entries").body.components(separatedBy: "<tr>").count - 2 }
+    #expect(try rows() == 10)
+    let moved = server.store + ".moved"
+    try FileManager.default.moveItem(atPath: server.store, toPath: moved)
+    #expect(try rows() == 10)
+    let gone = try server.get("?refresh=1")
+    #expect(gone.status == 503 && gone.body.contains("There is no store"))
+    #expect(try server.get("watch").status == 503)
+    try FileManager.default.moveItem(atPath: moved, toPath: server.store)
+    var writer = try ChildProcess("page-store", [server.store, "clear"])
+    while writer.readLine() != nil {}
+    #expect(try rows() == 10)
+    #expect(try server.get("?refresh=1").status == 303)
+    #expect(try rows() == 0)
   }
 
   @Test("Ctrl-C and SIGTERM leave no snapshot.", arguments: [SIGINT, SIGTERM, SIGHUP])
