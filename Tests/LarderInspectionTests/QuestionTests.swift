@@ -142,6 +142,27 @@ import Testing
     try expectSnapshot(text, named: "stats.\(format)", masking: masks)
   }
 
+  @Test("`stats` says how many bytes of segments are values of the entries.")
+  func segments() throws {
+    let specimen = try Specimen(separatedValueBytes: 1)
+    var text = ""
+    let report = try specimen.inspect().statistics(of: Selection(), style: Style())
+    #expect(try report.write(to: &text) == .fine)
+    #expect(text.contains(/\nsegments [0-9.]+ K?B, [0-9.]+ % of them values of these entries\n/))
+    let store = try Specimen.open(specimen.path)
+    try store.drop(cache: "genres")
+    try store.close()
+    var after = ""
+    let later = try specimen.inspect().statistics(of: Selection(), style: Style())
+    #expect(try later.write(to: &after) == .fine)
+    func share(_ text: String) throws -> Double {
+      let found = try #require(text.firstMatch(of: /, ([0-9.]+) % of them values/))
+      return try #require(Double(found.1))
+    }
+    #expect(try share(text) > 50)
+    #expect(try share(after) < share(text) - 20)
+  }
+
   @Test("`stats` computes exact quantiles.")
   func quantiles() throws {
     let specimen = try Specimen()

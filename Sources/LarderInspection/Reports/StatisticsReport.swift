@@ -11,11 +11,13 @@ extension Inspection {
     // The cache whose records are being scanned, and its first group.
     var (cache, first): (UInt64?, Int) = (nil, 0)
     var classes = SizeClasses()
+    var separatedBytes = 0
     var outcome = Outcome.fine
     try forEachItem(in: selection, keys: style.keys) { item throws(InspectionError) in
       outcome.add(item.state)
       guard case .record(let found) = item else { return true }
       classes.add(found)
+      separatedBytes += found.separatedBytes
       let version: UInt32? =
         if case .success(let record) = found.content { record.schemaVersion } else { nil }
       if found.cache.id != cache {
@@ -28,16 +30,20 @@ extension Inspection {
     }
     let entryBytes = groups.reduce(0) { $0 + $1.bytes }
     let share = entryBytes > 0 ? ", \(Amount.share(entryBytes, of: fileBytes)) of the files" : ""
+    var facts: [Report.Fact] = [
+      .init("files", Amount.bytes(fileBytes)), .init("entries", Amount.bytes(entryBytes) + share),
+    ]
+    let segmentBytes = snapshot.segments.byteCount
+    if segmentBytes > 0 {
+      let live = Amount.share(separatedBytes, of: segmentBytes)
+      facts.append(
+        .init("segments", "\(Amount.bytes(segmentBytes)), \(live) of them values of these entries"))
+    }
     return Report(
-      style: style, title: heading,
-      sections: [
-        .facts([
-          .init("files", Amount.bytes(fileBytes)),
-          .init("entries", Amount.bytes(entryBytes) + share),
-        ])
-      ],
+      style: style, title: heading, sections: [.facts(facts)],
       members: jsonHeading + [
         ("fileBytes", .integer(fileBytes)), ("entryBytes", .integer(entryBytes)),
+        ("segmentBytes", .integer(segmentBytes)), ("separatedBytes", .integer(separatedBytes)),
         ("sizes", .array(classes.rows.map { JSONValue.object($0.fields) })),
       ],
       columns: [
