@@ -216,7 +216,7 @@ import Testing
     let missing = try page.reply("entry", "cache=genres&key=none")
     #expect(missing.head?.status == 404 && missing.text.contains("no read finds an entry"))
     let places = try page.reply("entry", "cache=genres&key=fresh&places=1").text
-    #expect(places.contains("In the files, newest first"))
+    #expect(places.contains("In the files now, newest first"))
     let saved = try page.reply("payload", "cache=genres&key=fresh")
     #expect(saved.header("Content-Type") == "application/octet-stream")
     #expect(saved.header("Content-Disposition")?.hasPrefix("attachment") == true)

@@ -245,7 +245,13 @@ class PageTest(unittest.TestCase):
         for number in range(60):
             writer.stdin.write(f"key {number}\n")
             self.assertEqual(writer.stdout.readline(), "saved\n")
-        expect(page.get_by_role("link", name="key 59")).to_be_in_viewport(timeout=1000)
+        last = page.get_by_role("link", name="key 59")
+        expect(last).to_be_in_viewport(timeout=1000)
+        expect(page.locator("th").first).to_be_in_viewport()
+        # It is newer than the snapshot, and its page shows it nevertheless.
+        last.click()
+        expect(page.locator("h1")).to_have_text("Entry")
+        expect(page.locator("main")).to_contain_text("it is fresh for another")
         writer.stdin.close()
         writer.wait(timeout=60)
         writer.stdout.close()

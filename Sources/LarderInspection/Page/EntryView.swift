@@ -72,7 +72,7 @@ extension InspectionPage {
       key, cache: cache.label, isDatabaseKey: false, in: directory, style: style)
     var (renderer, text) = (HTMLRenderer(report, caption: "Places in the files"), "")
     _ = try report.write(with: &renderer, to: &text)
-    return "<h2>In the files, newest first</h2>\n\(Markup(markup: text))"
+    return "<h2>In the files now, newest first</h2>\n\(Markup(markup: text))"
   }
 
   /// The bytes of a payload: an image as a picture, anything else to be saved.

@@ -11,6 +11,7 @@ struct HTMLRenderer: Renderer {
   private let report: Report
   private let caption: String
   private let headingBelow: String?
+  private let isLive: Bool
   // The places of the members of a row that name what it links to; nil if it has none.
   private let cachePlace: Int?
   private let keyPlace: Int?
@@ -26,8 +27,13 @@ struct HTMLRenderer: Renderer {
   ///   - caption: What the table shows, for people who do not see it.
   ///   - bars: The member whose numbers are also drawn as bars; nil for none.
   ///   - headingBelow: The heading of what follows the table; nil for none.
-  init(_ report: Report, caption: String, bars: String? = nil, headingBelow: String? = nil) {
+  ///   - isLive: Whether the rows are newer than the snapshot, so that links need a new one.
+  init(
+    _ report: Report, caption: String, bars: String? = nil, headingBelow: String? = nil,
+    isLive: Bool = false
+  ) {
     (self.report, self.caption, self.headingBelow) = (report, caption, headingBelow)
+    self.isLive = isLive
     func place(_ member: String) -> Int? {
       report.columns.firstIndex { $0.member == member }
     }
@@ -109,7 +115,7 @@ struct HTMLRenderer: Renderer {
   /// The addresses that the cells of a row link to, by the titles of their columns.
   private func links(of row: Report.Row) -> [String: String] {
     guard let cachePlace, case .text(let cache) = row.cells[cachePlace] else { return [:] }
-    var links = ["CACHE": PageView.entries(ofCache: cache)]
+    var links = ["CACHE": PageView.entries(ofCache: cache, isNew: isLive)]
     if let prefixPlace, case .text(let prefix) = row.cells[prefixPlace], !prefix.isEmpty,
       !isSumOfOthers(row)
     {
@@ -117,7 +123,7 @@ struct HTMLRenderer: Renderer {
     }
     // The row of an unreadable part has no key.
     if let keyPlace, case .text(let key) = row.cells[keyPlace] {
-      links["KEY"] = PageView.entry(key, ofCache: cache)
+      links["KEY"] = PageView.entry(key, ofCache: cache, isNew: isLive)
     }
     return links
   }

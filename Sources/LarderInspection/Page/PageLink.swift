@@ -92,13 +92,17 @@ enum PageView: String, CaseIterable, Sendable {
     return query.items.isEmpty ? path : path + "?" + query.text
   }
 
-  /// The address of the entries of a cache.
-  static func entries(ofCache cache: String, prefix: String? = nil) -> String {
-    PageView.entries.address(PageQuery().with("cache", cache).with("prefix", prefix))
+  /// The address of the entries of a cache; with `isNew` in a new snapshot.
+  static func entries(
+    ofCache cache: String, prefix: String? = nil, isNew: Bool = false
+  ) -> String {
+    let query = PageQuery().with("cache", cache).with("prefix", prefix)
+    return PageView.entries.address(query.with("refresh", isNew ? "1" : nil))
   }
 
-  /// The address of an entry.
-  static func entry(_ key: String, ofCache cache: String) -> String {
-    PageView.entry.address(PageQuery().with("cache", cache).with("key", key))
+  /// The address of an entry; with `isNew` in a new snapshot.
+  static func entry(_ key: String, ofCache cache: String, isNew: Bool = false) -> String {
+    let query = PageQuery().with("cache", cache).with("key", key)
+    return PageView.entry.address(query.with("refresh", isNew ? "1" : nil))
   }
 }

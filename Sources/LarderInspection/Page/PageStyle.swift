@@ -25,7 +25,8 @@ enum PageStyle {
       font: 14px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif;
     }
     a { color: var(--link); text-underline-offset: 2px; }
-    a:focus-visible, summary:focus-visible, .scroll:focus-visible, input:focus-visible,
+    a:focus-visible, summary:focus-visible, .scroll:focus-visible, .follow:focus-visible,
+    pre:focus-visible, .long:focus-visible, input:focus-visible,
     select:focus-visible, button:focus-visible {
       outline: 2px solid var(--link); outline-offset: 2px; border-radius: 2px;
     }
@@ -126,6 +127,8 @@ enum PageStyle {
     .picture { display: block; max-width: 100%; max-height: 480px; margin: 0 0 16px;
       border: 1px solid var(--line); }
     .follow { max-height: 70vh; overflow: auto; display: flex; flex-direction: column-reverse; }
+    .follow .scroll { overflow: visible; }
+    .follow th { position: sticky; top: 0; background: var(--ground); }
 
     @media (max-width: 640px) {
       body { padding: 0 16px 24px; }
@@ -133,6 +136,7 @@ enum PageStyle {
       .facts { grid-template-columns: 1fr; gap: 0; }
       .facts dt, .facts dd { grid-column: 1; }
       .facts dd { margin-bottom: 8px; }
+      td.name:last-child, .bars td.name { min-width: 16ch; }
     }
     """
 

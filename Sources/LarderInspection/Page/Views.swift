@@ -182,7 +182,7 @@ extension InspectionPage {
       """
       <p class=note>Each change of an entry from now on, the newest at the end. Changes of one \
       batch have the same number. AGE and LEFT are those of the entry that was put.</p>
-      <div class=follow><div>
+      <div class=follow role=region aria-label="Changes" tabindex=0><div>
 
       """ as Markup)
     var watching = Watching()
@@ -195,7 +195,7 @@ extension InspectionPage {
         Inspection.pause(milliseconds: 200)
         return output.isWanted
       },
-      renderer: { HTMLRenderer($0, caption: "Changes") })
+      renderer: { HTMLRenderer($0, caption: "Table of changes", isLive: true) })
     guard outcome == .fine else {
       throw InspectionError(.damaged, "a part of a log could not be read")
     }

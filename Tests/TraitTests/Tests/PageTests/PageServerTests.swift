@@ -143,6 +143,18 @@ import Testing
     #expect(reply.status == 200)
   }
 
+  @Test("A long scan tells how far it is, and what was found comes behind that.")
+  func longScan() throws {
+    let server = try PageServer(of: "entries", "100000")
+    let connection = try Connection(to: server.port)
+    try connection.write(server.request(""))
+    #expect(try connection.read(until: "<h1>Overview</h1>"))
+    #expect(try connection.read(until: "<p class=progress role=status>"))
+    let page = HTTPReply(try connection.readAll()).body
+    #expect(page.contains("records, ") && page.contains("<td class=n>100,000</td>"))
+    #expect(page.hasSuffix("</html>\n"))
+  }
+
   @Test("The directory of a store at rest is as it was.")
   func untouched() throws {
     let server = try PageServer()
