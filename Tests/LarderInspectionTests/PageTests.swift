@@ -122,6 +122,18 @@ import Testing
     #expect(try page.reply("expiry").text.contains("<dt class=\"\">backlog</dt>"))
   }
 
+  @Test("A bar of states has a part for each, as wide as its share.")
+  func stateBars() throws {
+    let specimen = try Specimen.withFaults()
+    let text = try Self.page(of: specimen.path).reply("").text
+    // Of five genres one is fresh, one stale, one expired, one damaged, and one of a later format.
+    let parts = ["good", "aging", "gone"].enumerated().map { number, style in
+      "<rect class=\(style) x=\"\(number * 200)\" width=\"200\" height=\"10\"/>"
+    }
+    #expect(
+      text.contains(parts.joined() + "<rect class=bad x=\"600\" width=\"400\" height=\"10\"/>"))
+  }
+
   @Test("The sums of all caches are those of ttl.")
   func expirySums() throws {
     let specimen = try Specimen()

@@ -17,19 +17,34 @@ struct HTMLRenderer: Renderer {
   private let keyPlace: Int?
   private let prefixPlace: Int?
   private let othersPlace: Int?
-  private let barPlace: Int?
-  /// The rows of a table with bars, which need the largest number of all.
+  private let bar: (kind: Bar, places: [Int])?
+  /// The rows of a table with bars that compare them, which need the largest number of all.
   private var waiting: [Report.Row] = []
   private(set) var rowCount = 0
+
+  /// What is drawn at the end of a row.
+  enum Bar {
+    /// The number of a member, in comparison with that of the other rows.
+    case length(String)
+    /// The numbers of members, each as a share of their sum.
+    case shares([(member: String, tint: Tint)])
+
+    fileprivate var members: [String] {
+      switch self {
+      case .length(let member): [member]
+      case .shares(let parts): parts.map(\.member)
+      }
+    }
+  }
 
   /// - Parameters:
   ///   - report: The report, in any format.
   ///   - caption: What the table shows, for people who do not see it.
-  ///   - bars: The member whose numbers are also drawn as bars; nil for none.
+  ///   - bar: Which numbers of a row are drawn, too; nil for none.
   ///   - headingBelow: The heading of what follows the table; nil for none.
   ///   - isLive: Whether the rows are newer than the snapshot, so that links need a new one.
   init(
-    _ report: Report, caption: String, bars: String? = nil, headingBelow: String? = nil,
+    _ report: Report, caption: String, bar: Bar? = nil, headingBelow: String? = nil,
     isLive: Bool = false
   ) {
     (self.report, self.caption, self.headingBelow) = (report, caption, headingBelow)
@@ -41,7 +56,7 @@ struct HTMLRenderer: Renderer {
     keyPlace = report.style.isRedacted ? nil : place("key")
     prefixPlace = place("prefix")
     othersPlace = place("others")
-    barPlace = bars.flatMap(place)
+    self.bar = bar.map { ($0, $0.members.compactMap(place)) }
   }
 
   private var hasTable: Bool { report.hasTable && report.columns.contains { $0.title != nil } }
@@ -50,24 +65,26 @@ struct HTMLRenderer: Renderer {
     for section in report.sections { output.write(Markup(section)) }
     guard hasTable else { return }
     let columns = report.columns.compactMap(\.title)
-    output.write(Markup.tableStart(columns, caption: caption, hasBars: barPlace != nil))
+    output.write(Markup.tableStart(columns, caption: caption, hasBars: bar != nil))
   }
 
   mutating func add(_ row: Report.Row, to output: inout some TextOutputStream) {
     guard hasTable, !row.isTotal else { return }
     rowCount += 1
-    if barPlace != nil {
-      waiting.append(row)
-    } else {
-      output.write(markup(of: row, bar: nil))
+    guard let bar else { return output.write(markup(of: row, bar: nil)) }
+    switch bar.kind {
+    case .length: waiting.append(row)
+    case .shares(let parts):
+      let shares = zip(numbers(of: row), parts).map { ($0, $1.tint) }
+      output.write(markup(of: row, bar: .shares(shares)))
     }
   }
 
   mutating func end(_ sections: [Report.Section], to output: inout some TextOutputStream) {
     if hasTable {
-      let most = waiting.map(number).max() ?? 0
+      let most = waiting.compactMap { numbers(of: $0).first }.max() ?? 0
       for row in waiting {
-        output.write(markup(of: row, bar: .bar(number(of: row), of: most)))
+        output.write(markup(of: row, bar: .bar(numbers(of: row).first ?? 0, of: most)))
       }
       output.write(Markup.tableEnd)
     }
@@ -77,12 +94,13 @@ struct HTMLRenderer: Renderer {
     for section in sections { output.write(Markup(section)) }
   }
 
-  /// The number of a row that is drawn as a bar.
-  private func number(of row: Report.Row) -> Int {
-    guard let barPlace else { return 0 }
-    switch row.cells[barPlace] {
-    case .number(let number), .bytes(let number): return number
-    default: return 0
+  /// The numbers of a row that are drawn.
+  private func numbers(of row: Report.Row) -> [Int] {
+    (bar?.places ?? []).map { place in
+      switch row.cells[place] {
+      case .number(let number), .bytes(let number): number
+      default: 0
+      }
     }
   }
 
@@ -227,6 +245,21 @@ extension Markup {
     return """
       <svg class=bar viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden=true>\
       <rect width="\(width)" height="10"/></svg>
+      """
+  }
+
+  /// A bar with a part for each number, in its colour.
+  static func shares(_ parts: [(number: Int, tint: Tint)]) -> Markup {
+    let total = parts.reduce(0) { $0 + max($1.number, 0) }
+    var (drawn, x) = ("" as Markup, 0)
+    for (number, tint) in parts where number > 0 {
+      let width = Int(1000 * Double(number) / Double(total))
+      drawn += "<rect class=\(tint.styleName) x=\"\(x)\" width=\"\(width)\" height=\"10\"/>"
+      x += width
+    }
+    return """
+      <svg class="bar states" viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden=true>\
+      \(drawn)</svg>
       """
   }
 

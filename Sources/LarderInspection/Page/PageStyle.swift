@@ -74,6 +74,7 @@ enum PageStyle {
     .bars .barcell { width: auto; min-width: 96px; }
     .bar { display: block; width: 100%; height: 8px; }
     .bar rect { fill: var(--bar); }
+    .states rect { fill: currentColor; }
 
     .good { color: var(--good); } .aging { color: var(--aging); }
     .bad { color: var(--bad); } .gone { color: var(--gone); }

@@ -34,7 +34,10 @@ extension InspectionPage {
     var summary = try Inspection.summary(of: inspection, findings, in: directory, style: quiet)
     summary.sections = []
     if summary.hasTable { output.write("<h2>Caches</h2>\n" as Markup) }
-    try write(summary, HTMLRenderer(summary, caption: "Caches"), to: output)
+    let states = HTMLRenderer.Bar.shares([
+      ("fresh", .good), ("stale", .aging), ("expired", .gone), ("others", .bad),
+    ])
+    try write(summary, HTMLRenderer(summary, caption: "Caches", bar: states), to: output)
     output.write(PageFrame.end)
   }
 
@@ -94,7 +97,7 @@ extension InspectionPage {
     output.write("<h2>Each cache</h2>\n" as Markup)
     var rest = report
     rest.sections = []
-    let renderer = HTMLRenderer(rest, caption: "Expiry of each cache", bars: "bytes")
+    let renderer = HTMLRenderer(rest, caption: "Expiry of each cache", bar: .length("bytes"))
     try write(rest, renderer, to: output)
     output.write(PageFrame.end)
   }
@@ -109,7 +112,9 @@ extension InspectionPage {
     var selection = Selection()
     selection.cache = query["cache"]
     let statistics = try inspection.statistics(of: selection, style: style)
-    if !style.isRedacted {
+    if style.isRedacted {
+      output.write("<p class=note>Prefixes are parts of keys, and not shown.</p>\n" as Markup)
+    } else {
       let prefixes = try inspection.prefixes(
         of: selection, delimiters: ["/", ":"], depth: 1, limit: 12, style: style)
       output.write(try treemap(of: prefixes))
