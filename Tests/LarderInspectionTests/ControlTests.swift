@@ -60,7 +60,9 @@ import Testing
       try client.send(Array(text.utf8))
     }
 
-    func receive() throws -> ControlReply? { ControlReply(line: try client.receive()) }
+    func receive() throws(ControlClient.Failure) -> ControlReply? {
+      ControlReply(line: try client.receive())
+    }
 
     /// Reads the rest of a connection that is being closed.
     func isClosed() -> Bool {
@@ -501,9 +503,20 @@ import Testing
     #expect(try clients[0].receive() == Self.ready)
     let last = clients.removeLast()
     clients = []
-    #expect(try last.receive() == Self.ready)
-    try last.send("{\"releaseMemory\":{\"bytes\":0}}\n")
-    #expect(try last.receive() == .released(from: 0, to: 0))
+    // A connection that has said nothing for five seconds is ended, and on a busy machine this test
+    // may take that long to say something. Then another one is accepted.
+    var client = last
+    while true {
+      do throws(ControlClient.Failure) {
+        #expect(try client.receive() == Self.ready)
+        try client.send("{\"releaseMemory\":{\"bytes\":0}}\n")
+        #expect(try client.receive() == .released(from: 0, to: 0))
+        break
+      } catch {
+        guard case .ended = error else { throw error }
+        client = try Client(path)
+      }
+    }
     worker.run("save a 1")
   }
 }

@@ -219,6 +219,10 @@ class PageTest(unittest.TestCase):
         self.assertEqual(shown, sums)
         self.assertEqual(sum(shown.values()), len(self.server.command("ls")["records"]))
         self.assertIn(f"{report['backlogRecords']} records", page.locator("dl.facts").inner_text())
+        page.get_by_role("link", name="The next to expire").click()
+        first = self.server.command("ls", "--sort", "ttl", "--limit", "20")["records"]
+        self.assertEqual([row[6] for row in self.rows(page)][:20],
+                         [record["key"] for record in first])
 
     def test_space(self):
         """Each rectangle leads to its entries."""

@@ -143,6 +143,7 @@ extension InspectionPage {
       <form action="\(PageView.entries.rawValue)">
       \(cache)\(field("Keys begin with", "prefix", size: 16))\
       \(field("Keys match", "match", size: 16, hint: "*, ?, [a-z]"))\
+      \(field("Tag", "tag", size: 8))\
       \(field("Bytes, at least", "bytes", size: 8, hint: "20KB"))\
       \(field("Age, at least", "age", size: 6, hint: "7d"))
       <div class=field><label for=sort>Order</label><select id=sort name=sort>

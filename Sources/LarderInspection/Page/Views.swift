@@ -87,7 +87,8 @@ extension InspectionPage {
     let spans = ExpirySpan.names.filter { totals[$0] != nil }
     let most = max(totals.values.map(\.bytes).max() ?? 0, 1)
     for section in report.sections { output.write(Markup(section)) }
-    output.write("<p class=note>\(Self.expiryNote)</p>\n<h2>All caches</h2>\n" as Markup)
+    output.write("<p class=note>\(Self.expiryNote)</p>\n\(Self.expiryLinks(query))" as Markup)
+    output.write("<h2>All caches</h2>\n" as Markup)
     let columns: [Table.Column] = ["EXPIRES", .number("RECORDS"), .number("BYTES")]
     let rows = spans.map { span in
       [span, Amount.text(totals[span]?.records ?? 0), Amount.bytes(totals[span]?.bytes ?? 0)]
@@ -100,6 +101,16 @@ extension InspectionPage {
     let renderer = HTMLRenderer(rest, caption: "Expiry of each cache", bar: .length("bytes"))
     try write(rest, renderer, to: output)
     output.write(PageFrame.end)
+  }
+
+  /// The entries behind the numbers, in the orders that belong to them.
+  private static func expiryLinks(_ query: PageQuery) -> Markup {
+    let entries = PageQuery().with("cache", query["cache"])
+    let links = [("ttl", "The next to expire"), ("age", "The oldest")].map {
+      order, text -> Markup in
+      "<a href=\"\(PageView.entries.address(entries.with("sort", order)))\">\(text)</a>\n"
+    }
+    return "<p class=more>\(links)</p>\n"
   }
 
   private static let expiryNote =
