@@ -18,23 +18,29 @@ final class RedisServer {
 
   let path: String
   private let directory: TemporaryDirectory
-  private let options: [String]
+  private let words: [String]
   private var process: ChildProcess
 
   /// Starts a server, which keeps nothing on the disk.
-  convenience init(_ options: String...) throws { try self.init(options) }
+  convenience init(_ options: String...) throws { try self.init(options, start: []) }
 
   /// Starts a server, which keeps nothing on the disk.
-  init(_ options: [String]) throws {
+  ///
+  /// `start` are words in front of the program that start it, in a network of its own, for example.
+  init(_ options: [String], start: [String] = []) throws {
     directory = try TemporaryDirectory()
     path = directory.path("server")
-    self.options =
-      ["--port", "0", "--unixsocket", path, "--save", "", "--appendonly", "no"] + options
-    process = try Self.start(self.options)
+    let server =
+      [Self.program ?? ""] + [
+        "--port", "0", "--unixsocket", path, "--dir", directory.path(""), "--save", "",
+        "--appendonly", "no",
+      ]
+    words = start + server + options
+    process = try Self.start(words)
   }
 
-  private static func start(_ options: [String]) throws -> ChildProcess {
-    var process = try ChildProcess(program ?? "", options)
+  private static func start(_ words: [String]) throws -> ChildProcess {
+    var process = try ChildProcess(words[0], Array(words.dropFirst()))
     while let line = process.readLine() {
       guard line.contains("server is now ready to accept connections at") else { continue }
       process.ignoreOutput()
@@ -47,7 +53,7 @@ final class RedisServer {
 
   func restart() throws {
     process.kill()
-    process = try Self.start(options)
+    process = try Self.start(words)
   }
 
   /// Stops the server's process, or lets it continue.

@@ -6,9 +6,9 @@ import Synchronization
 
 /// A machine that shares a cache and judges what it reads, for `SharedProcessTests`.
 ///
-/// Arguments: the directory of its store, the server's socket or the ports of a cluster, the file
-/// of ``Origin``, its number, the number of machines, a seed, and whether the servers keep what
-/// they have.
+/// Arguments: the directory of its store; the server's socket, the ports of a cluster, or
+/// `sentinel HOST PORT`; the file of ``Origin``, its number, the number of machines, a seed, and
+/// whether the servers keep what they have.
 ///
 /// It writes "ready", and then reads, loads, saves and removes until it reads "stop". It answers a
 /// number after as many more calls, and "check" with the value of each key. It ends with its input.
@@ -127,12 +127,7 @@ private final class Worker: Sendable {
     (options.security, options.lease) = (.plain, Self.lease)
     // Some machines wait for the loads of others, and some do not.
     if arguments[4] != "0" { options.loadWait = .milliseconds(100) }
-    let ports = arguments[2].split(separator: ",").compactMap { Int($0) }
-    let address =
-      ports.isEmpty
-      ? SharedTier.Address.socket(path: arguments[2])
-      : .cluster(ports.map { .server(host: "127.0.0.1", port: $0) })
-    tier = try SharedTier(address, namespace: "test", options)
+    tier = try SharedTier(Self.address(arguments[2]), namespace: "test", options)
     // It evicts, so that values come from memory, the disk and the server.
     let cache = try store.cache(
       "values", of: Data.self, coder: .bytes, byteBudget: 60_000)
@@ -141,6 +136,16 @@ private final class Worker: Sendable {
     (number, machines) = (Int(arguments[4]) ?? 0, Int(arguments[5]) ?? 1)
     seed = UInt64(arguments[6]) ?? 0
     serverKeeps = arguments[7] == "true"
+  }
+
+  private static func address(_ text: String) -> SharedTier.Address {
+    let words = text.split(separator: " ").map(String.init)
+    if words.first == "sentinel", let port = Int(words[2]) {
+      return .sentinels([.server(host: words[1], port: port)], primary: "shop")
+    }
+    let ports = text.split(separator: ",").compactMap { Int($0) }
+    guard !ports.isEmpty else { return .socket(path: text) }
+    return .cluster(ports.map { .server(host: "127.0.0.1", port: $0) })
   }
 
   /// Saves what the source has of the keys that this machine changes.
@@ -189,6 +194,8 @@ private final class Worker: Sendable {
     while !isDone.isRaised {
       let key = Int.random(in: 0..<Origin.keys, using: &random)
       counts.change { $0.calls += 1 }
+      // Calls that find all in memory never wait, and others would not run.
+      await Task.yield()
       switch Int.random(in: 0..<10, using: &random) {
       case 0..<3:
         guard let key = mine.randomElement(using: &random) else { break }

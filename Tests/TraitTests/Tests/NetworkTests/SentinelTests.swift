@@ -8,37 +8,6 @@ import Testing
 /// A tier whose primary is named by Sentinels.
 @Suite(.withRedisServer, .timeLimit(.minutes(10)))
 struct SentinelTests {
-  /// A Sentinel that watches a primary named `shop`.
-  private final class Sentinel {
-    let port: Int
-    private let directory: TemporaryDirectory
-    private var process: ChildProcess
-
-    init(of primary: Int, _ lines: String...) async throws {
-      port = try await Ports.free()
-      directory = try TemporaryDirectory()
-      let text =
-        """
-        port \(port)
-        dir \(directory.path(""))
-        sentinel monitor shop 127.0.0.1 \(primary) 1
-        sentinel down-after-milliseconds shop 300
-        sentinel failover-timeout shop 2000
-
-        """ + lines.map { "\($0)\n" }.joined()
-      let file = directory.path("sentinel.conf")
-      try text.write(toFile: file, atomically: true, encoding: .utf8)
-      process = try ChildProcess(RedisServer.program ?? "", [file, "--sentinel"])
-      #expect(wait(for: "+monitor"))
-    }
-
-    /// Waits until the Sentinel says a word.
-    func wait(for word: String) -> Bool {
-      while let line = process.readLine() { if line.contains(word) { return true } }
-      return false
-    }
-  }
-
   private static func address(
     _ ports: Int..., login: SharedTier.Login? = nil, of name: String = "shop"
   ) -> SharedTier.Address {
@@ -130,5 +99,42 @@ struct SentinelTests {
     alone.close()
     try await silent.close()
     primary.kill()
+  }
+}
+
+/// A Sentinel that watches a primary named `shop`.
+final class Sentinel {
+  let port: Int
+  private let directory: TemporaryDirectory
+  private var process: ChildProcess
+
+  init(
+    of primary: Int, at host: String = "127.0.0.1", port chosen: Int? = nil,
+    patience milliseconds: Int = 300, in network: TwoNetworks.Network? = nil, _ lines: String...
+  ) async throws {
+    if let chosen { port = chosen } else { port = try await Ports.free() }
+    directory = try TemporaryDirectory()
+    let text =
+      """
+      port \(port)
+      dir \(directory.path(""))
+      protected-mode no
+      sentinel monitor shop \(host) \(primary) 1
+      sentinel down-after-milliseconds shop \(milliseconds)
+      sentinel failover-timeout shop 2000
+
+      """ + lines.map { "\($0)\n" }.joined()
+    let file = directory.path("sentinel.conf")
+    try text.write(toFile: file, atomically: true, encoding: .utf8)
+    let words = (network?.start ?? []) + [RedisServer.program ?? "", file, "--sentinel"]
+    process = try ChildProcess(words[0], Array(words.dropFirst()))
+    #expect(wait(for: "+monitor"))
+  }
+
+  /// Waits until the Sentinel says a word, so many times.
+  func wait(for word: String, times: Int = 1) -> Bool {
+    var left = times
+    while left > 0, let line = process.readLine() { if line.contains(word) { left -= 1 } }
+    return left == 0
   }
 }
