@@ -216,7 +216,7 @@ extension Inspection {
           value, of: count, under: key, key: userKey, in: cache, endedBy: catalog.invalidatedTags,
           at: now, isKept: payloads == .kept || keepsTags)
       }
-      guard isWanted else { throw InspectionError(.io, "nobody waits for the result any more") }
+      guard isWanted else { throw InspectionError(.io, "the reader of the result has left") }
       guard try body(.record(record)) else { return false }
     }
   }

@@ -6,6 +6,12 @@ package enum Moment {
   /// The current system time.
   package static func now() -> Date { Store.Options().clock.now() }
 
+  /// The moment of an option such as `--now`; the current time if there is none.
+  package static func parse(_ text: String?) throws(InspectionError) -> Date {
+    let clock = now()
+    return if let text { try parse(text, from: clock) } else { clock }
+  }
+
   /// Parses an ISO 8601 date (`2026-01-31`, `2026-01-31T12:00:00Z`), or a span from `now` with a
   /// sign and a unit of s, m, h, d or w (`+8d`, `-90s`).
   package static func parse(_ text: String, from now: Date) throws(InspectionError) -> Date {

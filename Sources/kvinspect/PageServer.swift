@@ -89,7 +89,7 @@
       deadline = context.eventLoop.scheduleTask(in: PageServer.patience) {
         channel.close(promise: nil)
       }
-      if !server.open() { refuse(.busy, isHead: false, to: Client(channel)) }
+      if !server.open() { refuse(.busy, to: Client(channel)) }
     }
 
     func channelInactive(context: ChannelHandlerContext) {
@@ -110,7 +110,7 @@
         deadline?.cancel()
         if !server.answer(request, to: client) { throw .busy }
       } catch {
-        refuse(error, isHead: head.method == .HEAD, to: client)
+        refuse(error, to: client)
       }
     }
 
@@ -118,7 +118,7 @@
       context.close(promise: nil)
     }
 
-    private func refuse(_ refusal: InspectionPage.Refusal, isHead: Bool, to client: Client) {
+    private func refuse(_ refusal: InspectionPage.Refusal, to client: Client) {
       self.client = client
       client.refuse(refusal)
     }

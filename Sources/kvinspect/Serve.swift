@@ -42,14 +42,9 @@ struct Serve: ParsableCommand {
     (style.keys, style.isRedacted) = (keys, redact)
     try runCommand(quiet: quiet) { [style] output throws(InspectionError) in
       #if Page
-        let now = now
         let page = try InspectionPage(
-          of: store, comparedWith: compare, token: Self.token(), style: style
-        ) { () throws(InspectionError) in
-          let clock = Moment.now()
-          return try now.map { text throws(InspectionError) in try Moment.parse(text, from: clock) }
-            ?? clock
-        }
+          of: store, comparedWith: compare, token: InspectionPage.newToken(), style: style
+        ) { [now] () throws(InspectionError) in try Moment.parse(now) }
         return try serve(page, to: &output)
       #else
         throw InspectionError(
@@ -60,15 +55,6 @@ struct Serve: ParsableCommand {
   }
 
   #if Page
-    /// 128 random bits in hex.
-    private static func token() -> String {
-      var generator = SystemRandomNumberGenerator()
-      return (0..<4).map { _ in
-        let digits = String(generator.next() as UInt32, radix: 16)
-        return String(repeating: "0", count: 8 - digits.count) + digits
-      }.joined()
-    }
-
     private func serve(
       _ page: InspectionPage, to output: inout StandardOutput
     ) throws(InspectionError) -> Outcome {

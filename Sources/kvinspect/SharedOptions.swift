@@ -61,11 +61,7 @@ struct SharedOptions: ParsableArguments {
 
   /// The moment of `--now`, by default the current time.
   private var moment: Date {
-    get throws(InspectionError) {
-      let clock = Moment.now()
-      guard let now else { return clock }
-      return try Moment.parse(now, from: clock)
-    }
+    get throws(InspectionError) { try Moment.parse(now) }
   }
 }
 

@@ -309,7 +309,7 @@ import Testing
     client.leave()
     page.answer(PageRequest(path: "space", query: ""), to: client)
     #expect(client.isEnded && !client.text.contains("Sizes of keys"))
-    #expect(client.text.contains("Nobody waits for the result any more."))
+    #expect(client.text.contains("The reader of the result has left."))
   }
 }
 

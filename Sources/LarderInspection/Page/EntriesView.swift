@@ -1,7 +1,7 @@
 import Foundation
 import Larder
 
-extension InspectionPage {
+extension PageAnswer {
   /// The most rows of a list.
   private static let pageRows = 100
   /// The keys that are looked at for one page, unless more are asked for.
@@ -10,22 +10,22 @@ extension InspectionPage {
   private static let menuCaches = 200
 
   /// The entries of a selection, page by page.
-  func writeEntries(_ query: PageQuery, to output: PageOutput) throws(InspectionError) {
-    let inspection = try inspection(for: output)
-    let selection = try selection(in: query)
-    output.write(PageFrame(self, .entries, query).begin)
-    output.write(form(query, selection, in: inspection))
+  func writeEntries() throws(InspectionError) {
+    let inspection = try self.inspection()
+    let selection = try selection()
+    begin()
+    output.write(form(selection, in: inspection))
     let report = inspection.list(selection, style: style)
     let (rows, ending) = try write(
-      report, HTMLRenderer(report, caption: "Entries"), to: output)
+      report, HTMLRenderer(report, caption: "Entries"))
     if let scan = ending.scan {
-      output.write(note(of: scan, rows: rows, selection, query))
+      output.write(note(of: scan, rows: rows, selection))
     }
-    output.write(PageFrame.end)
+    end()
   }
 
   /// The selection that a query describes.
-  private func selection(in query: PageQuery) throws(InspectionError) -> Selection {
+  private func selection() throws(InspectionError) -> Selection {
     var selection = Selection()
     (selection.cache, selection.prefix, selection.match) = (
       query["cache"], query["prefix"], query["match"]
@@ -57,10 +57,8 @@ extension InspectionPage {
     return selection
   }
 
-  /// What was looked at, and how to go on.
-  private func note(
-    of scan: ScanEnd, rows: Int, _ selection: Selection, _ query: PageQuery
-  ) -> Markup {
+  /// How many keys were looked at, with links to the next ones.
+  private func note(of scan: ScanEnd, rows: Int, _ selection: Selection) -> Markup {
     let keys = Amount.text(scan.keys)
     let share = scan.share.map { ", about \(Int(100 * $0)) % of the way" } ?? ""
     func link(_ text: String, _ query: PageQuery) -> Markup {
@@ -92,9 +90,7 @@ extension InspectionPage {
       """
   }
 
-  private func form(
-    _ query: PageQuery, _ selection: Selection, in inspection: Inspection
-  ) -> Markup {
+  private func form(_ selection: Selection, in inspection: Inspection) -> Markup {
     func field(_ label: String, _ name: String, size: Int, hint: String = "") -> Markup {
       """
       <div class=field><label for="\(name)">\(label)</label>\

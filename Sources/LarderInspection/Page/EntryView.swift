@@ -1,15 +1,15 @@
 import Foundation
 import Larder
 
-extension InspectionPage {
+extension PageAnswer {
   /// A document of JSON takes some hundred times its size while it is shown.
   private static let mostReadBytes = 512 << 10
   /// Of bytes that are shown in hex, so many.
   private static let mostStoredBytes = 2048
 
   /// An entry: what a read would return and why, its times, its payload and where it is on disk.
-  func writeEntry(_ query: PageQuery, to output: PageOutput) throws(InspectionError) {
-    let inspection = try inspection(for: output)
+  func writeEntry() throws(InspectionError) {
+    let inspection = try self.inspection()
     guard let key = query["key"] else { throw InspectionError(.usage, "the address has no key") }
     let cache = query["cache"]
     let why = try inspection.why(key, cache: cache, style: style)
@@ -17,15 +17,16 @@ extension InspectionPage {
     for section in why.sections { answer += Markup(section) }
     let outcome = try why.rows { _ in }.outcome
     if outcome == .notFound { output.replace(by: PageHead(404)) }
-    output.write(PageFrame(self, .entry, query).begin + answer)
+    begin()
+    output.write(answer)
     if outcome != .notFound {
       let found: FoundRecord
       do throws(InspectionError) {
         found = try inspection.record(under: key, cache: cache, keys: style.keys)
       } catch {
         // Several caches have the key, and each of them was answered for.
-        output.write(Markup(error) + PageFrame.end)
-        return
+        output.write(Markup(error))
+        return end()
       }
       output.write(Timeline(of: found, at: inspection.now)?.markup ?? "")
       if !style.isRedacted {
@@ -33,9 +34,9 @@ extension InspectionPage {
           PageQuery().with("cache", found.cache.label).with("key", key))
         output.write(view(of: found, at: payload))
       }
-      if let text = try places(of: key, in: found.cache, query) { output.write(text) }
+      output.write(try places(of: key, in: found.cache))
     }
-    output.write(PageFrame.end)
+    end()
   }
 
   private func view(of found: FoundRecord, at address: String) -> Markup {
@@ -62,26 +63,26 @@ extension InspectionPage {
 
   /// The traces of the key in the store's files, or a link to them: all files are read.
   private func places(
-    of key: String, in cache: KnownCache, _ query: PageQuery
-  ) throws(InspectionError) -> Markup? {
+    of key: String, in cache: KnownCache
+  ) throws(InspectionError) -> Markup {
     guard query["places"] != nil else {
       let address = PageView.entry.address(query.with("places", "1"))
       return "<p><a href=\"\(address)\">Find it in the files</a></p>\n"
     }
     let report = try Inspection.find(
-      key, cache: cache.label, isDatabaseKey: false, in: directory, style: style)
+      key, cache: cache.label, isDatabaseKey: false, in: page.directory, style: style)
     var (renderer, text) = (HTMLRenderer(report, caption: "Places in the files"), "")
     _ = try report.write(with: &renderer, to: &text)
     return "<h2>In the files now, newest first</h2>\n\(Markup(markup: text))"
   }
 
   /// The bytes of a payload: an image as a picture, anything else to be saved.
-  func writePayload(_ query: PageQuery, to output: PageOutput) throws(InspectionError) {
+  func writePayload() throws(InspectionError) {
     guard !style.isRedacted else {
       throw InspectionError(.notFound, "payloads are not shown with --redact")
     }
     guard let key = query["key"] else { throw InspectionError(.usage, "the address has no key") }
-    let bytes = try inspection(for: output).payload(
+    let bytes = try inspection().payload(
       of: key, cache: query["cache"], keys: style.keys
     ).bytes
     let image = query["save"] == nil ? ImageKind(bytes) : nil
@@ -147,8 +148,8 @@ private struct Timeline {
       <div class=scroll role=region aria-label="\(caption)" tabindex=0>
       <svg class=timeline viewBox="0 0 1000 \(y)" role=img aria-label="\(caption)">
       \(spans)\(labels)\
-      <line class=now x1="\("\(x)")" x2="\("\(x)")" y1="16" y2="52"/>
-      <text class=nowtext x="\("\(x)")" y="12" text-anchor="\(anchor(x))">now</text>
+      <line class=now x1="\(x)" x2="\(x)" y1="16" y2="52"/>
+      <text class=nowtext x="\(x)" y="12" text-anchor="\(anchor(x))">now</text>
       </svg></div>
 
       """
@@ -157,7 +158,7 @@ private struct Timeline {
   private func span(_ style: String, from: Double, to: Double) -> Markup {
     guard to > from else { return "" }
     return """
-      <rect class="\(style)" x="\("\(from)")" y="24" width="\("\(to - from)")" height="20"/>
+      <rect class="\(style)" x="\(from)" y="24" width="\(to - from)" height="20"/>
 
       """
   }
@@ -165,7 +166,7 @@ private struct Timeline {
   private func label(_ name: String, _ date: Date, y: Int) -> Markup {
     let x = place(date)
     return """
-      <text x="\("\(x)")" y="\(y)" text-anchor="\(anchor(x))">\(name) \(Moment.anyText(date))</text>
+      <text x="\(x)" y="\(y)" text-anchor="\(anchor(x))">\(name) \(Moment.anyText(date))</text>
 
       """
   }

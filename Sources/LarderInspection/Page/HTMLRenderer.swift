@@ -24,9 +24,9 @@ struct HTMLRenderer: Renderer {
 
   /// What is drawn at the end of a row.
   enum Bar {
-    /// The number of a member, in comparison with that of the other rows.
+    /// A bar as long as the number of a member; the largest of all rows fills its cell.
     case length(String)
-    /// The numbers of members, each as a share of their sum.
+    /// A bar that the numbers of some members divide.
     case shares([(member: String, tint: Tint)])
 
     fileprivate var members: [String] {
@@ -148,13 +148,13 @@ struct HTMLRenderer: Renderer {
 }
 
 extension Markup {
-  /// A section of a report; nothing for commands, in place of which a page has links.
+  /// A section of a report.
+  ///
+  /// Commands are left out: the page has links instead.
   init(_ section: Report.Section) {
     switch section {
     case .facts(let facts, _): self = Markup(facts)
-    case .table(let columns, let rows):
-      self = Markup.table(columns, rows, caption: columns.first?.title ?? "")
-    case .chart(let columns, let rows, let bars):
+    case .table(let columns, let rows, let bars):
       self = Markup.table(columns, rows, bars: bars, caption: columns.first?.title ?? "")
     case .text(let text): self = "<p>\(lines: text)</p>\n"
     case .commands: self = ""
@@ -202,7 +202,8 @@ extension Markup {
     }
   }
 
-  private static func table(
+  /// A table of texts, each row with a bar whose length is a share of 1.
+  static func table(
     _ columns: [Table.Column], _ rows: [[String]], bars: [Double]? = nil, caption: String
   ) -> Markup {
     var body = tableStart(columns, caption: caption, hasBars: bars != nil)
@@ -279,12 +280,5 @@ extension Markup {
 
 extension Tint {
   /// The name of the colour in the style sheet.
-  var styleName: String {
-    switch self {
-    case .good: "good"
-    case .aging: "aging"
-    case .bad: "bad"
-    case .gone: "gone"
-    }
-  }
+  var styleName: String { "\(self)" }
 }

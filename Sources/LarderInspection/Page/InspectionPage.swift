@@ -17,7 +17,7 @@ package final class InspectionPage: Sendable {
   private let now: @Sendable () throws(InspectionError) -> Date
   private let current: Mutex<Snapshot>
 
-  /// The snapshot that all views show, or why there is none.
+  /// What all views show: the store at one moment, or the reason why it cannot be opened.
   struct Snapshot {
     let inspection: Result<Inspection, InspectionError>
     let takenAt: Date
@@ -28,7 +28,7 @@ package final class InspectionPage: Sendable {
   /// - Parameters:
   ///   - directory: A store's directory, by any path.
   ///   - other: The directory of a store that it is compared with; nil for none.
-  ///   - token: A secret that nobody can guess, of letters and digits.
+  ///   - token: A secret, as ``newToken()`` makes it.
   ///   - style: How keys and values are written.
   ///   - now: Returns the moment at which the entries of a new snapshot are judged.
   /// - Throws: As ``Inspection/init(at:now:linking:)``, except that a damaged store gets a page.
@@ -51,7 +51,13 @@ package final class InspectionPage: Sendable {
     current = Mutex(Snapshot(inspection: first, takenAt: takenAt))
   }
 
-  var snapshot: Snapshot { current.withLock { $0 } }
+  /// A secret for addresses: 128 random bits in hexadecimal.
+  package static func newToken() -> String {
+    let bytes = (0..<16).map { _ in UInt8.random(in: .min ... .max) }
+    return String(KeyForm.hex(bytes).dropFirst(2))
+  }
+
+  private var snapshot: Snapshot { current.withLock { $0 } }
 
   /// Takes a new snapshot; the one before stays if that fails.
   private func refresh() throws(InspectionError) {
@@ -62,8 +68,9 @@ package final class InspectionPage: Sendable {
 
   /// Answers a request.
   ///
-  /// - Complexity: That of the command whose report the view shows. The response is sent while it
-  ///   is made. If the client leaves, the scan ends.
+  /// The response is sent while it is made. If the client leaves, the scan ends.
+  ///
+  /// - Complexity: That of the commands whose reports the view shows.
   package func answer(_ request: PageRequest, to client: any PageClient) {
     let output = PageOutput(to: client)
     do throws(InspectionError) {
@@ -78,52 +85,20 @@ package final class InspectionPage: Sendable {
         let address = view.address(query.with("refresh", nil))
         output.replace(by: PageHead(303, more: [("Location", address)]))
       } else {
-        try write(view, query, to: output)
+        try PageAnswer(
+          page: self, snapshot: snapshot, view: view, query: query, output: output
+        ).write()
       }
     } catch {
       if output.hasBegun {
         output.write(Markup(error) + PageFrame.end)
       } else {
         output.replace(by: PageHead(error.httpStatus))
-        let frame = PageFrame(self, .overview, PageQuery(), title: "This could not be shown")
+        let frame = PageFrame(self, snapshot, title: "This could not be shown")
         output.write(frame.begin + Markup(error) + PageFrame.end)
       }
     }
     output.end()
-  }
-
-  private func write(
-    _ view: PageView, _ query: PageQuery, to output: PageOutput
-  ) throws(InspectionError) {
-    switch view {
-    case .style:
-      output.replace(by: PageHead(200, type: "text/css; charset=utf-8"))
-      output.write(PageStyle.sheet)
-    case .icon:
-      output.replace(by: PageHead(200, type: "image/svg+xml"))
-      output.write(PageStyle.icon)
-    case .payload: try writePayload(query, to: output)
-    case .overview: try writeOverview(to: output)
-    case .entries: try writeEntries(query, to: output)
-    case .entry: try writeEntry(query, to: output)
-    case .expiry: try writeExpiry(query, to: output)
-    case .space: try writeSpace(query, to: output)
-    case .watch: try writeWatch(query, to: output)
-    case .compare: try writeComparison(to: output)
-    }
-  }
-
-  /// The snapshot for a response that is written meanwhile: it shows how far a scan is once that
-  /// takes a third of a second.
-  func inspection(for output: PageOutput) throws(InspectionError) -> Inspection {
-    var inspection = try snapshot.inspection.get()
-    inspection.progress = ProgressLine(after: 0.3, whileWanted: { output.isWanted }) { line in
-      guard let line else { return }
-      // Each hides the one before.
-      output.write("<p class=progress role=status>\(line)</p>\n" as Markup)
-      output.flush()
-    }
-    return inspection
   }
 }
 

@@ -44,6 +44,8 @@ struct Markup: ExpressibleByStringInterpolation, Equatable {
 
     mutating func appendInterpolation(_ value: Int) { text += "\(value)" }
 
+    mutating func appendInterpolation(_ value: Double) { text += "\(value)" }
+
     mutating func appendInterpolation(_ value: Markup) { text += value.text }
 
     mutating func appendInterpolation(_ values: [Markup]) {

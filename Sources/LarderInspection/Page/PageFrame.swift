@@ -4,12 +4,16 @@ import Larder
 /// What is around every view: the store, the views, and the age of the snapshot.
 struct PageFrame {
   private let page: InspectionPage
+  private let snapshot: InspectionPage.Snapshot
   private let view: PageView
   private let query: PageQuery
   private let title: String
 
-  init(_ page: InspectionPage, _ view: PageView, _ query: PageQuery, title: String? = nil) {
-    (self.page, self.view, self.query) = (page, view, query)
+  init(
+    _ page: InspectionPage, _ snapshot: InspectionPage.Snapshot, _ view: PageView = .overview,
+    _ query: PageQuery = PageQuery(), title: String? = nil
+  ) {
+    (self.page, self.snapshot, self.view, self.query) = (page, snapshot, view, query)
     self.title = title ?? view.title
   }
 
@@ -57,7 +61,6 @@ struct PageFrame {
   private var moment: Markup {
     let address = view.address(query.with("refresh", "1"))
     let link: Markup = "<a href=\"\(address)\">Take a new one</a>"
-    let snapshot = page.snapshot
     guard case .success(let inspection) = snapshot.inspection else {
       return "<p class=moment>There is no snapshot. \(link)</p>\n"
     }

@@ -2,8 +2,8 @@
 enum PageStyle {
   /// One scale of type (12, 14, 18, 24 px), and one of distances (4, 8, 16, 24, 32 px).
   ///
-  /// The colours of the states are those of a terminal: fresh green, stale yellow, damaged red,
-  /// expired grey. Each colour of a text has a contrast of at least 4.5 with what is behind it.
+  /// States have the colours of a terminal: green for fresh, yellow for stale, red for damaged, and
+  /// grey for expired. Every text has a contrast of at least 4.5 to what is behind it.
   static let sheet = """
     :root {
       color-scheme: light dark;

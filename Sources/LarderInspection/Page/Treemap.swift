@@ -44,8 +44,8 @@ struct Treemap {
 
   private func markup(of part: Part, in area: Area) -> Markup {
     let title = "\(part.label): \(part.text)"
-    let (x, y) = ("\(area.x + 1)", "\(area.y + 1)")
-    let size = ("\(max(area.width - 2, 0.5))", "\(max(area.height - 2, 0.5))")
+    let (x, y) = (area.x + 1, area.y + 1)
+    let size = (max(area.width - 2, 0.5), max(area.height - 2, 0.5))
     // About 8 units for a character.
     let fitting = Int((area.width - 16) / 8.5)
     var text: Markup = ""

@@ -46,12 +46,14 @@ struct TextRenderer: Renderer {
           fact.text.escapedForTerminal, after: label, report.style.isColored ? fact.tint : nil,
           width: fact.isWhole ? nil : report.style.width)
       }
-    case .table(let columns, let rows): write(columns, rows, to: &output)
-    case .chart(let columns, let rows, let bars):
-      let drawn = zip(rows, bars).map { row, bar in
-        row + [String(repeating: "#", count: Int((bar * 30).rounded(.up)))]
+    case .table(let columns, let rows, let bars):
+      separate(to: &output)
+      var table = Table(columns + (bars == nil ? [] : [""]), style: report.style)
+      for (number, row) in rows.enumerated() {
+        let bar = bars.map { String(repeating: "#", count: Int(($0[number] * 30).rounded(.up))) }
+        table.add(row + (bar.map { [$0] } ?? []), to: &output)
       }
-      write(columns + [""], drawn, to: &output)
+      table.flush(to: &output)
     case .text(let text):
       separate(to: &output)
       for line in text.split(separator: "\n", omittingEmptySubsequences: false).dropLast() {
@@ -62,15 +64,6 @@ struct TextRenderer: Renderer {
       separate(to: &output)
       view.write(to: &output)
     }
-  }
-
-  private mutating func write(
-    _ columns: [Table.Column], _ rows: [[String]], to output: inout some TextOutputStream
-  ) {
-    separate(to: &output)
-    var table = Table(columns, style: report.style)
-    for row in rows { table.add(row, to: &output) }
-    table.flush(to: &output)
   }
 
   /// Writes an empty line, unless nothing is above it.

@@ -74,9 +74,8 @@ extension Report {
   enum Section {
     /// Lines with a label, which is padded to `width`.
     case facts([Fact], width: Int = 9)
-    case table([Table.Column], [[String]])
-    /// A table with a bar for each row, whose length is a share of 1.
-    case chart([Table.Column], [[String]], bars: [Double])
+    /// A table of texts. Bars are shares of 1, one for each row.
+    case table([Table.Column], [[String]], bars: [Double]? = nil)
     /// Lines, each with its newline.
     case text(String)
     /// Commands to type next, each with what it shows.

@@ -133,7 +133,7 @@ private struct SizeClasses {
 
   var table: Report.Section {
     let most = rows.map(\.records).max() ?? 1
-    return .chart(
+    return .table(
       [.number("SIZE BELOW"), .number("KEYS"), .number("VALUES")],
       rows.map { row in
         [Amount.text(row.end), Amount.text(row.keys), Amount.text(row.records)]

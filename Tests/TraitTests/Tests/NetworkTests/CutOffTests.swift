@@ -40,14 +40,14 @@ struct CutOffTests {
     var writer = try machine("writer", in: far, far, directory, origin, number: 0)
     var said = lines(of: &reader, before: "ready") + lines(of: &writer, before: "ready")
     #expect(said == [])
-    try await work(&writer, calls: 500)
-    try await work(&reader, calls: 500)
+    work(&writer, calls: 500)
+    work(&reader, calls: 500)
 
     try networks.setConnected(false)
     #expect(sentinel.wait(for: "+switch-master"))
     // This waits until it has found the new primary.
     _ = check(&writer)
-    try await work(&writer, calls: 3000)
+    work(&writer, calls: 3000)
     said = lines(of: &reader, afterCalls: 3000)
     // The primary that is cut off has other values than the one that took its place.
     let values = try (0..<Origin.keys).map { key in
@@ -108,7 +108,7 @@ struct CutOffTests {
     return lines(of: &machine, before: "worked")
   }
 
-  private static func work(_ machine: inout ChildProcess, calls: Int) async throws {
+  private static func work(_ machine: inout ChildProcess, calls: Int) {
     #expect(lines(of: &machine, afterCalls: calls) == [])
   }
 

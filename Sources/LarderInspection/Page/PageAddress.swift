@@ -86,7 +86,7 @@ enum PageView: String, CaseIterable, Sendable {
     self == .overview ? "Overview" : rawValue.prefix(1).uppercased() + rawValue.dropFirst()
   }
 
-  /// The address, relative to that of any other view.
+  /// The address of the view, relative to the folder that all views are in.
   func address(_ query: PageQuery = PageQuery()) -> String {
     let path = self == .overview ? "./" : rawValue
     return query.items.isEmpty ? path : path + "?" + query.text

@@ -3,15 +3,15 @@ import Larder
 
 // The views that show the whole store.
 
-extension InspectionPage {
+extension PageAnswer {
   /// What is in the store, and what to do.
-  func writeOverview(to output: PageOutput) throws(InspectionError) {
-    output.write(PageFrame(self, .overview, PageQuery()).begin)
+  func writeOverview() throws(InspectionError) {
+    begin()
     let findings: [Finding]
     let inspection: Inspection?
     switch snapshot.inspection {
     case .success:
-      let opened = try self.inspection(for: output)
+      let opened = try self.inspection()
       let info = try opened.info(style: style)
       for case .facts(let facts, let width) in info.sections {
         output.write(Markup(.facts(facts, width: width)))
@@ -21,7 +21,7 @@ extension InspectionPage {
       findings = try opened.findings(isDeep: false, style: style)
       inspection = opened
     case .failure(let error):
-      findings = try Inspection.findings(in: directory, notOpenedBy: error)
+      findings = try Inspection.findings(in: page.directory, notOpenedBy: error)
       inspection = nil
     }
     let todo =
@@ -31,23 +31,21 @@ extension InspectionPage {
     // Without what it says below the table.
     var quiet = style
     quiet.isQuiet = true
-    var summary = try Inspection.summary(of: inspection, findings, in: directory, style: quiet)
+    var summary = try Inspection.summary(of: inspection, findings, in: page.directory, style: quiet)
     summary.sections = []
     if summary.hasTable { output.write("<h2>Caches</h2>\n" as Markup) }
     let states = HTMLRenderer.Bar.shares([
       ("fresh", .good), ("stale", .aging), ("expired", .gone), ("others", .bad),
     ])
-    try write(summary, HTMLRenderer(summary, caption: "Caches", bar: states), to: output)
-    output.write(PageFrame.end)
+    try write(summary, HTMLRenderer(summary, caption: "Caches", bar: states))
+    end()
   }
 
   /// Sends what is above a view, before a scan of the store that may take long.
-  private func beginScan(
-    _ view: PageView, _ query: PageQuery, to output: PageOutput
-  ) throws(InspectionError) -> Inspection {
-    let inspection = try inspection(for: output)
+  private func beginScan() throws(InspectionError) -> Inspection {
+    let inspection = try self.inspection()
     if let name = query["cache"] { _ = try inspection.catalog.cache(called: name) }
-    output.write(PageFrame(self, view, query).begin)
+    begin()
     output.flush()
     return inspection
   }
@@ -69,12 +67,12 @@ extension InspectionPage {
     let columns: [Table.Column] = [
       .name("CACHE"), .number("BYTES"), .number("BUDGET"), .number("USED"),
     ]
-    return "<h2>Budgets</h2>\n\(Markup(.chart(columns, rows, bars: bars)))"
+    return "<h2>Budgets</h2>\n\(Markup.table(columns, rows, bars: bars, caption: "Budgets"))"
   }
 
   /// When entries expire.
-  func writeExpiry(_ query: PageQuery, to output: PageOutput) throws(InspectionError) {
-    let inspection = try beginScan(.expiry, query, to: output)
+  func writeExpiry() throws(InspectionError) {
+    let inspection = try beginScan()
     let report = try inspection.timeToLive(ofCache: query["cache"], style: style)
     var totals: [String: (records: Int, bytes: Int)] = [:]
     _ = try report.rows { row in
@@ -87,24 +85,24 @@ extension InspectionPage {
     let spans = ExpirySpan.names.filter { totals[$0] != nil }
     let most = max(totals.values.map(\.bytes).max() ?? 0, 1)
     for section in report.sections { output.write(Markup(section)) }
-    output.write("<p class=note>\(Self.expiryNote)</p>\n\(Self.expiryLinks(query))" as Markup)
+    output.write("<p class=note>\(Self.expiryNote)</p>\n\(expiryLinks)" as Markup)
     output.write("<h2>All caches</h2>\n" as Markup)
     let columns: [Table.Column] = ["EXPIRES", .number("RECORDS"), .number("BYTES")]
     let rows = spans.map { span in
       [span, Amount.text(totals[span]?.records ?? 0), Amount.bytes(totals[span]?.bytes ?? 0)]
     }
     let bars = spans.map { Double(totals[$0]?.bytes ?? 0) / Double(most) }
-    output.write(Markup(.chart(columns, rows, bars: bars)))
+    output.write(Markup.table(columns, rows, bars: bars, caption: "Expiry of all caches"))
     output.write("<h2>Each cache</h2>\n" as Markup)
     var rest = report
     rest.sections = []
     let renderer = HTMLRenderer(rest, caption: "Expiry of each cache", bar: .length("bytes"))
-    try write(rest, renderer, to: output)
-    output.write(PageFrame.end)
+    try write(rest, renderer)
+    end()
   }
 
   /// The entries behind the numbers, in the orders that belong to them.
-  private static func expiryLinks(_ query: PageQuery) -> Markup {
+  private var expiryLinks: Markup {
     let entries = PageQuery().with("cache", query["cache"])
     let links = [("ttl", "The next to expire"), ("age", "The oldest")].map {
       order, text -> Markup in
@@ -118,8 +116,8 @@ extension InspectionPage {
     + "would delete now."
 
   /// What takes the room.
-  func writeSpace(_ query: PageQuery, to output: PageOutput) throws(InspectionError) {
-    let inspection = try beginScan(.space, query, to: output)
+  func writeSpace() throws(InspectionError) {
+    let inspection = try beginScan()
     var selection = Selection()
     selection.cache = query["cache"]
     let statistics = try inspection.statistics(of: selection, style: style)
@@ -133,12 +131,13 @@ extension InspectionPage {
     let renderer = HTMLRenderer(
       statistics, caption: "Sizes of caches",
       headingBelow: "Sizes of keys and values (bars: values)")
-    try write(statistics, renderer, to: output)
-    for case .table(let columns, let rows) in try inspection.info(style: style).sections
+    try write(statistics, renderer)
+    for case .table(let columns, let rows, _) in try inspection.info(style: style).sections
     where columns.first?.title == "LEVEL" {
-      output.write("<h2>LevelDB's tables</h2>\n\(Markup(.table(columns, rows)))" as Markup)
+      let table = Markup.table(columns, rows, caption: "LevelDB's tables")
+      output.write("<h2>LevelDB's tables</h2>\n\(table)" as Markup)
     }
-    output.write(PageFrame.end)
+    end()
   }
 
   /// The most rectangles of a drawing.
@@ -192,8 +191,8 @@ extension InspectionPage {
   }
 
   /// The changes of the store as they land.
-  func writeWatch(_ query: PageQuery, to output: PageOutput) throws(InspectionError) {
-    output.write(PageFrame(self, .watch, query).begin)
+  func writeWatch() throws(InspectionError) {
+    begin()
     output.write(
       """
       <p class=note>Each change of an entry from now on, the newest at the end. Changes of one \
@@ -203,10 +202,9 @@ extension InspectionPage {
       """ as Markup)
     var watching = Watching()
     (watching.cache, watching.limit) = (query["cache"], Self.mostChanges)
-    let style = style
     var stream = output
     let outcome = try Inspection.watch(
-      directory, watching, style: style, to: &stream,
+      page.directory, watching, style: style, to: &stream,
       pause: {
         Inspection.pause(milliseconds: 200)
         return output.isWanted
@@ -218,38 +216,28 @@ extension InspectionPage {
     let count = Amount.text(Self.mostChanges)
     output.write(
       """
-      </tbody></table></div></div></div>
+      \(Markup.tableEnd)</div></div>
       <p>These are \(count) changes. <a href="\(PageView.watch.address(query))">Watch on</a></p>
 
       """ as Markup)
-    output.write(PageFrame.end)
+    end()
   }
 
   /// A browser keeps every row that it was sent.
   private static let mostChanges = 10_000
 
   /// The entries that this store and another one do not have in common.
-  func writeComparison(to output: PageOutput) throws(InspectionError) {
-    guard let other else {
+  func writeComparison() throws(InspectionError) {
+    guard let other = page.other else {
       throw InspectionError(.notFound, "no other store was named with --compare")
     }
-    let inspection = try inspection(for: output)
+    let inspection = try self.inspection()
     let second = try Inspection(at: other, now: inspection.now)
-    output.write(PageFrame(self, .compare, PageQuery()).begin)
+    begin()
     output.write("<p>The first is this store, the second is <code>\(other)</code>.</p>\n" as Markup)
     output.flush()
     let report = inspection.differences(from: second, inCache: nil, style: style)
-    try write(report, HTMLRenderer(report, caption: "Differences"), to: output)
-    output.write(PageFrame.end)
-  }
-
-  /// Writes a report as a part of a view.
-  @discardableResult
-  func write(
-    _ report: Report, _ renderer: HTMLRenderer, to output: PageOutput
-  ) throws(InspectionError) -> (rows: Int, ending: Report.Ending) {
-    var (renderer, stream) = (renderer, output)
-    let ending = try report.write(with: &renderer, to: &stream)
-    return (renderer.rowCount, ending)
+    try write(report, HTMLRenderer(report, caption: "Differences"))
+    end()
   }
 }
