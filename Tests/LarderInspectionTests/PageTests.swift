@@ -122,6 +122,25 @@ import Testing
     #expect(try page.reply("expiry").text.contains("<dt class=\"\">backlog</dt>"))
   }
 
+  @Test(
+    "A view of a damaged store says that something may be missing, and another one does not.",
+    arguments: ["", "entries", "expiry", "space"])
+  func incomplete(path: String) throws {
+    let note = "Damage was found, so something may be missing here."
+    let damaged = try Specimen.withFaults()
+    #expect(try Self.page(of: damaged.path).reply(path).text.contains(note))
+    let whole = try Specimen()
+    #expect(try !Self.page(of: whole.path).reply(path).text.contains(note))
+    // Damage that no listed entry shows: part of the files cannot be read.
+    let torn = try Specimen()
+    let log = try #require(
+      try FileManager.default.contentsOfDirectory(atPath: torn.path).first { $0.hasSuffix(".log") })
+    let file = "\(torn.path)/\(log)"
+    try #require(try FileFacts(of: file).bytes > 100)
+    try Damage.flipByte(at: 50, of: file)
+    #expect(try Self.page(of: torn.path).reply(path).text.contains(note))
+  }
+
   @Test("A bar of states has a part for each, as wide as its share.")
   func stateBars() throws {
     let specimen = try Specimen.withFaults()
@@ -162,7 +181,10 @@ import Testing
         let text = try page.reply("entries", query).text
         keys += text.rows.compactMap { $0.count == 7 ? "\($0[5]) \($0[6])" : nil }
         pages += 1
-        guard let next = text.link(named: "Continue") else { break }
+        guard let next = text.link(named: "Continue") else {
+          #expect(text.contains("These are the last. "))
+          break
+        }
         #expect(text.contains("keys were looked at, about "))
         query = String(next.dropFirst("entries?".count))
         try #require(pages < 300)

@@ -67,7 +67,9 @@ extension PageAnswer {
     let first =
       selection.start == nil ? "" as Markup : link("To the first page", query.with("start", nil))
     guard let next = scan.next else {
-      let what = rows == 0 ? "No entry is like that" : "These are all"
+      let isFirst = selection.start == nil
+      let what =
+        rows == 0 ? "No entry is like that" : isFirst ? "These are all" : "These are the last"
       return "<p class=more><span>\(what). \(keys) keys were looked at.</span>\(first)</p>\n"
     }
     guard selection.order == .key else {

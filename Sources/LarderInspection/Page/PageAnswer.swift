@@ -50,13 +50,28 @@ struct PageAnswer {
     return inspection
   }
 
-  /// Writes a report as a part of the view.
+  /// Writes a report as a part of the view, and says so if it may not be complete.
   @discardableResult
   func write(
     _ report: Report, _ renderer: HTMLRenderer
   ) throws(InspectionError) -> (rows: Int, ending: Report.Ending) {
     var (renderer, stream) = (renderer, output)
     let ending = try report.write(with: &renderer, to: &stream)
+    if let note = ending.outcome.note {
+      output.write("<p class=error role=note>\(note)</p>\n" as Markup)
+    }
     return (renderer.rowCount, ending)
+  }
+}
+
+extension Outcome {
+  /// What a report does not show, where a command has an exit code for it; nil for nothing.
+  fileprivate var note: String? {
+    switch self {
+    case .damaged:
+      "Damage was found, so something may be missing here. The command verify names it."
+    case .unsupported: "Some entries were written by a later version, and cannot be read."
+    default: nil
+    }
   }
 }
