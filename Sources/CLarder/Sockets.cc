@@ -130,6 +130,9 @@ int clarder_connect(const char* directory, const char* name, int seconds) noexce
 }
 
 int clarder_accept(int descriptor) noexcept {
+  // Closed again with the scope, so that at least one descriptor stays free.
+  Descriptor spare(fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
+  if (spare.get() < 0) return -errno;
   Descriptor socket(accept(descriptor, nullptr, nullptr));
   if (socket.get() < 0) return -errno;
   if (!ignore_broken_pipe(socket.get()) || !set_flags(socket.get())) return -errno;

@@ -8,6 +8,7 @@ import Larder
 /// - "suspend", "resume"
 /// - "fork": makes a child process, which waits for the end of the input, too
 /// - "limit COUNT": allows COUNT more open files
+/// - "open": opens a file, and closes it
 ///
 /// All values have the tag "t". With `accepting`, the store accepts commands of other processes.
 ///
@@ -41,6 +42,9 @@ enum Following {
             _exit(0)
           }
         case ("limit", let count?): Hardship.allowFiles(Int(count) ?? 0)
+        case ("open", _):
+          let file = open("/dev/null", O_RDONLY)
+          if file < 0 { CrashWorker.say("no descriptor is free") } else { close(file) }
         default: CrashWorker.say("unknown: \(line)")
         }
         CrashWorker.say("done")

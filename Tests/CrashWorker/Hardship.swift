@@ -192,11 +192,14 @@ struct Hardship {
   }
 
   /// Allows only so many files more than are open.
-  static func allowFiles(_ count: Int) { setLimit(lowestFree + count) }
+  static func allowFiles(_ count: Int) { setLimit(free.dropFirst(count).first) }
 
   /// The descriptor that the next opened file gets.
-  private static var lowestFree: Int {
-    (0..<1024).first { fcntl(Int32($0), F_GETFD) < 0 } ?? 1024
+  private static var lowestFree: Int { free.first ?? 1024 }
+
+  /// The descriptors that are not in use, in the order in which files get them.
+  private static var free: some Collection<Int> {
+    (0..<1024).lazy.filter { fcntl(Int32($0), F_GETFD) < 0 }
   }
 
   // MARK: - Limits

@@ -494,13 +494,15 @@ import Testing
     }
   }
 
-  @Test("A process without a free descriptor accepts commands again when it has one.")
+  @Test("Connections leave a descriptor free, and are accepted again when there are more.")
   func fewFiles() throws {
     let worker = try Worker()
     let path = worker.path
     worker.run("limit 2")
     var clients = try (0..<6).map { _ in try Client(path) }
     #expect(try clients[0].receive() == Self.ready)
+    // The last one stays free: libdispatch ends a process in which it cannot open a file.
+    worker.run("open")
     let last = clients.removeLast()
     clients = []
     // A connection that has said nothing for five seconds is ended, and on a busy machine this test

@@ -60,6 +60,10 @@ int clarder_listen(const char *directory, const char *name,
 int clarder_connect(const char *directory, const char *name, int seconds) CLARDER_NOEXCEPT;
 
 /// Accepts a connection. Returns a descriptor that does not block, or a negated errno.
+///
+/// It is EMFILE also if the connection would take the last descriptor of the process, and goes on
+/// waiting: libdispatch on Linux looks at its threads once a second, and ends a process in which no
+/// descriptor is free for that.
 int clarder_accept(int descriptor) CLARDER_NOEXCEPT;
 
 /// The user and the process at the other end of a connection; process 0 if it is not known.
