@@ -6,7 +6,8 @@ package enum Moment {
   /// The current system time.
   package static func now() -> Date { Store.Options().clock.now() }
 
-  /// The moment of an option such as `--now`; the current time if there is none.
+  /// Parses the value of `--now` as ``parse(_:from:)`` does; without a value, returns the current
+  /// time.
   package static func parse(_ text: String?) throws(InspectionError) -> Date {
     let clock = now()
     return if let text { try parse(text, from: clock) } else { clock }

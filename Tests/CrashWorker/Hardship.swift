@@ -192,7 +192,7 @@ struct Hardship {
   }
 
   /// Allows only so many files more than are open.
-  static func allowFiles(_ count: Int) { setLimit(free.dropFirst(count).first) }
+  static func allowFiles(_ count: Int) { setLimit(free.dropFirst(count).first ?? 1024) }
 
   /// The descriptor that the next opened file gets.
   private static var lowestFree: Int { free.first ?? 1024 }

@@ -61,9 +61,9 @@ int clarder_connect(const char *directory, const char *name, int seconds) CLARDE
 
 /// Accepts a connection. Returns a descriptor that does not block, or a negated errno.
 ///
-/// It is EMFILE also if the connection would take the last descriptor of the process, and goes on
-/// waiting: libdispatch on Linux looks at its threads once a second, and ends a process in which no
-/// descriptor is free for that.
+/// A connection never takes the last descriptor of the process. It waits then, and the call returns
+/// -EMFILE. The reason: libdispatch on Linux opens a file of /proc once a second, and ends the
+/// process if it cannot.
 int clarder_accept(int descriptor) CLARDER_NOEXCEPT;
 
 /// The user and the process at the other end of a connection; process 0 if it is not known.

@@ -70,7 +70,7 @@ package final class InspectionPage: Sendable {
   ///
   /// The response is sent while it is made. If the client leaves, the scan ends.
   ///
-  /// - Complexity: That of the commands whose reports the view shows.
+  /// - Complexity: A view takes as long as the commands whose reports it shows.
   package func answer(_ request: PageRequest, to client: any PageClient) {
     let output = PageOutput(to: client)
     do throws(InspectionError) {

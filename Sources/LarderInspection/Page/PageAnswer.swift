@@ -1,6 +1,8 @@
 import Larder
 
-/// The answer to one request: a view of one snapshot, whatever is asked of the page meanwhile.
+/// The answer to one request.
+///
+/// All of it shows one snapshot, even if another request takes a new one meanwhile.
 struct PageAnswer {
   let page: InspectionPage
   let snapshot: InspectionPage.Snapshot

@@ -4,7 +4,8 @@ import Testing
 
 @testable import SharedWorker
 
-/// A primary that is cut off together with a machine, while the others go on without it.
+/// The network fails between two sides: one has the primary and a machine, the other one the
+/// replicas, the Sentinel and another machine, and goes on with a new primary.
 @Suite(.withRedisServer, .withNetworks, .serialized, .timeLimit(.minutes(10)))
 struct CutOffTests {
   private static let (primaryPort, sentinelPort) = (7001, 7003)
