@@ -56,6 +56,7 @@ api: deps ## compare the public declarations with the recorded ones; Scripts/api
 
 traits: deps ## test the package's traits: what they log, count and trace; sharing over a network
 	@Scripts/deps shared
+	@Scripts/deps encryption
 	$(SWIFT) test --package-path Tests/TraitTests --scratch-path .build-traits
 	$(SWIFT) run --package-path Tests/TraitTests --scratch-path .build-traits SharedCache | \
 	  diff -u Examples/SharedCache/Expected.txt -

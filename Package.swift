@@ -16,6 +16,8 @@ let package = Package(
     .plugin(name: "GenerateDirectCoding", targets: ["GenerateDirectCoding"]),
   ],
   traits: [
+    .trait(
+      name: "Encryption", description: "Seals values on disk with a key, with swift-crypto."),
     .trait(name: "Logging", description: "Logs what a store's operator should know to swift-log."),
     .trait(name: "Metrics", description: "Sends the counts of a store to swift-metrics, too."),
     .trait(name: "Page", description: "Lets kvinspect serve a page, with SwiftNIO."),
@@ -32,6 +34,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
     .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
     .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
+    .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
     .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
     .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
     // Used only by the tests' server. No product depends on it, so users never resolve it.
@@ -46,6 +49,8 @@ let package = Package(
       name: "Larder",
       dependencies: [
         "CLarder",
+        .product(
+          name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Encryption"])),
         .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Logging"])),
         .product(
           name: "CoreMetrics", package: "swift-metrics", condition: .when(traits: ["Metrics"])),

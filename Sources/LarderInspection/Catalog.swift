@@ -8,6 +8,8 @@ struct KnownCache: Sendable {
   let name: String?
   /// Nil if the registration is missing or cannot be read.
   let registration: Registration?
+  /// Opens the cache's sealed records; nil without the key.
+  var opener: RecordOpener?
 
   /// The kind of the keys; bytes if there is no registration.
   var keyKind: KeyKind { registration.map { KeyKind(code: $0.keyKind) } ?? .bytes }
@@ -37,9 +39,20 @@ struct Catalog: Sendable {
   /// The store's format version; a store without caches has not stored one yet.
   private(set) var formatVersion = Metadata.formatVersion
   private(set) var damage: [String] = []
+  /// For each data key, the id of the user's key that seals it; nil if its row is damaged.
+  private(set) var userKeys: [String?] = []
+  /// Whether the store has a key, so that its records may be sealed.
+  var isSealed: Bool { !userKeys.isEmpty }
+  let opener: RecordOpener?
 
   /// Reads the metadata key space.
-  init(readFrom engine: any StorageEngine) throws(InspectionError) {
+  ///
+  /// - Parameters:
+  ///   - engine: The engine of the store.
+  ///   - opener: Opens its sealed records; nil without the key.
+  /// - Throws: An ``InspectionError`` with the status `unsupported` for a later version, `io`.
+  init(readFrom engine: any StorageEngine, _ opener: RecordOpener?) throws(InspectionError) {
+    self.opener = opener
     do throws(StoreError) {
       let cursor = try engine.cursor(over: EngineRange(prefix: [KeySpace.metadata.rawValue]))
       while try cursor.next() {
@@ -68,6 +81,8 @@ struct Catalog: Sendable {
       if let id = Metadata.reclaimedID(in: key.span.bytes) { cleared.insert(id) }
     } else if let id = Metadata.countedID(in: key.span.bytes) {
       counts[id] = .some(Metadata.count(in: value, under: key))
+    } else if key.starts(with: Metadata.dataKeyPrefix) {
+      userKeys.append(RecordOpener.userKeyID(inRow: value, under: key))
     } else if key == Metadata.notes {
       notedSequence = ExpiryNotes.notedSequence(in: value) ?? 0
     } else if key.starts(with: Metadata.tagPrefix) {
@@ -85,7 +100,9 @@ struct Catalog: Sendable {
     case .registration(let registration):
       for text in [label, name] { placesOfNames[Array(text.utf8)] = caches.count }
       placesOfNumbers[registration.id] = caches.count
-      caches.append(KnownCache(id: registration.id, name: name, registration: registration))
+      caches.append(
+        KnownCache(
+          id: registration.id, name: name, registration: registration, opener: opener))
     case .damaged: damage.append("the registration of cache \(label) is damaged")
     case .unsupported:
       damage.append("the registration of cache \(label) cannot be read by this version")

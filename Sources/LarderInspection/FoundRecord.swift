@@ -59,7 +59,9 @@ struct FoundRecord {
       var record = try Record(head: bytes, of: count, under: physicalKey)
       tags.judge(&record, in: bytes)
       let isWhole = bytes.byteCount == count
-      if isWhole, record.isCompressed, !Snappy.isValid(bytes.extracting(record.payload)) {
+      if isWhole, record.isCompressed, !record.isSealed,
+        !Snappy.isValid(bytes.extracting(record.payload))
+      {
         throw .unsupported("a compressed payload that cannot be decompressed")
       }
       content = .success(record)
@@ -98,7 +100,7 @@ struct FoundRecord {
   /// Why the record cannot be read; nil if it can.
   var problem: String? {
     switch content {
-    case .success: nil
+    case .success: isLocked ? "it is sealed; --key-file opens it" : nil
     case .failure(.damaged): "its checksum does not match"
     case .failure(.unsupported(let what)): "\(what), which this version does not support"
     }
@@ -107,10 +109,22 @@ struct FoundRecord {
 
 // Fields of a record whose bytes were kept; nil if there are none, or they cannot be read.
 extension FoundRecord {
-  /// The payload as its coder wrote it.
+  private var physicalKey: [UInt8] { KeySpace.records.prefix(ofCache: cache.id) + key }
+
+  /// Whether the payload is sealed, and there is no key to open it.
+  var isLocked: Bool {
+    guard case .success(let record) = content else { return false }
+    return record.isSealed && cache.opener == nil
+  }
+
+  /// The payload as its coder wrote it; nil if it is sealed, and cannot be opened.
   var payload: [UInt8]? {
     guard case .success(let record) = content else { return nil }
-    guard record.isCompressed else { return Array(bytes[record.payload]) }
+    if record.isPlain { return Array(bytes[record.payload]) }
+    if record.isSealed {
+      return cache.opener?.payload(
+        of: record, in: bytes.span.bytes, under: physicalKey.span.bytes, in: cache.name ?? "")
+    }
     var payload = ByteBuffer()
     guard record.appendPayload(in: bytes.span.bytes, to: &payload) else { return nil }
     return Array(payload)
@@ -118,7 +132,10 @@ extension FoundRecord {
 
   var validator: [UInt8]? {
     guard case .success(let record) = content else { return nil }
-    return record.validator.map { Array(bytes[$0]) }
+    guard let place = record.validator else { return nil }
+    guard record.isValidatorSealed else { return Array(bytes[place]) }
+    return cache.opener?.validator(
+      bytes.span.bytes.extracting(place), under: physicalKey.span.bytes, in: cache.name ?? "")
   }
 
   var tags: Tags? {

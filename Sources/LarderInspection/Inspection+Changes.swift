@@ -141,13 +141,15 @@ extension Inspection {
   ///   ``remove(_:cache:from:in:now:style:)``.
   package static func set(
     _ value: NewValue, for key: String, cache name: String?, in directory: String, now: Date,
-    style: Style
+    openedWith userKey: UserKey? = nil, style: Style
   ) throws(InspectionError) -> Report {
-    let inspection = try Inspection(at: directory, now: now)
+    let inspection = try Inspection(at: directory, now: now, key: userKey)
+    let opener = inspection.catalog.opener
+    try inspection.requireKey()
     let place = try inspection.place(of: key, cache: name, keys: style.keys)
     try value.check(replacing: place.found, style)
     let label = place.cache.label
-    guard let registration = place.cache.registration else {
+    guard let registration = place.cache.registration, let name = place.cache.name else {
       throw InspectionError(.damaged, "the registration of cache \(label) cannot be read")
     }
     var old: Record?
@@ -168,10 +170,10 @@ extension Inspection {
       expiresAt: lifetime.expiry(from: savedAt), payload: value.json)
     record.ownLifetime = old?.ownLifetime
     record.tags = place.found?.tags?.texts ?? []
-    try changeStore(at: directory, now: now) { [record] store throws(StoreError) in
+    try changeStore(at: directory, now: now, opener) { [record] store throws(StoreError) in
       try store.put(
         record, under: RecordKey(cacheID: place.cache.id, userKey: place.key),
-        lifetime: registration.lifetime)
+        in: name)
     }
     return Report(
       of: "set, encoded in JSON", isDryRun: false, path: inspection.path, cache: place.cache,
@@ -194,10 +196,15 @@ extension Inspection {
   }
 
   /// Opens the store in a directory, changes it, and closes it.
+  ///
+  /// Without an opener its sealed values stay sealed, and none may be saved.
   private static func changeStore(
-    at directory: String, now: Date, _ body: (Store) throws -> Void
+    at directory: String, now: Date, _ opener: RecordOpener? = nil, _ body: (Store) throws -> Void
   ) throws(InspectionError) {
     var options = Store.Options()
+    #if Encryption
+      (options.encryption, options.leavesSealed) = (opener?.encryption, opener == nil)
+    #endif
     options.createIfMissing = false
     options.clock = StandingClock(date: now)
     options.sweepInterval = nil

@@ -45,12 +45,14 @@ package struct Inspection: Sendable {
   ///   - directory: A store's directory, by any path.
   ///   - now: The moment at which lifetimes are evaluated.
   ///   - linking: Whether hard links are tried before the files are copied.
+  ///   - key: The key that opens its sealed records; nil to leave them sealed.
   ///   - progress: Shows how far a command is; nil to show nothing.
   /// - Throws: An ``InspectionError`` with the status `unavailable` if there is no store,
   ///   `unsupported` if another program or a later version wrote it, `damaged` if it cannot be
   ///   opened, `io` if it cannot be read or captured.
   package init(
-    at directory: String, now: Date, linking: Bool = true, progress: ProgressLine? = nil
+    at directory: String, now: Date, linking: Bool = true, key: UserKey? = nil,
+    progress: ProgressLine? = nil
   ) throws(InspectionError) {
     let path = try FileAccess.directory(directory)
     self.path = path
@@ -72,12 +74,45 @@ package struct Inspection: Sendable {
       tornEnd = logs.torn
       damage += logs.damage.map { [$0] } ?? []
       opened = OpenSnapshot(snapshot, try Self.open(snapshot))
-      catalog = try Catalog(readFrom: opened.engine)
+      catalog = try Catalog(readFrom: opened.engine, try Self.opener(of: opened.engine, key))
     } catch {
       throw error.naming(path, insteadOf: snapshot.path).advisingRepair
     }
     damage += lostWrites.map { [$0] } ?? []
     damage += catalog.damage
+  }
+
+  private static func opener(
+    of engine: LevelDBEngine, _ key: UserKey?
+  ) throws(InspectionError) -> RecordOpener? {
+    guard let key else { return nil }
+    #if Encryption
+      do throws(StoreError) {
+        if let opener = try RecordOpener(of: engine, key: key.bytes, lostName: key.lostName) {
+          return opener
+        }
+      } catch {
+        throw InspectionError(error)
+      }
+    #endif
+    throw InspectionError(.usage, "the store is not sealed, so it needs no key")
+  }
+
+  /// Opens another store, or a backup, with the same key if it is sealed.
+  ///
+  /// - Throws: As ``init(at:now:linking:key:progress:)``.
+  package func another(at directory: String, key: UserKey?) throws(InspectionError) -> Inspection {
+    let other = try Inspection(at: directory, now: now)
+    guard let key, other.catalog.isSealed else { return other }
+    return try Inspection(at: directory, now: now, key: key)
+  }
+
+  /// Throws an ``InspectionError`` with the status `usage` if the store is sealed and was opened
+  /// without its key.
+  func requireKey() throws(InspectionError) {
+    guard !catalog.isSealed || catalog.opener != nil else {
+      throw InspectionError(.usage, "the values in \(path) are sealed; --key-file opens them")
+    }
   }
 
   /// Removes the snapshots of this process and exits; for signals and closed pipes.
@@ -124,15 +159,20 @@ package struct Inspection: Sendable {
     return nil
   }
 
-  /// Describes a marker that does not keep out programs that know no segments; nil for none.
+  /// Describes a marker that does not keep out programs that know no segments, or no sealed
+  /// records; nil for none.
   private static func markerFault(
     in path: String, of snapshot: StoreSnapshot
   ) throws(InspectionError) -> String? {
     let marker = "\(path)/\(StoreMarker.fileName)"
-    guard snapshot.segments.count > 0,
-      let bytes = try FileAccess.read(marker, limit: StoreMarker.byteLimit),
-      let version = StoreMarker.formatVersion(in: bytes), version < StoreMarker.segmentVersion
+    guard let bytes = try FileAccess.read(marker, limit: StoreMarker.byteLimit),
+      let version = StoreMarker.formatVersion(in: bytes)
     else { return nil }
+    if version < StoreMarker.sealedVersion, FileAccess.bytes(of: "\(path)/\(KeyFile.name)") != nil {
+      return "\(marker) says format \(version), but the store has data keys, which are in format "
+        + "\(StoreMarker.sealedVersion): a program that knows none would open it"
+    }
+    guard snapshot.segments.count > 0, version < StoreMarker.segmentVersion else { return nil }
     return "\(marker) says format \(version), but the store has segments, which are in format "
       + "\(StoreMarker.segmentVersion): a program that knows no segments would open it"
   }

@@ -38,6 +38,14 @@ extension ForwardingEngine {
     try base.publish(statistics: bytes)
   }
 
+  package func markSealed() throws(StoreError) { try base.markSealed() }
+
+  package func isMarkedSealed() throws(StoreError) -> Bool { try base.isMarkedSealed() }
+
+  package func keep(keys: [UInt8]) throws(StoreError) { try base.keep(keys: keys) }
+
+  package func keptKeys() throws(StoreError) -> [UInt8]? { try base.keptKeys() }
+
   package var isUp: Bool { base.isUp }
 
   package func join(_ participant: any CommitParticipant) { base.join(participant) }

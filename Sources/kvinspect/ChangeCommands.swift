@@ -137,7 +137,8 @@ struct SetValue: ParsableCommand {
       let (key, cache) = try key.place(in: shared)
       return try Inspection.set(
         NewValue(json: Array(json), schemaVersion: schema, savedAt: date, isForced: force),
-        for: key, cache: cache, in: shared.store, now: now, style: style)
+        for: key, cache: cache, in: shared.store, now: now, openedWith: try shared.key,
+        style: style)
     }
   }
 }

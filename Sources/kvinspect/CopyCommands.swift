@@ -51,9 +51,18 @@ struct Export: ParsableCommand {
   @OptionGroup var shared: SharedOptions
   @OptionGroup var records: RecordOptions
 
+  #if Encryption
+    @Flag(help: "Write the values of a sealed store, too; it also needs --key-file.")
+    var plaintext = false
+  #else
+    var plaintext: Bool { false }
+  #endif
+
   func run() throws {
     try shared.run { inspection, output throws(InspectionError) in
-      try inspection.export(records.selection, style: shared.form.style(), to: &output) {
+      try inspection.export(
+        records.selection, isPlaintext: plaintext, style: shared.form.style(), to: &output
+      ) {
         if !shared.form.quiet { printMessage($0) }
       }
     }

@@ -114,8 +114,8 @@ struct Diff: ParsableCommand {
 
   func run() throws {
     try shared.report { inspection, style throws(InspectionError) in
-      let other = try Inspection(at: other, now: inspection.now)
-      return inspection.differences(
+      let other = try inspection.another(at: other, key: try shared.key)
+      return try inspection.differences(
         from: other, inCache: cache, style: style)
     }
   }

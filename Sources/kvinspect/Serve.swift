@@ -20,6 +20,8 @@ struct Serve: ParsableCommand {
   @Option(help: "The directory of a second store, to show what differs.", completion: .directory)
   var compare: String?
 
+  @OptionGroup var sealed: KeyOption
+
   @Flag(help: "Open the page in the browser.")
   var open = false
 
@@ -43,12 +45,13 @@ struct Serve: ParsableCommand {
     try runCommand(quiet: quiet) { [style] output throws(InspectionError) in
       #if Page
         let page = try InspectionPage(
-          of: store, comparedWith: compare, token: InspectionPage.newToken(), style: style
+          of: store, comparedWith: compare, openedWith: try sealed.key,
+          token: InspectionPage.newToken(), style: style
         ) { [now] () throws(InspectionError) in try Moment.parse(now) }
         return try serve(page, to: &output)
       #else
         throw InspectionError(
-          withoutPage: "this kvinspect was built without the page; `make install` builds it with "
+          usage: "this kvinspect was built without the page; `make install` builds it with "
             + "the page, and so does `swift build --traits Page`")
       #endif
     }

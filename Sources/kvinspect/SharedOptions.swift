@@ -2,6 +2,39 @@ import ArgumentParser
 import Foundation
 import LarderInspection
 
+/// The key of a sealed store.
+struct KeyOption: ParsableArguments {
+  #if Encryption
+    @Option(
+      help: """
+        A file with the key that opens sealed values and validators: 32 bytes, or 64 hexadecimal \
+        digits.
+        """,
+      completion: .file())
+    var keyFile: String?
+
+    @Option(help: "The name under which a cache was sealed that has lost it, with --key-file.")
+    var sealedAs: String?
+  #endif
+
+  /// The key in the file; nil without the option.
+  var key: UserKey? {
+    get throws(InspectionError) {
+      #if Encryption
+        guard let keyFile else {
+          guard sealedAs == nil else {
+            throw InspectionError(usage: "--sealed-as needs --key-file")
+          }
+          return nil
+        }
+        return try UserKey(inFile: keyFile, lostName: sealedAs)
+      #else
+        return nil
+      #endif
+    }
+  }
+}
+
 /// The options of every command that reads a store.
 struct SharedOptions: ParsableArguments {
   @Argument(help: "The store's directory.", completion: .directory)
@@ -14,13 +47,21 @@ struct SharedOptions: ParsableArguments {
     help: "Evaluate lifetimes at this time: 2026-01-31T12:00:00Z, 2026-01-31, +8d, -90s.")
   var now: String?
 
+  @OptionGroup var sealed: KeyOption
+
+  /// The key of `--key-file`; nil without it.
+  var key: UserKey? {
+    get throws(InspectionError) { try sealed.key }
+  }
+
   /// Runs a command on a snapshot of the store, and throws the exit code unless it is 0.
   func run(
     _ command: (Inspection, inout StandardOutput) throws(InspectionError) -> Outcome
   ) throws {
     try runCommand(quiet: form.quiet) { output throws(InspectionError) in
       try command(
-        try Inspection(at: store, now: try moment, progress: output.progress), &output)
+        try Inspection(at: store, now: try moment, key: try key, progress: output.progress),
+        &output)
     }
   }
 

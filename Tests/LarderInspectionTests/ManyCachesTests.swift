@@ -18,7 +18,7 @@ import Testing
     }
     let (first, second) = (try specimens[0].inspect(), try specimens[1].inspect())
     var text = ""
-    let report = first.differences(from: second, inCache: nil, style: Style(.csv))
+    let report = try first.differences(from: second, inCache: nil, style: Style(.csv))
     #expect(try report.write(to: &text) == .different)
     let lines = text.split(separator: "\n").filter { $0.contains(",caf") }
       .map { Array($0.utf8) }
@@ -43,7 +43,7 @@ import Testing
         var text = ""
         let sizes = try inspection.statistics(of: Selection(), style: Style(.csv))
         #expect(try sizes.write(to: &text) == .fine)
-        let differences = inspection.differences(
+        let differences = try inspection.differences(
           from: inspection, inCache: nil, style: Style(.csv))
         #expect(try differences.write(to: &text) == .fine)
         #expect(text.split(separator: "\n").count > count)

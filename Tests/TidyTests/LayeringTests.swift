@@ -123,7 +123,7 @@ enum Layers {
   /// Every target may import Foundation and the other system modules.
   static let table: [String: Set<String>] = [
     "CLarder": [],
-    "Larder": ["CLarder", "CoreMetrics", "Logging", "Tracing"],
+    "Larder": ["CLarder", "CoreMetrics", "Crypto", "Logging", "Tracing"],
     "LarderHTTP": ["Larder", "HTTPTypes", "HTTPTypesFoundation"],
     "LarderFeeds": ["Larder", "LarderHTTP", "HTTPTypes", "HTTPTypesFoundation"],
     "LarderObservation": ["Larder"],

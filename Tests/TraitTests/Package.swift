@@ -9,10 +9,11 @@ let package = Package(
   dependencies: [
     .package(
       name: "larder", path: "../..",
-      traits: ["Logging", "Metrics", "Page", "Shared", "Tracing"]),
+      traits: ["Encryption", "Logging", "Metrics", "Page", "Shared", "Tracing"]),
     .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
     .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
     .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
+    .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
     .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
   ],
   targets: [
@@ -55,6 +56,22 @@ let package = Package(
         .product(name: "LarderShared", package: "larder"),
         .product(name: "NIOPosix", package: "swift-nio"),
       ]),
+    // Replaces keys and seals entries, for the test that kills it.
+    .executableTarget(
+      name: "SealWorker",
+      dependencies: [
+        .product(name: "Larder", package: "larder"),
+        .product(name: "Crypto", package: "swift-crypto"),
+      ]),
+    .testTarget(
+      name: "EncryptionTests",
+      dependencies: [
+        "LarderTestSupport", "SealWorker",
+        .product(name: "Larder", package: "larder"),
+        .product(name: "LarderTesting", package: "larder"),
+        .product(name: "Crypto", package: "swift-crypto"),
+      ],
+      exclude: ["Fixtures", "open_sealed.py"]),
     // Makes the stores that the tests of the page look at.
     .executableTarget(
       name: "page-store",

@@ -168,7 +168,8 @@ extension Cache {
       let found = try core.lookup(
         record, in: bytes, under: recordKey.bytes.span.bytes, at: now, maxAge: maxAge)
       if case .fresh(let entry) = found {
-        core.keep(entry.value, of: record, in: bytes, under: recordKey, reading)
+        try core.keep(
+          entry.value, entry.validator, of: record, in: bytes, under: recordKey, reading)
       }
       return found
     }
@@ -378,8 +379,8 @@ extension Cache {
     else { return false }
     let same = write.require(
       recordKey.bytes, .unchanged(since: record.sequence, in: Record.stamp))
-    buffer.withBytes { bytes in
-      core.addRestamped(
+    try buffer.withBytes { bytes in
+      try core.addRestamped(
         record, in: bytes, under: recordKey, savedAt: now, lifetime: fields.lifetime,
         validator: fields.validator, to: &write, if: same)
     }

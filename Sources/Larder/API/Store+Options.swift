@@ -231,6 +231,25 @@ extension Store {
     /// were saved. See <doc:LargeValues>.
     public var compression = true
 
+    #if Encryption
+      /// The key that seals values and validators on disk, with the package trait `Encryption`.
+      ///
+      /// ```swift
+      /// options.encryption = .key(id: "2026", key)
+      /// ```
+      ///
+      /// The default is nil. Opening a store that is not sealed with a key seals what is saved from
+      /// then on; see <doc:Encrypting> for what stays readable, and for a change of the key. Values
+      /// in memory are decoded and plain, so the option has no effect on a store in memory.
+      ///
+      /// Opening throws ``StoreError/wrongKey(found:given:)`` if the store is sealed with another
+      /// key, or with one and the option is nil. Nothing was changed then.
+      public var encryption: Encryption?
+
+      /// Whether a sealed store is opened without its key, for tools that read and save no values.
+      package var leavesSealed = false
+    #endif
+
     /// Options for stores of many gigabytes, and for programs that mostly scan.
     ///
     /// The defaults suit other stores.
@@ -313,11 +332,19 @@ extension Store.Options {
       throw .invalidArgument(
         "advanced.separatedValueBytes is \(bytes), outside 1 to \(Int.max)")
     }
+    #if Encryption
+      try encryption?.check()
+    #endif
     try engineOptions.checkRanges()
   }
 
   /// The size in bytes from which on a payload is compressed; `Int.max` for none.
-  var compressedFrom: Int { compression ? advanced.separatedValueBytes ?? .max : .max }
+  func compressedFrom(isSealed: Bool) -> Int {
+    #if Encryption
+      if isSealed, encryption?.compressesValues != true { return .max }
+    #endif
+    return compression ? advanced.separatedValueBytes ?? .max : .max
+  }
 
   /// The settings of the engine.
   package var engineOptions: LevelDBOptions {

@@ -74,7 +74,8 @@ public final class Store: Sendable {
     recovery: RecoveryReport? = nil
   ) throws(StoreError) {
     try options.checkRanges()
-    let context = StoreContext(engine, options: options, origin: origin)
+    let seal: StoreSeal? = origin == .disk ? try StoreSeal.ofStore(in: engine, options) : nil
+    let context = StoreContext(engine, options: options, origin: origin, seal: seal)
     let registry = try Registry(of: context, access: options.access)
     try context.invalidatedTags.read(from: engine)
     try context.notes.read(from: engine, isIntact: recovery == nil)
@@ -108,6 +109,7 @@ public final class Store: Sendable {
   ///   - options: See ``Options``.
   /// - Throws: ``StoreError/locked(pid:)`` if it is open elsewhere;
   ///   ``StoreError/incompatible(_:)`` if it is not a store, or one of a later version;
+  ///   ``StoreError/wrongKey(found:given:)`` if its values are sealed with another key;
   ///   ``StoreError/corrupt(cache:key:file:)`` if the store's own rows are damaged;
   ///   ``StoreError/invalidArgument(_:)`` for an option outside its range; ``StoreError/io(_:)``;
   ///   ``StoreError/diskFull`` if the store's reserve is not enough to open it: with

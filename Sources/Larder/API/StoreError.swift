@@ -46,6 +46,13 @@ public enum StoreError: Error {
   /// Nothing was changed. `pid` is the process that has it open; nil if unknown.
   case locked(pid: Int32?)
 
+  /// The values of the store are sealed with another key than was given.
+  ///
+  /// Nothing was changed. `found` is the id of the key that opens the store, `given` the id of the
+  /// key in `Store.Options.encryption`, nil if there is none. If they are the same, the bits of
+  /// the key differ. A store whose key is lost can be deleted like any directory, but not read.
+  case wrongKey(found: String, given: String?)
+
   /// The file system has no space left for a write.
   ///
   /// It is unknown whether the write took effect.
@@ -132,6 +139,8 @@ extension StoreError: LocalizedError, CustomStringConvertible {
     case .locked(let pid?):
       "The store is already open in process \(pid). Close it there first."
     case .locked(nil): "The store is already open elsewhere. Close it there first."
+    case .wrongKey(let found, let given):
+      Self.describeWrongKey(found, given)
     case .diskFull:
       """
       The file system is full. Free disk space, or remove entries. If the store cannot be opened, \
@@ -160,6 +169,15 @@ extension StoreError: LocalizedError, CustomStringConvertible {
     case .incompatible(let message):
       "The store or entry is incompatible with this version: \(stopped(message))"
     case .invalidArgument(let message): "Invalid argument: \(stopped(message))"
+    }
+  }
+
+  private static func describeWrongKey(_ found: String, _ given: String?) -> String {
+    let what = "The values of the store are sealed with the key \"\(found)\""
+    return switch given {
+    case nil: "\(what). Open it with that key as Options.encryption."
+    case found?: "\(what), and the key that was given under this id is another one."
+    case let given?: "\(what), not with \"\(given)\". Open it with that key."
     }
   }
 

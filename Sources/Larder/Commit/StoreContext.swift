@@ -34,11 +34,16 @@ final class StoreContext: Sendable {
   let isReadOnly: Bool
   /// The size in bytes from which on a payload is compressed; `Int.max` for none.
   let compressedFrom: Int
+  /// What seals payloads and validators; nil if they are not sealed.
+  let seal: StoreSeal?
   private let durability: Durability
   let sweepInterval: Duration?
 
-  init(_ engine: any StorageEngine, options: Store.Options, origin: Origin) {
+  init(
+    _ engine: any StorageEngine, options: Store.Options, origin: Origin, seal: StoreSeal? = nil
+  ) {
     self.engine = engine
+    self.seal = seal
     self.origin = origin
     clock = options.clock
     counts = StoreCounts(reportingTo: options.eventHandler)
@@ -48,7 +53,7 @@ final class StoreContext: Sendable {
     sweepInterval = options.sweepInterval
     (loadTimer, random) = (options.loadTimer, options.random)
     isReadOnly = options.access == .readOnly
-    compressedFrom = origin == .memory ? .max : options.compressedFrom
+    compressedFrom = origin == .memory ? .max : options.compressedFrom(isSealed: seal != nil)
     let mayWrite = options.access == .readWrite
     let diskLimit = mayWrite && origin == .disk ? options.diskBudget : nil
     diskBudget = diskLimit.map { [activity] in

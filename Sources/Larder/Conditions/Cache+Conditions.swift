@@ -311,6 +311,7 @@ struct FoundEntry: ~Copyable {
       Record.Fields(
         lifetime: record.ownLifetime,
         validator: withValidator ? Validator(of: record, in: bytes) : nil,
+        isValidatorSealed: withValidator && record.isValidatorSealed,
         tags: Tags(of: record, in: bytes))
     }
   }

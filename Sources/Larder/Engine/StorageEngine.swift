@@ -93,6 +93,20 @@ package protocol StorageEngine: AnyObject, Sendable {
   ///   ``StoreError/diskFull``, ``StoreError/closed``. `target` is then as it was before.
   func backup(to target: String, date: Double) throws(StoreError)
 
+  /// Makes the store one that may have sealed records, which versions of this library that do not
+  /// know them refuse; an engine in memory does nothing.
+  func markSealed() throws(StoreError)
+
+  /// Whether ``markSealed()`` was called, at any time.
+  func isMarkedSealed() throws(StoreError) -> Bool
+
+  /// Replaces the copy of the data keys in the store's directory, synced; an engine in memory does
+  /// nothing.
+  func keep(keys: [UInt8]) throws(StoreError)
+
+  /// The copy of the data keys; nil if there is none.
+  func keptKeys() throws(StoreError) -> [UInt8]?
+
   /// Lets `participant` take part in all commits from now on, in place of an earlier one.
   ///
   /// The engine holds it strongly.
@@ -197,6 +211,14 @@ extension StorageEngine {
   package func publish(statistics bytes: [UInt8]) throws(StoreError) {}
 
   package func acceptCommands(for service: ControlService) throws(StoreError) {}
+
+  package func markSealed() throws(StoreError) {}
+
+  package func isMarkedSealed() throws(StoreError) -> Bool { false }
+
+  package func keep(keys: [UInt8]) throws(StoreError) {}
+
+  package func keptKeys() throws(StoreError) -> [UInt8]? { nil }
 
   package func waitForBackgroundWork() {}
 

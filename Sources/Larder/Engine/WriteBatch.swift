@@ -92,6 +92,11 @@ package struct WriteBatch: ~Copyable {
   /// default, they are checked. A batch whose conditions name a ticket leaves it nil.
   package var writeCountBeforeReading: Int?
 
+  #if Encryption
+    /// The use of the data key that sealed its first sealed record; nil if it has none.
+    var heldKey: AnyObject?
+  #endif
+
   /// The conditions that failed, while the batch is being written; otherwise nil.
   ///
   /// Until its write has ended, the participant was notified only that it is about to begin.
@@ -120,6 +125,9 @@ package struct WriteBatch: ~Copyable {
     isAlwaysAdmitted = false
     isOfTier = false
     writeCountBeforeReading = nil
+    #if Encryption
+      heldKey = nil
+    #endif
     if !requirements.isEmpty { requirements.removeAll(keepingCapacity: true) }
   }
 

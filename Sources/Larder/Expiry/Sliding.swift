@@ -156,8 +156,8 @@ extension CacheCore {
       else { continue }
       let same = write.require(
         key.bytes, .unchanged(since: record.sequence, in: Record.stamp))
-      buffer.withBytes { bytes in
-        addRestamped(
+      try buffer.withBytes { bytes throws(StoreError) in
+        try addRestamped(
           record, in: bytes, under: key, savedAt: date, lifetime: nil,
           slidesUntil: slideEnd(of: record), validator: nil, note: CommittedChange.sameValue,
           to: &write, if: same)

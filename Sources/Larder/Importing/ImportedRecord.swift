@@ -34,12 +34,14 @@ extension ImportedRecord {
 }
 
 extension WriteBatch {
-  /// Puts a record.
+  /// Puts a record of a cache, sealed if the store is.
   mutating func put(
-    _ record: ImportedRecord, _ fields: Record.Fields, under key: RecordKey, lifetime: Lifetime,
-    compressedFrom: Int
-  ) {
-    putSeparable(key.bytes.span.bytes, stamp: Record.stamp) { buffer in
+    _ record: ImportedRecord, _ fields: Record.Fields, under key: RecordKey, in cache: String,
+    compressedFrom: Int, by seal: StoreSeal?
+  ) throws(StoreError) {
+    if let seal { hold(seal) }
+    let fields = try seal?.sealed(fields, under: key.bytes.span.bytes, in: cache) ?? fields
+    try putSeparable(key.bytes.span.bytes, stamp: Record.stamp) { buffer throws(StoreError) in
       let start = buffer.count
       Record.appendHeader(
         coder: record.coder, schemaVersion: record.schemaVersion, savedAt: record.savedAt,
@@ -48,6 +50,10 @@ extension WriteBatch {
       buffer.append(record.payload.span.bytes)
       if record.coder != PayloadFormat.bytes.rawValue, record.payload.count >= compressedFrom {
         Record.compress(&buffer, from: start, payload: payload)
+      }
+      if let seal {
+        try seal.sealPayload(
+          of: &buffer, from: start, payload: payload, under: key.bytes.span.bytes, in: cache)
       }
       return buffer.count - payload
     }
@@ -61,14 +67,14 @@ extension Store {
   /// - Throws: ``StoreError/invalidArgument(_:)`` if a field or the key is not allowed; otherwise
   ///   as ``Cache/save(_:for:lifetime:validator:tags:durability:)``.
   package func put(
-    _ record: ImportedRecord, under key: RecordKey, lifetime: Lifetime
+    _ record: ImportedRecord, under key: RecordKey, in cache: String
   ) throws(StoreError) {
     try Record.checkLimit(ofPayload: record.payload.count)
     try key.checkLimit()
     var write = WriteBatch()
-    write.put(
-      record, try record.fields, under: key, lifetime: lifetime,
-      compressedFrom: context.compressedFrom)
+    try write.put(
+      record, try record.fields, under: key, in: cache, compressedFrom: context.compressedFrom,
+      by: context.seal)
     try context.commit(&write, .powerLoss)
   }
 

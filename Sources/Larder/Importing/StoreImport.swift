@@ -107,9 +107,9 @@ package struct StoreImport: ~Copyable {
       caches[CacheName(name)] = registration
       try put(registration, named: name)
     }
-    rows.put(
-      record, fields, under: recordKey, lifetime: registration.lifetime,
-      compressedFrom: Self.options.compressedFrom)
+    try rows.put(
+      record, fields, under: recordKey, in: name,
+      compressedFrom: Self.options.compressedFrom(isSealed: false), by: nil)
     if rows.isFullSlice { try commit() }
   }
 

@@ -130,7 +130,8 @@ extension CacheCore {
           found.entry = entry
           if freshness != .expired { recentReads?.add(keyBytes) }
           if freshness == .fresh {
-            keep(entry.value, of: record, in: bytes, under: key, reading)
+            try keep(
+              entry.value, entry.validator, of: record, in: bytes, under: key, reading)
             slide(record, under: keyBytes, readAt: now)
           }
           if isShared {
@@ -226,8 +227,8 @@ extension CacheCore {
       }
       let same = write.require(
         part.key.bytes, .validUnchanged(part.ticket, since: record.sequence, in: Record.stamp))
-      buffer.withBytes { bytes in
-        addRestamped(
+      try buffer.withBytes { bytes throws(StoreError) in
+        try addRestamped(
           record, in: bytes, under: part.key, savedAt: now, lifetime: fields.lifetime,
           validator: fields.validator, to: &write, if: same)
       }

@@ -48,13 +48,16 @@ extension CacheCore {
   }
 
   /// Keeps the value of a fresh record that was read from disk in memory.
+  ///
+  /// Opening a sealed validator takes time, and may fail, so it is made only if it is kept.
   func keep(
-    _ value: Value, of record: Record, in bytes: RawSpan, under key: RecordKey,
-    _ reading: StoreMemory.Reading?
-  ) {
+    _ value: Value, _ validator: @autoclosure () throws(StoreError) -> Validator?,
+    of record: Record, in bytes: RawSpan, under key: RecordKey, _ reading: StoreMemory.Reading?
+  ) throws(StoreError) {
     guard let reading, let memory else { return }
     let entry = ResidentEntry(
-      value, of: record, in: bytes, ownLifetime: lifetime.own(of: record),
+      value, of: record, in: bytes, validator: try validator(),
+      ownLifetime: lifetime.own(of: record),
       validUntil: validUntil(of: record),
       tagEpoch: record.tags == nil ? nil : reading.tagEpoch)
     memory.add(entry, weight: weight(of: record, in: bytes, under: key), under: key, reading)

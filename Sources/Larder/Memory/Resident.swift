@@ -32,12 +32,12 @@ final class ResidentEntry<Value: Sendable>: Resident, @unchecked Sendable {
   let value: Value
 
   init(
-    _ value: Value, of record: Record, in bytes: RawSpan, ownLifetime: OwnLifetime?,
-    validUntil: Double, tagEpoch: UInt64?
+    _ value: Value, of record: Record, in bytes: RawSpan, validator: Validator?,
+    ownLifetime: OwnLifetime?, validUntil: Double, tagEpoch: UInt64?
   ) {
     savedAt = record.savedAt
     version = Version(record)
-    validator = Validator(of: record, in: bytes)
+    self.validator = validator
     tags = record.tags == nil ? [] : Tags(of: record, in: bytes)?.texts ?? []
     self.ownLifetime = ownLifetime
     self.value = value

@@ -53,7 +53,9 @@ struct Migration<Value: Sendable>: ~Copyable {
     while try pass.next() {
       isComplete = isComplete && pass.cursor.isComplete
       passed += 1
-      pass.visit { key, bytes, _, changes in migrate(bytes, under: key, &changes) }
+      try pass.visit { key, bytes, _, changes throws(StoreError) in
+        try migrate(bytes, under: key, &changes)
+      }
       guard pass.isFull || !pass.hasChanges && passed >= Self.recordedDistance else { continue }
       let key = pass.cursor.withEntry { key, _ in
         key.extracting(prefix.count...).withUnsafeBytes { Data($0) }
@@ -73,7 +75,7 @@ struct Migration<Value: Sendable>: ~Copyable {
   /// Adds a record to the changes if it is to be rewritten, and counts it otherwise.
   private mutating func migrate(
     _ bytes: RawSpan, under key: RawSpan, _ changes: inout RecordChanges
-  ) {
+  ) throws(StoreError) {
     let record: Record
     do throws(StoreError) {
       record = try core.record(bytes, under: key)
@@ -96,11 +98,12 @@ struct Migration<Value: Sendable>: ~Copyable {
     }
     guard let recordKey = RecordKey(key) else { return }
     let size = recordKey.bytes.count + bytes.byteCount
-    changes.add(
+    try changes.add(
       RecordChanges.Change(key: recordKey.bytes, bytes: size, cause: nil),
       if: .unchanged(since: record.sequence, in: Record.stamp)
-    ) { write, requirement in
-      core.addReencoded(record, in: bytes, under: recordKey, payload, to: &write, if: requirement)
+    ) { write, requirement throws(StoreError) in
+      try core.addReencoded(
+        record, in: bytes, under: recordKey, payload, to: &write, if: requirement)
     }
   }
 
@@ -112,7 +115,9 @@ struct Migration<Value: Sendable>: ~Copyable {
     if let mark, pass.hasChanges { try put(mark, with: &pass) }
     while pass.hasChanges {
       let changed = try commitOnce(&pass)
-      try pass.visit(changed) { key, bytes, _, changes in migrate(bytes, under: key, &changes) }
+      try pass.visit(changed) { key, bytes, _, changes throws(StoreError) in
+        try migrate(bytes, under: key, &changes)
+      }
     }
   }
 

@@ -61,7 +61,7 @@ private struct RangeRemoval {
     var pass = try RecordPass(
       over: range, ofCache: name, readsPayloads: false, freesRoom: false, in: context)
     while try pass.next() {
-      pass.visit(visit)
+      try pass.visit(visit)
       if pass.isFull { try pass.commit(visiting: visit) { _ in count += 1 } }
     }
     try pass.commit(visiting: visit) { _ in count += 1 }

@@ -75,7 +75,7 @@ private struct Validation<Value: Sendable>: ~Copyable {
       over: EngineRange(prefix: KeySpace.records.prefix(ofCache: id)), ofCache: core.name,
       readsPayloads: true, freesRoom: false, in: context)
     while try pass.next() {
-      pass.visit { key, bytes, _, changes in inspect(bytes, under: key, &changes) }
+      try pass.visit { key, bytes, _, changes in inspect(bytes, under: key, &changes) }
       if pass.isFull { try commit(&pass) }
     }
     try commit(&pass)

@@ -134,13 +134,14 @@ extension RecordChanges {
 extension RecordChanges {
   /// Adds a change of a record.
   ///
-  /// `body` adds rows under the condition whose index it is given.
-  mutating func add(
+  /// `body` adds rows under the condition whose index it is given. If it throws, the changes cannot
+  /// be committed any more.
+  mutating func add<E: Error>(
     _ change: Change, if condition: WriteBatch.Condition,
-    _ body: (inout WriteBatch, _ requirement: Int) -> Void
-  ) {
+    _ body: (inout WriteBatch, _ requirement: Int) throws(E) -> Void
+  ) throws(E) {
     changes.append(change)
-    body(&write, write.require(change.key, condition))
+    try body(&write, write.require(change.key, condition))
   }
 
   /// Adds the removal of the record under `key`; `bytes` is the size of both.

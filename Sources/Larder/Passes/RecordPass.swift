@@ -9,7 +9,7 @@ struct RecordPass: ~Copyable {
   /// `bytes` lacks a payload in a segment if the pass does not read payloads.
   typealias Visit = (
     _ key: RawSpan, _ bytes: RawSpan, _ count: Int, _ changes: inout RecordChanges
-  ) -> Void
+  ) throws(StoreError) -> Void
 
   let cursor: StoreCursor
   private let readsPayloads: Bool
@@ -44,10 +44,12 @@ struct RecordPass: ~Copyable {
   }
 
   /// Visits the record that the pass has moved to.
-  mutating func visit(_ visit: Visit) {
+  mutating func visit(_ visit: Visit) throws(StoreError) {
     changes.hasReadByCursor = true
     let count = cursor.valueCount
-    cursor.withEntry { key, bytes in visit(key, bytes, count, &changes) }
+    try cursor.withEntry { key, bytes throws(StoreError) in
+      try visit(key, bytes, count, &changes)
+    }
   }
 
   /// Commits the changes, and visits records that were written since they were read again.
@@ -75,7 +77,9 @@ struct RecordPass: ~Copyable {
         try readsPayloads
         ? changes.get(key, into: &buffer) : changes.getHead(key, into: &buffer)
       guard let count else { continue }
-      buffer.withBytes { visit(key.span.bytes, $0, count, &changes) }
+      try buffer.withBytes { bytes throws(StoreError) in
+        try visit(key.span.bytes, bytes, count, &changes)
+      }
     }
   }
 

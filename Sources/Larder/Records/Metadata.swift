@@ -2,9 +2,9 @@
 //
 //   offset  bytes  field
 //   0       4      CRC32C over the physical key and all bytes from offset 4, little-endian
-//   4       rest   the body: a UInt64, little-endian ("format", "next-id"), a UInt64 and a byte
-//                  that says what is counted ("bytes/..."), JSON ("cache/...", "migrate/..."), or
-//                  empty ("reclaim/...")
+//   4       rest   the body: a UInt64, little-endian ("format", "next-id", "sealed/..."), a UInt64
+//                  and a byte that says what is counted ("bytes/..."), JSON ("cache/...",
+//                  "migrate/...", "data-key/..."), or empty ("reclaim/...")
 //
 // The value under "tag/..." is a stamp instead; see Stamp.swift.
 
@@ -83,6 +83,8 @@ package enum Metadata {
   package static let migratePrefix = key("migrate/")
   package static let bytesPrefix = key("bytes/")
   package static let tagPrefix = key("tag/")
+  package static let dataKeyPrefix = key("data-key/")
+  package static let sealedCountPrefix = key("sealed/")
 
   package static func cache(_ name: String) -> [UInt8] { cachePrefix + Array(name.utf8) }
 
@@ -108,6 +110,23 @@ package enum Metadata {
 
   /// The key of the row of an invalidated tag.
   package static func tag(_ tag: [UInt8]) -> [UInt8] { tagPrefix + tag }
+
+  /// The key of a data key, sealed with the user's key.
+  static func dataKey(_ id: UInt32) -> [UInt8] {
+    dataKeyPrefix + withUnsafeBytes(of: id.bigEndian, Array.init)
+  }
+
+  /// The id in a key that begins with ``dataKeyPrefix``; nil if it has another form.
+  static func dataKeyID(in key: RawSpan) -> UInt32? {
+    guard key.byteCount == dataKeyPrefix.count + 4 else { return nil }
+    return UInt32(
+      bigEndian: key.unsafeLoadUnaligned(fromByteOffset: dataKeyPrefix.count, as: UInt32.self))
+  }
+
+  /// The key of the number of messages that a data key may have sealed.
+  static func sealedCount(_ id: UInt32) -> [UInt8] {
+    sealedCountPrefix + withUnsafeBytes(of: id.bigEndian, Array.init)
+  }
 
   /// The tag in a key that begins with ``tagPrefix``.
   package static func tag(in key: [UInt8]) -> [UInt8] { Array(key.dropFirst(tagPrefix.count)) }

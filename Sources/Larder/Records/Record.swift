@@ -4,12 +4,12 @@
 //   offset  bytes  field
 //   0       1      format version, always 1
 //   1       1      flags: bit 0 expires, bit 1 has a validator, bit 2 has a compressed payload,
-//                  bit 5 has a shared version, bit 7 has its own lifetime; bit 4 is set in the row
-//                  of a record whose payload is in a segment, and never in the record itself; bit 6
-//                  is a tombstone, which is never in a store; bit 3 is kept for encrypted
+//                  bit 3 has a sealed payload, bit 5 has a shared version, bit 7 has its own
+//                  lifetime; bit 4 is set in the row of a record whose payload is in a segment, and
+//                  never in the record itself; bit 6 is a tombstone, which is never in a store
 //   2       1      coder: 1 binary, 2 JSON, 3 property list, 4 bytes
 //   3       1      more flags: bit 0 has tags, bit 1 has an original sequence, bit 2 slides until
-//                  a date
+//                  a date, bit 3 has a sealed validator
 //   4       4      schema version of the payload
 //   8       8      saved at: the bits of the date's seconds since 2001-01-01, a Double
 //   16      8      expires at: the same; only meaningful with flag bit 0, else 0
@@ -20,10 +20,12 @@
 //                  two Doubles; infinity is unlimited
 //   ...     8      original sequence, only with its flag
 //   ...     8      slides until: a date as above, only with its flag
-//   ...     ...    validator (varint length, bytes), only with its flag
+//   ...     ...    validator (varint length, bytes), only with its flag; with another, a sealed
+//                  field, see SealedField.swift
 //   ...     ...    tags, only with their flag: their number (1 byte), and of each tag the length
 //                  (1 byte) and the bytes, UTF-8 in normalization form C
-//   ...     rest   payload; with its flag, compressed in the raw format of Snappy
+//   ...     rest   payload; with its flag, compressed in the raw format of Snappy; then, with its
+//                  flag, a sealed field, see SealedField.swift
 //
 // A reader refuses a flag that it does not know.
 //
@@ -51,13 +53,19 @@ package struct Record: Sendable, Hashable {
     package static let expires: UInt8 = 1 << 0
     package static let hasValidator: UInt8 = 1 << 1
     package static let isCompressed: UInt8 = 1 << 2
+    static let isSealed: UInt8 = 1 << 3
     package static let hasSharedVersion: UInt8 = 1 << 5
     package static let hasOwnLifetime: UInt8 = 1 << 7
     /// Only in a shared tier, see ``SharedRecord``.
     static let isTombstone: UInt8 = 1 << 6
     /// Set by the engine alone, which clears it when it reads.
     static let isSeparated: UInt8 = 1 << 4
-    static let known: UInt8 =
+    #if Encryption
+      static let known = knownUnsealed | isSealed
+    #else
+      static let known = knownUnsealed
+    #endif
+    private static let knownUnsealed: UInt8 =
       expires | hasValidator | isCompressed | hasSharedVersion | hasOwnLifetime
   }
 
@@ -66,7 +74,13 @@ package struct Record: Sendable, Hashable {
     package static let hasTags: UInt8 = 1 << 0
     package static let hasOriginalSequence: UInt8 = 1 << 1
     package static let slidesUntil: UInt8 = 1 << 2
-    static let known: UInt8 = hasTags | hasOriginalSequence | slidesUntil
+    static let hasSealedValidator: UInt8 = 1 << 3
+    #if Encryption
+      static let known = knownUnsealed | hasSealedValidator
+    #else
+      static let known = knownUnsealed
+    #endif
+    private static let knownUnsealed: UInt8 = hasTags | hasOriginalSequence | slidesUntil
   }
 
   enum Offset {
@@ -102,9 +116,12 @@ package struct Record: Sendable, Hashable {
   package var slidesUntil: Date?
   /// The validator's place in the record, without its length; nil if there is none.
   package var validator: Range<Int>?
+  /// Whether the validator is a sealed field.
+  package var isValidatorSealed = false
   /// The place of the tags in the record; nil if there are none.
   package var tags: Range<Int>?
-  /// The place of the payload in the record, compressed if ``isCompressed``.
+  /// The place of the payload in the record, compressed if ``isCompressed``, sealed if
+  /// ``isSealed``.
   package var payload: Range<Int>
   /// Whether one of the tags was invalidated after the value was saved.
   ///
@@ -195,6 +212,7 @@ extension Record {
         throw Self.beyondEnd
       }
       validator = start..<(start + Int(count))
+      isValidatorSealed = moreFlags & MoreFlag.hasSealedValidator != 0
       start += Int(count)
     }
     if moreFlags & MoreFlag.hasTags != 0 {
@@ -233,22 +251,39 @@ extension Record {
   }
 }
 
-// MARK: - Compressed payloads
+// MARK: - Compressed and sealed payloads
 
 extension Record {
   package var isCompressed: Bool { flags & Flag.isCompressed != 0 }
+  package var isSealed: Bool { flags & Flag.isSealed != 0 }
+  /// Whether the payload is as its coder wrote it.
+  package var isPlain: Bool { flags & (Flag.isCompressed | Flag.isSealed) == 0 }
 
   /// The size of the payload of this record, which is `bytes`, as its coder wrote it.
+  ///
+  /// Twice its size if it is compressed and sealed, which is a guess.
   func encodedBytes(in bytes: RawSpan) -> Int {
-    guard isCompressed else { return payload.count }
+    if isPlain { return payload.count }
+    if isSealed {
+      let count = max(payload.count - SealedField.overhead, 0)
+      return isCompressed ? 2 * count : count
+    }
     return Snappy.decompressedCount(bytes.extracting(payload)) ?? 0
   }
 
   /// Appends the payload of this record, which is `bytes`, as its coder wrote it, to `buffer`.
   ///
-  /// - Returns: False if it is compressed and cannot be decompressed; then nothing is appended.
+  /// - Returns: False if it is sealed, or if it is compressed and cannot be decompressed; then
+  ///   nothing is appended.
   package func appendPayload(in bytes: RawSpan, to buffer: inout ByteBuffer) -> Bool {
-    let payload = bytes.extracting(payload)
+    guard !isSealed else { return false }
+    return appendDecompressed(bytes.extracting(payload), to: &buffer)
+  }
+
+  /// Appends this record's payload, which is opened if it was sealed, as its coder wrote it.
+  ///
+  /// - Returns: False if it is compressed and cannot be decompressed; then nothing is appended.
+  func appendDecompressed(_ payload: RawSpan, to buffer: inout ByteBuffer) -> Bool {
     guard isCompressed else {
       buffer.append(payload)
       return true
@@ -279,6 +314,8 @@ extension Record {
     var lifetime: OwnLifetime?
     var slidesUntil: Date?
     var validator: Validator?
+    /// Whether the validator is a sealed field.
+    var isValidatorSealed = false
     var tags: Tags?
 
     var flags: UInt8 {
@@ -287,6 +324,7 @@ extension Record {
 
     var moreFlags: UInt8 {
       (tags == nil ? 0 : MoreFlag.hasTags) | (slidesUntil == nil ? 0 : MoreFlag.slidesUntil)
+        | (isValidatorSealed ? MoreFlag.hasSealedValidator : 0)
     }
   }
 
@@ -320,17 +358,14 @@ extension Record {
   /// Appends this record, which is `bytes`, as saved at another date, its payload as it is.
   ///
   /// The record keeps its original sequence and its tags, and its lifetime and its validator unless
-  /// it gets others. It slides until `slidesUntil`, or without an end that it says.
+  /// `fields` has others. It slides until the end in `fields`, or without an end that it says.
   ///
   /// It has no shared version, because a shared tier has the value with its old date.
   func appendRestamped(
-    _ bytes: RawSpan, savedAt: Date, expiresAt: Date?, lifetime: OwnLifetime?,
-    slidesUntil: Date?, validator: Validator?, to buffer: inout ByteBuffer
+    _ bytes: RawSpan, savedAt: Date, expiresAt: Date?, fields: Fields, to buffer: inout ByteBuffer
   ) {
     let start = buffer.count
-    appendKept(
-      bytes, sharedVersion: nil, lifetime: lifetime, slidesUntil: slidesUntil, validator: validator,
-      to: &buffer)
+    appendKept(bytes, sharedVersion: nil, fields, to: &buffer)
     buffer.append(bytes.extracting(payload))
     buffer.withMutableBytes { buffer in
       let flags = buffer[start + Offset.flags]
@@ -352,23 +387,37 @@ extension Record {
   ) {
     let start = buffer.count
     appendKept(
-      bytes, sharedVersion: sharedVersion, lifetime: nil, slidesUntil: slidesUntil, validator: nil,
-      to: &buffer)
-    buffer.withMutableBytes { $0[start + Offset.flags] &= ~Flag.isCompressed }
+      bytes, sharedVersion: sharedVersion, Fields(slidesUntil: slidesUntil), to: &buffer)
+    buffer.withMutableBytes {
+      $0[start + Offset.flags] &= ~(Flag.isCompressed | Flag.isSealed)
+    }
     buffer.set(coder, at: start + Offset.coder)
     buffer.set(schemaVersion, at: start + Offset.schemaVersion)
     payload.withBytes { buffer.append($0) }
   }
 
-  /// Appends what a change that is no save keeps: the header, the original sequence, the tags, and
-  /// the lifetime and the validator unless others are given.
-  private func appendKept(
-    _ bytes: RawSpan, sharedVersion: UInt64?, lifetime: OwnLifetime?, slidesUntil: Date?,
-    validator: Validator?, to buffer: inout ByteBuffer
+  /// Appends this record, which is `bytes`, with a payload and a validator that were opened, to be
+  /// sealed; everything else stays.
+  func appendOpened(
+    _ bytes: RawSpan, payload: RawSpan, validator: Validator?, to buffer: inout ByteBuffer
   ) {
     let start = buffer.count
     let fields = Fields(
-      lifetime: lifetime ?? ownLifetime, slidesUntil: slidesUntil, validator: validator)
+      slidesUntil: slidesUntil, validator: validator, isValidatorSealed: validator != nil)
+    appendKept(bytes, sharedVersion: sharedVersion, fields, to: &buffer)
+    buffer.withMutableBytes { $0[start + Offset.flags] &= ~Flag.isSealed }
+    buffer.append(payload)
+  }
+
+  /// Appends what a change that is no save keeps: the header, the original sequence, the tags, and
+  /// the lifetime and the validator unless others are given.
+  private func appendKept(
+    _ bytes: RawSpan, sharedVersion: UInt64?, _ fields: Fields, to buffer: inout ByteBuffer
+  ) {
+    let start = buffer.count
+    var fields = fields
+    fields.lifetime = fields.lifetime ?? ownLifetime
+    if fields.validator == nil { fields.isValidatorSealed = isValidatorSealed }
     buffer.append(bytes.extracting(0..<Self.headerBytes))
     let kept = sharedVersion == nil ? flags & ~Flag.hasSharedVersion : flags
     buffer.set(kept | fields.flags, at: start + Offset.flags)
@@ -378,8 +427,8 @@ extension Record {
     if let sharedVersion { buffer.append(littleEndian: sharedVersion) }
     if let lifetime = fields.lifetime { lifetime.append(to: &buffer) }
     buffer.append(littleEndian: originalSequence)
-    if let slidesUntil { buffer.append(littleEndian: bits(of: slidesUntil)) }
-    if let validator {
+    if let end = fields.slidesUntil { buffer.append(littleEndian: bits(of: end)) }
+    if let validator = fields.validator {
       Self.append(validator.bytes.span.bytes, to: &buffer)
     } else if let old = self.validator {
       Self.append(bytes.extracting(old), to: &buffer)

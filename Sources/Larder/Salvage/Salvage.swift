@@ -22,6 +22,8 @@ struct Salvage: ~Copyable {
   private var tagRows: [[UInt8]: [UInt8]?] = [:]
   private var nextID: UInt64 = 1
   private var lastSequence: UInt64 = 0
+  /// Whether the store has data keys: without them, sealed entries cannot be read.
+  private var hasDataKeys = false
   private var rows = WriteBatch()
   private var buffer = ValueBuffer()
 
@@ -33,6 +35,7 @@ struct Salvage: ~Copyable {
   /// free id, the registration of its cache, and the invalidated tags.
   mutating func run() throws(StoreError) {
     try readMetadata()
+    try copyDataKeys()
     try writeMetadata()
     try copyUnshared()
     try copyRecords()
@@ -82,6 +85,22 @@ extension Salvage {
     } losing: { salvage, _, _ in
       salvage.report.mayLackInvalidations = true
     }
+  }
+
+  /// Copies the keys of sealed records, and how much they have sealed.
+  private mutating func copyDataKeys() throws(StoreError) {
+    #if Encryption
+      var dataKeys = try DataKeys(of: source, isDamaged: true)
+      guard !dataKeys.keys.isEmpty else { return }
+      hasDataKeys = true
+      try dataKeys.write(to: target)
+      for key in dataKeys.keys {
+        let row = Metadata.sealedCount(key.id)
+        let count = try find(row) ? Metadata.number(in: found, under: row) : nil
+        // A data key whose count is lost seals no more.
+        rows.putMetadata(count ?? StoreSeal.messageLimit, under: row)
+      }
+    #endif
   }
 
   private mutating func readRegistration(under key: [UInt8]) throws(StoreError) {
@@ -195,6 +214,8 @@ extension Salvage {
     switch record {
     case .failure(.damaged): return noteLoss(of: key, in: registration, name)
     case .failure(.unsupported): put(physicalKey)
+    case .success(let record) where record.isSealed && !hasDataKeys:
+      return noteLoss(of: key, in: registration, name)
     case .success(let record):
       lastSequence = max(lastSequence, record.sequence)
       put(physicalKey)

@@ -75,6 +75,8 @@ enum UnreadablePayload: LocalizedError, CustomStringConvertible {
   case coder(UInt8)
   case schema(Int)
   case compression
+  case dataKey(UInt32)
+  case seal
 
   var errorDescription: String? { description }
 
@@ -83,6 +85,8 @@ enum UnreadablePayload: LocalizedError, CustomStringConvertible {
     case .coder(let code): "its coder, number \(code), does not decode values of this type"
     case .schema(let version): "there is no reader for schema version \(version)"
     case .compression: "it cannot be decompressed"
+    case .dataKey(let id): "the data key \(id), which sealed it, is lost"
+    case .seal: "it was not sealed for this entry, or was changed since"
     }
   }
 }

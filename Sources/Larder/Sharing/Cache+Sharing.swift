@@ -11,7 +11,8 @@ extension Cache {
   /// - Returns: The object to notify of changes by other machines, and then, in any case, that the
   ///   tier can be asked.
   /// - Throws: ``StoreError/invalidArgument(_:)`` if the cache is shared already, its reads restart
-  ///   lifetimes, it has entries with tags, or the store is read-only; as opening a cache.
+  ///   lifetimes, it has entries with tags, or the store is sealed or read-only; as opening a
+  ///   cache.
   package func share(in tier: any RecordTier) throws -> any SharedPart {
     let id = try core.usableID()
     if let clock = tier.clock, type(of: clock) != type(of: core.clock) {
@@ -23,6 +24,13 @@ extension Cache {
     }
     if core.context.isReadOnly {
       throw StoreError.invalidArgument("cache \"\(name)\" is read-only and cannot be shared")
+    }
+    if core.context.seal != nil {
+      throw StoreError.invalidArgument(
+        """
+        the values of cache "\(name)" are sealed on disk and a tier would get them plain, so it \
+        cannot be shared
+        """)
     }
     if core.slides != nil {
       throw StoreError.invalidArgument(

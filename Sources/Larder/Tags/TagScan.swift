@@ -98,7 +98,7 @@ struct TagScan {
         return true
       }
       steps -= 1
-      pass.visit(visit)
+      try pass.visit(visit)
       guard pass.isFull || steps == 0 else { continue }
       let key = pass.cursor.withEntry { key, _ in [UInt8](key) }
       try commit(&pass)

@@ -221,6 +221,8 @@ struct StoreBench {
       held += bytes.count
       guard held <= Self.codedBytes || payloads.isEmpty else { continue }
       let record = try Record(bytes.span.bytes, under: sampled.key.span.bytes)
+      // Without the key there is nothing to code.
+      if record.isSealed { continue }
       var payload = ByteBuffer()
       guard record.appendPayload(in: bytes.span.bytes, to: &payload) else {
         throw WrongResults(

@@ -50,11 +50,13 @@ extension DatabaseFiles {
     case .log: return ("log", state(manifest.map { _ in isLive(name) }), nil)
     case .table: return ("table", state(manifest.map { _ in isLive(name) }), level(of: name))
     case .segment: return ("segment", "live", nil)
+    case .keys: return ("copy of the data keys", "live", nil)
     case nil: break
     }
     switch name {
     case StoreMarker.fileName: return ("marks a store", "live", nil)
     case StoreMarker.guardFileName: return ("the owner's lock", "live", nil)
+    case KeyFile.newName: return ("copy of the data keys, being written", "not live", nil)
     case StatisticsFile.name: return ("published statistics", "not live", nil)
     case StatisticsFile.newName: return ("published statistics, being written", "not live", nil)
     case ControlFile.name: return ("socket for commands", "not live", nil)

@@ -18,7 +18,7 @@ extension Inspection {
   ///   be read.
   /// - Throws: An ``InspectionError`` with the status `notFound` if there is no trace, or `damaged`
   ///   or `unsupported` if it may be in a part that cannot be read; `usage` for a cache of another
-  ///   program's database; otherwise as ``Inspection/init(at:now:linking:)``.
+  ///   program's database; otherwise as ``Inspection/init(at:now:linking:key:progress:)``.
   /// - Complexity: A read of all logs and tables. One file in memory at a time.
   package static func find(
     _ key: String, cache name: String?, isDatabaseKey: Bool, in directory: String, style: Style

@@ -12,8 +12,8 @@ extension Inspection {
   ///   - style: The style of the report.
   /// - Returns: A report. Its outcome is `damaged` if damage was found, and `fine` also if there is
   ///   advice.
-  /// - Throws: As ``init(at:now:linking:)``, except that a store that cannot be opened because of
-  ///   damage gets a report.
+  /// - Throws: As ``init(at:now:linking:key:progress:)``, except that a store that cannot be opened
+  ///   because of damage gets a report.
   /// - Complexity: Two steps for each record; if `isDeep`, as `verify`.
   package static func doctor(
     _ directory: String, now: Date, isDeep: Bool, progress: ProgressLine? = nil, style: Style

@@ -7,13 +7,21 @@ extension Inspection {
   /// Entries that an invalidated tag ended are left out. So is what cannot be read or belongs to no
   /// registered cache: then the outcome is `damaged` or `unsupported`, and `note` gets a message.
   ///
+  /// Values of a sealed store are written only with its key, and only if `isPlaintext` says so.
+  ///
   /// - Complexity: One step and one checksum for each record. One record is in memory at a time.
   package func export(
-    _ selection: Selection, style: Style, to output: inout some TextOutputStream,
-    noting note: (String) -> Void = { _ in }
+    _ selection: Selection, isPlaintext: Bool = false, style: Style,
+    to output: inout some TextOutputStream, noting note: (String) -> Void = { _ in }
   ) throws(InspectionError) -> Outcome {
     guard !style.isRedacted else {
       throw InspectionError(.usage, "an export without keys and values cannot be imported")
+    }
+    guard !catalog.isSealed || isPlaintext && catalog.opener != nil else {
+      throw InspectionError(
+        .usage,
+        "the values of the store are sealed, and an export has them in plaintext: it needs "
+          + "--key-file and --plaintext")
     }
     guard style.format == .jsonl || style.format == .table else {
       throw InspectionError(.usage, "an export has the format jsonl")

@@ -14,6 +14,8 @@ package final class InspectionPage: Sendable {
   /// The token that the path of every address begins with.
   package let token: String
 
+  /// The key that opens its sealed values; nil to leave them sealed.
+  let key: UserKey?
   private let now: @Sendable () throws(InspectionError) -> Date
   private let current: Mutex<Snapshot>
 
@@ -28,24 +30,27 @@ package final class InspectionPage: Sendable {
   /// - Parameters:
   ///   - directory: A store's directory, by any path.
   ///   - other: The directory of a store that it is compared with; nil for none.
+  ///   - key: The key that opens sealed values; nil to leave them sealed.
   ///   - token: A secret, as ``newToken()`` makes it.
   ///   - style: How keys and values are written.
   ///   - now: Returns the moment at which the entries of a new snapshot are judged.
-  /// - Throws: As ``Inspection/init(at:now:linking:)``, except that a damaged store gets a page.
+  /// - Throws: As ``Inspection/init(at:now:linking:key:progress:)``, except that a damaged store
+  ///   gets a page.
   package init(
-    of directory: String, comparedWith other: String? = nil, token: String, style: Style,
+    of directory: String, comparedWith other: String? = nil, openedWith key: UserKey? = nil,
+    token: String, style: Style,
     now: @escaping @Sendable () throws(InspectionError) -> Date
   ) throws(InspectionError) {
     self.directory = try FileAccess.directory(directory)
     self.other = try other.map { path throws(InspectionError) in try FileAccess.directory(path) }
-    (self.token, self.now) = (token, now)
+    (self.key, self.token, self.now) = (key, token, now)
     var style = style
     style.format = .table
     (style.width, style.isColored, style.numbers) = (nil, false, nil)
     self.style = style
     let takenAt = Moment.now()
     let first = Result { () throws(InspectionError) in
-      try Inspection(at: directory, now: try now())
+      try Inspection(at: directory, now: try now(), key: key)
     }
     if case .failure(let error) = first, error.status != .damaged { throw error }
     current = Mutex(Snapshot(inspection: first, takenAt: takenAt))
@@ -62,7 +67,7 @@ package final class InspectionPage: Sendable {
   /// Takes a new snapshot; the one before stays if that fails.
   private func refresh() throws(InspectionError) {
     let takenAt = Moment.now()
-    let new = try Inspection(at: directory, now: try now())
+    let new = try Inspection(at: directory, now: try now(), key: key)
     current.withLock { $0 = Snapshot(inspection: .success(new), takenAt: takenAt) }
   }
 
@@ -103,8 +108,8 @@ package final class InspectionPage: Sendable {
 }
 
 extension InspectionError {
-  /// The error of a program that was built without a server.
-  package init(withoutPage message: String) { self.init(.usage, message) }
+  /// The error for options that this program, as it was built, cannot follow.
+  package init(usage message: String) { self.init(.usage, message) }
 
   /// The error for a port that cannot be listened on.
   package init(cannotServeOn port: Int, because reason: String) {

@@ -232,11 +232,11 @@ extension PageAnswer {
       throw InspectionError(.notFound, "no other store was named with --compare")
     }
     let inspection = try self.inspection()
-    let second = try Inspection(at: other, now: inspection.now)
+    let second = try inspection.another(at: other, key: page.key)
+    let report = try inspection.differences(from: second, inCache: nil, style: style)
     begin()
     output.write("<p>The first is this store, the second is <code>\(other)</code>.</p>\n" as Markup)
     output.flush()
-    let report = inspection.differences(from: second, inCache: nil, style: style)
     try write(report, HTMLRenderer(report, caption: "Differences"))
     end()
   }

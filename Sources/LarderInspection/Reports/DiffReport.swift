@@ -11,11 +11,15 @@ extension Inspection {
   /// coders, lifetimes, validators and tags, to the last bit. Sequences may differ, and how a value
   /// is compressed.
   ///
+  /// - Throws: An ``InspectionError`` with the status `usage` if one is sealed and was opened
+  ///   without its key.
   /// - Complexity: One step in each store for each record. Two records are in memory at a time.
   package func differences(
     from other: Inspection, inCache name: String?, style: Style
-  ) -> Report {
-    Report(
+  ) throws(InspectionError) -> Report {
+    try requireKey()
+    try other.requireKey()
+    return Report(
       style: style,
       title: "first   \(path.escapedForTerminal)\nsecond  \(other.path.escapedForTerminal)",
       members: [

@@ -11,10 +11,13 @@ extension Inspection {
   /// Entries that an invalidated tag ended are left out; so is what cannot be read, and then the
   /// outcome is `damaged` or `unsupported`.
   ///
+  /// - Throws: An ``InspectionError`` with the status `usage` if the store is sealed and was opened
+  ///   without its key.
   /// - Complexity: One step and one checksum for each record. One record is in memory at a time.
   package func digest(
     of selection: Selection, style: Style
   ) throws(InspectionError) -> Report {
+    try requireKey()
     // By the bytes of the names: two that are equal as text may differ in their bytes.
     var ofCaches: [[UInt8]: (name: String, digest: Digest, records: Int)] = [:]
     let (leftOut, outcome) = try forEachExportLine(in: selection, keys: style.keys) {

@@ -40,6 +40,13 @@ extension Inspection {
       let count = Amount.text(segments.count)
       facts.append(.init("segments", "\(count), \(Amount.bytes(segments.byteCount))"))
     }
+    if catalog.isSealed {
+      // The newest data key is the last one.
+      let id = catalog.userKeys.last.flatMap { $0 }?.escapedForTerminal ?? "?"
+      let count = catalog.userKeys.count
+      let keys = count == 1 ? "1 data key" : "\(Amount.text(count)) data keys"
+      facts.append(.init("sealed", "with key \(id), \(keys)"))
+    }
     if !catalog.cleared.isEmpty {
       let count = catalog.cleared.count
       facts.append(.init("cleared", "\(count) caches, with rows still to be deleted"))
@@ -110,7 +117,8 @@ extension Inspection {
     let backup = backup.map { backup in
       [("backup", JSONValue.object([("madeAt", .optional(Moment.text(backup.date)))]))]
     }
-    return jsonHeading + (backup ?? []) + [
+    let keys = [("userKeys", JSONValue.array(catalog.userKeys.map { .optional($0) }))]
+    return jsonHeading + (backup ?? []) + (catalog.isSealed ? keys : []) + [
       ("formatVersion", .integer(version)),
       (
         "owner",

@@ -140,6 +140,10 @@ extension Inspection {
     if let validator = validator(of: found) {
       facts.append(.init("validator", style.isRedacted ? "(redacted)" : validator))
     }
+    if record.isSealed || record.isValidatorSealed {
+      let what = [("payload", record.isSealed), ("validator", record.isValidatorSealed)]
+      facts.append(.init("sealed", what.filter(\.1).map(\.0).joined(separator: ", ")))
+    }
     guard style.values != .none, let payload = found.payload else { return facts }
     let stored = record.isCompressed ? ", \(record.payload.count) compressed" : ""
     return facts + [.init("payload", "\(payload.count) bytes" + stored)]
@@ -160,6 +164,7 @@ extension Inspection {
     guard !style.isRedacted else { return fields }
     if case .success(let record) = found.content {
       fields.append(("isCompressed", .bool(record.isCompressed)))
+      if record.isSealed { fields.append(("isSealed", .bool(true))) }
       fields.append(("originalSequence", .integer(record.originalSequence)))
       // As text: many readers of JSON have no integers of 64 bits.
       fields.append(("sharedVersion", .optional(Self.sharedVersion(of: record))))

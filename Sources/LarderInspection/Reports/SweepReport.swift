@@ -40,6 +40,9 @@ extension Inspection {
     options.createIfMissing = false
     options.clock = StandingClock(date: now)
     options.sweepInterval = nil
+    #if Encryption
+      options.leavesSealed = true
+    #endif
     var deleted = (entries: 0, bytes: 0)
     do {
       let store = try Store(at: URL(filePath: path, directoryHint: .isDirectory), options: options)

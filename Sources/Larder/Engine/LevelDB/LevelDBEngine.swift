@@ -91,8 +91,9 @@ package final class LevelDBEngine: StorageEngine {
     }
     self.segments = segments
     let numbers = try segments?.numbers() ?? []
-    if !numbers.isEmpty, options.readOnlyCause == nil {
-      StoreDirectory.correctMarker(in: directory.path, options.files)
+    if options.readOnlyCause == nil {
+      StoreDirectory.correctMarker(
+        in: directory.path, hasSegments: !numbers.isEmpty, options.files)
     }
     schedule = CollectionSchedule(
       segmentBytes: options.segmentBytes, segments: numbers.count)

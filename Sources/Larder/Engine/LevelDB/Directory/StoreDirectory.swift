@@ -1,8 +1,9 @@
 // The files of a store's directory, besides LevelDB's own:
 //
 //   LARDER        The marker. Its first line is "larder" and the format version of the directory.
-//                 It is written before LevelDB creates its first file. It is replaced once, before
-//                 the first segment is created: older versions of this library then refuse it.
+//                 It is written before LevelDB creates its first file. It is replaced before the
+//                 first segment is created, and before the first record is sealed: older versions
+//                 of this library then refuse it.
 //   LARDER.lock   The guard. The process that has the store open holds an flock on it and has
 //                 written its process id into it; a clean close empties it. It is never deleted: a
 //                 lock on a deleted file would keep nobody out.
@@ -13,6 +14,8 @@
 //                 `StatisticsFile.swift`. LARDER.statistics.new is written and takes its place.
 //   LARDER.control  The socket over which that process accepts commands. See `ControlSocket.swift`.
 //                 LARDER.control.new is bound and takes its place.
+//   LARDER.keys   A copy of the data keys of a sealed store. See `DataKeys.swift`.
+//                 LARDER.keys.new is written and takes its place.
 //   LARDER.probe  Created and removed to find out whether the disk accepts writes again.
 //
 // LevelDB writes to a directory even when it then refuses to open it, and it recognises a store
@@ -185,7 +188,15 @@ struct StoreDirectory: ~Copyable {
   private static func checkMarker(
     in path: String, _ files: any StoreFiles
   ) throws(StoreError) {
-    try StoreMarker.checkKnown(try formatVersion(in: path, files), of: path)
+    let version = try formatVersion(in: path, files)
+    let least = try hasDataKeys(path, files) ? StoreMarker.sealedVersion : version
+    try StoreMarker.checkKnown(max(version, least), of: path)
+  }
+
+  private static func hasDataKeys(
+    _ path: String, _ files: any StoreFiles
+  ) throws(StoreError) -> Bool {
+    try files.kind(of: "\(path)/\(KeyFile.name)") != nil
   }
 
   /// The format version of a store.
@@ -232,16 +243,27 @@ struct StoreDirectory: ~Copyable {
 
   /// Makes the store one that may have segments, if it is not.
   static func requireSegments(in path: String, _ files: any StoreFiles) throws(StoreError) {
-    guard try formatVersion(in: path, files) < StoreMarker.segmentVersion else { return }
-    try writeMarker(in: path, of: StoreMarker.segmentVersion, files)
+    try require(StoreMarker.segmentVersion, in: path, files)
   }
 
-  /// Replaces a marker that says that a store with segments has none.
+  /// Gives the store a format, unless it has that or a later one.
+  static func require(
+    _ version: Int, in path: String, _ files: any StoreFiles
+  ) throws(StoreError) {
+    guard try formatVersion(in: path, files) < version else { return }
+    try writeMarker(in: path, of: version, files)
+  }
+
+  /// Replaces a marker that says that a store with segments, or with data keys, has none.
   ///
   /// A copy that an earlier version of this library made may have such a marker.
-  static func correctMarker(in path: String, _ files: any StoreFiles) {
+  static func correctMarker(in path: String, hasSegments: Bool, _ files: any StoreFiles) {
     do throws(StoreError) {
-      try requireSegments(in: path, files)
+      if try hasDataKeys(path, files) {
+        try require(StoreMarker.sealedVersion, in: path, files)
+      } else if hasSegments {
+        try requireSegments(in: path, files)
+      }
     } catch {
       // The disk may be full, and an opening must not need room. The next one tries again.
     }

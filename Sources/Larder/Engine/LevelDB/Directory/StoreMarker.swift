@@ -7,11 +7,18 @@ package enum StoreMarker {
   package static let guardFileName = "LARDER.lock"
 
   /// The newest directory format that this library knows.
-  package static let formatVersion = segmentVersion
+  package static let formatVersion = newestVersion
   /// The format of a directory without segments, as every store is created.
   package static let plainVersion = 1
   /// The format of a directory that may have segments.
   package static let segmentVersion = 2
+  /// The format of a directory that may have sealed records, and segments.
+  package static let sealedVersion = 3
+  #if Encryption
+    private static let newestVersion = sealedVersion
+  #else
+    private static let newestVersion = segmentVersion
+  #endif
   /// The contents of a new store's marker.
   package static let contents = contents(of: plainVersion)
   /// The largest size of a marker.
@@ -19,10 +26,13 @@ package enum StoreMarker {
 
   /// The format of a directory whose marker says `version`, and in which these files are.
   ///
-  /// A directory with segments has ``segmentVersion``, also if a copy has lost its marker.
+  /// A directory with segments has ``segmentVersion``, and one with data keys ``sealedVersion``,
+  /// also if a copy has lost its marker.
   package static func formatVersion(
     _ version: Int, of names: some Sequence<String>
   ) -> Int {
+    guard version < sealedVersion else { return version }
+    if names.contains(KeyFile.name) { return sealedVersion }
     guard version < segmentVersion else { return version }
     return names.contains { DataFile($0)?.isSegment == true } ? segmentVersion : version
   }
@@ -42,6 +52,11 @@ package enum StoreMarker {
     _ version: Int, of path: String, upTo known: Int = formatVersion
   ) throws(StoreError) {
     guard version <= known else {
+      if version == sealedVersion, known == segmentVersion {
+        throw .incompatible(
+          "the values in \(path) are sealed: it is opened by programs that are built with the "
+            + "package trait Encryption")
+      }
       throw .incompatible(
         "\(path) has format version \(version); this version reads formats up to \(known)")
     }

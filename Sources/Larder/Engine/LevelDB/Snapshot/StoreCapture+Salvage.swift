@@ -39,7 +39,7 @@ extension StoreCapture {
       }
       var rebuild = try Rebuild(of: source, files: files)
       let manifest = try rebuild.write(to: directory, rebuilding)
-      self.init(of: source, into: directory, manifest: manifest, method: method, files: files)
+      try self.init(of: source, into: directory, manifest: manifest, method: method, files: files)
       self.rebuild = rebuild.report
       return
     }
@@ -53,7 +53,7 @@ extension StoreCapture {
         to: directory, linking: linking, files)
     }
     try Self.salvageLogs(of: manifest, from: source, names: names, to: directory, files)
-    self.init(of: source, into: directory, manifest: manifest, method: method, files: files)
+    try self.init(of: source, into: directory, manifest: manifest, method: method, files: files)
   }
 
   private static func salvageSegments(

@@ -15,6 +15,7 @@
 //   5. Then the tables that the MANIFEST does not name are removed from the directory, because they
 //      are still being written. LevelDB, opening the captured files, would use their numbers for
 //      its own tables and first empty the files of these names, which the store shares.
+//   6. A copy of the data keys of a sealed store, which is replaced as a whole.
 //
 // If the MANIFEST names a table that was deleted meanwhile, or a log that was begun meanwhile, if
 // such a segment is missing, or if CURRENT has changed, the capture starts again. Where links are
@@ -71,7 +72,9 @@ package struct StoreCapture {
     var seen: Set<String>?
     for _ in 0..<Self.tries {
       switch try attempt() {
-      case .whole: return
+      case .whole:
+        try copyKeys()
+        return
       case .changed: seen = nil
       case .missing(let file, let names):
         // The directory has not changed, and still the file is missing.
@@ -94,9 +97,15 @@ package struct StoreCapture {
   init(
     of source: String, into directory: String, manifest: Manifest, method: Method,
     files: any StoreFiles
-  ) {
+  ) throws(StoreError) {
     (self.source, self.directory, self.files) = (source, directory, files)
     (self.manifest, self.method) = (manifest, method)
+    try copyKeys()
+  }
+
+  /// Copies the data keys, of which the captured rows may have others: those count.
+  private func copyKeys() throws(StoreError) {
+    _ = try files.copy("\(source)/\(KeyFile.name)", to: "\(directory)/\(KeyFile.name)")
   }
 
   /// Whether a file is a hard link to the store's file, and not a copy.
@@ -283,6 +292,8 @@ package enum DataFile: Hashable {
   case log(UInt64)
   case table(UInt64)
   case segment(UInt32)
+  /// The copy of the data keys of a sealed store, see ``KeyFile``.
+  case keys
 
   /// Nil if a store has no data in a file of that name.
   package init?(_ name: String) {
@@ -296,6 +307,8 @@ package enum DataFile: Hashable {
       self = .table(number)
     } else if let number = SegmentHeader.number(of: name) {
       self = .segment(number)
+    } else if name == KeyFile.name {
+      self = .keys
     } else {
       return nil
     }
