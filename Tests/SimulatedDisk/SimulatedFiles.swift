@@ -1,6 +1,12 @@
 internal import CSimulatedDisk
-package import Larder
 import Synchronization
+
+#if TRAIT_TESTS
+  // In another package, which sees what is for this one only in this way.
+  @testable package import Larder
+#else
+  package import Larder
+#endif
 
 #if canImport(Darwin)
   import Darwin

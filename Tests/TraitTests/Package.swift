@@ -63,10 +63,17 @@ let package = Package(
         .product(name: "Larder", package: "larder"),
         .product(name: "Crypto", package: "swift-crypto"),
       ]),
+    // A disk with faults and power losses, as in the root package.
+    .target(name: "CSimulatedDisk", linkerSettings: [.linkedLibrary("leveldb")]),
+    .target(
+      name: "SimulatedDisk",
+      dependencies: [
+        "CSimulatedDisk", "LarderTestSupport", .product(name: "Larder", package: "larder"),
+      ]),
     .testTarget(
       name: "EncryptionTests",
       dependencies: [
-        "LarderTestSupport", "SealWorker",
+        "LarderTestSupport", "SealWorker", "SimulatedDisk",
         .product(name: "Larder", package: "larder"),
         .product(name: "LarderTesting", package: "larder"),
         .product(name: "Crypto", package: "swift-crypto"),
@@ -88,12 +95,14 @@ let package = Package(
         .product(name: "kvinspect", package: "larder"),
       ]),
   ],
-  swiftLanguageModes: [.v6]
+  swiftLanguageModes: [.v6],
+  cxxLanguageStandard: .cxx17
 )
 
-for target in package.targets where target.name == "LarderTestSupport" {
+for target in package.targets where ["LarderTestSupport", "SimulatedDisk"].contains(target.name) {
   target.swiftSettings = [
     .enableUpcomingFeature("InternalImportsByDefault"),
     .enableUpcomingFeature("MemberImportVisibility"),
+    .define("TRAIT_TESTS"),
   ]
 }
