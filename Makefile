@@ -16,7 +16,7 @@ export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 4
 
 .DEFAULT_GOAL := help
 .PHONY: help deps demo test test-times house trace check lint api consumer examples traits docs docs-site \
-  bench-quick shared-test page-test address zones fuzz payloads counts proof bench bench-shared bench-compare bench-deps \
+  bench-quick shared-test page-test address zones fuzz payloads counts proof bench bench-shared bench-sealed bench-compare bench-deps \
   format install
 
 help: ## list the targets, and the parts of the proof
@@ -93,6 +93,9 @@ bench-shared: bench-deps ## measure caches that machines share, against hiredis;
 	@Scripts/deps bench-shared
 	cd Benchmarks && $(SWIFT) run -c release --traits Shared --scratch-path .build-shared \
 	  larder-bench --suite shared $(if $(QUICK),--quick)
+
+bench-sealed: deps ## measure what a key costs, beside a store without one
+	$(SWIFT) run -c release --package-path Tests/TraitTests --scratch-path .build-sealed SealCosts
 
 bench-compare: bench-deps ## measure HEAD against BASE=commit; ONLY=workload, SUITE=suite, ROUNDS=n
 	Scripts/bench-compare "$(BASE)" $(if $(SUITE),--suite "$(SUITE)") $(if $(ONLY),--only "$(ONLY)") \

@@ -63,6 +63,13 @@ let package = Package(
         .product(name: "Larder", package: "larder"),
         .product(name: "Crypto", package: "swift-crypto"),
       ]),
+    // What a key costs, for `make bench-sealed`.
+    .executableTarget(
+      name: "SealCosts",
+      dependencies: [
+        .product(name: "Larder", package: "larder"),
+        .product(name: "Crypto", package: "swift-crypto"),
+      ]),
     // A disk with faults and power losses, as in the root package.
     .target(name: "CSimulatedDisk", linkerSettings: [.linkedLibrary("leveldb")]),
     .target(
