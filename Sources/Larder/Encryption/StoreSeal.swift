@@ -15,7 +15,6 @@
 
     private struct State {
       var dataKeys: DataKeys
-      var opened: [UInt32: SymmetricKey]
       /// The data key that seals, and the messages that it has sealed, and those that are reserved.
       var current: UInt32?
       var sealed: UInt64 = 0
@@ -34,15 +33,22 @@
     }
 
     private let state: Mutex<State>
+    /// All data keys, also deleted ones, by their ids; with a lock of its own, because a write under
+    /// the other one must not keep reads waiting.
+    private let opened: Mutex<[UInt32: SymmetricKey]>
     private let engine: any StorageEngine
     let encryption: Encryption
     private let allSealed: Atomic<Bool>
     /// Whether every payload and validator of the store is sealed: one that is not is an error.
     var isAllSealed: Bool { allSealed.load(ordering: .relaxed) }
 
-    private init(_ state: State, _ engine: any StorageEngine, _ encryption: Encryption) {
+    private init(
+      _ state: State, _ opened: [UInt32: SymmetricKey], _ engine: any StorageEngine,
+      _ encryption: Encryption
+    ) {
       allSealed = Atomic((state.dataKeys.last?.coverage ?? .some) != .some)
       self.state = Mutex(state)
+      self.opened = Mutex(opened)
       (self.engine, self.encryption) = (engine, encryption)
     }
 
@@ -81,15 +87,13 @@
           try dataKeys.write(to: engine)
         }
       }
-      var state = State(
-        dataKeys: dataKeys,
-        opened: Dictionary(zip(dataKeys.keys.map(\.id), opened)) { $1 },
-        current: dataKeys.last?.id)
+      var state = State(dataKeys: dataKeys, current: dataKeys.last?.id)
       if let id = state.current {
         state.sealed = try reserved(of: id, in: engine)
         state.reserved = state.sealed
       }
-      return StoreSeal(state, engine, encryption)
+      let byID = Dictionary(zip(dataKeys.keys.map(\.id), opened)) { $1 }
+      return StoreSeal(state, byID, engine, encryption)
     }
 
     /// The id of the user's key that seals a store; nil if it is not sealed.
@@ -105,6 +109,8 @@
       guard let value = try engine.get(key.span.bytes) else { return 0 }
       return Metadata.number(in: value, under: key) ?? messageLimit
     }
+
+    private func key(_ id: UInt32) -> SymmetricKey? { opened.withLock { $0[id] } }
 
     /// Whether a field is sealed with this data key or a later one.
     static func isSealed(_ field: RawSpan, since id: UInt32) -> Bool {
@@ -160,7 +166,7 @@
     private func takeMessage() throws(StoreError) -> (UInt32, SymmetricKey) {
       try state.withLock { state throws(StoreError) in
         if state.sealed == state.reserved { try reserve(&state) }
-        guard let id = state.current, let key = state.opened[id] else {
+        guard let id = state.current, let key = key(id) else {
           throw .readOnly(cause: "it was opened for reading only")
         }
         state.sealed += 1
@@ -200,7 +206,7 @@
     /// They stay in memory: a cursor may still read what was there when it was opened.
     func finishResealing(with id: UInt32) throws(StoreError) {
       try state.withLock { state throws(StoreError) in
-        guard let current = state.current, let key = state.opened[current] else { return }
+        guard let current = state.current, let key = key(current) else { return }
         var dataKeys = state.dataKeys
         dataKeys.replaceLast(
           try SealedDataKey(
@@ -234,7 +240,7 @@
         try SealedDataKey(new, id: id + 1, isAllSealed ? .all : .some, by: encryption))
       try dataKeys.write(to: engine)
       state.dataKeys = dataKeys
-      state.opened[id + 1] = new
+      opened.withLock { $0[id + 1] = new }
       (state.current, state.sealed, state.reserved) = (id + 1, 0, 0)
       state.earlierUses.append((id, EndingUse(use: state.use)))
       state.use = KeyUse()
@@ -250,7 +256,7 @@
     ///   ``UnreadablePayload/dataKey(_:)``.
     func open(_ field: RawSpan, _ place: SealedPlace) throws(UnreadablePayload) -> Data {
       guard let id = Self.dataKeyID(of: field) else { throw .seal }
-      guard let key = state.withLock({ $0.opened[id] }) else { throw .dataKey(id) }
+      guard let key = key(id) else { throw .dataKey(id) }
       do {
         return try field.extracting(SealedField.idBytes...).withUnsafeBytes { bytes in
           let box = try AES.GCM.SealedBox(combined: bytes)

@@ -1,10 +1,10 @@
 import Crypto
 import Foundation
 import LarderTestSupport
-import LarderTesting
 import Testing
 
 @testable import Larder
+@testable import LarderTesting
 
 /// The data keys of a store: when they are replaced, and when they are deleted.
 @Suite(.timeLimit(.minutes(5))) struct DataKeyTests {
@@ -138,6 +138,30 @@ import Testing
         #expect(try ids(in: store).count == 1)
       }
     }
+  }
+
+  @Test("Reads do not wait while a new data key is written.")
+  func reading() async throws {
+    let sealed = try SealedStore()
+    try sealed.with { try fill($0, 0..<10) }
+    var options = Store.Options()
+    options.sweepInterval = nil
+    options.clock = sealed.clock
+    options.encryption = .key(id: "1", key(1))
+    // A read that waits returns after this time.
+    let faults = StoreFaults(holdLimit: .seconds(20))
+    let engine = FaultyEngine(
+      try LevelDBEngine(at: sealed.path, options: options.engineOptions), faults)
+    let store = try Store(engine: engine, options: options, origin: .disk)
+    let cache = try cache(store)
+    faults.holdWrites()
+    let sealing = Task { try await store.run { try store.reseal() } }
+    try await faults.waitForHeldWrites(1)
+    #expect(try cache.value(for: 3) == "3 \(marker)")
+    #expect(faults.heldWrites == 1)
+    faults.releaseWrites()
+    #expect(try await sealing.value.isComplete)
+    try store.close()
   }
 
   @Test("While an entry cannot be sealed again, no data key is deleted.")
