@@ -217,6 +217,72 @@ struct SharedSeamTests {
     #expect(try await first.found()?.value == "c")
   }
 
+  /// What happens to a machine's store while it loads.
+  enum Trouble: CaseIterable {
+    case none, suspension, suspensionThatLasts, closing
+  }
+
+  @Test(
+    "A load that another machine has overtaken leaves nothing, whatever befalls the store.",
+    arguments: Trouble.allCases)
+  func overtaken(trouble: Trouble) async throws {
+    let machines = try Machines()
+    let (mine, other) = (machines.all[0], machines[1])
+    let changes = mine.cache.changes(for: "k")
+    let load = Task {
+      try await mine.shared.entry(for: "k") { _ in
+        try await other.save("new", for: "k")
+        switch trouble {
+        case .none: break
+        case .suspension:
+          try mine.store.suspend()
+          try mine.store.resume()
+        case .suspensionThatLasts: try mine.store.suspend()
+        case .closing: try mine.store.close()
+        }
+        return .value("loaded")
+      }
+    }
+    if trouble == .closing {
+      await #expect(throws: StoreError.self) { try await load.value }
+    } else {
+      let loaded = try #require(try await load.value)
+      #expect(loaded.value == "loaded" && !loaded.isSaved && !loaded.isConfirmed)
+    }
+    if trouble == .suspensionThatLasts { try mine.store.resume() }
+    if trouble == .closing { try machines.reopen(0) }
+    #expect(try machines.all[0].cache.value(for: "k") == nil)
+    for number in 0..<2 { #expect(try await machines[number].found()?.value == "new") }
+    #expect(try machines.all[0].cache.value(for: "k") == "new")
+    try machines.close()
+    var seen: [String] = []
+    for await change in changes {
+      if case .set(let entry) = change.kind { seen.append(entry.value) }
+    }
+    #expect(seen == (trouble == .closing ? [] : ["new"]))
+  }
+
+  @Test("On a full disk, a load that another machine has overtaken leaves nothing.")
+  func overtakenOnFullDisk() async throws {
+    let clock = ManualClock()
+    let network = SimulatedNetwork(clients: 2, clock)
+    let faults = StoreFaults()
+    let store = Store.inMemory(options: options(clock), faults: faults)
+    let first = try SharedCache(cache(store, version: 1), in: network.tier())
+    let other = Store.inMemory(options: options(clock))
+    let second = try SharedCache(cache(other, version: 1), in: network.tier())
+    let loaded = try await first.entry(for: "k") { _ in
+      try await second.save("new", for: "k")
+      faults.isDiskFull = true
+      return .value("loaded")
+    }
+    #expect(loaded?.value == "loaded" && loaded?.isSaved == false)
+    #expect(try await first.found()?.value == "new")
+    faults.isDiskFull = false
+    #expect(try await first.found()?.value == "new")
+    #expect(try cache(store, version: 1).value(for: "k") == "new")
+  }
+
   @Test("A store that is closed, and a key that is too long, are said as such.")
   func errors() async throws {
     let machines = try Machines()
