@@ -60,6 +60,8 @@ traits: deps ## test the package's traits: what they log, count and trace; shari
 	$(SWIFT) test --package-path Tests/TraitTests --scratch-path .build-traits
 	$(SWIFT) run --package-path Tests/TraitTests --scratch-path .build-traits SharedCache | \
 	  diff -u Examples/SharedCache/Expected.txt -
+	$(SWIFT) run --package-path Tests/TraitTests --scratch-path .build-traits SealedStore | \
+	  diff -u Examples/SealedStore/Expected.txt -
 
 consumer: deps ## build and run the README's program in a package that depends on a tag of HEAD
 	Scripts/consumer-check

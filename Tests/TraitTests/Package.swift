@@ -63,6 +63,13 @@ let package = Package(
         .product(name: "Larder", package: "larder"),
         .product(name: "Crypto", package: "swift-crypto"),
       ]),
+    // The example of a sealed store.
+    .executableTarget(
+      name: "SealedStore",
+      dependencies: [
+        .product(name: "Larder", package: "larder"),
+        .product(name: "Crypto", package: "swift-crypto"),
+      ]),
     // What a key costs, for `make bench-sealed`.
     .executableTarget(
       name: "SealCosts",
