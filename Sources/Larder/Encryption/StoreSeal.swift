@@ -33,8 +33,8 @@
     }
 
     private let state: Mutex<State>
-    /// All data keys, also deleted ones, by their ids; with a lock of its own, because a write under
-    /// the other one must not keep reads waiting.
+    /// All data keys, also deleted ones, by their ids; with a lock of its own, because a write
+    /// under the other one must not keep reads waiting.
     private let opened: Mutex<[UInt32: SymmetricKey]>
     private let engine: any StorageEngine
     let encryption: Encryption
