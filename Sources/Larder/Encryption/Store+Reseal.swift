@@ -157,9 +157,6 @@
         report.unreadable += 1
         return
       }
-      if let plain = validator {
-        validator = try seal.seal(plain, SealedPlace(ofValidatorUnder: key, in: name))
-      }
       let keyBytes = [UInt8](key)
       try changes.add(
         RecordChanges.Change(
@@ -167,6 +164,9 @@
         if: .unchanged(since: record.sequence, in: Record.stamp)
       ) { [seal] write, requirement throws(StoreError) in
         write.hold(seal)
+        if let plain = validator {
+          validator = try seal.seal(plain, SealedPlace(ofValidatorUnder: key, in: name))
+        }
         try write.putSeparable(
           key, stamp: Record.stamp, if: requirement, note: CommittedChange.sameValue
         ) { buffer throws(StoreError) -> Int in

@@ -111,19 +111,19 @@ import Testing
     try sealed.with { try check($0, 0..<11) }
   }
 
-  @Test("While threads save, no data key is deleted that one of their values needs.")
+  @Test("While threads save, and two seal again, no data key is deleted that is needed.")
   func saving() throws {
     let sealed = try SealedStore()
     for round in 1...(3 * proofFactor) {
       let store = try sealed.open(.key(id: "1", key(1)))
       let cache = try cache(store)
-      onThreads(4) { thread in
+      onThreads(5) { thread in
         do {
-          if thread == 0 {
-            for _ in 0..<40 { try store.reseal() }
+          if thread < 2 {
+            for _ in 0..<20 { try store.reseal() }
           } else {
             for number in 0..<900 {
-              let key = number * 3 % 99 + thread
+              let key = number * 3 % 99 + thread - 1
               try cache.save("\(key) \(marker)", for: key, validator: "v")
             }
           }
