@@ -84,7 +84,11 @@
           try dataKeys.seal(opened, by: encryption)
           try dataKeys.write(to: engine)
         } else if !dataKeys.areInFile {
-          try dataKeys.write(to: engine)
+          do throws(StoreError) {
+            try dataKeys.write(to: engine)
+          } catch {
+            // The disk may be full, and an opening must not need room. The next one tries again.
+          }
         }
       }
       var state = State(dataKeys: dataKeys, current: dataKeys.last?.id)

@@ -2,10 +2,10 @@ import Crypto
 import Foundation
 import LarderShared
 import LarderTestSupport
-import LarderTesting
 import Testing
 
 @testable import Larder
+@testable import LarderTesting
 
 /// Sealed stores, and what else a store does: copies, damage, scans of everything.
 @Suite(.timeLimit(.minutes(5))) struct SealSeamTests {
@@ -177,6 +177,29 @@ import Testing
     try FileManager.default.removeItem(atPath: "\(sealed.path)/LARDER.keys")
     try sealed.with { try check($0) }
     #expect(FileManager.default.fileExists(atPath: "\(sealed.path)/LARDER.keys"))
+  }
+
+  @Test("On a full disk, a store opens although the copy of its data keys is missing.")
+  func lostFileOnFullDisk() throws {
+    let sealed = try SealedStore()
+    try sealed.with { try fill($0) }
+    let file = "\(sealed.path)/LARDER.keys"
+    try FileManager.default.removeItem(atPath: file)
+    var options = Store.Options()
+    (options.clock, options.encryption) = (sealed.clock, Self.encryption)
+    options.sweepInterval = nil
+    let faults = StoreFaults()
+    let engine = FaultyEngine(
+      try LevelDBEngine(at: sealed.path, options: options.engineOptions), faults)
+    faults.isDiskFull = true
+    let store = try Store(engine: engine, options: options, origin: .disk)
+    try check(store)
+    #expect(!FileManager.default.fileExists(atPath: file))
+    faults.isDiskFull = false
+    try fill(store, 100..<110)
+    try store.close()
+    try sealed.with { try check($0, 0..<110) }
+    #expect(FileManager.default.fileExists(atPath: file))
   }
 
   @Test("A damaged file of data keys is written again, and a damaged row is read from the file.")
