@@ -41,6 +41,8 @@ public final class StoreFaults: Sendable {
     var failsWrites = false
     var failsReads = false
     var holdsWrites = false
+    /// The writes that are not held although writes are.
+    var writesBeforeHold = 0
     var held: [Int: Held] = [:]
     var waiters: [Int: Waiter] = [:]
     var lastID = 0
@@ -117,7 +119,12 @@ extension StoreFaults {
   /// A test that does not release its writes ends nevertheless: closing the store makes them throw
   /// ``/Larder/StoreError/closed``, and a write that was held for ten minutes throws
   /// ``/Larder/StoreError/io(_:)``. In both cases nothing is written.
-  public func holdWrites() { state.withLock { $0.holdsWrites = true } }
+  public func holdWrites() { holdWrites(after: 0) }
+
+  /// Lets `count` more writes through, and holds all that follow, as ``holdWrites()`` does.
+  package func holdWrites(after count: Int) {
+    state.withLock { ($0.holdsWrites, $0.writesBeforeHold) = (true, count) }
+  }
 
   /// Lets the writes that are held continue, in no particular order, and holds no further ones.
   ///
@@ -192,6 +199,10 @@ extension StoreFaults {
     let release = DispatchSemaphore(value: 0)
     let (id, met) = state.withLock { state -> (Int?, [Waiter]) in
       guard state.holdsWrites else { return (nil, []) }
+      if state.writesBeforeHold > 0 {
+        state.writesBeforeHold -= 1
+        return (nil, [])
+      }
       let id = state.newID()
       state.held[id] = Held(store: ObjectIdentifier(engine), release: release)
       let met = state.waiters.filter { $0.value.count <= state.held.count }

@@ -140,24 +140,57 @@ import Testing
     }
   }
 
-  @Test("Reads do not wait while a new data key is written.")
-  func reading() async throws {
+  @Test("A save that is committed behind the scan is sealed by a second one.")
+  func committedBehind() async throws {
     let sealed = try SealedStore()
     try sealed.with { try fill($0, 0..<10) }
+    let (store, engine, faults) = try openWithFaults(sealed)
+    let cache = try cache(store)
+    // A save on another thread has sealed its value, and is slow to commit it.
+    var write = WriteBatch()
+    try cache.core.add(
+      "10 \(marker)", for: 10, id: cache.core.id, savedAt: sealed.clock.now(),
+      fields: Record.Fields(validator: "v"), to: &write)
+    // The first write is the new data key, and the second is made in the scan.
+    faults.holdWrites(after: 1)
+    let sealing = Task { try await store.run { try store.reseal() } }
+    try await faults.waitForHeldWrites(1)
+    try engine.base.write(&write, synced: false)
+    write.reset()
+    faults.releaseWrites()
+    let report = try await sealing.value
+    #expect(report.isComplete && report.sealed == 11)
+    #expect(try ids(in: store) == [2])
+    try check(store, 0..<11)
+    try store.close()
+    try sealed.with { try check($0, 0..<11) }
+  }
+
+  /// The store with key 1, whose writes can be held for 20 seconds.
+  private func openWithFaults(
+    _ sealed: SealedStore
+  ) throws -> (Store, FaultyEngine, StoreFaults) {
     var options = Store.Options()
     options.sweepInterval = nil
     options.clock = sealed.clock
     options.encryption = .key(id: "1", key(1))
-    // A read that waits returns after this time.
     let faults = StoreFaults(holdLimit: .seconds(20))
     let engine = FaultyEngine(
       try LevelDBEngine(at: sealed.path, options: options.engineOptions), faults)
-    let store = try Store(engine: engine, options: options, origin: .disk)
+    return (try Store(engine: engine, options: options, origin: .disk), engine, faults)
+  }
+
+  @Test("Reads do not wait while a new data key is written.")
+  func reading() async throws {
+    let sealed = try SealedStore()
+    try sealed.with { try fill($0, 0..<10) }
+    let (store, _, faults) = try openWithFaults(sealed)
     let cache = try cache(store)
     faults.holdWrites()
     let sealing = Task { try await store.run { try store.reseal() } }
     try await faults.waitForHeldWrites(1)
     #expect(try cache.value(for: 3) == "3 \(marker)")
+    // A read that waited would return when the hold has ended.
     #expect(faults.heldWrites == 1)
     faults.releaseWrites()
     #expect(try await sealing.value.isComplete)
