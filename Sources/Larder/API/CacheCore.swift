@@ -267,7 +267,7 @@ extension CacheCore {
       return try withDecompressed(stored, of: record, body)
     }
     guard let seal else { throw UnreadablePayload.seal }
-    let opened = try seal.open(stored, SealedPlace(ofPayloadOf: record, under: key, in: name))
+    let opened = try seal.payload(of: record, in: bytes, under: key, in: name)
     return try opened.withUnsafeBytes {
       try record.isCompressed ? withDecompressed($0.bytes, of: record, body) : body($0.bytes)
     }
@@ -291,8 +291,7 @@ extension CacheCore {
     guard record.isValidatorSealed || isAllSealed else { return stored }
     do throws(UnreadablePayload) {
       guard let seal, record.isValidatorSealed else { throw .seal }
-      let place = SealedPlace(ofValidatorUnder: key, in: name)
-      return Validator([UInt8](try seal.open(stored.bytes.span.bytes, place)))
+      return try seal.validator(in: stored.bytes.span.bytes, under: key, in: name)
     } catch {
       throw .undecodable(key: describe(key), underlying: error)
     }

@@ -29,15 +29,15 @@ package struct RecordOpener: Sendable {
       (self.seal, self.lostName) = (seal, lostName)
     }
 
-    /// What was sealed in a field, in the cache of this name or in the one that has lost its name.
-    private func open(
-      _ field: RawSpan, in cache: String, _ place: (_ cache: String) -> SealedPlace
-    ) throws(UnreadablePayload) -> Data {
+    /// Calls `open` with the name of a cache, and if that fails with the name that one has lost.
+    private func trying<R>(
+      _ cache: String, _ open: (_ cache: String) throws(UnreadablePayload) -> R
+    ) throws(UnreadablePayload) -> R {
       do throws(UnreadablePayload) {
-        return try seal.open(field, place(cache))
+        return try open(cache)
       } catch {
         guard let lostName else { throw error }
-        return try seal.open(field, place(lostName))
+        return try open(lostName)
       }
     }
 
@@ -53,8 +53,8 @@ package struct RecordOpener: Sendable {
     ) -> [UInt8]? {
       var payload = ByteBuffer()
       do throws(UnreadablePayload) {
-        let opened = try open(bytes.extracting(record.payload), in: cache) {
-          SealedPlace(ofPayloadOf: record, under: key, in: $0)
+        let opened = try trying(cache) { name throws(UnreadablePayload) in
+          try seal.payload(of: record, in: bytes, under: key, in: name)
         }
         let isWhole = opened.withUnsafeBytes {
           record.appendDecompressed($0.bytes, to: &payload)
@@ -69,8 +69,9 @@ package struct RecordOpener: Sendable {
     /// The bytes of a sealed validator; nil if it cannot be opened.
     package func validator(_ field: RawSpan, under key: RawSpan, in cache: String) -> [UInt8]? {
       do throws(UnreadablePayload) {
-        return [UInt8](
-          try open(field, in: cache) { SealedPlace(ofValidatorUnder: key, in: $0) })
+        return try trying(cache) { name throws(UnreadablePayload) in
+          try seal.validator(in: field, under: key, in: name).bytes
+        }
       } catch {
         return nil
       }

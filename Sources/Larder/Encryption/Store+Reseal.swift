@@ -143,12 +143,10 @@
         if isSealed(record, recordBytes) { return report.current += 1 }
         validator = Validator(of: record, in: recordBytes)
         if let field = validator, record.isValidatorSealed {
-          let place = SealedPlace(ofValidatorUnder: key, in: name)
-          validator = Validator([UInt8](try seal.open(field.bytes.span.bytes, place)))
+          validator = try seal.validator(in: field.bytes.span.bytes, under: key, in: name)
         }
         if record.isSealed {
-          let place = SealedPlace(ofPayloadOf: record, under: key, in: name)
-          let opened = try seal.open(recordBytes.extracting(record.payload), place)
+          let opened = try seal.payload(of: record, in: recordBytes, under: key, in: name)
           opened.withUnsafeBytes { payload.append($0) }
         } else {
           payload.append(recordBytes.extracting(record.payload))

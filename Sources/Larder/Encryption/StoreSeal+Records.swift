@@ -1,4 +1,6 @@
 #if Encryption
+  import Foundation
+
   extension WriteBatch {
     /// Keeps the data key that seals records of this batch from being deleted before it has ended.
     ///
@@ -34,6 +36,34 @@
       }
       try seal(&buffer, from: payload, place)
       buffer.withMutableBytes { $0[start + Offset.flags] |= Record.Flag.isSealed }
+    }
+
+    /// What was sealed as the payload of a record, which is `bytes`.
+    ///
+    /// - Parameters:
+    ///   - record: A record with a sealed payload.
+    ///   - bytes: Its bytes.
+    ///   - key: Its physical key.
+    ///   - cache: The name of its cache.
+    /// - Throws: As ``open(_:_:)``.
+    func payload(
+      of record: Record, in bytes: RawSpan, under key: RawSpan, in cache: String
+    ) throws(UnreadablePayload) -> Data {
+      let place = SealedPlace(ofPayloadOf: record, under: key, in: cache)
+      return try open(bytes.extracting(record.payload), place)
+    }
+
+    /// What was sealed as a validator.
+    ///
+    /// - Parameters:
+    ///   - field: The sealed field.
+    ///   - key: The physical key of its record.
+    ///   - cache: The name of its cache.
+    /// - Throws: As ``open(_:_:)``.
+    func validator(
+      in field: RawSpan, under key: RawSpan, in cache: String
+    ) throws(UnreadablePayload) -> Validator {
+      Validator([UInt8](try open(field, SealedPlace(ofValidatorUnder: key, in: cache))))
     }
 
     /// The fields of a record with a sealed validator, if they have one that is not sealed.
@@ -73,7 +103,15 @@
       switch self {}
     }
 
-    func open(_ field: RawSpan, _ place: SealedPlace) throws(UnreadablePayload) -> [UInt8] {
+    func payload(
+      of record: Record, in bytes: RawSpan, under key: RawSpan, in cache: String
+    ) throws(UnreadablePayload) -> [UInt8] {
+      switch self {}
+    }
+
+    func validator(
+      in field: RawSpan, under key: RawSpan, in cache: String
+    ) throws(UnreadablePayload) -> Validator {
       switch self {}
     }
   }

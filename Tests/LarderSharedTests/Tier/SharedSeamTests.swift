@@ -197,15 +197,26 @@ struct SharedSeamTests {
     #expect(kinds == ["set", "set", "removed"])
   }
 
-  @Test("On a full disk, values are found in the tier, and saved there.")
-  func diskFull() async throws {
+  /// Two machines with stores in memory, the first with these faults, and its own cache.
+  private func pair(
+    _ faults: StoreFaults
+  ) throws -> (
+    first: SharedCache<String, String>, second: SharedCache<String, String>,
+    local: Cache<String, String>
+  ) {
     let clock = ManualClock()
     let network = SimulatedNetwork(clients: 2, clock)
+    let local = try cache(Store.inMemory(options: options(clock), faults: faults), version: 1)
+    let other = try cache(Store.inMemory(options: options(clock)), version: 1)
+    return (
+      try SharedCache(local, in: network.tier()), try SharedCache(other, in: network.tier()), local
+    )
+  }
+
+  @Test("On a full disk, values are found in the tier, and saved there.")
+  func diskFull() async throws {
     let faults = StoreFaults()
-    let store = Store.inMemory(options: options(clock), faults: faults)
-    let first = try SharedCache(cache(store, version: 1), in: network.tier())
-    let other = Store.inMemory(options: options(clock))
-    let second = try SharedCache(cache(other, version: 1), in: network.tier())
+    let (first, second, _) = try pair(faults)
     try await second.save("a", for: "k")
     faults.isDiskFull = true
     #expect(try await first.found()?.value == "a")
@@ -264,13 +275,8 @@ struct SharedSeamTests {
 
   @Test("On a full disk, a load that another machine has overtaken leaves nothing.")
   func overtakenOnFullDisk() async throws {
-    let clock = ManualClock()
-    let network = SimulatedNetwork(clients: 2, clock)
     let faults = StoreFaults()
-    let store = Store.inMemory(options: options(clock), faults: faults)
-    let first = try SharedCache(cache(store, version: 1), in: network.tier())
-    let other = Store.inMemory(options: options(clock))
-    let second = try SharedCache(cache(other, version: 1), in: network.tier())
+    let (first, second, local) = try pair(faults)
     let loaded = try await first.entry(for: "k") { _ in
       try await second.save("new", for: "k")
       faults.isDiskFull = true
@@ -280,7 +286,7 @@ struct SharedSeamTests {
     #expect(try await first.found()?.value == "new")
     faults.isDiskFull = false
     #expect(try await first.found()?.value == "new")
-    #expect(try cache(store, version: 1).value(for: "k") == "new")
+    #expect(try local.value(for: "k") == "new")
   }
 
   @Test("A store that is closed, and a key that is too long, are said as such.")

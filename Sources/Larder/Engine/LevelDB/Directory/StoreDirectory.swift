@@ -188,9 +188,9 @@ struct StoreDirectory: ~Copyable {
   private static func checkMarker(
     in path: String, _ files: any StoreFiles
   ) throws(StoreError) {
-    let version = try formatVersion(in: path, files)
-    let least = try hasDataKeys(path, files) ? StoreMarker.sealedVersion : version
-    try StoreMarker.checkKnown(max(version, least), of: path)
+    let names = try hasDataKeys(path, files) ? [KeyFile.name] : []
+    let version = StoreMarker.formatVersion(try formatVersion(in: path, files), of: names)
+    try StoreMarker.checkKnown(version, of: path)
   }
 
   private static func hasDataKeys(
