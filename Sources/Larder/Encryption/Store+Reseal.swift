@@ -28,9 +28,9 @@
     /// try await store.compact()    // and removes the bytes of before from the files
     /// ```
     ///
-    /// Entries keep their dates and tags. The store can be used meanwhile: an entry that is saved
-    /// or removed while this runs is never overwritten. An interruption, by an error or the end of
-    /// the process, leaves every entry readable, and the next call seals the rest.
+    /// Entries keep their dates and tags. The store can be used while this runs, and an entry that
+    /// is saved or removed meanwhile is never overwritten. After an interruption, by an error or
+    /// the end of the process, every entry is readable, and the next call seals the rest.
     ///
     /// Once every entry is sealed, the data keys of before are deleted.
     ///
@@ -76,6 +76,8 @@
     /// The data key with which, or with later ones, all entries are to be sealed.
     private let target: UInt32
     var report = ResealReport()
+    /// Whether this is the first scan. A second one finds what the first has sealed.
+    private var isFirst = true
     /// What kept a part of the store from being read.
     private(set) var error: StoreError?
     /// Whether the scan began after the last commit of what an earlier data key has sealed.
@@ -87,7 +89,8 @@
 
     /// Seals the entries of all caches.
     mutating func scan(_ store: Store) throws(StoreError) {
-      (report.current, report.unreadable, error) = (0, 0, nil)
+      (report.unreadable, error) = (0, nil)
+      defer { isFirst = false }
       let names = try store.withRegistry { registry throws(StoreError) in
         try registry.registeredNames()
       }
@@ -140,7 +143,10 @@
       var validator: Validator?
       do {
         record = try Record(recordBytes, under: key)
-        if isSealed(record, recordBytes) { return report.current += 1 }
+        if isSealed(record, recordBytes) {
+          if isFirst { report.current += 1 }
+          return
+        }
         validator = Validator(of: record, in: recordBytes)
         if let field = validator, record.isValidatorSealed {
           validator = try seal.validator(in: field.bytes.span.bytes, under: key, in: name)

@@ -102,7 +102,7 @@ import Testing
     }
     try sealed.with { store in
       try check(store, 0..<11)
-      // It goes on with the same data key, and only the value of the batch is left.
+      // This call goes on with data key 2. Only the value of the batch is still to be sealed.
       let report = try store.reseal()
       #expect(report.isComplete && report.sealed == 1 && report.current == 10)
       #expect(try ids(in: store) == [2])
@@ -159,7 +159,7 @@ import Testing
     write.reset()
     faults.releaseWrites()
     let report = try await sealing.value
-    #expect(report.isComplete && report.sealed == 11)
+    #expect(report.isComplete && report.sealed == 11 && report.current == 0)
     #expect(try ids(in: store) == [2])
     try check(store, 0..<11)
     try store.close()
