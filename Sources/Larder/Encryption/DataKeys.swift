@@ -86,7 +86,7 @@
       }
     }
 
-    /// The data key in JSON; nil if it is none.
+    /// Decodes a data key; nil if `json` is none.
     init?(json: some DataProtocol) {
       do {
         self = try JSONDecoder().decode(SealedDataKey.self, from: Data(json))
@@ -96,7 +96,7 @@
     }
   }
 
-  /// The sealed data keys of a store: rows in the metadata, of which a file has a copy.
+  /// The sealed data keys of a store. Each is a row of the metadata, and a file has a copy of all.
   struct DataKeys {
     /// By id, ascending.
     private(set) var keys: [SealedDataKey] = []

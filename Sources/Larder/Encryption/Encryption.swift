@@ -34,8 +34,8 @@
     /// - Parameters:
     ///   - id: A name for the key, 1 to 255 bytes of UTF-8. It is readable in the store's files,
     ///     and in the error if another key is used. Another key must have another id.
-    ///   - key: 256 bits. Keep it where the system keeps secrets: without it, nobody can read the
-    ///     values.
+    ///   - key: 256 bits. Keep it where the system keeps secrets. If it is lost, nobody can read
+    ///     the values.
     ///   - replaced: Keys with which the store may be sealed so far, by their ids. None by default.
     /// - Returns: The setting for ``Store/Options/encryption``.
     public static func key(

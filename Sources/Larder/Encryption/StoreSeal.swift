@@ -256,8 +256,8 @@
   extension StoreSeal {
     /// What was sealed in a field.
     ///
-    /// - Throws: ``UnreadablePayload/seal`` if the field is none of `place`, or was changed;
-    ///   ``UnreadablePayload/dataKey(_:)``.
+    /// - Throws: ``UnreadablePayload/seal`` if the field was sealed for another place, or was
+    ///   changed since; ``UnreadablePayload/dataKey(_:)`` if its data key is lost.
     func open(_ field: RawSpan, _ place: SealedPlace) throws(UnreadablePayload) -> Data {
       guard let id = Self.dataKeyID(of: field) else { throw .seal }
       guard let key = key(id) else { throw .dataKey(id) }

@@ -104,7 +104,7 @@ package protocol StorageEngine: AnyObject, Sendable {
   /// nothing.
   func keep(keys: [UInt8]) throws(StoreError)
 
-  /// The copy of the data keys; nil if there is none.
+  /// What ``keep(keys:)`` has written last; nil if there is no such file.
   func keptKeys() throws(StoreError) -> [UInt8]?
 
   /// Lets `participant` take part in all commits from now on, in place of an earlier one.

@@ -26,13 +26,10 @@ package struct UserKey: Sendable {
       return
     }
     let text = String(decoding: bytes, as: UTF8.self).filter { !$0.isWhitespace }
-    let digits = text.compactMap(\.hexDigitValue)
-    guard digits.count == text.count, digits.count == 2 * Self.byteCount else {
+    guard let key = KeyForm.bytes(ofHex: "0x" + text), key.count == Self.byteCount else {
       throw InspectionError(
         .usage, "\(path) has no key: 32 bytes, or 64 hexadecimal digits, are expected")
     }
-    self.bytes = stride(from: 0, to: digits.count, by: 2).map {
-      UInt8(16 * digits[$0] + digits[$0 + 1])
-    }
+    self.bytes = key
   }
 }

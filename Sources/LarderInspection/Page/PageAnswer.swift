@@ -2,7 +2,7 @@ import Larder
 
 /// The answer to one request.
 ///
-/// All of it shows one snapshot, even if another request takes a new one meanwhile.
+/// It shows one snapshot to its end, even if another request takes a new one.
 struct PageAnswer {
   let page: InspectionPage
   let snapshot: InspectionPage.Snapshot

@@ -4,9 +4,10 @@ import Larder
 
 /// Opens a sealed store again and again, each time with another key, until it is killed.
 ///
-/// Arguments: the directory of the store, the number of the key that opens it, and that of the
-/// value saved last. Each time it replaces the key, saves values, seals everything again and
-/// compacts the store. It writes a line before each step, and "saved KEY NUMBER" after each save.
+/// Its arguments are the directory of the store, the number of the key that opens it, and the
+/// number of the value that was saved last. Each time it replaces the key, saves values, seals
+/// everything again and compacts the store. It writes a line before each step, and
+/// "saved KEY NUMBER" after each save.
 @main struct SealWorker {
   static func main() async throws {
     let arguments = CommandLine.arguments

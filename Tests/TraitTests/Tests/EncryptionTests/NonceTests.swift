@@ -39,7 +39,8 @@ import Testing
     var seen: Set<[UInt8]> = []
     var dataKeys: Set<UInt32> = []
     for _ in 0..<10 {
-      // The store is abandoned: its directory is copied while it is open, and the copy goes on.
+      // As after a kill: the directory is copied while the store is open, and then the copy is
+      // opened.
       let store = try sealed.open(.key(id: "1", key(1)))
       let cache = try store.cache("c", of: String.self, memory: .none)
       for _ in 0..<200 {

@@ -103,7 +103,7 @@ package struct StoreCapture {
     try copyKeys()
   }
 
-  /// Copies the data keys, of which the captured rows may have others: those count.
+  /// Copies the file with the data keys. It may be newer than the captured rows, which count.
   private func copyKeys() throws(StoreError) {
     _ = try files.copy("\(source)/\(KeyFile.name)", to: "\(directory)/\(KeyFile.name)")
   }
