@@ -348,6 +348,29 @@ import Testing
     #expect(found == ["3 new " + marker])
   }
 
+  @Test("A store goes on after a suspension, unless its key was replaced meanwhile.")
+  func suspension() throws {
+    let sealed = try SealedStore()
+    let store = try sealed.open(Self.encryption)
+    try fill(store)
+    try store.suspend()
+    try store.resume()
+    try check(store)
+    #expect(try store.reseal().isComplete)
+    try store.suspend()
+    #expect(throws: StoreError.self) { try store.reseal() }
+    let both = Encryption.key(id: "2", key(2), replacing: ["1": key(1)])
+    try sealed.with(both) { other in
+      try check(other)
+      #expect(try other.reseal().isComplete)
+    }
+    #expect { try store.resume() } throws: { error in
+      if case StoreError.changedMeanwhile = error { true } else { false }
+    }
+    try store.close()
+    try sealed.with(.key(id: "2", key(2))) { try check($0) }
+  }
+
   @Test("A reader that has both keys opens the store before and after a key is replaced.")
   func reader() throws {
     let sealed = try SealedStore()
