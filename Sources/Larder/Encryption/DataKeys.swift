@@ -96,7 +96,9 @@
     }
   }
 
-  /// The sealed data keys of a store. Each is a row of the metadata, and a file has a copy of all.
+  /// The sealed data keys of a store.
+  ///
+  /// Each is a row of the metadata, and a file has a copy of all.
   struct DataKeys {
     /// By id, ascending.
     private(set) var keys: [SealedDataKey] = []

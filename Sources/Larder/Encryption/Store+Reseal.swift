@@ -76,7 +76,9 @@
     /// The data key with which, or with later ones, all entries are to be sealed.
     private let target: UInt32
     var report = ResealReport()
-    /// Whether this is the first scan. A second one finds what the first has sealed.
+    /// Whether this is the first scan.
+    ///
+    /// A second one finds what the first has sealed.
     private var isFirst = true
     /// What kept a part of the store from being read.
     private(set) var error: StoreError?

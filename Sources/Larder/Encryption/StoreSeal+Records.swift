@@ -45,6 +45,7 @@
     ///   - bytes: Its bytes.
     ///   - key: Its physical key.
     ///   - cache: The name of its cache.
+    /// - Returns: The payload as it was before it was sealed.
     /// - Throws: As ``open(_:_:)``.
     func payload(
       of record: Record, in bytes: RawSpan, under key: RawSpan, in cache: String
@@ -59,6 +60,7 @@
     ///   - field: The sealed field.
     ///   - key: The physical key of its record.
     ///   - cache: The name of its cache.
+    /// - Returns: The validator as it was before it was sealed.
     /// - Throws: As ``open(_:_:)``.
     func validator(
       in field: RawSpan, under key: RawSpan, in cache: String

@@ -103,7 +103,9 @@ package struct StoreCapture {
     try copyKeys()
   }
 
-  /// Copies the file with the data keys. It may be newer than the captured rows, which count.
+  /// Copies the file with the data keys.
+  ///
+  /// It may be newer than the captured rows, which count.
   private func copyKeys() throws(StoreError) {
     _ = try files.copy("\(source)/\(KeyFile.name)", to: "\(directory)/\(KeyFile.name)")
   }
