@@ -78,8 +78,9 @@ struct Exchange: Sendable {
       guard let tag = fields[.eTag] else { return false }
       return entityTags(list).contains { weak($0[...]) == weak(tag[...]) }
     }
-    guard let since = request.headerFields[.ifModifiedSince].flatMap(httpDate),
-      let modified = fields[.lastModified].flatMap(httpDate)
+    // RFC 9111, section 4.3.2: without a date of modification, that of the response counts.
+    guard let since = request.headerFields[.ifModifiedSince].flatMap({ httpDate($0) }),
+      let modified = (fields[.lastModified] ?? fields[.date]).flatMap({ httpDate($0) })
     else { return false }
     return modified <= since
   }

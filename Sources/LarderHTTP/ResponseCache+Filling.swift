@@ -77,8 +77,7 @@ extension ResponseCache {
       let response = HTTPResponse(status: .gatewayTimeout)
       return .answer(noted(response, "fwd=\(reason)"), Data())
     }
-    // A HEAD request brings no body to keep.
-    if exchange.request.method == .head { return .missing }
+    if exchange.request.method == .head { return try await head(selected, exchange, entry?.value) }
     return try await load(selected, exchange, loading, reason)
   }
 
@@ -174,15 +173,17 @@ extension ResponseCache {
   ) async throws -> LoadReply<Stored> {
     var old: StoredResponse?
     if case .response(let stored)? = previous?.value { old = stored }
+    let clock = responses.store.clock
     var (response, body, brought) = (HTTPResponse(status: .ok), Data(), Brought())
+    var asked = clock.now()
     do {
-      let request = exchange.unconditional(with: old?.condition ?? [:])
-      (response, body) = try await exchange.handler(request, Data())
+      (response, body) = try await ask(exchange, with: old?.condition ?? [:])
       brought.status = response.status.code
       if response.status == .notModified, let stored = old {
         if let tag = response.headerFields[.eTag], tag != stored.headerFields[.eTag] {
           // It confirms something else.
-          (response, body) = try await exchange.handler(exchange.unconditional(), Data())
+          asked = clock.now()
+          (response, body) = try await ask(exchange)
           brought.status = response.status.code
         } else {
           (response, body) = (stored.updated(by: response), stored.body)
@@ -199,7 +200,7 @@ extension ResponseCache {
       throw NotShared(ServerTrouble())
     }
     let rule = SharedStoring(
-      response, body, to: exchange.request, options, now: responses.store.clock.now())
+      response, body, to: exchange.request, options, asked: asked, now: clock.now())
     guard let rule else {
       note(brought)
       return .notShared(.response(StoredResponse(response, body)))
@@ -216,6 +217,20 @@ extension ResponseCache {
     brought.isStored = true
     note(brought)
     return .value(.varies(variants))
+  }
+
+  /// Calls the handler to fill the cache.
+  ///
+  /// A response without a date gets that of its arrival (RFC 9110, section 6.6.1).
+  private func ask(
+    _ exchange: Exchange, with condition: HTTPFields = [:]
+  ) async throws -> (HTTPResponse, Data) {
+    var (response, body) = try await exchange.handler(
+      exchange.unconditional(with: condition), Data())
+    if response.headerFields[.date] == nil {
+      response.headerFields[.date] = httpText(responses.store.clock.now())
+    }
+    return (response, body)
   }
 
   /// Keeps a response that depends on more than is known of its URL, under the key of its variant.
@@ -240,6 +255,25 @@ extension ResponseCache {
       // The request gets its response nevertheless.
       return nil
     }
+  }
+
+  /// Answers a HEAD request with the handler; it brings no body to keep.
+  ///
+  /// If its header fields are not those of the kept response, that is forgotten.
+  private func head(
+    _ selected: Selected, _ exchange: Exchange, _ kept: Stored?
+  ) async throws -> Found {
+    let (response, body) = try await bypass(exchange, "miss")
+    if case .response(let stored)? = kept, response.status == .ok,
+      stored.differs(from: response.headerFields)
+    {
+      do {
+        _ = try await responses.store.run { try responses.remove(selected.key) }
+      } catch {
+        // A store that fails fails no request that only reads.
+      }
+    }
+    return .answer(response, body)
   }
 
   /// Answers a request with the handler alone.

@@ -24,7 +24,7 @@ struct StoredResponse: Codable, Sendable {
   /// The names and values of its header fields, in turn.
   var fields: [String]
   var body: Data
-  /// The seconds between when the server made it and its arrival.
+  /// The seconds between when the server made it, or the handler was called, and its arrival.
   var age: Int
   /// The seconds for which it is fresh, from when the server made it.
   var freshness: Int
@@ -59,6 +59,15 @@ struct StoredResponse: Codable, Sendable {
     let control = control
     return control.noCache || control.mustRevalidate || control.proxyRevalidate
       || control.sharedMaxAge != nil
+  }
+
+  /// Whether the header fields of a response to HEAD are those of another response (RFC 9111,
+  /// section 4.3.5).
+  func differs(from fields: HTTPFields) -> Bool {
+    func isOther(_ new: String?, _ old: String?) -> Bool { new != nil && new != old }
+    let old = headerFields
+    return isOther(fields[.eTag], old[.eTag]) || isOther(fields[.lastModified], old[.lastModified])
+      || isOther(fields[.contentLength], String(body.count))
   }
 
   /// The header fields that ask the handler whether it is still right; empty if it cannot.
@@ -112,22 +121,34 @@ struct SharedStoring {
   /// The names in `Vary`, in lower case and alphabetical order.
   let varies: [String]
 
-  /// The statuses that the cache understands; 206 and 304 are parts of other responses.
+  /// The statuses that `must-understand` is about.
   private static let understood: Set = [
     200, 203, 204, 300, 301, 302, 303, 307, 308, 404, 405, 410, 414, 421, 451, 501,
   ]
+  /// The statuses that need no explicit time of freshness (RFC 9110, section 15.1); not 206.
+  private static let heuristic: Set = [200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501]
 
-  /// - Returns: Nil if the response must not be kept.
+  /// Nil if the response must not be kept.
+  ///
+  /// - Parameters:
+  ///   - response: A response of the handler.
+  ///   - body: Its body.
+  ///   - request: What it answers.
+  ///   - options: The settings of the cache.
+  ///   - asked: When the handler was called.
+  ///   - now: When it had answered.
   init?(
     _ response: HTTPResponse, _ body: Data, to request: HTTPRequest,
-    _ options: ResponseCache.Options, now: Date
+    _ options: ResponseCache.Options, asked: Date, now: Date
   ) {
-    let fields = response.headerFields
+    let (fields, code) = (response.headerFields, response.status.code)
     let control = CacheControl(fields[.cacheControl] ?? "")
-    let isForbidden =
-      control.noStore && !(control.mustUnderstand && Self.understood.contains(response.status.code))
-    guard Self.understood.contains(response.status.code), !isForbidden, !control.isPrivate,
-      fields[.setCookie] == nil, body.count <= options.maximumBodyBytes
+    // 206 and 304 are parts of other responses.
+    let isWhole = (200..<600).contains(code) && code != 206 && code != 304
+    let mayStore =
+      control.mustUnderstand ? Self.understood.contains(code) : isWhole && !control.noStore
+    guard mayStore, !control.isPrivate, fields[.setCookie] == nil,
+      body.count <= options.maximumBodyBytes
     else { return nil }
     // Section 3.5.
     let isShared = control.isPublic || control.mustRevalidate || control.sharedMaxAge != nil
@@ -137,13 +158,13 @@ struct SharedStoring {
     guard !names.contains("*") else { return nil }
     varies = names.filter { !$0.isEmpty }.sorted()
 
-    age = fields.ageOnArrival
+    // Section 4.2.3.
+    age = fields.ageOnArrival + max(0, now.seconds(since: asked))
     let hasValidator = fields[.eTag] != nil || fields[.lastModified] != nil
     // Section 4.2.1.
     let explicit = control.sharedMaxAge ?? control.maxAge ?? fields.secondsToExpiry(now: now)
-    guard explicit != nil || hasValidator && (control.isPublic || control.noCache) else {
-      return nil
-    }
+    let mayAsk = control.isPublic || control.noCache && Self.heuristic.contains(code)
+    guard explicit != nil || hasValidator && mayAsk else { return nil }
     freshness = control.noCache ? 0 : max(0, explicit ?? 0)
     let forValidation = hasValidator ? Int(options.keptForValidation.components.seconds) : 0
     stale = max(control.staleWhileRevalidate ?? 0, control.staleIfError ?? 0, forValidation)

@@ -15,8 +15,9 @@ import Testing
     let cache: ResponseCache
     /// The requests that the handler got.
     let requests = Watched<[HTTPRequest]>([])
-    /// The response to the next requests: the fields, the status, and the body.
-    private let reply = Watched((status: 200, fields: HTTPFields(), error: nil as URLError?))
+    /// The response to the next requests, and how long it takes.
+    private let reply = Watched(
+      (status: 200, fields: HTTPFields(), error: nil as URLError?, time: Duration.zero))
 
     init(_ set: (inout ResponseCache.Options) -> Void = { _ in }) throws {
       var options = Store.Options()
@@ -27,10 +28,15 @@ import Testing
       cache = try ResponseCache(in: store, options: settings)
     }
 
-    func replies(_ status: Int = 200, _ fields: [String: String] = [:], error: URLError? = nil) {
-      reply.change { reply in
-        reply = (status, Site.fields(fields), error)
-      }
+    func replies(
+      _ status: Int = 200, _ fields: [String: String] = [:], error: URLError? = nil,
+      after time: Duration = .zero
+    ) {
+      reply.change { $0 = (status, Site.fields(fields), error, time) }
+    }
+
+    func replies(_ status: Int, with fields: HTTPFields) {
+      reply.change { $0 = (status, fields, nil, .zero) }
     }
 
     static func fields(_ fields: [String: String]) -> HTTPFields {
@@ -57,6 +63,7 @@ import Testing
         }
         let reply = self.reply.read { $0 }
         if let error = reply.error { throw error }
+        self.clock.advance(by: reply.time)
         let response = HTTPResponse(
           status: HTTPResponse.Status(code: reply.status), headerFields: reply.fields)
         return (response, reply.status == 304 ? Data() : Data("\(number)".utf8))
@@ -77,82 +84,9 @@ import Testing
     var calls: Int { requests.read { $0.count } }
   }
 
-  /// A response, and whether it is kept, with the section of RFC 9111 that says so.
-  struct Rule: Sendable, CustomTestStringConvertible {
-    let section: String
-    let fields: [String: String]
-    var status = 200
-    var request: [String: String] = [:]
-    let isKept: Bool
-
-    var testDescription: String { "\(section): \(status) \(fields) to \(request)" }
-  }
-
-  static let storing: [Rule] = [
-    Rule(section: "3", fields: ["Cache-Control": "max-age=60"], isKept: true),
-    Rule(section: "3", fields: ["Cache-Control": "s-maxage=60"], isKept: true),
-    Rule(section: "3, no heuristic", fields: ["Last-Modified": day], isKept: false),
-    Rule(section: "3", fields: [:], isKept: false),
-    Rule(section: "3", fields: ["Cache-Control": "max-age=60"], status: 404, isKept: true),
-    Rule(section: "3", fields: ["Cache-Control": "max-age=60"], status: 500, isKept: false),
-    Rule(section: "3.3", fields: ["Cache-Control": "max-age=60"], status: 206, isKept: false),
-    Rule(
-      section: "3.5", fields: ["Cache-Control": "max-age=60"],
-      request: ["Authorization": "Basic x"],
-      isKept: false),
-    Rule(
-      section: "3.5", fields: ["Cache-Control": "max-age=60, public"],
-      request: ["Authorization": "Basic x"], isKept: true),
-    Rule(
-      section: "3.5", fields: ["Cache-Control": "s-maxage=60"],
-      request: ["Authorization": "Basic x"], isKept: true),
-    Rule(
-      section: "3.5", fields: ["Cache-Control": "max-age=60, must-revalidate"],
-      request: ["Authorization": "Basic x"], isKept: true),
-    Rule(section: "4.1", fields: ["Cache-Control": "max-age=60", "Vary": "*"], isKept: false),
-    Rule(
-      section: "4.1", fields: ["Cache-Control": "max-age=60", "Vary": "Accept, *"], isKept: false),
-    Rule(section: "5.2.2.1", fields: ["Cache-Control": "max-age=0"], isKept: false),
-    Rule(section: "4.2.1", fields: ["Cache-Control": "max-age=never"], isKept: false),
-    Rule(section: "4.2.1", fields: ["Cache-Control": "max-age=60, max-age=0"], isKept: true),
-    Rule(section: "4.2.1", fields: ["Cache-Control": "max-age=0, s-maxage=60"], isKept: true),
-    Rule(section: "5.2.2.10", fields: ["Cache-Control": "max-age=60, s-maxage=0"], isKept: false),
-    Rule(section: "5.3", fields: ["Expires": later, "Date": day], isKept: true),
-    Rule(section: "5.3", fields: ["Expires": day, "Date": day], isKept: false),
-    Rule(section: "5.3", fields: ["Expires": "0", "Date": day], isKept: false),
-    Rule(
-      section: "5.3", fields: ["Cache-Control": "max-age=0", "Expires": later, "Date": day],
-      isKept: false),
-    Rule(section: "5.2.2.5", fields: ["Cache-Control": "max-age=60, no-store"], isKept: false),
-    Rule(section: "5.2.2.5", fields: ["Cache-Control": "Max-Age=60, NO-STORE"], isKept: false),
-    Rule(
-      section: "5.2.2.3", fields: ["Cache-Control": "max-age=60, no-store, must-understand"],
-      isKept: true),
-    Rule(
-      section: "5.2.2.3", fields: ["Cache-Control": "max-age=60, no-store, must-understand"],
-      status: 599, isKept: false),
-    Rule(section: "5.2.2.7", fields: ["Cache-Control": "max-age=60, private"], isKept: false),
-    Rule(
-      section: "5.2.2.7", fields: ["Cache-Control": "max-age=60, private=\"X\""], isKept: false),
-    Rule(section: "5.2.2.4", fields: ["Cache-Control": "max-age=60, no-cache"], isKept: false),
-    Rule(
-      section: "5.2.1.5", fields: ["Cache-Control": "max-age=60"],
-      request: ["Cache-Control": "no-store"], isKept: false),
-    Rule(section: "4.2.3", fields: ["Cache-Control": "max-age=60", "Age": "59"], isKept: true),
-    Rule(section: "4.2.3", fields: ["Cache-Control": "max-age=60", "Age": "60"], isKept: false),
-    Rule(
-      section: "stricter", fields: ["Cache-Control": "max-age=60", "Set-Cookie": "a=b"],
-      isKept: false),
-  ]
-  private static let day = "Thu, 01 Jan 2026 00:00:00 GMT"
-  private static let later = "Thu, 01 Jan 2026 00:01:00 GMT"
-
-  @Test("A response is kept or not.", arguments: storing)
-  func isKept(rule: Rule) async throws {
-    let site = try Site()
-    site.replies(rule.status, rule.fields)
-    #expect(try await site.callsForTwo(rule.request) == (rule.isKept ? 1 : 2))
-  }
+  static let day = "Thu, 01 Jan 2026 00:00:00 GMT"
+  private static let dayBefore = "Wed, 31 Dec 2025 23:59:59 GMT"
+  static let later = "Thu, 01 Jan 2026 00:01:00 GMT"
 
   @Test(
     "A request says what it accepts (RFC 9111, section 5.2.1).",
@@ -259,7 +193,7 @@ import Testing
       (["If-None-Match": "\"b\", W/\"a\""], 304), (["If-None-Match": "*"], 304),
       (["If-None-Match": "\"b\""], 200), (["If-None-Match": "\"b,\\\"a\\\"\""], 200),
       (["If-Modified-Since": day], 304), (["If-Modified-Since": later], 304),
-      (["If-Modified-Since": "Wed, 31 Dec 2025 00:00:00 GMT"], 200),
+      (["If-Modified-Since": dayBefore], 200),
       (["If-Modified-Since": "yesterday"], 200),
       (["If-None-Match": "\"b\"", "If-Modified-Since": day], 200),
     ] as [([String: String], Int)])
@@ -275,6 +209,53 @@ import Testing
       #expect((response.headerFields[.named("X")] == nil) == (status == 304))
     }
     #expect(site.calls == 1)
+  }
+
+  @Test("Without a date of modification, the response's own date counts (section 4.3.2).")
+  func datedConditions() async throws {
+    let site = try Site()
+    site.replies(200, ["Cache-Control": "max-age=60"])
+    _ = try await site.send()
+    site.clock.advance(by: .seconds(30))
+    for (since, status) in [(Self.day, 304), (Self.later, 304), (Self.dayBefore, 200)] {
+      let response = try await site.send(.get, "/a", ["If-Modified-Since": since]).response
+      #expect(response.status.code == status && response.headerFields[.date] == Self.day)
+    }
+    #expect(site.calls == 1)
+  }
+
+  @Test("A response has a date, and the time of its making is a part of its age (4.2.3).")
+  func slow() async throws {
+    let site = try Site()
+    site.replies(
+      200, ["Cache-Control": "max-age=60", "Age": "5", "ETag": "1"], after: .seconds(10))
+    #expect(try await site.send().response.headerFields[.date] == "Thu, 01 Jan 2026 00:00:10 GMT")
+    let second = try await site.send().response.headerFields
+    #expect(second[.age] == "15" && second[.date] == "Thu, 01 Jan 2026 00:00:10 GMT")
+    // A confirmation has a date and an age of its own.
+    site.clock.advance(by: .seconds(45))
+    site.replies(304, ["ETag": "1"], after: .seconds(2))
+    #expect(try await site.send().response.headerFields[.date] == "Thu, 01 Jan 2026 00:00:57 GMT")
+    let fourth = try await site.send().response.headerFields
+    #expect(fourth[.age] == "2" && fourth[.date] == "Thu, 01 Jan 2026 00:00:57 GMT")
+    #expect(site.calls == 2)
+  }
+
+  @Test(
+    "A HEAD request shows that a kept response is out of date (section 4.3.5).",
+    arguments: [
+      (200, ["ETag": "\"a\"", "Content-Length": "1"], true), (200, [:], true),
+      (200, ["ETag": "\"b\""], false), (200, ["Content-Length": "2"], false),
+      (200, ["Last-Modified": day], false), (404, ["ETag": "\"b\""], true),
+    ] as [(Int, [String: String], Bool)])
+  func overtakenByHead(status: Int, fields: [String: String], isKept: Bool) async throws {
+    let site = try Site()
+    site.replies(200, ["Cache-Control": "max-age=60", "ETag": "\"a\""])
+    _ = try await site.send()
+    site.replies(status, fields)
+    _ = try await site.send(.head, "/a", ["Cache-Control": "no-cache"])
+    _ = try await site.send()
+    #expect(site.calls == (isKept ? 2 : 3))
   }
 
   @Test("HEAD is answered from GET, and brings nothing itself (RFC 9110, section 9.3.2).")

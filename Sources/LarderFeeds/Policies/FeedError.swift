@@ -72,7 +72,7 @@ public struct RemoteFailure: Error, Sendable {
     guard let text = response.headerFields[.retryAfter]?.trimmed else { return nil }
     if let seconds = deltaSeconds(text) { return .seconds(seconds) }
     guard let date = httpDate(text) else { return nil }
-    let now = response.headerFields[.date].flatMap(httpDate) ?? SystemClock().now()
+    let now = response.headerFields[.date].flatMap { httpDate($0) } ?? SystemClock().now()
     return .seconds(max(0, min(date.timeIntervalSince(now), 2_147_483_648)))
   }
 }
