@@ -7,7 +7,7 @@ import Synchronization
 /// A machine that shares a cache and judges what it reads, for `SharedProcessTests`.
 ///
 /// Arguments: the directory of its store; the server's socket, the ports of a cluster, or
-/// `sentinel HOST PORT`; the file of ``Origin``, its number, the number of machines, a seed, and
+/// `sentinel HOST PORT` or `cluster HOST PORT`; the file of ``Origin``, its number, the number of machines, a seed, and
 /// whether the servers keep what they have.
 ///
 /// It writes "ready", and then reads, loads, saves and removes until it reads "stop". It answers a
@@ -140,8 +140,10 @@ private final class Worker: Sendable {
 
   private static func address(_ text: String) -> SharedTier.Address {
     let words = text.split(separator: " ").map(String.init)
-    if words.first == "sentinel", let port = Int(words[2]) {
-      return .sentinels([.server(host: words[1], port: port)], primary: "shop")
+    if words.count == 3, let port = Int(words[2]) {
+      let server = SharedTier.Address.server(host: words[1], port: port)
+      return words[0] == "cluster"
+        ? .cluster([server]) : .sentinels([server], primary: "shop")
     }
     let ports = text.split(separator: ",").compactMap { Int($0) }
     guard !ports.isEmpty else { return .socket(path: text) }

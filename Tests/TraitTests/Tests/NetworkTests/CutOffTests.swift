@@ -37,8 +37,9 @@ struct CutOffTests {
     let directory = try TemporaryDirectory()
     let origin = directory.path("origin")
     try Data(count: 4096).write(to: URL(filePath: origin))
-    var reader = try machine("reader", in: near, far, directory, origin, number: 7)
-    var writer = try machine("writer", in: far, far, directory, origin, number: 0)
+    let server = "sentinel \(far.address) \(sentinelPort)"
+    var reader = try machine("reader", in: near, server, directory, origin, number: 7)
+    var writer = try machine("writer", in: far, server, directory, origin, number: 0)
     var said = lines(of: &reader, before: "ready") + lines(of: &writer, before: "ready")
     #expect(said == [])
     work(&writer, calls: 500)
@@ -53,22 +54,71 @@ struct CutOffTests {
     // The primary that is cut off has other values than the one that took its place.
     let values = try (0..<Origin.keys).map { key in
       try [primary, replicas[0]].map { server in
-        try server.command(["GET", "ld1:test:values:\(Origin.name(of: key))"])
+        try server.command(["GET", Self.key(key)])
       }
     }
     #expect(values.contains { $0[0] != $0[1] })
 
     try networks.setConnected(true)
     #expect(sentinel.wait(for: "+convert-to-slave"))
+    return said + end(&reader, &writer)
+  }
+
+  /// Stops the machines, and expects that they have the same values in the end.
+  ///
+  /// - Returns: What the reader says of what it should not have confirmed.
+  private static func end(
+    _ reader: inout ChildProcess, _ writer: inout ChildProcess
+  ) -> [String] {
     writer.send("stop\n")
     reader.send("stop\n")
     #expect(lines(of: &writer, before: "stopped") == [])
-    said += lines(of: &reader, before: "stopped")
+    let said = lines(of: &reader, before: "stopped")
     // A machine may be settling its changes while another one is asked.
     for _ in 0..<2 { _ = (check(&writer), check(&reader)) }
     let (theirs, ours) = (check(&writer), check(&reader))
     #expect(theirs.count == Origin.keys && theirs == ours)
     return said
+  }
+
+  @Test("No machine confirms what a node of a cluster has that was cut off and has been replaced.")
+  func cluster() async throws {
+    let networks = try TwoNetworks()
+    let (near, far) = (networks.first, networks.second)
+    // The first node and one machine are in the first network. The second one has most primaries,
+    // a replica of the first node, and a machine that changes values.
+    let cluster = try await RedisCluster(
+      primaries: 3, replicas: 1, timeout: 2000, in: [near, far, far, far])
+    let directory = try TemporaryDirectory()
+    let origin = directory.path("origin")
+    try Data(count: 4096).write(to: URL(filePath: origin))
+    var reader = try Self.machine(
+      "reader", in: near, "cluster \(near.address) \(cluster.ports[0])", directory, origin,
+      number: 7)
+    var writer = try Self.machine(
+      "writer", in: far, "cluster \(far.address) \(cluster.ports[1])", directory, origin,
+      number: 0)
+    var said = Self.lines(of: &reader, before: "ready") + Self.lines(of: &writer, before: "ready")
+    #expect(said == [])
+    Self.work(&writer, calls: 500)
+    Self.work(&reader, calls: 500)
+
+    try networks.setConnected(false)
+    while try !cluster.isPrimary(3) { await Task.yield() }
+    // This waits until it has found the new primary.
+    _ = Self.check(&writer)
+    Self.work(&writer, calls: 3000)
+    said = Self.lines(of: &reader, afterCalls: 3000)
+    // The node that is cut off still answers, with other values.
+    let values = try (0..<Origin.keys).map { key in
+      try [0, 3].map { try cluster.nodes[$0].command(["GET", Self.key(key)]) }
+    }
+    #expect(values.contains { $0[0] != $0[1] && $0[0].first?.contains("MOVED") == false })
+
+    try networks.setConnected(true)
+    while try cluster.isPrimary(0) { await Task.yield() }
+    said += Self.end(&reader, &writer)
+    #expect(said == [])
   }
 
   @Test("No machine confirms what a primary has that was cut off and has been replaced.")
@@ -85,14 +135,17 @@ struct CutOffTests {
 
   // MARK: - Machines
 
+  /// The server's key of an entry.
+  private static func key(_ key: Int) -> String { "ld1:test:values:\(Origin.name(of: key))" }
+
   private static func machine(
-    _ name: String, in network: TwoNetworks.Network, _ sentinel: TwoNetworks.Network,
+    _ name: String, in network: TwoNetworks.Network, _ server: String,
     _ directory: borrowing TemporaryDirectory, _ origin: String, number: Int
   ) throws -> ChildProcess {
     let words =
       network.start + [
         try #require(ChildProcess.path(of: "SharedWorker")), directory.path(name),
-        "sentinel \(sentinel.address) \(sentinelPort)", origin, "\(number)", "1",
+        server, origin, "\(number)", "1",
         "\(testSeed())", "false",
       ]
     return try ChildProcess(words[0], Array(words.dropFirst()))

@@ -37,7 +37,7 @@ extension RedisServer {
   }
 }
 
-/// Nodes of a cluster on this machine.
+/// Nodes of a cluster on this machine, or in networks inside it.
 final class RedisCluster {
   private(set) var nodes: [RedisServer] = []
   /// The slots of each primary at the beginning.
@@ -46,7 +46,17 @@ final class RedisCluster {
   private let directory: TemporaryDirectory
 
   /// Starts primaries, each with an equal part of the slots, and replicas of the first one.
-  init(primaries: Int, replicas: Int = 0, timeout: Int = 60_000) async throws {
+  ///
+  /// - Parameters:
+  ///   - primaries: The number of primaries.
+  ///   - replicas: The number of replicas.
+  ///   - timeout: The milliseconds after which a node that does not answer has failed.
+  ///   - networks: The network of each node; this machine's own by default.
+  /// - Throws: The error of a node that does not start.
+  init(
+    primaries: Int, replicas: Int = 0, timeout: Int = 60_000,
+    in networks: [TwoNetworks.Network] = []
+  ) async throws {
     directory = try TemporaryDirectory()
     slots = (0..<primaries).map {
       KeySlot.count * $0 / primaries..<KeySlot.count * ($0 + 1) / primaries
@@ -55,14 +65,16 @@ final class RedisCluster {
       let (port, bus) = (try await Ports.free(), try await Ports.free())
       ports.append(port)
       nodes.append(
-        try RedisServer([
-          "--port", "\(port)", "--cluster-enabled", "yes", "--cluster-port", "\(bus)",
-          "--cluster-config-file", directory.path("nodes \(number).conf"),
-          "--cluster-node-timeout", "\(timeout)", "--dir", directory.path(""),
-          "--user", "shop", "on", ">secret", "~ld1:test:*", "-@all", "+client|info",
-          "+client|tracking", "+client|kill", "+get", "+set", "+getrange", "+del", "+eval",
-          "+cluster|info", "+cluster|slots", "+asking",
-        ]))
+        try RedisServer(
+          [
+            "--port", "\(port)", "--cluster-enabled", "yes", "--cluster-port", "\(bus)",
+            "--cluster-config-file", directory.path("nodes \(number).conf"),
+            "--cluster-node-timeout", "\(timeout)", "--dir", directory.path(""),
+            "--user", "shop", "on", ">secret", "~ld1:test:*", "-@all", "+client|info",
+            "+client|tracking", "+client|kill", "+get", "+set", "+getrange", "+del", "+eval",
+            "+cluster|info", "+cluster|slots", "+asking",
+          ] + (networks.isEmpty ? [] : Self.forNetworks),
+          start: networks.isEmpty ? [] : networks[number].start))
       if number < primaries {
         let slots = slots[number]
         try run(
@@ -70,7 +82,8 @@ final class RedisCluster {
       }
       try run(number, "CLUSTER", "SET-CONFIG-EPOCH", "\(number + 1)")
       if number > 0 {
-        try run(number, "CLUSTER", "MEET", "127.0.0.1", "\(ports[0])", self.bus(of: 0))
+        let host = networks.first?.address ?? "127.0.0.1"
+        try run(number, "CLUSTER", "MEET", host, "\(ports[0])", self.bus(of: 0))
       }
     }
     let all = primaries + replicas
@@ -90,6 +103,13 @@ final class RedisCluster {
       await Task.yield()
     }
   }
+
+  /// The settings of a node that others reach over a network.
+  ///
+  /// Where it is cut off, it goes on answering reads, which is the harder case.
+  private static let forNetworks = [
+    "--bind", "0.0.0.0", "--protected-mode", "no", "--cluster-allow-reads-when-down", "yes",
+  ]
 
   func address(of number: Int) -> SharedTier.Address {
     .server(host: "127.0.0.1", port: ports[number])
@@ -157,7 +177,7 @@ extension RedisCluster {
     }
   }
 
-  private func isPrimary(_ number: Int) throws -> Bool {
+  func isPrimary(_ number: Int) throws -> Bool {
     try nodes[number].command(["ROLE"]).first == "master"
   }
 }
