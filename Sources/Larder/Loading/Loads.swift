@@ -466,7 +466,7 @@ extension Loads {
     var found = flight.members.map { isOpen ? core.find($0.part) : LoadFound(failure: .closed) }
     var claimed: [UInt8]?
     if let tier {
-      found = await core.ask(tier, flight.members.map(\.part), found)
+      found = await core.ask(tier, flight.members.map { $0.part }, found)
       // Loads of several keys, or within another load, could wait for each other.
       if found.count == 1, !flight.call.isForced, LoadChain.running == nil {
         (found[0], claimed) = await core.claimLoad(
@@ -474,17 +474,19 @@ extension Loads {
         if claimed != nil { activity.begin() }
       }
     }
-    handle(.found(flight: flight.id, found))
-    while let next = await next(of: flight.id) {
-      if next.phase == .saving {
-        let parts = next.loaded.map { next.members[$0].part }
+    var step = await next(of: flight.id, after: .found(flight: flight.id, found))
+    while let flight = step {
+      if flight.phase == .saving {
+        let parts = flight.loaded.map { flight.members[$0].part }
         let outcomes =
           if let tier { await core.save(parts, by: store, in: tier) } else {
             core.save(parts, by: store)
           }
-        handle(.saved(flight: next.id, outcomes))
+        step = await next(of: flight.id, after: .saved(flight: flight.id, outcomes))
       } else {
-        await withTaskExecutorPreference(globalConcurrentExecutor) { await load(next) }
+        step = await withTaskExecutorPreference(globalConcurrentExecutor) {
+          await next(of: flight.id, after: await load(flight))
+        }
       }
     }
     if let tier, let claimed {
@@ -493,30 +495,39 @@ extension Loads {
     }
   }
 
-  /// Waits until the machine has something to do for the task of a flight; nil once it has ended.
-  private func next(of id: Int) async -> Machine.Flight? {
+  /// Handles an event of a flight, and waits until there is something to do for its task.
+  ///
+  /// - Returns: The flight; nil once it has ended.
+  private func next(of id: Int, after event: Machine.Event) async -> Machine.Flight? {
+    let moment = moment()
+    var isOver = false
     await withCheckedContinuation { continuation in
-      let isReady = state.withLock { state in
-        guard state.machine.flights[id]?.isReady == false else { return true }
-        state.machine.flights[id]?.waking = continuation
-        return false
+      perform { state in
+        apply(event, to: &state, moment)
+        isOver = state.machine.flights[id] == nil
+        if state.machine.flights[id]?.isReady == false {
+          state.machine.flights[id]?.waking = continuation
+        } else {
+          state.work.append { continuation.resume() }
+        }
       }
-      if isReady { continuation.resume() }
     }
+    if isOver { return nil }
     return state.withLock { state in
       state.machine.flights[id]?.isReady = false
       return state.machine.flights[id]
     }
   }
 
-  private func load(_ flight: Machine.Flight) async {
+  /// Calls the closure of a flight, and returns how that has ended.
+  private func load(_ flight: Machine.Flight) async -> Machine.Event {
     cacheCounts.loads.loads.add()
     let (date, start) = (clock.now(), clock.uptime())
     let (call, parts) = (flight.call, flight.loaded.map { flight.members[$0].part })
     let needs = parts.map { ($0.index, previous($0.found, at: date)) }
     var (replies, failure): ([LoadReply<Value>], (any Error)?) = ([], nil)
     let chain = LoadChain(
-      flight.id, Set(flight.members.map(\.part.key)), of: ObjectIdentifier(self))
+      flight.id, Set(flight.members.map { $0.part.key }), of: ObjectIdentifier(self))
     state.withLock { $0.machine.flights[flight.id]?.chain = chain }
     do {
       replies = try await LoadChain.$current.withValue(chain) {
@@ -549,9 +560,8 @@ extension Loads {
     }
     if let failure {
       cacheCounts.loads.failures.add()
-      handle(.failed(flight: flight.id, failure, isFinal: isFinal))
-    } else {
-      handle(.replied(flight: flight.id, replies))
+      return .failed(flight: flight.id, failure, isFinal: isFinal)
     }
+    return .replied(flight: flight.id, replies)
   }
 }

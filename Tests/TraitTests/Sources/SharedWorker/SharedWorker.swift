@@ -7,8 +7,8 @@ import Synchronization
 /// A machine that shares a cache and judges what it reads, for `SharedProcessTests`.
 ///
 /// Arguments: the directory of its store; the server's socket, the ports of a cluster, or
-/// `sentinel HOST PORT` or `cluster HOST PORT`; the file of ``Origin``, its number, the number of machines, a seed, and
-/// whether the servers keep what they have.
+/// `sentinel HOST PORT` or `cluster HOST PORT`; the file of ``Origin``, its number, the number of
+/// machines, a seed, and whether the servers keep what they have.
 ///
 /// It writes "ready", and then reads, loads, saves and removes until it reads "stop". It answers a
 /// number after as many more calls, and "check" with the value of each key. It ends with its input.
