@@ -118,6 +118,7 @@ extension Cache {
     for key: Key, loading: Loading?, load: @escaping Load
   ) async throws -> LoadedEntry<Value>? {
     let call = try call(for: [key], loading) { needs in [try await load(needs[0].previous)] }
+    if let entry = try await core.loads.freshEntry(for: call) { return entry }
     return try await core.loads.entries(for: call)[0]
   }
 

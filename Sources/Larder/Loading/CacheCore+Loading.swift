@@ -104,12 +104,17 @@ extension CacheCore {
     return part.ticket.isRevoked ? find(part.key) : found
   }
 
-  func find(_ key: RecordKey) -> LoadFound<Value> {
+  /// Reads the entry of a key.
+  ///
+  /// A read that is not final counts only if it finds a fresh entry: another one follows otherwise.
+  func find(_ key: RecordKey, isFinal: Bool = true) -> LoadFound<Value> {
     var found = LoadFound<Value>()
     var outcome = ReadOutcome.failed
     defer {
-      counts.reads.add(outcome)
-      if isReporting { report(.read(outcome), of: key) }
+      if isFinal || outcome == .fresh {
+        counts.reads.add(outcome)
+        if isReporting { report(.read(outcome), of: key) }
+      }
     }
     do throws(StoreError) {
       let isShared = isShared
@@ -122,7 +127,7 @@ extension CacheCore {
       found.hasRecord = true
       let now = clock.now()
       let freshness = lifetime.freshness(of: record, at: now)
-      if !record.isInvalidated {
+      if !record.isInvalidated, isFinal || freshness == .fresh {
         try buffer.withBytes { bytes throws(StoreError) in
           let keyBytes = key.bytes.span.bytes
           found.tags = Tags(of: record, in: bytes)?.all.map(Array.init) ?? []

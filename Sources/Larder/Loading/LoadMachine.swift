@@ -189,6 +189,11 @@ struct LoadMachine<Value: Sendable>: Sendable {
 // MARK: - Callers
 
 extension LoadMachine {
+  /// Whether a key has no open flight, and nothing is remembered of its last load.
+  func isUnknown(_ key: RecordKey) -> Bool { open[key] == nil && !memos.has(key) }
+}
+
+extension LoadMachine {
   private mutating func asked(_ ask: Ask, _ moment: Moment) {
     if let waiter = ask.waiter {
       if waiters[waiter] == nil { waiters[waiter] = Waiter(call: ask.call, index: ask.index) }

@@ -24,6 +24,9 @@ struct LoadMemos: Sendable {
     return found.memo
   }
 
+  /// Whether anything is remembered of a key, even if it is too old to be used.
+  func has(_ key: Key) -> Bool { young[key] != nil || old[key] != nil }
+
   /// The ticket of a key that is remembered as absent; nil if it is not.
   func absence(of key: Key, at now: Duration) -> WriteTicket? {
     if case .absent(let ticket)? = memo(of: key, at: now) { ticket } else { nil }

@@ -82,6 +82,33 @@ import Testing
     #expect(try await first.value == after ?? 3)
   }
 
+  @Test("A call that loads counts one read, whatever it finds.", arguments: StoreKind.allCases)
+  func oneRead(kind: StoreKind) async throws {
+    let fixture = try LoadFixture(kind)
+    defer { fixture.end() }
+    let numbers = try fixture.store.cache(
+      "numbers", of: Int.self, lifetime: .fresh(for: .seconds(60), thenStaleFor: .seconds(60)),
+      memory: .none)
+    var expected = CacheStatistics.Reads()
+    func load(_ key: String, _ value: Int) async throws {
+      #expect(try await numbers.value(for: key) { 7 } == value)
+      #expect(fixture.store.statistics.caches["numbers"]?.reads == expected)
+    }
+    expected.missing = 1
+    try await load("a", 7)
+    try numbers.save(1, for: "a")
+    expected.fresh = 1
+    try await load("a", 1)
+    #expect(fixture.loads().loads == 1, "what is found on disk is not loaded")
+    fixture.clock.advance(by: .seconds(60))
+    expected.stale = 1
+    try await load("a", 7)
+    fixture.clock.advance(by: .seconds(120))
+    expected.expired = 1
+    try await load("a", 7)
+    #expect(fixture.loads().loads == 3)
+  }
+
   @Test("A stale entry that was ended during a load is not returned when the load fails.")
   func failureAfterChange() async throws {
     let fixture = try LoadFixture()
