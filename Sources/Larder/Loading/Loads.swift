@@ -14,6 +14,8 @@ final class Loads<Value: Sendable>: LoadOwner {
 
   struct State: Sendable {
     var machine: Machine
+    /// The keys that are looked for without a flight.
+    var looks: Set<RecordKey> = []
     /// Who hears of the loads of a key, by the user's key and a number.
     var watches: [[UInt8]: [Int: StateWatch<Value>]] = [:]
     /// What is to be done without the lock.
@@ -24,11 +26,12 @@ final class Loads<Value: Sendable>: LoadOwner {
   private let register: LoadRegister
   private let invalidatedTags: InvalidatedTags
   private let activity: Activity
-  private let lifetime: Lifetime
+  let lifetime: Lifetime
   private let clock: any WallClock
   private let timer: LoadTimer
   private let random: @Sendable () -> Double
-  private let seed: Double
+  /// Spreads the refreshes ahead of time over processes.
+  let seed: Double
   private let cacheCounts: CacheCounts
 
   init(of context: StoreContext, _ lifetime: Lifetime, limit: Int?, counts: CacheCounts) {
@@ -226,51 +229,6 @@ extension Loads {
     case .stale, .unusable: return nil
     }
   }
-
-  private func lifetime(of entry: Entry<Value>) -> Lifetime { entry.lifetime ?? lifetime }
-
-  private func freshness(
-    of entry: Entry<Value>, _ loading: Loading, at date: Date
-  ) -> Freshness {
-    let freshness = lifetime(of: entry).freshness(of: entry.savedAt, at: date)
-    return freshness == .fresh && !loading.admits(entry.savedAt, at: date) ? .stale : freshness
-  }
-
-  /// The state of what a flight has found, at a date.
-  func judge(
-    _ found: LoadFound<Value>, _ loading: Loading, at date: Date
-  ) -> Machine.Found {
-    if let failure = found.failure { return .failed(failure) }
-    guard let entry = found.entry else { return .unusable }
-    switch freshness(of: entry, loading, at: date) {
-    case .fresh: return .fresh(isDue: isDue(entry, loading, at: date))
-    case .stale:
-      let end = loading.freshEnd(of: entry.savedAt, in: lifetime(of: entry))
-      return .stale(Duration(from: end ?? date, to: date))
-    case .expired: return .unusable
-    }
-  }
-
-  /// Whether a fresh entry is to be refreshed ahead of time.
-  func isDue(_ entry: Entry<Value>, _ loading: Loading, at date: Date? = nil) -> Bool {
-    guard let share = loading.refreshAhead,
-      let end = lifetime(of: entry).fresh.end(from: entry.savedAt)
-    else { return false }
-    // Another one for each save, because the sequence is part of the version.
-    let golden = 0.618_033_988_749_895
-    let chance = (seed + Double(entry.version.sequence % (1 << 32)) * golden)
-      .truncatingRemainder(dividingBy: 1)
-    let total = end.timeIntervalSince(entry.savedAt)
-    let left = end.timeIntervalSince(date ?? entry.readAt)
-    return left < total * share * (0.5 + 0.5 * chance)
-  }
-
-  private func previous(_ found: LoadFound<Value>, at date: Date) -> Previous<Value>? {
-    guard let entry = found.entry else { return nil }
-    let isExpired = freshness(of: entry, Loading(), at: date) == .expired
-    return Previous(
-      value: isExpired ? nil : entry.value, validator: entry.validator, savedAt: entry.savedAt)
-  }
 }
 
 // MARK: - Callers
@@ -283,12 +241,19 @@ extension Loads {
   func freshEntry(for call: LoadCall<Value>) async throws -> LoadedEntry<Value>? {
     let (key, loading) = (call.keys[0], call.loading)
     guard !call.core.isShared, !loading.isTimed, loading.softTimeout == nil,
-      loading.hardTimeout == nil, state.withLock({ $0.machine.isUnknown(key) })
+      loading.hardTimeout == nil
     else { return nil }
     try Task.checkCancellation()
+    // Of many callers at once one looks, and the others share a flight.
+    let looks = state.withLock { state in
+      state.machine.isUnknown(key) && state.looks.insert(key).inserted
+    }
+    guard looks else { return nil }
     return await withCheckedContinuation { continuation in
       Task(executorPreference: call.store.executor) { [self] in
-        continuation.resume(returning: freshEntry(under: key, call.core))
+        let entry = freshEntry(under: key, call.core)
+        state.withLock { _ = $0.looks.remove(key) }
+        continuation.resume(returning: entry)
       }
     }
   }

@@ -82,6 +82,27 @@ import Testing
     #expect(try await first.value == after ?? 3)
   }
 
+  @Test("Of many calls at once for an entry on disk, two read it.", arguments: StoreKind.allCases)
+  func manyCalls(kind: StoreKind) async throws {
+    let fixture = try LoadFixture(kind)
+    defer { fixture.end() }
+    let numbers = try fixture.store.cache("numbers", of: SlowNumber.self, memory: .none)
+    // No other test waits for this number.
+    let number = 2000 + (StoreKind.allCases.firstIndex(of: kind) ?? 0)
+    let gate = SlowNumber.Gate()
+    SlowNumber.gates.withLock { $0[number] = gate }
+    defer { gate.mayEnd.raise() }
+    try numbers.save(SlowNumber(number), for: "a")
+    let call = { Task { try await numbers.value(for: "a") { SlowNumber(3) }.number } }
+    let first = call()
+    await gate.begun.wait { $0 }
+    let others = (0..<100).map { _ in call() }
+    await eventually("the other calls share a flight") { fixture.loads().joins == 99 }
+    gate.mayEnd.raise()
+    for call in [first] + others { #expect(try await call.value == number) }
+    #expect(fixture.store.statistics.caches["numbers"]?.reads.fresh == 2)
+  }
+
   @Test("A call that loads counts one read, whatever it finds.", arguments: StoreKind.allCases)
   func oneRead(kind: StoreKind) async throws {
     let fixture = try LoadFixture(kind)
