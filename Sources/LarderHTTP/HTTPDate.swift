@@ -62,7 +62,7 @@ private func fields(of text: Substring, as form: String) -> [Character: String]?
     case "N": fields["N", default: ""].append(character)
     case "d" where character == " ": break
     case "D", "d", "Y", "H", "M", "S":
-      guard ("0"..."9").contains(character) else { return nil }
+      guard character.isASCII, character.isWholeNumber else { return nil }
       fields[place == "d" ? "D" : place, default: ""].append(character)
     default: guard character == place else { return nil }
     }

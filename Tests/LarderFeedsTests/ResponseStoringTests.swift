@@ -143,6 +143,7 @@ import Testing
     "Thu, 18 Xyz 2050 02:01:18 GMT", "Thu, 18 Aug 2050 24:01:18 GMT",
     "Thu, 18 Aug 2050 02:60:18 GMT", "Thu, 18 Aug 2050 02:01:61 GMT",
     "Thu, 18 Aug 2050 02:01:18 GMT, Thu, 18 Aug 2050 02:01:18 GMT",
+    "Thu, 1\u{301}8 Aug 2050 02:01:18 GMT", "Thu, \u{661}8 Aug 2050 02:01:18 GMT",
     "Thu Aug 8 02:01:18 2050", "Thu, +8 Aug 2050 02:01:18 GMT", "2050-08-18T02:01:18Z", "60", "",
   ].map { Rule("5.3", "Expires: \($0)", isKept: false) }
 
