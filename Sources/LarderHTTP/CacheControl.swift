@@ -1,4 +1,4 @@
-import Foundation
+import HTTPTypes
 
 /// The directives of a `Cache-Control` header field, of a request or of a response.
 ///
@@ -100,14 +100,6 @@ package func deltaSeconds(_ text: String?) -> Int? {
 
 /// A number of seconds within 2^31 in each direction, so that sums of some do not overflow.
 package func limitedSeconds(_ seconds: Int) -> Int { min(max(seconds, -1 << 31), 1 << 31) }
-
-extension Date {
-  /// The whole seconds since an earlier date, within 2^31 in each direction.
-  func seconds(since date: Date) -> Int {
-    let seconds = timeIntervalSince(date).rounded(.down)
-    return limitedSeconds(Int(exactly: seconds) ?? (seconds > 0 ? .max : .min))
-  }
-}
 
 extension StringProtocol {
   /// The text without spaces and tabs at its ends.

@@ -78,7 +78,7 @@ struct Exchange: Sendable {
       guard let tag = fields[.eTag] else { return false }
       return entityTags(list).contains { weak($0[...]) == weak(tag[...]) }
     }
-    // RFC 9111, section 4.3.2: without a date of modification, that of the response counts.
+    // Without `Last-Modified`, `Date` is compared (RFC 9111, section 4.3.2).
     guard let since = request.headerFields[.ifModifiedSince].flatMap({ httpDate($0) }),
       let modified = (fields[.lastModified] ?? fields[.date]).flatMap({ httpDate($0) })
     else { return false }

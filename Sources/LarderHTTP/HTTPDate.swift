@@ -11,7 +11,7 @@ import Larder
 ///   - text: The value of the field.
 ///   - now: The time that says which century a year of two digits is in: the last one in which it
 ///     is at most 50 years after this one.
-/// - Returns: The date, of which a leap second is the second before.
+/// - Returns: The date. Second 60, a leap second, counts as 59.
 package func httpDate(_ text: String, now: Date = SystemClock().now()) -> Date? {
   let text = text.lowercased()
   for form in forms {

@@ -173,17 +173,15 @@ extension ResponseCache {
   ) async throws -> LoadReply<Stored> {
     var old: StoredResponse?
     if case .response(let stored)? = previous?.value { old = stored }
-    let clock = responses.store.clock
     var (response, body, brought) = (HTTPResponse(status: .ok), Data(), Brought())
-    var asked = clock.now()
+    var time = Duration.zero
     do {
-      (response, body) = try await ask(exchange, with: old?.condition ?? [:])
+      (response, body, time) = try await ask(exchange, with: old?.condition ?? [:])
       brought.status = response.status.code
       if response.status == .notModified, let stored = old {
         if let tag = response.headerFields[.eTag], tag != stored.headerFields[.eTag] {
           // It confirms something else.
-          asked = clock.now()
-          (response, body) = try await ask(exchange)
+          (response, body, time) = try await ask(exchange)
           brought.status = response.status.code
         } else {
           (response, body) = (stored.updated(by: response), stored.body)
@@ -200,7 +198,8 @@ extension ResponseCache {
       throw NotShared(ServerTrouble())
     }
     let rule = SharedStoring(
-      response, body, to: exchange.request, options, asked: asked, now: clock.now())
+      response, body, to: exchange.request, options, after: time,
+      now: responses.store.clock.now())
     guard let rule else {
       note(brought)
       return .notShared(.response(StoredResponse(response, body)))
@@ -221,16 +220,18 @@ extension ResponseCache {
 
   /// Calls the handler to fill the cache.
   ///
-  /// A response without a date gets that of its arrival (RFC 9110, section 6.6.1).
+  /// If the response has no `Date`, it gets one: the time of its arrival (RFC 9110, section 6.6.1).
+  ///
+  /// - Returns: The response, its body, and the time that the handler took.
   private func ask(
     _ exchange: Exchange, with condition: HTTPFields = [:]
-  ) async throws -> (HTTPResponse, Data) {
+  ) async throws -> (HTTPResponse, Data, Duration) {
+    let clock = responses.store.clock
+    let start = clock.uptime()
     var (response, body) = try await exchange.handler(
       exchange.unconditional(with: condition), Data())
-    if response.headerFields[.date] == nil {
-      response.headerFields[.date] = httpText(responses.store.clock.now())
-    }
-    return (response, body)
+    if response.headerFields[.date] == nil { response.headerFields[.date] = httpText(clock.now()) }
+    return (response, body, clock.uptime() - start)
   }
 
   /// Keeps a response that depends on more than is known of its URL, under the key of its variant.

@@ -15,7 +15,8 @@ extension HTTPFields {
     // An invalid date, such as 0, is in the past (RFC 9111, section 5.3).
     guard let end = httpDate(expires, now: now) else { return 0 }
     let date = self[.date].flatMap { httpDate($0, now: now) } ?? now
-    return end.seconds(since: date)
+    let seconds = end.timeIntervalSince(date).rounded(.down)
+    return limitedSeconds(Int(exactly: seconds) ?? (seconds > 0 ? .max : .min))
   }
 }
 

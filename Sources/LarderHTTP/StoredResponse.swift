@@ -135,11 +135,11 @@ struct SharedStoring {
   ///   - body: Its body.
   ///   - request: What it answers.
   ///   - options: The settings of the cache.
-  ///   - asked: When the handler was called.
+  ///   - time: The time that the handler took.
   ///   - now: When it had answered.
   init?(
     _ response: HTTPResponse, _ body: Data, to request: HTTPRequest,
-    _ options: ResponseCache.Options, asked: Date, now: Date
+    _ options: ResponseCache.Options, after time: Duration, now: Date
   ) {
     let (fields, code) = (response.headerFields, response.status.code)
     let control = CacheControl(fields[.cacheControl] ?? "")
@@ -159,7 +159,7 @@ struct SharedStoring {
     varies = names.filter { !$0.isEmpty }.sorted()
 
     // Section 4.2.3.
-    age = fields.ageOnArrival + max(0, now.seconds(since: asked))
+    age = fields.ageOnArrival + limitedSeconds(Int(max(.zero, time).components.seconds))
     let hasValidator = fields[.eTag] != nil || fields[.lastModified] != nil
     // Section 4.2.1.
     let explicit = control.sharedMaxAge ?? control.maxAge ?? fields.secondsToExpiry(now: now)

@@ -49,9 +49,9 @@ public enum StoreError: Error {
   /// The values of the store are sealed with another key than was given.
   ///
   /// Nothing was changed. `found` is the id of the key that opens the store. `given` is the id of
-  /// the key in `Store.Options.encryption`; nil if there is none. If the ids are equal, another key
-  /// was given under the right id. A store whose key is lost can be deleted like any directory, but
-  /// not read.
+  /// the key in `Store.Options.encryption`, which is nil if no key was given. If the two ids are
+  /// equal, the id is right and the key is not. A store whose key is lost can be deleted like any
+  /// directory, but not read.
   case wrongKey(found: String, given: String?)
 
   /// The file system has no space left for a write.

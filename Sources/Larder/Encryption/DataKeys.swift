@@ -86,7 +86,7 @@
       }
     }
 
-    /// Decodes a data key; nil if `json` is none.
+    /// Decodes a data key; nil if `json` is not the JSON of one.
     init?(json: some DataProtocol) {
       do {
         self = try JSONDecoder().decode(SealedDataKey.self, from: Data(json))

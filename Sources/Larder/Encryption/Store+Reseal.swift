@@ -29,8 +29,8 @@
     /// ```
     ///
     /// Entries keep their dates and tags. The store can be used while this runs, and an entry that
-    /// is saved or removed meanwhile is never overwritten. After an interruption, by an error or
-    /// the end of the process, every entry is readable, and the next call seals the rest.
+    /// is saved or removed meanwhile is never overwritten. If this is interrupted, by an error or
+    /// the end of the process, every entry is still readable, and the next call seals the rest.
     ///
     /// Once every entry is sealed, the data keys of before are deleted.
     ///

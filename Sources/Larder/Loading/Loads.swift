@@ -234,10 +234,11 @@ extension Loads {
 // MARK: - Callers
 
 extension Loads {
-  /// Returns the entry of a call's key if a fresh one is on disk, and nobody loads the key.
+  /// Looks for a fresh entry on disk, without a flight, which would take three times as long.
   ///
-  /// It needs no flight, which takes four times as long. Nil, too, if the key was changed or a tag
-  /// was invalidated meanwhile, or if the options ask for more than a fresh entry.
+  /// - Returns: The entry of the call's key; nil if there is no fresh one, if it was changed during
+  ///   the look, or if only a flight can answer: the key is being loaded, something is remembered
+  ///   of its last load, the cache is shared, or the options ask for more than a fresh entry.
   func freshEntry(for call: LoadCall<Value>) async throws -> LoadedEntry<Value>? {
     let (key, loading) = (call.keys[0], call.loading)
     guard !call.core.isShared, !loading.isTimed, loading.softTimeout == nil,

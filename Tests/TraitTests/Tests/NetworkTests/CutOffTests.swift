@@ -34,46 +34,61 @@ struct CutOffTests {
     let sentinel = try await Sentinel(
       of: primaryPort, at: near.address, port: sentinelPort, patience: 5000, in: far)
     #expect(sentinel.wait(for: "+slave", times: 2))
+    let server = "sentinel \(far.address) \(sentinelPort)"
+    return try await faults(
+      across: networks, servers: (server, server), former: primary, new: replicas[0],
+      untilReplaced: { #expect(sentinel.wait(for: "+switch-master")) },
+      untilDemoted: { #expect(sentinel.wait(for: "+convert-to-slave")) })
+  }
+
+  /// A machine in the first network, and one in the second that changes values, before, while and
+  /// after the networks are apart.
+  ///
+  /// - Parameters:
+  ///   - networks: The networks.
+  ///   - servers: What each machine connects to, in the words of `SharedWorker`.
+  ///   - former: The primary in the first network.
+  ///   - new: The replica in the second network that takes its place.
+  ///   - untilReplaced: Waits until it has.
+  ///   - untilDemoted: Waits until the former primary knows.
+  /// - Returns: What the machine in the first network says of values that it should not have
+  ///   confirmed.
+  /// - Throws: The error of a process that does not start.
+  private static func faults(
+    across networks: TwoNetworks, servers: (near: String, far: String), former: RedisServer,
+    new: RedisServer, untilReplaced: () async throws -> Void,
+    untilDemoted: () async throws -> Void
+  ) async throws -> [String] {
     let directory = try TemporaryDirectory()
     let origin = directory.path("origin")
     try Data(count: 4096).write(to: URL(filePath: origin))
-    let server = "sentinel \(far.address) \(sentinelPort)"
-    var reader = try machine("reader", in: near, server, directory, origin, number: 7)
-    var writer = try machine("writer", in: far, server, directory, origin, number: 0)
+    var reader = try machine(
+      "reader", in: networks.first, servers.near, directory, origin, number: 7)
+    var writer = try machine(
+      "writer", in: networks.second, servers.far, directory, origin, number: 0)
     var said = lines(of: &reader, before: "ready") + lines(of: &writer, before: "ready")
     #expect(said == [])
     work(&writer, calls: 500)
     work(&reader, calls: 500)
 
     try networks.setConnected(false)
-    #expect(sentinel.wait(for: "+switch-master"))
+    try await untilReplaced()
     // This waits until it has found the new primary.
     _ = check(&writer)
     work(&writer, calls: 3000)
     said = lines(of: &reader, afterCalls: 3000)
-    // The primary that is cut off has other values than the one that took its place.
+    // The primary that is cut off still answers, with other values than the new one.
     let values = try (0..<Origin.keys).map { key in
-      try [primary, replicas[0]].map { server in
-        try server.command(["GET", Self.key(key)])
-      }
+      try [former, new].map { try $0.command(["GET", Self.key(key)]) }
     }
-    #expect(values.contains { $0[0] != $0[1] })
+    #expect(values.contains { $0[0] != $0[1] && $0[0].first?.contains("MOVED") == false })
 
     try networks.setConnected(true)
-    #expect(sentinel.wait(for: "+convert-to-slave"))
-    return said + end(&reader, &writer)
-  }
-
-  /// Stops the machines, and expects that they have the same values in the end.
-  ///
-  /// - Returns: What the reader says of what it should not have confirmed.
-  private static func end(
-    _ reader: inout ChildProcess, _ writer: inout ChildProcess
-  ) -> [String] {
+    try await untilDemoted()
     writer.send("stop\n")
     reader.send("stop\n")
     #expect(lines(of: &writer, before: "stopped") == [])
-    let said = lines(of: &reader, before: "stopped")
+    said += lines(of: &reader, before: "stopped")
     // A machine may be settling its changes while another one is asked.
     for _ in 0..<2 { _ = (check(&writer), check(&reader)) }
     let (theirs, ours) = (check(&writer), check(&reader))
@@ -89,36 +104,13 @@ struct CutOffTests {
     // a replica of the first node, and a machine that changes values.
     let cluster = try await RedisCluster(
       primaries: 3, replicas: 1, timeout: 2000, in: [near, far, far, far])
-    let directory = try TemporaryDirectory()
-    let origin = directory.path("origin")
-    try Data(count: 4096).write(to: URL(filePath: origin))
-    var reader = try Self.machine(
-      "reader", in: near, "cluster \(near.address) \(cluster.ports[0])", directory, origin,
-      number: 7)
-    var writer = try Self.machine(
-      "writer", in: far, "cluster \(far.address) \(cluster.ports[1])", directory, origin,
-      number: 0)
-    var said = Self.lines(of: &reader, before: "ready") + Self.lines(of: &writer, before: "ready")
-    #expect(said == [])
-    Self.work(&writer, calls: 500)
-    Self.work(&reader, calls: 500)
-
-    try networks.setConnected(false)
-    while try !cluster.isPrimary(3) { await Task.yield() }
-    // This waits until it has found the new primary.
-    _ = Self.check(&writer)
-    Self.work(&writer, calls: 3000)
-    said = Self.lines(of: &reader, afterCalls: 3000)
-    // The node that is cut off still answers, with other values.
-    let values = try (0..<Origin.keys).map { key in
-      try [0, 3].map { try cluster.nodes[$0].command(["GET", Self.key(key)]) }
-    }
-    #expect(values.contains { $0[0] != $0[1] && $0[0].first?.contains("MOVED") == false })
-
-    try networks.setConnected(true)
-    while try cluster.isPrimary(0) { await Task.yield() }
-    said += Self.end(&reader, &writer)
-    #expect(said == [])
+    let servers = zip([near, far], cluster.ports).map { "cluster \($0.address) \($1)" }
+    let faults = try await Self.faults(
+      across: networks, servers: (servers[0], servers[1]), former: cluster.nodes[0],
+      new: cluster.nodes[3],
+      untilReplaced: { while try !cluster.isPrimary(3) { await Task.yield() } },
+      untilDemoted: { while try cluster.isPrimary(0) { await Task.yield() } })
+    #expect(faults == [])
   }
 
   @Test("No machine confirms what a primary has that was cut off and has been replaced.")
