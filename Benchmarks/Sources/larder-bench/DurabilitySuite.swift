@@ -30,6 +30,13 @@ struct DurabilitySuite {
       saving("durable saves, 16 tasks by run to threads") { share in
         for number in share.numbers { try await share.store.run { try share.save(number) } }
       },
+      saving("durable saves, 16 tasks by run(durability:) to threads") { share in
+        for number in share.numbers {
+          try await share.store.run(durability: .powerLoss) {
+            try share.cache.save(number, for: number)
+          }
+        }
+      },
       saving("durable saves, 16 tasks on the executor to threads") { share in
         try await withTaskExecutorPreference(share.store.executor) {
           for number in share.numbers { try share.save(number) }

@@ -32,8 +32,8 @@ struct Payments {
 
   func pay(_ amount: Int, key: String) async throws -> Receipt {
     // One of all callers begins, and that survives a power loss before anything is charged.
-    let earlier = try await store.run {
-      try progress.saveIfAbsent(.begun, for: key, durability: .powerLoss)
+    let earlier = try await store.run(durability: .powerLoss) {
+      try progress.saveIfAbsent(.begun, for: key)
     }
     switch earlier?.value {
     case .done(let receipt)?: return receipt
@@ -41,8 +41,8 @@ struct Payments {
     case nil: break
     }
     let receipt = try await charge(amount)
-    try await store.run {
-      try progress.save(.done(receipt), for: key, durability: .powerLoss)
+    try await store.run(durability: .powerLoss) {
+      try progress.save(.done(receipt), for: key)
     }
     return receipt
   }

@@ -40,7 +40,8 @@ public final class Store: Sendable {
   #if canImport(Darwin)
     private let endWatchingPressure = Mutex<(@Sendable () -> Void)?>(nil)
   #endif
-  private let threads = BlockingThreads()
+  let threads: BlockingThreads
+  let groupFlush: GroupFlush
 
   private init(
     _ context: StoreContext, _ registry: consuming Registry, access: Access,
@@ -49,6 +50,8 @@ public final class Store: Sendable {
     self.context = context
     self.access = access
     self.recovery = recovery
+    threads = BlockingThreads()
+    groupFlush = GroupFlush(of: context.engine, on: threads)
     openCaches = registry.open
     context.engine.join(StoreParticipant(for: context, registry.open))
     self.registry = Mutex(registry)
@@ -494,48 +497,6 @@ extension Store {
       }
     }
     if !atOpen { context.engine.collectSegmentsSoon() }
-  }
-}
-
-// MARK: - Calls from async functions
-
-extension Store {
-  /// Threads on which tasks may wait for the disk.
-  ///
-  /// Tasks that prefer this executor make plain calls there, and hold no thread of Swift's
-  /// cooperative pool while they wait:
-  ///
-  /// ```swift
-  /// try await withTaskExecutorPreference(store.executor) {
-  ///   try await importFeeds(into: cache)   // its synchronous calls may wait
-  /// }
-  /// ```
-  ///
-  /// At most 64 tasks run at once; others wait in the order of their arrival, without regard to
-  /// their priority. A thread is started when it is needed, and ends after ten seconds without
-  /// work, or when the store is closed or freed. Tasks may use the executor afterwards, too.
-  public var executor: any TaskExecutor { threads }
-
-  /// Runs work that may wait for the disk on one of the store's threads, and returns its result.
-  ///
-  /// ```swift
-  /// try await store.run { try cache.save(value, for: key, durability: .powerLoss) }
-  /// ```
-  ///
-  /// Up to 64 pieces of work run at once, and further ones start in the order of their arrival.
-  /// The calling task holds no thread while it waits, so any number of tasks may call this at
-  /// once. Work that waits for other work may wait for ever once 64 threads wait like that.
-  /// Cancelling the task does not cancel the work.
-  ///
-  /// - Parameter work: Runs once, even if the task is cancelled or the store is closed; the store's
-  ///   calls then throw ``StoreError/closed``.
-  /// - Returns: The result of `work`.
-  /// - Throws: The error of `work`.
-  /// - Complexity: Two changes of thread; none in a task that prefers ``executor``.
-  @concurrent public func run<R: Sendable, E: Error>(
-    _ work: @Sendable () throws(E) -> R
-  ) async throws(E) -> R {
-    try await withTaskExecutorPreference(threads) { () async throws(E) -> R in try work() }
   }
 }
 

@@ -11,18 +11,12 @@ struct CommitQueue: ~Copyable {
   /// The most that a leader takes besides its own batch.
   private static let groupBytes = 1 << 20
   private static let groupBatches = 1000
-  /// The longest wait for others, in nanoseconds; it matters after a slow fsync.
-  private static let longestWait = 5_000_000
 
   // Not private: Swift 6.3 cannot compile a private type in a lock of another file's property.
   struct Line {
     var isLed = false
     var waiting: [WaitingCommit] = []
-    /// The number of writers at the last sync: the group, and the writers that came during it.
-    var regulars = 1
-    var syncNanoseconds = 0
-    /// The number of waiting writers that a gathering leader waits for, and the signal for it.
-    var awaited: (count: Int, arrival: DispatchSemaphore)?
+    var gathering = Gathering()
   }
 
   private let line = Mutex(Line())
@@ -84,29 +78,14 @@ struct CommitQueue: ~Copyable {
       }
       let commit = WaitingCommit(batch: batch, synced: synced, isAlone: alone)
       line.waiting.append(commit)
-      if let awaited = line.awaited, line.waiting.count >= awaited.count {
-        awaited.arrival.signal()
-        line.awaited = nil
-      }
+      line.gathering.noteArrival(line.waiting.count + 1)
       return commit
     }
   }
 
   /// Waits for the writers of the last group, to share an fsync with them again.
-  ///
-  /// Otherwise they would miss this group by microseconds, and two half groups would take turns.
-  /// The wait is at most half the time of an fsync, as PostgreSQL recommends for its
-  /// `commit_delay`, and at most 5 ms. A writer that was alone last time does not wait.
   private func gather() {
-    let wait = line.withLock { line -> (arrival: DispatchSemaphore, nanoseconds: Int)? in
-      guard line.waiting.count + 1 < line.regulars else { return nil }
-      let arrival = DispatchSemaphore(value: 0)
-      line.awaited = (line.regulars - 1, arrival)
-      return (arrival, min(line.syncNanoseconds / 2, Self.longestWait))
-    }
-    guard let wait else { return }
-    _ = wait.arrival.wait(timeout: .monotonicNow + .nanoseconds(wait.nanoseconds))
-    line.withLock { $0.awaited = nil }
+    while let wait = line.withLock({ $0.gathering.wait(with: $0.waiting.count + 1) }) { wait.end() }
   }
 
   private func lead(
@@ -114,20 +93,14 @@ struct CommitQueue: ~Copyable {
   ) throws(StoreError) -> Commit {
     let start = synced ? DispatchTime.monotonicNow : nil
     defer {
-      if let start { noteSync(since: start, groupCount: 1 + group.count) }
+      if let start {
+        line.withLock { $0.gathering.didWrite(since: start, 1 + group.count + $0.waiting.count) }
+      }
       // The group first: its writers may be back before the next leader takes its group.
       for commit in group { commit.wakeUp.signal() }
       handOver()
     }
     return try writer.pointee.commit(batch, synced: synced, with: group)
-  }
-
-  private func noteSync(since start: DispatchTime, groupCount: Int) {
-    let nanoseconds = DispatchTime.monotonicNow.uptimeNanoseconds - start.uptimeNanoseconds
-    line.withLock { line in
-      line.syncNanoseconds = Int(nanoseconds)
-      line.regulars = groupCount + line.waiting.count
-    }
   }
 
   private func takeGroup(behind ownBytes: Int) -> [WaitingCommit] {
