@@ -39,11 +39,19 @@
   extension SharedTier.Security {
     /// The handler that encrypts; nil for none.
     fileprivate func handler(for address: SharedTier.Address) throws -> NIOSSLClientHandler? {
-      guard case .tls(let authorities) = kind else { return nil }
+      guard case .tls(let authorities, let own) = kind else { return nil }
       var configuration = TLSConfiguration.makeClientConfiguration()
       configuration.minimumTLSVersion = .tlsv12
       if let authorities { configuration.trustRoots = .file(authorities) }
-      let context = try NIOSSLContext(configuration: configuration)
+      try own?.add(to: &configuration)
+      let context: NIOSSLContext
+      do {
+        context = try NIOSSLContext(configuration: configuration)
+      } catch NIOSSLError.failedToLoadPrivateKey {
+        throw SharedFailure.misconfigured("the private key is not that of the certificate")
+      } catch {
+        throw SharedFailure.misconfigured("the authorities cannot be read: \(error)")
+      }
       guard case .host(let host, _) = address.place else {
         return try NIOSSLClientHandler(context: context, serverHostname: nil)
       }
@@ -62,24 +70,48 @@
     }
   }
 
+  extension SharedTier.Security.Certificate {
+    fileprivate func add(to configuration: inout TLSConfiguration) throws(SharedFailure) {
+      do {
+        configuration.certificateChain = try NIOSSLCertificate.fromPEMFile(certificate).map {
+          .certificate($0)
+        }
+      } catch {
+        throw .misconfigured("this machine's certificate cannot be read: \(error)")
+      }
+      do {
+        configuration.privateKey = .privateKey(try NIOSSLPrivateKey(file: key, format: .pem))
+      } catch {
+        throw .misconfigured("the certificate's private key cannot be read: \(error)")
+      }
+    }
+  }
+
   extension SharedFailure {
     init(of error: any Error) {
+      // A host may have several addresses.
+      let error = (error as? NIOConnectionError)?.connectionErrors.last?.error ?? error
       if let failure = error as? SharedFailure {
         self = failure
         return
       }
-      // A host may have several addresses.
-      let error = (error as? NIOConnectionError)?.connectionErrors.last?.error ?? error
       let text = "\(error)"
       if error is NIOSSLExtraError || text.contains("CERTIFICATE_VERIFY_FAILED") {
         self = .misconfigured("its certificate is not one of this server that is trusted: \(text)")
         return
       }
+      if text.contains("ALERT_CERTIFICATE_REQUIRED") {
+        self = .misconfigured(
+          "it wants a certificate of this machine; use Security.tls(authorities:certificate:key:)")
+        return
+      }
+      if text.contains("ALERT_") {
+        self = .misconfigured("it ends the TLS connection: \(text)")
+        return
+      }
       // Others are of a connection that has ended.
       switch error as? NIOSSLError {
       case .handshakeFailed(.sslError)?: self = .misconfigured("the TLS handshake fails: \(text)")
-      case .noSuchFilesystemObject?, .failedToLoadCertificate?:
-        self = .misconfigured("the authorities cannot be read: \(text)")
       default: self = .unreachable(text)
       }
     }

@@ -75,8 +75,14 @@ extension SharedTier {
   /// Whether what is sent to a server can be read on its way.
   public struct Security: Sendable, Hashable {
     enum Kind: Sendable, Hashable {
-      case tls(authorities: String?)
+      case tls(authorities: String?, own: Certificate? = nil)
       case plain
+    }
+
+    /// The paths of a certificate and its private key.
+    struct Certificate: Sendable, Hashable {
+      let certificate: String
+      let key: String
     }
 
     let kind: Kind
@@ -92,6 +98,26 @@ extension SharedTier {
     /// - Returns: The security.
     public static func tls(authorities path: String) -> Security {
       Security(kind: .tls(authorities: path))
+    }
+
+    /// As ``tls``, for servers that ask each machine for a certificate.
+    ///
+    /// Redis and Valkey do so unless they have `tls-auth-clients no`. The files are read at each
+    /// connection.
+    ///
+    /// - Parameters:
+    ///   - path: The path of a file with the certificates of one's own authorities, in PEM form;
+    ///     nil for the system's.
+    ///   - certificate: The path of a file with this machine's certificate, in PEM form, and after
+    ///     it those of authorities between it and one that the servers trust.
+    ///   - key: The path of a file with the certificate's private key, in PEM form, without a
+    ///     password.
+    /// - Returns: The security.
+    public static func tls(
+      authorities path: String? = nil, certificate: String, key: String
+    ) -> Security {
+      Security(
+        kind: .tls(authorities: path, own: Certificate(certificate: certificate, key: key)))
     }
 
     /// Without encryption, for a network that nobody else uses.

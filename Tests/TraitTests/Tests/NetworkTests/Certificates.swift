@@ -10,23 +10,30 @@ final class Certificates {
 
   struct NotMade: Error { let output: String }
 
-  let authority: String
-  /// The options with which a Redis server uses the certificate, on a port.
-  let serverOptions: [String]
+  /// The path of the certificate, which is its own authority.
+  let certificate: String
+  /// The path of its private key.
+  let key: String
   private let directory: TemporaryDirectory
 
-  init(port: Int) throws {
+  init() throws {
     directory = try TemporaryDirectory()
-    let (key, certificate) = (directory.path("key.pem"), directory.path("certificate.pem"))
+    (key, certificate) = (directory.path("key.pem"), directory.path("certificate.pem"))
     // A certificate that signs itself is an authority, too.
     try Self.run(
       "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days",
       "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", key,
       "-out", certificate)
-    authority = certificate
-    serverOptions = [
+  }
+
+  /// The options with which a Redis server uses the certificate, on a port.
+  ///
+  /// With `asking` it asks each client for a certificate, too.
+  func serverOptions(port: Int, asking: Bool = false) -> [String] {
+    [
       "--tls-port", "\(port)", "--tls-cert-file", certificate, "--tls-key-file", key,
-      "--tls-ca-cert-file", certificate, "--tls-auth-clients", "no",
+      "--tls-ca-cert-file", certificate, "--tls-auth-clients", asking ? "yes" : "no",
+      "--tls-replication", "yes",
     ]
   }
 

@@ -152,6 +152,38 @@ struct ClusterTests {
     for tier in tiers { tier.close() }
   }
 
+  @Test(
+    "With TLS, nodes are found by their names, before and after a failover and a moved slot.",
+    .enabled(if: Certificates.program != nil, "openssl is not installed"))
+  func tls() async throws {
+    let certificates = try Certificates()
+    let cluster = try await RedisCluster(primaries: 2, replicas: 1, with: certificates)
+    var options = Self.options
+    options.security = .tls(authorities: certificates.certificate)
+    let tier = try SharedTier(
+      .cluster([cluster.address(of: 1, host: "localhost")]), namespace: "test", options)
+    try await tier.waitUntilConnected()
+    let shared = try Self.shared(tier)
+    let keys = try cluster.slots.map(Self.entryKey)
+    let slot = KeySlot.slot(of: Array(Self.key(keys[1]).utf8))
+    try cluster.beginMove(of: slot, from: 1, to: 0)
+    // The owner, which does not have the key, names the node to ask.
+    for key in keys { #expect(try await shared.save("a", for: key) == .shared) }
+    try cluster.endMove(of: slot, to: 0)
+    #expect(try await shared.entry(for: keys[1])?.value == "a")
+    try await cluster.failOver()
+    for key in keys {
+      while try await shared.save("c", for: key) != .shared { await Task.yield() }
+      while try await shared.entry(for: key)?.isConfirmed != true { await Task.yield() }
+    }
+    tier.close()
+    // The certificate has no address.
+    let other = try SharedTier(.cluster([cluster.address(of: 1)]), namespace: "test", options)
+    let failure = await #expect(throws: SharedFailure.self) { try await other.waitUntilConnected() }
+    #expect(failure?.description.contains("certificate") == true, "\(String(describing: failure))")
+    other.close()
+  }
+
   @Test("A primary that gives away the slots of its renewals is asked for others.")
   func renewals() async throws {
     let cluster = try await RedisCluster(primaries: 2)

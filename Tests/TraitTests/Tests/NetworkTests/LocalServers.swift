@@ -1,18 +1,30 @@
+import Foundation
 import LarderTestSupport
+import NIOCore
 import NIOPosix
+import Synchronization
 import Testing
 
 @testable import LarderShared
 
 /// Ports for servers of tests.
 enum Ports {
-  /// A port that was free a moment ago.
+  private static let given = Mutex<Set<Int>>([])
+
+  /// A port that was free a moment ago, and that no other call returns.
+  ///
+  /// It is below those that the system gives to connections.
   static func free() async throws -> Int {
-    let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-      .bind(host: "127.0.0.1", port: 0).get()
-    let port = server.localAddress?.port ?? 0
-    try await server.close()
-    return port
+    while true {
+      let port = Int.random(in: 10_000..<32_768)
+      guard given.withLock({ $0.insert(port).inserted }) else { continue }
+      do {
+        try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+          .bind(host: "127.0.0.1", port: port).get().close()
+        return port
+      } catch let error as IOError where error.errnoCode == EADDRINUSE {
+      }
+    }
   }
 }
 
@@ -45,16 +57,18 @@ final class RedisCluster {
   private(set) var ports: [Int] = []
   private let directory: TemporaryDirectory
 
-  /// Starts primaries, each with an equal part of the slots, and replicas of the first one.
+  /// Starts primaries, each with an equal part of the slots, and replicas of each in turn.
   ///
   /// - Parameters:
   ///   - primaries: The number of primaries.
   ///   - replicas: The number of replicas.
   ///   - timeout: The milliseconds after which a node that does not answer has failed.
+  ///   - certificates: With them, all connections use TLS, and the nodes are named `localhost`.
   ///   - networks: The network of each node; this machine's own by default.
   /// - Throws: The error of a node that does not start.
   init(
     primaries: Int, replicas: Int = 0, timeout: Int = 60_000,
+    with certificates: Certificates? = nil,
     in networks: [TwoNetworks.Network] = []
   ) async throws {
     directory = try TemporaryDirectory()
@@ -67,13 +81,15 @@ final class RedisCluster {
       nodes.append(
         try RedisServer(
           [
-            "--port", "\(port)", "--cluster-enabled", "yes", "--cluster-port", "\(bus)",
+            "--port", certificates == nil ? "\(port)" : "0", "--cluster-enabled", "yes",
+            "--cluster-port", "\(bus)",
             "--cluster-config-file", directory.path("nodes \(number).conf"),
             "--cluster-node-timeout", "\(timeout)", "--dir", directory.path(""),
             "--user", "shop", "on", ">secret", "~ld1:test:*", "-@all", "+client|info",
             "+client|tracking", "+client|kill", "+get", "+set", "+getrange", "+del", "+eval",
             "+cluster|info", "+cluster|slots", "+asking",
-          ] + (networks.isEmpty ? [] : Self.forNetworks),
+          ] + (networks.isEmpty ? [] : Self.forNetworks)
+            + (certificates.map { $0.serverOptions(port: port) + Self.forTLS } ?? []),
           start: networks.isEmpty ? [] : networks[number].start))
       if number < primaries {
         let slots = slots[number]
@@ -92,15 +108,19 @@ final class RedisCluster {
         await Task.yield()
       }
     }
-    for number in primaries..<all { try run(number, "CLUSTER", "REPLICATE", try id(of: 0)) }
+    for replica in 0..<replicas {
+      let primary = try id(of: replica % primaries)
+      try run(primaries + replica, "CLUSTER", "REPLICATE", primary)
+    }
     for node in nodes {
       while try !node.command(["CLUSTER", "INFO"]).contains("cluster_state:ok\r") {
         await Task.yield()
       }
     }
-    // The number of replicas that are connected.
-    while replicas > 0, try nodes[0].command(["WAIT", "\(replicas)", "0"]) != ["\(replicas)"] {
-      await Task.yield()
+    for number in 0..<min(primaries, replicas) {
+      let own = (replicas - number - 1) / primaries + 1
+      // It replies with the number of replicas that are connected.
+      while try nodes[number].command(["WAIT", "\(own)", "0"]) != ["\(own)"] { await Task.yield() }
     }
   }
 
@@ -111,8 +131,13 @@ final class RedisCluster {
     "--bind", "0.0.0.0", "--protected-mode", "no", "--cluster-allow-reads-when-down", "yes",
   ]
 
-  func address(of number: Int) -> SharedTier.Address {
-    .server(host: "127.0.0.1", port: ports[number])
+  private static let forTLS = [
+    "--tls-cluster", "yes", "--cluster-announce-hostname", "localhost",
+    "--cluster-preferred-endpoint-type", "hostname",
+  ]
+
+  func address(of number: Int, host: String = "127.0.0.1") -> SharedTier.Address {
+    .server(host: host, port: ports[number])
   }
 
   private func id(of number: Int) throws -> String {

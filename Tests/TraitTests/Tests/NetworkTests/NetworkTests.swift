@@ -153,10 +153,10 @@ struct NetworkTests {
     .enabled(if: Certificates.program != nil, "openssl is not installed"))
   func tls() async throws {
     let port = try await Ports.free()
-    let certificates = try Certificates(port: port)
-    let server = try RedisServer(certificates.serverOptions)
+    let certificates = try Certificates()
+    let server = try RedisServer(certificates.serverOptions(port: port))
     var secure = SharedTier.Options.patient
-    secure.security = .tls(authorities: certificates.authority)
+    secure.security = .tls(authorities: certificates.certificate)
     let machine = try Machine(.server(host: "localhost", port: port), secure)
     try await machine.tier.waitUntilConnected()
     let value = Data(repeating: 7, count: 100_000)
@@ -197,5 +197,56 @@ struct NetworkTests {
       }
     }
     for machine in [machine, other] { try machine.store.close() }
+  }
+
+  @Test(
+    "A server that asks for certificates accepts one that it trusts, and others are said.",
+    .enabled(if: Certificates.program != nil, "openssl is not installed"))
+  func clientCertificates() async throws {
+    let port = try await Ports.free()
+    let (certificates, others) = (try Certificates(), try Certificates())
+    let server = try RedisServer(certificates.serverOptions(port: port, asking: true))
+    let address = SharedTier.Address.server(host: "localhost", port: port)
+    let (authority, key) = (certificates.certificate, certificates.key)
+    func options(_ security: SharedTier.Security) -> SharedTier.Options {
+      var options = SharedTier.Options.patient
+      options.security = security
+      return options
+    }
+    let machine = try Machine(
+      address, options(.tls(authorities: authority, certificate: authority, key: key)))
+    try await machine.tier.waitUntilConnected()
+    #expect(try await machine.shared.save(Data([1]), for: 1) == .shared)
+    machine.tier.close()
+    for (security, text) in [
+      (SharedTier.Security.tls(authorities: authority), "wants a certificate of this machine"),
+      (
+        .tls(authorities: authority, certificate: others.certificate, key: others.key),
+        "ends the TLS connection"
+      ),
+      (
+        .tls(authorities: authority, certificate: authority, key: others.key),
+        "the private key is not that of the certificate"
+      ),
+      (
+        .tls(authorities: authority, certificate: "/nowhere", key: key),
+        "this machine's certificate cannot be read"
+      ),
+      (
+        .tls(authorities: authority, certificate: authority, key: authority),
+        "the certificate's private key cannot be read"
+      ),
+      (
+        .tls(authorities: key, certificate: authority, key: key), "the authorities cannot be read"
+      ),
+    ] {
+      let failure = try await Self.failure(address, options(security))
+      guard case .misconfigured(let reason) = failure, reason.contains(text) else {
+        Issue.record("\(text): \(String(describing: failure))")
+        continue
+      }
+    }
+    try machine.store.close()
+    server.kill()
   }
 }

@@ -45,6 +45,42 @@ struct SentinelTests {
     direct.close()
   }
 
+  @Test(
+    "With TLS, Sentinels and the primaries that they name are asked by their names.",
+    .enabled(if: Certificates.program != nil, "openssl is not installed"))
+  func tls() async throws {
+    let certificates = try Certificates()
+    let (port, other) = (try await Ports.free(), try await Ports.free())
+    let own = ["--replica-announce-ip", "localhost"]
+    let primary = try RedisServer(certificates.serverOptions(port: port) + own)
+    let replica = try RedisServer(
+      certificates.serverOptions(port: other) + own + ["--replicaof", "localhost \(port)"])
+    let sentinel = try await Sentinel(of: port, at: "localhost", with: certificates)
+    #expect(sentinel.wait(for: "+slave"))
+    var options = SharedTier.Options.patient
+    options.security = .tls(authorities: certificates.certificate)
+    let tier = try SharedTier(
+      .sentinels([.server(host: "localhost", port: sentinel.port)], primary: "shop"),
+      namespace: "test", options)
+    try await tier.waitUntilConnected()
+    let shared = try Self.shared(tier)
+    #expect(try await shared.save("before", for: 1) == .shared)
+    primary.kill()
+    #expect(sentinel.wait(for: "+switch-master"))
+    while try await shared.save("after", for: 1) != .shared { await Task.yield() }
+    let direct = try SharedTier(.socket(path: replica.path), namespace: "test", .patient)
+    try await direct.waitUntilConnected()
+    #expect(try await Self.shared(direct).value(for: 1) == "after")
+    for tier in [tier, direct] { tier.close() }
+    // The certificate has no address.
+    let unnamed = try SharedTier(Self.address(sentinel.port), namespace: "test", options)
+    let failure = await #expect(throws: SharedFailure.self) {
+      try await unnamed.waitUntilConnected()
+    }
+    #expect(failure?.description.contains("certificate") == true, "\(String(describing: failure))")
+    unnamed.close()
+  }
+
   @Test("Without Sentinels, or with ones that do not know the primary, the tier says so.")
   func unknown() async throws {
     let port = try await Ports.free()
@@ -110,15 +146,18 @@ final class Sentinel {
 
   init(
     of primary: Int, at host: String = "127.0.0.1", port chosen: Int? = nil,
-    patience milliseconds: Int = 300, in network: TwoNetworks.Network? = nil, _ lines: String...
+    patience milliseconds: Int = 300, in network: TwoNetworks.Network? = nil,
+    with certificates: Certificates? = nil, _ lines: String...
   ) async throws {
     if let chosen { port = chosen } else { port = try await Ports.free() }
     directory = try TemporaryDirectory()
     let text =
       """
-      port \(port)
+      port \(certificates == nil ? port : 0)
       dir \(directory.path(""))
       protected-mode no
+      sentinel resolve-hostnames yes
+      sentinel announce-hostnames yes
       sentinel monitor shop \(host) \(primary) 1
       sentinel down-after-milliseconds shop \(milliseconds)
       sentinel failover-timeout shop 2000
@@ -126,7 +165,9 @@ final class Sentinel {
       """ + lines.map { "\($0)\n" }.joined()
     let file = directory.path("sentinel.conf")
     try text.write(toFile: file, atomically: true, encoding: .utf8)
-    let words = (network?.start ?? []) + [RedisServer.program ?? "", file, "--sentinel"]
+    let words =
+      (network?.start ?? []) + [RedisServer.program ?? "", file, "--sentinel"]
+      + (certificates?.serverOptions(port: port) ?? [])
     process = try ChildProcess(words[0], Array(words.dropFirst()))
     #expect(wait(for: "+monitor"))
   }
