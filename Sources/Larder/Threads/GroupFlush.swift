@@ -45,7 +45,7 @@ final class GroupFlush: Sendable {
       flushGroup()
       guard state.withLock({ $0.isLedFurther() }) else { return }
     }
-    Task(executorPreference: threads) {
+    Task.detached(executorPreference: threads) {
       repeat { self.gather() } while self.flushGroup()
     }
   }
