@@ -1,3 +1,4 @@
+import CTestSupport
 import Foundation
 
 /// The most memory that the process has had so far, in bytes.
@@ -11,3 +12,6 @@ package func peakMemory() -> Int {
     return usage.ru_maxrss << 10
   #endif
 }
+
+/// The bytes that this process has allocated and not freed.
+package func allocatedBytes() -> Int { allocated_bytes() }

@@ -3,6 +3,12 @@
 #pragma once
 
 #include <spawn.h>
+#include <stddef.h>
+
+/// The bytes that this process has allocated and not freed.
+///
+/// The allocator keeps free memory between them, so the system has given it more.
+size_t allocated_bytes(void);
 
 /// Makes a process that is spawned with `actions` close all its descriptors from `first` on.
 ///

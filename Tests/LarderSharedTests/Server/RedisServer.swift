@@ -49,6 +49,8 @@ final class RedisServer {
     throw NotStarted()
   }
 
+  var processID: Int32 { process.id }
+
   func kill() { process.kill() }
 
   func restart() throws {

@@ -11,7 +11,8 @@ import Synchronization
 /// machines, a seed, and whether the servers keep what they have.
 ///
 /// It writes "ready", and then reads, loads, saves and removes until it reads "stop". It answers a
-/// number after as many more calls, and "check" with the value of each key. It ends with its input.
+/// number after as many more calls, "check" with the value of each key, and "memory" with the bytes
+/// that are allocated. It ends with its input.
 @main struct SharedWorker {
   static func main() async throws {
     let worker = try Worker(CommandLine.arguments)
@@ -39,6 +40,9 @@ import Synchronization
         isDone.raise()
         await work.value
         say("stopped \(worker.calls) calls, \(worker.localChanges) changes on this machine alone")
+      } else if line == "memory" {
+        say("\(allocatedBytes())")
+        say("checked")
       } else {
         try await worker.check()
       }
