@@ -2,15 +2,8 @@ import FeedServer
 import Foundation
 import Larder
 import LarderFeeds
+import LarderTestSupport
 import Testing
-
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Glibc
-#endif
 
 /// A hostile server causes a typed error within the limits, or a fallback to saved values.
 ///
@@ -102,9 +95,9 @@ import Testing
           }
         }
         // The memory of a first request is not that of its response.
-        if least == 0 { least = peakBytes() }
+        if least == 0 { least = peakMemory() }
       }
-      #expect(peakBytes() - least < 32 << 20)
+      #expect(peakMemory() - least < 32 << 20)
     }
   }
 
@@ -112,16 +105,4 @@ import Testing
   private func victims(of hostile: Hostile) -> [Composition] {
     hostile.isJSON ? [.genres] : [.genres, .imageData]
   }
-}
-
-/// The most memory that this process has had.
-func peakBytes() -> Int {
-  var usage = rusage()
-  #if canImport(Darwin)
-    getrusage(RUSAGE_SELF, &usage)
-    return usage.ru_maxrss
-  #else
-    getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
-    return usage.ru_maxrss << 10
-  #endif
 }

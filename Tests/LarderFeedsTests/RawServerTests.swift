@@ -133,9 +133,9 @@ import Testing
           }
         }
         // The memory of a first request is not that of its response.
-        if least == 0 { least = peakBytes() }
+        if least == 0 { least = peakMemory() }
       }
-      #expect(peakBytes() - least < 32 << 20)
+      #expect(peakMemory() - least < 32 << 20)
     }
   }
 }

@@ -30,6 +30,13 @@ struct SentinelTests {
     #expect(sentinel.wait(for: "+slave"))
     let tier = try SharedTier(
       Self.address(nobody, sentinel.port), namespace: "test", .patient)
+    try await expectFailover(of: primary, to: replica, by: sentinel, tier)
+  }
+
+  /// Kills the primary, and expects the tier to use the replica afterwards.
+  private func expectFailover(
+    of primary: RedisServer, to replica: RedisServer, by sentinel: Sentinel, _ tier: SharedTier
+  ) async throws {
     try await tier.waitUntilConnected()
     let shared = try Self.shared(tier)
     #expect(try await shared.save("before", for: 1) == .shared)
@@ -62,16 +69,7 @@ struct SentinelTests {
     let tier = try SharedTier(
       .sentinels([.server(host: "localhost", port: sentinel.port)], primary: "shop"),
       namespace: "test", options)
-    try await tier.waitUntilConnected()
-    let shared = try Self.shared(tier)
-    #expect(try await shared.save("before", for: 1) == .shared)
-    primary.kill()
-    #expect(sentinel.wait(for: "+switch-master"))
-    while try await shared.save("after", for: 1) != .shared { await Task.yield() }
-    let direct = try SharedTier(.socket(path: replica.path), namespace: "test", .patient)
-    try await direct.waitUntilConnected()
-    #expect(try await Self.shared(direct).value(for: 1) == "after")
-    for tier in [tier, direct] { tier.close() }
+    try await expectFailover(of: primary, to: replica, by: sentinel, tier)
     // The certificate has no address.
     let unnamed = try SharedTier(Self.address(sentinel.port), namespace: "test", options)
     let failure = await #expect(throws: SharedFailure.self) {
