@@ -4,8 +4,8 @@ import Dispatch
 ///
 /// Otherwise those who have just been woken would miss the next group by microseconds, and two half
 /// groups would take turns. A wait takes at most half the time of an fsync, as PostgreSQL
-/// recommends for its `commit_delay`, and at most 5 ms. A leader waits again, up to three times, if
-/// somebody came. It does not wait if it was alone last time.
+/// recommends for its `commit_delay`, and at most 5 ms. If others come during a wait, a second one
+/// follows, and then a third. After a group of one member there is no wait.
 struct Gathering {
   /// The longest wait, in nanoseconds; it matters after a slow fsync.
   private static let longestWait = 5_000_000
@@ -60,7 +60,7 @@ struct Gathering {
   ///
   /// - Parameters:
   ///   - start: When writing it began.
-  ///   - count: The number of its members, and of those that have come meanwhile.
+  ///   - count: The number of its members, and of those that came while it was written.
   mutating func didWrite(since start: DispatchTime, _ count: Int) {
     nanosecondsOfLastGroup = Int(
       DispatchTime.monotonicNow.uptimeNanoseconds - start.uptimeNanoseconds)

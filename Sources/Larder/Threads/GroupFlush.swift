@@ -3,9 +3,9 @@ import Synchronization
 
 /// Lets tasks wait for an fsync by a continuation, not on a thread each, and share it.
 ///
-/// A task that was alone last time flushes on its own thread. Otherwise, if no flush is under way,
-/// it starts one on another of the store's threads, which flushes for all that wait, and goes on
-/// while others come.
+/// One task at a time leads: it flushes for all that wait. After a group of one task, that is the
+/// task that arrives, on the thread of its work. Otherwise it is a task of its own on the store's
+/// threads, which leads until nobody waits any more.
 final class GroupFlush: Sendable {
   typealias Resume = @Sendable (Result<Void, StoreError>) -> Void
 
@@ -18,8 +18,8 @@ final class GroupFlush: Sendable {
 
   private let state = Mutex(State())
   private let threads: BlockingThreads
-  // Who waits keeps the store open. The leader may outlive it for a moment, in which the engine
-  // must not hold the directory.
+  // Those that wait keep the store. The leader may outlive it for a moment, and must not keep the
+  // engine, which holds the directory.
   private unowned let engine: any StorageEngine
 
   init(of engine: any StorageEngine, on threads: BlockingThreads) {
@@ -31,8 +31,8 @@ final class GroupFlush: Sendable {
 
   /// Calls `resume` once everything that was committed before is safe from power loss.
   ///
-  /// The outcome is that of ``StorageEngine/flush()``. The calling thread is one of the store's,
-  /// and the store must not be freed before `resume` is called.
+  /// It is passed the outcome of ``StorageEngine/flush()``. Call this on a thread of the store,
+  /// because it may flush, and keep the store until `resume` is called.
   func wait(resumingBy resume: @escaping Resume) {
     let (leads, isAlone) = state.withLock { state in
       state.waiting.append(resume)
@@ -43,7 +43,7 @@ final class GroupFlush: Sendable {
     guard leads else { return }
     if isAlone {
       flushGroup()
-      guard state.withLock({ $0.isLedFurther() }) else { return }
+      guard state.withLock({ $0.goesOn() }) else { return }
     }
     Task.detached(executorPreference: threads) {
       repeat { self.gather() } while self.flushGroup()
@@ -54,7 +54,7 @@ final class GroupFlush: Sendable {
     while let wait = state.withLock({ $0.gathering.wait(with: $0.waiting.count) }) { wait.end() }
   }
 
-  /// Flushes for all that wait; returns false if there are none, which ends leading.
+  /// Flushes for all that wait; if there are none, ends leading and returns false.
   @discardableResult private func flushGroup() -> Bool {
     guard let group = state.withLock({ $0.takeGroup() }) else { return false }
     let start = DispatchTime.monotonicNow
@@ -66,14 +66,14 @@ final class GroupFlush: Sendable {
 }
 
 extension GroupFlush.State {
-  /// Ends leading if nobody waits; returns whether somebody does.
-  fileprivate mutating func isLedFurther() -> Bool {
+  /// Whether somebody waits; if not, nobody leads from now on.
+  fileprivate mutating func goesOn() -> Bool {
     isLed = !waiting.isEmpty
     return isLed
   }
 
   fileprivate mutating func takeGroup() -> [GroupFlush.Resume]? {
-    guard isLedFurther() else { return nil }
+    guard goesOn() else { return nil }
     defer { waiting = [] }
     return waiting
   }

@@ -48,7 +48,7 @@
       do {
         context = try NIOSSLContext(configuration: configuration)
       } catch NIOSSLError.failedToLoadPrivateKey {
-        throw SharedFailure.misconfigured("the private key is not that of the certificate")
+        throw SharedFailure.misconfigured("the private key does not belong to the certificate")
       } catch {
         throw SharedFailure.misconfigured("the authorities cannot be read: \(error)")
       }

@@ -108,8 +108,8 @@ extension SharedTier {
     /// - Parameters:
     ///   - path: The path of a file with the certificates of one's own authorities, in PEM form;
     ///     nil for the system's.
-    ///   - certificate: The path of a file with this machine's certificate, in PEM form, and after
-    ///     it those of authorities between it and one that the servers trust.
+    ///   - certificate: The path of a file with this machine's certificate, in PEM form, followed
+    ///     by those of intermediate authorities, if it has any.
     ///   - key: The path of a file with the certificate's private key, in PEM form, without a
     ///     password.
     /// - Returns: The security.

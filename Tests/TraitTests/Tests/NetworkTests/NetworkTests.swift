@@ -200,7 +200,7 @@ struct NetworkTests {
   }
 
   @Test(
-    "A server that asks for certificates accepts one that it trusts, and others are said.",
+    "A server that asks for certificates accepts one that it trusts, and other mistakes are named.",
     .enabled(if: Certificates.program != nil, "openssl is not installed"))
   func clientCertificates() async throws {
     let port = try await Ports.free()
@@ -226,7 +226,7 @@ struct NetworkTests {
       ),
       (
         .tls(authorities: authority, certificate: authority, key: others.key),
-        "the private key is not that of the certificate"
+        "the private key does not belong to the certificate"
       ),
       (
         .tls(authorities: authority, certificate: "/nowhere", key: key),

@@ -100,7 +100,7 @@ private struct Usage: CustomStringConvertible {
   let name: String
   /// The bytes that it has allocated, by its own account.
   ///
-  /// What the system has given it says less: the allocator keeps free memory between what is used.
+  /// The resident size would not do: the allocator keeps free memory between what is used.
   let bytes: Int
   let descriptors: Int
   let threads: Int
