@@ -98,10 +98,10 @@ extension CacheCore {
   /// Reads the entry of a part, in any state.
   ///
   /// If the entry was changed or invalidated during the read, it is read once more.
-  func find(_ part: LoadPart<Value>) -> LoadFound<Value> {
-    let found = find(part.key)
+  func find(_ part: LoadPart<Value>, isFinal: Bool = true) -> LoadFound<Value> {
+    let found = find(part.key, isFinal: isFinal)
     context.loads.add(tags: found.tags, to: part.key, part.ticket)
-    return part.ticket.isRevoked ? find(part.key) : found
+    return part.ticket.isRevoked ? find(part.key, isFinal: isFinal) : found
   }
 
   /// Reads the entry of a key.

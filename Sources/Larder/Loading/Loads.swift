@@ -238,12 +238,15 @@ extension Loads {
   ///
   /// - Returns: The entry of the call's key; nil if there is no fresh one, if it was changed during
   ///   the look, or if only a flight can answer: the key is being loaded, something is remembered
-  ///   of its last load, the cache is shared, or the options ask for more than a fresh entry.
+  ///   of its last load, a tier can be asked, or the options ask for more than a fresh entry.
   func freshEntry(for call: LoadCall<Value>) async throws -> LoadedEntry<Value>? {
     let (key, loading) = (call.keys[0], call.loading)
-    guard !call.core.isShared, !loading.isTimed, loading.softTimeout == nil,
-      loading.hardTimeout == nil
-    else { return nil }
+    guard !loading.isTimed, loading.softTimeout == nil, loading.hardTimeout == nil else {
+      return nil
+    }
+    // A flight asks for a key that is missing once; a look before it would ask twice.
+    let tier = call.core.tier
+    if let tier, !tier.servesLocal || tier.canBeAsked(for: key.userKey) { return nil }
     try Task.checkCancellation()
     // Of many callers at once one looks, and the others share a flight.
     let looks = state.withLock { state in
@@ -252,7 +255,12 @@ extension Loads {
     guard looks else { return nil }
     return await withCheckedContinuation { continuation in
       Task(executorPreference: call.store.executor) { [self] in
-        let entry = freshEntry(under: key, call.core)
+        let entry =
+          if let tier {
+            await call.core.localEntry(under: key, in: tier)
+          } else {
+            freshEntry(under: key, call.core)
+          }
         state.withLock { _ = $0.looks.remove(key) }
         continuation.resume(returning: entry)
       }

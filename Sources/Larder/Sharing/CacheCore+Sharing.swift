@@ -48,17 +48,33 @@ private final class ArrivalMark: Sendable {
 
 extension CacheCore {
   /// Returns the fresh entry of a key from the disk or a tier, without loading it.
+  ///
+  /// If the read is not final, and the disk has no fresh entry, the tier is not asked.
   func sharedEntry(
-    under key: RecordKey, in tier: any RecordTier
+    under key: RecordKey, in tier: any RecordTier, isFinal: Bool = true
   ) async throws -> LoadedEntry<Value>? {
     var part = LoadPart<Value>(key: key, index: 0, ticket: WriteTicket())
     // A change by this machine must win over the value that the tier had before.
     guard context.loads.add(key, part.ticket, of: loads) else { throw StoreError.closed }
     defer { context.loads.remove(key, part.ticket) }
+    let found = find(part, isFinal: isFinal)
+    guard isFinal || found.entry != nil else { return nil }
     context.activity.begin()
-    part.found = await ask(tier, part, find(part))
+    part.found = await ask(tier, part, found)
     for waiter in context.activity.end() { waiter.resume() }
     return try loads.entry(of: part, loading)
+  }
+
+  /// Returns the fresh entry of a key from the disk while the tier cannot be asked; nil if there is
+  /// none, or a flight is to find out why not.
+  func localEntry(
+    under key: RecordKey, in tier: any RecordTier
+  ) async -> LoadedEntry<Value>? {
+    do {
+      return try await sharedEntry(under: key, in: tier, isFinal: false)
+    } catch {
+      return nil
+    }
   }
 
   /// Asks a tier for what the parts of a flight have found on disk, all at once.

@@ -236,6 +236,36 @@ struct SharedCacheTests {
     }
   }
 
+  @Test(
+    "Without the server, a call that may load counts one read, of this machine and of the tier.")
+  func degradedLooks() async throws {
+    let machines = try Machines()
+    let (machine, shared) = (machines.all[0], machines[0])
+    func counts() throws -> [Int] {
+      let reads = try #require(machine.store.statistics.caches["texts"]?.reads)
+      return [reads.fresh, reads.missing, machine.tier.statistics.failedReads]
+    }
+    try await shared.save("a", for: "k")
+    machines.network.disconnect(0)
+    var before = try counts()
+    let entry = try #require(try await shared.foundByLoad())
+    #expect(entry.value == "a" && entry.origin == .disk && !entry.isConfirmed)
+    #expect(zip(try counts(), before).map { $0 - $1 } == [1, 0, 1])
+    before = try counts()
+    #expect(try await shared.foundByLoad("new") == nil)
+    #expect(zip(try counts(), before).map { $0 - $1 } == [0, 1, 1])
+    // A change by this machine alone.
+    try await shared.save("b", for: "k")
+    #expect(try await shared.foundByLoad()?.value == "b")
+    // What the tier has is asked for again as soon as it can be.
+    machines.network.connect(0)
+    #expect(try await shared.foundByLoad() == nil)
+    try await machines[1].save("c", for: "k")
+    let last = try await shared.foundByLoad()
+    #expect(last?.value == "c" && last?.isConfirmed == true)
+    try machines.close()
+  }
+
   // MARK: - Loads
 
   @Test(

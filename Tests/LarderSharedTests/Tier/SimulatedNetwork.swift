@@ -135,6 +135,7 @@ extension SimulatedNetwork {
       guard state.clients[number].isUp else { return }
       state.clients[number].isUp = false
       state.clients[number].observer(.leaseEnded(1))
+      state.clients[number].observer(.changed(.waiting(.unreachable("no network"))))
       let lost = state.clients[number]
       (state.clients[number].requests, state.clients[number].messages) = ([], [])
       for request in lost.requests { state.answers[request.id] = Self.lost }
