@@ -21,6 +21,7 @@ let package = Package(
       name: "TraitTests",
       dependencies: [
         .product(name: "Larder", package: "larder"),
+        .product(name: "LarderShared", package: "larder"),
         .product(name: "LarderTesting", package: "larder"),
         .product(name: "InMemoryLogging", package: "swift-log"),
         .product(name: "Logging", package: "swift-log"),

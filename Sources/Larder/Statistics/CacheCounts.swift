@@ -221,24 +221,24 @@ struct ChangeNotes {
   import CoreMetrics
 #endif
 
-/// The number of times an event has happened since a store was opened.
+/// The number of times an event has happened since a store was opened, or a tier was created.
 ///
-/// All counts of a store are of this type. With the package trait `Metrics`, each one also
-/// increments a counter of swift-metrics.
-struct EventCount: ~Copyable, Sendable {
+/// All their counts are of this type. With the package trait `Metrics`, each one also increments a
+/// counter of swift-metrics.
+package struct EventCount: ~Copyable, Sendable {
   private let total = Atomic<Int>(0)
 
   #if Metrics
     private let counter: Counter
 
-    init(_ label: String, _ dimensions: [(String, String)]) {
+    package init(_ label: String, _ dimensions: [(String, String)]) {
       counter = Counter(label: label, dimensions: dimensions)
     }
   #else
-    init(_ label: String, _ dimensions: [(String, String)]) {}
+    package init(_ label: String, _ dimensions: [(String, String)]) {}
   #endif
 
-  var value: Int { total.load(ordering: .relaxed) }
+  package var value: Int { total.load(ordering: .relaxed) }
 
   /// Counts an event that has a count of its own here, for swift-metrics.
   @inline(__always) func addElsewhere() {
@@ -247,7 +247,7 @@ struct EventCount: ~Copyable, Sendable {
     #endif
   }
 
-  func add(_ amount: Int = 1) {
+  package func add(_ amount: Int = 1) {
     // Not `add`, which loops to detect an overflow; reaching one would take centuries.
     total.wrappingAdd(amount, ordering: .relaxed)
     #if Metrics

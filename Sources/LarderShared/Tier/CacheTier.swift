@@ -25,7 +25,7 @@ struct CacheTier: RecordTier {
     _ key: [UInt8], unless version: UInt64?, arrived: @escaping @Sendable () -> Void
   ) async -> TierContent {
     let content = await ask(key, unless: version, arrived)
-    tier.counts.withLock { $0.count(content) }
+    tier.counts.add(content)
     return content
   }
 
@@ -57,7 +57,7 @@ struct CacheTier: RecordTier {
     arrived: @escaping @Sendable () -> Void
   ) async -> TierWriting {
     let writing = await put(record, key, condition, stay, arrived)
-    tier.counts.withLock { $0.count(writing) }
+    tier.counts.add(writing)
     return writing
   }
 
@@ -115,7 +115,7 @@ struct CacheTier: RecordTier {
     guard case .success(let lock) = await tier.ask(claim.watching, for: key, arrived: {}),
       case .string? = lock.replies.first
     else { return .changed }
-    tier.counts.withLock { $0.awaitedLoads += 1 }
+    tier.counts.awaitedLoads.add()
     let cancel = timer(span) { wait.end(.tooLong) }
     defer { cancel() }
     return await wait.outcome() == .changed ? .changed : .unclaimed
@@ -137,25 +137,5 @@ struct CacheTier: RecordTier {
     let (replies, _) = try await tier.ask(removal, for: key, arrived: arrived).get()
     if case .error(let error) = replies[0] { throw .refused(error) }
     return record.record == nil ? .written(nil) : .removed(SharedFailure.full)
-  }
-}
-
-extension SharedTier.Statistics {
-  fileprivate mutating func count(_ content: TierContent) {
-    switch content {
-    case .same: confirmedCopies += 1
-    case .value: values += 1
-    case .absent: absences += 1
-    case .unusable: unusable += 1
-    case .unavailable: failedReads += 1
-    }
-  }
-
-  fileprivate mutating func count(_ writing: TierWriting) {
-    switch writing {
-    case .written: writes += 1
-    case .refused: overtakenWrites += 1
-    case .removed, .unavailable: failedWrites += 1
-    }
   }
 }

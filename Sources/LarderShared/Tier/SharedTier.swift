@@ -22,7 +22,7 @@ public final class SharedTier: Sendable {
   let options: Options
   /// The clock that leases run by; nil if the stores have the same one anyway.
   let clock: (any WallClock)?
-  let counts = Mutex(Statistics())
+  let counts: TierCounts
   private let news: TierNews
   private let link: any ServerLink
 
@@ -43,8 +43,9 @@ public final class SharedTier: Sendable {
     try options.check()
     let leaseKey = try SharedKeys.leaseKey(ofNamespace: namespace)
     (self.namespace, self.options, self.clock) = (namespace, options, clock)
-    let news = TierNews()
-    self.news = news
+    let counts = TierCounts(ofNamespace: namespace)
+    let news = TierNews(counts)
+    (self.counts, self.news) = (counts, news)
     link = makeLink(options.link(leaseKey: leaseKey)) { news.heard($0, from: $1) }
   }
 
@@ -100,11 +101,9 @@ public final class SharedTier: Sendable {
   }
 
   /// What the tier has asked its server, and heard from it, since it was created.
-  public var statistics: Statistics {
-    var statistics = counts.withLock { $0 }
-    (statistics.connections, statistics.invalidations) = news.counts
-    return statistics
-  }
+  ///
+  /// With the package trait `Metrics` the counts also go to swift-metrics.
+  public var statistics: Statistics { counts.statistics }
 
   func add(_ part: any SharedPart, of keys: SharedKeys) {
     news.add(part, of: keys)
@@ -161,7 +160,6 @@ private final class TierNews: Sendable {
     /// The sequences of states, by numbers.
     var streams: [Int: AsyncStream<SharedTier.State>.Continuation] = [:]
     var streamCount = 0
-    var counts = (connections: 0, invalidations: 0)
     /// By what their keys begin with; a process may have several stores.
     var parts: [[UInt8]: [Part]] = [:]
     /// The loads that wait for other machines, by the server's keys.
@@ -178,9 +176,11 @@ private final class TierNews: Sendable {
   }
 
   private let state = Mutex(State())
+  private let counts: TierCounts
+
+  init(_ counts: TierCounts) { self.counts = counts }
 
   var tierState: SharedTier.State { state.withLock { $0.tierState } }
-  var counts: (connections: Int, invalidations: Int) { state.withLock { $0.counts } }
 
   /// The lease of a server; nil if it has none.
   func lease(of server: Int) -> Lease? { state.withLock { $0.servers[server]?.lease } }
@@ -228,10 +228,9 @@ private final class TierNews: Sendable {
       forgetAll(of: server)
       if let end { heard(.leased(0, until: end), from: server) }
     case .invalidated(let keys?):
-      let count = keys.count { SharedKeys.key(ofLock: $0) == nil }
-      state.withLock { $0.counts.invalidations += count }
+      counts.invalidations.add(keys.count { SharedKeys.key(ofLock: $0) == nil })
       for key in keys { changed(key) }
-    case .changed(.up): state.withLock { $0.counts.connections += 1 }
+    case .changed(.up): counts.connections.add()
     case .changed(.waiting(let failure)):
       change { $0.servers[server, default: Server()].state = .degraded(failure) }
     case .changed(.closed):

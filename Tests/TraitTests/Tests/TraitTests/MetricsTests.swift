@@ -1,16 +1,23 @@
 import CoreMetrics
 import Foundation
 import Larder
+import LarderShared
 import LarderTesting
 import MetricsTestKit
 import Testing
 
 /// With the trait `Metrics`, a store reports its statistics to swift-metrics.
 @Suite struct MetricsTests {
-  @Test("Every statistic is reported to its counter.")
-  func counters() async throws {
+  /// What the process has reported; there can be one such system.
+  private static let metrics: TestMetrics = {
     let metrics = TestMetrics()
     MetricsSystem.bootstrap(metrics)
+    return metrics
+  }()
+
+  @Test("Every statistic is reported to its counter.")
+  func counters() async throws {
+    let metrics = Self.metrics
     let clock = ManualClock()
     var options = Store.Options()
     options.clock = clock
@@ -43,7 +50,8 @@ import Testing
 
     // Other tests of the process have caches of their own.
     let counted = counts(of: metrics).filter {
-      $0.0.contains("cache=cache") || !$0.0.contains("cache=")
+      $0.0.contains("cache=cache")
+        || !$0.0.contains("cache=") && !$0.0.contains("namespace=")
     }
     let statistics = try #require(store.statistics.caches["cache"])
     #expect(statistics.deletions.sweeps.entries == 2)
@@ -53,6 +61,51 @@ import Testing
     #expect(Dictionary(counted, uniquingKeysWith: +) == expected)
     #expect(counted.count == expected.count)
     try checkReadsFromMemory(metrics)
+  }
+
+  @Test("Every statistic of a tier is reported to its counter.")
+  func tierCounters() async throws {
+    let (metrics, server) = (Self.metrics, InMemoryServer())
+    var options = SharedTier.Options()
+    options.largestRecord = 1000
+    let tiers = try (0..<2).map { _ in try SharedTier(server, namespace: "counted", options) }
+    let shared = try tiers.map {
+      try SharedCache(try Store.inMemory().cache("texts", of: String.self), in: $0)
+    }
+    #expect(try await shared[0].value(for: "k") == nil)
+    for _ in 0..<2 { try await shared[0].save("a", for: "k") }
+    for _ in 0..<3 { #expect(try await shared[1].value(for: "k") == "a") }
+    try await shared[0].save("b", for: "k")
+    for _ in 0..<4 { try await shared[0].save(String(repeating: "x", count: 2000), for: "long") }
+    server.isReachable = false
+    for _ in 0..<5 { #expect(try await shared[1].value(for: "k") == "a") }
+    server.isReachable = true
+    let statistics = tiers.map(\.statistics)
+    func sum(_ count: KeyPath<SharedTier.Statistics, Int>) -> Int {
+      statistics.reduce(0) { $0 + $1[keyPath: count] }
+    }
+    let expected = [
+      "reads_total namespace=counted outcome=absent": 1,
+      "reads_total namespace=counted outcome=value": 1,
+      "reads_total namespace=counted outcome=confirmed": 2,
+      "reads_total namespace=counted outcome=unusable": 0,
+      "reads_total namespace=counted outcome=failed": 5,
+      "writes_total namespace=counted outcome=written": 3,
+      "writes_total namespace=counted outcome=overtaken": 0,
+      "writes_total namespace=counted outcome=failed": 4,
+      "awaited_loads_total namespace=counted": 0,
+      "invalidations_total namespace=counted": sum(\.invalidations),
+      "connections_total namespace=counted": 4,
+    ]
+    #expect(sum(\.invalidations) > 0)
+    let counted = counts(of: metrics).filter { $0.0.contains("namespace=counted") }
+      .map { (String($0.0.dropFirst("larder_tier_".count)), $0.1) }
+    #expect(Dictionary(counted, uniquingKeysWith: +) == expected)
+    #expect(
+      sum(\.absences) == 1 && sum(\.values) == 1 && sum(\.confirmedCopies) == 2
+        && sum(\.failedReads) == 5 && sum(\.writes) == 3 && sum(\.failedWrites) == 4
+        && sum(\.connections) == 4)
+    for tier in tiers { tier.close() }
   }
 
   /// The events that the test causes, by the label and dimensions of their counters.
