@@ -231,7 +231,7 @@ import Testing
     #expect(!gathering.isAlone)
     // All are there.
     #expect(gathering.wait(with: 8) == nil)
-    // One was there, and nobody else came during the first wait.
+    // Nobody joins the one member during its first wait.
     #expect(gathering.wait(with: 1) != nil)
     #expect(gathering.wait(with: 1) == nil)
     // One comes during each wait.

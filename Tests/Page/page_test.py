@@ -100,13 +100,16 @@ class PageTest(unittest.TestCase):
         page.on("console", lambda message: self.faults.append(message.text))
         page.on("pageerror", lambda error: self.faults.append(str(error)))
         page.on("dialog", lambda dialog: (self.faults.append("a dialog"), dialog.dismiss()))
-        # The browser aborts the icon of a page that is left before it has arrived.
-        page.on("requestfailed", lambda request: request.failure != "net::ERR_ABORTED"
-                and self.faults.append(f"{request.failure}: {request.url}"))
+        page.on("requestfailed", lambda request: self.is_left_icon(request) or self.faults.append(
+            f"{request.failure}: {request.url}"))
         page.on("response", lambda answer: answer.status >= 400 and self.faults.append(
             f"{answer.status}: {answer.url}"))
         page.goto((server or self.server).address + view)
         return page
+
+    def is_left_icon(self, request):
+        """Whether the page was left before its icon had arrived, so that the browser aborted it."""
+        return request.failure == "net::ERR_ABORTED" and request.url.endswith("/icon.svg")
 
     def rows(self, page, table=0):
         return [[cell.strip() for cell in row.locator("td").all_inner_texts()]

@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// One task at a time leads: it flushes for all that wait. After a group of one task, that is the
 /// task that arrives, on the thread of its work. Otherwise it is a task of its own on the store's
-/// threads, which leads until nobody waits any more.
+/// threads, which flushes group after group, as long as tasks wait.
 final class GroupFlush: Sendable {
   typealias Resume = @Sendable (Result<Void, StoreError>) -> Void
 
@@ -54,7 +54,9 @@ final class GroupFlush: Sendable {
     while let wait = state.withLock({ $0.gathering.wait(with: $0.waiting.count) }) { wait.end() }
   }
 
-  /// Flushes for all that wait; if there are none, ends leading and returns false.
+  /// Flushes for all tasks that wait, and returns true.
+  ///
+  /// If none waits, the leader's turn is over, and it returns false.
   @discardableResult private func flushGroup() -> Bool {
     guard let group = state.withLock({ $0.takeGroup() }) else { return false }
     let start = DispatchTime.monotonicNow
@@ -66,7 +68,9 @@ final class GroupFlush: Sendable {
 }
 
 extension GroupFlush.State {
-  /// Whether somebody waits; if not, nobody leads from now on.
+  /// Returns whether a task waits.
+  ///
+  /// If none does, the leader's turn is over.
   fileprivate mutating func goesOn() -> Bool {
     isLed = !waiting.isEmpty
     return isLed

@@ -193,12 +193,13 @@ extension RedisCluster {
 
   /// Lets a replica of each primary in turn take its place, without losing what was acknowledged.
   ///
-  /// It takes over without an election, while nobody can write. Redis 7 does not forget the votes
-  /// of an election that was won. If the same node is to be elected again within twice the time
-  /// after which a node has failed, it counts them once more: then there are two primaries for a
-  /// moment, and what one of them has acknowledged is lost.
+  /// There is no election, and nobody can write meanwhile. Redis 7 keeps the votes of an election
+  /// that a node has won, and counts them again if the node is to be elected once more within twice
+  /// the `timeout`. Then there are two primaries for a moment, and what one of them has
+  /// acknowledged is lost.
   func failOver() async throws {
     let replicas = try nodes.indices.filter { try !isPrimary($0) }
+    try #require(!replicas.isEmpty)
     let replica = replicas[failovers % replicas.count]
     failovers += 1
     let port = try role(of: replica)[2]
@@ -216,5 +217,9 @@ extension RedisCluster {
 
   /// The lines "master" and what it has written, or "slave", the host and port of its primary, the
   /// state of their connection, and what it has received.
-  private func role(of number: Int) throws -> [String] { try nodes[number].command(["ROLE"]) }
+  private func role(of number: Int) throws -> [String] {
+    let lines = try nodes[number].command(["ROLE"])
+    try #require(lines.first == "master" && lines.count > 1 || lines.count > 4, "\(lines)")
+    return lines
+  }
 }
