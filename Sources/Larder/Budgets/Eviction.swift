@@ -46,8 +46,11 @@ struct Eviction: ~Copyable {
       let scan = queue.use()
       if let place = scan.place { try addEntries(by: scan, from: place) }
       try evictSlice(atLeast: used - goal)
-      // The queue is asked after `used`, so that it has whatever other threads added before.
-      if used <= goal || hasCandidates || queue.use().place != nil { continue }
+      if mayContinue(to: goal) { continue }
+      // A commit can be seen before its bytes are counted: entries that other threads have just
+      // removed are found no more, and still counted.
+      try awaitCommits()
+      if mayContinue(to: goal) { continue }
       // An entry that could not be evicted has left the queue, and may be evicted by now; one that
       // was under way when the queue came into use may be missing. So all are tried once more.
       guard before != evicted.entries else { return used <= allowed }
@@ -57,6 +60,20 @@ struct Eviction: ~Copyable {
     }
     // Other threads may have filled the room again; then the write is refused, and evicts again.
     return true
+  }
+
+  /// Whether the goal is reached, or there is an entry left that may be evicted.
+  ///
+  /// The queue is asked after `used`, so that it has whatever other threads added before.
+  private func mayContinue(to goal: Int) -> Bool {
+    used <= goal || hasCandidates || queue.use().place != nil
+  }
+
+  /// Waits until the commits that are under way have ended and are counted.
+  private func awaitCommits() throws(StoreError) {
+    // It takes its place in the line of commits, and writes nothing.
+    var nothing = WriteBatch()
+    try context.engine.write(&nothing, synced: false)
   }
 
   private var used: Int { context.budgets.accounting.used(of: shortage.budget) }

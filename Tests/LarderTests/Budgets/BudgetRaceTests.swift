@@ -1,4 +1,5 @@
 import Foundation
+import LarderEngineSupport
 import LarderTestSupport
 import LarderTesting
 import Synchronization
@@ -65,6 +66,45 @@ import Testing
     #expect(account.bytes <= 900)
   }
 
+  @Test(
+    "A save waits for removals that can be seen before they are counted.",
+    arguments: StoreKind.allCases.filter(\.isOnDisk))
+  func removedMeanwhile(kind: StoreKind) throws {
+    let fixture = try Fixture(kind)
+    defer { fixture.end() }
+    let engine = HeldCommitEngine(fixture.engine)
+    var options = Store.Options()
+    options.clock = fixture.clock
+    let store = try Store(engine: engine, options: options, origin: .disk)
+    let cache = try store.cache(
+      "cache", of: Data.self, coder: .bytes, byteBudget: 900, memory: .none)
+    for key in ["a", "b", "c"] { try cache.save(bytes(200), for: key) }
+    let failures = Mutex<[String]>([])
+    onThreads(2) { thread in
+      do {
+        if thread == 0 {
+          // Does not fit. Once it begins to evict, the other thread has removed all entries.
+          defer { engine.endHolding() }
+          engine.holdsCommitBeforeCursor = true
+          try cache.save(bytes(200), for: "d")
+        } else {
+          engine.mayCommit.wait()
+          try store.write { batch in
+            for key in ["a", "b", "c"] { batch.remove(key, from: cache) }
+          }
+        }
+      } catch {
+        failures.withLock { $0.append("thread \(thread): \(error)") }
+      }
+    }
+    #expect(failures.withLock { $0 } == [])
+    #expect(try fixture.rows(in: .records).count == 1)
+    #expect(try cache.value(for: "d") != nil)
+    #expect(store.statistics.caches["cache"]?.deletions.cacheBudget.entries == 0)
+    let account = try #require(store.context.budgets.accounting.count(cache.core.id))
+    #expect(try fixture.heldBytes()[cache.core.id] == account.bytes)
+  }
+
   @Test("Counts are right and budgets are kept with eight threads.", arguments: StoreKind.allCases)
   func eightThreads(kind: StoreKind) throws {
     let fixture = try Fixture(kind, byteBudget: 60_000)
@@ -108,5 +148,61 @@ import Testing
     #expect(most.load(ordering: .relaxed) > 50_000, "seed \(seed)")
     for cache in [small, large] { #expect(try fixture.miscount(of: cache) == nil, "seed \(seed)") }
     #expect(try #require(fixture.countedBytes(small)) <= 20_000, "seed \(seed)")
+  }
+}
+
+/// An engine that holds a commit of another thread, once: readers see it, and it is not counted yet.
+private final class HeldCommitEngine: ForwardingEngine, @unchecked Sendable {
+  let base: any StorageEngine
+  /// Whether the thread that makes the next cursor first lets another one commit.
+  var holdsCommitBeforeCursor = false
+  /// Raised when the other thread is to commit.
+  let mayCommit = Flag()
+  private let isHeld = Flag()
+  private let isReleased = Flag()
+
+  init(_ base: any StorageEngine) { self.base = base }
+
+  /// Lets the other thread go on.
+  func endHolding() {
+    mayCommit.raise()
+    isReleased.raise()
+  }
+
+  func headCursor(over range: EngineRange) throws(StoreError) -> any EngineCursor {
+    if holdsCommitBeforeCursor {
+      holdsCommitBeforeCursor = false
+      mayCommit.raise()
+      isHeld.wait()
+    }
+    return try base.headCursor(over: range)
+  }
+
+  // A write has to wait for the one that is held.
+  func write(_ batch: inout WriteBatch, synced: Bool) throws(StoreError) -> Commit {
+    if isHeld.isRaised { isReleased.raise() }
+    return try base.write(&batch, synced: synced)
+  }
+
+  func join(_ participant: any CommitParticipant) {
+    base.join(Participant(base: participant, engine: self))
+  }
+
+  private final class Participant: ForwardingParticipant {
+    let base: (any CommitParticipant)?
+    // Unowned: the engine holds its participant.
+    private unowned let engine: HeldCommitEngine
+
+    init(base: any CommitParticipant, engine: HeldCommitEngine) {
+      (self.base, self.engine) = (base, engine)
+    }
+
+    func ended(didCommit: Bool) {
+      if engine.mayCommit.isRaised, !engine.isHeld.isRaised {
+        engine.isHeld.raise()
+        engine.isReleased.wait()
+      }
+      base?.ended(didCommit: didCommit)
+    }
   }
 }
