@@ -72,7 +72,7 @@ final class CacheCore<Value: Sendable>: OpenCache {
   let isReporting: Bool
   /// The decoded values in memory; nil if the cache keeps none.
   let memory: CacheMemory?
-  let loads: Loads<Value>
+  let loads: Loads
   /// The tier that other machines share; nil, if the cache is this machine's alone.
   let tierState = Mutex<(any RecordTier)?>(nil)
   let unshared = Unshared()

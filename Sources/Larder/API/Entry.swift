@@ -42,6 +42,15 @@ extension Entry {
   }
 }
 
+extension Entry {
+  /// The same entry with its value in another type.
+  func with<Other: Sendable>(value: Other) -> Entry<Other> {
+    Entry<Other>(
+      value: value, savedAt: savedAt, readAt: readAt, origin: origin, version: version,
+      validator: validator, tags: tags, ownLifetime: ownLifetime)
+  }
+}
+
 /// Where a value came from.
 public struct Origin: Sendable, Hashable {
   private enum Place {

@@ -118,8 +118,8 @@ extension Cache {
     for key: Key, loading: Loading?, load: @escaping Load
   ) async throws -> LoadedEntry<Value>? {
     let call = try call(for: [key], loading) { needs in [try await load(needs[0].previous)] }
-    if let entry = try await core.loads.freshEntry(for: call) { return entry }
-    return try await core.loads.entries(for: call)[0]
+    if let entry = try await core.loads.freshEntry(for: call) { return core.typed(entry) }
+    return core.typed(try await core.loads.entries(for: call)[0])
   }
 
   /// Returns the values of several keys, and loads those that are missing with one call.
@@ -158,7 +158,7 @@ extension Cache {
     if missing.isEmpty { return values }
     var entries = try await core.loads.entries(for: try call(for: missing, loading, load))[...]
     for index in values.indices where values[index] == nil {
-      values[index] = entries.removeFirst()?.value
+      values[index] = core.typed(entries.removeFirst())?.value
     }
     return values
   }
@@ -166,7 +166,7 @@ extension Cache {
   func call(
     for keys: [Key], _ loading: Loading?,
     _ load: @escaping @Sendable ([Key]) async throws -> [LoadReply<Value>]
-  ) throws(StoreError) -> LoadCall<Value> {
+  ) throws(StoreError) -> LoadCall {
     try call(for: keys, loading) { needs in try await load(needs.map { keys[$0.index] }) }
   }
 
@@ -186,7 +186,7 @@ extension Cache {
     let call = try call(for: [key], loading, isForced: true) { needs in
       [try await load(needs[0].previous)]
     }
-    return try await core.loads.entries(for: call)[0]
+    return core.typed(try await core.loads.entries(for: call)[0])
   }
 
   /// Loads the values of the keys that have no fresh one.
@@ -230,8 +230,10 @@ extension Cache {
 
   func call(
     for keys: [Key], _ loading: Loading?, isForced: Bool = false,
-    _ load: @escaping LoadCall<Value>.Load
-  ) throws(StoreError) -> LoadCall<Value> {
+    _ load:
+      @escaping @Sendable ([(index: Int, previous: Previous<Value>?)]) async throws
+      -> [LoadReply<Value>]
+  ) throws(StoreError) -> LoadCall {
     try loading?.checkRanges()
     try core.context.engine.checkOpen()
     let id = core.id
@@ -239,7 +241,11 @@ extension Cache {
     for key in keys { recordKeys.append(try core.recordKey(of: key, id: id)) }
     return LoadCall(
       keys: recordKeys, loading: loading ?? core.loading, isForced: isForced, store: store,
-      core: core, load: load)
+      core: core
+    ) { [core] needs in
+      let needs = needs.map { (index: $0.index, previous: $0.previous.map(core.typed)) }
+      return try await load(needs).map(\.ofAnyType)
+    }
   }
 }
 
@@ -251,6 +257,17 @@ extension Cache {
 }
 
 extension CacheCore {
+  /// What the cache's loads have returned.
+  func typed(_ entry: LoadedEntry<any Sendable>?) -> LoadedEntry<Value>? {
+    entry.map { $0.with(value: value($0.value)) }
+  }
+
+  /// What a load is given, as its closure expects it.
+  fileprivate func typed(_ previous: Previous<any Sendable>) -> Previous<Value> {
+    Previous(
+      value: previous.value.map(value), validator: previous.validator, savedAt: previous.savedAt)
+  }
+
   /// The value of a key if it is in memory, and fresh; nil otherwise.
   ///
   /// With `isConfirmed`, also nil unless a tier is known to have the value.

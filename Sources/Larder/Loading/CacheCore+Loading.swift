@@ -1,23 +1,24 @@
 /// A call for one or more keys, with what it needs to load them.
 ///
 /// It holds the store until the flight that it starts has ended. It is a class because the machine
-/// of the loads copies flights and waiters, and a copy looks up the types of generic fields.
-final class LoadCall<Value: Sendable>: Sendable {
+/// of the loads copies flights and waiters.
+final class LoadCall: Sendable {
   /// Loads the keys that are needed, by their indices, and returns one reply for each.
   typealias Load =
-    @Sendable ([(index: Int, previous: Previous<Value>?)]) async throws -> [LoadReply<Value>]
+    @Sendable ([(index: Int, previous: Previous<any Sendable>?)]) async throws
+    -> [LoadReply<any Sendable>]
 
   let keys: [RecordKey]
   let loading: Loading
   /// Whether it loads whatever is there.
   let isForced: Bool
   let store: Store
-  let core: CacheCore<Value>
+  let core: any LoadingCache
   let load: Load
 
   init(
     keys: [RecordKey], loading: Loading, isForced: Bool = false, store: Store,
-    core: CacheCore<Value>, load: @escaping Load
+    core: any LoadingCache, load: @escaping Load
   ) {
     (self.keys, self.loading, self.isForced) = (keys, loading, isForced)
     (self.store, self.core, self.load) = (store, core, load)
@@ -45,9 +46,9 @@ extension StoreError {
 }
 
 /// What a flight has found on disk.
-struct LoadFound<Value: Sendable>: Sendable {
+struct LoadFound: Sendable {
   /// The entry, in any state; nil if it is missing, invalidated or unreadable.
-  var entry: Entry<Value>?
+  var entry: Entry<any Sendable>?
   var tags: [[UInt8]] = []
   /// Whether there is a record, readable or not.
   var hasRecord = false
@@ -60,13 +61,13 @@ struct LoadFound<Value: Sendable>: Sendable {
 }
 
 /// A key of a flight: what was there before, and the last reply.
-struct LoadPart<Value: Sendable>: Sendable {
+struct LoadPart: Sendable {
   let key: RecordKey
   /// The place of the key in the call.
   let index: Int
   let ticket: WriteTicket
-  var found = LoadFound<Value>()
-  var reply: LoadReply<Value>?
+  var found = LoadFound()
+  var reply: LoadReply<any Sendable>?
 
   /// Whether it can be saved although its record is no longer the one that was read for it.
   fileprivate var mayBeTriedAgain: Bool {
@@ -94,21 +95,57 @@ enum LoadSaving: Sendable {
   }
 }
 
-extension CacheCore {
+/// A cache as its loads see it, which do not know the type of its values.
+///
+/// Code that is generic looks up types while it runs: under the lock of the loads that took most of
+/// the time of a load.
+protocol LoadingCache: OpenCache {
+  var context: StoreContext { get }
+  var tier: (any RecordTier)? { get }
+  var isReporting: Bool { get }
+
+  func find(_ key: RecordKey, isFinal: Bool) -> LoadFound
+  func save(_ parts: [LoadPart], by store: Store) -> [LoadSaving]
+  func report(_ event: CacheEvent.Kind, of key: RecordKey)
+  func describe(_ recordKey: RawSpan) -> String
+
+  func localEntry(
+    under key: RecordKey, in tier: any RecordTier
+  ) async -> LoadedEntry<any Sendable>?
+  func ask(
+    _ tier: any RecordTier, _ parts: [LoadPart], _ found: [LoadFound]
+  ) async -> [LoadFound]
+  func claimLoad(
+    of part: LoadPart, _ found: LoadFound, in tier: any RecordTier, _ timer: LoadTimer
+  ) async -> (found: LoadFound, claimed: [UInt8]?)
+  func save(
+    _ parts: [LoadPart], by store: Store, in tier: any RecordTier
+  ) async -> [LoadSaving]
+}
+
+extension LoadingCache {
   /// Reads the entry of a part, in any state.
   ///
   /// If the entry was changed or invalidated during the read, it is read once more.
-  func find(_ part: LoadPart<Value>, isFinal: Bool = true) -> LoadFound<Value> {
+  func find(_ part: LoadPart, isFinal: Bool = true) -> LoadFound {
     let found = find(part.key, isFinal: isFinal)
     context.loads.add(tags: found.tags, to: part.key, part.ticket)
     return part.ticket.isRevoked ? find(part.key, isFinal: isFinal) : found
+  }
+}
+
+extension CacheCore: LoadingCache {
+  /// The value of an entry or a reply of the cache's loads.
+  func value(_ value: any Sendable) -> Value {
+    guard let value = value as? Value else { preconditionFailure("a value of another cache") }
+    return value
   }
 
   /// Reads the entry of a key.
   ///
   /// A read that is not final counts only if it finds a fresh entry: another one follows otherwise.
-  func find(_ key: RecordKey, isFinal: Bool = true) -> LoadFound<Value> {
-    var found = LoadFound<Value>()
+  func find(_ key: RecordKey, isFinal: Bool = true) -> LoadFound {
+    var found = LoadFound()
     var outcome = ReadOutcome.failed
     defer {
       if isFinal || outcome == .fresh {
@@ -132,7 +169,7 @@ extension CacheCore {
           let keyBytes = key.bytes.span.bytes
           found.tags = Tags(of: record, in: bytes)?.all.map(Array.init) ?? []
           let entry = try entry(of: record, in: bytes, under: keyBytes, at: now)
-          found.entry = entry
+          found.entry = entry.with(value: entry.value)
           if freshness != .expired { recentReads?.add(keyBytes) }
           if freshness == .fresh {
             try keep(
@@ -160,7 +197,7 @@ extension CacheCore {
   }
 
   /// Saves replies, each if its ticket is valid when the commit has its turn.
-  func save(_ parts: [LoadPart<Value>], by store: Store) -> [LoadSaving] {
+  func save(_ parts: [LoadPart], by store: Store) -> [LoadSaving] {
     var outcomes = parts.map { _ in LoadSaving.overtaken }
     var open = Array(parts.indices)
     while !open.isEmpty {
@@ -175,7 +212,7 @@ extension CacheCore {
     return outcomes
   }
 
-  private func trySave(_ parts: [LoadPart<Value>], by store: Store) -> [LoadSaving] {
+  private func trySave(_ parts: [LoadPart], by store: Store) -> [LoadSaving] {
     var write = WriteBatch()
     write.isOfTier = isShared
     var outcomes: [LoadSaving] = []
@@ -208,7 +245,7 @@ extension CacheCore {
   ///
   /// - Returns: The requirement of the rows; nil if the entry was changed since.
   func add(
-    _ part: LoadPart<Value>, by store: Store, to write: inout WriteBatch
+    _ part: LoadPart, by store: Store, to write: inout WriteBatch
   ) throws(StoreError) -> Int? {
     let now = clock.now()
     switch part.reply?.content {
@@ -218,7 +255,8 @@ extension CacheCore {
       let tagBytes = fields.tags?.all.map(Array.init) ?? []
       context.loads.add(tags: tagBytes, to: part.key, part.ticket)
       let valid = write.require(part.key.bytes, .valid(part.ticket))
-      try add(value, under: part.key, savedAt: now, fields: fields, if: valid, to: &write)
+      try add(
+        self.value(value), under: part.key, savedAt: now, fields: fields, if: valid, to: &write)
       return valid
     case .unchanged(let lifetime, let validator)?:
       let fields = try store.fields(
@@ -249,7 +287,7 @@ extension CacheCore {
     }
   }
 
-  func count(_ part: LoadPart<Value>) {
+  func count(_ part: LoadPart) {
     switch part.reply?.content {
     case .value?: counts.saves.add()
     case .absent?: if part.found.hasRecord { counts.removals.add() }

@@ -3,7 +3,7 @@
 extension LoadMachine {
   /// A caller, or a refresh for which no caller waits.
   struct Ask {
-    let call: LoadCall<Value>
+    let call: LoadCall
     /// The place of the key in the call.
     var index = 0
     let waiter: Int?
@@ -23,10 +23,10 @@ extension LoadMachine {
   enum Event {
     case asked(Ask)
     /// What is on disk now, for each member.
-    case found(flight: Int, [LoadFound<Value>])
+    case found(flight: Int, [LoadFound])
     case failed(flight: Int, any Error, isFinal: Bool)
     /// One reply for each member to load.
-    case replied(flight: Int, [LoadReply<Value>])
+    case replied(flight: Int, [LoadReply<any Sendable>])
     /// One outcome for each member to save.
     case saved(flight: Int, [LoadSaving])
     case delayIsOver(flight: Int)
@@ -56,7 +56,7 @@ extension LoadMachine {
     /// Its task is to be cancelled. The flight may have ended.
     case cancel(Flight)
     case end(Flight)
-    case answer(waiter: Int, LoadPart<Value>?, Answer)
+    case answer(waiter: Int, LoadPart?, Answer)
     /// The waiter is to ask again, alone.
     case askAgain(waiter: Int)
     /// The key is no longer remembered as absent.

@@ -35,8 +35,8 @@ import Foundation
 ///
 /// A closed flight continues for its waiters, and later callers start another one. An entry is
 /// judged when it is handed out: after a change of its key it can no longer be used.
-struct LoadMachine<Value: Sendable>: Sendable {
-  typealias Outcome = Result<LoadedEntry<Value>?, any Error>
+struct LoadMachine: Sendable {
+  typealias Outcome = Result<LoadedEntry<any Sendable>?, any Error>
 
   /// A key of a flight, by its index.
   struct Place: Hashable {
@@ -72,9 +72,9 @@ struct LoadMachine<Value: Sendable>: Sendable {
     /// Whether the key of a flight was changed since the flight began.
     let isChanged: (WriteTicket) -> Bool
     /// The state of what was found, whether or not it was changed since.
-    let judge: (LoadPart<Value>, Loading) -> Found
+    let judge: (LoadPart, Loading) -> Found
 
-    fileprivate func state(of part: LoadPart<Value>, _ loading: Loading) -> Found {
+    fileprivate func state(of part: LoadPart, _ loading: Loading) -> Found {
       isChanged(part.ticket) ? .unusable : judge(part, loading)
     }
   }
@@ -84,7 +84,7 @@ struct LoadMachine<Value: Sendable>: Sendable {
   }
 
   struct Member {
-    var part: LoadPart<Value>
+    var part: LoadPart
     /// The waiter whose call began the flight; nil for a refresh in the background.
     let owner: Int?
     /// The waiters by their numbers, which are in the order in which they asked.
@@ -96,7 +96,7 @@ struct LoadMachine<Value: Sendable>: Sendable {
 
   struct Flight {
     let id: Int
-    let call: LoadCall<Value>
+    let call: LoadCall
     /// The number of times that tags were invalidated before it began.
     fileprivate let epoch: UInt64
     /// Whether the load continues when no caller waits for it.
@@ -129,7 +129,7 @@ struct LoadMachine<Value: Sendable>: Sendable {
   }
 
   struct Waiter {
-    let call: LoadCall<Value>
+    let call: LoadCall
     /// The place of the key in the call.
     var index = 0
     /// Where it waits; nil once it was answered.
@@ -285,7 +285,7 @@ extension LoadMachine {
 
   /// Answers a waiter, which waits no longer.
   private mutating func answer(_ waiter: Int, _ answer: Answer) {
-    var part: LoadPart<Value>?
+    var part: LoadPart?
     if let place = waiters[waiter]?.place {
       waiters[waiter]?.place = nil
       flights[place.flight]?.members[place.member].waiters.remove(waiter)
@@ -355,7 +355,7 @@ extension LoadMachine.Waiter {
 // MARK: - Flights
 
 extension LoadMachine {
-  private mutating func looked(_ id: Int, _ found: [LoadFound<Value>], _ moment: Moment) {
+  private mutating func looked(_ id: Int, _ found: [LoadFound], _ moment: Moment) {
     guard let flight = flights[id], !flight.isCancelled else { return end(id) }
     for (index, found) in found.enumerated() {
       var part = flight.members[index].part
@@ -446,7 +446,7 @@ extension LoadMachine {
   }
 
   private mutating func replied(
-    _ id: Int, _ replies: [LoadReply<Value>], _ moment: Moment
+    _ id: Int, _ replies: [LoadReply<any Sendable>], _ moment: Moment
   ) {
     releaseSlot(id)
     guard let flight = flights[id], !flight.isCancelled else { return end(id) }

@@ -114,6 +114,21 @@ public struct LoadReply<Value: Sendable>: Sendable {
   }
 }
 
+extension LoadReply {
+  /// The same reply for the loads of a cache.
+  var ofAnyType: LoadReply<any Sendable> {
+    switch content {
+    case .value(let value, let lifetime, let validator, let tags):
+      .value(value, lifetime: lifetime, validator: validator, tags: tags)
+    case .unsaved(let value): .unsaved(value)
+    case .notShared(let value): .notShared(value)
+    case .unchanged(let lifetime, let validator):
+      .unchanged(lifetime: lifetime, validator: validator)
+    case .absent(let span): LoadReply<any Sendable>(content: .absent(span))
+    }
+  }
+}
+
 /// An error for the caller alone whose closure threw it, such as that its session has ended.
 ///
 /// ```swift
@@ -201,6 +216,14 @@ extension LoadedEntry {
       value: entry.value, origin: entry.origin, savedAt: entry.savedAt, age: age, isStale: isStale,
       isRefreshing: isRefreshing, isSaved: true, saveFailure: nil, loadFailure: loadFailure,
       validator: entry.validator, tags: entry.tags)
+  }
+
+  /// The same entry with its value in another type.
+  func with<Other: Sendable>(value: Other) -> LoadedEntry<Other> {
+    LoadedEntry<Other>(
+      value: value, origin: origin, savedAt: savedAt, age: age, isStale: isStale,
+      isRefreshing: isRefreshing, isSaved: isSaved, saveFailure: saveFailure,
+      loadFailure: loadFailure, validator: validator, tags: tags, isConfirmed: isConfirmed)
   }
 
   func with(isRefreshing: Bool? = nil, isStale: Bool? = nil) -> LoadedEntry {

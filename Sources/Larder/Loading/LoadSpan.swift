@@ -6,8 +6,8 @@
     ///
     /// Its parent is the current span of the caller that started the load.
     func inSpan(
-      _ flight: Machine.Flight, _ load: () async throws -> [LoadReply<Value>]
-    ) async throws -> [LoadReply<Value>] {
+      _ flight: Machine.Flight, _ load: () async throws -> [LoadReply<any Sendable>]
+    ) async throws -> [LoadReply<any Sendable>] {
       try await withSpan("larder.load") { span in
         let parts = flight.loaded.map { flight.members[$0].part }
         span.attributes["larder.cache"] = flight.call.core.name

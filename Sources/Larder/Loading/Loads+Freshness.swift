@@ -3,10 +3,10 @@ import Foundation
 // How entries are judged that are on disk.
 
 extension Loads {
-  private func lifetime(of entry: Entry<Value>) -> Lifetime { entry.lifetime ?? lifetime }
+  private func lifetime(of entry: Entry<some Sendable>) -> Lifetime { entry.lifetime ?? lifetime }
 
   func freshness(
-    of entry: Entry<Value>, _ loading: Loading, at date: Date
+    of entry: Entry<some Sendable>, _ loading: Loading, at date: Date
   ) -> Freshness {
     let freshness = lifetime(of: entry).freshness(of: entry.savedAt, at: date)
     return freshness == .fresh && !loading.admits(entry.savedAt, at: date) ? .stale : freshness
@@ -14,7 +14,7 @@ extension Loads {
 
   /// The state of what a flight has found, at a date.
   func judge(
-    _ found: LoadFound<Value>, _ loading: Loading, at date: Date
+    _ found: LoadFound, _ loading: Loading, at date: Date
   ) -> Machine.Found {
     if let failure = found.failure { return .failed(failure) }
     guard let entry = found.entry else { return .unusable }
@@ -28,7 +28,7 @@ extension Loads {
   }
 
   /// Whether a fresh entry is to be refreshed ahead of time.
-  func isDue(_ entry: Entry<Value>, _ loading: Loading, at date: Date? = nil) -> Bool {
+  func isDue(_ entry: Entry<some Sendable>, _ loading: Loading, at date: Date? = nil) -> Bool {
     guard let share = loading.refreshAhead,
       let end = lifetime(of: entry).fresh.end(from: entry.savedAt)
     else { return false }
@@ -42,7 +42,7 @@ extension Loads {
   }
 
   /// What the closure of a load is given.
-  func previous(_ found: LoadFound<Value>, at date: Date) -> Previous<Value>? {
+  func previous(_ found: LoadFound, at date: Date) -> Previous<any Sendable>? {
     guard let entry = found.entry else { return nil }
     let isExpired = freshness(of: entry, Loading(), at: date) == .expired
     return Previous(

@@ -9,20 +9,20 @@ import Synchronization
 ///
 /// A flight has a task on the store's threads, which reads, and saves what was loaded; only the
 /// closure runs elsewhere. The task waits while the machine has nothing for it to do.
-final class Loads<Value: Sendable>: LoadOwner {
-  typealias Machine = LoadMachine<Value>
+final class Loads: LoadOwner {
+  typealias Machine = LoadMachine
 
   struct State: Sendable {
     var machine: Machine
     /// The keys that are looked for without a flight.
     var looks: Set<RecordKey> = []
     /// Who hears of the loads of a key, by the user's key and a number.
-    var watches: [[UInt8]: [Int: StateWatch<Value>]] = [:]
+    var watches: [[UInt8]: [Int: @Sendable (Machine.News) -> Void]] = [:]
     /// What is to be done without the lock.
     var work: [@Sendable () -> Void] = []
   }
 
-  private let state: Mutex<State>
+  private let state: BusyLock<State>
   private let register: LoadRegister
   private let invalidatedTags: InvalidatedTags
   private let activity: Activity
@@ -35,7 +35,7 @@ final class Loads<Value: Sendable>: LoadOwner {
   private let cacheCounts: CacheCounts
 
   init(of context: StoreContext, _ lifetime: Lifetime, limit: Int?, counts: CacheCounts) {
-    state = Mutex(State(machine: Machine(limit: limit)))
+    state = BusyLock(State(machine: Machine(limit: limit)))
     (register, activity) = (context.loads, context.activity)
     invalidatedTags = context.invalidatedTags
     (clock, timer, random) = (context.clock, context.loadTimer, context.random)
@@ -107,7 +107,7 @@ extension Loads {
       case .askAgain(let waiter): askAgain(waiter, in: &state, moment)
       case .forget(let key, let ticket): register.remove(key, ticket)
       case .news(let key, let news):
-        for watch in state.watches[Array(key.userKey), default: [:]].values { watch.hear(news) }
+        for hear in state.watches[Array(key.userKey), default: [:]].values { hear(news) }
       }
     }
   }
@@ -162,7 +162,7 @@ extension Loads {
   }
 
   private func resume(
-    _ id: Int, with answer: Machine.Answer, _ part: LoadPart<Value>?, in state: inout State,
+    _ id: Int, with answer: Machine.Answer, _ part: LoadPart?, in state: inout State,
     at moment: Machine.Moment
   ) {
     guard let waiter = state.machine.waiters[id] else { return }
@@ -181,7 +181,7 @@ extension Loads {
 
 extension Loads {
   private func outcome(
-    of answer: Machine.Answer, _ part: LoadPart<Value>?, _ loading: Loading,
+    of answer: Machine.Answer, _ part: LoadPart?, _ loading: Loading,
     at moment: Machine.Moment
   ) -> Machine.Outcome {
     switch answer {
@@ -217,8 +217,8 @@ extension Loads {
 
   /// The entry that was found for a part, if it is fresh.
   func entry(
-    of part: LoadPart<Value>, _ loading: Loading
-  ) throws -> LoadedEntry<Value>? {
+    of part: LoadPart, _ loading: Loading
+  ) throws -> LoadedEntry<any Sendable>? {
     let moment = moment()
     switch moment.judge(part, loading) {
     case .failed(let failure): throw failure
@@ -239,7 +239,7 @@ extension Loads {
   /// - Returns: The entry of the call's key; nil if there is no fresh one, if it was changed during
   ///   the look, or if only a flight can answer: the key is being loaded, something is remembered
   ///   of its last load, a tier can be asked, or the options ask for more than a fresh entry.
-  func freshEntry(for call: LoadCall<Value>) async throws -> LoadedEntry<Value>? {
+  func freshEntry(for call: LoadCall) async throws -> LoadedEntry<any Sendable>? {
     let (key, loading) = (call.keys[0], call.loading)
     guard !loading.isTimed, loading.softTimeout == nil, loading.hardTimeout == nil else {
       return nil
@@ -267,7 +267,9 @@ extension Loads {
     }
   }
 
-  private func freshEntry(under key: RecordKey, _ core: CacheCore<Value>) -> LoadedEntry<Value>? {
+  private func freshEntry(
+    under key: RecordKey, _ core: any LoadingCache
+  ) -> LoadedEntry<any Sendable>? {
     let ticket = WriteTicket()
     guard register.add(key, ticket, of: self) else { return nil }
     defer { register.remove(key, ticket) }
@@ -283,10 +285,10 @@ extension Loads {
   /// Returns the value of each key of a call, loaded if need be.
   ///
   /// Throws the first error of a key; the call then waits for no other key.
-  func entries(for call: LoadCall<Value>) async throws -> [LoadedEntry<Value>?] {
+  func entries(for call: LoadCall) async throws -> [LoadedEntry<any Sendable>?] {
     try Task.checkCancellation()
     let waiters = ask(call)
-    var entries: [LoadedEntry<Value>?] = []
+    var entries: [LoadedEntry<any Sendable>?] = []
     // The others have their outcomes.
     defer { for waiter in waiters.dropFirst(entries.count) { leave(waiter) } }
     let cancels = schedule(call.loading, for: waiters)
@@ -302,7 +304,7 @@ extension Loads {
   /// Refreshes the entry of a key in the background, if it is due and no flight is open.
   ///
   /// - Returns: Whether a flight is open; false shortly after a load has failed.
-  func refresh(_ call: LoadCall<Value>) -> Bool {
+  func refresh(_ call: LoadCall) -> Bool {
     _ = ask(call, isWaiting: false)
     return state.withLock { state in call.keys.contains { state.machine.open[$0] != nil } }
   }
@@ -310,7 +312,7 @@ extension Loads {
   /// Asks for keys; starts a flight for those without an open one.
   ///
   /// Returns the waiters, one for each key.
-  private func ask(_ call: LoadCall<Value>, isWaiting: Bool = true) -> [Int] {
+  private func ask(_ call: LoadCall, isWaiting: Bool = true) -> [Int] {
     let (moment, epoch) = (moment(), invalidatedTags.epoch)
     let chain = isWaiting ? LoadChain.running : nil
     let flight = LoadChain.newNumber()
@@ -418,15 +420,20 @@ extension Loads {
   /// Whether somebody hears of the loads of a key.
   var isWatched: Bool { state.withLock { $0.machine.isWatched } }
 
-  /// Tells a watch of the loads of a key, from the number of those that are under way on.
+  /// Calls `hear` for what happens to the loads of a key, those that are under way included.
   ///
+  /// - Parameters:
+  ///   - userKey: The key.
+  ///   - hear: Called under the lock of the loads.
   /// - Returns: A closure that ends it.
-  func add(_ watch: StateWatch<Value>, of userKey: [UInt8]) -> @Sendable () -> Void {
+  func watch(
+    _ userKey: [UInt8], _ hear: @escaping @Sendable (Machine.News) -> Void
+  ) -> @Sendable () -> Void {
     let number = LoadChain.newNumber()
     state.withLock { state in
-      state.watches[userKey, default: [:]][number] = watch
+      state.watches[userKey, default: [:]][number] = hear
       state.machine.isWatched = true
-      for _ in 0..<state.machine.loads(of: userKey) { watch.hear(.began) }
+      for _ in 0..<state.machine.loads(of: userKey) { hear(.began) }
     }
     return { [weak self] in
       let removed = self?.state.withLock { state in
@@ -529,7 +536,7 @@ extension Loads {
     let (date, start) = (clock.now(), clock.uptime())
     let (call, parts) = (flight.call, flight.loaded.map { flight.members[$0].part })
     let needs = parts.map { ($0.index, previous($0.found, at: date)) }
-    var (replies, failure): ([LoadReply<Value>], (any Error)?) = ([], nil)
+    var (replies, failure): ([LoadReply<any Sendable>], (any Error)?) = ([], nil)
     let chain = LoadChain(
       flight.id, Set(flight.members.map { $0.part.key }), of: ObjectIdentifier(self))
     state.withLock { $0.machine.flights[flight.id]?.chain = chain }

@@ -139,7 +139,7 @@ extension LoadStates.Iterator {
       watch.finish()
       return .failed(await find().failure ?? .closed, nil)
     }
-    let stopLoads = cache.core.loads.add(watch, of: userKey)
+    let stopLoads = cache.core.loads.watch(userKey) { [watch] in watch.hear($0) }
     watch.whenOver {
       stop()
       stopLoads()
@@ -246,11 +246,11 @@ extension LoadStates {
       switch core.loads.judge(found, options, at: now) {
       case .fresh(let isDue):
         return StateFound(
-          shown: found.entry.map { LoadedEntry($0, age: $0.age) }, version: found.entry?.version,
-          isDue: isDue)
+          shown: core.typed(found.entry.map { LoadedEntry($0, age: $0.age) }),
+          version: found.entry?.version, isDue: isDue)
       case .stale:
         return StateFound(
-          shown: found.entry.map { LoadedEntry($0, age: $0.age, isStale: true) },
+          shown: core.typed(found.entry.map { LoadedEntry($0, age: $0.age, isStale: true) }),
           version: found.entry?.version, isToBeLoaded: true)
       case .unusable: return StateFound(isToBeLoaded: true)
       case .failed: return StateFound(failure: found.failure)
@@ -367,7 +367,7 @@ extension StateWatch {
   func finish() { ringing.finish() }
 
   /// Called under the lock of the loads.
-  func hear(_ event: LoadMachine<Value>.News) {
+  func hear(_ event: LoadMachine.News) {
     note { news in
       switch event {
       case .began:

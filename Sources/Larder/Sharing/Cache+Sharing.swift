@@ -86,7 +86,7 @@ extension Cache {
     try Task.checkCancellation()
     let key = try core.recordKey(of: key, id: core.id)
     return try await withTaskExecutorPreference(store.executor) {
-      try await core.sharedEntry(under: key, in: tier)
+      core.typed(try await core.sharedEntry(under: key, in: tier))
     }
   }
 
@@ -95,7 +95,7 @@ extension Cache {
     for keys: [Key], loading: Loading?,
     load: @escaping @Sendable ([Key]) async throws -> [LoadReply<Value>]
   ) async throws -> [LoadedEntry<Value>?] {
-    try await core.loads.entries(for: try call(for: keys, loading, load))
+    try await core.loads.entries(for: try call(for: keys, loading, load)).map(core.typed)
   }
 
   /// Saves a value in the tier, and then on disk.

@@ -52,8 +52,8 @@ extension CacheCore {
   /// If the read is not final, and the disk has no fresh entry, the tier is not asked.
   func sharedEntry(
     under key: RecordKey, in tier: any RecordTier, isFinal: Bool = true
-  ) async throws -> LoadedEntry<Value>? {
-    var part = LoadPart<Value>(key: key, index: 0, ticket: WriteTicket())
+  ) async throws -> LoadedEntry<any Sendable>? {
+    var part = LoadPart(key: key, index: 0, ticket: WriteTicket())
     // A change by this machine must win over the value that the tier had before.
     guard context.loads.add(key, part.ticket, of: loads) else { throw StoreError.closed }
     defer { context.loads.remove(key, part.ticket) }
@@ -69,7 +69,7 @@ extension CacheCore {
   /// none, or a flight is to find out why not.
   func localEntry(
     under key: RecordKey, in tier: any RecordTier
-  ) async -> LoadedEntry<Value>? {
+  ) async -> LoadedEntry<any Sendable>? {
     do {
       return try await sharedEntry(under: key, in: tier, isFinal: false)
     } catch {
@@ -79,8 +79,8 @@ extension CacheCore {
 
   /// Asks a tier for what the parts of a flight have found on disk, all at once.
   func ask(
-    _ tier: any RecordTier, _ parts: [LoadPart<Value>], _ found: [LoadFound<Value>]
-  ) async -> [LoadFound<Value>] {
+    _ tier: any RecordTier, _ parts: [LoadPart], _ found: [LoadFound]
+  ) async -> [LoadFound] {
     await each(parts.indices) { await self.ask(tier, parts[$0], found[$0]) }
   }
 
@@ -91,9 +91,9 @@ extension CacheCore {
   ///
   /// - Returns: What was found at last, and the tier's key if it is to be released after the load.
   func claimLoad(
-    of part: LoadPart<Value>, _ found: LoadFound<Value>, in tier: any RecordTier,
+    of part: LoadPart, _ found: LoadFound, in tier: any RecordTier,
     _ timer: LoadTimer
-  ) async -> (found: LoadFound<Value>, claimed: [UInt8]?) {
+  ) async -> (found: LoadFound, claimed: [UInt8]?) {
     guard let key = found.sharing?.absentKey, found.refusal == nil else { return (found, nil) }
     var tombstone: UInt64?
     if case .version(let version)? = found.sharing?.seen { tombstone = version }
@@ -118,8 +118,8 @@ extension CacheCore {
   }
 
   private func ask(
-    _ tier: any RecordTier, _ part: LoadPart<Value>, _ found: LoadFound<Value>
-  ) async -> LoadFound<Value> {
+    _ tier: any RecordTier, _ part: LoadPart, _ found: LoadFound
+  ) async -> LoadFound {
     guard found.failure == nil else { return found }
     var found = found
     var sharing = found.sharing ?? LoadSharing(validUntil: 0, weight: 0)
@@ -154,7 +154,9 @@ extension CacheCore {
       sharing.trust = .confirmed(lease)
       sharing.seen = copy.map { .version($0) }
       sharing.tierHasValue = true
-      if let entry = found.entry { keep(entry, sharing, lease, under: part.key, mark.reading) }
+      if let entry = found.entry {
+        keep(entry.with(value: value(entry.value)), sharing, lease, under: part.key, mark.reading)
+      }
     case .value(let record, let lease):
       sharing.seen = .version(record.version)
       sharing.tierHasValue = true
@@ -166,8 +168,8 @@ extension CacheCore {
 
   /// Uses a value of a tier in place of what was found on disk, and saves it there.
   private func take(
-    _ shared: SharedRecord, _ lease: Lease, _ part: LoadPart<Value>,
-    _ reading: StoreMemory.Reading?, _ found: inout LoadFound<Value>, _ sharing: inout LoadSharing
+    _ shared: SharedRecord, _ lease: Lease, _ part: LoadPart,
+    _ reading: StoreMemory.Reading?, _ found: inout LoadFound, _ sharing: inout LoadSharing
   ) {
     // It may be of a program that has tags or slides; then it is loaded, and replaced.
     guard let record = shared.record, record.tags == nil, record.slidesUntil == nil else { return }
@@ -188,7 +190,7 @@ extension CacheCore {
     }
     let sequence = found.refusal == nil ? install(shared, under: part.key, if: part.ticket) : nil
     entry = entry.fromTier(savedIn: sequence)
-    found.entry = entry
+    found.entry = entry.with(value: entry.value)
     found.hasRecord = found.hasRecord || sequence != nil
     sharing = LoadSharing(
       version: shared.version, validUntil: validUntil(of: record),
@@ -270,13 +272,13 @@ extension Entry {
 extension CacheCore {
   /// Saves replies in a tier, and then on disk.
   func save(
-    _ parts: [LoadPart<Value>], by store: Store, in tier: any RecordTier
+    _ parts: [LoadPart], by store: Store, in tier: any RecordTier
   ) async -> [LoadSaving] {
     await each(parts.indices) { await self.save(parts[$0], by: store, in: tier) }
   }
 
   private func save(
-    _ part: LoadPart<Value>, by store: Store, in tier: any RecordTier
+    _ part: LoadPart, by store: Store, in tier: any RecordTier
   ) async -> LoadSaving {
     do throws(StoreError) {
       if let refusal = part.found.refusal { throw refusal }
@@ -312,7 +314,7 @@ extension CacheCore {
 
   /// The record of a reply with a new version; nil if the tier need not be told.
   private func sharedRecord(
-    of part: LoadPart<Value>, by store: Store, under key: [UInt8]
+    of part: LoadPart, by store: Store, under key: [UInt8]
   ) throws(StoreError) -> SharedRecord? {
     let version = UInt64.random(in: 1...(.max))
     switch part.reply?.content {
@@ -329,16 +331,16 @@ extension CacheCore {
   }
 
   private func keep(
-    _ part: LoadPart<Value>, _ record: SharedRecord, _ sequence: UInt64, _ lease: Lease,
+    _ part: LoadPart, _ record: SharedRecord, _ sequence: UInt64, _ lease: Lease,
     _ reading: StoreMemory.Reading?
   ) {
     guard let fields = record.record else { return }
     let value: Value
     switch part.reply?.content {
-    case .value(let loaded, _, _, _)?: value = loaded
+    case .value(let loaded, _, _, _)?: value = self.value(loaded)
     case .unchanged?:
       guard let entry = part.found.entry else { return }
-      value = entry.value
+      value = self.value(entry.value)
     case .unsaved?, .notShared?, .absent?, nil: return
     }
     keep(value, of: record, fields, sequence, lease, under: part.key, reading)

@@ -32,9 +32,7 @@ struct LoadSharing: Sendable {
   }
 
   /// The state of the entry, whose state by its date is `found`.
-  func judge<Value>(
-    _ found: LoadMachine<Value>.Found, at now: Duration
-  ) -> LoadMachine<Value>.Found {
+  func judge(_ found: LoadMachine.Found, at now: Duration) -> LoadMachine.Found {
     switch (found, trust) {
     case (.failed, _): found
     case (_, .outdated): .unusable

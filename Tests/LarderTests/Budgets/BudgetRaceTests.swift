@@ -151,7 +151,7 @@ import Testing
   }
 }
 
-/// An engine that holds a commit of another thread, once: readers see it, and it is not counted yet.
+/// An engine that holds a commit of another thread, once, when it is seen and not counted yet.
 private final class HeldCommitEngine: ForwardingEngine, @unchecked Sendable {
   let base: any StorageEngine
   /// Whether the thread that makes the next cursor first lets another one commit.

@@ -35,11 +35,11 @@ import Testing
     let fixture = try LoadFixture(.memory)
     defer { fixture.end() }
     let core = try fixture.numbers().core
-    let moment = LoadMachine<Int>.Moment(
+    let moment = LoadMachine.Moment(
       date: fixture.clock.now(), now: .zero, isChanged: \.isRevoked, judge: { _, _ in .unusable })
     func run(_ count: Int, keys: Int, isLeaving: Bool) -> Double {
       threadTime {
-        var machine = LoadMachine<Int>()
+        var machine = LoadMachine()
         for id in 0..<count {
           let key = RecordKey(cacheID: 1, userKey: withUnsafeBytes(of: id % keys) { Array($0) })
           let call = LoadCall(
@@ -48,7 +48,7 @@ import Testing
           _ = machine.handle(
             .asked(LoadMachine.Ask(call: call, waiter: id, flight: -1)), moment)
         }
-        let found = (0..<keys).map { _ in LoadFound<Int>() }
+        let found = (0..<keys).map { _ in LoadFound() }
         _ = machine.handle(.found(flight: -1, found), moment)
         if isLeaving {
           for id in 0..<count {

@@ -49,6 +49,28 @@ import Testing
     }
   }
 
+  @Test("A value that may be nil is loaded, found again and passed on as it is, nil or not.")
+  func optionalValues() async throws {
+    let fixture = try LoadFixture()
+    defer { fixture.end() }
+    let cache = try fixture.store.cache(
+      "optionals", of: Int?.self, lifetime: LoadFixture.lifetime, coder: .binary, memory: .none)
+    for (key, value) in [("a", Int?.none), ("b", 3)] {
+      let loaded = try #require(try await cache.entry(for: key) { _ in .value(value) })
+      #expect(loaded.value == value && loaded.origin == .loaded, "\(key)")
+      let found = try #require(try await cache.entry(for: key) { _ in .absent })
+      #expect(found.value == value && found.origin == .disk, "\(key)")
+      let kept = try await cache.refresh(key) { previous in
+        let offered = try #require(previous)
+        #expect(offered.value == .some(value), "\(key)")
+        return .unchanged
+      }
+      #expect(kept?.value == .some(value), "\(key)")
+      let several = try await cache.values(for: [key, key]) { keys in keys.map { _ in .absent } }
+      #expect(several == [value, value], "\(key)")
+    }
+  }
+
   @Test("A value that is not to be saved is returned, and the entry that is there stays.")
   func unsaved() async throws {
     let fixture = try LoadFixture()

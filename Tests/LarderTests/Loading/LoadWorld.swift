@@ -9,7 +9,7 @@ import LarderTestSupport
 /// loading, which it knows only by what has happened: who has asked when, what was on disk, which
 /// changes and failures there were.
 struct LoadWorld {
-  typealias Machine = LoadMachine<Int>
+  typealias Machine = LoadMachine
 
   enum Step: String, CaseIterable {
     case getA, getB, refreshB, background, start, end, alone, absent, fail, saved, save, remove,
@@ -47,7 +47,7 @@ struct LoadWorld {
     /// Whether someone was told that an entry is being refreshed.
     var isPromised = false
     var attempts = 0
-    var reply = LoadReply.value(1)
+    var reply = LoadReply<any Sendable>.value(1)
   }
 
   struct Caller {
@@ -61,7 +61,7 @@ struct LoadWorld {
 
   struct TestFailure: Error {}
 
-  let call: LoadCall<Int>
+  let call: LoadCall
   private(set) var machine: Machine
   private(set) var disk: Disk
   private(set) var faults: [String] = []
@@ -80,7 +80,7 @@ struct LoadWorld {
   private var aloneAt: [UInt8: Int] = [:]
 
   /// Each caller makes `call`, for the key of the world.
-  init(_ call: LoadCall<Int>, disk: Disk) {
+  init(_ call: LoadCall, disk: Disk) {
     (self.call, self.disk) = (call, disk)
     machine = Machine(limit: call.loading.concurrent)
   }
@@ -264,7 +264,7 @@ extension LoadWorld {
     return true
   }
 
-  private mutating func reply(_ reply: LoadReply<Int>) -> Bool {
+  private mutating func reply(_ reply: LoadReply<any Sendable>) -> Bool {
     guard let id = flight(with: .load), let flight = flights[id] else { return false }
     if !flight.isCancelled {
       (failedAt[flight.key], aloneAt[flight.key]) = (nil, nil)

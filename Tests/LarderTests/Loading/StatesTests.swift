@@ -413,7 +413,7 @@ import Testing
     var states = numbers.states(for: "a", load: source.load).makeAsyncIterator()
     #expect(await next(&states) == "1")
     // A load, and a second one that begins while the first one is being saved.
-    for event in [LoadMachine<Int>.News.began, .saving, .began] { states.watch.hear(event) }
+    for event in [LoadMachine.News.began, .saving, .began] { states.watch.hear(event) }
     states.watch.hear(.ended(failure: nil, wasSaving: true))
     #expect(await next(&states) == "1 refreshing")
     try numbers.save(2, for: "a")
