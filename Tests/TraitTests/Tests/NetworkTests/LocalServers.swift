@@ -85,7 +85,7 @@ final class RedisCluster {
             "--port", certificates == nil ? "\(port)" : "0", "--cluster-enabled", "yes",
             "--cluster-port", "\(bus)",
             "--cluster-config-file", directory.path("nodes \(number).conf"),
-            "--cluster-node-timeout", "\(timeout)", "--dir", directory.path(""),
+            "--cluster-node-timeout", "\(timeout)", "--repl-diskless-sync-delay", "0",
             "--user", "shop", "on", ">secret", "~ld1:test:*", "-@all", "+client|info",
             "+client|tracking", "+client|kill", "+get", "+set", "+getrange", "+del", "+eval",
             "+cluster|info", "+cluster|slots", "+asking",
@@ -191,19 +191,25 @@ extension RedisCluster {
     try endMove(of: slot, to: target)
   }
 
-  /// Lets a replica of each primary in turn take its place, without losing what was acknowledged.
+  /// Lets a replica take the place of its primary, without losing what was acknowledged.
   ///
   /// There is no election, and nobody can write meanwhile. Redis 7 keeps the votes of an election
   /// that a node has won, and counts them again if the node is to be elected once more within twice
   /// the `timeout`. Then there are two primaries for a moment, and what one of them has
   /// acknowledged is lost.
-  func failOver() async throws {
+  ///
+  /// - Parameter replica: The node; each replica in turn by default.
+  /// - Returns: The node that was the primary.
+  /// - Throws: The error of a node that does not reply as expected.
+  @discardableResult func failOver(to replica: Int? = nil) async throws -> Int {
     let replicas = try nodes.indices.filter { try !isPrimary($0) }
     try #require(!replicas.isEmpty)
-    let replica = replicas[failovers % replicas.count]
+    let replica = replica ?? replicas[failovers % replicas.count]
     failovers += 1
     let port = try role(of: replica)[2]
     let primary = try #require(ports.firstIndex { "\($0)" == port })
+    // One that was just started is sent all data first.
+    while try role(of: replica)[3] != "connected" { await Task.yield() }
     try run(primary, "CLIENT", "PAUSE", "600000", "WRITE")
     let written = try #require(Int(try role(of: primary)[1]))
     while try #require(Int(try role(of: replica)[4])) < written { await Task.yield() }
@@ -211,6 +217,7 @@ extension RedisCluster {
     while try isPrimary(primary) { await Task.yield() }
     try run(primary, "CLIENT", "UNPAUSE")
     #expect(try isPrimary(replica))
+    return primary
   }
 
   func isPrimary(_ number: Int) throws -> Bool { try role(of: number)[0] == "master" }

@@ -29,6 +29,7 @@ struct SharedProcessTests {
     // Of a cluster.
     case slotMoved
     case failedOver
+    case nodeRestarted
 
     func happens(to servers: Servers) -> Bool {
       switch self {
@@ -36,7 +37,7 @@ struct SharedProcessTests {
       case .serverStopped, .connectionsKilled: servers != .losing
       case .demoted, .writesRefused: servers == .keeping
       case .flushed, .serverKilled, .memoryFull: servers == .losing
-      case .slotMoved, .failedOver: servers == .cluster
+      case .slotMoved, .failedOver, .nodeRestarted: servers == .cluster
       }
     }
   }
@@ -235,6 +236,15 @@ private final class World {
       let key = Int.random(in: 0..<Origin.keys, using: &random)
       try cluster?.move("ld1:test:values:\(Origin.name(of: key))")
     case .failedOver: try await cluster?.failOver()
+    case .nodeRestarted:
+      // A replica has its data meanwhile. It comes back with its old address, and role.
+      guard let cluster else { break }
+      let node = try await cluster.failOver()
+      servers[node].kill()
+      try letWork(span)
+      try servers[node].restart()
+      try letWork(span)
+      try await cluster.failOver(to: node)
     case .demoted:
       try command("REPLICAOF", "127.0.0.1", "1")
       try letWork(span)
