@@ -3,6 +3,7 @@ import Larder
 import LarderShared
 import LarderTestSupport
 import LarderTesting
+import Synchronization
 import Testing
 
 /// A shared cache and what else a store does with it.
@@ -40,6 +41,87 @@ struct SharedSeamTests {
     let loaded = try await first.entry(for: "k") { _ in .value("c") }
     #expect(loaded?.value == "c" && loaded?.isSaved == false && loaded?.saveFailure != nil)
     #expect(try await second.found()?.value == "b")
+  }
+
+  /// What a call meets that looks for an entry on disk while the server is away.
+  enum Obstacle: CaseIterable {
+    case suspension, damage, failingDisk, fullDisk, returningServer
+  }
+
+  @Test(
+    "Without the server, a call that finds its value on disk meets what a load would meet.",
+    arguments: Obstacle.allCases)
+  func obstacles(obstacle: Obstacle) async throws {
+    let (clock, faults) = (ManualClock(), StoreFaults())
+    let network = SimulatedNetwork(clients: 2, clock)
+    let afterRead = Mutex<(@Sendable () -> Void)?>(nil)
+    var options = options(clock)
+    options.eventHandler = { event in
+      guard case .read = event.kind else { return }
+      afterRead.withLock { $0.take() }?()
+    }
+    let store = Store.inMemory(options: options, faults: faults)
+    let texts = try cache(store, version: 1)
+    let shared = try SharedCache(texts, in: network.tier())
+    let otherStore = Store.inMemory(options: self.options(clock))
+    let other = try SharedCache(cache(otherStore, version: 1), in: network.tier())
+    try await shared.save("old", for: "k")
+    network.disconnect(0)
+    func load(_ key: String = "k") async throws -> LoadedEntry<String>? {
+      try await shared.entry(for: key) { _ in .value("loaded") }
+    }
+    switch obstacle {
+    case .suspension:
+      try store.suspend()
+      await #expect(throws: StoreError.self) { try await load() }
+      try store.resume()
+    case .damage:
+      try texts.damageEntry(for: "k")
+      let loaded = try await load()
+      #expect(loaded?.value == "loaded" && loaded?.isSaved == true && loaded?.isConfirmed == false)
+      #expect(try texts.value(for: "k") == "loaded")
+      return
+    case .failingDisk:
+      faults.failsReads = true
+      await #expect(throws: StoreError.self) { try await load() }
+      faults.failsReads = false
+    case .fullDisk:
+      faults.isDiskFull = true
+      let loaded = try await load("new")
+      #expect(loaded?.value == "loaded" && loaded?.isSaved == false && loaded?.saveFailure != nil)
+    case .returningServer:
+      try await other.save("new", for: "k")
+      // After the disk was read, and before the tier is asked.
+      afterRead.withLock { $0 = { network.connect(0) } }
+      let entry = try await load()
+      #expect(entry?.value == "new" && entry?.origin == .shared && entry?.isConfirmed == true)
+      return
+    }
+    let entry = try await load()
+    #expect(entry?.value == "old" && entry?.isConfirmed == false)
+  }
+
+  @Test("Without the server, an entry of a newer schema is not replaced by a load.")
+  func newerSchemaWithoutServer() async throws {
+    let clock = ManualClock()
+    let directory = try TemporaryDirectory()
+    let network = SimulatedNetwork(clients: 1, clock)
+    let (place, tier) = (URL(filePath: directory.path("store")), try network.tier())
+    func open(_ version: Int) throws -> (Store, SharedCache<String, String>) {
+      let store = try Store(at: place, options: options(clock))
+      return (store, try SharedCache(cache(store, version: version), in: tier))
+    }
+    let (newer, shared) = try open(2)
+    try await shared.save("new", for: "k")
+    network.disconnect(0)
+    try newer.close()
+    for version in [1, 2] {
+      let (store, shared) = try open(version)
+      let entry = try #require(try await shared.entry(for: "k") { _ in .value("loaded") })
+      #expect(entry.value == (version == 2 ? "new" : "loaded"))
+      #expect((entry.saveFailure == nil) == (version == 2))
+      try store.close()
+    }
   }
 
   @Test("Machines whose clocks differ by an hour see other ages, and the same values.")
