@@ -142,6 +142,8 @@ public final class SharedTier: Sendable {
 
 /// What a tier has heard from its server: the lease of its connection, and what others change.
 private final class TierNews: Sendable {
+  private typealias States = AsyncStream<SharedTier.State>.Continuation
+
   private struct Part {
     weak var part: (any SharedPart)?
     let keys: SharedKeys
@@ -158,7 +160,7 @@ private final class TierNews: Sendable {
     var servers: [Int: Server] = [:]
     var isClosed = false
     /// The sequences of states, by numbers.
-    var streams: [Int: AsyncStream<SharedTier.State>.Continuation] = [:]
+    var streams: [Int: States] = [:]
     var streamCount = 0
     /// By what their keys begin with; a process may have several stores.
     var parts: [[UInt8]: [Part]] = [:]
@@ -277,16 +279,18 @@ private final class TierNews: Sendable {
   }
 
   private func change(_ body: (inout State) -> Void) {
-    let (new, streams) = state.withLock { state in
+    let changed = state.withLock { state -> (SharedTier.State, [States])? in
       let old = state.tierState
       body(&state)
       let new = state.tierState
-      if new == old { return (new, [AsyncStream<SharedTier.State>.Continuation]()) }
+      if new == old { return nil }
       defer { if new == .closed { state.streams = [:] } }
       return (new, Array(state.streams.values))
     }
+    guard let (new, streams) = changed else { return }
     // Without the lock, because a task may go on at once. One thread makes the changes, so they
     // come in order.
+    counts.note(new)
     for stream in streams {
       stream.yield(new)
       if new == .closed { stream.finish() }

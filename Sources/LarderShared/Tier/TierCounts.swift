@@ -15,6 +15,7 @@ final class TierCounts: Sendable {
   let awaitedLoads: EventCount
   let invalidations: EventCount
   let connections: EventCount
+  private let connected: GaugeValue
 
   init(ofNamespace namespace: String) {
     let namespace = ("namespace", namespace)
@@ -35,7 +36,12 @@ final class TierCounts: Sendable {
     awaitedLoads = EventCount("larder_tier_awaited_loads_total", [namespace])
     invalidations = EventCount("larder_tier_invalidations_total", [namespace])
     connections = EventCount("larder_tier_connections_total", [namespace])
+    connected = GaugeValue("larder_tier_connected", [namespace])
+    connected.set(0)
   }
+
+  /// Tells the state of the tier to swift-metrics.
+  func note(_ state: SharedTier.State) { connected.set(state == .connected ? 1 : 0) }
 
   func add(_ content: TierContent) {
     switch content {

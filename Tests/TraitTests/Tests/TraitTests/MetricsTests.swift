@@ -106,6 +106,9 @@ import Testing
         && sum(\.failedReads) == 5 && sum(\.writes) == 3 && sum(\.failedWrites) == 4
         && sum(\.connections) == 4)
     for tier in tiers { tier.close() }
+    // Each tier is connected, loses the server, is connected again, and is closed.
+    let levels = gauge("larder_tier_connected", of: "counted", in: metrics)
+    #expect(levels.count { $0 == 1 } == 4 && levels.count { $0 == 0 } == 6)
   }
 
   /// The events that the test causes, by the label and dimensions of their counters.
@@ -170,10 +173,10 @@ import Testing
     try FileManager.default.removeItem(at: directory)
   }
 
-  /// The values of a store's gauge, one after another.
-  private func gauge(_ label: String, of store: String, in metrics: TestMetrics) -> [Double] {
+  /// The values of the gauge of a store or a tier, one after another.
+  private func gauge(_ label: String, of name: String, in metrics: TestMetrics) -> [Double] {
     metrics.recorders.filter { recorder in
-      recorder.label == label && recorder.dimensions.contains { $0 == ("store", store) }
+      recorder.label == label && recorder.dimensions.contains { $0.1 == name }
     }.flatMap(\.values)
   }
 
