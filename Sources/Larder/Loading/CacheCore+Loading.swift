@@ -97,8 +97,8 @@ enum LoadSaving: Sendable {
 
 /// A cache as its loads see it, which do not know the type of its values.
 ///
-/// Code that is generic looks up types while it runs: under the lock of the loads that took most of
-/// the time of a load.
+/// Generic code looks up its types while it runs. Under the lock of the loads, other callers would
+/// wait for that.
 protocol LoadingCache: OpenCache {
   var context: StoreContext { get }
   var tier: (any RecordTier)? { get }
