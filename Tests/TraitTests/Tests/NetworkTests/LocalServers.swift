@@ -172,23 +172,28 @@ final class RedisCluster {
 }
 
 extension RedisCluster {
-  /// Moves the slot of a key, and the key, from the primary that has it to another one.
-  func move(_ key: String) throws {
-    let slot = KeySlot.slot(of: Array(key.utf8))
+  /// Moves the slots of keys, all at once, each to another primary, with what is in them.
+  func move(_ keys: [String]) throws {
     let primaries = try nodes.indices.filter { try isPrimary($0) }
-    let source = try #require(
-      try primaries.first {
-        try nodes[$0].command(["EXISTS", key]).first?.contains("MOVED") == false
-      })
-    let target = try #require(primaries.first { $0 != source })
-    try beginMove(of: slot, from: source, to: target)
-    while try nodes[source].command(["CLUSTER", "COUNTKEYSINSLOT", "\(slot)"]) != ["0"] {
-      for key in try nodes[source].command(["CLUSTER", "GETKEYSINSLOT", "\(slot)", "10"]) {
-        // It may be gone by now: NOKEY.
-        _ = try migrate(key, from: source, to: target)
+    var moves: [Int: (source: Int, target: Int)] = [:]
+    for key in keys {
+      let source = try #require(
+        try primaries.first {
+          try nodes[$0].command(["EXISTS", key]).first?.contains("MOVED") == false
+        })
+      let target = try #require(primaries.first { $0 != source })
+      moves[KeySlot.slot(of: Array(key.utf8))] = (source, target)
+    }
+    for (slot, move) in moves { try beginMove(of: slot, from: move.source, to: move.target) }
+    for (slot, (source, target)) in moves {
+      while try nodes[source].command(["CLUSTER", "COUNTKEYSINSLOT", "\(slot)"]) != ["0"] {
+        for key in try nodes[source].command(["CLUSTER", "GETKEYSINSLOT", "\(slot)", "10"]) {
+          // It may be gone by now: NOKEY.
+          _ = try migrate(key, from: source, to: target)
+        }
       }
     }
-    try endMove(of: slot, to: target)
+    for (slot, move) in moves { try endMove(of: slot, to: move.target) }
   }
 
   /// Lets a replica take the place of its primary, without losing what was acknowledged.

@@ -233,8 +233,9 @@ private final class World {
       server.setStopped(false)
     case .connectionsKilled: try command("CLIENT", "KILL", "TYPE", "normal", to: server)
     case .slotMoved:
-      let key = Int.random(in: 0..<Origin.keys, using: &random)
-      try cluster?.move("ld1:test:values:\(Origin.name(of: key))")
+      let keys = (0..<Origin.keys).shuffled(using: &random)
+      let count = [1, Origin.keys].randomElement(using: &random) ?? 1
+      try cluster?.move(keys.prefix(count).map { "ld1:test:values:\(Origin.name(of: $0))" })
     case .failedOver: try await cluster?.failOver()
     case .nodeRestarted:
       // A replica has its data meanwhile. It comes back with its old address, and role.
