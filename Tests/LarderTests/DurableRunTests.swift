@@ -231,7 +231,7 @@ import Testing
     #expect(!gathering.isAlone)
     // All are there.
     #expect(gathering.wait(with: 8) == nil)
-    // Nobody joins the one member during its first wait.
+    // The group has one task, and no other comes during its first wait.
     #expect(gathering.wait(with: 1) != nil)
     #expect(gathering.wait(with: 1) == nil)
     // One comes during each wait.

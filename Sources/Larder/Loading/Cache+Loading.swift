@@ -158,7 +158,7 @@ extension Cache {
     if missing.isEmpty { return values }
     var entries = try await core.loads.entries(for: try call(for: missing, loading, load))[...]
     for index in values.indices where values[index] == nil {
-      values[index] = core.typed(entries.removeFirst())?.value
+      values[index] = entries.removeFirst().map { core.value($0.value) }
     }
     return values
   }

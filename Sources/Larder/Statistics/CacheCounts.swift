@@ -275,25 +275,6 @@ struct EventTimes: ~Copyable, Sendable {
   }
 }
 
-/// A figure that rises and falls, for swift-metrics with the package trait `Metrics`.
-package struct GaugeValue: ~Copyable, Sendable {
-  #if Metrics
-    private let gauge: Gauge
-
-    package init(_ label: String, _ dimensions: [(String, String)]) {
-      gauge = Gauge(label: label, dimensions: dimensions)
-    }
-  #else
-    package init(_ label: String, _ dimensions: [(String, String)]) {}
-  #endif
-
-  package func set(_ value: Int) {
-    #if Metrics
-      gauge.record(value)
-    #endif
-  }
-}
-
 extension Duration {
   var wholeNanoseconds: Int {
     Int(components.seconds) * 1_000_000_000 + Int(components.attoseconds / 1_000_000_000)

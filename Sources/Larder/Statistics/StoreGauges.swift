@@ -31,7 +31,7 @@
     private func send(_ label: String, _ value: Int, _ dimensions: (String, String)...) {
       let path = (context.engine as? LevelDBEngine)?.path
       let name = path?.split(separator: "/").last.map(String.init) ?? ""
-      Gauge(label: label, dimensions: [("store", name)] + dimensions).record(value)
+      GaugeValue(label, [("store", name)] + dimensions).set(value)
     }
   }
 #else
@@ -41,3 +41,22 @@
     func sendGauges() {}
   }
 #endif
+
+/// A figure that rises and falls, for swift-metrics with the package trait `Metrics`.
+package struct GaugeValue: ~Copyable, Sendable {
+  #if Metrics
+    private let gauge: Gauge
+
+    package init(_ label: String, _ dimensions: [(String, String)]) {
+      gauge = Gauge(label: label, dimensions: dimensions)
+    }
+  #else
+    package init(_ label: String, _ dimensions: [(String, String)]) {}
+  #endif
+
+  package func set(_ value: Int) {
+    #if Metrics
+      gauge.record(value)
+    #endif
+  }
+}

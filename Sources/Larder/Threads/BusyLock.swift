@@ -2,9 +2,9 @@ import Foundation
 
 /// A lock for which many threads wait at the same time, and the value that it protects.
 ///
-/// On Linux, a `Mutex` that threads wait for is handed to the first of them, which has to be woken.
-/// Until it runs nobody has the use of the lock, and the others spin. This lock can be taken by any
-/// thread as soon as it is released.
+/// On Linux, a `Mutex` that is released while threads wait belongs to the first of them at once,
+/// even if that thread still sleeps. Until it has been woken, no other thread can take the lock. A
+/// `BusyLock` that is released can be taken by any thread.
 final class BusyLock<Value> {
   private let lock = NSLock()
   private var value: Value

@@ -109,7 +109,7 @@ extension SharedTier {
     ///   - path: The path of a file with the certificates of one's own authorities, in PEM form;
     ///     nil for the system's.
     ///   - certificate: The path of a file with this machine's certificate, in PEM form, followed
-    ///     by those of the intermediate authorities that have signed it, if there are any.
+    ///     by the intermediate certificates of its chain, if it has any.
     ///   - key: The path of a file with the certificate's private key, in PEM form, without a
     ///     password.
     /// - Returns: The security.

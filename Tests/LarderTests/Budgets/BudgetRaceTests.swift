@@ -14,6 +14,18 @@ import Testing
     case save, touch, remove, removeAndSave, clear
   }
 
+  /// A store on an engine of a test, and a cache with room for three values of 200 bytes.
+  private func open(
+    _ engine: any StorageEngine, of fixture: Fixture
+  ) throws -> (Store, Cache<String, Data>) {
+    var options = Store.Options()
+    options.clock = fixture.clock
+    let store = try Store(engine: engine, options: options, origin: .disk)
+    let cache = try store.cache(
+      "cache", of: Data.self, coder: .bytes, byteBudget: 900, memory: .none)
+    return (store, cache)
+  }
+
   @Test(
     "An entry written just before its eviction is not evicted.", arguments: StoreKind.allCases,
     Change.allCases)
@@ -21,11 +33,7 @@ import Testing
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let engine = InterruptedEngine(fixture.engine)
-    var options = Store.Options()
-    options.clock = fixture.clock
-    let store = try Store(engine: engine, options: options, origin: .disk)
-    let cache = try store.cache(
-      "cache", of: Data.self, coder: .bytes, byteBudget: 900, memory: .none)
+    let (store, cache) = try open(engine, of: fixture)
     for key in ["a", "b", "c"] {
       try cache.save(bytes(200), for: key)
       fixture.clock.advance(by: .seconds(3 * 3600))
@@ -73,11 +81,7 @@ import Testing
     let fixture = try Fixture(kind)
     defer { fixture.end() }
     let engine = HeldCommitEngine(fixture.engine)
-    var options = Store.Options()
-    options.clock = fixture.clock
-    let store = try Store(engine: engine, options: options, origin: .disk)
-    let cache = try store.cache(
-      "cache", of: Data.self, coder: .bytes, byteBudget: 900, memory: .none)
+    let (store, cache) = try open(engine, of: fixture)
     for key in ["a", "b", "c"] { try cache.save(bytes(200), for: key) }
     let failures = Mutex<[String]>([])
     onThreads(2) { thread in
@@ -163,7 +167,7 @@ private final class HeldCommitEngine: ForwardingEngine, @unchecked Sendable {
 
   init(_ base: any StorageEngine) { self.base = base }
 
-  /// Lets the other thread go on.
+  /// Lets the other thread commit, and does not hold it.
   func endHolding() {
     mayCommit.raise()
     isReleased.raise()

@@ -198,10 +198,10 @@ extension RedisCluster {
 
   /// Lets a replica take the place of its primary, without losing what was acknowledged.
   ///
-  /// There is no election, and nobody can write meanwhile. Redis 7 keeps the votes of an election
-  /// that a node has won, and counts them again if the node is to be elected once more within twice
-  /// the `timeout`. Then there are two primaries for a moment, and what one of them has
-  /// acknowledged is lost.
+  /// Writes are paused while the replica takes over, without an election. Redis 7 keeps the votes
+  /// of an election after a node has won it, and counts them again if that node is to be elected
+  /// within twice the `timeout`. There are two primaries for a moment then, and what one of them
+  /// has acknowledged is lost.
   ///
   /// - Parameter replica: The node; each replica in turn by default.
   /// - Returns: The node that was the primary.

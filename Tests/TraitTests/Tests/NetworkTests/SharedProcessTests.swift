@@ -238,7 +238,7 @@ private final class World {
       try cluster?.move(keys.prefix(count).map { "ld1:test:values:\(Origin.name(of: $0))" })
     case .failedOver: try await cluster?.failOver()
     case .nodeRestarted:
-      // A replica has its data meanwhile. It comes back with its old address, and role.
+      // A node that was a primary returns at its old address, and becomes the primary again.
       guard let cluster else { break }
       let node = try await cluster.failOver()
       servers[node].kill()
