@@ -28,10 +28,11 @@ import Testing
     BannedCalls.unsafeSettings.expectHolds(in: manifests)
   }
 
-  @Test("The sources do not sleep.")
+  @Test("The sources neither sleep nor yield.")
   func sleepingSources() {
     let others = tree.files(under: "Sources").filter { !BannedCalls.timerFiles.contains($0.path) }
     BannedCalls.sleeping.expectHolds(in: others)
+    BannedCalls.yielding.expectHolds(in: others)
   }
 
   @Test("Only the system clock reads the time.")
@@ -66,7 +67,8 @@ import Testing
       (BannedCalls.unsafeSettings, ".package(url: u, branch: b)"),
       (BannedCalls.sleeping, "Thread.sleep(forTimeInterval: 1)"),
       (BannedCalls.sleeping, "try await Task.sleep(for: .seconds(1))"),
-      (BannedCalls.sleeping, "usleep(1)"), (BannedCalls.clocks, "let a = Date()"),
+      (BannedCalls.sleeping, "usleep(1)"), (BannedCalls.yielding, "await Task.yield()"),
+      (BannedCalls.yielding, "sched_yield()"), (BannedCalls.clocks, "let a = Date()"),
       (BannedCalls.clocks, "f(at: .now)"), (BannedCalls.clocks, "let a = Date.now"),
       (BannedCalls.clocks, "ContinuousClock().measure {}"), (BannedCalls.clocks, "time(nil)"),
       (BannedCalls.skipping, "@Test(.disabled(\"flaky\"))"),
@@ -133,6 +135,11 @@ enum BannedCalls {
   static let sleeping = Rule.bans(
     ["sleep(", "usleep(", "nanosleep(", "asyncAfter("],
     because: "wait for the event itself, not for the time it usually takes")
+
+  /// A test may look again and again; in a library, what is left of an experiment yields.
+  static let yielding = Rule.bans(
+    ["Task.yield", "sched_yield", "pthread_yield", "this_thread::yield"],
+    because: "wait for the event itself, not for the other tasks to get on")
 
   /// The files whose waits have a limit, or end with the tests' server.
   static let waitingFiles: Set = [

@@ -195,7 +195,6 @@ extension LoadStates.Iterator {
       do {
         let entry = try await states.cache.entry(
           for: states.key, loading: states.loading, load: states.load)
-        for _ in 0..<2000 { await Task.yield() }
         watch.callEnded(.success(entry))
       } catch {
         watch.callEnded(.failure(error))
