@@ -74,7 +74,7 @@ final class CacheCore<Value: Sendable>: OpenCache {
   let memory: CacheMemory?
   let loads: Loads
   /// The tier that other machines share; nil, if the cache is this machine's alone.
-  let tierState = Mutex<(any RecordTier)?>(nil)
+  let sharing = AtomicLazyReference<CacheSharing>()
   let unshared = Unshared()
 
   init(

@@ -118,8 +118,7 @@ extension Cache {
     for key: Key, loading: Loading?, load: @escaping Load
   ) async throws -> LoadedEntry<Value>? {
     let call = try call(for: [key], loading) { needs in [try await load(needs[0].previous)] }
-    if let entry = try await core.loads.freshEntry(for: call) { return core.typed(entry) }
-    return core.typed(try await core.loads.entries(for: call)[0])
+    return core.typed(try await core.loads.entry(for: call))
   }
 
   /// Returns the values of several keys, and loads those that are missing with one call.

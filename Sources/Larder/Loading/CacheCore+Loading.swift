@@ -45,7 +45,7 @@ extension StoreError {
   }
 }
 
-/// What a flight has found on disk.
+/// What a flight, or a call before it, has found on disk.
 struct LoadFound: Sendable {
   /// The entry, in any state; nil if it is missing, invalidated or unreadable.
   var entry: Entry<any Sendable>?
@@ -104,14 +104,12 @@ protocol LoadingCache: OpenCache {
   var tier: (any RecordTier)? { get }
   var isReporting: Bool { get }
 
-  func find(_ key: RecordKey, isFinal: Bool) -> LoadFound
+  func find(_ key: RecordKey) -> LoadFound
   func save(_ parts: [LoadPart], by store: Store) -> [LoadSaving]
   func report(_ event: CacheEvent.Kind, of key: RecordKey)
   func describe(_ recordKey: RawSpan) -> String
 
-  func localEntry(
-    under key: RecordKey, in tier: any RecordTier
-  ) async -> LoadedEntry<any Sendable>?
+  func look(for part: LoadPart, in tier: any RecordTier) async -> LoadFound
   func ask(
     _ tier: any RecordTier, _ parts: [LoadPart], _ found: [LoadFound]
   ) async -> [LoadFound]
@@ -127,10 +125,10 @@ extension LoadingCache {
   /// Reads the entry of a part, in any state.
   ///
   /// If the entry was changed or invalidated during the read, it is read once more.
-  func find(_ part: LoadPart, isFinal: Bool = true) -> LoadFound {
-    let found = find(part.key, isFinal: isFinal)
+  func find(_ part: LoadPart) -> LoadFound {
+    let found = find(part.key)
     context.loads.add(tags: found.tags, to: part.key, part.ticket)
-    return part.ticket.isRevoked ? find(part.key, isFinal: isFinal) : found
+    return part.ticket.isRevoked ? find(part.key) : found
   }
 }
 
@@ -142,16 +140,12 @@ extension CacheCore: LoadingCache {
   }
 
   /// Reads the entry of a key.
-  ///
-  /// A read that is not final counts only if it finds a fresh entry: another one follows otherwise.
-  func find(_ key: RecordKey, isFinal: Bool = true) -> LoadFound {
+  func find(_ key: RecordKey) -> LoadFound {
     var found = LoadFound()
     var outcome = ReadOutcome.failed
     defer {
-      if isFinal || outcome == .fresh {
-        counts.reads.add(outcome)
-        if isReporting { report(.read(outcome), of: key) }
-      }
+      counts.reads.add(outcome)
+      if isReporting { report(.read(outcome), of: key) }
     }
     do throws(StoreError) {
       let isShared = isShared
@@ -164,7 +158,7 @@ extension CacheCore: LoadingCache {
       found.hasRecord = true
       let now = clock.now()
       let freshness = lifetime.freshness(of: record, at: now)
-      if !record.isInvalidated, isFinal || freshness == .fresh {
+      if !record.isInvalidated {
         try buffer.withBytes { bytes throws(StoreError) in
           let keyBytes = key.bytes.span.bytes
           found.tags = Tags(of: record, in: bytes)?.all.map(Array.init) ?? []

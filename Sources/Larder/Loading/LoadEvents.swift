@@ -16,8 +16,19 @@ extension LoadMachine {
     var isAlone = false
     /// The number of times that tags were invalidated before the call.
     var epoch: UInt64 = 0
+    var looking = Looking.byTask
 
     var key: RecordKey { call.keys[index] }
+  }
+
+  /// Who looks for the entries of a flight.
+  enum Looking {
+    /// Its task.
+    case byTask
+    /// A call, which has begun to look before there was a flight.
+    case byCall
+    /// Nobody: a call has found this.
+    case done(LoadFound)
   }
 
   enum Event {

@@ -113,6 +113,7 @@ struct LoadMachine: Sendable {
     fileprivate var isOverdue = false
 
     // What executes it, which no transition reads.
+    var looking: Looking
     var task: Task<Void, Never>?
     var priority = Task.currentPriority
     /// Whether its task has something to do, and what wakes the task then.
@@ -220,7 +221,8 @@ extension LoadMachine {
     forget(memos.removeAbsence(of: ask.key))
     if flights[ask.flight] == nil {
       flights[ask.flight] = Flight(
-        id: ask.flight, call: ask.call, epoch: ask.epoch, isBackground: ask.waiter == nil)
+        id: ask.flight, call: ask.call, epoch: ask.epoch, isBackground: ask.waiter == nil,
+        looking: ask.looking)
       effects.append(.look(flight: ask.flight))
     }
     let place = Place(flight: ask.flight, member: flights[ask.flight]?.members.count ?? 0)

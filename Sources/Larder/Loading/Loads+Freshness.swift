@@ -27,6 +27,26 @@ extension Loads {
     }
   }
 
+  /// The entry that was found, if it is fresh now; throws why it could not be read.
+  func freshEntry(
+    _ found: LoadFound, _ loading: Loading
+  ) throws -> LoadedEntry<any Sendable>? {
+    let date = clock.now()
+    var (state, isConfirmed) = (judge(found, loading, at: date), false)
+    if let sharing = found.sharing {
+      let now = clock.uptime()
+      (state, isConfirmed) = (sharing.judge(state, at: now), sharing.isConfirmed(at: now))
+    }
+    switch state {
+    case .failed(let failure): throw failure
+    case .fresh:
+      var entry = found.entry.map { LoadedEntry($0, age: Duration(from: $0.savedAt, to: date)) }
+      entry?.isConfirmed = isConfirmed
+      return entry
+    case .stale, .unusable: return nil
+    }
+  }
+
   /// Whether a fresh entry is to be refreshed ahead of time.
   func isDue(_ entry: Entry<some Sendable>, _ loading: Loading, at date: Date? = nil) -> Bool {
     guard let share = loading.refreshAhead,

@@ -7,32 +7,34 @@ import Synchronization
 /// continuations and timers run outside of it. The register's lock is taken inside of it: the keys
 /// of a load are removed from the register before its callers are resumed.
 ///
-/// A flight has a task on the store's threads, which reads, and saves what was loaded; only the
-/// closure runs elsewhere. The task waits while the machine has nothing for it to do.
+/// A call for one key looks for its entry first, and asks for a flight if there is no fresh one. A
+/// flight has a task on the store's threads, which reads, unless a call has, and saves what was
+/// loaded; only the closure runs elsewhere. The task waits while the machine has nothing for it to
+/// do.
 final class Loads: LoadOwner {
   typealias Machine = LoadMachine
 
   struct State: Sendable {
     var machine: Machine
-    /// The keys that are looked for without a flight.
-    var looks: Set<RecordKey> = []
+    /// The keys that calls look for before there is a flight.
+    var looks: [RecordKey: Look] = [:]
     /// Who hears of the loads of a key, by the user's key and a number.
     var watches: [[UInt8]: [Int: @Sendable (Machine.News) -> Void]] = [:]
     /// What is to be done without the lock.
     var work: [@Sendable () -> Void] = []
   }
 
-  private let state: BusyLock<State>
-  private let register: LoadRegister
+  let state: BusyLock<State>
+  let register: LoadRegister
   private let invalidatedTags: InvalidatedTags
-  private let activity: Activity
+  let activity: Activity
   let lifetime: Lifetime
-  private let clock: any WallClock
-  private let timer: LoadTimer
+  let clock: any WallClock
+  let timer: LoadTimer
   private let random: @Sendable () -> Double
   /// Spreads the refreshes ahead of time over processes.
   let seed: Double
-  private let cacheCounts: CacheCounts
+  let cacheCounts: CacheCounts
 
   init(of context: StoreContext, _ lifetime: Lifetime, limit: Int?, counts: CacheCounts) {
     state = BusyLock(State(machine: Machine(limit: limit)))
@@ -55,7 +57,7 @@ extension Loads {
     perform { state in apply(event, to: &state, moment) }
   }
 
-  private func moment() -> Machine.Moment {
+  func moment() -> Machine.Moment {
     let (date, now) = (clock.now(), clock.uptime())
     return Machine.Moment(
       date: date, now: now, isChanged: \.isRevoked,
@@ -67,7 +69,7 @@ extension Loads {
   }
 
   /// Changes the state, and then does what that has led to.
-  private func perform(_ body: (inout State) -> Void) {
+  func perform(_ body: (inout State) -> Void) {
     let work = state.withLock { state in
       body(&state)
       defer { state.work = [] }
@@ -76,7 +78,7 @@ extension Loads {
     for work in work { work() }
   }
 
-  private func apply(_ event: Machine.Event, to state: inout State, _ moment: Machine.Moment) {
+  func apply(_ event: Machine.Event, to state: inout State, _ moment: Machine.Moment) {
     var isFailure = false
     if case .failed = event { isFailure = true }
     for effect in state.machine.handle(event, moment) {
@@ -214,72 +216,110 @@ extension Loads {
       }
     }
   }
-
-  /// The entry that was found for a part, if it is fresh.
-  func entry(
-    of part: LoadPart, _ loading: Loading
-  ) throws -> LoadedEntry<any Sendable>? {
-    let moment = moment()
-    switch moment.judge(part, loading) {
-    case .failed(let failure): throw failure
-    case .fresh:
-      return try outcome(
-        of: .entry(isRefreshing: false, failure: nil), part, loading, at: moment
-      ).get()
-    case .stale, .unusable: return nil
-    }
-  }
 }
 
 // MARK: - Callers
 
 extension Loads {
-  /// Looks for a fresh entry on disk, without a flight, which would take three times as long.
+  /// A call that looks for the entry of its key, on disk and in the tier, before there is a flight.
   ///
-  /// - Returns: The entry of the call's key; nil if there is no fresh one, if it was changed during
-  ///   the look, or if only a flight can answer: the key is being loaded, something is remembered
-  ///   of its last load, a tier can be asked, or the options ask for more than a fresh entry.
-  func freshEntry(for call: LoadCall) async throws -> LoadedEntry<any Sendable>? {
+  /// It is what a flight begins with, and takes half as long without one. Its ticket is registered,
+  /// so that a flight can use what was found: one that this call starts, or one that another call
+  /// starts meanwhile, which waits for it.
+  struct Look: Sendable {
+    let ticket: WriteTicket
+    /// The number of times that tags were invalidated before it.
+    let epoch: UInt64
+    /// The flight that another call has started meanwhile, and what wakes its task at the end.
+    var flight: Int?
+    var waking: CheckedContinuation<Void, Never>?
+  }
+
+  /// What has become of a look.
+  private enum Looked {
+    case entry(LoadedEntry<any Sendable>)
+    /// The caller waits for a flight.
+    case waiting([Int])
+    /// What was found cannot be used, because the task is cancelled or the store is closed.
+    case unusable
+  }
+
+  /// Returns the entry of a call's key, loaded if need be.
+  func entry(for call: LoadCall) async throws -> LoadedEntry<any Sendable>? {
+    try Task.checkCancellation()
+    guard let look = beginLook(for: call) else { return try await entries(for: call)[0] }
+    // The look ends on the store's threads: others wait for it, and the caller's may be busy.
+    let looked = await withTaskExecutorPreference(call.store.executor) {
+      await finish(look, call)
+    }
+    switch looked {
+    case .entry(let entry): return entry
+    case .waiting(let waiters): return try await entries(of: waiters, call)[0]
+    case .unusable: return try await entries(for: call)[0]
+    }
+  }
+
+  /// Begins to look for the entry of a call's key.
+  ///
+  /// - Returns: The look; nil if a flight is to look, because the key is being loaded or looked
+  ///   for, something is remembered of its last load, or the options ask for more than a fresh
+  ///   entry.
+  private func beginLook(for call: LoadCall) -> Look? {
     let (key, loading) = (call.keys[0], call.loading)
     guard !loading.isTimed, loading.softTimeout == nil, loading.hardTimeout == nil else {
       return nil
     }
-    // A flight asks for a key that is missing once; a look before it would ask twice.
-    let tier = call.core.tier
-    if let tier, !tier.servesLocal || tier.canBeAsked(for: key.userKey) { return nil }
-    try Task.checkCancellation()
-    // Of many callers at once one looks, and the others share a flight.
-    let looks = state.withLock { state in
-      state.machine.isUnknown(key) && state.looks.insert(key).inserted
+    let look = Look(ticket: WriteTicket(), epoch: invalidatedTags.epoch)
+    let isFirst = state.withLock { state in
+      guard state.machine.isUnknown(key), state.looks[key] == nil else { return false }
+      state.looks[key] = look
+      return true
     }
-    guard looks else { return nil }
-    return await withCheckedContinuation { continuation in
-      Task(executorPreference: call.store.executor) { [self] in
-        let entry =
-          if let tier {
-            await call.core.localEntry(under: key, in: tier)
-          } else {
-            freshEntry(under: key, call.core)
-          }
-        state.withLock { _ = $0.looks.remove(key) }
-        continuation.resume(returning: entry)
-      }
-    }
+    return isFirst ? look : nil
   }
 
-  private func freshEntry(
-    under key: RecordKey, _ core: any LoadingCache
-  ) -> LoadedEntry<any Sendable>? {
-    let ticket = WriteTicket()
-    guard register.add(key, ticket, of: self) else { return nil }
-    defer { register.remove(key, ticket) }
-    let found = core.find(key, isFinal: false)
-    register.add(tags: found.tags, to: key, ticket)
-    let date = clock.now()
-    guard let entry = found.entry, freshness(of: entry, Loading(), at: date) == .fresh,
-      !ticket.isRevoked
-    else { return nil }
-    return LoadedEntry(entry, age: Duration(from: entry.savedAt, to: date))
+  /// Reads the disk and the tier, and asks for a flight if there is no fresh entry.
+  private func finish(_ look: Look, _ call: LoadCall) async -> Looked {
+    let part = LoadPart(key: call.keys[0], index: 0, ticket: look.ticket)
+    let isOpen = register.add(part.key, part.ticket, of: self)
+    var found = LoadFound()
+    if isOpen, let tier = call.core.tier {
+      found = await call.core.look(for: part, in: tier)
+    } else if isOpen {
+      found = call.core.find(part)
+    }
+    // What a cancelled task has found may not be what the tier has.
+    if !isOpen || Task.isCancelled {
+      end(look, .byTask, part.key)
+      return .unusable
+    }
+    do {
+      if !look.ticket.isRevoked, let entry = try freshEntry(found, call.loading) {
+        end(look, .done(found), part.key)
+        return .entry(entry)
+      }
+    } catch {
+      // A flight throws it.
+    }
+    return .waiting(ask(call, after: (look, found)))
+  }
+
+  /// Ends a look without a flight of its own.
+  private func end(_ look: Look, _ looking: Machine.Looking, _ key: RecordKey) {
+    var isHandedOver = false
+    perform { state in isHandedOver = handOver(looking, of: key, in: &state) }
+    if !isHandedOver { register.remove(key, look.ticket) }
+  }
+
+  /// Ends the look for a key; returns whether a flight has waited for it.
+  private func handOver(
+    _ looking: Machine.Looking, of key: RecordKey, in state: inout State
+  ) -> Bool {
+    let look = state.looks.removeValue(forKey: key)
+    guard let flight = look?.flight else { return false }
+    state.machine.flights[flight]?.looking = looking
+    if let waking = look?.waking { state.work.append { waking.resume() } }
+    return true
   }
 
   /// Returns the value of each key of a call, loaded if need be.
@@ -287,7 +327,12 @@ extension Loads {
   /// Throws the first error of a key; the call then waits for no other key.
   func entries(for call: LoadCall) async throws -> [LoadedEntry<any Sendable>?] {
     try Task.checkCancellation()
-    let waiters = ask(call)
+    return try await entries(of: ask(call), call)
+  }
+
+  private func entries(
+    of waiters: [Int], _ call: LoadCall
+  ) async throws -> [LoadedEntry<any Sendable>?] {
     var entries: [LoadedEntry<any Sendable>?] = []
     // The others have their outcomes.
     defer { for waiter in waiters.dropFirst(entries.count) { leave(waiter) } }
@@ -312,16 +357,21 @@ extension Loads {
   /// Asks for keys; starts a flight for those without an open one.
   ///
   /// Returns the waiters, one for each key.
-  private func ask(_ call: LoadCall, isWaiting: Bool = true) -> [Int] {
-    let (moment, epoch) = (moment(), invalidatedTags.epoch)
+  private func ask(
+    _ call: LoadCall, isWaiting: Bool = true, after looked: (look: Look, found: LoadFound)? = nil
+  ) -> [Int] {
+    let (moment, epoch) = (moment(), looked?.look.epoch ?? invalidatedTags.epoch)
     let chain = isWaiting ? LoadChain.running : nil
     let flight = LoadChain.newNumber()
-    var waiters: [Int] = []
+    var (waiters, isHandedOver) = ([Int](), false)
     perform { state in
+      if let looked {
+        isHandedOver = handOver(.done(looked.found), of: call.keys[0], in: &state)
+      }
       for (index, key) in call.keys.enumerated() {
         let waiter = isWaiting ? LoadChain.newNumber() : nil
         if let waiter { waiters.append(waiter) }
-        let ask = Machine.Ask(
+        var ask = Machine.Ask(
           call: call, index: index, waiter: waiter, flight: flight, isNested: chain != nil,
           epoch: epoch)
         if let waiter, chain?.includes(key, of: ObjectIdentifier(self)) == true {
@@ -329,10 +379,25 @@ extension Loads {
             call: call, outcome: .failure(call.circle(at: key)))
           continue
         }
+        if let looked, !isHandedOver {
+          (ask.ticket, ask.looking) = (looked.look.ticket, .done(looked.found))
+        } else if let look = state.looks[key], look.flight == nil, look.epoch == epoch,
+          !look.ticket.isRevoked, isWaiting, !call.isForced, call.keys.count == 1
+        {
+          (ask.ticket, ask.looking) = (look.ticket, .byCall)
+        }
         apply(.asked(ask), to: &state, moment)
+        let isStarted = state.machine.flights[flight] != nil
+        switch ask.looking {
+        case .byTask: break
+        case .byCall: if isStarted { state.looks[key]?.flight = flight }
+        case .done: isHandedOver = isStarted
+        }
         if let chain, let waiter { link(waiter, chain, at: key, in: &state, moment) }
       }
     }
+    // Another flight may be open by now.
+    if let looked, !isHandedOver { register.remove(call.keys[0], looked.look.ticket) }
     return waiters
   }
 
@@ -407,7 +472,7 @@ extension Loads {
 
 extension Task {
   /// Raises the priority, where the system can.
-  fileprivate func escalate(to priority: TaskPriority) {
+  func escalate(to priority: TaskPriority) {
     if #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) {
       escalatePriority(to: priority)
     }
@@ -445,134 +510,5 @@ extension Loads {
       // Released without the lock, because its end may run any code.
       _ = removed
     }
-  }
-}
-
-// MARK: - Flights
-
-extension Loads {
-  /// Registers the keys of a flight, and starts its task.
-  private func start(_ id: Int) {
-    guard let flight = state.withLock({ $0.machine.flights[id] }) else { return }
-    var isOpen = true
-    for member in flight.members {
-      isOpen = register.add(member.part.key, member.part.ticket, of: self) && isOpen
-    }
-    let task = Task(executorPreference: flight.call.store.executor) { [self] in
-      await fly(flight, isOpen: isOpen)
-    }
-    let (isCancelled, priority) = state.withLock { state in
-      state.machine.flights[id]?.task = task
-      // A flight that has ended was abandoned, or its task is about to return.
-      let flight = state.machine.flights[id]
-      return (flight?.isCancelled ?? true, flight?.priority)
-    }
-    if isCancelled { task.cancel() }
-    if let priority, priority > flight.priority { task.escalate(to: priority) }
-  }
-
-  private func fly(_ flight: Machine.Flight, isOpen: Bool) async {
-    let (core, store) = (flight.call.core, flight.call.store)
-    let tier = core.tier
-    var found = flight.members.map { isOpen ? core.find($0.part) : LoadFound(failure: .closed) }
-    var claimed: [UInt8]?
-    if let tier {
-      found = await core.ask(tier, flight.members.map { $0.part }, found)
-      // Loads of several keys, or within another load, could wait for each other.
-      if found.count == 1, !flight.call.isForced, LoadChain.running == nil {
-        (found[0], claimed) = await core.claimLoad(
-          of: flight.members[0].part, found[0], in: tier, timer)
-        if claimed != nil { activity.begin() }
-      }
-    }
-    var step = await next(of: flight.id, after: .found(flight: flight.id, found))
-    while let flight = step {
-      if flight.phase == .saving {
-        let parts = flight.loaded.map { flight.members[$0].part }
-        let outcomes =
-          if let tier { await core.save(parts, by: store, in: tier) } else {
-            core.save(parts, by: store)
-          }
-        step = await next(of: flight.id, after: .saved(flight: flight.id, outcomes))
-      } else {
-        step = await withTaskExecutorPreference(globalConcurrentExecutor) {
-          await next(of: flight.id, after: await load(flight))
-        }
-      }
-    }
-    if let tier, let claimed {
-      await tier.releaseLoad(of: claimed)
-      for waiter in activity.end() { waiter.resume() }
-    }
-  }
-
-  /// Handles an event of a flight, and waits until there is something to do for its task.
-  ///
-  /// - Returns: The flight; nil once it has ended.
-  private func next(of id: Int, after event: Machine.Event) async -> Machine.Flight? {
-    let moment = moment()
-    var isOver = false
-    await withCheckedContinuation { continuation in
-      perform { state in
-        apply(event, to: &state, moment)
-        isOver = state.machine.flights[id] == nil
-        if state.machine.flights[id]?.isReady == false {
-          state.machine.flights[id]?.waking = continuation
-        } else {
-          state.work.append { continuation.resume() }
-        }
-      }
-    }
-    if isOver { return nil }
-    return state.withLock { state in
-      state.machine.flights[id]?.isReady = false
-      return state.machine.flights[id]
-    }
-  }
-
-  /// Calls the closure of a flight, and returns how that has ended.
-  private func load(_ flight: Machine.Flight) async -> Machine.Event {
-    cacheCounts.loads.loads.add()
-    let (date, start) = (clock.now(), clock.uptime())
-    let (call, parts) = (flight.call, flight.loaded.map { flight.members[$0].part })
-    let needs = parts.map { ($0.index, previous($0.found, at: date)) }
-    var (replies, failure): ([LoadReply<any Sendable>], (any Error)?) = ([], nil)
-    let chain = LoadChain(
-      flight.id, Set(flight.members.map { $0.part.key }), of: ObjectIdentifier(self))
-    state.withLock { $0.machine.flights[flight.id]?.chain = chain }
-    do {
-      replies = try await LoadChain.$current.withValue(chain) {
-        #if Tracing
-          try await inSpan(flight) { try await call.load(needs) }
-        #else
-          try await call.load(needs)
-        #endif
-      }
-    } catch {
-      failure = error
-    }
-    chain.end()
-    let time = clock.uptime() - start
-    call.core.context.log.loaded(parts.count, of: call.core.name, in: time, failure: failure)
-    let nanoseconds = max(0, time.limited.wholeNanoseconds)
-    if call.core.isReporting {
-      for part in parts { call.core.report(.loaded(in: time, failure: failure), of: part.key) }
-    }
-    cacheCounts.loads.nanoseconds.add(nanoseconds)
-    cacheCounts.loads.times.add(nanoseconds: nanoseconds)
-    var isFinal = failure is CancellationError || failure is NotShared
-    if failure == nil, replies.count != parts.count {
-      isFinal = true
-      failure = StoreError.invalidArgument(
-        """
-        the load of \(parts.count) keys returned \(replies.count) replies; return one for each \
-        key, in their order
-        """)
-    }
-    if let failure {
-      cacheCounts.loads.failures.add()
-      return .failed(flight: flight.id, failure, isFinal: isFinal)
-    }
-    return .replied(flight: flight.id, replies)
   }
 }

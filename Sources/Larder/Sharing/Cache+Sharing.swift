@@ -40,12 +40,8 @@ extension Cache {
     // Values of other machines may have lifetimes of their own.
     _ = try store.fields(
       of: core, lifetime: core.lifetime, validator: nil, tags: [], savedAt: core.clock.now())
-    let isFirst = core.tierState.withLock { state in
-      guard state == nil else { return false }
-      state = tier
-      return true
-    }
-    guard isFirst else {
+    let sharing = CacheSharing(in: tier)
+    guard core.sharing.storeIfNil(sharing) === sharing else {
       throw StoreError.invalidArgument("cache \"\(name)\" is shared already")
     }
     core.context.sharedCaches.add(name, id: id)

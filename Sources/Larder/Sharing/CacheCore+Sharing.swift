@@ -11,6 +11,13 @@ package protocol SharedPart: AnyObject, Sendable {
   func connected()
 }
 
+/// The tier of a shared cache, which every read asks for without a lock.
+final class CacheSharing: Sendable {
+  let tier: any RecordTier
+
+  init(in tier: any RecordTier) { self.tier = tier }
+}
+
 extension CacheCore: SharedPart {
   package func connected() {
     guard let tier, !unshared.isEmpty, let store = unshared.store else { return }
@@ -21,8 +28,8 @@ extension CacheCore: SharedPart {
     }
   }
 
-  var tier: (any RecordTier)? { tierState.withLock { $0 } }
-  var isShared: Bool { tier != nil }
+  var tier: (any RecordTier)? { sharing.load()?.tier }
+  var isShared: Bool { sharing.load() != nil }
 
   func changedElsewhere(_ userKey: [UInt8]) {
     let id = id
@@ -48,33 +55,22 @@ private final class ArrivalMark: Sendable {
 
 extension CacheCore {
   /// Returns the fresh entry of a key from the disk or a tier, without loading it.
-  ///
-  /// If the read is not final, and the disk has no fresh entry, the tier is not asked.
   func sharedEntry(
-    under key: RecordKey, in tier: any RecordTier, isFinal: Bool = true
+    under key: RecordKey, in tier: any RecordTier
   ) async throws -> LoadedEntry<any Sendable>? {
-    var part = LoadPart(key: key, index: 0, ticket: WriteTicket())
+    let part = LoadPart(key: key, index: 0, ticket: WriteTicket())
     // A change by this machine must win over the value that the tier had before.
     guard context.loads.add(key, part.ticket, of: loads) else { throw StoreError.closed }
     defer { context.loads.remove(key, part.ticket) }
-    let found = find(part, isFinal: isFinal)
-    guard isFinal || found.entry != nil else { return nil }
-    context.activity.begin()
-    part.found = await ask(tier, part, found)
-    for waiter in context.activity.end() { waiter.resume() }
-    return try loads.entry(of: part, loading)
+    return try loads.freshEntry(await look(for: part, in: tier), loading)
   }
 
-  /// Returns the fresh entry of a key from the disk while the tier cannot be asked; nil if there is
-  /// none, or a flight is to find out why not.
-  func localEntry(
-    under key: RecordKey, in tier: any RecordTier
-  ) async -> LoadedEntry<any Sendable>? {
-    do {
-      return try await sharedEntry(under: key, in: tier, isFinal: false)
-    } catch {
-      return nil
-    }
+  /// Finds the entry of a part on disk, and asks a tier about it.
+  func look(for part: LoadPart, in tier: any RecordTier) async -> LoadFound {
+    context.activity.begin()
+    let found = await ask(tier, part, find(part))
+    for waiter in context.activity.end() { waiter.resume() }
+    return found
   }
 
   /// Asks a tier for what the parts of a flight have found on disk, all at once.

@@ -8,10 +8,6 @@ package protocol RecordTier: Sendable {
   /// - Throws: ``StoreError/invalidArgument(_:)`` if it is too long for the tier.
   func key(for userKey: some Collection<UInt8>) throws(StoreError) -> [UInt8]
 
-  /// Whether it is worth trying to ask the tier for an entry; false while it is known to be out of
-  /// reach.
-  func canBeAsked(for userKey: some Collection<UInt8>) -> Bool
-
   /// Reads what the tier has under a key of its own.
   ///
   /// - Parameters:

@@ -17,11 +17,11 @@
     private struct Inbox {
       var events: [LinkMachine.Event] = []
       var callers: [Int: Caller] = [:]
-      var lastID = 0
     }
 
     private let loop: any EventLoop
     private let inbox = Mutex(Inbox())
+    private let lastID = Atomic(0)
     private let driver: NIOLoopBoundBox<LinkDriver>
 
     /// Begins to connect.
@@ -49,10 +49,7 @@
     func ask(
       _ commands: RESPCommands, for key: [UInt8], arrived: @escaping @Sendable (Int?) -> Void
     ) async -> Result<[RESPValue], SharedFailure> {
-      let id = inbox.withLock { inbox in
-        inbox.lastID += 1
-        return inbox.lastID
-      }
+      let id = lastID.add(1, ordering: .relaxed).newValue
       return await withTaskCancellationHandler {
         await withCheckedContinuation { continuation in
           add(.asked(id: id, commands), Caller(continuation: continuation, arrived: arrived), id)

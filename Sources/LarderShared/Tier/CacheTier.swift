@@ -13,14 +13,6 @@ struct CacheTier: RecordTier {
     try keys.key(for: userKey)
   }
 
-  func canBeAsked(for userKey: some Collection<UInt8>) -> Bool {
-    do throws(StoreError) {
-      return tier.failure(for: try keys.key(for: userKey)) == nil
-    } catch {
-      return false
-    }
-  }
-
   func read(
     _ key: [UInt8], unless version: UInt64?, arrived: @escaping @Sendable () -> Void
   ) async -> TierContent {

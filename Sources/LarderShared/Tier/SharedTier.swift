@@ -123,7 +123,7 @@ public final class SharedTier: Sendable {
     arrived: @escaping @Sendable () -> Void
   ) async -> Result<(replies: [RESPValue], lease: Lease), SharedFailure> {
     // The link would say so, too, but on its own thread.
-    if let failure = failure(for: key) { return .failure(failure) }
+    if let failure = news.failure(of: link.server(of: key)) { return .failure(failure) }
     let arrival = Arrival()
     let result = await link.ask(commands(), for: key) { [news] server in
       arrival.lease.withLock { $0 = server.flatMap(news.lease) }
@@ -131,9 +131,6 @@ public final class SharedTier: Sendable {
     }
     return result.map { ($0, arrival.lease.withLock { $0 } ?? Lease()) }
   }
-
-  /// Why the server of a key cannot be asked; nil if it is worth trying.
-  func failure(for key: [UInt8]) -> SharedFailure? { news.failure(of: link.server(of: key)) }
 
   private final class Arrival: Sendable {
     let lease = Mutex<Lease?>(nil)

@@ -412,4 +412,22 @@ struct SharedSeamTests {
     #expect(machines.network.takeLog() == ["GET", "SET", "GETRANGE"])
     try machines.close()
   }
+
+  @Test("Many callers of a key that another machine has saved ask the tier once.")
+  func manyReaders() async throws {
+    let machines = try Machines()
+    #expect(try await machines[1].save("v", for: "k") == .shared)
+    _ = machines.network.takeLog()
+    let (shared, store) = (machines[0], machines.all[0].store)
+    machines.network.holdNextRequest(of: 0)
+    let callers = (0..<16).map { _ in Task { try await shared.value(for: "k") { "loaded" } } }
+    await machines.network.waitForHeldRequest(of: 0)
+    // One waits for the first one's look, and the others for its flight.
+    while store.statistics.caches["texts"]?.loads.joins != 14 { await Task.yield() }
+    machines.network.releaseRequest(of: 0)
+    for caller in callers { #expect(try await caller.value == "v") }
+    #expect(machines.network.takeLog() == ["GET"])
+    #expect(store.statistics.caches["texts"]?.loads.loads == 0)
+    try machines.close()
+  }
 }

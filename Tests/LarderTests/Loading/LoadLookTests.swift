@@ -1,0 +1,107 @@
+import LarderTestSupport
+import LarderTesting
+import Synchronization
+import Testing
+
+@testable import Larder
+
+/// A call looks for its key before there is a flight, and another call comes meanwhile.
+@Suite(.timeLimit(.minutes(10))) struct LoadLookTests {
+  typealias SlowNumber = LoadInvalidationTests.SlowNumber
+
+  @TaskLocal static var caller = ""
+
+  /// A cache with an entry whose decoding waits.
+  private struct Slow {
+    let fixture: LoadFixture
+    let numbers: Cache<String, SlowNumber>
+    let gate = SlowNumber.Gate()
+    /// The callers whose closures were called.
+    let begun = Watched([String]())
+
+    // No other test waits for the number.
+    init(_ kind: StoreKind, _ number: Int) throws {
+      fixture = try LoadFixture(kind)
+      numbers = try fixture.store.cache(
+        "numbers", of: SlowNumber.self, lifetime: .fresh(for: .seconds(100)), memory: .none)
+      try numbers.save(SlowNumber(number), for: "a")
+      SlowNumber.gates.withLock { [gate] in $0[number] = gate }
+    }
+
+    private func call(_ name: String, on executor: (any TaskExecutor)? = nil) -> Task<
+      Int, any Error
+    > {
+      LoadLookTests.$caller.withValue(name) {
+        Task(executorPreference: executor) { [numbers, begun] in
+          try await numbers.value(for: "a") {
+            begun.change { $0.append(LoadLookTests.caller) }
+            return SlowNumber(3)
+          }.number
+        }
+      }
+    }
+
+    /// A call that looks, and one that waits for its look.
+    func twoCalls() async -> (first: Task<Int, any Error>, second: Task<Int, any Error>) {
+      let first = call("first")
+      await gate.begun.wait { $0 }
+      // It waits for the look when it has returned from its first step.
+      return (first, call("second", on: ImmediateExecutor()))
+    }
+  }
+
+  private func number(_ kind: StoreKind, from start: Int) -> Int {
+    start + (StoreKind.allCases.firstIndex(of: kind) ?? 0)
+  }
+
+  @Test(
+    "A look that is cancelled does not end the wait of another call.",
+    arguments: StoreKind.allCases)
+  func cancelled(kind: StoreKind) async throws {
+    let number = number(kind, from: 3000)
+    let slow = try Slow(kind, number)
+    defer { slow.fixture.end() }
+    defer { slow.gate.mayEnd.raise() }
+    let (first, second) = await slow.twoCalls()
+    first.cancel()
+    slow.gate.mayEnd.raise()
+    await #expect(throws: CancellationError.self) { try await first.value }
+    #expect(try await second.value == number)
+    #expect(slow.begun.read { $0 } == [])
+    // What a cancelled call has found is not used.
+    #expect(slow.fixture.store.statistics.caches["numbers"]?.reads.fresh == 2)
+  }
+
+  @Test(
+    "A call that waits for a look loads in its own task's context, for both.",
+    arguments: StoreKind.allCases)
+  func ownContext(kind: StoreKind) async throws {
+    let slow = try Slow(kind, number(kind, from: 3010))
+    defer { slow.fixture.end() }
+    defer { slow.gate.mayEnd.raise() }
+    slow.fixture.clock.advance(by: .seconds(200))
+    let (first, second) = await slow.twoCalls()
+    slow.gate.mayEnd.raise()
+    #expect(try await first.value == 3)
+    #expect(try await second.value == 3)
+    #expect(slow.begun.read { $0 } == ["second"])
+    #expect(slow.fixture.loads().joins == 1)
+  }
+
+  @Test(
+    "A call that waits for a look ends when the store is closed.",
+    arguments: StoreKind.allCases)
+  func closed(kind: StoreKind) async throws {
+    let slow = try Slow(kind, number(kind, from: 3020))
+    defer { slow.gate.mayEnd.raise() }
+    let (first, second) = await slow.twoCalls()
+    let store = slow.fixture.store
+    let closing = Task.detached { try store.close() }
+    await #expect(throws: StoreError.closed) { try await second.value }
+    slow.gate.mayEnd.raise()
+    try await closing.value
+    _ = await first.result
+    #expect(slow.begun.read { $0 } == [])
+    slow.fixture.end()
+  }
+}
