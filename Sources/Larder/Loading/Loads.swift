@@ -240,7 +240,7 @@ extension Loads {
     case entry(LoadedEntry<any Sendable>)
     /// The caller waits for a flight.
     case waiting([Int])
-    /// What was found cannot be used, because the task is cancelled or the store is closed.
+    /// What was found cannot be used.
     case unusable
   }
 
@@ -288,13 +288,14 @@ extension Loads {
     } else if isOpen {
       found = call.core.find(part)
     }
-    // What a cancelled task has found may not be what the tier has.
-    if !isOpen || Task.isCancelled {
+    // A key that was changed is looked for again. What a cancelled task has found may not be what
+    // the tier has.
+    if !isOpen || look.ticket.isRevoked || Task.isCancelled {
       end(look, .byTask, part.key)
       return .unusable
     }
     do {
-      if !look.ticket.isRevoked, let entry = try freshEntry(found, call.loading) {
+      if let entry = try freshEntry(found, call.loading) {
         end(look, .done(found), part.key)
         return .entry(entry)
       }

@@ -28,7 +28,7 @@ import Testing
       SlowNumber.gates.withLock { [gate] in $0[number] = gate }
     }
 
-    private func call(_ name: String, on executor: (any TaskExecutor)? = nil) -> Task<
+    func call(_ name: String, on executor: (any TaskExecutor)? = nil) -> Task<
       Int, any Error
     > {
       LoadLookTests.$caller.withValue(name) {
@@ -103,5 +103,26 @@ import Testing
     _ = await first.result
     #expect(slow.begun.read { $0 } == [])
     slow.fixture.end()
+  }
+
+  @Test(
+    "An entry that is changed again while it is read again is not returned.",
+    arguments: StoreKind.allCases)
+  func changedTwice(kind: StoreKind) async throws {
+    let number = number(kind, from: 3030)
+    let slow = try Slow(kind, number)
+    defer { slow.fixture.end() }
+    let second = SlowNumber.Gate()
+    SlowNumber.gates.withLock { $0[number + 10] = second }
+    defer { for gate in [slow.gate, second] { gate.mayEnd.raise() } }
+    let caller = slow.call("first")
+    await slow.gate.begun.wait { $0 }
+    try slow.numbers.save(SlowNumber(number + 10), for: "a")
+    slow.gate.mayEnd.raise()
+    await second.begun.wait { $0 }
+    try slow.numbers.save(SlowNumber(4), for: "a")
+    second.mayEnd.raise()
+    #expect(try await caller.value == 4)
+    #expect(slow.begun.read { $0 } == [])
   }
 }
