@@ -3,17 +3,11 @@ import Foundation
 // The tasks of flights.
 
 extension Loads {
-  /// Registers the keys of a flight, and starts its task.
+  /// Starts the task of a flight.
   func start(_ id: Int) {
     guard let flight = state.withLock({ $0.machine.flights[id] }) else { return }
-    var isOpen = true
-    if case .byTask = flight.looking {
-      for member in flight.members {
-        isOpen = register.add(member.part.key, member.part.ticket, of: self) && isOpen
-      }
-    }
     let task = Task(executorPreference: flight.call.store.executor) { [self] in
-      await fly(flight, isOpen: isOpen)
+      await fly(flight)
     }
     let (isCancelled, priority) = state.withLock { state in
       state.machine.flights[id]?.task = task
@@ -25,15 +19,14 @@ extension Loads {
     if let priority, priority > flight.priority { task.escalate(to: priority) }
   }
 
-  private func fly(_ flight: Machine.Flight, isOpen: Bool) async {
+  private func fly(_ flight: Machine.Flight) async {
     let (core, store) = (flight.call.core, flight.call.store)
     let tier = core.tier
     var found: [LoadFound]
     if case .done(let looked) = await looking(for: flight) {
       found = [looked]
     } else {
-      found = flight.members.map { isOpen ? core.find($0.part) : LoadFound(failure: .closed) }
-      if let tier { found = await core.ask(tier, flight.members.map { $0.part }, found) }
+      found = await look(for: flight, tier)
     }
     var claimed: [UInt8]?
     if let tier {
@@ -63,6 +56,18 @@ extension Loads {
       await tier.releaseLoad(of: claimed)
       for waiter in activity.end() { waiter.resume() }
     }
+  }
+
+  /// Registers the keys of a flight, reads their entries and asks the tier.
+  private func look(
+    for flight: Machine.Flight, _ tier: (any RecordTier)?
+  ) async -> [LoadFound] {
+    let (core, parts) = (flight.call.core, flight.members.map { $0.part })
+    var isOpen = true
+    for part in parts { isOpen = register.add(part.key, part.ticket, of: self) && isOpen }
+    let found = parts.map { isOpen ? core.find($0) : LoadFound(failure: .closed) }
+    guard let tier else { return found }
+    return await core.ask(tier, parts, found)
   }
 
   /// Who looks for a flight, after a call that does has ended its look.

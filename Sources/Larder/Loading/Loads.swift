@@ -291,12 +291,14 @@ extension Loads {
     // A key that was changed is looked for again. What a cancelled task has found may not be what
     // the tier has.
     if !isOpen || look.ticket.isRevoked || Task.isCancelled {
-      end(look, .byTask, part.key)
+      // Before a flight that has waited registers the ticket again.
+      register.remove(part.key, part.ticket)
+      _ = handOver(.byTask, of: part.key)
       return .unusable
     }
     do {
       if let entry = try freshEntry(found, call.loading) {
-        end(look, .done(found), part.key)
+        if !handOver(.done(found), of: part.key) { register.remove(part.key, part.ticket) }
         return .entry(entry)
       }
     } catch {
@@ -305,11 +307,10 @@ extension Loads {
     return .waiting(ask(call, after: (look, found)))
   }
 
-  /// Ends a look without a flight of its own.
-  private func end(_ look: Look, _ looking: Machine.Looking, _ key: RecordKey) {
+  private func handOver(_ looking: Machine.Looking, of key: RecordKey) -> Bool {
     var isHandedOver = false
     perform { state in isHandedOver = handOver(looking, of: key, in: &state) }
-    if !isHandedOver { register.remove(key, look.ticket) }
+    return isHandedOver
   }
 
   /// Ends the look for a key; returns whether a flight has waited for it.

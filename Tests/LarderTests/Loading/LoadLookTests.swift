@@ -68,6 +68,7 @@ import Testing
     await #expect(throws: CancellationError.self) { try await first.value }
     #expect(try await second.value == number)
     #expect(slow.begun.read { $0 } == [])
+    #expect(slow.numbers.core.context.loads.isEmpty)
     // What a cancelled call has found is not used.
     #expect(slow.fixture.store.statistics.caches["numbers"]?.reads.fresh == 2)
   }
