@@ -73,7 +73,7 @@ final class CacheCore<Value: Sendable>: OpenCache {
   /// The decoded values in memory; nil if the cache keeps none.
   let memory: CacheMemory?
   let loads: Loads
-  /// The tier that other machines share; nil, if the cache is this machine's alone.
+  /// The tier that other machines share; empty if the cache is this machine's alone.
   let sharing = AtomicLazyReference<CacheSharing>()
   let unshared = Unshared()
 

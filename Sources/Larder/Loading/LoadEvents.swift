@@ -21,13 +21,13 @@ extension LoadMachine {
     var key: RecordKey { call.keys[index] }
   }
 
-  /// Who looks for the entries of a flight.
+  /// Who reads what a flight begins with.
   enum Looking {
-    /// Its task.
+    /// The flight's task reads it.
     case byTask
-    /// A call, which has begun to look before there was a flight.
+    /// A call has begun to read it before there was a flight, and is not done yet.
     case byCall
-    /// Nobody: a call has found this.
+    /// A call has read it, and found this.
     case done(LoadFound)
   }
 

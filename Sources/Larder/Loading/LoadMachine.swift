@@ -11,9 +11,9 @@ import Foundation
 ///     a caller asks       A flight is over for the caller if its key was changed since it began,
 ///                         or if any tag was invalidated: the entry that it finds, or its reply,
 ///                         may have the tag. It is closed then. Without an open flight, one starts
-///                         and reads the disk. Otherwise the caller gets the entry that the flight
-///                         has found if it is fresh, or stale and allowed by the caller's options,
-///                         and no new value is being saved; else it waits.
+///                         and reads the disk, unless the caller has. Otherwise the caller gets the
+///                         entry that the flight has found if it is fresh, or stale and allowed by
+///                         the caller's options, and no new value is being saved; else it waits.
 ///     the disk was read   A fresh entry is returned, and refreshed if it is due. A stale one is
 ///                         returned if the waiter's options allow it, or after a failure not long
 ///                         ago. The load begins, once a slot is free, if a waiter needs it or an

@@ -12,9 +12,17 @@ extension Loads {
     return freshness == .fresh && !loading.admits(entry.savedAt, at: date) ? .stale : freshness
   }
 
-  /// The state of what a flight has found, at a date.
+  /// The state of what was found, at a date and the clock's uptime.
   func judge(
-    _ found: LoadFound, _ loading: Loading, at date: Date
+    _ found: LoadFound, _ loading: Loading, at date: Date, uptime: Duration
+  ) -> Machine.Found {
+    let state = judgeDates(of: found, loading, at: date)
+    guard let sharing = found.sharing else { return state }
+    return sharing.judge(state, at: uptime)
+  }
+
+  private func judgeDates(
+    of found: LoadFound, _ loading: Loading, at date: Date
   ) -> Machine.Found {
     if let failure = found.failure { return .failed(failure) }
     guard let entry = found.entry else { return .unusable }
@@ -31,17 +39,12 @@ extension Loads {
   func freshEntry(
     _ found: LoadFound, _ loading: Loading
   ) throws -> LoadedEntry<any Sendable>? {
-    let date = clock.now()
-    var (state, isConfirmed) = (judge(found, loading, at: date), false)
-    if let sharing = found.sharing {
-      let now = clock.uptime()
-      (state, isConfirmed) = (sharing.judge(state, at: now), sharing.isConfirmed(at: now))
-    }
-    switch state {
+    let (date, now) = (clock.now(), clock.uptime())
+    switch judge(found, loading, at: date, uptime: now) {
     case .failed(let failure): throw failure
     case .fresh:
       var entry = found.entry.map { LoadedEntry($0, age: Duration(from: $0.savedAt, to: date)) }
-      entry?.isConfirmed = isConfirmed
+      entry?.isConfirmed = found.sharing?.isConfirmed(at: now) ?? false
       return entry
     case .stale, .unusable: return nil
     }

@@ -1,5 +1,4 @@
 import Foundation
-import Synchronization
 
 /// The loads of a cache: executes what its ``LoadMachine`` decides.
 ///
@@ -61,11 +60,7 @@ extension Loads {
     let (date, now) = (clock.now(), clock.uptime())
     return Machine.Moment(
       date: date, now: now, isChanged: \.isRevoked,
-      judge: { [self] part, loading in
-        let found = judge(part.found, loading, at: date)
-        guard let sharing = part.found.sharing else { return found }
-        return sharing.judge(found, at: now)
-      })
+      judge: { [self] part, loading in judge(part.found, loading, at: date, uptime: now) })
   }
 
   /// Changes the state, and then does what that has led to.
@@ -223,15 +218,17 @@ extension Loads {
 extension Loads {
   /// A call that looks for the entry of its key, on disk and in the tier, before there is a flight.
   ///
-  /// It is what a flight begins with, and takes half as long without one. Its ticket is registered,
-  /// so that a flight can use what was found: one that this call starts, or one that another call
-  /// starts meanwhile, which waits for it.
+  /// It is what a flight begins with, and takes half as long without one. The ticket of the look is
+  /// registered, so a flight can begin with what was found. If another call asks for the key before
+  /// the look has ended, it starts that flight, which waits for the look. Otherwise this call
+  /// starts it, if there is no fresh entry.
   struct Look: Sendable {
     let ticket: WriteTicket
     /// The number of times that tags were invalidated before it.
     let epoch: UInt64
-    /// The flight that another call has started meanwhile, and what wakes its task at the end.
+    /// The flight that waits for the look; nil for none.
     var flight: Int?
+    /// Wakes the task of that flight.
     var waking: CheckedContinuation<Void, Never>?
   }
 

@@ -241,8 +241,8 @@ extension LoadStates {
       let core = cache.core
       try core.context.engine.checkOpen()
       let found = core.find(try core.recordKey(of: key, id: try core.usableID()))
-      let now = core.clock.now()
-      switch core.loads.judge(found, options, at: now) {
+      let (now, uptime) = (core.clock.now(), core.clock.uptime())
+      switch core.loads.judge(found, options, at: now, uptime: uptime) {
       case .fresh(let isDue):
         return StateFound(
           shown: core.typed(found.entry.map { LoadedEntry($0, age: $0.age) }),

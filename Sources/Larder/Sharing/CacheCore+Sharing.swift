@@ -11,7 +11,7 @@ package protocol SharedPart: AnyObject, Sendable {
   func connected()
 }
 
-/// The tier of a shared cache, which every read asks for without a lock.
+/// The tier of a shared cache, in an object so that reads get it without a lock.
 final class CacheSharing: Sendable {
   let tier: any RecordTier
 

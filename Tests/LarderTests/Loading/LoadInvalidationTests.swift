@@ -16,6 +16,15 @@ import Testing
 
     static let gates = Mutex<[Int: Gate]>([:])
 
+    /// A number whose decoding waits, and its gate.
+    static func gated() -> (number: Int, gate: Gate) {
+      gates.withLock { gates in
+        let (number, gate) = (1000 + gates.count, Gate())
+        gates[number] = gate
+        return (number, gate)
+      }
+    }
+
     var number: Int
 
     init(_ number: Int) { self.number = number }
@@ -46,10 +55,7 @@ import Testing
     let fixture = try LoadFixture(kind)
     defer { fixture.end() }
     let numbers = try fixture.store.cache("numbers", of: SlowNumber.self)
-    // No other test waits for this number.
-    let number = 1000 + 10 * change + (StoreKind.allCases.firstIndex(of: kind) ?? 0)
-    let gate = SlowNumber.Gate()
-    SlowNumber.gates.withLock { $0[number] = gate }
+    let (number, gate) = SlowNumber.gated()
     defer { gate.mayEnd.raise() }
     try numbers.save(SlowNumber(number), for: "a", tags: ["t"])
     let begun = Watched(0)
@@ -87,10 +93,7 @@ import Testing
     let fixture = try LoadFixture(kind)
     defer { fixture.end() }
     let numbers = try fixture.store.cache("numbers", of: SlowNumber.self, memory: .none)
-    // No other test waits for this number.
-    let number = 2000 + (StoreKind.allCases.firstIndex(of: kind) ?? 0)
-    let gate = SlowNumber.Gate()
-    SlowNumber.gates.withLock { $0[number] = gate }
+    let (number, gate) = SlowNumber.gated()
     defer { gate.mayEnd.raise() }
     try numbers.save(SlowNumber(number), for: "a")
     let call = { Task { try await numbers.value(for: "a") { SlowNumber(3) }.number } }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Larder
 
-/// A call looks for its key before there is a flight, and another call comes meanwhile.
+/// What becomes of two calls if the second one comes while the first one looks for the key.
 @Suite(.timeLimit(.minutes(10))) struct LoadLookTests {
   typealias SlowNumber = LoadInvalidationTests.SlowNumber
 
@@ -15,17 +15,17 @@ import Testing
   private struct Slow {
     let fixture: LoadFixture
     let numbers: Cache<String, SlowNumber>
-    let gate = SlowNumber.Gate()
+    let number: Int
+    let gate: SlowNumber.Gate
     /// The callers whose closures were called.
     let begun = Watched([String]())
 
-    // No other test waits for the number.
-    init(_ kind: StoreKind, _ number: Int) throws {
+    init(_ kind: StoreKind) throws {
       fixture = try LoadFixture(kind)
+      (number, gate) = SlowNumber.gated()
       numbers = try fixture.store.cache(
         "numbers", of: SlowNumber.self, lifetime: .fresh(for: .seconds(100)), memory: .none)
       try numbers.save(SlowNumber(number), for: "a")
-      SlowNumber.gates.withLock { [gate] in $0[number] = gate }
     }
 
     func call(_ name: String, on executor: (any TaskExecutor)? = nil) -> Task<
@@ -50,23 +50,18 @@ import Testing
     }
   }
 
-  private func number(_ kind: StoreKind, from start: Int) -> Int {
-    start + (StoreKind.allCases.firstIndex(of: kind) ?? 0)
-  }
-
   @Test(
     "A look that is cancelled does not end the wait of another call.",
     arguments: StoreKind.allCases)
   func cancelled(kind: StoreKind) async throws {
-    let number = number(kind, from: 3000)
-    let slow = try Slow(kind, number)
+    let slow = try Slow(kind)
     defer { slow.fixture.end() }
     defer { slow.gate.mayEnd.raise() }
     let (first, second) = await slow.twoCalls()
     first.cancel()
     slow.gate.mayEnd.raise()
     await #expect(throws: CancellationError.self) { try await first.value }
-    #expect(try await second.value == number)
+    #expect(try await second.value == slow.number)
     #expect(slow.begun.read { $0 } == [])
     #expect(slow.numbers.core.context.loads.isEmpty)
     // What a cancelled call has found is not used.
@@ -77,7 +72,7 @@ import Testing
     "A call that waits for a look loads in its own task's context, for both.",
     arguments: StoreKind.allCases)
   func ownContext(kind: StoreKind) async throws {
-    let slow = try Slow(kind, number(kind, from: 3010))
+    let slow = try Slow(kind)
     defer { slow.fixture.end() }
     defer { slow.gate.mayEnd.raise() }
     slow.fixture.clock.advance(by: .seconds(200))
@@ -93,7 +88,7 @@ import Testing
     "A call that waits for a look ends when the store is closed.",
     arguments: StoreKind.allCases)
   func closed(kind: StoreKind) async throws {
-    let slow = try Slow(kind, number(kind, from: 3020))
+    let slow = try Slow(kind)
     defer { slow.gate.mayEnd.raise() }
     let (first, second) = await slow.twoCalls()
     let store = slow.fixture.store
@@ -110,20 +105,42 @@ import Testing
     "An entry that is changed again while it is read again is not returned.",
     arguments: StoreKind.allCases)
   func changedTwice(kind: StoreKind) async throws {
-    let number = number(kind, from: 3030)
-    let slow = try Slow(kind, number)
+    let slow = try Slow(kind)
     defer { slow.fixture.end() }
-    let second = SlowNumber.Gate()
-    SlowNumber.gates.withLock { $0[number + 10] = second }
+    let (number, second) = SlowNumber.gated()
     defer { for gate in [slow.gate, second] { gate.mayEnd.raise() } }
     let caller = slow.call("first")
     await slow.gate.begun.wait { $0 }
-    try slow.numbers.save(SlowNumber(number + 10), for: "a")
+    try slow.numbers.save(SlowNumber(number), for: "a")
     slow.gate.mayEnd.raise()
     await second.begun.wait { $0 }
     try slow.numbers.save(SlowNumber(4), for: "a")
     second.mayEnd.raise()
     #expect(try await caller.value == 4)
     #expect(slow.begun.read { $0 } == [])
+  }
+
+  @Test(
+    "A call for several keys does not wait for a look, and reads for itself.",
+    arguments: StoreKind.allCases)
+  func severalKeys(kind: StoreKind) async throws {
+    let slow = try Slow(kind)
+    defer { slow.fixture.end() }
+    defer { slow.gate.mayEnd.raise() }
+    let first = slow.call("first")
+    await slow.gate.begun.wait { $0 }
+    let asked = Watched([[String]]())
+    let several = Task(executorPreference: ImmediateExecutor()) { [numbers = slow.numbers] in
+      try await numbers.values(for: ["a", "b"]) { keys in
+        asked.change { $0.append(keys) }
+        return keys.map { _ in .value(SlowNumber(5)) }
+      }
+    }
+    slow.gate.mayEnd.raise()
+    #expect(try await first.value == slow.number)
+    #expect(try await several.value.map { $0?.number } == [slow.number, 5])
+    #expect(asked.read { $0 } == [["b"]])
+    #expect(slow.fixture.store.statistics.caches["numbers"]?.reads.fresh == 2)
+    #expect(slow.numbers.core.context.loads.isEmpty)
   }
 }
