@@ -35,6 +35,11 @@ import Testing
     BannedCalls.yielding.expectHolds(in: others)
   }
 
+  @Test("The library has one kind of lock.")
+  func locks() {
+    BannedCalls.locks.expectHolds(in: tree.files(under: "Sources/Larder"))
+  }
+
   @Test("Only the system clock reads the time.")
   func clocks() {
     let others = tree.files(under: "Sources").filter { !BannedCalls.clockFiles.contains($0.path) }
@@ -68,7 +73,8 @@ import Testing
       (BannedCalls.sleeping, "Thread.sleep(forTimeInterval: 1)"),
       (BannedCalls.sleeping, "try await Task.sleep(for: .seconds(1))"),
       (BannedCalls.sleeping, "usleep(1)"), (BannedCalls.yielding, "await Task.yield()"),
-      (BannedCalls.yielding, "sched_yield()"), (BannedCalls.clocks, "let a = Date()"),
+      (BannedCalls.yielding, "sched_yield()"), (BannedCalls.locks, "let a = Mutex(0)"),
+      (BannedCalls.locks, "private let a: Mutex<Int>"), (BannedCalls.clocks, "let a = Date()"),
       (BannedCalls.clocks, "f(at: .now)"), (BannedCalls.clocks, "let a = Date.now"),
       (BannedCalls.clocks, "ContinuousClock().measure {}"), (BannedCalls.clocks, "time(nil)"),
       (BannedCalls.skipping, "@Test(.disabled(\"flaky\"))"),
@@ -140,6 +146,10 @@ enum BannedCalls {
   static let yielding = Rule.bans(
     ["Task.yield", "sched_yield", "pthread_yield", "this_thread::yield"],
     because: "wait for the event itself, not for the other tasks to get on")
+
+  static let locks = Rule.bans(
+    ["Mutex", "NSLock", "NSRecursiveLock", "OSAllocatedUnfairLock"],
+    because: "on Linux, threads that wait for a Mutex slow it down for all; use a Lock")
 
   /// The files whose waits have a limit, or end with the tests' server.
   static let waitingFiles: Set = [

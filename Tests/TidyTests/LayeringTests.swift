@@ -165,9 +165,9 @@ enum Layers {
 
   /// The folders of `Larder` that know neither caches nor entries, with those that they may know.
   static let folders: [(folder: String, known: [String])] = [
-    ("Sources/Larder/Bytes", []),
-    ("Sources/Larder/Coding", ["Sources/Larder/Bytes"]),
-    ("Sources/Larder/Engine", ["Sources/Larder/Bytes"]),
+    ("Sources/Larder/Bytes", []), ("Sources/Larder/Locks", []),
+    ("Sources/Larder/Coding", ["Sources/Larder/Bytes", "Sources/Larder/Locks"]),
+    ("Sources/Larder/Engine", ["Sources/Larder/Bytes", "Sources/Larder/Locks"]),
   ]
 
   /// Types at the top of a file in another folder, which a folder must not name.

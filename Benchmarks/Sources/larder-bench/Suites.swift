@@ -78,6 +78,10 @@ struct Suite: Sendable {
     Suite(name: "durable", title: "writes that survive a power loss, against C++, and by threads") {
       (DurabilitySuite($0, in: $1).contests, {})
     },
+    Suite(name: "threads", title: "calls by 16 threads or tasks, against the same by one") {
+      let suite = try ThreadsSuite($0, in: $1)
+      return (suite.contests, suite.close)
+    },
     Suite(name: "compression", title: "large encoded values, against the same not compressed") {
       let suite = try CompressionSuite($0, in: $1)
       return (suite.contests, suite.close)

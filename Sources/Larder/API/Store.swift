@@ -31,14 +31,14 @@ public final class Store: Sendable {
   /// Nil if there was nothing to recover.
   public let recovery: RecoveryReport?
   private let access: Access
-  private let registry: Mutex<Registry>
+  private let registry: Lock<Registry>
   private let openCaches: OpenCaches
-  private let sweeper = Mutex(Sweeper())
+  private let sweeper = Lock(Sweeper())
   private let isClosing = Atomic<Bool>(false)
   /// Ends the timers of the store.
-  private let endTimers = Mutex<[@Sendable () -> Void]>([])
+  private let endTimers = Lock<[@Sendable () -> Void]>([])
   #if canImport(Darwin)
-    private let endWatchingPressure = Mutex<(@Sendable () -> Void)?>(nil)
+    private let endWatchingPressure = Lock<(@Sendable () -> Void)?>(nil)
   #endif
   let threads: BlockingThreads
   let groupFlush: GroupFlush
@@ -54,7 +54,7 @@ public final class Store: Sendable {
     groupFlush = GroupFlush(of: context.engine, on: threads)
     openCaches = registry.open
     context.engine.join(StoreParticipant(for: context, registry.open))
-    self.registry = Mutex(registry)
+    self.registry = Lock(registry)
   }
 
   deinit {

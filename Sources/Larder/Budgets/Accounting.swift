@@ -81,7 +81,7 @@ final class Accounting: Sendable {
     var addedInWrite: [AddedEntry] = []
   }
 
-  private let state = Mutex(State())
+  private let state = Lock(State())
   private let accountCount = Atomic<Int>(0)
   private let smallestLimit = Atomic<Int>(.max)
 }

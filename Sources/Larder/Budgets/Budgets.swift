@@ -1,5 +1,3 @@
-import Synchronization
-
 /// The byte budgets of a store and its caches.
 ///
 /// A cache is counted if it has a budget of its own, or if the store has one.
@@ -8,7 +6,7 @@ final class Budgets: Sendable {
   /// The store's own budget, and how often the entries of all its caches were read.
   private let whole: (budget: Int, recentReads: RecentReads)?
   /// Held by the thread that evicts.
-  private let turn = Mutex(())
+  private let turn = Lock(())
 
   /// - Parameters:
   ///   - storeLimit: The budget of the store, in bytes; nil if it has none.

@@ -18,15 +18,15 @@ final class DiskBudget: Sendable {
   private let bytesLeft = Atomic<Int>(0)
   private let isUnderWay = Atomic<Bool>(false)
   private let hasEnded = Atomic<Bool>(false)
-  private let totals: Mutex<DiskStatistics>
+  private let totals: Lock<DiskStatistics>
   /// The bytes of files for each byte of entries after the last compaction; 0 before the first.
   ///
   /// Without the files that only cursors keep: evicting entries does not make those smaller.
-  let overhead = Mutex(0.0)
+  let overhead = Lock(0.0)
   private let work = DispatchGroup()
   private let queue = DispatchQueue(label: "larder.disk-budget", qos: .utility)
   private let queueKey = DispatchSpecificKey<Bool>()
-  private let keep = Mutex<(@Sendable () -> Bool)?>(nil)
+  private let keep = Lock<(@Sendable () -> Bool)?>(nil)
   /// How often in a row the files stayed too large.
   private let failures = Atomic<Int>(0)
   private let activity: Activity
@@ -43,7 +43,7 @@ final class DiskBudget: Sendable {
     (step, slack) = (limit / 32, limit / 16)
     var totals = DiskStatistics()
     totals.budget = limit
-    self.totals = Mutex(totals)
+    self.totals = Lock(totals)
     self.activity = activity
     queue.setSpecific(key: queueKey, value: true)
   }

@@ -50,7 +50,7 @@ final class EvictionQueue: Sendable {
 
   private let limit: Int
   private let inUse = Atomic(false)
-  private let state = Mutex(State())
+  private let state = Lock(State())
 
   /// - Parameter limit: The budget in bytes.
   init(limit: Int) { self.limit = limit }

@@ -1,5 +1,3 @@
-import Synchronization
-
 /// How often entries were read while the store is open, up to three times.
 ///
 /// Only entries that were read take memory: 4 bytes, and as many that are free. Entries are known
@@ -8,8 +6,8 @@ import Synchronization
 final class RecentReads: Sendable {
   // A class, because an array cannot hold locks.
   private final class Shard: Sendable {
-    let table: Mutex<Table>
-    init(limit: Int) { table = Mutex(Table(limit: limit)) }
+    let table: Lock<Table>
+    init(limit: Int) { table = Lock(Table(limit: limit)) }
   }
 
   /// The bytes of a budget for each entry whose reads are remembered.

@@ -1,5 +1,4 @@
 import Foundation
-import Synchronization
 
 /// The engine of a store, and everything that its reads and writes share.
 ///
@@ -22,7 +21,7 @@ final class StoreContext: Sendable {
   let invalidatedTags = InvalidatedTags()
   let notes = ExpiryNotes()
   /// The scan for notes that has begun.
-  private let noteScan = Mutex<NoteScan?>(nil)
+  private let noteScan = Lock<NoteScan?>(nil)
   let loads = LoadRegister()
   let sharedCaches = SharedCaches()
   let activity = Activity()

@@ -61,7 +61,7 @@ enum DirectParts {
   private static let slotCount = 256
 
   /// The parts of all types; a lock takes longer than a slot.
-  private static let all = Mutex<[ObjectIdentifier: UnsafePointer<Known>]>([:])
+  private static let all = Lock<[ObjectIdentifier: UnsafePointer<Known>]>([:])
 
   /// The part for a type; nil if its values are coded through `Codable`.
   static func part(for type: Any.Type) -> (any DirectPart)? { known(type).pointee.part }

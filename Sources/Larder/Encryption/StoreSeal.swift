@@ -32,10 +32,10 @@
       weak var use: KeyUse?
     }
 
-    private let state: Mutex<State>
+    private let state: Lock<State>
     /// All data keys, also deleted ones, by their ids; with a lock of its own, because a write
     /// under the other one must not keep reads waiting.
-    private let opened: Mutex<[UInt32: SymmetricKey]>
+    private let opened: Lock<[UInt32: SymmetricKey]>
     private let engine: any StorageEngine
     let encryption: Encryption
     private let allSealed: Atomic<Bool>
@@ -47,8 +47,8 @@
       _ encryption: Encryption
     ) {
       allSealed = Atomic((state.dataKeys.last?.coverage ?? .some) != .some)
-      self.state = Mutex(state)
-      self.opened = Mutex(opened)
+      self.state = Lock(state)
+      self.opened = Lock(opened)
       (self.engine, self.encryption) = (engine, encryption)
     }
 

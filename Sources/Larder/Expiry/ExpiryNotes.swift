@@ -100,7 +100,7 @@ package final class ExpiryNotes: Sendable {
     let task: Task
   }
 
-  private let state = Mutex(State())
+  private let state = Lock(State())
   private let isDue = Atomic<Bool>(true)
   private let isScanDue = Atomic<Bool>(false)
 

@@ -1,6 +1,5 @@
 import Dispatch
 import Foundation
-import Synchronization
 
 /// When the lifetime of an entry begins.
 public struct Expiry: Sendable, Hashable {
@@ -64,7 +63,7 @@ final class Slides: Sendable {
   static let capacity = 1024
 
   /// The dates of the last reads, by record key.
-  private let reads = Mutex<Reads>([:])
+  private let reads = Lock<Reads>([:])
   private let queue = DispatchQueue(label: "larder.sliding", qos: .utility)
   private let activity: Activity
 

@@ -11,7 +11,7 @@ final class LoadChain: Sendable {
 
   private static let lastNumber = Atomic<Int>(0)
   /// The flights that each flight waits for, each with the number of its waiters there.
-  private static let links = Mutex<[Int: [Int: Int]]>([:])
+  private static let links = Lock<[Int: [Int: Int]]>([:])
 
   /// The call that the current task is a part of; nil outside a call, or after it has ended.
   static var running: LoadChain? { current.flatMap { $0.hasEnded ? nil : $0 } }

@@ -27,7 +27,7 @@ final class LoadRegister: Sendable {
     var isClosed = false
   }
 
-  private let state = Mutex(State())
+  private let state = Lock(State())
   private let owner = ProcessOwner()
   private let count = Atomic<Int>(0)
 

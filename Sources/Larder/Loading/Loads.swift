@@ -23,7 +23,7 @@ final class Loads: LoadOwner {
     var work: [@Sendable () -> Void] = []
   }
 
-  let state: BusyLock<State>
+  let state: Lock<State>
   let register: LoadRegister
   private let invalidatedTags: InvalidatedTags
   let activity: Activity
@@ -36,7 +36,7 @@ final class Loads: LoadOwner {
   let cacheCounts: CacheCounts
 
   init(of context: StoreContext, _ lifetime: Lifetime, limit: Int?, counts: CacheCounts) {
-    state = BusyLock(State(machine: Machine(limit: limit)))
+    state = Lock(State(machine: Machine(limit: limit)))
     (register, activity) = (context.loads, context.activity)
     invalidatedTags = context.invalidatedTags
     (clock, timer, random) = (context.clock, context.loadTimer, context.random)

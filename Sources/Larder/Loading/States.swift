@@ -1,5 +1,4 @@
 import Foundation
-import Synchronization
 
 /// What a screen shows of a key: the value, that it is being loaded, or why there is none.
 public enum LoadState<Value: Sendable>: Sendable {
@@ -304,7 +303,7 @@ final class StateWatch<Value: Sendable>: ChangeObserver {
 
   // It does not hold the stream, which ends when its iterator is released.
   private let ringing: AsyncStream<Void>.Continuation
-  private let state = Mutex(State())
+  private let state = Lock(State())
 
   init(ringing: AsyncStream<Void>.Continuation) { self.ringing = ringing }
 

@@ -10,7 +10,7 @@ package final class MemoryCache {
   /// A shard with its lock, apart from its neighbours' cache lines.
   private struct LockedShard: ~Copyable {
     // The first field, so that the shard has the same address.
-    var lock = ShardLock()
+    var lock = SystemLock()
     var shard: MemoryShard
     private let padding: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) =
       (0, 0, 0, 0, 0, 0, 0, 0)
@@ -29,7 +29,7 @@ package final class MemoryCache {
   private let held = Atomic<Int>(0)
   private let evictions = Atomic<Int>(0)
   private let refusals = Atomic<Int>(0)
-  private let owners = Mutex(0)
+  private let owners = Lock(0)
 
   /// - Parameters:
   ///   - limit: The most that the weights may be together.
@@ -45,12 +45,13 @@ package final class MemoryCache {
     (self.limit, shardCount) = (limit, count)
     for shard in 0..<count {
       (shards + shard).initialize(to: LockedShard(limit: limit / count))
-      ShardLock.initialize(lock(of: shard))
+      SystemLock.initialize(lock(of: shard))
     }
   }
 
   deinit {
     reduce(to: 0)
+    for shard in 0..<shardCount { SystemLock.destroy(lock(of: shard)) }
     shards.deinitialize(count: shardCount)
     shards.deallocate()
   }
@@ -81,8 +82,8 @@ package final class MemoryCache {
 
 extension MemoryCache {
   @inline(__always)
-  private func lock(of shard: Int) -> UnsafeMutablePointer<ShardLock> {
-    UnsafeMutableRawPointer(shards + shard).assumingMemoryBound(to: ShardLock.self)
+  private func lock(of shard: Int) -> UnsafeMutablePointer<SystemLock> {
+    UnsafeMutableRawPointer(shards + shard).assumingMemoryBound(to: SystemLock.self)
   }
 
   @inline(__always)
@@ -90,8 +91,8 @@ extension MemoryCache {
     _ shard: Int, _ body: (inout MemoryShard) -> Result
   ) -> Result {
     let lock = lock(of: shard)
-    ShardLock.take(lock)
-    defer { ShardLock.release(lock) }
+    SystemLock.take(lock)
+    defer { SystemLock.release(lock) }
     return body(&shards[shard].shard)
   }
 }
@@ -107,10 +108,10 @@ extension MemoryCache {
   /// A reader that only copies a part of the object need not retain it.
   struct Loan {
     let object: Unmanaged<Resident>
-    fileprivate let lock: UnsafeMutablePointer<ShardLock>
+    fileprivate let lock: UnsafeMutablePointer<SystemLock>
 
     @inline(__always)
-    func end() { ShardLock.release(lock) }
+    func end() { SystemLock.release(lock) }
 
     /// Whether a tier is known to have the value, at a time of the clock's uptime.
     func isConfirmed(atNanoseconds uptime: Int) -> Bool {
@@ -133,15 +134,15 @@ extension MemoryCache {
   ) -> Loan? {
     let shard = shard(of: key.hash)
     let lock = lock(of: shard)
-    ShardLock.take(lock)
+    SystemLock.take(lock)
     guard let object = shards[shard].shard.read(key, by: owner) else {
-      ShardLock.release(lock)
+      SystemLock.release(lock)
       return nil
     }
     if object._withUnsafeGuaranteedRef({ isValid($0) }) { return Loan(object: object, lock: lock) }
     shards[shard].shard.takeBackHit(by: owner)
     let taken = shards[shard].shard.remove(key)
-    ShardLock.release(lock)
+    SystemLock.release(lock)
     if let taken { release(taken) }
     return nil
   }

@@ -20,7 +20,7 @@ final class StoreMemory {
   /// The values of all caches that have no limit of their own; nil if there are none.
   let shared: MemoryCache?
   /// The memory that caches have of their own, by the present ids of the caches.
-  private let own = Mutex<[UInt64: MemoryCache]>([:])
+  private let own = Lock<[UInt64: MemoryCache]>([:])
   private let ownCount = Atomic<Int>(0)
   private let keyHash = KeyHash()
   private let owner = ProcessOwner()

@@ -75,7 +75,7 @@ final class Observations: Sendable {
     var isFinished = false
   }
 
-  private let state = Mutex(State())
+  private let state = Lock(State())
   /// The number of observed caches.
   private let count = Atomic<Int>(0)
 

@@ -96,7 +96,7 @@ extension StoreContext {
 ///
 /// It has its own lock, which is the last in the locking order, so it can be read during a write.
 final class OpenCaches: Sendable {
-  private let caches = Mutex<[CacheName: any OpenCache]>([:])
+  private let caches = Lock<[CacheName: any OpenCache]>([:])
   /// Whether a drop has failed since the database was opened or reopened.
   private let hasFailedDrop = Atomic<Bool>(false)
 

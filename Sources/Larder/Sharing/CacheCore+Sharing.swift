@@ -44,7 +44,7 @@ extension CacheCore: SharedPart {
 
 /// The state of memory at the time when a reply of a tier arrived.
 private final class ArrivalMark: Sendable {
-  private let state = Mutex<StoreMemory.Reading?>(nil)
+  private let state = Lock<StoreMemory.Reading?>(nil)
 
   var reading: StoreMemory.Reading? { state.withLock { $0 } }
 

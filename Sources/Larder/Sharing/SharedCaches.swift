@@ -5,7 +5,7 @@ import Synchronization
 /// A change of their records that does not go through their tier is refused: the tier would bring
 /// the old value back.
 final class SharedCaches: Sendable {
-  private let names = Mutex<[UInt64: String]>([:])
+  private let names = Lock<[UInt64: String]>([:])
   private let count = Atomic<Int>(0)
 
   func add(_ name: String, id: UInt64) {

@@ -16,11 +16,11 @@ final class Unshared: Sendable {
   /// The number of calls of ``settle(_:)``.
   private let requests = Atomic<Int>(0)
   private let isSettling = Atomic<Bool>(false)
-  private let user = Mutex(User())
+  private let user = Lock(User())
 
-  private let uses = Mutex<[RecordKey: Uses]>([:])
+  private let uses = Lock<[RecordKey: Uses]>([:])
   /// The keys that were settled and whose rows the disk did not remove, with the rows' sequences.
-  private let leftRows = Mutex<[RecordKey: UInt64]>([:])
+  private let leftRows = Lock<[RecordKey: UInt64]>([:])
 
   private struct User {
     weak var store: Store?

@@ -30,7 +30,7 @@ final class StoreCounts: Sendable {
     "larder_commit_duration_seconds", [("durability", "processCrash")])
   private let syncedCommits = EventTimes(
     "larder_commit_duration_seconds", [("durability", "powerLoss")])
-  private let caches = Mutex<[CacheName: CacheCounts]>([:])
+  private let caches = Lock<[CacheName: CacheCounts]>([:])
   private let report: (@Sendable (CacheEvent) -> Void)?
 
   /// - Parameter report: The program's handler of events; nil if it has none.

@@ -1,5 +1,4 @@
 package import Foundation
-import Synchronization
 
 /// The content of a store's file `LARDER.statistics`, as JSON.
 package struct PublishedStatistics: Sendable, Codable {
@@ -38,7 +37,7 @@ package struct PublishedStatistics: Sendable, Codable {
 final class StatisticsPublisher: Sendable {
   private let context: StoreContext
   private let openedAt: Duration
-  private let last = Mutex<Statistics?>(nil)
+  private let last = Lock<Statistics?>(nil)
 
   init(for context: StoreContext) {
     self.context = context

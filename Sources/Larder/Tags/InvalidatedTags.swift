@@ -15,7 +15,7 @@ package final class InvalidatedTags: Sendable {
     var inDoubt: Set<[UInt8]> = []
   }
 
-  private let state = Mutex(State())
+  private let state = Lock(State())
   private let count = Atomic<Int>(0)
   private let underWay = Atomic<Int>(0)
   private let forgettings = Atomic<UInt64>(0)

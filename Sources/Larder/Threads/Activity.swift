@@ -1,5 +1,3 @@
-import Synchronization
-
 /// The work that a store does besides its callers' own calls: loads, and writes queued by reads.
 ///
 /// Tests wait for its end. A piece of work begins before the call that starts it returns.
@@ -19,7 +17,7 @@ package final class Activity: Sendable {
     }
   }
 
-  private let state = Mutex(State())
+  private let state = Lock(State())
   private let owner = ProcessOwner()
 
   /// The number of waits that have not ended.

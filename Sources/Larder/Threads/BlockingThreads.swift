@@ -1,5 +1,4 @@
 import Dispatch
-import Synchronization
 
 /// Threads on which tasks may block, apart from Swift's cooperative pool.
 ///
@@ -30,7 +29,7 @@ final class BlockingThreads: TaskExecutor {
     var endsIdle = false
   }
 
-  private let state = Mutex(State())
+  private let state = Lock(State())
   private let owner = ProcessOwner()
   private let idleTime: DispatchTimeInterval
   private let start: @Sendable (@escaping @Sendable () -> Void) -> Bool

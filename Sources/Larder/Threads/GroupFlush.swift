@@ -1,5 +1,4 @@
 import Dispatch
-import Synchronization
 
 /// Lets tasks wait for an fsync by a continuation, not on a thread each, and share it.
 ///
@@ -16,7 +15,7 @@ final class GroupFlush: Sendable {
     var gathering = Gathering()
   }
 
-  private let state = Mutex(State())
+  private let state = Lock(State())
   private let threads: BlockingThreads
   // Those that wait keep the store. The leader may outlive it for a moment, and must not keep the
   // engine, which holds the directory.

@@ -1,8 +1,7 @@
 import Foundation
-import Synchronization
 
 /// Whether a type is a list, by type; the dynamic cast takes longer than decoding a small value.
-private let listTypes = Mutex<[ObjectIdentifier: Bool]>([:])
+private let listTypes = Lock<[ObjectIdentifier: Bool]>([:])
 
 /// A list type that is decoded without an unkeyed container.
 protocol WireList {

@@ -1,5 +1,4 @@
 import Foundation
-import Synchronization
 
 /// The names and types of an object's fields, in the order of their bodies.
 final class Shape: Sendable {
@@ -81,7 +80,7 @@ final class ShapeTable: Sendable {
 /// Payloads of one type have the same table, and parsing it takes longer than decoding a small
 /// value.
 private struct ShapeCache {
-  static let shared = Mutex(ShapeCache())
+  static let shared = Lock(ShapeCache())
 
   private var tables: [ShapeTable?] = Array(repeating: nil, count: 64)
 

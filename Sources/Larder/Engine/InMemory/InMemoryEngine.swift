@@ -1,5 +1,3 @@
-import Synchronization
-
 /// An engine that keeps its entries in memory until it is freed.
 ///
 /// It is for tests, previews and stores that need not last. It has no files, so none can be damaged
@@ -16,7 +14,7 @@ package final class InMemoryEngine: StorageEngine {
     case open, suspended, closed
   }
 
-  private let state: Mutex<State>
+  private let state: Lock<State>
   private let cursorSliceEntries: Int
 
   /// - Parameter cursorSliceEntries: The number of steps after which a cursor continues in a newer
@@ -24,7 +22,7 @@ package final class InMemoryEngine: StorageEngine {
   package init(cursorSliceEntries: Int = 100_000) {
     precondition(cursorSliceEntries > 0, "a cursor slice of \(cursorSliceEntries) entries")
     self.cursorSliceEntries = cursorSliceEntries
-    state = Mutex(State(sequence: CommitSequence()))
+    state = Lock(State(sequence: CommitSequence()))
   }
 
   package func get(_ key: RawSpan, into buffer: inout ValueBuffer) throws(StoreError) -> Bool {

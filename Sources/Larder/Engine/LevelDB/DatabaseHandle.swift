@@ -9,7 +9,7 @@ struct DatabaseHandle: ~Copyable {
   private let gate = Gate()
   private let current: Atomic<OpaquePointer>
   private let iterators = IteratorRegistry()
-  private let condition = Mutex(Condition.up)
+  private let condition = Lock(Condition.up)
 
   /// Whether there is a database.
   enum Condition {

@@ -4,8 +4,6 @@
 // which CURRENT names; only `reusesLogs`, which no user of this library can set, may keep the old
 // one. So if CURRENT is unchanged, in a directory that is still the same, nobody has opened it.
 
-import Synchronization
-
 extension LevelDBEngine {
   package func suspend() throws(StoreError) {
     try owner.require()

@@ -23,9 +23,9 @@ package final class LevelDBEngine: StorageEngine {
   let snapshot: StoreSnapshot?
   /// Nil if no value is separated.
   let segments: SegmentFiles?
-  let collection = Mutex(SegmentCollection())
+  let collection = Lock(SegmentCollection())
   /// What the last collection has left.
-  let totals = Mutex(SegmentTotals())
+  let totals = Lock(SegmentTotals())
   let schedule: CollectionSchedule
   /// The thread of a collection in the background.
   let collectionThread = DispatchGroup()
@@ -33,7 +33,7 @@ package final class LevelDBEngine: StorageEngine {
   /// Nil once the engine is closed.
   ///
   /// Locked while the database is closed, reopened, suspended or resumed.
-  let directory: Mutex<StoreDirectory?>
+  let directory: Lock<StoreDirectory?>
   let isDamageNoted = Atomic<Bool>(false)
   let statistics: StatisticsFile
   let control = ControlSocket()
@@ -116,7 +116,7 @@ package final class LevelDBEngine: StorageEngine {
     self.path = directory.path
     statistics = StatisticsFile(
       in: directory.path, under: directory.lock, files: options.files)
-    self.directory = Mutex(consume directory)
+    self.directory = Lock(consume directory)
   }
 
   deinit {

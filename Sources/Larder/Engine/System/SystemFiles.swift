@@ -173,7 +173,7 @@ package struct SystemFiles: StoreFiles {
 /// A file with an `flock` on it.
 private final class SystemFileGuard: FileGuard {
   // Nil once it is released.
-  private let file: Mutex<OpenFile?>
+  private let file: Lock<OpenFile?>
   private let isLocked = Atomic<Bool>(true)
   private let path: String
   private let identity: FileIdentity
@@ -184,7 +184,7 @@ private final class SystemFileGuard: FileGuard {
     try file.takeOver()
     self.path = path
     identity = try file.identity()
-    self.file = Mutex(file)
+    self.file = Lock(file)
   }
 
   func isInPlace() throws(StoreError) -> Bool {

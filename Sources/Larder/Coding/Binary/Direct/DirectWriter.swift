@@ -1,5 +1,3 @@
-import Synchronization
-
 /// The fields that a type writes, in order, as learned from its first value.
 ///
 /// ``fields`` ends with a terminator, which has no name. Types with the same fields share one
@@ -27,7 +25,7 @@ package struct WrittenShape {
   private struct Known: @unchecked Sendable { let shape: UnsafePointer<WrittenShape> }
 
   /// The shapes that the program has used, by their tables.
-  private static let all = Mutex<[[UInt8]: Known]>([:])
+  private static let all = Lock<[[UInt8]: Known]>([:])
 
   /// The shape with these fields, which lives as long as the program.
   ///

@@ -15,8 +15,6 @@
 // would take the directory for an empty one, count from 1, and sooner or later open an existing
 // table for writing.)
 
-import Synchronization
-
 /// A backup in a directory.
 package struct Backup: Sendable {
   package let manifest: BackupManifest

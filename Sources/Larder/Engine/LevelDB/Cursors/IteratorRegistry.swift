@@ -1,5 +1,3 @@
-import Synchronization
-
 /// The iterators of live cursors, which are freed before their database.
 ///
 /// Each iterator has the generation of the state that it reads. A segment that no row names any
@@ -11,7 +9,7 @@ struct IteratorRegistry: ~Copyable {
     var generation: UInt64 = 0
   }
 
-  private let state = Mutex(State())
+  private let state = Lock(State())
 
   /// Makes an iterator over the current state of a database.
   func make(over database: OpaquePointer) -> LevelDBIterator {

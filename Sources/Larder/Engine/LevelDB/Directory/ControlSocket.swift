@@ -8,7 +8,6 @@
 
 import CLarder
 import Dispatch
-import Synchronization
 
 /// The names of the socket of a store that accepts commands; see ``ControlSocket``.
 package enum ControlFile {
@@ -80,7 +79,7 @@ final class ControlSocket: Sendable {
     var lastNumber = 0
   }
 
-  private let state = Mutex(State())
+  private let state = Lock(State())
   private let queue = DispatchQueue(label: "larder.control", qos: .utility)
 
   /// Listens in a store's directory, whose guard the caller holds.
@@ -212,7 +211,7 @@ final class ControlConnection: Sendable {
 
   private let descriptor: Int32
   /// Nil once the request was received, or nobody waits for it any more.
-  private let reading = Mutex<Reading?>(nil)
+  private let reading = Lock<Reading?>(nil)
 
   init(_ descriptor: Int32) { self.descriptor = descriptor }
 

@@ -1,5 +1,3 @@
-import Synchronization
-
 /// The file in which the process that has a store open publishes its statistics.
 ///
 /// It is replaced whole and never synced. The store does not read it. A clean close removes it; a
@@ -18,7 +16,7 @@ package final class StatisticsFile: Sendable {
   private let directory: String
   private let lock: any FileGuard
   private let files: any StoreFiles
-  private let state = Mutex(State.unpublished)
+  private let state = Lock(State.unpublished)
 
   init(in directory: String, under lock: any FileGuard, files: any StoreFiles) {
     (self.directory, self.lock, self.files) = (directory, lock, files)

@@ -53,11 +53,11 @@ struct CollectionSchedule: ~Copyable {
   /// The generation up to which iterators keep segments that are to be deleted; 0 for none.
   private let waited = Atomic<UInt64>(0)
   private let segmentBytes: Int
-  private let state: Mutex<State>
+  private let state: Lock<State>
 
   init(segmentBytes: Int, segments: Int) {
     self.segmentBytes = segmentBytes
-    state = Mutex(State(byteCount: segments * segmentBytes))
+    state = Lock(State(byteCount: segments * segmentBytes))
     due = Atomic(0)
     if segments < Self.manySegments {
       due.store(interval(after: segments * segmentBytes), ordering: .relaxed)

@@ -18,7 +18,6 @@
 
 import CLarder
 import Dispatch
-import Synchronization
 
 /// What was written to the segments of a store, and given back, since it was opened.
 package struct SegmentTotals: Hashable, Sendable {

@@ -34,7 +34,7 @@ final class SegmentFiles: Sendable {
   let directory: String
   let files: any StoreFiles
   let format: ValueSeparation
-  private let open = Mutex(Open())
+  private let open = Lock(Open())
   private let appended = Atomic<Int>(0)
   private let moved = Atomic<Int>(0)
   private let removed = Atomic<Int>(0)

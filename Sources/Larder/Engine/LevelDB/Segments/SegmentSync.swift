@@ -25,7 +25,7 @@ final class SegmentSync: Sendable {
   private let directory: String
   private let files: any StoreFiles
   private let hasThread: Bool
-  private let state = Mutex(State())
+  private let state = Lock(State())
   private let synced: Atomic<UInt64>
   private let thread = DispatchGroup()
 

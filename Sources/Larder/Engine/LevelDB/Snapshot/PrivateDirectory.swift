@@ -6,8 +6,6 @@
   import Glibc
 #endif
 
-import Synchronization
-
 /// A directory for this process alone, which is removed with its last reference.
 ///
 /// ``removeAll(thenExit:)`` removes it before the process is ended.
@@ -17,7 +15,7 @@ import Synchronization
 /// locked, and the lock ends with the process.
 package final class PrivateDirectory: Sendable {
   private static let guardName = "LARDER.private"
-  private static let made = Mutex<Set<String>>([])
+  private static let made = Lock<Set<String>>([])
 
   /// The absolute path without links, as the engine spells it in its messages.
   package let path: String

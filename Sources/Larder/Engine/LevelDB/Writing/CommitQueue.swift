@@ -19,7 +19,7 @@ struct CommitQueue: ~Copyable {
     var gathering = Gathering()
   }
 
-  private let line = Mutex(Line())
+  private let line = Lock(Line())
   // Allocated on its own, so that its use needs no run-time check for exclusive access. Only the
   // leader uses it.
   private let writer: UnsafeMutablePointer<LevelDBWriter>
