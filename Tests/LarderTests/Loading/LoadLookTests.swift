@@ -121,6 +121,51 @@ import Testing
   }
 
   @Test(
+    "A caller whose executor is busy does not hold up a call that waits for its look.",
+    arguments: StoreKind.allCases)
+  func busyExecutor(kind: StoreKind) async throws {
+    let slow = try Slow(kind)
+    defer { slow.fixture.end() }
+    defer { slow.gate.mayEnd.raise() }
+    let executor = BusyExecutor()
+    defer { executor.end() }
+    let first = slow.call("first", on: executor)
+    await slow.gate.begun.wait { $0 }
+    executor.begin()
+    let second = slow.call("second", on: ImmediateExecutor())
+    slow.gate.mayEnd.raise()
+    #expect(try await second.valueUnlessCancelled == slow.number)
+    executor.end()
+    #expect(try await first.value == slow.number)
+    #expect(slow.begun.read { $0 } == [])
+  }
+
+  /// Runs a job at once, or keeps it while it is busy.
+  private final class BusyExecutor: TaskExecutor {
+    /// The jobs that it keeps; nil while it is not busy.
+    private let kept = Mutex<[UnownedJob]?>(nil)
+
+    func enqueue(_ job: UnownedJob) {
+      let isKept = kept.withLock { kept in
+        kept?.append(job)
+        return kept != nil
+      }
+      if !isKept { job.runSynchronously(on: asUnownedTaskExecutor()) }
+    }
+
+    func begin() { kept.withLock { $0 = [] } }
+
+    /// Is busy no longer, and runs what it has kept.
+    func end() {
+      let jobs = kept.withLock { kept in
+        defer { kept = nil }
+        return kept ?? []
+      }
+      for job in jobs { job.runSynchronously(on: asUnownedTaskExecutor()) }
+    }
+  }
+
+  @Test(
     "A call for several keys does not wait for a look, and reads for itself.",
     arguments: StoreKind.allCases)
   func severalKeys(kind: StoreKind) async throws {
