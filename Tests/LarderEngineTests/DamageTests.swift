@@ -82,6 +82,40 @@ import Testing
     }
   }
 
+  /// The rest of the scan reads intact blocks only, by an iterator of the reopened database.
+  @Test(
+    "A scan that is suspended after damage reports it at its end.", arguments: [false, true],
+    [100_000, 7])
+  func suspendedScan(isReversed: Bool, sliceEntries: Int) throws {
+    try withDamagedStore { path in
+      var options = LevelDBOptions()
+      options.cursorSliceEntries = sliceEntries
+      let engine = try LevelDBEngine(at: path, options: options)
+      let corrupt = try corruptKeys(in: engine)
+      let readable = Self.keys.filter { !corrupt.contains($0) }
+      let cursor = try engine.cursor(over: EngineRange(from: [1]))
+      if isReversed { try cursor.seekToEnd() }
+      // Some blocks behind the damaged one.
+      let passed = Self.keys.count { key in
+        isReversed ? corrupt.contains { key > $0 } : corrupt.contains { key < $0 }
+      }
+      try #require(readable.count > passed + 100)
+      var seen: [String] = []
+      #expect(throws: StoreError.self) {
+        while try isReversed ? cursor.previous() : cursor.next() {
+          seen.append(cursor.key)
+          guard seen.count == passed + 100 else { continue }
+          try engine.suspend()
+          #expect(!cursor.isComplete)
+          try engine.resume()
+        }
+      }
+      #expect(seen == (isReversed ? readable.reversed() : readable))
+      #expect(cursor.isComplete, "a scan that has thrown starts anew")
+      try engine.close()
+    }
+  }
+
   @Test("A store with a truncated table is corrupt.", arguments: [0, 1, 47, 48, 500, 30_000])
   func cutTable(count: Int) throws {
     let directory = try TemporaryDirectory()

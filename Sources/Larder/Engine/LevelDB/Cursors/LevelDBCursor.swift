@@ -52,6 +52,8 @@ final class LevelDBCursor: EngineCursor {
   private var runEntries = 1
   private var slice: CursorSlice
   private var failure: StoreError?
+  // Noted by each move: later, another thread may end the iterator.
+  private(set) var isComplete = true
 
   init(
     over range: EngineRange, of engine: LevelDBEngine, by iterator: LevelDBIterator,
@@ -170,8 +172,6 @@ final class LevelDBCursor: EngineCursor {
       orElseAt: .start)
   }
 
-  var isComplete: Bool { failure == nil && !iterator.isDoubtful }
-
   func seek(to key: RawSpan) throws(StoreError) {
     try engine.enter()
     defer { engine.leave() }
@@ -238,6 +238,7 @@ final class LevelDBCursor: EngineCursor {
 
   /// Ends a move: on an entry, or at an edge of the range, where failures are thrown.
   private func arrive(_ isOnEntry: Bool, orElseAt edge: Position) throws(StoreError) -> Bool {
+    if iterator.isDoubtful { isComplete = false }
     guard !isOnEntry else {
       position = .onEntry
       note(iterator.value, under: iterator.key)
@@ -247,7 +248,7 @@ final class LevelDBCursor: EngineCursor {
     noteFailure()
     if let failure {
       // A failure is thrown once for each scan: the next one starts anew.
-      self.failure = nil
+      (self.failure, isComplete) = (nil, true)
       engine.database.renew(iterator)
       throw engine.noted(failure)
     }
@@ -282,13 +283,7 @@ final class LevelDBCursor: EngineCursor {
     engine.database.renew(iterator)
   }
 
-  private func noteFailure() {
-    do throws(StoreError) {
-      try iterator.checkStatus()
-    } catch {
-      failure = failure ?? error
-    }
-  }
+  private func noteFailure() { failure = failure ?? iterator.failure }
 
   private func isAboveLower(_ key: UnsafeRawBufferPointer) -> Bool {
     range.lower.withUnsafeBytes { !isOrdered(key, before: $0) }
