@@ -215,7 +215,8 @@ struct UnsharedTests {
     let unshared = machines.all[0].cache.core.unshared
     network.disconnect(0)
     try await shared.save("lost", for: "k")
-    // Only the read settles it.
+    // Only the read settles it: no task of the save does, which could not reach the server.
+    try await machines.all[0].store.waitUntilIdle()
     unshared.store = nil
     network.connect(0)
     network.setAutomatic(false)
