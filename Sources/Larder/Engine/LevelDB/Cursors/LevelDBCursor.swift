@@ -3,8 +3,7 @@ import CLarder
 /// A cursor over the entries of a ``LevelDBEngine``.
 ///
 /// It reads slice by slice. At the end of a slice it keeps its key, renews the iterator, and
-/// continues after that key. A failure of the old iterator is kept too, and thrown at the end of
-/// the scan.
+/// continues after that key. A failure of an iterator is kept, and thrown at the end of the scan.
 ///
 /// Forwards, it reads small entries ahead in runs, which grow with the length of the scan. If the
 /// iterator has failed during a run, the run is discarded, since it may contain old values of
@@ -51,9 +50,10 @@ final class LevelDBCursor: EngineCursor {
   /// The number of entries in the next run.
   private var runEntries = 1
   private var slice: CursorSlice
+  /// The first failure of this scan, which is thrown at its end.
+  ///
+  /// Each move notes it, because the database may end the iterator after the move.
   private var failure: StoreError?
-  // Noted by each move: later, another thread may end the iterator.
-  private(set) var isComplete = true
 
   init(
     over range: EngineRange, of engine: LevelDBEngine, by iterator: LevelDBIterator,
@@ -172,6 +172,8 @@ final class LevelDBCursor: EngineCursor {
       orElseAt: .start)
   }
 
+  var isComplete: Bool { failure == nil }
+
   func seek(to key: RawSpan) throws(StoreError) {
     try engine.enter()
     defer { engine.leave() }
@@ -238,17 +240,16 @@ final class LevelDBCursor: EngineCursor {
 
   /// Ends a move: on an entry, or at an edge of the range, where failures are thrown.
   private func arrive(_ isOnEntry: Bool, orElseAt edge: Position) throws(StoreError) -> Bool {
-    if iterator.isDoubtful { isComplete = false }
+    if iterator.isDoubtful { noteFailure() }
     guard !isOnEntry else {
       position = .onEntry
       note(iterator.value, under: iterator.key)
       return true
     }
     position = edge
-    noteFailure()
     if let failure {
       // A failure is thrown once for each scan: the next one starts anew.
-      (self.failure, isComplete) = (nil, true)
+      self.failure = nil
       engine.database.renew(iterator)
       throw engine.noted(failure)
     }
@@ -279,11 +280,16 @@ final class LevelDBCursor: EngineCursor {
       }
     // No key lies between a key and the same key followed by a zero byte.
     if let key { position = .before(towardsEnd ? key + [0] : key) }
-    noteFailure()
     engine.database.renew(iterator)
   }
 
-  private func noteFailure() { failure = failure ?? iterator.failure }
+  private func noteFailure() {
+    do throws(StoreError) {
+      try iterator.checkStatus()
+    } catch {
+      failure = failure ?? error
+    }
+  }
 
   private func isAboveLower(_ key: UnsafeRawBufferPointer) -> Bool {
     range.lower.withUnsafeBytes { !isOrdered(key, before: $0) }

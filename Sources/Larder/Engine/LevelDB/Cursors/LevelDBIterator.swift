@@ -13,8 +13,6 @@ final class LevelDBIterator {
 
   /// The entry that the iterator stood on when the database ended it.
   private(set) var lastEntry: Entry?
-  /// The first failure before the database ended it.
-  private var lastFailure: StoreError?
 
   /// Whether the database has ended it; it can be renewed over another one.
   var hasEnded: Bool { handle == nil }
@@ -102,15 +100,9 @@ final class LevelDBIterator {
     return true
   }
 
-  /// The first failure of the iterator, also after it has ended.
-  var failure: StoreError? {
-    guard let handle else { return lastFailure }
-    do throws(StoreError) {
-      try check(clarder_cursor_status(handle))
-      return nil
-    } catch {
-      return error
-    }
+  /// Throws the first failure of the iterator.
+  func checkStatus() throws(StoreError) {
+    if let handle { try check(clarder_cursor_status(handle)) }
   }
 
   /// Starts anew, in the current state of the database and without failures.
@@ -119,18 +111,17 @@ final class LevelDBIterator {
     handle = clarder_cursor_create(database)
     position = clarder_position()
     confirmed = nil
-    (lastEntry, lastFailure) = (nil, nil)
+    lastEntry = nil
   }
 
   /// Frees the iterator.
   ///
-  /// Its failure is kept, and its entry can be, for a cursor that lends it later.
+  /// Its entry can be kept for a cursor that lends it later.
   func end(keepingEntry: Bool) {
     guard let handle else { return }
     if keepingEntry, position.is_entry {
       lastEntry = ([UInt8](key), [UInt8](value))
     }
-    lastFailure = failure
     position = clarder_position()
     clarder_cursor_free(handle)
     self.handle = nil
