@@ -6,7 +6,7 @@
 
   @testable import Larder
 
-  /// A lock that is released belongs to nobody, whoever waits for it.
+  /// Any thread can take a released lock, even if another thread waits for it.
   @Suite struct ReleasedLockTests {
     @Test("A running thread takes a lock that is released before a sleeping one is awake.")
     func released() {

@@ -4,7 +4,7 @@ import Synchronization
 
 /// Calls by many threads or tasks, against as many calls by one.
 ///
-/// Many take no longer, if no lock makes them wait for each other's threads to be woken.
+/// If a lock made each thread wait for another one to be woken, many would take longer than one.
 struct ThreadsSuite {
   private static let goal = 1.0
   private static let many = 16
@@ -64,10 +64,9 @@ struct ThreadsSuite {
     func read(byThreads threads: Int) throws -> Duration {
       try timed(expecting: count) {
         try sum(onThreads: threads) { thread in
-          var right = 0
-          for number in stride(from: thread, to: count, by: threads)
-          where try cache.value(for: number % Self.keys)?.count == bytes { right += 1 }
-          return right
+          try stride(from: thread, to: count, by: threads).count {
+            try cache.value(for: $0 % Self.keys)?.count == bytes
+          }
         }
       }
     }

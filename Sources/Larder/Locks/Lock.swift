@@ -8,11 +8,10 @@
 
 /// A lock and the value that it protects.
 ///
-/// It is the library's lock in place of `Mutex`. On Linux, a `Mutex` that is released while threads
-/// wait belongs to the first of them at once, even if that thread still sleeps, and no other thread
-/// can take it until that one was woken. Once threads wait, each use of such a lock costs two
-/// switches of threads: eight threads that do little else take a hundred times as long. A `Lock`
-/// that is released can be taken by any thread.
+/// The library uses it in place of `Mutex`. On Linux, a released `Mutex` belongs to the first
+/// thread that waits for it, even if that thread still sleeps. No other thread can take it before
+/// that one was woken, so each use waits for a switch of threads. Any thread can take a released
+/// `Lock`.
 struct Lock<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
   private struct Memory: ~Copyable {
     /// First, so that it has the address of the memory.
@@ -37,7 +36,7 @@ struct Lock<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
     memory.deallocate()
   }
 
-  /// Calls a closure with the value, which no other thread uses meanwhile.
+  /// Calls a closure with exclusive access to the value.
   ///
   /// The closure must not take the same lock.
   func withLock<R: ~Copyable, E: Error>(
@@ -48,7 +47,7 @@ struct Lock<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
     return try body(&memory.pointee.value)
   }
 
-  /// Calls a closure with the value, unless the lock is taken; returns nil then.
+  /// Calls a closure with exclusive access to the value; returns nil if the lock is taken.
   func withLockIfAvailable<R: ~Copyable, E: Error>(
     _ body: (inout sending Value) throws(E) -> sending R
   ) throws(E) -> sending R? {
@@ -69,8 +68,8 @@ struct SystemLock: ~Copyable {
     private var lock = pthread_mutex_t()
   #endif
 
+  /// Prepares a lock for its use, at its address.
   static func initialize(_ lock: UnsafeMutablePointer<SystemLock>) {
-    lock.initialize(to: SystemLock())
     #if canImport(Glibc)
       var attributes = pthread_mutexattr_t()
       pthread_mutexattr_init(&attributes)
