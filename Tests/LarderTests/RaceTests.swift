@@ -43,7 +43,7 @@ import Testing
       try race.expectRecords(of: fixture, toBe: history, place)
       try race.expectAllToBeSwept(from: fixture, place)
     }
-    // Not in each round: reads beside the fsync of a clear are not checked, and the disk may be slow.
+    // Not in each round: reads during the fsync of a clear are not checked, which may be long.
     #expect(checked > 1000)
     // Every acknowledged call was committed, and nothing else was removed.
     let counts = history.counts

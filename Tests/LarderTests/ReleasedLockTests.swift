@@ -1,5 +1,4 @@
 #if os(Linux)
-  import Foundation
   import LarderTestSupport
   import Synchronization
   import Testing
@@ -18,39 +17,24 @@
     private func takesReleasedLock() -> Bool {
       let lock = Lock(())
       let (isTaken, hasTried) = (Flag(), Flag())
-      let sleeper = Mutex<String?>(nil)
+      let sleeper = SleepingThread()
       let wasTakenAgain = Atomic(false)
       onThreads(2) { thread in
         if thread == 0 {
           lock.withLock { _ in
             isTaken.raise()
-            while !isAsleep(sleeper.withLock { $0 }) {}
+            sleeper.waitUntilAsleep()
           }
           let again: Void? = lock.withLockIfAvailable { _ in }
           wasTakenAgain.store(again != nil, ordering: .relaxed)
           hasTried.raise()
         } else {
           isTaken.wait()
-          sleeper.withLock { $0 = threadPath }
+          sleeper.becomeCurrent()
           lock.withLock { _ in hasTried.wait() }
         }
       }
       return wasTakenAgain.load(ordering: .relaxed)
-    }
-
-    /// The folder of the calling thread in `/proc`.
-    private var threadPath: String? {
-      guard let path = realpath("/proc/thread-self", nil) else { return nil }
-      defer { free(path) }
-      return String(cString: path)
-    }
-
-    /// Whether the thread of a folder waits for something.
-    private func isAsleep(_ thread: String?) -> Bool {
-      guard let thread else { return false }
-      let line = FileManager.default.contents(atPath: "\(thread)/stat") ?? Data()
-      // The state follows the thread's name, which is in parentheses.
-      return String(decoding: line, as: UTF8.self).split(separator: ") ").last?.first == "S"
     }
   }
 #endif

@@ -45,11 +45,15 @@ struct ThreadsSuite {
     return [
       reading("small value from disk", small, Self.smallBytes, operations),
       reading("20 KB from disk", large, Self.largeBytes, operations / 10),
-      calling("fresh entry on disk by value(for:load:)", operations / 10) { number in
+      threads("save of a small value", operations / 4) { key in
+        try small.save(Data(count: Self.smallBytes), for: key)
+        return true
+      },
+      tasks("fresh entry on disk by value(for:load:)", operations / 10) { number in
         let value = try await small.value(for: number % Self.keys) { throw NotLoaded() }
         return value.count == Self.smallBytes
       },
-      calling("new value by value(for:load:)", operations / 40) { [newKeys] _ in
+      tasks("new value by value(for:load:)", operations / 40) { [newKeys] _ in
         let value = try await small.value(for: newKeys.take()) { Data(count: Self.smallBytes) }
         return value.count == Self.smallBytes
       },
@@ -61,21 +65,26 @@ struct ThreadsSuite {
   private func reading(
     _ name: String, _ cache: Cache<Int, Data>, _ bytes: Int, _ count: Int
   ) -> Contest {
-    func read(byThreads threads: Int) throws -> Duration {
+    threads(name, count) { try cache.value(for: $0)?.count == bytes }
+  }
+
+  /// Calls with a key of each, by many threads and by one.
+  private func threads(
+    _ name: String, _ count: Int, _ call: @escaping @Sendable (_ key: Int) throws -> Bool
+  ) -> Contest {
+    func time(byThreads threads: Int) throws -> Duration {
       try timed(expecting: count) {
         try sum(onThreads: threads) { thread in
-          try stride(from: thread, to: count, by: threads).count {
-            try cache.value(for: $0 % Self.keys)?.count == bytes
-          }
+          try stride(from: thread, to: count, by: threads).count { try call($0 % Self.keys) }
         }
       }
     }
     return Contest(
       name: "\(name), \(Self.many) threads to 1", operations: count, goal: Self.goal,
-      a: { try read(byThreads: Self.many) }, b: { try read(byThreads: 1) })
+      a: { try time(byThreads: Self.many) }, b: { try time(byThreads: 1) })
   }
 
-  private func calling(
+  private func tasks(
     _ name: String, _ count: Int, _ call: @escaping @Sendable (Int) async throws -> Bool
   ) -> Contest {
     Contest(

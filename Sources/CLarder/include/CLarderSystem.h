@@ -76,6 +76,15 @@ int64_t clarder_send(int descriptor, const void *bytes, size_t count) CLARDER_NO
 /// Receives up to `count` bytes. Returns their number, 0 at the end, or a negated errno.
 int64_t clarder_receive(int descriptor, void *bytes, size_t count) CLARDER_NOEXCEPT;
 
+/// Waits for some nanoseconds, in a loop that looks for a change by another thread.
+static inline void clarder_pause(void) {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
 #ifdef __cplusplus
 }
 #endif

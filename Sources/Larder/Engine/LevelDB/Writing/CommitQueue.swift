@@ -1,19 +1,24 @@
+import CLarder
 import Dispatch
 import Synchronization
 
 /// Lets one writer or one group of writers in at a time.
 ///
-/// A writer that finds the queue idle leads. It takes the batches that wait, applies them as one
+/// A writer that finds no leader leads. It takes the batches that wait, applies them as one
 /// LevelDB write, syncs if any of them asks for it, and then wakes their writers. So concurrent
 /// writers share an append and an fsync, and a single writer pays for two uncontended locks. A
 /// leader holds no lock that others need to get in line.
+///
+/// At the end of its turn, a leader wakes the first writer that waits. Until that thread runs,
+/// another one may lead, and then applies the batch of the first, too: so writing goes on while a
+/// thread is being woken. If the batch does not fit beside its own, the first leads next.
 struct CommitQueue: ~Copyable {
-  /// The most that a leader takes besides its own batch.
-  private static let groupBytes = 1 << 20
-  private static let groupBatches = 1000
-
   // Not private: Swift 6.3 cannot compile a private type in a lock of another file's property.
   struct Line {
+    /// The most that a leader takes besides its own batch.
+    static let groupBytes = 1 << 20
+    static let groupBatches = 1000
+
     var isLed = false
     var waiting: [WaitingCommit] = []
     var gathering = Gathering()
@@ -39,16 +44,16 @@ struct CommitQueue: ~Copyable {
   /// Throws as ``StorageEngine/write(_:synced:)``.
   func commit(_ batch: inout WriteBatch, synced: Bool) throws(StoreError) -> Commit {
     try withUnsafeMutablePointer(to: &batch) { batch throws(StoreError) in
-      if let commit = getInLine(batch, synced: synced) {
-        commit.wakeUp.wait()
+      let (commit, othersWait) = getInLine(batch, synced: synced)
+      if let commit {
+        waitForTurn(of: commit)
         // Either a leader has applied it, or this is the next leader.
         if let outcome = commit.outcome { return try outcome.get() }
-      } else if !synced {
-        // If the queue was idle, no writer was waiting.
-        return try lead(batch, synced: false, with: [])
       }
       if synced { gather() }
-      return try lead(batch, synced: synced, with: takeGroup(behind: batch.pointee.bytes.count))
+      guard synced || othersWait else { return try lead(batch, synced: false, with: []) }
+      let group = line.withLock { $0.takeGroup(behind: batch.pointee.bytes.count) }
+      return try lead(batch, synced: synced, with: group)
     }
   }
 
@@ -58,29 +63,37 @@ struct CommitQueue: ~Copyable {
   ) throws(E) -> R {
     var nothing = WriteBatch()
     withUnsafeMutablePointer(to: &nothing) { nothing in
-      getInLine(nothing, synced: false, alone: true)?.wakeUp.wait()
+      let (place, _) = getInLine(nothing, synced: false, alone: true)
+      if let place { waitForTurn(of: place) }
     }
-    defer { handOver() }
+    defer { endTurn() }
     return try body(&writer.pointee)
   }
 
   /// The number of writers that wait for the leader.
   var writersInLine: Int { line.withLock { $0.waiting.count } }
 
-  /// The caller's commit in line; nil if the caller leads.
+  /// The caller's commit in line, or nil if the caller leads; and whether any writer waits.
   private func getInLine(
     _ batch: UnsafeMutablePointer<WriteBatch>, synced: Bool, alone: Bool = false
-  ) -> WaitingCommit? {
+  ) -> (WaitingCommit?, othersWait: Bool) {
     line.withLock { line in
       guard line.isLed else {
         line.isLed = true
-        return nil
+        // Only this leader gets in before it, who will apply its batch if it fits.
+        line.waiting.first?.isNext = true
+        return (nil, !line.waiting.isEmpty)
       }
       let commit = WaitingCommit(batch: batch, synced: synced, isAlone: alone)
       line.waiting.append(commit)
       line.gathering.noteArrival(line.waiting.count + 1)
-      return commit
+      return (commit, true)
     }
+  }
+
+  /// Waits until a leader has applied the batch, or its writer leads.
+  private func waitForTurn(of commit: WaitingCommit) {
+    repeat { commit.wait() } while !line.withLock { $0.isTurn(of: commit) }
   }
 
   /// Waits for the writers of the last group, to share an fsync with them again.
@@ -92,50 +105,74 @@ struct CommitQueue: ~Copyable {
     _ batch: UnsafeMutablePointer<WriteBatch>, synced: Bool, with group: [WaitingCommit]
   ) throws(StoreError) -> Commit {
     let start = synced ? DispatchTime.monotonicNow : nil
-    defer {
-      if let start {
-        line.withLock { $0.gathering.didWrite(since: start, 1 + group.count + $0.waiting.count) }
-      }
-      // The group first: its writers may be back before the next leader takes its group.
-      for commit in group { commit.wakeUp.signal() }
-      handOver()
-    }
+    defer { endTurn(with: group, since: start) }
     return try writer.pointee.commit(batch, synced: synced, with: group)
   }
 
-  private func takeGroup(behind ownBytes: Int) -> [WaitingCommit] {
-    line.withLock { line in
-      var bytes = ownBytes
-      let group = line.waiting.prefix(Self.groupBatches).prefix { commit in
-        bytes += commit.batch.pointee.bytes.count
-        return bytes <= Self.groupBytes && !commit.isAlone
-      }
-      line.waiting.removeFirst(group.count)
-      return Array(group)
-    }
-  }
-
-  /// Ends leading, and wakes the next leader if a writer waits.
-  private func handOver() {
+  /// Ends the caller's turn to lead, and wakes the writers of its group and the first that waits.
+  ///
+  /// `start` is when a synced write began; nil after others.
+  private func endTurn(with group: [WaitingCommit] = [], since start: DispatchTime? = nil) {
     let disabledCause = writer.pointee.disabledCause
     let next: WaitingCommit? = line.withLock { line in
+      if let start { line.gathering.didWrite(since: start, 1 + group.count + line.waiting.count) }
+      for commit in group { commit.state = .isSettled }
       if let disabledCause { line.turnAway(because: disabledCause) }
-      guard !line.waiting.isEmpty else {
-        line.isLed = false
-        return nil
-      }
-      return line.waiting.removeFirst()
+      return line.endTurn()
     }
-    next?.wakeUp.signal()
+    next?.wake()
+    for commit in group { commit.wake() }
   }
 }
 
 extension CommitQueue.Line {
+  /// The batches that the leader applies besides its own.
+  fileprivate mutating func takeGroup(behind ownBytes: Int) -> [WaitingCommit] {
+    guard !waiting.isEmpty else { return [] }
+    var bytes = ownBytes
+    let group = waiting.prefix(Self.groupBatches).prefix { commit in
+      bytes += commit.batch.pointee.bytes.count
+      return bytes <= Self.groupBytes && !commit.isAlone
+    }
+    waiting.removeFirst(group.count)
+    return Array(group)
+  }
+
+  /// Ends the leader's turn, and returns the writer to wake, if there is one.
+  fileprivate mutating func endTurn() -> WaitingCommit? {
+    guard let first = waiting.first else {
+      isLed = false
+      return nil
+    }
+    if first.isNext {
+      waiting.removeFirst()
+      first.state = .isSettled
+      return first
+    }
+    isLed = false
+    guard first.state == .waits else { return nil }
+    first.state = .isWoken
+    return first
+  }
+
+  /// Whether a writer that was woken need not wait any longer.
+  ///
+  /// It leads then, or its batch was applied.
+  fileprivate mutating func isTurn(of commit: WaitingCommit) -> Bool {
+    if commit.state == .isSettled { return true }
+    commit.state = .waits
+    guard !isLed else { return false }
+    isLed = true
+    waiting.removeAll { $0 === commit }
+    return true
+  }
+
   /// Fails the waiting batches after writing was disabled.
   fileprivate mutating func turnAway(because cause: String) {
     for commit in waiting where !commit.isAlone {
       commit.outcome = .failure(.writesDisabled(cause: cause))
-      commit.wakeUp.signal()
+      commit.state = .isSettled
+      commit.wake()
     }
     waiting.removeAll { !$0.isAlone }
   }
@@ -146,20 +183,55 @@ extension CommitQueue: @unchecked Sendable {}
 
 /// A thread that waits in line: with a batch, or to use the writer alone.
 final class WaitingCommit {
+  enum State {
+    case waits
+    /// It was woken to lead, and another thread may still be faster.
+    case isWoken
+    /// Its batch was applied, or its writer leads.
+    case isSettled
+  }
+
+  /// How often a thread looks whether it was woken, before it sleeps.
+  private static let looks = 100
+
   let batch: UnsafeMutablePointer<WriteBatch>
   let synced: Bool
   /// Whether it waits to use the writer, without a batch for a leader to apply.
   let isAlone: Bool
-  let wakeUp = DispatchSemaphore(value: 0)
+  /// Whether no other writer may lead before it.
+  ///
+  /// This and ``state`` are protected by the lock of the line.
+  var isNext: Bool
+  var state = State.waits
   /// The outcome of the batch; nil if its writer is the next leader.
   ///
-  /// It is set before the waiter is woken, and read by the waiter alone.
+  /// It is set before the state is, and read by the waiter alone.
   var outcome: Result<Commit, StoreError>?
+  private let wasWoken = Atomic(false)
+  private let wakeUp = DispatchSemaphore(value: 0)
 
   init(batch: UnsafeMutablePointer<WriteBatch>, synced: Bool, isAlone: Bool) {
     self.batch = batch
     self.synced = synced
     self.isAlone = isAlone
+    isNext = isAlone
+  }
+
+  /// Waits for a call of ``wake()``; for each call, one wait ends.
+  ///
+  /// Most writes end sooner than a thread is put to sleep and woken, but for those that sync.
+  func wait() {
+    var looks = synced ? 0 : Self.looks
+    while looks > 0, !wasWoken.load(ordering: .relaxed) {
+      clarder_pause()
+      looks -= 1
+    }
+    wakeUp.wait()
+  }
+
+  func wake() {
+    wakeUp.signal()
+    wasWoken.store(true, ordering: .relaxed)
   }
 }
 
