@@ -324,8 +324,9 @@ import Testing
         """)
   }
 
-  @Test("An unreadable part of a file is reported by every migration.")
-  func unreadablePart() throws {
+  @Test(
+    "An unreadable part of a file is reported by every migration.", arguments: [false, true])
+  func unreadablePart(isSuspendedBeforeWrites: Bool) throws {
     let fixture = try Fixture(.disk)
     defer { fixture.end() }
     let old = try fixture.store.cache("notes", of: NoteV1.self)
@@ -341,13 +342,22 @@ import Testing
     let table = try #require(try Damage.files(in: path, endingIn: ".ldb").first)
     try Damage.flipByte(at: 150_000, of: table)
     try fixture.reopen()
-    let notes = try fixture.store.cache("notes", of: Note.self, schema: .reading1And2)
+    let engine = try #require(fixture.engine as? LevelDBEngine)
+    var suspensions = 0
+    let (store, notes, start) = try open(fixture) { _ in
+      guard isSuspendedBeforeWrites else { return }
+      try engine.suspend()
+      try engine.resume()
+      suspensions += 1
+    }
+    start()
     func isCorrupt(_ error: StoreError) -> Bool {
       if case .corrupt("notes", "", _) = error { true } else { false }
     }
 
-    #expect(throwsStoreError(where: isCorrupt) { try fixture.store.migrate(notes) })
+    #expect(throwsStoreError(where: isCorrupt) { try store.migrate(notes) })
 
+    #expect((suspensions > 0) == isSuspendedBeforeWrites)
     var left = 0
     for number in 0..<1000 {
       do {
@@ -359,6 +369,6 @@ import Testing
     }
     #expect((1..<50).contains(left))
     // The mark did not advance past the unreadable part.
-    #expect(throwsStoreError(where: isCorrupt) { try fixture.store.migrate(notes) })
+    #expect(throwsStoreError(where: isCorrupt) { try store.migrate(notes) })
   }
 }
