@@ -1,4 +1,5 @@
 #if os(Linux)
+  import CTestSupport
   import Foundation
   import Synchronization
 
@@ -11,11 +12,9 @@
 
     /// Makes it the calling thread.
     ///
-    /// When the thread is woken from then on, the system lets the thread that wakes it run on.
+    /// From then on it does not interrupt the thread that wakes it.
     package func becomeCurrent() {
-      var parameters = sched_param()
-      // SCHED_BATCH, which Swift does not import.
-      sched_setscheduler(0, 3, &parameters)
+      become_batch_thread()
       let current = realpath("/proc/thread-self", nil)
       defer { free(current) }
       path.withLock { $0 = current.map { String(cString: $0) } }

@@ -21,3 +21,8 @@ int close_descriptors(posix_spawn_file_actions_t *actions, int first);
 /// Returns the descriptor that reads what is written to `*end`, or -1. Swift's Glibc module does
 /// not declare the functions that this calls.
 int open_terminal(int columns, int *end);
+
+/// Makes the calling thread one that interrupts no other thread when it is woken.
+///
+/// Swift's Glibc module does not declare what this calls.
+void become_batch_thread(void);
