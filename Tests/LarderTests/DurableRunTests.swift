@@ -2,6 +2,7 @@ import Foundation
 import LarderTestSupport
 import LarderTesting
 import SimulatedDisk
+import Synchronization
 import Testing
 
 @testable import Larder
@@ -10,7 +11,9 @@ import Testing
 @Suite(.timeLimit(.minutes(10))) struct DurableRunTests {
   private let disk = SimulatedDisk()
 
-  private func open(_ disk: SimulatedDisk) throws -> (Store, Cache<Int, Int>) {
+  private func open(
+    _ disk: SimulatedDisk
+  ) throws -> (store: Store, numbers: Cache<Int, Int>) {
     var engineOptions = LevelDBOptions()
     engineOptions.files = SimulatedFiles(disk)
     let store = try Store(
@@ -18,11 +21,15 @@ import Testing
     return (store, try store.cache("numbers", of: Int.self, keyedBy: Int.self))
   }
 
-  /// The keys after a power loss in which everything that was not synced is lost.
-  private func keysAfterPowerLoss() throws -> [Int] {
+  /// Opens the store after a power loss in which everything that was not synced is lost.
+  private func openAfterPowerLoss() throws -> (store: Store, numbers: Cache<Int, Int>) {
     let replay = disk.replay()
     while replay.step() != nil {}
-    let (store, numbers) = try open(replay.image(.nothingUnsynced))
+    return try open(replay.image(.nothingUnsynced))
+  }
+
+  private func keysAfterPowerLoss() throws -> [Int] {
+    let (store, numbers) = try openAfterPowerLoss()
     defer { #expect(throws: Never.self) { try store.close() } }
     let cursor = try numbers.keys()
     var keys: [Int] = []
@@ -121,6 +128,57 @@ import Testing
     #expect(try numbers.value(for: 2) == 2)
     try await store.run(durability: .powerLoss) { try numbers.save(3, for: 3) }
     #expect(try keysAfterPowerLoss() == [1, 2, 3])
+    try store.close()
+  }
+
+  private func pictures(of store: Store) throws -> Cache<Int, Data> {
+    try store.cache("pictures", of: Data.self, keyedBy: Int.self, coder: .bytes)
+  }
+
+  private final class Keys: Sendable {
+    private let keys = Mutex<Set<Int>>([])
+
+    var all: Set<Int> { keys.withLock { $0 } }
+
+    func insert(_ key: Int) { keys.withLock { _ = $0.insert(key) } }
+  }
+
+  @Test("On a full disk, what was acknowledged is durable, and removals make room.")
+  func fullDisk() async throws {
+    disk.setCapacity(16 << 20)
+    let (store, numbers) = try open(disk)
+    let cache = try pictures(of: store)
+    var random = SplitMix64(seed: 1)
+    let (picture, saved) = (Data(random.bytes(5000)), Keys())
+    // Each task saves until the disk is full.
+    let errors = await withTaskGroup { group in
+      for task in 0..<8 {
+        group.addTask { @Sendable () -> (any Error)? in
+          for key in (task * 10_000)..<((task + 1) * 10_000) {
+            do {
+              try await store.run(durability: .powerLoss) { try cache.save(picture, for: key) }
+            } catch {
+              return error
+            }
+            saved.insert(key)
+          }
+          return nil
+        }
+      }
+      return await group.reduce(into: []) { $0.append($1) }
+    }
+    for error in errors { #expect(throws: StoreError.self) { try error.map { throw $0 } } }
+    #expect(errors.contains { if case StoreError.diskFull? = $0 { true } else { false } })
+    #expect(saved.all.count > 100)
+    let survivor = try openAfterPowerLoss()
+    for key in saved.all {
+      #expect(try pictures(of: survivor.store).value(for: key) == picture)
+    }
+    try survivor.store.close()
+
+    try await store.run(durability: .powerLoss) { try cache.removeAll() }
+    try await store.run(durability: .powerLoss) { try numbers.save(1, for: 1) }
+    #expect(try keysAfterPowerLoss() == [1])
     try store.close()
   }
 
