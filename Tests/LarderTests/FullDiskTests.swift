@@ -133,6 +133,36 @@ import Testing
     try store.close()
   }
 
+  /// Synced saves end in two logs: LevelDB has found no room for the table of the first one.
+  @Test(
+    "A store is reopened with room of the reserve, and removals succeed.",
+    arguments: [60, 100, 140, 180].map { $0 << 10 })
+  func reopening(freeBytes: Int) throws {
+    disk.setCapacity(8 << 20)
+    let (store, pictures, words) = try open()
+    try words.save(Data("kept".utf8), for: 1)
+    for number in 0..<50 { try pictures.save(picture(number), for: number) }
+    let available = Int(try SimulatedFiles(disk).availableBytes(in: "/store"))
+    disk.setBytes(Array(repeating: 1, count: available - freeBytes), of: "/rest")
+    var count = 50
+    while true {
+      do {
+        try pictures.save(picture(count), for: count, durability: .powerLoss)
+        count += 1
+      } catch {
+        guard isForLackOfRoom(error) else { throw error }
+        break
+      }
+    }
+    try expect(count, in: pictures)
+
+    try pictures.removeAll()
+
+    #expect(try pictures.value(for: 0) == nil)
+    #expect(try words.value(for: 1) == Data("kept".utf8))
+    try store.close()
+  }
+
   @Test("A removal succeeds when it is the first write to find the disk full.")
   func remove() throws {
     disk.setCapacity(8 << 20)

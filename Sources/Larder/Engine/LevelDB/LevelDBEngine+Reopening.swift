@@ -138,6 +138,8 @@ extension LevelDBEngine {
 
   /// Opens a database that is closed and lets calls in, with `directory` locked.
   ///
+  /// If the disk has too little room for that, the reserve gives some of its own.
+  ///
   /// - Parameters:
   ///   - path: The directory.
   ///   - holdsCompactions: Whether compactions begin only after the next write.
@@ -148,6 +150,11 @@ extension LevelDBEngine {
   @discardableResult func openAgain(
     in path: String, holdsCompactions: Bool = false, isCertain: Bool = false
   ) throws(StoreError) -> Bool {
+    // LevelDB writes the rows of its logs into tables, for which only the reserve may have room.
+    let wasShort = try queue.withWriter { writer throws(StoreError) in
+      try writer.lendReserveToOpen()
+    }
+    if wasShort { try UnnamedTables(in: path, files: options.files).remove() }
     _ = try recover(
       directory: path, files: options.files, stamp: options.stamp, separation: options.separation,
       ownsFiles: options.readOnlyCause == nil,
@@ -165,6 +172,7 @@ extension LevelDBEngine {
     }
     let isRight = isCertain ? true : participant?.reopened(reading: read) ?? true
     database.bringUp()
+    queue.withWriter { $0.restoreReserve() }
     return isRight
   }
 

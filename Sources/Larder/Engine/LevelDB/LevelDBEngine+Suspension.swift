@@ -24,7 +24,7 @@ extension LevelDBEngine {
       try directory?.takeBack(options.files)
       do throws(StoreError) {
         try control.restart(in: path)
-        try open(afterSuspensionIn: path)
+        try openAgain(in: path, isCertain: queue.withWriter { $0.disabledCause == nil })
       } catch {
         control.end()
         // The attempt may have changed CURRENT, which the next one must not take for another's.
@@ -34,15 +34,5 @@ extension LevelDBEngine {
       schedule.restart()
       statistics.restart()
     }
-  }
-
-  private func open(afterSuspensionIn path: String) throws(StoreError) {
-    let (isCertain, wasShort) = try queue.withWriter { writer throws(StoreError) in
-      let wasShort = try writer.lendReserveToOpen()
-      return (writer.disabledCause == nil, wasShort)
-    }
-    if wasShort { try UnnamedTables(in: path, files: options.files).remove() }
-    try openAgain(in: path, isCertain: isCertain)
-    queue.withWriter { $0.restoreReserve() }
   }
 }
