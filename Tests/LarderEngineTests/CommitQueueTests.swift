@@ -23,9 +23,10 @@ import Testing
     @Test("A writer that waits is woken at the end of a turn, if no other thread writes.")
     func woken() throws { #expect(try sequences(leaderWrites: false)[1] != nil) }
 
-    /// The commit sequences of two threads, of which the second sleeps in line for the first.
+    /// Lets thread 0 lead until thread 1 sleeps in line.
     ///
-    /// The first writes at once after its turn, if it writes.
+    /// With `leaderWrites`, thread 0 writes at once after that. Returns the sequences of the
+    /// commits, by thread.
     private func sequences(leaderWrites: Bool) throws -> [Int: UInt64] {
       let directory = try TemporaryDirectory()
       let engine = try LevelDBEngine(at: directory.path)

@@ -43,8 +43,8 @@ import Testing
       try race.expectRecords(of: fixture, toBe: history, place)
       try race.expectAllToBeSwept(from: fixture, place)
     }
-    // Not in each round: reads during the fsync of a clear are not checked, which may be long.
-    #expect(checked > 1000)
+    // Of all rounds: an fsync of a clear may be long, and reads during it are not checked.
+    #expect(checked > 4 * 1000)
     // Every acknowledged call was committed, and nothing else was removed.
     let counts = history.counts
     #expect(counts.saves == totals.saves)

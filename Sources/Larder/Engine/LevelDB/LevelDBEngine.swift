@@ -75,13 +75,11 @@ package final class LevelDBEngine: StorageEngine {
     var options = options
     try Reserve.limitSizes(of: &options, in: directory.path)
     var reserve = try Reserve(in: directory.path, options: options)
-    try reserve.lendToOpen()
+    let wasShort = try reserve.lendToOpen()
     recovery = try recover(
       directory: directory.path, files: options.files, stamp: options.stamp,
       separation: options.separation, ownsFiles: options.readOnlyCause == nil)
-    if reserve.wasShortToOpen {
-      try UnnamedTables(in: directory.path, files: options.files).remove()
-    }
+    if wasShort { try UnnamedTables(in: directory.path, files: options.files).remove() }
     let database = try openDatabase(at: directory.path, options)
     let logs = LogFiles(
       in: directory.path, under: directory.lock, files: options.files,

@@ -9,9 +9,9 @@ import Synchronization
 /// writers share an append and an fsync, and a single writer pays for two uncontended locks. A
 /// leader holds no lock that others need to get in line.
 ///
-/// At the end of its turn, a leader wakes the first writer that waits. Until that thread runs,
-/// another one may lead, and then applies the batch of the first, too: so writing goes on while a
-/// thread is being woken. If the batch does not fit beside its own, the first leads next.
+/// At the end of its turn, a leader wakes the first writer that waits. Until that thread is awake,
+/// a running one may lead. It also applies the batches that wait. If the first one does not fit
+/// beside its own, the writer of that one leads next.
 struct CommitQueue: ~Copyable {
   // Not private: Swift 6.3 cannot compile a private type in a lock of another file's property.
   struct Line {
@@ -93,7 +93,7 @@ struct CommitQueue: ~Copyable {
 
   /// Waits until a leader has applied the batch, or its writer leads.
   private func waitForTurn(of commit: WaitingCommit) {
-    repeat { commit.wait() } while !line.withLock { $0.isTurn(of: commit) }
+    repeat { commit.wait() } while !line.withLock { $0.endWait(of: commit) }
   }
 
   /// Waits for the writers of the last group, to share an fsync with them again.
@@ -155,10 +155,10 @@ extension CommitQueue.Line {
     return first
   }
 
-  /// Whether a writer that was woken need not wait any longer.
+  /// Ends the wait of a writer that was woken, if its batch was applied or it can lead.
   ///
-  /// It leads then, or its batch was applied.
-  fileprivate mutating func isTurn(of commit: WaitingCommit) -> Bool {
+  /// - Returns: Whether the wait has ended. Unless the batch was applied, the writer leads then.
+  fileprivate mutating func endWait(of commit: WaitingCommit) -> Bool {
     if commit.state == .isSettled { return true }
     commit.state = .waits
     guard !isLed else { return false }

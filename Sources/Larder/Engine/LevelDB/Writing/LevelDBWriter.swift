@@ -67,7 +67,6 @@ struct LevelDBWriter: ~Copyable {
   /// - Returns: Whether the disk has less room than that.
   mutating func lendReserveToOpen() throws(StoreError) -> Bool {
     try reserve.lendToOpen()
-    return reserve.wasShortToOpen
   }
 
   /// Restores the reserve once the database is closed.

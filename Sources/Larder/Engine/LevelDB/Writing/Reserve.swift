@@ -37,9 +37,6 @@ package struct Reserve {
   /// Whether the disk was nearly full when that was last checked.
   var isNeeded: Bool { isSpent || heldBytes > 0 }
 
-  /// Whether an opening found less free room than it needs.
-  private(set) var wasShortToOpen = false
-
   private var path: String { "\(directory)/\(Self.name)" }
 
   /// The smallest reserve: for both buffers of LevelDB's memory, and the logs of new ones.
@@ -138,18 +135,21 @@ package struct Reserve {
   /// Gives a database that is about to be opened as much of the room as it needs.
   ///
   /// Opening writes the rows of the logs into tables, and a new MANIFEST.
-  mutating func lendToOpen() throws(StoreError) {
+  ///
+  /// - Returns: Whether the disk has less free room than that.
+  mutating func lendToOpen() throws(StoreError) -> Bool {
     var needed = Self.openingBytes
     for name in try files.names(in: directory) {
       guard LogSurvey.number(of: name) != nil || name.hasPrefix("MANIFEST-") else { continue }
       needed += try files.byteCount(of: "\(directory)/\(name)") ?? 0
     }
     let available = try files.availableBytes(in: directory)
-    wasShortToOpen = available < UInt64(needed)
-    guard heldBytes > 0, wasShortToOpen else { return }
+    guard available < UInt64(needed) else { return false }
+    guard heldBytes > 0 else { return true }
     lentBytes = heldBytes
     heldBytes = max(0, heldBytes - (needed - Int(available)))
     try files.truncate(path, to: heldBytes)
+    return true
   }
 
   private mutating func grow(to count: Int) throws(StoreError) {
