@@ -183,17 +183,18 @@ import Testing
     init(_ outcomes: Outcomes) { state = Mutex(outcomes) }
   }
 
-  @Test("No call finds an engine closed that is being reopened.")
+  @Test("Calls wait while the database is reopened.")
   func callsWhileReopening() throws {
     let disk = SimulatedDisk()
     let engine = try Self.open(disk)
+    try engine.put("b", "kept")
     let hasEnded = Atomic(false)
-    let turnedAway = Atomic(0)
+    let met = Atomic(0)
     onThreads(4) { thread in
       if thread == 0 {
         // The other threads may start late, and meet no reopening for a while.
         var number = 0
-        while number < 100 || number < 10_000 && turnedAway.load(ordering: .relaxed) == 0 {
+        while number < 100 || number < 10_000 && met.load(ordering: .relaxed) < 10 {
           number += 1
           disk.fail(atCall: disk.counts.mutating + 1, .eio, forever: true)
           // The write fails, and then the replacement of its log.
@@ -206,17 +207,60 @@ import Testing
         hasEnded.store(true, ordering: .relaxed)
       } else {
         while !hasEnded.load(ordering: .relaxed) {
+          if !engine.isUp { met.add(1, ordering: .relaxed) }
+          #expect(throws: Never.self) { try #require(try engine.value("b") == "kept") }
+        }
+      }
+    }
+    #expect(met.load(ordering: .relaxed) >= 10)
+    try engine.close()
+  }
+
+  @Test("An engine can be closed while it is reopened and calls wait for that.")
+  func closeWhileReopening() throws {
+    for round in 0..<16 {
+      let disk = SimulatedDisk()
+      let engine = try Self.open(disk)
+      try engine.put("b", "kept")
+      let reopenings = Atomic(0)
+      onThreads(4) { thread in
+        if thread == 0 {
+          while reopenings.load(ordering: .relaxed) <= round {}
+          #expect(throws: Never.self) { try engine.close() }
+        } else if thread == 1 {
+          let errors = self.failAndReopen(engine, disk, counting: reopenings)
+          #expect(errors.allSatisfy { Self.isWriteFailure($0) })
+        } else {
           do throws(StoreError) {
-            try engine.checkOpen()
+            while true { _ = try engine.value("b") }
           } catch {
-            #expect(Self.isWriteFailure(error))
-            turnedAway.add(1, ordering: .relaxed)
+            #expect(error == .closed)
           }
         }
       }
     }
-    #expect(turnedAway.load(ordering: .relaxed) > 0)
-    try engine.close()
+  }
+
+  /// Makes the database be reopened again and again until the engine is closed; returns the errors.
+  private func failAndReopen(
+    _ engine: LevelDBEngine, _ disk: SimulatedDisk, counting reopenings: borrowing Atomic<Int>
+  ) -> [StoreError] {
+    var errors: [StoreError] = []
+    while true {
+      disk.fail(atCall: disk.counts.mutating + 1, .eio, forever: true)
+      for attempt in 0..<3 {
+        if attempt == 2 { disk.heal() }
+        do throws(StoreError) {
+          try engine.put("a", "value")
+        } catch .closed {
+          disk.heal()
+          return errors
+        } catch {
+          errors.append(error)
+        }
+      }
+      reopenings.add(1, ordering: .relaxed)
+    }
   }
 
   // MARK: - One thread

@@ -14,10 +14,10 @@ import Testing
   }()
 
   private func open(
-    byDefault: Bool = false
+    byDefault: Bool = false, on other: SimulatedDisk? = nil
   ) throws -> (store: Store, pictures: Cache<Int, Data>, words: Cache<Int, Data>) {
     var options = LevelDBOptions()
-    options.files = SimulatedFiles(disk)
+    options.files = SimulatedFiles(other ?? disk)
     if !byDefault {
       options.writeBufferBytes = 64 << 10
       options.maxFileBytes = 1 << 20
@@ -158,6 +158,68 @@ import Testing
     try store.close()
   }
 
+  /// Others fill a large disk so fast that there is no reserve.
+  ///
+  /// LevelDB finds no room for the table of its full memory, so two logs are left.
+  @Test(
+    "A store without a reserve that has no room to be reopened stays readable.",
+    arguments: (0..<16).map { $0 * 8 << 10 })
+  func tooShort(freeBytes: Int) throws {
+    let (store, pictures, words) = try open()
+    try words.save(Data("kept".utf8), for: 1)
+    var count = 50
+    for number in 0..<count { try pictures.save(picture(number), for: number) }
+    #expect(!disk.names.contains("/store/LARDER.reserve"))
+    disk.setCapacity(64 << 20)
+    let available = Int(try SimulatedFiles(disk).availableBytes(in: "/store"))
+    disk.setBytes(Array(repeating: 1, count: available - freeBytes), of: "/rest")
+    count = try fill(pictures, from: count, durability: .powerLoss)
+    for _ in 0..<3 {
+      do {
+        _ = try pictures.remove(0)
+      } catch {
+        guard isForLackOfRoom(error) else { throw error }
+      }
+      for number in 1..<count { try #require(try pictures.value(for: number) == picture(number)) }
+    }
+    disk.setBytes([], of: "/rest")
+    try pictures.removeAll()
+    #expect(try pictures.value(for: 1) == nil)
+    #expect(try words.value(for: 1) == Data("kept".utf8))
+    try store.close()
+  }
+
+  @Test("A store that could not be reopened is, by a read, though the disk has filled up.")
+  func readAfterFailedReopening() throws {
+    var closed = 0
+    for distance in 1...16 {
+      let disk = SimulatedDisk()
+      disk.setCapacity(8 << 20)
+      let (store, pictures, _) = try open(on: disk)
+      for number in 0..<50 { try pictures.save(picture(number), for: number) }
+      let next = disk.counts.mutating + 1
+      // A save fails, then the replacement of its log, and a call of the reopening.
+      disk.fail(atCall: next, .shortWrite)
+      disk.fail(atCall: next + 1, .eio)
+      disk.fail(atCall: next + 1 + distance, .eio, forever: true)
+      for number in 50..<54 {
+        do { try pictures.save(picture(number), for: number) } catch is StoreError {}
+      }
+      do {
+        _ = try pictures.value(for: 0)
+      } catch is StoreError {
+        closed += 1
+      }
+      try fillRest(of: disk)
+      disk.heal()
+
+      try expect(50, in: pictures)
+      try pictures.removeAll()
+      try store.close()
+    }
+    #expect(closed > 2)
+  }
+
   @Test("A removal succeeds when it is the first write to find the disk full.")
   func remove() throws {
     disk.setCapacity(8 << 20)
@@ -172,7 +234,8 @@ import Testing
   }
 
   /// Fills the rest of the disk with another file.
-  private func fillRest() throws {
+  private func fillRest(of other: SimulatedDisk? = nil) throws {
+    let disk = other ?? disk
     let rest = try SimulatedFiles(disk).availableBytes(in: "/store")
     let held = disk.bytes(of: "/rest")?.count ?? 0
     disk.setBytes(Array(repeating: 1, count: held + Int(rest)), of: "/rest")
@@ -353,24 +416,6 @@ import Testing
     for number in 1600..<1610 { try pictures.save(picture(number), for: number) }
     try expect(1610, in: pictures)
     try store.close()
-  }
-
-  /// Removing many records keeps no more room free than their table needs, however often the write
-  /// is tried, and nothing for the rows that LevelDB's last memory held.
-  @Test("The room that removals need is that of a table of their rows.")
-  func roomForRemovals() throws {
-    let files = SimulatedFiles(disk)
-    try files.makeDirectory("/store")
-    var logs = LogFiles(
-      in: "/store", under: try files.takeGuard(at: "/store/LARDER.lock"), files: files,
-      bufferBytes: 64 << 10)
-    logs.willGrow(rows: 768, bytes: 768 * 40)
-    disk.setCapacity(68 << 10)
-    #expect(try logs.hasRoom(after: 0))
-    disk.setCapacity(32 << 10)
-    #expect(try !logs.hasRoom(after: 0))
-    logs.didEmptyMemory()
-    #expect(try logs.hasRoom(after: 0))
   }
 
   @Test("The reserve file exists only while room is short.")

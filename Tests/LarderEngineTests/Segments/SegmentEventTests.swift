@@ -205,6 +205,9 @@ import Testing
           }
         },
         {
+          // The files are listed for the room on the disk, while nobody can write.
+        },
+        {
           // ... and one row when it is over.
           attempt { try Self.put(20, 3, in: engine) }
         },

@@ -15,7 +15,7 @@ struct DatabaseHandle: ~Copyable {
   enum Condition {
     case up
     /// None although the engine is open: it is being reopened, or that has failed.
-    case down(cause: String)
+    case down
     /// None, and the directory belongs to whoever takes it; see ``LevelDBEngine/suspend()``.
     case suspended
     case closed
@@ -27,8 +27,8 @@ struct DatabaseHandle: ~Copyable {
   var pointer: OpaquePointer { current.load(ordering: .relaxed) }
 
   /// Why there is no database although the engine is open; nil if there is one.
-  var downCause: String? {
-    if case .down(let cause) = condition.withLock({ $0 }) { cause } else { nil }
+  var isDown: Bool {
+    if case .down = condition.withLock({ $0 }) { true } else { false }
   }
 
   var isSuspended: Bool {

@@ -1,6 +1,7 @@
 // After a compaction in the background has failed, LevelDB refuses writes until its database is
-// closed and opened again. The engine does that under its callers, who cannot enter meanwhile.
+// closed and opened again. The engine does that under its callers, who wait for it.
 
+import Dispatch
 import Synchronization
 
 // MARK: - Writing after a failure
@@ -63,16 +64,13 @@ extension LevelDBEngine {
     do throws(StoreError) {
       return try commit(&batch, synced: synced)
     } catch {
-      let cause: String
       switch error {
-      case .writesDisabled(let reason): cause = reason
+      case .writesDisabled: break
       // Refused before anything was written, because the reserve is spent.
-      case .diskFull where queue.withWriter({ $0.disabledCause == nil }): cause = "\(error)"
-      default:
-        guard let reason = database.downCause else { throw error }
-        cause = reason
+      case .diskFull where queue.withWriter({ $0.disabledCause == nil }): break
+      default: guard database.isDown else { throw error }
       }
-      guard try reopen(because: cause, forFreeing: batch.freesRoom) else { throw error }
+      guard try reopen(forFreeing: batch.freesRoom) else { throw error }
     }
     return try commit(&batch, synced: synced)
   }
@@ -82,11 +80,11 @@ extension LevelDBEngine {
 
 extension LevelDBEngine {
   /// Reopens the database if it is down, with `directory` locked; `path` is nil if it is closed.
-  func bringUp(
-    _ path: String?, because cause: String, forFreeing: Bool
-  ) throws(StoreError) {
-    guard let path, database.downCause != nil else { return }
-    _ = try reopen(path, because: cause, forFreeing: forFreeing)
+  func bringUp(_ path: String?, forFreeing: Bool) throws(StoreError) {
+    guard let path, database.isDown else { return }
+    reopening.enter()
+    defer { reopening.leave() }
+    try openAgain(in: path, holdsCompactions: forFreeing)
   }
 
   /// Closes the database and opens it again, if writes need that.
@@ -94,26 +92,22 @@ extension LevelDBEngine {
   /// For a batch that frees room, compactions begin only after the next write: their tables would
   /// take up the room that the batch needs, before it is written.
   ///
-  /// Other calls throw meanwhile; cursors continue after their entry. If opening fails, the next
+  /// Other calls wait meanwhile; cursors continue after their entry. If opening fails, the next
   /// call retries it.
   ///
   /// - Returns: Whether the write may be retried. False if the database need not be reopened, if
   ///   the disk accepts no writes yet, so that the database stays open for reading, or if reopening
   ///   has changed the state that the write was based on.
-  private func reopen(
-    because cause: String, forFreeing: Bool
-  ) throws(StoreError) -> Bool {
+  private func reopen(forFreeing: Bool) throws(StoreError) -> Bool {
     try directory.withLock { directory throws(StoreError) in
       guard let path = directory?.path else { throw .closed }
       guard !database.isSuspended else { throw .suspended }
-      return try reopen(path, because: cause, forFreeing: forFreeing)
+      return try reopen(path, forFreeing: forFreeing)
     }
   }
 
   /// The same, with `directory` locked.
-  private func reopen(
-    _ path: String, because cause: String, forFreeing: Bool
-  ) throws(StoreError) -> Bool {
+  private func reopen(_ path: String, forFreeing: Bool) throws(StoreError) -> Bool {
     // On a full disk, the tables of a compaction that failed or is under way can take up all room.
     var unnamedBytes = 0
     if queue.withWriter({ $0.seemsToHaveRoom(forFreeing: forFreeing) }) {
@@ -128,17 +122,17 @@ extension LevelDBEngine {
     guard options.files.acceptsWrites(in: path, count: unnamedBytes > 0 ? 0 : 4096) else {
       return false
     }
+    reopening.enter()
+    defer { reopening.leave() }
     // So that the next call retries if this attempt fails.
     queue.withWriter { $0.requireReopening() }
-    database.close(as: .down(cause: cause))
+    database.close(as: .down)
     // Only after closing: until then the database may have been writing one of them.
     if unnamedBytes > 0 { try UnnamedTables(in: path, files: options.files).remove() }
     return try openAgain(in: path, holdsCompactions: forFreeing)
   }
 
   /// Opens a database that is closed and lets calls in, with `directory` locked.
-  ///
-  /// If the disk has too little room for that, the reserve gives some of its own.
   ///
   /// - Parameters:
   ///   - path: The directory.
@@ -150,23 +144,19 @@ extension LevelDBEngine {
   @discardableResult func openAgain(
     in path: String, holdsCompactions: Bool = false, isCertain: Bool = false
   ) throws(StoreError) -> Bool {
-    // LevelDB writes the rows of its logs into tables, for which only the reserve may have room.
-    let wasShort = try queue.withWriter { writer throws(StoreError) in
-      try writer.lendReserveToOpen()
-    }
-    if wasShort { try UnnamedTables(in: path, files: options.files).remove() }
-    _ = try recover(
-      directory: path, files: options.files, stamp: options.stamp, separation: options.separation,
-      ownsFiles: options.readOnlyCause == nil,
-      afterFailedSync: queue.withWriter { $0.segmentSync?.hasFailed ?? false })
     var options = options
     options.createIfMissing = false
-    let new = try openDatabase(at: path, options, holdsCompactions: holdsCompactions)
-    database.replace(with: new)
-    let participant = queue.withWriter { writer in
+    let participant = try queue.withWriter { writer throws(StoreError) in
+      try writer.logs.requireInPlace()
+      let afterFailedSync = writer.segmentSync?.hasFailed ?? false
+      let (new, _) = try openDatabase(
+        at: path, options, lending: &writer.reserve, holdsCompactions: holdsCompactions,
+        afterFailedSync: afterFailedSync)
       writer.resume(with: new)
+      database.replace(with: new)
       return writer.participant
     }
+    let new = database.pointer
     let read: EngineReader = { key throws(StoreError) in
       try ValueBuffer.value(under: key, of: new)
     }

@@ -34,6 +34,8 @@ package final class LevelDBEngine: StorageEngine {
   ///
   /// Locked while the database is closed, reopened, suspended or resumed.
   let directory: Lock<StoreDirectory?>
+  /// Entered by the thread that reopens the database, with `directory` locked.
+  let reopening = DispatchGroup()
   let isDamageNoted = Atomic<Bool>(false)
   let statistics: StatisticsFile
   let control = ControlSocket()
@@ -75,12 +77,8 @@ package final class LevelDBEngine: StorageEngine {
     var options = options
     try Reserve.limitSizes(of: &options, in: directory.path)
     var reserve = try Reserve(in: directory.path, options: options)
-    let wasShort = try reserve.lendToOpen()
-    recovery = try recover(
-      directory: directory.path, files: options.files, stamp: options.stamp,
-      separation: options.separation, ownsFiles: options.readOnlyCause == nil)
-    if wasShort { try UnnamedTables(in: directory.path, files: options.files).remove() }
-    let database = try openDatabase(at: directory.path, options)
+    let database: OpaquePointer
+    (database, recovery) = try openDatabase(at: directory.path, options, lending: &reserve)
     let logs = LogFiles(
       in: directory.path, under: directory.lock, files: options.files,
       bufferBytes: options.writeBufferBytes)
@@ -300,32 +298,25 @@ package final class LevelDBEngine: StorageEngine {
 
   /// Enters the database, for a call that uses it.
   ///
-  /// Reopens it if an earlier attempt failed. Only a batch that frees room waits for an attempt
-  /// under way, which needs the room.
+  /// Waits while another thread reopens it, and reopens it if an earlier attempt failed.
+  ///
+  /// The caller must not have entered already, nor hold a lock that a ``CommitParticipant`` needs.
   func enter(toFreeRoom: @autoclosure () -> Bool = false) throws(StoreError) {
     try owner.require()
-    guard !database.enterIfUp() else { return }
-    let cause: String
-    switch database.enter() {
-    case .up: return
-    case .down(let reason): cause = reason
-    case .suspended: throw .suspended
-    case .closed: throw .closed
-    }
-    if toFreeRoom() {
-      try directory.withLock { directory throws(StoreError) in
-        try bringUp(directory?.path, because: cause, forFreeing: true)
+    while !database.enterIfUp() {
+      switch database.enter() {
+      case .up: return
+      case .down: break
+      case .suspended: throw .suspended
+      case .closed: throw .closed
       }
-    } else {
-      try directory.withLockIfAvailable { directory throws(StoreError) in
-        try bringUp(directory?.path, because: cause, forFreeing: false)
+      let tried: Void? = try directory.withLockIfAvailable { directory throws(StoreError) in
+        try bringUp(directory?.path, forFreeing: toFreeRoom())
       }
-    }
-    switch database.enter() {
-    case .up: return
-    case .down: throw .io("the store is being reopened after a failure: \(cause)")
-    case .suspended: throw .suspended
-    case .closed: throw .closed
+      guard tried == nil else { continue }
+      // Not for the lock: a thread that closes the engine holds it, and waits for collections.
+      try schedule.checkRunning()
+      reopening.wait()
     }
   }
 

@@ -1,8 +1,32 @@
 import CLarder
 
-/// Opens the LevelDB database in a directory whose guard the caller holds.
+/// Recovers the files of a database and opens it, in a directory whose guard the caller holds.
+///
+/// If the disk has too little room for that, the reserve gives some of its own.
+///
+/// - Parameters:
+///   - path: The directory.
+///   - options: The engine's settings.
+///   - reserve: Its reserve.
+///   - holdsCompactions: Whether compactions begin only after the next write.
+///   - afterFailedSync: Whether this process has failed to sync a segment.
+/// - Returns: The database, and what was set aside after a power loss.
+/// - Throws: The errors of ``recover(directory:files:stamp:separation:ownsFiles:afterFailedSync:)``
+///   and of LevelDB.
 func openDatabase(
-  at path: String, _ options: LevelDBOptions, holdsCompactions: Bool = false
+  at path: String, _ options: LevelDBOptions, lending reserve: inout Reserve,
+  holdsCompactions: Bool = false, afterFailedSync: Bool = false
+) throws(StoreError) -> (OpaquePointer, Recovery?) {
+  let wasShort = try reserve.lendToOpen()
+  let recovery = try recover(
+    directory: path, files: options.files, stamp: options.stamp, separation: options.separation,
+    ownsFiles: options.readOnlyCause == nil, afterFailedSync: afterFailedSync)
+  if wasShort { try UnnamedTables(in: path, files: options.files).remove() }
+  return (try openDatabase(at: path, options, holdsCompactions: holdsCompactions), recovery)
+}
+
+private func openDatabase(
+  at path: String, _ options: LevelDBOptions, holdsCompactions: Bool
 ) throws(StoreError) -> OpaquePointer {
   var database: OpaquePointer?
   var spelling = path

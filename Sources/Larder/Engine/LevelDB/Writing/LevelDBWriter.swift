@@ -62,13 +62,6 @@ struct LevelDBWriter: ~Copyable {
     }
   }
 
-  /// Gives a database that is about to be opened the room that it needs from the reserve.
-  ///
-  /// - Returns: Whether the disk has less room than that.
-  mutating func lendReserveToOpen() throws(StoreError) -> Bool {
-    try reserve.lendToOpen()
-  }
-
   /// Restores the reserve once the database is closed.
   mutating func restoreReserveAfterClosing() { reserve.restore() }
 
@@ -77,21 +70,17 @@ struct LevelDBWriter: ~Copyable {
     self.database = database
     writeCount.increase()
     segments?.abandon()
-    logs.didEmptyMemory()
+    logs.didBegin()
     disabledCause = nil
     needsReopening = false
   }
 
-  /// Whether LevelDB's memory would fit on the disk as a table, once files of `deletedBytes` are
-  /// deleted.
-  ///
-  /// With `forFreeing`, the reserve is used if needed.
+  /// As ``Reserve/hasRoom(forFreeing:after:)``, in a directory that is in place.
   mutating func hasRoom(
     forFreeing: Bool, after deletedBytes: Int = 0
   ) throws(StoreError) -> Bool {
-    if try logs.hasRoom(after: deletedBytes) { return true }
-    guard forFreeing, try reserve.use() else { return false }
-    return try logs.hasRoom(after: deletedBytes)
+    try logs.requireInPlace()
+    return try reserve.hasRoom(forFreeing: forFreeing, after: deletedBytes)
   }
 
   /// As ``hasRoom(forFreeing:after:)``, but false if the free room cannot be found out.
@@ -374,7 +363,7 @@ extension LevelDBWriter {
       needsReopening = true
       throw .writesDisabled(cause: cause)
     }
-    logs.didEmptyMemory()
+    logs.didBegin()
     disabledCause = nil
   }
 }

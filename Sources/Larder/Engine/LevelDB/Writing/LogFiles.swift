@@ -17,8 +17,6 @@ struct LogFiles {
   ///
   /// While the memory for both fits the write buffer, there is no newer log.
   private var rows = (before: Rows(), since: Rows())
-  /// The rows in the log before it, if the writer has begun the newest one.
-  private var endedRows = Rows()
   private var mustList = true
   /// The bytes written since the directory was last checked.
   private var unseenBytes = 0
@@ -55,16 +53,8 @@ struct LogFiles {
   /// Notes that LevelDB may have started a new log, regardless of the bytes written.
   mutating func mayHaveRotated() { mustList = true }
 
-  /// Notes that LevelDB has written its memory into tables and begun a new log.
-  mutating func didEmptyMemory() {
-    endedRows = Rows()
-    rows = (Rows(), Rows())
-    mustList = true
-  }
-
   /// Notes that a new log was begun.
   mutating func didBegin() {
-    endedRows = rows.before + rows.since
     rows = (Rows(), Rows())
     mustList = true
   }
@@ -104,17 +94,6 @@ struct LogFiles {
     return LogPosition(log: newest, byte: try files.byteCount(of: path(of: newest)) ?? 0)
   }
 
-  /// Whether LevelDB's memory would fit on the disk as a table, once files of `deletedBytes` are
-  /// deleted.
-  ///
-  /// Throws if the directory is not in place.
-  func hasRoom(after deletedBytes: Int) throws(StoreError) -> Bool {
-    try requireInPlace()
-    let tableBytes = (endedRows + rows.before + rows.since).tableBytes
-    let needed = min(tableBytes, 2 * bufferBytes) + Self.slackBytes
-    return try files.availableBytes(in: directory) + UInt64(deletedBytes) >= UInt64(needed)
-  }
-
   private func synchronize(_ number: UInt64) throws(StoreError) {
     do throws(StoreError) {
       try files.synchronize(path(of: number))
@@ -126,7 +105,7 @@ struct LogFiles {
 
   private func path(of number: UInt64) -> String { "\(directory)/\(LogSurvey.name(of: number))" }
 
-  /// LevelDB allocates memory in blocks, and counts whole blocks; a table has a footer.
+  /// LevelDB allocates memory in blocks, and counts whole blocks.
   private static let slackBytes = 8 << 10
 
   /// A number of rows, and the bytes of their keys and values.
@@ -137,10 +116,6 @@ struct LogFiles {
     /// The most that they can take in LevelDB's memory: for each row a node of up to 12 links, and
     /// less than 32 bytes for its numbers.
     var memoryBytes: Int { bytes + count * 128 }
-
-    /// What they take in a table: for each row less than 32 bytes for its numbers and its part of
-    /// the filter and the index, unless keys are larger than blocks.
-    var tableBytes: Int { bytes + count * 32 }
 
     static func + (a: Rows, b: Rows) -> Rows {
       Rows(count: a.count + b.count, bytes: a.bytes + b.bytes)

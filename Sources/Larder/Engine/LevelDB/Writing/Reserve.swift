@@ -14,8 +14,10 @@ package struct Reserve {
   private static let tightBytes: UInt64 = 256 << 20
   /// The least that sizes are limited to: the smallest write buffer that LevelDB allows.
   private static let leastLimit = 64 << 10
-  /// The bytes that LevelDB writes at an opening besides its tables.
-  private static let openingBytes = 128 << 10
+  /// What an opening needs besides the sizes of files, for blocks that are begun.
+  private static let slackBytes = 32 << 10
+  /// What an opening is given in addition: ext4 may need more for its own accounts.
+  private static let extraBytes = 96 << 10
   /// The bytes left for the log when the reserve takes the rest.
   private static let logBytes = 16 << 10
 
@@ -124,9 +126,14 @@ package struct Reserve {
     }
   }
 
-  /// Gives the reserve's room to the next writes; false if it has none.
-  mutating func use() throws(StoreError) -> Bool {
-    guard heldBytes > 0 else { return false }
+  /// Whether the disk has room to open the database, or to write its memory into tables, once files
+  /// of `deletedBytes` are deleted.
+  ///
+  /// With `forFreeing`, the next writes are given the reserve's room if that is then enough.
+  mutating func hasRoom(forFreeing: Bool, after deletedBytes: Int) throws(StoreError) -> Bool {
+    let missing = try missingBytes() - deletedBytes
+    guard missing > 0 else { return true }
+    guard forFreeing, missing <= heldBytes else { return false }
     try remove()
     isSpent = true
     return true
@@ -134,22 +141,38 @@ package struct Reserve {
 
   /// Gives a database that is about to be opened as much of the room as it needs.
   ///
-  /// Opening writes the rows of the logs into tables, and a new MANIFEST.
-  ///
   /// - Returns: Whether the disk has less free room than that.
   mutating func lendToOpen() throws(StoreError) -> Bool {
-    var needed = Self.openingBytes
-    for name in try files.names(in: directory) {
-      guard LogSurvey.number(of: name) != nil || name.hasPrefix("MANIFEST-") else { continue }
-      needed += try files.byteCount(of: "\(directory)/\(name)") ?? 0
-    }
-    let available = try files.availableBytes(in: directory)
-    guard available < UInt64(needed) else { return false }
+    let missing = try missingBytes() + Self.extraBytes
+    guard missing > 0 else { return false }
     guard heldBytes > 0 else { return true }
     lentBytes = heldBytes
-    heldBytes = max(0, heldBytes - (needed - Int(available)))
+    heldBytes = max(0, heldBytes - missing)
     try files.truncate(path, to: heldBytes)
     return true
+  }
+
+  /// How much more an opening writes than the disk has room for; negative if the disk has more.
+  ///
+  /// Opening writes the rows of the logs into tables, and a new MANIFEST. A table of long values is
+  /// about as large as their log. For keys alone, such as those of removals, it takes up to an
+  /// eighth more.
+  private func missingBytes() throws(StoreError) -> Int {
+    var (needed, available) = (Self.slackBytes, try files.availableBytes(in: directory))
+    for name in try files.names(in: directory) {
+      switch DataFile(name) {
+      case .log:
+        let count = try byteCount(of: name)
+        needed += count + count / 8
+      case .manifest: needed += try byteCount(of: name)
+      default: break
+      }
+    }
+    return needed - Int(clamping: available)
+  }
+
+  private func byteCount(of name: String) throws(StoreError) -> Int {
+    try files.byteCount(of: "\(directory)/\(name)") ?? 0
   }
 
   private mutating func grow(to count: Int) throws(StoreError) {
