@@ -102,6 +102,15 @@ package struct WriteBatch: ~Copyable {
   /// Until its write has ended, the participant was notified only that it is about to begin.
   var failedInWrite: Set<Int>?
 
+  /// Whether a write of the batch has failed that may have taken effect, or still take it.
+  var isInDoubt = false
+
+  /// Whether the engine may write the batch again after a failure.
+  ///
+  /// Not if a condition could fail because of the first write: the batch would count as refused. A
+  /// batch that frees room is written again nevertheless: a full disk must let it pass.
+  var isRepeatable: Bool { requirements.isEmpty || !isInDoubt || freesRoom }
+
   /// The budget for which the participant refused the batch in its last write; nil if it did not.
   var shortage: Shortage?
 
@@ -125,6 +134,7 @@ package struct WriteBatch: ~Copyable {
     isAlwaysAdmitted = false
     isOfTier = false
     writeCountBeforeReading = nil
+    isInDoubt = false
     #if Encryption
       heldKey = nil
     #endif

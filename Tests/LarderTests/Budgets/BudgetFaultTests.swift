@@ -67,7 +67,7 @@ import Testing
     arguments: [SimulatedDisk.Fault.eio, .shortWrite, .failedSync], [false, true])
   func failingWrites(fault: SimulatedDisk.Fault, separated: Bool) throws {
     var failures = 0
-    for number in 1...60 {
+    for number in 1...40 {
       let disk = SimulatedDisk()
       var (store, cache) = try open(disk, separated: separated)
       let call =
@@ -87,7 +87,7 @@ import Testing
       #expect(try miscount(of: cache, in: store) == nil, "\(fault) at \(number), reopened")
       try store.close()
     }
-    #expect(failures > 30)
+    #expect(failures > 20)
   }
 
   @Test(

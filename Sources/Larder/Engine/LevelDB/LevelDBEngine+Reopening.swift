@@ -21,9 +21,11 @@ extension LevelDBEngine {
       case .corrupt, .writesDisabled: isDamageNoted.load(ordering: .relaxed)
       default: false
       }
-    guard error.isFullDisk || (isDamage && batch.freesRoom) else { throw error }
+    guard error.isFullDisk || (isDamage && batch.freesRoom), batch.isRepeatable else {
+      throw error
+    }
     guard batch.freesRoom else {
-      // A batch with conditions only if the first attempt had no effect.
+      // A batch with conditions only if nothing was written.
       let mayRetry = batch.requirements.isEmpty || queue.withWriter { $0.disabledCause == nil }
       guard mayRetry, makeRoom() else { throw error }
       return try commitOrReopen(&batch, synced: synced)
@@ -64,6 +66,7 @@ extension LevelDBEngine {
     do throws(StoreError) {
       return try commit(&batch, synced: synced)
     } catch {
+      guard batch.isRepeatable else { throw error }
       switch error {
       case .writesDisabled: break
       // Refused before anything was written, because the reserve is spent.

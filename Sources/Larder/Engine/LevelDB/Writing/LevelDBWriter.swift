@@ -151,6 +151,11 @@ struct LevelDBWriter: ~Copyable {
         if needs.counting { participant?.ended(didCommit: true) }
       } catch {
         if needs.counting { participant?.ended(didCommit: false) }
+        // Without a sync, the failed append has no effect: its record is not whole.
+        if isSynced {
+          batch.pointee.isInDoubt = true
+          for other in others { other.batch.pointee.isInDoubt = true }
+        }
         for other in others {
           other.outcome = other.outcome?.flatMap { _ in .failure(error) }
         }

@@ -1,0 +1,45 @@
+import LarderTestSupport
+import SimulatedDisk
+import Synchronization
+import Testing
+
+@testable import Larder
+
+/// An update whose write failed is not made a second time.
+@Suite struct ConditionFaultTests {
+  /// The closure is called again if the write of the call before has taken effect though it failed,
+  /// but is never passed its own value.
+  @Test(
+    "An update whose write fails is not made on top of itself.",
+    arguments: [SimulatedDisk.Fault.shortWrite, .eio, .failedSync])
+  func runsOnce(fault: SimulatedDisk.Fault) throws {
+    let again = Atomic(0)
+    var failures = 0
+    for number in 1...150 {
+      let disk = SimulatedDisk()
+      var options = Store.Options()
+      options.sweepInterval = nil
+      let store = try Store(on: disk, options: options)
+      let cache = try store.cache("cache", of: Int.self, keyedBy: Int.self)
+      let call = fault == .failedSync ? disk.counts.syncs : disk.counts.mutating
+      disk.fail(atCall: call + number, fault)
+      onThreads(4) { thread in
+        for step in 0..<30 {
+          do {
+            try cache.update(thread, durability: .powerLoss) { value in
+              if value == step { again.add(1, ordering: .relaxed) }
+              value = step
+            }
+          } catch {
+            #expect(error is StoreError)
+          }
+        }
+      }
+      failures += disk.counts.failed
+      disk.heal()
+      try store.close()
+    }
+    #expect(again.load(ordering: .relaxed) == 0)
+    #expect(failures > 30)
+  }
+}
