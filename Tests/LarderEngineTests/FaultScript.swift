@@ -1,4 +1,5 @@
 import Larder
+import LarderEngineSupport
 import LarderTestSupport
 import SimulatedDisk
 import Testing
@@ -120,7 +121,7 @@ struct FaultScript {
 
   private mutating func check(_ error: StoreError, _ note: Comment) {
     failures += 1
-    #expect(WriteFailureTests.isWriteFailure(error), "\(error), \(note)")
+    #expect(error.isWriteFailure, "\(error), \(note)")
   }
 
   private func expectAllowed(in engine: LevelDBEngine, _ note: Comment) {

@@ -1,5 +1,6 @@
 import Foundation
 import Larder
+import LarderEngineSupport
 import LarderTestSupport
 import SimulatedDisk
 import Synchronization
@@ -23,14 +24,6 @@ import Testing
     return replay.image(.everything)
   }
 
-  /// Whether a write on a failing disk may throw this error.
-  static func isWriteFailure(_ error: StoreError) -> Bool {
-    switch error {
-    case .diskFull, .io, .writesDisabled: true
-    default: false
-    }
-  }
-
   @Test("No write is acknowledged into a log that could not be replaced after a failure.")
   func unrenewedLog() throws {
     var failures = 0
@@ -48,7 +41,7 @@ import Testing
           try engine.put("key \(number)", "value")
           acknowledged.append("key \(number)")
         } catch {
-          #expect(Self.isWriteFailure(error))
+          #expect(error.isWriteFailure)
           failures += 1
         }
       }
@@ -104,7 +97,7 @@ import Testing
     do throws(StoreError) {
       try engine.put("later", "works")
     } catch {
-      #expect(Self.isWriteFailure(error), note)
+      #expect(error.isWriteFailure, note)
       #expect(throws: Never.self, note) { try engine.put("later", "works") }
     }
     try expect(outcomes, in: engine, note)
@@ -113,7 +106,7 @@ import Testing
       while try cursor.next() { count += 1 }
       #expect(count == 12, note)
     } catch {
-      #expect(Self.isWriteFailure(error), note)
+      #expect(error.isWriteFailure, note)
     }
     let image = Self.killedImage(of: disk)
     for disk in [image, disk] {
@@ -156,7 +149,7 @@ import Testing
       } catch {
         outcomes.state.withLock { outcomes in
           outcomes.errors.append(error)
-          if !Self.isWriteFailure(error) { outcomes.unexpected.append("\(error)") }
+          if !error.isWriteFailure { outcomes.unexpected.append("\(error)") }
         }
       }
     }
@@ -229,7 +222,7 @@ import Testing
           #expect(throws: Never.self) { try engine.close() }
         } else if thread == 1 {
           let errors = self.failAndReopen(engine, disk, counting: reopenings)
-          #expect(errors.allSatisfy { Self.isWriteFailure($0) })
+          #expect(errors.allSatisfy { $0.isWriteFailure })
         } else {
           do throws(StoreError) {
             while true { _ = try engine.value("b") }
@@ -278,7 +271,7 @@ import Testing
       Issue.record("a write to a failing disk succeeded")
     } catch {
       if fault == .eio {
-        #expect(Self.isWriteFailure(error) && error != .diskFull)
+        #expect(error.isWriteFailure && error != .diskFull)
       } else {
         #expect(error == .diskFull)
       }
@@ -290,7 +283,7 @@ import Testing
         Issue.record("a write to a failing disk succeeded")
       } catch {
         if fault == .eio {
-          #expect(Self.isWriteFailure(error))
+          #expect(error.isWriteFailure)
         } else {
           guard case .writesDisabled = error else {
             Issue.record("\(error)")

@@ -12,7 +12,7 @@ import Testing
   @Test(
     "An update whose write fails is not made on top of itself.",
     arguments: [SimulatedDisk.Fault.shortWrite, .eio, .failedSync])
-  func runsOnce(fault: SimulatedDisk.Fault) throws {
+  func notOnTopOfItself(fault: SimulatedDisk.Fault) throws {
     let again = Atomic(0)
     var failures = 0
     for number in 1...150 {
@@ -21,8 +21,7 @@ import Testing
       options.sweepInterval = nil
       let store = try Store(on: disk, options: options)
       let cache = try store.cache("cache", of: Int.self, keyedBy: Int.self)
-      let call = fault == .failedSync ? disk.counts.syncs : disk.counts.mutating
-      disk.fail(atCall: call + number, fault)
+      disk.fail(inCalls: number, fault)
       onThreads(4) { thread in
         for step in 0..<30 {
           do {

@@ -115,6 +115,15 @@ package final class SimulatedDisk: @unchecked Sendable {
     csimdisk_fail(disk, UInt64(number), counted.value, fault.value, forever)
   }
 
+  /// Makes a later call fail, and all after it if `forever` is true.
+  ///
+  /// The number is 1 for the next call. A ``Fault/failedSync`` counts syncs, other faults mutating
+  /// calls.
+  package func fail(inCalls number: Int, _ fault: Fault, forever: Bool = false) {
+    let past = fault == .failedSync ? counts.syncs : counts.mutating
+    fail(atCall: past + number, fault, forever: forever)
+  }
+
   /// Removes all faults.
   package func heal() {
     csimdisk_heal(disk)

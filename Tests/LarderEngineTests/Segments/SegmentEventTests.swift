@@ -205,7 +205,7 @@ import Testing
           }
         },
         {
-          // The files are listed for the room on the disk, while nobody can write.
+          // The collection asks whether the disk has room for a table. Nobody can write then.
         },
         {
           // ... and one row when it is over.

@@ -1,4 +1,5 @@
 import Larder
+import LarderEngineSupport
 import SimulatedDisk
 import Testing
 
@@ -89,7 +90,7 @@ struct SegmentFaultScript {
 
   private mutating func check(_ error: StoreError, _ note: Comment) {
     failures += 1
-    #expect(WriteFailureTests.isWriteFailure(error), "\(error), \(note)")
+    #expect(error.isWriteFailure, "\(error), \(note)")
   }
 
   private func expectAllowed(_ note: Comment) throws {

@@ -1,4 +1,5 @@
 import Foundation
+import LarderEngineSupport
 import LarderTestSupport
 import SimulatedDisk
 import Synchronization
@@ -22,7 +23,7 @@ import Testing
     return (store, cache)
   }
 
-  /// An error in the count of a cache, or in its budget; nil if there is none.
+  /// What is wrong with the count of a cache, or by how much it exceeds its budget; nil if nothing.
   private func miscount(of cache: Cache<Int, Data>, in store: Store) throws -> String? {
     let cursor = try store.context.engine.cursor(
       over: EngineRange(prefix: [KeySpace.records.rawValue]))
@@ -55,13 +56,6 @@ import Testing
     return errors.withLock { $0 }
   }
 
-  private static func isWriteFailure(_ error: any Error) -> Bool {
-    switch error {
-    case StoreError.io, StoreError.diskFull, StoreError.writesDisabled: true
-    default: false
-    }
-  }
-
   @Test(
     "Counts are right and budgets are kept though a write fails, or all from then on.",
     arguments: [SimulatedDisk.Fault.eio, .shortWrite, .failedSync], [false, true])
@@ -70,13 +64,13 @@ import Testing
     for number in 1...40 {
       let disk = SimulatedDisk()
       var (store, cache) = try open(disk, separated: separated)
-      let call =
-        fault == .failedSync ? disk.counts.syncs + number : disk.counts.mutating + 7 * number
-      disk.fail(atCall: call, fault, forever: number.isMultiple(of: 2))
+      disk.fail(
+        inCalls: fault == .failedSync ? number : 7 * number, fault,
+        forever: number.isMultiple(of: 2))
       let errors = save(in: cache)
       failures += disk.counts.failed
       disk.heal()
-      #expect(errors.allSatisfy(Self.isWriteFailure), "\(errors)")
+      #expect(errors.allSatisfy { ($0 as? StoreError)?.isWriteFailure == true }, "\(errors)")
       // The first one may report a compaction that failed.
       do { try cache.save(bytes(900), for: -1) } catch is StoreError {}
       try cache.save(bytes(900), for: -1)

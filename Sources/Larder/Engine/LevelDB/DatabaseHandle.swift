@@ -26,7 +26,7 @@ struct DatabaseHandle: ~Copyable {
   /// LevelDB's database; only between ``enter()`` and ``leave()``.
   var pointer: OpaquePointer { current.load(ordering: .relaxed) }
 
-  /// Why there is no database although the engine is open; nil if there is one.
+  /// Whether there is no database although the engine is open.
   var isDown: Bool {
     if case .down = condition.withLock({ $0 }) { true } else { false }
   }

@@ -95,8 +95,8 @@ extension LevelDBEngine {
   /// For a batch that frees room, compactions begin only after the next write: their tables would
   /// take up the room that the batch needs, before it is written.
   ///
-  /// Other calls wait meanwhile; cursors continue after their entry. If opening fails, the next
-  /// call retries it.
+  /// Other calls wait until it is open again. Cursors then continue after their entry. If opening
+  /// fails, the next call tries again.
   ///
   /// - Returns: Whether the write may be retried. False if the database need not be reopened, if
   ///   the disk accepts no writes yet, so that the database stays open for reading, or if reopening

@@ -154,9 +154,9 @@ package struct Reserve {
 
   /// How much more an opening writes than the disk has room for; negative if the disk has more.
   ///
-  /// Opening writes the rows of the logs into tables, and a new MANIFEST. A table of long values is
-  /// about as large as their log. For keys alone, such as those of removals, it takes up to an
-  /// eighth more.
+  /// Opening writes the rows of the logs into tables, and a new MANIFEST. A table is about as large
+  /// as its log, and larger if the log has many short rows, such as removals. So an eighth is
+  /// added.
   private func missingBytes() throws(StoreError) -> Int {
     var (needed, available) = (Self.slackBytes, try files.availableBytes(in: directory))
     for name in try files.names(in: directory) {
