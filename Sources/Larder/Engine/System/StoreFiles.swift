@@ -105,10 +105,6 @@ extension StoreFiles {
     Array(try read(path, limit: offset + count).dropFirst(offset))
   }
 
-  package func byteCount(of path: String) throws(StoreError) -> Int? {
-    try kind(of: path) == .other ? read(path, limit: nil).count : nil
-  }
-
   /// The first bytes of a file, up to `limit`, all if that is nil; nil if there is no file.
   func readIfPresent(_ path: String, limit: Int? = nil) throws(StoreError) -> [UInt8]? {
     do throws(StoreError) {

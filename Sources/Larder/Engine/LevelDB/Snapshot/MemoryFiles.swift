@@ -48,7 +48,7 @@ package final class MemoryFiles: StoreFiles {
 
   package func byteCount(of path: String) throws(StoreError) -> Int? {
     guard isInMemory(path) else { return try system.byteCount(of: path) }
-    return clarder_memory_has(memory, path) ? try read(path, limit: nil).count : nil
+    return try readIfPresent(path)?.count
   }
 
   package func read(_ path: String, limit: Int?) throws(StoreError) -> [UInt8] {

@@ -158,7 +158,7 @@ package struct Reserve {
   /// as its log, and larger if the log has many short rows, such as removals. So an eighth is
   /// added.
   private func missingBytes() throws(StoreError) -> Int {
-    var (needed, available) = (Self.slackBytes, try files.availableBytes(in: directory))
+    var needed = Self.slackBytes
     for name in try files.names(in: directory) {
       switch DataFile(name) {
       case .log:
@@ -168,7 +168,8 @@ package struct Reserve {
       default: break
       }
     }
-    return needed - Int(clamping: available)
+    // Asked last: a log that LevelDB deletes meanwhile is counted, and so is the table made from it.
+    return needed - Int(clamping: try files.availableBytes(in: directory))
   }
 
   private func byteCount(of name: String) throws(StoreError) -> Int {
