@@ -24,10 +24,11 @@ void clarder_discard(clarder_db* db) noexcept {
   }
 }
 
-clarder_status* clarder_commit(clarder_db* db, bool synced) noexcept {
+clarder_status* clarder_commit(clarder_db* db, bool synced, bool* in_doubt) noexcept {
   leveldb::WriteOptions options;
   options.sync = synced;
   leveldb::Status status = db->rep->Write(options, db->batch.get());
+  if (in_doubt != nullptr) *in_doubt = !status.ok() && synced && clarder::take_failed_sync(db);
   clarder_discard(db);
   clarder::release_compactions(db);
   return clarder::box(status);

@@ -26,7 +26,7 @@ struct clarder_buffer {
 
 namespace clarder {
 
-class HoldingEnv;
+class DatabaseEnv;
 
 }  // namespace clarder
 
@@ -35,8 +35,8 @@ struct clarder_db {
   std::unique_ptr<leveldb::Cache> cache;
   std::unique_ptr<leveldb::Logger> logger;
   std::unique_ptr<const leveldb::FilterPolicy> filter;
-  // NULL if compactions have begun with the opening.
-  std::shared_ptr<clarder::HoldingEnv> env;
+  // On other systems than Linux it is NULL.
+  std::shared_ptr<clarder::DatabaseEnv> env;
   std::unique_ptr<leveldb::DB> rep;
   // Reused by every write, so that a small one allocates nothing here.
   std::unique_ptr<leveldb::WriteBatch> batch = std::make_unique<leveldb::WriteBatch>();
@@ -74,11 +74,15 @@ leveldb::Status start_background_thread();
 leveldb::Status make_options(const clarder_options& options, clarder_db* database,
                              leveldb::Options* result);
 
-// An `Env` like `env` that holds the compactions of `database` until they are released.
-leveldb::Env* hold_compactions(clarder_db* database, leveldb::Env* env);
+// Makes the `Env` of `database`, which calls `target`, and can hold compactions until they are
+// released.
+leveldb::Env* make_env(clarder_db* database, leveldb::Env* target, bool holds_compactions);
 
 // Begins the compaction that was held since the opening, if there is one.
 void release_compactions(clarder_db* database);
+
+// Whether the sync of a log has failed since the last call; where that is unknown, true.
+bool take_failed_sync(clarder_db* database);
 
 }  // namespace clarder
 

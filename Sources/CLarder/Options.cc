@@ -14,7 +14,7 @@ leveldb::Status clarder::make_options(const clarder_options& options, clarder_db
     database->filter.reset(leveldb::NewBloomFilterPolicy(options.filter_bits_per_key));
   }
 
-  if (options.hold_compactions) result->env = hold_compactions(database, result->env);
+  result->env = make_env(database, result->env, options.hold_compactions);
   result->create_if_missing = options.create_if_missing;
   // Off, compaction would give damaged entries a new and valid checksum.
   result->paranoid_checks = true;

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Larder
 
-/// An update whose write failed is not made a second time.
+/// A change with a condition whose write failed is not made a second time.
 @Suite struct ConditionFaultTests {
   /// The closure is called again if the write of the call before has taken effect though it failed,
   /// but is never passed its own value.
@@ -40,5 +40,43 @@ import Testing
     }
     #expect(again.load(ordering: .relaxed) == 0)
     #expect(failures > 30)
+  }
+
+  /// The first write of a removal can take effect though it failed.
+  ///
+  /// A second one would find nothing to remove.
+  @Test(
+    "A removal whose write fails does not report that there was no entry.",
+    arguments: [SimulatedDisk.Fault.shortWrite, .enospc])
+  func removalsInDoubt(fault: SimulatedDisk.Fault) throws {
+    let wrong = Atomic(0)
+    var failures = 0
+    for number in stride(from: 1, through: 200, by: 4) {
+      let disk = SimulatedDisk()
+      var options = Store.Options()
+      options.sweepInterval = nil
+      options.durability = .powerLoss
+      let store = try Store(on: disk, options: options)
+      let cache = try store.cache("cache", of: Int.self, keyedBy: Int.self)
+      disk.fail(inCalls: number, fault)
+      onThreads(4) { thread in
+        for step in 0..<30 {
+          do {
+            try cache.save(step, for: thread)
+            let isRemoved =
+              try step.isMultiple(of: 2)
+              ? cache.remove(thread) : cache.remove(thread, if: .present)
+            if !isRemoved { wrong.add(1, ordering: .relaxed) }
+          } catch {
+            #expect(error is StoreError)
+          }
+        }
+      }
+      failures += disk.counts.failed
+      disk.heal()
+      try store.close()
+    }
+    #expect(wrong.load(ordering: .relaxed) == 0)
+    #expect(failures > 10)
   }
 }

@@ -164,7 +164,12 @@ void clarder_stage_removal(clarder_db *db, clarder_slice key) CLARDER_NOEXCEPT;
 /// empty record, and so reports the failure of a compaction in the background, if any. After a
 /// failure the log may end in a part of the record, and records after it could not be recovered:
 /// commit nothing more before `clarder_renew_log`.
-clarder_status *_Nullable clarder_commit(clarder_db *db, bool synced) CLARDER_NOEXCEPT;
+///
+/// After a failure, `*in_doubt` says whether the log holds the whole record, because the sync of it
+/// failed: the changes may then be applied when the database is opened again. On systems other than
+/// Linux it is true after each failure with `synced`.
+clarder_status *_Nullable clarder_commit(clarder_db *db, bool synced,
+                                         bool *_Nullable in_doubt) CLARDER_NOEXCEPT;
 
 /// Clears the staged changes, without applying them.
 void clarder_discard(clarder_db *db) CLARDER_NOEXCEPT;

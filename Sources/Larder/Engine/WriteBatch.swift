@@ -107,9 +107,8 @@ package struct WriteBatch: ~Copyable {
 
   /// Whether the engine may write the batch again after a failure.
   ///
-  /// Not if a condition could fail because of the first write: the batch would count as refused. A
-  /// batch that frees room is written again nevertheless: a full disk must let it pass.
-  var isRepeatable: Bool { requirements.isEmpty || !isInDoubt || freesRoom }
+  /// Not if a condition could fail because of the first write: the batch would count as refused.
+  var isRepeatable: Bool { requirements.isEmpty || !isInDoubt }
 
   /// The budget for which the participant refused the batch in its last write; nil if it did not.
   var shortage: Shortage?

@@ -61,7 +61,7 @@ final class LevelDBSide: Side {
           }
         }
       }
-      try check(clarder_commit(database, false))
+      try check(clarder_commit(database, false, nil))
     }
     return plan.order.count
   }

@@ -25,9 +25,7 @@ extension LevelDBEngine {
       throw error
     }
     guard batch.freesRoom else {
-      // A batch with conditions only if nothing was written.
-      let mayRetry = batch.requirements.isEmpty || queue.withWriter { $0.disabledCause == nil }
-      guard mayRetry, makeRoom() else { throw error }
+      guard makeRoom() else { throw error }
       return try commitOrReopen(&batch, synced: synced)
     }
     do throws(StoreError) {

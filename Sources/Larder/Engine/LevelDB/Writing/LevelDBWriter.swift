@@ -21,6 +21,8 @@ struct LevelDBWriter: ~Copyable {
   private(set) var disabledCause: String?
   /// Whether only reopening the database can make it writable again.
   private(set) var needsReopening = false
+  /// Whether the last write failed after its rows were appended, so that they may take effect.
+  private var isInDoubt = false
   /// The participant in the commits, if there is one.
   var participant: (any CommitParticipant)?
 
@@ -151,8 +153,7 @@ struct LevelDBWriter: ~Copyable {
         if needs.counting { participant?.ended(didCommit: true) }
       } catch {
         if needs.counting { participant?.ended(didCommit: false) }
-        // Without a sync, the failed append has no effect: its record is not whole.
-        if isSynced {
+        if isInDoubt {
           batch.pointee.isInDoubt = true
           for other in others { other.batch.pointee.isInDoubt = true }
         }
@@ -191,11 +192,12 @@ struct LevelDBWriter: ~Copyable {
   /// Writes the staged rows, `reservation` included.
   mutating func write(synced: Bool, reservation: UInt64?) throws(StoreError) {
     defer { writeCount.increase() }
+    isInDoubt = false
     do throws(StoreError) {
       // A compaction of the memory takes the rows of this write as soon as they are in it.
       if synced || compactions > 0 { try synchronizeSegments() }
       stageSyncedPlace(always: synced)
-      try check(clarder_commit(database, synced))
+      try check(clarder_commit(database, synced, &isInDoubt))
       if synced { try synchronizeOlderLogs() }
       if let reservation { sequence?.didReserve(reservation) }
       // Before other writes take the remaining room.
@@ -214,7 +216,7 @@ struct LevelDBWriter: ~Copyable {
     do throws(StoreError) {
       try logs.synchronizeOlder()
     } catch {
-      needsReopening = true
+      (isInDoubt, needsReopening) = (true, true)
       throw error
     }
   }
@@ -231,7 +233,7 @@ struct LevelDBWriter: ~Copyable {
     logs.mayHaveRotated()
     do throws(StoreError) {
       try beginLogIfNeeded()
-      try check(clarder_commit(database, false))
+      try check(clarder_commit(database, false, nil))
     } catch {
       disabledCause = "\(error)"
       throw error
@@ -363,7 +365,7 @@ extension LevelDBWriter {
       clarder_renew_log(database)
       // LevelDB does not report that it could not create a log.
       guard try logs.numbers().last != old else { throw .io("no new log could be created") }
-      try check(clarder_commit(database, false))
+      try check(clarder_commit(database, false, nil))
     } catch {
       needsReopening = true
       throw .writesDisabled(cause: cause)

@@ -168,7 +168,7 @@ package struct Reserve {
       default: break
       }
     }
-    // Asked last: a log that LevelDB deletes meanwhile is counted, and so is the table made from it.
+    // Asked last: a log that LevelDB deletes meanwhile is counted, and the table made from it, too.
     return needed - Int(clamping: try files.availableBytes(in: directory))
   }
 
