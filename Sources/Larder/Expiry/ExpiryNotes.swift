@@ -426,6 +426,8 @@ extension ExpiryNotes {
       } else {
         state.takeBackPacking()
         state.require(contributed.task)
+        // The write may have taken effect, or still take it.
+        state.markOnDisk = nil
       }
       let isDone = state.task == .none && state.mark == state.markOnDisk && !state.isFull
       isDue.store(!isDone, ordering: .relaxed)
