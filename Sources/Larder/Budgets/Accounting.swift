@@ -329,7 +329,7 @@ extension Accounting {
   /// Reads the counts again after the database was reopened.
   ///
   /// A write that failed may have taken effect. Retired ids are not counted any further, nor ids
-  /// that an open cache does not have; see ``OpenCaches/readIDs(by:)``.
+  /// that an open cache does not have; see ``OpenCaches/readIDs(by:noting:)``.
   func readAgain(_ open: OpenCaches, by read: EngineReader) {
     let accounts = state.withLock { $0.accounts }
     for (id, account) in accounts {

@@ -19,6 +19,7 @@ final class StoreContext: Sendable {
   /// The budget of the store's files; nil if they have none.
   let diskBudget: DiskBudget?
   let invalidatedTags = InvalidatedTags()
+  let endedIDs = EndedIDs()
   let notes = ExpiryNotes()
   /// The scan for notes that has begun.
   private let noteScan = Lock<NoteScan?>(nil)
@@ -195,6 +196,7 @@ extension StoreContext {
     let commit = try counts.measureCommit(synced: isSynced) { () throws(StoreError) in
       try apply(&write, synced: isSynced, at: now)
     }
+    try endedIDs.check(write)
     diskBudget?.noteWrite(of: byteCount, mayWait: !write.freesRoom)
     if notes.takeScanRequest() { makeNotesAnew() }
     return commit

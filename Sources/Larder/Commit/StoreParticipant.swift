@@ -6,6 +6,7 @@ final class StoreParticipant: CommitParticipant {
   private let invalidatedTags: InvalidatedTags
   private let memory: StoreMemory?
   private let loads: LoadRegister
+  private let endedIDs: EndedIDs
   private let notes: ExpiryNotes
   // Weak: open caches hold the context, the context the engine, and the engine the participant.
   private let openCaches: @Sendable () -> OpenCaches?
@@ -19,6 +20,7 @@ final class StoreParticipant: CommitParticipant {
     invalidatedTags = context.invalidatedTags
     memory = context.memory
     loads = context.loads
+    endedIDs = context.endedIDs
     notes = context.notes
     self.openCaches = { [weak openCaches] in openCaches }
   }
@@ -65,8 +67,10 @@ final class StoreParticipant: CommitParticipant {
   func reopened(reading read: EngineReader) -> Bool {
     invalidatedTags.readAgain(by: read)
     memory?.reopened()
+    // Last, when what is read again is right.
+    defer { observations.reopened() }
     guard let openCaches = openCaches() else { return true }
     defer { accounting.readAgain(openCaches, by: read) }
-    return openCaches.readIDs(by: read)
+    return openCaches.readIDs(by: read, noting: endedIDs)
   }
 }

@@ -353,7 +353,8 @@ extension StateWatch {
       case .removed(.expired), .removed(.evicted): return false
       case .set: news.change = .set
       case .removed, .cleared: news.change = .removed
-      case .invalidated: news.change = .invalidated
+      // Shown until it is found or loaded again.
+      case .invalidated, .reopened: news.change = .invalidated
       }
       if news.change != .invalidated { news.failure = nil }
       if news.isCalling { news.changeSinceCall = news.change }

@@ -23,7 +23,9 @@ public struct Change<Key: CacheKey, Value: Sendable>: Sendable {
     case invalidated(tag: String)
     /// This number of changes was dropped here, because the observer fell behind.
     ///
-    /// ``Change/key`` is nil. Read the entries that matter again.
+    /// ``Change/key`` is nil. Read the entries that matter again. It is also reported, with 1, when
+    /// a write that had failed may have taken effect: the store's files were opened again after the
+    /// failure.
     case missed(Int)
   }
 
@@ -58,7 +60,8 @@ extension Change.Kind: CustomStringConvertible {
 /// ```
 ///
 /// The sequence starts with the first write after it was requested. It reports only acknowledged
-/// writes: a failed write is not reported, even if its changes turn out later to have taken effect.
+/// writes. If a failed write may have taken effect nevertheless, ``Change/Kind/missed(_:)`` is
+/// reported in its place.
 /// The sequence ends when its task is cancelled, its cache is dropped or the store is closed.
 ///
 /// Writers never wait for an observer. If an observer falls behind, the sequence keeps the newest
@@ -251,6 +254,7 @@ extension CacheCore {
     }
     switch change.what {
     case .cleared: return Change(key: nil, kind: .cleared)
+    case .reopened: return Change(key: nil, kind: .missed(1))
     case .invalidated:
       return Change(
         key: nil, kind: .invalidated(tag: String(decoding: change.bytes, as: UTF8.self)))

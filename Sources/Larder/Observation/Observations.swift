@@ -14,14 +14,17 @@ package struct CommittedChange: Sendable {
     case removed(RemovalCause)
     case cleared
     case invalidated
+    /// The database was reopened after a failure: a write that failed may have taken effect.
+    case reopened
   }
 
   let what: What
   /// The physical key of the record, followed by the record if it was set; the tag if a tag was
-  /// invalidated; empty if the cache was cleared.
+  /// invalidated; otherwise empty.
   let bytes: [UInt8]
   let keyCount: Int
-  /// The number of its commit; nil if its commit was reported as failed, or if a cache was dropped.
+  /// The number of its commit; nil if its commit was reported as failed, if a cache was dropped, or
+  /// if the database was reopened.
   var sequence: UInt64?
 }
 
@@ -120,6 +123,16 @@ final class Observations: Sendable {
       // Under the lock: an observer is added under the id that the cache has.
       set()
       state.renumber(ObjectIdentifier(cache), to: id)
+    }
+  }
+
+  /// Notifies all observers that a write that failed may have taken effect.
+  func reopened() {
+    let change = CommittedChange(what: .reopened, bytes: [], keyCount: 0)
+    state.withLock { state in
+      for watched in state.watched.values where watched.id != droppedCacheID {
+        watched.report(change)
+      }
     }
   }
 

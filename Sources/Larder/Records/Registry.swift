@@ -121,8 +121,8 @@ final class OpenCaches: Sendable {
   ///
   /// Called after the database was reopened, when a clear or a drop whose write failed may have
   /// taken effect. A cache whose registration is unreadable keeps its id; the next opening of it
-  /// throws the error.
-  func readIDs(by read: EngineReader) -> Bool {
+  /// throws the error. `endedIDs` are given those that have changed.
+  func readIDs(by read: EngineReader, noting endedIDs: EndedIDs) -> Bool {
     // The dropped cache need not be open: then a call that opens it may be based on an old id.
     var areSame = !hasFailedDrop.exchange(false, ordering: .sequentiallyConsistent)
     for (name, cache) in all {
@@ -135,13 +135,16 @@ final class OpenCaches: Sendable {
       }
       guard let value else {
         // Only a drop removes a registration.
+        endedIDs.insert(cache.id)
         cache.id = droppedCacheID
         areSame = false
         continue
       }
       guard case .registration(let found) = Registration.read(value, under: key) else { continue }
-      if found.id != cache.id { areSame = false }
+      guard found.id != cache.id else { continue }
+      endedIDs.insert(cache.id)
       cache.id = found.id
+      areSame = false
     }
     return areSame
   }

@@ -1,0 +1,39 @@
+import Synchronization
+
+/// The ids that caches had until the database was reopened.
+///
+/// A clear or a drop whose write had failed took effect then. A thread that had read such an id
+/// before may write records under it afterwards, which are in no cache.
+final class EndedIDs: Sendable {
+  private let ids = Lock<Set<UInt64>>([])
+  private let count = Atomic<Int>(0)
+
+  func insert(_ id: UInt64) {
+    ids.withLock { ids in
+      ids.insert(id)
+      count.store(ids.count, ordering: .releasing)
+    }
+  }
+
+  /// Throws if a batch that was written has records under such an id.
+  @inline(__always)
+  func check(_ write: borrowing WriteBatch) throws(StoreError) {
+    if count.load(ordering: .acquiring) > 0 { try checkRows(of: write) }
+  }
+
+  private func checkRows(of write: borrowing WriteBatch) throws(StoreError) {
+    let ids = ids.withLock { $0 }
+    let isEnded = write.bytes.withBytes { bytes in
+      write.rows.contains { row in
+        let key = UnsafeRawBufferPointer(rebasing: bytes[row.key])
+        guard key.first == KeySpace.records.rawValue, let key = RecordKey(key.bytes) else {
+          return false
+        }
+        return ids.contains(key.cacheID)
+      }
+    }
+    guard isEnded else { return }
+    throw .writesDisabled(
+      cause: "a clear or a drop of the cache, which had failed, has taken effect meanwhile")
+  }
+}
