@@ -203,11 +203,11 @@ extension StoreContext {
   }
 
   /// Writes rows of the store's own.
-  func writeMetadata(
+  @discardableResult func writeMetadata(
     _ rows: inout WriteBatch, synced: Bool = false, cache: String = ""
-  ) throws(StoreError) {
+  ) throws(StoreError) -> Commit {
     do throws(StoreError) {
-      try engine.write(&rows, synced: synced)
+      return try engine.write(&rows, synced: synced)
     } catch {
       throw error.naming(cache: cache)
     }

@@ -7,6 +7,22 @@ import Synchronization
 final class EndedIDs: Sendable {
   private let ids = Lock<Set<UInt64>>([])
   private let count = Atomic<Int>(0)
+  private let currentTicket = Lock(WriteTicket())
+
+  /// The right to write the registration of a cache, which the caller reads afterwards.
+  ///
+  /// It is revoked when the database is reopened after a failure: the registration may then have
+  /// another id, or be gone.
+  var ticket: WriteTicket { currentTicket.withLock { $0 } }
+
+  /// Revokes the ticket.
+  func reopened() {
+    let last = currentTicket.withLock { ticket in
+      defer { ticket = WriteTicket() }
+      return ticket
+    }
+    last.revoke()
+  }
 
   func insert(_ id: UInt64) {
     ids.withLock { ids in
@@ -35,5 +51,18 @@ final class EndedIDs: Sendable {
     guard isEnded else { return }
     throw .writesDisabled(
       cause: "a clear or a drop of the cache, which had failed, has taken effect meanwhile")
+  }
+}
+
+extension StoreContext {
+  /// Writes rows with the registration of a cache, which was read after `ticket`.
+  ///
+  /// - Returns: False, and nothing was written, if the ticket was revoked.
+  func writeRegistration(
+    _ rows: inout WriteBatch, of cache: String, synced: Bool = false, with ticket: WriteTicket
+  ) throws(StoreError) -> Bool {
+    _ = rows.require(Metadata.cache(cache), .valid(ticket))
+    rows.isWhole = true
+    return try writeMetadata(&rows, synced: synced, cache: cache).failed.isEmpty
   }
 }

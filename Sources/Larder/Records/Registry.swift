@@ -123,6 +123,7 @@ final class OpenCaches: Sendable {
   /// taken effect. A cache whose registration is unreadable keeps its id; the next opening of it
   /// throws the error. `endedIDs` are given those that have changed.
   func readIDs(by read: EngineReader, noting endedIDs: EndedIDs) -> Bool {
+    endedIDs.reopened()
     // The dropped cache need not be open: then a call that opens it may be based on an old id.
     var areSame = !hasFailedDrop.exchange(false, ordering: .sequentiallyConsistent)
     for (name, cache) in all {
@@ -200,6 +201,7 @@ extension Registry {
       return core
     }
     try checkName(wanted.name)
+    let ticket = context.endedIDs.ticket
     let known = try registration(of: wanted.name)
     if let known {
       let kind = KeyKind(code: known.keyKind)
@@ -232,7 +234,8 @@ extension Registry {
     let features = wanted.features.union(known?.features ?? [])
     registration.features = features.isEmpty ? nil : features
     if registration != known {
-      try write(registration, of: wanted, insteadOf: known)
+      let isWritten = try write(registration, of: wanted, insteadOf: known, with: ticket)
+      guard isWritten else { return try open(wanted) }
     }
     wanted.open(as: registration)
     try context.budgets.open(wanted, as: registration, isNew: known == nil, in: context)
@@ -302,6 +305,7 @@ extension Registry {
   mutating func add(
     _ features: EntryFeatures, to cache: any OpenCache
   ) throws(StoreError) {
+    let ticket = context.endedIDs.ticket
     // Without a registration the store is read-only, and the write of the entry throws that.
     guard !features.isSubset(of: cache.features),
       var registration = try registration(of: cache.name)
@@ -310,13 +314,17 @@ extension Registry {
     var rows = WriteBatch()
     try Self.add(registration, named: cache.name, to: &rows)
     // Without an fsync: after a power loss an entry is not there without the writes before it.
-    try context.writeMetadata(&rows, cache: cache.name)
+    guard try context.writeRegistration(&rows, of: cache.name, with: ticket) else {
+      return try add(features, to: cache)
+    }
     cache.features = features
   }
 
+  /// Writes the registration of a cache; false, and nothing was written, if it must be read again.
   private mutating func write(
-    _ registration: Registration, of cache: any OpenCache, insteadOf known: Registration?
-  ) throws(StoreError) {
+    _ registration: Registration, of cache: any OpenCache, insteadOf known: Registration?,
+    with ticket: WriteTicket
+  ) throws(StoreError) -> Bool {
     var rows = WriteBatch()
     if !isFormatWritten { rows.putMetadata(Metadata.formatVersion, under: Metadata.format) }
     if known == nil {
@@ -332,8 +340,12 @@ extension Registry {
       rows.remove(Metadata.migration(known.id).span.bytes)
     }
     try Self.add(registration, named: cache.name, to: &rows)
-    try context.writeMetadata(&rows, synced: known == nil, cache: cache.name)
+    let isSynced = known == nil
+    guard
+      try context.writeRegistration(&rows, of: cache.name, synced: isSynced, with: ticket)
+    else { return false }
     isFormatWritten = true
+    return true
   }
 
   private static func add(
@@ -381,7 +393,10 @@ extension Registry {
       return false
     }
     for clearing in clearings {
-      if let id = clearing.ids.last { clearing.cache.id = id }
+      guard let id = clearing.ids.last else { continue }
+      // Another one than before if a clear that had failed has taken effect meanwhile.
+      if !retired.contains(clearing.cache.id) { retired.append(clearing.cache.id) }
+      clearing.cache.id = id
     }
     accounting.close(retired)
     reclaimable += retired
