@@ -7,8 +7,8 @@ import Testing
 
 @testable import Larder
 
-/// While writes fail, observers are told of each acknowledged write once, and of no other, but
-/// that they should read again.
+/// While writes fail, observers are told of each acknowledged write once, of no other write, and
+/// when to read again.
 @Suite(.timeLimit(.minutes(2))) struct ChangesFaultTests {
   /// What an observer is to be told; `isCertain` is false for a clear that failed.
   private struct Expected {
@@ -28,7 +28,7 @@ import Testing
   /// What a reader of the changes knows of a cache.
   private struct View {
     private var values: [Int: Int] = [:]
-    /// The keys that it has not read again; nil if that is all other keys.
+    /// The keys whose value it knows, since it was told to read again; nil for all keys.
     private var known: Set<Int>?
     var changes: [String] = []
 
@@ -124,9 +124,7 @@ import Testing
       let caches = try (0..<4).map { try store.cache("\($0)", of: Int.self, keyedBy: Int.self) }
       let other = try store.cache("other", of: Int.self, keyedBy: Int.self)
       let changes = caches.map { $0.changes(buffered: 1000) }
-      disk.fail(
-        inCalls: fault == .failedSync ? number : 5 * number, fault,
-        forever: number.isMultiple(of: 2))
+      disk.fail(inRound: number, fault, every: 5)
       let expected = Mutex<[Int: [Expected]]>([:])
       onThreads(4) { thread in
         #expect(throws: Never.self) {

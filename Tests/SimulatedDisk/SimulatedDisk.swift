@@ -124,6 +124,16 @@ package final class SimulatedDisk: @unchecked Sendable {
     fail(atCall: past + number, fault, forever: forever)
   }
 
+  /// Makes a later call fail in each of many rounds, and every second time all after it.
+  ///
+  /// Rounds start at 1. In each the fault comes `step` calls later than in the one before, or one
+  /// sync later if it is a ``Fault/failedSync``.
+  package func fail(inRound number: Int, _ fault: Fault, every step: Int) {
+    fail(
+      inCalls: fault == .failedSync ? number : step * number, fault,
+      forever: number.isMultiple(of: 2))
+  }
+
   /// Removes all faults.
   package func heal() {
     csimdisk_heal(disk)

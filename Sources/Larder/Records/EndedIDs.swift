@@ -41,11 +41,7 @@ final class EndedIDs: Sendable {
     let ids = ids.withLock { $0 }
     let isEnded = write.bytes.withBytes { bytes in
       write.rows.contains { row in
-        let key = UnsafeRawBufferPointer(rebasing: bytes[row.key])
-        guard key.first == KeySpace.records.rawValue, let key = RecordKey(key.bytes) else {
-          return false
-        }
-        return ids.contains(key.cacheID)
+        row.recordCacheID(in: bytes).map { ids.contains($0) } ?? false
       }
     }
     guard isEnded else { return }

@@ -49,6 +49,16 @@ package struct RecordKey: Hashable, Sendable {
   }
 }
 
+extension WriteBatch.Row {
+  /// The id of the cache in the row's key; nil if it is not the row of a record.
+  func recordCacheID(in bytes: UnsafeRawBufferPointer) -> UInt64? {
+    let key = UnsafeRawBufferPointer(rebasing: bytes[key])
+    guard key.first == KeySpace.records.rawValue else { return nil }
+    var offset = 1
+    return readVarint(key.bytes, at: &offset)
+  }
+}
+
 extension KeyKind {
   /// The user's key of a record in words, for messages and tools.
   func describe(_ key: RecordKey) -> String {

@@ -27,10 +27,8 @@ final class SharedCaches: Sendable {
     let names = names.withLock { $0 }
     let name = write.bytes.withBytes { bytes -> String? in
       for row in write.rows where row.note == 0 {
-        let key = UnsafeRawBufferPointer(rebasing: bytes[row.key])
-        let id =
-          key.first == KeySpace.records.rawValue
-          ? RecordKey(key.bytes)?.cacheID : Metadata.reclaimedID(in: key.bytes)
+        let key = UnsafeRawBufferPointer(rebasing: bytes[row.key]).bytes
+        let id = row.recordCacheID(in: bytes) ?? Metadata.reclaimedID(in: key)
         if let id, let name = names[id] { return name }
       }
       return nil

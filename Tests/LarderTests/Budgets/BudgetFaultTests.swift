@@ -64,9 +64,7 @@ import Testing
     for number in 1...40 {
       let disk = SimulatedDisk()
       var (store, cache) = try open(disk, separated: separated)
-      disk.fail(
-        inCalls: fault == .failedSync ? number : 7 * number, fault,
-        forever: number.isMultiple(of: 2))
+      disk.fail(inRound: number, fault, every: 7)
       let errors = save(in: cache)
       failures += disk.counts.failed
       disk.heal()

@@ -108,9 +108,7 @@ import Testing
     for number in 1...40 {
       let disk = SimulatedDisk()
       var (store, cache) = try open(disk, memoryBytes: memoryBytes)
-      disk.fail(
-        inCalls: fault == .failedSync ? number : 5 * number, fault,
-        forever: number.isMultiple(of: 2))
+      disk.fail(inRound: number, fault, every: 5)
       let world = World()
       let (first, second) = (store, cache)
       try await withThrowingTaskGroup { group in

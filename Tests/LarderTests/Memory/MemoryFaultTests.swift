@@ -94,9 +94,7 @@ import Testing
     for number in 1...40 {
       let disk = SimulatedDisk()
       var (store, cache) = try open(disk, separated: separated)
-      disk.fail(
-        inCalls: fault == .failedSync ? number : 5 * number, fault,
-        forever: number.isMultiple(of: 2))
+      disk.fail(inRound: number, fault, every: 5)
       let ended = Mutex<[Keys]>([])
       let (first, second) = (store, cache)
       onThreads(4) { thread in
