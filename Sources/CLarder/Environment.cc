@@ -1,5 +1,5 @@
-// The `Env` of a database: it can hold the compaction that LevelDB begins when it is opened, and it
-// knows whether the log's last sync failed.
+// The `Env` of a database. It can hold back the compaction that LevelDB begins when it is opened,
+// and knows whether a sync of a log has failed.
 
 #include <atomic>
 #include <memory>
@@ -16,7 +16,7 @@ asm(".weak _ZTIN7leveldb12WritableFileE");
 
 namespace {
 
-// A log of which `failed` notes that a sync has failed.
+// A log file that sets `*failed` when one of its syncs fails.
 class WatchedLog final : public leveldb::WritableFile {
  public:
   WatchedLog(leveldb::WritableFile* file, bool* failed) : file_(file), failed_(failed) {}
@@ -111,8 +111,8 @@ bool clarder::take_failed_sync(clarder_db* database) { return database->env->tak
 #else
 
 // Elsewhere a class of LevelDB that was built without type information cannot be derived from. A
-// compaction may then take the room before the commit, and the engine tries again; and each failure
-// of a synced commit may have been that of the sync.
+// compaction may then take the room before the commit, and the engine tries again. If a commit with
+// a sync fails, it is unknown whether the sync was what failed.
 leveldb::Env* clarder::make_env(clarder_db*, leveldb::Env* target, bool) { return target; }
 
 void clarder::release_compactions(clarder_db*) {}

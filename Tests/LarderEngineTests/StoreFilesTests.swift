@@ -31,7 +31,9 @@ import Testing
     }
   }
 
-  @Test("The size of a file that is deleted meanwhile is nil.", arguments: Kind.allCases)
+  @Test(
+    "Asking for the size of a file that another thread deletes throws no error.",
+    arguments: Kind.allCases)
   func sizeOfDeletedFile(kind: Kind) throws {
     switch kind {
     case .system:

@@ -67,7 +67,7 @@ final class StoreParticipant: CommitParticipant {
   func reopened(reading read: EngineReader) -> Bool {
     invalidatedTags.readAgain(by: read)
     memory?.reopened()
-    // Last, when what is read again is right.
+    // Last: observers read again at once, and must find the new ids and counts.
     defer { observations.reopened() }
     guard let openCaches = openCaches() else { return true }
     defer { accounting.readAgain(openCaches, by: read) }

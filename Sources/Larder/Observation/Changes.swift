@@ -24,8 +24,7 @@ public struct Change<Key: CacheKey, Value: Sendable>: Sendable {
     /// This number of changes was dropped here, because the observer fell behind.
     ///
     /// ``Change/key`` is nil. Read the entries that matter again. It is also reported, with 1, when
-    /// a write that had failed may have taken effect: the store's files were opened again after the
-    /// failure.
+    /// the store has opened its files again after a failed write, which may have taken effect.
     case missed(Int)
   }
 
@@ -60,9 +59,9 @@ extension Change.Kind: CustomStringConvertible {
 /// ```
 ///
 /// The sequence starts with the first write after it was requested. It reports only acknowledged
-/// writes. If a failed write may have taken effect nevertheless, ``Change/Kind/missed(_:)`` is
-/// reported in its place.
-/// The sequence ends when its task is cancelled, its cache is dropped or the store is closed.
+/// writes. When a failed write may have taken effect nevertheless, ``Change/Kind/missed(_:)`` asks
+/// to read again. The sequence ends when its task is cancelled, its cache is dropped or the store
+/// is closed.
 ///
 /// Writers never wait for an observer. If an observer falls behind, the sequence keeps the newest
 /// changes, up to its buffer size, and drops older ones; ``Change/Kind/missed(_:)`` tells where,

@@ -46,7 +46,7 @@ final class EndedIDs: Sendable {
     }
     guard isEnded else { return }
     throw .writesDisabled(
-      cause: "a clear or a drop of the cache, which had failed, has taken effect meanwhile")
+      cause: "while the entry was saved, a failed clear or drop of its cache took effect")
   }
 }
 

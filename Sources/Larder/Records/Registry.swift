@@ -394,7 +394,7 @@ extension Registry {
     }
     for clearing in clearings {
       guard let id = clearing.ids.last else { continue }
-      // Another one than before if a clear that had failed has taken effect meanwhile.
+      // The cache has another id by now if a clear that had failed took effect during this one.
       if !retired.contains(clearing.cache.id) { retired.append(clearing.cache.id) }
       clearing.cache.id = id
     }

@@ -205,7 +205,8 @@ import Testing
           }
         },
         {
-          // The collection asks whether the disk has room for a table. Nobody can write then.
+          // The collection lists the files to see whether a table has room. No thread can write
+          // at that point.
         },
         {
           // ... and one row when it is over.

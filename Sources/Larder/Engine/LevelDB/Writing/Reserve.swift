@@ -168,7 +168,8 @@ package struct Reserve {
       default: break
       }
     }
-    // Asked last: a log that LevelDB deletes meanwhile is counted, and the table made from it, too.
+    // The free room is asked for last. If LevelDB turns a log into a table in between, both count,
+    // and the answer is too high. The other way round neither would count.
     return needed - Int(clamping: try files.availableBytes(in: directory))
   }
 
